@@ -1,1 +1,26 @@
-//! Placeholder.
+//! Explicit congestion control, from paper to packets: protocols, loss recoveries, queue disciplines and channels as
+//! state machines that read no clock, open no socket and draw no unseeded randomness.
+//!
+//! Start with [`protocol`], then read [`protocols::reno`] for the manner and [`protocols::xcp`] beside its paper.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod channel;
+pub mod flow;
+pub mod params;
+pub mod port;
+pub mod port_stats;
+pub mod presets;
+pub mod protocol;
+pub mod protocols;
+pub mod qdisc;
+pub mod reassembly;
+pub mod recovery;
+pub mod registry;
+pub mod rng;
+pub mod units;
+pub mod wire;

@@ -1,0 +1,26 @@
+//! A wire: constant rate, nothing lost. The channel of a link that names none.
+
+use crate::params::{Param, Values};
+use crate::protocol::{ChannelKind, ChannelStages};
+use crate::rng::Rng;
+
+/// A wire.
+pub struct Wire;
+
+impl ChannelKind for Wire {
+    fn name(&self) -> &'static str {
+        "wire"
+    }
+    fn summary(&self) -> &'static str {
+        "Constant rate, nothing lost"
+    }
+    fn source(&self) -> &'static str {
+        "folklore"
+    }
+    fn params(&self) -> &'static [Param] {
+        &[]
+    }
+    fn build(&self, _values: &Values, _rng: Rng) -> ChannelStages {
+        ChannelStages::default()
+    }
+}

@@ -1,0 +1,532 @@
+//! The two ends of a flow: [`Flow`] sends, composed of a window law and a recovery; [`Sink`] receives and acknowledges.
+//!
+//! Both speak four verbs: `handle_packet`, `handle_timeout`, `poll_transmit`, `poll_timeout`. A driver makes one call in,
+//! then drains `poll_transmit`, then asks `poll_timeout`.
+//!
+//! A flow opens with a SYN that offers explicit feedback, packet-number echo and SACK; the answer grants what the other
+//! end has. If explicit feedback is refused, the flow goes on with the fallback law and without congestion headers.
+
+use alloc::boxed::Box;
+
+use crate::params::{Param, Unit, Values};
+use crate::protocol::{
+    Ack, Loss, LossKind, Next, Probe, Protocol, Receiver, Recovery, RecoveryKind, Sender, SenderInit, Sent,
+};
+use crate::reassembly::Reassembly;
+use crate::units::{Rate, Time};
+use crate::wire::{
+    CONGESTION_LEN, Congestion, Ecn, Format, IP_UDP_LEN, Packet, SackRanges, TRANSPORT_LEN, Transport, flag, option,
+    stamp, stamp_age,
+};
+
+/// Parameters that every flow has, beside those of its protocol and recovery.
+pub const PARAMS: &[Param] = &[
+    Param::new("initial_window", Unit::Packets, 3.0, "RFC 5681 section 3.1", "First congestion window.")
+        .within(1.0, 1e6),
+    Param::new("receiver_window", Unit::Packets, 1e6, "RFC 9293", "Most segments that the receiver has room for.")
+        .within(1.0, 1e9),
+    Param::new("ecn", Unit::Flag, 0.0, "RFC 3168", "Packets are ECN-capable: routers mark instead of dropping."),
+    Param::new(
+        "paced",
+        Unit::Flag,
+        0.0,
+        "protocols.md 2.2",
+        "Packets are spread over the round trip even if the law does not ask for it.",
+    ),
+    Param::new(
+        "refuse_explicit",
+        Unit::Flag,
+        0.0,
+        "paper 001 section III",
+        "The receiving end does not speak the explicit protocol.",
+    ),
+];
+
+/// Bytes of headers in front of the payload of a data packet.
+pub fn header_bytes(explicit: bool) -> u16 {
+    (IP_UDP_LEN + TRANSPORT_LEN + if explicit { CONGESTION_LEN } else { 0 }) as u16
+}
+
+/// What a flow is made from.
+pub struct FlowInit<'a> {
+    /// Number of the flow, in every packet.
+    pub id: u32,
+    /// Window law.
+    pub protocol: &'static dyn Protocol,
+    /// Law used when explicit feedback is refused.
+    pub fallback: &'static dyn Protocol,
+    /// Recovery.
+    pub recovery: &'static dyn RecoveryKind,
+    /// Values of the law's, the recovery's and [`PARAMS`].
+    pub values: &'a Values,
+    /// IP length of a full data packet, bytes.
+    pub packet: u16,
+    /// Rate of the interface that it leaves by.
+    pub interface: Rate,
+}
+
+/// Something that the application wants to know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// All that was written is acknowledged.
+    Drained,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    /// Nothing was written yet.
+    Idle,
+    /// A SYN is to be sent.
+    Opening,
+    /// A SYN is under way.
+    Opened,
+    /// Data flows.
+    Established,
+}
+
+/// Counters of a sending end.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct FlowStats {
+    /// Packets sent, SYNs and retransmissions included.
+    pub sent: u64,
+    /// Data packets sent again.
+    pub retransmissions: u64,
+    /// Expiries of the retransmission timer, SYN's included.
+    pub timeouts: u64,
+    /// Sum of RTT samples, ns.
+    pub rtt_sum: u64,
+    /// Number of RTT samples.
+    pub rtt_count: u64,
+}
+
+/// The sending end of a flow.
+pub struct Flow {
+    id: u32,
+    state: State,
+    sender: Box<dyn Sender>,
+    recovery: Box<dyn Recovery>,
+    fallback: &'static dyn Protocol,
+    explicit: bool,
+    ecn: bool,
+    paced: bool,
+    /// The window stopped the last attempt to send: acknowledgements say something about it.
+    window_limited: bool,
+    /// IP length of a full packet and payload of the last segment, bytes.
+    packet: u16,
+    last_payload: u16,
+    packet_number: u32,
+    /// Segments that the application has written.
+    supply: u32,
+    /// No more will be written after `supply`.
+    closed: bool,
+    rwnd: u32,
+    /// Marks are not reacted to until this segment is acknowledged.
+    mark_recover: u32,
+    cwr: bool,
+    syn_deadline: Time,
+    pace_at: Time,
+    options: u8,
+    initial_window: f32,
+    interface: Rate,
+    /// Counters.
+    pub stats: FlowStats,
+}
+
+impl Flow {
+    /// A flow that waits for its application to write.
+    pub fn new(init: &FlowInit<'_>) -> Flow {
+        let get = |name| init.values.get(PARAMS, name);
+        let explicit = init.protocol.explicit();
+        let sack = if init.recovery.wants_sack() { option::SACK } else { 0 };
+        let sender_init = SenderInit {
+            values: init.values,
+            packet: init.packet as f64,
+            initial_window: get("initial_window"),
+            interface: init.interface,
+        };
+        Flow {
+            id: init.id,
+            state: State::Idle,
+            sender: init.protocol.sender(&sender_init),
+            recovery: init.recovery.build(init.values),
+            fallback: init.fallback,
+            explicit,
+            ecn: get("ecn") != 0.0,
+            paced: get("paced") != 0.0,
+            window_limited: false,
+            packet: init.packet,
+            last_payload: init.packet.saturating_sub(header_bytes(explicit)),
+            packet_number: 0,
+            supply: 0,
+            closed: false,
+            rwnd: u32::MAX,
+            mark_recover: 0,
+            cwr: false,
+            syn_deadline: Time::NEVER,
+            pace_at: Time::ZERO,
+            options: option::PACKET_ECHO | sack | if explicit { option::EXPLICIT } else { 0 },
+            initial_window: get("initial_window") as f32,
+            interface: init.interface,
+            stats: FlowStats::default(),
+        }
+    }
+
+    /// Payload of a full segment, bytes.
+    pub fn payload(&self) -> u16 {
+        self.packet.saturating_sub(header_bytes(self.explicit))
+    }
+    /// The application has `bytes` more to send, `u64::MAX` for without end; `last` says that nothing follows.
+    pub fn write(&mut self, bytes: u64, last: bool) {
+        let payload = self.payload().max(1) as u64;
+        let segments = bytes.div_ceil(payload).min((u32::MAX - 1 - self.supply) as u64) as u32;
+        self.supply += segments;
+        self.closed = last;
+        if last && bytes != u64::MAX && !bytes.is_multiple_of(payload) {
+            self.last_payload = (bytes % payload) as u16;
+        }
+        if self.state == State::Idle {
+            self.state = State::Opening;
+        }
+    }
+    /// The application withdraws what has not been sent yet (the end of an on-period).
+    pub fn withdraw(&mut self) {
+        self.supply = self.recovery.highest_sent();
+    }
+    /// Tells once per call whether all that was written is acknowledged.
+    pub fn poll_event(&self) -> Option<Event> {
+        let drained = self.state == State::Established && self.recovery.acknowledged() == self.supply;
+        drained.then_some(Event::Drained)
+    }
+    /// Smoothed round-trip time; zero while unknown.
+    pub fn srtt(&self) -> Time {
+        self.recovery.srtt()
+    }
+    /// Congestion window, segments.
+    pub fn cwnd(&self) -> f64 {
+        self.sender.allowance().cwnd
+    }
+    /// Tells the variables of law and recovery.
+    pub fn probe(&self, put: Probe<'_>) {
+        self.sender.probe(put);
+        self.recovery.probe(put);
+    }
+
+    /// A packet for this end arrived; anything but an acknowledgement that fits is ignored.
+    pub fn handle_packet(&mut self, now: Time, packet: &Packet, sack: &SackRanges) {
+        let header = &packet.transport;
+        if !header.has(flag::ACK) || header.flow() != self.id {
+            return;
+        }
+        if header.has(flag::SYN) {
+            return self.handle_syn_ack(now, header);
+        }
+        if self.state != State::Established {
+            return;
+        }
+        self.rwnd = header.window();
+        let cumulative = header.segment();
+        let packet_number = header.packet_number();
+        let rtt = stamp_age(now, header.timestamp());
+        let out = self.recovery.on_ack(now, cumulative, packet_number, sack.as_slice(), rtt);
+        if out.newly_acked == 0 && !out.duplicate {
+            return;
+        }
+        self.stats.rtt_sum += rtt.0;
+        self.stats.rtt_count += 1;
+        let srtt = self.recovery.srtt();
+        if let Some(in_flight) = out.loss {
+            self.cwr = true;
+            self.sender.on_loss(&Loss { now, kind: LossKind::Duplicates, in_flight, srtt, repeated: false });
+        } else if header.has(flag::ECE) && cumulative > self.mark_recover {
+            self.mark_recover = self.recovery.highest_sent();
+            self.cwr = true;
+            let in_flight = self.recovery.in_flight() + out.newly_acked;
+            self.sender.on_loss(&Loss { now, kind: LossKind::Mark, in_flight, srtt, repeated: false });
+        }
+        self.sender.on_ack(&Ack {
+            now,
+            newly_acked: out.newly_acked,
+            cumulative,
+            highest_sent: self.recovery.highest_sent(),
+            duplicate: out.duplicate,
+            packet_number,
+            header: &packet.congestion,
+            rtt,
+            srtt,
+            in_flight: self.recovery.in_flight(),
+            recovering: self.recovery.recovering(),
+            app_limited: !self.window_limited,
+        });
+    }
+
+    fn handle_syn_ack(&mut self, now: Time, header: &Transport) {
+        if self.state != State::Opened {
+            return;
+        }
+        let refused = self.options & option::EXPLICIT != 0 && header.options() & option::EXPLICIT == 0;
+        if refused {
+            let payload = self.payload();
+            self.explicit = false;
+            self.options &= !option::EXPLICIT;
+            // Segments were counted by the explicit payload: keep it, the packets get shorter.
+            self.packet = payload + header_bytes(false);
+            self.sender = self.fallback.sender(&SenderInit {
+                values: &Values::default(),
+                packet: self.packet as f64,
+                initial_window: self.initial_window as f64,
+                interface: self.interface,
+            });
+        }
+        let rtt = stamp_age(now, header.timestamp());
+        self.rwnd = header.window();
+        self.state = State::Established;
+        self.syn_deadline = Time::NEVER;
+        self.recovery.on_rtt(rtt);
+        self.sender.on_start(now, rtt);
+    }
+
+    /// When this end next needs [`Flow::handle_timeout`].
+    pub fn poll_timeout(&self) -> Time {
+        let pace = if self.pace_at > Time::ZERO { self.pace_at } else { Time::NEVER };
+        self.recovery.next_timer().min(self.sender.next_timer()).min(self.syn_deadline).min(pace)
+    }
+    /// Runs every timer that is due.
+    pub fn handle_timeout(&mut self, now: Time) {
+        if self.syn_deadline <= now {
+            self.stats.timeouts += 1;
+            self.syn_deadline = Time::NEVER;
+            self.state = State::Opening;
+        }
+        if self.recovery.next_timer() <= now {
+            let srtt = self.recovery.srtt();
+            let repeated = self.recovery.backoffs() > 0;
+            if let Some(in_flight) = self.recovery.on_timer(now) {
+                self.stats.timeouts += 1;
+                self.sender.on_loss(&Loss { now, kind: LossKind::Timeout, in_flight, srtt, repeated });
+            }
+        }
+        if self.sender.next_timer() <= now {
+            self.sender.on_timer(now);
+        }
+    }
+
+    /// Writes the next packet to send into `out`; false if there is none now.
+    pub fn poll_transmit(&mut self, now: Time, out: &mut Packet) -> bool {
+        match self.state {
+            State::Established => self.transmit_data(now, out),
+            State::Opening => {
+                self.transmit_syn(now, out);
+                true
+            }
+            State::Idle | State::Opened => false,
+        }
+    }
+
+    fn transmit_syn(&mut self, now: Time, out: &mut Packet) {
+        self.begin(out, now, header_bytes(false));
+        out.transport.set_flags(flag::SYN);
+        out.transport.set_options(self.options);
+        self.state = State::Opened;
+        let tries = self.stats.timeouts.min(6);
+        self.syn_deadline = self.recovery.next_timer().min(now + Time::secs(1 << tries));
+    }
+
+    /// Fills in what every packet of this end carries.
+    fn begin(&mut self, out: &mut Packet, now: Time, ip_len: u16) {
+        out.ip_len = ip_len;
+        out.ttl = 64;
+        out.tos = 0;
+        out.congestion = Congestion::NONE;
+        out.transport = Transport::EMPTY;
+        out.transport.set_flow(self.id);
+        out.transport.set_packet_number(self.packet_number);
+        out.transport.set_timestamp(stamp(now));
+        self.packet_number = self.packet_number.wrapping_add(1);
+        self.stats.sent += 1;
+    }
+
+    fn transmit_data(&mut self, now: Time, out: &mut Packet) -> bool {
+        if self.pace_at > now {
+            return false;
+        }
+        self.pace_at = Time::ZERO;
+        let allowance = self.sender.allowance();
+        let segment = match self.recovery.next(allowance.cwnd, self.rwnd) {
+            Next::Nothing => {
+                self.window_limited = true;
+                return false;
+            }
+            Next::Resend(segment) => segment,
+            Next::New => {
+                let segment = self.recovery.next_segment();
+                if segment >= self.supply {
+                    self.window_limited = false;
+                    return false;
+                }
+                segment
+            }
+        };
+        let last = self.closed && segment + 1 == self.supply;
+        let payload = if last { self.last_payload } else { self.payload() };
+        self.begin(out, now, payload + header_bytes(self.explicit));
+        let header = &mut out.transport;
+        let cwr = if self.cwr { flag::CWR } else { 0 };
+        header.set_flags(if last { flag::FIN | cwr } else { cwr });
+        self.cwr = false;
+        header.set_segment(segment);
+        header.set_payload(payload);
+        let resent = segment < self.recovery.highest_sent();
+        self.stats.retransmissions += resent as u64;
+        if self.ecn && !resent {
+            out.set_ecn(Ecn::Capable0);
+        }
+        if self.explicit {
+            out.congestion = Congestion::new(Format::Standard);
+        }
+        let in_flight = self.recovery.in_flight();
+        let srtt = self.recovery.srtt();
+        self.sender.on_send(out, &Sent { now, srtt, in_flight, backlogged: segment + 1 < self.supply });
+        self.recovery.on_sent(now, segment, self.packet_number.wrapping_sub(1));
+        self.pace(now, out.ip_len, allowance.pacing, allowance.cwnd, srtt);
+        true
+    }
+
+    /// Sets when the next packet may leave.
+    fn pace(&mut self, now: Time, ip_len: u16, rate: Option<Rate>, cwnd: f64, srtt: Time) {
+        let gap = match rate {
+            Some(rate) => ip_len as f64 / rate.bytes_per_sec(),
+            None if self.paced => srtt.as_secs_f64() / cwnd,
+            None => return,
+        };
+        self.pace_at = now + Time::from_secs_f64(gap);
+    }
+}
+
+// ------------------------------------------------------------------------------------------- receiving end
+
+/// Counters of a receiving end.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct SinkStats {
+    /// Packets received, SYNs and duplicates included.
+    pub received: u64,
+    /// IP bytes of data packets received in the measured span, duplicates included.
+    pub measured_bytes: u64,
+    /// In-order payload of the whole run, bytes.
+    pub payload: u64,
+    /// In-order payload that had come when the measured span began, bytes.
+    pub payload_before: u64,
+}
+
+/// The receiving end of a flow.
+pub struct Sink {
+    id: u32,
+    explicit: bool,
+    sack: bool,
+    refuse_explicit: bool,
+    /// A mark arrived and the sender has not said that it reduced (RFC 3168 section 6.1.3).
+    ece: bool,
+    window: u32,
+    receiver: Box<dyn Receiver>,
+    data: Reassembly,
+    measured_from: Time,
+    answer: Option<Answer>,
+    /// Counters.
+    pub stats: SinkStats,
+}
+
+/// What the next acknowledgement echoes.
+struct Answer {
+    syn_options: Option<u8>,
+    packet_number: u32,
+    timestamp: u32,
+}
+
+impl Sink {
+    /// The receiving end of the flow that `init` describes.
+    pub fn new(init: &FlowInit<'_>, measured_from: Time) -> Sink {
+        Sink {
+            id: init.id,
+            explicit: false,
+            sack: false,
+            refuse_explicit: init.values.get(PARAMS, "refuse_explicit") != 0.0,
+            ece: false,
+            window: init.values.get(PARAMS, "receiver_window") as u32,
+            receiver: init.protocol.receiver(),
+            data: Reassembly::default(),
+            measured_from,
+            answer: None,
+            stats: SinkStats::default(),
+        }
+    }
+
+    /// A packet for this end arrived; what does not fit is ignored.
+    pub fn handle_packet(&mut self, now: Time, packet: &Packet) {
+        let header = &packet.transport;
+        if header.has(flag::ACK) || header.flow() != self.id {
+            return;
+        }
+        self.stats.received += 1;
+        let mut answer =
+            Answer { syn_options: None, packet_number: header.packet_number(), timestamp: header.timestamp() };
+        if header.has(flag::SYN) {
+            let mut granted = header.options();
+            if self.refuse_explicit {
+                granted &= !option::EXPLICIT;
+            }
+            self.explicit = granted & option::EXPLICIT != 0;
+            self.sack = granted & option::SACK != 0;
+            answer.syn_options = Some(granted);
+            self.answer = Some(answer);
+            return;
+        }
+        if now <= self.measured_from {
+            self.stats.payload_before = self.stats.payload;
+        } else {
+            self.stats.measured_bytes += packet.ip_len as u64;
+        }
+        self.data.insert(header.segment(), self.window, header.payload(), header.has(flag::FIN));
+        self.stats.payload = self.data.payload();
+        if now <= self.measured_from {
+            self.stats.payload_before = self.stats.payload;
+        }
+        self.ece = (self.ece && !header.has(flag::CWR)) || packet.ecn() == Ecn::Marked;
+        self.receiver.on_data(now, packet);
+        self.answer = Some(answer);
+    }
+
+    /// Writes the acknowledgement of what arrived into `out`; false if none is due. `sack` gets the ranges that follow its
+    /// header.
+    pub fn poll_transmit(&mut self, now: Time, out: &mut Packet, sack: &mut SackRanges) -> bool {
+        let Some(answer) = self.answer.take() else { return false };
+        *sack = if self.sack { self.data.ranges() } else { SackRanges::default() };
+        let ranges = sack.as_slice().len();
+        out.ip_len = header_bytes(self.explicit && answer.syn_options.is_none()) + 8 * ranges as u16;
+        out.ttl = 64;
+        out.tos = 0;
+        out.congestion = Congestion::NONE;
+        out.transport = Transport::EMPTY;
+        let header = &mut out.transport;
+        header.set_flags(flag::ACK | if self.ece { flag::ECE } else { 0 });
+        header.set_flow(self.id);
+        header.set_segment(self.data.next());
+        header.set_packet_number(answer.packet_number);
+        header.set_window(self.window);
+        header.set_timestamp(answer.timestamp);
+        header.set_sack_count(ranges);
+        if let Some(options) = answer.syn_options {
+            header.set_flags(flag::ACK | flag::SYN);
+            header.set_options(options);
+        } else if self.explicit {
+            out.congestion = Congestion::new(Format::Minimal);
+            self.receiver.on_ack(now, out);
+        }
+        true
+    }
+
+    /// A receiving end has no timers.
+    pub fn poll_timeout(&self) -> Time {
+        Time::NEVER
+    }
+    /// A receiving end has no timers.
+    pub fn handle_timeout(&mut self, _now: Time) {}
+}

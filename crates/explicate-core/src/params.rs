@@ -1,0 +1,93 @@
+//! Parameters of protocols, recoveries, queues and channels: declared once beside the code that reads them, from which
+//! scenario keys, error messages, tables and documentation derive.
+
+use alloc::vec::Vec;
+
+/// What a parameter's number means, and how a scenario writes it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Unit {
+    /// Seconds; written `"80ms"`.
+    Seconds,
+    /// Bits per second; written `"54Mbit/s"`.
+    BitsPerSecond,
+    /// Bytes; written `"1500B"`, `"64kB"`.
+    Bytes,
+    /// Packets or segments; written as a number or `"50pkt"`.
+    Packets,
+    /// A length of a queue, kept in bytes; written `"100kB"`, `"50pkt"` or `"1.0bdp"`.
+    QueueLength,
+    /// A dimensionless number.
+    Number,
+    /// A probability or ratio; written as a number or `"1%"`.
+    Fraction,
+    /// `true` or `false`, kept as 1 or 0.
+    Flag,
+    /// One of these words, kept as its index.
+    Choice(&'static [&'static str]),
+    /// The name of a file, given to the builder apart from the numbers (see [`Values::file`]).
+    File,
+}
+
+/// A parameter: name, default, bounds and where it comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct Param {
+    /// The key in a scenario.
+    pub name: &'static str,
+    /// What the number means.
+    pub unit: Unit,
+    /// Default in the base unit; infinity is "unlimited", NaN is "auto" (the documentation says what that is).
+    pub default: f64,
+    /// Least accepted value.
+    pub min: f64,
+    /// Greatest accepted value.
+    pub max: f64,
+    /// Paper or RFC section.
+    pub source: &'static str,
+    /// One sentence.
+    pub doc: &'static str,
+}
+
+impl Param {
+    /// A parameter without bounds other than "not negative".
+    pub const fn new(name: &'static str, unit: Unit, default: f64, source: &'static str, doc: &'static str) -> Param {
+        Param { name, unit, default, min: 0.0, max: f64::INFINITY, source, doc }
+    }
+    /// With bounds, both included.
+    pub const fn within(mut self, min: f64, max: f64) -> Param {
+        self.min = min;
+        self.max = max;
+        self
+    }
+}
+
+/// Values for a list of [`Param`]s: what the scenario gave, and defaults for the rest.
+#[derive(Clone, Debug, Default)]
+pub struct Values {
+    given: Vec<(&'static str, f64)>,
+    /// Contents of the file that a [`Unit::File`] parameter names, already parsed by the scenario: for traces the
+    /// milliseconds of the delivery opportunities.
+    pub file: Option<alloc::sync::Arc<[u64]>>,
+}
+
+impl Values {
+    /// Sets a value, replacing an earlier one.
+    pub fn set(&mut self, param: &Param, value: f64) {
+        self.given.retain(|(name, _)| *name != param.name);
+        self.given.push((param.name, value));
+    }
+    /// The value given for `name`, else the default that `params` declares.
+    ///
+    /// # Panics
+    /// If `params` has no such name: a slip in the calling file, found by its first test.
+    pub fn get(&self, params: &[Param], name: &str) -> f64 {
+        let given = self.given.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
+        given.unwrap_or_else(|| match params.iter().find(|p| p.name == name) {
+            Some(p) => p.default,
+            None => panic!("parameter `{name}` is read but not declared"),
+        })
+    }
+    /// What was given, in order.
+    pub fn given(&self) -> &[(&'static str, f64)] {
+        &self.given
+    }
+}

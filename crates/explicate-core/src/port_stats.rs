@@ -1,0 +1,219 @@
+//! What a port counts: conservation over the whole run, summaries over the measured span.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use crate::protocol::DropCause;
+use crate::units::Time;
+
+/// Width of the bins in which a link is judged to have reached 90 % of its capacity.
+pub const NINETY_BIN: Time = Time::millis(100);
+
+/// Counters of a port. Those named `measured` leave out what happened before the measured span.
+pub struct PortStats {
+    /// Packets that came.
+    pub arrived: u64,
+    /// Packets whose last bit left, those that the channel lost included.
+    pub sent: u64,
+    /// Packets that reached the next node (counted by the driver).
+    pub delivered: u64,
+    /// IP bytes sent in the measured span.
+    pub measured_bytes: u64,
+    measured_from: Time,
+    detail: Option<Box<Detail>>,
+}
+
+/// What only ports with a queue need.
+#[derive(Default)]
+struct Detail {
+    /// Nanoseconds of the measured span with n packets waiting, n >= 1 at index n - 1.
+    at_length: Vec<u64>,
+    /// Integral of the waiting bytes over the measured span, byte seconds.
+    byte_seconds: f64,
+    changed: u64,
+    most: u32,
+    peak: u32,
+    total: Causes,
+    measured: Causes,
+    /// Ends of the present bin and bytes sent in it, until 90 % is reached.
+    bin_ends: u64,
+    bin_bytes: u64,
+    bin_target: u64,
+    reached: Option<u64>,
+}
+
+/// Packets by cause.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Causes {
+    /// Dropped: no room.
+    pub overflow: u64,
+    /// Dropped by the discipline with room left.
+    pub early: u64,
+    /// Lost by the channel.
+    pub channel: u64,
+    /// Marked, not dropped.
+    pub marks: u64,
+}
+
+impl Causes {
+    /// Packets that left the network here.
+    pub fn gone(&self) -> u64 {
+        self.overflow + self.early + self.channel
+    }
+}
+
+/// The queue over the measured span.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct QueueSummary {
+    /// Time average, packets.
+    pub mean_packets: f64,
+    /// Time average while packets waited, packets.
+    pub mean_nonempty: f64,
+    /// 95th percentile over time, packets.
+    pub p95_packets: u32,
+    /// Most, packets.
+    pub max_packets: u32,
+    /// Time average, bytes.
+    pub mean_bytes: f64,
+    /// Most over the whole run, warm-up included, packets.
+    pub peak_packets: u32,
+}
+
+impl PortStats {
+    /// Empty counters; `queued` prepares for a port whose queue matters.
+    pub fn new(measured_from: Time, queued: bool) -> PortStats {
+        PortStats {
+            arrived: 0,
+            sent: 0,
+            delivered: 0,
+            measured_bytes: 0,
+            measured_from,
+            detail: queued.then(|| Box::new(Detail { bin_ends: NINETY_BIN.0, ..Detail::default() })),
+        }
+    }
+    /// Watches for the first bin with `bytes` sent.
+    pub fn watch_ninety(&mut self, bytes: u64) {
+        self.detail().bin_target = bytes;
+    }
+    fn detail(&mut self) -> &mut Detail {
+        self.detail.get_or_insert_with(|| Box::new(Detail { bin_ends: NINETY_BIN.0, ..Detail::default() }))
+    }
+    /// A packet's last bit left at `at`.
+    #[inline]
+    pub(crate) fn departed(&mut self, at: Time, bytes: u16) {
+        self.sent += 1;
+        if at > self.measured_from {
+            self.measured_bytes += bytes as u64;
+        }
+        if let Some(d) = &mut self.detail {
+            if d.reached.is_none() && d.bin_target > 0 {
+                d.count_towards_ninety(at.0, bytes);
+            }
+        }
+    }
+    /// The waiting packets change from `packets` (`bytes`) by one.
+    #[inline]
+    pub(crate) fn queue_changed(&mut self, at: Time, packets: u32, bytes: u64, by: i32) {
+        let from = self.measured_from.0;
+        let d = self.detail();
+        d.account(at.0, from, packets, bytes);
+        if by > 0 {
+            d.peak = d.peak.max(packets + 1);
+            if at.0 >= from {
+                d.most = d.most.max(packets + 1);
+            }
+        }
+    }
+    fn count(&mut self, at: Time, add: impl Fn(&mut Causes)) {
+        let measured = at > self.measured_from;
+        let d = self.detail();
+        add(&mut d.total);
+        if measured {
+            add(&mut d.measured);
+        }
+    }
+    pub(crate) fn lost(&mut self, at: Time) {
+        self.count(at, |c| c.channel += 1);
+    }
+    pub(crate) fn marked(&mut self, at: Time) {
+        self.count(at, |c| c.marks += 1);
+    }
+    pub(crate) fn dropped(&mut self, at: Time, cause: DropCause) {
+        self.count(at, |c| match cause {
+            DropCause::Overflow => c.overflow += 1,
+            DropCause::Early => c.early += 1,
+        });
+    }
+    /// Drops, losses and marks of the whole run.
+    pub fn total(&self) -> Causes {
+        self.detail.as_ref().map_or(Causes::default(), |d| d.total)
+    }
+    /// Drops, losses and marks of the measured span.
+    pub fn measured(&self) -> Causes {
+        self.detail.as_ref().map_or(Causes::default(), |d| d.measured)
+    }
+    /// End of the first bin of [`NINETY_BIN`] in which 90 % of the capacity was sent.
+    pub fn time_to_ninety(&self) -> Option<Time> {
+        self.detail.as_ref().and_then(|d| d.reached).map(Time)
+    }
+    /// The queue over the span from the measured start to `end`, with `packets` and `bytes` waiting at the end.
+    pub fn queue(&mut self, end: Time, packets: u32, bytes: u64) -> QueueSummary {
+        let from = self.measured_from.0;
+        let span = end.since(self.measured_from).0;
+        let Some(d) = &mut self.detail else { return QueueSummary::default() };
+        d.account(end.0, from, packets, bytes);
+        d.most = d.most.max(packets);
+        if span == 0 {
+            return QueueSummary { peak_packets: d.peak, ..QueueSummary::default() };
+        }
+        let nonempty: u64 = d.at_length.iter().sum();
+        let area: f64 = d.at_length.iter().enumerate().map(|(i, &ns)| (i + 1) as f64 * ns as f64).sum();
+        let mut above = nonempty;
+        let mut p95 = 0;
+        // The least n with the queue longer than n for at most 5 % of the time.
+        for (i, &ns) in d.at_length.iter().enumerate() {
+            if above as f64 <= 0.05 * span as f64 {
+                break;
+            }
+            above -= ns;
+            p95 = i as u32 + 1;
+        }
+        QueueSummary {
+            mean_packets: area / span as f64,
+            mean_nonempty: if nonempty > 0 { area / nonempty as f64 } else { 0.0 },
+            p95_packets: p95,
+            max_packets: d.most,
+            mean_bytes: d.byte_seconds / (span as f64 * 1e-9),
+            peak_packets: d.peak,
+        }
+    }
+}
+
+impl Detail {
+    #[inline]
+    fn account(&mut self, at: u64, from: u64, packets: u32, bytes: u64) {
+        let since = self.changed.max(from);
+        self.changed = at;
+        if packets == 0 || at <= since {
+            return;
+        }
+        let index = packets as usize - 1;
+        if index >= self.at_length.len() {
+            self.at_length.resize(index + 1, 0);
+        }
+        self.at_length[index] += at - since;
+        self.byte_seconds += bytes as f64 * ((at - since) as f64 * 1e-9);
+    }
+    fn count_towards_ninety(&mut self, at: u64, bytes: u16) {
+        while at > self.bin_ends {
+            if self.bin_bytes >= self.bin_target {
+                self.reached = Some(self.bin_ends);
+                return;
+            }
+            self.bin_bytes = 0;
+            let bins = (at - self.bin_ends).div_ceil(NINETY_BIN.0);
+            self.bin_ends += bins * NINETY_BIN.0;
+        }
+        self.bin_bytes += bytes as u64;
+    }
+}

@@ -1,0 +1,454 @@
+//! Read this first: what a protocol, a recovery, a queue discipline, a router controller, a channel and an agent are.
+//!
+//! A *sender* decides how much may be in flight, a *recovery* which segment goes next, a *receiver* what an
+//! acknowledgement carries back, a *router* watches the queue of an output port and writes feedback into departing
+//! packets, a *queue discipline* decides which arriving packets enter the queue, a *channel* what the link does to
+//! them. Each is a state machine that is told the time. [`crate::flow`] and [`crate::port`] compose them.
+
+use alloc::boxed::Box;
+
+use crate::params::{Param, Values};
+use crate::rng::Rng;
+use crate::units::{Rate, Time};
+use crate::wire::{Congestion, Packet};
+
+/// Receives a machine's variables by name: the one way to look inside (samples, plots, tests).
+pub type Probe<'a> = &'a mut dyn FnMut(&'static str, f64);
+
+// ---------------------------------------------------------------------------------------------- protocols
+
+/// A congestion control protocol: one file, registered by one line in `protocols/mod.rs`.
+pub trait Protocol: Sync {
+    /// The name in scenarios and tables.
+    fn name(&self) -> &'static str;
+    /// One sentence for `explicate protocols`.
+    fn summary(&self) -> &'static str;
+    /// Paper or RFC.
+    fn source(&self) -> &'static str;
+    /// Parameters of the sender.
+    fn params(&self) -> &'static [Param] {
+        &[]
+    }
+    /// Parameters of the router controller.
+    fn router_params(&self) -> &'static [Param] {
+        &[]
+    }
+    /// Whether data packets carry a congestion header (and so negotiate it and pay for its bytes).
+    fn explicit(&self) -> bool {
+        false
+    }
+    /// A sender for one flow.
+    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender>;
+    /// A receiver for one flow. By default nothing beyond the acknowledgement itself travels back.
+    fn receiver(&self) -> Box<dyn Receiver> {
+        Box::new(PlainReceiver)
+    }
+    /// A controller for one output port; `None` for end-to-end protocols.
+    fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
+        let _ = init;
+        None
+    }
+}
+
+/// What a sender is made from.
+pub struct SenderInit<'a> {
+    /// Values of [`Protocol::params`].
+    pub values: &'a Values,
+    /// Length of a full data packet with all headers, bytes.
+    pub packet: f64,
+    /// First window, segments.
+    pub initial_window: f64,
+    /// Rate of the interface that the flow leaves by, the most that it can want.
+    pub interface: Rate,
+}
+
+/// How much a sender may have in flight, and how fast it may go.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Allowance {
+    /// Congestion window, segments; fractions are kept by the sender.
+    pub cwnd: f64,
+    /// Spacing of packets, if the law paces: otherwise acknowledgements clock them.
+    pub pacing: Option<Rate>,
+}
+
+/// What an acknowledgement tells, after recovery has looked at it.
+#[non_exhaustive]
+pub struct Ack<'a> {
+    /// Now.
+    pub now: Time,
+    /// Segments that this acknowledgement newly covers, cumulatively or by SACK.
+    pub newly_acked: u32,
+    /// The next segment that the receiver expects.
+    pub cumulative: u32,
+    /// One past the highest segment ever sent.
+    pub highest_sent: u32,
+    /// The cumulative number did not move although data was outstanding.
+    pub duplicate: bool,
+    /// Echo of the number of the packet that caused this acknowledgement.
+    pub packet_number: u32,
+    /// The congestion header of the acknowledgement.
+    pub header: &'a Congestion,
+    /// Round-trip time of the packet that caused this acknowledgement, from its time stamp.
+    pub rtt: Time,
+    /// Smoothed round-trip time (RFC 6298).
+    pub srtt: Time,
+    /// Segments in flight after this acknowledgement.
+    pub in_flight: u32,
+    /// A loss is being repaired.
+    pub recovering: bool,
+    /// The window was not full when this acknowledgement came: it says nothing about the window.
+    pub app_limited: bool,
+}
+
+/// What went wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LossKind {
+    /// Acknowledgements show a hole (fast retransmit); reported once per episode.
+    Duplicates,
+    /// The retransmission timer expired; recovery has rolled back.
+    Timeout,
+    /// Nothing was lost: a router marked a packet (RFC 3168); reported at most once per window.
+    Mark,
+}
+
+/// A loss or mark, reported before the [`Ack`] that revealed it.
+#[non_exhaustive]
+pub struct Loss {
+    /// Now.
+    pub now: Time,
+    /// What went wrong.
+    pub kind: LossKind,
+    /// Segments in flight before it was noticed.
+    pub in_flight: u32,
+    /// Smoothed round-trip time.
+    pub srtt: Time,
+    /// A timeout of a segment that a timeout has already resent: RFC 5681 holds ssthresh then.
+    pub repeated: bool,
+}
+
+/// The facts at a transmission.
+#[non_exhaustive]
+pub struct Sent {
+    /// Now.
+    pub now: Time,
+    /// Smoothed round-trip time; zero while unknown.
+    pub srtt: Time,
+    /// Segments in flight before this packet.
+    pub in_flight: u32,
+    /// The application has more to send than the window allows.
+    pub backlogged: bool,
+}
+
+/// The window law of one flow. It never looks for lost segments.
+pub trait Sender: Send {
+    /// What may be in flight now.
+    fn allowance(&self) -> Allowance;
+    /// The connection is set up; `rtt` is its first sample.
+    fn on_start(&mut self, now: Time, rtt: Time) {
+        let _ = (now, rtt);
+    }
+    /// A data packet is about to leave: fill in its congestion header.
+    fn on_send(&mut self, packet: &mut Packet, sent: &Sent) {
+        let _ = (packet, sent);
+    }
+    /// An acknowledgement came.
+    fn on_ack(&mut self, ack: &Ack<'_>);
+    /// A loss or mark was noticed.
+    fn on_loss(&mut self, loss: &Loss);
+    /// The timer asked for by [`Sender::next_timer`] expired.
+    fn on_timer(&mut self, now: Time) {
+        let _ = now;
+    }
+    /// When this sender wants [`Sender::on_timer`].
+    fn next_timer(&self) -> Time {
+        Time::NEVER
+    }
+    /// Tells its variables.
+    fn probe(&self, put: Probe<'_>);
+}
+
+/// What the receiving end of a protocol does beyond acknowledging.
+pub trait Receiver: Send {
+    /// A data packet arrived, a duplicate too.
+    fn on_data(&mut self, now: Time, packet: &Packet) {
+        let _ = (now, packet);
+    }
+    /// An acknowledgement is about to leave.
+    fn on_ack(&mut self, now: Time, ack: &mut Packet) {
+        let _ = (now, ack);
+    }
+}
+
+/// A receiver with nothing to tell.
+pub struct PlainReceiver;
+impl Receiver for PlainReceiver {}
+
+// ------------------------------------------------------------------------------------------------ routers
+
+/// What a router controller is made from.
+pub struct RouterInit<'a> {
+    /// Values of [`Protocol::router_params`].
+    pub values: &'a Values,
+    /// The capacity that the router believes in, bytes/s.
+    pub capacity: f64,
+    /// Propagation delay of the attached link.
+    pub delay: Time,
+    /// The port's own stream, for jitter of timers.
+    pub rng: Rng,
+}
+
+/// What a controller or queue discipline sees of its port.
+#[derive(Clone, Copy, Debug)]
+pub struct PortView {
+    /// The capacity that the operator believes in, bytes/s: never the link's truth.
+    pub capacity: f64,
+    /// Bytes that wait, without the packet in service.
+    pub backlog_bytes: u64,
+    /// Packets that wait, without the packet in service.
+    pub backlog_packets: u32,
+    /// A packet is in service.
+    pub busy: bool,
+}
+
+/// Why a packet did not enter, or did not survive, a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DropCause {
+    /// No room.
+    Overflow,
+    /// The discipline chose to, with room left.
+    Early,
+}
+
+/// A controller: watches the queue of one output port and writes feedback. It is not a queue, and runs over any.
+pub trait Router: Send {
+    /// A packet came, whatever becomes of it.
+    fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView);
+    /// A packet's last bit leaves; the last chance to write into it.
+    fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView);
+    /// A packet was dropped at this port's queue.
+    fn on_drop(&mut self, now: Time, packet: &Packet, cause: DropCause, port: &PortView) {
+        let _ = (now, packet, cause, port);
+    }
+    /// The timer asked for by [`Router::next_timer`] expired.
+    fn on_timer(&mut self, now: Time, port: &PortView) {
+        let _ = (now, port);
+    }
+    /// When this controller wants [`Router::on_timer`].
+    fn next_timer(&self) -> Time {
+        Time::NEVER
+    }
+    /// Tells its variables.
+    fn probe(&self, put: Probe<'_>);
+}
+
+// ----------------------------------------------------------------------------------------------- recovery
+
+/// How lost segments are found and resent: one file, registered by one line in `recovery/mod.rs`.
+pub trait RecoveryKind: Sync {
+    /// The name in scenarios and tables.
+    fn name(&self) -> &'static str;
+    /// One sentence.
+    fn summary(&self) -> &'static str;
+    /// Paper or RFC.
+    fn source(&self) -> &'static str;
+    /// Parameters beyond those that every recovery has ([`crate::recovery::COMMON`]).
+    fn params(&self) -> &'static [Param] {
+        &[]
+    }
+    /// Whether the receiver is asked for SACK ranges.
+    fn wants_sack(&self) -> bool {
+        false
+    }
+    /// A recovery for one flow; `values` may hold the common parameters too.
+    fn build(&self, values: &Values) -> Box<dyn Recovery>;
+}
+
+/// What recovery makes of one acknowledgement.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Outcome {
+    /// Segments that left the network by this acknowledgement (cumulative or SACK).
+    pub newly_acked: u32,
+    /// The cumulative number did not move although data was outstanding.
+    pub duplicate: bool,
+    /// A loss episode began with this acknowledgement; segments in flight before it.
+    pub loss: Option<u32>,
+}
+
+/// What to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// The next segment in sequence (after a timeout this may be one sent before).
+    New,
+    /// This segment again.
+    Resend(u32),
+    /// The window is full.
+    Nothing,
+}
+
+/// Sequence space, duplicates, inflation and timers of one flow. It never touches the window.
+pub trait Recovery: Send {
+    /// A packet left: `segment` was what [`Recovery::next`] named.
+    fn on_sent(&mut self, now: Time, segment: u32, packet_number: u32);
+    /// An acknowledgement came. `rtt` is the sample of its echoed time stamp.
+    fn on_ack(&mut self, now: Time, cumulative: u32, packet_number: u32, sack: &[(u32, u32)], rtt: Time) -> Outcome;
+    /// What to send next within `cwnd` and the receiver's window, both in segments.
+    fn next(&self, cwnd: f64, rwnd: u32) -> Next;
+    /// The segment that [`Next::New`] means.
+    fn next_segment(&self) -> u32;
+    /// Segments up to this one (excluded) are acknowledged.
+    fn acknowledged(&self) -> u32;
+    /// One past the highest segment ever sent.
+    fn highest_sent(&self) -> u32;
+    /// Segments in flight, as this recovery estimates them.
+    fn in_flight(&self) -> u32;
+    /// A loss is being repaired.
+    fn recovering(&self) -> bool;
+    /// When the retransmission timer expires.
+    fn next_timer(&self) -> Time;
+    /// The retransmission timer expired: rolls back for a restart and returns the segments that were in flight, or `None` if
+    /// nothing was outstanding.
+    fn on_timer(&mut self, now: Time) -> Option<u32>;
+    /// A round-trip time is known without data having been acknowledged (connection set-up).
+    fn on_rtt(&mut self, rtt: Time);
+    /// Smoothed round-trip time; zero while unknown.
+    fn srtt(&self) -> Time;
+    /// Timeouts since the last acknowledgement of new data.
+    fn backoffs(&self) -> u32;
+    /// Tells its variables.
+    fn probe(&self, put: Probe<'_>);
+}
+
+// ----------------------------------------------------------------------------------------- queue disciplines
+
+/// A queue discipline: one file, registered by one line in `qdisc/mod.rs`.
+pub trait QdiscKind: Sync {
+    /// The name in scenarios and tables.
+    fn name(&self) -> &'static str;
+    /// One sentence.
+    fn summary(&self) -> &'static str;
+    /// Paper or RFC.
+    fn source(&self) -> &'static str;
+    /// Parameters.
+    fn params(&self) -> &'static [Param];
+    /// A discipline for one queue.
+    fn build(&self, init: &QdiscInit<'_>) -> Box<dyn Qdisc>;
+}
+
+/// What a queue discipline is made from.
+pub struct QdiscInit<'a> {
+    /// Values of [`QdiscKind::params`]; lengths in bytes.
+    pub values: &'a Values,
+    /// Nominal capacity, bytes/s.
+    pub capacity: f64,
+    /// Typical length of a packet, bytes: turns lengths in packets to bytes and back.
+    pub mean_packet: f64,
+    /// The queue's own stream.
+    pub rng: Rng,
+}
+
+/// What becomes of an arriving packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// It joins the queue.
+    Accept,
+    /// It joins the queue with its ECN field set to CE.
+    Mark,
+    /// It is dropped.
+    Drop(DropCause),
+}
+
+/// Admission to a first-in first-out queue: packets that were admitted depart in order.
+pub trait Qdisc: Send {
+    /// A packet came. `idle_since` is when the port fell idle, `None` while it is busy.
+    fn on_arrival(&mut self, now: Time, packet: &Packet, port: &PortView, idle_since: Option<Time>) -> Verdict;
+    /// A packet's last bit leaves.
+    fn on_departure(&mut self, now: Time, port: &PortView) {
+        let _ = (now, port);
+    }
+    /// The timer asked for by [`Qdisc::next_timer`] expired.
+    fn on_timer(&mut self, now: Time, port: &PortView) {
+        let _ = (now, port);
+    }
+    /// When this discipline wants [`Qdisc::on_timer`].
+    fn next_timer(&self) -> Time {
+        Time::NEVER
+    }
+    /// Tells its variables.
+    fn probe(&self, put: Probe<'_>);
+}
+
+// ------------------------------------------------------------------------------------------------ channels
+
+/// A channel: one file, registered by one line in `channel/mod.rs`.
+pub trait ChannelKind: Sync {
+    /// The name in scenarios and tables.
+    fn name(&self) -> &'static str;
+    /// One sentence.
+    fn summary(&self) -> &'static str;
+    /// Where the model or format comes from.
+    fn source(&self) -> &'static str;
+    /// Parameters.
+    fn params(&self) -> &'static [Param];
+    /// The stages that this channel adds to a link.
+    fn build(&self, values: &Values, rng: Rng) -> ChannelStages;
+}
+
+/// What a channel consists of: any of an impairment before the queue, a service curve, an impairment on the air.
+#[derive(Default)]
+pub struct ChannelStages {
+    /// Acts on packets before the queue sees them (loss in a kernel or driver).
+    pub before: Option<Box<dyn Channel>>,
+    /// Replaces the link's constant rate.
+    pub service: Option<Box<dyn ServiceCurve>>,
+    /// Acts on packets that have been sent, in departure order (loss on the air: the link's time is spent).
+    pub on_air: Option<Box<dyn Channel>>,
+}
+
+/// An impairment.
+pub trait Channel: Send {
+    /// Whether a packet of `wire_bytes` that passes at `at` is lost. Called once per packet, in order.
+    fn loses(&mut self, at: Time, packet: &Packet, wire_bytes: u32) -> bool;
+}
+
+/// A cumulative service curve known in advance.
+pub trait ServiceCurve: Send {
+    /// When the last byte leaves of a packet of `bytes` that may start at `start` (not before an earlier packet's finish).
+    /// `idle` says that the queue was empty, so service left over from before `start` is gone.
+    fn finish(&mut self, start: Time, bytes: u32, idle: bool) -> Time;
+    /// Bytes that the curve offers in `(from, to]`.
+    fn offered(&self, from: Time, to: Time) -> f64;
+    /// Mean rate over a long time, bytes/s: what an operator would believe.
+    fn mean_rate(&self) -> f64;
+}
+
+// -------------------------------------------------------------------------------------------------- agents
+
+/// Address of a node.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Address(pub u32);
+
+/// Bytes of a control message that a packet can carry in place of its headers' fields.
+pub const CONTROL_LEN: usize = 32;
+
+/// A message between agents; travels as a packet through the same queues as data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Control {
+    /// The other node: destination when polled, origin when handled.
+    pub peer: Address,
+    /// Length of the IP datagram, bytes.
+    pub ip_len: u16,
+    /// The message.
+    pub message: [u8; CONTROL_LEN],
+}
+
+/// What speaks for a node: answers and sends messages that are routed to nodes, not ports (XCP-i requests, probes).
+pub trait Agent: Send {
+    /// A message for this node arrived.
+    fn handle_control(&mut self, now: Time, control: &Control);
+    /// The next message to send.
+    fn poll_control(&mut self, now: Time) -> Option<Control>;
+    /// The timer asked for by [`Agent::poll_timeout`] expired.
+    fn handle_timeout(&mut self, now: Time);
+    /// When this agent wants [`Agent::handle_timeout`].
+    fn poll_timeout(&self) -> Time;
+}

@@ -1,0 +1,15 @@
+//! Queue disciplines. To add one, write its file and add its line here.
+
+use crate::protocol::QdiscKind;
+
+macro_rules! qdiscs {
+    ($($module:ident::$unit:ident,)*) => {
+        $(pub mod $module;)*
+        /// Every queue discipline, in the order of this list.
+        pub static QDISCS: &[&dyn QdiscKind] = &[$(&$module::$unit),*];
+    };
+}
+
+qdiscs! {
+    droptail::DropTail,
+}

@@ -1,0 +1,142 @@
+//! What has arrived of a flow: the next segment in order, and the ranges beyond it that SACK reports (RFC 2018).
+
+use alloc::vec::Vec;
+
+use crate::wire::{SACK_RANGES, SackRanges};
+
+/// Segments received.
+#[derive(Default)]
+pub struct Reassembly {
+    next: u32,
+    /// Ranges `[first, end)` beyond `next`: sorted, apart from each other.
+    beyond: Vec<(u32, u32)>,
+    /// A segment of each of the ranges that changed last, the newest first.
+    recent: [u32; SACK_RANGES],
+    full: u16,
+    /// The flow's last segment and by how much its payload is short of a full one.
+    last: Option<(u32, u16)>,
+}
+
+impl Reassembly {
+    /// The next segment expected: all before it have arrived.
+    #[inline]
+    pub fn next(&self) -> u32 {
+        self.next
+    }
+
+    /// Takes a segment, unless it lies `window` or more segments ahead (there is no room for it) or came before.
+    #[inline]
+    pub fn insert(&mut self, segment: u32, window: u32, payload: u16, last: bool) {
+        if last {
+            let full = self.full.max(payload);
+            self.last = Some((segment, full - payload));
+        } else {
+            self.full = self.full.max(payload);
+        }
+        if segment == self.next && self.beyond.is_empty() {
+            self.next += 1;
+        } else if segment >= self.next && segment - self.next < window {
+            self.insert_beyond(segment);
+        }
+    }
+
+    fn insert_beyond(&mut self, segment: u32) {
+        // The first range that ends at or after the segment: it contains, touches or follows it.
+        let at = self.beyond.partition_point(|&(_, end)| end < segment);
+        match self.beyond.get_mut(at) {
+            Some((first, end)) if *first <= segment && segment < *end => {}
+            Some((_, end)) if *end == segment => {
+                *end += 1;
+                let grown = *end;
+                if self.beyond.get(at + 1).is_some_and(|&(first, _)| first == grown) {
+                    self.beyond[at].1 = self.beyond.remove(at + 1).1;
+                }
+            }
+            Some((first, _)) if *first == segment + 1 => *first = segment,
+            _ => self.beyond.insert(at, (segment, segment + 1)),
+        }
+        if self.recent[0] != segment {
+            self.recent = [segment, self.recent[0], self.recent[1]];
+        }
+        if self.beyond[0].0 == self.next {
+            self.next = self.beyond.remove(0).1;
+        }
+    }
+
+    fn range_of(&self, segment: u32) -> Option<(u32, u32)> {
+        let at = self.beyond.partition_point(|&(_, end)| end <= segment);
+        self.beyond.get(at).copied().filter(|&(first, _)| first <= segment)
+    }
+
+    /// The ranges to report: that of the newest arrival first, then those reported before.
+    #[inline]
+    pub fn ranges(&self) -> SackRanges {
+        let mut out = SackRanges::default();
+        if self.beyond.is_empty() {
+            return out;
+        }
+        for range in self.recent.iter().filter_map(|&segment| self.range_of(segment)) {
+            if !out.as_slice().contains(&range) {
+                out.push(range.0, range.1);
+            }
+        }
+        out
+    }
+
+    /// Payload received in order, bytes.
+    pub fn payload(&self) -> u64 {
+        let short = self.last.filter(|&(segment, _)| segment < self.next).map_or(0, |(_, short)| short as u64);
+        self.next as u64 * self.full as u64 - short
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(segments: &[u32]) -> Reassembly {
+        let mut r = Reassembly::default();
+        for &s in segments {
+            r.insert(s, 100, 10, false);
+        }
+        r
+    }
+
+    #[test]
+    fn in_order_and_holes() {
+        let mut r = with(&[0, 1, 3, 4, 7, 6, 9]);
+        assert_eq!(r.next(), 2);
+        assert_eq!(r.ranges().as_slice(), [(9, 10), (6, 8)], "4 is no longer among the last three");
+        r.insert(2, 100, 10, false);
+        assert_eq!(r.next(), 5);
+        r.insert(5, 100, 10, false);
+        assert_eq!((r.next(), r.ranges().as_slice()), (8, &[(9, 10)][..]));
+        r.insert(8, 100, 4, true);
+        assert_eq!((r.next(), r.ranges().as_slice().len()), (10, 0));
+    }
+
+    #[test]
+    fn every_order_ends_the_same() {
+        let mut rng = crate::rng::Rng::stream(3, "orders");
+        for _ in 0..200 {
+            let mut left: Vec<u32> = (0..12).chain(0..12).collect();
+            let mut r = Reassembly::default();
+            while !left.is_empty() {
+                let s = left.swap_remove((rng.next_u64() % left.len() as u64) as usize);
+                r.insert(s, 100, 10, false);
+                assert!(r.beyond.windows(2).all(|w| w[0].1 < w[1].0), "{:?}", r.beyond);
+                assert!(r.beyond.first().is_none_or(|&(first, end)| first > r.next && first < end));
+            }
+            assert_eq!((r.next(), r.payload()), (12, 120));
+        }
+    }
+
+    #[test]
+    fn no_room_and_the_short_last_segment() {
+        let mut r = with(&[0]);
+        r.insert(101, 100, 10, false);
+        assert!(r.beyond.is_empty());
+        r.insert(1, 100, 4, true);
+        assert_eq!(r.payload(), 14);
+    }
+}

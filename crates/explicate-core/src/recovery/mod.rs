@@ -1,0 +1,44 @@
+//! Loss recovery. To add one, write its file and add its line here.
+
+use crate::params::{Param, Unit};
+use crate::protocol::RecoveryKind;
+
+pub mod rto;
+
+macro_rules! recoveries {
+    ($($module:ident::$unit:ident,)*) => {
+        $(pub mod $module;)*
+        /// Every recovery, in the order of this list.
+        pub static RECOVERIES: &[&dyn RecoveryKind] = &[$(&$module::$unit),*];
+    };
+}
+
+recoveries! {
+    reno::Reno,
+}
+
+/// Parameters that every recovery has.
+pub const COMMON: &[Param] = &[
+    Param::new(
+        "min_rto",
+        Unit::Seconds,
+        0.2,
+        "RFC 6298 (2.4); 0.2 s as ns-2 and Linux",
+        "Least retransmission timeout.",
+    )
+    .within(1e-6, 60.0),
+    Param::new("initial_rto", Unit::Seconds, 1.0, "RFC 6298 (2.1)", "Retransmission timeout before the first sample.")
+        .within(1e-6, 60.0),
+    Param::new("max_rto", Unit::Seconds, 60.0, "RFC 6298 (2.5)", "Greatest retransmission timeout.")
+        .within(1e-3, 3600.0),
+    Param::new("clock_tick", Unit::Seconds, 0.0, "RFC 6298, G", "Granularity of the sender's clock; 0 is exact.")
+        .within(0.0, 1.0),
+    Param::new(
+        "dupthreshold",
+        Unit::Packets,
+        3.0,
+        "RFC 5681 section 3.2",
+        "Duplicate acknowledgements that show a loss.",
+    )
+    .within(1.0, 255.0),
+];

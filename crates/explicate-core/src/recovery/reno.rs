@@ -1,0 +1,196 @@
+//! Reno's fast retransmit and fast recovery (RFC 5681 section 3.2), with limited transmit (RFC 3042).
+//!
+//! Three duplicates resend the first hole; further ones inflate the window by a segment each; the first new
+//! acknowledgement ends the episode, so a second loss in a window waits for three more duplicates or the timer.
+//!
+//! Deviation: none known. The timer restarts with the fast retransmission, as in ns-2.
+
+use alloc::boxed::Box;
+
+use crate::params::Values;
+use crate::protocol::{Next, Outcome, Probe, Recovery, RecoveryKind};
+use crate::recovery::COMMON;
+use crate::recovery::rto::{Rto, Sequence};
+use crate::units::Time;
+
+/// Reno's recovery.
+pub struct Reno;
+
+impl RecoveryKind for Reno {
+    fn name(&self) -> &'static str {
+        "reno"
+    }
+    fn summary(&self) -> &'static str {
+        "Fast retransmit and fast recovery, ended by the first new acknowledgement"
+    }
+    fn source(&self) -> &'static str {
+        "RFC 5681 section 3.2, RFC 3042"
+    }
+    fn build(&self, values: &Values) -> Box<dyn Recovery> {
+        Box::new(RenoRecovery {
+            seq: Sequence::default(),
+            rto: Rto::new(values),
+            dupthreshold: values.get(COMMON, "dupthreshold") as u32,
+            duplicates: 0,
+            recover: 0,
+            recovering: false,
+            resend: false,
+        })
+    }
+}
+
+struct RenoRecovery {
+    seq: Sequence,
+    rto: Rto,
+    dupthreshold: u32,
+    /// Duplicates in a row: before the episode they release a segment each, within it they inflate the window.
+    duplicates: u32,
+    /// Highest segment when the last episode began: duplicates of an older window start none (RFC 6582 section 3.2, 1).
+    recover: u32,
+    recovering: bool,
+    resend: bool,
+}
+
+impl Recovery for RenoRecovery {
+    fn on_sent(&mut self, now: Time, segment: u32, _packet_number: u32) {
+        if self.resend && segment == self.seq.acked {
+            self.resend = false;
+            self.rto.restart(now);
+        } else {
+            self.seq.sent(segment);
+        }
+        self.rto.start(now);
+    }
+
+    fn on_ack(&mut self, now: Time, cumulative: u32, _packet_number: u32, _sack: &[(u32, u32)], rtt: Time) -> Outcome {
+        let newly_acked = self.seq.acknowledge(cumulative);
+        if newly_acked > 0 {
+            self.rto.sample(rtt);
+            self.rto.acknowledged(now, self.seq.outstanding());
+            self.duplicates = 0;
+            self.recovering = false;
+            self.resend = false;
+            return Outcome { newly_acked, ..Outcome::default() };
+        }
+        if !self.seq.is_duplicate(cumulative) {
+            return Outcome::default();
+        }
+        self.duplicates += 1;
+        let mut outcome = Outcome { duplicate: true, ..Outcome::default() };
+        if self.duplicates == self.dupthreshold && !self.recovering && cumulative >= self.recover {
+            self.recovering = true;
+            self.resend = true;
+            self.recover = self.seq.highest;
+            outcome.loss = Some(self.seq.flight());
+        }
+        outcome
+    }
+
+    fn next(&self, cwnd: f64, rwnd: u32) -> Next {
+        if self.resend {
+            return Next::Resend(self.seq.acked);
+        }
+        let extra = if self.recovering { self.duplicates } else { self.duplicates.min(2) };
+        let window = (cwnd as u32).saturating_add(extra).min(rwnd);
+        if self.seq.flight() < window { Next::New } else { Next::Nothing }
+    }
+
+    fn next_segment(&self) -> u32 {
+        self.seq.next
+    }
+    fn acknowledged(&self) -> u32 {
+        self.seq.acked
+    }
+    fn highest_sent(&self) -> u32 {
+        self.seq.highest
+    }
+    fn in_flight(&self) -> u32 {
+        self.seq.flight().saturating_sub(self.duplicates)
+    }
+    fn recovering(&self) -> bool {
+        self.recovering
+    }
+    fn next_timer(&self) -> Time {
+        self.rto.deadline()
+    }
+
+    fn on_timer(&mut self, now: Time) -> Option<u32> {
+        if !self.seq.outstanding() {
+            self.rto.stop();
+            return None;
+        }
+        let flight = self.seq.flight();
+        self.recover = self.seq.highest;
+        self.seq.roll_back();
+        self.duplicates = 0;
+        self.recovering = false;
+        self.resend = false;
+        self.rto.expired(now);
+        Some(flight)
+    }
+
+    fn on_rtt(&mut self, rtt: Time) {
+        self.rto.sample(rtt);
+    }
+    fn srtt(&self) -> Time {
+        self.rto.srtt()
+    }
+    fn backoffs(&self) -> u32 {
+        self.rto.backoffs()
+    }
+    fn probe(&self, put: Probe<'_>) {
+        self.rto.probe(put);
+        put("in_flight", self.in_flight() as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(n: u32) -> Box<dyn Recovery> {
+        let mut r = Reno.build(&Values::default());
+        for segment in 0..n {
+            r.on_sent(Time::ZERO, segment, segment);
+        }
+        r
+    }
+    fn ack(r: &mut Box<dyn Recovery>, cumulative: u32) -> Outcome {
+        r.on_ack(Time::millis(100), cumulative, 0, &[], Time::millis(100))
+    }
+
+    #[test]
+    fn the_third_duplicate_resends_and_inflates() {
+        let mut r = sent(10);
+        assert_eq!(ack(&mut r, 1).newly_acked, 1);
+        assert!(ack(&mut r, 1).duplicate);
+        assert_eq!(r.next(10.0, 100), Next::New, "limited transmit");
+        assert_eq!(ack(&mut r, 1).loss, None);
+        assert_eq!(ack(&mut r, 1).loss, Some(9));
+        assert_eq!(r.next(5.0, 100), Next::Resend(1));
+        r.on_sent(Time::millis(100), 1, 10);
+        // 9 outstanding: 5 + 3 segments of window hold nothing back until two more duplicates came.
+        assert_eq!(r.next(5.0, 100), Next::Nothing);
+        ack(&mut r, 1);
+        ack(&mut r, 1);
+        assert_eq!(r.next(5.0, 100), Next::New);
+        assert_eq!(ack(&mut r, 10).newly_acked, 9);
+        assert!(!r.recovering());
+    }
+
+    #[test]
+    fn a_timeout_goes_back() {
+        let mut r = sent(4);
+        assert_eq!(r.next_timer(), Time::secs(1));
+        assert_eq!(r.on_timer(Time::secs(1)), Some(4));
+        assert_eq!((r.next_segment(), r.highest_sent(), r.in_flight()), (0, 4, 0));
+        assert_eq!(r.next_timer(), Time::secs(3), "doubled");
+    }
+
+    #[test]
+    fn nonsense_is_ignored() {
+        let mut r = sent(4);
+        assert_eq!(ack(&mut r, 9).newly_acked, 0);
+        assert_eq!(r.acknowledged(), 0);
+    }
+}

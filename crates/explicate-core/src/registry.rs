@@ -1,0 +1,138 @@
+//! Finds protocols, recoveries, queue disciplines, channels and presets by name.
+//!
+//! A name of a flow's `protocol` resolves as a preset, then as a protocol; `law/recovery` names both.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::params::Param;
+use crate::presets::PRESETS;
+use crate::protocol::{ChannelKind, Protocol, QdiscKind, RecoveryKind};
+
+pub use crate::channel::CHANNELS;
+pub use crate::protocols::PROTOCOLS;
+pub use crate::qdisc::QDISCS;
+pub use crate::recovery::RECOVERIES;
+
+/// A named combination of a protocol, a recovery and parameters: data, not code.
+pub struct Preset {
+    /// The name in scenarios and tables.
+    pub name: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    /// Paper or RFC.
+    pub source: &'static str,
+    /// The protocol's name.
+    pub protocol: &'static str,
+    /// The recovery's name.
+    pub recovery: &'static str,
+    /// Parameters that differ from the defaults, as a scenario would write them in base units.
+    pub params: &'static [(&'static str, f64)],
+    /// The preset that a flow falls back to when the other end refuses explicit feedback.
+    pub fallback: &'static str,
+}
+
+/// What a flow's `protocol` key resolves to.
+#[derive(Clone, Copy)]
+pub struct Resolved {
+    /// The window law, receiver and router.
+    pub protocol: &'static dyn Protocol,
+    /// The recovery.
+    pub recovery: &'static dyn RecoveryKind,
+    /// Parameters that the preset sets.
+    pub params: &'static [(&'static str, f64)],
+    /// The preset used when the other end refuses explicit feedback.
+    pub fallback: &'static str,
+}
+
+/// Finds a protocol by name.
+pub fn protocol(name: &str) -> Option<&'static dyn Protocol> {
+    PROTOCOLS.iter().copied().find(|p| p.name() == name)
+}
+/// Finds a recovery by name.
+pub fn recovery(name: &str) -> Option<&'static dyn RecoveryKind> {
+    RECOVERIES.iter().copied().find(|r| r.name() == name)
+}
+/// Finds a queue discipline by name.
+pub fn qdisc(name: &str) -> Option<&'static dyn QdiscKind> {
+    QDISCS.iter().copied().find(|q| q.name() == name)
+}
+/// Finds a channel by name.
+pub fn channel(name: &str) -> Option<&'static dyn ChannelKind> {
+    CHANNELS.iter().copied().find(|c| c.name() == name)
+}
+/// Finds a preset by name.
+pub fn preset(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|p| p.name == name)
+}
+
+/// Resolves a flow's `protocol` key; the error lists what would have been understood.
+pub fn resolve(name: &str) -> Result<Resolved, String> {
+    if let Some(p) = preset(name) {
+        let unknown = |what: &str| format!("preset `{name}` names the {what}, which is not registered");
+        return Ok(Resolved {
+            protocol: protocol(p.protocol).ok_or_else(|| unknown(p.protocol))?,
+            recovery: recovery(p.recovery).ok_or_else(|| unknown(p.recovery))?,
+            params: p.params,
+            fallback: p.fallback,
+        });
+    }
+    let (law, repair) = name.split_once('/').unwrap_or((name, crate::presets::DEFAULT_RECOVERY));
+    let Some(protocol) = protocol(law) else {
+        return Err(unknown("protocol", law, PRESETS.iter().map(|p| p.name).chain(PROTOCOLS.iter().map(|p| p.name()))));
+    };
+    let Some(recovery) = recovery(repair) else {
+        return Err(unknown("recovery", repair, RECOVERIES.iter().map(|r| r.name())));
+    };
+    Ok(Resolved { protocol, recovery, params: &[], fallback: crate::presets::DEFAULT_FALLBACK })
+}
+
+fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let mut names: Vec<&str> = known.collect();
+    names.sort_unstable();
+    names.dedup();
+    format!("no {kind} is called `{name}`; there are {}", names.join(", "))
+}
+
+/// One row of `explicate protocols`.
+pub struct Entry {
+    /// `protocol`, `recovery`, `router`, `qdisc`, `channel` or `preset`.
+    pub kind: &'static str,
+    /// The name in scenarios.
+    pub name: &'static str,
+    /// One sentence.
+    pub summary: String,
+    /// Paper or RFC.
+    pub source: &'static str,
+    /// Parameters.
+    pub params: Vec<Param>,
+}
+
+/// Everything that is registered, in the order of the registries.
+pub fn entries() -> Vec<Entry> {
+    let mut all = Vec::new();
+    let mut put = |kind, name, summary: &str, source, params: &[Param]| {
+        all.push(Entry { kind, name, summary: summary.to_string(), source, params: params.to_vec() });
+    };
+    for p in PROTOCOLS {
+        put("protocol", p.name(), p.summary(), p.source(), p.params());
+    }
+    for r in RECOVERIES {
+        let params: Vec<Param> = crate::recovery::COMMON.iter().chain(r.params()).copied().collect();
+        put("recovery", r.name(), r.summary(), r.source(), &params);
+    }
+    for p in PROTOCOLS.iter().filter(|p| !p.router_params().is_empty()) {
+        put("router", p.name(), &format!("The router of {}.", p.name()), p.source(), p.router_params());
+    }
+    for q in QDISCS {
+        put("qdisc", q.name(), q.summary(), q.source(), q.params());
+    }
+    for c in CHANNELS {
+        put("channel", c.name(), c.summary(), c.source(), c.params());
+    }
+    for p in PRESETS {
+        put("preset", p.name, p.summary, p.source, &[]);
+    }
+    all
+}

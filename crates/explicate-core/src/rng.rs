@@ -1,0 +1,88 @@
+//! The generator of every random draw: xoshiro256++ (Blackman and Vigna), one stream for each source of randomness.
+//!
+//! A stream is seeded from the run's seed and the *name* that the user gave to its link or flow, so that adding a
+//! flow changes no other source's draws.
+
+/// A stream of random numbers.
+#[derive(Clone, Debug)]
+pub struct Rng {
+    s: [u64; 4],
+}
+
+fn splitmix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+impl Rng {
+    /// The stream of `name` in the run with this seed. The name is hashed by FNV-1a (64 bits).
+    pub fn stream(seed: u64, name: &str) -> Rng {
+        let mut hash = 0xcbf2_9ce4_8422_2325u64;
+        for byte in name.bytes() {
+            hash = (hash ^ byte as u64).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        let mut state = seed;
+        let mut mixed = splitmix(&mut state) ^ hash;
+        Rng { s: core::array::from_fn(|_| splitmix(&mut mixed)) }
+    }
+    /// 64 random bits.
+    pub fn next_u64(&mut self) -> u64 {
+        let s = &mut self.s;
+        let result = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
+        let t = s[1] << 17;
+        s[2] ^= s[0];
+        s[3] ^= s[1];
+        s[1] ^= s[2];
+        s[0] ^= s[3];
+        s[2] ^= t;
+        s[3] = s[3].rotate_left(45);
+        result
+    }
+    /// Uniform on [0, 1), 53 bits.
+    pub fn uniform(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+    /// Exponential with the given mean.
+    pub fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * libm::log(1.0 - self.uniform())
+    }
+    /// How many trials that fail with probability `p` succeed before the next failure; `u64::MAX` for p <= 0, 0 for p >= 1.
+    pub fn run_length(&mut self, p: f64) -> u64 {
+        if p <= 0.0 {
+            return u64::MAX;
+        }
+        if p >= 1.0 {
+            return 0;
+        }
+        (libm::log(1.0 - self.uniform()) / libm::log1p(-p)) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_differ_by_name_and_repeat() {
+        let draw = |seed, name| Rng::stream(seed, name).next_u64();
+        assert_eq!(draw(1, "r1->r2"), draw(1, "r1->r2"));
+        assert_ne!(draw(1, "r1->r2"), draw(1, "r2->r1"));
+        assert_ne!(draw(1, "r1->r2"), draw(2, "r1->r2"));
+    }
+
+    #[test]
+    fn moments() {
+        let mut rng = Rng::stream(7, "moments");
+        let n = 200_000;
+        let mean = (0..n).map(|_| rng.uniform()).sum::<f64>() / n as f64;
+        assert!((mean - 0.5).abs() < 0.003, "{mean}");
+        let mean = (0..n).map(|_| rng.exponential(3.0)).sum::<f64>() / n as f64;
+        assert!((mean - 3.0).abs() < 0.03, "{mean}");
+        let mean = (0..n).map(|_| rng.run_length(0.1) as f64).sum::<f64>() / n as f64;
+        assert!((mean - 9.0).abs() < 0.1, "{mean}");
+        assert_eq!((rng.run_length(0.0), rng.run_length(1.0)), (u64::MAX, 0));
+    }
+}

@@ -1,0 +1,523 @@
+//! The bytes on the wire: the congestion header (draft-falk-xcp-spec-03 section 4.1) and the transport header, both
+//! big-endian, and [`Packet`], which carries them through simulator and sockets alike.
+//!
+//! Congestion header, 20 bytes (28 with the XCP-i fields of paper 001 section III):
+//!
+//! | byte | field |
+//! | --- | --- |
+//! | 0 | Protocol: what follows (6 TCP, 17 UDP, 253 our transport header) |
+//! | 1 | Length of this header: 20 or 28 |
+//! | 2 | Version (3, high nibble), Format (1 standard, 2 minimal) |
+//! | 3 | 0; the low two bits carry VCP's load code where the ECN bits of the IP header are not ours |
+//! | 4-7 | X, the inter-packet time of the flow, unsigned, in units of 2^-28 s; 0 = unknown |
+//! | 8-11 | RTT, same unit; 0 = unknown |
+//! | 12-15 | Reverse_Feedback, signed, bytes/s |
+//! | 16-19 | Delta_Throughput, signed, bytes/s |
+//! | 20 | `xcp_ttl` (XCP-i) |
+//! | 21-23 | 0 |
+//! | 24-27 | `last_xcp_router` (XCP-i) |
+//!
+//! Transport header, 24 bytes and 8 for each SACK range. Data flows one way, so one field serves a data packet and its
+//! acknowledgement:
+//!
+//! | byte | data packet | acknowledgement |
+//! | --- | --- | --- |
+//! | 0 | flags | flags |
+//! | 1 | options (SYN) | options (SYN), number of SACK ranges in the low two bits |
+//! | 2-3 | payload bytes | 0 |
+//! | 4-7 | flow | flow |
+//! | 8-11 | segment | cumulative acknowledgement: the next segment expected |
+//! | 12-15 | packet number | echo of the packet number |
+//! | 16-19 | 0 | receiver window, segments |
+//! | 20-23 | timestamp, units of 4 ns | echo of the timestamp |
+
+use crate::units::Time;
+
+/// Length of the congestion header without the XCP-i fields, bytes.
+pub const CONGESTION_LEN: usize = 20;
+/// Length of the congestion header with the XCP-i fields, bytes.
+pub const CONGESTION_XCPI_LEN: usize = 28;
+/// Length of the transport header without SACK ranges, bytes.
+pub const TRANSPORT_LEN: usize = 24;
+/// Length of IPv4 and UDP headers, in front of ours on a real network and counted in every IP length, bytes.
+pub const IP_UDP_LEN: usize = 28;
+/// Most SACK ranges that an acknowledgement carries.
+pub const SACK_RANGES: usize = 3;
+/// Protocol number in the congestion header's first byte for our transport header (RFC 3692, experimental).
+pub const NEXT_TRANSPORT: u8 = 253;
+/// Version nibble of draft-falk-xcp-spec-03.
+pub const VERSION: u8 = 3;
+/// X and RTT count units of 2^-28 s: this many to the second.
+pub const UNITS_PER_SEC: f64 = (1u64 << 28) as f64;
+
+/// What a congestion header asks of a router (draft section 4.1, field Format).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// All fields count.
+    Standard,
+    /// Only Reverse_Feedback counts; a router leaves the header alone (pure acknowledgements).
+    Minimal,
+}
+
+/// Why bytes from the wire were refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WireError {
+    /// Fewer bytes than the header's length.
+    Short,
+    /// Length field neither 20 nor 28, or at odds with the bytes given.
+    Length,
+    /// Not version 3.
+    Version,
+    /// Format neither standard nor minimal.
+    Format,
+    /// More SACK ranges than [`SACK_RANGES`], or a range that is empty or reversed.
+    Sack,
+}
+
+/// The congestion header without the XCP-i fields.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Congestion(pub [u8; CONGESTION_LEN]);
+
+fn be32(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+fn put32(bytes: &mut [u8], at: usize, value: u32) {
+    bytes[at..at + 4].copy_from_slice(&value.to_be_bytes());
+}
+
+/// Seconds in header units of 2^-28 s, rounded to nearest and saturated at 16 s; negative and NaN give 0, "unknown".
+#[inline]
+pub fn seconds_to_units(s: f64) -> u32 {
+    (s * UNITS_PER_SEC + 0.5) as u32
+}
+
+impl Congestion {
+    /// No congestion header at all: what packets of protocols without one carry in memory.
+    pub const NONE: Congestion = Congestion([0; CONGESTION_LEN]);
+
+    /// An empty header of the given format, X and RTT unknown.
+    pub const fn new(format: Format) -> Congestion {
+        let mut b = [0; CONGESTION_LEN];
+        b[0] = NEXT_TRANSPORT;
+        b[1] = CONGESTION_LEN as u8;
+        b[2] = (VERSION << 4) | format as u8 + 1;
+        Congestion(b)
+    }
+    /// Reads a header from the front of a packet; never panics.
+    pub fn parse(bytes: &[u8]) -> Result<Congestion, WireError> {
+        let Some(head) = bytes.first_chunk::<CONGESTION_LEN>() else { return Err(WireError::Short) };
+        let length = head[1] as usize;
+        if length != CONGESTION_LEN && length != CONGESTION_XCPI_LEN {
+            return Err(WireError::Length);
+        }
+        if bytes.len() < length {
+            return Err(WireError::Short);
+        }
+        if head[2] >> 4 != VERSION {
+            return Err(WireError::Version);
+        }
+        if !matches!(head[2] & 0xf, 1 | 2) {
+            return Err(WireError::Format);
+        }
+        Ok(Congestion(*head))
+    }
+    /// Whether a header is there: false for [`Congestion::NONE`].
+    #[inline]
+    pub fn is_present(&self) -> bool {
+        self.0[1] != 0
+    }
+    /// Whether a router may read X, RTT and Delta_Throughput.
+    #[inline]
+    pub fn is_standard(&self) -> bool {
+        self.0[2] == (VERSION << 4) | 1
+    }
+    /// X, the time between two packets of the flow, in units of 2^-28 s; 0 = unknown.
+    #[inline]
+    pub fn x(&self) -> u32 {
+        be32(&self.0, 4)
+    }
+    /// Sets X.
+    #[inline]
+    pub fn set_x(&mut self, units: u32) {
+        put32(&mut self.0, 4, units);
+    }
+    /// RTT of the flow, in units of 2^-28 s; 0 = unknown.
+    #[inline]
+    pub fn rtt(&self) -> u32 {
+        be32(&self.0, 8)
+    }
+    /// Sets RTT.
+    #[inline]
+    pub fn set_rtt(&mut self, units: u32) {
+        put32(&mut self.0, 8, units);
+    }
+    /// Feedback that travels back to the sender, bytes/s.
+    #[inline]
+    pub fn reverse_feedback(&self) -> i32 {
+        be32(&self.0, 12) as i32
+    }
+    /// Sets Reverse_Feedback, bytes/s.
+    #[inline]
+    pub fn set_reverse_feedback(&mut self, bytes_per_s: i32) {
+        put32(&mut self.0, 12, bytes_per_s as u32);
+    }
+    /// The change of throughput that the sender wants and routers lower, bytes/s.
+    #[inline]
+    pub fn delta_throughput(&self) -> i32 {
+        be32(&self.0, 16) as i32
+    }
+    /// Sets Delta_Throughput, bytes/s.
+    #[inline]
+    pub fn set_delta_throughput(&mut self, bytes_per_s: i32) {
+        put32(&mut self.0, 16, bytes_per_s as u32);
+    }
+    /// VCP's two-bit load code, where the header carries it: 0 none, 1 low, 2 high, 3 overload.
+    pub fn load_code(&self) -> u8 {
+        self.0[3] & 3
+    }
+    /// Sets VCP's load code; only the low two bits count.
+    pub fn set_load_code(&mut self, code: u8) {
+        self.0[3] = code & 3;
+    }
+}
+
+/// The eight bytes that XCP-i appends to the congestion header (paper 001 section III-A).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct XcpI {
+    /// Decremented only by XCP-i routers; differs from the IP TTL behind a cloud of plain routers.
+    pub ttl: u8,
+    /// Address of the last XCP-i router that handled the packet.
+    pub last_router: u32,
+}
+
+impl XcpI {
+    /// The bytes 20..28 of a 28-byte congestion header.
+    pub fn to_bytes(self) -> [u8; 8] {
+        let mut b = [0; 8];
+        b[0] = self.ttl;
+        put32(&mut b, 4, self.last_router);
+        b
+    }
+    /// Reads the fields from a header of 28 bytes; `None` for a shorter one.
+    pub fn parse(bytes: &[u8]) -> Option<XcpI> {
+        let long = bytes.len() >= CONGESTION_XCPI_LEN && bytes[1] as usize == CONGESTION_XCPI_LEN;
+        long.then(|| XcpI { ttl: bytes[20], last_router: be32(bytes, 24) })
+    }
+}
+
+/// Flags of the transport header's first byte.
+pub mod flag {
+    /// Opens a flow, or answers that.
+    pub const SYN: u8 = 0x01;
+    /// The last segment of a flow.
+    pub const FIN: u8 = 0x02;
+    /// An acknowledgement: fields read as in the right column of the table.
+    pub const ACK: u8 = 0x04;
+    /// XTCP's congestion flag (paper 003), set by routers and echoed.
+    pub const XTCP: u8 = 0x08;
+    /// Echo of a congestion mark (RFC 3168).
+    pub const ECE: u8 = 0x10;
+    /// The sender has reduced its window (RFC 3168).
+    pub const CWR: u8 = 0x20;
+    /// A message between agents of nodes, not a flow's packet.
+    pub const CONTROL: u8 = 0x40;
+}
+
+/// What a SYN offers and its answer grants, in the transport header's second byte.
+pub mod option {
+    /// Explicit feedback by congestion headers.
+    pub const EXPLICIT: u8 = 0x80;
+    /// Echo of packet numbers.
+    pub const PACKET_ECHO: u8 = 0x40;
+    /// Selective acknowledgements.
+    pub const SACK: u8 = 0x20;
+}
+
+/// The transport header without its SACK ranges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transport(pub [u8; TRANSPORT_LEN]);
+
+macro_rules! field32 {
+    ($(#[$doc:meta])* $get:ident, $set:ident, $at:literal) => {
+        $(#[$doc])*
+        #[inline]
+        pub fn $get(&self) -> u32 {
+            be32(&self.0, $at)
+        }
+        $(#[$doc])*
+        #[inline]
+        pub fn $set(&mut self, value: u32) {
+            put32(&mut self.0, $at, value);
+        }
+    };
+}
+
+impl Transport {
+    /// All zero.
+    pub const EMPTY: Transport = Transport([0; TRANSPORT_LEN]);
+
+    /// Reads a header and its SACK ranges from the front of `bytes`; never panics. Ranges are half open, `[first, end)`.
+    pub fn parse(bytes: &[u8]) -> Result<(Transport, SackRanges), WireError> {
+        let Some(head) = bytes.first_chunk::<TRANSPORT_LEN>() else { return Err(WireError::Short) };
+        let header = Transport(*head);
+        let mut ranges = SackRanges::default();
+        for i in 0..header.sack_count() {
+            let at = TRANSPORT_LEN + 8 * i;
+            if bytes.len() < at + 8 {
+                return Err(WireError::Short);
+            }
+            let (first, end) = (be32(bytes, at), be32(bytes, at + 4));
+            if first >= end {
+                return Err(WireError::Sack);
+            }
+            ranges.push(first, end);
+        }
+        Ok((header, ranges))
+    }
+    /// Flags, see [`flag`].
+    #[inline]
+    pub fn flags(&self) -> u8 {
+        self.0[0]
+    }
+    /// Sets the flags.
+    #[inline]
+    pub fn set_flags(&mut self, flags: u8) {
+        self.0[0] = flags;
+    }
+    /// Whether all of `flags` are set.
+    #[inline]
+    pub fn has(&self, flags: u8) -> bool {
+        self.0[0] & flags == flags
+    }
+    /// Options of a SYN, see [`option`].
+    pub fn options(&self) -> u8 {
+        self.0[1] & !3
+    }
+    /// Sets the options.
+    pub fn set_options(&mut self, options: u8) {
+        self.0[1] = options & !3 | self.0[1] & 3;
+    }
+    /// Number of SACK ranges that follow, 0..=3.
+    #[inline]
+    pub fn sack_count(&self) -> usize {
+        (self.0[1] & 3) as usize
+    }
+    /// Sets the number of SACK ranges.
+    #[inline]
+    pub fn set_sack_count(&mut self, count: usize) {
+        self.0[1] = self.0[1] & !3 | (count as u8 & 3);
+    }
+    /// Payload bytes of a data packet.
+    #[inline]
+    pub fn payload(&self) -> u16 {
+        u16::from_be_bytes([self.0[2], self.0[3]])
+    }
+    /// Sets the payload bytes.
+    #[inline]
+    pub fn set_payload(&mut self, bytes: u16) {
+        self.0[2..4].copy_from_slice(&bytes.to_be_bytes());
+    }
+    field32!(
+        /// The flow.
+        flow, set_flow, 4
+    );
+    field32!(
+        /// Segment number of a data packet; in an acknowledgement the next segment expected.
+        segment, set_segment, 8
+    );
+    field32!(
+        /// Number of a packet, counted up with every transmission; in an acknowledgement its echo.
+        packet_number, set_packet_number, 12
+    );
+    field32!(
+        /// Receiver window, segments.
+        window, set_window, 16
+    );
+    field32!(
+        /// Time stamp of the sender's clock in units of 4 ns, or its echo. See [`stamp`] and [`stamp_age`].
+        timestamp, set_timestamp, 20
+    );
+}
+
+/// The time stamp of an instant: units of 4 ns modulo 2^32 (17.2 s).
+#[inline]
+pub fn stamp(now: Time) -> u32 {
+    (now.0 >> 2) as u32
+}
+
+/// How long ago a stamp was made, if less than 17.2 s; exact to 4 ns.
+#[inline]
+pub fn stamp_age(now: Time, stamped: u32) -> Time {
+    Time(((now.0 >> 2) as u32).wrapping_sub(stamped) as u64 * 4)
+}
+
+/// Up to three SACK ranges `[first, end)` of segments, the most recent arrival's first (RFC 2018 section 4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SackRanges {
+    ranges: [(u32, u32); SACK_RANGES],
+    count: u8,
+}
+
+impl SackRanges {
+    /// Adds a range; a fourth is ignored.
+    pub fn push(&mut self, first: u32, end: u32) {
+        if (self.count as usize) < SACK_RANGES {
+            self.ranges[self.count as usize] = (first, end);
+            self.count += 1;
+        }
+    }
+    /// The ranges.
+    #[inline]
+    pub fn as_slice(&self) -> &[(u32, u32)] {
+        &self.ranges[..self.count as usize]
+    }
+}
+
+/// The IP header's ECN field (RFC 3168).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Ecn {
+    /// Not ECN-capable: congestion means loss.
+    NotCapable = 0,
+    /// ECT(1).
+    Capable1 = 1,
+    /// ECT(0).
+    Capable0 = 2,
+    /// CE: congestion experienced.
+    Marked = 3,
+}
+
+/// A packet: 64 bytes, its two headers as they stand on the wire, and what a driver needs to move it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Packet {
+    /// Driver's: when the packet's next event is due, nanoseconds.
+    pub time: u64,
+    /// Driver's: the next packet of a list.
+    pub next: u32,
+    /// Driver's: where on its route the packet is.
+    pub place: u32,
+    /// Length of the IP datagram with all headers, bytes.
+    pub ip_len: u16,
+    /// IP time to live.
+    pub ttl: u8,
+    /// The ECN field in the low two bits.
+    pub tos: u8,
+    /// Congestion header; [`Congestion::NONE`] for protocols without one.
+    pub congestion: Congestion,
+    /// Transport header.
+    pub transport: Transport,
+}
+
+const _: () = assert!(core::mem::size_of::<Packet>() == 64);
+
+impl Packet {
+    /// An empty packet.
+    pub const EMPTY: Packet = Packet {
+        time: 0,
+        next: u32::MAX,
+        place: 0,
+        ip_len: 0,
+        ttl: 64,
+        tos: 0,
+        congestion: Congestion::NONE,
+        transport: Transport::EMPTY,
+    };
+    /// The ECN field.
+    #[inline]
+    pub fn ecn(&self) -> Ecn {
+        match self.tos & 3 {
+            0 => Ecn::NotCapable,
+            1 => Ecn::Capable1,
+            2 => Ecn::Capable0,
+            _ => Ecn::Marked,
+        }
+    }
+    /// Sets the ECN field.
+    #[inline]
+    pub fn set_ecn(&mut self, ecn: Ecn) {
+        self.tos = self.tos & !3 | ecn as u8;
+    }
+    /// Whether this is an acknowledgement.
+    #[inline]
+    pub fn is_ack(&self) -> bool {
+        self.transport.0[0] & flag::ACK != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// protocols.md section 9, "Header bytes".
+    #[test]
+    fn conformance_vector() {
+        let mut h = Congestion::new(Format::Standard);
+        h.0[0] = 6;
+        h.set_x(seconds_to_units(0.002));
+        h.set_rtt(seconds_to_units(0.1));
+        h.set_reverse_feedback(2600);
+        h.set_delta_throughput(-1500);
+        let wire = [
+            0x06, 0x14, 0x31, 0x00, 0x00, 0x08, 0x31, 0x27, 0x01, 0x99, 0x99, 0x9A, 0x00, 0x00, 0x0A, 0x28, 0xFF, 0xFF,
+            0xFA, 0x24,
+        ];
+        assert_eq!(h.0, wire);
+        let back = Congestion::parse(&wire).unwrap();
+        assert_eq!((back.reverse_feedback(), back.delta_throughput()), (2600, -1500));
+        assert!(back.is_standard());
+    }
+
+    #[test]
+    fn damaged_headers_are_refused() {
+        let good = Congestion::new(Format::Minimal).0;
+        assert!(Congestion::parse(&good).is_ok());
+        assert_eq!(Congestion::parse(&good[..19]), Err(WireError::Short));
+        let with = |at: usize, value: u8| {
+            let mut b = good;
+            b[at] = value;
+            Congestion::parse(&b)
+        };
+        assert_eq!(with(1, 21), Err(WireError::Length));
+        assert_eq!(with(1, 28), Err(WireError::Short));
+        assert_eq!(with(2, 0x21), Err(WireError::Version));
+        assert_eq!(with(2, 0x33), Err(WireError::Format));
+    }
+
+    #[test]
+    fn sack_ranges_travel_behind_the_header() {
+        let mut t = Transport::EMPTY;
+        t.set_flags(flag::ACK);
+        t.set_sack_count(2);
+        t.set_flow(7);
+        let mut bytes = [0u8; TRANSPORT_LEN + 16];
+        bytes[..TRANSPORT_LEN].copy_from_slice(&t.0);
+        for (i, v) in [10u32, 12, 3, 4].into_iter().enumerate() {
+            put32(&mut bytes, TRANSPORT_LEN + 4 * i, v);
+        }
+        let (header, ranges) = Transport::parse(&bytes).unwrap();
+        assert_eq!(header.flow(), 7);
+        assert_eq!(ranges.as_slice(), [(10, 12), (3, 4)]);
+        assert_eq!(Transport::parse(&bytes[..TRANSPORT_LEN + 15]), Err(WireError::Short));
+        put32(&mut bytes, TRANSPORT_LEN, 12);
+        assert_eq!(Transport::parse(&bytes), Err(WireError::Sack));
+    }
+
+    #[test]
+    fn xcp_i_fields_have_room() {
+        let fields = XcpI { ttl: 61, last_router: 0x0a00_0001 };
+        let mut bytes = [0u8; CONGESTION_XCPI_LEN];
+        bytes[..20].copy_from_slice(&Congestion::new(Format::Standard).0);
+        bytes[1] = 28;
+        bytes[20..].copy_from_slice(&fields.to_bytes());
+        assert!(Congestion::parse(&bytes).is_ok());
+        assert_eq!(XcpI::parse(&bytes), Some(fields));
+        assert_eq!(XcpI::parse(&bytes[..27]), None);
+    }
+
+    #[test]
+    fn time_stamps_wrap() {
+        let then = Time::secs(17);
+        assert_eq!(stamp_age(then + Time::millis(300), stamp(then)), Time::millis(300));
+    }
+}

@@ -1,0 +1,175 @@
+//! A scenario after parsing: everything resolved, nothing left to look up. This is what drivers run.
+
+use explicate_core::params::Values;
+use explicate_core::protocol::{ChannelKind, Protocol, QdiscKind};
+use explicate_core::registry::Resolved;
+use explicate_core::units::{Rate, Time};
+
+/// A whole scenario.
+pub struct Scenario {
+    /// Its name.
+    pub name: String,
+    /// Simulated time of one run.
+    pub duration: Time,
+    /// Excluded from every summary column.
+    pub warmup: Time,
+    /// Independent repetitions; run `i` uses `seed + i`.
+    pub runs: u32,
+    /// Seed of the first run.
+    pub seed: u64,
+    /// Names of the nodes.
+    pub nodes: Vec<String>,
+    /// One-way links.
+    pub links: Vec<Link>,
+    /// Groups of flows, in the order of the file.
+    pub flows: Vec<FlowGroup>,
+    /// What is sampled.
+    pub sampling: Sampling,
+    /// Axes of `[sweep]`: a path of keys and its values, as written.
+    pub sweep: Vec<(String, Vec<String>)>,
+    /// Oddities that do not stop a run: nothing measured, a buffer under one packet, and so on.
+    pub warnings: Vec<String>,
+    /// The scenario with every default filled in, as TOML that parses to the same scenario.
+    pub resolved: String,
+}
+
+/// A one-way link, with the output port that feeds it.
+pub struct Link {
+    /// Its name, by default `from->to`.
+    pub name: String,
+    /// Index of the node that it leaves.
+    pub from: usize,
+    /// Index of the node that it reaches.
+    pub to: usize,
+    /// Nominal IP rate. A trace channel replaces it in service; then this is the trace's mean rate.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub delay: Time,
+    /// The capacity that routers believe in: by default `rate`.
+    pub capacity: Rate,
+    /// Queue discipline; `None` is an unlimited queue.
+    pub queue: Option<Queue>,
+    /// Controllers on the port, one per protocol that has one (at most one today); empty is a plain IP router.
+    pub routers: Vec<RouterSpec>,
+    /// Channels in order; empty is a wire.
+    pub channel: Vec<ChannelSpec>,
+}
+
+/// A queue discipline with its values.
+pub struct Queue {
+    /// Which one.
+    pub kind: &'static dyn QdiscKind,
+    /// Its parameters; lengths in bytes.
+    pub values: Values,
+    /// Typical IP length of packets that cross the link, bytes: turns `pkt` into bytes and back.
+    pub mean_packet: f64,
+}
+
+/// A router controller with its values.
+pub struct RouterSpec {
+    /// The protocol that it belongs to.
+    pub protocol: &'static dyn Protocol,
+    /// Its parameters.
+    pub values: Values,
+}
+
+/// A channel with its values.
+pub struct ChannelSpec {
+    /// Which one.
+    pub kind: &'static dyn ChannelKind,
+    /// Its parameters; a trace's opportunities are in [`Values::file`].
+    pub values: Values,
+}
+
+/// A group of like flows.
+pub struct FlowGroup {
+    /// Its name; flow `i` of it is called `name.i`.
+    pub name: String,
+    /// Number of flows.
+    pub count: u32,
+    /// The `protocol` key as written.
+    pub protocol: String,
+    /// What that resolves to.
+    pub resolved: Resolved,
+    /// Values of the law, the recovery and the flow, the preset's included.
+    pub values: Values,
+    /// IP length of a full data packet, bytes.
+    pub packet: u16,
+    /// When flows start.
+    pub start: Start,
+    /// What they send.
+    pub traffic: Traffic,
+    /// When they stop at the latest.
+    pub stop: Option<Time>,
+    /// Source and destination nodes; flow `i` uses entry `i % len`.
+    pub ends: Vec<(usize, usize)>,
+}
+
+/// When the flows of a group start.
+pub enum Start {
+    /// All at once.
+    At(Time),
+    /// Evenly over a span: flow i of n at `from + i * over / n`.
+    Spread {
+        /// The first.
+        from: Time,
+        /// The span.
+        over: Time,
+    },
+    /// Each at a random time, uniform over a span.
+    Uniform {
+        /// Earliest.
+        from: Time,
+        /// The span.
+        over: Time,
+    },
+    /// A Poisson process; `count` flows at most.
+    Poisson {
+        /// Not before.
+        from: Time,
+        /// Arrivals per second.
+        per_second: f64,
+    },
+}
+
+/// What a flow sends.
+pub enum Traffic {
+    /// Without end.
+    Bulk,
+    /// One transfer of this many payload bytes.
+    Sized(Size),
+    /// Alternately without end and nothing.
+    OnOff {
+        /// Length of an on-period, mean if random.
+        on: Time,
+        /// Length of an off-period, mean if random.
+        off: Time,
+        /// Periods are exponential rather than fixed.
+        random: bool,
+    },
+}
+
+/// How long transfers are, bytes.
+pub enum Size {
+    /// All alike.
+    Fixed(u64),
+    /// Exponential with this mean.
+    Exponential(f64),
+    /// Pareto with this mean and shape (> 1): web-like.
+    Pareto {
+        /// Mean, bytes.
+        mean: f64,
+        /// Shape.
+        shape: f64,
+    },
+}
+
+/// What is sampled, and how often.
+#[derive(Default)]
+pub struct Sampling {
+    /// The period; `None` samples nothing.
+    pub every: Option<Time>,
+    /// Names: `queue`, `throughput` (links); `cwnd`, `rtt`, `goodput` (flows); `router` (all variables of controllers),
+    /// `flow` (all variables of senders and recoveries).
+    pub of: Vec<String>,
+}
