@@ -409,8 +409,10 @@ impl Flow {
 pub struct SinkStats {
     /// Packets received, SYNs and duplicates included.
     pub received: u64,
-    /// IP bytes of data packets received in the measured span, duplicates included.
-    pub measured_bytes: u64,
+    /// IP bytes of data packets received, duplicates included.
+    pub bytes: u64,
+    /// Those that had come when the measured span began.
+    pub bytes_before: u64,
     /// In-order payload of the whole run, bytes.
     pub payload: u64,
     /// In-order payload that had come when the measured span began, bytes.
@@ -479,15 +481,11 @@ impl Sink {
             self.answer = Some(answer);
             return;
         }
-        if now <= self.measured_from {
-            self.stats.payload_before = self.stats.payload;
-        } else {
-            self.stats.measured_bytes += packet.ip_len as u64;
-        }
+        self.stats.bytes += packet.ip_len as u64;
         self.data.insert(header.segment(), self.window, header.payload(), header.has(flag::FIN));
         self.stats.payload = self.data.payload();
         if now <= self.measured_from {
-            self.stats.payload_before = self.stats.payload;
+            (self.stats.bytes_before, self.stats.payload_before) = (self.stats.bytes, self.stats.payload);
         }
         self.ece = (self.ece && !header.has(flag::CWR)) || packet.ecn() == Ecn::Marked;
         self.receiver.on_data(now, packet);

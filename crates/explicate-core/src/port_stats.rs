@@ -17,8 +17,9 @@ pub struct PortStats {
     pub sent: u64,
     /// Packets that reached the next node (counted by the driver).
     pub delivered: u64,
-    /// IP bytes sent in the measured span.
-    pub measured_bytes: u64,
+    /// IP bytes sent.
+    pub bytes: u64,
+    bytes_before: u64,
     measured_from: Time,
     detail: Option<Box<Detail>>,
 }
@@ -86,7 +87,8 @@ impl PortStats {
             arrived: 0,
             sent: 0,
             delivered: 0,
-            measured_bytes: 0,
+            bytes: 0,
+            bytes_before: 0,
             measured_from,
             detail: queued.then(|| Box::new(Detail { bin_ends: NINETY_BIN.0, ..Detail::default() })),
         }
@@ -102,8 +104,9 @@ impl PortStats {
     #[inline]
     pub(crate) fn departed(&mut self, at: Time, bytes: u16) {
         self.sent += 1;
-        if at > self.measured_from {
-            self.measured_bytes += bytes as u64;
+        self.bytes += bytes as u64;
+        if at <= self.measured_from {
+            self.bytes_before = self.bytes;
         }
         if let Some(d) = &mut self.detail {
             if d.reached.is_none() && d.bin_target > 0 {
@@ -143,6 +146,10 @@ impl PortStats {
             DropCause::Overflow => c.overflow += 1,
             DropCause::Early => c.early += 1,
         });
+    }
+    /// IP bytes sent in the measured span.
+    pub fn measured_bytes(&self) -> u64 {
+        self.bytes - self.bytes_before
     }
     /// Drops, losses and marks of the whole run.
     pub fn total(&self) -> Causes {

@@ -428,7 +428,7 @@ pub trait ServiceCurve: Send {
 pub struct Address(pub u32);
 
 /// Bytes of a control message that a packet can carry in place of its headers' fields.
-pub const CONTROL_LEN: usize = 32;
+pub const CONTROL_LEN: usize = 28;
 
 /// A message between agents; travels as a packet through the same queues as data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
