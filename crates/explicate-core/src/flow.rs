@@ -10,7 +10,8 @@ use alloc::boxed::Box;
 
 use crate::params::{Param, Unit, Values};
 use crate::protocol::{
-    Ack, Loss, LossKind, Next, Probe, Protocol, Receiver, Recovery, RecoveryKind, Sender, SenderInit, Sent,
+    Ack, Allowance, Loss, LossKind, Next, Probe, Protocol, Receiver, Recovery, RecoveryKind, RecoveryState, Sender,
+    SenderInit, Sent,
 };
 use crate::reassembly::Reassembly;
 use crate::units::{Rate, Time};
@@ -104,6 +105,8 @@ pub struct Flow {
     id: u32,
     state: State,
     sender: Box<dyn Sender>,
+    /// What the sender allowed after the last event.
+    allowance: Allowance,
     recovery: Box<dyn Recovery>,
     fallback: &'static dyn Protocol,
     explicit: bool,
@@ -144,10 +147,12 @@ impl Flow {
             initial_window: get("initial_window"),
             interface: init.interface,
         };
+        let sender = init.protocol.sender(&sender_init);
         Flow {
             id: init.id,
             state: State::Idle,
-            sender: init.protocol.sender(&sender_init),
+            allowance: sender.allowance(),
+            sender,
             recovery: init.recovery.build(init.values),
             fallback: init.fallback,
             explicit,
@@ -190,20 +195,20 @@ impl Flow {
     }
     /// The application withdraws what has not been sent yet (the end of an on-period).
     pub fn withdraw(&mut self) {
-        self.supply = self.recovery.highest_sent();
+        self.supply = self.recovery.state().highest;
     }
     /// Tells once per call whether all that was written is acknowledged.
     pub fn poll_event(&self) -> Option<Event> {
-        let drained = self.state == State::Established && self.recovery.acknowledged() == self.supply;
+        let drained = self.state == State::Established && self.recovery.state().acked == self.supply;
         drained.then_some(Event::Drained)
     }
     /// Smoothed round-trip time; zero while unknown.
     pub fn srtt(&self) -> Time {
-        self.recovery.srtt()
+        self.recovery.state().srtt
     }
     /// Congestion window, segments.
     pub fn cwnd(&self) -> f64 {
-        self.sender.allowance().cwnd
+        self.allowance.cwnd
     }
     /// Tells the variables of law and recovery.
     pub fn probe(&self, put: Probe<'_>) {
@@ -233,30 +238,32 @@ impl Flow {
         }
         self.stats.rtt_sum += rtt.0;
         self.stats.rtt_count += 1;
-        let srtt = self.recovery.srtt();
+        let state = self.recovery.state();
+        let srtt = state.srtt;
         if let Some(in_flight) = out.loss {
             self.cwr = true;
             self.sender.on_loss(&Loss { now, kind: LossKind::Duplicates, in_flight, srtt, repeated: false });
         } else if header.has(flag::ECE) && cumulative > self.mark_recover {
-            self.mark_recover = self.recovery.highest_sent();
+            self.mark_recover = state.highest;
             self.cwr = true;
-            let in_flight = self.recovery.in_flight() + out.newly_acked;
+            let in_flight = state.in_flight + out.newly_acked;
             self.sender.on_loss(&Loss { now, kind: LossKind::Mark, in_flight, srtt, repeated: false });
         }
         self.sender.on_ack(&Ack {
             now,
             newly_acked: out.newly_acked,
             cumulative,
-            highest_sent: self.recovery.highest_sent(),
+            highest_sent: state.highest,
             duplicate: out.duplicate,
             packet_number,
             header: &packet.congestion,
             rtt,
             srtt,
-            in_flight: self.recovery.in_flight(),
-            recovering: self.recovery.recovering(),
+            in_flight: state.in_flight,
+            recovering: state.recovering,
             app_limited: !self.window_limited,
         });
+        self.allowance = self.sender.allowance();
     }
 
     fn handle_syn_ack(&mut self, now: Time, header: &Transport) {
@@ -283,12 +290,13 @@ impl Flow {
         self.syn_deadline = Time::NEVER;
         self.recovery.on_rtt(rtt);
         self.sender.on_start(now, rtt);
+        self.allowance = self.sender.allowance();
     }
 
     /// When this end next needs [`Flow::handle_timeout`].
     pub fn poll_timeout(&self) -> Time {
         let pace = if self.pace_at > Time::ZERO { self.pace_at } else { Time::NEVER };
-        self.recovery.next_timer().min(self.sender.next_timer()).min(self.syn_deadline).min(pace)
+        self.recovery.state().timer.min(self.sender.next_timer()).min(self.syn_deadline).min(pace)
     }
     /// Runs every timer that is due.
     pub fn handle_timeout(&mut self, now: Time) {
@@ -297,8 +305,8 @@ impl Flow {
             self.syn_deadline = Time::NEVER;
             self.state = State::Opening;
         }
-        if self.recovery.next_timer() <= now {
-            let srtt = self.recovery.srtt();
+        let RecoveryState { timer, srtt, .. } = self.recovery.state();
+        if timer <= now {
             let repeated = self.recovery.backoffs() > 0;
             if let Some(in_flight) = self.recovery.on_timer(now) {
                 self.stats.timeouts += 1;
@@ -308,6 +316,7 @@ impl Flow {
         if self.sender.next_timer() <= now {
             self.sender.on_timer(now);
         }
+        self.allowance = self.sender.allowance();
     }
 
     /// Writes the next packet to send into `out`; false if there is none now.
@@ -328,7 +337,7 @@ impl Flow {
         out.transport.set_options(self.options);
         self.state = State::Opened;
         let tries = self.stats.timeouts.min(6);
-        self.syn_deadline = self.recovery.next_timer().min(now + Time::secs(1 << tries));
+        self.syn_deadline = now + Time::secs(1 << tries);
     }
 
     /// Fills in what every packet of this end carries.
@@ -350,22 +359,17 @@ impl Flow {
             return false;
         }
         self.pace_at = Time::ZERO;
-        let allowance = self.sender.allowance();
-        let segment = match self.recovery.next(allowance.cwnd, self.rwnd) {
-            Next::Nothing => {
-                self.window_limited = true;
-                return false;
-            }
-            Next::Resend(segment) => segment,
-            Next::New => {
-                let segment = self.recovery.next_segment();
-                if segment >= self.supply {
-                    self.window_limited = false;
-                    return false;
-                }
-                segment
-            }
-        };
+        let next = self.recovery.next(self.allowance.cwnd, self.rwnd);
+        if next == Next::Nothing {
+            self.window_limited = true;
+            return false;
+        }
+        let state = self.recovery.state();
+        let segment = if let Next::Resend(segment) = next { segment } else { state.next };
+        if segment >= self.supply {
+            self.window_limited = false;
+            return false;
+        }
         let last = self.closed && segment + 1 == self.supply;
         let payload = if last { self.last_payload } else { self.payload() };
         self.begin(out, now, payload + header_bytes(self.explicit));
@@ -375,7 +379,7 @@ impl Flow {
         self.cwr = false;
         header.set_segment(segment);
         header.set_payload(payload);
-        let resent = segment < self.recovery.highest_sent();
+        let resent = segment < state.highest;
         self.stats.retransmissions += resent as u64;
         if self.ecn && !resent {
             out.set_ecn(Ecn::Capable0);
@@ -383,19 +387,19 @@ impl Flow {
         if self.explicit {
             out.congestion = Congestion::new(Format::Standard);
         }
-        let in_flight = self.recovery.in_flight();
-        let srtt = self.recovery.srtt();
-        self.sender.on_send(out, &Sent { now, srtt, in_flight, backlogged: segment + 1 < self.supply });
+        let backlogged = segment + 1 < self.supply;
+        self.sender.on_send(out, &Sent { now, srtt: state.srtt, in_flight: state.in_flight, backlogged });
         self.recovery.on_sent(now, segment, self.packet_number.wrapping_sub(1));
-        self.pace(now, out.ip_len, allowance.pacing, allowance.cwnd, srtt);
+        self.pace(now, out.ip_len, state.srtt);
         true
     }
 
     /// Sets when the next packet may leave.
-    fn pace(&mut self, now: Time, ip_len: u16, rate: Option<Rate>, cwnd: f64, srtt: Time) {
-        let gap = match rate {
+    #[inline]
+    fn pace(&mut self, now: Time, ip_len: u16, srtt: Time) {
+        let gap = match self.allowance.pacing {
             Some(rate) => ip_len as f64 / rate.bytes_per_sec(),
-            None if self.paced => srtt.as_secs_f64() / cwnd,
+            None if self.paced => srtt.as_secs_f64() / self.allowance.cwnd,
             None => return,
         };
         self.pace_at = now + Time::from_secs_f64(gap);

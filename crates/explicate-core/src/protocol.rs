@@ -274,6 +274,25 @@ pub struct Outcome {
     pub loss: Option<u32>,
 }
 
+/// Where a flow stands, in segments.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RecoveryState {
+    /// All segments before this one are acknowledged.
+    pub acked: u32,
+    /// The segment that [`Next::New`] means.
+    pub next: u32,
+    /// One past the highest segment ever sent.
+    pub highest: u32,
+    /// Segments in flight, as this recovery estimates them.
+    pub in_flight: u32,
+    /// A loss is being repaired.
+    pub recovering: bool,
+    /// Smoothed round-trip time; zero while unknown.
+    pub srtt: Time,
+    /// When the retransmission timer expires.
+    pub timer: Time,
+}
+
 /// What to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
@@ -293,25 +312,13 @@ pub trait Recovery: Send {
     fn on_ack(&mut self, now: Time, cumulative: u32, packet_number: u32, sack: &[(u32, u32)], rtt: Time) -> Outcome;
     /// What to send next within `cwnd` and the receiver's window, both in segments.
     fn next(&self, cwnd: f64, rwnd: u32) -> Next;
-    /// The segment that [`Next::New`] means.
-    fn next_segment(&self) -> u32;
-    /// Segments up to this one (excluded) are acknowledged.
-    fn acknowledged(&self) -> u32;
-    /// One past the highest segment ever sent.
-    fn highest_sent(&self) -> u32;
-    /// Segments in flight, as this recovery estimates them.
-    fn in_flight(&self) -> u32;
-    /// A loss is being repaired.
-    fn recovering(&self) -> bool;
-    /// When the retransmission timer expires.
-    fn next_timer(&self) -> Time;
+    /// Where the flow stands.
+    fn state(&self) -> RecoveryState;
     /// The retransmission timer expired: rolls back for a restart and returns the segments that were in flight, or `None` if
     /// nothing was outstanding.
     fn on_timer(&mut self, now: Time) -> Option<u32>;
     /// A round-trip time is known without data having been acknowledged (connection set-up).
     fn on_rtt(&mut self, rtt: Time);
-    /// Smoothed round-trip time; zero while unknown.
-    fn srtt(&self) -> Time;
     /// Timeouts since the last acknowledgement of new data.
     fn backoffs(&self) -> u32;
     /// Tells its variables.

@@ -94,6 +94,13 @@ impl Store for Arena {
 
 impl Arena {
     #[cold]
+    pub(crate) fn log_delivery(&mut self, at: Time, handle: u32) {
+        let packet = &self.packets[handle as usize];
+        if let Some(log) = &mut self.log {
+            log.delivered(at, packet);
+        }
+    }
+    #[cold]
     fn note_slowly(&mut self, at: Time, handle: u32, what: Note) {
         let packet = &self.packets[handle as usize];
         if let Some(log) = &mut self.log {

@@ -24,8 +24,8 @@ pub struct Link {
     pub delay: Time,
     /// The only link that feeds this one, if it is fused to it.
     fused_to: u32,
-    /// The port writes into packets, so it is settled before they are read.
-    writes: bool,
+    /// The port writes into packets or foresees them, so it is settled before they are read.
+    settles: bool,
 }
 
 /// Both ends of a flow.
@@ -113,8 +113,8 @@ impl Engine {
     }
     /// Adds a link and returns its index.
     pub fn add_link(&mut self, port: Port, delay: Time) -> u32 {
-        let writes = port.writes();
-        self.links.push(Link { port, delay, fused_to: NIL, writes });
+        let settles = port.writes();
+        self.links.push(Link { port, delay, fused_to: NIL, settles });
         self.links.len() as u32 - 1
     }
     /// Adds a flow over routes of links there and back. Its number in `init` must be the number of flows so far.
@@ -172,10 +172,10 @@ impl Engine {
             before = link;
         }
         for (index, feeder) in feeder.into_iter().enumerate() {
-            let decides = |l: &Link| l.writes || l.port.impaired() || l.port.is_scheduled();
-            let fusible = self.fuse && self.agents.is_empty() && feeder < NOBODY && !decides(&self.links[index]);
-            if fusible && !self.links[feeder as usize].port.is_scheduled() {
+            let alone = self.fuse && self.agents.is_empty() && feeder < NOBODY;
+            if alone && self.links[index].port.is_foreseeable() && !self.links[feeder as usize].port.is_scheduled() {
                 self.links[index].fused_to = feeder;
+                self.links[index].settles = true;
             }
         }
     }
@@ -206,57 +206,63 @@ impl Engine {
         let packet = self.arena.get_mut(slot);
         packet.place = place + 1;
         packet.ttl = packet.ttl.saturating_sub(1);
-        self.forward(slot, self.now);
+        self.forward(slot);
     }
 
+    /// What a packet on this link carries is final once the port is settled, and those that it is fused to before it.
     #[inline]
-    fn settle_before_reading(&mut self, mut link: u32) {
-        loop {
-            let l = &mut self.links[link as usize];
-            if l.writes {
-                l.port.settle(self.now, &mut self.arena);
-            }
-            if l.fused_to == NIL {
-                return;
-            }
-            link = l.fused_to;
+    fn settle_before_reading(&mut self, link: u32) {
+        let feeder = self.links[link as usize].fused_to;
+        if feeder != NIL {
+            self.settle_chain(feeder);
+        }
+        let l = &mut self.links[link as usize];
+        if l.settles {
+            l.port.settle(self.now, &mut self.arena);
         }
     }
 
-    /// A packet joins the port at its place at time `at`, and those of fused links behind it.
-    fn forward(&mut self, slot: u32, mut at: Time) {
-        let mut place = self.arena.get(slot).place as usize;
+    fn settle_chain(&mut self, link: u32) {
+        self.settle_before_reading(link);
+    }
+
+    /// A packet joins the port at its place, and those of the links that are fused to it.
+    fn forward(&mut self, slot: u32) {
+        let packet = self.arena.get(slot);
+        let (mut place, bytes) = (packet.place as usize, packet.ip_len);
+        let mut index = self.routes[place];
+        let link = &mut self.links[index as usize];
+        let mut at = match link.port.handle_packet(self.now, slot, &mut self.arena) {
+            Arrival::Departs(departs) => departs + link.delay,
+            Arrival::Queued => return self.arm_port(index),
+            Arrival::Doomed(_) | Arrival::Dropped => return,
+        };
         loop {
-            let index = self.routes[place];
-            let link = &mut self.links[index as usize];
-            match link.port.handle_packet(at, slot, &mut self.arena) {
-                Arrival::Departs(departs) => at = departs + link.delay,
-                Arrival::Queued => return self.arm_port(index),
-                Arrival::Doomed(_) | Arrival::Dropped => return,
-            }
             let next = self.routes[place + 1];
-            if next == ARRIVED || self.links[next as usize].fused_to != index || at > self.end {
-                let packet = self.arena.get_mut(slot);
-                packet.time = at.0;
-                let routes = &self.routes;
-                return self.wheel.insert(&mut self.arena, slot, |p| rank(routes, p));
+            if next == ARRIVED || self.links[next as usize].fused_to != index {
+                break;
             }
-            self.links[index as usize].port.stats.delivered += 1;
+            let link = &mut self.links[next as usize];
+            at = link.port.foresee(at, slot, bytes) + link.delay;
+            index = next;
             place += 1;
-            let packet = self.arena.get_mut(slot);
-            packet.place = place as u32;
-            packet.ttl = packet.ttl.saturating_sub(1);
         }
+        let packet = self.arena.get_mut(slot);
+        packet.time = at.0;
+        packet.place = place as u32;
+        let routes = &self.routes;
+        self.wheel.insert(&mut self.arena, slot, |p| rank(routes, p));
     }
 
     /// A packet has reached the node that it is for.
     fn deliver(&mut self, slot: u32) {
-        let packet = *self.arena.get(slot);
-        let header = &packet.transport;
-        if let Some(log) = &mut self.arena.log {
-            log.delivered(self.now, &packet);
+        if self.arena.log.is_some() {
+            self.arena.log_delivery(self.now, slot);
         }
+        let packet = self.arena.get(slot);
+        let header = &packet.transport;
         if header.has(flag::CONTROL) {
+            let packet = *packet;
             self.arena.give(slot);
             return self.deliver_control(&packet);
         }
@@ -264,17 +270,17 @@ impl Engine {
         let Some(ends) = self.ends.get_mut(id as usize) else { return self.arena.give(slot) };
         if packet.is_ack() {
             let sack = self.arena.sack(slot);
-            ends.flow.handle_packet(self.now, &packet, &sack);
+            ends.flow.handle_packet(self.now, packet, &sack);
             self.transmit(id, slot);
         } else {
-            ends.sink.handle_packet(self.now, &packet);
+            ends.sink.handle_packet(self.now, packet);
             let mut sack = SackRanges::default();
             if !ends.sink.poll_transmit(self.now, self.arena.get_mut(slot), &mut sack) {
                 return self.arena.give(slot);
             }
             self.arena.get_mut(slot).place = ends.back;
             self.arena.set_sack(slot, &sack);
-            self.forward(slot, self.now);
+            self.forward(slot);
         }
     }
 
@@ -290,7 +296,7 @@ impl Engine {
                 break;
             }
             self.arena.get_mut(slot).place = ends.forward;
-            self.forward(slot, self.now);
+            self.forward(slot);
             slot = NIL;
         }
         let ends = &mut self.ends[id as usize];
@@ -419,7 +425,7 @@ impl Engine {
             packet.transport.set_segment(node);
             packet.transport.0[12..].copy_from_slice(&control.message[..12]);
             packet.congestion.0[4..].copy_from_slice(&control.message[12..]);
-            self.forward(slot, self.now);
+            self.forward(slot);
         }
         let due = self.agents.get(&node).map_or(Time::NEVER, |a| a.poll_timeout());
         if rearm && due != Time::NEVER {
@@ -445,8 +451,12 @@ impl Engine {
             self.settle(index);
         }
     }
-    /// Settles one port up to the present.
+    /// Settles one port up to the present, and first those that it is fused to.
     pub fn settle(&mut self, index: usize) {
+        let feeder = self.links[index].fused_to;
+        if feeder != NIL {
+            self.settle(feeder as usize);
+        }
         self.links[index].port.settle(self.now, &mut self.arena);
     }
     /// Follows packets from now on.
@@ -459,7 +469,15 @@ impl Engine {
     }
     /// Packet-hops so far: packets carried over one link, data and acknowledgements.
     pub fn hops(&self) -> u64 {
-        self.links.iter().map(|l| l.port.stats.delivered).sum()
+        self.delivered().iter().sum()
+    }
+    /// Packets that reached the end of each link. Those that went on over a fused link are counted as they arrive there.
+    fn delivered(&self) -> Vec<u64> {
+        let mut delivered: Vec<u64> = self.links.iter().map(|l| l.port.stats.delivered).collect();
+        for link in self.links.iter().filter(|l| l.fused_to != NIL) {
+            delivered[link.fused_to as usize] += link.port.stats.arrived;
+        }
+        delivered
     }
 
     /// Checks that no packet appeared or vanished: on every link, what came has been delivered, dropped for a known cause, or is
@@ -472,16 +490,26 @@ impl Engine {
             let place = self.arena.get(slot).place;
             if place & TIMER != 0 { timers += 1 } else { on_link[self.routes[place as usize] as usize] += 1 }
         }
+        for index in 0..self.links.len() {
+            // Foreseen packets are in the queue of events as on the last fused link, but on an earlier one in truth.
+            let feeder = self.links[index].fused_to;
+            if feeder != NIL {
+                let foreseen = self.links[index].port.foreseen() as u64;
+                on_link[index] = on_link[index].wrapping_sub(foreseen);
+                on_link[feeder as usize] = on_link[feeder as usize].wrapping_add(foreseen);
+            }
+        }
+        let delivered = self.delivered();
         let mut slots = timers;
         for (index, link) in self.links.iter().enumerate() {
             let unseen = if link.port.is_scheduled() { link.port.len() } else { link.port.doomed() } as u64;
             let inside = on_link[index] + unseen;
             let stats = &link.port.stats;
             let gone = stats.total().gone();
-            if stats.arrived != stats.delivered + gone + inside {
+            if stats.arrived != delivered[index] + gone + inside {
                 return Err(format!(
                     "link {index}: {} packets came, but {} were delivered, {gone} dropped and {inside} are there",
-                    stats.arrived, stats.delivered
+                    stats.arrived, delivered[index]
                 ));
             }
             slots += inside;

@@ -20,26 +20,70 @@ fn dumbbell(proto: &str, mbps: u64, rtts: &[u64], dur: u64, fuse: bool) -> (Engi
     let mut port = |rate: Rate, limit: Option<f64>| {
         seq += 1;
         let v = Values::default();
-        let router = r.protocol.router(&RouterInit { values: &v, capacity: rate.bytes_per_sec(), delay: Time::ZERO, rng: Rng::stream(1, &format!("{seq}")) });
+        let router = r.protocol.router(&RouterInit {
+            values: &v,
+            capacity: rate.bytes_per_sec(),
+            delay: Time::ZERO,
+            rng: Rng::stream(1, &format!("{seq}")),
+        });
         let qdisc = limit.map(|l| {
             let k = registry::qdisc("droptail").unwrap();
             let mut v = Values::default();
             v.set(&k.params()[0], l);
-            k.build(&QdiscInit { values: &v, capacity: rate.bytes_per_sec(), mean_packet: 1000.0, rng: Rng::stream(1, "q") })
+            k.build(&QdiscInit {
+                values: &v,
+                capacity: rate.bytes_per_sec(),
+                mean_packet: 1000.0,
+                rng: Rng::stream(1, "q"),
+            })
         });
-        Port::new(PortInit { rate, service: None, capacity: rate.bytes_per_sec(), class: Class { qdisc, router }, before: vec![], on_air: vec![], measured_from: warm })
+        Port::new(PortInit {
+            rate,
+            service: None,
+            capacity: rate.bytes_per_sec(),
+            class: Class { qdisc, router },
+            before: vec![],
+            on_air: vec![],
+            measured_from: warm,
+        })
     };
     let rate = Rate::mbps(mbps);
     let acc = Rate::mbps(mbps * 4);
     let bn = Time::millis(10);
-    let b = { let p = port(rate, Some(bdp)); e.add_link(p, bn) };
-    let br = { let p = port(rate, Some(bdp)); e.add_link(p, bn) };
+    let b = {
+        let p = port(rate, Some(bdp));
+        e.add_link(p, bn)
+    };
+    let br = {
+        let p = port(rate, Some(bdp));
+        e.add_link(p, bn)
+    };
     for i in 0..n {
         let d = Time((rtts[i] * 1_000_000 - 20_000_000) / 4);
-        let l: Vec<u32> = (0..4).map(|_| { let p = port(acc, None); e.add_link(p, d) }).collect();
+        let l: Vec<u32> = (0..4)
+            .map(|_| {
+                let p = port(acc, None);
+                e.add_link(p, d)
+            })
+            .collect();
         let v = Values::default();
-        let init = FlowInit { id: i as u32, protocol: r.protocol, fallback: r.protocol, recovery: r.recovery, values: &v, packet: 1000, interface: acc };
-        e.add_flow(&init, warm, &[l[0], b, l[1]], &[l[2], br, l[3]], Source::Bulk, Time(i as u64 * 1_000_000_000 / n as u64));
+        let init = FlowInit {
+            id: i as u32,
+            protocol: r.protocol,
+            fallback: r.protocol,
+            recovery: r.recovery,
+            values: &v,
+            packet: 1000,
+            interface: acc,
+        };
+        e.add_flow(
+            &init,
+            warm,
+            &[l[0], b, l[1]],
+            &[l[2], br, l[3]],
+            Source::Bulk,
+            Time(i as u64 * 1_000_000_000 / n as u64),
+        );
     }
     e.prepare();
     (e, b as usize)
@@ -61,7 +105,16 @@ fn go(proto: &str, mbps: u64, rtts: &[u64]) {
     let q = s.stats.queue(Time::secs(40), p, by);
     let mean = rtts.iter().sum::<u64>() as f64 / rtts.len() as f64;
     let bdp = mbps as f64 * 1e6 / 8.0 * mean / 1e3 / 1000.0;
-    println!("{proto} {mbps} {}x{mean}: util {util:.4} jain {jain:.5} q/bdp {:.4} {q:?} drops {:?} t90 {:?}; {:.1} Mhops/s {} hops ev/hop {:.2}", rtts.len(), q.mean_packets / bdp, s.stats.total(), s.stats.time_to_ninety(), hops as f64 / el / 1e6, hops, e.events as f64 / hops as f64);
+    println!(
+        "{proto} {mbps} {}x{mean}: util {util:.4} jain {jain:.5} q/bdp {:.4} {q:?} drops {:?} t90 {:?}; {:.1} Mhops/s {} hops ev/hop {:.2}",
+        rtts.len(),
+        q.mean_packets / bdp,
+        s.stats.total(),
+        s.stats.time_to_ninety(),
+        hops as f64 / el / 1e6,
+        hops,
+        e.events as f64 / hops as f64
+    );
 }
 
 #[test]
@@ -84,4 +137,24 @@ fn cost() {
     let (mut e, _) = dumbbell(&p, m, &[80; 10], d, true);
     e.run_until(Time::secs(d));
     println!("hops {}", e.hops());
+}
+#[test]
+fn fused_is_same() {
+    for p in ["xcp", "reno"] {
+        let r: Vec<String> = [true, false]
+            .iter()
+            .map(|&f| {
+                let (mut e, b) = dumbbell(p, 30, &[40, 50, 60], 10, f);
+                e.run_until(Time::secs(10));
+                e.settle_all();
+                e.audit().unwrap();
+                let x: Vec<_> =
+                    e.ends.iter().map(|x| (x.sink.stats.payload, x.flow.stats.sent, x.flow.stats.rtt_sum)).collect();
+                let q = e.links[b].port.stats.queue(Time::secs(10), 0, 0);
+                println!("{} events", e.events);
+                format!("{x:?} {q:?} {}", e.hops())
+            })
+            .collect();
+        assert_eq!(r[0], r[1]);
+    }
 }

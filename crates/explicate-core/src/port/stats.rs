@@ -13,8 +13,6 @@ pub const NINETY_BIN: Time = Time::millis(100);
 pub struct PortStats {
     /// Packets that came.
     pub arrived: u64,
-    /// Packets whose last bit left, those that the channel lost included.
-    pub sent: u64,
     /// Packets that reached the next node (counted by the driver).
     pub delivered: u64,
     /// IP bytes sent.
@@ -85,7 +83,6 @@ impl PortStats {
     pub fn new(measured_from: Time, queued: bool) -> PortStats {
         PortStats {
             arrived: 0,
-            sent: 0,
             delivered: 0,
             bytes: 0,
             bytes_before: 0,
@@ -102,8 +99,7 @@ impl PortStats {
     }
     /// A packet's last bit left at `at`.
     #[inline]
-    pub(crate) fn departed(&mut self, at: Time, bytes: u16) {
-        self.sent += 1;
+    pub(super) fn departed(&mut self, at: Time, bytes: u16) {
         self.bytes += bytes as u64;
         if at <= self.measured_from {
             self.bytes_before = self.bytes;
@@ -116,7 +112,7 @@ impl PortStats {
     }
     /// The waiting packets change from `packets` (`bytes`) by one.
     #[inline]
-    pub(crate) fn queue_changed(&mut self, at: Time, packets: u32, bytes: u64, by: i32) {
+    pub(super) fn queue_changed(&mut self, at: Time, packets: u32, bytes: u64, by: i32) {
         let from = self.measured_from.0;
         let d = self.detail();
         d.account(at.0, from, packets, bytes);
@@ -135,13 +131,13 @@ impl PortStats {
             add(&mut d.measured);
         }
     }
-    pub(crate) fn lost(&mut self, at: Time) {
+    pub(super) fn lost(&mut self, at: Time) {
         self.count(at, |c| c.channel += 1);
     }
-    pub(crate) fn marked(&mut self, at: Time) {
+    pub(super) fn marked(&mut self, at: Time) {
         self.count(at, |c| c.marks += 1);
     }
-    pub(crate) fn dropped(&mut self, at: Time, cause: DropCause) {
+    pub(super) fn dropped(&mut self, at: Time, cause: DropCause) {
         self.count(at, |c| match cause {
             DropCause::Overflow => c.overflow += 1,
             DropCause::Early => c.early += 1,
@@ -174,7 +170,7 @@ impl PortStats {
             return QueueSummary { peak_packets: d.peak, ..QueueSummary::default() };
         }
         let nonempty: u64 = d.at_length.iter().sum();
-        let area: f64 = d.at_length.iter().enumerate().map(|(i, &ns)| (i + 1) as f64 * ns as f64).sum();
+        let area = d.at_length.iter().enumerate().fold(0.0, |sum, (i, &ns)| sum + (i + 1) as f64 * ns as f64);
         let mut above = nonempty;
         let mut p95 = 0;
         // The least n with the queue longer than n for at most 5 % of the time.
