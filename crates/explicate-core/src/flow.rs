@@ -415,12 +415,8 @@ pub struct SinkStats {
     pub received: u64,
     /// IP bytes of data packets received, duplicates included.
     pub bytes: u64,
-    /// Those that had come when the measured span began.
-    pub bytes_before: u64,
     /// In-order payload of the whole run, bytes.
     pub payload: u64,
-    /// In-order payload that had come when the measured span began, bytes.
-    pub payload_before: u64,
 }
 
 /// The receiving end of a flow.
@@ -434,7 +430,6 @@ pub struct Sink {
     window: u32,
     receiver: Box<dyn Receiver>,
     data: Reassembly,
-    measured_from: Time,
     answer: Option<Answer>,
     /// Counters.
     pub stats: SinkStats,
@@ -449,7 +444,7 @@ struct Answer {
 
 impl Sink {
     /// The receiving end of the flow that `init` describes.
-    pub fn new(init: &FlowInit<'_>, measured_from: Time) -> Sink {
+    pub fn new(init: &FlowInit<'_>) -> Sink {
         Sink {
             id: init.id,
             explicit: false,
@@ -459,7 +454,6 @@ impl Sink {
             window: init.values.get(PARAMS, "receiver_window") as u32,
             receiver: init.protocol.receiver(),
             data: Reassembly::default(),
-            measured_from,
             answer: None,
             stats: SinkStats::default(),
         }
@@ -488,9 +482,6 @@ impl Sink {
         self.stats.bytes += packet.ip_len as u64;
         self.data.insert(header.segment(), self.window, header.payload(), header.has(flag::FIN));
         self.stats.payload = self.data.payload();
-        if now <= self.measured_from {
-            (self.stats.bytes_before, self.stats.payload_before) = (self.stats.bytes, self.stats.payload);
-        }
         self.ece = (self.ece && !header.has(flag::CWR)) || packet.ecn() == Ecn::Marked;
         self.receiver.on_data(now, packet);
         self.answer = Some(answer);

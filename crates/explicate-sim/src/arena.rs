@@ -85,9 +85,9 @@ impl Store for Arena {
         self.give(handle);
     }
     #[inline]
-    fn note(&mut self, at: Time, handle: u32, what: Note) {
+    fn note(&mut self, at: Time, port: u32, handle: u32, what: Note) {
         if self.log.is_some() {
-            self.note_slowly(at, handle, what);
+            self.note_slowly(at, port, handle, what);
         }
     }
 }
@@ -101,10 +101,11 @@ impl Arena {
         }
     }
     #[cold]
-    fn note_slowly(&mut self, at: Time, handle: u32, what: Note) {
+    fn note_slowly(&mut self, at: Time, port: u32, handle: u32, what: Note) {
+        let sack = self.sack(handle);
         let packet = &self.packets[handle as usize];
         if let Some(log) = &mut self.log {
-            log.port(at, packet, what);
+            log.port(at, port, packet, &sack, what);
         }
     }
 }

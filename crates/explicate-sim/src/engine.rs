@@ -121,7 +121,6 @@ impl Engine {
     pub fn add_flow(
         &mut self,
         init: &FlowInit<'_>,
-        measured_from: Time,
         there: &[u32],
         back: &[u32],
         source: Source,
@@ -132,7 +131,7 @@ impl Engine {
         let back = self.add_route(back);
         self.ends.push(Ends {
             flow: Flow::new(init),
-            sink: Sink::new(init, measured_from),
+            sink: Sink::new(init),
             source,
             start,
             completed: Time::NEVER,

@@ -30,9 +30,9 @@ pub trait Store {
     fn packet(&mut self, handle: u32) -> &mut Packet;
     /// A packet was dropped or lost: its handle is free.
     fn release(&mut self, handle: u32);
-    /// Something happened to a packet (for traces); by default nobody listens.
-    fn note(&mut self, at: Time, handle: u32, what: Note) {
-        let _ = (at, handle, what);
+    /// Something happened to a packet at the port of this number (for traces); by default nobody listens.
+    fn note(&mut self, at: Time, port: u32, handle: u32, what: Note) {
+        let _ = (at, port, handle, what);
     }
 }
 
@@ -94,6 +94,8 @@ pub struct Port {
     arrives: Time,
     impaired: Option<Box<Impairments>>,
     lanes: Option<Box<Lanes>>,
+    /// What the store knows it by.
+    number: u32,
     /// Counters.
     pub stats: PortStats,
 }
@@ -106,6 +108,8 @@ struct Impairments {
 
 /// What a port is made from.
 pub struct PortInit {
+    /// What the store knows the port by.
+    pub number: u32,
     /// The line's rate.
     pub rate: Rate,
     /// Replaces the constant rate.
@@ -118,8 +122,6 @@ pub struct PortInit {
     pub before: Vec<Box<dyn Channel>>,
     /// Impairments on the air, in order.
     pub on_air: Vec<Box<dyn Channel>>,
-    /// When the measured span begins.
-    pub measured_from: Time,
 }
 
 impl Port {
@@ -140,10 +142,11 @@ impl Port {
             ring: Ring::default(),
             ahead: Ring::default(),
             arrives: Time::NEVER,
-            stats: PortStats::new(init.measured_from, init.class.qdisc.is_some()),
+            stats: PortStats::default(),
             class: init.class,
             impaired,
             lanes: None,
+            number: init.number,
         };
         port.rearm();
         port
@@ -170,6 +173,21 @@ impl Port {
     /// The capacity that controllers believe in, bytes/s.
     pub fn capacity(&self) -> f64 {
         self.view.capacity
+    }
+    /// The measured span begins. Settle first.
+    pub fn start_measuring(&mut self, now: Time) {
+        let (bytes, packets) = self.backlog();
+        self.stats.start_measuring(now, packets, bytes);
+    }
+    /// The queue over the measured span so far. Settle first.
+    pub fn queue(&mut self, now: Time) -> stats::QueueSummary {
+        let (bytes, packets) = self.backlog();
+        self.stats.queue(now, packets, bytes)
+    }
+    /// Whether a discipline limits the queue.
+    pub fn has_qdisc(&self) -> bool {
+        let lanes = self.lanes.iter().flat_map(|l| l.lanes.iter().map(|l| &l.class));
+        core::iter::once(&self.class).chain(lanes).any(|c| c.qdisc.is_some())
     }
     /// Bytes that the line offers in `(from, to]`.
     pub fn offered(&self, from: Time, to: Time) -> f64 {
@@ -221,7 +239,7 @@ impl Port {
     pub fn handle_packet(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
         self.settle(now, store);
         self.stats.arrived += 1;
-        store.note(now, handle, Note::Arrived);
+        store.note(now, self.number, handle, Note::Arrived);
         if self.impaired.is_some() && self.lost_before(now, handle, store) {
             return Arrival::Dropped;
         }
@@ -238,7 +256,7 @@ impl Port {
             let verdict = qdisc.on_arrival(now, packet, &self.view, idle_since);
             if verdict != Verdict::Accept {
                 let (router, stats) = (&mut self.class.router, &mut self.stats);
-                if !mark_or_drop(router, stats, now, handle, verdict, &self.view, store) {
+                if !mark_or_drop(router, stats, now, (self.number, handle), verdict, &self.view, store) {
                     return Arrival::Dropped;
                 }
             }
@@ -300,7 +318,7 @@ impl Port {
         let at = packet.arrives;
         self.arrives = if self.ahead.len() > 0 { self.ahead.first().arrives } else { Time::NEVER };
         self.stats.arrived += 1;
-        store.note(at, packet.handle, Note::Arrived);
+        store.note(at, self.number, packet.handle, Note::Arrived);
         let view = store.packet(packet.handle);
         view.ttl = view.ttl.saturating_sub(1);
         if let Some(router) = &mut self.class.router {
@@ -316,8 +334,8 @@ impl Port {
         let stages = &mut self.impaired.as_mut().expect("checked by the caller").before;
         let lost = stages.iter_mut().any(|c| c.loses(now, packet, packet.ip_len as u32));
         if lost {
-            self.stats.lost(now);
-            store.note(now, handle, Note::Lost);
+            self.stats.lost();
+            store.note(now, self.number, handle, Note::Lost);
             store.release(handle);
         }
         lost
@@ -367,10 +385,10 @@ impl Port {
         if let Some(qdisc) = &mut self.class.qdisc {
             qdisc.on_departure(at, &self.view);
         }
-        store.note(at, done.handle, Note::Departed);
+        store.note(at, self.number, done.handle, Note::Departed);
         if done.lost {
-            self.stats.lost(at);
-            store.note(at, done.handle, Note::Lost);
+            self.stats.lost();
+            store.note(at, self.number, done.handle, Note::Lost);
             store.release(done.handle);
         }
         if self.view.backlog_packets == 0 {
@@ -435,7 +453,7 @@ impl Port {
         }
         let idle_since = (!view.busy).then_some(Time(self.busy_until));
         let verdict = qdisc.as_mut().map_or(Verdict::Accept, |q| q.on_arrival(now, packet, &view, idle_since));
-        if verdict != Verdict::Accept && !mark_or_drop(router, &mut self.stats, now, handle, verdict, &view, store) {
+        if verdict != Verdict::Accept && !mark_or_drop(router, &mut self.stats, now, (self.number, handle), verdict, &view, store) {
             return Arrival::Dropped;
         }
         if view.busy {
@@ -473,10 +491,10 @@ impl Port {
             qdisc.on_departure(at, &view);
         }
         self.stats.departed(at, done.bytes);
-        store.note(at, done.handle, Note::Departed);
+        store.note(at, self.number, done.handle, Note::Departed);
         if self.impaired.is_some() && self.lost_on_air(at, done.handle, store) {
-            self.stats.lost(at);
-            store.note(at, done.handle, Note::Lost);
+            self.stats.lost();
+            store.note(at, self.number, done.handle, Note::Lost);
             store.release(done.handle);
         } else if let Some(lanes) = &mut self.lanes {
             lanes.sent.push_back((done.handle, at));
@@ -511,7 +529,7 @@ fn mark_or_drop(
     router: &mut Option<Box<dyn Router>>,
     stats: &mut PortStats,
     now: Time,
-    handle: u32,
+    (number, handle): (u32, u32),
     verdict: Verdict,
     view: &PortView,
     store: &mut impl Store,
@@ -519,15 +537,15 @@ fn mark_or_drop(
     let packet = store.packet(handle);
     let Verdict::Drop(cause) = verdict else {
         packet.set_ecn(Ecn::Marked);
-        stats.marked(now);
-        store.note(now, handle, Note::Marked);
+        stats.marked();
+        store.note(now, number, handle, Note::Marked);
         return true;
     };
     if let Some(router) = router {
         router.on_drop(now, packet, cause, view);
     }
-    stats.dropped(now, cause);
-    store.note(now, handle, Note::Dropped(cause));
+    stats.dropped(cause);
+    store.note(now, number, handle, Note::Dropped(cause));
     store.release(handle);
     false
 }
