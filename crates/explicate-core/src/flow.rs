@@ -359,11 +359,14 @@ impl Flow {
             Next::Resend(segment) => segment,
             Next::New => {
                 let segment = self.recovery.next_segment();
-                if segment >= self.supply {
+                if segment < self.supply {
+                    segment
+                } else if let Some(segment) = self.recovery.spare() {
+                    segment
+                } else {
                     self.window_limited = false;
                     return false;
                 }
-                segment
             }
         };
         let last = self.closed && segment + 1 == self.supply;

@@ -293,6 +293,10 @@ pub trait Recovery: Send {
     fn on_ack(&mut self, now: Time, cumulative: u32, packet_number: u32, sack: &[(u32, u32)], rtt: Time) -> Outcome;
     /// What to send next within `cwnd` and the receiver's window, both in segments.
     fn next(&self, cwnd: f64, rwnd: u32) -> Next;
+    /// The application has nothing more, though the window has room: a segment to resend instead (RFC 6675, NextSeg 3 and 4).
+    fn spare(&self) -> Option<u32> {
+        None
+    }
     /// The segment that [`Next::New`] means.
     fn next_segment(&self) -> u32;
     /// Segments up to this one (excluded) are acknowledged.
