@@ -18,6 +18,7 @@ macro_rules! recoveries {
 
 recoveries! {
     reno::Reno,
+    newreno::NewReno,
     sack::Sack,
 }
 
