@@ -223,7 +223,6 @@ impl Flow {
         if self.state != State::Established {
             return;
         }
-        self.rwnd = header.window();
         let cumulative = header.segment();
         let packet_number = header.packet_number();
         let rtt = stamp_age(now, header.timestamp());
@@ -231,10 +230,13 @@ impl Flow {
         if out.newly_acked == 0 && !out.duplicate {
             return;
         }
+        self.rwnd = header.window();
         self.stats.rtt_sum += rtt.0;
         self.stats.rtt_count += 1;
         let srtt = self.recovery.srtt();
         if let Some(in_flight) = out.loss {
+            // A mark of the same window says nothing more (RFC 3168 section 6.1.2).
+            self.mark_recover = self.recovery.highest_sent();
             self.cwr = true;
             self.sender.on_loss(&Loss { now, kind: LossKind::Duplicates, in_flight, srtt, repeated: false });
         } else if header.has(flag::ECE) && cumulative > self.mark_recover {
@@ -302,6 +304,7 @@ impl Flow {
             let repeated = self.recovery.backoffs() > 0;
             if let Some(in_flight) = self.recovery.on_timer(now) {
                 self.stats.timeouts += 1;
+                self.mark_recover = self.recovery.highest_sent();
                 self.sender.on_loss(&Loss { now, kind: LossKind::Timeout, in_flight, srtt, repeated });
             }
         }
