@@ -209,6 +209,7 @@ impl Sender for CubicSender {
 mod tests {
     use super::*;
     use crate::params::Values;
+    use crate::testing;
     use crate::units::Rate;
     use crate::wire::Congestion;
 
@@ -218,29 +219,16 @@ mod tests {
         CubicSender::new(&init)
     }
     fn loss(kind: LossKind, in_flight: u32) -> Loss {
-        Loss { now: Time::ZERO, kind, in_flight, srtt: Time::millis(100), repeated: false }
+        testing::loss(Time::ZERO, kind, in_flight)
     }
-    fn ack(s: &mut CubicSender, now: Time, rtt: Time, n: u32, app_limited: bool) {
-        s.on_ack(&Ack {
-            now,
-            newly_acked: n,
-            cumulative: 0,
-            highest_sent: 0,
-            duplicate: false,
-            packet_number: 0,
-            header: &Congestion::NONE,
-            rtt,
-            srtt: rtt,
-            in_flight: 0,
-            recovering: false,
-            app_limited,
-        });
+    fn ack(s: &mut CubicSender, now: Time, rtt: Time, app_limited: bool) {
+        s.on_ack(&Ack { srtt: rtt, app_limited, ..testing::ack(now, &Congestion::NONE) });
     }
     /// A round trip's acknowledgements.
     fn round(s: &mut CubicSender, now: &mut Time, rtt: Time) {
         let n = s.cwnd as u64;
         for i in 1..=n {
-            ack(s, *now + Time(rtt.0 * i / n), rtt, 1, false);
+            ack(s, *now + Time(rtt.0 * i / n), rtt, false);
         }
         *now += rtt;
     }
@@ -325,10 +313,10 @@ mod tests {
         let mut s = sender(1000.0);
         s.on_loss(&loss(LossKind::Duplicates, 1000));
         let rtt = Time::millis(100);
-        ack(&mut s, Time::secs(1), rtt, 1, false);
-        ack(&mut s, Time::secs(9), rtt, 1, true);
+        ack(&mut s, Time::secs(1), rtt, false);
+        ack(&mut s, Time::secs(9), rtt, true);
         let before = s.cwnd;
-        s.on_send(&mut Packet::EMPTY.clone(), &Sent { now: Time::secs(19), srtt: rtt, in_flight: 0, backlogged: true });
+        s.on_send(&mut Packet::EMPTY.clone(), &testing::sent(Time::secs(19), 0));
         assert_eq!((s.cwnd, s.epoch), (before, Some(Time::secs(19))));
     }
 }
