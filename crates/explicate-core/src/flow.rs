@@ -228,7 +228,6 @@ impl Flow {
         if self.state != State::Established {
             return;
         }
-        self.rwnd = header.window();
         let cumulative = header.segment();
         let packet_number = header.packet_number();
         let rtt = stamp_age(now, header.timestamp());
@@ -236,11 +235,14 @@ impl Flow {
         if out.newly_acked == 0 && !out.duplicate {
             return;
         }
+        self.rwnd = header.window();
         self.stats.rtt_sum += rtt.0;
         self.stats.rtt_count += 1;
         let state = self.recovery.state();
         let srtt = state.srtt;
         if let Some(in_flight) = out.loss {
+            // A mark of the same window says nothing more (RFC 3168 section 6.1.2).
+            self.mark_recover = state.highest;
             self.cwr = true;
             self.sender.on_loss(&Loss { now, kind: LossKind::Duplicates, in_flight, srtt, repeated: false });
         } else if header.has(flag::ECE) && cumulative > self.mark_recover {
@@ -310,6 +312,7 @@ impl Flow {
             let repeated = self.recovery.backoffs() > 0;
             if let Some(in_flight) = self.recovery.on_timer(now) {
                 self.stats.timeouts += 1;
+                self.mark_recover = self.recovery.highest_sent();
                 self.sender.on_loss(&Loss { now, kind: LossKind::Timeout, in_flight, srtt, repeated });
             }
         }
@@ -365,10 +368,13 @@ impl Flow {
             return false;
         }
         let state = self.recovery.state();
-        let segment = if let Next::Resend(segment) = next { segment } else { state.next };
+        let mut segment = if let Next::Resend(segment) = next { segment } else { state.next };
         if segment >= self.supply {
-            self.window_limited = false;
-            return false;
+            let Some(spare) = self.recovery.spare() else {
+                self.window_limited = false;
+                return false;
+            };
+            segment = spare;
         }
         let last = self.closed && segment + 1 == self.supply;
         let payload = if last { self.last_payload } else { self.payload() };

@@ -21,5 +21,7 @@ pub mod reassembly;
 pub mod recovery;
 pub mod registry;
 pub mod rng;
+#[doc(hidden)]
+pub mod testing;
 pub mod units;
 pub mod wire;

@@ -312,8 +312,40 @@ pub trait Recovery: Send {
     fn on_ack(&mut self, now: Time, cumulative: u32, packet_number: u32, sack: &[(u32, u32)], rtt: Time) -> Outcome;
     /// What to send next within `cwnd` and the receiver's window, both in segments.
     fn next(&self, cwnd: f64, rwnd: u32) -> Next;
+    /// The application has nothing more, though the window has room: a segment to resend instead (RFC 6675, NextSeg 3 and 4).
+    fn spare(&self) -> Option<u32> {
+        None
+    }
     /// Where the flow stands.
     fn state(&self) -> RecoveryState;
+    /// The segment that [`Next::New`] means.
+    fn next_segment(&self) -> u32 {
+        self.state().next
+    }
+    /// Segments up to this one (excluded) are acknowledged.
+    fn acknowledged(&self) -> u32 {
+        self.state().acked
+    }
+    /// One past the highest segment ever sent.
+    fn highest_sent(&self) -> u32 {
+        self.state().highest
+    }
+    /// Segments in flight, as this recovery estimates them.
+    fn in_flight(&self) -> u32 {
+        self.state().in_flight
+    }
+    /// A loss is being repaired.
+    fn recovering(&self) -> bool {
+        self.state().recovering
+    }
+    /// When the retransmission timer expires.
+    fn next_timer(&self) -> Time {
+        self.state().timer
+    }
+    /// Smoothed round-trip time; zero while unknown.
+    fn srtt(&self) -> Time {
+        self.state().srtt
+    }
     /// The retransmission timer expired: rolls back for a restart and returns the segments that were in flight, or `None` if
     /// nothing was outstanding.
     fn on_timer(&mut self, now: Time) -> Option<u32>;

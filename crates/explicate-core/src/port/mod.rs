@@ -453,7 +453,9 @@ impl Port {
         }
         let idle_since = (!view.busy).then_some(Time(self.busy_until));
         let verdict = qdisc.as_mut().map_or(Verdict::Accept, |q| q.on_arrival(now, packet, &view, idle_since));
-        if verdict != Verdict::Accept && !mark_or_drop(router, &mut self.stats, now, (self.number, handle), verdict, &view, store) {
+        if verdict != Verdict::Accept
+            && !mark_or_drop(router, &mut self.stats, now, (self.number, handle), verdict, &view, store)
+        {
             return Arrival::Dropped;
         }
         if view.busy {
