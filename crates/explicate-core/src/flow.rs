@@ -226,6 +226,7 @@ impl Flow {
         let cumulative = header.segment();
         let packet_number = header.packet_number();
         let rtt = stamp_age(now, header.timestamp());
+        let repairing = self.recovery.recovering();
         let out = self.recovery.on_ack(now, cumulative, packet_number, sack.as_slice(), rtt);
         if out.newly_acked == 0 && !out.duplicate {
             return;
@@ -256,7 +257,8 @@ impl Flow {
             rtt,
             srtt,
             in_flight: self.recovery.in_flight(),
-            recovering: self.recovery.recovering(),
+            // What ends a repair is part of it: it covers a whole window, and is no reason to grow (RFC 5681 section 3.2, 6).
+            recovering: repairing || self.recovery.recovering(),
             app_limited: !self.window_limited,
         });
     }
