@@ -13,7 +13,6 @@ pub mod channel;
 pub mod flow;
 pub mod params;
 pub mod port;
-pub mod port_stats;
 pub mod presets;
 pub mod protocol;
 pub mod protocols;

@@ -24,7 +24,7 @@
 use alloc::boxed::Box;
 
 use crate::params::Values;
-use crate::protocol::{Next, Outcome, Probe, Recovery, RecoveryKind};
+use crate::protocol::{Next, Outcome, Probe, Recovery, RecoveryKind, RecoveryState};
 use crate::recovery::COMMON;
 use crate::recovery::rto::{Rto, Sequence};
 use crate::units::Time;
@@ -142,23 +142,8 @@ impl Recovery for NewRenoRecovery {
         if self.seq.flight() < window { Next::New } else { Next::Nothing }
     }
 
-    fn next_segment(&self) -> u32 {
-        self.seq.next
-    }
-    fn acknowledged(&self) -> u32 {
-        self.seq.acked
-    }
-    fn highest_sent(&self) -> u32 {
-        self.seq.highest
-    }
-    fn in_flight(&self) -> u32 {
-        self.seq.flight().saturating_sub(self.extra.max(0) as u32)
-    }
-    fn recovering(&self) -> bool {
-        self.recovering
-    }
-    fn next_timer(&self) -> Time {
-        self.rto.deadline()
+    fn state(&self) -> RecoveryState {
+        self.seq.state(&self.rto, self.seq.flight().saturating_sub(self.extra.max(0) as u32), self.recovering)
     }
 
     fn on_timer(&mut self, now: Time) -> Option<u32> {
@@ -177,9 +162,6 @@ impl Recovery for NewRenoRecovery {
 
     fn on_rtt(&mut self, rtt: Time) {
         self.rto.sample(rtt);
-    }
-    fn srtt(&self) -> Time {
-        self.rto.srtt()
     }
     fn backoffs(&self) -> u32 {
         self.rto.backoffs()

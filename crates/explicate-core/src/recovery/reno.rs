@@ -8,7 +8,7 @@
 use alloc::boxed::Box;
 
 use crate::params::Values;
-use crate::protocol::{Next, Outcome, Probe, Recovery, RecoveryKind};
+use crate::protocol::{Next, Outcome, Probe, Recovery, RecoveryKind, RecoveryState};
 use crate::recovery::COMMON;
 use crate::recovery::rto::{Rto, Sequence};
 use crate::units::Time;
@@ -100,23 +100,8 @@ impl Recovery for RenoRecovery {
         if self.seq.flight() < window { Next::New } else { Next::Nothing }
     }
 
-    fn next_segment(&self) -> u32 {
-        self.seq.next
-    }
-    fn acknowledged(&self) -> u32 {
-        self.seq.acked
-    }
-    fn highest_sent(&self) -> u32 {
-        self.seq.highest
-    }
-    fn in_flight(&self) -> u32 {
-        self.seq.flight().saturating_sub(self.duplicates)
-    }
-    fn recovering(&self) -> bool {
-        self.recovering
-    }
-    fn next_timer(&self) -> Time {
-        self.rto.deadline()
+    fn state(&self) -> RecoveryState {
+        self.seq.state(&self.rto, self.seq.flight().saturating_sub(self.duplicates), self.recovering)
     }
 
     fn on_timer(&mut self, now: Time) -> Option<u32> {
@@ -139,15 +124,12 @@ impl Recovery for RenoRecovery {
     fn on_rtt(&mut self, rtt: Time) {
         self.rto.sample(rtt);
     }
-    fn srtt(&self) -> Time {
-        self.rto.srtt()
-    }
     fn backoffs(&self) -> u32 {
         self.rto.backoffs()
     }
     fn probe(&self, put: Probe<'_>) {
         self.rto.probe(put);
-        put("in_flight", self.in_flight() as f64);
+        put("in_flight", self.state().in_flight as f64);
     }
 }
 
@@ -182,7 +164,7 @@ mod tests {
         ack(&mut r, 1);
         assert_eq!(r.next(5.0, 100), Next::New);
         assert_eq!(ack(&mut r, 10).newly_acked, 9);
-        assert!(!r.recovering());
+        assert!(!r.state().recovering);
     }
 
     #[test]
@@ -208,16 +190,17 @@ mod tests {
     #[test]
     fn a_timeout_goes_back() {
         let mut r = sent(4);
-        assert_eq!(r.next_timer(), Time::secs(1));
+        assert_eq!(r.state().timer, Time::secs(1));
         assert_eq!(r.on_timer(Time::secs(1)), Some(4));
-        assert_eq!((r.next_segment(), r.highest_sent(), r.in_flight()), (0, 4, 0));
-        assert_eq!(r.next_timer(), Time::secs(3), "doubled");
+        let state = r.state();
+        assert_eq!((state.next, state.highest, state.in_flight), (0, 4, 0));
+        assert_eq!(state.timer, Time::secs(3), "doubled");
     }
 
     #[test]
     fn nonsense_is_ignored() {
         let mut r = sent(4);
         assert_eq!(ack(&mut r, 9).newly_acked, 0);
-        assert_eq!(r.acknowledged(), 0);
+        assert_eq!(r.state().acked, 0);
     }
 }

@@ -33,7 +33,7 @@
 use alloc::boxed::Box;
 
 use crate::params::Values;
-use crate::protocol::{Next, Outcome, Probe, Recovery, RecoveryKind};
+use crate::protocol::{Next, Outcome, Probe, Recovery, RecoveryKind, RecoveryState};
 use crate::recovery::COMMON;
 use crate::recovery::rto::{Rto, Sequence};
 use crate::recovery::scoreboard::Scoreboard;
@@ -260,23 +260,8 @@ impl Recovery for SackRecovery {
         if rescue { self.tail() } else { None } // NextSeg (4)
     }
 
-    fn next_segment(&self) -> u32 {
-        self.seq.next
-    }
-    fn acknowledged(&self) -> u32 {
-        self.seq.acked
-    }
-    fn highest_sent(&self) -> u32 {
-        self.seq.highest
-    }
-    fn in_flight(&self) -> u32 {
-        self.pipe
-    }
-    fn recovering(&self) -> bool {
-        self.recovering
-    }
-    fn next_timer(&self) -> Time {
-        self.rto.deadline()
+    fn state(&self) -> RecoveryState {
+        self.seq.state(&self.rto, self.pipe, self.recovering)
     }
 
     fn on_timer(&mut self, now: Time) -> Option<u32> {
@@ -300,9 +285,6 @@ impl Recovery for SackRecovery {
 
     fn on_rtt(&mut self, rtt: Time) {
         self.rto.sample(rtt);
-    }
-    fn srtt(&self) -> Time {
-        self.rto.srtt()
     }
     fn backoffs(&self) -> u32 {
         self.rto.backoffs()

@@ -67,11 +67,11 @@ impl World {
             class: Class { qdisc: Some(droptail.build(&qdisc)), router: p.router(&router) },
             before: vec![],
             on_air: vec![],
-            measured_from: Time::ZERO,
+            number: 0,
         });
         World {
             flow: Flow::new(&init),
-            sink: Sink::new(&init, Time::ZERO),
+            sink: Sink::new(&init),
             port,
             packets: Packets::default(),
             data: VecDeque::new(),
