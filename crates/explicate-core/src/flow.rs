@@ -126,6 +126,8 @@ pub struct Flow {
     /// Marks are not reacted to until this segment is acknowledged.
     mark_recover: u32,
     cwr: bool,
+    /// A loss was being repaired after the last event.
+    repairing: bool,
     syn_deadline: Time,
     pace_at: Time,
     options: u8,
@@ -167,6 +169,7 @@ impl Flow {
             rwnd: u32::MAX,
             mark_recover: 0,
             cwr: false,
+            repairing: false,
             syn_deadline: Time::NEVER,
             pace_at: Time::ZERO,
             options: option::PACKET_ECHO | sack | if explicit { option::EXPLICIT } else { 0 },
@@ -240,6 +243,9 @@ impl Flow {
         self.stats.rtt_count += 1;
         let state = self.recovery.state();
         let srtt = state.srtt;
+        // What ends a repair is part of it: it covers a whole window, and is no reason to grow (RFC 5681 section 3.2, 6).
+        let recovering = self.repairing || state.recovering;
+        self.repairing = state.recovering;
         if let Some(in_flight) = out.loss {
             // A mark of the same window says nothing more (RFC 3168 section 6.1.2).
             self.mark_recover = state.highest;
@@ -262,7 +268,7 @@ impl Flow {
             rtt,
             srtt,
             in_flight: state.in_flight,
-            recovering: state.recovering,
+            recovering,
             app_limited: !self.window_limited,
         });
         self.allowance = self.sender.allowance();
@@ -312,7 +318,9 @@ impl Flow {
             let repeated = self.recovery.backoffs() > 0;
             if let Some(in_flight) = self.recovery.on_timer(now) {
                 self.stats.timeouts += 1;
-                self.mark_recover = self.recovery.highest_sent();
+                let state = self.recovery.state();
+                self.mark_recover = state.highest;
+                self.repairing = state.recovering;
                 self.sender.on_loss(&Loss { now, kind: LossKind::Timeout, in_flight, srtt, repeated });
             }
         }

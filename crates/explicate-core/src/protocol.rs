@@ -94,7 +94,7 @@ pub struct Ack<'a> {
     pub srtt: Time,
     /// Segments in flight after this acknowledgement.
     pub in_flight: u32,
-    /// A loss is being repaired.
+    /// A loss is being repaired, or was until this acknowledgement.
     pub recovering: bool,
     /// The window was not full when this acknowledgement came: it says nothing about the window.
     pub app_limited: bool,

@@ -107,12 +107,13 @@ pub(crate) fn transfer<R: Recovery + ?Sized>(r: &mut R, channel: Channel<'_>, mu
             }
         } else if a == now {
             let (_, cumulative, number, ranges, stamp) = acks.pop_front().unwrap();
+            let repairing = r.recovering();
             let outcome = r.on_ack(now, cumulative, number, ranges.as_slice(), now.since(stamp));
             if let Some(flight) = outcome.loss {
                 story.episodes += 1;
                 ssthresh = (flight as f64 / 2.0).max(2.0);
                 cwnd = ssthresh;
-            } else if !r.recovering() {
+            } else if !repairing && !r.recovering() {
                 let n = outcome.newly_acked as f64;
                 cwnd = (cwnd + if cwnd < ssthresh { n } else { n / cwnd }).min(most);
             }

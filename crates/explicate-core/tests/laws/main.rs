@@ -10,8 +10,9 @@ use std::collections::BTreeSet;
 
 use explicate_core::flow;
 use explicate_core::params::{Param, Unit, Values};
+use explicate_core::presets::PRESETS;
 use explicate_core::recovery::COMMON;
-use explicate_core::registry::{CHANNELS, PROTOCOLS, QDISCS, RECOVERIES, entries};
+use explicate_core::registry::{CHANNELS, PROTOCOLS, QDISCS, RECOVERIES, entries, resolve};
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 use explicate_core::wire::{Congestion, Format};
@@ -170,5 +171,19 @@ fn entries_are_documented_and_their_names_unique() {
             "{}",
             e.name
         );
+    }
+}
+
+#[test]
+fn presets_resolve() {
+    for preset in PRESETS {
+        let resolved = resolve(preset.name).unwrap_or_else(|why| panic!("{why}"));
+        assert!(!resolve(preset.fallback).unwrap().protocol.explicit(), "{} falls back to explicit", preset.name);
+        for (name, value) in preset.params {
+            let lists = [resolved.protocol.params(), COMMON, resolved.recovery.params(), flow::PARAMS];
+            let param = lists.into_iter().flatten().find(|p| p.name == *name);
+            let param = param.unwrap_or_else(|| panic!("{} sets `{name}`, which nobody declares", preset.name));
+            assert!((param.min..=param.max).contains(value), "{} sets `{name}` out of bounds", preset.name);
+        }
     }
 }
