@@ -1,3 +1,22 @@
 //! Scenario files: types, units, errors that point at the line, JSON Schema; and the columns of result tables.
+//!
+//! [`Scenario::parse`](model::Scenario::parse) is the way in; [`model`] is what comes out.
 
+mod checks;
+mod document;
+mod ends;
+mod flows;
+mod keys;
+pub mod limits;
 pub mod model;
+mod params;
+mod parse;
+mod path;
+pub mod problem;
+mod props;
+mod quantity;
+mod reader;
+mod resolve;
+pub mod routing;
+mod topology;
+mod trace;

@@ -103,6 +103,9 @@ pub struct FlowGroup {
     pub stop: Option<Time>,
     /// Source and destination nodes; flow `i` uses entry `i % len`.
     pub ends: Vec<(usize, usize)>,
+    /// Links of the data and of the acknowledgements, in order, where the scenario names a way that is not the shortest
+    /// (then `ends` has one entry); `None` is the shortest path each way ([`crate::routing::Routes`]).
+    pub via: Option<(Vec<u32>, Vec<u32>)>,
 }
 
 /// When the flows of a group start.

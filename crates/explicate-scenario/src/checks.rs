@@ -1,0 +1,130 @@
+//! What makes a scenario absurd (errors) or meaningless (warnings).
+
+use explicate_core::units::Time;
+
+use crate::document::Place;
+use crate::ends::Crossing;
+use crate::limits;
+use crate::model::{Scenario, Start};
+use crate::reader::Context;
+use crate::reader::Reader;
+use crate::routing::Routes;
+
+/// Checks the duration, before anything is built on it.
+pub(crate) fn duration(reader: &Reader<'_>, scenario: &Scenario) {
+    let place = reader.get("duration").map_or(reader.place, |n| n.place);
+    if scenario.duration < Time::micros(1) {
+        reader.ctx.error(place, "`duration` has to be at least 1us");
+    }
+    if scenario.warmup >= scenario.duration {
+        let (warmup, duration) = (scenario.warmup.as_secs_f64(), scenario.duration.as_secs_f64());
+        reader.ctx.warn(format!(
+            "nothing is measured: the warmup ({warmup}s) is not shorter than the duration ({duration}s)"
+        ));
+    }
+}
+
+/// Checks the resolved scenario as a whole.
+pub(crate) fn whole(
+    ctx: &Context<'_>,
+    reader: &Reader<'_>,
+    scenario: &Scenario,
+    crossings: &[Crossing],
+    routes: &mut Routes,
+) {
+    sizes(ctx, reader, scenario, crossings);
+    buffers(ctx, scenario);
+    routers(ctx, scenario, routes);
+    for group in &scenario.flows {
+        let first = match group.start {
+            Start::At(t) => t,
+            Start::Spread { from, .. } | Start::Uniform { from, .. } | Start::Poisson { from, .. } => from,
+        };
+        if first >= scenario.duration {
+            ctx.warn(format!("the flows of `{}` start after the end of the run", group.name));
+        } else if group.stop.is_some_and(|stop| stop <= first) {
+            ctx.warn(format!("the flows of `{}` stop before they start", group.name));
+        }
+    }
+}
+
+/// Sums that would take for ever.
+fn sizes(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario, crossings: &[Crossing]) {
+    let place = |key: &str| reader.get(key).map_or(Place::At(0), |n| n.place);
+    let flows: u64 = scenario.flows.iter().map(|g| g.count as u64).sum();
+    if flows > limits::FLOWS {
+        ctx.error(place("flows"), format!("there are {flows} flows; {} is the most", limits::FLOWS));
+    }
+    let seconds = scenario.duration.as_secs_f64();
+    let rates = scenario.links.iter().map(|l| l.rate.0 as f64);
+    let hops: f64 = crossings.iter().zip(rates).map(|(c, rate)| c.packets_per_second(rate) * seconds).sum();
+    if hops > limits::PACKET_HOPS {
+        let most = "shorten `duration`, lower rates or take larger packets";
+        ctx.error(place("duration"), format!("a run would move about {hops:.0e} packets over links; {most}"));
+    }
+    if let Some(every) = scenario.sampling.every {
+        let objects = (scenario.links.len() as u64 + flows) as f64 * scenario.sampling.of.len() as f64;
+        let samples = objects * seconds / every.as_secs_f64().max(1e-9);
+        if samples > limits::SAMPLES {
+            let message = format!("[sampling] would write about {samples:.0e} rows; lengthen `every` or shorten `of`");
+            ctx.error(place("sampling"), message);
+        }
+    }
+}
+
+/// Buffers that do not hold one packet.
+fn buffers(ctx: &Context<'_>, scenario: &Scenario) {
+    let tiny: Vec<&str> = scenario
+        .links
+        .iter()
+        .filter(|link| {
+            link.queue.as_ref().is_some_and(|q| {
+                let limit = q.kind.params().iter().find(|p| p.name == "limit");
+                limit.is_some_and(|limit| q.values.get(q.kind.params(), limit.name) < q.mean_packet)
+            })
+        })
+        .map(|l| l.name.as_str())
+        .collect();
+    if !tiny.is_empty() {
+        ctx.warn(format!(
+            "the buffer of {} is shorter than one packet: packets are dropped unless the line is idle",
+            some(&tiny)
+        ));
+    }
+}
+
+/// Explicit flows over ports that do not answer.
+fn routers(ctx: &Context<'_>, scenario: &Scenario, routes: &mut Routes) {
+    for group in &scenario.flows {
+        let protocol = group.resolved.protocol;
+        if !protocol.explicit() || protocol.router_params().is_empty() {
+            continue;
+        }
+        let mut silent: Vec<bool> = vec![false; scenario.links.len()];
+        for &(from, to) in &group.ends {
+            let data = match &group.via {
+                Some((data, _)) => Some(data.clone()),
+                None => routes.path(from, to),
+            };
+            for link in data.unwrap_or_default() {
+                let routers = &scenario.links[link as usize].routers;
+                silent[link as usize] = !routers.iter().any(|r| r.protocol.name() == protocol.name());
+            }
+        }
+        let names: Vec<&str> =
+            scenario.links.iter().zip(&silent).filter(|(_, s)| **s).map(|(l, _)| l.name.as_str()).collect();
+        if !names.is_empty() {
+            let (group, protocol) = (&group.name, protocol.name());
+            ctx.warn(format!("the flows of `{group}` speak {protocol}, but no router of it runs on {}", some(&names)));
+        }
+    }
+}
+
+/// The first names of a list.
+fn some(names: &[&str]) -> String {
+    if names.len() <= 3 {
+        names.join(", ")
+    } else {
+        format!("{}, {} and {} others", names[0], names[1], names.len() - 2)
+    }
+}

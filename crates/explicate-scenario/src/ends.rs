@@ -1,0 +1,245 @@
+//! Which nodes and links the flows of every group use, and what crosses every link.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use explicate_core::flow::header_bytes;
+use explicate_core::units::Time;
+
+use crate::document::Place;
+use crate::flows::{Group, Way};
+use crate::model::{FlowGroup, Link, Size, Traffic};
+use crate::reader::{Context, short};
+use crate::routing::Routes;
+use crate::topology::Graph;
+
+/// Links of the data and of the acknowledgements.
+pub(crate) type Via = (Vec<u32>, Vec<u32>);
+
+/// What crosses a link: sums over flows.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Crossing {
+    /// Flows whose data or acknowledgements cross, and the sum of their base RTTs, ns.
+    flows: u64,
+    rtt: u128,
+    /// Flows whose data cross, and the sum of their packets' lengths.
+    data: u64,
+    data_bytes: u64,
+    /// The same of those whose acknowledgements cross.
+    acks: u64,
+    ack_bytes: u64,
+    /// What data could take if nothing else were there: bit/s and packets/s.
+    bits: f64,
+    packets: f64,
+}
+
+impl Crossing {
+    /// Mean base RTT; `None` if nothing crosses.
+    pub(crate) fn base_rtt(&self) -> Option<Time> {
+        (self.flows > 0).then(|| Time((self.rtt / self.flows as u128) as u64))
+    }
+    /// Typical length of a packet: of data if any cross, else of acknowledgements.
+    pub(crate) fn mean_packet(&self) -> Option<f64> {
+        match (self.data, self.acks) {
+            (0, 0) => None,
+            (0, acks) => Some(self.ack_bytes as f64 / acks as f64),
+            (data, _) => Some(self.data_bytes as f64 / data as f64),
+        }
+    }
+    /// At most this many packets per second, acknowledgements included.
+    pub(crate) fn packets_per_second(&self, rate: f64) -> f64 {
+        if self.bits > rate { 2.0 * self.packets * rate / self.bits } else { 2.0 * self.packets }
+    }
+}
+
+/// Gives out the ends of groups, in the order of the file: groups on one path go on where the one before stopped.
+#[derive(Default)]
+pub(crate) struct Lanes {
+    next: BTreeMap<String, usize>,
+}
+
+impl Lanes {
+    /// Ends of a group, and the way if it is given node by node; `None` if what is wrong was reported.
+    pub(crate) fn ends(
+        &mut self,
+        ctx: &Context<'_>,
+        graph: &Graph,
+        links: &[Link],
+        group: &Group,
+        count: u32,
+    ) -> Option<(Vec<(usize, usize)>, Option<Via>)> {
+        let lane = (graph.default_lane().to_string(), group.place);
+        let (lane, place) = match &group.way {
+            Some(Way::Nodes(names)) => return given_path(ctx, graph, links, names),
+            Some(Way::Ends(from, to)) => return Some((given_ends(ctx, graph, from, to)?, None)),
+            Some(Way::Lane(lane, place)) => (lane.clone(), *place),
+            None => lane,
+        };
+        let all = graph.lane(&lane).map_err(|m| ctx.error(place, format!("`path`: {m}"))).ok()?;
+        let next = self.next.entry(lane).or_default();
+        let ends = (0..all.len().min(count as usize)).map(|i| all[(*next + i) % all.len()]).collect();
+        *next = (*next + count as usize) % all.len();
+        Some((ends, None))
+    }
+}
+
+fn given_ends(
+    ctx: &Context<'_>,
+    graph: &Graph,
+    from: &[(String, Place)],
+    to: &[(String, Place)],
+) -> Option<Vec<(usize, usize)>> {
+    let find = |key: &str, names: &[(String, Place)]| -> Option<Vec<usize>> {
+        let found: Vec<_> = names.iter().map(|(n, place)| ctx.checked(*place, key, graph.node(n))).collect();
+        found.into_iter().collect()
+    };
+    let (sources, sinks) = (find("from", from), find("to", to));
+    let (sources, sinks) = (sources?, sinks?);
+    let n = sources.len().max(sinks.len());
+    let ends: Vec<(usize, usize)> = (0..n).map(|i| (sources[i % sources.len()], sinks[i % sinks.len()])).collect();
+    if let Some(i) = ends.iter().position(|(s, d)| s == d) {
+        let place = to[i % to.len()].1;
+        ctx.error(
+            place,
+            format!("a flow goes from `{0}` to `{0}`; `to` has to be another node", graph.nodes[ends[i].0]),
+        );
+        return None;
+    }
+    Some(ends)
+}
+
+fn given_path(
+    ctx: &Context<'_>,
+    graph: &Graph,
+    links: &[Link],
+    names: &[(String, Place)],
+) -> Option<(Vec<(usize, usize)>, Option<Via>)> {
+    let found: Vec<_> = names.iter().map(|(n, place)| ctx.checked(*place, "path", graph.node(n))).collect();
+    let nodes: Vec<usize> = found.into_iter().collect::<Option<_>>()?;
+    let mut seen = BTreeSet::new();
+    for (node, (name, place)) in nodes.iter().zip(names) {
+        if !seen.insert(node) {
+            ctx.error(*place, format!("`path` visits `{}` twice; a route has no cycles, remove one", short(name)));
+            return None;
+        }
+    }
+    let mut wanted: HashMap<(usize, usize), Option<u32>> = HashMap::new();
+    for hop in nodes.windows(2) {
+        wanted.insert((hop[0], hop[1]), None);
+        wanted.insert((hop[1], hop[0]), None);
+    }
+    for (i, link) in links.iter().enumerate() {
+        if let Some(best) = wanted.get_mut(&(link.from, link.to))
+            && best.is_none_or(|b| link.delay < links[b as usize].delay)
+        {
+            *best = Some(i as u32);
+        }
+    }
+    let mut data = Vec::new();
+    for (hop, (_, place)) in nodes.windows(2).zip(&names[1..]) {
+        let Some(link) = wanted[&(hop[0], hop[1])] else {
+            let (a, b) = (&graph.nodes[hop[0]], &graph.nodes[hop[1]]);
+            ctx.error(*place, format!("`path`: no link leads from `{a}` to `{b}`; name every node on the way"));
+            return None;
+        };
+        data.push(link);
+    }
+    let back: Option<Vec<u32>> = nodes.windows(2).rev().map(|hop| wanted[&(hop[1], hop[0])]).collect();
+    let ends = (nodes[0], nodes[nodes.len() - 1]);
+    // Without a way back along the path, acknowledgements take the shortest one.
+    Some((vec![ends], Some((data, back.unwrap_or_default()))))
+}
+
+/// Walks every flow's way and adds up what crosses each link; reports ends without a route.
+pub(crate) fn crossings(
+    ctx: &Context<'_>,
+    graph: &Graph,
+    links: &[Link],
+    routes: &mut Routes,
+    groups: &mut [FlowGroup],
+    places: &[Place],
+    seconds: f64,
+) -> Vec<Crossing> {
+    let mut crossings = vec![Crossing::default(); links.len()];
+    for (group, place) in groups.iter_mut().zip(places) {
+        let mut unrouted: Option<(usize, usize, usize)> = None;
+        let explicit = group.resolved.protocol.explicit();
+        let n = group.ends.len() as u64;
+        for (i, &(from, to)) in group.ends.iter().enumerate() {
+            let flows = group.count as u64 / n + u64::from((i as u64) < group.count as u64 % n);
+            let shortest = (routes.path(from, to), routes.path(to, from));
+            let (data, acks) = match (&group.via, shortest) {
+                (Some((data, acks)), (_, shortest)) => {
+                    (Some(data.clone()), if acks.is_empty() { shortest } else { Some(acks.clone()) })
+                }
+                (None, shortest) => shortest,
+            };
+            let (Some(data), Some(acks)) = (data, acks) else {
+                unrouted = unrouted.map(|(a, b, n)| (a, b, n + 1)).or(Some((from, to, 1)));
+                continue;
+            };
+            if let Some(via) = &mut group.via {
+                via.1.clone_from(&acks);
+            }
+            let walk = Walk { data: &data, acks: &acks, flows, packet: group.packet, explicit };
+            walk.add(links, &mut crossings, demand(&group.traffic, seconds));
+        }
+        // A way that is the shortest needs no mention.
+        if let (Some((data, acks)), Some(&(from, to))) = (&group.via, group.ends.first())
+            && routes.path(from, to).as_ref() == Some(data)
+            && routes.path(to, from).as_ref() == Some(acks)
+        {
+            group.via = None;
+        }
+        if let Some((from, to, n)) = unrouted {
+            let (a, b) = (&graph.nodes[from], &graph.nodes[to]);
+            let more = if n > 1 { format!(" (nor for {} other pairs)", n - 1) } else { String::new() };
+            let remedy = "add links, or `duplex = true` for the way back";
+            let name = &group.name;
+            ctx.error(*place, format!("[[flows]] `{name}`: no route from `{a}` to `{b}` and back{more}; {remedy}"));
+        }
+    }
+    crossings
+}
+
+/// Most bit/s that one flow asks for on average over a run.
+fn demand(traffic: &Traffic, seconds: f64) -> f64 {
+    match traffic {
+        Traffic::Bulk | Traffic::OnOff { .. } => f64::INFINITY,
+        Traffic::Sized(Size::Fixed(bytes)) => *bytes as f64 * 8.0 / seconds,
+        Traffic::Sized(Size::Exponential(mean) | Size::Pareto { mean, .. }) => mean * 8.0 / seconds,
+    }
+}
+
+struct Walk<'a> {
+    data: &'a [u32],
+    acks: &'a [u32],
+    flows: u64,
+    packet: u16,
+    explicit: bool,
+}
+
+impl Walk<'_> {
+    fn add(&self, links: &[Link], crossings: &mut [Crossing], demand: f64) {
+        let both = || self.data.iter().chain(self.acks);
+        let rtt: u128 = both().map(|&l| links[l as usize].delay.0 as u128).sum();
+        let least = self.data.iter().map(|&l| links[l as usize].rate.0).min().unwrap_or(0) as f64;
+        let bits = least.min(demand) * self.flows as f64;
+        for &l in both() {
+            let c = &mut crossings[l as usize];
+            c.flows += self.flows;
+            c.rtt += rtt * self.flows as u128;
+        }
+        for &l in self.data {
+            let c = &mut crossings[l as usize];
+            c.data += self.flows;
+            c.data_bytes += self.flows * self.packet as u64;
+            c.bits += bits;
+            c.packets += bits / (8.0 * self.packet as f64);
+        }
+        for &l in self.acks {
+            let c = &mut crossings[l as usize];
+            c.acks += self.flows;
+            c.ack_bytes += self.flows * header_bytes(self.explicit) as u64;
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! `[[flows]]` as written: who speaks what, from when to when, and how much.
+
+use explicate_core::flow::{self, header_bytes};
+use explicate_core::params::{Param, Values};
+use explicate_core::presets::PRESETS;
+use explicate_core::recovery;
+use explicate_core::registry::{self, PROTOCOLS, Resolved};
+use explicate_core::units::Time;
+
+use crate::document::{Data, Node, Place, Table, quoted};
+use crate::keys;
+use crate::limits;
+use crate::model::{Size, Start, Traffic};
+use crate::params::{self, Chosen, Given};
+use crate::problem::near;
+use crate::quantity::{self, show};
+use crate::reader::{Context, Reader, quantity_of, short, text};
+
+const DEFAULT_PACKET: u16 = 1500;
+
+/// Where the flows of a group go, as written.
+pub(crate) enum Way {
+    /// A path by the generator's name.
+    Lane(String, Place),
+    /// Sources and destinations by name.
+    Ends(Vec<(String, Place)>, Vec<(String, Place)>),
+    /// All nodes in order.
+    Nodes(Vec<(String, Place)>),
+}
+
+/// A group as written.
+pub(crate) struct Group {
+    pub(crate) name: String,
+    pub(crate) place: Place,
+    /// Not said for arrivals whose number follows from the duration.
+    pub(crate) count: Option<u32>,
+    pub(crate) protocol: String,
+    pub(crate) resolved: Resolved,
+    pub(crate) chosen: Vec<Chosen>,
+    pub(crate) packet: u16,
+    pub(crate) start: Start,
+    pub(crate) traffic: Traffic,
+    pub(crate) stop: Option<Time>,
+    pub(crate) way: Option<Way>,
+}
+
+/// Reads a group; `None` if what is wrong (and reported) leaves nothing to go on with.
+pub(crate) fn read(ctx: &Context<'_>, node: &Node, index: usize) -> Option<Group> {
+    let known_name = match &node.data {
+        Data::Table(table) => table.text("name").map(|n| format!("[[flows]] `{}`", short(n))),
+        _ => None,
+    };
+    let title = known_name.unwrap_or_else(|| format!("[[flows]] number {}", index + 1));
+    let reader = Reader::open(ctx, node, keys::FLOWS, title)?;
+    let name = reader.need("name").and(reader.name("name"));
+    let count = reader.whole("count", 1, limits::COUNT).map(|n| n as u32);
+    let start = read_start(&reader);
+    let traffic = read_traffic(&reader);
+    let (stop, way) = (reader.time("stop"), read_way(&reader));
+    let protocol = reader.need("protocol").and_then(|node| Some((text(ctx, node, "protocol")?, node.place)));
+    let (protocol, place) = protocol?;
+    let resolved = resolve(ctx, protocol, place)?;
+    let chosen = read_params(&reader, &resolved);
+    let packet = read_packet(&reader, &resolved);
+    Some(Group {
+        name: name?.to_string(),
+        place: reader.place,
+        count,
+        protocol: protocol.to_string(),
+        resolved,
+        chosen,
+        packet,
+        start: start?,
+        traffic: traffic?,
+        stop,
+        way,
+    })
+}
+
+impl Group {
+    /// All parameters that the group's flows have, in order; of two with one name the first counts.
+    pub(crate) fn declared(resolved: &Resolved) -> Vec<&'static Param> {
+        let law = resolved.protocol.params().iter().chain(resolved.recovery.params());
+        let mut all: Vec<&'static Param> = Vec::new();
+        for param in law.chain(recovery::COMMON).chain(flow::PARAMS) {
+            if !all.iter().any(|p| p.name == param.name) {
+                all.push(param);
+            }
+        }
+        all
+    }
+    /// What the preset and the scenario set.
+    pub(crate) fn values(&self) -> Values {
+        params::values(&self.chosen)
+    }
+    /// Whether flows arrive at random rather than being there.
+    pub(crate) fn arriving(&self) -> bool {
+        matches!(self.start, Start::Poisson { .. })
+    }
+}
+
+fn resolve(ctx: &Context<'_>, name: &str, place: Place) -> Option<Resolved> {
+    match registry::resolve(name) {
+        Ok(resolved) => Some(resolved),
+        Err(message) => {
+            let laws = PRESETS.iter().map(|p| p.name).chain(PROTOCOLS.iter().map(|p| p.name()));
+            let hint = match name.split_once('/') {
+                None => near(name, &laws.collect::<Vec<_>>()).filter(|n| *n != name).map(str::to_string),
+                Some((law, repair)) => {
+                    let repairs: Vec<&str> = registry::RECOVERIES.iter().map(|r| r.name()).collect();
+                    let law = near(law, &PROTOCOLS.iter().map(|p| p.name()).collect::<Vec<_>>());
+                    law.zip(near(repair, &repairs)).map(|(law, repair)| format!("{law}/{repair}"))
+                }
+            };
+            let hint = hint.map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+            ctx.error(place, format!("`protocol`: {}{hint}", short_message(&message)));
+            None
+        }
+    }
+}
+
+fn short_message(message: &str) -> String {
+    message.chars().take(600).collect()
+}
+
+fn read_params(reader: &Reader<'_>, resolved: &Resolved) -> Vec<Chosen> {
+    let ctx = reader.ctx;
+    let declared = Group::declared(resolved);
+    let owner = format!("{}/{}", resolved.protocol.name(), resolved.recovery.name());
+    let empty = Table::default();
+    let (table, place) = match reader.get("params") {
+        None => (&empty, reader.place),
+        Some(Node { data: Data::Table(table), place }) => (table, *place),
+        Some(node) => {
+            ctx.error(node.place, format!("`params` is a table, like {{ name = value }}, not {}", node.what()));
+            (&empty, node.place)
+        }
+    };
+    let mut chosen = params::read_all(ctx, table, &declared, &[], &owner);
+    if let (Some(node), Some(paced)) = (reader.get("paced"), reader.flag("paced")) {
+        let param = declared.iter().copied().find(|p| p.name == "paced");
+        if table.get("paced").is_some() {
+            ctx.error(node.place, "`paced` is said twice, here and in `params`; remove one");
+        } else if let Some(param) = param {
+            chosen.push(Chosen { param, given: Given::Number(paced as u8 as f64), place: node.place });
+        }
+    }
+    for (name, value) in resolved.params {
+        let param = declared.iter().copied().find(|p| p.name == *name);
+        if let Some(param) = param.filter(|p| !chosen.iter().any(|c| c.param.name == p.name)) {
+            chosen.push(Chosen { param, given: Given::Number(*value), place });
+        }
+    }
+    // One order, whoever gave the value.
+    chosen.sort_by_key(|c| declared.iter().position(|p| p.name == c.param.name));
+    chosen
+}
+
+fn read_packet(reader: &Reader<'_>, resolved: &Resolved) -> u16 {
+    let Some(node) = reader.get("packet") else { return DEFAULT_PACKET };
+    let read = |t: &str| quantity::read(t, &quantity::BYTES);
+    let Some(bytes) = quantity_of(reader.ctx, node, "packet", &quantity::BYTES, read) else { return DEFAULT_PACKET };
+    let headers = header_bytes(resolved.protocol.explicit());
+    if bytes > headers as f64 && bytes <= u16::MAX as f64 && bytes.fract() == 0.0 {
+        return bytes as u16;
+    }
+    let range =
+        format!("a whole number from {}B ({headers} bytes of headers and one of payload) to 65535B", headers + 1);
+    reader.ctx.error(node.place, format!("`packet` is {}; it has to be {range}", show(bytes, &quantity::BYTES)));
+    DEFAULT_PACKET
+}
+
+fn read_start(reader: &Reader<'_>) -> Option<Start> {
+    let ctx = reader.ctx;
+    let start = match reader.get("start") {
+        None => Start::At(Time::ZERO),
+        Some(node @ Node { data: Data::Table(_), .. }) => {
+            let table = Reader::open(ctx, node, keys::START, format!("`start` of {}", reader.title))?;
+            let laws: Vec<&str> = ["at", "spread", "uniform"].into_iter().filter(|k| table.get(k).is_some()).collect();
+            if laws.len() > 1 || (laws == ["at"] && table.get("from").is_some()) {
+                ctx.error(node.place, "`start` has one of `at`, `spread` and `uniform`; `from` goes with the last two");
+                return None;
+            }
+            let from = if table.get("from").is_some() { table.time("from")? } else { Time::ZERO };
+            match laws.first() {
+                Some(&"spread") => Start::Spread { from, over: table.time("spread")? },
+                Some(&"uniform") => Start::Uniform { from, over: table.time("uniform")? },
+                Some(_) => Start::At(table.time("at")?),
+                None => Start::At(from),
+            }
+        }
+        Some(node) => Start::At(crate::reader::time(ctx, node, "start")?),
+    };
+    let Some(node) = reader.get("arrivals") else { return Some(start) };
+    let read = |t: &str| quantity::read(t, &quantity::FREQUENCY);
+    let per_second = quantity_of(ctx, node, "arrivals", &quantity::FREQUENCY, read)?;
+    if !(1e-9..=1e9).contains(&per_second) {
+        ctx.error(node.place, format!("`arrivals` of {per_second}/s; it has to be from 1e-9/s to 1e9/s"));
+        return None;
+    }
+    match start {
+        Start::At(from) => Some(Start::Poisson { from, per_second }),
+        _ => {
+            ctx.error(
+                node.place,
+                "`arrivals` says when flows start; with it `start` is the time of the first, like \"0s\"",
+            );
+            None
+        }
+    }
+}
+
+fn read_traffic(reader: &Reader<'_>) -> Option<Traffic> {
+    let ctx = reader.ctx;
+    match (reader.get("size"), reader.get("on_off")) {
+        (Some(_), Some(node)) => {
+            ctx.error(node.place, "`size` and `on_off` exclude each other; keep one");
+            None
+        }
+        (Some(node), None) => read_size(reader, node).map(Traffic::Sized),
+        (None, Some(node)) => {
+            let table = Reader::open(ctx, node, keys::ON_OFF, format!("`on_off` of {}", reader.title))?;
+            let on = table.need("on").and(table.time("on"));
+            let off = table.need("off").and(table.time("off"));
+            let (on, off) = (on?, off?);
+            if on < Time::micros(1) || off < Time::micros(1) {
+                ctx.error(node.place, "`on` and `off` have to be at least 1us");
+                return None;
+            }
+            Some(Traffic::OnOff { on, off, random: table.flag("random").unwrap_or(false) })
+        }
+        (None, None) => Some(Traffic::Bulk),
+    }
+}
+
+fn read_size(reader: &Reader<'_>, node: &Node) -> Option<Size> {
+    let ctx = reader.ctx;
+    let bytes = |node: &Node, key: &str| {
+        let x = quantity_of(ctx, node, key, &quantity::BYTES, |t| quantity::read(t, &quantity::BYTES))?;
+        if !(1.0..=1e15).contains(&x) {
+            let shown = show(x, &quantity::BYTES);
+            ctx.error(node.place, format!("`{key}` is {shown}; it has to be from 1B to 1000000GB"));
+            return None;
+        }
+        Some(x)
+    };
+    if !matches!(node.data, Data::Table(_)) {
+        return bytes(node, "size").map(|x| Size::Fixed(x.round() as u64));
+    }
+    let table = Reader::open(ctx, node, keys::SIZE, format!("`size` of {}", reader.title))?;
+    let mean = bytes(table.need("mean")?, "mean")?;
+    let law = match table.get("law") {
+        None => "exponential",
+        Some(_) => table.word("law", &["exponential", "pareto"])?,
+    };
+    if law == "exponential" {
+        if let Some(node) = table.get("shape") {
+            ctx.error(node.place, "`shape` belongs to the law \"pareto\"");
+            return None;
+        }
+        return Some(Size::Exponential(mean));
+    }
+    let shape = match table.get("shape") {
+        None => 1.2,
+        Some(Node { data: Data::Float(x), .. }) if *x > 1.0 && *x <= 100.0 => *x,
+        Some(Node { data: Data::Int(i), .. }) if (2..=100).contains(i) => *i as f64,
+        Some(node) => {
+            ctx.error(
+                node.place,
+                "`shape` is a number greater than 1 (the mean is infinite otherwise) up to 100, like 1.2",
+            );
+            return None;
+        }
+    };
+    Some(Size::Pareto { mean, shape })
+}
+
+fn read_way(reader: &Reader<'_>) -> Option<Way> {
+    let ctx = reader.ctx;
+    let (path, from, to) = (reader.get("path"), reader.get("from"), reader.get("to"));
+    if let (Some(path), Some(_)) = (path, from.or(to)) {
+        ctx.error(path.place, "`path` and `from`, `to` exclude each other; keep one");
+        return None;
+    }
+    match (path, from, to) {
+        (Some(Node { data: Data::Text(lane), place }), ..) => Some(Way::Lane(lane.clone(), *place)),
+        (Some(node), ..) => {
+            let nodes = names(ctx, node, "path")?;
+            if nodes.len() < 2 {
+                ctx.error(node.place, "a `path` has at least two nodes");
+                return None;
+            }
+            Some(Way::Nodes(nodes))
+        }
+        (None, Some(from), Some(to)) => {
+            let (sources, sinks) = (names(ctx, from, "from"), names(ctx, to, "to"));
+            let (sources, sinks) = (sources?, sinks?);
+            if sources.len() != sinks.len() && sources.len() != 1 && sinks.len() != 1 {
+                let lengths = format!("{} and {} nodes", sources.len(), sinks.len());
+                ctx.error(to.place, format!("`from` and `to` have {lengths}; give as many in both, or one in either"));
+                return None;
+            }
+            Some(Way::Ends(sources, sinks))
+        }
+        (None, Some(node), None) | (None, None, Some(node)) => {
+            ctx.error(node.place, "`from` and `to` go together; give both");
+            None
+        }
+        (None, None, None) => None,
+    }
+}
+
+/// One name or a list of names, not empty.
+fn names(ctx: &Context<'_>, node: &Node, key: &str) -> Option<Vec<(String, Place)>> {
+    let nodes = match &node.data {
+        Data::List(nodes) if !nodes.is_empty() && nodes.len() <= limits::COUNT as usize => nodes.as_slice(),
+        Data::List(_) => {
+            ctx.error(node.place, format!("`{key}` is an empty or endless list of nodes"));
+            return None;
+        }
+        _ => std::slice::from_ref(node),
+    };
+    nodes.iter().map(|n| Some((text(ctx, n, key)?.to_string(), n.place))).collect()
+}
+
+/// The group as TOML, defaults filled in.
+pub(crate) fn written(group: &Group, count: u32, lane: &str) -> String {
+    let time = |t: Time| quoted(&show(t.0 as f64, &quantity::TIME));
+    let bytes = |x: f64| quoted(&show(x, &quantity::BYTES));
+    let list = |names: &[(String, Place)]| {
+        let names: Vec<String> = names.iter().map(|(n, _)| quoted(n)).collect();
+        format!("[{}]", names.join(", "))
+    };
+    let mut lines = vec![
+        ("name", quoted(&group.name)),
+        ("count", count.to_string()),
+        ("protocol", quoted(&group.protocol)),
+        ("packet", bytes(group.packet as f64)),
+    ];
+    lines.push((
+        "start",
+        match &group.start {
+            Start::At(t) | Start::Poisson { from: t, .. } => time(*t),
+            Start::Spread { from, over } => format!("{{ spread = {}, from = {} }}", time(*over), time(*from)),
+            Start::Uniform { from, over } => format!("{{ uniform = {}, from = {} }}", time(*over), time(*from)),
+        },
+    ));
+    if let Start::Poisson { per_second, .. } = &group.start {
+        lines.push(("arrivals", quoted(&format!("{per_second}/s"))));
+    }
+    lines.extend(group.stop.map(|t| ("stop", time(t))));
+    match &group.traffic {
+        Traffic::Bulk => {}
+        Traffic::Sized(Size::Fixed(n)) => lines.push(("size", bytes(*n as f64))),
+        Traffic::Sized(Size::Exponential(mean)) => {
+            lines.push(("size", format!("{{ mean = {}, law = \"exponential\" }}", bytes(*mean))));
+        }
+        Traffic::Sized(Size::Pareto { mean, shape }) => {
+            let law = format!("{{ mean = {}, law = \"pareto\", shape = {shape:?} }}", bytes(*mean));
+            lines.push(("size", law));
+        }
+        Traffic::OnOff { on, off, random } => {
+            lines.push(("on_off", format!("{{ on = {}, off = {}, random = {random} }}", time(*on), time(*off))));
+        }
+    }
+    match &group.way {
+        None if lane.is_empty() => {}
+        None => lines.push(("path", quoted(lane))),
+        Some(Way::Lane(lane, _)) => lines.push(("path", quoted(lane))),
+        Some(Way::Nodes(nodes)) => lines.push(("path", list(nodes))),
+        Some(Way::Ends(from, to)) => lines.extend([("from", list(from)), ("to", list(to))]),
+    }
+    let params = params::written(&Group::declared(&group.resolved), &group.chosen);
+    let params: Vec<String> = params.iter().map(|(k, v)| format!("{k} = {v}")).collect();
+    lines.push(("params", format!("{{ {} }}", params.join(", "))));
+    lines.iter().map(|(k, v)| format!("{k} = {v}\n")).collect()
+}

@@ -1,0 +1,238 @@
+//! Every key of a scenario file, declared once: unknown keys are found by it, and the JSON Schema is made from it.
+
+use crate::limits;
+
+/// What a key takes.
+#[derive(Clone, Copy)]
+pub(crate) enum Form {
+    /// Any text.
+    Text,
+    /// One of these words.
+    Words(&'static [&'static str]),
+    Time,
+    Rate,
+    Bytes,
+    /// `"50/s"`.
+    Frequency,
+    /// A whole number, both bounds included.
+    Whole(u64, u64),
+    /// A number, both bounds included.
+    Number(f64, f64),
+    Flag,
+    /// The `protocol` of a flow: preset, protocol or law/recovery.
+    Protocol,
+    /// The parameters of a flow, by the registry.
+    FlowParams,
+    /// A queue: `"unlimited"`, `"auto"`, a name, or a table by the registry.
+    Queue,
+    /// A router: `"auto"`, `"none"`, a name, or a table by the registry.
+    Router,
+    /// A list of channels: names, or tables by the registry.
+    Channels,
+    /// Axes: any path of keys, with a list of values.
+    Axes,
+    /// Any of these.
+    OneOf(&'static [Form]),
+    /// A list of these.
+    List(&'static Form),
+    /// A table with these keys.
+    Table(&'static [Key]),
+}
+
+/// A key.
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) form: Form,
+    /// As a scenario would write it; a sentence in words if it depends; empty if the key is required.
+    pub(crate) default: &'static str,
+    pub(crate) doc: &'static str,
+}
+
+const fn key(name: &'static str, form: Form, default: &'static str, doc: &'static str) -> Key {
+    Key { name, form, default, doc }
+}
+
+/// Kinds of topology.
+pub(crate) const KINDS: &[&str] = &["dumbbell", "chain", "parking_lot", "explicit"];
+/// Kinds of node.
+pub(crate) const NODE_KINDS: &[&str] = &["host", "router"];
+/// What can be sampled.
+pub(crate) const SAMPLED: &[&str] = &["queue", "throughput", "cwnd", "rtt", "goodput", "router", "flow"];
+
+const NAMES: Form = Form::OneOf(&[Form::Text, Form::List(&Form::Text)]);
+
+pub(crate) const ROOT: &[Key] = &[
+    key("name", Form::Text, "the name of the file", "What results are called."),
+    key("duration", Form::Time, "60s", "Simulated time of one run."),
+    key("warmup", Form::Time, "0s", "Time at the start that every summary leaves out."),
+    key("runs", Form::Whole(1, limits::COUNT), "1", "Independent repetitions; run i has the seed `seed + i`."),
+    key("seed", Form::Whole(0, limits::SEED), "1", "Seed of the first run."),
+    key("topology", Form::Table(TOPOLOGY), "a dumbbell, or explicit if there is a [[node]]", "A generated topology."),
+    key("node", Form::List(&Form::Table(NODE)), "none", "Nodes of one's own."),
+    key(
+        "link",
+        Form::List(&Form::Table(LINK)),
+        "none",
+        "Links of one's own (`from` and `to`), or refinements of one direction of a named link.",
+    ),
+    key("flows", Form::List(&Form::Table(FLOWS)), "", "Groups of like flows."),
+    key("sampling", Form::Table(SAMPLING), "nothing is sampled", "What is recorded over time."),
+    key("sweep", Form::Axes, "none", "Axes of a sweep: a path of keys and the values that it takes."),
+];
+
+pub(crate) const TOPOLOGY: &[Key] = &[
+    key("kind", Form::Words(KINDS), "dumbbell", "Which generator makes the nodes and links."),
+    key(
+        "pairs",
+        Form::Whole(1, limits::COUNT),
+        "the number of flows",
+        "Pairs of hosts at the ends (all but explicit).",
+    ),
+    key("hops", Form::Whole(1, limits::HOPS), "2", "Links between routers (chain, parking_lot)."),
+    key("cross", Form::Whole(1, limits::COUNT), "1", "Pairs of hosts beside every hop (parking_lot)."),
+    key(
+        "access",
+        Form::Table(ACCESS),
+        "a link of ten times the rate, 1ms",
+        "Links between hosts and routers, both directions.",
+    ),
+    key("bottleneck", Form::Table(PROPS), "10Mbit/s, 20ms", "The link in the middle, both directions (dumbbell)."),
+    key(
+        "link",
+        Form::Table(PROPS),
+        "10Mbit/s, 20ms",
+        "The links between routers, both directions (chain, parking_lot).",
+    ),
+];
+
+const RATE: Key = key(
+    "rate",
+    Form::Rate,
+    "10Mbit/s; of access links ten times that of the middle",
+    "Rate of IP bytes. A recorded channel replaces it by its mean.",
+);
+const QUEUE: Key = key(
+    "queue",
+    Form::Queue,
+    "auto",
+    "Queue discipline. `auto`: a host's own port is unlimited, a router's is droptail with a limit of 1.0bdp.",
+);
+const ROUTER: Key = key(
+    "router",
+    Form::Router,
+    "auto",
+    "Controller of the port. `auto`: those of the protocols that flows use; `none`: plain IP.",
+);
+const CAPACITY: Key = key("capacity", Form::Rate, "the rate", "The capacity that controllers believe in.");
+const CHANNEL: Key = key("channel", Form::Channels, "[]", "What the link does to packets, in order; empty is a wire.");
+const DELAY_DOC: &str = "Propagation delay, one way.";
+
+pub(crate) const PROPS: &[Key] = &[RATE, key("delay", Form::Time, "20ms", DELAY_DOC), QUEUE, ROUTER, CAPACITY, CHANNEL];
+
+pub(crate) const ACCESS: &[Key] = &[
+    RATE,
+    key(
+        "delay",
+        Form::OneOf(&[Form::Time, Form::Table(RANGE)]),
+        "1ms",
+        "Propagation delay, one way; a range is spread evenly over the pairs.",
+    ),
+    QUEUE,
+    ROUTER,
+    CAPACITY,
+    CHANNEL,
+];
+
+pub(crate) const RANGE: &[Key] = &[
+    key("from", Form::Time, "", "Delay of the first pair's links."),
+    key("to", Form::Time, "", "Delay of the last pair's links."),
+];
+
+pub(crate) const NODE: &[Key] = &[
+    key("name", Form::Text, "", "Its name."),
+    key(
+        "kind",
+        Form::Words(NODE_KINDS),
+        "host if it has one neighbour",
+        "A host's own ports have unlimited queues unless said.",
+    ),
+];
+
+pub(crate) const LINK: &[Key] = &[
+    key("name", Form::Text, "from->to", "Its name; without `from` and `to`, the name of the link to refine."),
+    key("from", Form::Text, "", "The node that it leaves (a link of one's own)."),
+    key("to", Form::Text, "", "The node that it reaches (a link of one's own)."),
+    key(
+        "duplex",
+        Form::Flag,
+        "false",
+        "Makes the other direction too, called `to->from`, or `NAME-back` if there is a name.",
+    ),
+    RATE,
+    key("delay", Form::Time, "10ms", DELAY_DOC),
+    QUEUE,
+    ROUTER,
+    CAPACITY,
+    CHANNEL,
+];
+
+pub(crate) const FLOWS: &[Key] = &[
+    key("name", Form::Text, "", "Name of the group; flow i is called `name.i`."),
+    key("count", Form::Whole(1, limits::COUNT), "1; with arrivals, enough for the whole run", "Number of flows."),
+    key("protocol", Form::Protocol, "", "A preset, a protocol, or law/recovery."),
+    key("params", Form::FlowParams, "{}", "Parameters of the law, the recovery and the flow."),
+    key("packet", Form::Bytes, "1500B", "IP length of a full data packet, with all headers."),
+    key(
+        "start",
+        Form::OneOf(&[Form::Time, Form::Table(START)]),
+        "0s",
+        "When they start: all at a time, spread evenly, or uniformly at random.",
+    ),
+    key("stop", Form::Time, "never", "When they stop at the latest."),
+    key(
+        "size",
+        Form::OneOf(&[Form::Bytes, Form::Table(SIZE)]),
+        "without end",
+        "Payload bytes that each flow transfers.",
+    ),
+    key("on_off", Form::Table(ON_OFF), "always on", "Alternately sends without end and nothing."),
+    key("arrivals", Form::Frequency, "none", "Flows start as a Poisson process of this rate, `count` at most."),
+    key("paced", Form::Flag, "false", "Packets are spread over the round trip even if the law does not ask for it."),
+    key(
+        "path",
+        NAMES,
+        "long",
+        "`long`, `back` (the other way), `cross` (spread over the hops), `cross.N`; or the names of the nodes in order.",
+    ),
+    key("from", NAMES, "by path", "Source node, or a list of them."),
+    key("to", NAMES, "by path", "Destination node, or a list of them."),
+];
+
+pub(crate) const START: &[Key] = &[
+    key("at", Form::Time, "0s", "All at once."),
+    key("spread", Form::Time, "none", "Flow i of n starts at from + i * spread / n."),
+    key("uniform", Form::Time, "none", "Each starts at a random time of this span."),
+    key("from", Form::Time, "0s", "The earliest start."),
+];
+
+pub(crate) const SIZE: &[Key] = &[
+    key("mean", Form::Bytes, "", "Mean."),
+    key("law", Form::Words(&["exponential", "pareto"]), "exponential", "Distribution."),
+    key("shape", Form::Number(1.0, 100.0), "1.2", "Shape of the Pareto law, greater than 1."),
+];
+
+pub(crate) const ON_OFF: &[Key] = &[
+    key("on", Form::Time, "", "Length of an on-period, the mean if random."),
+    key("off", Form::Time, "", "Length of an off-period, the mean if random."),
+    key("random", Form::Flag, "false", "Periods are exponential rather than fixed."),
+];
+
+pub(crate) const SAMPLING: &[Key] = &[
+    key("every", Form::Time, "100ms", "The period."),
+    key(
+        "of",
+        Form::List(&Form::Words(SAMPLED)),
+        "[\"queue\", \"cwnd\", \"throughput\", \"rtt\"]",
+        "What: queue and throughput of links, cwnd, rtt and goodput of flows, all variables of controllers (router) or senders (flow).",
+    ),
+];

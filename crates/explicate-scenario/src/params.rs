@@ -1,0 +1,200 @@
+//! Values of declared parameters (`explicate_core::params`): read from a scenario, checked, and written back.
+
+use std::sync::Arc;
+
+use explicate_core::params::{Param, Unit, Values};
+
+use crate::document::{Data, Node, Place, Table, number, quoted};
+use crate::problem::suggestion;
+use crate::quantity::{self, Length, show, show_length};
+use crate::reader::{Context, quantity_of, short, text};
+use crate::trace;
+
+/// A value as given.
+#[derive(Clone)]
+pub(crate) enum Given {
+    /// In the parameter's base unit.
+    Number(f64),
+    /// A length that is known in bytes only once the link is.
+    Length(Length),
+    /// A file by name, and what it holds.
+    File(String, Arc<[u64]>),
+}
+
+/// A parameter and its value.
+#[derive(Clone)]
+pub(crate) struct Chosen {
+    pub(crate) param: &'static Param,
+    pub(crate) given: Given,
+    pub(crate) place: Place,
+}
+
+/// Reads the keys of `table` by `declared`, except those named in `skip`; `owner` is what messages call it.
+pub(crate) fn read_all(
+    ctx: &Context<'_>,
+    table: &Table,
+    declared: &[&'static Param],
+    skip: &[&str],
+    owner: &str,
+) -> Vec<Chosen> {
+    let mut chosen = Vec::new();
+    for entry in table.entries.iter().filter(|e| !skip.contains(&e.key.as_str())) {
+        let Some(param) = declared.iter().copied().find(|p| p.name == entry.key) else {
+            let known = skip.iter().copied().chain(declared.iter().map(|p| p.name));
+            let hint = suggestion(&entry.key, known);
+            ctx.error(entry.place, format!("unknown parameter `{}` of {owner}; {hint}", short(&entry.key)));
+            continue;
+        };
+        if let Some(given) = read(ctx, &entry.node, param) {
+            chosen.push(Chosen { param, given, place: entry.node.place });
+        }
+    }
+    chosen
+}
+
+/// Reads one value and checks its bounds.
+pub(crate) fn read(ctx: &Context<'_>, node: &Node, param: &Param) -> Option<Given> {
+    if let Data::Text(word) = &node.data {
+        if word == "unlimited" && param.default == f64::INFINITY {
+            return Some(Given::Number(f64::INFINITY));
+        }
+        if word == "auto" && param.default.is_nan() && param.unit != Unit::File {
+            return Some(Given::Number(f64::NAN));
+        }
+    }
+    let name = param.name;
+    let x = match param.unit {
+        Unit::Seconds => {
+            quantity_of(ctx, node, name, &quantity::TIME, |t| quantity::read(t, &quantity::TIME)).map(|ns| ns / 1e9)
+        }
+        Unit::BitsPerSecond => quantity_of(ctx, node, name, &quantity::RATE, |t| quantity::read(t, &quantity::RATE)),
+        Unit::Bytes => quantity_of(ctx, node, name, &quantity::BYTES, |t| quantity::read(t, &quantity::BYTES)),
+        Unit::QueueLength => match &node.data {
+            Data::Text(t) => return ctx.checked(node.place, name, quantity::length(t)).map(Given::Length),
+            _ => {
+                let forms = "\"100kB\", \"50pkt\" or \"1.0bdp\"";
+                ctx.error(
+                    node.place,
+                    format!("`{name}` is a length of a queue and needs a unit; write it like {forms}"),
+                );
+                None
+            }
+        },
+        Unit::Packets => plain(ctx, node, name, "a number of packets, like 50 or \"50pkt\"", quantity::packets),
+        Unit::Fraction => plain(ctx, node, name, "a ratio, like 0.01 or \"1%\"", quantity::fraction),
+        Unit::Number => plain(ctx, node, name, "a number", |t| {
+            Err(format!("`{}` is a text; write a number without quotes", short(t)))
+        }),
+        Unit::Flag => match node.data {
+            Data::Flag(flag) => Some(flag as u8 as f64),
+            _ => {
+                ctx.error(node.place, format!("`{name}` is true or false, without quotes, not {}", node.what()));
+                None
+            }
+        },
+        Unit::Choice(words) => crate::reader::word(ctx, node, name, words)
+            .and_then(|word| words.iter().position(|w| *w == word))
+            .map(|i| i as f64),
+        Unit::File => return read_file(ctx, node, name),
+    }?;
+    in_bounds(ctx, node.place, param, x).then_some(Given::Number(x))
+}
+
+/// Checks a value in base units against the declared bounds.
+pub(crate) fn in_bounds(ctx: &Context<'_>, place: Place, param: &Param, x: f64) -> bool {
+    let good = x >= param.min && x <= param.max;
+    if !good {
+        let (least, most) = (in_unit(param, param.min), in_unit(param, param.max));
+        let range =
+            if param.max == f64::INFINITY { format!("at least {least}") } else { format!("from {least} to {most}") };
+        ctx.error(place, format!("`{}` is {}; it has to be {range}", param.name, in_unit(param, x)));
+    }
+    good
+}
+
+fn plain(
+    ctx: &Context<'_>,
+    node: &Node,
+    name: &str,
+    what: &str,
+    read: impl Fn(&str) -> Result<f64, String>,
+) -> Option<f64> {
+    match &node.data {
+        Data::Int(i) => Some(*i as f64),
+        Data::Float(x) if x.is_finite() => Some(*x),
+        Data::Text(t) => ctx.checked(node.place, name, read(t)),
+        _ => {
+            ctx.error(node.place, format!("`{name}` is {what}, not {}", node.to_toml()));
+            None
+        }
+    }
+}
+
+fn read_file(ctx: &Context<'_>, node: &Node, name: &str) -> Option<Given> {
+    let file = text(ctx, node, name)?;
+    let known = ctx.files.borrow().get(file).cloned();
+    let contents = match known {
+        Some(contents) => contents,
+        None => {
+            let contents: Arc<[u64]> = ctx.checked(node.place, name, trace::load(ctx.base, file))?.into();
+            ctx.files.borrow_mut().insert(file.to_string(), contents.clone());
+            contents
+        }
+    };
+    Some(Given::File(file.to_string(), contents))
+}
+
+/// The values of a list of choices; lengths are left out, for they wait for the link.
+pub(crate) fn values(chosen: &[Chosen]) -> Values {
+    let mut values = Values::default();
+    for c in chosen {
+        match &c.given {
+            Given::Number(x) if differs(*x, c.param.default) => values.set(c.param, *x),
+            Given::File(_, contents) => values.file = Some(contents.clone()),
+            Given::Number(_) | Given::Length(_) => {}
+        }
+    }
+    values
+}
+
+/// Whether a value is worth storing beside the default (NaN is the same as NaN).
+pub(crate) fn differs(x: f64, default: f64) -> bool {
+    x != default && !(x.is_nan() && default.is_nan())
+}
+
+/// Every declared parameter as TOML: what was chosen, else the default.
+pub(crate) fn written(declared: &[&'static Param], chosen: &[Chosen]) -> Vec<(&'static str, String)> {
+    let mut all = Vec::new();
+    for param in declared {
+        let value = match chosen.iter().find(|c| c.param.name == param.name).map(|c| &c.given) {
+            Some(Given::Length(length)) => quoted(&show_length(*length)),
+            Some(Given::File(name, _)) => quoted(name),
+            Some(Given::Number(x)) => in_unit(param, *x),
+            None if param.unit == Unit::File => continue,
+            None => in_unit(param, param.default),
+        };
+        all.push((param.name, value));
+    }
+    all
+}
+
+/// A number in base units as a scenario writes it.
+pub(crate) fn in_unit(param: &Param, x: f64) -> String {
+    match param.unit {
+        _ if x.is_nan() => quoted("auto"),
+        _ if x.is_infinite() => quoted("unlimited"),
+        Unit::Seconds => quoted(&seconds(x)),
+        Unit::BitsPerSecond => quoted(&show(x, &quantity::RATE)),
+        Unit::Bytes | Unit::QueueLength => quoted(&show(x, &quantity::BYTES)),
+        Unit::Flag => (x != 0.0).to_string(),
+        Unit::Choice(words) => quoted(words.get(x as usize).copied().unwrap_or("?")),
+        Unit::Packets | Unit::Number | Unit::Fraction | Unit::File => number(x),
+    }
+}
+
+/// A time in seconds such that reading it gives the same float again.
+fn seconds(x: f64) -> String {
+    let short = show(x * 1e9, &quantity::TIME);
+    let again = quantity::read(&short, &quantity::TIME).map(|ns| ns / 1e9);
+    if again == Ok(x) { short } else { format!("{x}s") }
+}

@@ -1,0 +1,96 @@
+//! From text to a [`Scenario`].
+
+use std::path::Path;
+
+use crate::document::{self, Data, Lines, Node, Place};
+use crate::limits;
+use crate::model::Scenario;
+use crate::path;
+use crate::problem::{Problem, Problems, Site};
+use crate::reader::{Context, short};
+use crate::resolve::resolve;
+
+impl Scenario {
+    /// Reads a scenario. `origin` names the file in messages, files are found relative to the folder `base`, and
+    /// `overrides` are paths of keys with their values (`--set topology.bottleneck.rate=1Gbit/s`), applied in order before
+    /// anything is resolved.
+    ///
+    /// # Errors
+    /// All problems that could be found at once, in the order of the file, those of overrides last.
+    pub fn parse(text: &str, origin: &str, base: &Path, overrides: &[(String, String)]) -> Result<Scenario, Problems> {
+        let lines = Lines::new(origin, text);
+        if text.len() > limits::FILE_BYTES {
+            let message = format!("the file has more than {} MiB", limits::FILE_BYTES >> 20);
+            return Err(Problems(vec![Problem { site: lines.site(0), message }]));
+        }
+        let table = document::parse(text, &lines).map_err(Problems)?;
+        let ctx = Context::new(base);
+        let mut root = Node { data: Data::Table(table), place: Place::At(0) };
+        for (i, (key, value)) in overrides.iter().enumerate() {
+            apply(&ctx, &mut root, key, document::parse_value(value, Place::Set(i)));
+        }
+        let stem = Path::new(origin).file_stem().and_then(|s| s.to_str()).filter(|s| !s.trim().is_empty());
+        let stem: String = stem.unwrap_or("scenario").trim().chars().filter(|c| !c.is_control()).take(100).collect();
+        let scenario = resolve(&ctx, &root, &stem);
+        if !ctx.failed() {
+            try_sweep(&ctx, root, &stem);
+        }
+        match scenario {
+            Some(scenario) if !ctx.failed() => Ok(scenario),
+            _ => Err(problems(&ctx, &lines, overrides)),
+        }
+    }
+}
+
+fn apply(ctx: &Context<'_>, root: &mut Node, key: &str, value: Node) {
+    let place = value.place;
+    let Data::Table(table) = &mut root.data else { return };
+    if let Err(message) = path::set(table, key, value) {
+        ctx.error(place, message);
+    }
+}
+
+/// Resolves the scenario once more with the first value of every axis, to find paths and values that mean nothing.
+fn try_sweep(ctx: &Context<'_>, mut root: Node, name: &str) {
+    let Data::Table(table) = &mut root.data else { return };
+    let axes = match table.entries.iter().position(|e| e.key == "sweep").map(|i| table.entries.remove(i).node.data) {
+        Some(Data::Table(axes)) => axes,
+        _ => return,
+    };
+    for axis in axes.entries {
+        let Data::List(values) = axis.node.data else { continue };
+        let Some(mut first) = values.into_iter().next() else { continue };
+        if let (Data::Text(text), Place::Set(_)) = (&first.data, first.place) {
+            first = document::parse_value(text, first.place);
+        }
+        if let Err(message) = path::set(table, &axis.key, first) {
+            ctx.error(axis.place, format!("[sweep] `{}`: {message}", short(&axis.key)));
+        }
+    }
+    if !ctx.failed() {
+        let _ = resolve(ctx, &root, name);
+    }
+}
+
+fn problems(ctx: &Context<'_>, lines: &Lines<'_>, overrides: &[(String, String)]) -> Problems {
+    let mut found = ctx.problems.take();
+    found.sort();
+    found.dedup();
+    let site = |place: Place| match place {
+        Place::At(at) => lines.site(at),
+        Place::Set(i) => Site::Override(overrides.get(i).map_or_else(String::new, |(key, _)| key.clone())),
+    };
+    let more = found.len().saturating_sub(limits::PROBLEMS);
+    let mut problems: Vec<Problem> = found
+        .into_iter()
+        .take(limits::PROBLEMS)
+        .map(|(place, message)| Problem { site: site(place), message })
+        .collect();
+    if problems.is_empty() {
+        problems.push(Problem { site: lines.site(0), message: "the scenario could not be read".to_string() });
+    }
+    if more > 0 {
+        problems.push(Problem { site: lines.site(0), message: format!("and {more} more problems") });
+    }
+    Problems(problems)
+}

@@ -1,0 +1,127 @@
+//! Dotted paths of keys (`topology.bottleneck.rate`, `link.r1->r2.channel.0.rate`): `--set` and `[sweep]` write by them.
+//!
+//! An entry of a list is addressed by its `name` (a channel by its `kind`) or by its number from 0. Names may contain dots:
+//! the longest that fits is taken. A generated link that the file does not refine yet may be named too.
+
+use crate::document::{Data, Node, Table};
+use crate::limits;
+use crate::problem::suggestion;
+use crate::reader::short;
+
+/// Sets the value at `path`; the error is a sentence.
+pub(crate) fn set(root: &mut Table, path: &str, value: Node) -> Result<(), String> {
+    if path.len() > limits::PATH_BYTES {
+        return Err(format!("a path of keys has at most {} bytes", limits::PATH_BYTES));
+    }
+    if path.is_empty() || path.starts_with('.') || path.ends_with('.') {
+        return Err("a path is keys with dots between them, like topology.bottleneck.rate".to_string());
+    }
+    set_in_table(root, path, "", value)
+}
+
+fn set_in_table(table: &mut Table, path: &str, parent: &str, value: Node) -> Result<(), String> {
+    let known = longest(table.entries.iter().map(|e| e.key.as_str()), path).map(str::to_string);
+    let key = known.unwrap_or_else(|| path.split('.').next().unwrap_or(path).to_string());
+    let Some(rest) = path[key.len()..].strip_prefix('.') else {
+        table.set(&key, value);
+        return Ok(());
+    };
+    let place = value.place;
+    if table.get(&key).is_none() {
+        let new = if parent.is_empty() && LISTS.contains(&key.as_str()) {
+            Data::List(Vec::new())
+        } else if key == "channel" {
+            return Err(
+                "there is no `channel` here to change; set the whole list, like channel=[{ kind = ... }]".to_string()
+            );
+        } else {
+            Data::Table(Table::default())
+        };
+        table.set(&key, Node { data: new, place });
+    }
+    let Some(node) = table.get_mut(&key) else { return Ok(()) };
+    promote(node, &key);
+    match &mut node.data {
+        Data::Table(inner) => set_in_table(inner, rest, &key, value),
+        Data::List(nodes) => set_in_list(nodes, rest, &key, value),
+        _ => Err(format!("`{key}` is {}, so nothing stands below it at `{}`", node.what(), short(rest))),
+    }
+}
+
+/// Lists of tables at the top of a scenario.
+const LISTS: &[&str] = &["node", "link", "flows"];
+
+fn set_in_list(nodes: &mut Vec<Node>, path: &str, list: &str, value: Node) -> Result<(), String> {
+    let names: Vec<String> = nodes.iter().map(name_of).collect();
+    let by_name = longest(names.iter().filter(|n| !n.is_empty()).map(String::as_str), path);
+    let head = by_name.unwrap_or_else(|| path.split('.').next().unwrap_or(path)).to_string();
+    let at = match by_name {
+        Some(name) => names.iter().position(|n| n == name),
+        None => head.parse::<usize>().ok().filter(|i| *i < nodes.len()),
+    };
+    let Some(rest) = path[head.len()..].strip_prefix('.') else {
+        return match at {
+            Some(at) => {
+                nodes[at] = value;
+                Ok(())
+            }
+            None => Err(missing(list, &head, &names)),
+        };
+    };
+    let at = match at {
+        Some(at) => at,
+        // A generated link that is not refined yet: whether there is one shows later.
+        None if list == "link" && head.parse::<usize>().is_err() => {
+            let mut table = Table::default();
+            table.set("name", Node::text(&head, value.place));
+            nodes.push(Node { data: Data::Table(table), place: value.place });
+            nodes.len() - 1
+        }
+        None => return Err(missing(list, &head, &names)),
+    };
+    promote(&mut nodes[at], list);
+    match &mut nodes[at].data {
+        Data::Table(inner) => set_in_table(inner, rest, list, value),
+        _ => Err(format!("entry `{}` of `{list}` is not a table", short(&head))),
+    }
+}
+
+fn missing(list: &str, head: &str, names: &[String]) -> String {
+    let named = names.iter().filter(|n| !n.is_empty()).map(String::as_str);
+    let head = short(head);
+    match head.parse::<usize>() {
+        Ok(_) => format!("`{list}` has no entry {head}; it has {} (counted from 0)", names.len()),
+        Err(_) => format!("no entry of `{list}` is called `{head}`; {}", suggestion(&head, named)),
+    }
+}
+
+/// What an entry of a list is addressed by.
+fn name_of(node: &Node) -> String {
+    let Data::Table(table) = &node.data else { return String::new() };
+    if let Some(name) = table.text("name").or_else(|| table.text("kind")) {
+        return name.to_string();
+    }
+    match (table.text("from"), table.text("to")) {
+        (Some(from), Some(to)) => format!("{from}->{to}"),
+        _ => String::new(),
+    }
+}
+
+/// A queue, router or channel that is only named becomes a table, so that its parameters can be set.
+fn promote(node: &mut Node, key: &str) {
+    let Data::Text(word) = &node.data else { return };
+    if !matches!(key, "queue" | "router" | "channel") {
+        return;
+    }
+    let mut table = Table::default();
+    if !matches!(word.as_str(), "auto" | "unlimited" | "none") {
+        table.set("kind", Node::text(word, node.place));
+    }
+    node.data = Data::Table(table);
+}
+
+/// The longest of `names` that `path` is or begins with, a dot behind it.
+fn longest<'a>(names: impl Iterator<Item = &'a str>, path: &str) -> Option<&'a str> {
+    let fits = |n: &&str| path.strip_prefix(*n).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    names.filter(fits).max_by_key(|n| n.len())
+}

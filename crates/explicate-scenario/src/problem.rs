@@ -1,0 +1,84 @@
+//! What is wrong with a scenario, and where.
+
+use std::fmt;
+
+/// Where a problem is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Site {
+    /// A place in the scenario file; lines and columns start at 1, columns count characters.
+    File {
+        /// Name of the file, as the caller gave it.
+        origin: String,
+        /// Line.
+        line: usize,
+        /// Column.
+        column: usize,
+    },
+    /// An override (`--set key=value`), by its key.
+    Override(String),
+}
+
+/// One problem: a place and a sentence that says what is wrong and what would be right.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Problem {
+    /// Where.
+    pub site: Site,
+    /// What, and what to do about it.
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.site {
+            Site::File { origin, line, column } => write!(f, "{origin}:{line}:{column}: {}", self.message),
+            Site::Override(key) => write!(f, "--set {key}: {}", self.message),
+        }
+    }
+}
+
+/// Everything that is wrong with a scenario, in the order of the file; never empty.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Problems(pub Vec<Problem>);
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, problem) in self.0.iter().enumerate() {
+            if i > 0 {
+                f.write_str("\n")?;
+            }
+            problem.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problems {}
+
+/// The end of a message about a name that is not known: the near name if there is one, else all of them.
+pub(crate) fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.collect();
+    match near(name, &known) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if known.is_empty() => "there are none".to_string(),
+        None if known.len() > 40 => format!("there are {}, ... ({} in all)", known[..10].join(", "), known.len()),
+        None => format!("there are {}", known.join(", ")),
+    }
+}
+
+/// The nearest of `known`, if one is near enough to be a slip of the fingers.
+pub(crate) fn near<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    // Long input is not a slip, and the distance takes quadratic time.
+    let length = name.chars().count();
+    if length > 60 {
+        return None;
+    }
+    let lower = name.to_lowercase();
+    let mut best: Option<(usize, &'a str)> = None;
+    for &k in known.iter().filter(|k| k.len() <= 80) {
+        let distance = strsim::damerau_levenshtein(&lower, &k.to_lowercase());
+        if distance <= 1 + length / 4 && distance < length.max(2) && best.is_none_or(|(d, _)| distance < d) {
+            best = Some((distance, k));
+        }
+    }
+    best.map(|(_, k)| k)
+}

@@ -1,0 +1,302 @@
+//! Properties of links as written: rate, delay, queue, router, believed capacity and channels.
+
+use explicate_core::params::{Param, Values};
+use explicate_core::protocol::{ChannelKind, Protocol, QdiscKind};
+use explicate_core::registry::{self, CHANNELS, PROTOCOLS, QDISCS};
+use explicate_core::rng::Rng;
+use explicate_core::units::{Rate, Time};
+
+use crate::document::{Data, Node, Place, Table, quoted};
+use crate::limits;
+use crate::params::{self, Chosen, Given};
+use crate::problem::suggestion;
+use crate::quantity::{self, Length, show};
+use crate::reader::{Context, Reader, short, text};
+
+/// The discipline of a queue that names none.
+pub(crate) const DEFAULT_QUEUE: &str = "droptail";
+/// The parameter whose default is one bandwidth-delay product, in whatever discipline has it.
+const LIMIT: &str = "limit";
+/// The parameter that says what the limit counts, and the word for packets.
+const COUNT: (&str, &str) = ("count", "packets");
+
+/// A queue as written.
+#[derive(Clone)]
+pub(crate) enum Queue {
+    /// Unlimited at a host's own port, the default discipline elsewhere.
+    Auto,
+    Unlimited,
+    Kind(&'static dyn QdiscKind, Vec<Chosen>),
+}
+
+/// A router as written.
+#[derive(Clone)]
+pub(crate) enum Router {
+    /// The controllers of the protocols that flows use.
+    Auto,
+    None,
+    Of(&'static dyn Protocol, Vec<Chosen>),
+}
+
+/// A channel as written.
+#[derive(Clone)]
+pub(crate) struct Channel {
+    pub(crate) kind: &'static dyn ChannelKind,
+    pub(crate) chosen: Vec<Chosen>,
+}
+
+/// A delay as written.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Delay {
+    Fixed(Time),
+    /// Spread evenly over the pairs of a generator.
+    Range(Time, Time),
+}
+
+/// What was written of a link; `None` is "not said here".
+#[derive(Clone, Default)]
+pub(crate) struct Props {
+    pub(crate) rate: Option<Rate>,
+    pub(crate) delay: Option<Delay>,
+    pub(crate) queue: Option<Queue>,
+    pub(crate) router: Option<Router>,
+    pub(crate) capacity: Option<Rate>,
+    pub(crate) channel: Option<Vec<Channel>>,
+    /// Where, for messages that come later.
+    pub(crate) place: Option<Place>,
+}
+
+impl Props {
+    /// Reads the keys that all forms of links share.
+    pub(crate) fn read(reader: &Reader<'_>) -> Props {
+        let ctx = reader.ctx;
+        Props {
+            rate: reader.rate("rate"),
+            delay: reader.get("delay").and_then(|node| read_delay(reader, node)),
+            queue: reader.get("queue").and_then(|node| read_queue(ctx, node)),
+            router: reader.get("router").and_then(|node| read_router(ctx, node)),
+            capacity: reader.rate("capacity"),
+            channel: reader.get("channel").and_then(|node| read_channels(ctx, node)),
+            place: Some(reader.place),
+        }
+    }
+
+    /// These, refined by what `other` says.
+    pub(crate) fn refined(&self, other: &Props) -> Props {
+        Props {
+            rate: other.rate.or(self.rate),
+            delay: other.delay.or(self.delay),
+            queue: other.queue.clone().or_else(|| self.queue.clone()),
+            router: other.router.clone().or_else(|| self.router.clone()),
+            capacity: other.capacity.or(self.capacity),
+            channel: other.channel.clone().or_else(|| self.channel.clone()),
+            place: other.place.or(self.place),
+        }
+    }
+
+    /// The rate: a channel's mean if one replaces the service, else what was said, else `default`.
+    pub(crate) fn nominal(&self, default: Rate) -> Rate {
+        let channels = self.channel.iter().flatten();
+        let service = channels.filter_map(|c| c.kind.build(&c.values(), Rng::stream(0, "")).service).next_back();
+        let mean = service.map(|s| Rate::from_bytes_per_sec(s.mean_rate()));
+        mean.or(self.rate).unwrap_or(default)
+    }
+
+    /// Every property as TOML, defaults filled in.
+    pub(crate) fn written(&self, default_rate: Rate, default_delay: Time) -> Vec<(&'static str, String)> {
+        let rate = self.nominal(default_rate);
+        let rate_text = |r: Rate| quoted(&show(r.0 as f64, &quantity::RATE));
+        let time = |t: Time| quoted(&show(t.0 as f64, &quantity::TIME));
+        let delay = match self.delay.unwrap_or(Delay::Fixed(default_delay)) {
+            Delay::Fixed(t) => time(t),
+            Delay::Range(from, to) => format!("{{ from = {}, to = {} }}", time(from), time(to)),
+        };
+        let channels: Vec<String> = self.channel.iter().flatten().map(Channel::written).collect();
+        vec![
+            ("rate", rate_text(rate)),
+            ("delay", delay),
+            ("queue", self.queue.as_ref().map_or_else(|| quoted("auto"), Queue::written)),
+            ("router", self.router.as_ref().map_or_else(|| quoted("auto"), Router::written)),
+            ("capacity", rate_text(self.capacity.unwrap_or(rate))),
+            ("channel", format!("[{}]", channels.join(", "))),
+        ]
+    }
+}
+
+impl Queue {
+    fn written(&self) -> String {
+        match self {
+            Queue::Auto => quoted("auto"),
+            Queue::Unlimited => quoted("unlimited"),
+            Queue::Kind(kind, chosen) => inline(kind.name(), &params::written(&all(kind.params()), chosen)),
+        }
+    }
+
+    /// The default queue of a router's port.
+    pub(crate) fn standard() -> Queue {
+        match registry::qdisc(DEFAULT_QUEUE) {
+            Some(kind) => Queue::Kind(kind, limited(kind, Vec::new(), None)),
+            None => Queue::Unlimited,
+        }
+    }
+}
+
+impl Router {
+    fn written(&self) -> String {
+        match self {
+            Router::Auto => quoted("auto"),
+            Router::None => quoted("none"),
+            Router::Of(protocol, chosen) => {
+                inline(protocol.name(), &params::written(&all(protocol.router_params()), chosen))
+            }
+        }
+    }
+}
+
+impl Channel {
+    pub(crate) fn values(&self) -> Values {
+        params::values(&self.chosen)
+    }
+    fn written(&self) -> String {
+        inline(self.kind.name(), &params::written(&all(self.kind.params()), &self.chosen))
+    }
+}
+
+fn inline(kind: &str, params: &[(&'static str, String)]) -> String {
+    let rest: String = params.iter().map(|(k, v)| format!(", {k} = {v}")).collect();
+    format!("{{ kind = {}{rest} }}", quoted(kind))
+}
+
+fn all(params: &'static [Param]) -> Vec<&'static Param> {
+    params.iter().collect()
+}
+
+fn read_delay(reader: &Reader<'_>, node: &Node) -> Option<Delay> {
+    let Data::Table(_) = node.data else {
+        return crate::reader::time(reader.ctx, node, "delay").map(Delay::Fixed);
+    };
+    if !reader.title.ends_with("access]") {
+        reader.ctx.error(node.place, "a range of delays is for the `access` links of a topology; write one time here");
+        return None;
+    }
+    let range = Reader::open(reader.ctx, node, crate::keys::RANGE, "`delay`".to_string())?;
+    let (from, to) = (range.need("from").and(range.time("from")), range.need("to").and(range.time("to")));
+    Some(Delay::Range(from?, to?))
+}
+
+fn read_queue(ctx: &Context<'_>, node: &Node) -> Option<Queue> {
+    let empty = Table::default();
+    let (name, place, table) = match &node.data {
+        Data::Text(word) if word == "unlimited" => return Some(Queue::Unlimited),
+        Data::Text(word) if word == "auto" => return Some(Queue::Auto),
+        Data::Text(word) => (word.as_str(), node.place, &empty),
+        Data::Table(table) => match table.get("kind") {
+            None => (DEFAULT_QUEUE, node.place, table),
+            Some(kind) => (text(ctx, kind, "kind")?, kind.place, table),
+        },
+        _ => {
+            let forms = "\"unlimited\", the name of a discipline, or a table like { limit = \"1.0bdp\" }";
+            ctx.error(node.place, format!("`queue` is {forms}, not {}", node.what()));
+            return None;
+        }
+    };
+    let Some(kind) = registry::qdisc(name) else {
+        let known = ["auto", "unlimited"].into_iter().chain(QDISCS.iter().map(|q| q.name()));
+        ctx.error(place, format!("no queue discipline is called `{}`; {}", short(name), suggestion(name, known)));
+        return None;
+    };
+    let chosen = params::read_all(ctx, table, &all(kind.params()), &["kind"], &format!("queue `{name}`"));
+    Some(Queue::Kind(kind, limited(kind, chosen, Some(node.place))))
+}
+
+/// Fills in what lengths imply: a limit that is not said is one bandwidth-delay product, and a length in packets makes
+/// the discipline count packets.
+fn limited(kind: &'static dyn QdiscKind, mut chosen: Vec<Chosen>, place: Option<Place>) -> Vec<Chosen> {
+    let find = |name: &str| kind.params().iter().find(|p| p.name == name);
+    let place = place.unwrap_or(Place::At(0));
+    if let Some(param) = find(LIMIT)
+        && !chosen.iter().any(|c| c.param.name == LIMIT)
+    {
+        chosen.push(Chosen { param, given: Given::Length(Length::Bdp(1.0)), place });
+    }
+    let packets = chosen.iter().any(|c| matches!(c.given, Given::Length(Length::Packets(_))));
+    if let Some(param) = find(COUNT.0)
+        && let explicate_core::params::Unit::Choice(words) = param.unit
+        && let Some(index) = words.iter().position(|w| *w == COUNT.1)
+        && packets
+        && !chosen.iter().any(|c| c.param.name == COUNT.0)
+    {
+        chosen.push(Chosen { param, given: Given::Number(index as f64), place });
+    }
+    chosen
+}
+
+fn read_router(ctx: &Context<'_>, node: &Node) -> Option<Router> {
+    let empty = Table::default();
+    let known = || PROTOCOLS.iter().filter(|p| !p.router_params().is_empty()).map(|p| p.name());
+    let (name, place, table) = match &node.data {
+        Data::Text(word) if word == "auto" => return Some(Router::Auto),
+        Data::Text(word) if word == "none" => return Some(Router::None),
+        Data::Text(word) => (word.as_str(), node.place, &empty),
+        Data::Table(table) => match table.get("kind") {
+            None => {
+                let names: Vec<&str> = known().collect();
+                ctx.error(node.place, format!("`router` needs `kind`; there are {}", names.join(", ")));
+                return None;
+            }
+            Some(kind) => (text(ctx, kind, "kind")?, kind.place, table),
+        },
+        _ => {
+            let forms = "\"auto\", \"none\", the name of a protocol, or a table with `kind`";
+            ctx.error(node.place, format!("`router` is {forms}, not {}", node.what()));
+            return None;
+        }
+    };
+    let Some(protocol) = registry::protocol(name).filter(|p| !p.router_params().is_empty()) else {
+        let words = ["auto", "none"].into_iter().chain(known());
+        ctx.error(place, format!("no protocol with a router is called `{}`; {}", short(name), suggestion(name, words)));
+        return None;
+    };
+    let declared = all(protocol.router_params());
+    Some(Router::Of(protocol, params::read_all(ctx, table, &declared, &["kind"], &format!("router `{name}`"))))
+}
+
+fn read_channels(ctx: &Context<'_>, node: &Node) -> Option<Vec<Channel>> {
+    let Data::List(nodes) = &node.data else {
+        let form = "a list of tables, like [{ kind = ... }]";
+        ctx.error(node.place, format!("`channel` is {form}, not {}; put it in square brackets", node.what()));
+        return None;
+    };
+    if nodes.len() > limits::CHANNELS {
+        ctx.error(node.place, format!("`channel` has {} entries; {} is the most", nodes.len(), limits::CHANNELS));
+        return None;
+    }
+    Some(nodes.iter().filter_map(|n| read_channel(ctx, n)).collect())
+}
+
+fn read_channel(ctx: &Context<'_>, node: &Node) -> Option<Channel> {
+    let known = || CHANNELS.iter().map(|c| c.name());
+    let empty = Table::default();
+    let (name, place, table) = match &node.data {
+        Data::Text(word) => (word.as_str(), node.place, &empty),
+        Data::Table(table) if table.get("kind").is_some() => {
+            let kind = table.get("kind")?;
+            (text(ctx, kind, "kind")?, kind.place, table)
+        }
+        _ => {
+            let names: Vec<&str> = known().collect();
+            ctx.error(node.place, format!("a channel is a table with `kind`; there are {}", names.join(", ")));
+            return None;
+        }
+    };
+    let Some(kind) = registry::channel(name) else {
+        ctx.error(place, format!("no channel is called `{}`; {}", short(name), suggestion(name, known())));
+        return None;
+    };
+    let chosen = params::read_all(ctx, table, &all(kind.params()), &["kind"], &format!("channel `{name}`"));
+    let files = kind.params().iter().filter(|p| p.unit == explicate_core::params::Unit::File);
+    for file in files.filter(|f| table.get(f.name).is_none()) {
+        ctx.error(node.place, format!("channel `{name}` needs `{}`", file.name));
+    }
+    Some(Channel { kind, chosen })
+}

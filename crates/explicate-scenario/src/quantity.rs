@@ -1,0 +1,225 @@
+//! Numbers with units, as scenarios write them: `"80ms"`, `"54Mbit/s"`, `"1040B"`, `"1.0bdp"`, `"1%"`, `"50/s"`.
+//!
+//! Every reader returns the sentence to show when it cannot.
+
+use explicate_core::units::{Rate, Time};
+
+use crate::limits;
+use crate::problem::near;
+
+/// A dimension: its units as (name, multiplier of the base unit), the ones to write by default in descending order first.
+pub(crate) struct Dimension {
+    pub(crate) noun: &'static str,
+    pub(crate) example: &'static str,
+    units: &'static [(&'static str, f64)],
+    /// How many of the units are used to write.
+    written: usize,
+}
+
+/// Base unit: nanosecond.
+pub(crate) const TIME: Dimension = Dimension {
+    noun: "a time",
+    example: "80ms",
+    units: &[("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0), ("min", 60e9), ("µs", 1e3)],
+    written: 4,
+};
+/// Base unit: bit/s.
+pub(crate) const RATE: Dimension = Dimension {
+    noun: "a rate",
+    example: "54Mbit/s",
+    units: &[
+        ("Gbit/s", 1e9),
+        ("Mbit/s", 1e6),
+        ("kbit/s", 1e3),
+        ("bit/s", 1.0),
+        ("Tbit/s", 1e12),
+        ("Tbps", 1e12),
+        ("Gbps", 1e9),
+        ("Mbps", 1e6),
+        ("kbps", 1e3),
+        ("bps", 1.0),
+        ("B/s", 8.0),
+        ("kB/s", 8e3),
+        ("MB/s", 8e6),
+        ("GB/s", 8e9),
+        ("KiB/s", 8.0 * 1024.0),
+        ("MiB/s", 8.0 * 1048576.0),
+    ],
+    written: 4,
+};
+/// Base unit: byte.
+pub(crate) const BYTES: Dimension = Dimension {
+    noun: "a number of bytes",
+    example: "1500B",
+    units: &[
+        ("GB", 1e9),
+        ("MB", 1e6),
+        ("kB", 1e3),
+        ("B", 1.0),
+        ("KiB", 1024.0),
+        ("MiB", 1048576.0),
+        ("GiB", 1073741824.0),
+    ],
+    written: 4,
+};
+/// Base unit: one per second.
+pub(crate) const FREQUENCY: Dimension = Dimension {
+    noun: "a number of arrivals in a time",
+    example: "50/s",
+    units: &[("/s", 1.0), ("/ms", 1e3), ("/min", 1.0 / 60.0)],
+    written: 1,
+};
+const LENGTH: Dimension = Dimension {
+    noun: "a length of a queue",
+    example: "1.0bdp",
+    units: &[
+        ("bdp", 1.0),
+        ("pkt", 1.0),
+        ("B", 1.0),
+        ("kB", 1e3),
+        ("MB", 1e6),
+        ("GB", 1e9),
+        ("KiB", 1024.0),
+        ("MiB", 1048576.0),
+    ],
+    written: 0,
+};
+
+/// The length of a queue as written.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Length {
+    Bytes(f64),
+    Packets(f64),
+    /// Bandwidth-delay products.
+    Bdp(f64),
+}
+
+/// Reads a number with a unit of `dimension`, in its base unit.
+pub(crate) fn read(text: &str, dimension: &Dimension) -> Result<f64, String> {
+    let (x, factor, _) = parts(text, dimension)?;
+    Ok(x * factor)
+}
+
+/// Reads a time.
+pub(crate) fn time(text: &str) -> Result<Time, String> {
+    let ns = read(text, &TIME)?;
+    if ns > limits::SECONDS * 1e9 {
+        return Err(format!("`{text}` is too long; times go up to {:.0}s (three years)", limits::SECONDS));
+    }
+    Ok(Time(ns.round() as u64))
+}
+
+/// Reads a rate.
+pub(crate) fn rate(text: &str) -> Result<Rate, String> {
+    let bits = read(text, &RATE)?.round();
+    if bits < limits::LEAST_RATE as f64 || bits > limits::RATE as f64 {
+        return Err(format!(
+            "`{text}` is out of range; rates are from {}bit/s to {}",
+            limits::LEAST_RATE,
+            show(limits::RATE as f64, &RATE)
+        ));
+    }
+    Ok(Rate(bits as u64))
+}
+
+/// Reads the length of a queue.
+pub(crate) fn length(text: &str) -> Result<Length, String> {
+    let (x, factor, unit) = parts(text, &LENGTH)?;
+    Ok(match unit {
+        "bdp" => Length::Bdp(x),
+        "pkt" => Length::Packets(x),
+        _ => Length::Bytes(x * factor),
+    })
+}
+
+/// Reads a ratio: `"1%"`.
+pub(crate) fn fraction(text: &str) -> Result<f64, String> {
+    let bad = || format!("`{text}` is not a ratio; write a number like 0.01 or a text like \"1%\"");
+    let digits = text.trim().strip_suffix('%').ok_or_else(bad)?;
+    match digits.trim_end().parse::<f64>() {
+        Ok(x) if x.is_finite() => Ok(x / 100.0),
+        _ => Err(bad()),
+    }
+}
+
+/// Reads a number of packets: `"50pkt"`.
+pub(crate) fn packets(text: &str) -> Result<f64, String> {
+    match length(text) {
+        Ok(Length::Packets(x)) => Ok(x),
+        _ => Err(format!("`{text}` is not a number of packets; write a number like 50 or a text like \"50pkt\"")),
+    }
+}
+
+/// Writes a value in the greatest unit that keeps it short, so that reading gives the same value again.
+pub(crate) fn show(value: f64, dimension: &Dimension) -> String {
+    let (base, _) = dimension.units[dimension.written - 1];
+    for (unit, factor) in &dimension.units[..dimension.written] {
+        let x = value / factor;
+        let text = format!("{x}{unit}");
+        if (x >= 1.0 || *unit == base) && text.len() <= unit.len() + 8 && x * factor == value {
+            return text;
+        }
+    }
+    if value == 0.0 { format!("0{}", dimension.units[0].0) } else { format!("{value}{base}") }
+}
+
+/// Writes a length of a queue.
+pub(crate) fn show_length(length: Length) -> String {
+    match length {
+        Length::Bytes(x) => show(x, &BYTES),
+        Length::Packets(x) => format!("{x}pkt"),
+        Length::Bdp(x) => format!("{x:?}bdp"),
+    }
+}
+
+/// Number, multiplier and unit.
+fn parts<'a>(text: &'a str, dimension: &Dimension) -> Result<(f64, f64, &'a str), String> {
+    let Dimension { noun, example, units, .. } = dimension;
+    let shown: String = text.chars().take(60).collect();
+    let trimmed = text.trim();
+    let end = number_end(trimmed);
+    let (digits, unit) = (&trimmed[..end], trimmed[end..].trim_start());
+    let x: f64 = digits.parse().map_err(|_| format!("`{shown}` is not {noun}; write it like \"{example}\""))?;
+    if !x.is_finite() {
+        return Err(format!("`{shown}` is not a finite number"));
+    }
+    if x < 0.0 {
+        return Err(format!("`{shown}` is negative; {noun} is zero or more, like \"{example}\""));
+    }
+    let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
+    match units.iter().find(|(name, _)| *name == unit) {
+        Some((_, factor)) => Ok((x, *factor, unit)),
+        None if unit.is_empty() => Err(format!("`{shown}` has no unit; write it like \"{example}\"")),
+        None => {
+            let hint = match near(unit, &names) {
+                Some(near) => format!("did you mean \"{digits}{near}\"?"),
+                None => format!("write it like \"{example}\" (units: {})", names.join(", ")),
+            };
+            Err(format!(
+                "`{shown}` is not {noun}: there is no unit `{}`; {hint}",
+                unit.chars().take(30).collect::<String>()
+            ))
+        }
+    }
+}
+
+/// Length of the number that `text` begins with.
+fn number_end(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let digits = |mut i: usize| {
+        while bytes.get(i).is_some_and(|b| b.is_ascii_digit() || *b == b'.') {
+            i += 1;
+        }
+        i
+    };
+    let sign = |i: usize| i + usize::from(matches!(bytes.get(i), Some(b'+' | b'-')));
+    let mantissa = digits(sign(0));
+    if matches!(bytes.get(mantissa), Some(b'e' | b'E')) {
+        let from = sign(mantissa + 1);
+        let exponent = digits(from);
+        if exponent > from {
+            return exponent;
+        }
+    }
+    mantissa
+}

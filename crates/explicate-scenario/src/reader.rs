@@ -1,0 +1,204 @@
+//! Reads tables key by key, collecting what is wrong instead of stopping at it.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use explicate_core::units::{Rate, Time};
+
+use crate::document::{Data, Node, Place, Table};
+use crate::keys::Key;
+use crate::limits;
+use crate::problem::suggestion;
+use crate::quantity;
+
+/// What every reader needs: where files are, and where problems go.
+pub(crate) struct Context<'a> {
+    pub(crate) base: &'a Path,
+    pub(crate) problems: RefCell<Vec<(Place, String)>>,
+    pub(crate) warnings: RefCell<Vec<String>>,
+    /// Files that were read already.
+    pub(crate) files: RefCell<BTreeMap<String, Arc<[u64]>>>,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(base: &'a Path) -> Context<'a> {
+        Context { base, problems: RefCell::default(), warnings: RefCell::default(), files: RefCell::default() }
+    }
+    pub(crate) fn error(&self, place: Place, message: impl Into<String>) {
+        self.problems.borrow_mut().push((place, message.into()));
+    }
+    pub(crate) fn warn(&self, message: impl Into<String>) {
+        self.warnings.borrow_mut().push(message.into());
+    }
+    pub(crate) fn failed(&self) -> bool {
+        !self.problems.borrow().is_empty()
+    }
+    /// Turns a reader's sentence into a problem of `key`.
+    pub(crate) fn checked<T>(&self, place: Place, key: &str, result: Result<T, String>) -> Option<T> {
+        result.map_err(|message| self.error(place, format!("`{key}`: {message}"))).ok()
+    }
+}
+
+/// A table of which the keys are declared.
+pub(crate) struct Reader<'a> {
+    pub(crate) ctx: &'a Context<'a>,
+    pub(crate) table: &'a Table,
+    pub(crate) place: Place,
+    keys: &'static [Key],
+    /// What messages call it: `[topology.access]`.
+    pub(crate) title: String,
+}
+
+impl<'a> Reader<'a> {
+    /// Opens a table, reporting keys that are not declared; `None` if the node is none.
+    pub(crate) fn open(
+        ctx: &'a Context<'a>,
+        node: &'a Node,
+        keys: &'static [Key],
+        title: String,
+    ) -> Option<Reader<'a>> {
+        let Data::Table(table) = &node.data else {
+            let names: Vec<&str> = keys.iter().map(|k| k.name).collect();
+            ctx.error(
+                node.place,
+                format!("{title} has to be a table (keys: {}), not {}", names.join(", "), node.what()),
+            );
+            return None;
+        };
+        let reader = Reader { ctx, table, place: node.place, keys, title };
+        for entry in &table.entries {
+            if !keys.iter().any(|k| k.name == entry.key) {
+                let hint = suggestion(&entry.key, keys.iter().map(|k| k.name));
+                ctx.error(entry.place, format!("unknown key `{}` in {}; {hint}", entry.key, reader.title));
+            }
+        }
+        Some(reader)
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<&'a Node> {
+        debug_assert!(self.keys.iter().any(|k| k.name == key), "key `{key}` is read but not declared");
+        self.table.get(key)
+    }
+    /// The value of a key without which the table makes no sense.
+    pub(crate) fn need(&self, key: &str) -> Option<&'a Node> {
+        let node = self.get(key);
+        if node.is_none() {
+            self.ctx.error(self.place, format!("{} needs `{key}`", self.title));
+        }
+        node
+    }
+    pub(crate) fn time(&self, key: &str) -> Option<Time> {
+        time(self.ctx, self.get(key)?, key)
+    }
+    pub(crate) fn rate(&self, key: &str) -> Option<Rate> {
+        let node = self.get(key)?;
+        quantity_of(self.ctx, node, key, &quantity::RATE, quantity::rate)
+    }
+    pub(crate) fn flag(&self, key: &str) -> Option<bool> {
+        let node = self.get(key)?;
+        match node.data {
+            Data::Flag(flag) => Some(flag),
+            _ => {
+                self.ctx.error(node.place, format!("`{key}` is true or false, without quotes, not {}", node.what()));
+                None
+            }
+        }
+    }
+    pub(crate) fn text(&self, key: &str) -> Option<&'a str> {
+        text(self.ctx, self.get(key)?, key)
+    }
+    /// A name: not empty, not endless, without control characters.
+    pub(crate) fn name(&self, key: &str) -> Option<&'a str> {
+        let node = self.get(key)?;
+        let name = text(self.ctx, node, key)?;
+        let good = !name.is_empty()
+            && name.len() <= limits::NAME_BYTES
+            && name.trim() == name
+            && !name.chars().any(char::is_control);
+        if !good {
+            let message = "a name has 1 to 200 bytes, no spaces around it and no control characters";
+            self.ctx.error(node.place, format!("`{key}`: {message}"));
+        }
+        good.then_some(name)
+    }
+    /// One of the words; the error suggests the near one.
+    pub(crate) fn word(&self, key: &str, words: &'static [&'static str]) -> Option<&'static str> {
+        let node = self.get(key)?;
+        word(self.ctx, node, key, words)
+    }
+    pub(crate) fn whole(&self, key: &str, least: u64, most: u64) -> Option<u64> {
+        let node = self.get(key)?;
+        match node.data {
+            Data::Int(i) if i >= 0 && (least..=most).contains(&(i as u64)) => Some(i as u64),
+            Data::Int(_) | Data::Float(_) => {
+                let message = format!("`{key}` is a whole number from {least} to {most}, not {}", node.to_toml());
+                self.ctx.error(node.place, message);
+                None
+            }
+            _ => {
+                let message =
+                    format!("`{key}` is a whole number without quotes, like {}, not {}", least.max(1), node.what());
+                self.ctx.error(node.place, message);
+                None
+            }
+        }
+    }
+}
+
+pub(crate) fn word(ctx: &Context<'_>, node: &Node, key: &str, words: &'static [&'static str]) -> Option<&'static str> {
+    let given = text(ctx, node, key)?;
+    let found = words.iter().copied().find(|w| *w == given);
+    if found.is_none() {
+        let hint = suggestion(given, words.iter().copied());
+        ctx.error(node.place, format!("`{key}` cannot be `{}`; {hint}", short(given)));
+    }
+    found
+}
+
+pub(crate) fn text<'a>(ctx: &Context<'_>, node: &'a Node, key: &str) -> Option<&'a str> {
+    match &node.data {
+        Data::Text(text) => Some(text),
+        _ => {
+            ctx.error(node.place, format!("`{key}` is a text in quotes, not {}", node.what()));
+            None
+        }
+    }
+}
+
+pub(crate) fn time(ctx: &Context<'_>, node: &Node, key: &str) -> Option<Time> {
+    quantity_of(ctx, node, key, &quantity::TIME, quantity::time)
+}
+
+/// A text with a unit; a bare number gets a message that shows it with one.
+pub(crate) fn quantity_of<T>(
+    ctx: &Context<'_>,
+    node: &Node,
+    key: &str,
+    dimension: &quantity::Dimension,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Option<T> {
+    match &node.data {
+        Data::Text(text) => ctx.checked(node.place, key, read(text)),
+        Data::Int(_) | Data::Float(_) => {
+            let unit = dimension.example.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+            let (noun, bare) = (dimension.noun, node.to_toml());
+            ctx.error(
+                node.place,
+                format!("`{key}` is {noun} and needs a unit; write it like `{key} = \"{bare}{unit}\"`"),
+            );
+            None
+        }
+        _ => {
+            let (noun, example) = (dimension.noun, dimension.example);
+            ctx.error(node.place, format!("`{key}` is {noun}, like \"{example}\", not {}", node.what()));
+            None
+        }
+    }
+}
+
+/// A text cut to what fits in a message.
+pub(crate) fn short(text: &str) -> String {
+    if text.chars().count() <= 60 { text.to_string() } else { text.chars().take(57).chain("...".chars()).collect() }
+}

@@ -1,0 +1,303 @@
+//! From a document to a [`Scenario`]: everything looked up, every default filled in.
+
+use std::collections::BTreeSet;
+
+use explicate_core::params::Values;
+use explicate_core::protocol::Protocol;
+use explicate_core::units::{Rate, Time};
+
+use crate::checks;
+use crate::document::{Data, Node, Place, Table, key, quoted};
+use crate::ends::{Crossing, Lanes, crossings};
+use crate::flows::{self, Group};
+use crate::keys;
+use crate::limits;
+use crate::model::{ChannelSpec, FlowGroup, Link, Queue, RouterSpec, Sampling, Scenario, Start};
+use crate::params::{self, Given};
+use crate::props::{self, Props, Router};
+use crate::quantity::{self, Length, show};
+use crate::reader::{Context, Reader, word};
+use crate::routing::Routes;
+use crate::topology::{self, Graph};
+
+const DURATION: Time = Time::secs(60);
+const EVERY: Time = Time::millis(100);
+const SAMPLED: &[&str] = &["queue", "cwnd", "throughput", "rtt"];
+/// Packet length of links that nothing crosses, bytes.
+const IDLE_PACKET: f64 = 1500.0;
+
+/// Resolves a document; `None` if the context has problems.
+pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Option<Scenario> {
+    let reader = Reader::open(ctx, root, keys::ROOT, "the scenario".to_string())?;
+    let name = reader.get("name").map_or(Some(default_name), |_| reader.name("name"));
+    let mut scenario = Scenario {
+        name: name.unwrap_or(default_name).to_string(),
+        duration: reader.time("duration").unwrap_or(DURATION),
+        warmup: reader.time("warmup").unwrap_or(Time::ZERO),
+        runs: reader.whole("runs", 1, limits::COUNT).unwrap_or(1) as u32,
+        seed: reader.whole("seed", 0, limits::SEED).unwrap_or(1),
+        nodes: Vec::new(),
+        links: Vec::new(),
+        flows: Vec::new(),
+        sampling: read_sampling(&reader),
+        sweep: read_sweep(&reader),
+        warnings: Vec::new(),
+        resolved: String::new(),
+    };
+    checks::duration(&reader, &scenario);
+    let groups = read_groups(&reader);
+    let counts: Vec<u32> = groups.iter().map(|g| count(ctx, g, scenario.duration)).collect();
+    let standing = groups.iter().zip(&counts).filter(|(g, _)| !g.arriving()).map(|(_, n)| *n as usize).sum();
+    let graph = topology::read(ctx, reader.table, standing);
+    if ctx.failed() {
+        return None;
+    }
+    scenario.resolved = write_head(&scenario, &graph);
+    for (group, count) in groups.iter().zip(&counts) {
+        scenario.resolved += &format!("[[flows]]\n{}", flows::written(group, *count, graph.default_lane()));
+    }
+    scenario.resolved += &write_tail(&scenario, reader.table);
+    scenario.links = make_links(&graph, &groups);
+    let mut lanes = Lanes::default();
+    let mut places = Vec::new();
+    for (group, count) in groups.into_iter().zip(counts) {
+        let Some((ends, via)) = lanes.ends(ctx, &graph, &scenario.links, &group, count) else { continue };
+        places.push(group.place);
+        scenario.flows.push(FlowGroup {
+            values: group.values(),
+            name: group.name,
+            count,
+            protocol: group.protocol,
+            resolved: group.resolved,
+            packet: group.packet,
+            start: group.start,
+            traffic: group.traffic,
+            stop: group.stop,
+            ends,
+            via,
+        });
+    }
+    let mut routes = Routes::new(graph.nodes.len(), &scenario.links);
+    let seconds = scenario.duration.as_secs_f64();
+    let crossings = crossings(ctx, &graph, &scenario.links, &mut routes, &mut scenario.flows, &places, seconds);
+    if ctx.failed() {
+        return None;
+    }
+    fill_queues(ctx, &graph, &mut scenario.links, &crossings);
+    scenario.nodes = graph.nodes;
+    checks::whole(ctx, &reader, &scenario, &crossings, &mut routes);
+    scenario.warnings = ctx.warnings.take();
+    (!ctx.failed()).then_some(scenario)
+}
+
+fn read_groups(reader: &Reader<'_>) -> Vec<Group> {
+    let ctx = reader.ctx;
+    let nodes: &[Node] = match reader.get("flows") {
+        Some(Node { data: Data::List(nodes), .. }) => nodes,
+        Some(node) => {
+            ctx.error(node.place, "`flows` is a list of tables; write [[flows]] with two brackets");
+            return Vec::new();
+        }
+        None => &[],
+    };
+    if nodes.is_empty() {
+        ctx.error(Place::At(0), "there are no flows; add a [[flows]] with `name` and `protocol`");
+    }
+    let groups: Vec<Group> = nodes.iter().enumerate().filter_map(|(i, n)| flows::read(ctx, n, i)).collect();
+    let mut names = BTreeSet::new();
+    for group in &groups {
+        if !names.insert(&group.name) {
+            ctx.error(group.place, format!("two groups of flows are called `{}`; rename one", group.name));
+        }
+    }
+    groups
+}
+
+/// The number of flows of a group: of arrivals, enough that a run has no more but by a chance of one in 10^9.
+fn count(ctx: &Context<'_>, group: &Group, duration: Time) -> u32 {
+    match (group.count, &group.start) {
+        (Some(count), _) => count,
+        (None, Start::Poisson { from, per_second }) => {
+            let mean = per_second * duration.since(*from).as_secs_f64();
+            let most = mean + 6.0 * mean.sqrt() + 10.0;
+            if most > limits::COUNT as f64 {
+                let message =
+                    format!("about {mean:.0} flows arrive; lower `arrivals`, or say with `count` how many at most");
+                ctx.error(group.place, format!("[[flows]] `{}`: {message} ({} can be)", group.name, limits::COUNT));
+                return 1;
+            }
+            most as u32
+        }
+        (None, _) => 1,
+    }
+}
+
+fn read_sampling(reader: &Reader<'_>) -> Sampling {
+    let ctx = reader.ctx;
+    let open = |node| Reader::open(ctx, node, keys::SAMPLING, "[sampling]".to_string());
+    let Some(table) = reader.get("sampling").and_then(open) else { return Sampling::default() };
+    let every = if table.get("every").is_some() { table.time("every") } else { Some(EVERY) };
+    if let (Some(node), Some(t)) = (table.get("every"), every)
+        && t < Time::micros(1)
+    {
+        ctx.error(node.place, "`every` has to be at least 1us");
+    }
+    let of = match table.get("of") {
+        None => SAMPLED.iter().map(|s| s.to_string()).collect(),
+        Some(Node { data: Data::List(nodes), .. }) => {
+            let mut of: Vec<String> = Vec::new();
+            for word in nodes.iter().filter_map(|n| word(ctx, n, "of", keys::SAMPLED)) {
+                if !of.iter().any(|o| o == word) {
+                    of.push(word.to_string());
+                }
+            }
+            of
+        }
+        Some(node) => {
+            ctx.error(node.place, format!("`of` is a list of words, like [\"queue\"], not {}", node.what()));
+            Vec::new()
+        }
+    };
+    Sampling { every: every.filter(|_| !of.is_empty()), of }
+}
+
+fn read_sweep(reader: &Reader<'_>) -> Vec<(String, Vec<String>)> {
+    let ctx = reader.ctx;
+    let mut sweep = Vec::new();
+    match reader.get("sweep") {
+        None => {}
+        Some(Node { data: Data::Table(table), .. }) => {
+            for entry in &table.entries {
+                match &entry.node.data {
+                    Data::List(values) if !values.is_empty() => {
+                        sweep.push((entry.key.clone(), values.iter().map(as_override).collect()));
+                    }
+                    Data::Table(_) => {
+                        let message = "a path with dots stands in quotes, like \"topology.bottleneck.rate\" = [...]";
+                        ctx.error(entry.place, format!("[sweep]: {message}"));
+                    }
+                    _ => {
+                        let message = "needs a list of at least one value in square brackets";
+                        ctx.error(entry.node.place, format!("[sweep]: `{}` {message}", entry.key));
+                    }
+                }
+            }
+        }
+        Some(node) => {
+            ctx.error(node.place, format!("[sweep] is a table of paths and lists of values, not {}", node.what()))
+        }
+    }
+    sweep
+}
+
+/// A value such that an override with it means the same.
+fn as_override(node: &Node) -> String {
+    match &node.data {
+        Data::Text(text) => {
+            let again = crate::document::parse_value(text, node.place);
+            if matches!(&again.data, Data::Text(same) if same == text) { text.clone() } else { quoted(text) }
+        }
+        _ => node.to_toml(),
+    }
+}
+
+/// Links with everything but their queues, which wait for the flows' round-trip times.
+fn make_links(graph: &Graph, groups: &[Group]) -> Vec<Link> {
+    let mut present: Vec<&'static dyn Protocol> = Vec::new();
+    for protocol in groups.iter().map(|g| g.resolved.protocol).filter(|p| !p.router_params().is_empty()) {
+        if !present.iter().any(|p| p.name() == protocol.name()) {
+            present.push(protocol);
+        }
+    }
+    let rates: Vec<Rate> = graph.props.iter().map(|s| s.props.nominal(s.rate)).collect();
+    let routers = |props: &Props| -> Vec<RouterSpec> {
+        match &props.router {
+            None | Some(Router::Auto) => {
+                present.iter().map(|&protocol| RouterSpec { protocol, values: Values::default() }).collect()
+            }
+            Some(Router::None) => Vec::new(),
+            Some(Router::Of(protocol, chosen)) => {
+                vec![RouterSpec { protocol: *protocol, values: params::values(chosen) }]
+            }
+        }
+    };
+    let link = |draft: &topology::Draft| {
+        let props = &graph.props[draft.props].props;
+        let rate = rates[draft.props];
+        let channels = props.channel.iter().flatten();
+        Link {
+            name: draft.name.clone(),
+            from: draft.from,
+            to: draft.to,
+            rate,
+            delay: draft.delay,
+            capacity: props.capacity.unwrap_or(rate),
+            queue: None,
+            routers: routers(props),
+            channel: channels.map(|c| ChannelSpec { kind: c.kind, values: c.values() }).collect(),
+        }
+    };
+    graph.links.iter().map(link).collect()
+}
+
+fn fill_queues(ctx: &Context<'_>, graph: &Graph, links: &mut [Link], crossings: &[Crossing]) {
+    let standard = props::Queue::standard();
+    let mut reported = BTreeSet::new();
+    for ((link, draft), crossing) in links.iter_mut().zip(&graph.links).zip(crossings) {
+        let queue = match graph.props[draft.props].props.queue.as_ref().unwrap_or(&props::Queue::Auto) {
+            props::Queue::Auto if graph.host[draft.from] => continue,
+            props::Queue::Auto => &standard,
+            other => other,
+        };
+        let props::Queue::Kind(kind, chosen) = queue else { continue };
+        let mean_packet = crossing.mean_packet().unwrap_or(IDLE_PACKET);
+        let rtt = crossing.base_rtt().unwrap_or(link.delay + link.delay);
+        let bdp = link.rate.0 as f64 * rtt.0 as f64 / 8e9;
+        let mut values = params::values(chosen);
+        for c in chosen {
+            let Given::Length(length) = c.given else { continue };
+            let bytes = match length {
+                Length::Bytes(x) => x,
+                Length::Packets(x) => x * mean_packet,
+                Length::Bdp(x) => x * bdp,
+            };
+            // One message per place, not one per generated link.
+            if !(c.param.min..=c.param.max).contains(&bytes) && reported.insert(c.place) {
+                params::in_bounds(ctx, c.place, c.param, bytes);
+            }
+            values.set(c.param, bytes);
+        }
+        link.queue = Some(Queue { kind: *kind, values, mean_packet });
+    }
+}
+
+fn write_head(scenario: &Scenario, graph: &Graph) -> String {
+    let time = |t: Time| quoted(&show(t.0 as f64, &quantity::TIME));
+    format!(
+        "name = {}\nduration = {}\nwarmup = {}\nruns = {}\nseed = {}\n{}",
+        quoted(&scenario.name),
+        time(scenario.duration),
+        time(scenario.warmup),
+        scenario.runs,
+        scenario.seed,
+        graph.written
+    )
+}
+
+fn write_tail(scenario: &Scenario, root: &Table) -> String {
+    let mut text = String::new();
+    if let Some(every) = scenario.sampling.every {
+        let of: Vec<String> = scenario.sampling.of.iter().map(|o| quoted(o)).collect();
+        let every = quoted(&show(every.0 as f64, &quantity::TIME));
+        text += &format!("[sampling]\nevery = {every}\nof = [{}]\n", of.join(", "));
+    }
+    if let Some(Node { data: Data::Table(table), .. }) = root.get("sweep")
+        && !table.entries.is_empty()
+    {
+        text += "[sweep]\n";
+        for entry in &table.entries {
+            text += &format!("{} = {}\n", key(&entry.key), entry.node.to_toml());
+        }
+    }
+    text
+}

@@ -1,0 +1,483 @@
+//! Nodes and links as written: a generator's, one's own, and refinements of named links.
+//!
+//! A dumbbell has routers `r1` and `r2` and pairs of hosts `s0`, `d0`, `s1`, `d1`, ...; a chain has `hops` links between
+//! its routers instead of one. A parking lot is a chain whose every hop k also carries cross traffic: sources
+//! `c{k}s0`, ... at the router before it and destinations `c{k}d0`, ... at the router after it, so that a long flow
+//! shares each hop with other neighbours.
+
+use std::collections::HashMap;
+
+use explicate_core::units::{Rate, Time};
+
+use crate::document::{Data, Node, Place, Table, key, quoted};
+use crate::keys;
+use crate::limits;
+use crate::problem::suggestion;
+use crate::props::{Delay, Props};
+use crate::reader::{Context, Reader, short};
+
+/// Default rate of all but access links.
+const RATE: Rate = Rate::mbps(10);
+const MIDDLE_DELAY: Time = Time::millis(20);
+const ACCESS_DELAY: Time = Time::millis(1);
+const LINK_DELAY: Time = Time::millis(10);
+
+/// A generator, its numbers known.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Dumbbell,
+    Chain,
+    ParkingLot,
+    Explicit,
+}
+
+/// A one-way link before its queue is known.
+pub(crate) struct Draft {
+    pub(crate) name: String,
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    pub(crate) delay: Time,
+    /// Index in [`Graph::props`].
+    pub(crate) props: usize,
+}
+
+/// Properties that links share, with the rate that they have if none is said.
+pub(crate) struct Shared {
+    pub(crate) props: Props,
+    pub(crate) rate: Rate,
+}
+
+/// Nodes and links.
+pub(crate) struct Graph {
+    pub(crate) nodes: Vec<String>,
+    /// Whether a node's own ports are a host's.
+    pub(crate) host: Vec<bool>,
+    pub(crate) links: Vec<Draft>,
+    pub(crate) props: Vec<Shared>,
+    /// All of it as TOML, defaults filled in.
+    pub(crate) written: String,
+    generator: Generator,
+    by_name: HashMap<String, usize>,
+}
+
+#[derive(Clone, Copy)]
+struct Generator {
+    kind: Kind,
+    pairs: usize,
+    hops: usize,
+    cross: usize,
+}
+
+impl Generator {
+    fn routers(&self) -> usize {
+        if self.kind == Kind::Explicit { 0 } else { self.hops + 1 }
+    }
+    /// Source and destination of a pair.
+    fn pair(&self, i: usize) -> (usize, usize) {
+        (self.routers() + 2 * i, self.routers() + 2 * i + 1)
+    }
+    /// Source and destination of cross traffic at a hop, counted from 0.
+    fn beside(&self, hop: usize, j: usize) -> (usize, usize) {
+        let first = self.routers() + 2 * self.pairs + 2 * (hop * self.cross + j);
+        (first, first + 1)
+    }
+}
+
+impl Graph {
+    /// The ends that a path's name stands for; the error is a sentence.
+    pub(crate) fn lane(&self, name: &str) -> Result<Vec<(usize, usize)>, String> {
+        let g = &self.generator;
+        if g.kind == Kind::Explicit {
+            return Err("in an explicit topology flows need `from` and `to`, or a list of nodes as `path`".to_string());
+        }
+        let pairs = || (0..g.pairs).map(|i| g.pair(i));
+        match name {
+            "long" => return Ok(pairs().collect()),
+            "back" => return Ok(pairs().map(|(s, d)| (d, s)).collect()),
+            "cross" if g.kind == Kind::ParkingLot => {
+                return Ok((0..g.cross).flat_map(|j| (0..g.hops).map(move |hop| g.beside(hop, j))).collect());
+            }
+            _ => {}
+        }
+        if g.kind != Kind::ParkingLot {
+            return Err(format!("no path is called `{}`; there are long, back, or a list of nodes", short(name)));
+        }
+        let hop =
+            name.strip_prefix("cross.").and_then(|k| k.parse::<usize>().ok()).filter(|k| (1..=g.hops).contains(k));
+        match hop {
+            Some(hop) => Ok((0..g.cross).map(|j| g.beside(hop - 1, j)).collect()),
+            None => {
+                let last = g.hops;
+                let known = format!("long, back, cross, cross.1 to cross.{last}, or a list of nodes");
+                Err(format!("no path is called `{}`; there are {known}", short(name)))
+            }
+        }
+    }
+
+    /// The path that a group of flows takes that says nothing.
+    pub(crate) fn default_lane(&self) -> &'static str {
+        if self.generator.kind == Kind::Explicit { "" } else { "long" }
+    }
+
+    /// A node by name; the error is a sentence.
+    pub(crate) fn node(&self, name: &str) -> Result<usize, String> {
+        match self.by_name.get(name) {
+            Some(&i) => Ok(i),
+            None => {
+                let hint = suggestion(name, self.nodes.iter().map(String::as_str));
+                Err(format!("no node is called `{}`; {hint}", short(name)))
+            }
+        }
+    }
+}
+
+/// Reads `[topology]`, `[[node]]` and `[[link]]`; `flows` is the number of flows.
+pub(crate) fn read(ctx: &Context<'_>, root: &Table, flows: usize) -> Graph {
+    let nodes = tables(ctx, root, "node");
+    let links = tables(ctx, root, "link");
+    let mut graph = generate(ctx, root, flows, !nodes.is_empty());
+    let mut kinds: Vec<Option<bool>> = vec![Some(false); graph.nodes.len()];
+    for (i, host) in graph.host.iter().enumerate() {
+        kinds[i] = Some(*host);
+    }
+    for (i, node) in nodes.iter().enumerate() {
+        read_node(ctx, &mut graph, &mut kinds, node, i);
+    }
+    let mut link_names: HashMap<String, usize> = HashMap::new();
+    if !links.is_empty() {
+        link_names = graph.links.iter().enumerate().map(|(i, l)| (l.name.clone(), i)).collect();
+    }
+    for (i, node) in links.iter().enumerate() {
+        read_link(ctx, &mut graph, &mut link_names, node, i);
+    }
+    let mut neighbours: Vec<(Option<usize>, bool)> = vec![(None, false); graph.nodes.len()];
+    for link in &graph.links {
+        for (a, b) in [(link.from, link.to), (link.to, link.from)] {
+            let (first, several) = &mut neighbours[a];
+            *several |= first.is_some_and(|f| f != b);
+            *first = Some(b);
+        }
+    }
+    graph.host = kinds.iter().zip(&neighbours).map(|(kind, (_, several))| kind.unwrap_or(!several)).collect();
+    graph
+}
+
+/// The entries of an array of tables.
+fn tables<'a>(ctx: &Context<'_>, root: &'a Table, name: &str) -> &'a [Node] {
+    match root.get(name) {
+        None => &[],
+        Some(Node { data: Data::List(nodes), .. }) => nodes,
+        Some(node) => {
+            ctx.error(node.place, format!("`{name}` is a list of tables; write [[{name}]] with two brackets"));
+            &[]
+        }
+    }
+}
+
+fn generate(ctx: &Context<'_>, root: &Table, flows: usize, own_nodes: bool) -> Graph {
+    let reader = root.get("topology").and_then(|n| Reader::open(ctx, n, keys::TOPOLOGY, "[topology]".to_string()));
+    let kind = reader.as_ref().map_or(Some(None), |r| read_kind(r));
+    let default = if own_nodes { Kind::Explicit } else { Kind::Dumbbell };
+    let kind = kind.flatten().unwrap_or(default);
+    let number =
+        |key, most, default: usize| reader.as_ref().and_then(|r| r.whole(key, 1, most)).map_or(default, |n| n as usize);
+    let generator = Generator {
+        kind,
+        pairs: number("pairs", limits::COUNT, flows.clamp(1, limits::COUNT as usize)),
+        hops: number("hops", limits::HOPS, if kind == Kind::Dumbbell { 1 } else { 2 }),
+        cross: if kind == Kind::ParkingLot { number("cross", limits::COUNT, 1) } else { 0 },
+    };
+    let section = |name: &str, keys| {
+        let node = reader.as_ref()?.get(name)?;
+        Reader::open(ctx, node, keys, format!("[topology.{name}]")).map(|r| Props::read(&r))
+    };
+    let middle_name = if kind == Kind::Dumbbell { "bottleneck" } else { "link" };
+    let middle = section(middle_name, keys::PROPS).unwrap_or_default();
+    let access = section("access", keys::ACCESS).unwrap_or_default();
+    if let Some(r) = &reader {
+        misplaced(r, kind);
+    }
+    let mut graph = Graph {
+        nodes: Vec::new(),
+        host: Vec::new(),
+        links: Vec::new(),
+        props: Vec::new(),
+        written: String::new(),
+        generator,
+        by_name: HashMap::new(),
+    };
+    if kind == Kind::Explicit {
+        graph.written = "[topology]\nkind = \"explicit\"\n".to_string();
+        return graph;
+    }
+    let most = 2 * limits::COUNT as usize;
+    if generator.cross.saturating_mul(generator.hops) + generator.pairs > most / 2 {
+        let place = reader.as_ref().map_or(Place::At(0), |r| r.place);
+        ctx.error(
+            place,
+            format!("[topology] has more than {} pairs of hosts; lower `pairs`, `cross` or `hops`", most / 2),
+        );
+        return graph;
+    }
+    write_generator(&mut graph, &middle, &access, middle_name);
+    make_generated(&mut graph, middle, access);
+    graph
+}
+
+fn read_kind(reader: &Reader<'_>) -> Option<Option<Kind>> {
+    let node = reader.get("kind");
+    if let Some(Node { data: Data::Text(word), place }) = node
+        && word == "star"
+    {
+        let message =
+            "the star is not available yet; use dumbbell, chain, parking_lot, or explicit with [[node]] and [[link]]";
+        reader.ctx.error(*place, message);
+        return Some(Some(Kind::Explicit));
+    }
+    Some(match reader.word("kind", keys::KINDS) {
+        Some("dumbbell") => Some(Kind::Dumbbell),
+        Some("chain") => Some(Kind::Chain),
+        Some("parking_lot") => Some(Kind::ParkingLot),
+        Some(_) => Some(Kind::Explicit),
+        None => None,
+    })
+}
+
+/// Reports keys that the kind of topology does not have.
+fn misplaced(reader: &Reader<'_>, kind: Kind) {
+    let (name, good): (&str, &[&str]) = match kind {
+        Kind::Dumbbell => ("dumbbell", &["kind", "pairs", "access", "bottleneck"]),
+        Kind::Chain => ("chain", &["kind", "pairs", "hops", "access", "link"]),
+        Kind::ParkingLot => ("parking_lot", &["kind", "pairs", "hops", "cross", "access", "link"]),
+        Kind::Explicit => ("explicit topology", &["kind"]),
+    };
+    for entry in &reader.table.entries {
+        let declared = keys::TOPOLOGY.iter().any(|k| k.name == entry.key);
+        if declared && !good.contains(&entry.key.as_str()) {
+            let message = format!("`{}` has no meaning in a {name}; its keys are {}", entry.key, good.join(", "));
+            reader.ctx.error(entry.place, message);
+        }
+    }
+}
+
+fn make_generated(graph: &mut Graph, middle: Props, access: Props) {
+    let g = graph.generator;
+    let access_rate = ten_times(middle.nominal(RATE));
+    let middle_delay = match middle.delay {
+        Some(Delay::Fixed(t)) => t,
+        _ => MIDDLE_DELAY,
+    };
+    let access_delay = access.delay.unwrap_or(Delay::Fixed(ACCESS_DELAY));
+    graph.props = vec![Shared { props: middle, rate: RATE }, Shared { props: access, rate: access_rate }];
+    let add = |graph: &mut Graph, name: String, host: bool| {
+        graph.by_name.insert(name.clone(), graph.nodes.len());
+        graph.nodes.push(name);
+        graph.host.push(host);
+    };
+    for r in 1..=g.routers() {
+        add(graph, format!("r{r}"), false);
+    }
+    for i in 0..g.pairs {
+        add(graph, format!("s{i}"), true);
+        add(graph, format!("d{i}"), true);
+    }
+    for hop in 1..=if g.cross > 0 { g.hops } else { 0 } {
+        for j in 0..g.cross {
+            add(graph, format!("c{hop}s{j}"), true);
+            add(graph, format!("c{hop}d{j}"), true);
+        }
+    }
+    for r in 0..g.hops {
+        both_ways(graph, r, r + 1, middle_delay, 0);
+    }
+    let mut attach = |source: (usize, usize), sink: (usize, usize), delay: Time| {
+        both_ways(graph, source.0, source.1, delay, 1);
+        both_ways(graph, sink.1, sink.0, delay, 1);
+    };
+    for i in 0..g.pairs {
+        let (s, d) = g.pair(i);
+        attach((s, 0), (d, g.hops), delay_of(access_delay, i, g.pairs));
+    }
+    for hop in 0..if g.cross > 0 { g.hops } else { 0 } {
+        for j in 0..g.cross {
+            let (s, d) = g.beside(hop, j);
+            attach((s, hop), (d, hop + 1), delay_of(access_delay, j, g.cross));
+        }
+    }
+}
+
+fn both_ways(graph: &mut Graph, a: usize, b: usize, delay: Time, props: usize) {
+    for (from, to) in [(a, b), (b, a)] {
+        let name = format!("{}->{}", graph.nodes[from], graph.nodes[to]);
+        graph.links.push(Draft { name, from, to, delay, props });
+    }
+}
+
+/// Delay of pair `i` of `n`.
+fn delay_of(delay: Delay, i: usize, n: usize) -> Time {
+    match delay {
+        Delay::Fixed(t) => t,
+        Delay::Range(from, _) if n < 2 => from,
+        Delay::Range(from, to) => {
+            let span = to.0 as i128 - from.0 as i128;
+            Time((from.0 as i128 + i as i128 * span / (n as i128 - 1)) as u64)
+        }
+    }
+}
+
+fn ten_times(rate: Rate) -> Rate {
+    Rate(rate.0.saturating_mul(10).min(limits::RATE))
+}
+
+fn write_generator(graph: &mut Graph, middle: &Props, access: &Props, middle_name: &str) {
+    let g = graph.generator;
+    let mut text = String::from("[topology]\n");
+    text += match g.kind {
+        Kind::Chain => "kind = \"chain\"\n",
+        Kind::ParkingLot => "kind = \"parking_lot\"\n",
+        _ => "kind = \"dumbbell\"\n",
+    };
+    text += &format!("pairs = {}\n", g.pairs);
+    if g.kind != Kind::Dumbbell {
+        text += &format!("hops = {}\n", g.hops);
+    }
+    if g.kind == Kind::ParkingLot {
+        text += &format!("cross = {}\n", g.cross);
+    }
+    let access_rate = ten_times(middle.nominal(RATE));
+    for (name, props) in
+        [("access", access.written(access_rate, ACCESS_DELAY)), (middle_name, middle.written(RATE, MIDDLE_DELAY))]
+    {
+        text += &format!("[topology.{name}]\n");
+        text += &lines(&props);
+    }
+    graph.written = text;
+}
+
+fn lines(props: &[(&'static str, String)]) -> String {
+    props.iter().map(|(k, v)| format!("{} = {v}\n", key(k))).collect()
+}
+
+fn read_node(ctx: &Context<'_>, graph: &mut Graph, kinds: &mut Vec<Option<bool>>, node: &Node, index: usize) {
+    let title = format!("[[node]] number {}", index + 1);
+    let Some(reader) = Reader::open(ctx, node, keys::NODE, title) else { return };
+    let kind = reader.get("kind").and_then(|_| reader.word("kind", keys::NODE_KINDS));
+    let Some(name) = reader.need("name").and(reader.name("name")) else { return };
+    if graph.by_name.contains_key(name) {
+        let place = reader.get("name").map_or(reader.place, |n| n.place);
+        ctx.error(place, format!("a node called `{name}` exists already; choose another name"));
+        return;
+    }
+    graph.by_name.insert(name.to_string(), graph.nodes.len());
+    graph.nodes.push(name.to_string());
+    kinds.push(kind.map(|k| k == "host"));
+    graph.written += &format!("[[node]]\nname = {}\n", quoted(name));
+    if let Some(kind) = kind {
+        graph.written += &format!("kind = {}\n", quoted(kind));
+    }
+}
+
+fn read_link(ctx: &Context<'_>, graph: &mut Graph, names: &mut HashMap<String, usize>, node: &Node, index: usize) {
+    let known = match &node.data {
+        Data::Table(table) => table.text("name").map(|n| format!("[[link]] `{}`", short(n))),
+        _ => None,
+    };
+    let title = known.unwrap_or_else(|| format!("[[link]] number {}", index + 1));
+    let Some(reader) = Reader::open(ctx, node, keys::LINK, title) else { return };
+    let props = Props::read(&reader);
+    let duplex = reader.get("duplex").and_then(|_| reader.flag("duplex"));
+    let name = reader.get("name").map(|_| reader.name("name"));
+    if name == Some(None) {
+        return;
+    }
+    let name = name.flatten();
+    match (reader.get("from"), reader.get("to"), name) {
+        (None, None, Some(name)) => {
+            if let Some(node) = reader.get("duplex") {
+                ctx.error(node.place, "`duplex` is for links with `from` and `to`; refine each direction by its name");
+            }
+            refine(&reader, graph, names, name, props);
+        }
+        (None, None, None) => {
+            let message = "needs `from` and `to` (a new link) or the `name` of the link to refine";
+            ctx.error(reader.place, format!("{} {message}", reader.title));
+        }
+        _ => add_link(&reader, graph, names, name, duplex.unwrap_or(false), props),
+    }
+}
+
+fn refine(reader: &Reader<'_>, graph: &mut Graph, names: &HashMap<String, usize>, name: &str, props: Props) {
+    let Some(&at) = names.get(name) else {
+        let place = reader.get("name").map_or(reader.place, |n| n.place);
+        let hint = suggestion(name, graph.links.iter().map(|l| l.name.as_str()));
+        let more = "; a new link needs `from` and `to`";
+        reader.ctx.error(place, format!("no link is called `{}`; {hint}{more}", short(name)));
+        return;
+    };
+    let draft = &graph.links[at];
+    let base = &graph.props[draft.props];
+    let mut merged = base.props.refined(&props);
+    let delay = match props.delay {
+        Some(Delay::Fixed(t)) => t,
+        _ => draft.delay,
+    };
+    merged.delay = Some(Delay::Fixed(delay));
+    let rate = base.rate;
+    let written = merged.written(rate, delay);
+    graph.written += &format!("[[link]]\nname = {}\n{}", quoted(name), lines(&written));
+    graph.links[at].delay = delay;
+    graph.links[at].props = graph.props.len();
+    graph.props.push(Shared { props: merged, rate });
+}
+
+fn add_link(
+    reader: &Reader<'_>,
+    graph: &mut Graph,
+    names: &mut HashMap<String, usize>,
+    name: Option<&str>,
+    duplex: bool,
+    props: Props,
+) {
+    let ctx = reader.ctx;
+    let end = |key: &str| {
+        let node = reader.need(key)?;
+        let name = reader.text(key)?;
+        Some((ctx.checked(node.place, key, graph.node(name))?, node.place))
+    };
+    let (from, to) = (end("from"), end("to"));
+    let (Some((from, _)), Some((to, place))) = (from, to) else { return };
+    if from == to {
+        ctx.error(place, format!("the link goes from `{0}` to `{0}`; `to` has to be another node", graph.nodes[from]));
+        return;
+    }
+    let delay = match props.delay {
+        Some(Delay::Fixed(t)) => t,
+        _ => LINK_DELAY,
+    };
+    let forward = format!("{}->{}", graph.nodes[from], graph.nodes[to]);
+    let backward = format!("{}->{}", graph.nodes[to], graph.nodes[from]);
+    let both = match name {
+        None => [forward, backward],
+        Some(name) => [name.to_string(), format!("{name}-back")],
+    };
+    let written = props.written(RATE, delay);
+    graph.written += &format!(
+        "[[link]]\nname = {}\nfrom = {}\nto = {}\nduplex = {duplex}\n{}",
+        quoted(name.unwrap_or(&both[0])),
+        quoted(&graph.nodes[from]),
+        quoted(&graph.nodes[to]),
+        lines(&written)
+    );
+    graph.props.push(Shared { props, rate: RATE });
+    let shared = graph.props.len() - 1;
+    let ends = [(from, to), (to, from)];
+    for (name, (from, to)) in both.into_iter().zip(ends).take(if duplex { 2 } else { 1 }) {
+        if names.contains_key(&name) {
+            let place = reader.get("name").map_or(reader.place, |n| n.place);
+            ctx.error(place, format!("a link called `{}` exists already; give this one another `name`", short(&name)));
+            continue;
+        }
+        names.insert(name.clone(), graph.links.len());
+        graph.links.push(Draft { name, from, to, delay, props: shared });
+    }
+}
