@@ -66,7 +66,7 @@ fn port(link: &Link, number: u32, seed: u64) -> Port {
 
 fn add_group(
     engine: &mut Engine,
-    routes: &mut Routes<'_>,
+    routes: &mut Routes,
     scenario: &Scenario,
     group: &FlowGroup,
     seed: u64,
@@ -95,12 +95,14 @@ fn add_group(
             }
             continue;
         }
-        let path = |routes: &mut Routes<'_>, from: usize, to: usize| {
+        let path = |routes: &mut Routes, from: usize, to: usize| {
             let missing = || format!("flow `{name}`: no path from {} to {}", scenario.nodes[from], scenario.nodes[to]);
             routes.path(from, to).ok_or_else(missing)
         };
-        let there = path(routes, from, to)?;
-        let back = path(routes, to, from)?;
+        let (there, back) = match &group.via {
+            Some(via) => via.clone(),
+            None => (path(routes, from, to)?, path(routes, to, from)?),
+        };
         let interface = there.first().map_or(Rate(0), |&l| scenario.links[l as usize].rate);
         let init = FlowInit {
             id: engine.ends.len() as u32,

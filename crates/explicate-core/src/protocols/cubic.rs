@@ -169,7 +169,7 @@ impl Sender for CubicSender {
         self.last = ack.now;
         let n = ack.newly_acked as f64;
         if self.cwnd < self.ssthresh {
-            self.cwnd = (self.cwnd + n).min(self.ssthresh.max(self.cwnd + 1.0));
+            self.cwnd = (self.cwnd + 1.0).min(self.ssthresh.max(self.cwnd));
             return;
         }
         if self.epoch.is_none() {
