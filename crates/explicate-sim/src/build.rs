@@ -22,8 +22,8 @@ pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, Strin
         engine.add_link(port(link, number as u32, seed), link.delay);
     }
     let mut routes = Routes::new(scenario.nodes.len(), &scenario.links);
-    for group in &scenario.flows {
-        add_group(&mut engine, &mut routes, scenario, group, seed)?;
+    for index in 0..scenario.flows.len() {
+        add_group(&mut engine, &mut routes, scenario, index, seed)?;
     }
     engine.prepare();
     Ok(engine)
@@ -68,9 +68,10 @@ fn add_group(
     engine: &mut Engine,
     routes: &mut Routes,
     scenario: &Scenario,
-    group: &FlowGroup,
+    index: usize,
     seed: u64,
 ) -> Result<(), String> {
+    let group = &scenario.flows[index];
     let fallback = registry::resolve(group.resolved.fallback)?;
     let mut arrivals = Rng::stream(seed, &format!("{}/arrivals", group.name));
     let mut arrived = Time::ZERO;
@@ -114,7 +115,7 @@ fn add_group(
             interface,
         };
         debug_assert!(group.values.get(PARAMS, "initial_window") >= 1.0);
-        engine.add_flow(&init, &there, &back, source(group, &name, seed), start);
+        engine.add_flow(&init, &there, &back, source(group, &name, seed), start, (index as u32, i));
     }
     Ok(())
 }

@@ -38,6 +38,8 @@ pub struct Ends {
     pub source: Source,
     /// When the application begins.
     pub start: Time,
+    /// The scenario's group, and the flow's number in it.
+    pub group: (u32, u32),
     /// When all of a sized transfer was acknowledged; [`Time::NEVER`] before.
     pub completed: Time,
     /// First places of its routes.
@@ -125,6 +127,7 @@ impl Engine {
         back: &[u32],
         source: Source,
         start: Time,
+        group: (u32, u32),
     ) {
         assert_eq!(init.id as usize, self.ends.len(), "flows are numbered in order");
         let forward = self.add_route(there);
@@ -134,6 +137,7 @@ impl Engine {
             sink: Sink::new(init),
             source,
             start,
+            group,
             completed: Time::NEVER,
             forward,
             back,

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod arena;
+pub mod bench;
 pub mod build;
 pub mod engine;
 pub mod measure;
