@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
-from itertools import groupby
+from itertools import groupby, pairwise
 
 WIDTH, HEIGHT = 460, 270
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 26, 40
@@ -76,7 +76,7 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
 
 def tick_texts(values: Sequence[float]) -> list[str]:
     """Return the ticks' labels, all with as many decimals as the finest step needs."""
-    step = min((b - a for a, b in zip(values, values[1:], strict=False)), default=1.0)
+    step = min((b - a for a, b in pairwise(values)), default=1.0)
     decimals = 0
     while decimals < 6 and any(abs(round(value, decimals) - value) > step * 1e-3 for value in values):
         decimals += 1
@@ -160,7 +160,8 @@ def _frame(axes: Axes, x_ticks: Sequence[tuple[float, str]]) -> str:
 def _svg(axes: Axes, kind: str, frame: str, marks: str, note: str) -> str:
     title = escape(axes.title)
     return (
-        f'<svg class="chart {kind}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" tabindex="0" aria-label="{title}. {note}" '
+        f'<svg class="chart {kind}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" tabindex="0" '
+        f'aria-label="{title}. {note}" '
         f'data-box="{LEFT} {TOP} {PLOT_WIDTH} {PLOT_HEIGHT}" data-x="{axes.x[0]:.9g} {axes.x[1]:.9g}" '
         f'data-y="{axes.y[0]:.9g} {axes.y[1]:.9g}" data-x-label="{escape(axes.x_label)}" '
         f'data-y-label="{escape(axes.y_label)}">'

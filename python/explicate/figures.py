@@ -78,12 +78,10 @@ def _by_group(study: Study, frame: pl.DataFrame) -> pl.DataFrame:
     return frame.join(flows, on=[*keys, "object"], how="inner", maintain_order="left")
 
 
-def _legend(names: Sequence[str]) -> str:
-    if len(names) < 2:
-        return ""
+def _legend(names: Sequence[str], mark: str = '<path class="line s{}" d="M0 4H24"/>') -> str:
     items = "".join(
         f'<li><button type="button" data-series="{i}" aria-pressed="true"><svg viewBox="0 0 24 8" aria-hidden="true">'
-        f'<path class="line s{i}" d="M0 4H24"/></svg>{escape(name)}</button></li>'
+        f"{mark.format(i)}</svg>{escape(name)}</button></li>"
         for i, name in enumerate(names)
     )
     return f'<ul class="legend" aria-label="series: press to hide or show">{items}</ul>'
@@ -165,7 +163,7 @@ def _captioned(caption: str, chart: str) -> str:
 
 
 def throughput(study: Study) -> Figure | None:
-    """Throughput per flow over time: each group's mean, in a band from its slowest to its fastest flow."""
+    """Draw throughput per flow over time: each group's mean, in a band from its slowest to its fastest flow."""
     for variable, name in (("throughput_bps", "Throughput"), ("goodput_bps", "Goodput")):
         frame = _by_group(study, _samples(study, variable))
         if frame.is_empty():
@@ -180,7 +178,7 @@ def throughput(study: Study) -> Figure | None:
 
 
 def queue(study: Study) -> Figure | None:
-    """Queue over time on the links that matter."""
+    """Draw the queue over time on the links that matter."""
     frame = _samples(study, "queue_packets")
     if frame.is_empty():
         return None
@@ -193,7 +191,7 @@ def queue(study: Study) -> Figure | None:
 
 
 def rtt(study: Study) -> Figure | None:
-    """The distribution of the sampled round-trip times after warm-up."""
+    """Draw the distribution of the sampled round-trip times after warm-up."""
     frame = _by_group(study, _samples(study, "rtt_ms")).filter(pl.col("time_s") >= study.warmup_s)
     if frame.is_empty():
         return None
@@ -220,7 +218,7 @@ def rtt(study: Study) -> Figure | None:
 
 
 def goodput(study: Study) -> Figure | None:
-    """The goodput of every flow, the mean over runs; of very many flows their quantiles."""
+    """Draw the goodput of every flow, the mean over runs; of very many flows their quantiles."""
     results = study.results
     flows = label_points(without_nan(results.flows), results.axes)
     means = flows.group_by([POINT, "group", "flow"], maintain_order=True).agg(pl.col("goodput_bps").mean())
@@ -250,7 +248,7 @@ def goodput(study: Study) -> Figure | None:
         "Groups beyond the eighth share its colour." if len(groups) > MOST_SERIES else "",
     ]
     about = "In-order payload per second after warm-up, the mean over runs; colours are flow groups."
-    legend = _legend(groups[:MOST_SERIES])
+    legend = _legend(groups[:MOST_SERIES], '<rect class="bar s{}" x="7" width="10" height="8"/>')
     return Figure("goodput", "Goodput of each flow", about, tuple(charts), legend, " ".join(filter(None, notes)))
 
 

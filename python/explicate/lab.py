@@ -141,7 +141,7 @@ def sweep_source(
 def sweep_points(
     source: Source, settings: Sequence[Override], axes: Mapping[str, Sequence[Any]]
 ) -> list[dict[str, Any]]:
-    """Return the combinations of the scenario's own axes and `axes`, the last axis fastest; raise ValueError if none."""
+    """Return each combination of the scenario's axes and `axes`, the last fastest; raise ValueError if none."""
     merged: dict[str, Sequence[Any]] = dict(source.check(settings)["sweep"])
     merged.update(axes)
     if not merged:

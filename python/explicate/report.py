@@ -177,6 +177,7 @@ def _figure(figure: Figure) -> str:
     note = f'<p class="about">{escape(figure.note)}</p>' if figure.note else ""
     charts = "".join(f'<div class="panel">{chart}</div>' for chart in figure.charts)
     many = " many" if len(figure.charts) > 1 else ""
+    many += " lots" if len(figure.charts) > 4 else ""
     return (
         f'<section class="figure{many}" id="{figure.key}"><h2>{escape(figure.title)}</h2>'
         f'<p class="about">{escape(figure.about)}</p>{figure.legend}<div class="panels">{charts}</div>{note}</section>'

@@ -6,6 +6,7 @@ Every number is a closed form of its row, so that tests can know it. `install()`
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import sys
@@ -116,10 +117,8 @@ def _resolve(text: str, origin: str, overrides: list[tuple[str, str]]) -> dict[s
         raise _bad(f"{origin}:1:1: {error}; correct the TOML") from None
     for key, value in overrides:
         parsed: Any = value
-        try:
+        with contextlib.suppress(tomllib.TOMLDecodeError):
             parsed = tomllib.loads(f"v = {value}")["v"]
-        except tomllib.TOMLDecodeError:
-            pass
         node: Any = scenario
         *path, last = key.split(".")
         for part in path:
