@@ -53,9 +53,6 @@ impl Table {
     pub(crate) fn get(&self, key: &str) -> Option<&Node> {
         self.entries.iter().find(|e| e.key == key).map(|e| &e.node)
     }
-    pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
-        self.entries.iter().find(|e| e.key == key)
-    }
     pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
         self.entries.iter_mut().find(|e| e.key == key).map(|e| &mut e.node)
     }

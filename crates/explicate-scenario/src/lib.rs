@@ -18,5 +18,8 @@ mod quantity;
 mod reader;
 mod resolve;
 pub mod routing;
+pub mod schema;
+pub mod tables;
+pub mod templates;
 mod topology;
 mod trace;

@@ -109,6 +109,7 @@ pub struct FlowGroup {
 }
 
 /// When the flows of a group start.
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Start {
     /// All at once.
     At(Time),
@@ -136,6 +137,7 @@ pub enum Start {
 }
 
 /// What a flow sends.
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Traffic {
     /// Without end.
     Bulk,
@@ -153,6 +155,7 @@ pub enum Traffic {
 }
 
 /// How long transfers are, bytes.
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Size {
     /// All alike.
     Fixed(u64),
@@ -168,7 +171,7 @@ pub enum Size {
 }
 
 /// What is sampled, and how often.
-#[derive(Default)]
+#[derive(Clone, Default, PartialEq, Debug)]
 pub struct Sampling {
     /// The period; `None` samples nothing.
     pub every: Option<Time>,

@@ -232,7 +232,7 @@ fn read_kind(reader: &Reader<'_>) -> Option<Option<Kind>> {
         let message =
             "the star is not available yet; use dumbbell, chain, parking_lot, or explicit with [[node]] and [[link]]";
         reader.ctx.error(*place, message);
-        return Some(Some(Kind::Explicit));
+        return Some(None);
     }
     Some(match reader.word("kind", keys::KINDS) {
         Some("dumbbell") => Some(Kind::Dumbbell),
@@ -249,7 +249,7 @@ fn misplaced(reader: &Reader<'_>, kind: Kind) {
         Kind::Dumbbell => ("dumbbell", &["kind", "pairs", "access", "bottleneck"]),
         Kind::Chain => ("chain", &["kind", "pairs", "hops", "access", "link"]),
         Kind::ParkingLot => ("parking_lot", &["kind", "pairs", "hops", "cross", "access", "link"]),
-        Kind::Explicit => ("explicit topology", &["kind"]),
+        Kind::Explicit => ("topology of one's own", &["kind"]),
     };
     for entry in &reader.table.entries {
         let declared = keys::TOPOLOGY.iter().any(|k| k.name == entry.key);
@@ -458,6 +458,7 @@ fn add_link(
     let backward = format!("{}->{}", graph.nodes[to], graph.nodes[from]);
     let both = match name {
         None => [forward, backward],
+        Some(name) if name == forward => [forward, backward],
         Some(name) => [name.to_string(), format!("{name}-back")],
     };
     let written = props.written(RATE, delay);

@@ -1,25 +1,16 @@
 //! The example of the contract, field by field.
 
+mod support;
+
 use std::path::Path;
 
 use explicate_core::units::{Rate, Time};
 use explicate_scenario::model::{Scenario, Start, Traffic};
 
-/// The contract's example; a protocol that is not there yet gives way to one that is.
-pub fn normative() -> String {
-    let text = include_str!("normative.toml");
-    match explicate_core::registry::resolve("LR-LMXCP") {
-        Ok(_) => text.to_string(),
-        Err(_) => text
-            .replace("\"LR-LMXCP\"", "\"xcp/reno\"")
-            .replace("dupackthreshold", "dupthreshold")
-            .replace("xcp/loss_monitor", "xcp/reno"),
-    }
-}
-
 #[test]
 fn every_field() {
-    let s = match Scenario::parse(&normative(), "lossy.toml", Path::new("."), &[]) {
+    let s = match Scenario::parse(&support::runnable(include_str!("normative.toml")), "lossy.toml", Path::new("."), &[])
+    {
         Ok(s) => s,
         Err(e) => panic!("{e}"),
     };

@@ -1,0 +1,183 @@
+//! The JSON Schema (2020-12) of scenario files, made from the declared keys and the registry.
+
+use explicate_core::flow;
+use explicate_core::params::{Param, Unit};
+use explicate_core::presets::PRESETS;
+use explicate_core::recovery::COMMON;
+use explicate_core::registry::{CHANNELS, PROTOCOLS, QDISCS, RECOVERIES};
+use serde_json::{Map, Value, json};
+
+use crate::keys::{Form, Key, ROOT};
+
+const NUMBER: &str = r"^\s*\+?[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?\s*";
+
+/// The schema. It knows the shape, the words and the names; what needs two keys at once (a range, a route) is found by
+/// parsing only.
+pub fn schema() -> Value {
+    let mut root = table(ROOT);
+    root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    root["title"] = json!("Explicate scenario");
+    root["$defs"] = json!({
+        "time": quantity("(ns|us|µs|ms|s|min)", "80ms"),
+        "rate": quantity("([kMGT]?(bit/s|bps)|[kMG]?B/s|[KM]iB/s)", "54Mbit/s"),
+        "bytes": quantity("([kMG]?B|[KMG]iB)", "1500B"),
+        "frequency": quantity("/(s|ms|min)", "50/s"),
+        "length": quantity("(bdp|pkt|[kMG]?B|[KM]iB)", "1.0bdp"),
+        "percentage": quantity("%", "1%"),
+        "packets": quantity("pkt", "50pkt"),
+        "queue": named(&["auto", "unlimited"], QDISCS.iter().map(|q| (q.name(), q.summary(), q.params())), false),
+        "router": named(&["auto", "none"], routers(), true),
+        "channel": named(&[], CHANNELS.iter().map(|c| (c.name(), c.summary(), c.params())), true),
+        "protocol": protocol(),
+        "flow_params": flow_params(),
+    });
+    root
+}
+
+fn routers() -> impl Iterator<Item = (&'static str, &'static str, &'static [Param])> {
+    let with = PROTOCOLS.iter().filter(|p| !p.router_params().is_empty());
+    with.map(|p| (p.name(), p.summary(), p.router_params()))
+}
+
+fn quantity(unit: &str, example: &str) -> Value {
+    json!({ "type": "string", "pattern": format!("{NUMBER}{unit}\\s*$"), "examples": [example] })
+}
+
+fn table(keys: &[Key]) -> Value {
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    for key in keys {
+        let mut value = form(&key.form);
+        let doc = match key.default {
+            "" => key.doc.to_string(),
+            default => format!("{} Default: {default}", key.doc),
+        };
+        value["description"] = json!(doc);
+        properties.insert(key.name.to_string(), value);
+        // A key without default is required, but for the ends of links and flows, which another key may give.
+        if key.default.is_empty() && !optional(key, keys) {
+            required.push(key.name);
+        }
+    }
+    let mut value = json!({ "type": "object", "properties": properties, "additionalProperties": false });
+    if !required.is_empty() {
+        value["required"] = json!(required);
+    }
+    value
+}
+
+/// Keys without default that other forms of the same table do without.
+fn optional(key: &Key, keys: &[Key]) -> bool {
+    matches!(key.name, "from" | "to") && keys.iter().any(|k| k.name == "name")
+}
+
+fn form(form: &Form) -> Value {
+    let reference = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
+    match form {
+        Form::Text => json!({ "type": "string" }),
+        Form::Words(words) => json!({ "enum": words }),
+        Form::Time => reference("time"),
+        Form::Rate => reference("rate"),
+        Form::Bytes => reference("bytes"),
+        Form::Frequency => reference("frequency"),
+        Form::Whole(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
+        Form::Number(least, most) => json!({ "type": "number", "minimum": least, "maximum": most }),
+        Form::Flag => json!({ "type": "boolean" }),
+        Form::Protocol => reference("protocol"),
+        Form::FlowParams => reference("flow_params"),
+        Form::Queue => reference("queue"),
+        Form::Router => reference("router"),
+        Form::Channels => json!({ "type": "array", "items": reference("channel") }),
+        Form::Axes => json!({ "type": "object", "additionalProperties": { "type": "array", "minItems": 1 } }),
+        Form::OneOf(forms) => json!({ "anyOf": forms.iter().map(|f| self::form(f)).collect::<Vec<_>>() }),
+        Form::List(item) => json!({ "type": "array", "items": self::form(item) }),
+        Form::Table(keys) => table(keys),
+    }
+}
+
+/// A word, a registered name, or a table of which `kind` says the name.
+fn named<'a>(words: &[&str], kinds: impl Iterator<Item = (&'a str, &'a str, &'a [Param])>, needs_kind: bool) -> Value {
+    let mut names: Vec<String> = words.iter().map(|w| w.to_string()).collect();
+    let mut tables = Vec::new();
+    for (name, summary, params) in kinds {
+        names.push(name.to_string());
+        let mut properties = properties(params.iter());
+        properties.insert("kind".to_string(), json!({ "const": name }));
+        let default = !needs_kind && name == crate::props::DEFAULT_QUEUE;
+        let mut table = json!({
+            "type": "object", "description": summary, "properties": properties, "additionalProperties": false,
+        });
+        if !default {
+            table["required"] = json!(["kind"]);
+        }
+        tables.push(table);
+    }
+    let mut any = vec![json!({ "enum": names })];
+    any.extend(tables);
+    json!({ "anyOf": any })
+}
+
+fn properties<'a>(params: impl Iterator<Item = &'a Param>) -> Map<String, Value> {
+    params.map(|p| (p.name.to_string(), param(p))).collect()
+}
+
+fn param(param: &Param) -> Value {
+    let reference = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
+    let mut number = json!({ "type": "number" });
+    if param.min.is_finite() {
+        number["minimum"] = json!(param.min);
+    }
+    if param.max.is_finite() {
+        number["maximum"] = json!(param.max);
+    }
+    let mut forms = match param.unit {
+        Unit::Seconds => vec![reference("time")],
+        Unit::BitsPerSecond => vec![reference("rate")],
+        Unit::Bytes => vec![reference("bytes")],
+        Unit::QueueLength => vec![reference("length")],
+        Unit::Packets => vec![number, reference("packets")],
+        Unit::Fraction => vec![number, reference("percentage")],
+        Unit::Number => vec![number],
+        Unit::Flag => vec![json!({ "type": "boolean" })],
+        Unit::Choice(words) => vec![json!({ "enum": words })],
+        Unit::File => vec![json!({ "type": "string" })],
+    };
+    if param.default == f64::INFINITY {
+        forms.push(json!({ "const": "unlimited" }));
+    }
+    if param.default.is_nan() && param.unit != Unit::File {
+        forms.push(json!({ "const": "auto" }));
+    }
+    let mut value = if forms.len() == 1 { forms.swap_remove(0) } else { json!({ "anyOf": forms }) };
+    value["description"] = json!(format!("{} ({})", param.doc, param.source));
+    value
+}
+
+/// A preset, a protocol, or law/recovery.
+fn protocol() -> Value {
+    let mut names: Vec<&str> = PRESETS.iter().map(|p| p.name).chain(PROTOCOLS.iter().map(|p| p.name())).collect();
+    names.sort_unstable();
+    names.dedup();
+    let either = |names: Vec<&str>| names.join("|");
+    let laws = either(PROTOCOLS.iter().map(|p| p.name()).collect());
+    let repairs = either(RECOVERIES.iter().map(|r| r.name()).collect());
+    json!({ "anyOf": [{ "enum": names }, { "type": "string", "pattern": format!("^({laws})/({repairs})$") }] })
+}
+
+/// Parameters of any law, any recovery and the flow: which belong together is found by parsing. Two laws may give a name
+/// different meanings, so a name that several declare takes what any of them takes.
+fn flow_params() -> Value {
+    let laws = PROTOCOLS.iter().flat_map(|p| p.params());
+    let repairs = RECOVERIES.iter().flat_map(|r| r.params());
+    let mut all: Map<String, Value> = Map::new();
+    for p in laws.chain(repairs).chain(COMMON).chain(flow::PARAMS) {
+        let value = param(p);
+        let merged = match all.remove(p.name) {
+            None => value,
+            Some(before) if before == value => value,
+            Some(before) => json!({ "anyOf": [before, value] }),
+        };
+        all.insert(p.name.to_string(), merged);
+    }
+    json!({ "type": "object", "properties": all, "additionalProperties": false })
+}

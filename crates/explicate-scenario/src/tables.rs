@@ -1,0 +1,286 @@
+//! Result tables: their columns, documented once. Writers, frames and documentation derive from these lists.
+//!
+//! The *measured span* runs from the end of the warm-up to the end of the run. Columns tell what happened in it, except
+//! where the documentation says "whole run".
+
+/// What a column holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Text.
+    Str,
+    /// A float; null is written as NaN in [`Data::F64`].
+    F64,
+    /// A whole number, never null.
+    U64,
+}
+
+/// A column of a table.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Column {
+    /// Its name, with the unit where there is one.
+    pub name: &'static str,
+    /// The unit in words; empty for names and counts.
+    pub unit: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// Definition.
+    pub doc: &'static str,
+}
+
+const fn column(name: &'static str, unit: &'static str, kind: Kind, doc: &'static str) -> Column {
+    Column { name, unit, kind, doc }
+}
+
+const RUN_NUMBER: Column =
+    column("run", "", Kind::U64, "Number of the run, from 0; its seed is the scenario's seed plus this.");
+
+/// The table `flows`: one row per flow that started and run.
+pub const FLOWS: &[Column] = &[
+    RUN_NUMBER,
+    column("flow", "", Kind::Str, "Name of the flow: its group's name, a dot, its number from 0."),
+    column("group", "", Kind::Str, "Name of the group."),
+    column("protocol", "", Kind::Str, "The `protocol` key as written."),
+    column("start_s", "s", Kind::F64, "When the flow started to connect."),
+    column("size_bytes", "bytes", Kind::F64, "Payload to transfer; null without end."),
+    column("goodput_bps", "bit/s", Kind::F64, "In-order payload at the receiver per second of the measured span."),
+    column(
+        "throughput_bps",
+        "bit/s",
+        Kind::F64,
+        "IP bytes of data packets at the receiver per second of the measured span.",
+    ),
+    column(
+        "sent_packets",
+        "packets",
+        Kind::U64,
+        "Packets sent in the whole run, connection set-up and retransmissions included.",
+    ),
+    column("retransmissions", "packets", Kind::U64, "Data packets sent again, whole run."),
+    column("timeouts", "", Kind::U64, "Expiries of the retransmission timer, connection set-up included, whole run."),
+    column(
+        "rtt_mean_ms",
+        "ms",
+        Kind::F64,
+        "Mean of the round-trip time samples of the measured span; null without one.",
+    ),
+    column(
+        "completion_s",
+        "s",
+        Kind::F64,
+        "From the start to the acknowledgement of the last byte; null if that did not come.",
+    ),
+];
+
+/// The table `links`: one row per link and run.
+pub const LINKS: &[Column] = &[
+    RUN_NUMBER,
+    column("link", "", Kind::Str, "Name of the one-way link."),
+    column(
+        "utilisation",
+        "",
+        Kind::F64,
+        "IP bytes that left in the measured span, divided by what the capacity could have sent in it.",
+    ),
+    column(
+        "queue_mean_packets",
+        "packets",
+        Kind::F64,
+        "Time average of the packets that wait, without the packet in service.",
+    ),
+    column(
+        "queue_mean_nonempty",
+        "packets",
+        Kind::F64,
+        "The same average over the time in which packets wait; null if none did.",
+    ),
+    column("queue_p95_packets", "packets", Kind::F64, "For 95 % of the measured span no more packets waited."),
+    column("queue_max_packets", "packets", Kind::U64, "Most packets that waited at one time of the measured span."),
+    column("queue_mean_ms", "ms", Kind::F64, "Mean waiting bytes divided by the capacity."),
+    column(
+        "queue_mean_bytes",
+        "bytes",
+        Kind::F64,
+        "Time average of the bytes that wait, without the packet in service.",
+    ),
+    column(
+        "queue_peak_packets",
+        "packets",
+        Kind::U64,
+        "Most packets that waited at one time of the whole run, warm-up included.",
+    ),
+    column("drops_overflow", "packets", Kind::U64, "Packets refused for want of room."),
+    column("drops_early", "packets", Kind::U64, "Packets that the queue discipline dropped with room left."),
+    column("drops_channel", "packets", Kind::U64, "Packets that the channel lost."),
+    column(
+        "drops_total",
+        "packets",
+        Kind::U64,
+        "Packets dropped or lost by any cause in the whole run, warm-up included.",
+    ),
+    column("marks", "packets", Kind::U64, "Packets whose ECN field was set to \"congestion experienced\"."),
+    column(
+        "time_to_90_s",
+        "s",
+        Kind::F64,
+        "End of the first 100 ms of the whole run in which 90 % of the capacity was sent; null if there was none.",
+    ),
+];
+
+/// The table `samples`: one row per time, object and variable.
+pub const SAMPLES: &[Column] = &[
+    RUN_NUMBER,
+    column("time_s", "s", Kind::F64, "When the sample was taken; rates are of the period that ends then."),
+    column("object", "", Kind::Str, "Name of the link or flow."),
+    column(
+        "variable",
+        "",
+        Kind::Str,
+        "What: `queue_packets`, `throughput_bps`, ..., or the name by which a controller, sender or recovery tells it.",
+    ),
+    column("value", "", Kind::F64, "The value, in the unit that the variable's name carries."),
+];
+
+/// The table `run`: one row per run.
+pub const RUN: &[Column] = &[
+    RUN_NUMBER,
+    column("name", "", Kind::Str, "Name of the scenario."),
+    column("seed", "", Kind::U64, "Seed of the run."),
+    column("version", "", Kind::Str, "Version of the program."),
+    column("scenario", "", Kind::Str, "The scenario with every default filled in, as TOML."),
+];
+
+/// All tables by name.
+pub const TABLES: &[(&str, &[Column])] = &[("flows", FLOWS), ("links", LINKS), ("samples", SAMPLES), ("run", RUN)];
+
+/// The values of a column, row by row.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Data {
+    /// Texts.
+    Str(Vec<String>),
+    /// Floats; NaN is null.
+    F64(Vec<f64>),
+    /// Whole numbers.
+    U64(Vec<u64>),
+}
+
+impl Data {
+    /// Without rows, for a kind of column.
+    pub fn empty(kind: Kind) -> Data {
+        match kind {
+            Kind::Str => Data::Str(Vec::new()),
+            Kind::F64 => Data::F64(Vec::new()),
+            Kind::U64 => Data::U64(Vec::new()),
+        }
+    }
+    /// What it holds.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Data::Str(_) => Kind::Str,
+            Data::F64(_) => Kind::F64,
+            Data::U64(_) => Kind::U64,
+        }
+    }
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Data::Str(v) => v.len(),
+            Data::F64(v) => v.len(),
+            Data::U64(v) => v.len(),
+        }
+    }
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A cell of a row.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Cell {
+    /// A text.
+    Str(String),
+    /// A float; NaN is null.
+    F64(f64),
+    /// A whole number.
+    U64(u64),
+}
+
+/// A table: columns of equal length.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Table {
+    /// Its columns, in order.
+    pub columns: Vec<(&'static Column, Data)>,
+}
+
+impl Table {
+    /// Without rows.
+    pub fn new(columns: &'static [Column]) -> Table {
+        Table { columns: columns.iter().map(|c| (c, Data::empty(c.kind))).collect() }
+    }
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |(_, data)| data.len())
+    }
+    /// Appends a row.
+    ///
+    /// # Panics
+    /// If the cells are not the table's columns in number and kind: a slip in the calling file, found by its first test.
+    pub fn push(&mut self, row: impl IntoIterator<Item = Cell>) {
+        let mut cells = row.into_iter();
+        for (column, data) in &mut self.columns {
+            match (data, cells.next()) {
+                (Data::Str(v), Some(Cell::Str(x))) => v.push(x),
+                (Data::F64(v), Some(Cell::F64(x))) => v.push(x),
+                (Data::U64(v), Some(Cell::U64(x))) => v.push(x),
+                (_, cell) => panic!("column `{}` is {:?} and cannot take {cell:?}", column.name, column.kind),
+            }
+        }
+        assert!(cells.next().is_none(), "more cells than columns");
+    }
+    /// A column's values by name.
+    pub fn get(&self, name: &str) -> Option<&Data> {
+        self.columns.iter().find(|(c, _)| c.name == name).map(|(_, data)| data)
+    }
+    /// Appends the rows of a table with the same columns.
+    ///
+    /// # Panics
+    /// If the columns differ.
+    pub fn append(&mut self, other: Table) {
+        assert_eq!(self.columns.len(), other.columns.len(), "tables of one kind");
+        for ((column, data), (theirs, more)) in self.columns.iter_mut().zip(other.columns) {
+            assert_eq!(column.name, theirs.name, "tables of one kind");
+            match (data, more) {
+                (Data::Str(a), Data::Str(b)) => a.extend(b),
+                (Data::F64(a), Data::F64(b)) => a.extend(b),
+                (Data::U64(a), Data::U64(b)) => a.extend(b),
+                _ => panic!("column `{}` has two kinds", column.name),
+            }
+        }
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(x: &str) -> Cell {
+        Cell::Str(x.to_string())
+    }
+}
+impl From<String> for Cell {
+    fn from(x: String) -> Cell {
+        Cell::Str(x)
+    }
+}
+impl From<f64> for Cell {
+    fn from(x: f64) -> Cell {
+        Cell::F64(x)
+    }
+}
+impl From<u64> for Cell {
+    fn from(x: u64) -> Cell {
+        Cell::U64(x)
+    }
+}
+impl From<Option<f64>> for Cell {
+    fn from(x: Option<f64>) -> Cell {
+        Cell::F64(x.unwrap_or(f64::NAN))
+    }
+}
