@@ -115,8 +115,10 @@ def _table(key: str, caption: str, head: Sequence[tuple[str, str]], body: Sequen
         words = "".join(f'<th scope="row">{escape(cell)}</th>' for cell in line[:left])
         lines.append(f"<tr>{words}" + "".join(f'<td class="n">{escape(cell)}</td>' for cell in line[left:]) + "</tr>")
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}"><table id="{key}">'
-        f"<caption>{escape(caption)}</caption><thead><tr>{cells}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
+        f'<h2 id="{key}-title">{escape(caption)}</h2>'
+        f'<div class="scroll" tabindex="0" role="region" aria-labelledby="{key}-title">'
+        f'<table id="{key}" aria-labelledby="{key}-title"><thead><tr>{cells}</tr></thead>'
+        f"<tbody>{''.join(lines)}</tbody></table></div>"
     )
 
 
