@@ -36,9 +36,8 @@ COMPILED: ModuleType = sys.modules["explicate._native"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--require-native", action="store_true", help="fail, not skip, where the compiled engine is missing"
-    )
+    parser.addoption("--require-native", action="store_true", help="fail, not skip, if the compiled engine is missing")
+    parser.addoption("--screenshots", metavar="DIR", help="keep the browser tests' pictures here")
 
 
 @pytest.fixture
