@@ -143,6 +143,8 @@ def _seconds(text: str) -> float:
 
 def _toml(scenario: dict[str, Any]) -> str:
     def text(value: Any) -> str:
+        if isinstance(value, dict):
+            return "{ " + ", ".join(f"{json.dumps(k)} = {text(v)}" for k, v in value.items()) + " }"
         return json.dumps(value, ensure_ascii=False)
 
     lines = [f"{key} = {text(value)}" for key, value in scenario.items() if not isinstance(value, dict | list)]
