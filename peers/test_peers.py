@@ -104,6 +104,7 @@ def test_scenario_with_spread_rtts_adds_up_to_each_flows_rtt() -> None:
 def test_valgrinds_count_is_read() -> None:
     log = "==7== Cachegrind\n==7== \n==7== I   refs:      1,754,515,200\n"
     assert simulators.parse_instructions(log) == 1_754_515_200
+    assert simulators.parse_instructions(f"{log}==8== I refs: 100\n") == 1_754_515_300
     with pytest.raises(PeerError):
         simulators.parse_instructions("==7== killed")
 
