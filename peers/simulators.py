@@ -268,7 +268,7 @@ def explicate_scenario(case: Case) -> str:
     queue = f'{{ kind = "droptail", limit = "{buffer}" }}'
     bottleneck = f'rate = "{case.rate_mbps}Mbit/s", delay = "{case.bottleneck_delay_ms:g}ms"'
     lines = [
-        f'name = "{case.name}"',
+        f'name = "{case.bench_name}"',
         f'duration = "{case.duration_s:g}s"',
         f'warmup = "{case.warmup_s:g}s"',
         "seed = 1",
