@@ -53,10 +53,10 @@ pub const FLOWS: &[Column] = &[
         "sent_packets",
         "packets",
         Kind::U64,
-        "Packets sent in the whole run, connection set-up and retransmissions included.",
+        "Packets sent, connection set-up and retransmissions included.",
     ),
-    column("retransmissions", "packets", Kind::U64, "Data packets sent again, whole run."),
-    column("timeouts", "", Kind::U64, "Expiries of the retransmission timer, connection set-up included, whole run."),
+    column("retransmissions", "packets", Kind::U64, "Data packets sent again."),
+    column("timeouts", "", Kind::U64, "Expiries of the retransmission timer, connection set-up included."),
     column(
         "rtt_mean_ms",
         "ms",
