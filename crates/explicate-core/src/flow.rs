@@ -10,7 +10,8 @@ use alloc::boxed::Box;
 
 use crate::params::{Param, Unit, Values};
 use crate::protocol::{
-    Ack, Loss, LossKind, Next, Probe, Protocol, Receiver, Recovery, RecoveryKind, Sender, SenderInit, Sent,
+    Ack, Allowance, Loss, LossKind, Next, Probe, Protocol, Receiver, Recovery, RecoveryKind, RecoveryState, Sender,
+    SenderInit, Sent,
 };
 use crate::reassembly::Reassembly;
 use crate::units::{Rate, Time};
@@ -104,6 +105,8 @@ pub struct Flow {
     id: u32,
     state: State,
     sender: Box<dyn Sender>,
+    /// What the sender allowed after the last event.
+    allowance: Allowance,
     recovery: Box<dyn Recovery>,
     fallback: &'static dyn Protocol,
     explicit: bool,
@@ -123,6 +126,8 @@ pub struct Flow {
     /// Marks are not reacted to until this segment is acknowledged.
     mark_recover: u32,
     cwr: bool,
+    /// A loss was being repaired after the last event.
+    repairing: bool,
     syn_deadline: Time,
     pace_at: Time,
     options: u8,
@@ -144,10 +149,12 @@ impl Flow {
             initial_window: get("initial_window"),
             interface: init.interface,
         };
+        let sender = init.protocol.sender(&sender_init);
         Flow {
             id: init.id,
             state: State::Idle,
-            sender: init.protocol.sender(&sender_init),
+            allowance: sender.allowance(),
+            sender,
             recovery: init.recovery.build(init.values),
             fallback: init.fallback,
             explicit,
@@ -162,6 +169,7 @@ impl Flow {
             rwnd: u32::MAX,
             mark_recover: 0,
             cwr: false,
+            repairing: false,
             syn_deadline: Time::NEVER,
             pace_at: Time::ZERO,
             options: option::PACKET_ECHO | sack | if explicit { option::EXPLICIT } else { 0 },
@@ -190,20 +198,20 @@ impl Flow {
     }
     /// The application withdraws what has not been sent yet (the end of an on-period).
     pub fn withdraw(&mut self) {
-        self.supply = self.recovery.highest_sent();
+        self.supply = self.recovery.state().highest;
     }
     /// Tells once per call whether all that was written is acknowledged.
     pub fn poll_event(&self) -> Option<Event> {
-        let drained = self.state == State::Established && self.recovery.acknowledged() == self.supply;
+        let drained = self.state == State::Established && self.recovery.state().acked == self.supply;
         drained.then_some(Event::Drained)
     }
     /// Smoothed round-trip time; zero while unknown.
     pub fn srtt(&self) -> Time {
-        self.recovery.srtt()
+        self.recovery.state().srtt
     }
     /// Congestion window, segments.
     pub fn cwnd(&self) -> f64 {
-        self.sender.allowance().cwnd
+        self.allowance.cwnd
     }
     /// Tells the variables of law and recovery.
     pub fn probe(&self, put: Probe<'_>) {
@@ -223,7 +231,6 @@ impl Flow {
         if self.state != State::Established {
             return;
         }
-        self.rwnd = header.window();
         let cumulative = header.segment();
         let packet_number = header.packet_number();
         let rtt = stamp_age(now, header.timestamp());
@@ -231,32 +238,40 @@ impl Flow {
         if out.newly_acked == 0 && !out.duplicate {
             return;
         }
+        self.rwnd = header.window();
         self.stats.rtt_sum += rtt.0;
         self.stats.rtt_count += 1;
-        let srtt = self.recovery.srtt();
+        let state = self.recovery.state();
+        let srtt = state.srtt;
+        // What ends a repair is part of it: it covers a whole window, and is no reason to grow (RFC 5681 section 3.2, 6).
+        let recovering = self.repairing || state.recovering;
+        self.repairing = state.recovering;
         if let Some(in_flight) = out.loss {
+            // A mark of the same window says nothing more (RFC 3168 section 6.1.2).
+            self.mark_recover = state.highest;
             self.cwr = true;
             self.sender.on_loss(&Loss { now, kind: LossKind::Duplicates, in_flight, srtt, repeated: false });
         } else if header.has(flag::ECE) && cumulative > self.mark_recover {
-            self.mark_recover = self.recovery.highest_sent();
+            self.mark_recover = state.highest;
             self.cwr = true;
-            let in_flight = self.recovery.in_flight() + out.newly_acked;
+            let in_flight = state.in_flight + out.newly_acked;
             self.sender.on_loss(&Loss { now, kind: LossKind::Mark, in_flight, srtt, repeated: false });
         }
         self.sender.on_ack(&Ack {
             now,
             newly_acked: out.newly_acked,
             cumulative,
-            highest_sent: self.recovery.highest_sent(),
+            highest_sent: state.highest,
             duplicate: out.duplicate,
             packet_number,
             header: &packet.congestion,
             rtt,
             srtt,
-            in_flight: self.recovery.in_flight(),
-            recovering: self.recovery.recovering(),
+            in_flight: state.in_flight,
+            recovering,
             app_limited: !self.window_limited,
         });
+        self.allowance = self.sender.allowance();
     }
 
     fn handle_syn_ack(&mut self, now: Time, header: &Transport) {
@@ -283,12 +298,13 @@ impl Flow {
         self.syn_deadline = Time::NEVER;
         self.recovery.on_rtt(rtt);
         self.sender.on_start(now, rtt);
+        self.allowance = self.sender.allowance();
     }
 
     /// When this end next needs [`Flow::handle_timeout`].
     pub fn poll_timeout(&self) -> Time {
         let pace = if self.pace_at > Time::ZERO { self.pace_at } else { Time::NEVER };
-        self.recovery.next_timer().min(self.sender.next_timer()).min(self.syn_deadline).min(pace)
+        self.recovery.state().timer.min(self.sender.next_timer()).min(self.syn_deadline).min(pace)
     }
     /// Runs every timer that is due.
     pub fn handle_timeout(&mut self, now: Time) {
@@ -297,17 +313,21 @@ impl Flow {
             self.syn_deadline = Time::NEVER;
             self.state = State::Opening;
         }
-        if self.recovery.next_timer() <= now {
-            let srtt = self.recovery.srtt();
+        let RecoveryState { timer, srtt, .. } = self.recovery.state();
+        if timer <= now {
             let repeated = self.recovery.backoffs() > 0;
             if let Some(in_flight) = self.recovery.on_timer(now) {
                 self.stats.timeouts += 1;
+                let state = self.recovery.state();
+                self.mark_recover = state.highest;
+                self.repairing = state.recovering;
                 self.sender.on_loss(&Loss { now, kind: LossKind::Timeout, in_flight, srtt, repeated });
             }
         }
         if self.sender.next_timer() <= now {
             self.sender.on_timer(now);
         }
+        self.allowance = self.sender.allowance();
     }
 
     /// Writes the next packet to send into `out`; false if there is none now.
@@ -328,7 +348,7 @@ impl Flow {
         out.transport.set_options(self.options);
         self.state = State::Opened;
         let tries = self.stats.timeouts.min(6);
-        self.syn_deadline = self.recovery.next_timer().min(now + Time::secs(1 << tries));
+        self.syn_deadline = now + Time::secs(1 << tries);
     }
 
     /// Fills in what every packet of this end carries.
@@ -350,22 +370,20 @@ impl Flow {
             return false;
         }
         self.pace_at = Time::ZERO;
-        let allowance = self.sender.allowance();
-        let segment = match self.recovery.next(allowance.cwnd, self.rwnd) {
-            Next::Nothing => {
-                self.window_limited = true;
+        let next = self.recovery.next(self.allowance.cwnd, self.rwnd);
+        if next == Next::Nothing {
+            self.window_limited = true;
+            return false;
+        }
+        let state = self.recovery.state();
+        let mut segment = if let Next::Resend(segment) = next { segment } else { state.next };
+        if segment >= self.supply {
+            let Some(spare) = self.recovery.spare() else {
+                self.window_limited = false;
                 return false;
-            }
-            Next::Resend(segment) => segment,
-            Next::New => {
-                let segment = self.recovery.next_segment();
-                if segment >= self.supply {
-                    self.window_limited = false;
-                    return false;
-                }
-                segment
-            }
-        };
+            };
+            segment = spare;
+        }
         let last = self.closed && segment + 1 == self.supply;
         let payload = if last { self.last_payload } else { self.payload() };
         self.begin(out, now, payload + header_bytes(self.explicit));
@@ -375,7 +393,7 @@ impl Flow {
         self.cwr = false;
         header.set_segment(segment);
         header.set_payload(payload);
-        let resent = segment < self.recovery.highest_sent();
+        let resent = segment < state.highest;
         self.stats.retransmissions += resent as u64;
         if self.ecn && !resent {
             out.set_ecn(Ecn::Capable0);
@@ -383,19 +401,19 @@ impl Flow {
         if self.explicit {
             out.congestion = Congestion::new(Format::Standard);
         }
-        let in_flight = self.recovery.in_flight();
-        let srtt = self.recovery.srtt();
-        self.sender.on_send(out, &Sent { now, srtt, in_flight, backlogged: segment + 1 < self.supply });
+        let backlogged = segment + 1 < self.supply;
+        self.sender.on_send(out, &Sent { now, srtt: state.srtt, in_flight: state.in_flight, backlogged });
         self.recovery.on_sent(now, segment, self.packet_number.wrapping_sub(1));
-        self.pace(now, out.ip_len, allowance.pacing, allowance.cwnd, srtt);
+        self.pace(now, out.ip_len, state.srtt);
         true
     }
 
     /// Sets when the next packet may leave.
-    fn pace(&mut self, now: Time, ip_len: u16, rate: Option<Rate>, cwnd: f64, srtt: Time) {
-        let gap = match rate {
+    #[inline]
+    fn pace(&mut self, now: Time, ip_len: u16, srtt: Time) {
+        let gap = match self.allowance.pacing {
             Some(rate) => ip_len as f64 / rate.bytes_per_sec(),
-            None if self.paced => srtt.as_secs_f64() / cwnd,
+            None if self.paced => srtt.as_secs_f64() / self.allowance.cwnd,
             None => return,
         };
         self.pace_at = now + Time::from_secs_f64(gap);
@@ -409,12 +427,10 @@ impl Flow {
 pub struct SinkStats {
     /// Packets received, SYNs and duplicates included.
     pub received: u64,
-    /// IP bytes of data packets received in the measured span, duplicates included.
-    pub measured_bytes: u64,
+    /// IP bytes of data packets received, duplicates included.
+    pub bytes: u64,
     /// In-order payload of the whole run, bytes.
     pub payload: u64,
-    /// In-order payload that had come when the measured span began, bytes.
-    pub payload_before: u64,
 }
 
 /// The receiving end of a flow.
@@ -428,7 +444,6 @@ pub struct Sink {
     window: u32,
     receiver: Box<dyn Receiver>,
     data: Reassembly,
-    measured_from: Time,
     answer: Option<Answer>,
     /// Counters.
     pub stats: SinkStats,
@@ -443,7 +458,7 @@ struct Answer {
 
 impl Sink {
     /// The receiving end of the flow that `init` describes.
-    pub fn new(init: &FlowInit<'_>, measured_from: Time) -> Sink {
+    pub fn new(init: &FlowInit<'_>) -> Sink {
         Sink {
             id: init.id,
             explicit: false,
@@ -453,7 +468,6 @@ impl Sink {
             window: init.values.get(PARAMS, "receiver_window") as u32,
             receiver: init.protocol.receiver(),
             data: Reassembly::default(),
-            measured_from,
             answer: None,
             stats: SinkStats::default(),
         }
@@ -479,16 +493,9 @@ impl Sink {
             self.answer = Some(answer);
             return;
         }
-        if now <= self.measured_from {
-            self.stats.payload_before = self.stats.payload;
-        } else {
-            self.stats.measured_bytes += packet.ip_len as u64;
-        }
+        self.stats.bytes += packet.ip_len as u64;
         self.data.insert(header.segment(), self.window, header.payload(), header.has(flag::FIN));
         self.stats.payload = self.data.payload();
-        if now <= self.measured_from {
-            self.stats.payload_before = self.stats.payload;
-        }
         self.ece = (self.ece && !header.has(flag::CWR)) || packet.ecn() == Ecn::Marked;
         self.receiver.on_data(now, packet);
         self.answer = Some(answer);

@@ -13,7 +13,6 @@ pub mod channel;
 pub mod flow;
 pub mod params;
 pub mod port;
-pub mod port_stats;
 pub mod presets;
 pub mod protocol;
 pub mod protocols;
@@ -22,5 +21,7 @@ pub mod reassembly;
 pub mod recovery;
 pub mod registry;
 pub mod rng;
+#[doc(hidden)]
+pub mod testing;
 pub mod units;
 pub mod wire;

@@ -94,7 +94,7 @@ pub struct Ack<'a> {
     pub srtt: Time,
     /// Segments in flight after this acknowledgement.
     pub in_flight: u32,
-    /// A loss is being repaired.
+    /// A loss is being repaired, or was until this acknowledgement.
     pub recovering: bool,
     /// The window was not full when this acknowledgement came: it says nothing about the window.
     pub app_limited: bool,
@@ -274,6 +274,25 @@ pub struct Outcome {
     pub loss: Option<u32>,
 }
 
+/// Where a flow stands, in segments.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RecoveryState {
+    /// All segments before this one are acknowledged.
+    pub acked: u32,
+    /// The segment that [`Next::New`] means.
+    pub next: u32,
+    /// One past the highest segment ever sent.
+    pub highest: u32,
+    /// Segments in flight, as this recovery estimates them.
+    pub in_flight: u32,
+    /// A loss is being repaired.
+    pub recovering: bool,
+    /// Smoothed round-trip time; zero while unknown.
+    pub srtt: Time,
+    /// When the retransmission timer expires.
+    pub timer: Time,
+}
+
 /// What to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
@@ -293,25 +312,45 @@ pub trait Recovery: Send {
     fn on_ack(&mut self, now: Time, cumulative: u32, packet_number: u32, sack: &[(u32, u32)], rtt: Time) -> Outcome;
     /// What to send next within `cwnd` and the receiver's window, both in segments.
     fn next(&self, cwnd: f64, rwnd: u32) -> Next;
+    /// The application has nothing more, though the window has room: a segment to resend instead (RFC 6675, NextSeg 3 and 4).
+    fn spare(&self) -> Option<u32> {
+        None
+    }
+    /// Where the flow stands.
+    fn state(&self) -> RecoveryState;
     /// The segment that [`Next::New`] means.
-    fn next_segment(&self) -> u32;
+    fn next_segment(&self) -> u32 {
+        self.state().next
+    }
     /// Segments up to this one (excluded) are acknowledged.
-    fn acknowledged(&self) -> u32;
+    fn acknowledged(&self) -> u32 {
+        self.state().acked
+    }
     /// One past the highest segment ever sent.
-    fn highest_sent(&self) -> u32;
+    fn highest_sent(&self) -> u32 {
+        self.state().highest
+    }
     /// Segments in flight, as this recovery estimates them.
-    fn in_flight(&self) -> u32;
+    fn in_flight(&self) -> u32 {
+        self.state().in_flight
+    }
     /// A loss is being repaired.
-    fn recovering(&self) -> bool;
+    fn recovering(&self) -> bool {
+        self.state().recovering
+    }
     /// When the retransmission timer expires.
-    fn next_timer(&self) -> Time;
+    fn next_timer(&self) -> Time {
+        self.state().timer
+    }
+    /// Smoothed round-trip time; zero while unknown.
+    fn srtt(&self) -> Time {
+        self.state().srtt
+    }
     /// The retransmission timer expired: rolls back for a restart and returns the segments that were in flight, or `None` if
     /// nothing was outstanding.
     fn on_timer(&mut self, now: Time) -> Option<u32>;
     /// A round-trip time is known without data having been acknowledged (connection set-up).
     fn on_rtt(&mut self, rtt: Time);
-    /// Smoothed round-trip time; zero while unknown.
-    fn srtt(&self) -> Time;
     /// Timeouts since the last acknowledgement of new data.
     fn backoffs(&self) -> u32;
     /// Tells its variables.
@@ -428,7 +467,7 @@ pub trait ServiceCurve: Send {
 pub struct Address(pub u32);
 
 /// Bytes of a control message that a packet can carry in place of its headers' fields.
-pub const CONTROL_LEN: usize = 32;
+pub const CONTROL_LEN: usize = 28;
 
 /// A message between agents; travels as a packet through the same queues as data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

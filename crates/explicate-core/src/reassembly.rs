@@ -10,10 +10,10 @@ pub struct Reassembly {
     next: u32,
     /// Ranges `[first, end)` beyond `next`: sorted, apart from each other.
     beyond: Vec<(u32, u32)>,
-    /// A segment of each of the ranges that changed last, the newest first.
+    /// A segment of each of the ranges that changed last, the newest first; stale and repeated ones report nothing.
     recent: [u32; SACK_RANGES],
     full: u16,
-    /// The flow's last segment and by how much its payload is short of a full one.
+    /// The flow's last segment and its payload.
     last: Option<(u32, u16)>,
 }
 
@@ -28,8 +28,7 @@ impl Reassembly {
     #[inline]
     pub fn insert(&mut self, segment: u32, window: u32, payload: u16, last: bool) {
         if last {
-            let full = self.full.max(payload);
-            self.last = Some((segment, full - payload));
+            self.last = Some((segment, payload));
         } else {
             self.full = self.full.max(payload);
         }
@@ -55,12 +54,21 @@ impl Reassembly {
             Some((first, _)) if *first == segment + 1 => *first = segment,
             _ => self.beyond.insert(at, (segment, segment + 1)),
         }
-        if self.recent[0] != segment {
-            self.recent = [segment, self.recent[0], self.recent[1]];
-        }
+        self.remember(segment);
         if self.beyond[0].0 == self.next {
             self.next = self.beyond.remove(0).1;
         }
+    }
+
+    /// Puts the segment's range first, and keeps those reported before that are apart from it (RFC 2018 section 4).
+    fn remember(&mut self, segment: u32) {
+        let Some((first, end)) = self.range_of(segment) else { return };
+        let mut recent = [segment; SACK_RANGES];
+        let others = self.recent.iter().filter(|&&s| s >= self.next && !(first..end).contains(&s));
+        for (slot, &other) in recent[1..].iter_mut().zip(others) {
+            *slot = other;
+        }
+        self.recent = recent;
     }
 
     fn range_of(&self, segment: u32) -> Option<(u32, u32)> {
@@ -85,8 +93,10 @@ impl Reassembly {
 
     /// Payload received in order, bytes.
     pub fn payload(&self) -> u64 {
-        let short = self.last.filter(|&(segment, _)| segment < self.next).map_or(0, |(_, short)| short as u64);
-        self.next as u64 * self.full as u64 - short
+        match self.last {
+            Some((segment, last)) if segment < self.next => (self.next as u64 - 1) * self.full as u64 + last as u64,
+            _ => self.next as u64 * self.full as u64,
+        }
     }
 }
 
@@ -106,13 +116,21 @@ mod tests {
     fn in_order_and_holes() {
         let mut r = with(&[0, 1, 3, 4, 7, 6, 9]);
         assert_eq!(r.next(), 2);
-        assert_eq!(r.ranges().as_slice(), [(9, 10), (6, 8)], "4 is no longer among the last three");
+        assert_eq!(r.ranges().as_slice(), [(9, 10), (6, 8), (3, 5)]);
         r.insert(2, 100, 10, false);
         assert_eq!(r.next(), 5);
         r.insert(5, 100, 10, false);
         assert_eq!((r.next(), r.ranges().as_slice()), (8, &[(9, 10)][..]));
         r.insert(8, 100, 4, true);
         assert_eq!((r.next(), r.ranges().as_slice().len()), (10, 0));
+    }
+
+    #[test]
+    fn a_long_run_does_not_push_out_the_other_ranges() {
+        let r = with(&[1, 3, 5, 6, 7, 8, 9, 5]);
+        assert_eq!(r.ranges().as_slice(), [(5, 10), (3, 4), (1, 2)]);
+        let r = with(&[1, 3, 5, 7]);
+        assert_eq!(r.ranges().as_slice(), [(7, 8), (5, 6), (3, 4)]);
     }
 
     #[test]
@@ -138,5 +156,12 @@ mod tests {
         assert!(r.beyond.is_empty());
         r.insert(1, 100, 4, true);
         assert_eq!(r.payload(), 14);
+        let mut r = Reassembly::default();
+        r.insert(0, 100, 4, true);
+        assert_eq!(r.payload(), 4, "a flow of one short segment");
+        let mut r = Reassembly::default();
+        r.insert(1, 100, 4, true);
+        r.insert(0, 100, 10, false);
+        assert_eq!(r.payload(), 14, "the last came first");
     }
 }

@@ -61,6 +61,11 @@ impl Rng {
     }
 }
 
+/// `base` to the power of `exponent`, the same on every machine.
+pub fn power(base: f64, exponent: f64) -> f64 {
+    libm::pow(base, exponent)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

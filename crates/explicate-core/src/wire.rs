@@ -41,6 +41,8 @@ pub const CONGESTION_XCPI_LEN: usize = 28;
 pub const TRANSPORT_LEN: usize = 24;
 /// Length of IPv4 and UDP headers, in front of ours on a real network and counted in every IP length, bytes.
 pub const IP_UDP_LEN: usize = 28;
+/// UDP port that stands in front of our headers on a real network (from the dynamic range of RFC 6335).
+pub const UDP_PORT: u16 = 49_407;
 /// Most SACK ranges that an acknowledgement carries.
 pub const SACK_RANGES: usize = 3;
 /// Protocol number in the congestion header's first byte for our transport header (RFC 3692, experimental).

@@ -49,14 +49,9 @@ pub const FLOWS: &[Column] = &[
         Kind::F64,
         "IP bytes of data packets at the receiver per second of the measured span.",
     ),
-    column(
-        "sent_packets",
-        "packets",
-        Kind::U64,
-        "Packets sent in the whole run, connection set-up and retransmissions included.",
-    ),
-    column("retransmissions", "packets", Kind::U64, "Data packets sent again, whole run."),
-    column("timeouts", "", Kind::U64, "Expiries of the retransmission timer, connection set-up included, whole run."),
+    column("sent_packets", "packets", Kind::U64, "Packets sent, connection set-up and retransmissions included."),
+    column("retransmissions", "packets", Kind::U64, "Data packets sent again."),
+    column("timeouts", "", Kind::U64, "Expiries of the retransmission timer, connection set-up included."),
     column(
         "rtt_mean_ms",
         "ms",

@@ -1,1 +1,16 @@
-//! Placeholder.
+//! A deterministic packet-level simulator for explicit congestion control: same scenario and seed, same bytes in every result.
+//!
+//! [`simulation`] runs a scenario, [`engine`] moves its packets, [`measure`] makes the result tables.
+#![forbid(unsafe_code)]
+
+mod arena;
+pub mod bench;
+pub mod build;
+pub mod engine;
+pub mod measure;
+pub mod packet_log;
+pub mod pcap;
+pub mod sample;
+pub mod simulation;
+pub mod source;
+mod wheel;

@@ -12,5 +12,6 @@ macro_rules! protocols {
 
 protocols! {
     reno::Reno,
+    cubic::Cubic,
     xcp::Xcp,
 }

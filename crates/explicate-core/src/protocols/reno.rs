@@ -44,13 +44,11 @@ impl Sender for RenoSender {
         if ack.recovering || ack.app_limited || ack.newly_acked == 0 {
             return;
         }
-        let n = ack.newly_acked as f64;
         if self.cwnd < self.ssthresh {
-            // Equation 2 with L = SMSS per acknowledgement that covers one segment; stretched ones count in full,
-            // up to ssthresh.
-            self.cwnd = (self.cwnd + n).min(self.ssthresh.max(self.cwnd + 1.0));
+            // Equation 2: at most one segment per acknowledgement, however much it covers.
+            self.cwnd = (self.cwnd + 1.0).min(self.ssthresh.max(self.cwnd));
         } else {
-            self.cwnd += n / self.cwnd; // equation 3
+            self.cwnd += ack.newly_acked as f64 / self.cwnd; // equation 3
         }
     }
 

@@ -285,8 +285,8 @@ struct XcpRouter {
     res_pos: f64,
     res_neg: f64,
     // The persistent queue, bytes.
-    queue: f64,
-    min_queue: f64,
+    queue: u64,
+    min_queue: u64,
     /// Mean RTT of the flows, seconds.
     avg_rtt: f64,
     interval_began: Time,
@@ -318,8 +318,8 @@ impl XcpRouter {
             cn: 0.0,
             res_pos: 0.0,
             res_neg: 0.0,
-            queue: 0.0,
-            min_queue: 0.0,
+            queue: 0,
+            min_queue: 0,
             avg_rtt: first,
             interval_began: Time::ZERO,
             control_at: jittered(),
@@ -335,7 +335,7 @@ impl XcpRouter {
         }
         let elapsed = now.since(self.interval_began).as_secs_f64();
         let y = if elapsed > 0.0 { self.input_bytes / elapsed } else { 0.0 };
-        let f = g.alpha * (capacity - y) - g.beta * self.queue / self.avg_rtt.max(1e-6);
+        let f = g.alpha * (capacity - y) - g.beta * self.queue as f64 / self.avg_rtt.max(1e-6);
         let shuffle = (g.gamma * y - f.abs()).max(0.0);
         self.res_pos = shuffle + f.max(0.0);
         self.res_neg = shuffle + (-f).max(0.0);
@@ -349,10 +349,9 @@ impl XcpRouter {
     /// The queue timer: what never left the queue since the last one is persistent. Its period is not the control
     /// interval, which a queue would lengthen.
     fn sample_queue(&mut self, now: Time, port: &PortView) {
-        let backlog = port.backlog_bytes as f64;
-        self.queue = self.min_queue.min(backlog);
-        self.min_queue = backlog;
-        let period = (self.avg_rtt - backlog / port.capacity) / 2.0;
+        self.queue = self.min_queue.min(port.backlog_bytes);
+        self.min_queue = port.backlog_bytes;
+        let period = (self.avg_rtt - port.backlog_bytes as f64 / port.capacity) / 2.0;
         self.queue_at = now + Time::from_secs_f64(period.max(self.gains.allowed_queue));
     }
 
@@ -366,17 +365,18 @@ impl XcpRouter {
         } else {
             // Limited elsewhere: what the packet cannot use is first taken from the negative pool, so that others are
             // squeezed less. The order matters: `pos` follows from the new `neg`.
-            neg = (neg + (fb - delta)).min(self.res_neg);
+            let reclaimed = neg + (fb - delta);
+            neg = if reclaimed < self.res_neg { reclaimed } else { self.res_neg };
             pos = delta + neg;
             delta
         };
-        self.res_pos = (self.res_pos - pos).max(0.0);
-        self.res_neg = (self.res_neg - neg).max(0.0);
-        if self.res_pos == 0.0 {
-            self.cp = 0.0;
+        self.res_pos -= pos;
+        self.res_neg -= neg;
+        if self.res_pos <= 0.0 {
+            (self.res_pos, self.cp) = (0.0, 0.0);
         }
-        if self.res_neg == 0.0 {
-            self.cn = 0.0;
+        if self.res_neg <= 0.0 {
+            (self.res_neg, self.cn) = (0.0, 0.0);
         }
         granted
     }
@@ -398,7 +398,7 @@ impl Router for XcpRouter {
     }
 
     fn on_departure(&mut self, _now: Time, packet: &mut Packet, port: &PortView) {
-        self.min_queue = self.min_queue.min(port.backlog_bytes as f64);
+        self.min_queue = self.min_queue.min(port.backlog_bytes);
         if !packet.congestion.is_standard() {
             return;
         }
@@ -423,7 +423,7 @@ impl Router for XcpRouter {
 
     fn probe(&self, put: Probe<'_>) {
         put("avg_rtt_s", self.avg_rtt);
-        put("persistent_queue_bytes", self.queue);
+        put("persistent_queue_bytes", self.queue as f64);
         put("res_pos_bytes_per_s", self.res_pos);
         put("res_neg_bytes_per_s", self.res_neg);
         put("cp", self.cp);

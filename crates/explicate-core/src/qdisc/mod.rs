@@ -12,4 +12,5 @@ macro_rules! qdiscs {
 
 qdiscs! {
     droptail::DropTail,
+    red::Red,
 }

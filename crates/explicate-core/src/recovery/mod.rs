@@ -4,6 +4,9 @@ use crate::params::{Param, Unit};
 use crate::protocol::RecoveryKind;
 
 pub mod rto;
+pub mod scoreboard;
+#[cfg(test)]
+mod testing;
 
 macro_rules! recoveries {
     ($($module:ident::$unit:ident,)*) => {
@@ -15,6 +18,8 @@ macro_rules! recoveries {
 
 recoveries! {
     reno::Reno,
+    newreno::NewReno,
+    sack::Sack,
 }
 
 /// Parameters that every recovery has.

@@ -8,7 +8,7 @@
 use alloc::boxed::Box;
 
 use crate::params::Values;
-use crate::protocol::{Next, Outcome, Probe, Recovery, RecoveryKind};
+use crate::protocol::{Next, Outcome, Probe, Recovery, RecoveryKind, RecoveryState};
 use crate::recovery::COMMON;
 use crate::recovery::rto::{Rto, Sequence};
 use crate::units::Time;
@@ -32,6 +32,7 @@ impl RecoveryKind for Reno {
             rto: Rto::new(values),
             dupthreshold: values.get(COMMON, "dupthreshold") as u32,
             duplicates: 0,
+            limited: 0,
             recover: 0,
             recovering: false,
             resend: false,
@@ -45,7 +46,9 @@ struct RenoRecovery {
     dupthreshold: u32,
     /// Duplicates in a row: before the episode they release a segment each, within it they inflate the window.
     duplicates: u32,
-    /// Highest segment when the last episode began: duplicates of an older window start none (RFC 6582 section 3.2, 1).
+    /// Segments that limited transmit has added: the reduction does not count them (RFC 5681 section 3.2, 2).
+    limited: u32,
+    /// Duplicates of a window older than this start no episode (RFC 6582 section 3.2, 1).
     recover: u32,
     recovering: bool,
     resend: bool,
@@ -58,6 +61,7 @@ impl Recovery for RenoRecovery {
             self.rto.restart(now);
         } else {
             self.seq.sent(segment);
+            self.limited += (self.duplicates > 0 && !self.recovering) as u32;
         }
         self.rto.start(now);
     }
@@ -68,6 +72,7 @@ impl Recovery for RenoRecovery {
             self.rto.sample(rtt);
             self.rto.acknowledged(now, self.seq.outstanding());
             self.duplicates = 0;
+            self.limited = 0;
             self.recovering = false;
             self.resend = false;
             return Outcome { newly_acked, ..Outcome::default() };
@@ -81,7 +86,7 @@ impl Recovery for RenoRecovery {
             self.recovering = true;
             self.resend = true;
             self.recover = self.seq.highest;
-            outcome.loss = Some(self.seq.flight());
+            outcome.loss = Some(self.seq.flight().saturating_sub(self.limited));
         }
         outcome
     }
@@ -95,23 +100,8 @@ impl Recovery for RenoRecovery {
         if self.seq.flight() < window { Next::New } else { Next::Nothing }
     }
 
-    fn next_segment(&self) -> u32 {
-        self.seq.next
-    }
-    fn acknowledged(&self) -> u32 {
-        self.seq.acked
-    }
-    fn highest_sent(&self) -> u32 {
-        self.seq.highest
-    }
-    fn in_flight(&self) -> u32 {
-        self.seq.flight().saturating_sub(self.duplicates)
-    }
-    fn recovering(&self) -> bool {
-        self.recovering
-    }
-    fn next_timer(&self) -> Time {
-        self.rto.deadline()
+    fn state(&self) -> RecoveryState {
+        self.seq.state(&self.rto, self.seq.flight().saturating_sub(self.duplicates), self.recovering)
     }
 
     fn on_timer(&mut self, now: Time) -> Option<u32> {
@@ -120,9 +110,11 @@ impl Recovery for RenoRecovery {
             return None;
         }
         let flight = self.seq.flight();
-        self.recover = self.seq.highest;
+        // Going back causes duplicates of what had arrived: the last of them names `highest` itself.
+        self.recover = self.seq.highest.saturating_add(1);
         self.seq.roll_back();
         self.duplicates = 0;
+        self.limited = 0;
         self.recovering = false;
         self.resend = false;
         self.rto.expired(now);
@@ -132,15 +124,12 @@ impl Recovery for RenoRecovery {
     fn on_rtt(&mut self, rtt: Time) {
         self.rto.sample(rtt);
     }
-    fn srtt(&self) -> Time {
-        self.rto.srtt()
-    }
     fn backoffs(&self) -> u32 {
         self.rto.backoffs()
     }
     fn probe(&self, put: Probe<'_>) {
         self.rto.probe(put);
-        put("in_flight", self.in_flight() as f64);
+        put("in_flight", self.state().in_flight as f64);
     }
 }
 
@@ -175,22 +164,43 @@ mod tests {
         ack(&mut r, 1);
         assert_eq!(r.next(5.0, 100), Next::New);
         assert_eq!(ack(&mut r, 10).newly_acked, 9);
-        assert!(!r.recovering());
+        assert!(!r.state().recovering);
+    }
+
+    #[test]
+    fn limited_transmit_is_not_counted_in_the_reduction() {
+        let mut r = sent(8);
+        for segment in 8..10 {
+            ack(&mut r, 0);
+            r.on_sent(Time::millis(100), segment, segment);
+        }
+        assert_eq!(ack(&mut r, 0).loss, Some(8));
+    }
+
+    #[test]
+    fn duplicates_caused_by_going_back_begin_no_episode() {
+        let mut r = sent(6);
+        r.on_timer(Time::secs(1));
+        r.on_sent(Time::secs(1), 0, 6);
+        ack(&mut r, 6);
+        r.on_sent(Time::secs(1), 6, 7);
+        assert!((0..5).all(|_| ack(&mut r, 6).loss.is_none()));
     }
 
     #[test]
     fn a_timeout_goes_back() {
         let mut r = sent(4);
-        assert_eq!(r.next_timer(), Time::secs(1));
+        assert_eq!(r.state().timer, Time::secs(1));
         assert_eq!(r.on_timer(Time::secs(1)), Some(4));
-        assert_eq!((r.next_segment(), r.highest_sent(), r.in_flight()), (0, 4, 0));
-        assert_eq!(r.next_timer(), Time::secs(3), "doubled");
+        let state = r.state();
+        assert_eq!((state.next, state.highest, state.in_flight), (0, 4, 0));
+        assert_eq!(state.timer, Time::secs(3), "doubled");
     }
 
     #[test]
     fn nonsense_is_ignored() {
         let mut r = sent(4);
         assert_eq!(ack(&mut r, 9).newly_acked, 0);
-        assert_eq!(r.acknowledged(), 0);
+        assert_eq!(r.state().acked, 0);
     }
 }

@@ -1,7 +1,7 @@
 //! The retransmission timer (RFC 6298) and the sequence space that every recovery keeps.
 
 use crate::params::Values;
-use crate::protocol::Probe;
+use crate::protocol::{Probe, RecoveryState};
 use crate::recovery::COMMON;
 use crate::units::Time;
 
@@ -152,6 +152,19 @@ impl Sequence {
     #[inline]
     pub fn is_duplicate(&self, cumulative: u32) -> bool {
         cumulative == self.acked && self.outstanding()
+    }
+    /// The facts that drivers ask for.
+    #[inline]
+    pub fn state(&self, rto: &Rto, in_flight: u32, recovering: bool) -> RecoveryState {
+        RecoveryState {
+            acked: self.acked,
+            next: self.next,
+            highest: self.highest,
+            in_flight,
+            recovering,
+            srtt: rto.srtt(),
+            timer: rto.deadline(),
+        }
     }
     /// Goes back to the first unacknowledged segment (after a timeout).
     pub fn roll_back(&mut self) {

@@ -1,4 +1,4 @@
-//! What a port counts: conservation over the whole run, summaries over the measured span.
+//! What a port counts: conservation over the whole run, summaries over the span since [`PortStats::start_measuring`].
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -9,16 +9,16 @@ use crate::units::Time;
 /// Width of the bins in which a link is judged to have reached 90 % of its capacity.
 pub const NINETY_BIN: Time = Time::millis(100);
 
-/// Counters of a port. Those named `measured` leave out what happened before the measured span.
+/// Counters of a port.
+#[derive(Default)]
 pub struct PortStats {
     /// Packets that came.
     pub arrived: u64,
-    /// Packets whose last bit left, those that the channel lost included.
-    pub sent: u64,
     /// Packets that reached the next node (counted by the driver).
     pub delivered: u64,
-    /// IP bytes sent in the measured span.
-    pub measured_bytes: u64,
+    /// IP bytes sent.
+    pub bytes: u64,
+    bytes_before: u64,
     measured_from: Time,
     detail: Option<Box<Detail>>,
 }
@@ -34,7 +34,7 @@ struct Detail {
     most: u32,
     peak: u32,
     total: Causes,
-    measured: Causes,
+    before: Causes,
     /// Ends of the present bin and bytes sent in it, until 90 % is reached.
     bin_ends: u64,
     bin_bytes: u64,
@@ -80,15 +80,16 @@ pub struct QueueSummary {
 }
 
 impl PortStats {
-    /// Empty counters; `queued` prepares for a port whose queue matters.
-    pub fn new(measured_from: Time, queued: bool) -> PortStats {
-        PortStats {
-            arrived: 0,
-            sent: 0,
-            delivered: 0,
-            measured_bytes: 0,
-            measured_from,
-            detail: queued.then(|| Box::new(Detail { bin_ends: NINETY_BIN.0, ..Detail::default() })),
+    /// The measured span begins, with the port settled and `packets` and `bytes` waiting.
+    pub fn start_measuring(&mut self, now: Time, packets: u32, bytes: u64) {
+        self.measured_from = now;
+        self.bytes_before = self.bytes;
+        if let Some(d) = &mut self.detail {
+            d.account(now.0, packets, bytes);
+            d.at_length.clear();
+            d.byte_seconds = 0.0;
+            d.most = packets;
+            d.before = d.total;
         }
     }
     /// Watches for the first bin with `bytes` sent.
@@ -100,11 +101,8 @@ impl PortStats {
     }
     /// A packet's last bit left at `at`.
     #[inline]
-    pub(crate) fn departed(&mut self, at: Time, bytes: u16) {
-        self.sent += 1;
-        if at > self.measured_from {
-            self.measured_bytes += bytes as u64;
-        }
+    pub(super) fn departed(&mut self, at: Time, bytes: u16) {
+        self.bytes += bytes as u64;
         if let Some(d) = &mut self.detail {
             if d.reached.is_none() && d.bin_target > 0 {
                 d.count_towards_ninety(at.0, bytes);
@@ -113,36 +111,30 @@ impl PortStats {
     }
     /// The waiting packets change from `packets` (`bytes`) by one.
     #[inline]
-    pub(crate) fn queue_changed(&mut self, at: Time, packets: u32, bytes: u64, by: i32) {
-        let from = self.measured_from.0;
+    pub(super) fn queue_changed(&mut self, at: Time, packets: u32, bytes: u64, by: i32) {
         let d = self.detail();
-        d.account(at.0, from, packets, bytes);
+        d.account(at.0, packets, bytes);
         if by > 0 {
             d.peak = d.peak.max(packets + 1);
-            if at.0 >= from {
-                d.most = d.most.max(packets + 1);
-            }
+            d.most = d.most.max(packets + 1);
         }
     }
-    fn count(&mut self, at: Time, add: impl Fn(&mut Causes)) {
-        let measured = at > self.measured_from;
-        let d = self.detail();
-        add(&mut d.total);
-        if measured {
-            add(&mut d.measured);
+    pub(super) fn lost(&mut self) {
+        self.detail().total.channel += 1;
+    }
+    pub(super) fn marked(&mut self) {
+        self.detail().total.marks += 1;
+    }
+    pub(super) fn dropped(&mut self, cause: DropCause) {
+        let total = &mut self.detail().total;
+        match cause {
+            DropCause::Overflow => total.overflow += 1,
+            DropCause::Early => total.early += 1,
         }
     }
-    pub(crate) fn lost(&mut self, at: Time) {
-        self.count(at, |c| c.channel += 1);
-    }
-    pub(crate) fn marked(&mut self, at: Time) {
-        self.count(at, |c| c.marks += 1);
-    }
-    pub(crate) fn dropped(&mut self, at: Time, cause: DropCause) {
-        self.count(at, |c| match cause {
-            DropCause::Overflow => c.overflow += 1,
-            DropCause::Early => c.early += 1,
-        });
+    /// IP bytes sent in the measured span.
+    pub fn measured_bytes(&self) -> u64 {
+        self.bytes - self.bytes_before
     }
     /// Drops, losses and marks of the whole run.
     pub fn total(&self) -> Causes {
@@ -150,7 +142,12 @@ impl PortStats {
     }
     /// Drops, losses and marks of the measured span.
     pub fn measured(&self) -> Causes {
-        self.detail.as_ref().map_or(Causes::default(), |d| d.measured)
+        self.detail.as_ref().map_or(Causes::default(), |d| Causes {
+            overflow: d.total.overflow - d.before.overflow,
+            early: d.total.early - d.before.early,
+            channel: d.total.channel - d.before.channel,
+            marks: d.total.marks - d.before.marks,
+        })
     }
     /// End of the first bin of [`NINETY_BIN`] in which 90 % of the capacity was sent.
     pub fn time_to_ninety(&self) -> Option<Time> {
@@ -158,16 +155,14 @@ impl PortStats {
     }
     /// The queue over the span from the measured start to `end`, with `packets` and `bytes` waiting at the end.
     pub fn queue(&mut self, end: Time, packets: u32, bytes: u64) -> QueueSummary {
-        let from = self.measured_from.0;
         let span = end.since(self.measured_from).0;
         let Some(d) = &mut self.detail else { return QueueSummary::default() };
-        d.account(end.0, from, packets, bytes);
-        d.most = d.most.max(packets);
+        d.account(end.0, packets, bytes);
         if span == 0 {
             return QueueSummary { peak_packets: d.peak, ..QueueSummary::default() };
         }
         let nonempty: u64 = d.at_length.iter().sum();
-        let area: f64 = d.at_length.iter().enumerate().map(|(i, &ns)| (i + 1) as f64 * ns as f64).sum();
+        let area = d.at_length.iter().enumerate().fold(0.0, |sum, (i, &ns)| sum + (i + 1) as f64 * ns as f64);
         let mut above = nonempty;
         let mut p95 = 0;
         // The least n with the queue longer than n for at most 5 % of the time.
@@ -191,10 +186,10 @@ impl PortStats {
 
 impl Detail {
     #[inline]
-    fn account(&mut self, at: u64, from: u64, packets: u32, bytes: u64) {
-        let since = self.changed.max(from);
+    fn account(&mut self, at: u64, packets: u32, bytes: u64) {
+        let since = self.changed;
         self.changed = at;
-        if packets == 0 || at <= since {
+        if packets == 0 || at == since {
             return;
         }
         let index = packets as usize - 1;

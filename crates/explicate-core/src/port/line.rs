@@ -1,0 +1,53 @@
+//! The line behind a port: when the last byte of a packet leaves.
+
+use alloc::boxed::Box;
+
+use crate::protocol::ServiceCurve;
+use crate::units::{Rate, Time};
+
+/// A link's service.
+pub(super) enum Line {
+    /// Nanoseconds per byte in 32.32 fixed point, and the fraction of a nanosecond that the last departure left over.
+    Constant {
+        /// 2^-32 ns per byte.
+        per_byte: u64,
+        /// 2^-32 ns.
+        part: u32,
+    },
+    /// Known in advance, not constant.
+    Curve(Box<dyn ServiceCurve>),
+}
+
+impl Line {
+    /// # Panics
+    /// If the rate is zero and no service curve replaces it.
+    pub(super) fn new(rate: Rate, service: Option<Box<dyn ServiceCurve>>) -> Line {
+        if let Some(curve) = service {
+            return Line::Curve(curve);
+        }
+        assert!(rate.0 > 0, "a line needs a rate");
+        Line::Constant { per_byte: (((8_000_000_000u128) << 32) / rate.0 as u128) as u64, part: 0 }
+    }
+
+    /// When a packet of `bytes` leaves that starts at `start`; `idle` says that nothing was in service until then.
+    #[inline]
+    pub(super) fn finish(&mut self, start: u64, bytes: u16, idle: bool) -> u64 {
+        match self {
+            Line::Constant { per_byte, part } => {
+                let carried = if idle { 0 } else { *part as u128 };
+                let span = bytes as u128 * *per_byte as u128 + carried;
+                *part = span as u32;
+                start + (span >> 32) as u64
+            }
+            Line::Curve(curve) => curve.finish(Time(start), bytes as u32, idle).0,
+        }
+    }
+
+    /// Bytes that the line offers in `(from, to]`.
+    pub(super) fn offered(&self, from: Time, to: Time) -> f64 {
+        match self {
+            Line::Constant { per_byte, .. } => to.since(from).0 as f64 * (1u64 << 32) as f64 / *per_byte as f64,
+            Line::Curve(curve) => curve.offered(from, to),
+        }
+    }
+}

@@ -1,0 +1,553 @@
+//! An output port: queue disciplines, router controllers and the link's service, composed.
+//!
+//! A port whose service is known in advance and whose queue is one first-in first-out class is *settled*: a packet's
+//! departure is computed when it arrives, and everything that happens in between (departures with their feedback and
+//! marks, control timers) is caught up lazily, in order of time, before anything looks at the port. A port with several
+//! classes picks its next packet when the line falls free, so a driver has to come back at [`Port::poll_timeout`].
+//!
+//! On a tie departures come before timers, and both before arrivals.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use crate::protocol::{Channel, DropCause, PortView, Probe, Qdisc, Router, ServiceCurve, Verdict};
+use crate::units::{Rate, Time};
+use crate::wire::{Ecn, Packet};
+
+mod lanes;
+mod line;
+mod ring;
+pub mod stats;
+
+use lanes::{Lanes, Serving};
+use line::Line;
+use ring::{Ring, Waiting};
+pub use stats::PortStats;
+
+/// Where a port finds packets by handle.
+pub trait Store {
+    /// The packet behind a handle.
+    fn packet(&mut self, handle: u32) -> &mut Packet;
+    /// A packet was dropped or lost: its handle is free.
+    fn release(&mut self, handle: u32);
+    /// Something happened to a packet at the port of this number (for traces); by default nobody listens.
+    fn note(&mut self, at: Time, port: u32, handle: u32, what: Note) {
+        let _ = (at, port, handle, what);
+    }
+}
+
+/// What a trace tells of a packet at a port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Note {
+    /// It came.
+    Arrived,
+    /// It was marked.
+    Marked,
+    /// Its last bit left, with the feedback that it now carries.
+    Departed,
+    /// It was dropped by the queue.
+    Dropped(DropCause),
+    /// The channel lost it.
+    Lost,
+}
+
+/// What became of an arriving packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arrival {
+    /// It departs at this time.
+    Departs(Time),
+    /// It departs at this time, and the channel will lose it.
+    Doomed(Time),
+    /// It waits for the scheduler: poll the port.
+    Queued,
+    /// It was dropped, and its handle released.
+    Dropped,
+}
+
+/// A queue discipline and a router controller for one class of packets.
+#[derive(Default)]
+pub struct Class {
+    /// Admission; `None` admits everything.
+    pub qdisc: Option<Box<dyn Qdisc>>,
+    /// Controller; `None` is a plain IP router.
+    pub router: Option<Box<dyn Router>>,
+}
+
+/// An output port.
+pub struct Port {
+    /// The earliest thing to settle: a departure or a timer.
+    due: Time,
+    /// The controller's and discipline's next timer.
+    timer: Time,
+    /// The packet in service; departs never if there is none.
+    serving: Waiting,
+    view: PortView,
+    class: Class,
+    line: Line,
+    /// When the last admitted packet departs, ns.
+    busy_until: u64,
+    /// Packets that wait behind the one in service.
+    ring: Ring,
+    /// Packets that will arrive, foreseen by the only link that feeds this port; each with its departure known.
+    ahead: Ring,
+    /// When the first of them arrives.
+    arrives: Time,
+    impaired: Option<Box<Impairments>>,
+    lanes: Option<Box<Lanes>>,
+    /// What the store knows it by.
+    number: u32,
+    /// Counters.
+    pub stats: PortStats,
+}
+
+#[derive(Default)]
+struct Impairments {
+    before: Vec<Box<dyn Channel>>,
+    on_air: Vec<Box<dyn Channel>>,
+}
+
+/// What a port is made from.
+pub struct PortInit {
+    /// What the store knows the port by.
+    pub number: u32,
+    /// The line's rate.
+    pub rate: Rate,
+    /// Replaces the constant rate.
+    pub service: Option<Box<dyn ServiceCurve>>,
+    /// The capacity that controllers believe in, bytes/s.
+    pub capacity: f64,
+    /// The single class.
+    pub class: Class,
+    /// Impairments before the queue, in order.
+    pub before: Vec<Box<dyn Channel>>,
+    /// Impairments on the air, in order.
+    pub on_air: Vec<Box<dyn Channel>>,
+}
+
+impl Port {
+    /// A port with one class.
+    ///
+    /// # Panics
+    /// If the rate is zero and no service curve replaces it.
+    pub fn new(init: PortInit) -> Port {
+        let impaired = (!init.before.is_empty() || !init.on_air.is_empty())
+            .then(|| Box::new(Impairments { before: init.before, on_air: init.on_air }));
+        let mut port = Port {
+            due: Time::NEVER,
+            timer: Time::NEVER,
+            serving: Waiting::NONE,
+            view: PortView { capacity: init.capacity, backlog_bytes: 0, backlog_packets: 0, busy: false },
+            line: Line::new(init.rate, init.service),
+            busy_until: 0,
+            ring: Ring::default(),
+            ahead: Ring::default(),
+            arrives: Time::NEVER,
+            stats: PortStats::default(),
+            class: init.class,
+            impaired,
+            lanes: None,
+            number: init.number,
+        };
+        port.rearm();
+        port
+    }
+
+    /// Puts several classes with weights behind the line instead of the one; `classify` names a packet's class.
+    pub fn schedule(&mut self, classes: Vec<(Class, u32)>, classify: fn(&Packet) -> usize) {
+        self.lanes = Some(Box::new(Lanes::new(classes, classify)));
+        self.rearm();
+    }
+
+    /// Whether a driver must poll this port because departures are not known in advance.
+    pub fn is_scheduled(&self) -> bool {
+        self.lanes.is_some()
+    }
+    /// Whether a controller or discipline may write into packets.
+    pub fn writes(&self) -> bool {
+        self.class.router.is_some() || self.class.qdisc.is_some()
+    }
+    /// Whether the channel may lose packets.
+    pub fn impaired(&self) -> bool {
+        self.impaired.is_some()
+    }
+    /// The capacity that controllers believe in, bytes/s.
+    pub fn capacity(&self) -> f64 {
+        self.view.capacity
+    }
+    /// The measured span begins. Settle first.
+    pub fn start_measuring(&mut self, now: Time) {
+        let (bytes, packets) = self.backlog();
+        self.stats.start_measuring(now, packets, bytes);
+    }
+    /// The queue over the measured span so far. Settle first.
+    pub fn queue(&mut self, now: Time) -> stats::QueueSummary {
+        let (bytes, packets) = self.backlog();
+        self.stats.queue(now, packets, bytes)
+    }
+    /// Whether a discipline limits the queue.
+    pub fn has_qdisc(&self) -> bool {
+        let lanes = self.lanes.iter().flat_map(|l| l.lanes.iter().map(|l| &l.class));
+        core::iter::once(&self.class).chain(lanes).any(|c| c.qdisc.is_some())
+    }
+    /// Bytes that the line offers in `(from, to]`.
+    pub fn offered(&self, from: Time, to: Time) -> f64 {
+        self.line.offered(from, to)
+    }
+    /// Packets in the port, waiting or in service.
+    pub fn len(&self) -> usize {
+        self.ring.len() + self.serving.is_some() as usize + self.lanes.as_ref().map_or(0, |l| l.len())
+    }
+    /// Whether no packet is in the port.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Packets that the channel will lose and that have not departed.
+    pub fn doomed(&self) -> usize {
+        self.ring.iter().chain([&self.serving]).filter(|w| w.lost).count()
+    }
+    /// Bytes and packets that wait, without the packet in service. Settle first.
+    pub fn backlog(&self) -> (u64, u32) {
+        match &self.lanes {
+            Some(lanes) => {
+                let (packets, bytes) = lanes.waiting();
+                (bytes, packets)
+            }
+            None => (self.view.backlog_bytes, self.view.backlog_packets),
+        }
+    }
+
+    fn rearm(&mut self) {
+        let of = |class: &Class| {
+            let router = class.router.as_ref().map_or(Time::NEVER, |r| r.next_timer());
+            router.min(class.qdisc.as_ref().map_or(Time::NEVER, |q| q.next_timer()))
+        };
+        let leaves = match &self.lanes {
+            Some(l) => {
+                self.timer = l.lanes.iter().map(|l| of(&l.class)).min().unwrap_or(Time::NEVER);
+                l.serving.map_or(Time::NEVER, |s| s.departs)
+            }
+            None => {
+                self.timer = of(&self.class);
+                self.serving.departs
+            }
+        };
+        self.due = self.timer.min(leaves).min(self.arrives);
+    }
+
+    /// A packet arrives. Call in order of time.
+    #[inline]
+    pub fn handle_packet(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
+        self.settle(now, store);
+        self.stats.arrived += 1;
+        store.note(now, self.number, handle, Note::Arrived);
+        if self.impaired.is_some() && self.lost_before(now, handle, store) {
+            return Arrival::Dropped;
+        }
+        if self.lanes.is_some() {
+            return self.enqueue_in_lane(now, handle, store);
+        }
+        let packet = store.packet(handle);
+        if let Some(router) = &mut self.class.router {
+            router.on_arrival(now, packet, &self.view);
+        }
+        let bytes = packet.ip_len;
+        if let Some(qdisc) = &mut self.class.qdisc {
+            let idle_since = (!self.view.busy).then_some(Time(self.busy_until));
+            let verdict = qdisc.on_arrival(now, packet, &self.view, idle_since);
+            if verdict != Verdict::Accept {
+                let (router, stats) = (&mut self.class.router, &mut self.stats);
+                if !mark_or_drop(router, stats, now, (self.number, handle), verdict, &self.view, store) {
+                    return Arrival::Dropped;
+                }
+            }
+        }
+        let departs = self.departure(now, bytes);
+        let lost = self.impaired.is_some() && self.lost_on_air(departs, handle, store);
+        self.join(now, Waiting { arrives: now, departs, handle, bytes, lost });
+        if lost { Arrival::Doomed(departs) } else { Arrival::Departs(departs) }
+    }
+
+    /// When a packet leaves that comes at `at`, after those before it.
+    #[inline]
+    fn departure(&mut self, at: Time, bytes: u16) -> Time {
+        let idle = self.busy_until <= at.0;
+        self.busy_until = self.line.finish(if idle { at.0 } else { self.busy_until }, bytes, idle);
+        Time(self.busy_until)
+    }
+
+    /// An admitted packet enters service or waits.
+    #[inline]
+    fn join(&mut self, now: Time, packet: Waiting) {
+        if self.view.busy {
+            self.stats.queue_changed(now, self.view.backlog_packets, self.view.backlog_bytes, 1);
+            self.view.backlog_packets += 1;
+            self.view.backlog_bytes += packet.bytes as u64;
+            self.ring.push(packet);
+        } else {
+            self.serving = packet;
+            self.view.busy = true;
+            self.due = self.due.min(packet.departs);
+        }
+    }
+
+    /// A packet will arrive at `at` from the only link that feeds this port: computes at once when it leaves again. What the
+    /// port does to it happens when it is settled, in order of time, as if it had been told then. Only for ports that
+    /// admit everything and lose nothing.
+    #[inline]
+    pub fn foresee(&mut self, at: Time, handle: u32, bytes: u16) -> Time {
+        let departs = self.departure(at, bytes);
+        self.ahead.push(Waiting { arrives: at, departs, handle, bytes, lost: false });
+        if self.arrives == Time::NEVER {
+            self.arrives = at;
+            self.due = self.due.min(at);
+        }
+        departs
+    }
+    /// Whether [`Port::foresee`] is exact: nothing is decided at arrival, nothing lost.
+    pub fn is_foreseeable(&self) -> bool {
+        self.class.qdisc.is_none() && self.impaired.is_none() && self.lanes.is_none()
+    }
+    /// Packets foreseen that have not arrived.
+    pub fn foreseen(&self) -> usize {
+        self.ahead.len()
+    }
+
+    /// A foreseen packet arrives.
+    fn arrive(&mut self, store: &mut impl Store) {
+        let packet = self.ahead.pop();
+        let at = packet.arrives;
+        self.arrives = if self.ahead.len() > 0 { self.ahead.first().arrives } else { Time::NEVER };
+        self.stats.arrived += 1;
+        store.note(at, self.number, packet.handle, Note::Arrived);
+        let view = store.packet(packet.handle);
+        view.ttl = view.ttl.saturating_sub(1);
+        if let Some(router) = &mut self.class.router {
+            router.on_arrival(at, view, &self.view);
+        }
+        self.due = self.timer.min(self.serving.departs).min(self.arrives);
+        self.join(at, packet);
+    }
+
+    #[cold]
+    fn lost_before(&mut self, now: Time, handle: u32, store: &mut impl Store) -> bool {
+        let packet = store.packet(handle);
+        let stages = &mut self.impaired.as_mut().expect("checked by the caller").before;
+        let lost = stages.iter_mut().any(|c| c.loses(now, packet, packet.ip_len as u32));
+        if lost {
+            self.stats.lost();
+            store.note(now, self.number, handle, Note::Lost);
+            store.release(handle);
+        }
+        lost
+    }
+
+    #[cold]
+    fn lost_on_air(&mut self, departs: Time, handle: u32, store: &mut impl Store) -> bool {
+        let packet = store.packet(handle);
+        let stages = &mut self.impaired.as_mut().expect("checked by the caller").on_air;
+        stages.iter_mut().any(|c| c.loses(departs, packet, packet.ip_len as u32))
+    }
+
+    /// Catches up with everything that happened in the port up to `now`.
+    #[inline]
+    pub fn settle(&mut self, now: Time, store: &mut impl Store) {
+        if self.due <= now {
+            self.settle_due(now, store);
+        }
+    }
+
+    fn settle_due(&mut self, now: Time, store: &mut impl Store) {
+        loop {
+            if self.serving.departs == self.due {
+                self.depart(store);
+            } else if self.arrives < self.timer {
+                self.arrive(store);
+            } else if self.lanes.as_ref().is_some_and(|l| l.serving.is_some_and(|s| s.departs <= self.timer)) {
+                self.depart_from_lane(store);
+            } else {
+                self.run_timers(self.timer);
+            }
+            if self.due > now {
+                return;
+            }
+        }
+    }
+
+    #[inline]
+    fn depart(&mut self, store: &mut impl Store) {
+        let done = self.serving;
+        let at = done.departs;
+        self.stats.departed(at, done.bytes);
+        // The view is of all that waits when the last bit leaves, the packet about to enter service included.
+        if let Some(router) = &mut self.class.router {
+            router.on_departure(at, store.packet(done.handle), &self.view);
+        }
+        if let Some(qdisc) = &mut self.class.qdisc {
+            qdisc.on_departure(at, &self.view);
+        }
+        store.note(at, self.number, done.handle, Note::Departed);
+        if done.lost {
+            self.stats.lost();
+            store.note(at, self.number, done.handle, Note::Lost);
+            store.release(done.handle);
+        }
+        if self.view.backlog_packets == 0 {
+            self.serving = Waiting::NONE;
+            self.view.busy = false;
+            self.due = self.timer.min(self.arrives);
+        } else {
+            let next = self.ring.pop();
+            self.stats.queue_changed(at, self.view.backlog_packets, self.view.backlog_bytes, -1);
+            self.view.backlog_packets -= 1;
+            self.view.backlog_bytes -= next.bytes as u64;
+            self.serving = next;
+            self.due = self.timer.min(next.departs).min(self.arrives);
+        }
+    }
+
+    fn run_timers(&mut self, at: Time) {
+        let run = |class: &mut Class, view: &PortView| {
+            if let Some(r) = class.router.as_mut().filter(|r| r.next_timer() <= at) {
+                r.on_timer(at, view);
+            }
+            if let Some(q) = class.qdisc.as_mut().filter(|q| q.next_timer() <= at) {
+                q.on_timer(at, view);
+            }
+        };
+        match &mut self.lanes {
+            Some(lanes) => {
+                for i in 0..lanes.lanes.len() {
+                    let view = lanes.view(i, self.view.capacity);
+                    run(&mut lanes.lanes[i].class, &view);
+                }
+            }
+            None => run(&mut self.class, &self.view),
+        }
+        self.rearm();
+    }
+
+    /// When this port next has something to settle. A simulator need not come back for a settled port; a real line does.
+    pub fn poll_timeout(&self) -> Time {
+        self.due
+    }
+    /// The time asked for has come.
+    pub fn handle_timeout(&mut self, now: Time, store: &mut impl Store) {
+        self.settle(now, store);
+    }
+    /// A packet of a scheduled port that has left: its handle and when its last bit did. Lost packets are not told.
+    pub fn poll_transmit(&mut self) -> Option<(u32, Time)> {
+        self.lanes.as_mut()?.sent.pop_front()
+    }
+
+    // -------------------------------------------------------------------------------- several classes
+
+    fn enqueue_in_lane(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
+        let lanes = self.lanes.as_mut().expect("checked by the caller");
+        let packet = store.packet(handle);
+        let bytes = packet.ip_len;
+        let lane = lanes.lane_of(packet);
+        let view = lanes.view(lane, self.view.capacity);
+        let Class { qdisc, router } = &mut lanes.lanes[lane].class;
+        if let Some(router) = router {
+            router.on_arrival(now, packet, &view);
+        }
+        let idle_since = (!view.busy).then_some(Time(self.busy_until));
+        let verdict = qdisc.as_mut().map_or(Verdict::Accept, |q| q.on_arrival(now, packet, &view, idle_since));
+        if verdict != Verdict::Accept
+            && !mark_or_drop(router, &mut self.stats, now, (self.number, handle), verdict, &view, store)
+        {
+            return Arrival::Dropped;
+        }
+        if view.busy {
+            let (packets, waiting) = lanes.waiting();
+            self.stats.queue_changed(now, packets, waiting, 1);
+        }
+        lanes.push(lane, handle, bytes);
+        if !view.busy {
+            self.serve_next(now);
+        }
+        self.rearm();
+        Arrival::Queued
+    }
+
+    fn serve_next(&mut self, now: Time) {
+        let lanes = self.lanes.as_mut().expect("a scheduled port");
+        if let Some((handle, bytes, lane)) = lanes.pick() {
+            self.busy_until = self.line.finish(now.0, bytes, true);
+            lanes.serving = Some(Serving { handle, bytes, lane, departs: Time(self.busy_until) });
+        }
+    }
+
+    fn depart_from_lane(&mut self, store: &mut impl Store) {
+        let lanes = self.lanes.as_mut().expect("checked by the caller");
+        let done = lanes.serving.expect("checked by the caller");
+        let at = done.departs;
+        let (packets, bytes) = lanes.waiting();
+        let view = lanes.view(done.lane, self.view.capacity);
+        lanes.serving = None;
+        let Class { qdisc, router } = &mut lanes.lanes[done.lane].class;
+        if let Some(router) = router {
+            router.on_departure(at, store.packet(done.handle), &view);
+        }
+        if let Some(qdisc) = qdisc {
+            qdisc.on_departure(at, &view);
+        }
+        self.stats.departed(at, done.bytes);
+        store.note(at, self.number, done.handle, Note::Departed);
+        if self.impaired.is_some() && self.lost_on_air(at, done.handle, store) {
+            self.stats.lost();
+            store.note(at, self.number, done.handle, Note::Lost);
+            store.release(done.handle);
+        } else if let Some(lanes) = &mut self.lanes {
+            lanes.sent.push_back((done.handle, at));
+        }
+        if packets > 0 {
+            self.stats.queue_changed(at, packets, bytes, -1);
+        }
+        self.serve_next(at);
+        self.rearm();
+    }
+
+    /// Tells the port's variables: its queue, its controllers' and disciplines' own. Settle first.
+    pub fn probe(&self, put: Probe<'_>) {
+        let (bytes, packets) = self.backlog();
+        put("queue_packets", packets as f64);
+        put("queue_bytes", bytes as f64);
+        let lanes = self.lanes.iter().flat_map(|l| l.lanes.iter().map(|l| &l.class));
+        for class in core::iter::once(&self.class).chain(lanes) {
+            if let Some(router) = &class.router {
+                router.probe(put);
+            }
+            if let Some(qdisc) = &class.qdisc {
+                qdisc.probe(put);
+            }
+        }
+    }
+}
+
+/// Carries out a verdict other than acceptance; whether the packet joins the queue all the same.
+#[cold]
+fn mark_or_drop(
+    router: &mut Option<Box<dyn Router>>,
+    stats: &mut PortStats,
+    now: Time,
+    (number, handle): (u32, u32),
+    verdict: Verdict,
+    view: &PortView,
+    store: &mut impl Store,
+) -> bool {
+    let packet = store.packet(handle);
+    let Verdict::Drop(cause) = verdict else {
+        packet.set_ecn(Ecn::Marked);
+        stats.marked();
+        store.note(now, number, handle, Note::Marked);
+        return true;
+    };
+    if let Some(router) = router {
+        router.on_drop(now, packet, cause, view);
+    }
+    stats.dropped(cause);
+    store.note(now, number, handle, Note::Dropped(cause));
+    store.release(handle);
+    false
+}

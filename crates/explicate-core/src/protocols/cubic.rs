@@ -1,0 +1,322 @@
+//! CUBIC (RFC 9438): the window grows as a cubic function of the time since the last reduction.
+//!
+//! After a reduction the window first returns quickly to where the loss came, rests there, and then probes beyond ever
+//! faster. Time drives it, not round trips, so flows of unlike RTT grow alike; where that would be slower than Reno
+//! (small or short paths), an estimate of Reno's window leads. The root that places the plateau is drawn once after a
+//! reduction; an acknowledgement costs one division.
+//!
+//! | symbol | field | unit | value | source |
+//! | --- | --- | --- | --- | --- |
+//! | beta_cubic | `beta` | | 0.7 | RFC 9438 section 4.6 |
+//! | C | `c` | segments/s^3 | 0.4 | section 5 |
+//! | alpha_cubic | `alpha` | segments per RTT | 3(1-beta)/(1+beta), then 1 | section 4.3 |
+//! | W_max | `w_max` | segments | | section 4.1.2 |
+//! | K | `k` | s | cbrt((W_max - cwnd_epoch)/C) | section 4.2, equation 2 |
+//! | W_cubic(t) | `w_cubic` | segments | C(t-K)^3 + W_max | section 4.2, equation 1 |
+//! | W_est | `w_est` | segments | | section 4.3, equation 4 |
+//! | cwnd_prior | `prior` | segments | | section 4.1.2 |
+//! | t_epoch | `epoch` | time | | section 4.1.2 |
+//!
+//! Deviations:
+//! 1. HyStart++ (RFC 9406) is left out: slow start ends with a loss or mark, as in RFC 5681.
+//! 2. The epoch begins with the first acknowledgement after the repair of a loss, not with the loss.
+//! 3. Spurious reductions are not undone (section 4.9).
+//! 4. The window counts segments. It never falls below one, and below two only by a mark or timeout.
+
+use alloc::boxed::Box;
+
+use crate::params::{Param, Unit};
+use crate::protocol::{Ack, Allowance, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Sent};
+use crate::units::Time;
+use crate::wire::Packet;
+
+/// CUBIC.
+pub struct Cubic;
+
+const PARAMS: &[Param] = &[
+    Param::new("beta", Unit::Fraction, 0.7, "RFC 9438 section 4.6", "What a reduction leaves of the window.")
+        .within(0.1, 0.99),
+    Param::new("C", Unit::Number, 0.4, "RFC 9438 section 5", "Scale of the cubic, segments/s^3.").within(1e-6, 1e6),
+    Param::new(
+        "fast_convergence",
+        Unit::Flag,
+        1.0,
+        "RFC 9438 section 4.7",
+        "A flow reduced before it reached its last plateau aims lower, for newcomers.",
+    ),
+];
+
+impl Protocol for Cubic {
+    fn name(&self) -> &'static str {
+        "cubic"
+    }
+    fn summary(&self) -> &'static str {
+        "CUBIC: window growth by the time since the last loss, for fast long paths"
+    }
+    fn source(&self) -> &'static str {
+        "RFC 9438"
+    }
+    fn params(&self) -> &'static [Param] {
+        PARAMS
+    }
+    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+        Box::new(CubicSender::new(init))
+    }
+}
+
+struct CubicSender {
+    beta: f64,
+    c: f64,
+    fast_convergence: bool,
+    cwnd: f64,
+    ssthresh: f64,
+    w_max: f64,
+    /// Seconds.
+    k: f64,
+    w_est: f64,
+    alpha: f64,
+    prior: f64,
+    /// When the present stage of congestion avoidance began; `None` before it.
+    epoch: Option<Time>,
+    /// No plateau is ahead: the epoch starts at one (after a timeout, or before any loss).
+    level: bool,
+    /// The last acknowledgement or transmission: what lies between it and the next limited one is not time of growth.
+    last: Time,
+}
+
+impl CubicSender {
+    fn new(init: &SenderInit<'_>) -> CubicSender {
+        let get = |name| init.values.get(PARAMS, name);
+        CubicSender {
+            beta: get("beta"),
+            c: get("C"),
+            fast_convergence: get("fast_convergence") != 0.0,
+            cwnd: init.initial_window,
+            ssthresh: f64::INFINITY,
+            w_max: 0.0,
+            k: 0.0,
+            w_est: 0.0,
+            alpha: 0.0,
+            prior: 0.0,
+            epoch: None,
+            level: true,
+            last: Time::ZERO,
+        }
+    }
+
+    /// Begins a stage of congestion avoidance (section 4.2, and 4.8 after a timeout).
+    fn begin(&mut self, now: Time) {
+        if self.level || self.w_max <= self.cwnd {
+            self.w_max = self.cwnd;
+            self.k = 0.0;
+        } else {
+            self.k = libm::cbrt((self.w_max - self.cwnd) / self.c);
+        }
+        self.w_est = self.cwnd;
+        self.alpha = 3.0 * (1.0 - self.beta) / (1.0 + self.beta);
+        self.epoch = Some(now);
+    }
+
+    /// Equation 1, `t` seconds after the epoch.
+    fn w_cubic(&self, t: f64) -> f64 {
+        let d = t - self.k;
+        self.c * (d * d * d) + self.w_max
+    }
+
+    /// An acknowledgement of `n` segments in congestion avoidance.
+    fn avoid(&mut self, n: f64, t: f64, rtt: f64) {
+        let per_window = n / self.cwnd;
+        if self.w_est >= self.prior {
+            self.alpha = 1.0;
+        }
+        self.w_est += self.alpha * per_window;
+        if self.w_cubic(t) < self.w_est {
+            self.cwnd = self.cwnd.max(self.w_est); // Reno-friendly region, section 4.3
+            return;
+        }
+        // Sections 4.4 and 4.5: towards where the cubic will be in an RTT.
+        let target = self.w_cubic(t + rtt).clamp(self.cwnd, 1.5 * self.cwnd);
+        self.cwnd += (target - self.cwnd) * per_window.min(1.0);
+    }
+
+    /// What passed since `last` was not limited by the window: the epoch moves on with it (section 5.8).
+    fn pause(&mut self, now: Time) {
+        if let Some(epoch) = &mut self.epoch {
+            *epoch += now.since(self.last);
+        }
+        self.last = now;
+    }
+}
+
+impl Sender for CubicSender {
+    fn allowance(&self) -> Allowance {
+        Allowance { cwnd: self.cwnd, pacing: None }
+    }
+
+    fn on_send(&mut self, _packet: &mut Packet, sent: &Sent) {
+        if sent.in_flight == 0 {
+            self.pause(sent.now); // it was idle
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack<'_>) {
+        if ack.recovering || ack.newly_acked == 0 {
+            return;
+        }
+        if ack.app_limited {
+            return self.pause(ack.now);
+        }
+        self.last = ack.now;
+        let n = ack.newly_acked as f64;
+        if self.cwnd < self.ssthresh {
+            self.cwnd = (self.cwnd + 1.0).min(self.ssthresh.max(self.cwnd));
+            return;
+        }
+        if self.epoch.is_none() {
+            self.begin(ack.now);
+        }
+        let t = self.epoch.map_or(0.0, |epoch| ack.now.since(epoch).as_secs_f64());
+        self.avoid(n, t, ack.srtt.as_secs_f64());
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        self.epoch = None;
+        self.level = loss.kind == LossKind::Timeout;
+        if !loss.repeated {
+            self.prior = self.cwnd;
+            let converge = self.fast_convergence && self.cwnd < self.w_max;
+            self.w_max = if converge { self.cwnd * (0.5 * (1.0 + self.beta)) } else { self.cwnd };
+            self.ssthresh = loss.in_flight as f64 * self.beta;
+        }
+        self.cwnd = match loss.kind {
+            LossKind::Timeout => 1.0,
+            LossKind::Mark => self.ssthresh.max(1.0),
+            LossKind::Duplicates => self.ssthresh.max(2.0),
+        };
+        self.ssthresh = self.ssthresh.max(2.0);
+    }
+
+    fn probe(&self, put: Probe<'_>) {
+        put("cwnd", self.cwnd);
+        put("ssthresh", self.ssthresh);
+        put("w_max", self.w_max);
+        put("k_s", self.k);
+        put("w_est", self.w_est);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Values;
+    use crate::testing;
+    use crate::units::Rate;
+    use crate::wire::Congestion;
+
+    fn sender(window: f64) -> CubicSender {
+        let values = Values::default();
+        let init = SenderInit { values: &values, packet: 1500.0, initial_window: window, interface: Rate::mbps(1000) };
+        CubicSender::new(&init)
+    }
+    fn loss(kind: LossKind, in_flight: u32) -> Loss {
+        testing::loss(Time::ZERO, kind, in_flight)
+    }
+    fn ack(s: &mut CubicSender, now: Time, rtt: Time, app_limited: bool) {
+        s.on_ack(&Ack { srtt: rtt, app_limited, ..testing::ack(now, &Congestion::NONE) });
+    }
+    /// A round trip's acknowledgements.
+    fn round(s: &mut CubicSender, now: &mut Time, rtt: Time) {
+        let n = s.cwnd as u64;
+        for i in 1..=n {
+            ack(s, *now + Time(rtt.0 * i / n), rtt, false);
+        }
+        *now += rtt;
+    }
+
+    /// W_max 1000, cwnd 700: K = cbrt(300/0.4) = 9.0856 s; W(0) = 700; W(K) = 1000; W(K + 5) = 1000 + 0.4 * 125.
+    #[test]
+    fn the_curve_by_hand() {
+        let mut s = sender(1000.0);
+        s.on_loss(&loss(LossKind::Duplicates, 1000));
+        assert_eq!((s.cwnd, s.ssthresh, s.w_max), (700.0, 700.0, 1000.0));
+        s.begin(Time::secs(1));
+        assert!((s.k - 9.085_602_964).abs() < 1e-8, "{}", s.k);
+        assert!((s.w_cubic(0.0) - 700.0).abs() < 1e-9);
+        assert_eq!(s.w_cubic(s.k), 1000.0);
+        assert!((s.w_cubic(s.k + 5.0) - 1050.0).abs() < 1e-9);
+        assert!((s.alpha - 0.9 / 1.7).abs() < 1e-15);
+        s.w_est = 0.0;
+        // One acknowledgement at t = 0, RTT 100 ms: the target is W(0.1) = 1000 - 0.4 * 8.9856^3 = 709.796.
+        s.avoid(1.0, 0.0, 0.1);
+        assert!((s.cwnd - (700.0 + 9.796 / 700.0)).abs() < 1e-5, "{}", s.cwnd);
+    }
+
+    #[test]
+    fn fast_to_the_plateau_slow_on_it_fast_beyond() {
+        let mut s = sender(1000.0);
+        s.on_loss(&loss(LossKind::Duplicates, 1000));
+        let (mut now, rtt) = (Time::secs(1), Time::millis(100));
+        let mut growth = alloc::vec::Vec::new();
+        for _ in 0..180 {
+            let before = s.cwnd;
+            round(&mut s, &mut now, rtt);
+            growth.push(s.cwnd - before);
+            let t = now.since(Time::secs(1)).as_secs_f64();
+            assert!((s.cwnd - s.w_cubic(t + 0.05)).abs() < 12.0, "follows the curve: {} at {t}", s.cwnd);
+        }
+        assert!(growth[2] > 3.0 * growth[50] && growth[50] > 3.0 * growth[85].max(0.01), "concave {growth:?}");
+        assert!(growth[170] > 3.0 * growth[110], "convex");
+    }
+
+    /// At a small product of bandwidth and delay the window grows as Reno's: alpha an RTT, then one above the prior window.
+    #[test]
+    fn reno_friendly_on_small_paths() {
+        let mut s = sender(20.0);
+        s.on_loss(&loss(LossKind::Duplicates, 20));
+        let (mut now, rtt) = (Time::secs(1), Time::millis(5));
+        for _ in 0..10 {
+            round(&mut s, &mut now, rtt);
+        }
+        assert!((s.cwnd - (14.0 + 10.0 * 0.9 / 1.7)).abs() < 0.4, "{}", s.cwnd);
+        while s.cwnd < 20.5 {
+            round(&mut s, &mut now, rtt);
+        }
+        let before = s.cwnd;
+        for _ in 0..5 {
+            round(&mut s, &mut now, rtt);
+        }
+        assert!((s.cwnd - before - 5.0).abs() < 0.3, "{before} {}", s.cwnd);
+    }
+
+    #[test]
+    fn reductions() {
+        let mut s = sender(100.0);
+        s.on_loss(&loss(LossKind::Duplicates, 100));
+        s.on_loss(&loss(LossKind::Mark, 70));
+        assert!((s.w_max - 70.0 * 0.85).abs() < 1e-9 && (s.cwnd - 49.0).abs() < 1e-9, "fast convergence");
+        s.on_loss(&loss(LossKind::Mark, 1));
+        assert_eq!((s.cwnd, s.ssthresh), (1.0, 2.0));
+        let mut s = sender(100.0);
+        s.on_loss(&loss(LossKind::Timeout, 100));
+        assert_eq!((s.cwnd, s.ssthresh), (1.0, 70.0));
+        s.on_loss(&Loss { repeated: true, ..loss(LossKind::Timeout, 1) });
+        assert_eq!((s.cwnd, s.ssthresh), (1.0, 70.0));
+        let (mut now, rtt) = (Time::secs(1), Time::millis(10));
+        while s.epoch.is_none() {
+            round(&mut s, &mut now, rtt);
+        }
+        assert_eq!((s.k, s.w_max), (0.0, 70.0), "section 4.8");
+    }
+
+    #[test]
+    fn time_without_a_full_window_does_not_count() {
+        let mut s = sender(1000.0);
+        s.on_loss(&loss(LossKind::Duplicates, 1000));
+        let rtt = Time::millis(100);
+        ack(&mut s, Time::secs(1), rtt, false);
+        ack(&mut s, Time::secs(9), rtt, true);
+        let before = s.cwnd;
+        s.on_send(&mut Packet::EMPTY.clone(), &testing::sent(Time::secs(19), 0));
+        assert_eq!((s.cwnd, s.epoch), (before, Some(Time::secs(19))));
+    }
+}

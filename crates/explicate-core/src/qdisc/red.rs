@@ -1,0 +1,318 @@
+//! RED, random early detection (S. Floyd, V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance",
+//! IEEE/ACM ToN 1(4), 1993), with Floyd's gentle slope (2000) and ECN marks (RFC 3168).
+//!
+//! A moving average of the queue decides: below `min_th` nothing happens; above, packets are dropped or marked with a
+//! probability that grows with the average, so that flows slow down before the buffer is full and not all at once. How
+//! many packets passed since the last drop spreads the drops evenly. While the queue is empty the average decays as if
+//! small packets had come.
+//!
+//! | symbol | field | unit | value | source |
+//! | --- | --- | --- | --- | --- |
+//! | min_th | `min_th` | bytes or packets | 5 packets | Floyd's recommendation, 1997 |
+//! | max_th | `max_th` | bytes or packets | 3 min_th | 1997 |
+//! | w_q | `weight` | | 0.002 | ToN 1993 section VI |
+//! | max_p | `max_p` | | 0.1 | 1997 (0.02 in 1993) |
+//! | avg | `average` | bytes or packets | | equation 1 |
+//! | p_b | [`base_probability`] | | | equation 2 |
+//! | p_a | [`spread`] | | | equation 3 |
+//! | count | `count` | packets since the last drop or mark | | section IV |
+//! | s | `packet_time` | s | mean packet / capacity | section IV |
+//!
+//! Deviations:
+//! 1. The packet in service does not count, as in DropTail here and in ns-2.
+//! 2. `wait`, on by default as in ns-2, keeps two drops at least 1/p_b packets apart.
+//! 3. Where the probability reaches one, packets that could be marked are dropped too (RFC 3168 section 7).
+//! 4. An automatic `min_th` does not look at the limit, as ns-2's derivation does not.
+
+use alloc::boxed::Box;
+
+use crate::params::{Param, Unit};
+use crate::protocol::{DropCause, PortView, Probe, Qdisc, QdiscInit, QdiscKind, Verdict};
+use crate::rng::Rng;
+use crate::units::Time;
+use crate::wire::{Ecn, Packet};
+
+/// RED.
+pub struct Red;
+
+const PARAMS: &[Param] = &[
+    Param::new(
+        "min_th",
+        Unit::QueueLength,
+        f64::NAN,
+        "Floyd 1997",
+        "Average where drops begin; auto is 5 mean packets.",
+    ),
+    Param::new(
+        "max_th",
+        Unit::QueueLength,
+        f64::NAN,
+        "Floyd 1997",
+        "Average where `max_p` is reached; auto is 3 min_th.",
+    ),
+    Param::new("weight", Unit::Fraction, 0.002, "ToN 1993 section VI", "Weight of a new sample in the average.")
+        .within(1e-9, 1.0),
+    Param::new("max_p", Unit::Fraction, 0.1, "Floyd 1997", "Probability at `max_th`.").within(0.0, 1.0),
+    Param::new("gentle", Unit::Flag, 1.0, "Floyd 2000", "From `max_th` the probability climbs to 1 at twice that."),
+    Param::new("wait", Unit::Flag, 1.0, "ns-2 red.cc, wait_", "Drops keep at least 1/p_b packets apart."),
+    Param::new("mark", Unit::Flag, 1.0, "RFC 3168", "ECN-capable packets are marked instead of dropped."),
+    Param::new("limit", Unit::QueueLength, f64::INFINITY, "protocols.md 4.3", "Most that may wait."),
+    Param::new(
+        "count",
+        Unit::Choice(&["bytes", "packets"]),
+        0.0,
+        "protocols.md 4.3",
+        "What queue, thresholds and limit count; with `bytes` a packet's probability grows with its length.",
+    ),
+];
+
+impl QdiscKind for Red {
+    fn name(&self) -> &'static str {
+        "red"
+    }
+    fn summary(&self) -> &'static str {
+        "Random early detection: drops or marks with a probability that grows with the average queue"
+    }
+    fn source(&self) -> &'static str {
+        "Floyd and Jacobson, IEEE/ACM ToN 1993; RFC 3168"
+    }
+    fn params(&self) -> &'static [Param] {
+        PARAMS
+    }
+    fn build(&self, init: &QdiscInit<'_>) -> Box<dyn Qdisc> {
+        Box::new(RedQueue::new(init))
+    }
+}
+
+/// The probability that the average asks for, before the spacing of drops: 0 below `min_th`, then linear to `max_p` at
+/// `max_th`, then 1, or with `gentle` linear to 1 at twice `max_th`.
+pub fn base_probability(average: f64, min_th: f64, max_th: f64, max_p: f64, gentle: bool) -> f64 {
+    if average < min_th {
+        0.0
+    } else if average < max_th {
+        max_p * (average - min_th) / (max_th - min_th)
+    } else if gentle && average < 2.0 * max_th {
+        max_p + (1.0 - max_p) * (average - max_th) / max_th
+    } else {
+        1.0
+    }
+}
+
+/// The probability for the `count`-th packet after the last drop, so that the gaps between drops are uniform: on
+/// `1..1/p`, or with `wait` on `1/p..2/p`.
+pub fn spread(p: f64, count: f64, wait: bool) -> f64 {
+    let passed = count * p;
+    let (from, until) = if wait { (1.0, 2.0) } else { (0.0, 1.0) };
+    if passed < from {
+        0.0
+    } else if passed < until {
+        (p / (until - passed)).min(1.0)
+    } else {
+        1.0
+    }
+}
+
+struct RedQueue {
+    min_th: f64,
+    max_th: f64,
+    weight: f64,
+    max_p: f64,
+    gentle: bool,
+    wait: bool,
+    mark: bool,
+    limit: f64,
+    in_packets: bool,
+    mean_packet: f64,
+    /// Seconds that the line takes for a typical packet.
+    packet_time: f64,
+    average: f64,
+    /// Packets (mean packets, when bytes count) since the last drop or mark.
+    count: f64,
+    /// The average has decayed up to here.
+    decayed: Time,
+    rng: Rng,
+}
+
+impl RedQueue {
+    fn new(init: &QdiscInit<'_>) -> RedQueue {
+        let get = |name| init.values.get(PARAMS, name);
+        let in_packets = get("count") == 1.0;
+        let unit = if in_packets { init.mean_packet } else { 1.0 };
+        let or = |value: f64, auto: f64| if value.is_nan() { auto } else { value };
+        let min_th = or(get("min_th"), 5.0 * init.mean_packet) / unit;
+        RedQueue {
+            min_th,
+            max_th: or(get("max_th") / unit, 3.0 * min_th).max(min_th),
+            weight: get("weight"),
+            max_p: get("max_p"),
+            gentle: get("gentle") != 0.0,
+            wait: get("wait") != 0.0,
+            mark: get("mark") != 0.0,
+            limit: get("limit") / unit,
+            in_packets,
+            mean_packet: init.mean_packet,
+            packet_time: init.mean_packet / init.capacity,
+            average: 0.0,
+            count: 0.0,
+            decayed: Time::ZERO,
+            rng: init.rng.clone(),
+        }
+    }
+
+    /// Takes a sample of the queue, after the decay of an idle time.
+    fn sample(&mut self, now: Time, queue: f64, idle_since: Option<Time>) {
+        if let Some(since) = idle_since {
+            // An arrival that was dropped leaves the port idle: that time has been counted.
+            let idle = now.since(since.max(self.decayed)).as_secs_f64();
+            self.average *= libm::pow(1.0 - self.weight, idle / self.packet_time);
+            self.decayed = now;
+        }
+        self.average += self.weight * (queue - self.average);
+    }
+
+    /// Whether the average wants this packet dropped or marked; `None` if it must go whatever its ECN field.
+    fn chosen(&mut self, bytes: f64) -> Option<bool> {
+        let p = base_probability(self.average, self.min_th, self.max_th, self.max_p, self.gentle);
+        if p <= 0.0 {
+            self.count = 0.0;
+            return Some(false);
+        }
+        if p >= 1.0 {
+            self.count = 0.0;
+            return None;
+        }
+        let length = if self.in_packets { 1.0 } else { bytes / self.mean_packet };
+        self.count += length;
+        let chosen = self.rng.uniform() < spread(p, self.count, self.wait) * length;
+        if chosen {
+            self.count = 0.0;
+        }
+        Some(chosen)
+    }
+}
+
+impl Qdisc for RedQueue {
+    fn on_arrival(&mut self, now: Time, packet: &Packet, port: &PortView, idle_since: Option<Time>) -> Verdict {
+        let bytes = packet.ip_len as f64;
+        let (queue, own) =
+            if self.in_packets { (port.backlog_packets as f64, 1.0) } else { (port.backlog_bytes as f64, bytes) };
+        self.sample(now, queue, idle_since);
+        if port.busy && queue + own > self.limit {
+            self.count = 0.0;
+            return Verdict::Drop(DropCause::Overflow);
+        }
+        let capable = self.mark && packet.ecn() != Ecn::NotCapable;
+        match self.chosen(bytes) {
+            Some(false) => Verdict::Accept,
+            Some(true) if capable => Verdict::Mark,
+            _ => Verdict::Drop(DropCause::Early),
+        }
+    }
+
+    fn probe(&self, put: Probe<'_>) {
+        put(if self.in_packets { "average_packets" } else { "average_bytes" }, self.average);
+        put("p_b", base_probability(self.average, self.min_th, self.max_th, self.max_p, self.gentle));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Values;
+
+    fn red(settings: &[(&str, f64)]) -> RedQueue {
+        let mut values = Values::default();
+        for (name, value) in settings {
+            values.set(PARAMS.iter().find(|p| p.name == *name).unwrap(), *value);
+        }
+        // A packet of 1000 bytes takes a millisecond.
+        RedQueue::new(&QdiscInit { values: &values, capacity: 1e6, mean_packet: 1000.0, rng: Rng::stream(1, "red") })
+    }
+    fn view(packets: u32) -> PortView {
+        PortView { capacity: 1e6, backlog_bytes: 1000 * packets as u64, backlog_packets: packets, busy: true }
+    }
+    fn packet(ecn: Ecn) -> Packet {
+        let mut p = Packet { ip_len: 1000, ..Packet::EMPTY };
+        p.set_ecn(ecn);
+        p
+    }
+
+    /// protocols.md section 9, "RED gentle".
+    #[test]
+    fn conformance_vector() {
+        let p = |average| base_probability(average, 5.0, 15.0, 0.1, true);
+        let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
+        near(p(4.999), 0.0);
+        near(p(10.0), 0.05);
+        near(p(15.0), 0.1);
+        near(p(20.0), 0.4);
+        near(p(30.0), 1.0);
+        near(base_probability(15.0, 5.0, 15.0, 0.1, false), 1.0);
+        near(base_probability(5.0, 5.0, 5.0, 0.1, true), 0.1);
+    }
+
+    #[test]
+    fn drops_are_spread_evenly() {
+        assert_eq!((spread(0.1, 5.0, false), spread(0.1, 10.0, false)), (0.2, 1.0));
+        assert_eq!((spread(0.1, 9.0, true), spread(0.125, 12.0, true), spread(0.1, 20.0, true)), (0.0, 0.25, 1.0));
+        for (wait, least, most) in [(false, 1, 19), (true, 20, 39)] {
+            // The average stays at 10 of 5..15 packets: p_b = 0.05.
+            let mut q = red(&[("count", 1.0), ("wait", wait as u8 as f64)]);
+            q.average = 10.0;
+            let (mut gaps, mut gap) = (alloc::vec::Vec::new(), 0);
+            for i in 0..60_000 {
+                gap += 1;
+                if q.on_arrival(Time(i), &packet(Ecn::NotCapable), &view(10), None) != Verdict::Accept {
+                    gaps.push(gap);
+                    gap = 0;
+                }
+            }
+            assert!(gaps.iter().all(|g| (least..=most).contains(g)), "{wait} {gaps:?}");
+            let mean = gaps.iter().sum::<u32>() as f64 / gaps.len() as f64;
+            assert!((mean - (least + most) as f64 / 2.0).abs() < 0.5, "{mean}");
+        }
+    }
+
+    #[test]
+    fn an_idle_line_forgets() {
+        let mut q = red(&[("weight", 0.1)]);
+        q.average = 9000.0;
+        // Ten packet times idle, then a sample of an empty queue: 0.9^11.
+        q.sample(Time::millis(30), 0.0, Some(Time::millis(20)));
+        let after = 9000.0 * 0.313_810_596_09;
+        assert!((q.average - after).abs() < 1e-6, "{}", q.average);
+        // Still idle since then: only the time that has passed is counted.
+        q.sample(Time::millis(31), 0.0, Some(Time::millis(20)));
+        assert!((q.average - after * 0.81).abs() < 1e-6, "{}", q.average);
+        q.sample(Time::millis(40), 5000.0, None);
+        assert!((q.average - (after * 0.729 + 500.0)).abs() < 1e-6);
+    }
+
+    #[test]
+    fn marks_drops_and_overflows() {
+        let verdict = |average: f64, backlog: u32, ecn| {
+            let mut q = red(&[("limit", 50_000.0), ("wait", 0.0)]);
+            q.average = average;
+            q.count = 1000.0;
+            q.on_arrival(Time::ZERO, &packet(ecn), &view(backlog), None)
+        };
+        assert_eq!(verdict(4900.0, 4, Ecn::NotCapable), Verdict::Accept);
+        assert_eq!(verdict(10_000.0, 10, Ecn::NotCapable), Verdict::Drop(DropCause::Early));
+        assert_eq!(verdict(10_000.0, 10, Ecn::Capable0), Verdict::Mark);
+        assert_eq!(verdict(31_000.0, 31, Ecn::Capable0), Verdict::Drop(DropCause::Early));
+        assert_eq!(verdict(10_000.0, 49, Ecn::Capable0), Verdict::Mark);
+        assert_eq!(verdict(10_000.0, 50, Ecn::Capable0), Verdict::Drop(DropCause::Overflow));
+    }
+
+    #[test]
+    fn bytes_weigh_packets_by_length() {
+        let drops = |bytes: u16| {
+            let mut q = red(&[]);
+            let p = Packet { ip_len: bytes, ..Packet::EMPTY };
+            q.average = 10_000.0;
+            (0..100_000).filter(|&i| q.on_arrival(Time(i), &p, &view(10), None) != Verdict::Accept).count() as f64
+        };
+        let ratio = drops(1000) / drops(250);
+        assert!((3.0..5.5).contains(&ratio), "{ratio}");
+    }
+}

@@ -1,0 +1,178 @@
+//! The segments that a receiver reported beyond its cumulative number (RFC 2018), as sorted ranges.
+//!
+//! Nothing is allocated while no hole exists. A lookup is a binary search, an insertion touches the ranges that it joins,
+//! and the count of ranges is bounded: a report that would need one more is not noted, which costs at worst a needless
+//! retransmission, for SACK is advice.
+
+use alloc::collections::VecDeque;
+
+/// Most ranges kept.
+const MOST_RANGES: usize = 1 << 16;
+
+/// Segments reported beyond the cumulative number.
+#[derive(Default)]
+pub struct Scoreboard {
+    /// Ranges `[first, end)`: sorted, apart from each other.
+    ranges: VecDeque<(u32, u32)>,
+    total: u32,
+}
+
+impl Scoreboard {
+    /// Whether nothing is noted.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+    /// Segments noted.
+    #[inline]
+    pub fn total(&self) -> u32 {
+        self.total
+    }
+    /// The lowest range.
+    pub fn first(&self) -> Option<(u32, u32)> {
+        self.ranges.front().copied()
+    }
+    /// The highest range.
+    pub fn last(&self) -> Option<(u32, u32)> {
+        self.ranges.back().copied()
+    }
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.ranges.clear();
+        self.total = 0;
+    }
+
+    /// Notes `[first, end)` and calls `fresh` with each part that was not noted before.
+    pub fn insert(&mut self, first: u32, end: u32, mut fresh: impl FnMut(u32, u32)) {
+        // The first range that ends at or after `first`: mostly the last, or none.
+        let at = match self.ranges.back() {
+            Some(&(f, e)) if f <= first => self.ranges.len() - (first <= e) as usize,
+            Some(_) => self.ranges.partition_point(|&(_, e)| e < first),
+            None => 0,
+        };
+        let joins = self.ranges.get(at).is_some_and(|&(f, _)| f <= end);
+        if !joins && self.ranges.len() >= MOST_RANGES {
+            return;
+        }
+        let mut joined = (first, end);
+        let mut known = first; // all of `[first, known)` is dealt with
+        let mut until = at;
+        while let Some(&(f, e)) = self.ranges.get(until)
+            && f <= end
+        {
+            if known < f {
+                fresh(known, f);
+                self.total += f - known;
+            }
+            known = known.max(e);
+            joined = (joined.0.min(f), joined.1.max(e));
+            until += 1;
+        }
+        if known < end {
+            fresh(known, end);
+            self.total += end - known;
+        }
+        if until == at {
+            self.ranges.insert(at, joined);
+        } else {
+            self.ranges[at] = joined;
+            if until > at + 1 {
+                self.ranges.drain(at + 1..until);
+            }
+        }
+    }
+
+    /// Forgets what lies below `acked`, and returns how many segments that were.
+    pub fn advance(&mut self, acked: u32) -> u32 {
+        let mut gone = 0;
+        while let Some((first, end)) = self.ranges.front_mut()
+            && *first < acked
+        {
+            if *end > acked {
+                gone += acked - *first;
+                *first = acked;
+                break;
+            }
+            gone += *end - *first;
+            self.ranges.pop_front();
+        }
+        self.total -= gone;
+        gone
+    }
+
+    /// The first segment that is not noted, from `segment` on.
+    #[inline]
+    pub fn skip(&self, segment: u32) -> u32 {
+        let at = self.ranges.partition_point(|&(_, end)| end <= segment);
+        match self.ranges.get(at) {
+            Some(&(first, end)) if first <= segment => end,
+            _ => segment,
+        }
+    }
+
+    /// The `n`-th highest segment noted, if there are so many. Looks at no more than `n` ranges.
+    pub fn from_top(&self, n: u32) -> Option<u32> {
+        if self.total < n {
+            return None;
+        }
+        let mut left = n;
+        for &(first, end) in self.ranges.iter().rev() {
+            if end - first >= left {
+                return Some(end - left);
+            }
+            left -= end - first;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+    use std::collections::BTreeSet;
+    use std::vec::Vec;
+
+    #[test]
+    fn agrees_with_a_set() {
+        let mut rng = Rng::stream(5, "scoreboard");
+        for _ in 0..300 {
+            let (mut board, mut set, mut acked) = (Scoreboard::default(), BTreeSet::new(), 0);
+            for _ in 0..60 {
+                let mut below = |n: u64| (rng.next_u64() % n) as u32;
+                if below(8) == 0 {
+                    acked += below(12);
+                    let kept = set.split_off(&acked);
+                    assert_eq!(board.advance(acked) as usize, set.len());
+                    set = kept;
+                } else {
+                    let first = acked + below(60);
+                    let end = first + 1 + below(9);
+                    let mut fresh = Vec::new();
+                    board.insert(first, end, |a, b| fresh.extend(a..b));
+                    let expected: Vec<u32> = (first..end).filter(|s| set.insert(*s)).collect();
+                    assert_eq!(fresh, expected);
+                }
+                assert_eq!(board.total() as usize, set.len());
+                assert!(board.ranges.iter().all(|r| r.0 < r.1));
+                assert!(board.ranges.iter().zip(board.ranges.iter().skip(1)).all(|(a, b)| a.1 < b.0));
+                for n in 1..5 {
+                    assert_eq!(board.from_top(n), set.iter().rev().nth(n as usize - 1).copied());
+                }
+                let from = acked + below(70);
+                assert_eq!(Some(board.skip(from)), (from..).find(|s| !set.contains(s)));
+            }
+        }
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut board = Scoreboard::default();
+        for i in 0..MOST_RANGES as u32 + 10 {
+            board.insert(2 * i + 1, 2 * i + 2, |_, _| {});
+        }
+        assert_eq!((board.ranges.len(), board.total() as usize), (MOST_RANGES, MOST_RANGES));
+        board.insert(1, 4, |_, _| {});
+        assert_eq!(board.ranges.len(), MOST_RANGES - 1, "what joins ranges is still noted");
+    }
+}

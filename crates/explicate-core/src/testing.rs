@@ -1,0 +1,33 @@
+//! What tests need to speak to a window law directly: events with plain values, whose fields a test then changes.
+
+use crate::protocol::{Ack, Loss, LossKind, Sent};
+use crate::units::Time;
+use crate::wire::Congestion;
+
+/// An acknowledgement of one segment; round-trip times of 100 ms, a window that was full.
+pub fn ack(now: Time, header: &Congestion) -> Ack<'_> {
+    Ack {
+        now,
+        newly_acked: 1,
+        cumulative: 1,
+        highest_sent: 2,
+        duplicate: false,
+        packet_number: 0,
+        header,
+        rtt: Time::millis(100),
+        srtt: Time::millis(100),
+        in_flight: 1,
+        recovering: false,
+        app_limited: false,
+    }
+}
+
+/// A loss or mark with `in_flight` segments under way.
+pub fn loss(now: Time, kind: LossKind, in_flight: u32) -> Loss {
+    Loss { now, kind, in_flight, srtt: Time::millis(100), repeated: false }
+}
+
+/// The facts at a transmission of a flow with more to send.
+pub fn sent(now: Time, in_flight: u32) -> Sent {
+    Sent { now, srtt: Time::millis(100), in_flight, backlogged: true }
+}

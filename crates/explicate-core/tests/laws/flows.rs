@@ -1,0 +1,238 @@
+//! Whole flows: every protocol with every recovery over a line that loses packets and keeps their order.
+
+use std::collections::VecDeque;
+
+use explicate_core::flow::{self, Event, Flow, FlowInit, Sink};
+use explicate_core::params::Values;
+use explicate_core::port::{Arrival, Class, Port, PortInit, Store};
+use explicate_core::protocol::{Protocol, QdiscInit, RecoveryKind, RouterInit};
+use explicate_core::recovery::COMMON;
+use explicate_core::registry::{self, PROTOCOLS, RECOVERIES};
+use explicate_core::rng::Rng;
+use explicate_core::units::{Rate, Time};
+use explicate_core::wire::{Packet, SackRanges, Transport, flag};
+
+use crate::{Dice, Hash, repeats};
+
+#[derive(Default)]
+struct Packets(Vec<Packet>);
+
+impl Store for Packets {
+    fn packet(&mut self, handle: u32) -> &mut Packet {
+        &mut self.0[handle as usize]
+    }
+    fn release(&mut self, _handle: u32) {}
+}
+
+const LINE: Rate = Rate::mbps(10);
+const DELAY: Time = Time::millis(20);
+
+struct World {
+    flow: Flow,
+    sink: Sink,
+    port: Port,
+    packets: Packets,
+    /// Under way: when they arrive, and what.
+    data: VecDeque<(Time, u32)>,
+    acks: VecDeque<(Time, Packet, SackRanges)>,
+    rng: Rng,
+    loss: (f64, f64),
+    hash: Hash,
+    now: Time,
+}
+
+impl World {
+    fn new(
+        p: &'static dyn Protocol,
+        r: &'static dyn RecoveryKind,
+        values: &Values,
+        seed: u64,
+        loss: (f64, f64),
+    ) -> World {
+        let fallback = registry::protocol("reno").unwrap();
+        let init =
+            FlowInit { id: 7, protocol: p, fallback, recovery: r, values, packet: 1500, interface: Rate::mbps(100) };
+        let defaults = Values::default();
+        let capacity = LINE.bytes_per_sec();
+        let rng = |name| Rng::stream(seed, name);
+        let router = RouterInit { values: &defaults, capacity, delay: DELAY, rng: rng("router") };
+        let mut limit = Values::default();
+        let droptail = registry::qdisc("droptail").unwrap();
+        limit.set(&droptail.params()[0], 50_000.0);
+        let qdisc = QdiscInit { values: &limit, capacity, mean_packet: 1500.0, rng: rng("queue") };
+        let port = Port::new(PortInit {
+            rate: LINE,
+            service: None,
+            capacity,
+            class: Class { qdisc: Some(droptail.build(&qdisc)), router: p.router(&router) },
+            before: vec![],
+            on_air: vec![],
+            number: 0,
+        });
+        World {
+            flow: Flow::new(&init),
+            sink: Sink::new(&init),
+            port,
+            packets: Packets::default(),
+            data: VecDeque::new(),
+            acks: VecDeque::new(),
+            rng: rng("loss"),
+            loss,
+            hash: Hash::new(),
+            now: Time::ZERO,
+        }
+    }
+
+    fn send(&mut self) {
+        let mut packet = Packet::EMPTY;
+        while self.flow.poll_transmit(self.now, &mut packet) {
+            self.hash.put(packet.transport.segment() as u64);
+            let handle = self.packets.0.len() as u32;
+            self.packets.0.push(packet);
+            match self.port.handle_packet(self.now, handle, &mut self.packets) {
+                Arrival::Departs(at) if self.rng.uniform() >= self.loss.0 => self.data.push_back((at + DELAY, handle)),
+                _ => {}
+            }
+        }
+    }
+
+    /// The next event; false when none is left.
+    fn step(&mut self) -> bool {
+        let at = |t: Option<Time>| t.unwrap_or(Time::NEVER);
+        let (d, a) = (at(self.data.front().map(|d| d.0)), at(self.acks.front().map(|a| a.0)));
+        let next = d.min(a).min(self.flow.poll_timeout());
+        if next == Time::NEVER {
+            return false;
+        }
+        self.now = next;
+        self.port.settle(next, &mut self.packets);
+        if d == next {
+            let (_, handle) = self.data.pop_front().unwrap();
+            self.sink.handle_packet(next, &self.packets.0[handle as usize]);
+            let (mut ack, mut sack) = (Packet::EMPTY, SackRanges::default());
+            while self.sink.poll_transmit(next, &mut ack, &mut sack) {
+                if self.rng.uniform() >= self.loss.1 {
+                    self.acks.push_back((next + DELAY, ack, sack));
+                }
+            }
+        } else if a == next {
+            let (_, packet, sack) = self.acks.pop_front().unwrap();
+            self.flow.handle_packet(next, &packet, &sack);
+        } else {
+            self.flow.handle_timeout(next);
+            self.send();
+            assert!(self.flow.poll_timeout() > next, "a driver would spin");
+        }
+        self.hash.put(next.0);
+        self.hash.put_f64(self.flow.cwnd());
+        self.send();
+        true
+    }
+}
+
+fn pairs() -> impl Iterator<Item = (&'static dyn Protocol, &'static dyn RecoveryKind)> {
+    PROTOCOLS.iter().flat_map(|p| RECOVERIES.iter().map(move |r| (*p, *r)))
+}
+
+const BYTES: u64 = 700_123;
+
+/// Transfers [`BYTES`]; panics unless all of them arrive in order within a generous time.
+fn transfer(
+    p: &'static dyn Protocol,
+    r: &'static dyn RecoveryKind,
+    values: &Values,
+    seed: u64,
+    loss: (f64, f64),
+) -> World {
+    let what = format!("{}/{} with loss {loss:?}, seed {seed}, {values:?}", p.name(), r.name());
+    let mut w = World::new(p, r, values, seed, loss);
+    w.flow.write(BYTES, true);
+    w.send();
+    while w.flow.poll_event() != Some(Event::Drained) {
+        assert!(w.step(), "{what}: stalled at {}", w.now);
+        assert!(w.now < Time::secs(5000), "{what}: too slow, {:?}", w.flow.stats);
+    }
+    assert_eq!(w.sink.stats.payload, BYTES, "{what}: payload in order");
+    w
+}
+
+#[test]
+fn every_pair_delivers_everything() {
+    for (p, r) in pairs() {
+        for loss in [(0.0, 0.0), (0.01, 0.0), (0.05, 0.05), (0.2, 0.2)] {
+            for seed in 0..4 {
+                let w = transfer(p, r, &Values::default(), seed, loss);
+                let s = w.flow.stats;
+                let segments = BYTES / 1448;
+                let most = if loss.0 == 0.0 { segments } else { 3 * segments };
+                assert!(s.retransmissions <= most, "{}/{}: {s:?}", p.name(), r.name());
+                assert_eq!(w.hash, transfer(p, r, &Values::default(), seed, loss).hash, "{}/{}", p.name(), r.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_refusal_falls_back() {
+    let mut values = Values::default();
+    values.set(flow::PARAMS.iter().find(|p| p.name == "refuse_explicit").unwrap(), 1.0);
+    for (p, r) in pairs() {
+        let mut w = transfer(p, r, &values, 1, (0.01, 0.01));
+        let headers = w.packets.0.iter().skip(1).filter(|p| p.transport.flags() & flag::SYN == 0);
+        assert!(headers.clone().count() > 0 && headers.clone().all(|p| !p.congestion.is_present()));
+        w.now += Time::secs(1);
+    }
+}
+
+#[test]
+fn flows_survive_any_packet() {
+    for (p, r) in pairs() {
+        repeats(&format!("{}/{}", p.name(), r.name()), 2, |dice| any_packet(p, r, dice));
+    }
+}
+
+fn any_packet(p: &'static dyn Protocol, r: &'static dyn RecoveryKind, dice: &mut Dice) -> Hash {
+    let mut values = dice.values(&[p.params(), COMMON, r.params(), flow::PARAMS]);
+    let window = flow::PARAMS.iter().find(|p| p.name == "receiver_window").unwrap();
+    values.set(window, (1 + dice.number(500)) as f64); // wild feedback would fill the memory
+    let mut w = World::new(p, r, &values, 1, (0.02, 0.02));
+    w.flow.write(u64::MAX, false);
+    w.send();
+    for _ in 0..5_000 {
+        if !dice.flip(0.2) {
+            w.step();
+            continue;
+        }
+        // Someone else's packet, or a damaged one of ours.
+        let mut bytes = [0; 24];
+        bytes.fill_with(|| dice.below(256) as u8);
+        let mut packet =
+            Packet { ip_len: 40 + dice.number(1460) as u16, congestion: dice.congestion(), ..Packet::EMPTY };
+        packet.tos = dice.number(256) as u8;
+        packet.transport = Transport(bytes);
+        let mut sack = SackRanges::default();
+        for _ in 0..dice.below(4) {
+            let first = dice.number(3000);
+            sack.push(first, first + 1 + dice.number(10));
+        }
+        if dice.flip(0.8) {
+            packet.transport.set_flow(7);
+            packet.transport.set_segment(dice.number(3000));
+            packet.transport.set_window(dice.number(500));
+        }
+        if dice.flip(0.5) {
+            packet.transport.set_flags(flag::ACK | (dice.number(256) as u8 & !flag::SYN));
+        }
+        if packet.is_ack() {
+            w.flow.handle_packet(w.now, &packet, &sack);
+            w.send();
+        } else {
+            w.sink.handle_packet(w.now, &packet);
+            w.sink.poll_transmit(w.now, &mut packet, &mut sack);
+        }
+        let cwnd = w.flow.cwnd();
+        assert!(cwnd.is_finite() && cwnd >= 1.0, "{}/{}", p.name(), r.name());
+        w.hash.put_f64(cwnd);
+    }
+    w.hash
+}

@@ -1,0 +1,432 @@
+//! Each machine by itself, driven through its trait.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use explicate_core::params::Values;
+use explicate_core::protocol::{
+    Channel, DropCause, LossKind, Next, PortView, Protocol, QdiscInit, QdiscKind, Recovery, RecoveryKind, Router,
+    RouterInit, Sender, SenderInit, Verdict,
+};
+use explicate_core::recovery::COMMON;
+use explicate_core::registry::{CHANNELS, PROTOCOLS, QDISCS, RECOVERIES};
+use explicate_core::testing;
+use explicate_core::units::{Rate, Time};
+use explicate_core::wire::{Ecn, Packet};
+
+use crate::{Dice, Hash, repeats};
+
+const OPERATIONS: u32 = 20_000;
+const SEEDS: u64 = 8;
+
+fn data(dice: &mut Dice) -> Packet {
+    let mut p = Packet { ip_len: 40 + dice.number(1461) as u16, congestion: dice.congestion(), ..Packet::EMPTY };
+    if dice.flip(0.3) {
+        p.set_ecn(Ecn::Capable0);
+    }
+    p.transport.set_flow(dice.number(20));
+    p.transport.set_segment(dice.number(1000));
+    if dice.flip(0.2) {
+        p.transport.set_flags(dice.number(256) as u8);
+    }
+    p
+}
+
+// ---------------------------------------------------------------------------------------------------- senders
+
+#[test]
+fn senders_keep_a_window() {
+    for p in PROTOCOLS {
+        repeats(p.name(), SEEDS, |dice| sender(*p, dice));
+    }
+}
+
+fn sender(p: &dyn Protocol, dice: &mut Dice) -> Hash {
+    let values = dice.values(&[p.params()]);
+    let init = SenderInit {
+        values: &values,
+        packet: 1500.0,
+        initial_window: (1 + dice.number(10)) as f64,
+        interface: Rate::mbps(1 + dice.below(1000)),
+    };
+    let mut s = p.sender(&init);
+    let mut receiver = p.receiver();
+    let mut hash = Hash::new();
+    let mut now = dice.span(1.0);
+    let srtt =
+        |dice: &mut Dice| if dice.flip(0.05) { Time(1 + dice.below(20_000_000_000)) } else { dice.span(0.1) + Time(1) };
+    s.on_start(now, srtt(dice));
+    check_sender(p, &*s, &mut hash);
+    for _ in 0..OPERATIONS {
+        now += if dice.flip(0.01) { dice.span(10.0) } else { dice.span(0.002) };
+        match dice.below(20) {
+            0 => {
+                let kind = [LossKind::Duplicates, LossKind::Timeout, LossKind::Mark][dice.below(3) as usize];
+                let mut loss = testing::loss(now, kind, dice.number(2000));
+                loss.srtt = srtt(dice);
+                loss.repeated = kind == LossKind::Timeout && dice.flip(0.5);
+                s.on_loss(&loss);
+            }
+            1..=9 => {
+                let mut packet = data(dice);
+                let mut sent = testing::sent(now, dice.number(2000));
+                sent.srtt = srtt(dice);
+                sent.backlogged = dice.flip(0.8);
+                s.on_send(&mut packet, &sent);
+                receiver.on_data(now, &packet);
+                packet.congestion.0.iter().for_each(|b| hash.put(*b as u64));
+                let mut back = data(dice);
+                receiver.on_ack(now, &mut back);
+                back.congestion.0.iter().for_each(|b| hash.put(*b as u64));
+            }
+            _ => {
+                let header = dice.congestion();
+                let mut ack = testing::ack(now, &header);
+                ack.duplicate = dice.flip(0.2);
+                ack.newly_acked = if dice.flip(0.05) { dice.number(5000) } else { 1 - ack.duplicate as u32 };
+                ack.cumulative = dice.number(100_000);
+                ack.highest_sent = ack.cumulative + dice.number(2000);
+                ack.packet_number = dice.number(100_000);
+                ack.in_flight = dice.number(2000);
+                ack.srtt = srtt(dice);
+                ack.rtt = srtt(dice);
+                ack.recovering = dice.flip(0.2);
+                ack.app_limited = dice.flip(0.2);
+                s.on_ack(&ack);
+            }
+        }
+        check_sender(p, &*s, &mut hash);
+        if s.next_timer() <= now {
+            s.on_timer(now);
+            assert!(s.next_timer() > now, "{}: a timer does not move on", p.name());
+            check_sender(p, &*s, &mut hash);
+        }
+    }
+    hash
+}
+
+fn check_sender(p: &dyn Protocol, s: &dyn Sender, hash: &mut Hash) {
+    let allowance = s.allowance();
+    assert!(allowance.cwnd.is_finite() && allowance.cwnd >= 1.0, "{}: a window of {}", p.name(), allowance.cwnd);
+    if let Some(rate) = allowance.pacing {
+        assert!(rate.0 > 0, "{} paces at nothing", p.name());
+        hash.put(rate.0);
+    }
+    hash.put_f64(allowance.cwnd);
+    hash.put(s.next_timer().0);
+    s.probe(&mut |_, value| hash.put_f64(value));
+}
+
+#[test]
+fn feedback_on_duplicates_moves_the_window() {
+    for p in PROTOCOLS.iter().filter(|p| p.explicit()) {
+        let moved = |feedback: i32, load: u8| {
+            let values = Values::default();
+            let init = SenderInit { values: &values, packet: 1500.0, initial_window: 10.0, interface: Rate::mbps(100) };
+            let mut s = p.sender(&init);
+            s.on_start(Time::secs(1), Time::millis(100));
+            let mut header = explicate_core::wire::Congestion::new(explicate_core::wire::Format::Minimal);
+            header.set_reverse_feedback(feedback);
+            header.set_load_code(load);
+            for i in 0..20 {
+                let mut ack = testing::ack(Time::secs(1) + Time::millis(10 * i), &header);
+                ack.duplicate = true;
+                ack.in_flight = 10;
+                s.on_ack(&ack);
+            }
+            s.allowance()
+        };
+        assert_ne!(moved(100_000, 1), moved(0, 0), "{}: duplicates carry feedback too", p.name());
+    }
+}
+
+// ------------------------------------------------------------------------------------------------- recoveries
+
+#[test]
+fn recoveries_survive_any_answer() {
+    for r in RECOVERIES {
+        repeats(r.name(), SEEDS, |dice| recovery(*r, dice));
+    }
+}
+
+fn recovery(kind: &dyn RecoveryKind, dice: &mut Dice) -> Hash {
+    let values = dice.values(&[COMMON, kind.params()]);
+    let mut r = kind.build(&values);
+    let mut hash = Hash::new();
+    let mut now = Time::ZERO;
+    let mut number = 0;
+    r.on_rtt(dice.span(0.1));
+    for _ in 0..OPERATIONS {
+        now += if dice.flip(0.01) { dice.span(5.0) } else { dice.span(0.005) };
+        match dice.below(10) {
+            0..=4 => {
+                let (cwnd, rwnd) = (1.0 + dice.0.uniform() * 60.0, dice.number(200));
+                for _ in 0..dice.below(5) {
+                    let segment = match r.next(cwnd, rwnd) {
+                        Next::Nothing => break,
+                        Next::Resend(segment) => segment,
+                        Next::New if dice.flip(0.9) => r.next_segment(),
+                        Next::New => match r.spare() {
+                            Some(segment) => segment,
+                            None => break,
+                        },
+                    };
+                    assert!(segment >= r.acknowledged() && segment <= r.highest_sent(), "{}", kind.name());
+                    r.on_sent(now, segment, number);
+                    hash.put(segment as u64);
+                    number += 1;
+                    check_recovery(kind, &*r, &mut hash);
+                }
+            }
+            5 => now = now.max(r.next_timer().min(now + Time::secs(4000))),
+            _ => {
+                let acked = r.acknowledged();
+                let near = |dice: &mut Dice| acked.saturating_sub(3) + dice.number(60);
+                let cumulative = match dice.below(8) {
+                    0 => dice.0.next_u64() as u32,
+                    1..=3 => (acked + dice.number(6)).min(r.highest_sent()),
+                    _ => acked,
+                };
+                let echo =
+                    if dice.flip(0.1) { dice.0.next_u64() as u32 } else { number.saturating_sub(dice.number(20)) };
+                let mut ranges = [(0, 0); 3];
+                for range in &mut ranges {
+                    let first = near(dice);
+                    *range = match dice.below(12) {
+                        0 => (dice.0.next_u64() as u32, dice.0.next_u64() as u32),
+                        1 => (near(dice), near(dice)),
+                        _ => (first, first + 1 + dice.number(5)),
+                    };
+                }
+                let count = dice.below(4) as usize;
+                let rtt = dice.span(0.1);
+                let outcome = r.on_ack(now, cumulative, echo, &ranges[..count], rtt);
+                assert!(outcome.newly_acked <= r.highest_sent());
+                assert!(r.acknowledged() >= acked, "{}: acknowledgements are not taken back", kind.name());
+                hash.put(outcome.newly_acked as u64);
+                hash.put(outcome.loss.map_or(u64::MAX, |n| n as u64));
+            }
+        }
+        check_recovery(kind, &*r, &mut hash);
+        if r.next_timer() <= now {
+            let flight = r.on_timer(now);
+            assert!(r.next_timer() > now, "{}: the timer does not move on", kind.name());
+            assert!(flight.is_none_or(|n| n <= 2 * r.highest_sent()), "{}", kind.name());
+            assert!(!r.recovering(), "{}: a timeout ends an episode", kind.name());
+            hash.put(flight.map_or(u64::MAX, |n| n as u64));
+            check_recovery(kind, &*r, &mut hash);
+        }
+    }
+    assert!(r.acknowledged() > 100, "{}: nothing went on", kind.name());
+    hash
+}
+
+fn check_recovery(kind: &dyn RecoveryKind, r: &dyn Recovery, hash: &mut Hash) {
+    let (acked, next, highest) = (r.acknowledged(), r.next_segment(), r.highest_sent());
+    assert!(acked <= next && next <= highest, "{}: {acked} <= {next} <= {highest}", kind.name());
+    assert!(r.in_flight() <= 2 * (highest - acked), "{}: {} in flight", kind.name(), r.in_flight());
+    assert!(acked == highest || r.next_timer() != Time::NEVER, "{}: no timer runs", kind.name());
+    hash.put(r.in_flight() as u64);
+    hash.put(r.next_timer().0);
+    hash.put(r.srtt().0);
+}
+
+// --------------------------------------------------------------------------------- routers and queue disciplines
+
+/// A line of 10 Mbit/s with a queue, as a port keeps it.
+struct Queue {
+    waiting: VecDeque<Packet>,
+    serving: Option<Packet>,
+    free_since: Time,
+}
+
+const CAPACITY: f64 = 1.25e6;
+
+impl Queue {
+    fn new() -> Queue {
+        Queue { waiting: VecDeque::new(), serving: None, free_since: Time::ZERO }
+    }
+    fn view(&self) -> PortView {
+        PortView {
+            capacity: CAPACITY,
+            backlog_bytes: self.waiting.iter().map(|p| p.ip_len as u64).sum(),
+            backlog_packets: self.waiting.len() as u32,
+            busy: self.serving.is_some(),
+        }
+    }
+    fn join(&mut self, packet: Packet) {
+        if self.serving.is_none() {
+            self.serving = Some(packet);
+        } else {
+            self.waiting.push_back(packet);
+        }
+    }
+    /// The packet whose last bit leaves, and the view at that instant: what waits, the next one included.
+    fn leave(&mut self, now: Time) -> Option<(Packet, PortView)> {
+        let packet = self.serving.take()?;
+        let view = PortView { busy: true, ..self.view() };
+        self.serving = self.waiting.pop_front();
+        if self.serving.is_none() {
+            self.free_since = now;
+        }
+        Some((packet, view))
+    }
+}
+
+#[test]
+fn routers_never_raise_a_request() {
+    for p in PROTOCOLS {
+        repeats(p.name(), SEEDS, |dice| {
+            let values = dice.values(&[p.router_params()]);
+            let rng = dice.0.clone();
+            let delay = Time::millis(dice.below(50));
+            let built = p.router(&RouterInit { values: &values, capacity: CAPACITY, delay, rng });
+            built.map_or(Hash::new(), |r| router(p.name(), r, dice))
+        });
+    }
+}
+
+fn router(name: &str, mut r: Box<dyn Router>, dice: &mut Dice) -> Hash {
+    let mut hash = Hash::new();
+    let mut queue = Queue::new();
+    let mut now = Time::ZERO;
+    let mut lower = |before: &Packet, after: &Packet| {
+        let (was, is) = (before.congestion, after.congestion);
+        assert_eq!((was.is_present(), was.is_standard()), (is.is_present(), is.is_standard()), "{name}");
+        assert!(is.delta_throughput() <= was.delta_throughput(), "{name} raises a request");
+        assert_eq!(after.ip_len, before.ip_len);
+        if !was.is_standard() {
+            assert_eq!(is.delta_throughput(), was.delta_throughput(), "{name} writes where it may not");
+        }
+        is.0.iter().for_each(|b| hash.put(*b as u64));
+    };
+    for _ in 0..OPERATIONS {
+        now += if dice.flip(0.001) { dice.span(5.0) } else { dice.span(0.001) };
+        // A few timers at their time, the last one late.
+        for late in [false, false, false, true] {
+            let due = r.next_timer();
+            if due <= now {
+                let at = if late { now } else { due };
+                r.on_timer(at, &queue.view());
+                assert!(r.next_timer() > at, "{name}: a timer does not move on");
+            }
+        }
+        let mut packet = data(dice);
+        let before = packet;
+        match dice.below(5) {
+            0 | 1 => {
+                r.on_arrival(now, &mut packet, &queue.view());
+                lower(&before, &packet);
+                queue.join(packet);
+            }
+            2 if dice.flip(0.2) => {
+                r.on_arrival(now, &mut packet, &queue.view());
+                let cause = if dice.flip(0.5) { DropCause::Overflow } else { DropCause::Early };
+                r.on_drop(now, &packet, cause, &queue.view());
+            }
+            _ => {
+                if let Some((mut packet, view)) = queue.leave(now) {
+                    let before = packet;
+                    r.on_departure(now, &mut packet, &view);
+                    lower(&before, &packet);
+                }
+            }
+        }
+    }
+    r.probe(&mut |what, value| assert!(!value.is_nan(), "{name}: {what} is not a number"));
+    hash
+}
+
+#[test]
+fn queue_disciplines_decide_alike() {
+    for q in QDISCS {
+        repeats(q.name(), SEEDS, |dice| qdisc(*q, dice));
+    }
+}
+
+fn qdisc(kind: &dyn QdiscKind, dice: &mut Dice) -> Hash {
+    let values = dice.values(&[kind.params()]);
+    let rng = dice.0.clone();
+    let mut q = kind.build(&QdiscInit { values: &values, capacity: CAPACITY, mean_packet: 1000.0, rng });
+    let mut hash = Hash::new();
+    let mut queue = Queue::new();
+    let mut now = Time::ZERO;
+    for i in 0..OPERATIONS {
+        now += if dice.flip(0.001) { dice.span(5.0) } else { dice.span(0.001) };
+        if q.next_timer() <= now {
+            q.on_timer(now, &queue.view());
+            assert!(q.next_timer() > now, "{}: a timer does not move on", kind.name());
+        }
+        // Load comes and goes.
+        let load = if i / 1000 % 2 == 0 { 0.55 } else { 0.4 };
+        if dice.flip(load) {
+            let packet = data(dice);
+            let idle = queue.serving.is_none().then_some(queue.free_since);
+            let verdict = q.on_arrival(now, &packet, &queue.view(), idle);
+            match verdict {
+                Verdict::Accept => queue.join(packet),
+                Verdict::Mark => {
+                    assert_ne!(packet.ecn(), Ecn::NotCapable, "{} marks what cannot be marked", kind.name());
+                    queue.join(packet);
+                }
+                Verdict::Drop(cause) => {
+                    let idle = cause == DropCause::Overflow && queue.serving.is_none();
+                    assert!(!idle, "{}: an idle line has room", kind.name());
+                    hash.put(1 + cause as u64);
+                }
+            }
+            hash.put(verdict.eq(&Verdict::Mark) as u64);
+        } else if let Some((_, view)) = queue.leave(now) {
+            q.on_departure(now, &view);
+        }
+    }
+    q.probe(&mut |what, value| {
+        assert!(!value.is_nan(), "{}: {what} is not a number", kind.name());
+        hash.put_f64(value);
+    });
+    hash
+}
+
+// --------------------------------------------------------------------------------------------------- channels
+
+#[test]
+fn channels_repeat_and_keep_time() {
+    for c in CHANNELS {
+        repeats(c.name(), SEEDS, |dice| {
+            let mut values = dice.values(&[c.params()]);
+            let mut at = 0;
+            values.file = Some(Arc::from_iter((0..1000).map(|_| {
+                at += dice.below(4);
+                at
+            })));
+            let mut stages = c.build(&values, dice.0.clone());
+            let mut hash = Hash::new();
+            let (mut now, mut free) = (Time::ZERO, Time::ZERO);
+            for _ in 0..OPERATIONS {
+                now += dice.span(0.001);
+                let packet = data(dice);
+                let mut pass = |stage: &mut Option<Box<dyn Channel>>, at| {
+                    if let Some(channel) = stage {
+                        hash.put(channel.loses(at, &packet, packet.ip_len as u32) as u64);
+                    }
+                };
+                pass(&mut stages.before, now);
+                let start = now.max(free);
+                if let Some(curve) = &mut stages.service {
+                    let finish = curve.finish(start, packet.ip_len as u32, free <= now);
+                    assert!(finish >= start, "{}: a packet leaves before it came", c.name());
+                    assert!(curve.offered(now, finish) >= 0.0);
+                    free = finish;
+                }
+                pass(&mut stages.on_air, start);
+                hash.put(free.0);
+            }
+            if let Some(curve) = &stages.service {
+                let rate = curve.mean_rate();
+                let offered = curve.offered(Time::ZERO, Time::secs(1000)) / 1000.0;
+                assert!((offered - rate).abs() < 0.02 * rate, "{}: {offered} of {rate} bytes/s", c.name());
+            }
+            hash
+        });
+    }
+}

@@ -1,0 +1,243 @@
+//! Python binding of Explicate: conversions only. What the functions mean stands in `python/explicate/_native.pyi`.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use explicate_core::registry;
+use explicate_scenario::model::Scenario;
+use explicate_sim::bench::{CASES, Case, Cost};
+use explicate_sim::measure::{Tables, flow_names, link_names, measure};
+use explicate_sim::packet_log::Selector;
+use explicate_sim::pcap::write_pcapng;
+use explicate_sim::simulation::{Options, run_all};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+mod arrow;
+mod texts;
+
+use arrow::ArrowTable;
+
+pyo3::create_exception!(_native, ScenarioError, PyValueError, "A scenario that cannot be used.");
+
+type Overrides = Vec<(String, String)>;
+
+fn parse(text: &str, origin: &str, base: &str, overrides: &Overrides) -> PyResult<Scenario> {
+    Scenario::parse(text, origin, Path::new(base), overrides).map_err(|e| ScenarioError::new_err(e.to_string()))
+}
+
+/// Finds the flow that `--trace` names: `flow=3`, `flow=bulk.3` or `all`.
+fn selector(scenario: &Scenario, text: &str, capture: bool) -> PyResult<Selector> {
+    let wrong = || {
+        let example = scenario.flows.first().map_or("bulk", |g| g.name.as_str());
+        ScenarioError::new_err(format!("--trace {text}: no such flow; write flow=0, flow={example}.0 or all"))
+    };
+    if text == "all" {
+        return Ok(Selector { flow: None, capture });
+    }
+    let name = text.strip_prefix("flow=").ok_or_else(wrong)?;
+    let total: u32 = scenario.flows.iter().map(|g| g.count).sum();
+    let mut first = 0;
+    for group in &scenario.flows {
+        let within = name.strip_prefix(group.name.as_str()).and_then(|rest| rest.strip_prefix('.'));
+        if let Some(i) = within.and_then(|n| n.parse::<u32>().ok()).filter(|i| *i < group.count) {
+            return Ok(Selector { flow: Some(first + i), capture });
+        }
+        first += group.count;
+    }
+    let number = name.parse::<u32>().ok().filter(|i| *i < total).ok_or_else(wrong)?;
+    Ok(Selector { flow: Some(number), capture })
+}
+
+fn cost_json(name: &str, cost: &Cost) -> Value {
+    json!({
+        "name": name,
+        "hops": cost.hops,
+        "events": cost.events,
+        "cpu_seconds": cost.cpu_seconds,
+        "hops_per_cpu_second": if cost.cpu_seconds > 0.0 { cost.hops as f64 / cost.cpu_seconds } else { 0.0 },
+        "instructions_per_hop": Value::Null,
+        "bytes_per_flow": cost.bytes_per_flow,
+    })
+}
+
+/// The run of 2 T minus the run of T.
+fn difference(case: &Case) -> Result<Cost, String> {
+    let (once, twice) = (case.run(case.seconds)?, case.run(2.0 * case.seconds)?);
+    Ok(Cost {
+        hops: twice.hops - once.hops,
+        events: twice.events - once.events,
+        cpu_seconds: twice.cpu_seconds - once.cpu_seconds,
+        bytes_per_flow: once.bytes_per_flow,
+    })
+}
+
+#[pymodule]
+mod _native {
+    use super::*;
+
+    #[pymodule_export]
+    use super::ScenarioError;
+
+    /// The tables and texts of one call of `run`.
+    #[pyclass(frozen)]
+    struct Output {
+        tables: Tables,
+        #[pyo3(get)]
+        warnings: Vec<String>,
+        #[pyo3(get)]
+        trace: String,
+        #[pyo3(get)]
+        timing: String,
+    }
+
+    #[pymethods]
+    impl Output {
+        #[getter]
+        fn flows(&self) -> ArrowTable {
+            ArrowTable::from(&self.tables.flows)
+        }
+        #[getter]
+        fn links(&self) -> ArrowTable {
+            ArrowTable::from(&self.tables.links)
+        }
+        #[getter]
+        fn samples(&self) -> ArrowTable {
+            ArrowTable::from(&self.tables.samples)
+        }
+        #[getter]
+        fn run(&self) -> ArrowTable {
+            ArrowTable::from(&self.tables.run)
+        }
+    }
+
+    #[pyfunction]
+    fn version() -> &'static str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    #[pyfunction]
+    fn registry() -> String {
+        Value::Array(super::registry::entries().iter().map(texts::entry).collect()).to_string()
+    }
+
+    #[pyfunction]
+    fn schema() -> String {
+        explicate_scenario::schema::schema().to_string()
+    }
+
+    #[pyfunction]
+    fn columns() -> String {
+        texts::columns().to_string()
+    }
+
+    #[pyfunction]
+    fn template(kind: &str) -> PyResult<String> {
+        texts::template(kind).map_err(ScenarioError::new_err)
+    }
+
+    #[pyfunction]
+    fn check(text: &str, origin: &str, base: &str, overrides: Overrides) -> PyResult<String> {
+        Ok(texts::checked(&parse(text, origin, base, &overrides)?).to_string())
+    }
+
+    #[pyfunction]
+    #[pyo3(signature = (text, origin, base, overrides, seed, runs, jobs, trace, pcap, progress))]
+    #[expect(clippy::too_many_arguments, reason = "the border passes by position")]
+    fn run(
+        py: Python<'_>,
+        text: &str,
+        origin: &str,
+        base: &str,
+        mut overrides: Overrides,
+        seed: Option<u64>,
+        runs: Option<u32>,
+        jobs: usize,
+        trace: Option<&str>,
+        pcap: Option<&str>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Output> {
+        overrides.extend(seed.map(|s| ("seed".to_string(), s.to_string())));
+        overrides.extend(runs.map(|r| ("runs".to_string(), r.to_string())));
+        let scenario = parse(text, origin, base, &overrides)?;
+        let follow = match (trace, pcap) {
+            (Some(which), _) => Some(selector(&scenario, which, pcap.is_some())?),
+            (None, Some(_)) => Some(selector(&scenario, "all", true)?),
+            (None, None) => None,
+        };
+        let options = Options { follow, jobs, ..Options::default() };
+        let interrupted: Mutex<Option<PyErr>> = Mutex::new(None);
+        let stop = AtomicBool::new(false);
+        let shares = Mutex::new(vec![0.0; scenario.runs as usize]);
+        let report = |index: usize, share: f64| {
+            let done = {
+                let mut shares = shares.lock().unwrap_or_else(PoisonError::into_inner);
+                shares[index] = share;
+                shares.iter().sum::<f64>() / shares.len() as f64
+            };
+            let told = Python::attach(|py| {
+                py.check_signals()?;
+                progress.as_ref().map_or(Ok(()), |p| p.call1(py, (done,)).map(|_| ()))
+            });
+            if let Err(error) = told {
+                *interrupted.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                stop.store(true, Ordering::Relaxed);
+            }
+            !stop.load(Ordering::Relaxed)
+        };
+        let finished = py.detach(|| {
+            run_all(&scenario, &options, &report, |index, mut run| {
+                let tables = measure(&scenario, index, &mut run, version());
+                let names = flow_names(&scenario, &run);
+                (tables, run.log.take(), names, texts::timing(&run))
+            })
+        });
+        if let Some(error) = interrupted.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(error);
+        }
+        let finished = finished.map_err(PyRuntimeError::new_err)?;
+        let links = link_names(&scenario);
+        let (mut tables, mut followed, mut timing) = (Tables::default(), String::new(), Vec::new());
+        for (more, log, names, time) in finished {
+            tables.append(more);
+            timing.push(time);
+            let Some(mut log) = log else { continue };
+            if trace.is_some() {
+                followed = log.text(&links, &names);
+            }
+            if let Some(path) = pcap {
+                std::fs::File::create(path)
+                    .map_err(|e| e.to_string())
+                    .and_then(|file| write_pcapng(std::io::BufWriter::new(file), &links, log.captures()).map_err(|e| e.to_string()))
+                    .map_err(|e| PyRuntimeError::new_err(format!("{path}: {e}")))?;
+            }
+        }
+        let timing = json!({ "runs": timing }).to_string();
+        Ok(Output { tables, warnings: scenario.warnings, trace: followed, timing })
+    }
+
+    #[pyfunction]
+    #[pyo3(signature = (case, duration))]
+    fn bench(py: Python<'_>, case: Option<&str>, duration: Option<f64>) -> PyResult<String> {
+        let known = || CASES.iter().map(|c| c.name).collect::<Vec<_>>().join(", ");
+        let chosen: Vec<&Case> = match case {
+            None => CASES.iter().collect(),
+            Some(name) => {
+                let unknown = || PyValueError::new_err(format!("no case is called `{name}`; there are {}", known()));
+                vec![Case::find(name).ok_or_else(unknown)?]
+            }
+        };
+        if duration.is_some_and(|d| !(d > 0.0 && d <= 1e6)) {
+            return Err(PyValueError::new_err("the duration must be positive and at most 1e6 seconds"));
+        }
+        let mut rows = Vec::new();
+        for case in chosen {
+            py.check_signals()?;
+            let cost = py.detach(|| duration.map_or_else(|| difference(case), |d| case.run(d)));
+            rows.push(cost_json(case.name, &cost.map_err(PyRuntimeError::new_err)?));
+        }
+        Ok(json!({ "cases": rows }).to_string())
+    }
+}

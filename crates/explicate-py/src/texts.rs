@@ -1,0 +1,97 @@
+//! Structured values as JSON.
+
+use explicate_core::params::{Param, Unit};
+use explicate_core::registry::Entry;
+use explicate_scenario::model::Scenario;
+use explicate_scenario::tables::TABLES;
+use explicate_sim::simulation::Run;
+use serde_json::{Map, Value, json};
+
+fn parameter(param: &Param) -> Value {
+    json!({
+        "name": param.name,
+        "default": default(param),
+        "unit": unit(param.unit),
+        "source": param.source,
+        "doc": param.doc,
+    })
+}
+
+/// A default as a scenario writes it.
+fn default(param: &Param) -> String {
+    let value = param.default;
+    match param.unit {
+        _ if value.is_nan() => "auto".to_string(),
+        _ if value.is_infinite() => "unlimited".to_string(),
+        Unit::Seconds if value < 1.0 => format!("{}ms", value * 1e3),
+        Unit::Seconds => format!("{value}s"),
+        Unit::BitsPerSecond => format!("{value}bit/s"),
+        Unit::Bytes | Unit::QueueLength => format!("{value}B"),
+        Unit::Flag => (value != 0.0).to_string(),
+        Unit::Choice(words) => words.get(value as usize).copied().unwrap_or_default().to_string(),
+        Unit::Packets | Unit::Number | Unit::Fraction | Unit::File => value.to_string(),
+    }
+}
+
+fn unit(unit: Unit) -> String {
+    match unit {
+        Unit::Seconds => "time".to_string(),
+        Unit::BitsPerSecond => "rate".to_string(),
+        Unit::Bytes => "bytes".to_string(),
+        Unit::Packets => "packets".to_string(),
+        Unit::QueueLength => "bytes, pkt or bdp".to_string(),
+        Unit::Number => String::new(),
+        Unit::Fraction => "fraction".to_string(),
+        Unit::Flag => "true or false".to_string(),
+        Unit::Choice(words) => words.join(" | "),
+        Unit::File => "file".to_string(),
+    }
+}
+
+/// A row of the registry.
+pub(crate) fn entry(entry: &Entry) -> Value {
+    json!({
+        "kind": entry.kind,
+        "name": entry.name,
+        "summary": entry.summary,
+        "source": entry.source,
+        "parameters": entry.params.iter().map(parameter).collect::<Vec<_>>(),
+    })
+}
+
+/// Columns of all tables.
+pub(crate) fn columns() -> Value {
+    let columns = |list: &[explicate_scenario::tables::Column]| -> Value {
+        list.iter().map(|c| json!({ "name": c.name, "unit": c.unit, "doc": c.doc })).collect()
+    };
+    Value::Object(TABLES.iter().map(|(name, list)| (name.to_string(), columns(list))).collect::<Map<_, _>>())
+}
+
+/// A template by name; the error lists them.
+pub(crate) fn template(kind: &str) -> Result<String, String> {
+    use explicate_scenario::templates::{TEMPLATES, template};
+    let names = || TEMPLATES.iter().map(|t| t.name).collect::<Vec<_>>().join(", ");
+    template(kind).map(|t| t.text.to_string()).ok_or_else(|| format!("no template is called `{kind}`; there are {}", names()))
+}
+
+/// What `check` tells of a scenario.
+pub(crate) fn checked(s: &Scenario) -> Value {
+    let group = |g: &explicate_scenario::model::FlowGroup| json!({ "name": g.name, "count": g.count, "protocol": g.protocol });
+    json!({
+        "resolved": s.resolved,
+        "warnings": s.warnings,
+        "runs": s.runs,
+        "seed": s.seed,
+        "duration_s": s.duration.as_secs_f64(),
+        "warmup_s": s.warmup.as_secs_f64(),
+        "name": s.name,
+        "sweep": s.sweep,
+        "flows": s.flows.iter().map(group).collect::<Vec<_>>(),
+        "links": s.links.len(),
+    })
+}
+
+/// What a run took.
+pub(crate) fn timing(run: &Run) -> Value {
+    json!({ "wall_s": run.wall_s, "events": run.engine.events, "hops": run.engine.hops() })
+}

@@ -1,0 +1,111 @@
+//! Packets in memory: 64 bytes each behind 32-bit handles, without an allocation per packet.
+
+use explicate_core::port::{Note, Store};
+use explicate_core::units::Time;
+use explicate_core::wire::{Packet, SackRanges};
+
+use crate::packet_log::PacketLog;
+
+/// No handle.
+pub(crate) const NIL: u32 = u32::MAX;
+
+/// All packets of a run, and the pending timers, which travel through the event queue in the same form.
+#[derive(Default)]
+pub(crate) struct Arena {
+    packets: Vec<Packet>,
+    /// SACK ranges of the packet with the same handle: grown only once some exist.
+    sacks: Vec<SackRanges>,
+    free: u32,
+    live: usize,
+    /// Somebody follows packets.
+    pub(crate) log: Option<Box<PacketLog>>,
+}
+
+impl Arena {
+    pub(crate) fn new() -> Arena {
+        Arena { free: NIL, ..Arena::default() }
+    }
+    /// A slot with undefined contents.
+    #[inline]
+    pub(crate) fn take(&mut self) -> u32 {
+        self.live += 1;
+        if self.free != NIL {
+            let handle = self.free;
+            self.free = self.packets[handle as usize].next;
+            return handle;
+        }
+        self.packets.push(Packet::EMPTY);
+        self.packets.len() as u32 - 1
+    }
+    #[inline]
+    pub(crate) fn give(&mut self, handle: u32) {
+        self.live -= 1;
+        self.packets[handle as usize].next = self.free;
+        self.free = handle;
+    }
+    /// Slots in use.
+    pub(crate) fn live(&self) -> usize {
+        self.live
+    }
+    #[inline]
+    pub(crate) fn get(&self, handle: u32) -> &Packet {
+        &self.packets[handle as usize]
+    }
+    #[inline]
+    pub(crate) fn get_mut(&mut self, handle: u32) -> &mut Packet {
+        &mut self.packets[handle as usize]
+    }
+    /// The SACK ranges behind a packet's header.
+    #[inline]
+    pub(crate) fn sack(&self, handle: u32) -> SackRanges {
+        if self.get(handle).transport.sack_count() == 0 {
+            return SackRanges::default();
+        }
+        self.sacks[handle as usize]
+    }
+    #[inline]
+    pub(crate) fn set_sack(&mut self, handle: u32, ranges: &SackRanges) {
+        if ranges.as_slice().is_empty() {
+            return;
+        }
+        if self.sacks.len() <= handle as usize {
+            self.sacks.resize(self.packets.len(), SackRanges::default());
+        }
+        self.sacks[handle as usize] = *ranges;
+    }
+}
+
+impl Store for Arena {
+    #[inline]
+    fn packet(&mut self, handle: u32) -> &mut Packet {
+        self.get_mut(handle)
+    }
+    #[inline]
+    fn release(&mut self, handle: u32) {
+        self.give(handle);
+    }
+    #[inline]
+    fn note(&mut self, at: Time, port: u32, handle: u32, what: Note) {
+        if self.log.is_some() {
+            self.note_slowly(at, port, handle, what);
+        }
+    }
+}
+
+impl Arena {
+    #[cold]
+    pub(crate) fn log_delivery(&mut self, at: Time, handle: u32) {
+        let packet = &self.packets[handle as usize];
+        if let Some(log) = &mut self.log {
+            log.delivered(at, packet);
+        }
+    }
+    #[cold]
+    fn note_slowly(&mut self, at: Time, port: u32, handle: u32, what: Note) {
+        let sack = self.sack(handle);
+        let packet = &self.packets[handle as usize];
+        if let Some(log) = &mut self.log {
+            log.port(at, port, packet, &sack, what);
+        }
+    }
+}

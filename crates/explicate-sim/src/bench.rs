@@ -1,0 +1,115 @@
+//! What the engine costs: fixed dumbbells, run without samples. A figure is taken as the run of 2 T minus the run of T, so that
+//! set-up and start-up cancel.
+
+use std::path::Path;
+
+use explicate_core::units::Time;
+use explicate_scenario::model::Scenario;
+
+use crate::build::build;
+use crate::engine::Engine;
+
+/// A fixed dumbbell: ten flows and more, 80 ms, 1000-byte packets, access links four times the bottleneck, a buffer of one BDP.
+pub struct Case {
+    /// Its name.
+    pub name: &'static str,
+    protocol: &'static str,
+    mbps: u64,
+    flows: u32,
+    /// T, seconds of simulated time.
+    pub seconds: f64,
+    /// Measured for memory too.
+    pub memory: bool,
+}
+
+const fn case(name: &'static str, protocol: &'static str, mbps: u64, flows: u32, seconds: f64) -> Case {
+    Case { name, protocol, mbps, flows, seconds, memory: false }
+}
+
+/// All cases. The one for memory comes first, in a process that has not yet freed anything.
+pub const CASES: &[Case] = &[
+    Case { memory: true, ..case("xcp-1G-10000", "xcp", 1000, 10_000, 2.0) },
+    case("xcp-100M-10", "xcp", 100, 10, 20.0),
+    case("xcp-1G-10", "xcp", 1000, 10, 4.0),
+    case("xcp-1G-1000", "xcp", 1000, 1000, 4.0),
+    case("sack-100M-10", "sack", 100, 10, 20.0),
+    case("sack-1G-10", "sack", 1000, 10, 8.0),
+    case("sack-1G-1000", "sack", 1000, 1000, 4.0),
+];
+
+/// What one run cost.
+pub struct Cost {
+    /// Packets carried over one link, data and acknowledgements, fused links included.
+    pub hops: u64,
+    /// Events handled.
+    pub events: u64,
+    /// CPU time of the run without set-up, seconds.
+    pub cpu_seconds: f64,
+    /// Memory that the network, its flows and its packets took, bytes a flow; only for cases that ask.
+    pub bytes_per_flow: Option<f64>,
+}
+
+impl Case {
+    /// The case of this name.
+    pub fn find(name: &str) -> Option<&'static Case> {
+        CASES.iter().find(|c| c.name == name)
+    }
+
+    /// Runs it for `seconds` of simulated time.
+    pub fn run(&self, seconds: f64) -> Result<Cost, String> {
+        let text = format!(
+            r#"
+            name = "{}"
+            duration = "{seconds}s"
+            [topology]
+            kind = "dumbbell"
+            pairs = {}
+            access = {{ rate = "{}Mbit/s", delay = "5ms" }}
+            bottleneck = {{ rate = "{}Mbit/s", delay = "30ms", queue = {{ kind = "droptail", limit = "1.0bdp" }} }}
+            [[flows]]
+            name = "bulk"
+            count = {}
+            protocol = "{}"
+            packet = "1000B"
+            start = {{ spread = "1s" }}
+            "#,
+            self.name,
+            self.flows,
+            4 * self.mbps,
+            self.mbps,
+            self.flows,
+            self.protocol,
+        );
+        let scenario = Scenario::parse(&text, self.name, Path::new("."), &[]).map_err(|e| e.to_string())?;
+        let resident = resident_bytes();
+        let mut engine: Engine = build(&scenario, 1, true)?;
+        let started = cpu_nanos();
+        engine.run_until(Time::from_secs_f64(seconds));
+        let cpu_seconds = (cpu_nanos() - started) as f64 * 1e-9;
+        engine.settle_all();
+        let grown = resident_bytes().saturating_sub(resident);
+        engine.audit()?;
+        Ok(Cost {
+            hops: engine.hops(),
+            events: engine.events,
+            cpu_seconds,
+            bytes_per_flow: self.memory.then(|| grown as f64 / self.flows as f64),
+        })
+    }
+}
+
+/// CPU time of this thread, ns; wall time where the system does not tell.
+fn cpu_nanos() -> u64 {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let parsed = told.and_then(|t| t.split_whitespace().next().and_then(|n| n.parse().ok()));
+    parsed.unwrap_or_else(|| {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        since.map_or(0, |d| d.as_nanos() as u64)
+    })
+}
+
+/// Resident memory of this process; 0 where the system does not tell.
+fn resident_bytes() -> u64 {
+    let told = std::fs::read_to_string("/proc/self/statm").ok();
+    told.and_then(|t| t.split_whitespace().nth(1).and_then(|n| n.parse::<u64>().ok())).unwrap_or(0) * 4096
+}

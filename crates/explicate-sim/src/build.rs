@@ -1,0 +1,148 @@
+//! From a scenario to a network: ports, routes, flows and their applications.
+
+use explicate_core::flow::{FlowInit, PARAMS};
+use explicate_core::port::stats::NINETY_BIN;
+use explicate_core::port::{Class, Port, PortInit};
+use explicate_core::protocol::{QdiscInit, RouterInit};
+use explicate_core::registry;
+use explicate_core::rng::Rng;
+use explicate_core::units::{Rate, Time};
+use explicate_scenario::model::{FlowGroup, Link, Scenario, Size, Start, Traffic};
+use explicate_scenario::routing::Routes;
+
+use crate::engine::Engine;
+use crate::source::{OnOff, Source};
+
+/// Builds the network of a scenario for a run with this seed.
+///
+/// The error names a flow whose ends are not connected: a scenario that was checked has none.
+pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, String> {
+    let mut engine = Engine::new(scenario.duration, fuse);
+    for (number, link) in scenario.links.iter().enumerate() {
+        engine.add_link(port(link, number as u32, seed), link.delay);
+    }
+    let mut routes = Routes::new(scenario.nodes.len(), &scenario.links);
+    for index in 0..scenario.flows.len() {
+        add_group(&mut engine, &mut routes, scenario, index, seed)?;
+    }
+    engine.prepare();
+    Ok(engine)
+}
+
+fn port(link: &Link, number: u32, seed: u64) -> Port {
+    let stream = |what: &str| Rng::stream(seed, &format!("{}/{what}", link.name));
+    let capacity = link.capacity.bytes_per_sec();
+    let qdisc = link.queue.as_ref().map(|queue| {
+        queue.kind.build(&QdiscInit {
+            values: &queue.values,
+            capacity: link.rate.bytes_per_sec(),
+            mean_packet: queue.mean_packet,
+            rng: stream("queue"),
+        })
+    });
+    let router = link.routers.iter().find_map(|spec| {
+        spec.protocol.router(&RouterInit {
+            values: &spec.values,
+            capacity,
+            delay: link.delay,
+            rng: stream("router"),
+        })
+    });
+    let (mut before, mut on_air, mut service) = (Vec::new(), Vec::new(), None);
+    for (i, channel) in link.channel.iter().enumerate() {
+        let stages = channel.kind.build(&channel.values, stream(&format!("channel.{i}")));
+        before.extend(stages.before);
+        on_air.extend(stages.on_air);
+        service = stages.service.or(service);
+    }
+    let limited = qdisc.is_some();
+    let class = Class { qdisc, router };
+    let mut port = Port::new(PortInit { number, rate: link.rate, service, capacity, class, before, on_air });
+    if limited {
+        port.stats.watch_ninety((0.9 * link.rate.bytes_per_sec() * NINETY_BIN.as_secs_f64()) as u64);
+    }
+    port
+}
+
+fn add_group(
+    engine: &mut Engine,
+    routes: &mut Routes,
+    scenario: &Scenario,
+    index: usize,
+    seed: u64,
+) -> Result<(), String> {
+    let group = &scenario.flows[index];
+    let fallback = registry::resolve(group.resolved.fallback)?;
+    let mut arrivals = Rng::stream(seed, &format!("{}/arrivals", group.name));
+    let mut arrived = Time::ZERO;
+    for i in 0..group.count {
+        let (from, to) = group.ends[i as usize % group.ends.len()];
+        let name = format!("{}.{i}", group.name);
+        let start = match group.start {
+            Start::At(at) => at,
+            Start::Spread { from, over } => from + Time((over.0 as u128 * i as u128 / group.count as u128) as u64),
+            Start::Uniform { from, over } => {
+                let share = Rng::stream(seed, &format!("{name}/start")).uniform();
+                from + Time::from_secs_f64(over.as_secs_f64() * share)
+            }
+            Start::Poisson { from, per_second } => {
+                arrived += Time::from_secs_f64(arrivals.exponential(1.0 / per_second));
+                from + arrived
+            }
+        };
+        if start > scenario.duration {
+            if matches!(group.start, Start::Poisson { .. }) {
+                break; // the rest come later still
+            }
+            continue;
+        }
+        let path = |routes: &mut Routes, from: usize, to: usize| {
+            let missing = || format!("flow `{name}`: no path from {} to {}", scenario.nodes[from], scenario.nodes[to]);
+            routes.path(from, to).ok_or_else(missing)
+        };
+        let (there, back) = match &group.via {
+            Some(via) => via.clone(),
+            None => (path(routes, from, to)?, path(routes, to, from)?),
+        };
+        let interface = there.first().map_or(Rate(0), |&l| scenario.links[l as usize].rate);
+        let init = FlowInit {
+            id: engine.ends.len() as u32,
+            protocol: group.resolved.protocol,
+            fallback: fallback.protocol,
+            recovery: group.resolved.recovery,
+            values: &group.values,
+            packet: group.packet,
+            interface,
+        };
+        debug_assert!(group.values.get(PARAMS, "initial_window") >= 1.0);
+        engine.add_flow(&init, &there, &back, source(group, &name, seed), start, (index as u32, i));
+    }
+    Ok(())
+}
+
+fn source(group: &FlowGroup, name: &str, seed: u64) -> Source {
+    let stop = group.stop.unwrap_or(Time::NEVER);
+    let stream = || Rng::stream(seed, &format!("{name}/traffic"));
+    match &group.traffic {
+        Traffic::Bulk if stop == Time::NEVER => Source::Bulk,
+        Traffic::Bulk => Source::Until { stop, started: false },
+        Traffic::Sized(size) => Source::Sized(draw(size, &mut stream())),
+        Traffic::OnOff { on, off, random } => {
+            let rng = random.then(stream);
+            Source::OnOff(Box::new(OnOff { on: *on, off: *off, rng, stop, active: false }))
+        }
+    }
+}
+
+/// Draws the length of a transfer, at least one byte.
+fn draw(size: &Size, rng: &mut Rng) -> u64 {
+    let bytes = match *size {
+        Size::Fixed(bytes) => return bytes.max(1),
+        Size::Exponential(mean) => rng.exponential(mean),
+        // Inverse of 1 - (scale / x)^shape, with scale = mean (shape - 1) / shape. A billion bytes bounds the tail.
+        Size::Pareto { mean, shape } => {
+            mean * (shape - 1.0) / shape / explicate_core::rng::power(1.0 - rng.uniform(), 1.0 / shape)
+        }
+    };
+    bytes.clamp(1.0, 1e9) as u64
+}

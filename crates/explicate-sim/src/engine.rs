@@ -1,0 +1,525 @@
+//! The engine: one event per hop, in order of (time, rank of the source, insertion).
+//!
+//! A packet's event is its arrival at the end of a link. The port that feeds the next link is settled up to that moment,
+//! the packet joins it, and its arrival at the far end is known at once. A link that is fed by one other link alone, and
+//! at which nothing is decided, is *fused*: its part is computed within the event before it.
+
+use std::collections::BTreeMap;
+
+use explicate_core::flow::{Event, Flow, FlowInit, Sink};
+use explicate_core::port::{Arrival, Port};
+use explicate_core::protocol::{Address, Agent, CONTROL_LEN, Control};
+use explicate_core::units::Time;
+use explicate_core::wire::{Packet, SackRanges, flag};
+
+use crate::arena::{Arena, NIL};
+use crate::source::Source;
+use crate::wheel::Wheel;
+
+/// A one-way link and the port that feeds it.
+pub struct Link {
+    /// The port.
+    pub port: Port,
+    /// Propagation delay.
+    pub delay: Time,
+    /// The only link that feeds this one, if it is fused to it.
+    fused_to: u32,
+    /// The port writes into packets or foresees them, so it is settled before they are read.
+    settles: bool,
+}
+
+/// Both ends of a flow.
+pub struct Ends {
+    /// The sending end.
+    pub flow: Flow,
+    /// The receiving end.
+    pub sink: Sink,
+    /// Its application.
+    pub source: Source,
+    /// When the application begins.
+    pub start: Time,
+    /// The scenario's group, and the flow's number in it.
+    pub group: (u32, u32),
+    /// When all of a sized transfer was acknowledged; [`Time::NEVER`] before.
+    pub completed: Time,
+    /// First places of its routes.
+    forward: u32,
+    back: u32,
+    /// The slot of the pending timer.
+    timer: u32,
+}
+
+/// Marks the end of a route.
+const ARRIVED: u32 = u32::MAX;
+
+/// Kinds of timers, in the upper four bits of a slot's place. Packets' places lie below.
+const TIMER: u32 = 0x8000_0000;
+const FLOW: u32 = 0x8000_0000;
+const SOURCE: u32 = 0x9000_0000;
+const PORT: u32 = 0xa000_0000;
+const AGENT: u32 = 0xb000_0000;
+const KIND: u32 = 0xf000_0000;
+
+/// A network, its flows and the events that wait.
+pub struct Engine {
+    arena: Arena,
+    wheel: Wheel,
+    /// Links, in the order in which they were added.
+    pub links: Vec<Link>,
+    /// Flows, in the order in which they were added.
+    pub ends: Vec<Ends>,
+    /// Routes, end to end: links, then [`ARRIVED`].
+    routes: Vec<u32>,
+    agents: BTreeMap<u32, Box<dyn Agent>>,
+    /// Routes of control packets between nodes, found when first needed.
+    control_routes: BTreeMap<(u32, u32), u32>,
+    find_route: Option<RouteFinder>,
+    now: Time,
+    end: Time,
+    fuse: bool,
+    /// Events handled.
+    pub events: u64,
+}
+
+/// Finds the links from a node to another.
+pub type RouteFinder = Box<dyn FnMut(u32, u32) -> Option<Vec<u32>> + Send>;
+
+/// The rank of a slot's source among events of the same time: links, then timers by kind and owner.
+#[inline]
+fn rank(routes: &[u32], packet: &Packet) -> u32 {
+    if packet.place & TIMER != 0 { packet.place } else { routes[packet.place as usize] }
+}
+
+impl Engine {
+    /// An empty network whose run ends at `end`. `fuse` may be turned off to prove that it changes nothing.
+    pub fn new(end: Time, fuse: bool) -> Engine {
+        Engine {
+            arena: Arena::new(),
+            wheel: Wheel::new(),
+            links: Vec::new(),
+            ends: Vec::new(),
+            routes: Vec::new(),
+            agents: BTreeMap::new(),
+            control_routes: BTreeMap::new(),
+            find_route: None,
+            now: Time::ZERO,
+            end,
+            fuse,
+            events: 0,
+        }
+    }
+
+    /// The present.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+    /// Adds a link and returns its index.
+    pub fn add_link(&mut self, port: Port, delay: Time) -> u32 {
+        let settles = port.writes();
+        self.links.push(Link { port, delay, fused_to: NIL, settles });
+        self.links.len() as u32 - 1
+    }
+    /// Adds a flow over routes of links there and back. Its number in `init` must be the number of flows so far.
+    pub fn add_flow(
+        &mut self,
+        init: &FlowInit<'_>,
+        there: &[u32],
+        back: &[u32],
+        source: Source,
+        start: Time,
+        group: (u32, u32),
+    ) {
+        assert_eq!(init.id as usize, self.ends.len(), "flows are numbered in order");
+        let forward = self.add_route(there);
+        let back = self.add_route(back);
+        self.ends.push(Ends {
+            flow: Flow::new(init),
+            sink: Sink::new(init),
+            source,
+            start,
+            group,
+            completed: Time::NEVER,
+            forward,
+            back,
+            timer: NIL,
+        });
+        self.arm(SOURCE | init.id, start);
+    }
+    /// Puts an agent at a node; `find_route` answers from then on for all agents.
+    pub fn add_agent(&mut self, node: Address, agent: Box<dyn Agent>, find_route: RouteFinder) {
+        let due = agent.poll_timeout();
+        self.agents.insert(node.0, agent);
+        self.find_route = Some(find_route);
+        self.arm(AGENT | node.0, due);
+    }
+    fn add_route(&mut self, links: &[u32]) -> u32 {
+        let first = self.routes.len() as u32;
+        assert!(self.routes.len() + links.len() < TIMER as usize, "too many routes");
+        self.routes.extend_from_slice(links);
+        self.routes.push(ARRIVED);
+        first
+    }
+
+    /// Looks for links that can be fused: fed by one link alone, deciding nothing. Call once, after everything was added.
+    pub fn prepare(&mut self) {
+        const NOBODY: u32 = NIL - 1;
+        let mut feeder = vec![NOBODY; self.links.len()];
+        let mut before = NIL;
+        for &link in &self.routes {
+            if link == ARRIVED {
+                before = NIL;
+                continue;
+            }
+            let known = &mut feeder[link as usize];
+            *known = if *known == NOBODY || *known == before { before } else { NIL };
+            before = link;
+        }
+        for (index, feeder) in feeder.into_iter().enumerate() {
+            let alone = self.fuse && self.agents.is_empty() && feeder < NOBODY;
+            if alone && self.links[index].port.is_foreseeable() && !self.links[feeder as usize].port.is_scheduled() {
+                self.links[index].fused_to = feeder;
+                self.links[index].settles = true;
+            }
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------ the loop
+
+    /// Runs all events up to `until` (included).
+    pub fn run_until(&mut self, until: Time) {
+        let until = until.min(self.end);
+        while let Some(slot) = self.wheel.pop(&mut self.arena, until.0, |p| rank(&self.routes, p)) {
+            let packet = self.arena.get(slot);
+            self.now = Time(packet.time);
+            self.events += 1;
+            let place = packet.place;
+            if place & TIMER == 0 { self.arrive(slot, place) } else { self.timer(slot, place) }
+        }
+        self.now = until;
+    }
+
+    /// A packet reaches the end of a link.
+    fn arrive(&mut self, slot: u32, place: u32) {
+        let link = self.routes[place as usize];
+        self.settle_before_reading(link);
+        self.links[link as usize].port.stats.delivered += 1;
+        if self.routes[place as usize + 1] == ARRIVED {
+            return self.deliver(slot);
+        }
+        let packet = self.arena.get_mut(slot);
+        packet.place = place + 1;
+        packet.ttl = packet.ttl.saturating_sub(1);
+        self.forward(slot);
+    }
+
+    /// What a packet on this link carries is final once the port is settled, and those that it is fused to before it.
+    #[inline]
+    fn settle_before_reading(&mut self, link: u32) {
+        let feeder = self.links[link as usize].fused_to;
+        if feeder != NIL {
+            self.settle_chain(feeder);
+        }
+        let l = &mut self.links[link as usize];
+        if l.settles {
+            l.port.settle(self.now, &mut self.arena);
+        }
+    }
+
+    fn settle_chain(&mut self, link: u32) {
+        self.settle_before_reading(link);
+    }
+
+    /// A packet joins the port at its place, and those of the links that are fused to it.
+    fn forward(&mut self, slot: u32) {
+        let packet = self.arena.get(slot);
+        let (mut place, bytes) = (packet.place as usize, packet.ip_len);
+        let mut index = self.routes[place];
+        let link = &mut self.links[index as usize];
+        let mut at = match link.port.handle_packet(self.now, slot, &mut self.arena) {
+            Arrival::Departs(departs) => departs + link.delay,
+            Arrival::Queued => return self.arm_port(index),
+            Arrival::Doomed(_) | Arrival::Dropped => return,
+        };
+        loop {
+            let next = self.routes[place + 1];
+            if next == ARRIVED || self.links[next as usize].fused_to != index {
+                break;
+            }
+            let link = &mut self.links[next as usize];
+            at = link.port.foresee(at, slot, bytes) + link.delay;
+            index = next;
+            place += 1;
+        }
+        let packet = self.arena.get_mut(slot);
+        packet.time = at.0;
+        packet.place = place as u32;
+        let routes = &self.routes;
+        self.wheel.insert(&mut self.arena, slot, |p| rank(routes, p));
+    }
+
+    /// A packet has reached the node that it is for.
+    fn deliver(&mut self, slot: u32) {
+        if self.arena.log.is_some() {
+            self.arena.log_delivery(self.now, slot);
+        }
+        let packet = self.arena.get(slot);
+        let header = &packet.transport;
+        if header.has(flag::CONTROL) {
+            let packet = *packet;
+            self.arena.give(slot);
+            return self.deliver_control(&packet);
+        }
+        let id = header.flow();
+        let Some(ends) = self.ends.get_mut(id as usize) else { return self.arena.give(slot) };
+        if packet.is_ack() {
+            let sack = self.arena.sack(slot);
+            ends.flow.handle_packet(self.now, packet, &sack);
+            self.transmit(id, slot);
+        } else {
+            ends.sink.handle_packet(self.now, packet);
+            let mut sack = SackRanges::default();
+            if !ends.sink.poll_transmit(self.now, self.arena.get_mut(slot), &mut sack) {
+                return self.arena.give(slot);
+            }
+            self.arena.get_mut(slot).place = ends.back;
+            self.arena.set_sack(slot, &sack);
+            self.forward(slot);
+        }
+    }
+
+    /// Sends all that a flow may send now, the first packet in `slot` (or a new one), and arms its timer.
+    fn transmit(&mut self, id: u32, mut slot: u32) {
+        loop {
+            if slot == NIL {
+                slot = self.arena.take();
+            }
+            let ends = &mut self.ends[id as usize];
+            if !ends.flow.poll_transmit(self.now, self.arena.get_mut(slot)) {
+                self.arena.give(slot);
+                break;
+            }
+            self.arena.get_mut(slot).place = ends.forward;
+            self.forward(slot);
+            slot = NIL;
+        }
+        let ends = &mut self.ends[id as usize];
+        if ends.source.finite() && ends.flow.poll_event() == Some(Event::Drained) {
+            ends.completed = ends.completed.min(self.now);
+        }
+        let due = ends.flow.poll_timeout();
+        let timer = ends.timer;
+        if due != Time::NEVER && (timer == NIL || due.0 < self.arena.get(timer).time) {
+            // An earlier timer replaces the pending one, which is ignored when it comes.
+            self.ends[id as usize].timer = self.arm(FLOW | id, due);
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------ timers
+
+    fn arm(&mut self, place: u32, due: Time) -> u32 {
+        if due > self.end {
+            return NIL;
+        }
+        let slot = self.arena.take();
+        let packet = self.arena.get_mut(slot);
+        packet.place = place;
+        packet.time = due.max(self.now).0;
+        let routes = &self.routes;
+        self.wheel.insert(&mut self.arena, slot, |p| rank(routes, p));
+        slot
+    }
+
+    fn timer(&mut self, slot: u32, place: u32) {
+        let id = place & !KIND;
+        if place & KIND == FLOW {
+            return self.flow_timer(id, slot);
+        }
+        self.arena.give(slot);
+        match place & KIND {
+            SOURCE => self.source_timer(id),
+            PORT => self.port_timer(id),
+            _ => self.agent_timer(id),
+        }
+    }
+
+    fn flow_timer(&mut self, id: u32, slot: u32) {
+        self.arena.give(slot);
+        let ends = &mut self.ends[id as usize];
+        if ends.timer != slot {
+            return;
+        }
+        ends.timer = NIL;
+        let due = ends.flow.poll_timeout();
+        if due > self.now {
+            // Timers move ahead without being re-armed; this one has caught up.
+            let timer = self.arm(FLOW | id, due);
+            self.ends[id as usize].timer = timer;
+            return;
+        }
+        ends.flow.handle_timeout(self.now);
+        self.transmit(id, NIL);
+    }
+
+    fn source_timer(&mut self, id: u32) {
+        let ends = &mut self.ends[id as usize];
+        let again = ends.source.act(self.now, &mut ends.flow);
+        if let Some(at) = again {
+            self.arm(SOURCE | id, at);
+        }
+        self.transmit(id, NIL);
+    }
+
+    /// A scheduled port is driven from outside: its departures are not known in advance.
+    fn arm_port(&mut self, index: u32) {
+        let due = self.links[index as usize].port.poll_timeout();
+        // Control timers alone run lazily; the line's departures need an event. One too many does no harm.
+        if due != Time::NEVER {
+            self.arm(PORT | index, due);
+        }
+    }
+
+    fn port_timer(&mut self, index: u32) {
+        let link = &mut self.links[index as usize];
+        link.port.handle_timeout(self.now, &mut self.arena);
+        let mut any = false;
+        while let Some((slot, departed)) = self.links[index as usize].port.poll_transmit() {
+            any = true;
+            let at = departed + self.links[index as usize].delay;
+            self.arena.get_mut(slot).time = at.max(self.now).0;
+            let routes = &self.routes;
+            self.wheel.insert(&mut self.arena, slot, |p| rank(routes, p));
+        }
+        if any || !self.links[index as usize].port.is_empty() {
+            self.arm_port(index);
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------ agents
+
+    fn agent_timer(&mut self, node: u32) {
+        if let Some(agent) = self.agents.get_mut(&node) {
+            agent.handle_timeout(self.now);
+        }
+        self.drain_agent(node, true);
+    }
+
+    fn deliver_control(&mut self, packet: &Packet) {
+        let header = &packet.transport;
+        let node = header.flow();
+        let mut message = [0; CONTROL_LEN];
+        message[..12].copy_from_slice(&header.0[12..]);
+        message[12..].copy_from_slice(&packet.congestion.0[4..]);
+        let from = header.segment();
+        if let Some(agent) = self.agents.get_mut(&node) {
+            agent.handle_control(self.now, &Control { peer: Address(from), ip_len: packet.ip_len, message });
+        }
+        self.drain_agent(node, false);
+    }
+
+    fn drain_agent(&mut self, node: u32, rearm: bool) {
+        while let Some(control) = self.agents.get_mut(&node).and_then(|a| a.poll_control(self.now)) {
+            let Some(place) = self.control_route(node, control.peer.0) else { continue };
+            let slot = self.arena.take();
+            let packet = self.arena.get_mut(slot);
+            *packet = Packet { ip_len: control.ip_len, place, ..Packet::EMPTY };
+            // The congestion header's first four bytes stay zero: routers see none.
+            packet.transport.set_flags(flag::CONTROL);
+            packet.transport.set_flow(control.peer.0);
+            packet.transport.set_segment(node);
+            packet.transport.0[12..].copy_from_slice(&control.message[..12]);
+            packet.congestion.0[4..].copy_from_slice(&control.message[12..]);
+            self.forward(slot);
+        }
+        let due = self.agents.get(&node).map_or(Time::NEVER, |a| a.poll_timeout());
+        if rearm && due != Time::NEVER {
+            self.arm(AGENT | node, due);
+        }
+    }
+
+    fn control_route(&mut self, from: u32, to: u32) -> Option<u32> {
+        if let Some(&place) = self.control_routes.get(&(from, to)) {
+            return Some(place);
+        }
+        let links = self.find_route.as_mut()?(from, to)?;
+        let place = self.add_route(&links);
+        self.control_routes.insert((from, to), place);
+        Some(place)
+    }
+
+    // ------------------------------------------------------------------------------------------ looking in
+
+    /// Settles every port up to the present.
+    pub fn settle_all(&mut self) {
+        for index in 0..self.links.len() {
+            self.settle(index);
+        }
+    }
+    /// Settles one port up to the present, and first those that it is fused to.
+    pub fn settle(&mut self, index: usize) {
+        let feeder = self.links[index].fused_to;
+        if feeder != NIL {
+            self.settle(feeder as usize);
+        }
+        self.links[index].port.settle(self.now, &mut self.arena);
+    }
+    /// Follows packets from now on.
+    pub fn follow(&mut self, log: crate::packet_log::PacketLog) {
+        self.arena.log = Some(Box::new(log));
+    }
+    /// What was followed.
+    pub fn followed(&mut self) -> Option<crate::packet_log::PacketLog> {
+        self.arena.log.take().map(|b| *b)
+    }
+    /// Packet-hops so far: packets carried over one link, data and acknowledgements.
+    pub fn hops(&self) -> u64 {
+        self.delivered().iter().sum()
+    }
+    /// Packets that reached the end of each link. Those that went on over a fused link are counted as they arrive there.
+    fn delivered(&self) -> Vec<u64> {
+        let mut delivered: Vec<u64> = self.links.iter().map(|l| l.port.stats.delivered).collect();
+        for link in self.links.iter().filter(|l| l.fused_to != NIL) {
+            delivered[link.fused_to as usize] += link.port.stats.arrived;
+        }
+        delivered
+    }
+
+    /// Checks that no packet appeared or vanished: on every link, what came has been delivered, dropped for a known cause, or is
+    /// still there; and every slot of the arena is accounted for. Settle first. The error says where it does not add up.
+    pub fn audit(&self) -> Result<(), String> {
+        let waiting = self.wheel.slots(&self.arena);
+        let mut on_link = vec![0u64; self.links.len()];
+        let mut timers = 0;
+        for &slot in &waiting {
+            let place = self.arena.get(slot).place;
+            if place & TIMER != 0 { timers += 1 } else { on_link[self.routes[place as usize] as usize] += 1 }
+        }
+        for index in 0..self.links.len() {
+            // Foreseen packets are in the queue of events as on the last fused link, but on an earlier one in truth.
+            let feeder = self.links[index].fused_to;
+            if feeder != NIL {
+                let foreseen = self.links[index].port.foreseen() as u64;
+                on_link[index] = on_link[index].wrapping_sub(foreseen);
+                on_link[feeder as usize] = on_link[feeder as usize].wrapping_add(foreseen);
+            }
+        }
+        let delivered = self.delivered();
+        let mut slots = timers;
+        for (index, link) in self.links.iter().enumerate() {
+            let unseen = if link.port.is_scheduled() { link.port.len() } else { link.port.doomed() } as u64;
+            let inside = on_link[index] + unseen;
+            let stats = &link.port.stats;
+            let gone = stats.total().gone();
+            if stats.arrived != delivered[index] + gone + inside {
+                return Err(format!(
+                    "link {index}: {} packets came, but {} were delivered, {gone} dropped and {inside} are there",
+                    stats.arrived, delivered[index]
+                ));
+            }
+            slots += inside;
+        }
+        if slots != self.arena.live() as u64 {
+            return Err(format!("{} slots are in use, {slots} accounted for", self.arena.live()));
+        }
+        Ok(())
+    }
+}

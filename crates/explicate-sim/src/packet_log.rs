@@ -1,0 +1,110 @@
+//! Follows packets: the life of each as text (arrival at a port, mark, departure with its feedback, drop and its cause, delivery),
+//! and on request the bytes that a capture holds.
+
+use std::fmt::Write;
+
+use explicate_core::port::Note;
+use explicate_core::protocol::DropCause;
+use explicate_core::units::Time;
+use explicate_core::wire::{Packet, SackRanges, flag};
+
+use crate::pcap::{Capture, frame};
+
+/// Which packets are followed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selector {
+    /// Only this flow's; `None` is all.
+    pub flow: Option<u32>,
+    /// Keep the bytes of departing packets for a capture.
+    pub capture: bool,
+}
+
+/// What was followed.
+pub struct PacketLog {
+    selector: Selector,
+    entries: Vec<Entry>,
+    captures: Vec<Capture>,
+}
+
+struct Entry {
+    at: Time,
+    /// The link; `None` at the end of a route.
+    link: Option<u32>,
+    what: Option<Note>,
+    packet: Packet,
+}
+
+impl PacketLog {
+    /// An empty log.
+    pub fn new(selector: Selector) -> PacketLog {
+        PacketLog { selector, entries: Vec::new(), captures: Vec::new() }
+    }
+    fn wants(&self, packet: &Packet) -> bool {
+        !packet.transport.has(flag::CONTROL) && self.selector.flow.is_none_or(|f| f == packet.transport.flow())
+    }
+    pub(crate) fn port(&mut self, at: Time, link: u32, packet: &Packet, sack: &SackRanges, what: Note) {
+        if !self.wants(packet) {
+            return;
+        }
+        if self.selector.capture && what == Note::Departed {
+            self.captures.push(Capture { at, link, original: packet.ip_len, bytes: frame(packet, sack) });
+        }
+        self.entries.push(Entry { at, link: Some(link), what: Some(what), packet: *packet });
+    }
+    pub(crate) fn delivered(&mut self, at: Time, packet: &Packet) {
+        if self.wants(packet) {
+            self.entries.push(Entry { at, link: None, what: None, packet: *packet });
+        }
+    }
+
+    /// The captured packets in order of time.
+    pub fn captures(&mut self) -> &[Capture] {
+        self.captures.sort_by_key(|c| c.at);
+        &self.captures
+    }
+
+    /// A line for each event, in order of time: seconds, link, event, packet.
+    pub fn text(&mut self, links: &[String], flows: &[String]) -> String {
+        // Ports are settled lazily, so events of different links come out of order.
+        self.entries.sort_by_key(|e| e.at);
+        let width = links.iter().map(|l| l.len()).max().unwrap_or(0);
+        let mut text = String::new();
+        for entry in &self.entries {
+            let link = entry.link.map_or("", |l| &links[l as usize]);
+            let _ = write!(text, "{:>14.9}  {link:<width$}  {:<14}", entry.at.as_secs_f64(), event(entry.what));
+            describe(&mut text, &entry.packet, flows);
+            text.push('\n');
+        }
+        text
+    }
+}
+
+fn event(what: Option<Note>) -> &'static str {
+    match what {
+        None => "delivered",
+        Some(Note::Arrived) => "enqueue",
+        Some(Note::Marked) => "mark",
+        Some(Note::Departed) => "departure",
+        Some(Note::Dropped(DropCause::Overflow)) => "drop:overflow",
+        Some(Note::Dropped(DropCause::Early)) => "drop:early",
+        Some(Note::Lost) => "drop:channel",
+    }
+}
+
+fn describe(text: &mut String, packet: &Packet, flows: &[String]) {
+    let t = &packet.transport;
+    let flow = flows.get(t.flow() as usize).map_or("?", |f| f);
+    let kind = match (t.has(flag::SYN), t.has(flag::ACK)) {
+        (true, true) => "SYN-ACK",
+        (true, false) => "SYN",
+        (false, true) => "ack",
+        (false, false) => "data",
+    };
+    let _ = write!(text, "{flow} {kind} {} packet {} {} B", t.segment(), t.packet_number(), packet.ip_len);
+    let c = &packet.congestion;
+    if c.is_standard() {
+        let _ = write!(text, " delta {:+} B/s", c.delta_throughput());
+    } else if c.is_present() {
+        let _ = write!(text, " feedback {:+} B/s", c.reverse_feedback());
+    }
+}

@@ -1,0 +1,81 @@
+//! Packets as they would stand on a real network, for a capture: IPv4, UDP, congestion header, transport header.
+
+use std::borrow::Cow;
+use std::io::Write;
+use std::time::Duration;
+
+use explicate_core::units::Time;
+use explicate_core::wire::{IP_UDP_LEN, Packet, SackRanges, UDP_PORT, flag};
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
+use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
+use pcap_file::{DataLink, PcapError};
+
+/// A packet that was captured as it departed from a link's port.
+pub struct Capture {
+    /// When its last bit left.
+    pub at: Time,
+    /// The link.
+    pub link: u32,
+    /// Its IP length; the payload is not captured.
+    pub original: u16,
+    /// Its headers.
+    pub bytes: Vec<u8>,
+}
+
+/// The headers of a packet. A flow's sender has the address 10.1.x.y, its receiver 10.2.x.y, with the flow's number in x.y.
+pub(crate) fn frame(packet: &Packet, sack: &SackRanges) -> Vec<u8> {
+    let [_, _, x, y] = packet.transport.flow().to_be_bytes();
+    let (mut from, mut to) = ([10, 1, x, y], [10, 2, x, y]);
+    if packet.transport.has(flag::ACK) {
+        (from, to) = (to, from);
+    }
+    let mut b = vec![0x45, packet.tos];
+    b.extend(packet.ip_len.to_be_bytes());
+    b.extend([0, 0, 0x40, 0, packet.ttl, 17, 0, 0]);
+    b.extend(from);
+    b.extend(to);
+    let sum = b.chunks(2).map(|c| u16::from_be_bytes([c[0], c[1]]) as u32).sum::<u32>();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let checksum = !((folded & 0xffff) + (folded >> 16)) as u16;
+    b[10..12].copy_from_slice(&checksum.to_be_bytes());
+    b.extend(UDP_PORT.to_be_bytes());
+    b.extend(UDP_PORT.to_be_bytes());
+    b.extend((packet.ip_len - 20).to_be_bytes());
+    b.extend([0, 0]);
+    debug_assert_eq!(b.len(), IP_UDP_LEN);
+    if packet.congestion.is_present() {
+        b.extend(packet.congestion.0);
+    }
+    b.extend(packet.transport.0);
+    for (first, end) in sack.as_slice() {
+        b.extend(first.to_be_bytes());
+        b.extend(end.to_be_bytes());
+    }
+    b
+}
+
+/// Writes a pcapng file with one interface per link, in nanoseconds.
+pub fn write_pcapng(out: impl Write, links: &[String], captures: &[Capture]) -> Result<(), PcapError> {
+    let mut writer = PcapNgWriter::new(out)?;
+    for name in links {
+        writer.write_pcapng_block(InterfaceDescriptionBlock {
+            linktype: DataLink::RAW,
+            snaplen: 0,
+            options: vec![
+                InterfaceDescriptionOption::IfName(Cow::Borrowed(name)),
+                InterfaceDescriptionOption::IfTsResol(9),
+            ],
+        })?;
+    }
+    for capture in captures {
+        writer.write_pcapng_block(EnhancedPacketBlock {
+            interface_id: capture.link,
+            timestamp: Duration::from_nanos(capture.at.0),
+            original_len: capture.original as u32,
+            data: Cow::Borrowed(&capture.bytes),
+            options: Vec::new(),
+        })?;
+    }
+    Ok(())
+}

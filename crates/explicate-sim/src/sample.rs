@@ -1,0 +1,140 @@
+//! Samples over time: what `[sampling]` asks for, in long form.
+
+use explicate_core::flow::FlowStats;
+use explicate_core::units::Time;
+use explicate_scenario::model::Sampling;
+
+use crate::engine::Engine;
+
+/// A sample: time, object, variable and value.
+pub struct Sample {
+    /// When.
+    pub at: Time,
+    /// What it is of.
+    pub object: Object,
+    /// Which variable, with its unit.
+    pub variable: &'static str,
+    /// The value.
+    pub value: f64,
+}
+
+/// What a sample is of: an index into the engine's links or flows.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Object {
+    /// A link.
+    Link(u32),
+    /// A flow.
+    Flow(u32),
+}
+
+/// Takes samples.
+pub struct Sampler {
+    every: Time,
+    queue: bool,
+    throughput: bool,
+    cwnd: bool,
+    rtt: bool,
+    goodput: bool,
+    router: bool,
+    flow: bool,
+    /// Links with a limited queue: the others never hold anything that matters.
+    links: Vec<(u32, u64)>,
+    flows: Vec<Before>,
+    /// What was taken.
+    pub samples: Vec<Sample>,
+}
+
+/// Counters at the last sample.
+#[derive(Clone, Copy, Default)]
+struct Before {
+    bytes: u64,
+    payload: u64,
+    flow: FlowStats,
+}
+
+impl Sampler {
+    /// A sampler, if anything is to be sampled.
+    pub fn new(sampling: &Sampling, engine: &Engine) -> Option<Sampler> {
+        let every = sampling.every.filter(|e| *e > Time::ZERO)?;
+        let of = |name: &str| sampling.of.iter().any(|n| n == name);
+        let limited = |(i, l): (usize, &crate::engine::Link)| l.port.has_qdisc().then_some((i as u32, 0));
+        Some(Sampler {
+            every,
+            queue: of("queue"),
+            throughput: of("throughput"),
+            cwnd: of("cwnd"),
+            rtt: of("rtt"),
+            goodput: of("goodput"),
+            router: of("router"),
+            flow: of("flow"),
+            links: engine.links.iter().enumerate().filter_map(limited).collect(),
+            flows: vec![Before::default(); engine.ends.len()],
+            samples: Vec::new(),
+        })
+    }
+    /// The period.
+    pub fn every(&self) -> Time {
+        self.every
+    }
+    /// Samples everything now.
+    pub fn take(&mut self, engine: &mut Engine) {
+        self.take_links(engine);
+        self.take_flows(engine);
+    }
+
+    fn take_links(&mut self, engine: &mut Engine) {
+        let at = engine.now();
+        let seconds = self.every.as_secs_f64();
+        for (index, bytes_before) in &mut self.links {
+            let object = Object::Link(*index);
+            engine.settle(*index as usize);
+            let port = &engine.links[*index as usize].port;
+            let samples = &mut self.samples;
+            let mut put = |variable, value| samples.push(Sample { at, object, variable, value });
+            if self.queue || self.router {
+                let (queue, router) = (self.queue, self.router);
+                port.probe(&mut |variable, value| {
+                    if if variable.starts_with("queue_") { queue } else { router } {
+                        put(variable, value);
+                    }
+                });
+            }
+            if self.throughput {
+                let rate = (port.stats.bytes - *bytes_before) as f64 / seconds;
+                let offered = port.offered(at - self.every, at) / seconds;
+                put("throughput_bps", 8.0 * rate);
+                put("utilisation", if offered > 0.0 { rate / offered } else { f64::NAN });
+            }
+            *bytes_before = port.stats.bytes;
+        }
+    }
+
+    fn take_flows(&mut self, engine: &Engine) {
+        let at = engine.now();
+        let seconds = self.every.as_secs_f64();
+        for (index, (ends, before)) in engine.ends.iter().zip(&mut self.flows).enumerate() {
+            if ends.start > at {
+                continue;
+            }
+            let object = Object::Flow(index as u32);
+            let mut put = |variable, value| self.samples.push(Sample { at, object, variable, value });
+            let (flow, sink) = (&ends.flow.stats, &ends.sink.stats);
+            if self.flow {
+                ends.flow.probe(&mut put);
+            } else if self.cwnd {
+                put("cwnd", ends.flow.cwnd());
+            }
+            let samples = flow.rtt_count - before.flow.rtt_count;
+            if self.rtt && samples > 0 {
+                put("rtt_ms", (flow.rtt_sum - before.flow.rtt_sum) as f64 / samples as f64 * 1e-6);
+            }
+            if self.throughput {
+                put("throughput_bps", 8.0 * (sink.bytes - before.bytes) as f64 / seconds);
+            }
+            if self.goodput {
+                put("goodput_bps", 8.0 * (sink.payload - before.payload) as f64 / seconds);
+            }
+            *before = Before { bytes: sink.bytes, payload: sink.payload, flow: *flow };
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Runs of a scenario: build, run, sample, measure.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use explicate_core::flow::{FlowStats, SinkStats};
+use explicate_core::units::Time;
+use explicate_scenario::model::Scenario;
+
+use crate::build::build;
+use crate::engine::Engine;
+use crate::packet_log::{PacketLog, Selector};
+use crate::sample::{Sample, Sampler};
+
+/// How runs are carried out; none of this changes a result.
+#[derive(Clone, Default)]
+pub struct Options {
+    /// Turns fused links off.
+    pub no_fuse: bool,
+    /// Follows the packets of one flow (or all) in the first run.
+    pub follow: Option<Selector>,
+    /// Runs at a time; 0 is 1.
+    pub jobs: usize,
+}
+
+/// One finished run.
+pub struct Run {
+    /// Its seed.
+    pub seed: u64,
+    /// The network as it stood at the end.
+    pub engine: Engine,
+    /// Counters of both ends of each flow when the measured span began.
+    pub baseline: Vec<(FlowStats, SinkStats)>,
+    /// Samples in order of time.
+    pub samples: Vec<Sample>,
+    /// What was followed.
+    pub log: Option<PacketLog>,
+    /// Wall time of the run without set-up, seconds.
+    pub wall_s: f64,
+}
+
+/// Told how far a run is: its index and the share done, 0 to 1. Returns whether to go on.
+pub type Progress<'a> = &'a (dyn Fn(usize, f64) -> bool + Sync);
+
+/// Carries out one run. The error says what went wrong inside; a checked scenario has none.
+pub fn run_once(scenario: &Scenario, index: usize, options: &Options, progress: Progress<'_>) -> Result<Run, String> {
+    let seed = scenario.seed.wrapping_add(index as u64);
+    let mut engine = build(scenario, seed, !options.no_fuse)?;
+    if let (Some(selector), 0) = (&options.follow, index) {
+        engine.follow(PacketLog::new(selector.clone()));
+    }
+    let mut sampler = Sampler::new(&scenario.sampling, &engine);
+    let started = Instant::now();
+    let mut baseline = Vec::new();
+    let end = scenario.duration;
+    let warmup = scenario.warmup.min(end);
+    let every = sampler.as_ref().map_or(Time::NEVER, |s| s.every());
+    let report = Time((end.0 / 100).max(1));
+    let (mut next_sample, mut next_report) = (every, report);
+    let mut measuring = false;
+    while engine.now() < end || !measuring {
+        let mut until = end.min(next_sample).min(next_report);
+        if !measuring {
+            until = until.min(warmup);
+        }
+        engine.run_until(until);
+        if until == warmup && !measuring {
+            engine.settle_all();
+            baseline = engine.ends.iter().map(|e| (e.flow.stats, e.sink.stats)).collect();
+            engine.links.iter_mut().for_each(|l| l.port.start_measuring(until));
+            measuring = true;
+        }
+        if until == next_sample {
+            if let Some(sampler) = &mut sampler {
+                sampler.take(&mut engine);
+            }
+            next_sample = until + every;
+        }
+        if until == next_report {
+            if !progress(index, until.0 as f64 / end.0 as f64) {
+                return Err("interrupted".to_string());
+            }
+            next_report = until + report;
+        }
+    }
+    engine.settle_all();
+    let wall_s = started.elapsed().as_secs_f64();
+    engine.audit().map_err(|e| format!("packets are not conserved, which is a defect of the simulator: {e}"))?;
+    let log = engine.followed();
+    Ok(Run { seed, engine, baseline, samples: sampler.map_or(Vec::new(), |s| s.samples), log, wall_s })
+}
+
+/// Carries out all runs of a scenario, several at a time if asked, and hands each to `finish` as it ends. The results are
+/// in the order of the runs.
+pub fn run_all<T: Send>(
+    scenario: &Scenario,
+    options: &Options,
+    progress: Progress<'_>,
+    finish: impl Fn(usize, Run) -> T + Sync,
+) -> Result<Vec<T>, String> {
+    let runs = scenario.runs as usize;
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, Result<T, String>)>> = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= runs {
+                return;
+            }
+            let result = run_once(scenario, index, options, progress).map(|run| finish(index, run));
+            let failed = result.is_err();
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
+            if failed {
+                next.store(runs, Ordering::Relaxed);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..options.jobs.clamp(1, runs.max(1)) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, result)| result).collect()
+}

@@ -1,0 +1,304 @@
+//! The event queue: a timing wheel whose buckets are about as wide as the mean gap between events, so that its cost
+//! depends neither on how many events wait nor on how far ahead they lie.
+//!
+//! Events are slots of the arena, chained through the packets themselves. Order is (time, rank, insertion): the rank is
+//! that of the event's source, so that ties do not depend on when an event was put in.
+//!
+//! Two rotations of `NEAR` buckets lie ahead in full resolution; `FAR` further rotations are kept as one unsorted chain each,
+//! spread out when their turn comes; what lies beyond waits in a list.
+
+use crate::arena::{Arena, NIL};
+#[cfg(test)]
+use explicate_core::units::Time;
+use explicate_core::wire::Packet;
+
+const NEAR_BITS: u32 = 15;
+const NEAR: u64 = 1 << NEAR_BITS;
+const FAR: u64 = 1 << 10;
+/// Pops between two looks at the bucket width.
+const RETUNE: u32 = 1 << 16;
+
+#[derive(Clone, Copy)]
+struct Chain {
+    head: u32,
+    tail: u32,
+}
+const EMPTY: Chain = Chain { head: NIL, tail: NIL };
+
+/// The event queue.
+pub(crate) struct Wheel {
+    /// Width of a bucket: 2^shift ns.
+    shift: u32,
+    /// Bucket number (time >> shift) that the search stands at.
+    tick: u64,
+    near: Vec<Chain>,
+    /// One bit per bucket of `near` that holds something.
+    occupied: Vec<u64>,
+    far: Vec<Chain>,
+    beyond: Vec<u32>,
+    /// The first rotation that `beyond` has something for.
+    beyond_from: u64,
+    waiting: usize,
+    /// Events that are not in `near`.
+    distant: usize,
+    until_retune: u32,
+    retuned_at: u64,
+}
+
+impl Wheel {
+    pub(crate) fn new() -> Wheel {
+        Wheel {
+            shift: 14,
+            tick: 0,
+            near: vec![EMPTY; 2 * NEAR as usize],
+            occupied: vec![0; 2 * NEAR as usize / 64],
+            far: vec![EMPTY; FAR as usize],
+            beyond: Vec::new(),
+            beyond_from: u64::MAX,
+            waiting: 0,
+            distant: 0,
+            until_retune: RETUNE,
+            retuned_at: 0,
+        }
+    }
+
+    /// Events that wait.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.waiting
+    }
+
+    /// Puts in a slot whose `time` is set, not before the last event taken out.
+    #[inline]
+    pub(crate) fn insert(&mut self, arena: &mut Arena, slot: u32, rank: impl Fn(&Packet) -> u32) {
+        self.waiting += 1;
+        let tick = arena.get(slot).time >> self.shift;
+        debug_assert!(tick >= self.tick, "an event before the present");
+        if (tick >> NEAR_BITS) <= (self.tick >> NEAR_BITS) + 1 {
+            self.insert_near(arena, slot, tick, rank);
+        } else {
+            self.insert_distant(arena, slot, tick >> NEAR_BITS);
+        }
+    }
+
+    #[inline]
+    fn insert_near(&mut self, arena: &mut Arena, slot: u32, tick: u64, rank: impl Fn(&Packet) -> u32) {
+        let index = (tick & (2 * NEAR - 1)) as usize;
+        let chain = &mut self.near[index];
+        if chain.head == NIL {
+            *chain = Chain { head: slot, tail: slot };
+            arena.get_mut(slot).next = NIL;
+            self.occupied[index / 64] |= 1 << (index % 64);
+            return;
+        }
+        let time = arena.get(slot).time;
+        let before = |arena: &Arena, other: u32| {
+            let o = arena.get(other).time;
+            time < o || time == o && rank(arena.get(slot)) < rank(arena.get(other))
+        };
+        if !before(arena, chain.tail) {
+            arena.get_mut(chain.tail).next = slot;
+            arena.get_mut(slot).next = NIL;
+            chain.tail = slot;
+            return;
+        }
+        if before(arena, chain.head) {
+            arena.get_mut(slot).next = chain.head;
+            chain.head = slot;
+            return;
+        }
+        let mut at = chain.head;
+        loop {
+            let next = arena.get(at).next;
+            if before(arena, next) {
+                arena.get_mut(slot).next = next;
+                arena.get_mut(at).next = slot;
+                return;
+            }
+            at = next;
+        }
+    }
+
+    fn insert_distant(&mut self, arena: &mut Arena, slot: u32, rotation: u64) {
+        self.distant += 1;
+        if rotation - (self.tick >> NEAR_BITS) >= FAR {
+            self.beyond_from = self.beyond_from.min(rotation);
+            self.beyond.push(slot);
+            return;
+        }
+        let chain = &mut self.far[(rotation % FAR) as usize];
+        arena.get_mut(slot).next = NIL;
+        if chain.head == NIL {
+            chain.head = slot;
+        } else {
+            arena.get_mut(chain.tail).next = slot;
+        }
+        chain.tail = slot;
+    }
+
+    /// Takes out the first event if it is due at `limit` or before.
+    #[inline]
+    pub(crate) fn pop(&mut self, arena: &mut Arena, limit: u64, rank: impl Fn(&Packet) -> u32) -> Option<u32> {
+        loop {
+            let index = (self.tick & (2 * NEAR - 1)) as usize;
+            // The rest of this word, then the words after it, up to the end of the present rotation.
+            let word = self.occupied[index / 64] >> (index % 64);
+            if word != 0 {
+                let skip = word.trailing_zeros();
+                let index = index + skip as usize;
+                let slot = self.near[index].head;
+                if arena.get(slot).time > limit {
+                    return None;
+                }
+                self.tick += skip as u64;
+                let next = arena.get(slot).next;
+                self.near[index].head = next;
+                if next == NIL {
+                    self.near[index].tail = NIL;
+                    self.occupied[index / 64] &= !(1 << (index % 64));
+                }
+                self.waiting -= 1;
+                self.until_retune -= 1;
+                if self.until_retune == 0 {
+                    self.retune(arena, arena.get(slot).time, rank);
+                }
+                return Some(slot);
+            }
+            // The search never stands beyond the limit: a caller may put in events that follow it.
+            let next_word = (self.tick | 63) + 1;
+            if self.waiting == 0 || next_word > limit >> self.shift {
+                return None;
+            }
+            self.tick = next_word;
+            if self.tick.is_multiple_of(NEAR) {
+                self.enter_rotation(arena, limit, &rank);
+            }
+        }
+    }
+
+    /// A rotation begins: the one after it comes into full resolution.
+    fn enter_rotation(&mut self, arena: &mut Arena, limit: u64, rank: &impl Fn(&Packet) -> u32) {
+        if self.waiting == self.distant {
+            // Nothing near: jump to just before the first rotation that holds something.
+            let rotation = self.tick >> NEAR_BITS;
+            let first = (1..FAR).find(|ahead| self.far[((rotation + ahead) % FAR) as usize].head != NIL);
+            let to = first.map_or(self.beyond_from, |ahead| rotation + ahead).min(self.beyond_from);
+            let to = (to - 1).min((limit >> self.shift) >> NEAR_BITS);
+            if to > rotation {
+                self.tick = to << NEAR_BITS;
+            }
+        }
+        let rotation = self.tick >> NEAR_BITS;
+        if self.beyond_from < rotation + FAR {
+            self.beyond_from = u64::MAX;
+            for slot in core::mem::take(&mut self.beyond) {
+                self.distant -= 1;
+                let due = (arena.get(slot).time >> self.shift) >> NEAR_BITS;
+                self.insert_distant(arena, slot, due);
+            }
+        }
+        let chain = core::mem::replace(&mut self.far[((rotation + 1) % FAR) as usize], EMPTY);
+        self.spread(arena, chain, rank);
+    }
+
+    fn spread(&mut self, arena: &mut Arena, chain: Chain, rank: &impl Fn(&Packet) -> u32) {
+        let mut slot = chain.head;
+        while slot != NIL {
+            let next = arena.get(slot).next;
+            let tick = arena.get(slot).time >> self.shift;
+            self.distant -= 1;
+            self.insert_near(arena, slot, tick, rank);
+            slot = next;
+        }
+    }
+
+    /// Fits the width of a bucket to the mean gap of the last events.
+    fn retune(&mut self, arena: &mut Arena, now: u64, rank: impl Fn(&Packet) -> u32) {
+        self.until_retune = RETUNE;
+        let gap = (now - self.retuned_at) / RETUNE as u64;
+        self.retuned_at = now;
+        let wanted = (64 - gap.leading_zeros()).clamp(4, 30);
+        if wanted.abs_diff(self.shift) < 2 {
+            return;
+        }
+        let mut all = core::mem::take(&mut self.beyond);
+        for chain in self.near.iter_mut().chain(self.far.iter_mut()) {
+            let mut slot = core::mem::replace(chain, EMPTY).head;
+            while slot != NIL {
+                all.push(slot);
+                slot = arena.get(slot).next;
+            }
+        }
+        self.occupied.fill(0);
+        (self.waiting, self.distant, self.beyond_from) = (0, 0, u64::MAX);
+        self.shift = wanted;
+        self.tick = now >> self.shift;
+        for slot in all {
+            self.insert(arena, slot, &rank);
+        }
+    }
+
+    /// Every slot that waits, in no order.
+    pub(crate) fn slots(&self, arena: &Arena) -> Vec<u32> {
+        let mut all = self.beyond.clone();
+        for chain in self.near.iter().chain(&self.far) {
+            let mut slot = chain.head;
+            while slot != NIL {
+                all.push(slot);
+                slot = arena.get(slot).next;
+            }
+        }
+        all
+    }
+
+    /// The time of the bucket that the search stands at, for assertions.
+    #[cfg(test)]
+    pub(crate) fn now(&self) -> Time {
+        Time(self.tick << self.shift)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use explicate_core::rng::Rng;
+
+    /// Against a plain sorted list, with spans from nanoseconds to hours.
+    #[test]
+    fn order_is_time_then_rank_then_insertion() {
+        let rank = |p: &Packet| p.place;
+        for seed in 0..6 {
+            let mut rng = Rng::stream(seed, "wheel");
+            let (mut arena, mut wheel) = (Arena::new(), Wheel::new());
+            let mut expected: std::collections::BTreeMap<(u64, u32, u64), u32> = std::collections::BTreeMap::new();
+            let (mut now, mut count) = (0u64, 0u64);
+            for step in 0..150_000u64 {
+                let grows = step < 100_000 && !rng.next_u64().is_multiple_of(3);
+                if grows || expected.is_empty() && step < 100_000 {
+                    let magnitude = rng.next_u64() % [14, 24, 30, 36, 45, 20][seed as usize];
+                    let slot = arena.take();
+                    let time = now + rng.next_u64() % (1 << magnitude);
+                    let place = (rng.next_u64() % 4) as u32;
+                    (arena.get_mut(slot).time, arena.get_mut(slot).place) = (time, place);
+                    wheel.insert(&mut arena, slot, rank);
+                    expected.insert((time, place, count), slot);
+                    count += 1;
+                } else {
+                    let limit = if rng.next_u64().is_multiple_of(8) { now + 1000 } else { u64::MAX };
+                    let first = expected.first_key_value().map(|(k, v)| (*k, *v)).filter(|(k, _)| k.0 <= limit);
+                    let got = wheel.pop(&mut arena, limit, rank);
+                    assert_eq!(got, first.map(|(_, slot)| slot), "seed {seed} step {step}");
+                    if let Some((key, slot)) = first {
+                        expected.remove(&key);
+                        now = key.0;
+                        arena.give(slot);
+                        assert!(wheel.now().0 <= now);
+                    } else if limit != u64::MAX {
+                        now = limit; // the queue stands there now
+                    }
+                }
+                assert_eq!(wheel.len(), expected.len());
+            }
+        }
+    }
+}

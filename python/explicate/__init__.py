@@ -1,0 +1,29 @@
+"""Explicit congestion control, from paper to packets.
+
+>>> import explicate
+>>> results = explicate.run("scenarios/dumbbell.toml", seed=1)   # doctest: +SKIP
+>>> results.summary()                                            # doctest: +SKIP
+"""
+
+from explicate.engine import ScenarioError, columns, registry, schema, template, version
+from explicate.lab import compare, run, sweep
+from explicate.report import write_report
+from explicate.results import Results
+from explicate.summary import jain_index
+
+__version__ = version()
+
+__all__ = [
+    "Results",
+    "ScenarioError",
+    "__version__",
+    "columns",
+    "compare",
+    "jain_index",
+    "registry",
+    "run",
+    "schema",
+    "sweep",
+    "template",
+    "write_report",
+]

@@ -1,0 +1,201 @@
+"""Charts as inline SVG: lines with bands, and bars; legible without scripts, in print and at phone width.
+
+Positions are in units of the view box; a page's style sheet gives colours (classes ``s0`` to ``s7``) and letters.
+Each chart carries its axes' ranges as data attributes, from which a script can tell the value under the pointer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from itertools import groupby, pairwise
+
+WIDTH, HEIGHT = 460, 270
+LEFT, RIGHT, TOP, BOTTOM = 52, 12, 26, 40
+PLOT_WIDTH, PLOT_HEIGHT = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
+MOST_SERIES = 8
+"""As many series can be told apart by colour and dash; callers leave out the rest and say so."""
+
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Series:
+    """A line through `x`, `y`, and a band from `low` to `high` where they are given; `place` picks the colour."""
+
+    name: str
+    place: int
+    x: Sequence[float]
+    y: Sequence[float]
+    low: Sequence[float] = ()
+    high: Sequence[float] = ()
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar; `place` picks the colour."""
+
+    name: str
+    place: int
+    value: float
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What both kinds of chart need: a title for those who cannot see it, labels with units, ranges."""
+
+    title: str
+    x_label: str
+    y_label: str
+    x: Range
+    y: Range
+    shade: Range | None = field(default=None)
+
+    def px(self, value: float) -> float:
+        """Return the horizontal position of `value`."""
+        return LEFT + PLOT_WIDTH * (value - self.x[0]) / ((self.x[1] - self.x[0]) or 1.0)
+
+    def py(self, value: float) -> float:
+        """Return the vertical position of `value`, never outside the plot."""
+        share = (value - self.y[0]) / ((self.y[1] - self.y[0]) or 1.0)
+        return TOP + PLOT_HEIGHT * (1 - min(max(share, 0.0), 1.0))
+
+
+def ticks(low: float, high: float, about: int = 5) -> list[float]:
+    """Return round values from `low` to `high`, `about` as many as asked for."""
+    if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
+        return [low]
+    raw = (high - low) / about
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= raw * 0.999)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [i * step for i in range(first, last + 1)]
+
+
+def tick_texts(values: Sequence[float]) -> list[str]:
+    """Return the ticks' labels, all with as many decimals as the finest step needs."""
+    step = min((b - a for a, b in pairwise(values)), default=1.0)
+    decimals = 0
+    while decimals < 6 and any(abs(round(value, decimals) - value) > step * 1e-3 for value in values):
+        decimals += 1
+    return [f"{value:.{decimals}f}" for value in values]
+
+
+def round_up(value: float) -> float:
+    """Return a round upper end for an axis from 0 to `value`."""
+    if not math.isfinite(value) or value <= 0:
+        return 1.0
+    steps = ticks(0, value)
+    return steps[-1] if steps[-1] >= value * 0.999 else steps[-1] + steps[1]
+
+
+Point = tuple[float, float]
+
+
+def thin(x: Sequence[float], y: Sequence[float], columns: int, keep: str = "both") -> list[Point]:
+    """Return the points of a long line that shape it: the extremes of each of `columns` columns, in order.
+
+    `keep` is ``both``, ``least`` or ``greatest``. `x` must not decrease. Points that are not finite are left out.
+    A line of at most 2 × `columns` points is kept as it is.
+    """
+    points = [(a, b) for a, b in zip(x, y, strict=True) if math.isfinite(a) and math.isfinite(b)]
+    if len(points) <= 2 * columns:
+        return points
+    first, width = points[0][0], (points[-1][0] - points[0][0]) or 1.0
+    kept: list[Point] = []
+    for _, members in groupby(points, lambda point: min(int((point[0] - first) / width * columns), columns - 1)):
+        column = list(members)
+        ends = set()
+        if keep != "greatest":
+            ends.add(min(column, key=lambda point: point[1]))
+        if keep != "least":
+            ends.add(max(column, key=lambda point: point[1]))
+        kept += sorted(ends)
+    return kept
+
+
+def _at(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _path(axes: Axes, points: Sequence[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{_at(axes.px(x))} {_at(axes.py(y))}" for x, y in points)
+
+
+def _band(axes: Axes, series: Series, columns: int) -> str:
+    if not series.low or all(a == b for a, b in zip(series.low, series.high, strict=True)):
+        return ""
+    below = thin(series.x, series.low, columns, "least")
+    above = thin(series.x, series.high, columns, "greatest")
+    return f'<path class="band s{series.place}" d="{_path(axes, above + below[::-1])}Z"/>'
+
+
+def _frame(axes: Axes, x_ticks: Sequence[tuple[float, str]]) -> str:
+    bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
+    parts = []
+    if axes.shade is not None and axes.shade[1] > axes.shade[0]:
+        start, end = (axes.px(min(max(value, axes.x[0]), axes.x[1])) for value in axes.shade)
+        parts.append(
+            f'<rect class="shade" x="{_at(start)}" y="{TOP}" width="{_at(end - start)}" height="{PLOT_HEIGHT}">'
+            "<title>warm-up: not part of the summaries</title></rect>"
+        )
+    values = ticks(*axes.y)
+    for value, text in zip(values, tick_texts(values), strict=True):
+        y = _at(axes.py(value))
+        parts.append(f'<line class="grid" x1="{LEFT}" x2="{right}" y1="{y}" y2="{y}"/>')
+        parts.append(f'<text class="tick end" x="{LEFT - 6}" y="{y}" dy=".35em">{text}</text>')
+    for value, text in x_ticks:
+        x = _at(axes.px(value))
+        parts.append(f'<line class="mark" x1="{x}" x2="{x}" y1="{bottom}" y2="{bottom + 4}"/>')
+        parts.append(f'<text class="tick middle" x="{x}" y="{bottom + 16}">{escape(text)}</text>')
+    parts.append(f'<line class="axis" x1="{LEFT}" x2="{right}" y1="{bottom}" y2="{bottom}"/>')
+    middle = LEFT + PLOT_WIDTH / 2
+    parts.append(f'<text class="label middle" x="{_at(middle)}" y="{HEIGHT - 6}">{escape(axes.x_label)}</text>')
+    parts.append(f'<text class="label" x="4" y="13">{escape(axes.y_label)}</text>')
+    return "".join(parts)
+
+
+def _svg(axes: Axes, kind: str, frame: str, marks: str, note: str) -> str:
+    title = escape(axes.title)
+    return (
+        f'<svg class="chart {kind}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" tabindex="0" '
+        f'aria-label="{title}. {note}" '
+        f'data-box="{LEFT} {TOP} {PLOT_WIDTH} {PLOT_HEIGHT}" data-x="{axes.x[0]:.9g} {axes.x[1]:.9g}" '
+        f'data-y="{axes.y[0]:.9g} {axes.y[1]:.9g}" data-x-label="{escape(axes.x_label)}" '
+        f'data-y-label="{escape(axes.y_label)}">'
+        f'{frame}{marks}<line class="cursor" y1="{TOP}" y2="{HEIGHT - BOTTOM}" x1="-9" x2="-9"/></svg>'
+    )
+
+
+def line_chart(axes: Axes, series: Sequence[Series], columns: int = PLOT_WIDTH) -> str:
+    """Return an SVG with the lines and bands of `series`, thinned to `columns` columns."""
+    values = ticks(*axes.x)
+    bands = "".join(_band(axes, one, columns) for one in series)
+    lines = "".join(
+        f'<path class="line s{one.place}" data-name="{escape(one.name)}" d="{_path(axes, points)}"/>'
+        for one in series
+        if (points := thin(one.x, one.y, columns))
+    )
+    note = "Lines: " + escape(", ".join(one.name for one in series)) + "."
+    return _svg(axes, "lines", _frame(axes, list(zip(values, tick_texts(values), strict=True))), bands + lines, note)
+
+
+def bar_chart(axes: Axes, bars: Sequence[Bar], unit: str) -> str:
+    """Return an SVG with one bar for each of `bars`; a long row gets no names below it, only numbers."""
+    slot = PLOT_WIDTH / max(len(bars), 1)
+    width = slot * (0.72 if slot > 6 else 0.9)
+    base = HEIGHT - BOTTOM
+    marks = []
+    for i, bar in enumerate(bars):
+        top = axes.py(bar.value) if math.isfinite(bar.value) else base
+        name = escape(f"{bar.name}: {bar.value:.4g} {unit}")
+        marks.append(
+            f'<rect class="bar s{bar.place}" data-name="{escape(bar.name)}" data-value="{bar.value:.4g}" '
+            f'x="{_at(LEFT + slot * i + (slot - width) / 2)}" y="{_at(top)}" width="{width:.2f}" '
+            f'height="{_at(max(base - top, 0.5))}"><title>{name}</title></rect>'
+        )
+    every = max(1, math.ceil(len(bars) / 10))
+    numbers = [(i + 0.5, str(i + 1)) for i in range(0, len(bars), every)]
+    return _svg(axes, "bars", _frame(axes, numbers), "".join(marks), f"{len(bars)} bars.")

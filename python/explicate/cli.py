@@ -1,0 +1,239 @@
+"""The command ``explicate``: its arguments, and what becomes of errors.
+
+Exit status: 0 ok, 1 a run failed, 2 bad input (the message says where and what to do), 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from explicate import commands, engine
+
+OK, FAILED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
+
+DESCRIPTION = "Simulate, compare and plot explicit congestion control."
+EXAMPLES = """\
+examples:
+  explicate new dumbbell > mine.toml              a scenario to start from
+  explicate run mine.toml -o out                  simulate it, keep the tables in out/
+  explicate report out                            make out/report.html from them
+  explicate compare mine.toml --protocols xcp,newreno -o both
+  explicate protocols                             all that a scenario can name
+"""
+
+
+def _setting(text: str) -> engine.Override:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise argparse.ArgumentTypeError(f"{text!r} is not key=value, such as flows.0.count=20")
+    return key.strip(), value.strip()
+
+
+def _positive(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
+    return value
+
+
+def _seed(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = -1
+    if not 0 <= value < 2**63:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to 2^63 - 1")
+    return value
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text.removesuffix("s"))
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return value
+
+
+def _names(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise argparse.ArgumentTypeError("name one protocol or more, separated by commas")
+    return names
+
+
+def _axis(text: str) -> tuple[str, list[int | float | str]]:
+    key, values = _setting(text)
+    parts = commands.split_values(values)
+    if not parts:
+        raise argparse.ArgumentTypeError(f"{text!r} has no values; write key=v1,v2")
+    return key, parts
+
+
+def _common(parser: argparse.ArgumentParser, *, jobs: str) -> None:
+    parser.add_argument("scenario", metavar="SCENARIO", help="a scenario file (TOML); - reads standard input")
+    parser.add_argument(
+        "--set", metavar="KEY=VALUE", type=_setting, action="append", default=[],
+        help="override one key by its path, such as flows.0.count=20 or link.r1->r2.rate=10Mbit/s; repeatable",
+    )  # fmt: skip
+    parser.add_argument("--seed", type=_seed, help="the seed of the first run, in place of the scenario's")
+    parser.add_argument("--runs", type=_positive, help="how many runs, each with a seed of its own")
+    parser.add_argument("--jobs", type=_positive, default=None, help=jobs)
+    parser.add_argument("-o", "--out", metavar="DIR", help="write the tables (Parquet) and run.json here")
+    parser.add_argument("--csv", action="store_true", help="write the tables as CSV too; needs -o")
+    parser.add_argument("--json", action="store_true", help="print the tables as JSON for machines")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the whole command line."""
+    form = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(
+        prog="explicate", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=form, allow_abbrev=False
+    )
+    parser.add_argument("--version", action="version", version=f"explicate {engine.version()}")
+    verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True)
+
+    def verb(name: str, summary: str, examples: str) -> argparse.ArgumentParser:
+        return verbs.add_parser(
+            name, help=summary, description=summary[0].upper() + summary[1:] + ".", formatter_class=form,
+            epilog="examples:\n" + "\n".join(f"  {line}" for line in examples.splitlines()), allow_abbrev=False,
+        )  # fmt: skip
+
+    run = verb(
+        "run",
+        "simulate a scenario",
+        "explicate run mine.toml\nexplicate run mine.toml --seed 7 --runs 5 -o out\n"
+        "explicate run mine.toml --set flows.0.protocol=vcp --json\nexplicate run mine.toml --trace flow=3 | less",
+    )
+    _common(run, jobs="runs that go on at the same time (default 1); results do not depend on it")
+    run.add_argument(
+        "--trace", metavar="WHAT", help="print the life of each packet of flow=N (to DIR/trace.txt with -o)"
+    )
+    run.add_argument("--pcap", metavar="DIR", help="write pcapng captures here")
+
+    compare = verb(
+        "compare",
+        "simulate a scenario once per protocol, under the same conditions",
+        "explicate compare mine.toml --protocols xcp,vcp,newreno\n"
+        "explicate compare mine.toml --protocols xcp,newreno -o both && explicate report both",
+    )
+    _common(compare, jobs="runs that go on at the same time (default 1); results do not depend on it")
+    compare.add_argument(
+        "--protocols", metavar="A,B,...", type=_names, required=True, help="what every flow group speaks"
+    )
+
+    sweep = verb(
+        "sweep",
+        "simulate every combination of some settings",
+        "explicate sweep mine.toml --vary flows.0.count=2,10,50 -o out\n"
+        "explicate sweep mine.toml --vary link.r1->r2.delay=10ms,100ms --vary flows.0.protocol=xcp,vcp\n"
+        "explicate sweep mine.toml                (only the scenario's own [sweep])",
+    )
+    _common(sweep, jobs="combinations that go on at the same time (default: one per core)")
+    sweep.add_argument(
+        "--vary", metavar="KEY=V1,V2", type=_axis, action="append", default=[],
+        help="one axis; repeatable; added to the scenario's own [sweep], or in place of its axis of that name",
+    )  # fmt: skip
+
+    report = verb("report", "make one self-contained HTML page from a result directory", "explicate report out")
+    report.add_argument("directory", metavar="DIR", help="what `run`, `compare` or `sweep` wrote with -o")
+    report.add_argument("-o", "--out", metavar="FILE", help="the page (default: DIR/report.html)")
+
+    check = verb(
+        "check",
+        "validate a scenario and print it with all defaults",
+        "explicate check mine.toml --set runs=3",
+    )
+    check.add_argument("scenario", metavar="FILE", help="a scenario file (TOML); - reads standard input")
+    check.add_argument(
+        "--set", metavar="KEY=VALUE", type=_setting, action="append", default=[], help="override one key"
+    )
+    check.add_argument("--json", action="store_true", help="print what is known about it as JSON")
+
+    new = verb("new", "print a scenario to start from", "explicate new dumbbell > mine.toml")
+    new.add_argument("kind", metavar="KIND", help="such as dumbbell; a wrong one lists them all")
+
+    protocols = verb(
+        "protocols",
+        "list protocols, recoveries, queue disciplines, channels and their parameters",
+        "explicate protocols\nexplicate protocols xcp\nexplicate protocols --json",
+    )
+    protocols.add_argument("name", metavar="NAME", nargs="?", help="show this one with its parameters")
+    protocols.add_argument("--json", action="store_true", help="print the whole registry as JSON")
+
+    columns = verb("columns", "list the columns of the result tables with units", "explicate columns")
+    columns.add_argument("--json", action="store_true", help="print them as JSON")
+    verb("schema", "print the JSON Schema of scenario files", "explicate schema > scenario.schema.json")
+
+    bench = verb("bench", "measure what the engine costs on this machine", "explicate bench --json")
+    bench.add_argument("--case", metavar="NAME", help="only this case")
+    bench.add_argument("--duration", metavar="S", type=_seconds, help="simulated seconds per case")
+    bench.add_argument("--json", action="store_true", help="print the figures as JSON")
+    return parser
+
+
+def _complain(message: object) -> None:
+    for line in str(message).splitlines() or [type(message).__name__]:
+        print(f"explicate: {line}", file=sys.stderr)
+
+
+def _defect(error: BaseException) -> int:
+    if os.environ.get("EXPLICATE_DEBUG"):
+        traceback.print_exception(error)
+    _complain(f"internal error: {type(error).__name__}: {error}")
+    _complain("this is a defect in explicate; EXPLICATE_DEBUG=1 shows where")
+    return FAILED
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command with `argv` (by default the process's) and return the exit status."""
+    try:
+        args = build_parser().parse_args(argv)
+    except SystemExit as stop:  # argparse has said why
+        return stop.code if isinstance(stop.code, int) else BAD_INPUT
+    status = _guarded(args)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _pipe_closed()
+    return status
+
+
+def _guarded(args: argparse.Namespace) -> int:
+    try:
+        commands.COMMANDS[args.verb](args)
+    except BrokenPipeError:
+        return _pipe_closed()
+    except KeyboardInterrupt:
+        _complain("interrupted")
+        return INTERRUPTED
+    except (commands.BadInputError, engine.ScenarioError) as error:
+        _complain(error)
+        return BAD_INPUT
+    except OSError as error:
+        _complain(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else error)
+        return BAD_INPUT
+    except RuntimeError as error:
+        _complain(f"the run failed: {error}")
+        return FAILED
+    except Exception as error:  # the user gets a sentence, a developer the traceback
+        return _defect(error)
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # a panic of the engine is no Exception
+            raise
+        return _defect(error)
+    return OK
+
+
+def _pipe_closed() -> int:
+    """Let the interpreter's last flush go nowhere; whoever read our output has seen enough."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return PIPE_CLOSED

@@ -1,0 +1,230 @@
+"""What each verb of the command ``explicate`` does, given its parsed arguments."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from explicate import display, engine, lab
+from explicate.progress import ProgressLine
+from explicate.report import write_report
+from explicate.results import Results, rows
+from explicate.source import Source
+
+
+class BadInputError(Exception):
+    """What the user can mend; the message says how."""
+
+
+def split_values(text: str) -> list[int | float | str]:
+    """Split at commas outside quotes and brackets; numbers if all parts are numbers."""
+    parts, depth, quote = [""], 0, ""
+    for char in text:
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "\"'":
+            quote = char
+        elif char in "[{":
+            depth += 1
+        elif char in "]}":
+            depth -= 1
+        if char == "," and depth == 0 and not quote:
+            parts.append("")
+        else:
+            parts[-1] += char
+    kept = [part.strip() for part in parts if part.strip()]
+    for kind in (int, float):
+        try:
+            return [kind(part) for part in kept]
+        except ValueError:
+            continue
+    return list(kept)
+
+
+def _source(name: str) -> Source:
+    if name == "-":
+        return Source(sys.stdin.read(), "<stdin>", ".")
+    try:
+        return Source.of(Path(name))
+    except OSError as error:
+        raise BadInputError(f"{name}: {error.strerror}; `explicate new dumbbell > {name}` makes a scenario") from error
+    except ValueError as error:
+        raise BadInputError(error) from error
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _warn(results: Results, origin: str) -> None:
+    for warning in results.warnings:
+        print(f"warning: {warning.replace('scenario:', f'{origin}:', 1)}", file=sys.stderr)
+
+
+def _check_outputs(args: argparse.Namespace) -> None:
+    if args.csv and not args.out:
+        raise BadInputError("--csv needs a place for the files: add -o DIR")
+    if args.out and Path(args.out).exists() and not Path(args.out).is_dir():
+        raise BadInputError(f"{args.out}: is not a directory; give -o another name")
+
+
+def _finish(args: argparse.Namespace, out: Any) -> None:
+    """Write the tables if a place was given, and say where they are."""
+    if not args.out:
+        print(
+            "\nnothing was written; -o DIR keeps the tables and makes `explicate report DIR` possible",
+            file=out,
+        )
+        return
+    kinds = "Parquet and CSV" if args.csv else "Parquet"
+    print(f"\nwritten: {args.out}/ ({kinds} tables, run.json); page: explicate report {args.out}", file=out)
+
+
+def _as_json(results: Results) -> dict[str, Any]:
+    return {
+        "scenario": results.scenario,
+        "seed": results.seed,
+        "version": results.version,
+        **({"axes": list(results.axes)} if results.axes else {}),
+        "flows": rows(results.flows),
+        "links": rows(results.links),
+    }
+
+
+def _deliver(results: Results, args: argparse.Namespace, origin: str, out: Any) -> None:
+    _warn(results, origin)
+    if args.out:
+        results.write(args.out, csv=args.csv)
+    if args.json:
+        _print_json(_as_json(results))
+        return
+    print(display.heading(results), file=out)
+    print("\n" + display.groups(results), file=out)
+    print("\n" + display.links(results), file=out)
+    _finish(args, out)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Simulate once; the trace owns standard output if it has nowhere else to go."""
+    _check_outputs(args)
+    if args.trace and args.json and not args.out:
+        raise BadInputError(
+            "--trace and --json both want standard output: add -o DIR, the trace then goes to DIR/trace.txt"
+        )
+    source = _source(args.scenario)
+    axes = source.check(args.set)["sweep"]
+    if axes:
+        keys = ", ".join(key for key, _ in axes)
+        print(f"note: [sweep] ({keys}) is not run here; `explicate sweep {args.scenario}` does", file=sys.stderr)
+    with ProgressLine(sys.stderr, "running") as progress:
+        results = lab.run_source(
+            source, args.set, seed=args.seed, runs=args.runs, jobs=args.jobs or 1, trace=args.trace, pcap=args.pcap,
+            progress=progress if progress.active else None,
+        )  # fmt: skip
+    trace_alone = bool(args.trace) and not args.out
+    if trace_alone:
+        sys.stdout.write(results.trace)
+    _deliver(results, args, source.origin, sys.stderr if trace_alone else sys.stdout)
+
+
+def compare(args: argparse.Namespace) -> None:
+    """Simulate once per protocol."""
+    _check_outputs(args)
+    source = _source(args.scenario)
+    with ProgressLine(sys.stderr, "comparing") as progress:
+        results = lab.compare_source(
+            source, args.protocols, args.set, seed=args.seed, runs=args.runs, jobs=args.jobs or 1,
+            progress=progress if progress.active else None,
+        )  # fmt: skip
+    _deliver(results, args, source.origin, sys.stdout)
+
+
+def sweep(args: argparse.Namespace) -> None:
+    """Simulate every combination."""
+    _check_outputs(args)
+    source = _source(args.scenario)
+    axes = dict(args.vary)
+    if not axes and not source.check(args.set)["sweep"]:
+        raise BadInputError(f"{source.origin}: nothing to vary; add --vary key=v1,v2 or a [sweep] table")
+    with ProgressLine(sys.stderr, "sweeping") as progress:
+        results = lab.sweep_source(
+            source, args.set, axes, seed=args.seed, runs=args.runs, jobs=args.jobs,
+            progress=progress if progress.active else None,
+        )  # fmt: skip
+    _deliver(results, args, source.origin, sys.stdout)
+
+
+def report(args: argparse.Namespace) -> None:
+    """Make the page."""
+    try:
+        results = Results.load(args.directory)
+    except (OSError, ValueError) as error:
+        raise BadInputError(error) from error
+    path = write_report(results, args.out or Path(args.directory) / "report.html")
+    print(f"written: {path} (one file; open it in a browser)")
+
+
+def check(args: argparse.Namespace) -> None:
+    """Validate and print resolved."""
+    source = _source(args.scenario)
+    checked = source.check(args.set)
+    for warning in checked["warnings"]:
+        print(f"warning: {warning}", file=sys.stderr)
+    if args.json:
+        _print_json(checked)
+    else:
+        print(checked["resolved"], end="" if checked["resolved"].endswith("\n") else "\n")
+
+
+def new(args: argparse.Namespace) -> None:
+    """Print a scenario to start from."""
+    print(engine.template(args.kind), end="")
+
+
+def protocols(args: argparse.Namespace) -> None:
+    """Print the registry, or one entry of it."""
+    entries = engine.registry()
+    if args.name is not None:
+        entries = [entry for entry in entries if entry["name"] == args.name]
+        if not entries:
+            raise BadInputError(f"nothing is called {args.name!r}; `explicate protocols` lists all names")
+    if args.json:
+        _print_json(entries)
+    else:
+        print(display.registry(entries) if args.name is None else "\n\n".join(map(display.entry, entries)))
+
+
+def columns(args: argparse.Namespace) -> None:
+    """Print the columns of the tables."""
+    tables = engine.columns()
+    if args.json:
+        _print_json(tables)
+    else:
+        print(display.columns(tables))
+
+
+def schema(_: argparse.Namespace) -> None:
+    """Print the JSON Schema."""
+    _print_json(engine.schema())
+
+
+def bench(args: argparse.Namespace) -> None:
+    """Measure the engine."""
+    try:
+        cases = engine.bench(args.case, args.duration)
+    except ValueError as error:
+        raise BadInputError(error) from error
+    if args.json:
+        _print_json({"cases": cases})
+    else:
+        print(display.bench(cases))
+
+
+COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
+    command.__name__: command
+    for command in (run, compare, sweep, report, check, new, protocols, columns, schema, bench)
+}

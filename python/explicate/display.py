@@ -1,0 +1,118 @@
+"""What the command prints for people: results, the registry, the columns, the cost of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from explicate.engine import BenchCase, Column, Entry
+from explicate.results import Results
+from explicate.summary import busy_links
+from explicate.text import number, percent, rate, table
+
+MOST_LINKS = 12
+
+
+def heading(results: Results) -> str:
+    """Return one line: the name, how many runs, from which seed."""
+    count = results.run.height
+    runs = "1 run" if count == 1 else f"{count} runs"
+    points = f", {len(results.points())} points" if results.axes else ""
+    return f"{results.name}: {runs}{points}, seed {results.seed}, explicate {results.version}"
+
+
+def groups(results: Results) -> str:
+    """Return the table of the flow groups, one line per point of the axes and group."""
+    summary = results.summary().to_dicts()
+    spread = any(row["goodput_sd_bps"] is not None for row in summary)
+    done = any(row["completion_s"] is not None for row in summary)
+    head = [*results.axes, "group", "protocol", "flows", "goodput", *(["± runs"] if spread else []), "Jain"]
+    head += ["resent", "timeouts", "RTT ms", *(["done s"] if done else [])]
+    body = [
+        [
+            *(str(row[axis]) for axis in results.axes),
+            row["group"],
+            row["protocol"],
+            str(row["flows"]),
+            rate(row["goodput_bps"]),
+            *([rate(row["goodput_sd_bps"])] if spread else []),
+            "–" if row["jain"] is None else f"{row['jain']:.3f}",
+            number(row["retransmissions"]),
+            number(row["timeouts"]),
+            number(row["rtt_mean_ms"]),
+            *([number(row["completion_s"])] if done else []),
+        ]
+        for row in summary
+    ]
+    return table(head, body, left=len(results.axes) + 2)
+
+
+def links(results: Results) -> str:
+    """Return the table of the links that matter: those with a queue, drops or marks."""
+    names = busy_links(results.links)
+    rank = {name: place for place, name in enumerate(names[:MOST_LINKS])}
+    shown = [row for row in results.link_summary().to_dicts() if row["link"] in rank]
+    places = {tuple(point.values()): place for place, point in enumerate(results.points())}
+    shown.sort(key=lambda row: (rank[row["link"]], places[tuple(row[axis] for axis in results.axes)]))
+    head = ["link", *results.axes, "used", "queue mean", "p95", "max packets", "mean ms"]
+    head += ["overflow", "early", "channel", "marks"]
+    body = [
+        [
+            row["link"],
+            *(str(row[axis]) for axis in results.axes),
+            percent(row["utilisation"]),
+            *(number(row[f"queue_{name}"]) for name in ("mean_packets", "p95_packets", "max_packets", "mean_ms")),
+            *(number(row[name]) for name in ("drops_overflow", "drops_early", "drops_channel", "marks")),
+        ]
+        for row in shown
+    ]
+    more = f"\n… and {len(names) - MOST_LINKS} more in the table of links" if len(names) > MOST_LINKS else ""
+    return table(head, body, left=len(results.axes) + 1) + more
+
+
+def registry(entries: Sequence[Entry]) -> str:
+    """Return all names by kind, each with a summary and its source."""
+    parts = []
+    for kind, members in groupby(sorted(entries, key=lambda entry: entry["kind"]), lambda entry: entry["kind"]):
+        body = [[f"  {item['name']}", item["summary"], item["source"]] for item in members]
+        parts.append(table([kind, "", ""], body, left=3))
+    return "\n\n".join(parts)
+
+
+def entry(item: Entry) -> str:
+    """Return one entry with its parameters."""
+    head = f"{item['name']} ({item['kind']}): {item['summary']}"
+    source = f"\nsource: {item['source']}" if item["source"] else ""
+    if not item["parameters"]:
+        return f"{head}{source}\nno parameters"
+    body = [[p["name"], p["default"], p["unit"], p["source"], p.get("doc", "")] for p in item["parameters"]]
+    return f"{head}{source}\n\n{table(['parameter', 'default', 'unit', 'source', 'meaning'], body, left=5)}"
+
+
+def columns(tables: Mapping[str, Sequence[Column]]) -> str:
+    """Return the columns of each table with unit and definition."""
+    return "\n\n".join(
+        table([name, "unit", ""], [[f"  {c['name']}", c["unit"], c["doc"]] for c in members], left=3)
+        for name, members in tables.items()
+    )
+
+
+def bench(cases: Sequence[BenchCase]) -> str:
+    """Return the cost of each case."""
+
+    def optional(value: Any) -> str:
+        return "–" if value is None else f"{value:.0f}"
+
+    body = [
+        [
+            case["name"],
+            number(case["hops"]),
+            f"{case['cpu_seconds']:.2f}",
+            f"{case['hops_per_cpu_second'] / 1e6:.1f}",
+            optional(case["instructions_per_hop"]),
+            optional(case["bytes_per_flow"]),
+        ]
+        for case in cases
+    ]
+    return table(["case", "hops", "CPU s", "million hops / CPU s", "instructions / hop", "bytes / flow"], body)

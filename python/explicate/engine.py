@@ -1,0 +1,162 @@
+"""The only door to the compiled engine: JSON becomes typed dictionaries, tables become Polars frames.
+
+Nothing else in the package imports ``explicate._native``, so that a test can put another engine in its place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict, cast
+
+import polars as pl
+
+try:
+    from explicate import _native
+except ImportError as error:
+    raise ImportError(
+        f"explicate's compiled engine is missing or does not load ({error}); "
+        "build it with `make install`, or `maturin develop --release` in this environment"
+    ) from error
+
+ScenarioError = _native.ScenarioError
+
+Override = tuple[str, str]
+"""One ``--set``: a dotted key and the text of its value."""
+
+
+class Parameter(TypedDict):
+    """One parameter of a registry entry."""
+
+    name: str
+    default: str
+    unit: str
+    source: str
+    doc: str
+
+
+class Entry(TypedDict):
+    """One line of the registry: a protocol, recovery, router, queue discipline, channel, ..."""
+
+    kind: str
+    name: str
+    summary: str
+    source: str
+    parameters: list[Parameter]
+
+
+class Column(TypedDict):
+    """One column of a result table, with its unit and definition."""
+
+    name: str
+    unit: str
+    doc: str
+
+
+class FlowGroup(TypedDict):
+    """One ``[[flows]]`` table of a scenario."""
+
+    name: str
+    count: int
+    protocol: str
+
+
+class Checked(TypedDict):
+    """A valid scenario, seen from outside. ``sweep`` is a list of ``[key, values]``."""
+
+    resolved: str
+    warnings: list[str]
+    runs: int
+    seed: int
+    duration_s: float
+    warmup_s: float
+    name: str
+    sweep: list[tuple[str, list[Any]]]
+    flows: list[FlowGroup]
+    links: int
+
+
+class BenchCase(TypedDict):
+    """The cost of one case of the engine's own benchmark."""
+
+    name: str
+    hops: int
+    cpu_seconds: float
+    hops_per_cpu_second: float
+    instructions_per_hop: float | None
+    bytes_per_flow: float | None
+
+
+@dataclass(frozen=True)
+class Output:
+    """The tables and texts of one call of :func:`run`."""
+
+    flows: pl.DataFrame
+    links: pl.DataFrame
+    samples: pl.DataFrame
+    run: pl.DataFrame
+    warnings: tuple[str, ...]
+    trace: str
+    timing: Any
+
+
+def version() -> str:
+    """Return the engine's version, which is the package's."""
+    return _native.version()
+
+
+def registry() -> list[Entry]:
+    """Return all that a scenario can name, with parameters, units and paper sections."""
+    return cast(list[Entry], json.loads(_native.registry()))
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of scenario files."""
+    return cast(dict[str, Any], json.loads(_native.schema()))
+
+
+def columns() -> dict[str, list[Column]]:
+    """Return, for each result table, its columns in order with unit and definition."""
+    return cast(dict[str, list[Column]], json.loads(_native.columns()))
+
+
+def template(kind: str) -> str:
+    """Return a commented scenario to start from; raise ScenarioError, naming the kinds, if there is none such."""
+    return _native.template(kind)
+
+
+def check(text: str, origin: str, base: str, overrides: Sequence[Override]) -> Checked:
+    """Validate a scenario and resolve its defaults; raise ScenarioError if it cannot be used."""
+    return cast(Checked, json.loads(_native.check(text, origin, base, list(overrides))))
+
+
+def run(
+    text: str,
+    origin: str,
+    base: str,
+    overrides: Sequence[Override],
+    *,
+    seed: int | None,
+    runs: int | None,
+    jobs: int,
+    trace: str | None = None,
+    pcap: str | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Output:
+    """Simulate; `progress` gets the fraction done, 0 to 1. Raise ScenarioError or RuntimeError."""
+    raw = _native.run(text, origin, base, list(overrides), seed, runs, jobs, trace, pcap, progress)
+    return Output(
+        flows=pl.DataFrame(raw.flows),
+        links=pl.DataFrame(raw.links),
+        samples=pl.DataFrame(raw.samples),
+        run=pl.DataFrame(raw.run),
+        warnings=tuple(raw.warnings),
+        trace=raw.trace,
+        timing=json.loads(raw.timing),
+    )
+
+
+def bench(case: str | None = None, duration: float | None = None) -> list[BenchCase]:
+    """Measure the engine; `duration` is in simulated seconds. Raise ValueError for an unknown case."""
+    return cast(list[BenchCase], json.loads(_native.bench(case, duration))["cases"])

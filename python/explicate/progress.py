@@ -1,0 +1,41 @@
+"""One line of progress on standard error, only where somebody watches."""
+
+from __future__ import annotations
+
+import time
+from typing import TextIO
+
+WIDTH = 24
+INTERVAL_S = 0.1
+
+
+class ProgressLine:
+    """Draws the fraction done over itself; silent if `stream` is no terminal. Use as a context manager."""
+
+    def __init__(self, stream: TextIO, label: str) -> None:
+        self._stream = stream
+        self._label = label
+        self._shown = False
+        self._next = time.monotonic() + INTERVAL_S
+        self.active = stream.isatty()
+
+    def __call__(self, fraction: float) -> None:
+        """Show `fraction`, 0 to 1; cheap when called often."""
+        now = time.monotonic()
+        if not self.active or now < self._next:
+            return
+        self._next = now + INTERVAL_S
+        done = min(max(fraction, 0.0), 1.0)
+        bar = "#" * round(done * WIDTH)
+        self._stream.write(f"\r{self._label} [{bar:<{WIDTH}}] {done:4.0%}")
+        self._stream.flush()
+        self._shown = True
+
+    def __enter__(self) -> ProgressLine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Clear the line."""
+        if self._shown:
+            self._stream.write("\r\033[K")
+            self._stream.flush()

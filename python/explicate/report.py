@@ -1,0 +1,204 @@
+"""One self-contained HTML page from a set of results: it opens from a disk, prints, and needs no network or script."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Sequence
+from html import escape
+from importlib import resources
+from pathlib import Path
+from string import Template
+
+import polars as pl
+
+from explicate import figures
+from explicate.figures import POINT, Figure, Study, label_points
+from explicate.results import Results
+from explicate.summary import busy_links
+from explicate.text import number, percent, rate
+
+MOST_LINK_ROWS = 24
+SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+def write_report(results: Results | str | Path, path: str | Path) -> Path:
+    """Write the page about `results`, or about a result directory, to `path`, and return that.
+
+    Raise OSError or ValueError if the results cannot be read or the page cannot be written.
+    """
+    loaded = results if isinstance(results, Results) else Results.load(results)
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(page(loaded), encoding="utf-8")
+    return target
+
+
+def page(results: Results) -> str:
+    """Return the whole page; the same results give the same page."""
+    study = Study.of(results, _warmup(results.scenario))
+    made = {name: figure(study) for name, figure in figures.WANTED.items()}
+    drawn = [made["throughput"], made["queue"], made["rtt"], figures.goodput(study)]
+    sections = "\n".join(_figure(figure) for figure in drawn if figure is not None)
+    return Template(_asset("report.html")).substitute(
+        title=escape(results.name),
+        style=_asset("report.css"),
+        script=_asset("report.js"),
+        facts=_facts(results),
+        warnings=_warnings(results.warnings),
+        groups=_groups(results),
+        links=_links(results),
+        missing=_missing([name for name, figure in made.items() if figure is None]),
+        figures=sections,
+        scenario=_scenario(results),
+    )
+
+
+def _asset(name: str) -> str:
+    return resources.files("explicate").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _warmup(scenario: str) -> float:
+    """Return the scenario's warm-up in seconds, 0 if it is not given in a form known here."""
+    try:
+        text = tomllib.loads(scenario).get("warmup", "0s")
+    except tomllib.TOMLDecodeError:
+        return 0.0
+    match = re.fullmatch(r"\s*([0-9.]+(?:e[+-]?[0-9]+)?)\s*([a-zµ]+)\s*", str(text))
+    return float(match[1]) * SECONDS.get(match[2], 0.0) if match else 0.0
+
+
+def _facts(results: Results) -> str:
+    seeds = results.run["seed"].unique(maintain_order=True).to_list()
+    facts = {
+        "Runs": str(results.run.height),
+        "Seeds": ", ".join(map(str, seeds[:6])) + (" …" if len(seeds) > 6 else ""),
+        "Flows": str(results.flows.select("flow").n_unique()),
+        "Links": str(results.links.select("link").n_unique()),
+        "explicate": results.version,
+    }
+    if results.axes:
+        facts = {"Varied": ", ".join(results.axes), "Points": str(len(results.points())), **facts}
+    return "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts.items())
+
+
+def _warnings(warnings: Sequence[str]) -> str:
+    if not warnings:
+        return ""
+    items = "".join(f"<li>{escape(warning)}</li>" for warning in warnings)
+    return f'<section class="notice" aria-label="warnings"><h2>Warnings</h2><ul>{items}</ul></section>'
+
+
+def _missing(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    listed = ", ".join(f'"{name}"' for name in names)
+    lines = escape(f'[sampling]\nevery = "100ms"\nof = [{listed}]', quote=False)
+    what = "figure is" if len(names) == 1 else "figures are"
+    return (
+        f'<section class="notice" id="missing"><h2>No samples</h2><p>{len(names)} {what} missing, for nothing was '
+        f"sampled. Put this into the scenario (or add to its list) and run it again:</p><pre>{lines}</pre></section>"
+    )
+
+
+def _table(key: str, caption: str, head: Sequence[tuple[str, str]], body: Sequence[Sequence[str]], left: int) -> str:
+    """Return a table; `head` has each column's name and unit, `left` columns are words, the others numbers."""
+    cells = "".join(
+        f'<th scope="col"{"" if i < left else " class=n"}>{escape(name)}'
+        + (f" <small>{escape(unit)}</small>" if unit else "")
+        + "</th>"
+        for i, (name, unit) in enumerate(head)
+    )
+    lines = []
+    for line in body:
+        words = "".join(f'<th scope="row">{escape(cell)}</th>' for cell in line[:left])
+        lines.append(f"<tr>{words}" + "".join(f'<td class="n">{escape(cell)}</td>' for cell in line[left:]) + "</tr>")
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}"><table id="{key}">'
+        f"<caption>{escape(caption)}</caption><thead><tr>{cells}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
+    )
+
+
+def _groups(results: Results) -> str:
+    rows = results.summary().to_dicts()
+    spread = any(row["goodput_sd_bps"] is not None for row in rows)
+    done = any(row["completion_s"] is not None for row in rows)
+    head = [(axis, "") for axis in results.axes] + [("group", ""), ("protocol", ""), ("flows", ""), ("goodput", "mean")]
+    head += ([("± among runs", "")] if spread else []) + [("Jain index", ""), ("resent", "packets"), ("timeouts", "")]
+    head += [("RTT", "mean ms")] + ([("completion", "mean s")] if done else [])
+    body = [
+        [
+            *(str(row[axis]) for axis in results.axes),
+            str(row["group"]),
+            str(row["protocol"]),
+            str(row["flows"]),
+            rate(row["goodput_bps"]),
+            *([rate(row["goodput_sd_bps"])] if spread else []),
+            "–" if row["jain"] is None else f"{row['jain']:.3f}",
+            number(row["retransmissions"]),
+            number(row["timeouts"]),
+            number(row["rtt_mean_ms"]),
+            *([number(row["completion_s"])] if done else []),
+        ]
+        for row in rows
+    ]
+    return _table(
+        "groups", "Flow groups: means per flow and sums per run, over all runs", head, body, len(results.axes) + 2
+    )
+
+
+def _links(results: Results) -> str:
+    names = busy_links(results.links)
+    rank = {name: i for i, name in enumerate(names)}
+    places = {tuple(point.values()): i for i, point in enumerate(results.points())}
+    rows = [row for row in results.link_summary().to_dicts() if row["link"] in rank]
+    rows.sort(key=lambda row: (rank[row["link"]], places[tuple(row[axis] for axis in results.axes)]))
+    head = [("link", ""), *((axis, "") for axis in results.axes), ("used", ""), ("queue mean", "packets")]
+    head += [("queue p95", "packets"), ("queue max", "packets"), ("queue mean", "ms")]
+    head += [("overflow", "drops"), ("early", "drops"), ("channel", "drops"), ("marks", "")]
+    body = [
+        [
+            str(row["link"]),
+            *(str(row[axis]) for axis in results.axes),
+            percent(row["utilisation"]),
+            *(number(row[f"queue_{name}"]) for name in ("mean_packets", "p95_packets", "max_packets", "mean_ms")),
+            *(number(row[name]) for name in ("drops_overflow", "drops_early", "drops_channel", "marks")),
+        ]
+        for row in rows[:MOST_LINK_ROWS]
+    ]
+    more = len(rows) - len(body)
+    note = f"<p>{more} more lines are in the table of links (links.parquet).</p>" if more > 0 else ""
+    caption = "Links with a queue, drops or marks: means over all runs"
+    return _table("links", caption, head, body, len(results.axes) + 1) + note
+
+
+def _figure(figure: Figure) -> str:
+    note = f'<p class="about">{escape(figure.note)}</p>' if figure.note else ""
+    charts = "".join(f'<div class="panel">{chart}</div>' for chart in figure.charts)
+    many = " many" if len(figure.charts) > 1 else ""
+    many += " lots" if len(figure.charts) > 4 else ""
+    return (
+        f'<section class="figure{many}" id="{figure.key}"><h2>{escape(figure.title)}</h2>'
+        f'<p class="about">{escape(figure.about)}</p>{figure.legend}<div class="panels">{charts}</div>{note}</section>'
+    )
+
+
+def _scenario(results: Results) -> str:
+    """Return the first run's scenario in full, and for every other point what differs from it."""
+    firsts = label_points(results.run, results.axes).unique(POINT, keep="first", maintain_order=True)
+    text, point = results.scenario, str(firsts[POINT][0])
+    what = f"The scenario as it was run{f' with {escape(point)}' if point else ''}, all defaults filled in"
+    parts = [
+        f'<details open><summary>{what}</summary><button type="button" class="copy" hidden>Copy</button>'
+        f'<pre id="scenario-text" tabindex="0">{escape(text, quote=False)}</pre></details>'
+    ]
+    for other, other_text in firsts.select(POINT, pl.col("scenario")).rows()[1:]:
+        delta = "\n".join(
+            difflib.unified_diff(text.splitlines(), other_text.splitlines(), point, other, lineterm="", n=1)
+        )
+        parts.append(
+            f"<details><summary>What differs with {escape(other)}</summary>"
+            f'<pre tabindex="0">{escape(delta, quote=False) or "nothing"}</pre></details>'
+        )
+    return "".join(parts)

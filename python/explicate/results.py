@@ -1,0 +1,222 @@
+"""What a simulation leaves behind: four tables, and how they are kept on disk.
+
+The files hold nothing of the machine: no wall time, host, path or number of jobs (wall times go to ``timing.json``
+alone). The same scenario and seed give the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from explicate.summary import group_summary, jain_index, link_summary
+
+TABLES = ("flows", "links", "samples", "run")
+FORMAT = 1
+"""The layout of a result directory, in ``run.json``; it changes when an older reader would go wrong."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """The tables of one run, or of many runs along `axes`.
+
+    `axes` names the leading columns that a sweep or comparison put before each table's own; a plain run has none.
+    `warnings` are the scenario's, `trace` is the packets' life as text if it was asked for, `timing` is the engine's
+    report of wall time, which is no result.
+    """
+
+    flows: pl.DataFrame
+    links: pl.DataFrame
+    samples: pl.DataFrame
+    run: pl.DataFrame
+    axes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    trace: str = ""
+    timing: Any = None
+
+    @property
+    def name(self) -> str:
+        """The scenario's name."""
+        return str(self.run["name"][0])
+
+    @property
+    def seed(self) -> int:
+        """The seed of the first run."""
+        return int(self.run["seed"][0])
+
+    @property
+    def version(self) -> str:
+        """The version of the engine that computed this."""
+        return str(self.run["version"][0])
+
+    @property
+    def scenario(self) -> str:
+        """The first run's scenario, all defaults resolved, as TOML."""
+        return str(self.run["scenario"][0])
+
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """Return the tables by name."""
+        return {name: getattr(self, name) for name in TABLES}
+
+    def jain(self, group: str | None = None) -> float:
+        """Return Jain's index of the flows' goodput, the mean over runs; of one `group` or of all flows.
+
+        Raise ValueError if there is no such group, or if the results have axes (`select` one point first).
+        """
+        if self.axes:
+            raise ValueError(
+                f"these results vary {', '.join(self.axes)}: select one point first, then ask for its index"
+            )
+        flows = self.flows
+        if group is not None:
+            flows = flows.filter(pl.col("group") == group)
+            if flows.is_empty():
+                known = ", ".join(self.flows["group"].unique(maintain_order=True).to_list())
+                raise ValueError(f"no flow group {group!r}; the groups are: {known}")
+        per_run = [jain_index(frame["goodput_bps"].to_list()) for frame in flows.partition_by("run")]
+        return math.fsum(per_run) / len(per_run) if per_run else math.nan
+
+    def summary(self) -> pl.DataFrame:
+        """Return one row per flow group and point of the axes; see `explicate.summary.group_summary`."""
+        return group_summary(self.flows, self.axes)
+
+    def link_summary(self) -> pl.DataFrame:
+        """Return one row per link and point of the axes, the mean over runs."""
+        return link_summary(self.links, self.axes)
+
+    def points(self) -> list[dict[str, Any]]:
+        """Return the points of the axes in the order of the runs; one empty point if there are no axes."""
+        return self.run.select(self.axes).unique(maintain_order=True).to_dicts() if self.axes else [{}]
+
+    def select(self, point: Mapping[str, Any] | None = None, /, **axes: Any) -> Results:
+        """Return the results at one value of some axes, which then are no axes any more.
+
+        Raise KeyError for an unknown axis, ValueError if nothing was run there.
+        """
+        wanted = {**(point or {}), **axes}
+        for axis in wanted:
+            if axis not in self.axes:
+                raise KeyError(f"no axis {axis!r}; the axes are: {', '.join(self.axes) or 'none'}")
+        where = [pl.col(axis) == value for axis, value in wanted.items()]
+        if where and self.run.filter(*where).is_empty():
+            raise ValueError(f"nothing was run at {wanted}")
+        chosen: dict[str, Any] = {
+            name: frame.filter(*where).drop(*wanted) if where else frame for name, frame in self.tables().items()
+        }
+        return replace(self, **chosen, axes=tuple(axis for axis in self.axes if axis not in wanted))
+
+    def to_pandas(self) -> dict[str, Any]:
+        """Return the tables as pandas frames, by name; raise ImportError if pandas is not installed."""
+        try:
+            return {name: frame.to_pandas() for name, frame in self.tables().items()}
+        except ImportError as error:
+            raise ImportError("this needs pandas and pyarrow: pip install 'explicate[pandas]'") from error
+
+    def write(self, directory: str | Path, *, csv: bool = False) -> Path:
+        """Write Parquet (and with `csv` also CSV) tables, ``run.json`` and ``timing.json``; return the directory.
+
+        Raise OSError if that is not possible.
+        """
+        folder = Path(directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, frame in self.tables().items():
+            write_parquet(frame, folder / f"{name}.parquet")
+            if csv:
+                frame.write_csv(folder / f"{name}.csv")
+        about = {
+            "format": FORMAT,
+            "name": self.name,
+            "seed": self.seed,
+            "version": self.version,
+            "runs": self.run.height,
+            "axes": list(self.axes),
+            "warnings": list(self.warnings),
+            "scenario": self.scenario,
+        }
+        _write_json(folder / "run.json", about)
+        if self.timing is not None:
+            _write_json(folder / "timing.json", self.timing)
+        if self.trace:
+            (folder / "trace.txt").write_text(self.trace, encoding="utf-8")
+        return folder
+
+    @classmethod
+    def load(cls, directory: str | Path) -> Results:
+        """Read what `write` wrote; raise FileNotFoundError or ValueError, naming the file, if it is not that."""
+        folder = Path(directory)
+        about_path = folder / "run.json"
+        if not about_path.is_file():
+            raise FileNotFoundError(
+                f"{folder}: no results here (run.json is missing); make some with `explicate run -o`"
+            )
+        about = _read(about_path, lambda path: json.loads(path.read_text(encoding="utf-8")))
+        if not isinstance(about, dict) or about.get("format") != FORMAT:
+            raise ValueError(f"{about_path}: not results of this version of explicate (format {FORMAT}); run it again")
+        tables = {name: _read(folder / f"{name}.parquet", pl.read_parquet) for name in TABLES}
+        timing, trace = folder / "timing.json", folder / "trace.txt"
+        return cls(
+            **tables,
+            axes=tuple(about["axes"]),
+            warnings=tuple(about["warnings"]),
+            trace=trace.read_text(encoding="utf-8") if trace.is_file() else "",
+            timing=json.loads(timing.read_text(encoding="utf-8")) if timing.is_file() else None,
+        )
+
+
+def write_parquet(frame: pl.DataFrame, path: Path) -> None:
+    """Write `frame` so that the same table always gives the same bytes, whatever its chunks were."""
+    frame.rechunk().write_parquet(
+        path,
+        compression="zstd",
+        compression_level=3,
+        statistics=True,
+        row_group_size=1 << 20,
+        data_page_size=1 << 20,
+    )
+
+
+def stack(points: Sequence[Mapping[str, Any]], results: Sequence[Results]) -> Results:
+    """Put the results of many `points` below each other, the points' values as leading columns.
+
+    Raise ValueError if there are none.
+    """
+    if not results:
+        raise ValueError("nothing was run")
+    axes = tuple(points[0])
+    tables: dict[str, Any] = {}
+    for name in TABLES:
+        frames = [
+            result.tables()[name].select(*(pl.lit(value).alias(axis) for axis, value in point.items()), pl.all())
+            for point, result in zip(points, results, strict=True)
+        ]
+        tables[name] = pl.concat(frames, how="vertical_relaxed")
+    warnings = dict.fromkeys(warning for result in results for warning in result.warnings)
+    timing = [{"point": dict(point), "timing": result.timing} for point, result in zip(points, results, strict=True)]
+    return Results(**tables, axes=axes, warnings=tuple(warnings), timing=timing)
+
+
+def rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of `frame` as JSON can hold them: null for NaN and the infinities."""
+    finite = frame.with_columns(
+        pl.when(pl.col(pl.Float32, pl.Float64).is_finite()).then(pl.col(pl.Float32, pl.Float64)).name.keep()
+    )
+    return finite.to_dicts()
+
+
+def _write_json(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _read(path: Path, reader: Callable[[Path], Any]) -> Any:
+    try:
+        return reader(path)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{path}: missing from the results; run again") from error
+    except (ValueError, pl.exceptions.PolarsError) as error:
+        raise ValueError(f"{path}: damaged ({error}); run again") from error

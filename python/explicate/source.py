@@ -1,0 +1,77 @@
+"""Where a scenario comes from (a file or a text) and what is set on top of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from explicate.engine import Checked, Override, check
+
+Scenario = str | Path
+"""A file's path, or, if a `str` has more than one line, the scenario's own text."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A scenario's text; `origin` names it in messages, files that it names are looked for from `base`."""
+
+    text: str
+    origin: str
+    base: str
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> Source:
+        """Read `scenario`; raise OSError if the file cannot be read, ValueError if it is not UTF-8."""
+        if isinstance(scenario, str) and "\n" in scenario:
+            return cls(scenario, "<text>", ".")
+        path = Path(scenario)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            line = path.read_bytes()[: error.start].count(b"\n") + 1
+            raise ValueError(f"{path}:{line}:1: not UTF-8 text; save the file as UTF-8") from error
+        return cls(text, str(path), str(path.parent))
+
+    def check(self, overrides: Sequence[Override] = ()) -> Checked:
+        """Validate with `overrides` on top; raise ScenarioError."""
+        return check(self.text, self.origin, self.base, overrides)
+
+    def anonymous(self, message: str) -> str:
+        """Return `message` without this source's path, fit for a result file."""
+        return message.replace(f"{self.origin}:", "scenario:")
+
+
+def value_text(value: Any) -> str:
+    """Return `value` as the text that ``--set key=value`` would have: strings bare, the rest as TOML.
+
+    Raise TypeError for what TOML cannot hold.
+    """
+    return value if isinstance(value, str) else _toml(value)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, Mapping):
+        inner = ", ".join(f"{json.dumps(str(key), ensure_ascii=False)} = {_toml(item)}" for key, item in value.items())
+        return f"{{ {inner} }}"
+    if isinstance(value, Sequence):
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
+    raise TypeError(
+        f"a scenario cannot hold a {type(value).__name__} ({value!r}); use text, a number, a list or a dict"
+    )
+
+
+def overrides_of(settings: Mapping[str, Any] | Sequence[Override] | None) -> list[Override]:
+    """Return `settings` as overrides, in order."""
+    if settings is None:
+        return []
+    pairs = settings.items() if isinstance(settings, Mapping) else settings
+    return [(key, value_text(value)) for key, value in pairs]

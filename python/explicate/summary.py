@@ -1,0 +1,111 @@
+"""Summaries of result tables: fairness, flow groups, and the links that matter.
+
+Every figure is taken within one run first and then averaged over the runs, so that a run counts once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import polars as pl
+
+BUSY_QUEUE_PACKETS = 0.1
+"""A link whose mean queue is at least this long, in packets, is worth a line."""
+
+
+def jain_index(values: Iterable[float | None]) -> float:
+    """Return Jain's fairness index (Σx)² / (n Σx²): 1 if all are equal, 1/n if one has everything.
+
+    None and NaN are left out. The index of nothing, or of zeros alone, is NaN. Raise ValueError for a negative value.
+    """
+    kept = [value for value in values if value is not None and not math.isnan(value)]
+    if any(value < 0 for value in kept):
+        raise ValueError("Jain's index is for quantities that are not negative")
+    largest = max(kept, default=0.0)
+    if largest == 0:
+        return math.nan
+    scaled = [value / largest for value in kept]  # so that no square overflows or vanishes
+    return math.fsum(scaled) ** 2 / (len(scaled) * math.fsum(value * value for value in scaled))
+
+
+def _jain(column: str) -> pl.Expr:
+    share = pl.col(column) / pl.col(column).max()
+    index = share.sum() ** 2 / (share.count() * (share * share).sum())
+    return pl.when(pl.col(column).max() > 0).then(index)
+
+
+def without_nan(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return `frame` with null for every NaN, so that means leave them out."""
+    return frame.with_columns(pl.col(pl.Float32, pl.Float64).fill_nan(None))
+
+
+def group_summary(flows: pl.DataFrame, axes: Sequence[str] = ()) -> pl.DataFrame:
+    """Return one row per flow group (and per value of `axes`) with means over runs.
+
+    ``goodput_bps`` is the mean per flow, ``goodput_sd_bps`` its standard deviation among runs (null for one run);
+    ``retransmissions`` and ``timeouts`` are sums over the group's flows in one run.
+    """
+    keys = [*axes, "group", "protocol"]
+    per_run = (
+        without_nan(flows)
+        .group_by([*keys, "run"], maintain_order=True)
+        .agg(
+            pl.len().alias("flows"),
+            pl.col("goodput_bps").mean(),
+            _jain("goodput_bps").alias("jain"),
+            pl.col("retransmissions").sum(),
+            pl.col("timeouts").sum(),
+            pl.col("rtt_mean_ms").mean(),
+            pl.col("completion_s").cast(pl.Float64).mean(),
+        )
+    )
+    return per_run.group_by(keys, maintain_order=True).agg(
+        pl.len().alias("runs"),
+        pl.col("flows").mean().round().cast(pl.Int64),
+        pl.col("goodput_bps").mean(),
+        pl.col("goodput_bps").std().alias("goodput_sd_bps"),
+        pl.col("jain", "retransmissions", "timeouts", "rtt_mean_ms", "completion_s").mean(),
+    )
+
+
+LINK_COLUMNS = (
+    "utilisation",
+    "queue_mean_packets",
+    "queue_p95_packets",
+    "queue_max_packets",
+    "queue_mean_ms",
+    "drops_overflow",
+    "drops_early",
+    "drops_channel",
+    "drops_total",
+    "marks",
+)
+
+
+def link_summary(links: pl.DataFrame, axes: Sequence[str] = ()) -> pl.DataFrame:
+    """Return one row per link (and per value of `axes`): the mean over runs of what was measured."""
+    return (
+        without_nan(links)
+        .group_by([*axes, "link"], maintain_order=True)
+        .agg(pl.col(LINK_COLUMNS).cast(pl.Float64).mean())
+    )
+
+
+def busy_links(links: pl.DataFrame) -> list[str]:
+    """Return the names of the links with a standing queue, drops or marks in any run, busiest first.
+
+    If there are none, return the fullest link alone.
+    """
+    per_link = (
+        without_nan(links)
+        .group_by("link", maintain_order=True)
+        .agg(pl.col("utilisation", "queue_mean_packets", "drops_total", "marks").cast(pl.Float64).max().fill_null(0))
+        .sort("drops_total", "queue_mean_packets", "utilisation", descending=True, maintain_order=True)
+    )
+    busy = per_link.filter(
+        (pl.col("queue_mean_packets") >= BUSY_QUEUE_PACKETS) | (pl.col("drops_total") > 0) | (pl.col("marks") > 0)
+    )
+    if busy.is_empty():
+        busy = per_link.sort("utilisation", descending=True, maintain_order=True).head(1)
+    return busy["link"].to_list()
