@@ -63,12 +63,19 @@ class Study:
 
 
 def label_points(frame: pl.DataFrame, axes: Sequence[str]) -> pl.DataFrame:
-    """Add the column `POINT`: the protocol of a comparison, ``key = value`` of a sweep, nothing of a plain run."""
+    """Add the column `POINT`: the protocol of a comparison, ``key = value`` of a sweep, nothing of a plain run.
+
+    Of a key only the last part is named, if that tells the axes apart.
+    """
     if not axes:
         return frame.with_columns(pl.lit("").alias(POINT))
     if tuple(axes) == (VARIANT,):
         return frame.with_columns(pl.col(VARIANT).alias(POINT))
-    parts = [pl.format("{} = {}", pl.lit(axis), pl.col(axis).cast(pl.String)) for axis in axes]
+    short = [axis.rpartition(".")[2] for axis in axes]
+    names = short if len(set(short)) == len(axes) else list(axes)
+    parts = [
+        pl.format("{} = {}", pl.lit(name), pl.col(axis).cast(pl.String)) for name, axis in zip(names, axes, strict=True)
+    ]
     return frame.with_columns(pl.concat_str(parts, separator=", ").alias(POINT))
 
 

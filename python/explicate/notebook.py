@@ -9,7 +9,7 @@ from explicate import figures
 from explicate.report import figure_html, study_of, style
 from explicate.results import Results
 
-ROW_PX = 400
+ROW_PX = 430
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,8 @@ class Shown:
     def _repr_html_(self) -> str:
         return (
             f'<iframe title="figures" srcdoc="{escape(self.html)}" '
-            f'style="width:100%;height:{self.height_px}px;border:0"></iframe>'
+            f'style="width:100%;height:{self.height_px}px;border:0" '
+            "onload=\"this.style.height=this.contentDocument.documentElement.scrollHeight+'px'\"></iframe>"
         )
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import explicate
 from explicate.cli import main
+from explicate.figures import POINT, label_points
 from explicate.report import page
 from explicate.results import Results
 
@@ -168,3 +169,10 @@ def test_the_command(scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     (out / "links.parquet").unlink()
     assert main(["report", str(out)]) == 2
     assert "links.parquet: missing from the results" in capsys.readouterr().err
+
+
+def test_points_have_short_names_if_those_differ() -> None:
+    frame = pl.DataFrame({"flows.0.count": [5], "link.a->b.rate": ["1%"], "flows.1.count": [6]})
+    assert label_points(frame, ["flows.0.count", "link.a->b.rate"])[POINT][0] == "count = 5, rate = 1%"
+    assert label_points(frame, ["flows.0.count", "flows.1.count"])[POINT][0] == "flows.0.count = 5, flows.1.count = 6"
+    assert label_points(frame, [])[POINT][0] == ""

@@ -6,6 +6,8 @@ import json
 import math
 import multiprocessing
 import socket
+import subprocess
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from typing import Any
 import fake_native
 import polars as pl
 import pytest
+from conftest import HERE, child_environment
 from polars.testing import assert_frame_equal
 
 import explicate
@@ -219,3 +222,14 @@ def test_pandas(scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pl.DataFrame, "to_pandas", lambda _: without_pandas("pandas"))
     with pytest.raises(ImportError, match=r"explicate\[pandas\]"):
         results.to_pandas()
+
+
+def test_threads_do_not_change_the_bytes(scenario: Path, tmp_path: Path) -> None:
+    digests = []
+    for threads in ("1", "4"):
+        out = tmp_path / threads
+        command = [sys.executable, HERE / "fake_explicate.py", "run", scenario, "-o", out]
+        env = {**child_environment(), "POLARS_MAX_THREADS": threads}
+        subprocess.run(command, env=env, check=True, capture_output=True, timeout=120)
+        digests.append(_digests(out))
+    assert digests[0] == digests[1]
