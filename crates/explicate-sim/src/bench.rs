@@ -64,7 +64,7 @@ impl Case {
             [topology]
             kind = "dumbbell"
             pairs = {}
-            access = {{ rate = "{}Mbit/s", delay = "5ms" }}
+            access = {{ rate = "{}Mbit/s", delay = "5ms", queue = "unlimited" }}
             bottleneck = {{ rate = "{}Mbit/s", delay = "30ms", queue = {{ kind = "droptail", limit = "1.0bdp" }} }}
             [[flows]]
             name = "bulk"

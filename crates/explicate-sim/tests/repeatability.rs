@@ -16,7 +16,7 @@ const MIXED: &str = r#"
     [topology]
     kind = "dumbbell"
     pairs = 6
-    access = { rate = "40Mbit/s", delay = { from = "1ms", to = "20ms" } }
+    access = { rate = "40Mbit/s", delay = { from = "1ms", to = "20ms" }, queue = "unlimited" }
     bottleneck = { rate = "10Mbit/s", delay = "10ms", queue = { kind = "droptail", limit = "0.5bdp" } }
     [[link]]
     name = "r1->r2"
