@@ -22,6 +22,7 @@ ACCESS_DELAY_MS = 1.0
 ACCESS_FACTOR = 4
 START_SPREAD_S = 1.0
 PACKET_BYTES = 1000
+INITIAL_WINDOW = 2  # ns-2's
 
 
 class PeerError(Exception):
@@ -261,47 +262,30 @@ def dropped(link: dict[str, Any]) -> int:
 
 
 def explicate_scenario(case: Case) -> str:
-    """The case as a scenario file."""
-    spread = case.rtt_high_ms is not None
-    buffer = f"{case.buffer_packets * PACKET_BYTES}B" if spread else "1.0bdp"
-    access = f'rate = "{ACCESS_FACTOR * case.rate_mbps}Mbit/s", delay = "{ACCESS_DELAY_MS:g}ms"'
-    queue = f'{{ kind = "droptail", limit = "{buffer}" }}'
+    """The case as a scenario file; where RTTs differ, the access links carry the difference."""
+    delay = f'"{ACCESS_DELAY_MS:g}ms"'
+    if case.rtt_high_ms is not None:
+        high_ms = (case.rtt_high_ms / 2 - case.bottleneck_delay_ms) / 2
+        delay = f'{{ from = {delay}, to = "{high_ms:g}ms" }}'
+    access = f'rate = "{ACCESS_FACTOR * case.rate_mbps}Mbit/s", delay = {delay}, queue = "unlimited"'
     bottleneck = f'rate = "{case.rate_mbps}Mbit/s", delay = "{case.bottleneck_delay_ms:g}ms"'
-    lines = [
-        f'name = "{case.bench_name}"',
-        f'duration = "{case.duration_s:g}s"',
-        f'warmup = "{case.warmup_s:g}s"',
-        "seed = 1",
-        "[topology]",
-        'kind = "dumbbell"',
-        f"pairs = {case.flows}",
-        f'access = {{ {access}, queue = "unlimited" }}',
-        f"bottleneck = {{ {bottleneck}, queue = {queue} }}",
-    ]
-    if not spread:
-        start = f'{{ spread = "{START_SPREAD_S:g}s" }}'
-        return "\n".join([*lines, *flow_group("all", case, f"count = {case.flows}", start), ""])
-    for flow in range(case.flows):
-        # The receiver's access link carries what sets this flow's RTT apart.
-        delay_ms = case.flow_rtt_ms(flow) / 2 - case.bottleneck_delay_ms - ACCESS_DELAY_MS
-        for link in (f"r2->d{flow + 1}", f"d{flow + 1}->r2"):
-            lines += ["[[link]]", f'name = "{link}"', f'delay = "{delay_ms:g}ms"']
-    for flow in range(case.flows):
-        path = f'path = ["s{flow + 1}", "r1", "r2", "d{flow + 1}"]'
-        start = f'"{START_SPREAD_S * flow / case.flows * 1e3:g}ms"'
-        lines += flow_group(f"flow{flow + 1}", case, path, start)
-    return "\n".join([*lines, ""])
-
-
-def flow_group(name: str, case: Case, which: str, start: str) -> list[str]:
-    return [
-        "[[flows]]",
-        f'name = "{name}"',
-        which,
-        f'protocol = "{case.system}"',
-        f'packet = "{PACKET_BYTES}B"',
-        f"start = {start}",
-    ]
+    return f"""
+name = "{case.bench_name}"
+duration = "{case.duration_s:g}s"
+warmup = "{case.warmup_s:g}s"
+[topology]
+kind = "dumbbell"
+pairs = {case.flows}
+access = {{ {access} }}
+bottleneck = {{ {bottleneck}, queue = {{ kind = "droptail", limit = "{case.buffer_packets}pkt" }} }}
+[[flows]]
+name = "all"
+count = {case.flows}
+protocol = "{case.system}"
+packet = "{PACKET_BYTES}B"
+params = {{ initial_window = {INITIAL_WINDOW} }}
+start = {{ spread = "{START_SPREAD_S:g}s" }}
+"""
 
 
 # --- what must be installed ---------------------------------------------------
