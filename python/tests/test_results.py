@@ -228,7 +228,7 @@ def test_threads_do_not_change_the_bytes(scenario: Path, tmp_path: Path) -> None
     digests = []
     for threads in ("1", "4"):
         out = tmp_path / threads
-        command = [sys.executable, HERE / "fake_explicate.py", "run", scenario, "-o", out]
+        command = [sys.executable, str(HERE / "fake_explicate.py"), "run", str(scenario), "-o", str(out)]
         env = {**child_environment(), "POLARS_MAX_THREADS": threads}
         subprocess.run(command, env=env, check=True, capture_output=True, timeout=120)
         digests.append(_digests(out))
