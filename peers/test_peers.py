@@ -95,10 +95,10 @@ def test_scenario_with_equal_rtts_is_one_group_over_80_ms() -> None:
 def test_scenario_with_spread_rtts_adds_up_to_each_flows_rtt() -> None:
     scenario = tomllib.loads(simulators.explicate_scenario(SPREAD))
     bottleneck_ms = float(scenario["topology"]["bottleneck"]["delay"].removesuffix("ms"))
-    delays = {link["name"]: float(link["delay"].removesuffix("ms")) for link in scenario["link"]}
-    rtts = [2 * (1 + bottleneck_ms + delays[f"r2->d{flow}"]) for flow in range(1, 31)]
-    assert (rtts[0], rtts[29]) == (40.0, 330.0)
-    assert len({group["name"] for group in scenario["flows"]}) == 30
+    ends = scenario["topology"]["access"]["delay"]
+    access_ms = [float(ends[end].removesuffix("ms")) for end in ("from", "to")]
+    assert [2 * (bottleneck_ms + 2 * ms) for ms in access_ms] == [40.0, 330.0]
+    assert scenario["topology"]["pairs"] == 30
 
 
 def test_valgrinds_count_is_read() -> None:

@@ -146,7 +146,8 @@ fn a_flow_elsewhere_leaves_the_losses_of_a_link_alone() {
     let alone = tables(&two_paths(""));
     let joined = tables(&two_paths("[[flows]]\nname = \"second\"\nprotocol = \"cubic\"\nfrom = \"a\"\nto = \"c\"\n"));
     for column in ["goodput_bps", "retransmissions", "rtt_mean_ms"] {
-        let (a, b) = (number(&alone.flows, "flow", "first.0", column), number(&joined.flows, "flow", "first.0", column));
+        let (a, b) =
+            (number(&alone.flows, "flow", "first.0", column), number(&joined.flows, "flow", "first.0", column));
         assert_eq!(a.to_bits(), b.to_bits(), "{column}");
     }
     let lost = |t: &Tables, link| number(&t.links, "link", link, "drops_channel");
