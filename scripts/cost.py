@@ -1,7 +1,7 @@
 """What the engine costs per packet-hop: instructions under callgrind, hops per CPU second, bytes a flow.
 
-A figure is the run of 2 T minus the run of T over the packet-hops of the difference, so that set-up, Python's start and the
-start of the flows cancel. Only instruction counts are judged: they repeat on a busy machine.
+A figure is the run of 2 T minus the run of T over the packet-hops of the difference, so that set-up, Python's start
+and the start of the flows cancel. Only instruction counts are judged: they repeat on a busy machine.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ print(native.bench(sys.argv[2], float(sys.argv[3])))
 
 def native_file() -> str:
     """The compiled engine of this environment."""
-    from explicate import _native  # noqa: PLC0415  (only this function needs it)
+    from explicate import _native
 
     return str(_native.__file__)
 
@@ -65,7 +65,10 @@ def instructions_per_hop(case: str) -> float:
 
 def table(rows: list[dict[str, Any]], instructions: dict[str, float]) -> str:
     """The figures as a Markdown table."""
-    lines = ["| case | instructions per hop | million hops per CPU second | bytes a flow |", "| --- | ---: | ---: | ---: |"]
+    lines = [
+        "| case | instructions per hop | million hops per CPU second | bytes a flow |",
+        "| --- | ---: | ---: | ---: |",
+    ]
     for row in rows:
         name = row["name"]
         count = f"{instructions[name]:.0f}" if name in instructions else ""
@@ -100,7 +103,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--markdown", type=Path, help="document whose bench table is replaced")
     options = parser.parse_args()
-    from explicate import engine  # noqa: PLC0415
+    from explicate import engine
 
     # Memory first, in a process that has not freed anything yet.
     rows: list[dict[str, Any]] = [dict(row) for row in engine.bench()]
