@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from explicate import display, engine, lab
+from explicate import cost, display, engine, lab
 from explicate.progress import ProgressLine
 from explicate.report import write_report
 from explicate.results import Results, rows
@@ -220,11 +220,15 @@ def schema(_: argparse.Namespace) -> None:
 
 
 def bench(args: argparse.Namespace) -> None:
-    """Measure the engine."""
+    """Measure the engine; count instructions too, unless one plain run was asked for."""
     try:
         cases = engine.bench(args.case, args.duration)
     except ValueError as error:
         raise BadInputError(error) from error
+    if args.duration is None:
+        for case in cases:
+            if cost.countable(case["name"]):
+                case["instructions_per_hop"] = cost.instructions_per_hop(case["name"])
     if args.json:
         _print_json({"cases": cases})
     else:

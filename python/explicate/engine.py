@@ -101,6 +101,11 @@ class Output:
     timing: Any
 
 
+def file() -> str:
+    """Return the path of the compiled engine."""
+    return str(_native.__file__)
+
+
 def version() -> str:
     """Return the engine's version, which is the package's."""
     return _native.version()
