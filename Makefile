@@ -1,23 +1,78 @@
-# Thin names over cargo, pip and npm: no logic here.
+# Thin names over cargo, pip and apt: no logic here.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 VENV := .venv
 PY := $(VENV)/bin/python
 EXPLICATE := $(VENV)/bin/explicate
+SECONDS_EACH ?= 10
 
 help: ## Lists the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
 
 $(VENV)/ready: requirements-test.txt
 	python3 -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r requirements-test.txt
 	touch $@
 
-install: $(VENV)/ready ## Builds everything in release mode: .venv/bin/explicate
+install: $(VENV)/ready ## Builds everything in release mode; leaves .venv/bin/explicate
 	$(VENV)/bin/maturin develop --release --quiet
 
-demo: install ## Runs XCP against NewReno and CUBIC on a long fat pipe and writes a report
+demo: install ## Runs XCP against NewReno and CUBIC on a long fat pipe; writes a report
 	$(EXPLICATE) compare scenarios/long-fat-pipe.toml --protocols xcp,newreno,cubic -o out/demo
 	$(EXPLICATE) report out/demo
 
-.PHONY: help install demo
+test: lint rust python wheel extend fuzz-short cost ## Runs everything that CI runs
+
+lint: $(VENV)/ready ## Formatting, clippy, Rust documentation, types and style of the Python
+	cargo fmt --all --check
+	rustfmt --edition 2024 --check crates/explicate-core/src/{protocols,recovery,qdisc,channel}/*.rs
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/mypy
+
+rust: ## Rust tests: no root, no network, no Python
+	cargo test
+	cargo test --release -p explicate-sim --test repeatability
+
+packages: ## Debian packages that the tests use, if they are missing
+	scripts/packages chromium:chromium valgrind:valgrind
+
+python: install packages ## Python tests, the report in a real browser, the tutorial notebook, the documentation
+	$(PY) -m pytest --require-native
+	cd peers && ../$(PY) -m pytest -q -c /dev/null --rootdir . -p no:cacheprovider .
+	$(PY) scripts/make_docs.py --check
+
+wheel: $(VENV)/ready ## Builds the abi3 wheel and tries it in an empty environment without Rust
+	$(VENV)/bin/maturin build --release --quiet --out dist
+	scripts/try_wheel dist
+
+extend: $(VENV)/ready ## One file and one line make a protocol
+	$(PY) tests/one_file_one_line.py
+
+fuzz-short:
+	cargo run --release --quiet -p explicate-fuzz -- all --seconds $(SECONDS_EACH)
+
+fuzz: ## Fuzzes the parsers for minutes
+	$(MAKE) fuzz-short SECONDS_EACH=300
+
+cost: install packages ## Instructions per packet-hop against their limit
+	$(PY) scripts/cost.py
+
+bench: install packages ## What the engine costs; fills docs/performance.md
+	$(PY) scripts/cost.py --markdown docs/performance.md
+
+peers: install ## ns-2 and Explicate side by side; installs ns-2; fills the tables in docs
+	$(PY) peers/peers.py --install --markdown docs/
+
+validation: install ## Recomputes docs/validation.md
+	$(PY) validation/make.py
+
+docs: install ## Recomputes docs/reference
+	$(PY) scripts/make_docs.py
+
+clean: ## Removes what was built
+	rm -rf target .venv dist out
+
+.PHONY: help install demo test lint rust packages python wheel extend fuzz-short fuzz cost bench peers validation docs clean

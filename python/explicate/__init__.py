@@ -7,6 +7,7 @@
 
 from explicate.engine import ScenarioError, columns, registry, schema, template, version
 from explicate.lab import compare, run, sweep
+from explicate.notebook import show
 from explicate.report import write_report
 from explicate.results import Results
 from explicate.summary import jain_index
@@ -23,6 +24,7 @@ __all__ = [
     "registry",
     "run",
     "schema",
+    "show",
     "sweep",
     "template",
     "write_report",

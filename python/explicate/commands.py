@@ -181,8 +181,15 @@ def check(args: argparse.Namespace) -> None:
 
 
 def new(args: argparse.Namespace) -> None:
-    """Print a scenario to start from."""
+    """Print a scenario to start from; put a file that it needs beside it into the current folder."""
     print(engine.template(args.kind), end="")
+    for name, contents in engine.companions(args.kind).items():
+        path = Path(name)
+        if path.exists():
+            print(f"note: it reads {name}, which is here already", file=sys.stderr)
+        else:
+            path.write_text(contents, encoding="utf-8")
+            print(f"note: it reads {name}, written beside it", file=sys.stderr)
 
 
 def protocols(args: argparse.Namespace) -> None:

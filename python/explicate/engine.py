@@ -126,6 +126,11 @@ def template(kind: str) -> str:
     return _native.template(kind)
 
 
+def companions(kind: str) -> dict[str, str]:
+    """Return the files that a template needs beside it: contents by name."""
+    return cast(dict[str, str], json.loads(_native.companions(kind)))
+
+
 def check(text: str, origin: str, base: str, overrides: Sequence[Override]) -> Checked:
     """Validate a scenario and resolve its defaults; raise ScenarioError if it cannot be used."""
     return cast(Checked, json.loads(_native.check(text, origin, base, list(overrides))))

@@ -52,18 +52,30 @@ class Study:
         return cls(results, tuple(names), warmup_s)
 
     @property
+    def shading(self) -> str:
+        """A sentence on what the shade behind a chart over time means, if there is one."""
+        return " The shade is warm-up, which no summary counts." if self.warmup_s > 0 else ""
+
+    @property
     def compares(self) -> bool:
         """Whether there is more than one point to set side by side."""
         return bool(self.results.axes)
 
 
 def label_points(frame: pl.DataFrame, axes: Sequence[str]) -> pl.DataFrame:
-    """Add the column `POINT`: the protocol of a comparison, ``key = value`` of a sweep, nothing of a plain run."""
+    """Add the column `POINT`: the protocol of a comparison, ``key = value`` of a sweep, nothing of a plain run.
+
+    Of a key only the last part is named, if that tells the axes apart.
+    """
     if not axes:
         return frame.with_columns(pl.lit("").alias(POINT))
     if tuple(axes) == (VARIANT,):
         return frame.with_columns(pl.col(VARIANT).alias(POINT))
-    parts = [pl.format("{} = {}", pl.lit(axis), pl.col(axis).cast(pl.String)) for axis in axes]
+    short = [axis.rpartition(".")[2] for axis in axes]
+    names = short if len(set(short)) == len(axes) else list(axes)
+    parts = [
+        pl.format("{} = {}", pl.lit(name), pl.col(axis).cast(pl.String)) for name, axis in zip(names, axes, strict=True)
+    ]
     return frame.with_columns(pl.concat_str(parts, separator=", ").alias(POINT))
 
 
@@ -171,7 +183,7 @@ def throughput(study: Study) -> Figure | None:
         groups = study.results.flows["group"].unique(maintain_order=True).to_list()
         layout = _Layout.of(study, "group", groups, "groups")
         scale, letter = prefix(_largest(frame["value"]))
-        about = "Mean per flow; the band reaches from the slowest to the fastest flow of all runs."
+        about = "Mean per flow; the band reaches from the slowest to the fastest flow of all runs." + study.shading
         charts = _over_time(study, frame, layout, f"{name.lower()} per flow ({letter}bit/s)", scale)
         return Figure("throughput", f"{name} over time", about, charts, _legend(layout.names), layout.note)
     return None
@@ -186,6 +198,7 @@ def queue(study: Study) -> Figure | None:
     names = [name for name in busy_links(study.results.links) if name in sampled] or sorted(sampled)
     layout = _Layout.of(study, "object", names, "links")
     about = "Packets waiting, without the one in service; the band reaches from the least to the most of all runs."
+    about += study.shading
     charts = _over_time(study, frame, layout, "queue (packets)", 1.0)
     return Figure("queue", "Queue over time", about, charts, _legend(layout.names), layout.note)
 
@@ -251,6 +264,9 @@ def goodput(study: Study) -> Figure | None:
     legend = _legend(groups[:MOST_SERIES], '<rect class="bar s{}" x="7" width="10" height="8"/>')
     return Figure("goodput", "Goodput of each flow", about, tuple(charts), legend, " ".join(filter(None, notes)))
 
+
+ALL = {"throughput": throughput, "queue": queue, "rtt": rtt, "goodput": goodput}
+"""All figures by name, in the order of the page."""
 
 WANTED = {"throughput": throughput, "queue": queue, "rtt": rtt}
 """The figures that need samples, by the word that asks for them in ``[sampling]``."""

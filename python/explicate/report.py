@@ -37,13 +37,13 @@ def write_report(results: Results | str | Path, path: str | Path) -> Path:
 
 def page(results: Results) -> str:
     """Return the whole page; the same results give the same page."""
-    study = Study.of(results, _warmup(results.scenario))
+    study = study_of(results)
     made = {name: figure(study) for name, figure in figures.WANTED.items()}
     drawn = [made["throughput"], made["queue"], made["rtt"], figures.goodput(study)]
-    sections = "\n".join(_figure(figure) for figure in drawn if figure is not None)
+    sections = "\n".join(figure_html(figure) for figure in drawn if figure is not None)
     return Template(_asset("report.html")).substitute(
         title=escape(results.name),
-        style=_asset("report.css"),
+        style=style(),
         script=_asset("report.js"),
         facts=_facts(results),
         warnings=_warnings(results.warnings),
@@ -53,6 +53,16 @@ def page(results: Results) -> str:
         figures=sections,
         scenario=_scenario(results),
     )
+
+
+def study_of(results: Results) -> Study:
+    """Prepare `results` for the figures."""
+    return Study.of(results, _warmup(results.scenario))
+
+
+def style() -> str:
+    """Return the style sheet that the charts need."""
+    return _asset("report.css")
 
 
 def _asset(name: str) -> str:
@@ -115,8 +125,10 @@ def _table(key: str, caption: str, head: Sequence[tuple[str, str]], body: Sequen
         words = "".join(f'<th scope="row">{escape(cell)}</th>' for cell in line[:left])
         lines.append(f"<tr>{words}" + "".join(f'<td class="n">{escape(cell)}</td>' for cell in line[left:]) + "</tr>")
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}"><table id="{key}">'
-        f"<caption>{escape(caption)}</caption><thead><tr>{cells}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
+        f'<h2 id="{key}-title">{escape(caption)}</h2>'
+        f'<div class="scroll" tabindex="0" role="region" aria-labelledby="{key}-title">'
+        f'<table id="{key}" aria-labelledby="{key}-title"><thead><tr>{cells}</tr></thead>'
+        f"<tbody>{''.join(lines)}</tbody></table></div>"
     )
 
 
@@ -173,7 +185,8 @@ def _links(results: Results) -> str:
     return _table("links", caption, head, body, len(results.axes) + 1) + note
 
 
-def _figure(figure: Figure) -> str:
+def figure_html(figure: Figure) -> str:
+    """Return one figure with its heading, explanation, legend and charts."""
     note = f'<p class="about">{escape(figure.note)}</p>' if figure.note else ""
     charts = "".join(f'<div class="panel">{chart}</div>' for chart in figure.charts)
     many = " many" if len(figure.charts) > 1 else ""
@@ -190,8 +203,9 @@ def _scenario(results: Results) -> str:
     text, point = results.scenario, str(firsts[POINT][0])
     what = f"The scenario as it was run{f' with {escape(point)}' if point else ''}, all defaults filled in"
     parts = [
-        f'<details open><summary>{what}</summary><button type="button" class="copy" hidden>Copy</button>'
-        f'<pre id="scenario-text" tabindex="0">{escape(text, quote=False)}</pre></details>'
+        f'<details open><summary>{what}</summary><div class="code">'
+        '<button type="button" class="copy" hidden>Copy</button>'
+        f'<pre id="scenario-text" tabindex="0">{escape(text, quote=False)}</pre></div></details>'
     ]
     for other, other_text in firsts.select(POINT, pl.col("scenario")).rows()[1:]:
         delta = "\n".join(

@@ -104,6 +104,10 @@ def columns() -> str:
     )
 
 
+def companions(kind: str) -> str:
+    return "{}"
+
+
 def template(kind: str) -> str:
     if kind != "dumbbell":
         raise _bad(f"no template {kind!r}; the kinds are: dumbbell")
@@ -143,6 +147,8 @@ def _seconds(text: str) -> float:
 
 def _toml(scenario: dict[str, Any]) -> str:
     def text(value: Any) -> str:
+        if isinstance(value, dict):
+            return "{ " + ", ".join(f"{json.dumps(k)} = {text(v)}" for k, v in value.items()) + " }"
         return json.dumps(value, ensure_ascii=False)
 
     lines = [f"{key} = {text(value)}" for key, value in scenario.items() if not isinstance(value, dict | list)]

@@ -1,5 +1,7 @@
 //! Python binding of Explicate: conversions only. What the functions mean stands in `python/explicate/_native.pyi`.
 
+use std::fs::File;
+use std::io::BufWriter;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -8,10 +10,10 @@ use explicate_core::registry;
 use explicate_scenario::model::Scenario;
 use explicate_sim::bench::{CASES, Case, Cost};
 use explicate_sim::measure::{Tables, flow_names, link_names, measure};
-use explicate_sim::packet_log::Selector;
+use explicate_sim::packet_log::{PacketLog, Selector};
 use explicate_sim::pcap::write_pcapng;
 use explicate_sim::simulation::{Options, run_all};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
@@ -49,6 +51,15 @@ fn selector(scenario: &Scenario, text: &str, capture: bool) -> PyResult<Selector
     }
     let number = name.parse::<u32>().ok().filter(|i| *i < total).ok_or_else(wrong)?;
     Ok(Selector { flow: Some(number), capture })
+}
+
+/// Writes `NAME.pcapng` into a folder, which is made if need be.
+fn write_capture(folder: &Path, name: &str, links: &[String], log: &mut PacketLog) -> PyResult<()> {
+    let file = folder.join(format!("{}.pcapng", name.replace(['/', '\\'], "-")));
+    let failed = |e: &dyn std::fmt::Display| PyOSError::new_err(format!("{}: {e}", file.display()));
+    std::fs::create_dir_all(folder).map_err(|e| failed(&e))?;
+    let out = BufWriter::new(File::create(&file).map_err(|e| failed(&e))?);
+    write_pcapng(out, links, log.captures()).map_err(|e| failed(&e))
 }
 
 fn cost_json(name: &str, cost: &Cost) -> Value {
@@ -139,6 +150,11 @@ mod _native {
     }
 
     #[pyfunction]
+    fn companions(kind: &str) -> String {
+        texts::companions(kind).to_string()
+    }
+
+    #[pyfunction]
     fn check(text: &str, origin: &str, base: &str, overrides: Overrides) -> PyResult<String> {
         Ok(texts::checked(&parse(text, origin, base, &overrides)?).to_string())
     }
@@ -207,11 +223,8 @@ mod _native {
             if trace.is_some() {
                 followed = log.text(&links, &names);
             }
-            if let Some(path) = pcap {
-                std::fs::File::create(path)
-                    .map_err(|e| e.to_string())
-                    .and_then(|file| write_pcapng(std::io::BufWriter::new(file), &links, log.captures()).map_err(|e| e.to_string()))
-                    .map_err(|e| PyRuntimeError::new_err(format!("{path}: {e}")))?;
+            if let Some(folder) = pcap {
+                write_capture(Path::new(folder), &scenario.name, &links, &mut log)?;
             }
         }
         let timing = json!({ "runs": timing }).to_string();

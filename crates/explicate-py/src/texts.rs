@@ -71,12 +71,21 @@ pub(crate) fn columns() -> Value {
 pub(crate) fn template(kind: &str) -> Result<String, String> {
     use explicate_scenario::templates::{TEMPLATES, template};
     let names = || TEMPLATES.iter().map(|t| t.name).collect::<Vec<_>>().join(", ");
-    template(kind).map(|t| t.text.to_string()).ok_or_else(|| format!("no template is called `{kind}`; there are {}", names()))
+    template(kind)
+        .map(|t| t.text.to_string())
+        .ok_or_else(|| format!("no template is called `{kind}`; there are {}", names()))
+}
+
+/// Files that a template needs beside it: contents by name.
+pub(crate) fn companions(kind: &str) -> Value {
+    let companion = explicate_scenario::templates::template(kind).and_then(|t| t.companion);
+    companion.map_or_else(|| json!({}), |(name, text)| json!({ name: text }))
 }
 
 /// What `check` tells of a scenario.
 pub(crate) fn checked(s: &Scenario) -> Value {
-    let group = |g: &explicate_scenario::model::FlowGroup| json!({ "name": g.name, "count": g.count, "protocol": g.protocol });
+    let group =
+        |g: &explicate_scenario::model::FlowGroup| json!({ "name": g.name, "count": g.count, "protocol": g.protocol });
     json!({
         "resolved": s.resolved,
         "warnings": s.warnings,

@@ -14,6 +14,8 @@ use crate::topology::Graph;
 
 /// Links of the data and of the acknowledgements.
 pub(crate) type Via = (Vec<u32>, Vec<u32>);
+/// Sources and destinations, and the way if it is given node by node.
+pub(crate) type Ends = (Vec<(usize, usize)>, Option<Via>);
 
 /// What crosses a link: sums over flows.
 #[derive(Clone, Copy, Default)]
@@ -66,7 +68,7 @@ impl Lanes {
         links: &[Link],
         group: &Group,
         count: u32,
-    ) -> Option<(Vec<(usize, usize)>, Option<Via>)> {
+    ) -> Option<Ends> {
         let lane = (graph.default_lane().to_string(), group.place);
         let (lane, place) = match &group.way {
             Some(Way::Nodes(names)) => return given_path(ctx, graph, links, names),
@@ -107,12 +109,7 @@ fn given_ends(
     Some(ends)
 }
 
-fn given_path(
-    ctx: &Context<'_>,
-    graph: &Graph,
-    links: &[Link],
-    names: &[(String, Place)],
-) -> Option<(Vec<(usize, usize)>, Option<Via>)> {
+fn given_path(ctx: &Context<'_>, graph: &Graph, links: &[Link], names: &[(String, Place)]) -> Option<Ends> {
     let found: Vec<_> = names.iter().map(|(n, place)| ctx.checked(*place, "path", graph.node(n))).collect();
     let nodes: Vec<usize> = found.into_iter().collect::<Option<_>>()?;
     let mut seen = BTreeSet::new();

@@ -9,6 +9,7 @@ mod flows;
 mod keys;
 pub mod limits;
 pub mod model;
+mod own;
 mod params;
 mod parse;
 mod path;

@@ -80,5 +80,11 @@ pub(crate) fn near<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
             best = Some((distance, k));
         }
     }
-    best.map(|(_, k)| k)
+    if best.is_some() || length < 4 {
+        return best.map(|(_, k)| k);
+    }
+    // A word that begins alike but leaves more out: `thruput`.
+    let alike = |k: &&str| strsim::jaro_winkler(&lower, &k.to_lowercase());
+    let best = known.iter().copied().max_by(|a, b| alike(a).total_cmp(&alike(b)));
+    best.filter(|k| alike(k) > 0.88)
 }

@@ -12,8 +12,12 @@ pub(crate) struct Dimension {
     pub(crate) noun: &'static str,
     pub(crate) example: &'static str,
     units: &'static [(&'static str, f64)],
-    /// How many of the units are used to write.
+    /// How many of the units are used to write, in descending order; the last is the base unit.
     written: usize,
+    /// Fractions of a unit are written: `1.5ms` rather than `1500us`.
+    fractions: bool,
+    /// The unit of zero.
+    zero: &'static str,
 }
 
 /// Base unit: nanosecond.
@@ -22,6 +26,8 @@ pub(crate) const TIME: Dimension = Dimension {
     example: "80ms",
     units: &[("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0), ("min", 60e9), ("µs", 1e3)],
     written: 4,
+    fractions: true,
+    zero: "s",
 };
 /// Base unit: bit/s.
 pub(crate) const RATE: Dimension = Dimension {
@@ -46,6 +52,8 @@ pub(crate) const RATE: Dimension = Dimension {
         ("MiB/s", 8.0 * 1048576.0),
     ],
     written: 4,
+    fractions: true,
+    zero: "bit/s",
 };
 /// Base unit: byte.
 pub(crate) const BYTES: Dimension = Dimension {
@@ -61,6 +69,8 @@ pub(crate) const BYTES: Dimension = Dimension {
         ("GiB", 1073741824.0),
     ],
     written: 4,
+    fractions: false,
+    zero: "B",
 };
 /// Base unit: one per second.
 pub(crate) const FREQUENCY: Dimension = Dimension {
@@ -68,6 +78,8 @@ pub(crate) const FREQUENCY: Dimension = Dimension {
     example: "50/s",
     units: &[("/s", 1.0), ("/ms", 1e3), ("/min", 1.0 / 60.0)],
     written: 1,
+    fractions: true,
+    zero: "/s",
 };
 const LENGTH: Dimension = Dimension {
     noun: "a length of a queue",
@@ -83,6 +95,8 @@ const LENGTH: Dimension = Dimension {
         ("MiB", 1048576.0),
     ],
     written: 0,
+    fractions: true,
+    zero: "B",
 };
 
 /// The length of a queue as written.
@@ -152,15 +166,19 @@ pub(crate) fn packets(text: &str) -> Result<f64, String> {
 
 /// Writes a value in the greatest unit that keeps it short, so that reading gives the same value again.
 pub(crate) fn show(value: f64, dimension: &Dimension) -> String {
-    let (base, _) = dimension.units[dimension.written - 1];
-    for (unit, factor) in &dimension.units[..dimension.written] {
+    if value == 0.0 {
+        return format!("0{}", dimension.zero);
+    }
+    let units = &dimension.units[..dimension.written];
+    for (unit, factor) in units {
         let x = value / factor;
-        let text = format!("{x}{unit}");
-        if (x >= 1.0 || *unit == base) && text.len() <= unit.len() + 8 && x * factor == value {
-            return text;
+        let short = x.fract() == 0.0 || (dimension.fractions && x >= 1.0 && format!("{x}").len() <= 6);
+        if short && x * factor == value {
+            return format!("{x}{unit}");
         }
     }
-    if value == 0.0 { format!("0{}", dimension.units[0].0) } else { format!("{value}{base}") }
+    let (base, factor) = units[units.len() - 1];
+    format!("{}{base}", value / factor)
 }
 
 /// Writes a length of a queue.

@@ -89,7 +89,7 @@ fn form(form: &Form) -> Value {
         Form::Router => reference("router"),
         Form::Channels => json!({ "type": "array", "items": reference("channel") }),
         Form::Axes => json!({ "type": "object", "additionalProperties": { "type": "array", "minItems": 1 } }),
-        Form::OneOf(forms) => json!({ "anyOf": forms.iter().map(|f| self::form(f)).collect::<Vec<_>>() }),
+        Form::OneOf(forms) => json!({ "anyOf": forms.iter().map(self::form).collect::<Vec<_>>() }),
         Form::List(item) => json!({ "type": "array", "items": self::form(item) }),
         Form::Table(keys) => table(keys),
     }

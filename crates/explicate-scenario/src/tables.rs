@@ -49,12 +49,7 @@ pub const FLOWS: &[Column] = &[
         Kind::F64,
         "IP bytes of data packets at the receiver per second of the measured span.",
     ),
-    column(
-        "sent_packets",
-        "packets",
-        Kind::U64,
-        "Packets sent, connection set-up and retransmissions included.",
-    ),
+    column("sent_packets", "packets", Kind::U64, "Packets sent, connection set-up and retransmissions included."),
     column("retransmissions", "packets", Kind::U64, "Data packets sent again."),
     column("timeouts", "", Kind::U64, "Expiries of the retransmission timer, connection set-up included."),
     column(

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use cpu_time::ThreadTime;
 use explicate_core::units::Time;
 use explicate_scenario::model::Scenario;
 
@@ -64,7 +65,7 @@ impl Case {
             [topology]
             kind = "dumbbell"
             pairs = {}
-            access = {{ rate = "{}Mbit/s", delay = "5ms" }}
+            access = {{ rate = "{}Mbit/s", delay = "5ms", queue = "unlimited" }}
             bottleneck = {{ rate = "{}Mbit/s", delay = "30ms", queue = {{ kind = "droptail", limit = "1.0bdp" }} }}
             [[flows]]
             name = "bulk"
@@ -83,9 +84,9 @@ impl Case {
         let scenario = Scenario::parse(&text, self.name, Path::new("."), &[]).map_err(|e| e.to_string())?;
         let resident = resident_bytes();
         let mut engine: Engine = build(&scenario, 1, true)?;
-        let started = cpu_nanos();
+        let started = ThreadTime::now();
         engine.run_until(Time::from_secs_f64(seconds));
-        let cpu_seconds = (cpu_nanos() - started) as f64 * 1e-9;
+        let cpu_seconds = started.elapsed().as_secs_f64();
         engine.settle_all();
         let grown = resident_bytes().saturating_sub(resident);
         engine.audit()?;
@@ -96,16 +97,6 @@ impl Case {
             bytes_per_flow: self.memory.then(|| grown as f64 / self.flows as f64),
         })
     }
-}
-
-/// CPU time of this thread, ns; wall time where the system does not tell.
-fn cpu_nanos() -> u64 {
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let parsed = told.and_then(|t| t.split_whitespace().next().and_then(|n| n.parse().ok()));
-    parsed.unwrap_or_else(|| {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        since.map_or(0, |d| d.as_nanos() as u64)
-    })
 }
 
 /// Resident memory of this process; 0 where the system does not tell.

@@ -41,12 +41,7 @@ fn port(link: &Link, number: u32, seed: u64) -> Port {
         })
     });
     let router = link.routers.iter().find_map(|spec| {
-        spec.protocol.router(&RouterInit {
-            values: &spec.values,
-            capacity,
-            delay: link.delay,
-            rng: stream("router"),
-        })
+        spec.protocol.router(&RouterInit { values: &spec.values, capacity, delay: link.delay, rng: stream("router") })
     });
     let (mut before, mut on_air, mut service) = (Vec::new(), Vec::new(), None);
     for (i, channel) in link.channel.iter().enumerate() {

@@ -22,6 +22,8 @@ pub struct Link {
     pub port: Port,
     /// Propagation delay.
     pub delay: Time,
+    /// When the pending event of a scheduled port is due.
+    armed: Time,
     /// The only link that feeds this one, if it is fused to it.
     fused_to: u32,
     /// The port writes into packets or foresees them, so it is settled before they are read.
@@ -70,7 +72,8 @@ pub struct Engine {
     pub ends: Vec<Ends>,
     /// Routes, end to end: links, then [`ARRIVED`].
     routes: Vec<u32>,
-    agents: BTreeMap<u32, Box<dyn Agent>>,
+    /// Agents by node, and when the pending event of each is due.
+    agents: BTreeMap<u32, (Box<dyn Agent>, Time)>,
     /// Routes of control packets between nodes, found when first needed.
     control_routes: BTreeMap<(u32, u32), u32>,
     find_route: Option<RouteFinder>,
@@ -116,7 +119,7 @@ impl Engine {
     /// Adds a link and returns its index.
     pub fn add_link(&mut self, port: Port, delay: Time) -> u32 {
         let settles = port.writes();
-        self.links.push(Link { port, delay, fused_to: NIL, settles });
+        self.links.push(Link { port, delay, armed: Time::NEVER, fused_to: NIL, settles });
         self.links.len() as u32 - 1
     }
     /// Adds a flow over routes of links there and back. Its number in `init` must be the number of flows so far.
@@ -147,10 +150,9 @@ impl Engine {
     }
     /// Puts an agent at a node; `find_route` answers from then on for all agents.
     pub fn add_agent(&mut self, node: Address, agent: Box<dyn Agent>, find_route: RouteFinder) {
-        let due = agent.poll_timeout();
-        self.agents.insert(node.0, agent);
+        self.agents.insert(node.0, (agent, Time::NEVER));
         self.find_route = Some(find_route);
-        self.arm(AGENT | node.0, due);
+        self.arm_agent(node.0);
     }
     fn add_route(&mut self, links: &[u32]) -> u32 {
         let first = self.routes.len() as u32;
@@ -371,36 +373,50 @@ impl Engine {
 
     /// A scheduled port is driven from outside: its departures are not known in advance.
     fn arm_port(&mut self, index: u32) {
-        let due = self.links[index as usize].port.poll_timeout();
-        // Control timers alone run lazily; the line's departures need an event. One too many does no harm.
-        if due != Time::NEVER {
+        let link = &mut self.links[index as usize];
+        let due = link.port.poll_timeout();
+        // A timer that has become too late is replaced and ignored when it comes.
+        if !link.port.is_empty() && due < link.armed {
+            link.armed = due.max(self.now);
             self.arm(PORT | index, due);
         }
     }
 
     fn port_timer(&mut self, index: u32) {
         let link = &mut self.links[index as usize];
+        if link.armed != self.now {
+            return;
+        }
+        link.armed = Time::NEVER;
         link.port.handle_timeout(self.now, &mut self.arena);
-        let mut any = false;
         while let Some((slot, departed)) = self.links[index as usize].port.poll_transmit() {
-            any = true;
             let at = departed + self.links[index as usize].delay;
             self.arena.get_mut(slot).time = at.max(self.now).0;
             let routes = &self.routes;
             self.wheel.insert(&mut self.arena, slot, |p| rank(routes, p));
         }
-        if any || !self.links[index as usize].port.is_empty() {
-            self.arm_port(index);
-        }
+        self.arm_port(index);
     }
 
     // ------------------------------------------------------------------------------------------ agents
 
     fn agent_timer(&mut self, node: u32) {
-        if let Some(agent) = self.agents.get_mut(&node) {
-            agent.handle_timeout(self.now);
+        let Some((agent, armed)) = self.agents.get_mut(&node) else { return };
+        if *armed != self.now {
+            return;
         }
-        self.drain_agent(node, true);
+        *armed = Time::NEVER;
+        agent.handle_timeout(self.now);
+        self.drain_agent(node);
+    }
+
+    fn arm_agent(&mut self, node: u32) {
+        let Some((agent, armed)) = self.agents.get_mut(&node) else { return };
+        let due = agent.poll_timeout();
+        if due < *armed {
+            *armed = due.max(self.now);
+            self.arm(AGENT | node, due);
+        }
     }
 
     fn deliver_control(&mut self, packet: &Packet) {
@@ -410,14 +426,14 @@ impl Engine {
         message[..12].copy_from_slice(&header.0[12..]);
         message[12..].copy_from_slice(&packet.congestion.0[4..]);
         let from = header.segment();
-        if let Some(agent) = self.agents.get_mut(&node) {
+        if let Some((agent, _)) = self.agents.get_mut(&node) {
             agent.handle_control(self.now, &Control { peer: Address(from), ip_len: packet.ip_len, message });
         }
-        self.drain_agent(node, false);
+        self.drain_agent(node);
     }
 
-    fn drain_agent(&mut self, node: u32, rearm: bool) {
-        while let Some(control) = self.agents.get_mut(&node).and_then(|a| a.poll_control(self.now)) {
+    fn drain_agent(&mut self, node: u32) {
+        while let Some(control) = self.agents.get_mut(&node).and_then(|(a, _)| a.poll_control(self.now)) {
             let Some(place) = self.control_route(node, control.peer.0) else { continue };
             let slot = self.arena.take();
             let packet = self.arena.get_mut(slot);
@@ -430,10 +446,7 @@ impl Engine {
             packet.congestion.0[4..].copy_from_slice(&control.message[12..]);
             self.forward(slot);
         }
-        let due = self.agents.get(&node).map_or(Time::NEVER, |a| a.poll_timeout());
-        if rearm && due != Time::NEVER {
-            self.arm(AGENT | node, due);
-        }
+        self.arm_agent(node);
     }
 
     fn control_route(&mut self, from: u32, to: u32) -> Option<u32> {

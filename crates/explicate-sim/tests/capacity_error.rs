@@ -5,7 +5,9 @@
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 mod common;
-use common::{Outcome, mean, run};
+#[path = "common/outcome.rs"]
+mod outcome;
+use outcome::{Outcome, mean, run};
 
 const MBPS: f64 = 100.0;
 const RTT_MS: f64 = 80.0;

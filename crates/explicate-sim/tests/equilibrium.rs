@@ -10,7 +10,9 @@
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 mod common;
-use common::{Outcome, run};
+#[path = "common/outcome.rs"]
+mod outcome;
+use outcome::{Outcome, run};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Limited {

@@ -3,7 +3,10 @@
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 mod common;
-use common::{dumbbell, jain, run};
+#[path = "common/outcome.rs"]
+mod outcome;
+use common::jain;
+use outcome::{dumbbell, run};
 
 #[test]
 fn tcp_keeps_the_buffer_full() {

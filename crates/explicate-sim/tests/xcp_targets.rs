@@ -3,7 +3,10 @@
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the start-up transients
 
 mod common;
-use common::{dumbbell, jain, run};
+#[path = "common/outcome.rs"]
+mod outcome;
+use common::jain;
+use outcome::{dumbbell, run};
 
 fn holds(mbps: f64, rtt: (f64, f64), flows: u32) {
     let done = run(&dumbbell("xcp", mbps, rtt, flows));

@@ -1,0 +1,234 @@
+//! Stories of one port: they fail if feedback, marks or flags are written when a packet joins the queue instead of when it leaves.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+
+use explicate_core::params::Values;
+use explicate_core::port::{Arrival, Class, Note, Port, PortInit, Store};
+use explicate_core::protocol::{DropCause, PortView, Probe, Protocol, Qdisc, QdiscInit, Router, RouterInit, Verdict};
+use explicate_core::protocols::xcp::Xcp;
+use explicate_core::registry;
+use explicate_core::rng::Rng;
+use explicate_core::units::{Rate, Time};
+use explicate_core::wire::{Congestion, Format, Packet, flag, seconds_to_units};
+
+/// Packets by handle, and what was noted.
+#[derive(Default)]
+struct Table {
+    packets: BTreeMap<u32, Packet>,
+    notes: Rc<RefCell<Vec<(Time, u32, Note)>>>,
+    released: Vec<u32>,
+}
+
+impl Store for Table {
+    fn packet(&mut self, handle: u32) -> &mut Packet {
+        self.packets.get_mut(&handle).expect("a live packet")
+    }
+    fn release(&mut self, handle: u32) {
+        self.packets.remove(&handle);
+        self.released.push(handle);
+    }
+    fn note(&mut self, at: Time, _port: u32, handle: u32, what: Note) {
+        self.notes.borrow_mut().push((at, handle, what));
+    }
+}
+
+/// 8 Mbit/s: a packet of 1000 bytes takes a millisecond.
+fn port(limit_packets: f64, router: Option<Box<dyn Router>>) -> Port {
+    let kind = registry::qdisc("droptail").expect("registered");
+    let mut values = Values::default();
+    for (name, value) in [("limit", limit_packets * 1000.0), ("count", 1.0)] {
+        values.set(kind.params().iter().find(|p| p.name == name).expect("declared"), value);
+    }
+    let init = QdiscInit { values: &values, capacity: 1e6, mean_packet: 1000.0, rng: Rng::stream(1, "queue") };
+    let class = Class { qdisc: Some(kind.build(&init)), router };
+    let (before, on_air) = (Vec::new(), Vec::new());
+    Port::new(PortInit { number: 0, rate: Rate::mbps(8), service: None, capacity: 1e6, class, before, on_air })
+}
+
+fn arrive(port: &mut Port, table: &mut Table, at: Time, handle: u32) -> Arrival {
+    let mut packet = Packet { ip_len: 1000, congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+    packet.congestion.set_x(seconds_to_units(0.001));
+    packet.congestion.set_rtt(seconds_to_units(0.05));
+    packet.congestion.set_delta_throughput(i32::MAX);
+    table.packets.insert(handle, packet);
+    port.handle_packet(at, handle, table)
+}
+
+/// Counts drops, and flags one departing packet for each (as XTCP's router does).
+#[derive(Default)]
+struct Counting {
+    count: u32,
+    causes: Vec<DropCause>,
+}
+
+impl Router for Counting {
+    fn on_arrival(&mut self, _now: Time, _packet: &mut Packet, _port: &PortView) {}
+    fn on_departure(&mut self, _now: Time, packet: &mut Packet, _port: &PortView) {
+        if self.count > 0 {
+            self.count -= 1;
+            packet.transport.set_flags(flag::XTCP);
+        }
+    }
+    fn on_drop(&mut self, _now: Time, _packet: &Packet, cause: DropCause, _port: &PortView) {
+        self.count += 1;
+        self.causes.push(cause);
+    }
+    fn probe(&self, _put: Probe<'_>) {}
+}
+
+#[test]
+fn a_drop_flags_the_next_packet_to_leave_not_the_next_to_arrive() {
+    let mut table = Table::default();
+    let mut port = port(2.0, Some(Box::new(Counting::default())));
+    // One in service, two wait, the fourth finds no room at 0.1 ms.
+    for (handle, us) in [(0, 0), (1, 10), (2, 20)] {
+        assert!(matches!(arrive(&mut port, &mut table, Time::micros(us), handle), Arrival::Departs(_)));
+    }
+    assert_eq!(arrive(&mut port, &mut table, Time::micros(100), 3), Arrival::Dropped);
+    // It is packet 0 that leaves next, though it joined before the drop; packet 4 joins after the drop.
+    assert!(matches!(arrive(&mut port, &mut table, Time::micros(1500), 4), Arrival::Departs(_)));
+    port.settle(Time::millis(10), &mut table);
+    let flagged: Vec<u32> =
+        table.packets.iter().filter(|(_, p)| p.transport.has(flag::XTCP)).map(|(h, _)| *h).collect();
+    assert_eq!(flagged, [0]);
+    assert_eq!(table.released, [3]);
+}
+
+/// Writes its present value into departing packets; the timer raises it.
+struct Stepping {
+    value: i32,
+    at: Time,
+}
+
+impl Router for Stepping {
+    fn on_arrival(&mut self, _now: Time, _packet: &mut Packet, _port: &PortView) {}
+    fn on_departure(&mut self, _now: Time, packet: &mut Packet, _port: &PortView) {
+        packet.congestion.set_delta_throughput(self.value);
+    }
+    fn on_timer(&mut self, _now: Time, _port: &PortView) {
+        self.value += 1;
+        self.at = Time::NEVER;
+    }
+    fn next_timer(&self) -> Time {
+        self.at
+    }
+    fn probe(&self, _put: Probe<'_>) {}
+}
+
+#[test]
+fn what_the_control_timer_changes_applies_to_packets_already_queued() {
+    let mut table = Table::default();
+    // Departures at 1, 2, 3, 4 ms; the timer at 2 ms comes after the departure of that moment.
+    let mut port = port(10.0, Some(Box::new(Stepping { value: 0, at: Time::millis(2) })));
+    for handle in 0..4 {
+        arrive(&mut port, &mut table, Time::micros(handle as u64), handle);
+    }
+    port.settle(Time::millis(20), &mut table);
+    let written: Vec<i32> = table.packets.values().map(|p| p.congestion.delta_throughput()).collect();
+    assert_eq!(written, [0, 0, 1, 1]);
+}
+
+fn xcp(capacity: f64) -> Box<dyn Router> {
+    let values = Values::default();
+    let init = RouterInit { values: &values, capacity, delay: Time::ZERO, rng: Rng::stream(1, "router") };
+    Xcp.router(&init).expect("XCP has a router")
+}
+
+fn probed(port: &Port, name: &str) -> f64 {
+    let mut value = f64::NAN;
+    port.probe(&mut |n, v| {
+        if n == name {
+            value = v;
+        }
+    });
+    value
+}
+
+#[test]
+fn dropped_packets_take_nothing_from_the_residue_pools() {
+    let mut table = Table::default();
+    let mut port = port(2.0, Some(xcp(1e6)));
+    // An interval of traffic, so that the pools of the next one are filled.
+    let mut handle = 0;
+    for ms in (0..70).step_by(2) {
+        arrive(&mut port, &mut table, Time::millis(ms), handle);
+        handle += 1;
+    }
+    let now = Time::millis(70);
+    port.settle(now, &mut table);
+    let before = probed(&port, "res_pos_bytes_per_s");
+    assert!(before > 0.0, "the pools are filled");
+    // A burst at one instant: three are admitted, seven dropped, none has left.
+    let dropped = (0..10).filter(|i| arrive(&mut port, &mut table, now, handle + i) == Arrival::Dropped).count();
+    assert_eq!(dropped, 7);
+    assert_eq!(probed(&port, "res_pos_bytes_per_s"), before);
+    port.settle(now + Time::millis(1), &mut table);
+    assert!(probed(&port, "res_pos_bytes_per_s") < before, "the first departure draws on them");
+}
+
+/// Drops every packet early, with room left.
+struct Refusing;
+
+impl Qdisc for Refusing {
+    fn on_arrival(&mut self, _now: Time, _packet: &Packet, _port: &PortView, _idle: Option<Time>) -> Verdict {
+        Verdict::Drop(DropCause::Early)
+    }
+    fn probe(&self, _put: Probe<'_>) {}
+}
+
+/// Tells the causes that it hears of.
+struct Listening(Arc<Mutex<Vec<DropCause>>>);
+
+impl Router for Listening {
+    fn on_arrival(&mut self, _now: Time, _packet: &mut Packet, _port: &PortView) {}
+    fn on_departure(&mut self, _now: Time, _packet: &mut Packet, _port: &PortView) {}
+    fn on_drop(&mut self, _now: Time, _packet: &Packet, cause: DropCause, _port: &PortView) {
+        self.0.lock().expect("one thread").push(cause);
+    }
+    fn probe(&self, _put: Probe<'_>) {}
+}
+
+#[test]
+fn a_controller_hears_of_early_drops_and_of_overflow() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let mut table = Table::default();
+    let class = Class { qdisc: Some(Box::new(Refusing)), router: Some(Box::new(Listening(heard.clone()))) };
+    let (before, on_air) = (Vec::new(), Vec::new());
+    let mut early =
+        Port::new(PortInit { number: 0, rate: Rate::mbps(8), service: None, capacity: 1e6, class, before, on_air });
+    assert_eq!(arrive(&mut early, &mut table, Time::ZERO, 0), Arrival::Dropped);
+    let mut full = port(0.0, Some(Box::new(Listening(heard.clone()))));
+    arrive(&mut full, &mut table, Time::ZERO, 1);
+    assert_eq!(arrive(&mut full, &mut table, Time::ZERO, 2), Arrival::Dropped);
+    assert_eq!(*heard.lock().expect("one thread"), [DropCause::Early, DropCause::Overflow]);
+    assert_eq!((early.stats.total().early, full.stats.total().overflow), (1, 1));
+}
+
+#[test]
+fn settling_in_steps_or_at_once_is_the_same() {
+    let run = |steps: u64| {
+        let mut table = Table::default();
+        let mut port = port(5.0, Some(xcp(1e6)));
+        let mut rng = Rng::stream(9, "arrivals");
+        let mut now = Time::ZERO;
+        for handle in 0..2000 {
+            let next = now + Time::from_secs_f64(rng.exponential(0.0011));
+            for step in 1..=steps {
+                port.settle(now + Time((next.0 - now.0) * step / (steps + 1)), &mut table);
+            }
+            now = next;
+            arrive(&mut port, &mut table, now, handle);
+        }
+        port.settle(now + Time::secs(1), &mut table);
+        let notes = table.notes.borrow().clone();
+        let feedback: Vec<i32> = table.packets.values().map(|p| p.congestion.delta_throughput()).collect();
+        (notes.len(), feedback, port.queue(now + Time::secs(1)).mean_packets.to_bits(), table.released)
+    };
+    let once = run(0);
+    assert!(!once.3.is_empty(), "some were dropped");
+    assert_eq!(once, run(1));
+    assert_eq!(once, run(7));
+}

@@ -1,0 +1,166 @@
+//! Same scenario and seed, same bytes: in two runs, with one and two jobs, fused links on and off. And the random draws of
+//! a link belong to the link alone.
+
+mod common;
+
+use common::{number, run, scenario, tables};
+use explicate_sim::measure::{Tables, measure};
+use explicate_sim::simulation::{Options, run_all};
+
+/// Everything that decides something, in one scenario: losses, drops, RED's draws, on/off and Poisson sources, several laws.
+const MIXED: &str = r#"
+    name = "mixed"
+    duration = "6s"
+    warmup = "1s"
+    runs = 3
+    [topology]
+    kind = "dumbbell"
+    pairs = 6
+    access = { rate = "40Mbit/s", delay = { from = "1ms", to = "20ms" }, queue = "unlimited" }
+    bottleneck = { rate = "10Mbit/s", delay = "10ms", queue = { kind = "droptail", limit = "0.5bdp" } }
+    [[link]]
+    name = "r1->r2"
+    channel = [{ kind = "random_loss", rate = "0.5%" }]
+    [[link]]
+    name = "r2->r1"
+    queue = { kind = "red" }
+    [[flows]]
+    name = "x"
+    count = 2
+    protocol = "xcp"
+    start = { spread = "1s" }
+    [[flows]]
+    name = "t"
+    count = 2
+    protocol = "newreno"
+    on_off = { on = "1s", off = "500ms", random = true }
+    [[flows]]
+    name = "c"
+    count = 2
+    protocol = "cubic"
+    [[flows]]
+    name = "web"
+    count = 60
+    protocol = "sack"
+    arrivals = "10/s"
+    size = { mean = "20kB", law = "pareto", shape = 1.3 }
+    [sampling]
+    every = "100ms"
+    of = ["queue", "throughput", "cwnd", "rtt", "goodput", "router", "flow"]
+"#;
+
+fn all(options: &Options) -> Tables {
+    let scenario = scenario(MIXED);
+    let runs = run_all(&scenario, options, &|_, _| true, |i, mut run| measure(&scenario, i, &mut run, "test"));
+    runs.expect("the scenario runs").into_iter().fold(Tables::default(), |mut all, more| {
+        all.append(more);
+        all
+    })
+}
+
+/// Exact to the bit: NaN equals NaN.
+fn fingerprint(tables: &Tables) -> String {
+    format!("{:?} {:?} {:?} {:?}", tables.flows, tables.links, tables.samples, tables.run)
+}
+
+#[test]
+fn repeated_in_parallel_and_without_fusing() {
+    let reference = fingerprint(&all(&Options { jobs: 1, ..Options::default() }));
+    assert!(reference.len() > 100_000, "the scenario leaves something to compare");
+    assert_eq!(fingerprint(&all(&Options { jobs: 1, ..Options::default() })), reference, "a second time");
+    assert_eq!(fingerprint(&all(&Options { jobs: 2, ..Options::default() })), reference, "two jobs");
+    assert_eq!(fingerprint(&all(&Options { no_fuse: true, ..Options::default() })), reference, "links not fused");
+}
+
+/// The same in debug and release builds and on every machine: both compare with what stands in `fingerprint.txt`. A change
+/// that means to alter results writes the new number there, and says why.
+#[test]
+fn every_build_and_machine_agrees() {
+    let text = fingerprint(&all(&Options::default()));
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ b as u64).wrapping_mul(0x0000_0100_0000_01b3));
+    assert_eq!(format!("{hash:016x}"), include_str!("fingerprint.txt").trim());
+}
+
+#[test]
+fn fusing_saves_events() {
+    let text = MIXED.replace(r#"protocol = "xcp""#, r#"protocol = "sack""#);
+    let scenario = scenario(&text);
+    let with = run(&scenario, &Options::default()).engine;
+    let without = run(&scenario, &Options { no_fuse: true, ..Options::default() }).engine;
+    assert_eq!(with.hops(), without.hops());
+    assert!(with.events * 10 < without.events * 8, "{} against {}", with.events, without.events);
+}
+
+#[test]
+fn following_packets_changes_nothing() {
+    let scenario = scenario(MIXED);
+    let mut plain = run(&scenario, &Options::default());
+    let follow = Some(explicate_sim::packet_log::Selector::default());
+    let mut followed = run(&scenario, &Options { follow, ..Options::default() });
+    let (a, b) = (measure(&scenario, 0, &mut plain, "test"), measure(&scenario, 0, &mut followed, "test"));
+    assert_eq!(fingerprint(&a), fingerprint(&b));
+}
+
+#[test]
+fn another_warm_up_changes_no_packet() {
+    let hops = |warmup: &str| {
+        let text = MIXED.replace(r#"warmup = "1s""#, &format!(r#"warmup = "{warmup}""#));
+        let engine = run(&scenario(&text), &Options::default()).engine;
+        (engine.hops(), engine.events)
+    };
+    assert_eq!(hops("0s"), hops("2345ms"));
+}
+
+/// Two separate paths; a flow on the second must not move the losses of the first.
+#[test]
+fn a_flow_elsewhere_leaves_the_losses_of_a_link_alone() {
+    let two_paths = |second: &str| {
+        format!(
+            r#"
+            name = "two-paths"
+            duration = "5s"
+            [[node]]
+            name = "a"
+            [[node]]
+            name = "b"
+            [[node]]
+            name = "c"
+            [[link]]
+            from = "a"
+            to = "b"
+            rate = "10Mbit/s"
+            delay = "10ms"
+            duplex = true
+            [[link]]
+            from = "a"
+            to = "c"
+            rate = "10Mbit/s"
+            delay = "10ms"
+            duplex = true
+            [[link]]
+            name = "a->b"
+            channel = [{{ kind = "random_loss", rate = "2%" }}]
+            [[link]]
+            name = "a->c"
+            channel = [{{ kind = "random_loss", rate = "2%" }}]
+            [[flows]]
+            name = "first"
+            protocol = "sack"
+            from = "a"
+            to = "b"
+            {second}
+            "#
+        )
+    };
+    let alone = tables(&two_paths(""));
+    let joined = tables(&two_paths("[[flows]]\nname = \"second\"\nprotocol = \"cubic\"\nfrom = \"a\"\nto = \"c\"\n"));
+    for column in ["goodput_bps", "retransmissions", "rtt_mean_ms"] {
+        let (a, b) =
+            (number(&alone.flows, "flow", "first.0", column), number(&joined.flows, "flow", "first.0", column));
+        assert_eq!(a.to_bits(), b.to_bits(), "{column}");
+    }
+    let lost = |t: &Tables, link| number(&t.links, "link", link, "drops_channel");
+    assert!(lost(&alone, "a->b") > 10.0);
+    assert_eq!(lost(&alone, "a->b"), lost(&joined, "a->b"));
+    assert_ne!(lost(&joined, "a->c"), 0.0, "the second flow's link has losses of its own");
+}

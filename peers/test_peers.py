@@ -1,0 +1,210 @@
+"""The parts that need neither ns-2 nor Explicate, on canned output."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tomllib
+from pathlib import Path
+
+import peers
+import pytest
+import report
+import simulators
+from simulators import Case, Explicate, Ns2, Outcome, PeerError, Spent
+
+NS2_OUTPUT = """\
+{"version": "ns-2 2.35", "system": "sack", "rate_mbps": 10, "flows": 2, "buffer_packets": 50,
+ "goodput_bps": [6000000.0, 2000000.0], "retransmissions": 40, "drops": 30, "drops_measured": 4,
+ "hops": 600, "utilisation": 0.8, "queue_mean_packets": 20.25, "queue_p95_packets": 41,
+ "queue_max_packets": 49, "queue_peak_packets": 50, "time_to_90_s": null}
+"""
+SACK = Case("sack", 10, 40, 2)
+SPREAD = Case("xcp", 45, 40, 30, rtt_high_ms=330)
+
+
+def explicate_report(queue_max: float, drops: int) -> dict[str, object]:
+    link = {
+        "link": "r1->r2",
+        "utilisation": 0.9,
+        "queue_mean_packets": 1.5,
+        "queue_p95_packets": 3.0,
+        "queue_max_packets": queue_max,
+        "drops_overflow": drops,
+        "drops_early": 0,
+        "drops_channel": 1,
+        "time_to_90_s": 0.4,
+    }
+    flows = [{"goodput_bps": 3e6}, {"goodput_bps": 3e6}]
+    return {"flows": flows, "links": [{"link": "r2->r1"}, link]}
+
+
+def outcome(utilisation: float = 0.5) -> Outcome:
+    return Outcome(utilisation, 1.0, 2.0, 3.0, 4.0, 5, 6, 1.0, 0.5)
+
+
+def test_jain_is_one_when_equal_and_one_over_n_when_one_has_all() -> None:
+    assert simulators.jain([7.0, 7.0, 7.0]) == pytest.approx(1.0)
+    assert simulators.jain([8.0, 0.0, 0.0, 0.0]) == pytest.approx(0.25)
+    assert simulators.jain([0.0, 0.0]) == 0.0
+
+
+def test_ns2_output_becomes_an_outcome() -> None:
+    found = Ns2.outcome(simulators.parse_report(NS2_OUTPUT))
+    assert found == Outcome(0.8, 20.25, 41, 49, 50, 4, 30, 0.8, None)
+
+
+def test_chatter_before_the_object_is_skipped() -> None:
+    assert simulators.parse_report('warning: slow\n{"hops": 3}\n') == {"hops": 3}
+
+
+@pytest.mark.parametrize("text", ["", "nothing", '{"hops": ', "[1]"])
+def test_output_without_an_object_is_an_error(text: str) -> None:
+    with pytest.raises(PeerError):
+        simulators.parse_report(text)
+
+
+def test_ns2_is_asked_for_the_case() -> None:
+    command = Ns2("ns").arguments(SPREAD)
+    options = dict(zip(command[2::2], command[3::2], strict=True))
+    assert options["-rtt"] == "40:330"
+    assert options["-buffer"] == str(round(45e6 * 0.185 / 8000))
+    assert options["-access"] == "180"
+
+
+def test_explicate_whole_run_columns_come_from_the_run_without_warmup() -> None:
+    found = Explicate.outcome(explicate_report(5.0, 0), explicate_report(90.0, 7))
+    assert (found.queue_max_packets, found.queue_peak_packets) == (5.0, 90.0)
+    assert (found.drops, found.drops_whole_run) == (1, 8)
+
+
+def test_explicate_without_the_bottleneck_is_an_error() -> None:
+    with pytest.raises(PeerError, match="r1->r2"):
+        Explicate.outcome({"flows": [], "links": []}, explicate_report(1.0, 0))
+
+
+def test_scenario_with_equal_rtts_is_one_group_over_80_ms() -> None:
+    scenario = tomllib.loads(simulators.explicate_scenario(Case("xcp", 100, 80, 10)))
+    topology = scenario["topology"]
+    assert topology["bottleneck"]["delay"] == "38ms"
+    assert topology["access"]["rate"] == "400Mbit/s"
+    assert [group["count"] for group in scenario["flows"]] == [10]
+
+
+def test_scenario_with_spread_rtts_adds_up_to_each_flows_rtt() -> None:
+    scenario = tomllib.loads(simulators.explicate_scenario(SPREAD))
+    bottleneck_ms = float(scenario["topology"]["bottleneck"]["delay"].removesuffix("ms"))
+    ends = scenario["topology"]["access"]["delay"]
+    access_ms = [float(ends[end].removesuffix("ms")) for end in ("from", "to")]
+    assert [2 * (bottleneck_ms + 2 * ms) for ms in access_ms] == [40.0, 330.0]
+    assert scenario["topology"]["pairs"] == 30
+
+
+def test_valgrinds_count_is_read() -> None:
+    log = "==7== Cachegrind\n==7== \n==7== I   refs:      1,754,515,200\n"
+    assert simulators.parse_instructions(log) == 1_754_515_200
+    assert simulators.parse_instructions(f"{log}==8== I refs: 100\n") == 1_754_515_300
+    with pytest.raises(PeerError):
+        simulators.parse_instructions("==7== killed")
+
+
+def test_costs_are_those_between_two_runs() -> None:
+    short, long = Spent(100, 1.0, 5_000), Spent(300, 1.5, 25_000)
+    assert report.per_hop(short, long) == 100.0
+    assert report.per_cpu_second(short, long) == 400.0
+    with pytest.raises(PeerError):
+        report.per_cpu_second(long, short)
+
+
+def test_ratios_are_taken_within_a_repetition() -> None:
+    prices = {
+        "ns-2": report.Price(1700.0, [4e6, 2e6, 4e6]),
+        "Explicate": report.Price(250.0, [40e6, 30e6, 36e6]),
+    }
+    assert report.ratios(prices, "Explicate", "ns-2") == [10.0, 15.0, 9.0]
+    assert report.ratios(prices, "Explicate", "nobody") == []
+    table = report.cost_rows({SACK: prices}, "Explicate", "ns-2")
+    assert table[1] == [SACK.name, "1,700", "250", "4.00", "36.00", "10.0"]
+
+
+def test_a_missing_simulator_leaves_its_column_empty() -> None:
+    rows = report.case_rows({"ns-2": outcome()}, ["ns-2", "Explicate"])
+    assert rows[1] == ["utilisation, %", "50.00", "-"]
+    prices = {"ns-2": report.Price(1700.0, [4e6])}
+    assert report.cost_rows({SACK: prices}, "Explicate", "ns-2")[1][-1] == "-"
+
+
+def test_terminal_columns_are_in_line() -> None:
+    lines = report.text_table([["what", "a"], ["x", "10.5"]]).splitlines()
+    assert lines == ["what     a", "----  ----", "x     10.5"]
+
+
+def test_markdown_has_a_table_for_each_system() -> None:
+    both = {"ns-2": outcome(0.5), "Explicate": outcome(0.625)}
+    text = report.validation_fragment({SACK: both}, ["ns-2", "Explicate"])
+    assert "**TCP SACK**" in text
+    assert "**XCP**" not in text
+    assert "| 10 Mbit/s, 40 ms, 2 flows | 50.00 / 62.50 | 1.0 / 1.0 |" in text
+
+
+def test_a_fragment_replaces_what_stands_between_the_markers(tmp_path: Path) -> None:
+    document = tmp_path / "docs" / "validation.md"
+    report.place(document, "one")
+    document.write_text(f"# Title\n\n{document.read_text()}\nThe end.\n")
+    report.place(document, "two")
+    text = document.read_text()
+    assert text.startswith("# Title\n\n")
+    assert text.endswith("\nThe end.\n")
+    assert "two" in text
+    assert "one" not in text
+
+
+def test_a_document_without_markers_is_left_alone(tmp_path: Path) -> None:
+    document = tmp_path / "validation.md"
+    document.write_text("# Title\n")
+    with pytest.raises(PeerError):
+        report.place(document, "one")
+    assert document.read_text() == "# Title\n"
+
+
+def test_the_quick_subset_leaves_out_the_expensive_cases() -> None:
+    cases, timings = peers.quick(peers.CASES, peers.TIMINGS)
+    assert {case.rate_mbps for case in cases} == {10, 30, 100}
+    assert {case.system for case in cases} == {"xcp", "sack"}
+    assert {timing.case.rate_mbps for timing in timings} == {100}
+
+
+def test_a_missing_command_is_a_clear_error(capsys: pytest.CaptureFixture[str]) -> None:
+    code = peers.main(["--only", "ns2", "--quick", "--no-cost", "--ns", "no-such-ns"])
+    assert code == 2
+    assert "no-such-ns: no such command" in capsys.readouterr().err
+
+
+def test_bench_names() -> None:
+    assert [timing.case.bench_name for timing in peers.TIMINGS] == [
+        "xcp-100M-10",
+        "xcp-1G-10",
+        "sack-100M-10",
+        "sack-1G-10",
+    ]
+
+
+@pytest.mark.skipif(shutil.which("taskset") is None, reason="runs are pinned by taskset")
+def test_the_whole_command_over_stand_ins(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    both = [stand_in(tmp_path / "ns", NS2_OUTPUT)]
+    both.append(stand_in(tmp_path / "explicate", json.dumps(explicate_report(5.0, 0))))
+    command = ["--quick", "--no-cost", "--ns", both[0], "--explicate", both[1]]
+    written = tmp_path / "all.json"
+    assert peers.main([*command, "--json", str(written), "--markdown", f"{tmp_path}/"]) == 0
+    table = capsys.readouterr().out
+    assert table.splitlines()[5].split()[2:] == ["80.00", "90.00"]
+    assert "80.00 / 90.00" in (tmp_path / "validation.md").read_text()
+    assert not (tmp_path / "performance.md").exists()
+    first = json.loads(written.read_text())["cases"][0]["outcomes"]
+    assert first["Explicate"]["queue_max_packets"] == 5.0
+
+
+def stand_in(path: Path, output: str) -> str:
+    path.write_text(f"#!/bin/sh\ncat <<'END'\n{output}\nEND\n")
+    path.chmod(0o755)
+    return str(path)

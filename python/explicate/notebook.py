@@ -1,0 +1,52 @@
+"""Figures of the report inside a notebook."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+
+from explicate import figures
+from explicate.report import figure_html, study_of, style
+from explicate.results import Results
+
+ROW_PX = 430
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Figures that a notebook displays, in a frame of their own so that neither's style touches the other."""
+
+    html: str
+    height_px: int
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe title="figures" srcdoc="{escape(self.html)}" '
+            f'style="width:100%;height:{self.height_px}px;border:0" '
+            "onload=\"this.style.height=this.contentDocument.documentElement.scrollHeight+'px'\"></iframe>"
+        )
+
+
+def show(results: Results, *names: str) -> Shown:
+    """Return the figures `names` of ``throughput``, ``queue``, ``rtt`` and ``goodput`` (all if none are named).
+
+    Raise ValueError for another name, or if the samples that a figure needs are missing.
+    """
+    study = study_of(results)
+    drawn = []
+    for name in names or tuple(figures.ALL):
+        if name not in figures.ALL:
+            raise ValueError(f"no figure {name!r}; the figures are: {', '.join(figures.ALL)}")
+        figure = figures.ALL[name](study)
+        if figure is None and names:
+            raise ValueError(f'nothing to draw {name!r} from; put of = ["{name}"] and every = "100ms" under [sampling]')
+        if figure is not None:
+            drawn.append(figure)
+    sections = "".join(figure_html(figure) for figure in drawn)
+    page = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark">'
+        f'<style>{style()}</style></head><body><div class="figures">{sections}</div></body></html>'
+    )
+    wide = sum(len(figure.charts) > 1 for figure in drawn)
+    rows = sum((len(figure.charts) + 1) // 2 for figure in drawn if len(figure.charts) > 1)
+    return Shown(page, ROW_PX * (rows + (len(drawn) - wide + 1) // 2) + 120)

@@ -1,0 +1,255 @@
+"""The command: exit statuses, what goes to which stream, JSON shapes, and never a traceback."""
+
+import io
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import fake_native
+import jsonschema
+import polars as pl
+import pytest
+from conftest import Command, child_environment
+
+from explicate.cli import main
+from explicate.commands import split_values
+from explicate.progress import ProgressLine
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "required: COMMAND"),
+        (["fly"], "invalid choice"),
+        (["run"], "required: SCENARIO"),
+        (["run", "nowhere.toml"], "nowhere.toml: No such file or directory; `explicate new dumbbell"),
+        (["run", "{s}", "--set", "runs"], "'runs' is not key=value"),
+        (["run", "{s}", "--runs", "0"], "'0' is not a whole number of 1 or more"),
+        (["run", "{s}", "--seed", "-1"], "'-1' is not a whole number from 0"),
+        (["run", "{s}", "--csv"], "add -o DIR"),
+        (["run", "{s}", "-o", "{s}"], "small.toml: is not a directory"),
+        (["run", "{s}", "--set", "durration=3s"], "{s}:1:1: unknown key `durration`; did you mean `duration`?"),
+        (["run", "{s}", "--trace", "flow=1", "--json"], "both want standard output"),
+        (["check", "{s}", "--set", "flows.0.protocol=tcpp"], "{s}:14:1: unknown protocol `tcpp`; the protocols are"),
+        (["compare", "{s}"], "required: --protocols"),
+        (["compare", "{s}", "--protocols", ","], "name one protocol or more"),
+        (["compare", "{s}", "--protocols", "xcp,tcpp"], "unknown protocol `tcpp`"),
+        (["sweep", "{s}"], "nothing to vary; add --vary key=v1,v2"),
+        (["sweep", "{s}", "--vary", "seed="], "has no values"),
+        (["report", "nowhere"], "nowhere: no results here (run.json is missing)"),
+        (["new", "torus"], "the kinds are: dumbbell"),
+        (["protocols", "tcpp"], "nothing is called 'tcpp'"),
+        (["bench", "--case", "x"], "no case 'x'; the cases are: dumbbell"),
+        (["bench", "--duration", "soon"], "'soon' is not a number of seconds"),
+    ],
+)
+def test_bad_input(arguments: list[str], message: str, scenario: Path, capsys: Capture) -> None:
+    status = main([argument.replace("{s}", str(scenario)) for argument in arguments])
+    streams = capsys.readouterr()
+    assert status == 2
+    assert message.replace("{s}", str(scenario)) in streams.err
+    assert streams.out == ""
+
+
+def test_a_failed_run(scenario: Path, capsys: Capture) -> None:
+    assert main(["run", str(scenario), "--set", "name=crash"]) == 1
+    assert capsys.readouterr().err == "explicate: the run failed: run 0 failed: packets not conserved on r1->r2\n"
+
+
+def test_interrupt(scenario: Path, capsys: Capture) -> None:
+    assert main(["run", str(scenario), "--set", "name=interrupt"]) == 130
+    assert capsys.readouterr().err == "explicate: interrupted\n"
+
+
+def test_a_defect_or_a_panic_is_a_sentence(scenario: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    class PanicException(BaseException):
+        pass
+
+    for error in (PanicException("index out of bounds"), ZeroDivisionError("index out of bounds")):
+
+        def fail(*_: object, error: BaseException = error) -> None:
+            raise error
+
+        monkeypatch.setattr(fake_native, "run", fail)
+        assert main(["run", str(scenario)]) == 1
+        err = capsys.readouterr().err
+        assert "internal error: " in err
+        assert "index out of bounds" in err
+        assert "Traceback" not in err
+
+
+def test_run_for_people(scenario: Path, tmp_path: Path, capsys: Capture) -> None:
+    assert main(["run", str(scenario), "-o", str(tmp_path / "out"), "--csv"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    lines = out.splitlines()
+    assert lines[0] == "small: 2 runs, seed 7, explicate 0.1.0"
+    near = next(line for line in lines if line.startswith("near"))
+    assert near.split()[1:3] == ["xcp", "3"]
+    assert "r1->r2  97.0 %" in out
+    assert "s0->r1" not in out
+    assert f"written: {tmp_path / 'out'}/ (Parquet and CSV tables, run.json)" in out
+    assert f"explicate report {tmp_path / 'out'}" in out
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {f"{t}.{e}" for t in fake_native.SCHEMAS for e in ("csv", "parquet")} | {"run.json", "timing.json"}
+
+
+def test_run_json(scenario: Path, capsys: Capture) -> None:
+    assert main(["run", str(scenario), "--json", "--seed", "3", "--runs", "1"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    found = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    assert list(found) == ["scenario", "seed", "version", "flows", "links"]
+    assert (found["seed"], found["version"]) == (3, "0.1.0")
+    assert list(found["flows"][0]) == list(fake_native.FLOW_COLUMNS)
+    assert list(found["links"][0]) == list(fake_native.LINK_COLUMNS)
+    assert [row["goodput_bps"] for row in found["flows"]] == [fake_native.goodput("xcp", i, 3) for i in range(5)]
+    assert found["flows"][0]["completion_s"] is None
+
+
+def test_warnings_go_to_stderr_with_the_file(scenario: Path, capsys: Capture) -> None:
+    assert main(["run", str(scenario), "--json", "--set", "warmup=20s"]) == 0
+    out, err = capsys.readouterr()
+    json.loads(out)
+    assert err == f"warning: {scenario}:1:1: the run is all warm-up; make `duration` longer\n"
+
+
+def test_trace(scenario: Path, tmp_path: Path, capsys: Capture) -> None:
+    assert main(["run", str(scenario), "--trace", "flow=3"]) == 0
+    out, err = capsys.readouterr()
+    assert out == "0.000000 flow=3 enqueue r1->r2 packet 1\n"
+    assert "Jain" in err
+    assert main(["run", str(scenario), "--trace", "flow=3", "-o", str(tmp_path / "out")]) == 0
+    assert "enqueue" not in capsys.readouterr().out
+    assert (tmp_path / "out" / "trace.txt").read_text(encoding="utf-8") == out
+
+
+def test_a_sweep_in_the_file_is_not_run_in_silence(scenario: Path, capsys: Capture) -> None:
+    scenario.write_text(scenario.read_text(encoding="utf-8") + "[sweep]\nseed = [1, 2]\n", encoding="utf-8")
+    assert main(["run", str(scenario)]) == 0
+    assert "[sweep] (seed) is not run here; `explicate sweep" in capsys.readouterr().err
+    assert main(["sweep", str(scenario)]) == 0
+    assert "2 points" in capsys.readouterr().out
+
+
+def test_compare(scenario: Path, tmp_path: Path, capsys: Capture) -> None:
+    out_dir = tmp_path / "both"
+    assert main(["compare", str(scenario), "--protocols", "xcp, newreno", "-o", str(out_dir)]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    rows = [line for line in lines if line[:1] in (["xcp"], ["newreno"])]
+    assert [row[0] for row in rows] == ["xcp", "xcp", "newreno", "newreno"]
+    assert pl.read_parquet(out_dir / "links.parquet")["variant"].unique().sort().to_list() == ["newreno", "xcp"]
+    assert main(["compare", str(scenario), "--protocols", "xcp,newreno", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["axes"] == ["variant"]
+    assert {row["variant"] for row in found["flows"]} == {"xcp", "newreno"}
+
+
+def test_sweep(scenario: Path, capsys: Capture) -> None:
+    arguments = ["--vary", "flows.0.count=1,2", "--vary", "flows.0.protocol=xcp,vcp", "--runs", "1", "--json"]
+    assert main(["sweep", str(scenario), *arguments]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["axes"] == ["flows.0.count", "flows.0.protocol"]
+    assert {(row["flows.0.count"], row["flows.0.protocol"]) for row in found["flows"]} == {
+        (1, "xcp"), (1, "vcp"), (2, "xcp"), (2, "vcp"),
+    }  # fmt: skip
+
+
+def test_check_new_and_standard_input(scenario: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert main(["check", str(scenario), "--set", "runs=3"]) == 0
+    assert "runs = 3" in capsys.readouterr().out
+    assert main(["check", str(scenario), "--json"]) == 0
+    checked = json.loads(capsys.readouterr().out)
+    assert (checked["runs"], checked["warmup_s"], len(checked["flows"])) == (2, 5.0, 2)
+    assert main(["new", "dumbbell"]) == 0
+    template = capsys.readouterr().out
+    monkeypatch.setattr("sys.stdin", io.StringIO(template))
+    assert main(["check", "-"]) == 0
+    assert 'name = "dumbbell"' in capsys.readouterr().out
+
+
+def test_lists(capsys: Capture) -> None:
+    assert main(["protocols"]) == 0
+    assert "xcp/loss_monitor" in capsys.readouterr().out
+    assert main(["protocols", "xcp"]) == 0
+    assert "alpha      0.4" in capsys.readouterr().out
+    assert main(["protocols", "--json"]) == 0
+    entries = json.loads(capsys.readouterr().out)
+    entry = {
+        "type": "object",
+        "required": ["kind", "name", "summary", "source", "parameters"],
+        "properties": {"parameters": {"items": {"required": ["name", "default", "unit", "source"]}}},
+    }
+    jsonschema.validate(entries, {"type": "array", "minItems": 5, "items": entry})
+    assert main(["columns", "--json"]) == 0
+    assert list(json.loads(capsys.readouterr().out)) == ["flows", "links", "samples", "run"]
+    assert main(["columns"]) == 0
+    assert "queue_mean_packets" in capsys.readouterr().out
+    assert main(["schema"]) == 0
+    assert "$schema" in json.loads(capsys.readouterr().out)
+    assert main(["bench", "--json"]) == 0
+    (case,) = json.loads(capsys.readouterr().out)["cases"]
+    assert case["instructions_per_hop"] is None
+    assert main(["bench"]) == 0
+    assert "40.0" in capsys.readouterr().out
+
+
+def test_every_verb_has_help_with_an_example(capsys: Capture) -> None:
+    verbs = ["run", "compare", "sweep", "report", "check", "new", "protocols", "columns", "schema", "bench"]
+    for verb in verbs:
+        assert main([verb, "--help"]) == 0
+        out = capsys.readouterr().out
+        assert f"  explicate {verb}" in out.partition("examples:")[2]
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert [verb for verb in verbs if not re.search(rf"^    {verb}\b", out, re.MULTILINE)] == []
+
+
+def test_split_values() -> None:
+    assert split_values("1,2") == [1, 2]
+    assert split_values("1,2.5") == [1.0, 2.5]
+    assert split_values("0%, 1%,") == ["0%", "1%"]
+    assert split_values('[1, 2],{ a = "x,y" },"p,q"') == ["[1, 2]", '{ a = "x,y" }', '"p,q"']
+    assert split_values("") == []
+
+
+def test_a_process_of_its_own(process: Command, scenario: Path) -> None:
+    done = process("run", scenario, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(json.loads(done.stdout)["flows"]) == 10
+    bad = process("run", "-", stdin="durration = 3\n")
+    assert bad.returncode == 2
+    assert bad.stderr == "explicate: <stdin>:1:1: unknown key `durration`; did you mean `duration`?\n"
+
+
+def test_a_closed_pipe_is_quiet(scenario: Path) -> None:
+    script = Path(__file__).with_name("fake_explicate.py")
+    read = f"exec 3>&1; {{ {sys.executable} {script} run {scenario} --json 2>&3; echo status $? >&3; }} | true"
+    done = subprocess.run(
+        ["bash", "-c", read], capture_output=True, text=True, check=False, timeout=120, env=child_environment()
+    )
+    assert done.stdout == "status 141\n"
+    assert done.stderr == ""
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(100))
+    monkeypatch.setattr("explicate.progress.time.monotonic", lambda: float(next(clock)))
+    silent, shown = io.StringIO(), _Terminal()
+    for stream in (silent, shown):
+        with ProgressLine(stream, "running") as line:
+            line(0.5)
+            line(7.0)
+    assert silent.getvalue() == ""
+    assert shown.getvalue() == (
+        "\rrunning [############            ]  50%\rrunning [########################] 100%\r\033[K"
+    )

@@ -1,0 +1,147 @@
+"""What Python relies on in an engine: the same tests for the synthetic one and, once it is built, the compiled one."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import fake_native
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import explicate
+from explicate import engine
+from explicate.report import page
+from explicate.results import TABLES
+
+
+@pytest.fixture(params=["synthetic", "compiled"])
+def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Each of the two engines in turn, in place."""
+    chosen = request.getfixturevalue("native_real") if request.param == "compiled" else fake_native
+    monkeypatch.setattr(engine, "_native", chosen)
+    assert isinstance(chosen, ModuleType)
+    return chosen
+
+
+SMALL: dict[str, Any] = {"duration": "6s", "warmup": "1s"}
+
+
+def test_describes_itself(either: ModuleType) -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+.*", engine.version())
+    entries = engine.registry()
+    assert {"xcp", "droptail"} <= {entry["name"] for entry in entries}
+    assert all({"kind", "name", "summary", "source", "parameters"} <= set(entry) for entry in entries)
+    assert engine.schema()["$schema"].startswith("https://json-schema.org/")
+    assert set(TABLES) <= set(engine.columns())
+
+
+def test_every_template_runs_with_its_companions(
+    native_real: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for kind in ("dumbbell", "chain", "parking_lot", "explicit", "trace"):
+        text = native_real.template(kind)
+        for name, contents in json.loads(native_real.companions(kind)).items():
+            (tmp_path / name).write_text(contents, encoding="utf-8")
+        assert (
+            json.loads(native_real.check(text, kind, str(tmp_path), [("duration", "1s"), ("warmup", "0s")]))["links"]
+            > 0
+        )
+    assert (tmp_path / "steps.trace").exists()
+
+
+def test_template_checks_and_runs(either: ModuleType) -> None:
+    text = engine.template("dumbbell")
+    checked = engine.check(text, "new.toml", ".", [("seed", "5"), ("runs", "2")])
+    assert (checked["seed"], checked["runs"]) == (5, 2)
+    assert checked["flows"]
+    assert checked["duration_s"] > checked["warmup_s"] >= 0
+    again = engine.check(checked["resolved"], "resolved.toml", ".", [])
+    assert again["resolved"] == checked["resolved"]
+    results = explicate.run(text, seed=5, runs=2, set=SMALL)
+    assert results.run["run"].n_unique() == 2
+    assert results.seed == 5
+    assert results.flows.height == 2 * sum(group["count"] for group in checked["flows"])
+    assert results.flows["goodput_bps"].min() > 0  # type: ignore[operator]
+    assert 0 < results.jain() <= 1
+
+
+def test_tables_have_the_documented_columns(either: ModuleType) -> None:
+    results = explicate.run(engine.template("dumbbell"), set=SMALL)
+    documented = engine.columns()
+    for name, frame in results.tables().items():
+        assert frame.columns == [column["name"] for column in documented[name]], name
+        assert set(fake_native.SCHEMAS[name]) <= set(frame.columns), name
+
+
+def test_sampled_objects_are_flows_and_links(either: ModuleType) -> None:
+    sampling = {"sampling.every": "200ms", "sampling.of": ["queue", "cwnd", "throughput", "rtt"]}
+    results = explicate.run(engine.template("dumbbell"), set={**SMALL, **sampling})
+    assert {"queue_packets", "cwnd", "throughput_bps", "rtt_ms"} <= set(results.samples["variable"].unique())
+    known = set(results.flows["flow"].cast(pl.String)) | set(results.links["link"])
+    assert set(results.samples["object"].cast(pl.String)) <= known
+    assert 'id="missing"' not in page(results)
+
+
+def test_nothing_but_the_seed_decides(either: ModuleType) -> None:
+    text = engine.template("dumbbell")
+    first, again = (explicate.run(text, seed=3, runs=2, jobs=jobs, set=SMALL) for jobs in (1, 2))
+    for name, frame in first.tables().items():
+        assert_frame_equal(again.tables()[name], frame)
+
+
+def test_errors_point_at_the_line(either: ModuleType) -> None:
+    text = engine.template("dumbbell")
+    line = text[: text.index("duration")].count("\n") + 1
+    with pytest.raises(explicate.ScenarioError, match=rf"^mine\.toml:{line}:\d+: .*durration.*[;,?]"):
+        engine.check(text.replace("duration", "durration", 1), "mine.toml", ".", [])
+    with pytest.raises(explicate.ScenarioError, match="dumbbell"):
+        engine.template("nonsuch")
+    with pytest.raises(explicate.ScenarioError, match="nonsuch"):
+        engine.check(text, "mine.toml", ".", [("flows.0.protocol", "nonsuch")])
+
+
+def test_progress(either: ModuleType) -> None:
+    seen: list[float] = []
+    explicate.run(engine.template("dumbbell"), runs=3, set=SMALL, progress=seen.append)
+    assert seen == sorted(seen)
+    assert all(0 <= fraction <= 1 for fraction in seen)
+    assert seen[-1] == 1
+
+
+def test_bench(either: ModuleType) -> None:
+    for case in engine.bench(None, 1.0):
+        assert case["hops"] > 0
+        assert case["hops_per_cpu_second"] > 0
+        assert {"instructions_per_hop", "bytes_per_flow"} <= set(case)
+    with pytest.raises(ValueError, match="nonsuch"):
+        engine.bench("nonsuch", None)
+
+
+def test_the_installed_command(native_real: ModuleType, tmp_path: Path) -> None:
+    def command(*args: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "explicate", *args], capture_output=True, text=True, check=False, cwd=tmp_path,
+            env=dict(os.environ), timeout=300,
+        )  # fmt: skip
+
+    made = command("new", "dumbbell")
+    assert (made.returncode, made.stderr) == (0, "")
+    (tmp_path / "mine.toml").write_text(made.stdout, encoding="utf-8")
+    assert command("check", "mine.toml").returncode == 0
+    compared = command("compare", "mine.toml", "--protocols", "xcp,newreno", "--set", "duration=6s", "-o", "both")
+    assert compared.returncode == 0, compared.stderr
+    assert command("report", "both").returncode == 0
+    assert (tmp_path / "both" / "report.html").stat().st_size > 10_000
+    printed = command("run", "mine.toml", "--json", "--set", "duration=6s")
+    assert json.loads(printed.stdout)["flows"]
+    traced = command("run", "mine.toml", "--set", "duration=6s", "--trace", "flow=0", "--pcap", "captures")
+    assert traced.returncode == 0, traced.stderr
+    assert traced.stdout.count("\n") > 10
+    assert list((tmp_path / "captures").glob("*.pcapng"))
