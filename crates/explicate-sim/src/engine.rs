@@ -460,6 +460,8 @@ impl Engine {
     }
     /// Follows packets from now on.
     pub fn follow(&mut self, log: crate::packet_log::PacketLog) {
+        // The log reads each packet as it departs, so nothing may be put off until after it was delivered.
+        self.links.iter_mut().for_each(|l| l.settles = true);
         self.arena.log = Some(Box::new(log));
     }
     /// What was followed.
