@@ -26,6 +26,8 @@ pub struct Link {
     fused_to: u32,
     /// The port writes into packets or foresees them, so it is settled before they are read.
     settles: bool,
+    /// What a packet's TTL falls by at the end of this link: one, and one for each plain port that put it off before.
+    hops: u8,
 }
 
 /// Both ends of a flow.
@@ -114,7 +116,7 @@ impl Engine {
     /// Adds a link and returns its index.
     pub fn add_link(&mut self, port: Port, delay: Time) -> u32 {
         let settles = port.writes();
-        self.links.push(Link { port, delay, fused_to: NIL, settles });
+        self.links.push(Link { port, delay, fused_to: NIL, settles, hops: 1 });
         self.links.len() as u32 - 1
     }
     /// Adds a flow over routes of links there and back. Its number in `init` must be the number of flows so far.
@@ -177,6 +179,27 @@ impl Engine {
                 self.links[index].settles = true;
             }
         }
+        self.put_off(self.arena.log.is_none());
+    }
+
+    /// Lets plain ports put off their counting, or not. Call before the first event.
+    fn put_off(&mut self, yes: bool) {
+        assert!(self.events == 0, "packets are under way");
+        for link in &mut self.links {
+            link.port.put_off(yes && self.fuse);
+            link.settles = !link.port.puts_off() && (!yes || link.fused_to != NIL || link.port.writes());
+        }
+        // Whoever comes after such ports in a chain counts a packet's TTL down for them.
+        for index in 0..self.links.len() {
+            let (mut hops, mut before) = (0, self.links[index].fused_to);
+            while before != NIL && self.links[before as usize].port.puts_off() && self.links[before as usize].fused_to != NIL {
+                (hops, before) = (hops + 1, self.links[before as usize].fused_to);
+            }
+            let link = &mut self.links[index];
+            let off = link.fused_to != NIL && link.port.puts_off();
+            link.port.set_hops(1 + hops);
+            link.hops = if off { 2 + hops } else { 1 };
+        }
     }
 
     // ------------------------------------------------------------------------------------------ the loop
@@ -198,13 +221,15 @@ impl Engine {
     fn arrive(&mut self, slot: u32, place: u32) {
         let link = self.routes[place as usize];
         self.settle_before_reading(link);
-        self.links[link as usize].port.stats.delivered += 1;
+        let l = &mut self.links[link as usize];
+        l.port.stats.delivered += 1;
+        let packet = self.arena.get_mut(slot);
         if self.routes[place as usize + 1] == ARRIVED {
+            packet.ttl = packet.ttl.saturating_sub(l.hops - 1);
             return self.deliver(slot);
         }
-        let packet = self.arena.get_mut(slot);
         packet.place = place + 1;
-        packet.ttl = packet.ttl.saturating_sub(1);
+        packet.ttl = packet.ttl.saturating_sub(l.hops);
         self.forward(slot);
     }
 
@@ -213,7 +238,12 @@ impl Engine {
     fn settle_before_reading(&mut self, link: u32) {
         let feeder = self.links[link as usize].fused_to;
         if feeder != NIL {
-            self.settle_chain(feeder);
+            let f = &mut self.links[feeder as usize];
+            if f.fused_to != NIL {
+                self.settle_chain(feeder);
+            } else if f.settles {
+                f.port.settle(self.now, &mut self.arena);
+            }
         }
         let l = &mut self.links[link as usize];
         if l.settles {
@@ -221,6 +251,7 @@ impl Engine {
         }
     }
 
+    #[cold]
     fn settle_chain(&mut self, link: u32) {
         self.settle_before_reading(link);
     }
@@ -231,10 +262,14 @@ impl Engine {
         let (mut place, bytes) = (packet.place as usize, packet.ip_len);
         let mut index = self.routes[place];
         let link = &mut self.links[index as usize];
-        let mut at = match link.port.handle_packet(self.now, slot, &mut self.arena) {
-            Arrival::Departs(departs) => departs + link.delay,
-            Arrival::Queued => return self.arm_port(index),
-            Arrival::Doomed(_) | Arrival::Dropped => return,
+        let mut at = if link.port.puts_off() {
+            link.port.foresee(self.now, self.now, slot, bytes) + link.delay
+        } else {
+            match link.port.handle_packet(self.now, slot, &mut self.arena) {
+                Arrival::Departs(departs) => departs + link.delay,
+                Arrival::Queued => return self.arm_port(index),
+                Arrival::Doomed(_) | Arrival::Dropped => return,
+            }
         };
         loop {
             let next = self.routes[place + 1];
@@ -242,7 +277,7 @@ impl Engine {
                 break;
             }
             let link = &mut self.links[next as usize];
-            at = link.port.foresee(at, slot, bytes) + link.delay;
+            at = link.port.foresee(self.now, at, slot, bytes) + link.delay;
             index = next;
             place += 1;
         }
@@ -458,10 +493,10 @@ impl Engine {
         }
         self.links[index].port.settle(self.now, &mut self.arena);
     }
-    /// Follows packets from now on.
+    /// Follows packets. Call before the first event.
     pub fn follow(&mut self, log: crate::packet_log::PacketLog) {
         // The log reads each packet as it departs, so nothing may be put off until after it was delivered.
-        self.links.iter_mut().for_each(|l| l.settles = true);
+        self.put_off(false);
         self.arena.log = Some(Box::new(log));
     }
     /// What was followed.
