@@ -49,8 +49,11 @@ pub struct Ends {
     timer: u32,
 }
 
-/// Marks the end of a route.
-const ARRIVED: u32 = u32::MAX;
+/// A place of a route is a link's index; of the upper bits one says that the route ends with it, one that the next link is
+/// fused to it.
+const LAST: u32 = 0x8000_0000;
+const FUSED: u32 = 0x4000_0000;
+const LINK: u32 = 0x3fff_ffff;
 
 /// Kinds of timers, in the upper four bits of a slot's place. Packets' places lie below.
 const TIMER: u32 = 0x8000_0000;
@@ -68,7 +71,7 @@ pub struct Engine {
     pub links: Vec<Link>,
     /// Flows, in the order in which they were added.
     pub ends: Vec<Ends>,
-    /// Routes, end to end: links, then [`ARRIVED`].
+    /// Routes, end to end.
     routes: Vec<u32>,
     agents: BTreeMap<u32, Box<dyn Agent>>,
     /// Routes of control packets between nodes, found when first needed.
@@ -87,7 +90,7 @@ pub type RouteFinder = Box<dyn FnMut(u32, u32) -> Option<Vec<u32>> + Send>;
 /// The rank of a slot's source among events of the same time: links, then timers by kind and owner.
 #[inline]
 fn rank(routes: &[u32], packet: &Packet) -> u32 {
-    if packet.place & TIMER != 0 { packet.place } else { routes[packet.place as usize] }
+    if packet.place & TIMER != 0 { packet.place } else { routes[packet.place as usize] & LINK }
 }
 
 impl Engine {
@@ -153,8 +156,9 @@ impl Engine {
     fn add_route(&mut self, links: &[u32]) -> u32 {
         let first = self.routes.len() as u32;
         assert!(self.routes.len() + links.len() < TIMER as usize, "too many routes");
-        self.routes.extend_from_slice(links);
-        self.routes.push(ARRIVED);
+        let (last, others) = links.split_last().expect("a route has links");
+        self.routes.extend_from_slice(others);
+        self.routes.push(last | LAST);
         first
     }
 
@@ -163,20 +167,22 @@ impl Engine {
         const NOBODY: u32 = NIL - 1;
         let mut feeder = vec![NOBODY; self.links.len()];
         let mut before = NIL;
-        for &link in &self.routes {
-            if link == ARRIVED {
-                before = NIL;
-                continue;
-            }
-            let known = &mut feeder[link as usize];
+        for &hop in &self.routes {
+            let known = &mut feeder[(hop & LINK) as usize];
             *known = if *known == NOBODY || *known == before { before } else { NIL };
-            before = link;
+            before = if hop & LAST != 0 { NIL } else { hop };
         }
         for (index, feeder) in feeder.into_iter().enumerate() {
             let alone = self.fuse && self.agents.is_empty() && feeder < NOBODY;
             if alone && self.links[index].port.is_foreseeable() && !self.links[feeder as usize].port.is_scheduled() {
                 self.links[index].fused_to = feeder;
                 self.links[index].settles = true;
+            }
+        }
+        for place in 1..self.routes.len() {
+            let (before, link) = (self.routes[place - 1], self.routes[place] & LINK);
+            if before & LAST == 0 && self.links[link as usize].fused_to == before & LINK {
+                self.routes[place - 1] |= FUSED;
             }
         }
         self.put_off(self.arena.log.is_none());
@@ -218,18 +224,19 @@ impl Engine {
     }
 
     /// A packet reaches the end of a link.
+    #[inline]
     fn arrive(&mut self, slot: u32, place: u32) {
-        let link = self.routes[place as usize];
-        self.settle_before_reading(link);
-        let l = &mut self.links[link as usize];
-        l.port.stats.delivered += 1;
+        let hop = self.routes[place as usize];
+        self.settle_before_reading(hop & LINK);
+        let link = &mut self.links[(hop & LINK) as usize];
+        link.port.stats.delivered += 1;
         let packet = self.arena.get_mut(slot);
-        if self.routes[place as usize + 1] == ARRIVED {
-            packet.ttl = packet.ttl.saturating_sub(l.hops - 1);
+        if hop & LAST != 0 {
+            packet.ttl = packet.ttl.saturating_sub(link.hops - 1);
             return self.deliver(slot);
         }
         packet.place = place + 1;
-        packet.ttl = packet.ttl.saturating_sub(l.hops);
+        packet.ttl = packet.ttl.saturating_sub(link.hops);
         self.forward(slot);
     }
 
@@ -260,26 +267,28 @@ impl Engine {
     fn forward(&mut self, slot: u32) {
         let packet = self.arena.get(slot);
         let (mut place, bytes) = (packet.place as usize, packet.ip_len);
-        let mut index = self.routes[place];
-        let link = &mut self.links[index as usize];
-        let mut at = if link.port.puts_off() {
-            link.port.foresee(self.now, self.now, slot, bytes) + link.delay
+        let mut hop = self.routes[place];
+        let link = &mut self.links[(hop & LINK) as usize];
+        let departs = if link.port.puts_off() {
+            link.port.pass(self.now, self.now, bytes)
         } else {
             match link.port.handle_packet(self.now, slot, &mut self.arena) {
-                Arrival::Departs(departs) => departs + link.delay,
-                Arrival::Queued => return self.arm_port(index),
+                Arrival::Departs(departs) => departs,
+                Arrival::Queued => return self.arm_port(hop & LINK),
                 Arrival::Doomed(_) | Arrival::Dropped => return,
             }
         };
-        loop {
-            let next = self.routes[place + 1];
-            if next == ARRIVED || self.links[next as usize].fused_to != index {
-                break;
-            }
-            let link = &mut self.links[next as usize];
-            at = link.port.foresee(self.now, at, slot, bytes) + link.delay;
-            index = next;
+        let mut at = departs + link.delay;
+        while hop & FUSED != 0 {
             place += 1;
+            hop = self.routes[place];
+            let link = &mut self.links[(hop & LINK) as usize];
+            let departs = if link.port.puts_off() {
+                link.port.pass(self.now, at, bytes)
+            } else {
+                link.port.foresee(at, slot, bytes)
+            };
+            at = departs + link.delay;
         }
         let packet = self.arena.get_mut(slot);
         packet.time = at.0;
@@ -524,7 +533,7 @@ impl Engine {
         let mut timers = 0;
         for &slot in &waiting {
             let place = self.arena.get(slot).place;
-            if place & TIMER != 0 { timers += 1 } else { on_link[self.routes[place as usize] as usize] += 1 }
+            if place & TIMER != 0 { timers += 1 } else { on_link[(self.routes[place as usize] & LINK) as usize] += 1 }
         }
         for index in 0..self.links.len() {
             // Foreseen packets are in the queue of events as on the last fused link, but on an earlier one in truth.

@@ -332,14 +332,11 @@ impl Port {
         self.view.backlog_packets -= 1;
     }
 
-    /// A packet will arrive at `at` from the only link that feeds this port (or arrives `now`): computes at once when it
-    /// leaves again. What the port does to it happens when it is settled, in order of time, as if it had been told then.
-    /// Only for ports that admit everything and lose nothing.
+    /// A packet will arrive at `at` from the only link that feeds this port: computes at once when it leaves again. What the
+    /// port does to it happens when it is settled, in order of time, as if it had been told then. Only for ports that
+    /// admit everything and lose nothing.
     #[inline]
-    pub fn foresee(&mut self, now: Time, at: Time, handle: u32, bytes: u16) -> Time {
-        if self.ring.is_full() {
-            self.make_room(now);
-        }
+    pub fn foresee(&mut self, at: Time, handle: u32, bytes: u16) -> Time {
         let departs = self.departure(at, bytes);
         self.ring.push(Waiting { arrives: at, departs, handle, bytes, lost: false });
         if self.arrives == Time::NEVER {
@@ -361,49 +358,65 @@ impl Port {
     pub fn is_plain(&self) -> bool {
         self.is_foreseeable() && self.class.router.is_none()
     }
-    /// Lets a plain port catch up many packets at a time, when somebody looks or its ring is full. All of its packets must
-    /// be foreseen then. It touches none of them, for they may be gone: the driver counts their TTL down and notes nothing.
+    /// Lets a plain port put off its counting until somebody looks or its ring is full. All of its packets must be told
+    /// by [`Port::pass`] then. It touches none of them, for they may be gone: the driver counts their TTL down.
     pub fn put_off(&mut self, yes: bool) {
         self.put_off = yes && self.is_plain();
+        if self.put_off {
+            self.due = Time::ZERO; // whoever looks makes it count
+        }
+    }
+    /// Whether it puts off its counting.
+    #[inline]
+    pub fn puts_off(&self) -> bool {
+        self.put_off
     }
     /// A foreseen packet has passed `hops` routers since its TTL was last counted down, this one included.
     pub fn set_hops(&mut self, hops: u8) {
         self.hops = hops;
     }
-    /// Whether it does.
-    pub fn puts_off(&self) -> bool {
-        self.put_off
+    /// [`Port::foresee`] where counting is put off; it may be `now` that the packet arrives.
+    #[inline]
+    pub fn pass(&mut self, now: Time, at: Time, bytes: u16) -> Time {
+        if self.ring.is_full() {
+            self.make_room(now);
+        }
+        let departs = self.departure(at, bytes);
+        self.ring.push(Waiting { arrives: at, departs, handle: 0, bytes, lost: false });
+        departs
     }
-
     #[cold]
     fn make_room(&mut self, now: Time) {
-        if self.put_off {
-            self.catch_up(now);
-        }
+        self.catch_up(now);
         if !self.ring.is_roomy() {
             self.ring.grow();
         }
     }
 
-    /// Settles a plain port whose packets may be gone: departures before arrivals, and nothing else.
+    /// Settles a port that put off its counting: departures before arrivals, and nothing else.
     fn catch_up(&mut self, now: Time) {
         loop {
-            if self.leaves <= self.arrives {
+            // Most find the line idle and leave before the next one comes.
+            while !self.view.busy
+                && let Some((departs, bytes)) = self.ring.pop_lonely(now)
+            {
+                self.stats.arrived += 1;
+                self.stats.departed(departs, bytes);
+            }
+            let arrives = self.ring.next_arrival();
+            if self.leaves.min(arrives) > now {
+                return;
+            }
+            if self.leaves <= arrives {
                 let at = self.leaves;
-                if at > now {
-                    break;
-                }
                 self.stats.departed(at, self.ring.pop().bytes);
                 self.serve(at);
             } else {
-                if self.arrives > now {
-                    break;
-                }
                 self.stats.arrived += 1;
-                self.enter();
+                let Waiting { arrives, departs, bytes, .. } = *self.ring.first_ahead();
+                self.join(arrives, departs, bytes);
             }
         }
-        self.due = self.leaves.min(self.arrives);
     }
 
     /// The first foreseen packet joins the queue; the one after it is awaited.
@@ -411,7 +424,7 @@ impl Port {
     fn enter(&mut self) {
         let Waiting { arrives, departs, bytes, .. } = *self.ring.first_ahead();
         self.join(arrives, departs, bytes);
-        self.arrives = if self.ring.len_ahead() > 0 { self.ring.first_ahead().arrives } else { Time::NEVER };
+        self.arrives = self.ring.next_arrival();
     }
 
     /// A foreseen packet arrives.

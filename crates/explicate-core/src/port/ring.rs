@@ -93,6 +93,26 @@ impl Ring {
     pub(super) fn first_ahead(&self) -> &Waiting {
         self.at(self.ahead)
     }
+    /// When the first that has not arrived does.
+    #[inline]
+    pub(super) fn next_arrival(&self) -> Time {
+        if self.ahead == self.end { Time::NEVER } else { self.first_ahead().arrives }
+    }
+    /// With nothing in the port: takes out the first packet if it has left by `now`, and before the next one comes. Its
+    /// departure and length.
+    #[inline]
+    pub(super) fn pop_lonely(&mut self, now: Time) -> Option<(Time, u16)> {
+        if self.ahead == self.end {
+            return None;
+        }
+        let Waiting { departs, bytes, .. } = *self.first_ahead();
+        let after = self.ahead.wrapping_add(1);
+        if departs > now || after != self.end && self.at(after).arrives < departs {
+            return None;
+        }
+        (self.head, self.ahead) = (after, after);
+        Some((departs, bytes))
+    }
     /// Those in the port.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Waiting> {
         (0..self.len()).map(|i| self.at(self.head.wrapping_add(i)))

@@ -141,10 +141,12 @@ impl PortStats {
     #[inline]
     pub(super) fn queue_changed(&mut self, at: Time, packets: u32, bytes: u64, by: i32) {
         let d = self.detail();
-        d.account(at.0, packets, bytes);
-        if by > 0 {
+        if !d.account_known(at.0, packets, bytes) {
+            d.account(at.0, packets, bytes);
+        }
+        if by > 0 && packets >= d.most {
+            d.most = packets + 1;
             d.peak = d.peak.max(packets + 1);
-            d.most = d.most.max(packets + 1);
         }
     }
     pub(super) fn lost(&mut self) {
@@ -213,19 +215,28 @@ impl PortStats {
 }
 
 impl Detail {
+    /// Adds the time since the last change to the `packets` that waited; false, and nothing done, if none ever did so long.
     #[inline]
-    fn account(&mut self, at: u64, packets: u32, bytes: u64) {
-        let since = self.changed;
+    fn account_known(&mut self, at: u64, packets: u32, bytes: u64) -> bool {
+        let span = at - self.changed;
+        if packets == 0 {
+            self.changed = at;
+            return true;
+        }
+        let Some(sum) = self.at_length.get_mut(packets as usize - 1) else { return false };
         self.changed = at;
-        if packets == 0 || at == since {
-            return;
+        *sum += span;
+        // Both fit into 63 bits, and a signed conversion is a single instruction. An empty span adds zero.
+        self.byte_seconds += bytes as i64 as f64 * (span as i64 as f64 * 1e-9);
+        true
+    }
+    #[cold]
+    fn account(&mut self, at: u64, packets: u32, bytes: u64) {
+        if packets as usize > self.at_length.len() && at > self.changed {
+            self.at_length.resize(packets as usize, 0);
         }
-        let index = packets as usize - 1;
-        if index >= self.at_length.len() {
-            self.at_length.resize(index + 1, 0);
+        if !self.account_known(at, packets, bytes) {
+            self.changed = at;
         }
-        self.at_length[index] += at - since;
-        // Both fit into 63 bits, and a signed conversion is a single instruction.
-        self.byte_seconds += bytes as i64 as f64 * ((at - since) as i64 as f64 * 1e-9);
     }
 }
