@@ -28,6 +28,8 @@ pub struct Link {
     fused_to: u32,
     /// The port writes into packets or foresees them, so it is settled before they are read.
     settles: bool,
+    /// Nothing is decided at the port when a packet comes: that it came can be caught up with later too.
+    foresees: bool,
     /// What a packet's TTL falls by at the end of this link: one, and one for each plain port that put it off before.
     hops: u8,
 }
@@ -124,7 +126,7 @@ impl Engine {
     /// Adds a link and returns its index.
     pub fn add_link(&mut self, port: Port, delay: Time) -> u32 {
         let settles = port.writes();
-        self.links.push(Link { port, delay, armed: Time::NEVER, fused_to: NIL, settles, hops: 1 });
+        self.links.push(Link { port, delay, armed: Time::NEVER, fused_to: NIL, settles, foresees: false, hops: 1 });
         self.links.len() as u32 - 1
     }
     /// Adds a flow over routes of links there and back. Its number in `init` must be the number of flows so far.
@@ -208,8 +210,10 @@ impl Engine {
                 (hops, before) = (hops + 1, self.links[before as usize].fused_to);
             }
             let link = &mut self.links[index];
+            link.foresees = link.port.is_foreseeable() && !link.port.puts_off();
             let off = link.fused_to != NIL && link.port.puts_off();
-            link.port.set_hops(1 + hops);
+            // A packet that comes by an event of its own was counted down with it.
+            link.port.set_hops(if link.fused_to == NIL { 0 } else { 1 + hops });
             link.hops = if off { 2 + hops } else { 1 };
         }
     }
@@ -277,6 +281,8 @@ impl Engine {
         let link = &mut self.links[(hop & LINK) as usize];
         let departs = if link.port.puts_off() {
             link.port.pass(self.now, self.now, bytes)
+        } else if link.foresees {
+            link.port.foresee(self.now, slot, bytes)
         } else {
             match link.port.handle_packet(self.now, slot, &mut self.arena) {
                 Arrival::Departs(departs) => departs,
