@@ -225,7 +225,7 @@ fn settling_in_steps_or_at_once_is_the_same() {
         port.settle(now + Time::secs(1), &mut table);
         let notes = table.notes.borrow().clone();
         let feedback: Vec<i32> = table.packets.values().map(|p| p.congestion.delta_throughput()).collect();
-        (notes.len(), feedback, port.queue(now + Time::secs(1)).mean_packets.to_bits(), table.released)
+        (notes.len(), feedback, port.queue(Time::ZERO, now + Time::secs(1)).mean_packets.to_bits(), table.released)
     };
     let once = run(0);
     assert!(!once.3.is_empty(), "some were dropped");

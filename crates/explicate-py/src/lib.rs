@@ -71,6 +71,7 @@ fn cost_json(name: &str, cost: &Cost) -> Value {
         "hops_per_cpu_second": if cost.cpu_seconds > 0.0 { cost.hops as f64 / cost.cpu_seconds } else { 0.0 },
         "instructions_per_hop": Value::Null,
         "bytes_per_flow": cost.bytes_per_flow,
+        "bytes_per_flow_after": cost.bytes_per_flow_after,
     })
 }
 
@@ -82,6 +83,7 @@ fn difference(case: &Case) -> Result<Cost, String> {
         events: twice.events - once.events,
         cpu_seconds: twice.cpu_seconds - once.cpu_seconds,
         bytes_per_flow: once.bytes_per_flow,
+        bytes_per_flow_after: once.bytes_per_flow_after,
     })
 }
 

@@ -22,8 +22,6 @@ pub struct Link {
     pub port: Port,
     /// Propagation delay.
     pub delay: Time,
-    /// When the pending event of a scheduled port is due.
-    armed: Time,
     /// The only link that feeds this one, if it is fused to it.
     fused_to: u32,
     /// The port writes into packets or foresees them, so it is settled before they are read.
@@ -79,6 +77,8 @@ pub struct Engine {
     pub ends: Vec<Ends>,
     /// Routes, end to end.
     routes: Vec<u32>,
+    /// When the pending event of each scheduled port is due.
+    armed: BTreeMap<u32, Time>,
     /// Agents by node, and when the pending event of each is due.
     agents: BTreeMap<u32, (Box<dyn Agent>, Time)>,
     /// Routes of control packets between nodes, found when first needed.
@@ -109,6 +109,7 @@ impl Engine {
             links: Vec::new(),
             ends: Vec::new(),
             routes: Vec::new(),
+            armed: BTreeMap::new(),
             agents: BTreeMap::new(),
             control_routes: BTreeMap::new(),
             find_route: None,
@@ -126,7 +127,7 @@ impl Engine {
     /// Adds a link and returns its index.
     pub fn add_link(&mut self, port: Port, delay: Time) -> u32 {
         let settles = port.writes();
-        self.links.push(Link { port, delay, armed: Time::NEVER, fused_to: NIL, settles, foresees: false, hops: 1 });
+        self.links.push(Link { port, delay, fused_to: NIL, settles, foresees: false, hops: 1 });
         self.links.len() as u32 - 1
     }
     /// Adds a flow over routes of links there and back. Its number in `init` must be the number of flows so far.
@@ -206,7 +207,10 @@ impl Engine {
         // Whoever comes after such ports in a chain counts a packet's TTL down for them.
         for index in 0..self.links.len() {
             let (mut hops, mut before) = (0, self.links[index].fused_to);
-            while before != NIL && self.links[before as usize].port.puts_off() && self.links[before as usize].fused_to != NIL {
+            while before != NIL
+                && self.links[before as usize].port.puts_off()
+                && self.links[before as usize].fused_to != NIL
+            {
                 (hops, before) = (hops + 1, self.links[before as usize].fused_to);
             }
             let link = &mut self.links[index];
@@ -423,22 +427,22 @@ impl Engine {
 
     /// A scheduled port is driven from outside: its departures are not known in advance.
     fn arm_port(&mut self, index: u32) {
-        let link = &mut self.links[index as usize];
-        let due = link.port.poll_timeout();
+        let port = &self.links[index as usize].port;
+        let due = port.poll_timeout();
+        let armed = self.armed.entry(index).or_insert(Time::NEVER);
         // A timer that has become too late is replaced and ignored when it comes.
-        if !link.port.is_empty() && due < link.armed {
-            link.armed = due.max(self.now);
+        if !port.is_empty() && due < *armed {
+            *armed = due.max(self.now);
             self.arm(PORT | index, due);
         }
     }
 
     fn port_timer(&mut self, index: u32) {
-        let link = &mut self.links[index as usize];
-        if link.armed != self.now {
+        if self.armed.get(&index) != Some(&self.now) {
             return;
         }
-        link.armed = Time::NEVER;
-        link.port.handle_timeout(self.now, &mut self.arena);
+        self.armed.remove(&index);
+        self.links[index as usize].port.handle_timeout(self.now, &mut self.arena);
         while let Some((slot, departed)) = self.links[index as usize].port.poll_transmit() {
             let at = departed + self.links[index as usize].delay;
             self.arena.get_mut(slot).time = at.max(self.now).0;

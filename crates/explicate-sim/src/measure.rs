@@ -112,7 +112,7 @@ fn measure_links(table: &mut Table, scenario: &Scenario, number: u64, run: &mut 
     let (from, to) = (scenario.warmup.min(scenario.duration), scenario.duration);
     for (link, state) in scenario.links.iter().zip(&mut run.engine.links) {
         let port = &mut state.port;
-        let queue = port.queue(to);
+        let queue = port.queue(from, to);
         let offered = port.offered(from, to);
         let capacity = if span(scenario) > 0.0 { offered / span(scenario) } else { f64::NAN };
         let stats = &port.stats;

@@ -185,10 +185,10 @@ impl Port {
         let (bytes, packets) = self.backlog();
         self.stats.start_measuring(now, packets, bytes);
     }
-    /// The queue over the measured span so far. Settle first.
-    pub fn queue(&mut self, now: Time) -> stats::QueueSummary {
+    /// The queue from `start`, when the measured span began, until now. Settle first.
+    pub fn queue(&mut self, start: Time, now: Time) -> stats::QueueSummary {
         let (bytes, packets) = self.backlog();
-        self.stats.queue(now, packets, bytes)
+        self.stats.queue(start, now, packets, bytes)
     }
     /// Whether a discipline limits the queue.
     pub fn has_qdisc(&self) -> bool {

@@ -16,7 +16,8 @@ pub(super) struct Waiting {
     pub(super) lost: bool,
 }
 
-const NOTHING: Waiting = Waiting { arrives: Time::NEVER, departs: Time::NEVER, handle: u32::MAX, bytes: 0, lost: false };
+const NOTHING: Waiting =
+    Waiting { arrives: Time::NEVER, departs: Time::NEVER, handle: u32::MAX, bytes: 0, lost: false };
 
 /// First in, first out. Its three counters run on and wrap.
 #[derive(Default)]
@@ -64,7 +65,7 @@ impl Ring {
     }
     #[cold]
     pub(super) fn grow(&mut self) {
-        let size = (2 * self.slots.len()).max(4);
+        let size = (2 * self.slots.len()).max(2);
         let mut larger = Vec::with_capacity(size);
         larger.extend((0..self.end.wrapping_sub(self.head)).map(|i| *self.at(self.head.wrapping_add(i))));
         larger.resize(size, NOTHING);

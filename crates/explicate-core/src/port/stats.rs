@@ -18,10 +18,12 @@ pub struct PortStats {
     /// IP bytes sent.
     pub bytes: u64,
     bytes_before: u64,
-    measured_from: Time,
     /// End of the present bin while it is watched for 90 %, else never: one comparison tells, with nothing to load.
     bin_ends: u64,
-    detail: Option<Box<Detail>>,
+    /// Made when a packet first waits.
+    waited: Option<Box<Waited>>,
+    /// Made when something is first decided: most ports never decide anything.
+    decided: Option<Box<Decided>>,
 }
 
 impl Default for PortStats {
@@ -31,16 +33,16 @@ impl Default for PortStats {
             delivered: 0,
             bytes: 0,
             bytes_before: 0,
-            measured_from: Time::ZERO,
             bin_ends: u64::MAX,
-            detail: None,
+            waited: None,
+            decided: None,
         }
     }
 }
 
-/// What only ports with a queue need.
+/// How long how many packets waited.
 #[derive(Default)]
-struct Detail {
+struct Waited {
     /// Nanoseconds of the measured span with n packets waiting, n >= 1 at index n - 1.
     at_length: Vec<u64>,
     /// Integral of the waiting bytes over the measured span, byte seconds.
@@ -48,6 +50,11 @@ struct Detail {
     changed: u64,
     most: u32,
     peak: u32,
+}
+
+/// Drops, losses and marks, and when the line was first 90 % used.
+#[derive(Default)]
+struct Decided {
     total: Causes,
     before: Causes,
     /// Bytes sent before the present bin, and those that make 90 %.
@@ -96,26 +103,26 @@ pub struct QueueSummary {
 impl PortStats {
     /// The measured span begins, with the port settled and `packets` and `bytes` waiting.
     pub fn start_measuring(&mut self, now: Time, packets: u32, bytes: u64) {
-        self.measured_from = now;
         self.bytes_before = self.bytes;
-        if let Some(d) = &mut self.detail {
-            d.account(now.0, packets, bytes);
-            d.at_length.clear();
-            d.byte_seconds = 0.0;
-            d.most = packets;
+        if let Some(w) = &mut self.waited {
+            w.account(now.0, packets, bytes);
+            w.at_length.clear();
+            w.byte_seconds = 0.0;
+            w.most = packets;
+        }
+        if let Some(d) = &mut self.decided {
             d.before = d.total;
         }
     }
     /// Watches for the first bin with `bytes` sent.
     pub fn watch_ninety(&mut self, bytes: u64) {
         let sent = self.bytes;
-        let d = self.detail();
+        let d = self.decided();
         (d.bin_target, d.bin_from) = (bytes, sent);
         self.bin_ends = NINETY_BIN.0;
     }
-    #[inline]
-    fn detail(&mut self) -> &mut Detail {
-        self.detail.get_or_insert_with(Box::default)
+    fn decided(&mut self) -> &mut Decided {
+        self.decided.get_or_insert_with(Box::default)
     }
     /// A packet's last bit left at `at`.
     #[inline]
@@ -128,7 +135,7 @@ impl PortStats {
     #[cold]
     fn end_bin(&mut self, at: u64) {
         let (sent, ended) = (self.bytes, self.bin_ends);
-        let d = self.detail();
+        let d = self.decided();
         if sent - d.bin_from >= d.bin_target {
             d.reached = Some(ended);
             self.bin_ends = u64::MAX;
@@ -140,23 +147,23 @@ impl PortStats {
     /// The waiting packets change from `packets` (`bytes`) by one.
     #[inline]
     pub(super) fn queue_changed(&mut self, at: Time, packets: u32, bytes: u64, by: i32) {
-        let d = self.detail();
-        if !d.account_known(at.0, packets, bytes) {
-            d.account(at.0, packets, bytes);
+        let w = self.waited.get_or_insert_with(Box::default);
+        if !w.account_known(at.0, packets, bytes) {
+            w.account(at.0, packets, bytes);
         }
-        if by > 0 && packets >= d.most {
-            d.most = packets + 1;
-            d.peak = d.peak.max(packets + 1);
+        if by > 0 && packets >= w.most {
+            w.most = packets + 1;
+            w.peak = w.peak.max(packets + 1);
         }
     }
     pub(super) fn lost(&mut self) {
-        self.detail().total.channel += 1;
+        self.decided().total.channel += 1;
     }
     pub(super) fn marked(&mut self) {
-        self.detail().total.marks += 1;
+        self.decided().total.marks += 1;
     }
     pub(super) fn dropped(&mut self, cause: DropCause) {
-        let total = &mut self.detail().total;
+        let total = &mut self.decided().total;
         match cause {
             DropCause::Overflow => total.overflow += 1,
             DropCause::Early => total.early += 1,
@@ -168,11 +175,11 @@ impl PortStats {
     }
     /// Drops, losses and marks of the whole run.
     pub fn total(&self) -> Causes {
-        self.detail.as_ref().map_or(Causes::default(), |d| d.total)
+        self.decided.as_ref().map_or(Causes::default(), |d| d.total)
     }
     /// Drops, losses and marks of the measured span.
     pub fn measured(&self) -> Causes {
-        self.detail.as_ref().map_or(Causes::default(), |d| Causes {
+        self.decided.as_ref().map_or(Causes::default(), |d| Causes {
             overflow: d.total.overflow - d.before.overflow,
             early: d.total.early - d.before.early,
             channel: d.total.channel - d.before.channel,
@@ -181,12 +188,12 @@ impl PortStats {
     }
     /// End of the first bin of [`NINETY_BIN`] in which 90 % of the capacity was sent.
     pub fn time_to_ninety(&self) -> Option<Time> {
-        self.detail.as_ref().and_then(|d| d.reached).map(Time)
+        self.decided.as_ref().and_then(|d| d.reached).map(Time)
     }
-    /// The queue over the span from the measured start to `end`, with `packets` and `bytes` waiting at the end.
-    pub fn queue(&mut self, end: Time, packets: u32, bytes: u64) -> QueueSummary {
-        let span = end.since(self.measured_from).0;
-        let Some(d) = &mut self.detail else { return QueueSummary::default() };
+    /// The queue over the measured span from `start` to `end`, with `packets` and `bytes` waiting at the end.
+    pub fn queue(&mut self, start: Time, end: Time, packets: u32, bytes: u64) -> QueueSummary {
+        let span = end.since(start).0;
+        let Some(d) = &mut self.waited else { return QueueSummary::default() };
         d.account(end.0, packets, bytes);
         if span == 0 {
             return QueueSummary { peak_packets: d.peak, ..QueueSummary::default() };
@@ -214,7 +221,7 @@ impl PortStats {
     }
 }
 
-impl Detail {
+impl Waited {
     /// Adds the time since the last change to the `packets` that waited; false, and nothing done, if none ever did so long.
     #[inline]
     fn account_known(&mut self, at: u64, packets: u32, bytes: u64) -> bool {
