@@ -34,6 +34,7 @@ lint: $(VENV)/ready ## Formatting, clippy, Rust documentation, types and style o
 
 rust: ## Rust tests: no root, no network, no Python
 	cargo test
+	cargo test --release -p explicate-sim --test repeatability
 
 packages: ## Debian packages that the tests use, if they are missing
 	scripts/packages chromium:chromium valgrind:valgrind

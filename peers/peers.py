@@ -61,9 +61,7 @@ def compare(case: Case, peers: Sequence[Simulator]) -> dict[str, Outcome]:
     return outcomes
 
 
-def price(
-    timing: Timing, peers: Sequence[Simulator], core: int, repetitions: int
-) -> dict[str, report.Price]:
+def price(timing: Timing, peers: Sequence[Simulator], core: int, repetitions: int) -> dict[str, report.Price]:
     """Rates with the simulators taking turns, then instructions."""
 
     def halves(peer: Simulator, seconds: float, *, count: bool) -> list[Spent]:
@@ -88,9 +86,7 @@ def progress(text: str) -> None:
         print(text, file=sys.stderr)
 
 
-def as_json(
-    results: Mapping[Case, Mapping[str, Outcome]], prices: Mapping[Case, report.Prices]
-) -> dict[str, Any]:
+def as_json(results: Mapping[Case, Mapping[str, Outcome]], prices: Mapping[Case, report.Prices]) -> dict[str, Any]:
     return {
         "cases": [
             {"case": asdict(case), "outcomes": {name: asdict(o) for name, o in outcomes.items()}}

@@ -91,18 +91,13 @@ def case_rows(outcomes: Outcomes, names: Sequence[str]) -> list[list[str]]:
     return rows
 
 
-def system_rows(
-    results: Mapping[Case, Outcomes], system: str, names: Sequence[str]
-) -> list[list[str]]:
+def system_rows(results: Mapping[Case, Outcomes], system: str, names: Sequence[str]) -> list[list[str]]:
     """One system: a row for each case, the simulators side by side in each cell."""
     rows = [["case", *(label for label, _ in MEASURES)]]
     for case, outcomes in results.items():
         if case.system != system:
             continue
-        cells = [
-            " / ".join(show(outcomes[n]) if n in outcomes else NOTHING for n in names)
-            for _, show in MEASURES
-        ]
+        cells = [" / ".join(show(outcomes[n]) if n in outcomes else NOTHING for n in names) for _, show in MEASURES]
         rows.append([case.name.removeprefix(f"{system} "), *cells])
     return rows
 

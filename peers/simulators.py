@@ -215,9 +215,7 @@ class Explicate:
     name = "Explicate"
     bottleneck = "r1->r2"
 
-    def __init__(
-        self, command: str, bench_binary: str | None = None, core: int | None = None
-    ) -> None:
+    def __init__(self, command: str, bench_binary: str | None = None, core: int | None = None) -> None:
         self.command, self.core = command, core
         self.bench = [bench_binary] if bench_binary else [command, "bench", "--json"]
 

@@ -7,9 +7,8 @@ import shutil
 import tomllib
 from pathlib import Path
 
-import pytest
-
 import peers
+import pytest
 import report
 import simulators
 from simulators import Case, Explicate, Ns2, Outcome, PeerError, Spent
@@ -191,9 +190,7 @@ def test_bench_names() -> None:
 
 
 @pytest.mark.skipif(shutil.which("taskset") is None, reason="runs are pinned by taskset")
-def test_the_whole_command_over_stand_ins(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_whole_command_over_stand_ins(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     both = [stand_in(tmp_path / "ns", NS2_OUTPUT)]
     both.append(stand_in(tmp_path / "explicate", json.dumps(explicate_report(5.0, 0))))
     command = ["--quick", "--no-cost", "--ns", both[0], "--explicate", both[1]]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from explicate import display, engine, lab
+from explicate import cost, display, engine, lab
 from explicate.progress import ProgressLine
 from explicate.report import write_report
 from explicate.results import Results, rows
@@ -181,8 +181,15 @@ def check(args: argparse.Namespace) -> None:
 
 
 def new(args: argparse.Namespace) -> None:
-    """Print a scenario to start from."""
+    """Print a scenario to start from; put a file that it needs beside it into the current folder."""
     print(engine.template(args.kind), end="")
+    for name, contents in engine.companions(args.kind).items():
+        path = Path(name)
+        if path.exists():
+            print(f"note: it reads {name}, which is here already", file=sys.stderr)
+        else:
+            path.write_text(contents, encoding="utf-8")
+            print(f"note: it reads {name}, written beside it", file=sys.stderr)
 
 
 def protocols(args: argparse.Namespace) -> None:
@@ -213,11 +220,15 @@ def schema(_: argparse.Namespace) -> None:
 
 
 def bench(args: argparse.Namespace) -> None:
-    """Measure the engine."""
+    """Measure the engine; count instructions too, unless one plain run was asked for."""
     try:
         cases = engine.bench(args.case, args.duration)
     except ValueError as error:
         raise BadInputError(error) from error
+    if args.duration is None:
+        for case in cases:
+            if cost.countable(case["name"]):
+                case["instructions_per_hop"] = cost.instructions_per_hop(case["name"])
     if args.json:
         _print_json({"cases": cases})
     else:

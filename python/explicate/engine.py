@@ -101,6 +101,11 @@ class Output:
     timing: Any
 
 
+def file() -> str:
+    """Return the path of the compiled engine."""
+    return str(_native.__file__)
+
+
 def version() -> str:
     """Return the engine's version, which is the package's."""
     return _native.version()
@@ -124,6 +129,11 @@ def columns() -> dict[str, list[Column]]:
 def template(kind: str) -> str:
     """Return a commented scenario to start from; raise ScenarioError, naming the kinds, if there is none such."""
     return _native.template(kind)
+
+
+def companions(kind: str) -> dict[str, str]:
+    """Return the files that a template needs beside it: contents by name."""
+    return cast(dict[str, str], json.loads(_native.companions(kind)))
 
 
 def check(text: str, origin: str, base: str, overrides: Sequence[Override]) -> Checked:

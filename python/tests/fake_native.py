@@ -104,6 +104,10 @@ def columns() -> str:
     )
 
 
+def companions(kind: str) -> str:
+    return "{}"
+
+
 def template(kind: str) -> str:
     if kind != "dumbbell":
         raise _bad(f"no template {kind!r}; the kinds are: dumbbell")

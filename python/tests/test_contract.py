@@ -41,6 +41,21 @@ def test_describes_itself(either: ModuleType) -> None:
     assert set(TABLES) <= set(engine.columns())
 
 
+def test_every_template_runs_with_its_companions(
+    native_real: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for kind in ("dumbbell", "chain", "parking_lot", "explicit", "trace"):
+        text = native_real.template(kind)
+        for name, contents in json.loads(native_real.companions(kind)).items():
+            (tmp_path / name).write_text(contents, encoding="utf-8")
+        assert (
+            json.loads(native_real.check(text, kind, str(tmp_path), [("duration", "1s"), ("warmup", "0s")]))["links"]
+            > 0
+        )
+    assert (tmp_path / "steps.trace").exists()
+
+
 def test_template_checks_and_runs(either: ModuleType) -> None:
     text = engine.template("dumbbell")
     checked = engine.check(text, "new.toml", ".", [("seed", "5"), ("runs", "2")])

@@ -102,7 +102,7 @@ impl Congestion {
         let mut b = [0; CONGESTION_LEN];
         b[0] = NEXT_TRANSPORT;
         b[1] = CONGESTION_LEN as u8;
-        b[2] = (VERSION << 4) | format as u8 + 1;
+        b[2] = (VERSION << 4) | (format as u8 + 1);
         Congestion(b)
     }
     /// Reads a header from the front of a packet; never panics.

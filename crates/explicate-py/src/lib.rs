@@ -150,6 +150,11 @@ mod _native {
     }
 
     #[pyfunction]
+    fn companions(kind: &str) -> String {
+        texts::companions(kind).to_string()
+    }
+
+    #[pyfunction]
     fn check(text: &str, origin: &str, base: &str, overrides: Overrides) -> PyResult<String> {
         Ok(texts::checked(&parse(text, origin, base, &overrides)?).to_string())
     }

@@ -76,6 +76,12 @@ pub(crate) fn template(kind: &str) -> Result<String, String> {
         .ok_or_else(|| format!("no template is called `{kind}`; there are {}", names()))
 }
 
+/// Files that a template needs beside it: contents by name.
+pub(crate) fn companions(kind: &str) -> Value {
+    let companion = explicate_scenario::templates::template(kind).and_then(|t| t.companion);
+    companion.map_or_else(|| json!({}), |(name, text)| json!({ name: text }))
+}
+
 /// What `check` tells of a scenario.
 pub(crate) fn checked(s: &Scenario) -> Value {
     let group =

@@ -96,6 +96,9 @@ fn messages_between_agents_are_routed_through_the_queues_of_data() {
     engine.run_until(Time::secs(1));
     engine.settle_all();
     engine.audit().expect("control packets are conserved too");
+    engine.links[1].port.stats.arrived += 1;
+    let complaint = engine.audit().expect_err("a packet too many");
+    assert!(complaint.starts_with("link 1: "), "{complaint}");
     let (asked, answered) = (heard[1].lock().expect("one thread"), heard[0].lock().expect("one thread"));
     assert_eq!((asked.len(), answered.len()), (10, 10));
     // 100 bytes at 8 Mbit/s over two hops of 10 ms: 20.2 ms each way.

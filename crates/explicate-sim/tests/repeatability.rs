@@ -72,6 +72,15 @@ fn repeated_in_parallel_and_without_fusing() {
     assert_eq!(fingerprint(&all(&Options { no_fuse: true, ..Options::default() })), reference, "links not fused");
 }
 
+/// The same in debug and release builds and on every machine: both compare with what stands in `fingerprint.txt`. A change
+/// that means to alter results writes the new number there, and says why.
+#[test]
+fn every_build_and_machine_agrees() {
+    let text = fingerprint(&all(&Options::default()));
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ b as u64).wrapping_mul(0x0000_0100_0000_01b3));
+    assert_eq!(format!("{hash:016x}"), include_str!("fingerprint.txt").trim());
+}
+
 #[test]
 fn fusing_saves_events() {
     let text = MIXED.replace(r#"protocol = "xcp""#, r#"protocol = "sack""#);

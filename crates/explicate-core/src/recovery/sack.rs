@@ -88,7 +88,7 @@ struct SackRecovery {
     /// The retransmission that opens an episode does not wait for the window.
     first: bool,
     rescue: Rescue,
-    /// No hole exists: `pipe` is all that is outstanding.
+    /// No episode, no hole: `pipe` is all that is outstanding.
     quiet: bool,
 }
 
@@ -145,7 +145,7 @@ impl SackRecovery {
             self.pipe = self.seq.highest - acked - self.board.total() + self.resent;
             self.reported_above = 0;
         }
-        self.quiet = self.board.is_empty() && self.cursor.max(self.lost_below) <= acked;
+        self.quiet = !self.recovering && self.board.is_empty() && self.cursor.max(self.lost_below) <= acked;
         (newly, began)
     }
 
@@ -333,7 +333,8 @@ mod tests {
             pipe += !lost as u32 + (s < r.cursor) as u32;
         }
         assert_eq!(r.pipe, pipe);
-        assert_eq!(r.quiet, r.board.is_empty() && r.pipe == r.seq.highest - r.seq.acked && r.cursor <= r.seq.acked);
+        let whole = r.board.is_empty() && r.pipe == r.seq.highest - r.seq.acked && r.cursor <= r.seq.acked;
+        assert_eq!(r.quiet, whole && !r.recovering);
         assert!(r.seq.acked <= r.cursor.max(r.seq.acked) && r.cursor <= r.seq.highest);
     }
 
@@ -400,6 +401,24 @@ mod tests {
         assert_eq!(r.next(100.0, 100), Next::New);
         assert_eq!((ack(&mut r, 4, &[]).newly_acked, r.in_flight()), (2, 3));
         assert!(ack(&mut r, 8, &[]).loss.is_none() && r.quiet);
+    }
+
+    /// A second episode may begin with all its losses resent; it ends while segments that are older than it are in flight.
+    #[test]
+    fn an_episode_that_has_nothing_to_resend_ends() {
+        let mut r = sent(10); // 0 is lost, and 10 will be
+        assert!(ack(&mut r, 0, &[(1, 4)]).loss.is_some());
+        r.on_sent(Time::ZERO, 0, 10);
+        (10..14).for_each(|segment| r.on_sent(Time::ZERO, segment, segment));
+        ack(&mut r, 0, &[(11, 14), (1, 10)]);
+        assert_eq!(r.next(100.0, 100), Next::Resend(10));
+        r.on_sent(Time::ZERO, 10, 99);
+        (14..18).for_each(|segment| r.on_sent(Time::ZERO, segment, segment));
+        assert!(ack(&mut r, 10, &[(11, 14)]).loss.is_some());
+        ack(&mut r, 14, &[]);
+        assert!(r.recovering(), "until 18");
+        ack(&mut r, 18, &[]);
+        assert!(!r.recovering());
     }
 
     #[test]

@@ -1,0 +1,79 @@
+//! What the tests of agreement share: cells of a run's tables by name, and the dumbbell.
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use explicate_scenario::tables::{Data, Table};
+use explicate_sim::measure::Tables;
+
+use crate::common::{number, numbers, tables};
+
+/// Runs a scenario once.
+pub(crate) fn run(text: &str) -> Outcome {
+    Outcome { tables: tables(text) }
+}
+
+/// The tables of one run.
+pub(crate) struct Outcome {
+    tables: Tables,
+}
+
+impl Outcome {
+    /// A cell of the table of links.
+    pub(crate) fn link(&self, link: &str, column: &str) -> f64 {
+        number(&self.tables.links, "link", link, column)
+    }
+    /// Cells of the table of flows: those of a group.
+    pub(crate) fn flows(&self, group: &str, column: &str) -> Vec<f64> {
+        let (groups, values) = (texts(&self.tables.flows, "group"), numbers(&self.tables.flows, column));
+        groups.iter().zip(values).filter(|(g, _)| *g == group).map(|(_, value)| value).collect()
+    }
+    /// Packets dropped on any link in the whole run.
+    pub(crate) fn drops(&self) -> f64 {
+        numbers(&self.tables.links, "drops_total").iter().sum()
+    }
+    /// Samples of a variable of a link or flow from `from` (s) on.
+    pub(crate) fn samples(&self, object: &str, variable: &str, from: f64) -> Vec<f64> {
+        let table = &self.tables.samples;
+        let (objects, variables) = (texts(table, "object"), texts(table, "variable"));
+        let (times, values) = (numbers(table, "time_s"), numbers(table, "value"));
+        let wanted = |i: &usize| objects[*i] == object && variables[*i] == variable && times[*i] >= from;
+        (0..table.rows()).filter(wanted).map(|i| values[i]).collect()
+    }
+}
+
+fn texts<'a>(table: &'a Table, column: &str) -> &'a [String] {
+    match table.get(column) {
+        Some(Data::Str(values)) => values,
+        _ => panic!("no text column {column}"),
+    }
+}
+
+/// Arithmetic mean.
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// A dumbbell of `flows` flows of 1000-byte packets: bottleneck `mbps` with a buffer of one bandwidth-delay product,
+/// access links ten times as fast, round trips evenly spread over `rtt` ms (access 1 ms each way and more).
+pub(crate) fn dumbbell(protocol: &str, mbps: f64, rtt: (f64, f64), flows: u32) -> String {
+    let (from, to) = rtt;
+    // Two access links and the bottleneck, both ways.
+    let bottleneck = from / 2.0 - 2.0;
+    let last = 1.0 + (to - from) / 4.0;
+    format!(
+        r#"
+duration = "40s"
+warmup = "20s"
+[topology]
+kind = "dumbbell"
+pairs = {flows}
+access = {{ rate = "{access}Mbit/s", delay = {{ from = "1ms", to = "{last}ms" }} }}
+bottleneck = {{ rate = "{mbps}Mbit/s", delay = "{bottleneck}ms", queue = {{ kind = "droptail", limit = "1.0bdp" }} }}
+[[flows]]
+name = "f"
+count = {flows}
+protocol = "{protocol}"
+packet = "1000B"
+"#,
+        access = 10.0 * mbps,
+    )
+}

@@ -1,0 +1,55 @@
+//! What XCP is for: a full link, a near-empty queue, no loss, equal shares. Second half of 40 s, buffer of one
+//! bandwidth-delay product, packets of 1000 bytes, all flows start at once.
+#![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the start-up transients
+
+mod common;
+#[path = "common/outcome.rs"]
+mod outcome;
+use common::jain;
+use outcome::{dumbbell, run};
+
+fn holds(mbps: f64, rtt: (f64, f64), flows: u32) {
+    let done = run(&dumbbell("xcp", mbps, rtt, flows));
+    let bdp = mbps * 1e6 / 8.0 * (rtt.0 + rtt.1) / 2.0 * 1e-3;
+    let utilisation = done.link("r1->r2", "utilisation");
+    let queue = done.link("r1->r2", "queue_mean_bytes") / bdp;
+    let fairness = jain(&done.flows("f", "goodput_bps"));
+    let numbers = format!(
+        "{mbps} Mbit/s, {rtt:?} ms, {flows} flows: utilisation {utilisation:.4}, drops {}, Jain {fairness:.5}, mean queue \
+         {:.2} % of BDP; 90 % after {} s, peak queue {} packets",
+        done.drops(),
+        100.0 * queue,
+        done.link("r1->r2", "time_to_90_s"),
+        done.link("r1->r2", "queue_peak_packets"),
+    );
+    println!("{numbers}");
+    assert!(utilisation >= 0.99, "{numbers}");
+    assert!(done.drops() == 0.0, "{numbers}");
+    assert!(fairness >= 0.999, "{numbers}");
+    assert!(queue <= 0.03, "{numbers}");
+}
+
+#[test]
+fn ten_flows_share_100_mbps() {
+    holds(100.0, (80.0, 80.0), 10);
+}
+#[test]
+fn fifty_flows_share_100_mbps() {
+    holds(100.0, (80.0, 80.0), 50);
+}
+#[test]
+fn one_flow_fills_30_mbps() {
+    holds(30.0, (100.0, 100.0), 1);
+}
+#[test]
+fn two_flows_share_10_mbps() {
+    holds(10.0, (40.0, 40.0), 2);
+}
+#[test]
+fn thirty_flows_with_unequal_round_trips_share_45_mbps() {
+    holds(45.0, (40.0, 330.0), 30);
+}
+#[test]
+fn ten_flows_share_1_gbps() {
+    holds(1000.0, (80.0, 80.0), 10);
+}
