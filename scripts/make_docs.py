@@ -140,7 +140,7 @@ def example(kind: Kind, entry: Entry, law: str) -> str:
     keys = f", {first['name']} = {written}" if first else ""
     files = [p["name"] for p in entry["parameters"] if p["unit"] == "file"]
     if files:
-        keys = f', {files[0]} = "recorded.trace"'
+        keys = f', {files[0]} = "steps.trace"'
     params = f"\nparams = {{ {first['name']} = {written} }}" if first else ""
     text = kind.use.format(name=entry["name"], law=law, keys=keys, params=params)
     return f"In a scenario:\n\n```toml\n{text}\n```"
@@ -205,7 +205,7 @@ def form(value: dict[str, Any]) -> str:
     if value.get("type") == "boolean":
         return "true or false"
     least, most = value.get("minimum"), value.get("maximum", 1e18)
-    bounds = [f"from {least:,g}" if least is not None else "", f"to {round(most, 6):,}" if most < 1e18 else ""]
+    bounds = [f"from {least:,g}" if least is not None else "", f"to {most:,.12g}" if most < 1e18 else ""]
     return " ".join(["whole number" if value.get("type") == "integer" else "number", *filter(None, bounds)])
 
 
