@@ -1,9 +1,9 @@
-"""Makes docs/reference from the sources: one page for each protocol, recovery, queue discipline and channel, the columns
-of the result tables and the keys of a scenario.
+"""Makes docs/reference from the sources.
 
-What a page says comes from the registry, from the schema and from the `//!` documentation at the head of the Rust file,
-which is found by the line that registers it. Nothing here names a protocol. `--check` tells whether the committed pages
-are up to date.
+One page for each protocol, recovery, queue discipline and channel, the columns of the result tables and the keys of a
+scenario. What a page says comes from the registry, from the schema and from the `//!` documentation at the head of the
+Rust file, which is found by the line that registers it. Nothing here names a protocol. `--check` tells whether the
+committed pages are up to date, and whether what the written pages promise holds (`check_prose.py`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import check_prose
 
 from explicate import engine
 from explicate.engine import Entry
@@ -133,7 +135,11 @@ def page(title: str, made_from: Sequence[str], *parts: str) -> str:
 
 def example(kind: Kind, entry: Entry, law: str) -> str:
     """How a scenario names it, with the first parameter that has a plain default."""
-    plain = [p for p in entry["parameters"] if re.match(r"^[\w.]*$", p["default"]) and p["default"] not in ("auto", "NaN", "unlimited")]
+    plain = [
+        p
+        for p in entry["parameters"]
+        if re.match(r"^[\w.]*$", p["default"]) and p["default"] not in ("auto", "NaN", "unlimited")
+    ]
     first = plain[0] if plain else None
     value = "" if first is None else first["default"]
     written = "" if first is None else value if re.match(r"^([\d.]+|true|false)$", value) else f'"{value}"'
@@ -155,7 +161,11 @@ def entry_page(kind: Kind, entry: Entry, source: Source, router: Entry | None, l
         title = "## Parameters of the sender" if router else "## Parameters"
         parts += [title, parameters(entry)]
     if router:
-        parts += ["## Parameters of the router", "Written as `router = { kind = \"" + router["name"] + "\", ... }` of a link.", parameters(router)]
+        parts += [
+            "## Parameters of the router",
+            'Written as `router = { kind = "' + router["name"] + '", ... }` of a link.',
+            parameters(router),
+        ]
     if source.variables:
         names = ", ".join(f"`{name}`" for name in source.variables)
         of = {"qdisc": "`router`", "recovery": "`flow`"}.get(kind.name, "`flow` and `router`" if router else "`flow`")
@@ -170,7 +180,7 @@ def columns_page() -> str:
     """The columns of every result table."""
     said = (
         "Columns tell what happened in the *measured span*, from the end of the warm-up to the end of the run, except "
-        "where they say \"whole run\". The same list: `explicate columns`."
+        'where they say "whole run". The same list: `explicate columns`.'
     )
     parts = [said]
     for name, columns in engine.columns().items():
@@ -181,8 +191,8 @@ def columns_page() -> str:
 
 WORDS = {
     "time": "time", "rate": "rate", "bytes": "bytes", "frequency": "per time", "length": "length of a queue",
-    "percentage": "percentage", "packets": "packets", "queue": "queue discipline", "router": "router", "channel": "channel",
-    "protocol": "protocol", "flow_params": "table of parameters",
+    "percentage": "percentage", "packets": "packets", "queue": "queue discipline", "router": "router",
+    "channel": "channel", "protocol": "protocol", "flow_params": "table of parameters",
 }  # fmt: skip
 """What the schema's definitions are called on the page."""
 
@@ -232,7 +242,7 @@ def tables(name: str, value: dict[str, Any]) -> Iterator[tuple[str, dict[str, An
 def scenario_page() -> str:
     """Every key of a scenario."""
     schema = engine.schema()
-    units = ((WORDS[name], f"`\"{d['examples'][0]}\"`") for name, d in schema["$defs"].items() if "examples" in d)
+    units = ((WORDS[name], f'`"{d["examples"][0]}"`') for name, d in schema["$defs"].items() if "examples" in d)
     parts = [
         "How to write one: [scenarios](../scenarios.md). For editors: `explicate schema > scenario.schema.json`.",
         "Quantities are texts with a unit:",
@@ -241,7 +251,10 @@ def scenario_page() -> str:
     for name, value in tables("", schema):
         group, _, key = name.partition("].") if name.startswith("[") else (f"{name}]", "", "")
         title = f"`[{group.removesuffix(']')}]{']' if name.startswith('[') else ''}`" if name else "At the top"
-        parts += [f"## {title}{f', `{key}`' if key else ''}", table(("key", "takes", "default", "meaning"), keys(value))]
+        parts += [
+            f"## {title}{f', `{key}`' if key else ''}",
+            table(("key", "takes", "default", "meaning"), keys(value)),
+        ]
     common = flow_parameters(schema)
     parts += [
         "## Parameters of every flow",
@@ -306,8 +319,13 @@ def differences(made: dict[str, str], folder: Path) -> Iterator[str]:
         old, new = committed.get(name, ""), made.get(name, "")
         if old != new:
             yield from difflib.unified_diff(
-                old.splitlines(), new.splitlines(), f"{PAGES / name} (committed)", f"{PAGES / name} (made)", n=1, lineterm=""
-            )  # fmt: skip
+                old.splitlines(),
+                new.splitlines(),
+                f"{PAGES / name} (committed)",
+                f"{PAGES / name} (made)",
+                n=1,
+                lineterm="",
+            )
 
 
 def main() -> None:
@@ -320,6 +338,9 @@ def main() -> None:
         changed = list(differences(made, folder))
         if changed:
             sys.exit("\n".join(changed) + "\nthe reference pages are not up to date: `make docs` makes them")
+        problems = list(check_prose.problems())
+        if problems:
+            sys.exit("\n".join(problems))
         return
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.glob("*.md"):
@@ -327,6 +348,9 @@ def main() -> None:
             path.unlink()
     for name, text in made.items():
         (folder / name).write_text(text, encoding="utf-8")
+    for path in check_prose.documents():
+        text = path.read_text(encoding="utf-8")
+        path.write_text(check_prose.with_example(text), encoding="utf-8")
     print(f"{PAGES}: {len(made)} pages")
 
 

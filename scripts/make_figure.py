@@ -24,15 +24,17 @@ STYLE = (
 )
 
 
+Curve = tuple[str, str, list[tuple[float, float]]]
+"""Name, colour, points."""
+
+
 def curve(samples: pl.DataFrame, variant: str, variable: str) -> list[tuple[float, float]]:
     """Time and value of one variable of the bottleneck."""
     wanted = (pl.col("variant") == variant) & (pl.col("object") == LINK) & (pl.col("variable") == variable)
     return list(samples.filter(wanted).select("time_s", "value").iter_rows())
 
 
-def panel(
-    top: float, title: str, ticks: Sequence[tuple[float, str]], curves: Sequence[tuple[str, str, list[tuple[float, float]]]]
-) -> str:
+def panel(top: float, title: str, ticks: Sequence[tuple[float, str]], curves: Sequence[Curve]) -> str:
     """One diagram: grid, labels and curves; the last tick is the top of the scale."""
     most = ticks[-1][0]
     wide = WIDTH - LEFT - RIGHT
@@ -72,9 +74,9 @@ def main() -> None:
     first, second = 34, 34 + PANEL + 52
     height = second + PANEL + 42
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img">',
-        "<title>Five flows over 200 Mbit/s and 200 ms: utilisation and queueing delay of the bottleneck under XCP, NewReno "
-        "and CUBIC</title>",
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">',
+        "<title>Five flows over 200 Mbit/s and 200 ms: utilisation and queueing delay of the bottleneck under XCP, "
+        "NewReno and CUBIC</title>",
         f"<style>{STYLE}</style>",
         '<rect width="100%" height="100%" fill="#fff"/>',
         panel(first, "Share of the bottleneck in use", [(0, "0"), (0.5, "50 %"), (1, "100 %")], busy),

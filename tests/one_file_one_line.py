@@ -1,8 +1,9 @@
 """One protocol = one new file and one line: tries it on a copy of the tree.
 
-Adds `docs/examples/aimd.rs` and its line in `protocols/mod.rs` to a copy of what git tracks, and then expects of the copy
-that the laws hold for the newcomer, that the registry, the parser, the simulator, the schema and the reference pages know
-it, and that git sees one new file and one new line. Also looks for protocols' names in crate sources where none belong.
+Adds `docs/examples/aimd.rs` and its line in `protocols/mod.rs` to a copy of what git tracks, and then expects of the
+copy that the laws hold for the newcomer, that the registry, the parser, the simulator, the schema and the reference
+pages know it, and that git sees one new file and one new line. Also looks for protocols' names in crate sources where
+none belong.
 
 `CARGO_TARGET_DIR` decides where the copy is built; by default in `target/one-file-one-line`, so that it is fast again.
 """
@@ -56,26 +57,26 @@ print(json.dumps({
 """
 
 
-class BrokenPromise(Exception):
+class BrokenPromiseError(Exception):
     """What does not hold; the message says so."""
 
 
 def expect(holds: object, promise: str) -> None:
-    """Raise BrokenPromise unless `holds`; tell what was kept."""
+    """Raise BrokenPromiseError unless `holds`; tell what was kept."""
     if not holds:
-        raise BrokenPromise(promise)
+        raise BrokenPromiseError(promise)
     print(f"ok: {promise}", flush=True)
 
 
 def call(command: Sequence[str | Path], where: Path, *, text: str = "", **environment: str) -> str:
-    """Run a command and return what it printed; raise BrokenPromise with its last words if it fails."""
+    """Run a command and return what it printed; raise BrokenPromiseError with its last words if it fails."""
     done = subprocess.run(
         [str(part) for part in command],
         cwd=where, input=text, capture_output=True, text=True, check=False, env={**os.environ, **environment},
     )  # fmt: skip
     if done.returncode != 0:
         words = (done.stdout + done.stderr).strip().splitlines()[-40:]
-        raise BrokenPromise(f"`{' '.join(map(str, command))}` fails:\n" + "\n".join(words))
+        raise BrokenPromiseError(f"`{' '.join(map(str, command))}` fails:\n" + "\n".join(words))
     return done.stdout
 
 
@@ -97,7 +98,8 @@ ALLOWED = {
 def without_tests(text: str) -> list[str]:
     """The lines of a source before its unit tests, which stand at the end and may name what they like."""
     lines = text.splitlines()
-    marks = [i for i, line in enumerate(lines) if line.strip() == "#[cfg(test)]" and "mod " in "".join(lines[i + 1 : i + 2])]
+    below = [*lines[1:], ""]
+    marks = [i for i, line in enumerate(lines) if line.strip() == "#[cfg(test)]" and "mod " in below[i]]
     return lines[: marks[0]] if marks else lines
 
 
@@ -149,7 +151,8 @@ def try_engine(copy: Path, target: Path) -> None:
     expect(told["entry"], "the registry lists it")
     expect([p["name"] for p in told["entry"]["parameters"]] == ["increase", "keep"], "its parameters are listed")
     expect(told["schema"], "the schema of scenarios knows its name")
-    expect(all(g > 1e6 for g in told["goodput"]) and told["utilisation"] > 0.8, "a scenario runs it, over another recovery")
+    runs = all(goodput > 1e6 for goodput in told["goodput"]) and told["utilisation"] > 0.8
+    expect(runs, "a scenario runs it, over another recovery")
 
 
 def main() -> None:
@@ -168,7 +171,7 @@ def main() -> None:
         call(["cargo", "test", "--quiet", "-p", "explicate-core", "--test", "laws"], copy, CARGO_TARGET_DIR=str(target))
         expect(True, "the laws hold for it")
         try_engine(copy, target)
-        call([sys.executable, "-P", "scripts/make_docs.py"], copy, PYTHONPATH=str(copy / "python"))
+        call([sys.executable, "scripts/make_docs.py"], copy, PYTHONPATH=str(copy / "python"))
         page = (copy / "docs" / "reference" / f"protocol-{NAME}.md").read_text(encoding="utf-8")
         expect("AIMD with a choice of pace" in page and "`keep`" in page, "its page is made from the file")
         index = (copy / "docs" / "reference" / "index.md").read_text(encoding="utf-8")
@@ -182,5 +185,5 @@ def main() -> None:
 if __name__ == "__main__":
     try:
         main()
-    except BrokenPromise as broken:
+    except BrokenPromiseError as broken:
         sys.exit(f"does not hold: {broken}")

@@ -4,6 +4,7 @@
 //! `fuzz/regressions/TARGET/` with the repair: `cargo test -p explicate-fuzz` replays that folder.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command talks to its user")]
+#![expect(clippy::disallowed_methods, reason = "fuzzing lasts as long as its user said")]
 
 use std::collections::BTreeSet;
 use std::fs;
