@@ -200,7 +200,7 @@ WORDS = {
 def form(value: dict[str, Any]) -> str:
     """What a key takes, in words."""
     if "$ref" in value:
-        name = value["$ref"].rsplit("/", 1)[-1]
+        name = str(value["$ref"]).rsplit("/", 1)[-1]
         return WORDS.get(name, name)
     if "anyOf" in value:
         return " or ".join(form(choice) for choice in value["anyOf"])
