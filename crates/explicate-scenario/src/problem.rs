@@ -30,9 +30,24 @@ pub struct Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.site {
-            Site::File { origin, line, column } => write!(f, "{origin}:{line}:{column}: {}", self.message),
-            Site::Override(key) => write!(f, "--set {key}: {}", self.message),
+            Site::File { origin, line, column } => write!(f, "{}:{line}:{column}: ", Printable(origin))?,
+            Site::Override(key) => write!(f, "--set {}: ", Printable(key))?,
         }
+        write!(f, "{}", Printable(&self.message))
+    }
+}
+
+/// A text that quotes its input, for a terminal: control characters are escaped.
+struct Printable<'a>(&'a str);
+
+impl fmt::Display for Printable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.split_inclusive(|c: char| c.is_control() && c != '\n').try_for_each(|part| {
+            match part.char_indices().next_back().filter(|(_, c)| c.is_control() && *c != '\n') {
+                Some((at, control)) => write!(f, "{}{}", &part[..at], control.escape_default()),
+                None => f.write_str(part),
+            }
+        })
     }
 }
 

@@ -51,6 +51,7 @@ pub fn run_once(scenario: &Scenario, index: usize, options: &Options, progress: 
         engine.follow(PacketLog::new(selector.clone()));
     }
     let mut sampler = Sampler::new(&scenario.sampling, &engine);
+    #[expect(clippy::disallowed_methods, reason = "goes to timing.json, not into a table")]
     let started = Instant::now();
     let mut baseline = Vec::new();
     let end = scenario.duration;
