@@ -74,12 +74,14 @@ fn scenario(case: Case) -> String {
         writeln!(text, "[[node]]\nname = {node:?}").unwrap();
     }
     for (from, to, rate, delay) in links {
-        writeln!(text, "[[link]]\nfrom = {from:?}\nto = {to:?}\nrate = \"{rate}Mbit/s\"\ndelay = \"{delay}ms\"").unwrap();
+        writeln!(text, "[[link]]\nfrom = {from:?}\nto = {to:?}\nrate = \"{rate}Mbit/s\"\ndelay = \"{delay}ms\"")
+            .unwrap();
         // The product of a limited flow's link is down to two packets: room for its first window too.
         writeln!(text, "queue = {{ kind = \"droptail\", limit = \"4.0bdp\" }}").unwrap();
         // The way back is wide.
         let back = 10.0 * capacity;
-        writeln!(text, "[[link]]\nfrom = {to:?}\nto = {from:?}\nrate = \"{back}Mbit/s\"\ndelay = \"{delay}ms\"").unwrap();
+        writeln!(text, "[[link]]\nfrom = {to:?}\nto = {from:?}\nrate = \"{back}Mbit/s\"\ndelay = \"{delay}ms\"")
+            .unwrap();
     }
     write!(
         text,
