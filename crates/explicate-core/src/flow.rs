@@ -108,6 +108,9 @@ pub struct Flow {
     /// What the sender allowed after the last event.
     allowance: Allowance,
     recovery: Box<dyn Recovery>,
+    /// Where recovery stood when it was last asked; asked again only after it was told something.
+    at: RecoveryState,
+    asked: bool,
     fallback: &'static dyn Protocol,
     explicit: bool,
     ecn: bool,
@@ -156,6 +159,8 @@ impl Flow {
             allowance: sender.allowance(),
             sender,
             recovery: init.recovery.build(init.values),
+            at: RecoveryState::default(),
+            asked: false,
             fallback: init.fallback,
             explicit,
             ecn: get("ecn") != 0.0,
@@ -235,6 +240,7 @@ impl Flow {
         let packet_number = header.packet_number();
         let rtt = stamp_age(now, header.timestamp());
         let out = self.recovery.on_ack(now, cumulative, packet_number, sack.as_slice(), rtt);
+        self.asked = false;
         if out.newly_acked == 0 && !out.duplicate {
             return;
         }
@@ -242,6 +248,7 @@ impl Flow {
         self.stats.rtt_sum += rtt.0;
         self.stats.rtt_count += 1;
         let state = self.recovery.state();
+        (self.at, self.asked) = (state, true);
         let srtt = state.srtt;
         // What ends a repair is part of it: it covers a whole window, and is no reason to grow (RFC 5681 section 3.2, 6).
         let recovering = self.repairing || state.recovering;
@@ -297,14 +304,16 @@ impl Flow {
         self.state = State::Established;
         self.syn_deadline = Time::NEVER;
         self.recovery.on_rtt(rtt);
+        self.asked = false;
         self.sender.on_start(now, rtt);
         self.allowance = self.sender.allowance();
     }
 
     /// When this end next needs [`Flow::handle_timeout`].
+    #[inline]
     pub fn poll_timeout(&self) -> Time {
         let pace = if self.pace_at > Time::ZERO { self.pace_at } else { Time::NEVER };
-        self.recovery.state().timer.min(self.sender.next_timer()).min(self.syn_deadline).min(pace)
+        self.recovery.next_timer().min(self.sender.next_timer()).min(self.syn_deadline).min(pace)
     }
     /// Runs every timer that is due.
     pub fn handle_timeout(&mut self, now: Time) {
@@ -316,6 +325,7 @@ impl Flow {
         let RecoveryState { timer, srtt, .. } = self.recovery.state();
         if timer <= now {
             let repeated = self.recovery.backoffs() > 0;
+            self.asked = false;
             if let Some(in_flight) = self.recovery.on_timer(now) {
                 self.stats.timeouts += 1;
                 let state = self.recovery.state();
@@ -331,15 +341,31 @@ impl Flow {
     }
 
     /// Writes the next packet to send into `out`; false if there is none now.
+    #[inline]
     pub fn poll_transmit(&mut self, now: Time, out: &mut Packet) -> bool {
-        match self.state {
-            State::Established => self.transmit_data(now, out),
-            State::Opening => {
-                self.transmit_syn(now, out);
-                true
-            }
-            State::Idle | State::Opened => false,
+        if self.state != State::Established {
+            return self.open(now, out);
         }
+        if self.pace_at > now {
+            return false;
+        }
+        self.pace_at = Time::ZERO;
+        match self.recovery.next(self.allowance.cwnd, self.rwnd) {
+            Next::Nothing => {
+                self.window_limited = true;
+                false
+            }
+            next => self.transmit_data(now, next, out),
+        }
+    }
+
+    #[cold]
+    fn open(&mut self, now: Time, out: &mut Packet) -> bool {
+        let opening = self.state == State::Opening;
+        if opening {
+            self.transmit_syn(now, out);
+        }
+        opening
     }
 
     fn transmit_syn(&mut self, now: Time, out: &mut Packet) {
@@ -365,17 +391,12 @@ impl Flow {
         self.stats.sent += 1;
     }
 
-    fn transmit_data(&mut self, now: Time, out: &mut Packet) -> bool {
-        if self.pace_at > now {
-            return false;
+    fn transmit_data(&mut self, now: Time, next: Next, out: &mut Packet) -> bool {
+        if !self.asked {
+            self.at = self.recovery.state();
         }
-        self.pace_at = Time::ZERO;
-        let next = self.recovery.next(self.allowance.cwnd, self.rwnd);
-        if next == Next::Nothing {
-            self.window_limited = true;
-            return false;
-        }
-        let state = self.recovery.state();
+        let state = &self.at;
+        let (srtt, in_flight, highest) = (state.srtt, state.in_flight, state.highest);
         let mut segment = if let Next::Resend(segment) = next { segment } else { state.next };
         if segment >= self.supply {
             let Some(spare) = self.recovery.spare() else {
@@ -393,7 +414,7 @@ impl Flow {
         self.cwr = false;
         header.set_segment(segment);
         header.set_payload(payload);
-        let resent = segment < state.highest;
+        let resent = segment < highest;
         self.stats.retransmissions += resent as u64;
         if self.ecn && !resent {
             out.set_ecn(Ecn::Capable0);
@@ -402,9 +423,10 @@ impl Flow {
             out.congestion = Congestion::new(Format::Standard);
         }
         let backlogged = segment + 1 < self.supply;
-        self.sender.on_send(out, &Sent { now, srtt: state.srtt, in_flight: state.in_flight, backlogged });
+        self.sender.on_send(out, &Sent { now, srtt, in_flight, backlogged });
         self.recovery.on_sent(now, segment, self.packet_number.wrapping_sub(1));
-        self.pace(now, out.ip_len, state.srtt);
+        self.asked = false;
+        self.pace(now, out.ip_len, srtt);
         true
     }
 

@@ -1,6 +1,6 @@
 //! What has arrived of a flow: the next segment in order, and the ranges beyond it that SACK reports (RFC 2018).
 
-use alloc::vec::Vec;
+use alloc::collections::VecDeque;
 
 use crate::wire::{SACK_RANGES, SackRanges};
 
@@ -8,8 +8,8 @@ use crate::wire::{SACK_RANGES, SackRanges};
 #[derive(Default)]
 pub struct Reassembly {
     next: u32,
-    /// Ranges `[first, end)` beyond `next`: sorted, apart from each other.
-    beyond: Vec<(u32, u32)>,
+    /// Ranges `[first, end)` beyond `next`: sorted, apart from each other. Most change at either end.
+    beyond: VecDeque<(u32, u32)>,
     /// A segment of each of the ranges that changed last, the newest first; stale and repeated ones report nothing.
     recent: [u32; SACK_RANGES],
     full: u16,
@@ -48,15 +48,17 @@ impl Reassembly {
                 *end += 1;
                 let grown = *end;
                 if self.beyond.get(at + 1).is_some_and(|&(first, _)| first == grown) {
-                    self.beyond[at].1 = self.beyond.remove(at + 1).1;
+                    self.beyond[at].1 = self.beyond[at + 1].1;
+                    self.beyond.remove(at + 1);
                 }
             }
             Some((first, _)) if *first == segment + 1 => *first = segment,
             _ => self.beyond.insert(at, (segment, segment + 1)),
         }
         self.remember(segment);
-        if self.beyond[0].0 == self.next {
-            self.next = self.beyond.remove(0).1;
+        if let Some(&(_, end)) = self.beyond.front().filter(|r| r.0 == self.next) {
+            self.next = end;
+            self.beyond.pop_front();
         }
     }
 
@@ -103,6 +105,7 @@ impl Reassembly {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::vec::Vec;
 
     fn with(segments: &[u32]) -> Reassembly {
         let mut r = Reassembly::default();
@@ -142,8 +145,9 @@ mod tests {
             while !left.is_empty() {
                 let s = left.swap_remove((rng.next_u64() % left.len() as u64) as usize);
                 r.insert(s, 100, 10, false);
-                assert!(r.beyond.windows(2).all(|w| w[0].1 < w[1].0), "{:?}", r.beyond);
-                assert!(r.beyond.first().is_none_or(|&(first, end)| first > r.next && first < end));
+                let apart = r.beyond.iter().zip(r.beyond.iter().skip(1)).all(|(a, b)| a.1 < b.0);
+                assert!(apart, "{:?}", r.beyond);
+                assert!(r.beyond.front().is_none_or(|&(first, end)| first > r.next && first < end));
             }
             assert_eq!((r.next(), r.payload()), (12, 120));
         }

@@ -28,6 +28,10 @@ pub struct Link {
     fused_to: u32,
     /// The port writes into packets or foresees them, so it is settled before they are read.
     settles: bool,
+    /// Nothing is decided at the port when a packet comes: that it came can be caught up with later too.
+    foresees: bool,
+    /// What a packet's TTL falls by at the end of this link: one, and one for each plain port that put it off before.
+    hops: u8,
 }
 
 /// Both ends of a flow.
@@ -51,8 +55,11 @@ pub struct Ends {
     timer: u32,
 }
 
-/// Marks the end of a route.
-const ARRIVED: u32 = u32::MAX;
+/// A place of a route is a link's index; of the upper bits one says that the route ends with it, one that the next link is
+/// fused to it.
+const LAST: u32 = 0x8000_0000;
+const FUSED: u32 = 0x4000_0000;
+const LINK: u32 = 0x3fff_ffff;
 
 /// Kinds of timers, in the upper four bits of a slot's place. Packets' places lie below.
 const TIMER: u32 = 0x8000_0000;
@@ -70,7 +77,7 @@ pub struct Engine {
     pub links: Vec<Link>,
     /// Flows, in the order in which they were added.
     pub ends: Vec<Ends>,
-    /// Routes, end to end: links, then [`ARRIVED`].
+    /// Routes, end to end.
     routes: Vec<u32>,
     /// Agents by node, and when the pending event of each is due.
     agents: BTreeMap<u32, (Box<dyn Agent>, Time)>,
@@ -90,7 +97,7 @@ pub type RouteFinder = Box<dyn FnMut(u32, u32) -> Option<Vec<u32>> + Send>;
 /// The rank of a slot's source among events of the same time: links, then timers by kind and owner.
 #[inline]
 fn rank(routes: &[u32], packet: &Packet) -> u32 {
-    if packet.place & TIMER != 0 { packet.place } else { routes[packet.place as usize] }
+    if packet.place & TIMER != 0 { packet.place } else { routes[packet.place as usize] & LINK }
 }
 
 impl Engine {
@@ -119,7 +126,7 @@ impl Engine {
     /// Adds a link and returns its index.
     pub fn add_link(&mut self, port: Port, delay: Time) -> u32 {
         let settles = port.writes();
-        self.links.push(Link { port, delay, armed: Time::NEVER, fused_to: NIL, settles });
+        self.links.push(Link { port, delay, armed: Time::NEVER, fused_to: NIL, settles, foresees: false, hops: 1 });
         self.links.len() as u32 - 1
     }
     /// Adds a flow over routes of links there and back. Its number in `init` must be the number of flows so far.
@@ -157,8 +164,9 @@ impl Engine {
     fn add_route(&mut self, links: &[u32]) -> u32 {
         let first = self.routes.len() as u32;
         assert!(self.routes.len() + links.len() < TIMER as usize, "too many routes");
-        self.routes.extend_from_slice(links);
-        self.routes.push(ARRIVED);
+        let (last, others) = links.split_last().expect("a route has links");
+        self.routes.extend_from_slice(others);
+        self.routes.push(last | LAST);
         first
     }
 
@@ -167,14 +175,10 @@ impl Engine {
         const NOBODY: u32 = NIL - 1;
         let mut feeder = vec![NOBODY; self.links.len()];
         let mut before = NIL;
-        for &link in &self.routes {
-            if link == ARRIVED {
-                before = NIL;
-                continue;
-            }
-            let known = &mut feeder[link as usize];
+        for &hop in &self.routes {
+            let known = &mut feeder[(hop & LINK) as usize];
             *known = if *known == NOBODY || *known == before { before } else { NIL };
-            before = link;
+            before = if hop & LAST != 0 { NIL } else { hop };
         }
         for (index, feeder) in feeder.into_iter().enumerate() {
             let alone = self.fuse && self.agents.is_empty() && feeder < NOBODY;
@@ -182,6 +186,35 @@ impl Engine {
                 self.links[index].fused_to = feeder;
                 self.links[index].settles = true;
             }
+        }
+        for place in 1..self.routes.len() {
+            let (before, link) = (self.routes[place - 1], self.routes[place] & LINK);
+            if before & LAST == 0 && self.links[link as usize].fused_to == before & LINK {
+                self.routes[place - 1] |= FUSED;
+            }
+        }
+        self.put_off(self.arena.log.is_none());
+    }
+
+    /// Lets plain ports put off their counting, or not. Call before the first event.
+    fn put_off(&mut self, yes: bool) {
+        assert!(self.events == 0, "packets are under way");
+        for link in &mut self.links {
+            link.port.put_off(yes && self.fuse);
+            link.settles = !link.port.puts_off() && (!yes || link.fused_to != NIL || link.port.writes());
+        }
+        // Whoever comes after such ports in a chain counts a packet's TTL down for them.
+        for index in 0..self.links.len() {
+            let (mut hops, mut before) = (0, self.links[index].fused_to);
+            while before != NIL && self.links[before as usize].port.puts_off() && self.links[before as usize].fused_to != NIL {
+                (hops, before) = (hops + 1, self.links[before as usize].fused_to);
+            }
+            let link = &mut self.links[index];
+            link.foresees = link.port.is_foreseeable() && !link.port.puts_off();
+            let off = link.fused_to != NIL && link.port.puts_off();
+            // A packet that comes by an event of its own was counted down with it.
+            link.port.set_hops(if link.fused_to == NIL { 0 } else { 1 + hops });
+            link.hops = if off { 2 + hops } else { 1 };
         }
     }
 
@@ -201,16 +234,19 @@ impl Engine {
     }
 
     /// A packet reaches the end of a link.
+    #[inline]
     fn arrive(&mut self, slot: u32, place: u32) {
-        let link = self.routes[place as usize];
-        self.settle_before_reading(link);
-        self.links[link as usize].port.stats.delivered += 1;
-        if self.routes[place as usize + 1] == ARRIVED {
+        let hop = self.routes[place as usize];
+        self.settle_before_reading(hop & LINK);
+        let link = &mut self.links[(hop & LINK) as usize];
+        link.port.stats.delivered += 1;
+        let packet = self.arena.get_mut(slot);
+        if hop & LAST != 0 {
+            packet.ttl = packet.ttl.saturating_sub(link.hops - 1);
             return self.deliver(slot);
         }
-        let packet = self.arena.get_mut(slot);
         packet.place = place + 1;
-        packet.ttl = packet.ttl.saturating_sub(1);
+        packet.ttl = packet.ttl.saturating_sub(link.hops);
         self.forward(slot);
     }
 
@@ -219,7 +255,12 @@ impl Engine {
     fn settle_before_reading(&mut self, link: u32) {
         let feeder = self.links[link as usize].fused_to;
         if feeder != NIL {
-            self.settle_chain(feeder);
+            let f = &mut self.links[feeder as usize];
+            if f.fused_to != NIL {
+                self.settle_chain(feeder);
+            } else if f.settles {
+                f.port.settle(self.now, &mut self.arena);
+            }
         }
         let l = &mut self.links[link as usize];
         if l.settles {
@@ -227,6 +268,7 @@ impl Engine {
         }
     }
 
+    #[cold]
     fn settle_chain(&mut self, link: u32) {
         self.settle_before_reading(link);
     }
@@ -235,22 +277,30 @@ impl Engine {
     fn forward(&mut self, slot: u32) {
         let packet = self.arena.get(slot);
         let (mut place, bytes) = (packet.place as usize, packet.ip_len);
-        let mut index = self.routes[place];
-        let link = &mut self.links[index as usize];
-        let mut at = match link.port.handle_packet(self.now, slot, &mut self.arena) {
-            Arrival::Departs(departs) => departs + link.delay,
-            Arrival::Queued => return self.arm_port(index),
-            Arrival::Doomed(_) | Arrival::Dropped => return,
-        };
-        loop {
-            let next = self.routes[place + 1];
-            if next == ARRIVED || self.links[next as usize].fused_to != index {
-                break;
+        let mut hop = self.routes[place];
+        let link = &mut self.links[(hop & LINK) as usize];
+        let departs = if link.port.puts_off() {
+            link.port.pass(self.now, self.now, bytes)
+        } else if link.foresees {
+            link.port.foresee(self.now, slot, bytes)
+        } else {
+            match link.port.handle_packet(self.now, slot, &mut self.arena) {
+                Arrival::Departs(departs) => departs,
+                Arrival::Queued => return self.arm_port(hop & LINK),
+                Arrival::Doomed(_) | Arrival::Dropped => return,
             }
-            let link = &mut self.links[next as usize];
-            at = link.port.foresee(at, slot, bytes) + link.delay;
-            index = next;
+        };
+        let mut at = departs + link.delay;
+        while hop & FUSED != 0 {
             place += 1;
+            hop = self.routes[place];
+            let link = &mut self.links[(hop & LINK) as usize];
+            let departs = if link.port.puts_off() {
+                link.port.pass(self.now, at, bytes)
+            } else {
+                link.port.foresee(at, slot, bytes)
+            };
+            at = departs + link.delay;
         }
         let packet = self.arena.get_mut(slot);
         packet.time = at.0;
@@ -475,8 +525,10 @@ impl Engine {
         }
         self.links[index].port.settle(self.now, &mut self.arena);
     }
-    /// Follows packets from now on.
+    /// Follows packets. Call before the first event.
     pub fn follow(&mut self, log: crate::packet_log::PacketLog) {
+        // The log reads each packet as it departs, so nothing may be put off until after it was delivered.
+        self.put_off(false);
         self.arena.log = Some(Box::new(log));
     }
     /// What was followed.
@@ -504,7 +556,7 @@ impl Engine {
         let mut timers = 0;
         for &slot in &waiting {
             let place = self.arena.get(slot).place;
-            if place & TIMER != 0 { timers += 1 } else { on_link[self.routes[place as usize] as usize] += 1 }
+            if place & TIMER != 0 { timers += 1 } else { on_link[(self.routes[place as usize] & LINK) as usize] += 1 }
         }
         for index in 0..self.links.len() {
             // Foreseen packets are in the queue of events as on the last fused link, but on an earlier one in truth.

@@ -75,25 +75,28 @@ pub struct Class {
 
 /// An output port.
 pub struct Port {
-    /// The earliest thing to settle: a departure or a timer.
+    /// The earliest thing to settle: one of the three that follow.
     due: Time,
+    /// When the packet in service departs.
+    leaves: Time,
+    /// When the first foreseen packet arrives.
+    arrives: Time,
     /// The controller's and discipline's next timer.
     timer: Time,
-    /// The packet in service; departs never if there is none.
-    serving: Waiting,
+    ring: Ring,
     view: PortView,
     class: Class,
     line: Line,
     /// When the last admitted packet departs, ns.
     busy_until: u64,
-    /// Packets that wait behind the one in service.
-    ring: Ring,
-    /// Packets that will arrive, foreseen by the only link that feeds this port; each with its departure known.
-    ahead: Ring,
-    /// When the first of them arrives.
-    arrives: Time,
     impaired: Option<Box<Impairments>>,
     lanes: Option<Box<Lanes>>,
+    /// Neither impairments nor lanes: one flag to test where packets pass.
+    simple: bool,
+    /// See [`Port::put_off`].
+    put_off: bool,
+    /// What a packet's TTL falls by when it arrives foreseen: one, and one for each plain port that put it off before.
+    hops: u8,
     /// What the store knows it by.
     number: u32,
     /// Counters.
@@ -134,19 +137,21 @@ impl Port {
             .then(|| Box::new(Impairments { before: init.before, on_air: init.on_air }));
         let mut port = Port {
             due: Time::NEVER,
+            leaves: Time::NEVER,
+            arrives: Time::NEVER,
             timer: Time::NEVER,
-            serving: Waiting::NONE,
+            ring: Ring::default(),
             view: PortView { capacity: init.capacity, backlog_bytes: 0, backlog_packets: 0, busy: false },
             line: Line::new(init.rate, init.service),
             busy_until: 0,
-            ring: Ring::default(),
-            ahead: Ring::default(),
-            arrives: Time::NEVER,
+            simple: impaired.is_none(),
+            put_off: false,
             stats: PortStats::default(),
             class: init.class,
             impaired,
             lanes: None,
             number: init.number,
+            hops: 1,
         };
         port.rearm();
         port
@@ -155,6 +160,7 @@ impl Port {
     /// Puts several classes with weights behind the line instead of the one; `classify` names a packet's class.
     pub fn schedule(&mut self, classes: Vec<(Class, u32)>, classify: fn(&Packet) -> usize) {
         self.lanes = Some(Box::new(Lanes::new(classes, classify)));
+        self.simple = false;
         self.rearm();
     }
 
@@ -195,7 +201,7 @@ impl Port {
     }
     /// Packets in the port, waiting or in service.
     pub fn len(&self) -> usize {
-        self.ring.len() + self.serving.is_some() as usize + self.lanes.as_ref().map_or(0, |l| l.len())
+        self.ring.len() as usize + self.lanes.as_ref().map_or(0, |l| l.len())
     }
     /// Whether no packet is in the port.
     pub fn is_empty(&self) -> bool {
@@ -203,7 +209,7 @@ impl Port {
     }
     /// Packets that the channel will lose and that have not departed.
     pub fn doomed(&self) -> usize {
-        self.ring.iter().chain([&self.serving]).filter(|w| w.lost).count()
+        self.ring.iter().filter(|w| w.lost).count()
     }
     /// Bytes and packets that wait, without the packet in service. Settle first.
     pub fn backlog(&self) -> (u64, u32) {
@@ -228,7 +234,7 @@ impl Port {
             }
             None => {
                 self.timer = of(&self.class);
-                self.serving.departs
+                self.leaves
             }
         };
         self.due = self.timer.min(leaves).min(self.arrives);
@@ -240,31 +246,52 @@ impl Port {
         self.settle(now, store);
         self.stats.arrived += 1;
         store.note(now, self.number, handle, Note::Arrived);
+        if !self.simple {
+            return self.handle_specially(now, handle, store);
+        }
+        let Some(bytes) = self.admit(now, handle, store) else { return Arrival::Dropped };
+        let departs = self.departure(now, bytes);
+        self.ring.push(Waiting { arrives: now, departs, handle, bytes, lost: false });
+        self.join(now, departs, bytes);
+        Arrival::Departs(departs)
+    }
+
+    /// The same with impairments or several classes.
+    #[cold]
+    fn handle_specially(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
         if self.impaired.is_some() && self.lost_before(now, handle, store) {
             return Arrival::Dropped;
         }
         if self.lanes.is_some() {
             return self.enqueue_in_lane(now, handle, store);
         }
+        let Some(bytes) = self.admit(now, handle, store) else { return Arrival::Dropped };
+        let departs = self.departure(now, bytes);
+        let lost = self.lost_on_air(departs, handle, store);
+        self.ring.push(Waiting { arrives: now, departs, handle, bytes, lost });
+        self.join(now, departs, bytes);
+        if lost { Arrival::Doomed(departs) } else { Arrival::Departs(departs) }
+    }
+
+    /// Controller and discipline look at an arriving packet; its length if it joins the queue.
+    #[inline]
+    fn admit(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Option<u16> {
         let packet = store.packet(handle);
+        let bytes = packet.ip_len;
         if let Some(router) = &mut self.class.router {
             router.on_arrival(now, packet, &self.view);
         }
-        let bytes = packet.ip_len;
         if let Some(qdisc) = &mut self.class.qdisc {
             let idle_since = (!self.view.busy).then_some(Time(self.busy_until));
             let verdict = qdisc.on_arrival(now, packet, &self.view, idle_since);
             if verdict != Verdict::Accept {
                 let (router, stats) = (&mut self.class.router, &mut self.stats);
                 if !mark_or_drop(router, stats, now, (self.number, handle), verdict, &self.view, store) {
-                    return Arrival::Dropped;
+                    return None;
                 }
             }
         }
-        let departs = self.departure(now, bytes);
-        let lost = self.impaired.is_some() && self.lost_on_air(departs, handle, store);
-        self.join(now, Waiting { arrives: now, departs, handle, bytes, lost });
-        if lost { Arrival::Doomed(departs) } else { Arrival::Departs(departs) }
+        Some(bytes)
     }
 
     /// When a packet leaves that comes at `at`, after those before it.
@@ -275,19 +302,34 @@ impl Port {
         Time(self.busy_until)
     }
 
-    /// An admitted packet enters service or waits.
+    /// The first packet ahead in the ring enters service or waits.
     #[inline]
-    fn join(&mut self, now: Time, packet: Waiting) {
+    fn join(&mut self, now: Time, departs: Time, bytes: u16) {
+        self.ring.advance();
         if self.view.busy {
             self.stats.queue_changed(now, self.view.backlog_packets, self.view.backlog_bytes, 1);
             self.view.backlog_packets += 1;
-            self.view.backlog_bytes += packet.bytes as u64;
-            self.ring.push(packet);
+            self.view.backlog_bytes += bytes as u64;
         } else {
-            self.serving = packet;
             self.view.busy = true;
-            self.due = self.due.min(packet.departs);
+            self.leaves = departs;
+            self.due = self.due.min(departs);
         }
+    }
+
+    /// The next packet that waits enters service.
+    #[inline]
+    fn serve(&mut self, at: Time) {
+        if self.view.backlog_packets == 0 {
+            self.view.busy = false;
+            self.leaves = Time::NEVER;
+            return;
+        }
+        self.stats.queue_changed(at, self.view.backlog_packets, self.view.backlog_bytes, -1);
+        let next = self.ring.first();
+        self.leaves = next.departs;
+        self.view.backlog_bytes -= next.bytes as u64;
+        self.view.backlog_packets -= 1;
     }
 
     /// A packet will arrive at `at` from the only link that feeds this port: computes at once when it leaves again. What the
@@ -296,7 +338,7 @@ impl Port {
     #[inline]
     pub fn foresee(&mut self, at: Time, handle: u32, bytes: u16) -> Time {
         let departs = self.departure(at, bytes);
-        self.ahead.push(Waiting { arrives: at, departs, handle, bytes, lost: false });
+        self.ring.push(Waiting { arrives: at, departs, handle, bytes, lost: false });
         if self.arrives == Time::NEVER {
             self.arrives = at;
             self.due = self.due.min(at);
@@ -305,27 +347,124 @@ impl Port {
     }
     /// Whether [`Port::foresee`] is exact: nothing is decided at arrival, nothing lost.
     pub fn is_foreseeable(&self) -> bool {
-        self.class.qdisc.is_none() && self.impaired.is_none() && self.lanes.is_none()
+        self.class.qdisc.is_none() && self.simple
     }
     /// Packets foreseen that have not arrived.
     pub fn foreseen(&self) -> usize {
-        self.ahead.len()
+        self.ring.len_ahead() as usize
+    }
+
+    /// Whether nothing is decided at this port and nothing written: it only counts.
+    pub fn is_plain(&self) -> bool {
+        self.is_foreseeable() && self.class.router.is_none()
+    }
+    /// Lets a plain port put off its counting until somebody looks or its ring is full. All of its packets must be told
+    /// by [`Port::pass`] then. It touches none of them, for they may be gone: the driver counts their TTL down.
+    pub fn put_off(&mut self, yes: bool) {
+        self.put_off = yes && self.is_plain();
+        if self.put_off {
+            self.due = Time::ZERO; // whoever looks makes it count
+        }
+    }
+    /// Whether it puts off its counting.
+    #[inline]
+    pub fn puts_off(&self) -> bool {
+        self.put_off
+    }
+    /// A foreseen packet has passed `hops` routers since its TTL was last counted down, this one included.
+    pub fn set_hops(&mut self, hops: u8) {
+        self.hops = hops;
+    }
+    /// [`Port::foresee`] where counting is put off; it may be `now` that the packet arrives.
+    #[inline]
+    pub fn pass(&mut self, now: Time, at: Time, bytes: u16) -> Time {
+        if self.ring.is_full() {
+            self.make_room(now);
+        }
+        let departs = self.departure(at, bytes);
+        self.ring.push(Waiting { arrives: at, departs, handle: 0, bytes, lost: false });
+        departs
+    }
+    #[cold]
+    fn make_room(&mut self, now: Time) {
+        self.catch_up(now);
+        if !self.ring.is_roomy() {
+            self.ring.grow();
+        }
+    }
+
+    /// Settles a port that put off its counting: departures before arrivals, and nothing else.
+    fn catch_up(&mut self, now: Time) {
+        loop {
+            // Most find the line idle and leave before the next one comes.
+            while !self.view.busy
+                && let Some((departs, bytes)) = self.ring.pop_lonely(now)
+            {
+                self.stats.arrived += 1;
+                self.stats.departed(departs, bytes);
+            }
+            let arrives = self.ring.next_arrival();
+            if self.leaves.min(arrives) > now {
+                return;
+            }
+            if self.leaves <= arrives {
+                let at = self.leaves;
+                self.stats.departed(at, self.ring.pop().bytes);
+                self.serve(at);
+            } else {
+                self.stats.arrived += 1;
+                let Waiting { arrives, departs, bytes, .. } = *self.ring.first_ahead();
+                self.join(arrives, departs, bytes);
+            }
+        }
+    }
+
+    /// The first foreseen packet joins the queue; the one after it is awaited.
+    #[inline]
+    fn enter(&mut self) {
+        let Waiting { arrives, departs, bytes, .. } = *self.ring.first_ahead();
+        self.join(arrives, departs, bytes);
+        self.arrives = self.ring.next_arrival();
+    }
+
+    /// The commonest case in one step: a foreseen packet finds the line idle, and leaves before the next one comes, a timer
+    /// runs or `now` is over. False if it is not so; then nothing has happened.
+    #[inline]
+    fn pass_through(&mut self, now: Time, store: &mut impl Store) -> bool {
+        let Waiting { arrives, departs, handle, bytes, .. } = *self.ring.first_ahead();
+        let next = self.ring.arrival_after_next();
+        if departs > now || departs > next || departs > self.timer {
+            return false;
+        }
+        self.ring.drop_lonely();
+        self.stats.arrived += 1;
+        self.stats.departed(departs, bytes);
+        store.note(arrives, self.number, handle, Note::Arrived);
+        let packet = store.packet(handle);
+        packet.ttl = packet.ttl.saturating_sub(self.hops);
+        if let Some(router) = &mut self.class.router {
+            router.on_arrival(arrives, packet, &self.view);
+            router.on_departure(departs, packet, &PortView { busy: true, ..self.view });
+        }
+        store.note(departs, self.number, handle, Note::Departed);
+        self.arrives = next;
+        self.due = self.timer.min(next);
+        true
     }
 
     /// A foreseen packet arrives.
+    #[inline]
     fn arrive(&mut self, store: &mut impl Store) {
-        let packet = self.ahead.pop();
-        let at = packet.arrives;
-        self.arrives = if self.ahead.len() > 0 { self.ahead.first().arrives } else { Time::NEVER };
+        let (at, handle) = (self.arrives, self.ring.first_ahead().handle);
         self.stats.arrived += 1;
-        store.note(at, self.number, packet.handle, Note::Arrived);
-        let view = store.packet(packet.handle);
-        view.ttl = view.ttl.saturating_sub(1);
+        store.note(at, self.number, handle, Note::Arrived);
+        let packet = store.packet(handle);
+        packet.ttl = packet.ttl.saturating_sub(self.hops);
         if let Some(router) = &mut self.class.router {
-            router.on_arrival(at, view, &self.view);
+            router.on_arrival(at, packet, &self.view);
         }
-        self.due = self.timer.min(self.serving.departs).min(self.arrives);
-        self.join(at, packet);
+        self.enter();
+        self.due = self.timer.min(self.leaves).min(self.arrives);
     }
 
     #[cold]
@@ -334,9 +473,7 @@ impl Port {
         let stages = &mut self.impaired.as_mut().expect("checked by the caller").before;
         let lost = stages.iter_mut().any(|c| c.loses(now, packet, packet.ip_len as u32));
         if lost {
-            self.stats.lost();
-            store.note(now, self.number, handle, Note::Lost);
-            store.release(handle);
+            self.lose(now, handle, store);
         }
         lost
     }
@@ -357,15 +494,18 @@ impl Port {
     }
 
     fn settle_due(&mut self, now: Time, store: &mut impl Store) {
+        if self.put_off {
+            return self.catch_up(now);
+        }
         loop {
-            if self.serving.departs == self.due {
+            if self.leaves == self.due {
                 self.depart(store);
             } else if self.arrives < self.timer {
-                self.arrive(store);
-            } else if self.lanes.as_ref().is_some_and(|l| l.serving.is_some_and(|s| s.departs <= self.timer)) {
-                self.depart_from_lane(store);
+                if self.view.busy || !self.pass_through(now, store) {
+                    self.arrive(store);
+                }
             } else {
-                self.run_timers(self.timer);
+                self.settle_rarely(store);
             }
             if self.due > now {
                 return;
@@ -373,10 +513,20 @@ impl Port {
         }
     }
 
+    /// What is due is a timer or a class's departure.
+    #[cold]
+    fn settle_rarely(&mut self, store: &mut impl Store) {
+        if self.lanes.as_ref().is_some_and(|l| l.serving.is_some_and(|s| s.departs <= self.timer)) {
+            self.depart_from_lane(store);
+        } else {
+            self.run_timers(self.timer);
+        }
+    }
+
     #[inline]
     fn depart(&mut self, store: &mut impl Store) {
-        let done = self.serving;
-        let at = done.departs;
+        let at = self.leaves;
+        let done = self.ring.pop();
         self.stats.departed(at, done.bytes);
         // The view is of all that waits when the last bit leaves, the packet about to enter service included.
         if let Some(router) = &mut self.class.router {
@@ -387,22 +537,17 @@ impl Port {
         }
         store.note(at, self.number, done.handle, Note::Departed);
         if done.lost {
-            self.stats.lost();
-            store.note(at, self.number, done.handle, Note::Lost);
-            store.release(done.handle);
+            self.lose(at, done.handle, store);
         }
-        if self.view.backlog_packets == 0 {
-            self.serving = Waiting::NONE;
-            self.view.busy = false;
-            self.due = self.timer.min(self.arrives);
-        } else {
-            let next = self.ring.pop();
-            self.stats.queue_changed(at, self.view.backlog_packets, self.view.backlog_bytes, -1);
-            self.view.backlog_packets -= 1;
-            self.view.backlog_bytes -= next.bytes as u64;
-            self.serving = next;
-            self.due = self.timer.min(next.departs).min(self.arrives);
-        }
+        self.serve(at);
+        self.due = self.timer.min(self.leaves).min(self.arrives);
+    }
+
+    #[cold]
+    fn lose(&mut self, at: Time, handle: u32, store: &mut impl Store) {
+        self.stats.lost();
+        store.note(at, self.number, handle, Note::Lost);
+        store.release(handle);
     }
 
     fn run_timers(&mut self, at: Time) {
@@ -495,9 +640,7 @@ impl Port {
         self.stats.departed(at, done.bytes);
         store.note(at, self.number, done.handle, Note::Departed);
         if self.impaired.is_some() && self.lost_on_air(at, done.handle, store) {
-            self.stats.lost();
-            store.note(at, self.number, done.handle, Note::Lost);
-            store.release(done.handle);
+            self.lose(at, done.handle, store);
         } else if let Some(lanes) = &mut self.lanes {
             lanes.sent.push_back((done.handle, at));
         }

@@ -1,4 +1,5 @@
-//! The packets that wait in a settled port: a ring whose capacity is a power of two.
+//! The packets of a settled port, in order: those in the port, the first of them in service, then those that are foreseen
+//! and have not arrived. One ring holds both, so a packet's arrival moves nothing. Its capacity is a power of two.
 
 use alloc::vec::Vec;
 
@@ -15,65 +16,118 @@ pub(super) struct Waiting {
     pub(super) lost: bool,
 }
 
-impl Waiting {
-    /// No packet.
-    pub(super) const NONE: Waiting =
-        Waiting { arrives: Time::NEVER, departs: Time::NEVER, handle: u32::MAX, bytes: 0, lost: false };
+const NOTHING: Waiting = Waiting { arrives: Time::NEVER, departs: Time::NEVER, handle: u32::MAX, bytes: 0, lost: false };
 
-    pub(super) fn is_some(&self) -> bool {
-        self.handle != u32::MAX
-    }
-}
-
-/// First in, first out.
+/// First in, first out. Its three counters run on and wrap.
 #[derive(Default)]
 pub(super) struct Ring {
     slots: Vec<Waiting>,
     head: u32,
-    len: u32,
+    /// The first that has not arrived.
+    ahead: u32,
+    end: u32,
 }
 
 impl Ring {
-    pub(super) fn len(&self) -> usize {
-        self.len as usize
+    /// Packets in the port.
+    #[inline]
+    pub(super) fn len(&self) -> u32 {
+        self.ahead.wrapping_sub(self.head)
+    }
+    /// Packets that have not arrived.
+    #[inline]
+    pub(super) fn len_ahead(&self) -> u32 {
+        self.end.wrapping_sub(self.ahead)
+    }
+    /// Whether one more needs more room.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.end.wrapping_sub(self.head) as usize == self.slots.len()
+    }
+    /// Whether less than half is in use.
+    pub(super) fn is_roomy(&self) -> bool {
+        (self.end.wrapping_sub(self.head) as usize) < self.slots.len() / 2
     }
     #[inline]
-    fn slot(&self, offset: u32) -> usize {
-        (self.head.wrapping_add(offset)) as usize & (self.slots.len() - 1)
+    fn at(&self, counter: u32) -> &Waiting {
+        &self.slots[counter as usize & self.slots.len().wrapping_sub(1)]
     }
+    /// Adds one that has not arrived.
     #[inline]
     pub(super) fn push(&mut self, packet: Waiting) {
-        if self.len as usize == self.slots.len() {
+        if self.is_full() {
             self.grow();
         }
-        let at = self.slot(self.len);
-        self.slots[at] = packet;
-        self.len += 1;
+        let mask = self.slots.len().wrapping_sub(1);
+        self.slots[self.end as usize & mask] = packet;
+        self.end = self.end.wrapping_add(1);
     }
     #[cold]
-    fn grow(&mut self) {
+    pub(super) fn grow(&mut self) {
         let size = (2 * self.slots.len()).max(4);
         let mut larger = Vec::with_capacity(size);
-        larger.extend(self.iter().copied());
-        larger.resize(size, Waiting::NONE);
+        larger.extend((0..self.end.wrapping_sub(self.head)).map(|i| *self.at(self.head.wrapping_add(i))));
+        larger.resize(size, NOTHING);
         self.slots = larger;
-        self.head = 0;
+        (self.head, self.ahead, self.end) = (0, self.len(), self.end.wrapping_sub(self.head));
     }
-    /// Takes out the first. Call only while there is one.
+    /// The first that has not arrived does.
+    #[inline]
+    pub(super) fn advance(&mut self) {
+        self.ahead = self.ahead.wrapping_add(1);
+    }
+    /// Takes out the one in service. Call only while there is one.
     #[inline]
     pub(super) fn pop(&mut self) -> Waiting {
-        let at = self.slot(0);
+        let first = *self.at(self.head);
         self.head = self.head.wrapping_add(1);
-        self.len -= 1;
-        self.slots[at]
+        first
     }
-    /// The first. Call only while there is one.
+    /// The one in service. Call only while there is one.
     #[inline]
     pub(super) fn first(&self) -> &Waiting {
-        &self.slots[self.slot(0)]
+        self.at(self.head)
     }
+    /// The first that has not arrived. Call only while there is one.
+    #[inline]
+    pub(super) fn first_ahead(&self) -> &Waiting {
+        self.at(self.ahead)
+    }
+    /// When the first that has not arrived does.
+    #[inline]
+    pub(super) fn next_arrival(&self) -> Time {
+        if self.ahead == self.end { Time::NEVER } else { self.first_ahead().arrives }
+    }
+    /// When the second that has not arrived does.
+    #[inline]
+    pub(super) fn arrival_after_next(&self) -> Time {
+        let after = self.ahead.wrapping_add(1);
+        if after == self.end { Time::NEVER } else { self.at(after).arrives }
+    }
+    /// With nothing in the port: takes out the first that has not arrived.
+    #[inline]
+    pub(super) fn drop_lonely(&mut self) {
+        self.ahead = self.ahead.wrapping_add(1);
+        self.head = self.ahead;
+    }
+    /// With nothing in the port: takes out the first packet if it has left by `now`, and before the next one comes. Its
+    /// departure and length.
+    #[inline]
+    pub(super) fn pop_lonely(&mut self, now: Time) -> Option<(Time, u16)> {
+        if self.ahead == self.end {
+            return None;
+        }
+        let Waiting { departs, bytes, .. } = *self.first_ahead();
+        let after = self.ahead.wrapping_add(1);
+        if departs > now || after != self.end && self.at(after).arrives < departs {
+            return None;
+        }
+        (self.head, self.ahead) = (after, after);
+        Some((departs, bytes))
+    }
+    /// Those in the port.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Waiting> {
-        (0..self.len).map(|i| &self.slots[self.slot(i)])
+        (0..self.len()).map(|i| self.at(self.head.wrapping_add(i)))
     }
 }
 
@@ -83,15 +137,22 @@ mod tests {
 
     #[test]
     fn first_in_first_out_while_growing() {
-        let mut ring = Ring::default();
-        let mut next = 0;
+        let mut ring = Ring { head: u32::MAX - 7, ahead: u32::MAX - 7, end: u32::MAX - 7, ..Ring::default() };
+        let (mut arrived, mut popped) = (0, 0);
         for handle in 0..100u32 {
-            ring.push(Waiting { handle, ..Waiting::NONE });
-            if handle % 3 == 0 {
-                assert_eq!(ring.pop().handle, next);
-                next += 1;
+            ring.push(Waiting { handle, ..NOTHING });
+            if handle % 2 == 0 {
+                assert_eq!(ring.first_ahead().handle, arrived);
+                ring.advance();
+                arrived += 1;
             }
+            if handle % 3 == 0 {
+                assert_eq!(ring.first().handle, popped);
+                assert_eq!(ring.pop().handle, popped);
+                popped += 1;
+            }
+            assert_eq!((ring.len(), ring.len_ahead()), (arrived - popped, handle + 1 - arrived));
         }
-        assert_eq!(ring.iter().map(|w| w.handle).collect::<Vec<_>>(), (next..100).collect::<Vec<_>>());
+        assert_eq!(ring.iter().map(|w| w.handle).collect::<Vec<_>>(), (popped..arrived).collect::<Vec<_>>());
     }
 }

@@ -10,7 +10,6 @@ use crate::units::Time;
 pub const NINETY_BIN: Time = Time::millis(100);
 
 /// Counters of a port.
-#[derive(Default)]
 pub struct PortStats {
     /// Packets that came.
     pub arrived: u64,
@@ -20,7 +19,23 @@ pub struct PortStats {
     pub bytes: u64,
     bytes_before: u64,
     measured_from: Time,
+    /// End of the present bin while it is watched for 90 %, else never: one comparison tells, with nothing to load.
+    bin_ends: u64,
     detail: Option<Box<Detail>>,
+}
+
+impl Default for PortStats {
+    fn default() -> PortStats {
+        PortStats {
+            arrived: 0,
+            delivered: 0,
+            bytes: 0,
+            bytes_before: 0,
+            measured_from: Time::ZERO,
+            bin_ends: u64::MAX,
+            detail: None,
+        }
+    }
 }
 
 /// What only ports with a queue need.
@@ -35,9 +50,8 @@ struct Detail {
     peak: u32,
     total: Causes,
     before: Causes,
-    /// Ends of the present bin and bytes sent in it, until 90 % is reached.
-    bin_ends: u64,
-    bin_bytes: u64,
+    /// Bytes sent before the present bin, and those that make 90 %.
+    bin_from: u64,
     bin_target: u64,
     reached: Option<u64>,
 }
@@ -94,29 +108,45 @@ impl PortStats {
     }
     /// Watches for the first bin with `bytes` sent.
     pub fn watch_ninety(&mut self, bytes: u64) {
-        self.detail().bin_target = bytes;
+        let sent = self.bytes;
+        let d = self.detail();
+        (d.bin_target, d.bin_from) = (bytes, sent);
+        self.bin_ends = NINETY_BIN.0;
     }
+    #[inline]
     fn detail(&mut self) -> &mut Detail {
-        self.detail.get_or_insert_with(|| Box::new(Detail { bin_ends: NINETY_BIN.0, ..Detail::default() }))
+        self.detail.get_or_insert_with(Box::default)
     }
     /// A packet's last bit left at `at`.
     #[inline]
     pub(super) fn departed(&mut self, at: Time, bytes: u16) {
-        self.bytes += bytes as u64;
-        if let Some(d) = &mut self.detail {
-            if d.reached.is_none() && d.bin_target > 0 {
-                d.count_towards_ninety(at.0, bytes);
-            }
+        if at.0 > self.bin_ends {
+            self.end_bin(at.0);
         }
+        self.bytes += bytes as u64;
+    }
+    #[cold]
+    fn end_bin(&mut self, at: u64) {
+        let (sent, ended) = (self.bytes, self.bin_ends);
+        let d = self.detail();
+        if sent - d.bin_from >= d.bin_target {
+            d.reached = Some(ended);
+            self.bin_ends = u64::MAX;
+            return;
+        }
+        d.bin_from = sent;
+        self.bin_ends += (at - ended).div_ceil(NINETY_BIN.0) * NINETY_BIN.0;
     }
     /// The waiting packets change from `packets` (`bytes`) by one.
     #[inline]
     pub(super) fn queue_changed(&mut self, at: Time, packets: u32, bytes: u64, by: i32) {
         let d = self.detail();
-        d.account(at.0, packets, bytes);
-        if by > 0 {
+        if !d.account_known(at.0, packets, bytes) {
+            d.account(at.0, packets, bytes);
+        }
+        if by > 0 && packets >= d.most {
+            d.most = packets + 1;
             d.peak = d.peak.max(packets + 1);
-            d.most = d.most.max(packets + 1);
         }
     }
     pub(super) fn lost(&mut self) {
@@ -185,30 +215,28 @@ impl PortStats {
 }
 
 impl Detail {
+    /// Adds the time since the last change to the `packets` that waited; false, and nothing done, if none ever did so long.
     #[inline]
-    fn account(&mut self, at: u64, packets: u32, bytes: u64) {
-        let since = self.changed;
+    fn account_known(&mut self, at: u64, packets: u32, bytes: u64) -> bool {
+        let span = at - self.changed;
+        if packets == 0 {
+            self.changed = at;
+            return true;
+        }
+        let Some(sum) = self.at_length.get_mut(packets as usize - 1) else { return false };
         self.changed = at;
-        if packets == 0 || at == since {
-            return;
-        }
-        let index = packets as usize - 1;
-        if index >= self.at_length.len() {
-            self.at_length.resize(index + 1, 0);
-        }
-        self.at_length[index] += at - since;
-        self.byte_seconds += bytes as f64 * ((at - since) as f64 * 1e-9);
+        *sum += span;
+        // Both fit into 63 bits, and a signed conversion is a single instruction. An empty span adds zero.
+        self.byte_seconds += bytes as i64 as f64 * (span as i64 as f64 * 1e-9);
+        true
     }
-    fn count_towards_ninety(&mut self, at: u64, bytes: u16) {
-        while at > self.bin_ends {
-            if self.bin_bytes >= self.bin_target {
-                self.reached = Some(self.bin_ends);
-                return;
-            }
-            self.bin_bytes = 0;
-            let bins = (at - self.bin_ends).div_ceil(NINETY_BIN.0);
-            self.bin_ends += bins * NINETY_BIN.0;
+    #[cold]
+    fn account(&mut self, at: u64, packets: u32, bytes: u64) {
+        if packets as usize > self.at_length.len() && at > self.changed {
+            self.at_length.resize(packets as usize, 0);
         }
-        self.bin_bytes += bytes as u64;
+        if !self.account_known(at, packets, bytes) {
+            self.changed = at;
+        }
     }
 }

@@ -149,6 +149,10 @@ impl Recovery for NewRenoRecovery {
         self.seq.state(&self.rto, self.seq.flight().saturating_sub(self.extra.max(0) as u32), self.recovering)
     }
 
+    fn next_timer(&self) -> Time {
+        self.rto.deadline()
+    }
+
     fn on_timer(&mut self, now: Time) -> Option<u32> {
         if !self.seq.outstanding() {
             self.rto.stop();

@@ -104,6 +104,10 @@ impl Recovery for RenoRecovery {
         self.seq.state(&self.rto, self.seq.flight().saturating_sub(self.duplicates), self.recovering)
     }
 
+    fn next_timer(&self) -> Time {
+        self.rto.deadline()
+    }
+
     fn on_timer(&mut self, now: Time) -> Option<u32> {
         if !self.seq.outstanding() {
             self.rto.stop();

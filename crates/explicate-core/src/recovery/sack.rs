@@ -264,6 +264,10 @@ impl Recovery for SackRecovery {
         self.seq.state(&self.rto, self.pipe, self.recovering)
     }
 
+    fn next_timer(&self) -> Time {
+        self.rto.deadline()
+    }
+
     fn on_timer(&mut self, now: Time) -> Option<u32> {
         if !self.seq.outstanding() {
             self.rto.stop();
