@@ -40,3 +40,21 @@ fn tcp_favours_short_round_trips() {
         assert!(short > 2.0 * long, "{protocol}: the ten shortest got {short}, the ten longest {long} bit/s");
     }
 }
+
+/// A lone AIMD flow moves between (1 + b) / 2 and 1 + b bandwidth-delay products over a buffer of b. Integrating its window
+/// over a tooth gives the share of the link that it uses, 3/4 (1 + b)^2 / (1 + b + b^2): 75 % without a buffer, all with b = 1.
+#[test]
+fn the_saw_tooth_uses_the_known_share() {
+    for protocol in ["newreno", "sack"] {
+        for buffer in [0.1_f64, 0.25, 0.5, 0.75] {
+            let text = dumbbell(protocol, 10.0, (80.0, 80.0), 1)
+                .replace("1.0bdp", &format!("{buffer}bdp"))
+                .replace("40s", "240s")
+                .replace("20s", "60s");
+            let got = run(&text).link("r1->r2", "utilisation");
+            let share = 0.75 * (1.0 + buffer).powi(2) / (1.0 + buffer + buffer * buffer);
+            println!("{protocol}, buffer {buffer}: {got:.4}, expected {share:.4}");
+            assert!((got / share - 1.0).abs() < 0.015, "{protocol}, buffer {buffer}: {got}, expected {share}");
+        }
+    }
+}

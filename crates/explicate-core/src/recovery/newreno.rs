@@ -20,6 +20,9 @@
 //! 2. The end of an episode takes back the inflation and leaves the rest to the law, so no segment is withheld as in the
 //!    burst-avoiding choice of section 3.2 (3); a law that minds bursts paces.
 //! 3. The timer restarts with the first retransmission and the first partial acknowledgement ("impatient").
+//! 4. What a timeout within an episode reports as in flight leaves out the inflation, as ns-2 and BSD do, who halve the
+//!    window. Segments sent on account of it pile up behind many holes: counted, they would raise ssthresh above what
+//!    the path holds, and every timeout would lead to the next.
 
 use alloc::boxed::Box;
 
@@ -155,7 +158,7 @@ impl Recovery for NewRenoRecovery {
             self.rto.stop();
             return None;
         }
-        let flight = self.seq.flight();
+        let flight = self.seq.flight().saturating_sub(self.extra.max(0) as u32);
         // Going back causes duplicates of what had arrived: the last of them names `highest` itself.
         self.recover = self.seq.highest.saturating_add(1);
         self.seq.roll_back();
@@ -227,6 +230,21 @@ mod tests {
         ack_at(&mut r, 300, 10);
         assert_eq!((r.recovering(), r.in_flight()), (false, 3));
         assert_ne!(r.next_timer(), armed);
+    }
+
+    #[test]
+    fn a_timeout_within_an_episode_does_not_count_the_inflation() {
+        let mut r = sent(20);
+        for _ in 0..15 {
+            ack(&mut r, 0);
+        }
+        r.on_sent(Time::millis(100), 0, 20);
+        while r.next(10.0, 100) == Next::New {
+            let next = r.state().next;
+            r.on_sent(Time::millis(100), next, next);
+        }
+        assert_eq!((r.state().next, r.state().in_flight), (25, 10), "the window and 15 duplicates");
+        assert_eq!(r.on_timer(Time::secs(1)), Some(10));
     }
 
     #[test]
