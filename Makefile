@@ -64,7 +64,7 @@ bench: install packages ## What the engine costs; fills docs/performance.md
 	$(PY) scripts/cost.py --markdown docs/performance.md
 
 peers: install ## ns-2 and Explicate side by side; installs ns-2; fills the tables in docs
-	$(PY) peers/peers.py --install --markdown docs/
+	$(PY) peers/peers.py --install --markdown docs/ --bench-binary scripts/bench_once
 
 validation: install ## Recomputes docs/validation.md
 	$(PY) validation/make.py

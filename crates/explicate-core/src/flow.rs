@@ -31,7 +31,7 @@ pub const PARAMS: &[Param] = &[
         "paced",
         Unit::Flag,
         0.0,
-        "protocols.md 2.2",
+        "Aggarwal, Savage, Anderson, INFOCOM 2000",
         "Packets are spread over the round trip even if the law does not ask for it.",
     ),
     Param::new(

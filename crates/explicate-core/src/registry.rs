@@ -10,6 +10,9 @@ use crate::params::Param;
 use crate::presets::PRESETS;
 use crate::protocol::{ChannelKind, Protocol, QdiscKind, RecoveryKind};
 
+use crate::flow::PARAMS as FLOW;
+use crate::recovery::COMMON;
+
 pub use crate::channel::CHANNELS;
 pub use crate::protocols::PROTOCOLS;
 pub use crate::qdisc::QDISCS;
@@ -119,7 +122,7 @@ pub fn entries() -> Vec<Entry> {
         put("protocol", p.name(), p.summary(), p.source(), p.params());
     }
     for r in RECOVERIES {
-        let params: Vec<Param> = crate::recovery::COMMON.iter().chain(r.params()).copied().collect();
+        let params: Vec<Param> = COMMON.iter().chain(r.params()).copied().collect();
         put("recovery", r.name(), r.summary(), r.source(), &params);
     }
     for p in PROTOCOLS.iter().filter(|p| !p.router_params().is_empty()) {
@@ -132,7 +135,12 @@ pub fn entries() -> Vec<Entry> {
         put("channel", c.name(), c.summary(), c.source(), c.params());
     }
     for p in PRESETS {
-        put("preset", p.name, p.summary, p.source, &[]);
+        // What a flow of this preset can set: the law's parameters, the recovery's, and every flow's.
+        let law = protocol(p.protocol).map_or(&[][..], |law| law.params());
+        let repair = recovery(p.recovery).map_or(&[][..], |repair| repair.params());
+        let params: Vec<Param> = law.iter().chain(COMMON).chain(repair).chain(FLOW).copied().collect();
+        let summary = format!("{} ({}/{})", p.summary, p.protocol, p.recovery);
+        put("preset", p.name, &summary, p.source, &params);
     }
     all
 }

@@ -451,7 +451,7 @@ impl Packet {
 mod tests {
     use super::*;
 
-    /// protocols.md section 9, "Header bytes".
+    /// Bytes worked out by hand from D03 section 4.1.
     #[test]
     fn conformance_vector() {
         let mut h = Congestion::new(Format::Standard);

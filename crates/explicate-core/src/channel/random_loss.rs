@@ -20,7 +20,7 @@ const PARAMS: &[Param] = &[
         "place",
         Unit::Choice(&["air", "kernel"]),
         0.0,
-        "protocols.md section 8, seed 000 (8)",
+        "paper 000 section II",
         "`air`: lost after the link's time was spent; `kernel`: lost before the queue.",
     ),
 ];

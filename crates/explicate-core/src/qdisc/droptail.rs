@@ -13,12 +13,12 @@ use crate::wire::Packet;
 pub struct DropTail;
 
 const PARAMS: &[Param] = &[
-    Param::new("limit", Unit::QueueLength, f64::INFINITY, "protocols.md 4.3", "Most that may wait."),
+    Param::new("limit", Unit::QueueLength, f64::INFINITY, "ns-2 manual, queue objects", "Most that may wait."),
     Param::new(
         "count",
         Unit::Choice(&["bytes", "packets"]),
         0.0,
-        "protocols.md 4.3",
+        "ns-2 manual, queue objects",
         "What the limit counts; `packets` if the limit is written in `pkt`.",
     ),
 ];

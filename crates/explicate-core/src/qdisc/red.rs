@@ -56,12 +56,12 @@ const PARAMS: &[Param] = &[
     Param::new("gentle", Unit::Flag, 1.0, "Floyd 2000", "From `max_th` the probability climbs to 1 at twice that."),
     Param::new("wait", Unit::Flag, 1.0, "ns-2 red.cc, wait_", "Drops keep at least 1/p_b packets apart."),
     Param::new("mark", Unit::Flag, 1.0, "RFC 3168", "ECN-capable packets are marked instead of dropped."),
-    Param::new("limit", Unit::QueueLength, f64::INFINITY, "protocols.md 4.3", "Most that may wait."),
+    Param::new("limit", Unit::QueueLength, f64::INFINITY, "ns-2 manual, queue objects", "Most that may wait."),
     Param::new(
         "count",
         Unit::Choice(&["bytes", "packets"]),
         0.0,
-        "protocols.md 4.3",
+        "ns-2 manual, queue objects",
         "What queue, thresholds and limit count; with `bytes` a packet's probability grows with its length.",
     ),
 ];
@@ -237,7 +237,7 @@ mod tests {
         p
     }
 
-    /// protocols.md section 9, "RED gentle".
+    /// Worked out by hand.
     #[test]
     fn conformance_vector() {
         let p = |average| base_probability(average, 5.0, 15.0, 0.1, true);
