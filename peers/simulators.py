@@ -156,7 +156,8 @@ def cost(simulator: Simulator, case: Case, duration_s: float, core: int, *, coun
     """One untraced run on one core; `count` runs it under valgrind for instructions."""
     command = simulator.cost_command(case, duration_s)
     report, log, cpu_s = run([*VALGRIND, *command] if count else command, core)
-    return Spent(int(report["hops"]), cpu_s, parse_instructions(log) if count else None)
+    row = report["cases"][0] if "cases" in report else report
+    return Spent(int(row["hops"]), cpu_s, parse_instructions(log) if count else None)
 
 
 # --- ns-2 -------------------------------------------------------------------
