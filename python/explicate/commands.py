@@ -221,14 +221,14 @@ def schema(_: argparse.Namespace) -> None:
 
 def bench(args: argparse.Namespace) -> None:
     """Measure the engine; count instructions too, unless one plain run was asked for."""
-    try:
-        cases = engine.bench(args.case, args.duration)
-    except ValueError as error:
-        raise BadInputError(error) from error
+    known = engine.bench_cases()
+    if args.case is not None and args.case not in known:
+        raise BadInputError(f"no case is called {args.case!r}; there are {', '.join(known)}")
+    names = known if args.case is None else [args.case]
     if args.duration is None:
-        for case in cases:
-            if cost.countable(case["name"]):
-                case["instructions_per_hop"] = cost.instructions_per_hop(case["name"])
+        cases = [cost.measure(name) for name in names]
+    else:
+        cases = [row for name in names for row in engine.bench(name, args.duration)]
     if args.json:
         _print_json({"cases": cases})
     else:

@@ -86,6 +86,7 @@ class BenchCase(TypedDict):
     hops_per_cpu_second: float
     instructions_per_hop: float | None
     bytes_per_flow: float | None
+    bytes_per_flow_after: float | None
 
 
 @dataclass(frozen=True)
@@ -165,6 +166,11 @@ def run(
         trace=raw.trace,
         timing=json.loads(raw.timing),
     )
+
+
+def bench_cases() -> list[str]:
+    """Return the names of the benchmark's cases."""
+    return _native.bench_cases()
 
 
 def bench(case: str | None = None, duration: float | None = None) -> list[BenchCase]:

@@ -296,6 +296,10 @@ def run(
     return Output(tables, _warnings(scenario, origin), lines, timing)
 
 
+def bench_cases() -> list[str]:
+    return ["dumbbell"]
+
+
 def bench(case: str | None, duration: float | None) -> str:
     if case not in (None, "dumbbell"):
         raise ValueError(f"no case {case!r}; the cases are: dumbbell")

@@ -43,7 +43,7 @@ Capture = pytest.CaptureFixture[str]
         (["report", "nowhere"], "nowhere: no results here (run.json is missing)"),
         (["new", "torus"], "the kinds are: dumbbell"),
         (["protocols", "tcpp"], "nothing is called 'tcpp'"),
-        (["bench", "--case", "x"], "no case 'x'; the cases are: dumbbell"),
+        (["bench", "--case", "x"], "no case is called 'x'; there are dumbbell"),
         (["bench", "--duration", "soon"], "'soon' is not a number of seconds"),
     ],
 )

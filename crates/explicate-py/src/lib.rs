@@ -234,6 +234,11 @@ mod _native {
     }
 
     #[pyfunction]
+    fn bench_cases() -> Vec<&'static str> {
+        CASES.iter().map(|c| c.name).collect()
+    }
+
+    #[pyfunction]
     #[pyo3(signature = (case, duration))]
     fn bench(py: Python<'_>, case: Option<&str>, duration: Option<f64>) -> PyResult<String> {
         let known = || CASES.iter().map(|c| c.name).collect::<Vec<_>>().join(", ");
