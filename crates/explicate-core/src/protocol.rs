@@ -43,6 +43,11 @@ pub trait Protocol: Sync {
     fn receiver(&self) -> Box<dyn Receiver> {
         Box::new(PlainReceiver)
     }
+    /// Whether its controller is silent at a port that no data packet of the protocol crosses, acknowledgements alone: then a
+    /// driver may leave it out there.
+    fn router_needs_data(&self) -> bool {
+        true
+    }
     /// A controller for one output port; `None` for end-to-end protocols.
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
         let _ = init;

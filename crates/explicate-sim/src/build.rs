@@ -3,7 +3,7 @@
 use explicate_core::flow::{FlowInit, PARAMS};
 use explicate_core::port::stats::NINETY_BIN;
 use explicate_core::port::{Class, Port, PortInit};
-use explicate_core::protocol::{QdiscInit, RouterInit};
+use explicate_core::protocol::{Protocol, QdiscInit, RouterInit};
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
@@ -18,18 +18,53 @@ use crate::source::{OnOff, Source};
 /// The error names a flow whose ends are not connected: a scenario that was checked has none.
 pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, String> {
     let mut engine = Engine::new(scenario.duration, fuse);
-    for (number, link) in scenario.links.iter().enumerate() {
-        engine.add_link(port(link, number as u32, seed), link.delay);
+    let ways = ways(scenario)?;
+    let crossing = crossing(scenario, &ways);
+    for (number, (link, crossing)) in scenario.links.iter().zip(crossing).enumerate() {
+        engine.add_link(port(link, number as u32, seed, crossing), link.delay);
     }
-    let mut routes = Routes::new(scenario.nodes.len(), &scenario.links);
-    for index in 0..scenario.flows.len() {
-        add_group(&mut engine, &mut routes, scenario, index, seed)?;
+    for (index, ways) in ways.iter().enumerate() {
+        add_group(&mut engine, ways, scenario, index, seed)?;
     }
     engine.prepare();
     Ok(engine)
 }
 
-fn port(link: &Link, number: u32, seed: u64) -> Port {
+/// Links of a flow's data and of its acknowledgements.
+type Way = (Vec<u32>, Vec<u32>);
+
+/// For each group the ways of its flows, one for each entry of its `ends`.
+fn ways(scenario: &Scenario) -> Result<Vec<Vec<Way>>, String> {
+    let mut routes = Routes::new(scenario.nodes.len(), &scenario.links);
+    let mut path = |from: usize, to: usize| {
+        let missing = || format!("no path from {} to {}", scenario.nodes[from], scenario.nodes[to]);
+        routes.path(from, to).ok_or_else(missing)
+    };
+    let mut of_group = |group: &FlowGroup| match &group.via {
+        Some(via) => Ok(vec![via.clone()]),
+        None => group.ends.iter().map(|&(from, to)| Ok((path(from, to)?, path(to, from)?))).collect(),
+    };
+    scenario.flows.iter().map(&mut of_group).collect()
+}
+
+/// For each link which protocols' data cross it, as bits in the order of the registry.
+fn crossing(scenario: &Scenario, ways: &[Vec<Way>]) -> Vec<u64> {
+    let mut crossing = vec![0; scenario.links.len()];
+    for (group, ways) in scenario.flows.iter().zip(ways) {
+        for &link in ways.iter().flat_map(|(there, _)| there) {
+            crossing[link as usize] |= bit(group.resolved.protocol);
+        }
+    }
+    crossing
+}
+
+/// The bit of a protocol; those beyond the 63rd share one, which only means that a controller too many is installed.
+fn bit(protocol: &dyn Protocol) -> u64 {
+    1 << registry::PROTOCOLS.iter().position(|p| p.name() == protocol.name()).unwrap_or(63).min(63)
+}
+
+/// The port of a link that data of the protocols `crossing` cross.
+fn port(link: &Link, number: u32, seed: u64, crossing: u64) -> Port {
     let stream = |what: &str| Rng::stream(seed, &format!("{}/{what}", link.name));
     let capacity = link.capacity.bytes_per_sec();
     let qdisc = link.queue.as_ref().map(|queue| {
@@ -40,7 +75,9 @@ fn port(link: &Link, number: u32, seed: u64) -> Port {
             rng: stream("queue"),
         })
     });
-    let router = link.routers.iter().find_map(|spec| {
+    // A controller that sees acknowledgements alone never speaks: left out, nothing changes but the cost.
+    let speaks = |p: &dyn Protocol| crossing & bit(p) != 0 || !p.router_needs_data();
+    let router = link.routers.iter().filter(|spec| speaks(spec.protocol)).find_map(|spec| {
         spec.protocol.router(&RouterInit { values: &spec.values, capacity, delay: link.delay, rng: stream("router") })
     });
     let (mut before, mut on_air, mut service) = (Vec::new(), Vec::new(), None);
@@ -59,19 +96,12 @@ fn port(link: &Link, number: u32, seed: u64) -> Port {
     port
 }
 
-fn add_group(
-    engine: &mut Engine,
-    routes: &mut Routes,
-    scenario: &Scenario,
-    index: usize,
-    seed: u64,
-) -> Result<(), String> {
+fn add_group(engine: &mut Engine, ways: &[Way], scenario: &Scenario, index: usize, seed: u64) -> Result<(), String> {
     let group = &scenario.flows[index];
     let fallback = registry::resolve(group.resolved.fallback)?;
     let mut arrivals = Rng::stream(seed, &format!("{}/arrivals", group.name));
     let mut arrived = Time::ZERO;
     for i in 0..group.count {
-        let (from, to) = group.ends[i as usize % group.ends.len()];
         let name = format!("{}.{i}", group.name);
         let start = match group.start {
             Start::At(at) => at,
@@ -91,14 +121,7 @@ fn add_group(
             }
             continue;
         }
-        let path = |routes: &mut Routes, from: usize, to: usize| {
-            let missing = || format!("flow `{name}`: no path from {} to {}", scenario.nodes[from], scenario.nodes[to]);
-            routes.path(from, to).ok_or_else(missing)
-        };
-        let (there, back) = match &group.via {
-            Some(via) => via.clone(),
-            None => (path(routes, from, to)?, path(routes, to, from)?),
-        };
+        let (there, back) = &ways[i as usize % ways.len()];
         let interface = there.first().map_or(Rate(0), |&l| scenario.links[l as usize].rate);
         let init = FlowInit {
             id: engine.ends.len() as u32,
@@ -110,7 +133,7 @@ fn add_group(
             interface,
         };
         debug_assert!(group.values.get(PARAMS, "initial_window") >= 1.0);
-        engine.add_flow(&init, &there, &back, source(group, &name, seed), start, (index as u32, i));
+        engine.add_flow(&init, there, back, source(group, &name, seed), start, (index as u32, i));
     }
     Ok(())
 }
