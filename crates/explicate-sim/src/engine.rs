@@ -255,7 +255,7 @@ impl Engine {
     }
 
     /// What a packet on this link carries is final once the port is settled, and those that it is fused to before it.
-    #[inline]
+    #[inline(always)]
     fn settle_before_reading(&mut self, link: u32) {
         let feeder = self.links[link as usize].fused_to;
         if feeder != NIL {

@@ -14,6 +14,8 @@ use explicate_core::wire::Packet;
 
 const NEAR_BITS: u32 = 15;
 const NEAR: u64 = 1 << NEAR_BITS;
+/// Two rotations. The length is in the arrays' types, so that a masked index needs no check.
+const BUCKETS: usize = 2 * NEAR as usize;
 const FAR: u64 = 1 << 10;
 /// Pops between two looks at the bucket width.
 const RETUNE: u32 = 1 << 16;
@@ -31,9 +33,9 @@ pub(crate) struct Wheel {
     shift: u32,
     /// Bucket number (time >> shift) that the search stands at.
     tick: u64,
-    near: Vec<Chain>,
+    near: Box<[Chain; BUCKETS]>,
     /// One bit per bucket of `near` that holds something.
-    occupied: Vec<u64>,
+    occupied: Box<[u64; BUCKETS / 64]>,
     far: Vec<Chain>,
     beyond: Vec<u32>,
     /// The first rotation that `beyond` has something for.
@@ -50,8 +52,8 @@ impl Wheel {
         Wheel {
             shift: 14,
             tick: 0,
-            near: vec![EMPTY; 2 * NEAR as usize],
-            occupied: vec![0; 2 * NEAR as usize / 64],
+            near: Box::new([EMPTY; BUCKETS]),
+            occupied: Box::new([0; BUCKETS / 64]),
             far: vec![EMPTY; FAR as usize],
             beyond: Vec::new(),
             beyond_from: u64::MAX,
@@ -83,7 +85,7 @@ impl Wheel {
 
     #[inline]
     fn insert_near(&mut self, arena: &mut Arena, slot: u32, tick: u64, rank: impl Fn(&Packet) -> u32) {
-        let index = (tick & (2 * NEAR - 1)) as usize;
+        let index = tick as usize % BUCKETS;
         let chain = &mut self.near[index];
         if chain.head == NIL {
             *chain = Chain { head: slot, tail: slot };
@@ -140,12 +142,12 @@ impl Wheel {
     #[inline]
     pub(crate) fn pop(&mut self, arena: &mut Arena, limit: u64, rank: impl Fn(&Packet) -> u32) -> Option<u32> {
         loop {
-            let index = (self.tick & (2 * NEAR - 1)) as usize;
+            let index = self.tick as usize % BUCKETS;
             // The rest of this word, then the words after it, up to the end of the present rotation.
             let word = self.occupied[index / 64] >> (index % 64);
             if word != 0 {
                 let skip = word.trailing_zeros();
-                let index = index + skip as usize;
+                let index = (index + skip as usize) % BUCKETS;
                 let slot = self.near[index].head;
                 if arena.get(slot).time > limit {
                     return None;

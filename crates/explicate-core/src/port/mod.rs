@@ -307,14 +307,17 @@ impl Port {
     fn join(&mut self, now: Time, departs: Time, bytes: u16) {
         self.ring.advance();
         if self.view.busy {
-            self.stats.queue_changed(now, self.view.backlog_packets, self.view.backlog_bytes, 1);
-            self.view.backlog_packets += 1;
-            self.view.backlog_bytes += bytes as u64;
+            self.wait(now, bytes);
         } else {
             self.view.busy = true;
             self.leaves = departs;
             self.due = self.due.min(departs);
         }
+    }
+    fn wait(&mut self, now: Time, bytes: u16) {
+        self.stats.queue_changed(now, self.view.backlog_packets, self.view.backlog_bytes, 1);
+        self.view.backlog_packets += 1;
+        self.view.backlog_bytes += bytes as u64;
     }
 
     /// The next packet that waits enters service.
@@ -323,8 +326,11 @@ impl Port {
         if self.view.backlog_packets == 0 {
             self.view.busy = false;
             self.leaves = Time::NEVER;
-            return;
+        } else {
+            self.serve_waiting(at);
         }
+    }
+    fn serve_waiting(&mut self, at: Time) {
         self.stats.queue_changed(at, self.view.backlog_packets, self.view.backlog_bytes, -1);
         let next = self.ring.first();
         self.leaves = next.departs;
@@ -376,7 +382,7 @@ impl Port {
         self.hops = hops;
     }
     /// [`Port::foresee`] where counting is put off; it may be `now` that the packet arrives.
-    #[inline]
+    #[inline(always)]
     pub fn pass(&mut self, now: Time, at: Time, bytes: u16) -> Time {
         if self.ring.is_full() {
             self.make_room(now);
@@ -493,6 +499,7 @@ impl Port {
         }
     }
 
+    #[inline(always)]
     fn settle_due(&mut self, now: Time, store: &mut impl Store) {
         if self.put_off {
             return self.catch_up(now);
