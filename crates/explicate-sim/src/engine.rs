@@ -26,8 +26,17 @@ pub struct Link {
     fused_to: u32,
     /// The port writes into packets or foresees them, so it is settled before they are read.
     settles: bool,
+    /// Nothing is decided at the port: its packets are foreseen.
+    foresees: bool,
     /// What a packet's TTL falls by at the end of this link: one, and one for each plain port that put it off before.
     hops: u8,
+}
+
+impl Link {
+    #[inline(always)]
+    fn foresee(&mut self, now: Time, at: Time, slot: u32, bytes: u16) -> Time {
+        if self.port.puts_off() { self.port.pass(now, at, bytes) } else { self.port.foresee(at, slot, bytes) }
+    }
 }
 
 /// Both ends of a flow.
@@ -119,7 +128,7 @@ impl Engine {
     /// Adds a link and returns its index.
     pub fn add_link(&mut self, port: Port, delay: Time) -> u32 {
         let settles = port.writes();
-        self.links.push(Link { port, delay, fused_to: NIL, settles, hops: 1 });
+        self.links.push(Link { port, delay, fused_to: NIL, settles, foresees: false, hops: 1 });
         self.links.len() as u32 - 1
     }
     /// Adds a flow over routes of links there and back. Its number in `init` must be the number of flows so far.
@@ -193,6 +202,7 @@ impl Engine {
         assert!(self.events == 0, "packets are under way");
         for link in &mut self.links {
             link.port.put_off(yes && self.fuse);
+            link.foresees = self.fuse && link.port.is_foreseeable();
             link.settles = !link.port.puts_off() && (!yes || link.fused_to != NIL || link.port.writes());
         }
         // Whoever comes after such ports in a chain counts a packet's TTL down for them.
@@ -203,7 +213,8 @@ impl Engine {
             }
             let link = &mut self.links[index];
             let off = link.fused_to != NIL && link.port.puts_off();
-            link.port.set_hops(1 + hops);
+            // What comes from elsewhere was counted down when it came.
+            link.port.set_hops(if link.fused_to == NIL { 0 } else { 1 + hops });
             link.hops = if off { 2 + hops } else { 1 };
         }
     }
@@ -269,8 +280,8 @@ impl Engine {
         let (mut place, bytes) = (packet.place as usize, packet.ip_len);
         let mut hop = self.routes[place];
         let link = &mut self.links[(hop & LINK) as usize];
-        let departs = if link.port.puts_off() {
-            link.port.pass(self.now, self.now, bytes)
+        let departs = if link.foresees {
+            link.foresee(self.now, self.now, slot, bytes)
         } else {
             match link.port.handle_packet(self.now, slot, &mut self.arena) {
                 Arrival::Departs(departs) => departs,
@@ -283,12 +294,7 @@ impl Engine {
             place += 1;
             hop = self.routes[place];
             let link = &mut self.links[(hop & LINK) as usize];
-            let departs = if link.port.puts_off() {
-                link.port.pass(self.now, at, bytes)
-            } else {
-                link.port.foresee(at, slot, bytes)
-            };
-            at = departs + link.delay;
+            at = link.foresee(self.now, at, slot, bytes) + link.delay;
         }
         let packet = self.arena.get_mut(slot);
         packet.time = at.0;
