@@ -241,7 +241,7 @@ impl Port {
     }
 
     /// A packet arrives. Call in order of time.
-    #[inline]
+    #[inline(always)]
     pub fn handle_packet(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
         self.settle(now, store);
         self.stats.arrived += 1;
