@@ -341,33 +341,38 @@ impl Flow {
     }
 
     /// Writes the next packet to send into `out`; false if there is none now.
-    #[inline]
     pub fn poll_transmit(&mut self, now: Time, out: &mut Packet) -> bool {
+        self.poll_next(now).is_some_and(|next| self.transmit(now, next, out))
+    }
+
+    /// The first half of [`Flow::poll_transmit`], which needs no packet to write into: what the window and the pace allow.
+    #[inline]
+    pub fn poll_next(&mut self, now: Time) -> Option<Next> {
         if self.state != State::Established {
-            return self.open(now, out);
+            return (self.state == State::Opening).then_some(Next::New);
         }
         if self.pace_at > now {
-            return false;
+            return None;
         }
         self.pace_at = Time::ZERO;
-        match self.recovery.next(self.allowance.cwnd, self.rwnd) {
-            Next::Nothing => {
-                self.window_limited = true;
-                false
-            }
-            next => self.transmit_data(now, next, out),
+        let next = self.recovery.next(self.allowance.cwnd, self.rwnd);
+        if next == Next::Nothing {
+            self.window_limited = true;
+            return None;
         }
+        Some(next)
+    }
+
+    /// The second half: writes what [`Flow::poll_next`] has just named into `out`; false if the application has nothing.
+    pub fn transmit(&mut self, now: Time, next: Next, out: &mut Packet) -> bool {
+        if self.state == State::Established {
+            return self.transmit_data(now, next, out);
+        }
+        self.transmit_syn(now, out);
+        true
     }
 
     #[cold]
-    fn open(&mut self, now: Time, out: &mut Packet) -> bool {
-        let opening = self.state == State::Opening;
-        if opening {
-            self.transmit_syn(now, out);
-        }
-        opening
-    }
-
     fn transmit_syn(&mut self, now: Time, out: &mut Packet) {
         self.begin(out, now, header_bytes(false));
         out.transport.set_flags(flag::SYN);
@@ -391,6 +396,7 @@ impl Flow {
         self.stats.sent += 1;
     }
 
+    #[inline]
     fn transmit_data(&mut self, now: Time, next: Next, out: &mut Packet) -> bool {
         if !self.asked {
             self.at = self.recovery.state();

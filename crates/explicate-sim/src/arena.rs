@@ -9,6 +9,8 @@ use crate::packet_log::PacketLog;
 /// No handle.
 pub(crate) const NIL: u32 = u32::MAX;
 
+static NO_RANGES: SackRanges = SackRanges::NONE;
+
 /// All packets of a run, and the pending timers, which travel through the event queue in the same form.
 #[derive(Default)]
 pub(crate) struct Arena {
@@ -57,11 +59,8 @@ impl Arena {
     }
     /// The SACK ranges behind a packet's header.
     #[inline]
-    pub(crate) fn sack(&self, handle: u32) -> SackRanges {
-        if self.get(handle).transport.sack_count() == 0 {
-            return SackRanges::default();
-        }
-        self.sacks[handle as usize]
+    pub(crate) fn sack(&self, handle: u32) -> &SackRanges {
+        if self.get(handle).transport.sack_count() == 0 { &NO_RANGES } else { &self.sacks[handle as usize] }
     }
     #[inline]
     pub(crate) fn set_sack(&mut self, handle: u32, ranges: &SackRanges) {
@@ -102,7 +101,7 @@ impl Arena {
     }
     #[cold]
     fn note_slowly(&mut self, at: Time, port: u32, handle: u32, what: Note) {
-        let sack = self.sack(handle);
+        let sack = *self.sack(handle);
         let packet = &self.packets[handle as usize];
         if let Some(log) = &mut self.log {
             log.port(at, port, packet, &sack, what);

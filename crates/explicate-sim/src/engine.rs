@@ -26,10 +26,17 @@ pub struct Link {
     fused_to: u32,
     /// The port writes into packets or foresees them, so it is settled before they are read.
     settles: bool,
-    /// Nothing is decided at the port when a packet comes: that it came can be caught up with later too.
+    /// Nothing is decided at the port: its packets are foreseen.
     foresees: bool,
     /// What a packet's TTL falls by at the end of this link: one, and one for each plain port that put it off before.
     hops: u8,
+}
+
+impl Link {
+    #[inline(always)]
+    fn foresee(&mut self, now: Time, at: Time, slot: u32, bytes: u16) -> Time {
+        if self.port.puts_off() { self.port.pass(now, at, bytes) } else { self.port.foresee(at, slot, bytes) }
+    }
 }
 
 /// Both ends of a flow.
@@ -49,8 +56,9 @@ pub struct Ends {
     /// First places of its routes.
     forward: u32,
     back: u32,
-    /// The slot of the pending timer.
+    /// The slot of the pending timer, and its time; never if there is none.
     timer: u32,
+    timer_due: Time,
 }
 
 /// A place of a route is a link's index; of the upper bits one says that the route ends with it, one that the next link is
@@ -153,6 +161,7 @@ impl Engine {
             forward,
             back,
             timer: NIL,
+            timer_due: Time::NEVER,
         });
         self.arm(SOURCE | init.id, start);
     }
@@ -202,6 +211,7 @@ impl Engine {
         assert!(self.events == 0, "packets are under way");
         for link in &mut self.links {
             link.port.put_off(yes && self.fuse);
+            link.foresees = self.fuse && link.port.is_foreseeable();
             link.settles = !link.port.puts_off() && (!yes || link.fused_to != NIL || link.port.writes());
         }
         // Whoever comes after such ports in a chain counts a packet's TTL down for them.
@@ -214,9 +224,8 @@ impl Engine {
                 (hops, before) = (hops + 1, self.links[before as usize].fused_to);
             }
             let link = &mut self.links[index];
-            link.foresees = link.port.is_foreseeable() && !link.port.puts_off();
             let off = link.fused_to != NIL && link.port.puts_off();
-            // A packet that comes by an event of its own was counted down with it.
+            // What comes from elsewhere was counted down when it came.
             link.port.set_hops(if link.fused_to == NIL { 0 } else { 1 + hops });
             link.hops = if off { 2 + hops } else { 1 };
         }
@@ -232,14 +241,18 @@ impl Engine {
             self.now = Time(packet.time);
             self.events += 1;
             let place = packet.place;
-            if place & TIMER == 0 { self.arrive(slot, place) } else { self.timer(slot, place) }
+            if place & TIMER != 0 {
+                self.timer(slot, place);
+            } else if self.arrive(slot, place) {
+                self.forward(slot);
+            }
         }
         self.now = until;
     }
 
-    /// A packet reaches the end of a link.
+    /// A packet reaches the end of a link; whether it, or the answer to it in its slot, goes on.
     #[inline]
-    fn arrive(&mut self, slot: u32, place: u32) {
+    fn arrive(&mut self, slot: u32, place: u32) -> bool {
         let hop = self.routes[place as usize];
         self.settle_before_reading(hop & LINK);
         let link = &mut self.links[(hop & LINK) as usize];
@@ -251,7 +264,7 @@ impl Engine {
         }
         packet.place = place + 1;
         packet.ttl = packet.ttl.saturating_sub(link.hops);
-        self.forward(slot);
+        true
     }
 
     /// What a packet on this link carries is final once the port is settled, and those that it is fused to before it.
@@ -277,16 +290,21 @@ impl Engine {
         self.settle_before_reading(link);
     }
 
+    /// Sends a packet on its way.
+    #[inline(never)]
+    fn send(&mut self, slot: u32) {
+        self.forward(slot);
+    }
+
     /// A packet joins the port at its place, and those of the links that are fused to it.
+    #[inline(always)]
     fn forward(&mut self, slot: u32) {
         let packet = self.arena.get(slot);
         let (mut place, bytes) = (packet.place as usize, packet.ip_len);
         let mut hop = self.routes[place];
         let link = &mut self.links[(hop & LINK) as usize];
-        let departs = if link.port.puts_off() {
-            link.port.pass(self.now, self.now, bytes)
-        } else if link.foresees {
-            link.port.foresee(self.now, slot, bytes)
+        let departs = if link.foresees {
+            link.foresee(self.now, self.now, slot, bytes)
         } else {
             match link.port.handle_packet(self.now, slot, &mut self.arena) {
                 Arrival::Departs(departs) => departs,
@@ -299,12 +317,7 @@ impl Engine {
             place += 1;
             hop = self.routes[place];
             let link = &mut self.links[(hop & LINK) as usize];
-            let departs = if link.port.puts_off() {
-                link.port.pass(self.now, at, bytes)
-            } else {
-                link.port.foresee(at, slot, bytes)
-            };
-            at = departs + link.delay;
+            at = link.foresee(self.now, at, slot, bytes) + link.delay;
         }
         let packet = self.arena.get_mut(slot);
         packet.time = at.0;
@@ -313,8 +326,9 @@ impl Engine {
         self.wheel.insert(&mut self.arena, slot, |p| rank(routes, p));
     }
 
-    /// A packet has reached the node that it is for.
-    fn deliver(&mut self, slot: u32) {
+    /// A packet has reached the node that it is for; whether its slot holds an answer.
+    #[inline]
+    fn deliver(&mut self, slot: u32) -> bool {
         if self.arena.log.is_some() {
             self.arena.log_delivery(self.now, slot);
         }
@@ -323,50 +337,58 @@ impl Engine {
         if header.has(flag::CONTROL) {
             let packet = *packet;
             self.arena.give(slot);
-            return self.deliver_control(&packet);
+            self.deliver_control(&packet);
+            return false;
         }
         let id = header.flow();
-        let Some(ends) = self.ends.get_mut(id as usize) else { return self.arena.give(slot) };
+        let Some(ends) = self.ends.get_mut(id as usize) else {
+            self.arena.give(slot);
+            return false;
+        };
         if packet.is_ack() {
-            let sack = self.arena.sack(slot);
-            ends.flow.handle_packet(self.now, packet, &sack);
+            ends.flow.handle_packet(self.now, packet, self.arena.sack(slot));
             self.transmit(id, slot);
-        } else {
-            ends.sink.handle_packet(self.now, packet);
-            let mut sack = SackRanges::default();
-            if !ends.sink.poll_transmit(self.now, self.arena.get_mut(slot), &mut sack) {
-                return self.arena.give(slot);
-            }
-            self.arena.get_mut(slot).place = ends.back;
-            self.arena.set_sack(slot, &sack);
-            self.forward(slot);
+            return false;
         }
+        ends.sink.handle_packet(self.now, packet);
+        let mut sack = SackRanges::default();
+        let packet = self.arena.get_mut(slot);
+        if !ends.sink.poll_transmit(self.now, packet, &mut sack) {
+            self.arena.give(slot);
+            return false;
+        }
+        packet.place = ends.back;
+        self.arena.set_sack(slot, &sack);
+        true
     }
 
     /// Sends all that a flow may send now, the first packet in `slot` (or a new one), and arms its timer.
     fn transmit(&mut self, id: u32, mut slot: u32) {
         loop {
+            let ends = &mut self.ends[id as usize];
+            let Some(next) = ends.flow.poll_next(self.now) else { break };
             if slot == NIL {
                 slot = self.arena.take();
             }
-            let ends = &mut self.ends[id as usize];
-            if !ends.flow.poll_transmit(self.now, self.arena.get_mut(slot)) {
-                self.arena.give(slot);
+            let packet = self.arena.get_mut(slot);
+            if !ends.flow.transmit(self.now, next, packet) {
                 break;
             }
-            self.arena.get_mut(slot).place = ends.forward;
-            self.forward(slot);
+            packet.place = ends.forward;
+            self.send(slot);
             slot = NIL;
+        }
+        if slot != NIL {
+            self.arena.give(slot);
         }
         let ends = &mut self.ends[id as usize];
         if ends.source.finite() && ends.flow.poll_event() == Some(Event::Drained) {
             ends.completed = ends.completed.min(self.now);
         }
         let due = ends.flow.poll_timeout();
-        let timer = ends.timer;
-        if due != Time::NEVER && (timer == NIL || due.0 < self.arena.get(timer).time) {
+        if due < ends.timer_due {
             // An earlier timer replaces the pending one, which is ignored when it comes.
-            self.ends[id as usize].timer = self.arm(FLOW | id, due);
+            self.arm_flow(id, due);
         }
     }
 
@@ -383,6 +405,12 @@ impl Engine {
         let routes = &self.routes;
         self.wheel.insert(&mut self.arena, slot, |p| rank(routes, p));
         slot
+    }
+
+    fn arm_flow(&mut self, id: u32, due: Time) {
+        let timer = self.arm(FLOW | id, due);
+        let ends = &mut self.ends[id as usize];
+        (ends.timer, ends.timer_due) = (timer, if timer == NIL { Time::NEVER } else { due });
     }
 
     fn timer(&mut self, slot: u32, place: u32) {
@@ -404,13 +432,11 @@ impl Engine {
         if ends.timer != slot {
             return;
         }
-        ends.timer = NIL;
+        (ends.timer, ends.timer_due) = (NIL, Time::NEVER);
         let due = ends.flow.poll_timeout();
         if due > self.now {
             // Timers move ahead without being re-armed; this one has caught up.
-            let timer = self.arm(FLOW | id, due);
-            self.ends[id as usize].timer = timer;
-            return;
+            return self.arm_flow(id, due);
         }
         ends.flow.handle_timeout(self.now);
         self.transmit(id, NIL);
@@ -498,7 +524,7 @@ impl Engine {
             packet.transport.set_segment(node);
             packet.transport.0[12..].copy_from_slice(&control.message[..12]);
             packet.congestion.0[4..].copy_from_slice(&control.message[12..]);
-            self.forward(slot);
+            self.send(slot);
         }
         self.arm_agent(node);
     }

@@ -71,7 +71,7 @@ impl Wheel {
     }
 
     /// Puts in a slot whose `time` is set, not before the last event taken out.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert(&mut self, arena: &mut Arena, slot: u32, rank: impl Fn(&Packet) -> u32) {
         self.waiting += 1;
         let tick = arena.get(slot).time >> self.shift;
@@ -83,7 +83,7 @@ impl Wheel {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn insert_near(&mut self, arena: &mut Arena, slot: u32, tick: u64, rank: impl Fn(&Packet) -> u32) {
         let index = tick as usize % BUCKETS;
         let chain = &mut self.near[index];
@@ -91,8 +91,14 @@ impl Wheel {
             *chain = Chain { head: slot, tail: slot };
             arena.get_mut(slot).next = NIL;
             self.occupied[index / 64] |= 1 << (index % 64);
-            return;
+        } else {
+            self.insert_among(arena, slot, index, rank);
         }
+    }
+
+    /// Puts a slot into a bucket that holds others.
+    fn insert_among(&mut self, arena: &mut Arena, slot: u32, index: usize, rank: impl Fn(&Packet) -> u32) {
+        let chain = &mut self.near[index];
         let time = arena.get(slot).time;
         let before = |arena: &Arena, other: u32| {
             let o = arena.get(other).time;

@@ -34,8 +34,8 @@ impl Line {
     pub(super) fn finish(&mut self, start: u64, bytes: u16, idle: bool) -> u64 {
         match self {
             Line::Constant { per_byte, part } => {
-                let carried = if idle { 0 } else { *part as u128 };
-                let span = bytes as u128 * *per_byte as u128 + carried;
+                let carried = if idle { 0 } else { *part };
+                let span = bytes as u128 * *per_byte as u128 + carried as u128;
                 *part = span as u32;
                 start + (span >> 32) as u64
             }

@@ -241,7 +241,7 @@ impl Port {
     }
 
     /// A packet arrives. Call in order of time.
-    #[inline]
+    #[inline(always)]
     pub fn handle_packet(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
         self.settle(now, store);
         self.stats.arrived += 1;
@@ -338,7 +338,7 @@ impl Port {
         self.view.backlog_packets -= 1;
     }
 
-    /// A packet will arrive at `at` from the only link that feeds this port: computes at once when it leaves again. What the
+    /// A packet will arrive at `at` from the only link that feeds this port, or arrives now: computes at once when it leaves again. What the
     /// port does to it happens when it is settled, in order of time, as if it had been told then. Only for ports that
     /// admit everything and lose nothing.
     #[inline]
@@ -377,7 +377,7 @@ impl Port {
     pub fn puts_off(&self) -> bool {
         self.put_off
     }
-    /// A foreseen packet has passed `hops` routers since its TTL was last counted down, this one included.
+    /// A foreseen packet has passed `hops` routers since its TTL was last counted down, this one included; one by default.
     pub fn set_hops(&mut self, hops: u8) {
         self.hops = hops;
     }
@@ -425,52 +425,36 @@ impl Port {
         }
     }
 
-    /// The first foreseen packet joins the queue; the one after it is awaited.
-    #[inline]
-    fn enter(&mut self) {
-        let Waiting { arrives, departs, bytes, .. } = *self.ring.first_ahead();
-        self.join(arrives, departs, bytes);
-        self.arrives = self.ring.next_arrival();
-    }
-
-    /// The commonest case in one step: a foreseen packet finds the line idle, and leaves before the next one comes, a timer
-    /// runs or `now` is over. False if it is not so; then nothing has happened.
-    #[inline]
-    fn pass_through(&mut self, now: Time, store: &mut impl Store) -> bool {
-        let Waiting { arrives, departs, handle, bytes, .. } = *self.ring.first_ahead();
-        let next = self.ring.arrival_after_next();
-        if departs > now || departs > next || departs > self.timer {
-            return false;
-        }
-        self.ring.drop_lonely();
-        self.stats.arrived += 1;
-        self.stats.departed(departs, bytes);
-        store.note(arrives, self.number, handle, Note::Arrived);
-        let packet = store.packet(handle);
-        packet.ttl = packet.ttl.saturating_sub(self.hops);
-        if let Some(router) = &mut self.class.router {
-            router.on_arrival(arrives, packet, &self.view);
-            router.on_departure(departs, packet, &PortView { busy: true, ..self.view });
-        }
-        store.note(departs, self.number, handle, Note::Departed);
-        self.arrives = next;
-        self.due = self.timer.min(next);
-        true
-    }
-
-    /// A foreseen packet arrives.
-    #[inline]
-    fn arrive(&mut self, store: &mut impl Store) {
-        let (at, handle) = (self.arrives, self.ring.first_ahead().handle);
+    /// A foreseen packet arrives, and departs at once if it finds the line idle and has left by `now`, before anything else
+    /// happens here: so it is with most, and then only its handling counts, not the queue's.
+    fn arrive(&mut self, now: Time, store: &mut impl Store) {
+        let Waiting { arrives: at, departs, handle, bytes, .. } = *self.ring.first_ahead();
+        let next = self.ring.second_arrival();
+        let lonely = !self.view.busy && departs <= now.min(next) && departs < self.timer;
         self.stats.arrived += 1;
         store.note(at, self.number, handle, Note::Arrived);
         let packet = store.packet(handle);
         packet.ttl = packet.ttl.saturating_sub(self.hops);
-        if let Some(router) = &mut self.class.router {
-            router.on_arrival(at, packet, &self.view);
+        let router = self.class.router.as_mut();
+        if !lonely {
+            if let Some(router) = router {
+                router.on_arrival(at, packet, &self.view);
+            }
+            self.join(at, departs, bytes);
+        } else {
+            self.stats.departed(departs, bytes);
+            self.ring.advance();
+            self.ring.pop();
+            if let Some(router) = router {
+                router.on_arrival(at, packet, &self.view);
+                self.view.busy = true;
+                router.on_departure(departs, packet, &self.view);
+                self.view.busy = false;
+            }
+            store.note(departs, self.number, handle, Note::Departed);
         }
-        self.enter();
-        self.due = self.timer.min(self.leaves).min(self.arrives);
+        self.arrives = next;
+        self.due = self.timer.min(self.leaves).min(next);
     }
 
     #[cold]
@@ -508,9 +492,7 @@ impl Port {
             if self.leaves == self.due {
                 self.depart(store);
             } else if self.arrives < self.timer {
-                if self.view.busy || !self.pass_through(now, store) {
-                    self.arrive(store);
-                }
+                self.arrive(now, store);
             } else {
                 self.settle_rarely(store);
             }

@@ -99,17 +99,11 @@ impl Ring {
     pub(super) fn next_arrival(&self) -> Time {
         if self.ahead == self.end { Time::NEVER } else { self.first_ahead().arrives }
     }
-    /// When the second that has not arrived does.
+    /// When the one after it does.
     #[inline]
-    pub(super) fn arrival_after_next(&self) -> Time {
+    pub(super) fn second_arrival(&self) -> Time {
         let after = self.ahead.wrapping_add(1);
         if after == self.end { Time::NEVER } else { self.at(after).arrives }
-    }
-    /// With nothing in the port: takes out the first that has not arrived.
-    #[inline]
-    pub(super) fn drop_lonely(&mut self) {
-        self.ahead = self.ahead.wrapping_add(1);
-        self.head = self.ahead;
     }
     /// With nothing in the port: takes out the first packet if it has left by `now`, and before the next one comes. Its
     /// departure and length.
@@ -120,7 +114,7 @@ impl Ring {
         }
         let Waiting { departs, bytes, .. } = *self.first_ahead();
         let after = self.ahead.wrapping_add(1);
-        if departs > now || after != self.end && self.at(after).arrives < departs {
+        if departs > now || self.second_arrival() < departs {
             return None;
         }
         (self.head, self.ahead) = (after, after);
