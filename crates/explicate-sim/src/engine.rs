@@ -261,34 +261,40 @@ impl Engine {
     #[inline]
     fn arrive(&mut self, slot: u32, place: u32) -> Due {
         let hop = self.routes[place as usize];
-        self.settle_before_reading(hop & LINK);
-        let link = &mut self.links[(hop & LINK) as usize];
+        let link = self.settle_before_reading(hop & LINK);
         link.port.stats.delivered += 1;
+        let hops = link.hops;
         let packet = self.arena.get_mut(slot);
         if hop & LAST != 0 {
-            packet.ttl = packet.ttl.saturating_sub(link.hops - 1);
+            packet.ttl = packet.ttl.saturating_sub(hops - 1);
             return self.deliver(slot);
         }
         packet.place = place + 1;
-        packet.ttl = packet.ttl.saturating_sub(link.hops);
+        packet.ttl = packet.ttl.saturating_sub(hops);
         Due { slot, flow: NIL }
     }
 
     /// What a packet on this link carries is final once the port is settled, and those that it is fused to before it.
     #[inline(always)]
-    fn settle_before_reading(&mut self, link: u32) {
+    fn settle_before_reading(&mut self, link: u32) -> &mut Link {
         let feeder = self.links[link as usize].fused_to;
         if feeder != NIL {
-            let f = &mut self.links[feeder as usize];
-            if f.fused_to != NIL {
-                self.settle_chain(feeder);
-            } else if f.settles {
-                f.port.settle(self.now, &mut self.arena);
-            }
+            self.settle_feeder(feeder);
         }
         let l = &mut self.links[link as usize];
         if l.settles {
             l.port.settle(self.now, &mut self.arena);
+        }
+        l
+    }
+
+    #[inline(always)]
+    fn settle_feeder(&mut self, feeder: u32) {
+        let f = &mut self.links[feeder as usize];
+        if f.fused_to != NIL {
+            self.settle_chain(feeder);
+        } else if f.settles {
+            f.port.settle(self.now, &mut self.arena);
         }
     }
 
@@ -342,10 +348,9 @@ impl Engine {
             ends.flow.handle_packet(self.now, packet, self.arena.sack(slot));
             return Due { slot, flow };
         }
-        ends.sink.handle_packet(self.now, packet);
-        let mut sack = SackRanges::default();
+        let mut sack = SackRanges::NONE;
         let packet = self.arena.get_mut(slot);
-        if !ends.sink.poll_transmit(self.now, packet, &mut sack) {
+        if !ends.sink.turn(self.now, packet, &mut sack) {
             self.arena.give(slot);
             return DONE;
         }
