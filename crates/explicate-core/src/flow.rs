@@ -117,8 +117,9 @@ pub struct Flow {
     paced: bool,
     /// The window stopped the last attempt to send: acknowledgements say something about it.
     window_limited: bool,
-    /// IP length of a full packet and payload of the last segment, bytes.
+    /// IP length of a full packet, its payload and that of the last segment, bytes.
     packet: u16,
+    full_payload: u16,
     last_payload: u16,
     packet_number: u32,
     /// Segments that the application has written.
@@ -167,6 +168,7 @@ impl Flow {
             paced: get("paced") != 0.0,
             window_limited: false,
             packet: init.packet,
+            full_payload: init.packet.saturating_sub(header_bytes(explicit)),
             last_payload: init.packet.saturating_sub(header_bytes(explicit)),
             packet_number: 0,
             supply: 0,
@@ -186,7 +188,7 @@ impl Flow {
 
     /// Payload of a full segment, bytes.
     pub fn payload(&self) -> u16 {
-        self.packet.saturating_sub(header_bytes(self.explicit))
+        self.full_payload
     }
     /// The application has `bytes` more to send, `u64::MAX` for without end; `last` says that nothing follows.
     pub fn write(&mut self, bytes: u64, last: bool) {
@@ -412,7 +414,7 @@ impl Flow {
             segment = spare;
         }
         let last = self.closed && segment + 1 == self.supply;
-        let payload = if last { self.last_payload } else { self.payload() };
+        let payload = if last { self.last_payload } else { self.full_payload };
         self.begin(out, now, payload + header_bytes(self.explicit));
         let header = &mut out.transport;
         let cwr = if self.cwr { flag::CWR } else { 0 };
@@ -503,59 +505,84 @@ impl Sink {
 
     /// A packet for this end arrived; what does not fit is ignored.
     pub fn handle_packet(&mut self, now: Time, packet: &Packet) {
-        let header = &packet.transport;
-        if header.has(flag::ACK) || header.flow() != self.id {
-            return;
-        }
-        self.stats.received += 1;
-        let mut answer =
-            Answer { syn_options: None, packet_number: header.packet_number(), timestamp: header.timestamp() };
-        if header.has(flag::SYN) {
-            let mut granted = header.options();
-            if self.refuse_explicit {
-                granted &= !option::EXPLICIT;
-            }
-            self.explicit = granted & option::EXPLICIT != 0;
-            self.sack = granted & option::SACK != 0;
-            answer.syn_options = Some(granted);
+        if let Some(answer) = self.take(now, packet) {
             self.answer = Some(answer);
-            return;
         }
-        self.stats.bytes += packet.ip_len as u64;
-        self.data.insert(header.segment(), self.window, header.payload(), header.has(flag::FIN));
-        self.stats.payload = self.data.payload();
-        self.ece = (self.ece && !header.has(flag::CWR)) || packet.ecn() == Ecn::Marked;
-        self.receiver.on_data(now, packet);
-        self.answer = Some(answer);
     }
 
     /// Writes the acknowledgement of what arrived into `out`; false if none is due. `sack` gets the ranges that follow its
     /// header.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Packet, sack: &mut SackRanges) -> bool {
         let Some(answer) = self.answer.take() else { return false };
-        *sack = if self.sack { self.data.ranges() } else { SackRanges::default() };
+        self.write(now, &answer, out, sack);
+        true
+    }
+
+    /// [`Sink::handle_packet`] and [`Sink::poll_transmit`] at once: the acknowledgement takes the packet's place.
+    #[inline]
+    pub fn turn(&mut self, now: Time, packet: &mut Packet, sack: &mut SackRanges) -> bool {
+        let Some(answer) = self.take(now, packet) else { return false };
+        self.write(now, &answer, packet, sack);
+        true
+    }
+
+    #[inline]
+    fn take(&mut self, now: Time, packet: &Packet) -> Option<Answer> {
+        let header = &packet.transport;
+        if header.has(flag::ACK) || header.flow() != self.id {
+            return None;
+        }
+        self.stats.received += 1;
+        let (packet_number, timestamp) = (header.packet_number(), header.timestamp());
+        if header.has(flag::SYN) {
+            let syn_options = Some(self.grant(header.options()));
+            return Some(Answer { syn_options, packet_number, timestamp });
+        }
+        self.stats.bytes += packet.ip_len as u64;
+        self.data.insert(header.segment(), self.window, header.payload(), header.has(flag::FIN));
+        self.stats.payload = self.data.payload();
+        self.ece = (self.ece && !header.has(flag::CWR)) || packet.ecn() == Ecn::Marked;
+        self.receiver.on_data(now, packet);
+        Some(Answer { syn_options: None, packet_number, timestamp })
+    }
+
+    #[cold]
+    fn grant(&mut self, mut options: u8) -> u8 {
+        if self.refuse_explicit {
+            options &= !option::EXPLICIT;
+        }
+        self.explicit = options & option::EXPLICIT != 0;
+        self.sack = options & option::SACK != 0;
+        options
+    }
+
+    #[inline]
+    fn write(&mut self, now: Time, answer: &Answer, out: &mut Packet, sack: &mut SackRanges) {
+        sack.clear();
+        if self.sack && !self.data.is_in_order() {
+            *sack = self.data.ranges();
+        }
         let ranges = sack.as_slice().len();
-        out.ip_len = header_bytes(self.explicit && answer.syn_options.is_none()) + 8 * ranges as u16;
+        let explicit = self.explicit && answer.syn_options.is_none();
+        out.ip_len = header_bytes(explicit) + 8 * ranges as u16;
         out.ttl = 64;
         out.tos = 0;
-        out.congestion = Congestion::NONE;
-        out.transport = Transport::EMPTY;
+        out.congestion = if explicit { Congestion::new(Format::Minimal) } else { Congestion::NONE };
         let header = &mut out.transport;
+        *header = Transport::EMPTY;
         header.set_flags(flag::ACK | if self.ece { flag::ECE } else { 0 });
+        header.set_sack_count(ranges);
         header.set_flow(self.id);
         header.set_segment(self.data.next());
         header.set_packet_number(answer.packet_number);
         header.set_window(self.window);
         header.set_timestamp(answer.timestamp);
-        header.set_sack_count(ranges);
         if let Some(options) = answer.syn_options {
             header.set_flags(flag::ACK | flag::SYN);
             header.set_options(options);
-        } else if self.explicit {
-            out.congestion = Congestion::new(Format::Minimal);
+        } else if explicit {
             self.receiver.on_ack(now, out);
         }
-        true
     }
 
     /// A receiving end has no timers.

@@ -24,6 +24,12 @@ impl Reassembly {
         self.next
     }
 
+    /// Whether nothing has arrived beyond it.
+    #[inline]
+    pub fn is_in_order(&self) -> bool {
+        self.beyond.is_empty()
+    }
+
     /// Takes a segment, unless it lies `window` or more segments ahead (there is no room for it) or came before.
     #[inline]
     pub fn insert(&mut self, segment: u32, window: u32, payload: u16, last: bool) {

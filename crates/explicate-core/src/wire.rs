@@ -364,6 +364,11 @@ impl SackRanges {
     /// No range.
     pub const NONE: SackRanges = SackRanges { ranges: [(0, 0); SACK_RANGES], count: 0 };
 
+    /// Forgets all.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.count = 0;
+    }
     /// Adds a range; a fourth is ignored.
     pub fn push(&mut self, first: u32, end: u32) {
         if (self.count as usize) < SACK_RANGES {

@@ -32,6 +32,13 @@ pub struct Link {
     hops: u8,
 }
 
+/// What an event leaves to be done: a packet to send on, or a flow that may send, with a slot that is free for it; or [`NIL`].
+struct Due {
+    slot: u32,
+    flow: u32,
+}
+const DONE: Due = Due { slot: NIL, flow: NIL };
+
 impl Link {
     #[inline(always)]
     fn foresee(&mut self, now: Time, at: Time, slot: u32, bytes: u16) -> Time {
@@ -241,59 +248,70 @@ impl Engine {
             self.now = Time(packet.time);
             self.events += 1;
             let place = packet.place;
-            if place & TIMER != 0 {
-                self.timer(slot, place);
-            } else if self.arrive(slot, place) {
+            let Due { mut slot, flow } =
+                if place & TIMER == 0 { self.arrive(slot, place) } else { self.timer(slot, place) };
+            // All packets take this one way on, so that it need not be a call.
+            loop {
+                if flow != NIL {
+                    slot = self.next_of(flow, slot);
+                }
+                if slot == NIL {
+                    break;
+                }
                 self.forward(slot);
+                if flow == NIL {
+                    break;
+                }
+                slot = NIL;
             }
         }
         self.now = until;
     }
 
-    /// A packet reaches the end of a link; whether it, or the answer to it in its slot, goes on.
+    /// A packet reaches the end of a link.
     #[inline]
-    fn arrive(&mut self, slot: u32, place: u32) -> bool {
+    fn arrive(&mut self, slot: u32, place: u32) -> Due {
         let hop = self.routes[place as usize];
-        self.settle_before_reading(hop & LINK);
-        let link = &mut self.links[(hop & LINK) as usize];
+        let link = self.settle_before_reading(hop & LINK);
         link.port.stats.delivered += 1;
+        let hops = link.hops;
         let packet = self.arena.get_mut(slot);
         if hop & LAST != 0 {
-            packet.ttl = packet.ttl.saturating_sub(link.hops - 1);
+            packet.ttl = packet.ttl.saturating_sub(hops - 1);
             return self.deliver(slot);
         }
         packet.place = place + 1;
-        packet.ttl = packet.ttl.saturating_sub(link.hops);
-        true
+        packet.ttl = packet.ttl.saturating_sub(hops);
+        Due { slot, flow: NIL }
     }
 
     /// What a packet on this link carries is final once the port is settled, and those that it is fused to before it.
     #[inline(always)]
-    fn settle_before_reading(&mut self, link: u32) {
+    fn settle_before_reading(&mut self, link: u32) -> &mut Link {
         let feeder = self.links[link as usize].fused_to;
         if feeder != NIL {
-            let f = &mut self.links[feeder as usize];
-            if f.fused_to != NIL {
-                self.settle_chain(feeder);
-            } else if f.settles {
-                f.port.settle(self.now, &mut self.arena);
-            }
+            self.settle_feeder(feeder);
         }
         let l = &mut self.links[link as usize];
         if l.settles {
             l.port.settle(self.now, &mut self.arena);
+        }
+        l
+    }
+
+    #[inline(always)]
+    fn settle_feeder(&mut self, feeder: u32) {
+        let f = &mut self.links[feeder as usize];
+        if f.fused_to != NIL {
+            self.settle_chain(feeder);
+        } else if f.settles {
+            f.port.settle(self.now, &mut self.arena);
         }
     }
 
     #[cold]
     fn settle_chain(&mut self, link: u32) {
         self.settle_before_reading(link);
-    }
-
-    /// Sends a packet on its way.
-    #[inline(never)]
-    fn send(&mut self, slot: u32) {
-        self.forward(slot);
     }
 
     /// A packet joins the port at its place, and those of the links that are fused to it.
@@ -326,62 +344,60 @@ impl Engine {
         self.wheel.insert(&mut self.arena, slot, |p| rank(routes, p));
     }
 
-    /// A packet has reached the node that it is for; whether its slot holds an answer.
+    /// A packet has reached the node that it is for. The answer takes its slot.
     #[inline]
-    fn deliver(&mut self, slot: u32) -> bool {
+    fn deliver(&mut self, slot: u32) -> Due {
         if self.arena.log.is_some() {
             self.arena.log_delivery(self.now, slot);
         }
         let packet = self.arena.get(slot);
         let header = &packet.transport;
-        if header.has(flag::CONTROL) {
-            let packet = *packet;
-            self.arena.give(slot);
-            self.deliver_control(&packet);
-            return false;
-        }
-        let id = header.flow();
-        let Some(ends) = self.ends.get_mut(id as usize) else {
-            self.arena.give(slot);
-            return false;
-        };
+        let flow = header.flow();
+        let ends = self.ends.get_mut(flow as usize);
+        let Some(ends) = ends.filter(|_| !header.has(flag::CONTROL)) else { return self.deliver_rarely(slot) };
         if packet.is_ack() {
             ends.flow.handle_packet(self.now, packet, self.arena.sack(slot));
-            self.transmit(id, slot);
-            return false;
+            return Due { slot, flow };
         }
-        ends.sink.handle_packet(self.now, packet);
-        let mut sack = SackRanges::default();
+        let mut sack = SackRanges::NONE;
         let packet = self.arena.get_mut(slot);
-        if !ends.sink.poll_transmit(self.now, packet, &mut sack) {
+        if !ends.sink.turn(self.now, packet, &mut sack) {
             self.arena.give(slot);
-            return false;
+            return DONE;
         }
         packet.place = ends.back;
         self.arena.set_sack(slot, &sack);
-        true
+        Due { slot, flow: NIL }
     }
 
-    /// Sends all that a flow may send now, the first packet in `slot` (or a new one), and arms its timer.
-    fn transmit(&mut self, id: u32, mut slot: u32) {
-        loop {
-            let ends = &mut self.ends[id as usize];
-            let Some(next) = ends.flow.poll_next(self.now) else { break };
+    /// A message between agents, or a packet for nobody.
+    #[cold]
+    fn deliver_rarely(&mut self, slot: u32) -> Due {
+        let packet = *self.arena.get(slot);
+        self.arena.give(slot);
+        if packet.transport.has(flag::CONTROL) {
+            self.deliver_control(&packet);
+        }
+        DONE
+    }
+
+    /// The next packet that a flow may send now, in `slot` (or a new one); if there is none, its timer is armed.
+    #[inline(always)]
+    fn next_of(&mut self, id: u32, mut slot: u32) -> u32 {
+        let ends = &mut self.ends[id as usize];
+        if let Some(next) = ends.flow.poll_next(self.now) {
             if slot == NIL {
                 slot = self.arena.take();
             }
             let packet = self.arena.get_mut(slot);
-            if !ends.flow.transmit(self.now, next, packet) {
-                break;
+            if ends.flow.transmit(self.now, next, packet) {
+                packet.place = ends.forward;
+                return slot;
             }
-            packet.place = ends.forward;
-            self.send(slot);
-            slot = NIL;
         }
         if slot != NIL {
             self.arena.give(slot);
         }
-        let ends = &mut self.ends[id as usize];
         if ends.source.finite() && ends.flow.poll_event() == Some(Event::Drained) {
             ends.completed = ends.completed.min(self.now);
         }
@@ -390,6 +406,7 @@ impl Engine {
             // An earlier timer replaces the pending one, which is ignored when it comes.
             self.arm_flow(id, due);
         }
+        NIL
     }
 
     // ------------------------------------------------------------------------------------------ timers
@@ -413,42 +430,42 @@ impl Engine {
         (ends.timer, ends.timer_due) = (timer, if timer == NIL { Time::NEVER } else { due });
     }
 
-    fn timer(&mut self, slot: u32, place: u32) {
+    #[cold]
+    fn timer(&mut self, slot: u32, place: u32) -> Due {
         let id = place & !KIND;
-        if place & KIND == FLOW {
-            return self.flow_timer(id, slot);
-        }
         self.arena.give(slot);
         match place & KIND {
-            SOURCE => self.source_timer(id),
+            FLOW => return self.flow_timer(id, slot),
+            SOURCE => return self.source_timer(id),
             PORT => self.port_timer(id),
             _ => self.agent_timer(id),
         }
+        DONE
     }
 
-    fn flow_timer(&mut self, id: u32, slot: u32) {
-        self.arena.give(slot);
+    fn flow_timer(&mut self, id: u32, slot: u32) -> Due {
         let ends = &mut self.ends[id as usize];
         if ends.timer != slot {
-            return;
+            return DONE;
         }
         (ends.timer, ends.timer_due) = (NIL, Time::NEVER);
         let due = ends.flow.poll_timeout();
         if due > self.now {
             // Timers move ahead without being re-armed; this one has caught up.
-            return self.arm_flow(id, due);
+            self.arm_flow(id, due);
+            return DONE;
         }
         ends.flow.handle_timeout(self.now);
-        self.transmit(id, NIL);
+        Due { slot: NIL, flow: id }
     }
 
-    fn source_timer(&mut self, id: u32) {
+    fn source_timer(&mut self, id: u32) -> Due {
         let ends = &mut self.ends[id as usize];
         let again = ends.source.act(self.now, &mut ends.flow);
         if let Some(at) = again {
             self.arm(SOURCE | id, at);
         }
-        self.transmit(id, NIL);
+        Due { slot: NIL, flow: id }
     }
 
     /// A scheduled port is driven from outside: its departures are not known in advance.
@@ -524,7 +541,7 @@ impl Engine {
             packet.transport.set_segment(node);
             packet.transport.0[12..].copy_from_slice(&control.message[..12]);
             packet.congestion.0[4..].copy_from_slice(&control.message[12..]);
-            self.send(slot);
+            self.forward(slot);
         }
         self.arm_agent(node);
     }

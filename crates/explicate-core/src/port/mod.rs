@@ -441,10 +441,11 @@ impl Port {
                 router.on_arrival(at, packet, &self.view);
             }
             self.join(at, departs, bytes);
+            self.arrives = next;
+            self.due = self.timer.min(self.leaves).min(next);
         } else {
             self.stats.departed(departs, bytes);
-            self.ring.advance();
-            self.ring.pop();
+            self.ring.skip();
             if let Some(router) = router {
                 router.on_arrival(at, packet, &self.view);
                 self.view.busy = true;
@@ -452,9 +453,9 @@ impl Port {
                 self.view.busy = false;
             }
             store.note(departs, self.number, handle, Note::Departed);
+            self.arrives = next;
+            self.due = self.timer.min(next);
         }
-        self.arrives = next;
-        self.due = self.timer.min(self.leaves).min(next);
     }
 
     #[cold]

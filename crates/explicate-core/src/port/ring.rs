@@ -77,6 +77,12 @@ impl Ring {
     pub(super) fn advance(&mut self) {
         self.ahead = self.ahead.wrapping_add(1);
     }
+    /// With nothing in the port: the first that has not arrived comes and goes.
+    #[inline]
+    pub(super) fn skip(&mut self) {
+        self.ahead = self.ahead.wrapping_add(1);
+        self.head = self.ahead;
+    }
     /// Takes out the one in service. Call only while there is one.
     #[inline]
     pub(super) fn pop(&mut self) -> Waiting {

@@ -114,6 +114,7 @@ impl SackRecovery {
 
     /// Takes the reports of an acknowledgement that moved the cumulative number by `advanced`. Returns how many segments it
     /// newly covers and whether it shows a loss.
+    #[inline(never)]
     fn repair(&mut self, advanced: u32, sack: &[(u32, u32)]) -> (u32, bool) {
         let acked = self.seq.acked;
         let mut newly = advanced - self.board.advance(acked);
