@@ -213,7 +213,7 @@ impl Sender for XcpSender {
     }
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
-        self.srtt = ack.srtt.as_secs_f64();
+        self.srtt = ack.srtt.0 as i64 as f64 * 1e-9; // a signed conversion is one instruction
         self.feedback = ack.header.reverse_feedback();
         // D03 section 3.3: window = max(window + feedback * srtt, MSS), here in segments. Duplicates count too.
         self.cwnd = (self.cwnd + self.feedback as f64 * self.srtt / self.packet).max(1.0);
@@ -356,20 +356,19 @@ impl XcpRouter {
     }
 
     /// Feedback for a departing packet that carries inter-packet time `x` (s), length (bytes) and request (bytes/s).
-    fn feedback(&mut self, x: f64, bytes: f64, delta: f64) -> f64 {
+    /// Returns whether that is less than it asks for, and what.
+    fn feedback(&mut self, x: f64, bytes: f64, delta: f64) -> (bool, f64) {
         let mut pos = self.cp * x;
         let mut neg = self.cn * bytes;
         let fb = pos - neg;
-        let granted = if delta > fb {
-            fb
-        } else {
+        let tighter = delta > fb;
+        if !tighter {
             // Limited elsewhere: what the packet cannot use is first taken from the negative pool, so that others are
             // squeezed less. The order matters: `pos` follows from the new `neg`.
             let reclaimed = neg + (fb - delta);
             neg = if reclaimed < self.res_neg { reclaimed } else { self.res_neg };
             pos = delta + neg;
-            delta
-        };
+        }
         self.res_pos -= pos;
         self.res_neg -= neg;
         if self.res_pos <= 0.0 {
@@ -378,7 +377,7 @@ impl XcpRouter {
         if self.res_neg <= 0.0 {
             (self.res_neg, self.cn) = (0.0, 0.0);
         }
-        granted
+        (tighter, fb)
     }
 }
 
@@ -404,8 +403,10 @@ impl Router for XcpRouter {
         }
         let x = packet.congestion.x() as f64 * SECONDS;
         let delta = packet.congestion.delta_throughput();
-        let granted = self.feedback(x, packet.ip_len as f64, delta as f64);
-        packet.congestion.set_delta_throughput(round(granted).min(delta));
+        // What is limited elsewhere stays as it came.
+        if let (true, granted) = self.feedback(x, packet.ip_len as f64, delta as f64) {
+            packet.congestion.set_delta_throughput(round(granted));
+        }
     }
 
     fn on_timer(&mut self, now: Time, port: &PortView) {
@@ -500,8 +501,8 @@ mod tests {
         let case = |res_neg: f64, delta: f64| {
             let mut r = router();
             (r.cp, r.cn, r.res_pos, r.res_neg) = (10.0, 4.0, 1000.0, res_neg);
-            let granted = r.feedback(1.0, 1.0, delta);
-            (granted, 1000.0 - r.res_pos, res_neg - r.res_neg)
+            let (tighter, granted) = r.feedback(1.0, 1.0, delta);
+            (if tighter { granted } else { delta }, 1000.0 - r.res_pos, res_neg - r.res_neg)
         };
         assert_eq!(case(100.0, 2.0), (2.0, 10.0, 8.0));
         assert_eq!(case(5.0, 2.0), (2.0, 7.0, 5.0));
