@@ -116,7 +116,7 @@ pub struct Flow {
     header: bool,
     ecn: bool,
     paced: bool,
-    /// The window stopped the last attempt to send: acknowledgements say something about it.
+    /// The window or its pace stopped the last attempt to send: acknowledgements say something about it.
     window_limited: bool,
     /// IP length of a full packet, its payload and that of the last segment, bytes.
     packet: u16,
@@ -355,6 +355,7 @@ impl Flow {
             return (self.state == State::Opening).then_some(Next::New);
         }
         if self.pace_at > now {
+            self.window_limited = true; // by the window all the same: the pace is drawn from it
             return None;
         }
         self.pace_at = Time::ZERO;
