@@ -17,6 +17,9 @@ const fn preset(
     Preset { name, summary, source, protocol, recovery, params: &[], fallback: DEFAULT_FALLBACK }
 }
 
+/// `on_loss = "keep"`.
+const WLTE: &[(&str, f64)] = &[("on_loss", 1.0)];
+
 /// All presets.
 pub const PRESETS: &[Preset] = &[
     preset("reno", "reno", "reno", "RFC 5681", "TCP Reno: AIMD window, fast retransmit and fast recovery"),
@@ -24,4 +27,15 @@ pub const PRESETS: &[Preset] = &[
     preset("sack", "reno", "sack", "RFC 5681, RFC 6675", "TCP SACK: AIMD window, selective acknowledgements"),
     preset("cubic", "cubic", "sack", "RFC 9438, RFC 6675", "TCP CUBIC with selective acknowledgements"),
     preset("xcp", "xcp", "sack", "draft-falk-xcp-spec-03, RFC 6675", "XCP with selective acknowledgements"),
+    preset("vcp", "vcp", "newreno", "paper 004 section III", "VCP over NewReno's fast recovery"),
+    Preset {
+        params: WLTE,
+        ..preset(
+            "vcp-wlte",
+            "vcp",
+            "newreno",
+            "paper 004 section IV-B",
+            "VCP whose window a fast retransmit leaves alone",
+        )
+    },
 ];

@@ -2,6 +2,8 @@
 
 use crate::protocol::Protocol;
 
+pub mod load_factor;
+
 macro_rules! protocols {
     ($($module:ident::$unit:ident,)*) => {
         $(pub mod $module;)*
@@ -14,4 +16,5 @@ protocols! {
     reno::Reno,
     cubic::Cubic,
     xcp::Xcp,
+    vcp::Vcp,
 }
