@@ -28,6 +28,7 @@ pub const PRESETS: &[Preset] = &[
     preset("cubic", "cubic", "sack", "RFC 9438, RFC 6675", "TCP CUBIC with selective acknowledgements"),
     preset("xcp", "xcp", "sack", "draft-falk-xcp-spec-03, RFC 6675", "XCP with selective acknowledgements"),
     preset("vcp", "vcp", "newreno", "paper 004 section III", "VCP over NewReno's fast recovery"),
+    preset("vcp-bise", "vcp-bise", "newreno", "paper 004 section IV-A", "VCP with BISE over NewReno's fast recovery"),
     Preset {
         params: WLTE,
         ..preset(
@@ -37,5 +38,9 @@ pub const PRESETS: &[Preset] = &[
             "paper 004 section IV-B",
             "VCP whose window a fast retransmit leaves alone",
         )
+    },
+    Preset {
+        params: WLTE,
+        ..preset("vcp-bise-wlte", "vcp-bise", "newreno", "paper 004 section IV", "VCP with both, BISE and WLTE")
     },
 ];

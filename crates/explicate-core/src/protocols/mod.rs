@@ -17,4 +17,5 @@ protocols! {
     cubic::Cubic,
     xcp::Xcp,
     vcp::Vcp,
+    vcp_bise::VcpBise,
 }
