@@ -18,4 +18,5 @@ protocols! {
     xcp::Xcp,
     vcp::Vcp,
     vcp_bise::VcpBise,
+    xtcp::Xtcp,
 }
