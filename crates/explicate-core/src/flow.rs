@@ -43,9 +43,9 @@ pub const PARAMS: &[Param] = &[
     ),
 ];
 
-/// Bytes of headers in front of the payload of a data packet.
-pub fn header_bytes(explicit: bool) -> u16 {
-    (IP_UDP_LEN + TRANSPORT_LEN + if explicit { CONGESTION_LEN } else { 0 }) as u16
+/// Bytes of headers in front of the payload of a data packet, with a congestion header or without.
+pub fn header_bytes(congestion: bool) -> u16 {
+    (IP_UDP_LEN + TRANSPORT_LEN + if congestion { CONGESTION_LEN } else { 0 }) as u16
 }
 
 /// What a flow is made from.
@@ -112,7 +112,8 @@ pub struct Flow {
     at: RecoveryState,
     asked: bool,
     fallback: &'static dyn Protocol,
-    explicit: bool,
+    /// Data packets carry a congestion header.
+    header: bool,
     ecn: bool,
     paced: bool,
     /// The window stopped the last attempt to send: acknowledgements say something about it.
@@ -145,7 +146,7 @@ impl Flow {
     /// A flow that waits for its application to write.
     pub fn new(init: &FlowInit<'_>) -> Flow {
         let get = |name| init.values.get(PARAMS, name);
-        let explicit = init.protocol.explicit();
+        let header = init.protocol.congestion_header();
         let sack = if init.recovery.wants_sack() { option::SACK } else { 0 };
         let sender_init = SenderInit {
             values: init.values,
@@ -163,13 +164,13 @@ impl Flow {
             at: RecoveryState::default(),
             asked: false,
             fallback: init.fallback,
-            explicit,
+            header,
             ecn: get("ecn") != 0.0,
             paced: get("paced") != 0.0,
             window_limited: false,
             packet: init.packet,
-            full_payload: init.packet.saturating_sub(header_bytes(explicit)),
-            last_payload: init.packet.saturating_sub(header_bytes(explicit)),
+            full_payload: init.packet.saturating_sub(header_bytes(header)),
+            last_payload: init.packet.saturating_sub(header_bytes(header)),
             packet_number: 0,
             supply: 0,
             closed: false,
@@ -179,7 +180,7 @@ impl Flow {
             repairing: false,
             syn_deadline: Time::NEVER,
             pace_at: Time::ZERO,
-            options: option::PACKET_ECHO | sack | if explicit { option::EXPLICIT } else { 0 },
+            options: option::PACKET_ECHO | sack | if init.protocol.explicit() { option::EXPLICIT } else { 0 },
             initial_window: get("initial_window") as f32,
             interface: init.interface,
             stats: FlowStats::default(),
@@ -274,6 +275,7 @@ impl Flow {
             duplicate: out.duplicate,
             packet_number,
             header: &packet.congestion,
+            transport: header,
             rtt,
             srtt,
             in_flight: state.in_flight,
@@ -290,7 +292,7 @@ impl Flow {
         let refused = self.options & option::EXPLICIT != 0 && header.options() & option::EXPLICIT == 0;
         if refused {
             let payload = self.payload();
-            self.explicit = false;
+            self.header = false;
             self.options &= !option::EXPLICIT;
             // Segments were counted by the explicit payload: keep it, the packets get shorter.
             self.packet = payload + header_bytes(false);
@@ -415,7 +417,7 @@ impl Flow {
         }
         let last = self.closed && segment + 1 == self.supply;
         let payload = if last { self.last_payload } else { self.full_payload };
-        self.begin(out, now, payload + header_bytes(self.explicit));
+        self.begin(out, now, payload + header_bytes(self.header));
         let header = &mut out.transport;
         let cwr = if self.cwr { flag::CWR } else { 0 };
         header.set_flags(if last { flag::FIN | cwr } else { cwr });
@@ -427,7 +429,7 @@ impl Flow {
         if self.ecn && !resent {
             out.set_ecn(Ecn::Capable0);
         }
-        if self.explicit {
+        if self.header {
             out.congestion = Congestion::new(Format::Standard);
         }
         let backlogged = segment + 1 < self.supply;
@@ -466,7 +468,11 @@ pub struct SinkStats {
 /// The receiving end of a flow.
 pub struct Sink {
     id: u32,
+    /// Explicit feedback was granted: the receiver is asked what travels back.
     explicit: bool,
+    /// The protocol has a congestion header, and whether acknowledgements carry it.
+    has_header: bool,
+    header: bool,
     sack: bool,
     refuse_explicit: bool,
     /// A mark arrived and the sender has not said that it reduced (RFC 3168 section 6.1.3).
@@ -492,6 +498,8 @@ impl Sink {
         Sink {
             id: init.id,
             explicit: false,
+            has_header: init.protocol.congestion_header(),
+            header: false,
             sack: false,
             refuse_explicit: init.values.get(PARAMS, "refuse_explicit") != 0.0,
             ece: false,
@@ -552,6 +560,7 @@ impl Sink {
             options &= !option::EXPLICIT;
         }
         self.explicit = options & option::EXPLICIT != 0;
+        self.header = self.explicit && self.has_header;
         self.sack = options & option::SACK != 0;
         options
     }
@@ -563,11 +572,11 @@ impl Sink {
             *sack = self.data.ranges();
         }
         let ranges = sack.as_slice().len();
-        let explicit = self.explicit && answer.syn_options.is_none();
-        out.ip_len = header_bytes(explicit) + 8 * ranges as u16;
+        let congestion = self.header && answer.syn_options.is_none();
+        out.ip_len = header_bytes(congestion) + 8 * ranges as u16;
         out.ttl = 64;
         out.tos = 0;
-        out.congestion = if explicit { Congestion::new(Format::Minimal) } else { Congestion::NONE };
+        out.congestion = if congestion { Congestion::new(Format::Minimal) } else { Congestion::NONE };
         let header = &mut out.transport;
         *header = Transport::EMPTY;
         header.set_flags(flag::ACK | if self.ece { flag::ECE } else { 0 });
@@ -580,7 +589,7 @@ impl Sink {
         if let Some(options) = answer.syn_options {
             header.set_flags(flag::ACK | flag::SYN);
             header.set_options(options);
-        } else if explicit {
+        } else if self.explicit {
             self.receiver.on_ack(now, out);
         }
     }
