@@ -42,9 +42,9 @@ pub const PARAMS: &[Param] = &[
     ),
 ];
 
-/// Bytes of headers in front of the payload of a data packet.
-pub fn header_bytes(explicit: bool) -> u16 {
-    (IP_UDP_LEN + TRANSPORT_LEN + if explicit { CONGESTION_LEN } else { 0 }) as u16
+/// Bytes of headers in front of the payload of a data packet, with a congestion header or without.
+pub fn header_bytes(congestion: bool) -> u16 {
+    (IP_UDP_LEN + TRANSPORT_LEN + if congestion { CONGESTION_LEN } else { 0 }) as u16
 }
 
 /// What a flow is made from.
@@ -111,7 +111,8 @@ pub struct Flow {
     at: RecoveryState,
     asked: bool,
     fallback: &'static dyn Protocol,
-    explicit: bool,
+    /// Data packets carry a congestion header.
+    header: bool,
     ecn: bool,
     paced: bool,
     /// The window stopped the last attempt to send: acknowledgements say something about it.
@@ -144,7 +145,7 @@ impl Flow {
     /// A flow that waits for its application to write.
     pub fn new(init: &FlowInit<'_>) -> Flow {
         let get = |name| init.values.get(PARAMS, name);
-        let explicit = init.protocol.explicit();
+        let header = init.protocol.congestion_header();
         let sack = if init.recovery.wants_sack() { option::SACK } else { 0 };
         let sender_init = SenderInit {
             values: init.values,
@@ -162,13 +163,13 @@ impl Flow {
             at: RecoveryState::default(),
             asked: false,
             fallback: init.fallback,
-            explicit,
+            header,
             ecn: get("ecn") != 0.0,
             paced: get("paced") != 0.0,
             window_limited: false,
             packet: init.packet,
-            full_payload: init.packet.saturating_sub(header_bytes(explicit)),
-            last_payload: init.packet.saturating_sub(header_bytes(explicit)),
+            full_payload: init.packet.saturating_sub(header_bytes(header)),
+            last_payload: init.packet.saturating_sub(header_bytes(header)),
             packet_number: 0,
             supply: 0,
             closed: false,
@@ -178,7 +179,7 @@ impl Flow {
             repairing: false,
             syn_deadline: Time::NEVER,
             pace_at: Time::ZERO,
-            options: option::PACKET_ECHO | sack | if explicit { option::EXPLICIT } else { 0 },
+            options: option::PACKET_ECHO | sack | if init.protocol.explicit() { option::EXPLICIT } else { 0 },
             initial_window: get("initial_window") as f32,
             interface: init.interface,
             stats: FlowStats::default(),
@@ -273,6 +274,7 @@ impl Flow {
             duplicate: out.duplicate,
             packet_number,
             header: &packet.congestion,
+            transport: header,
             rtt,
             srtt,
             in_flight: state.in_flight,
@@ -289,7 +291,7 @@ impl Flow {
         let refused = self.options & option::EXPLICIT != 0 && header.options() & option::EXPLICIT == 0;
         if refused {
             let payload = self.payload();
-            self.explicit = false;
+            self.header = false;
             self.options &= !option::EXPLICIT;
             // Segments were counted by the explicit payload: keep it, the packets get shorter.
             self.packet = payload + header_bytes(false);
@@ -414,7 +416,7 @@ impl Flow {
         }
         let last = self.closed && segment + 1 == self.supply;
         let payload = if last { self.last_payload } else { self.full_payload };
-        self.begin(out, now, payload + header_bytes(self.explicit));
+        self.begin(out, now, payload + header_bytes(self.header));
         let header = &mut out.transport;
         let cwr = if self.cwr { flag::CWR } else { 0 };
         header.set_flags(if last { flag::FIN | cwr } else { cwr });
@@ -426,7 +428,7 @@ impl Flow {
         if self.ecn && !resent {
             out.set_ecn(Ecn::Capable0);
         }
-        if self.explicit {
+        if self.header {
             out.congestion = Congestion::new(Format::Standard);
         }
         let backlogged = segment + 1 < self.supply;

@@ -24,7 +24,11 @@ pub struct SinkStats {
 /// The receiving end of a flow.
 pub struct Sink {
     id: u32,
+    /// Explicit feedback was granted: the receiver is asked what travels back.
     explicit: bool,
+    /// The protocol has a congestion header, and whether acknowledgements carry it.
+    has_header: bool,
+    header: bool,
     sack: bool,
     refuse_explicit: bool,
     /// A mark arrived and the sender has not said that it reduced (RFC 3168 section 6.1.3).
@@ -50,6 +54,8 @@ impl Sink {
         Sink {
             id: init.id,
             explicit: false,
+            has_header: init.protocol.congestion_header(),
+            header: false,
             sack: false,
             refuse_explicit: init.values.get(PARAMS, "refuse_explicit") != 0.0,
             ece: false,
@@ -110,6 +116,7 @@ impl Sink {
             options &= !option::EXPLICIT;
         }
         self.explicit = options & option::EXPLICIT != 0;
+        self.header = self.explicit && self.has_header;
         self.sack = options & option::SACK != 0;
         options
     }
@@ -121,11 +128,11 @@ impl Sink {
             *sack = self.data.ranges();
         }
         let ranges = sack.as_slice().len();
-        let explicit = self.explicit && answer.syn_options.is_none();
-        out.ip_len = header_bytes(explicit) + 8 * ranges as u16;
+        let congestion = self.header && answer.syn_options.is_none();
+        out.ip_len = header_bytes(congestion) + 8 * ranges as u16;
         out.ttl = 64;
         out.tos = 0;
-        out.congestion = if explicit { Congestion::new(Format::Minimal) } else { Congestion::NONE };
+        out.congestion = if congestion { Congestion::new(Format::Minimal) } else { Congestion::NONE };
         let header = &mut out.transport;
         *header = Transport::EMPTY;
         header.set_flags(flag::ACK | if self.ece { flag::ECE } else { 0 });
@@ -138,7 +145,7 @@ impl Sink {
         if let Some(options) = answer.syn_options {
             header.set_flags(flag::ACK | flag::SYN);
             header.set_options(options);
-        } else if explicit {
+        } else if self.explicit {
             self.receiver.on_ack(now, out);
         }
     }
