@@ -53,6 +53,10 @@ pub trait Protocol: Sync {
     fn router_needs_data(&self) -> bool {
         true
     }
+    /// The protocol whose controllers answer this one's packets, if they are not its own.
+    fn controller(&self) -> Option<&'static dyn Protocol> {
+        None
+    }
     /// A controller for one output port; `None` for end-to-end protocols.
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
         let _ = init;
