@@ -116,7 +116,7 @@ pub struct Flow {
     header: bool,
     ecn: bool,
     paced: bool,
-    /// The window stopped the last attempt to send: acknowledgements say something about it.
+    /// The window or the pace stopped the last attempt to send: acknowledgements say something about it.
     window_limited: bool,
     /// IP length of a full packet, its payload and that of the last segment, bytes.
     packet: u16,
@@ -260,12 +260,14 @@ impl Flow {
             // A mark of the same window says nothing more (RFC 3168 section 6.1.2).
             self.mark_recover = state.highest;
             self.cwr = true;
-            self.sender.on_loss(&Loss { now, kind: LossKind::Duplicates, in_flight, srtt, repeated: false });
+            let marked = header.has(flag::ECE);
+            self.sender.on_loss(&Loss { now, kind: LossKind::Duplicates, in_flight, srtt, repeated: false, marked });
         } else if header.has(flag::ECE) && cumulative > self.mark_recover {
             self.mark_recover = state.highest;
             self.cwr = true;
             let in_flight = state.in_flight + out.newly_acked;
-            self.sender.on_loss(&Loss { now, kind: LossKind::Mark, in_flight, srtt, repeated: false });
+            let kind = LossKind::Mark;
+            self.sender.on_loss(&Loss { now, kind, in_flight, srtt, repeated: false, marked: true });
         }
         self.sender.on_ack(&Ack {
             now,
@@ -335,7 +337,8 @@ impl Flow {
                 let state = self.recovery.state();
                 self.mark_recover = state.highest;
                 self.repairing = state.recovering;
-                self.sender.on_loss(&Loss { now, kind: LossKind::Timeout, in_flight, srtt, repeated });
+                let kind = LossKind::Timeout;
+                self.sender.on_loss(&Loss { now, kind, in_flight, srtt, repeated, marked: false });
             }
         }
         if self.sender.next_timer() <= now {
@@ -356,6 +359,8 @@ impl Flow {
             return (self.state == State::Opening).then_some(Next::New);
         }
         if self.pace_at > now {
+            // A pace that follows the window may keep it from ever being full.
+            self.window_limited |= self.recovery.next_segment() < self.supply;
             return None;
         }
         self.pace_at = Time::ZERO;
@@ -468,8 +473,10 @@ pub struct SinkStats {
 /// The receiving end of a flow.
 pub struct Sink {
     id: u32,
-    /// Explicit feedback was granted: the receiver is asked what travels back.
-    explicit: bool,
+    /// The receiver is asked what travels back: explicit feedback was granted, or the protocol wants more than that.
+    speaks: bool,
+    /// What [`Protocol::receiver_speaks`] says of a protocol without explicit feedback.
+    speaks_plainly: bool,
     /// The protocol has a congestion header, and whether acknowledgements carry it.
     has_header: bool,
     header: bool,
@@ -497,7 +504,8 @@ impl Sink {
     pub fn new(init: &FlowInit<'_>) -> Sink {
         Sink {
             id: init.id,
-            explicit: false,
+            speaks: false,
+            speaks_plainly: !init.protocol.explicit() && init.protocol.receiver_speaks(),
             has_header: init.protocol.congestion_header(),
             header: false,
             sack: false,
@@ -559,8 +567,9 @@ impl Sink {
         if self.refuse_explicit {
             options &= !option::EXPLICIT;
         }
-        self.explicit = options & option::EXPLICIT != 0;
-        self.header = self.explicit && self.has_header;
+        let explicit = options & option::EXPLICIT != 0;
+        self.speaks = explicit || self.speaks_plainly;
+        self.header = explicit && self.has_header;
         self.sack = options & option::SACK != 0;
         options
     }
@@ -589,7 +598,7 @@ impl Sink {
         if let Some(options) = answer.syn_options {
             header.set_flags(flag::ACK | flag::SYN);
             header.set_options(options);
-        } else if self.explicit {
+        } else if self.speaks {
             self.receiver.on_ack(now, out);
         }
     }
