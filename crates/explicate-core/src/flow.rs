@@ -115,7 +115,7 @@ pub struct Flow {
     header: bool,
     ecn: bool,
     paced: bool,
-    /// The window stopped the last attempt to send: acknowledgements say something about it.
+    /// The window or the pace stopped the last attempt to send: acknowledgements say something about it.
     window_limited: bool,
     /// IP length of a full packet, its payload and that of the last segment, bytes.
     packet: u16,
@@ -259,12 +259,14 @@ impl Flow {
             // A mark of the same window says nothing more (RFC 3168 section 6.1.2).
             self.mark_recover = state.highest;
             self.cwr = true;
-            self.sender.on_loss(&Loss { now, kind: LossKind::Duplicates, in_flight, srtt, repeated: false });
+            let marked = header.has(flag::ECE);
+            self.sender.on_loss(&Loss { now, kind: LossKind::Duplicates, in_flight, srtt, repeated: false, marked });
         } else if header.has(flag::ECE) && cumulative > self.mark_recover {
             self.mark_recover = state.highest;
             self.cwr = true;
             let in_flight = state.in_flight + out.newly_acked;
-            self.sender.on_loss(&Loss { now, kind: LossKind::Mark, in_flight, srtt, repeated: false });
+            let kind = LossKind::Mark;
+            self.sender.on_loss(&Loss { now, kind, in_flight, srtt, repeated: false, marked: true });
         }
         self.sender.on_ack(&Ack {
             now,
@@ -334,7 +336,8 @@ impl Flow {
                 let state = self.recovery.state();
                 self.mark_recover = state.highest;
                 self.repairing = state.recovering;
-                self.sender.on_loss(&Loss { now, kind: LossKind::Timeout, in_flight, srtt, repeated });
+                let kind = LossKind::Timeout;
+                self.sender.on_loss(&Loss { now, kind, in_flight, srtt, repeated, marked: false });
             }
         }
         if self.sender.next_timer() <= now {
@@ -355,6 +358,8 @@ impl Flow {
             return (self.state == State::Opening).then_some(Next::New);
         }
         if self.pace_at > now {
+            // A pace that follows the window may keep it from ever being full.
+            self.window_limited |= self.recovery.next_segment() < self.supply;
             return None;
         }
         self.pace_at = Time::ZERO;

@@ -42,6 +42,11 @@ pub trait Protocol: Sync {
     fn congestion_header(&self) -> bool {
         self.explicit()
     }
+    /// Whether its receiver adds something to acknowledgements ([`Receiver::on_ack`]); by default only explicit ones do. A
+    /// protocol that is not explicit has the header's fields for that, such as the receiver's time stamp.
+    fn receiver_speaks(&self) -> bool {
+        self.explicit()
+    }
     /// A sender for one flow.
     fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender>;
     /// A receiver for one flow. By default nothing beyond the acknowledgement itself travels back.
@@ -112,7 +117,7 @@ pub struct Ack<'a> {
     pub in_flight: u32,
     /// A loss is being repaired, or was until this acknowledgement.
     pub recovering: bool,
-    /// The window was not full when this acknowledgement came: it says nothing about the window.
+    /// Neither window nor pace held anything back when this acknowledgement came: it says nothing about the window.
     pub app_limited: bool,
 }
 
@@ -140,6 +145,8 @@ pub struct Loss {
     pub srtt: Time,
     /// A timeout of a segment that a timeout has already resent: RFC 5681 holds ssthresh then.
     pub repeated: bool,
+    /// The acknowledgement that showed it echoes a router's mark.
+    pub marked: bool,
 }
 
 /// The facts at a transmission.

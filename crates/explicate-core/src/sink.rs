@@ -24,8 +24,10 @@ pub struct SinkStats {
 /// The receiving end of a flow.
 pub struct Sink {
     id: u32,
-    /// Explicit feedback was granted: the receiver is asked what travels back.
-    explicit: bool,
+    /// The receiver is asked what travels back: explicit feedback was granted, or the protocol wants more than that.
+    speaks: bool,
+    /// What [`Protocol::receiver_speaks`] says of a protocol without explicit feedback.
+    speaks_plainly: bool,
     /// The protocol has a congestion header, and whether acknowledgements carry it.
     has_header: bool,
     header: bool,
@@ -53,7 +55,8 @@ impl Sink {
     pub fn new(init: &FlowInit<'_>) -> Sink {
         Sink {
             id: init.id,
-            explicit: false,
+            speaks: false,
+            speaks_plainly: !init.protocol.explicit() && init.protocol.receiver_speaks(),
             has_header: init.protocol.congestion_header(),
             header: false,
             sack: false,
@@ -115,8 +118,9 @@ impl Sink {
         if self.refuse_explicit {
             options &= !option::EXPLICIT;
         }
-        self.explicit = options & option::EXPLICIT != 0;
-        self.header = self.explicit && self.has_header;
+        let explicit = options & option::EXPLICIT != 0;
+        self.speaks = explicit || self.speaks_plainly;
+        self.header = explicit && self.has_header;
         self.sack = options & option::SACK != 0;
         options
     }
@@ -145,7 +149,7 @@ impl Sink {
         if let Some(options) = answer.syn_options {
             header.set_flags(flag::ACK | flag::SYN);
             header.set_options(options);
-        } else if self.explicit {
+        } else if self.speaks {
             self.receiver.on_ack(now, out);
         }
     }

@@ -24,7 +24,7 @@
 //! | --- | --- | --- |
 //! | 0 | flags | flags |
 //! | 1 | options (SYN) | options (SYN); VCP's load code in 0x0c, number of SACK ranges in 0x03 |
-//! | 2-3 | payload bytes | 0 |
+//! | 2-3 | payload bytes | receiver's time stamp, units of 16 µs; 0 = none |
 //! | 4-7 | flow | flow |
 //! | 8-11 | segment | cumulative acknowledgement: the next segment expected |
 //! | 12-15 | packet number | echo of the packet number |
@@ -327,6 +327,16 @@ impl Transport {
     pub fn set_payload(&mut self, bytes: u16) {
         self.0[2..4].copy_from_slice(&bytes.to_be_bytes());
     }
+    /// The receiver's time stamp of an acknowledgement, see [`receiver_stamp`]; 0 = none.
+    #[inline]
+    pub fn receiver_stamp(&self) -> u16 {
+        self.payload()
+    }
+    /// Sets the receiver's time stamp.
+    #[inline]
+    pub fn set_receiver_stamp(&mut self, stamp: u16) {
+        self.set_payload(stamp);
+    }
     field32!(
         /// The flow.
         flow, set_flow, 4
@@ -354,6 +364,25 @@ impl Transport {
 pub fn stamp(now: Time) -> u32 {
     (now.0 >> 2) as u32
 }
+
+/// The receiver's time stamp of an instant, for protocols that ask for it: units of 16 µs modulo 2^16 (1.05 s), never 0.
+#[inline]
+pub fn receiver_stamp(now: Time) -> u16 {
+    ((now.0 / RECEIVER_TICK) as u16).max(1)
+}
+
+/// The span between two receiver's time stamps: of those that fit, the one next to `guess`. `None` if either is missing.
+pub fn receiver_span(from: u16, to: u16, guess: Time) -> Option<Time> {
+    if from == 0 || to == 0 {
+        return None;
+    }
+    let guessed = guess.0 / RECEIVER_TICK;
+    let off = to.wrapping_sub(from).wrapping_sub(guessed as u16) as i16;
+    Some(Time(guessed.saturating_add_signed(off as i64).saturating_mul(RECEIVER_TICK)))
+}
+
+/// Nanoseconds to a unit of the receiver's time stamp.
+const RECEIVER_TICK: u64 = 16_000;
 
 /// How long ago a stamp was made, if less than 17.2 s; exact to 4 ns.
 #[inline]
@@ -531,6 +560,19 @@ mod tests {
         assert!(Congestion::parse(&bytes).is_ok());
         assert_eq!(XcpI::parse(&bytes), Some(fields));
         assert_eq!(XcpI::parse(&bytes[..27]), None);
+    }
+
+    #[test]
+    fn spans_between_time_stamps_of_the_receiver() {
+        let span = |from: Time, to: Time, guess: Time| receiver_span(receiver_stamp(from), receiver_stamp(to), guess);
+        // 3 ms and 250 ms apart, arrived a little faster and slower; the second pair wraps.
+        assert_eq!(span(Time::secs(7), Time::millis(7003), Time::millis(2)), Some(Time::micros(2992)));
+        assert_eq!(span(Time::secs(1), Time::millis(1250), Time::millis(300)), Some(Time::millis(250)));
+        assert_eq!(span(Time::secs(1), Time::secs(9), Time::millis(8200)), Some(Time::secs(8)));
+        assert_eq!(span(Time::secs(1), Time::secs(1), Time::ZERO), Some(Time::ZERO));
+        assert_eq!(receiver_span(0, 5, Time::ZERO), None);
+        assert_eq!(receiver_span(9, 5, Time::ZERO), Some(Time::ZERO), "time does not run backwards");
+        assert_eq!(receiver_stamp(Time(1 << 20)), 65, "1.049 ms / 16 us");
     }
 
     #[test]
