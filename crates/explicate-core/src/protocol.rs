@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use crate::params::{Param, Values};
 use crate::rng::Rng;
 use crate::units::{Rate, Time};
-use crate::wire::{Congestion, Packet};
+use crate::wire::{Congestion, Packet, Transport};
 
 /// Receives a machine's variables by name: the one way to look inside (samples, plots, tests).
 pub type Probe<'a> = &'a mut dyn FnMut(&'static str, f64);
@@ -34,9 +34,14 @@ pub trait Protocol: Sync {
     fn router_params(&self) -> &'static [Param] {
         &[]
     }
-    /// Whether data packets carry a congestion header (and so negotiate it and pay for its bytes).
+    /// Whether routers speak to its senders: set-up negotiates that, and falls back to TCP if the other end refuses.
     fn explicit(&self) -> bool {
         false
+    }
+    /// Whether its packets carry a congestion header and pay for its bytes; protocols that say what they have to say in bits
+    /// of other headers need none.
+    fn congestion_header(&self) -> bool {
+        self.explicit()
     }
     /// A sender for one flow.
     fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender>;
@@ -94,6 +99,8 @@ pub struct Ack<'a> {
     pub packet_number: u32,
     /// The congestion header of the acknowledgement.
     pub header: &'a Congestion,
+    /// The transport header of the acknowledgement.
+    pub transport: &'a Transport,
     /// Round-trip time of the packet that caused this acknowledgement, from its time stamp.
     pub rtt: Time,
     /// Smoothed round-trip time (RFC 6298).

@@ -2,7 +2,7 @@
 
 use crate::protocol::{Ack, Loss, LossKind, Sent};
 use crate::units::Time;
-use crate::wire::Congestion;
+use crate::wire::{Congestion, Transport};
 
 /// An acknowledgement of one segment; round-trip times of 100 ms, a window that was full.
 pub fn ack(now: Time, header: &Congestion) -> Ack<'_> {
@@ -14,6 +14,7 @@ pub fn ack(now: Time, header: &Congestion) -> Ack<'_> {
         duplicate: false,
         packet_number: 0,
         header,
+        transport: &Transport::EMPTY,
         rtt: Time::millis(100),
         srtt: Time::millis(100),
         in_flight: 1,

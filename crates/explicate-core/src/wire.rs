@@ -8,7 +8,7 @@
 //! | 0 | Protocol: what follows (6 TCP, 17 UDP, 253 our transport header) |
 //! | 1 | Length of this header: 20 or 28 |
 //! | 2 | Version (3, high nibble), Format (1 standard, 2 minimal) |
-//! | 3 | 0; the low two bits carry VCP's load code where the ECN bits of the IP header are not ours |
+//! | 3 | 0 |
 //! | 4-7 | X, the inter-packet time of the flow, unsigned, in units of 2^-28 s; 0 = unknown |
 //! | 8-11 | RTT, same unit; 0 = unknown |
 //! | 12-15 | Reverse_Feedback, signed, bytes/s |
@@ -23,7 +23,7 @@
 //! | byte | data packet | acknowledgement |
 //! | --- | --- | --- |
 //! | 0 | flags | flags |
-//! | 1 | options (SYN) | options (SYN), number of SACK ranges in the low two bits |
+//! | 1 | options (SYN) | options (SYN); VCP's load code in 0x0c, number of SACK ranges in 0x03 |
 //! | 2-3 | payload bytes | 0 |
 //! | 4-7 | flow | flow |
 //! | 8-11 | segment | cumulative acknowledgement: the next segment expected |
@@ -173,14 +173,6 @@ impl Congestion {
     pub fn set_delta_throughput(&mut self, bytes_per_s: i32) {
         put32(&mut self.0, 16, bytes_per_s as u32);
     }
-    /// VCP's two-bit load code, where the header carries it: 0 none, 1 low, 2 high, 3 overload.
-    pub fn load_code(&self) -> u8 {
-        self.0[3] & 3
-    }
-    /// Sets VCP's load code; only the low two bits count.
-    pub fn set_load_code(&mut self, code: u8) {
-        self.0[3] = code & 3;
-    }
 }
 
 /// The eight bytes that XCP-i appends to the congestion header (paper 001 section III-A).
@@ -215,8 +207,10 @@ pub mod flag {
     pub const FIN: u8 = 0x02;
     /// An acknowledgement: fields read as in the right column of the table.
     pub const ACK: u8 = 0x04;
-    /// XTCP's congestion flag (paper 003), set by routers and echoed.
+    /// XTCP's congestion flag (paper 003 section 3.2), set by routers and echoed.
     pub const XTCP: u8 = 0x08;
+    /// The sender heeds that flag: what tells XTCP's data packets from those of TCP.
+    pub const XTCP_CAPABLE: u8 = 0x80;
     /// Echo of a congestion mark (RFC 3168).
     pub const ECE: u8 = 0x10;
     /// The sender has reduced its window (RFC 3168).
@@ -234,6 +228,9 @@ pub mod option {
     /// Selective acknowledgements.
     pub const SACK: u8 = 0x20;
 }
+
+/// The bits of the second byte that options may take.
+const OPTIONS: u8 = 0xf0;
 
 /// The transport header without its SACK ranges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -293,11 +290,22 @@ impl Transport {
     }
     /// Options of a SYN, see [`option`].
     pub fn options(&self) -> u8 {
-        self.0[1] & !3
+        self.0[1] & OPTIONS
     }
     /// Sets the options.
     pub fn set_options(&mut self, options: u8) {
-        self.0[1] = options & !3 | self.0[1] & 3;
+        self.0[1] = options & OPTIONS | self.0[1] & !OPTIONS;
+    }
+    /// VCP's load code, 0 none, 1 low, 2 high, 3 overload: in an acknowledgement the echo of what its data packet's ECN
+    /// field said.
+    #[inline]
+    pub fn load_code(&self) -> u8 {
+        (self.0[1] >> 2) & 3
+    }
+    /// Sets VCP's load code; only the low two bits count.
+    #[inline]
+    pub fn set_load_code(&mut self, code: u8) {
+        self.0[1] = self.0[1] & !0x0c | (code & 3) << 2;
     }
     /// Number of SACK ranges that follow, 0..=3.
     #[inline]

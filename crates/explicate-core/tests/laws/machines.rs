@@ -12,7 +12,7 @@ use explicate_core::recovery::COMMON;
 use explicate_core::registry::{CHANNELS, PROTOCOLS, QDISCS, RECOVERIES};
 use explicate_core::testing;
 use explicate_core::units::{Rate, Time};
-use explicate_core::wire::{Ecn, Packet};
+use explicate_core::wire::{Ecn, Packet, Transport, flag};
 
 use crate::{Dice, Hash, repeats};
 
@@ -29,6 +29,7 @@ fn data(dice: &mut Dice) -> Packet {
     if dice.flip(0.2) {
         p.transport.set_flags(dice.number(256) as u8);
     }
+    p.transport.set_load_code(dice.number(4) as u8);
     p
 }
 
@@ -74,14 +75,20 @@ fn sender(p: &dyn Protocol, dice: &mut Dice) -> Hash {
                 sent.backlogged = dice.flip(0.8);
                 s.on_send(&mut packet, &sent);
                 receiver.on_data(now, &packet);
-                packet.congestion.0.iter().for_each(|b| hash.put(*b as u64));
+                let mut put = |p: &Packet| {
+                    let bytes = p.congestion.0.iter().chain(&p.transport.0).chain([&p.tos]);
+                    bytes.for_each(|b| hash.put(*b as u64));
+                };
+                put(&packet);
                 let mut back = data(dice);
                 receiver.on_ack(now, &mut back);
-                back.congestion.0.iter().for_each(|b| hash.put(*b as u64));
+                put(&back);
             }
             _ => {
                 let header = dice.congestion();
+                let transport = data(dice).transport;
                 let mut ack = testing::ack(now, &header);
+                ack.transport = &transport;
                 ack.duplicate = dice.flip(0.2);
                 ack.newly_acked = if dice.flip(0.05) { dice.number(5000) } else { 1 - ack.duplicate as u32 };
                 ack.cumulative = dice.number(100_000);
@@ -120,23 +127,28 @@ fn check_sender(p: &dyn Protocol, s: &dyn Sender, hash: &mut Hash) {
 #[test]
 fn feedback_on_duplicates_moves_the_window() {
     for p in PROTOCOLS.iter().filter(|p| p.explicit()) {
-        let moved = |feedback: i32, load: u8| {
+        let moved = |speaks: bool| {
             let values = Values::default();
             let init = SenderInit { values: &values, packet: 1500.0, initial_window: 10.0, interface: Rate::mbps(100) };
             let mut s = p.sender(&init);
             s.on_start(Time::secs(1), Time::millis(100));
             let mut header = explicate_core::wire::Congestion::new(explicate_core::wire::Format::Minimal);
-            header.set_reverse_feedback(feedback);
-            header.set_load_code(load);
+            let mut transport = Transport::EMPTY;
+            if speaks {
+                header.set_reverse_feedback(100_000);
+                transport.set_load_code(1);
+                transport.set_flags(flag::XTCP);
+            }
             for i in 0..20 {
                 let mut ack = testing::ack(Time::secs(1) + Time::millis(10 * i), &header);
+                ack.transport = &transport;
                 ack.duplicate = true;
                 ack.in_flight = 10;
                 s.on_ack(&ack);
             }
             s.allowance()
         };
-        assert_ne!(moved(100_000, 1), moved(0, 0), "{}: duplicates carry feedback too", p.name());
+        assert_ne!(moved(true), moved(false), "{}: duplicates carry feedback too", p.name());
     }
 }
 
