@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex};
 
 use explicate_core::params::Values;
 use explicate_core::port::{Arrival, Class, Note, Port, PortInit, Store};
-use explicate_core::protocol::{DropCause, PortView, Probe, Protocol, Qdisc, QdiscInit, Router, RouterInit, Verdict};
+use explicate_core::protocol::{
+    Discipline, DropCause, PortView, Probe, Protocol, Qdisc, QdiscInit, Router, RouterInit, Verdict,
+};
 use explicate_core::protocols::xcp::Xcp;
 use explicate_core::registry;
 use explicate_core::rng::Rng;
@@ -195,7 +197,10 @@ impl Router for Listening {
 fn a_controller_hears_of_early_drops_and_of_overflow() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let mut table = Table::default();
-    let class = Class { qdisc: Some(Box::new(Refusing)), router: Some(Box::new(Listening(heard.clone()))) };
+    let class = Class {
+        qdisc: Some(Discipline::Arrival(Box::new(Refusing))),
+        router: Some(Box::new(Listening(heard.clone()))),
+    };
     let (before, on_air) = (Vec::new(), Vec::new());
     let mut early =
         Port::new(PortInit { number: 0, rate: Rate::mbps(8), service: None, capacity: 1e6, class, before, on_air });

@@ -2,6 +2,8 @@
 
 use crate::protocol::QdiscKind;
 
+pub mod common;
+
 macro_rules! qdiscs {
     ($($module:ident::$unit:ident,)*) => {
         $(pub mod $module;)*

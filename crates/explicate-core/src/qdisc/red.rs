@@ -27,7 +27,7 @@
 use alloc::boxed::Box;
 
 use crate::params::{Param, Unit};
-use crate::protocol::{DropCause, PortView, Probe, Qdisc, QdiscInit, QdiscKind, Verdict};
+use crate::protocol::{Discipline, DropCause, PortView, Probe, Qdisc, QdiscInit, QdiscKind, Verdict};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::{Ecn, Packet};
@@ -79,8 +79,8 @@ impl QdiscKind for Red {
     fn params(&self) -> &'static [Param] {
         PARAMS
     }
-    fn build(&self, init: &QdiscInit<'_>) -> Box<dyn Qdisc> {
-        Box::new(RedQueue::new(init))
+    fn build(&self, init: &QdiscInit<'_>) -> Discipline {
+        Discipline::Arrival(Box::new(RedQueue::new(init)))
     }
 }
 
