@@ -203,6 +203,7 @@ impl Port {
     /// Puts several classes with weights (above zero) before the line instead of the one; `classify` names a packet's class. A
     /// class's controller sees its share of the capacity.
     pub fn schedule(&mut self, classes: Vec<(Class, f64)>, classify: impl Fn(&Packet) -> usize + Send + 'static) {
+        self.gate = Gate::default();
         self.lanes = Some(Box::new(Lanes::new(classes, Box::new(classify))));
         self.simple = false;
         self.rearm();
