@@ -20,9 +20,9 @@ HEAD = """\
 <!-- Made by `scripts/make_reproduction.py` from the verdicts of `explicate reproduce all`. -->
 
 `explicate reproduce all -o papers` repeats every experiment of the five papers and judges each claim;
-`papers/index.html` shows plots, measured values and scenarios. This page counts the verdicts and explains those that are
-not "holds". A claim is judged by a criterion that was written down before the experiment was run, on the mean over seeds;
-an ordering also on 80 % of them. Parameters that a paper leaves out are chosen once for all of its figures.
+`papers/index.html` shows plots, measured values and scenarios. This page counts the verdicts and explains those that
+are not "holds". A claim is judged by a criterion that was written down before the experiment was run, on the mean over
+seeds; an ordering also on 80 % of them. Parameters that a paper leaves out are chosen once for all of its figures.
 """
 CAUSES = {
     "paper": "the paper",

@@ -1,7 +1,7 @@
 """Repeat a fixed shard of the papers' experiments, quickly, and compare the verdicts with those on record.
 
 A predicate that flips is an error, whichever way: either something broke, or the record in tests/papers_shard.json
-(and docs/reproduction.md) is out of date; `--write` renews it. It is an error too if the runs take longer than `--budget`.
+(and docs/reproduction.md) is out of date; `--write` renews it. So is taking longer than `--budget`.
 """
 
 from __future__ import annotations
