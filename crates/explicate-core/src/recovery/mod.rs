@@ -7,6 +7,7 @@ pub mod rto;
 pub mod scoreboard;
 #[cfg(test)]
 mod testing;
+pub mod timers;
 
 macro_rules! recoveries {
     ($($module:ident::$unit:ident,)*) => {
@@ -20,6 +21,8 @@ recoveries! {
     reno::Reno,
     newreno::NewReno,
     sack::Sack,
+    loss_resilient::LossResilient,
+    loss_monitor::LossMonitor,
 }
 
 /// Parameters that every recovery has.
