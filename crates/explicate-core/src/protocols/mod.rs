@@ -2,6 +2,9 @@
 
 use crate::protocol::Protocol;
 
+pub mod delivery;
+pub mod window;
+
 macro_rules! protocols {
     ($($module:ident::$unit:ident,)*) => {
         $(pub mod $module;)*
@@ -13,5 +16,13 @@ macro_rules! protocols {
 protocols! {
     reno::Reno,
     cubic::Cubic,
+    hstcp::Hstcp,
+    bic::Bic,
+    hybla::Hybla,
+    westwood::Westwood,
+    vegas::Vegas,
+    fast::Fast,
+    new_jersey::NewJersey,
+    bbr::Bbr,
     xcp::Xcp,
 }
