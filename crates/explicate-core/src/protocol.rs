@@ -6,6 +6,7 @@
 //! them. Each is a state machine that is told the time. [`crate::flow`] and [`crate::port`] compose them.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 use crate::params::{Param, Values};
 use crate::rng::Rng;
@@ -57,6 +58,10 @@ pub trait Protocol: Sync {
     /// driver may leave it out there.
     fn router_needs_data(&self) -> bool {
         true
+    }
+    /// The protocol whose controllers answer this one's packets, if they are not its own.
+    fn controller(&self) -> Option<&'static dyn Protocol> {
+        None
     }
     /// A controller for one output port; `None` for end-to-end protocols.
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
@@ -389,7 +394,15 @@ pub trait QdiscKind: Sync {
     /// Parameters.
     fn params(&self) -> &'static [Param];
     /// A discipline for one queue.
-    fn build(&self, init: &QdiscInit<'_>) -> Box<dyn Qdisc>;
+    fn build(&self, init: &QdiscInit<'_>) -> Discipline;
+}
+
+/// The two forms of a queue discipline.
+pub enum Discipline {
+    /// Decides when a packet comes. What it admits departs in order, so that departures are known in advance.
+    Arrival(Box<dyn Qdisc>),
+    /// Decides when the line falls free, so its port is polled.
+    Departure(Box<dyn ActiveQueue>),
 }
 
 /// What a queue discipline is made from.
@@ -431,6 +444,34 @@ pub trait Qdisc: Send {
     fn next_timer(&self) -> Time {
         Time::NEVER
     }
+    /// Tells its variables.
+    fn probe(&self, put: Probe<'_>);
+}
+
+/// A packet as an [`ActiveQueue`] keeps it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Queued {
+    /// What the port knows it by.
+    pub handle: u32,
+    /// IP length, bytes.
+    pub bytes: u16,
+    /// It may be marked instead of dropped.
+    pub capable: bool,
+    /// When it came.
+    pub since: Time,
+}
+
+/// Packets that an [`ActiveQueue`] gave up.
+pub type Gone = Vec<(Queued, DropCause)>;
+
+/// A queue that holds its packets itself: it chooses which one goes next when the line falls free, and may then drop or mark.
+pub trait ActiveQueue: Send {
+    /// A packet came, of which `packet` are the headers. What finds no room is `gone`: this packet or others.
+    fn enqueue(&mut self, queued: Queued, packet: &Packet, gone: &mut Gone);
+    /// The packet to send now, and whether it is to be marked; `None` if nothing is left. Dropped ones are `gone`.
+    fn dequeue(&mut self, now: Time, gone: &mut Gone) -> Option<(Queued, bool)>;
+    /// Bytes and packets that wait.
+    fn backlog(&self) -> (u64, u32);
     /// Tells its variables.
     fn probe(&self, put: Probe<'_>);
 }

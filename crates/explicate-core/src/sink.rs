@@ -26,8 +26,7 @@ pub struct Sink {
     id: u32,
     /// The receiver is asked what travels back: explicit feedback was granted, or the protocol wants more than that.
     speaks: bool,
-    /// What [`Protocol::receiver_speaks`](crate::protocol::Protocol::receiver_speaks) says of a protocol without explicit
-    /// feedback.
+    /// What [`Protocol::receiver_speaks`] says of a protocol without explicit feedback.
     speaks_plainly: bool,
     /// The protocol has a congestion header, and whether acknowledgements carry it.
     has_header: bool,

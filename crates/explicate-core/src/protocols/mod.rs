@@ -2,8 +2,9 @@
 
 use crate::protocol::Protocol;
 
-pub mod delivery;
-pub mod window;
+mod delivery;
+mod window;
+mod xcp_router;
 
 macro_rules! protocols {
     ($($module:ident::$unit:ident,)*) => {
