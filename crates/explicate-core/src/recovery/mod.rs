@@ -17,6 +17,7 @@ macro_rules! recoveries {
 }
 
 recoveries! {
+    tahoe::Tahoe,
     reno::Reno,
     newreno::NewReno,
     sack::Sack,
