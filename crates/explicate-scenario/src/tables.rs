@@ -125,7 +125,7 @@ pub const LINKS: &[Column] = &[
 pub const SAMPLES: &[Column] = &[
     RUN_NUMBER,
     column("time_s", "s", Kind::F64, "When the sample was taken; rates are of the period that ends then."),
-    column("object", "", Kind::Str, "Name of the link or flow; of one of several classes `LINK/MATCH`."),
+    column("object", "", Kind::Str, "Name of the link or flow."),
     column(
         "variable",
         "",
