@@ -18,6 +18,7 @@ macro_rules! recoveries {
 }
 
 recoveries! {
+    tahoe::Tahoe,
     reno::Reno,
     newreno::NewReno,
     sack::Sack,
