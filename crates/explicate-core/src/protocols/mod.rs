@@ -16,4 +16,5 @@ protocols! {
     reno::Reno,
     cubic::Cubic,
     xcp::Xcp,
+    p_xcp::PXcp,
 }
