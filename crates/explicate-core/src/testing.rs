@@ -12,6 +12,7 @@ pub fn ack(now: Time, header: &Congestion) -> Ack<'_> {
         cumulative: 1,
         highest_sent: 2,
         duplicate: false,
+        packet_number: 0,
         header,
         transport: &Transport::EMPTY,
         rtt: Time::millis(100),
@@ -24,7 +25,7 @@ pub fn ack(now: Time, header: &Congestion) -> Ack<'_> {
 
 /// A loss or mark with `in_flight` segments under way.
 pub fn loss(now: Time, kind: LossKind, in_flight: u32) -> Loss {
-    Loss { now, kind, in_flight, srtt: Time::millis(100), repeated: false }
+    Loss { now, kind, in_flight, srtt: Time::millis(100), repeated: false, marked: kind == LossKind::Mark }
 }
 
 /// The facts at a transmission of a flow with more to send.

@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | 0 | Protocol: what follows (6 TCP, 17 UDP, 253 our transport header) |
 //! | 1 | Length of this header: 20 or 28 |
-//! | 2 | Version (3, high nibble), Format (1 standard, 2 minimal) |
+//! | 2 | Version (3, high nibble), Format (1 standard, 2 minimal; 3, not the draft's, window) |
 //! | 3 | 0 |
 //! | 4-7 | X, the inter-packet time of the flow, unsigned, in units of 2^-28 s; 0 = unknown |
 //! | 8-11 | RTT, same unit; 0 = unknown |
@@ -17,6 +17,10 @@
 //! | 21-23 | 0 |
 //! | 24-27 | `last_xcp_router` (XCP-i) |
 //!
+//! Format 3 is the header of the SIGCOMM 2002 paper, whose layout was never fixed, in the same bytes: 4-7 hold H_cwnd in
+//! bytes, 8-11 H_rtt, 12-15 and 16-19 changes of the window (H_feedback) in bytes. XCP-r returns the sum of all
+//! changes since the flow began, in bytes and modulo 2^32, in Reverse_Feedback.
+//!
 //! Transport header, 24 bytes and 8 for each SACK range. Data flows one way, so one field serves a data packet and its
 //! acknowledgement:
 //!
@@ -24,7 +28,7 @@
 //! | --- | --- | --- |
 //! | 0 | flags | flags |
 //! | 1 | options (SYN) | options (SYN); VCP's load code in 0x0c, number of SACK ranges in 0x03 |
-//! | 2-3 | payload bytes | 0 |
+//! | 2-3 | payload bytes | receiver's time stamp, units of 16 µs; 0 = none |
 //! | 4-7 | flow | flow |
 //! | 8-11 | segment | cumulative acknowledgement: the next segment expected |
 //! | 12-15 | packet number | echo of the packet number |
@@ -59,6 +63,8 @@ pub enum Format {
     Standard,
     /// Only Reverse_Feedback counts; a router leaves the header alone (pure acknowledgements).
     Minimal,
+    /// The window form of the SIGCOMM 2002 paper; a router of the draft leaves it alone.
+    Window,
 }
 
 /// Why bytes from the wire were refused.
@@ -70,7 +76,7 @@ pub enum WireError {
     Length,
     /// Not version 3.
     Version,
-    /// Format neither standard nor minimal.
+    /// Format unknown.
     Format,
     /// More SACK ranges than [`SACK_RANGES`], or a range that is empty or reversed.
     Sack,
@@ -118,7 +124,7 @@ impl Congestion {
         if head[2] >> 4 != VERSION {
             return Err(WireError::Version);
         }
-        if !matches!(head[2] & 0xf, 1 | 2) {
+        if !matches!(head[2] & 0xf, 1..=3) {
             return Err(WireError::Format);
         }
         Ok(Congestion(*head))
@@ -132,6 +138,11 @@ impl Congestion {
     #[inline]
     pub fn is_standard(&self) -> bool {
         self.0[2] == (VERSION << 4) | 1
+    }
+    /// Whether a router may read H_cwnd, H_rtt and H_feedback, in the places of X, RTT and Delta_Throughput.
+    #[inline]
+    pub fn is_window(&self) -> bool {
+        self.0[2] == (VERSION << 4) | 3
     }
     /// X, the time between two packets of the flow, in units of 2^-28 s; 0 = unknown.
     #[inline]
@@ -227,6 +238,8 @@ pub mod option {
     pub const PACKET_ECHO: u8 = 0x40;
     /// Selective acknowledgements.
     pub const SACK: u8 = 0x20;
+    /// Nothing is sent twice: the receiver passes over what is missing, and acknowledges how many segments have arrived.
+    pub const UNRELIABLE: u8 = 0x10;
 }
 
 /// The bits of the second byte that options may take.
@@ -327,12 +340,23 @@ impl Transport {
     pub fn set_payload(&mut self, bytes: u16) {
         self.0[2..4].copy_from_slice(&bytes.to_be_bytes());
     }
+    /// The receiver's time stamp of an acknowledgement, see [`receiver_stamp`]; 0 = none.
+    #[inline]
+    pub fn receiver_stamp(&self) -> u16 {
+        self.payload()
+    }
+    /// Sets the receiver's time stamp.
+    #[inline]
+    pub fn set_receiver_stamp(&mut self, stamp: u16) {
+        self.set_payload(stamp);
+    }
     field32!(
         /// The flow.
         flow, set_flow, 4
     );
     field32!(
-        /// Segment number of a data packet; in an acknowledgement the next segment expected.
+        /// Segment number of a data packet; in an acknowledgement the next segment expected ([`option::UNRELIABLE`]: the
+        /// number of segments that have arrived).
         segment, set_segment, 8
     );
     field32!(
@@ -354,6 +378,25 @@ impl Transport {
 pub fn stamp(now: Time) -> u32 {
     (now.0 >> 2) as u32
 }
+
+/// The receiver's time stamp of an instant, for protocols that ask for it: units of 16 µs modulo 2^16 (1.05 s), never 0.
+#[inline]
+pub fn receiver_stamp(now: Time) -> u16 {
+    ((now.0 / RECEIVER_TICK) as u16).max(1)
+}
+
+/// The span between two receiver's time stamps: of those that fit, the one next to `guess`. `None` if either is missing.
+pub fn receiver_span(from: u16, to: u16, guess: Time) -> Option<Time> {
+    if from == 0 || to == 0 {
+        return None;
+    }
+    let guessed = guess.0 / RECEIVER_TICK;
+    let off = to.wrapping_sub(from).wrapping_sub(guessed as u16) as i16;
+    Some(Time(guessed.saturating_add_signed(off as i64).saturating_mul(RECEIVER_TICK)))
+}
+
+/// Nanoseconds to a unit of the receiver's time stamp.
+const RECEIVER_TICK: u64 = 16_000;
 
 /// How long ago a stamp was made, if less than 17.2 s; exact to 4 ns.
 #[inline]
@@ -499,7 +542,8 @@ mod tests {
         assert_eq!(with(1, 21), Err(WireError::Length));
         assert_eq!(with(1, 28), Err(WireError::Short));
         assert_eq!(with(2, 0x21), Err(WireError::Version));
-        assert_eq!(with(2, 0x33), Err(WireError::Format));
+        assert_eq!(with(2, 0x34), Err(WireError::Format));
+        assert!(with(2, 0x33).is_ok_and(|h| h.is_window() && !h.is_standard()));
     }
 
     #[test]
@@ -531,6 +575,19 @@ mod tests {
         assert!(Congestion::parse(&bytes).is_ok());
         assert_eq!(XcpI::parse(&bytes), Some(fields));
         assert_eq!(XcpI::parse(&bytes[..27]), None);
+    }
+
+    #[test]
+    fn spans_between_time_stamps_of_the_receiver() {
+        let span = |from: Time, to: Time, guess: Time| receiver_span(receiver_stamp(from), receiver_stamp(to), guess);
+        // 3 ms and 250 ms apart, arrived a little faster and slower; the second pair wraps.
+        assert_eq!(span(Time::secs(7), Time::millis(7003), Time::millis(2)), Some(Time::micros(2992)));
+        assert_eq!(span(Time::secs(1), Time::millis(1250), Time::millis(300)), Some(Time::millis(250)));
+        assert_eq!(span(Time::secs(1), Time::secs(9), Time::millis(8200)), Some(Time::secs(8)));
+        assert_eq!(span(Time::secs(1), Time::secs(1), Time::ZERO), Some(Time::ZERO));
+        assert_eq!(receiver_span(0, 5, Time::ZERO), None);
+        assert_eq!(receiver_span(9, 5, Time::ZERO), Some(Time::ZERO), "time does not run backwards");
+        assert_eq!(receiver_stamp(Time(1 << 20)), 65, "1.049 ms / 16 us");
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 use crate::protocol::Protocol;
 
-pub mod load_factor;
+mod delivery;
+mod load_factor;
+mod window;
+mod xcp_router;
 
 macro_rules! protocols {
     ($($module:ident::$unit:ident,)*) => {
@@ -15,7 +18,16 @@ macro_rules! protocols {
 protocols! {
     reno::Reno,
     cubic::Cubic,
+    hstcp::Hstcp,
+    bic::Bic,
+    hybla::Hybla,
+    westwood::Westwood,
+    vegas::Vegas,
+    fast::Fast,
+    new_jersey::NewJersey,
+    bbr::Bbr,
     xcp::Xcp,
+    p_xcp::PXcp,
     vcp::Vcp,
     vcp_bise::VcpBise,
     xtcp::Xtcp,
