@@ -4,7 +4,7 @@
 //! then drains `poll_transmit`, then asks `poll_timeout`.
 //!
 //! A flow opens with a SYN that offers explicit feedback, packet-number echo and SACK; the answer grants what the other
-//! end has. If explicit feedback is refused, the flow goes on with the fallback law and without congestion headers.
+//! end has, and passes over what is missing if nothing will be sent twice. If explicit feedback is refused, the flow goes on with the fallback law and without congestion headers.
 
 use alloc::boxed::Box;
 
@@ -147,6 +147,7 @@ impl Flow {
         let get = |name| init.values.get(PARAMS, name);
         let explicit = init.protocol.explicit();
         let sack = if init.recovery.wants_sack() { option::SACK } else { 0 };
+        let unreliable = if init.recovery.reliable() { 0 } else { option::UNRELIABLE };
         let sender_init = SenderInit {
             values: init.values,
             packet: init.packet as f64,
@@ -179,7 +180,7 @@ impl Flow {
             repairing: false,
             syn_deadline: Time::NEVER,
             pace_at: Time::ZERO,
-            options: option::PACKET_ECHO | sack | if explicit { option::EXPLICIT } else { 0 },
+            options: option::PACKET_ECHO | sack | unreliable | if explicit { option::EXPLICIT } else { 0 },
             initial_window: get("initial_window") as f32,
             interface: init.interface,
             stats: FlowStats::default(),
@@ -260,7 +261,7 @@ impl Flow {
             self.mark_recover = state.highest;
             self.cwr = true;
             self.sender.on_loss(&Loss { now, kind: LossKind::Duplicates, in_flight, srtt, repeated: false });
-        } else if header.has(flag::ECE) && cumulative > self.mark_recover {
+        } else if header.has(flag::ECE) && state.acked > self.mark_recover {
             self.mark_recover = state.highest;
             self.cwr = true;
             let in_flight = state.in_flight + out.newly_acked;
@@ -269,7 +270,7 @@ impl Flow {
         self.sender.on_ack(&Ack {
             now,
             newly_acked: out.newly_acked,
-            cumulative,
+            cumulative: state.acked,
             highest_sent: state.highest,
             duplicate: out.duplicate,
             packet_number,
@@ -553,6 +554,9 @@ impl Sink {
         }
         self.explicit = options & option::EXPLICIT != 0;
         self.sack = options & option::SACK != 0;
+        if options & option::UNRELIABLE != 0 {
+            self.data.pass_over_holes();
+        }
         options
     }
 

@@ -264,6 +264,11 @@ pub trait RecoveryKind: Sync {
     fn params(&self) -> &'static [Param] {
         &[]
     }
+    /// Whether everything arrives in the end. If not, nothing is sent twice, the receiver passes over what is missing, and
+    /// acknowledgements carry the number of segments that have arrived in place of the next one expected.
+    fn reliable(&self) -> bool {
+        true
+    }
     /// Whether the receiver is asked for SACK ranges.
     fn wants_sack(&self) -> bool {
         false

@@ -20,6 +20,7 @@ recoveries! {
     reno::Reno,
     newreno::NewReno,
     sack::Sack,
+    none::Unreliable,
 }
 
 /// Parameters that every recovery has.

@@ -37,6 +37,8 @@ struct World {
     acks: VecDeque<(Time, Packet, SackRanges)>,
     rng: Rng,
     loss: (f64, f64),
+    /// Payload of all data packets that arrived.
+    arrived: u64,
     hash: Hash,
     now: Time,
 }
@@ -64,7 +66,10 @@ impl World {
             rate: LINE,
             service: None,
             capacity,
-            class: Class { qdisc: Some(droptail.build(&qdisc)), router: p.router(&router) },
+            class: Class {
+                qdisc: Some(droptail.build(&qdisc)),
+                router: registry::controller(p).unwrap_or(p).router(&router),
+            },
             before: vec![],
             on_air: vec![],
             number: 0,
@@ -78,6 +83,7 @@ impl World {
             acks: VecDeque::new(),
             rng: rng("loss"),
             loss,
+            arrived: 0,
             hash: Hash::new(),
             now: Time::ZERO,
         }
@@ -108,7 +114,9 @@ impl World {
         self.port.settle(next, &mut self.packets);
         if d == next {
             let (_, handle) = self.data.pop_front().unwrap();
-            self.sink.handle_packet(next, &self.packets.0[handle as usize]);
+            let packet = &self.packets.0[handle as usize];
+            self.arrived += packet.transport.payload() as u64;
+            self.sink.handle_packet(next, packet);
             let (mut ack, mut sack) = (Packet::EMPTY, SackRanges::default());
             while self.sink.poll_transmit(next, &mut ack, &mut sack) {
                 if self.rng.uniform() >= self.loss.1 {
@@ -136,7 +144,8 @@ fn pairs() -> impl Iterator<Item = (&'static dyn Protocol, &'static dyn Recovery
 
 const BYTES: u64 = 700_123;
 
-/// Transfers [`BYTES`]; panics unless all of them arrive in order within a generous time.
+/// Transfers [`BYTES`]; panics unless all of them arrive in order within a generous time, or what is left of them where
+/// nothing is sent twice.
 fn transfer(
     p: &'static dyn Protocol,
     r: &'static dyn RecoveryKind,
@@ -152,7 +161,13 @@ fn transfer(
         assert!(w.step(), "{what}: stalled at {}", w.now);
         assert!(w.now < Time::secs(5000), "{what}: too slow, {:?}", w.flow.stats);
     }
-    assert_eq!(w.sink.stats.payload, BYTES, "{what}: payload in order");
+    let got = w.sink.stats.payload;
+    if r.reliable() {
+        assert_eq!(got, BYTES, "{what}: payload in order");
+    } else {
+        assert_eq!(w.flow.stats.retransmissions, 0, "{what}");
+        assert!(got == w.arrived && got <= BYTES && got > BYTES / 2, "{what}: {got} of {} that arrived", w.arrived);
+    }
     w
 }
 
@@ -199,6 +214,9 @@ fn any_packet(p: &'static dyn Protocol, r: &'static dyn RecoveryKind, dice: &mut
     w.flow.write(u64::MAX, false);
     w.send();
     for _ in 0..5_000 {
+        if w.now > Time::secs(20_000) {
+            break; // a flow that waits for its timer most of the time; controllers do not sleep meanwhile
+        }
         if !dice.flip(0.2) {
             w.step();
             continue;
