@@ -23,5 +23,7 @@ pub const PRESETS: &[Preset] = &[
     preset("newreno", "reno", "newreno", "RFC 5681, RFC 6582", "TCP NewReno: AIMD window, partial acknowledgements"),
     preset("sack", "reno", "sack", "RFC 5681, RFC 6675", "TCP SACK: AIMD window, selective acknowledgements"),
     preset("cubic", "cubic", "sack", "RFC 9438, RFC 6675", "TCP CUBIC with selective acknowledgements"),
+    preset("video", "video", "none", "paper 003 section 8.1", "Live video over UDP that obeys XCP's routers"),
+    preset("greedy", "greedy", "none", "RFC 768", "UDP at a constant rate that obeys nobody"),
     preset("xcp", "xcp", "sack", "draft-falk-xcp-spec-03, RFC 6675", "XCP with selective acknowledgements"),
 ];

@@ -16,5 +16,9 @@ protocols! {
     reno::Reno,
     cubic::Cubic,
     xcp::Xcp,
+    xcp_window::XcpWindow,
     p_xcp::PXcp,
+    xcp_r::XcpR,
+    video::Video,
+    greedy::Greedy,
 }
