@@ -32,6 +32,11 @@ impl Reassembly {
         self.passes_over = true;
     }
 
+    /// Whether [`Reassembly::pass_over_holes`] was called.
+    pub fn passes_over(&self) -> bool {
+        self.passes_over
+    }
+
     /// Whether nothing has arrived beyond it.
     #[inline]
     pub fn is_in_order(&self) -> bool {

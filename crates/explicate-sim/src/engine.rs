@@ -6,15 +6,18 @@
 
 use std::collections::BTreeMap;
 
-use explicate_core::flow::{Event, Flow, FlowInit, Sink};
+use explicate_core::flow::{Event, Flow, FlowInit};
 use explicate_core::port::{Arrival, Port};
-use explicate_core::protocol::{Address, Agent, CONTROL_LEN, Control};
+use explicate_core::protocol::Agent;
+use explicate_core::sink::Sink;
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, SackRanges, flag};
 
 use crate::arena::{Arena, NIL};
 use crate::source::Source;
 use crate::wheel::Wheel;
+
+mod agents;
 
 /// A one-way link and the port that feeds it.
 pub struct Link {
@@ -80,6 +83,7 @@ const FLOW: u32 = 0x8000_0000;
 const SOURCE: u32 = 0x9000_0000;
 const PORT: u32 = 0xa000_0000;
 const AGENT: u32 = 0xb000_0000;
+const SINK: u32 = 0xc000_0000;
 const KIND: u32 = 0xf000_0000;
 
 /// A network, its flows and the events that wait.
@@ -94,6 +98,8 @@ pub struct Engine {
     routes: Vec<u32>,
     /// When the pending event of each scheduled port is due.
     armed: BTreeMap<u32, Time>,
+    /// When the pending event of each receiving end that holds acknowledgements back is due.
+    held_back: BTreeMap<u32, Time>,
     /// Agents by node, and when the pending event of each is due.
     agents: BTreeMap<u32, (Box<dyn Agent>, Time)>,
     /// Routes of control packets between nodes, found when first needed.
@@ -125,6 +131,7 @@ impl Engine {
             ends: Vec::new(),
             routes: Vec::new(),
             armed: BTreeMap::new(),
+            held_back: BTreeMap::new(),
             agents: BTreeMap::new(),
             control_routes: BTreeMap::new(),
             find_route: None,
@@ -171,12 +178,6 @@ impl Engine {
             timer_due: Time::NEVER,
         });
         self.arm(SOURCE | init.id, start);
-    }
-    /// Puts an agent at a node; `find_route` answers from then on for all agents.
-    pub fn add_agent(&mut self, node: Address, agent: Box<dyn Agent>, find_route: RouteFinder) {
-        self.agents.insert(node.0, (agent, Time::NEVER));
-        self.find_route = Some(find_route);
-        self.arm_agent(node.0);
     }
     fn add_route(&mut self, links: &[u32]) -> u32 {
         let first = self.routes.len() as u32;
@@ -363,6 +364,7 @@ impl Engine {
         let packet = self.arena.get_mut(slot);
         if !ends.sink.turn(self.now, packet, &mut sack) {
             self.arena.give(slot);
+            self.arm_sink(flow);
             return DONE;
         }
         packet.place = ends.back;
@@ -438,6 +440,7 @@ impl Engine {
             FLOW => return self.flow_timer(id, slot),
             SOURCE => return self.source_timer(id),
             PORT => self.port_timer(id),
+            SINK => return self.sink_timer(id),
             _ => self.agent_timer(id),
         }
         DONE
@@ -468,6 +471,37 @@ impl Engine {
         Due { slot: NIL, flow: id }
     }
 
+    /// A receiving end that acknowledged nothing may be waiting for more.
+    #[cold]
+    fn arm_sink(&mut self, id: u32) {
+        let due = self.ends[id as usize].sink.poll_timeout();
+        let armed = self.held_back.entry(id).or_insert(Time::NEVER);
+        // A pending timer that comes too early finds out then.
+        if due < *armed {
+            *armed = due;
+            self.arm(SINK | id, due);
+        }
+    }
+
+    fn sink_timer(&mut self, id: u32) -> Due {
+        if self.held_back.get(&id) != Some(&self.now) {
+            return DONE;
+        }
+        self.held_back.remove(&id);
+        let ends = &mut self.ends[id as usize];
+        ends.sink.handle_timeout(self.now);
+        let slot = self.arena.take();
+        let (mut sack, packet) = (SackRanges::NONE, self.arena.get_mut(slot));
+        if !ends.sink.poll_transmit(self.now, packet, &mut sack) {
+            self.arena.give(slot);
+            self.arm_sink(id);
+            return DONE;
+        }
+        packet.place = ends.back;
+        self.arena.set_sack(slot, &sack);
+        Due { slot, flow: NIL }
+    }
+
     /// A scheduled port is driven from outside: its departures are not known in advance.
     fn arm_port(&mut self, index: u32) {
         let port = &self.links[index as usize].port;
@@ -493,67 +527,6 @@ impl Engine {
             self.wheel.insert(&mut self.arena, slot, |p| rank(routes, p));
         }
         self.arm_port(index);
-    }
-
-    // ------------------------------------------------------------------------------------------ agents
-
-    fn agent_timer(&mut self, node: u32) {
-        let Some((agent, armed)) = self.agents.get_mut(&node) else { return };
-        if *armed != self.now {
-            return;
-        }
-        *armed = Time::NEVER;
-        agent.handle_timeout(self.now);
-        self.drain_agent(node);
-    }
-
-    fn arm_agent(&mut self, node: u32) {
-        let Some((agent, armed)) = self.agents.get_mut(&node) else { return };
-        let due = agent.poll_timeout();
-        if due < *armed {
-            *armed = due.max(self.now);
-            self.arm(AGENT | node, due);
-        }
-    }
-
-    fn deliver_control(&mut self, packet: &Packet) {
-        let header = &packet.transport;
-        let node = header.flow();
-        let mut message = [0; CONTROL_LEN];
-        message[..12].copy_from_slice(&header.0[12..]);
-        message[12..].copy_from_slice(&packet.congestion.0[4..]);
-        let from = header.segment();
-        if let Some((agent, _)) = self.agents.get_mut(&node) {
-            agent.handle_control(self.now, &Control { peer: Address(from), ip_len: packet.ip_len, message });
-        }
-        self.drain_agent(node);
-    }
-
-    fn drain_agent(&mut self, node: u32) {
-        while let Some(control) = self.agents.get_mut(&node).and_then(|(a, _)| a.poll_control(self.now)) {
-            let Some(place) = self.control_route(node, control.peer.0) else { continue };
-            let slot = self.arena.take();
-            let packet = self.arena.get_mut(slot);
-            *packet = Packet { ip_len: control.ip_len, place, ..Packet::EMPTY };
-            // The congestion header's first four bytes stay zero: routers see none.
-            packet.transport.set_flags(flag::CONTROL);
-            packet.transport.set_flow(control.peer.0);
-            packet.transport.set_segment(node);
-            packet.transport.0[12..].copy_from_slice(&control.message[..12]);
-            packet.congestion.0[4..].copy_from_slice(&control.message[12..]);
-            self.forward(slot);
-        }
-        self.arm_agent(node);
-    }
-
-    fn control_route(&mut self, from: u32, to: u32) -> Option<u32> {
-        if let Some(&place) = self.control_routes.get(&(from, to)) {
-            return Some(place);
-        }
-        let links = self.find_route.as_mut()?(from, to)?;
-        let place = self.add_route(&links);
-        self.control_routes.insert((from, to), place);
-        Some(place)
     }
 
     // ------------------------------------------------------------------------------------------ looking in

@@ -2,6 +2,8 @@
 
 use crate::protocol::Protocol;
 
+mod delivery;
+mod window;
 mod xcp_router;
 
 macro_rules! protocols {
@@ -15,6 +17,14 @@ macro_rules! protocols {
 protocols! {
     reno::Reno,
     cubic::Cubic,
+    hstcp::Hstcp,
+    bic::Bic,
+    hybla::Hybla,
+    westwood::Westwood,
+    vegas::Vegas,
+    fast::Fast,
+    new_jersey::NewJersey,
+    bbr::Bbr,
     xcp::Xcp,
     xcp_window::XcpWindow,
     p_xcp::PXcp,

@@ -79,7 +79,6 @@ impl Dice {
             header.set_reverse_feedback(self.number(20_000) as i32 - 10_000);
             header.set_delta_throughput(self.number(2_000_000) as i32 - 1_000_000);
         }
-        header.set_load_code(self.number(4) as u8);
         header
     }
     /// Values for these parameters: defaults, ends of the declared bounds, or points between.
