@@ -31,7 +31,13 @@ pub const PRESETS: &[Preset] = &[
     preset("bic", "bic", "sack", "Xu, Harfoush, Rhee, INFOCOM 2004", "BIC with selective acknowledgements"),
     Preset {
         params: &[("paced", 1.0)],
-        ..preset("hybla", "hybla", "sack", "Caini, Firrincieli 2004", "TCP Hybla, paced, with selective acknowledgements")
+        ..preset(
+            "hybla",
+            "hybla",
+            "sack",
+            "Caini, Firrincieli 2004",
+            "TCP Hybla, paced, with selective acknowledgements",
+        )
     },
     preset("westwood", "westwood", "newreno", "Grieco, Mascolo, ACM CCR 2004", "TCP Westwood+ over NewReno's recovery"),
     preset("vegas", "vegas", "newreno", "Brakmo, Peterson, IEEE JSAC 1995", "TCP Vegas over NewReno's recovery"),
