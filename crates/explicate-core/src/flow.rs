@@ -25,6 +25,22 @@ pub const PARAMS: &[Param] = &[
         .within(1.0, 1e6),
     Param::new("receiver_window", Unit::Packets, 1e6, "RFC 9293", "Most segments that the receiver has room for.")
         .within(1.0, 1e9),
+    Param::new(
+        "ack_every",
+        Unit::Packets,
+        1.0,
+        "RFC 5681 section 4.2",
+        "Packets in order to one acknowledgement; 2 is TCP's delayed acknowledgement.",
+    )
+    .within(1.0, 1000.0),
+    Param::new(
+        "ack_delay",
+        Unit::Seconds,
+        0.1,
+        "RFC 1122 section 4.2.3.2; 0.1 s as ns-2",
+        "Longest that an acknowledgement waits for more packets.",
+    )
+    .within(1e-6, 0.5),
     Param::new("ecn", Unit::Flag, 0.0, "RFC 3168", "Packets are ECN-capable: routers mark instead of dropping."),
     Param::new(
         "paced",

@@ -430,7 +430,7 @@ pub enum Verdict {
 
 /// Admission to a first-in first-out queue: packets that were admitted depart in order.
 pub trait Qdisc: Send {
-    /// A packet came. `idle_since` is when the port fell idle, `None` while it is busy.
+    /// A packet came. `idle_since` is when this queue had nothing more to send, `None` while it has.
     fn on_arrival(&mut self, now: Time, packet: &Packet, port: &PortView, idle_since: Option<Time>) -> Verdict;
     /// A packet's last bit leaves.
     fn on_departure(&mut self, now: Time, port: &PortView) {

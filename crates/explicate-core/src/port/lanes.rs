@@ -30,6 +30,8 @@ pub(super) struct Lane {
     quantum: i64,
     /// Bytes that it may send before the next round.
     credit: i64,
+    /// When it last had nothing more to send, whatever the line did for others.
+    idle_since: Time,
 }
 
 /// The packet in service: its handle, length, lane, and when it departs.
@@ -76,6 +78,7 @@ impl Lanes {
                 share: weight / sum,
                 quantum: (QUANTUM * weight / least) as i64,
                 credit: 0,
+                idle_since: Time::ZERO,
             }
         };
         Lanes {
@@ -142,7 +145,8 @@ impl Port {
         if let Some(router) = router {
             router.on_arrival(now, packet, &view);
         }
-        let idle_since = (!view.busy).then_some(Time(self.busy_until));
+        let busy = view.backlog_packets > 0 || lanes.serving.is_some_and(|s| s.lane == index);
+        let idle_since = (!busy).then_some(lane.idle_since);
         let verdict = qdisc.as_mut().map_or(Verdict::Accept, |q| q.on_arrival(now, packet, &view, idle_since));
         if verdict != Verdict::Accept
             && !mark_or_drop(router, &mut self.stats, now, (self.number, handle), verdict, &view, store)
@@ -169,6 +173,7 @@ impl Port {
         let Serving { handle, bytes, lane, departs: at } = lanes.serving.expect("checked by the caller");
         let view = lanes.view(lane, self.view.capacity);
         lanes.serving = None;
+        lanes.lanes[lane].idle_since = at; // until its next packet comes, if none waits
         let Gate { qdisc, router } = &mut lanes.lanes[lane].gate;
         if let Some(router) = router {
             router.on_departure(at, store.packet(handle), &view);
@@ -194,6 +199,7 @@ impl Port {
             && let Some(index) = lanes.next()
         {
             let next = lanes.lanes[index].queue.dequeue(at, &mut lanes.gone);
+            lanes.lanes[index].idle_since = at;
             self.tell_gone(at, index, store);
             let Some((Queued { handle, bytes, .. }, mark)) = next else { continue };
             if mark {

@@ -543,14 +543,26 @@ impl Port {
         self.lanes.as_mut()?.sent.pop_front()
     }
 
-    /// Tells the port's variables: its queue, its controllers' and disciplines' own. Settle first.
+    /// Number of classes with queues of their own.
+    pub fn classes(&self) -> usize {
+        self.lanes.as_ref().map_or(1, |l| l.lanes.len())
+    }
+    /// Tells the variables of one of several classes: its queue, its controller's and discipline's own. Settle first.
+    pub fn probe_class(&self, class: usize, put: Probe<'_>) {
+        let Some(lanes) = &self.lanes else { return };
+        let view = lanes.view(class, self.view.capacity);
+        put("queue_packets", view.backlog_packets as f64);
+        put("queue_bytes", view.backlog_bytes as f64);
+        lanes.probe(class, put);
+    }
+    /// Tells the port's variables: its queue, and if there is one class its controller's and discipline's own. Settle first.
     pub fn probe(&self, put: Probe<'_>) {
         let (bytes, packets) = self.backlog();
         put("queue_packets", packets as f64);
         put("queue_bytes", bytes as f64);
         self.gate.probe(put);
-        if let Some(lanes) = &self.lanes {
-            (0..lanes.lanes.len()).for_each(|lane| lanes.probe(lane, put));
+        if let Some(lanes) = self.lanes.as_ref().filter(|l| l.lanes.len() == 1) {
+            lanes.probe(0, put);
         }
     }
 }

@@ -26,4 +26,5 @@ protocols! {
     new_jersey::NewJersey,
     bbr::Bbr,
     xcp::Xcp,
+    p_xcp::PXcp,
 }

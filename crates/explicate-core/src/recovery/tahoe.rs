@@ -39,7 +39,7 @@ impl RecoveryKind for Tahoe {
         Box::new(TahoeRecovery {
             seq: Sequence::default(),
             rto: Rto::new(values),
-            dupthreshold: values.get(COMMON, "dupthreshold") as u32,
+            dupackthreshold: values.get(COMMON, "dupackthreshold") as u32,
             duplicates: 0,
             recover: 0,
         })
@@ -49,7 +49,7 @@ impl RecoveryKind for Tahoe {
 struct TahoeRecovery {
     seq: Sequence,
     rto: Rto,
-    dupthreshold: u32,
+    dupackthreshold: u32,
     /// Duplicates in a row.
     duplicates: u32,
     /// No loss is taken before this is acknowledged.
@@ -85,7 +85,7 @@ impl Recovery for TahoeRecovery {
             return Outcome::default();
         }
         self.duplicates += 1;
-        let lost = self.duplicates == self.dupthreshold && cumulative >= self.recover;
+        let lost = self.duplicates == self.dupackthreshold && cumulative >= self.recover;
         let loss = lost.then(|| self.go_back());
         if lost {
             self.rto.restart(now);
