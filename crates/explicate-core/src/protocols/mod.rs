@@ -2,8 +2,8 @@
 
 use crate::protocol::Protocol;
 
-mod delivery;
-mod window;
+pub mod delivery;
+pub mod window;
 mod xcp_router;
 
 macro_rules! protocols {
