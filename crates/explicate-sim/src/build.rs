@@ -112,6 +112,9 @@ fn port(link: &Link, number: u32, seed: u64, crossing: u64) -> Port {
         });
         let (explicit, other) = (link.class_of(true), link.class_of(false));
         port.schedule(classes.collect(), move |p| if p.congestion.is_present() { explicit } else { other });
+        if link.kappa > 0.0 {
+            port.balance(explicit, link.kappa);
+        }
     }
     if port.has_qdisc() {
         port.stats.watch_ninety((0.9 * link.rate.bytes_per_sec() * NINETY_BIN.as_secs_f64()) as u64);
