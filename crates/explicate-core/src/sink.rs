@@ -148,7 +148,8 @@ impl Sink {
         let delay = self.delay.as_mut()?;
         let header = &packet.transport;
         let in_order = header.segment() == expected && self.data.next() - expected == 1 && self.data.is_in_order();
-        let may_wait = in_order && !header.has(flag::FIN) && packet.ecn() != Ecn::Marked;
+        // Where nothing is sent twice, nothing waits for the news of a hole.
+        let may_wait = (in_order || self.data.passes_over()) && !header.has(flag::FIN) && packet.ecn() != Ecn::Marked;
         if delay.held == 0 {
             delay.timestamp = answer.timestamp;
             delay.deadline = now + delay.longest;
@@ -173,6 +174,9 @@ impl Sink {
         self.speaks = explicit || self.speaks_plainly;
         self.header = explicit && self.has_header;
         self.sack = options & option::SACK != 0;
+        if options & option::UNRELIABLE != 0 {
+            self.data.pass_over_holes();
+        }
         options
     }
 

@@ -47,13 +47,13 @@ fn ways(scenario: &Scenario) -> Result<Vec<Vec<Way>>, String> {
     scenario.flows.iter().map(&mut of_group).collect()
 }
 
-/// For each link whose controllers the data that cross it want, as bits in the order of the registry; and [`EXPLICIT`].
+/// For each link whose controllers the data that cross it want, as bits in the order of the registry; and [`HEADERS`].
 fn crossing(scenario: &Scenario, ways: &[Vec<Way>]) -> Vec<u64> {
     let mut crossing = vec![0; scenario.links.len()];
     for (group, ways) in scenario.flows.iter().zip(ways) {
         let protocol = group.resolved.protocol;
-        let explicit = if protocol.explicit() { EXPLICIT } else { 0 };
-        let wanted = bit(registry::controller(protocol).unwrap_or(protocol)) | explicit;
+        let headers = if protocol.congestion_header() { HEADERS } else { 0 };
+        let wanted = bit(registry::controller(protocol).unwrap_or(protocol)) | headers;
         for &link in ways.iter().flat_map(|(there, _)| there) {
             crossing[link as usize] |= wanted;
         }
@@ -62,7 +62,7 @@ fn crossing(scenario: &Scenario, ways: &[Vec<Way>]) -> Vec<u64> {
 }
 
 /// Says that data with congestion headers cross a link.
-const EXPLICIT: u64 = 1 << 63;
+const HEADERS: u64 = 1 << 63;
 
 /// The bit of a protocol; those beyond the 62nd share one, which only means that a controller too many is installed.
 fn bit(protocol: &dyn Protocol) -> u64 {
@@ -75,7 +75,8 @@ fn port(link: &Link, number: u32, seed: u64, crossing: u64) -> Port {
     let capacity = link.capacity.bytes_per_sec();
     // A controller that sees acknowledgements alone never speaks: left out, nothing changes but the cost.
     // One that the user chose may answer headers that were meant for another's.
-    let answers = |p: &dyn Protocol, of: &[RouterSpec]| if p.explicit() && of.len() == 1 { EXPLICIT } else { 0 };
+    let answers =
+        |p: &dyn Protocol, of: &[RouterSpec]| if p.congestion_header() && of.len() == 1 { HEADERS } else { 0 };
     let speaks =
         |p: &dyn Protocol, of: &[RouterSpec]| crossing & (bit(p) | answers(p, of)) != 0 || !p.router_needs_data();
     // Of a class with this share of the line, whose draws have this name.
@@ -111,6 +112,9 @@ fn port(link: &Link, number: u32, seed: u64, crossing: u64) -> Port {
         });
         let (explicit, other) = (link.class_of(true), link.class_of(false));
         port.schedule(classes.collect(), move |p| if p.congestion.is_present() { explicit } else { other });
+        if link.kappa > 0.0 {
+            port.balance(explicit, link.kappa);
+        }
     }
     if port.has_qdisc() {
         port.stats.watch_ninety((0.9 * link.rate.bytes_per_sec() * NINETY_BIN.as_secs_f64()) as u64);

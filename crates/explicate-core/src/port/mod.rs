@@ -16,6 +16,7 @@ use crate::protocol::{Channel, Discipline, DropCause, PortView, Probe, Qdisc, Ro
 use crate::units::{Rate, Time};
 use crate::wire::{Ecn, Packet};
 
+mod balance;
 mod lanes;
 mod line;
 mod put_off;
@@ -209,6 +210,15 @@ impl Port {
         self.rearm();
     }
 
+    /// Lets the weights of two classes move until flows have equal windows in both; `explicit` is the number of the one whose
+    /// packets carry a congestion header.
+    pub fn balance(&mut self, explicit: usize, kappa: f64) {
+        if let Some(lanes) = self.lanes.as_mut().filter(|l| l.lanes.len() == 2) {
+            lanes.balance = Some(balance::Balance::new(explicit, kappa));
+            self.rearm();
+        }
+    }
+
     /// Whether a driver must poll this port because departures are not known in advance.
     pub fn is_scheduled(&self) -> bool {
         self.lanes.is_some()
@@ -266,7 +276,8 @@ impl Port {
     fn rearm(&mut self) {
         let leaves = match &self.lanes {
             Some(l) => {
-                self.timer = l.lanes.iter().map(|l| l.gate.next_timer()).min().unwrap_or(Time::NEVER);
+                let gates = l.lanes.iter().map(|l| l.gate.next_timer());
+                self.timer = gates.chain(l.balance.iter().map(|b| b.due)).min().unwrap_or(Time::NEVER);
                 l.serving.map_or(Time::NEVER, |s| s.departs)
             }
             None => {
@@ -520,6 +531,7 @@ impl Port {
     fn run_timers(&mut self, at: Time) {
         match &mut self.lanes {
             Some(lanes) => {
+                lanes.rebalance(at);
                 for i in 0..lanes.lanes.len() {
                     let view = lanes.view(i, self.view.capacity);
                     lanes.lanes[i].gate.run_timers(at, &view);
@@ -553,6 +565,7 @@ impl Port {
         let view = lanes.view(class, self.view.capacity);
         put("queue_packets", view.backlog_packets as f64);
         put("queue_bytes", view.backlog_bytes as f64);
+        put("share", view.capacity / self.view.capacity);
         lanes.probe(class, put);
     }
     /// Tells the port's variables: its queue, and if there is one class its controller's and discipline's own. Settle first.

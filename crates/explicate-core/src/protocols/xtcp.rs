@@ -51,7 +51,7 @@ const SENDER: &[Param] = &[
         Unit::Flag,
         0.0,
         "003 section 8.1",
-        "Back to one segment on a flag when the window is below `dupthreshold` or another came less than a round trip before.",
+        "Back to one segment on a flag when the window is below `dupackthreshold` or another came less than a round trip before.",
     ),
     Param::new(
         "grow_on_duplicates",
@@ -127,7 +127,7 @@ impl XtcpSender {
             ssthresh: f64::INFINITY,
             tcp_friendly: get("tcp_friendly"),
             grow_on_duplicates: get("grow_on_duplicates"),
-            dupthreshold: init.values.get(COMMON, "dupthreshold"),
+            dupthreshold: init.values.get(COMMON, "dupackthreshold"),
             event: None,
             flag: None,
             recphase: 0,

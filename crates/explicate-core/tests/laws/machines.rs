@@ -306,7 +306,8 @@ fn router(name: &str, mut r: Box<dyn Router>, dice: &mut Dice) -> Hash {
         assert_eq!((was.is_present(), was.is_standard()), (is.is_present(), is.is_standard()), "{name}");
         assert!(is.delta_throughput() <= was.delta_throughput(), "{name} raises a request");
         assert_eq!(after.ip_len, before.ip_len);
-        if !was.is_standard() {
+        assert_eq!(was.is_window(), is.is_window(), "{name}");
+        if !was.is_standard() && !was.is_window() {
             assert_eq!(is.delta_throughput(), was.delta_throughput(), "{name} writes where it may not");
         }
         let (was, is) = (before.ecn() as u8, after.ecn() as u8);

@@ -64,6 +64,7 @@ impl Dice {
                 return Congestion(bytes);
             }
             2 => Congestion::new(Format::Minimal),
+            3 => Congestion::new(Format::Window),
             _ => Congestion::new(Format::Standard),
         };
         if self.flip(0.3) {
