@@ -107,9 +107,9 @@ pub struct Flow {
     /// What the sender allowed after the last event.
     allowance: Allowance,
     recovery: Box<dyn Recovery>,
-    /// Where recovery stood when it was last asked; asked again only after it was told something.
+    /// Where recovery stands, and what it would send next if that is known: of each change one call tells both.
     at: RecoveryState,
-    asked: bool,
+    next: Option<Next>,
     fallback: &'static dyn Protocol,
     explicit: bool,
     ecn: bool,
@@ -153,14 +153,15 @@ impl Flow {
             interface: init.interface,
         };
         let sender = init.protocol.sender(&sender_init);
+        let recovery = init.recovery.build(init.values);
         Flow {
             id: init.id,
             state: State::Idle,
             allowance: sender.allowance(),
             sender,
-            recovery: init.recovery.build(init.values),
-            at: RecoveryState::default(),
-            asked: false,
+            at: recovery.state(),
+            recovery,
+            next: None,
             fallback: init.fallback,
             explicit,
             ecn: get("ecn") != 0.0,
@@ -204,16 +205,16 @@ impl Flow {
     }
     /// The application withdraws what has not been sent yet (the end of an on-period).
     pub fn withdraw(&mut self) {
-        self.supply = self.recovery.state().highest;
+        self.supply = self.at.highest;
     }
     /// Tells once per call whether all that was written is acknowledged.
     pub fn poll_event(&self) -> Option<Event> {
-        let drained = self.state == State::Established && self.recovery.state().acked == self.supply;
+        let drained = self.state == State::Established && self.at.acked == self.supply;
         drained.then_some(Event::Drained)
     }
     /// Smoothed round-trip time; zero while unknown.
     pub fn srtt(&self) -> Time {
-        self.recovery.state().srtt
+        self.at.srtt
     }
     /// Congestion window, segments.
     pub fn cwnd(&self) -> f64 {
@@ -240,16 +241,15 @@ impl Flow {
         let cumulative = header.segment();
         let packet_number = header.packet_number();
         let rtt = stamp_age(now, header.timestamp());
-        let out = self.recovery.on_ack(now, cumulative, packet_number, sack.as_slice(), rtt);
-        self.asked = false;
+        let out = self.recovery.take_ack(now, cumulative, packet_number, sack.as_slice(), rtt, &mut self.at);
+        self.next = None;
         if out.newly_acked == 0 && !out.duplicate {
             return;
         }
         self.rwnd = header.window();
         self.stats.rtt_sum += rtt.0;
         self.stats.rtt_count += 1;
-        let state = self.recovery.state();
-        (self.at, self.asked) = (state, true);
+        let state = &self.at;
         let srtt = state.srtt;
         // What ends a repair is part of it: it covers a whole window, and is no reason to grow (RFC 5681 section 3.2, 6).
         let recovering = self.repairing || state.recovering;
@@ -265,7 +265,7 @@ impl Flow {
             let in_flight = state.in_flight + out.newly_acked;
             self.sender.on_loss(&Loss { now, kind: LossKind::Mark, in_flight, srtt, repeated: false });
         }
-        self.sender.on_ack(&Ack {
+        self.allowance = self.sender.take_ack(&Ack {
             now,
             newly_acked: out.newly_acked,
             cumulative,
@@ -279,7 +279,6 @@ impl Flow {
             recovering,
             app_limited: !self.window_limited,
         });
-        self.allowance = self.sender.allowance();
     }
 
     fn handle_syn_ack(&mut self, now: Time, header: &Transport) {
@@ -305,7 +304,7 @@ impl Flow {
         self.state = State::Established;
         self.syn_deadline = Time::NEVER;
         self.recovery.on_rtt(rtt);
-        self.asked = false;
+        (self.at, self.next) = (self.recovery.state(), None);
         self.sender.on_start(now, rtt);
         self.allowance = self.sender.allowance();
     }
@@ -314,7 +313,7 @@ impl Flow {
     #[inline]
     pub fn poll_timeout(&self) -> Time {
         let pace = if self.pace_at > Time::ZERO { self.pace_at } else { Time::NEVER };
-        self.recovery.next_timer().min(self.sender.next_timer()).min(self.syn_deadline).min(pace)
+        self.at.timer.min(self.sender.next_timer()).min(self.syn_deadline).min(pace)
     }
     /// Runs every timer that is due.
     pub fn handle_timeout(&mut self, now: Time) {
@@ -323,13 +322,15 @@ impl Flow {
             self.syn_deadline = Time::NEVER;
             self.state = State::Opening;
         }
-        let RecoveryState { timer, srtt, .. } = self.recovery.state();
+        let RecoveryState { timer, srtt, .. } = self.at;
+        self.next = None;
         if timer <= now {
             let repeated = self.recovery.backoffs() > 0;
-            self.asked = false;
-            if let Some(in_flight) = self.recovery.on_timer(now) {
+            let expired = self.recovery.on_timer(now);
+            self.at = self.recovery.state();
+            if let Some(in_flight) = expired {
                 self.stats.timeouts += 1;
-                let state = self.recovery.state();
+                let state = &self.at;
                 self.mark_recover = state.highest;
                 self.repairing = state.recovering;
                 self.sender.on_loss(&Loss { now, kind: LossKind::Timeout, in_flight, srtt, repeated });
@@ -356,12 +357,20 @@ impl Flow {
             return None;
         }
         self.pace_at = Time::ZERO;
-        let next = self.recovery.next(self.allowance.cwnd, self.rwnd);
+        let next = self.next.unwrap_or_else(|| self.recovery.next(self.allowance.cwnd, self.rwnd));
         if next == Next::Nothing {
             self.window_limited = true;
             return None;
         }
         Some(next)
+    }
+
+    /// Whether it is known that the window is full, so that [`Flow::poll_next`] has nothing.
+    #[inline]
+    pub fn is_full(&mut self) -> bool {
+        let full = self.next == Some(Next::Nothing);
+        self.window_limited |= full;
+        full
     }
 
     /// The second half: writes what [`Flow::poll_next`] has just named into `out`; false if the application has nothing.
@@ -399,9 +408,6 @@ impl Flow {
 
     #[inline]
     fn transmit_data(&mut self, now: Time, next: Next, out: &mut Packet) -> bool {
-        if !self.asked {
-            self.at = self.recovery.state();
-        }
         let state = &self.at;
         let (srtt, in_flight, highest) = (state.srtt, state.in_flight, state.highest);
         let mut segment = if let Next::Resend(segment) = next { segment } else { state.next };
@@ -431,8 +437,9 @@ impl Flow {
         }
         let backlogged = segment + 1 < self.supply;
         self.sender.on_send(out, &Sent { now, srtt, in_flight, backlogged });
-        self.recovery.on_sent(now, segment, self.packet_number.wrapping_sub(1));
-        self.asked = false;
+        let windows = (self.allowance.cwnd, self.rwnd);
+        self.next =
+            Some(self.recovery.take_sent(now, (segment, self.packet_number.wrapping_sub(1)), windows, &mut self.at));
         self.pace(now, out.ip_len, srtt);
         true
     }

@@ -57,5 +57,8 @@ impl Qdisc for Tail {
             || !port.busy;
         if fits { Verdict::Accept } else { Verdict::Drop(DropCause::Overflow) }
     }
+    fn minds_departures(&self) -> bool {
+        false
+    }
     fn probe(&self, _put: Probe<'_>) {}
 }
