@@ -104,6 +104,8 @@ pub struct Engine {
     /// Routes of control packets between nodes, found when first needed.
     control_routes: BTreeMap<(u32, u32), u32>,
     find_route: Option<RouteFinder>,
+    /// What the last acknowledgement with ranges reported.
+    sack: SackRanges,
     now: Time,
     end: Time,
     fuse: bool,
@@ -131,6 +133,7 @@ impl Engine {
             agents: BTreeMap::new(),
             control_routes: BTreeMap::new(),
             find_route: None,
+            sack: SackRanges::NONE,
             now: Time::ZERO,
             end,
             fuse,
@@ -354,15 +357,15 @@ impl Engine {
             ends.flow.handle_packet(self.now, packet, self.arena.sack(slot));
             return Due { slot, place: NIL, flow };
         }
-        let mut sack = SackRanges::NONE;
         let packet = self.arena.get_mut(slot);
-        if !ends.sink.turn(self.now, packet, &mut sack) {
+        if !ends.sink.turn(self.now, packet, &mut self.sack) {
             self.arena.give(slot);
             return DONE;
         }
-        let place = ends.back;
-        self.arena.set_sack(slot, &sack);
-        Due { slot, place, flow: NIL }
+        if packet.transport.sack_count() > 0 {
+            self.arena.set_sack(slot, &self.sack);
+        }
+        Due { slot, place: ends.back, flow: NIL }
     }
 
     /// A message between agents, or a packet for nobody.

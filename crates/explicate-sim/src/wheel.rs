@@ -241,7 +241,7 @@ impl Wheel {
     fn retune(&mut self, arena: &mut Arena, now: u64, rank: impl Fn(&Packet) -> u32) {
         let gap = (now - self.retuned_at) / RETUNE;
         self.retuned_at = now;
-        let wanted = (64 - gap.leading_zeros()).clamp(4, 30);
+        let wanted = (63 - (gap | 1).leading_zeros()).clamp(4, 30);
         if wanted.abs_diff(self.shift) < 2 {
             return;
         }
