@@ -148,6 +148,13 @@ impl Engine {
     pub fn events(&self) -> u64 {
         self.wheel.taken
     }
+    /// Makes room for so many links, flows and places of routes: growing bit by bit leaves holes in memory.
+    pub fn reserve(&mut self, links: usize, flows: usize, places: usize) {
+        self.links.reserve_exact(links);
+        self.ends.reserve_exact(flows);
+        self.routes.reserve_exact(places);
+        self.arena.reserve(flows);
+    }
     /// Adds a link and returns its index.
     pub fn add_link(&mut self, port: Port, delay: Time) -> u32 {
         let settles = port.writes();

@@ -20,13 +20,11 @@ const FAR: u64 = 1 << 10;
 /// Pops between two looks at the bucket width.
 const RETUNE: u64 = 1 << 16;
 
-/// Events of a bucket. What it holds means nothing while its bit says that it is empty.
-#[derive(Clone, Copy)]
-struct Chain {
-    head: u32,
-    tail: u32,
-}
-const EMPTY: Chain = Chain { head: NIL, tail: NIL };
+/// The first and the last event of a chain. In `near` they mean nothing while the bucket's bit says that it is empty.
+type Chain = [u32; 2];
+const HEAD: usize = 0;
+const TAIL: usize = 1;
+const EMPTY: Chain = [NIL; 2];
 
 /// An event that was taken out.
 pub(crate) struct Taken {
@@ -62,7 +60,7 @@ impl Wheel {
             shift: 14,
             tick: 0,
             // All zero: memory that is not yet used costs nothing.
-            near: vec![Chain { head: 0, tail: 0 }; BUCKETS].try_into().ok().expect("as many"),
+            near: vec![[0; 2]; BUCKETS].try_into().ok().expect("as many"),
             occupied: Box::new([0; BUCKETS / 64]),
             far: vec![EMPTY; FAR as usize],
             beyond: Vec::new(),
@@ -108,7 +106,7 @@ impl Wheel {
         let (word, bit) = (&mut self.occupied[index / 64], 1 << (index % 64));
         if *word & bit == 0 {
             *word |= bit;
-            self.near[index] = Chain { head: slot, tail: slot };
+            self.near[index] = [slot; 2];
         } else {
             self.insert_among(arena, slot, index, rank);
         }
@@ -122,17 +120,17 @@ impl Wheel {
             let o = arena.get(other).time;
             time < o || time == o && rank(arena.get(slot)) < rank(arena.get(other))
         };
-        if !before(arena, chain.tail) {
-            arena.get_mut(chain.tail).next = slot;
-            chain.tail = slot;
+        if !before(arena, chain[TAIL]) {
+            arena.get_mut(chain[TAIL]).next = slot;
+            chain[TAIL] = slot;
             return;
         }
-        if before(arena, chain.head) {
-            arena.get_mut(slot).next = chain.head;
-            chain.head = slot;
+        if before(arena, chain[HEAD]) {
+            arena.get_mut(slot).next = chain[HEAD];
+            chain[HEAD] = slot;
             return;
         }
-        let mut at = chain.head;
+        let mut at = chain[HEAD];
         loop {
             let next = arena.get(at).next;
             if before(arena, next) {
@@ -152,12 +150,12 @@ impl Wheel {
             return;
         }
         let chain = &mut self.far[(rotation % FAR) as usize];
-        if chain.head == NIL {
-            chain.head = slot;
+        if chain[HEAD] == NIL {
+            chain[HEAD] = slot;
         } else {
-            arena.get_mut(chain.tail).next = slot;
+            arena.get_mut(chain[TAIL]).next = slot;
         }
-        chain.tail = slot;
+        chain[TAIL] = slot;
     }
 
     /// Takes out the first event if it is due at `limit` or before.
@@ -170,13 +168,13 @@ impl Wheel {
             if word != 0 {
                 let skip = word.trailing_zeros();
                 let index = (index + skip as usize) % BUCKETS;
-                let slot = self.near[index].head;
+                let slot = self.near[index][HEAD];
                 let &Packet { time, place, next, .. } = arena.get(slot);
                 if time > limit {
                     return None;
                 }
                 self.tick += skip as u64;
-                self.near[index].head = next;
+                self.near[index][HEAD] = next;
                 if next == NIL {
                     self.occupied[index / 64] &= !(1 << (index % 64));
                 }
@@ -203,7 +201,7 @@ impl Wheel {
         if self.put - self.taken == self.distant {
             // Nothing near: jump to just before the first rotation that holds something.
             let rotation = self.tick >> NEAR_BITS;
-            let first = (1..FAR).find(|ahead| self.far[((rotation + ahead) % FAR) as usize].head != NIL);
+            let first = (1..FAR).find(|ahead| self.far[((rotation + ahead) % FAR) as usize][HEAD] != NIL);
             let to = first.map_or(self.beyond_from, |ahead| rotation + ahead).min(self.beyond_from);
             let to = (to - 1).min((limit >> self.shift) >> NEAR_BITS);
             if to > rotation {
@@ -224,7 +222,7 @@ impl Wheel {
     }
 
     fn spread(&mut self, arena: &mut Arena, chain: Chain, rank: &impl Fn(&Packet) -> u32) {
-        let mut slot = chain.head;
+        let mut slot = chain[HEAD];
         while slot != NIL {
             let packet = arena.get_mut(slot);
             let (next, tick) = (packet.next, packet.time >> self.shift);
@@ -264,7 +262,7 @@ impl Wheel {
         let occupied = |index: usize| self.occupied[index / 64] >> (index % 64) & 1 != 0;
         let near = self.near.iter().enumerate().filter(|(index, _)| occupied(*index)).map(|(_, chain)| chain);
         for chain in near.chain(&self.far) {
-            let mut slot = chain.head;
+            let mut slot = chain[HEAD];
             while slot != NIL {
                 all.push(slot);
                 slot = arena.get(slot).next;
