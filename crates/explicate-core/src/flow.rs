@@ -25,6 +25,22 @@ pub const PARAMS: &[Param] = &[
         .within(1.0, 1e6),
     Param::new("receiver_window", Unit::Packets, 1e6, "RFC 9293", "Most segments that the receiver has room for.")
         .within(1.0, 1e9),
+    Param::new(
+        "ack_every",
+        Unit::Packets,
+        1.0,
+        "RFC 5681 section 4.2",
+        "Packets in order to one acknowledgement; 2 is TCP's delayed acknowledgement.",
+    )
+    .within(1.0, 1000.0),
+    Param::new(
+        "ack_delay",
+        Unit::Seconds,
+        0.1,
+        "RFC 1122 section 4.2.3.2; 0.1 s as ns-2",
+        "Longest that an acknowledgement waits for more packets.",
+    )
+    .within(1e-6, 0.5),
     Param::new("ecn", Unit::Flag, 0.0, "RFC 3168", "Packets are ECN-capable: routers mark instead of dropping."),
     Param::new(
         "paced",
@@ -42,9 +58,9 @@ pub const PARAMS: &[Param] = &[
     ),
 ];
 
-/// Bytes of headers in front of the payload of a data packet.
-pub fn header_bytes(explicit: bool) -> u16 {
-    (IP_UDP_LEN + TRANSPORT_LEN + if explicit { CONGESTION_LEN } else { 0 }) as u16
+/// Bytes of headers in front of the payload of a data packet, with a congestion header or without.
+pub fn header_bytes(congestion: bool) -> u16 {
+    (IP_UDP_LEN + TRANSPORT_LEN + if congestion { CONGESTION_LEN } else { 0 }) as u16
 }
 
 /// What a flow is made from.
@@ -111,10 +127,11 @@ pub struct Flow {
     at: RecoveryState,
     next: Option<Next>,
     fallback: &'static dyn Protocol,
-    explicit: bool,
+    /// Data packets carry a congestion header.
+    header: bool,
     ecn: bool,
     paced: bool,
-    /// The window stopped the last attempt to send: acknowledgements say something about it.
+    /// The window or the pace stopped the last attempt to send: acknowledgements say something about it.
     window_limited: bool,
     /// IP length of a full packet, its payload and that of the last segment, bytes.
     packet: u16,
@@ -144,7 +161,7 @@ impl Flow {
     /// A flow that waits for its application to write.
     pub fn new(init: &FlowInit<'_>) -> Flow {
         let get = |name| init.values.get(PARAMS, name);
-        let explicit = init.protocol.explicit();
+        let header = init.protocol.congestion_header();
         let sack = if init.recovery.wants_sack() { option::SACK } else { 0 };
         let sender_init = SenderInit {
             values: init.values,
@@ -163,13 +180,13 @@ impl Flow {
             recovery,
             next: None,
             fallback: init.fallback,
-            explicit,
+            header,
             ecn: get("ecn") != 0.0,
             paced: get("paced") != 0.0,
             window_limited: false,
             packet: init.packet,
-            full_payload: init.packet.saturating_sub(header_bytes(explicit)),
-            last_payload: init.packet.saturating_sub(header_bytes(explicit)),
+            full_payload: init.packet.saturating_sub(header_bytes(header)),
+            last_payload: init.packet.saturating_sub(header_bytes(header)),
             packet_number: 0,
             supply: 0,
             closed: false,
@@ -179,7 +196,7 @@ impl Flow {
             repairing: false,
             syn_deadline: Time::NEVER,
             pace_at: Time::ZERO,
-            options: option::PACKET_ECHO | sack | if explicit { option::EXPLICIT } else { 0 },
+            options: option::PACKET_ECHO | sack | if init.protocol.explicit() { option::EXPLICIT } else { 0 },
             initial_window: get("initial_window") as f32,
             interface: init.interface,
             stats: FlowStats::default(),
@@ -258,12 +275,14 @@ impl Flow {
             // A mark of the same window says nothing more (RFC 3168 section 6.1.2).
             self.mark_recover = state.highest;
             self.cwr = true;
-            self.sender.on_loss(&Loss { now, kind: LossKind::Duplicates, in_flight, srtt, repeated: false });
+            let marked = header.has(flag::ECE);
+            self.sender.on_loss(&Loss { now, kind: LossKind::Duplicates, in_flight, srtt, repeated: false, marked });
         } else if header.has(flag::ECE) && cumulative > self.mark_recover {
             self.mark_recover = state.highest;
             self.cwr = true;
             let in_flight = state.in_flight + out.newly_acked;
-            self.sender.on_loss(&Loss { now, kind: LossKind::Mark, in_flight, srtt, repeated: false });
+            let kind = LossKind::Mark;
+            self.sender.on_loss(&Loss { now, kind, in_flight, srtt, repeated: false, marked: true });
         }
         self.allowance = self.sender.take_ack(&Ack {
             now,
@@ -273,6 +292,7 @@ impl Flow {
             duplicate: out.duplicate,
             packet_number,
             header: &packet.congestion,
+            transport: header,
             rtt,
             srtt,
             in_flight: state.in_flight,
@@ -288,7 +308,7 @@ impl Flow {
         let refused = self.options & option::EXPLICIT != 0 && header.options() & option::EXPLICIT == 0;
         if refused {
             let payload = self.payload();
-            self.explicit = false;
+            self.header = false;
             self.options &= !option::EXPLICIT;
             // Segments were counted by the explicit payload: keep it, the packets get shorter.
             self.packet = payload + header_bytes(false);
@@ -333,7 +353,8 @@ impl Flow {
                 let state = &self.at;
                 self.mark_recover = state.highest;
                 self.repairing = state.recovering;
-                self.sender.on_loss(&Loss { now, kind: LossKind::Timeout, in_flight, srtt, repeated });
+                let kind = LossKind::Timeout;
+                self.sender.on_loss(&Loss { now, kind, in_flight, srtt, repeated, marked: false });
             }
         }
         if self.sender.next_timer() <= now {
@@ -354,6 +375,8 @@ impl Flow {
             return (self.state == State::Opening).then_some(Next::New);
         }
         if self.pace_at > now {
+            // A pace that follows the window may keep it from ever being full.
+            self.window_limited |= self.at.next < self.supply;
             return None;
         }
         self.pace_at = Time::ZERO;
@@ -365,10 +388,10 @@ impl Flow {
         Some(next)
     }
 
-    /// Whether it is known that the window is full, so that [`Flow::poll_next`] has nothing.
+    /// Whether it is known that the window is full, so that [`Flow::poll_next`] has nothing. A flow that paces does not tell.
     #[inline]
     pub fn is_full(&mut self) -> bool {
-        let full = self.next == Some(Next::Nothing);
+        let full = self.next == Some(Next::Nothing) && self.pace_at == Time::ZERO;
         self.window_limited |= full;
         full
     }
@@ -420,7 +443,7 @@ impl Flow {
         }
         let last = self.closed && segment + 1 == self.supply;
         let payload = if last { self.last_payload } else { self.full_payload };
-        self.begin(out, now, payload + header_bytes(self.explicit));
+        self.begin(out, now, payload + header_bytes(self.header));
         let header = &mut out.transport;
         let cwr = if self.cwr { flag::CWR } else { 0 };
         header.set_flags(if last { flag::FIN | cwr } else { cwr });
@@ -434,7 +457,7 @@ impl Flow {
         }
         // A copy from memory: built in place it would take twice the instructions.
         static HEADERS: [Congestion; 2] = [Congestion::NONE, Congestion::new(Format::Standard)];
-        out.congestion = HEADERS[self.explicit as usize];
+        out.congestion = HEADERS[self.header as usize];
         let backlogged = segment + 1 < self.supply;
         self.sender.on_send(out, &Sent { now, srtt, in_flight, backlogged });
         let windows = (self.allowance.cwnd, self.rwnd);

@@ -6,6 +6,7 @@ use explicate_core::registry::{self, CHANNELS, PROTOCOLS, QDISCS};
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
 
+use crate::classes::{self, Class};
 use crate::document::{Data, Node, Place, Table, quoted};
 use crate::limits;
 use crate::params::{self, Chosen, Given};
@@ -60,6 +61,7 @@ pub(crate) struct Props {
     pub(crate) delay: Option<Delay>,
     pub(crate) queue: Option<Queue>,
     pub(crate) router: Option<Router>,
+    pub(crate) classes: Option<Vec<Class>>,
     pub(crate) capacity: Option<Rate>,
     pub(crate) channel: Option<Vec<Channel>>,
     /// Where, for messages that come later.
@@ -75,6 +77,7 @@ impl Props {
             delay: reader.get("delay").and_then(|node| read_delay(reader, node)),
             queue: reader.get("queue").and_then(|node| read_queue(ctx, node)),
             router: reader.get("router").and_then(|node| read_router(ctx, node)),
+            classes: reader.get("classes").and_then(|node| classes::read(ctx, node)),
             capacity: reader.rate("capacity"),
             channel: reader.get("channel").and_then(|node| read_channels(ctx, node)),
             place: Some(reader.place),
@@ -88,6 +91,7 @@ impl Props {
             delay: other.delay.or(self.delay),
             queue: other.queue.clone().or_else(|| self.queue.clone()),
             router: other.router.clone().or_else(|| self.router.clone()),
+            classes: other.classes.clone().or_else(|| self.classes.clone()),
             capacity: other.capacity.or(self.capacity),
             channel: other.channel.clone().or_else(|| self.channel.clone()),
             place: other.place.or(self.place),
@@ -111,12 +115,14 @@ impl Props {
             Delay::Fixed(t) => time(t),
             Delay::Range(from, to) => format!("{{ from = {}, to = {} }}", time(from), time(to)),
         };
+        let classes: Vec<String> = self.classes.iter().flatten().map(Class::written).collect();
         let channels: Vec<String> = self.channel.iter().flatten().map(Channel::written).collect();
         vec![
             ("rate", rate_text(rate)),
             ("delay", delay),
             ("queue", self.queue.as_ref().map_or_else(|| quoted("auto"), Queue::written)),
             ("router", self.router.as_ref().map_or_else(|| quoted("auto"), Router::written)),
+            ("classes", format!("[{}]", classes.join(", "))),
             ("capacity", rate_text(self.capacity.unwrap_or(rate))),
             ("channel", format!("[{}]", channels.join(", "))),
         ]
@@ -124,7 +130,7 @@ impl Props {
 }
 
 impl Queue {
-    fn written(&self) -> String {
+    pub(crate) fn written(&self) -> String {
         match self {
             Queue::Auto => quoted("auto"),
             Queue::Unlimited => quoted("unlimited"),
@@ -142,7 +148,7 @@ impl Queue {
 }
 
 impl Router {
-    fn written(&self) -> String {
+    pub(crate) fn written(&self) -> String {
         match self {
             Router::Auto => quoted("auto"),
             Router::None => quoted("none"),
@@ -184,7 +190,7 @@ fn read_delay(reader: &Reader<'_>, node: &Node) -> Option<Delay> {
     Some(Delay::Range(from?, to?))
 }
 
-fn read_queue(ctx: &Context<'_>, node: &Node) -> Option<Queue> {
+pub(crate) fn read_queue(ctx: &Context<'_>, node: &Node) -> Option<Queue> {
     let empty = Table::default();
     let (name, place, table) = match &node.data {
         Data::Text(word) if word == "unlimited" => return Some(Queue::Unlimited),
@@ -231,7 +237,7 @@ fn limited(kind: &'static dyn QdiscKind, mut chosen: Vec<Chosen>, place: Option<
     chosen
 }
 
-fn read_router(ctx: &Context<'_>, node: &Node) -> Option<Router> {
+pub(crate) fn read_router(ctx: &Context<'_>, node: &Node) -> Option<Router> {
     let empty = Table::default();
     let known = || PROTOCOLS.iter().filter(|p| !p.router_params().is_empty()).map(|p| p.name());
     let (name, place, table) = match &node.data {

@@ -311,3 +311,27 @@ fn warnings() {
     assert!(warning(&plus("start = \"10s\"")).contains("start after the end"));
     assert!(warning(&plus("start = \"5s\"\nstop = \"5s\"")).contains("stop before they start"));
 }
+
+#[test]
+fn classes() {
+    let bad = |classes: &str| with(6, &format!("bottleneck = {{ classes = {classes} }}"));
+    cases(vec![
+        (bad("\"two\""), 6, vec![":6:26:", "`classes` is a list of tables", "match = \"explicit\"", "not a text"]),
+        (bad("[1]"), 6, vec!["`classes` has to be a table (keys: match, queue, router, weight), not a number"]),
+        (bad("[{ weight = 1 }]"), 6, vec!["`classes` needs `match`"]),
+        (bad("[{ match = \"explict\" }]"), 6, vec!["`match` cannot be `explict`", "did you mean `explicit`?"]),
+        (bad("[{ match = \"other\", wieght = 1 }]"), 6, vec!["unknown key `wieght`", "did you mean `weight`?"]),
+        (bad("[{ match = \"explicit\" }]"), 6, vec!["a packet that no entry matches", "{ match = \"other\" }"]),
+        (bad("[{ match = \"other\" }, { match = \"other\" }]"), 6, vec![":6:49:", "two entries match `other`"]),
+        (bad("[{ match = \"other\", weight = 0 }]"), 6, vec!["`weight` is a number from 0.001 to 1000, not 0"]),
+        (bad("[{ match = \"other\", weight = \"2\" }]"), 6, vec!["`weight` is a number", "not \"2\""]),
+        (bad("[{ match = \"other\", queue = \"rde\" }]"), 6, vec!["no queue discipline is called `rde`"]),
+        (bad("[{ match = \"other\", router = \"xpc\" }]"), 6, vec!["no protocol with a router is called `xpc`"]),
+    ]);
+    let sets = [("topology.bottleneck.classes.other.weight", "2")];
+    assert!(problems(SMALL, &sets)[0].contains("there is no `classes` here to change; set the whole list"));
+    let silent =
+        with(6, "bottleneck = { classes = [{ match = \"explicit\", router = \"none\" }, { match = \"other\" }] }");
+    let warnings = support::parse(&silent).warnings;
+    assert_eq!(warnings, ["the flows of `one` speak xcp, but no router of it runs on r1->r2"]);
+}

@@ -15,6 +15,7 @@ fn link(from: usize, to: usize, delay: u64) -> Link {
         capacity: Rate::mbps(1),
         queue: None,
         routers: Vec::new(),
+        classes: Vec::new(),
         channel: Vec::new(),
     }
 }

@@ -68,6 +68,9 @@ impl Arena {
     }
     #[inline]
     pub(crate) fn set_sack(&mut self, handle: u32, ranges: &SackRanges) {
+        if ranges.as_slice().is_empty() {
+            return;
+        }
         if self.sacks.len() <= handle as usize {
             self.sacks.resize(self.packets.len(), SackRanges::default());
         }

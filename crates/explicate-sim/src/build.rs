@@ -7,7 +7,7 @@ use explicate_core::protocol::{Protocol, QdiscInit, RouterInit};
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
-use explicate_scenario::model::{FlowGroup, Link, Scenario, Size, Start, Traffic};
+use explicate_scenario::model::{FlowGroup, Link, Queue, RouterSpec, Scenario, Size, Start, Traffic};
 use explicate_scenario::routing::Routes;
 
 use crate::engine::Engine;
@@ -80,39 +80,52 @@ fn ways(scenario: &Scenario) -> Result<Vec<Ways>, String> {
     scenario.flows.iter().map(&mut of_group).collect()
 }
 
-/// For each link which protocols' data cross it, as bits in the order of the registry.
+/// For each link whose controllers the data that cross it want, as bits in the order of the registry; and [`EXPLICIT`].
 fn crossing(scenario: &Scenario, ways: &[Ways]) -> Vec<u64> {
     let mut crossing = vec![0; scenario.links.len()];
     for (group, ways) in scenario.flows.iter().zip(ways) {
+        let protocol = group.resolved.protocol;
+        let explicit = if protocol.explicit() { EXPLICIT } else { 0 };
+        let wanted = bit(registry::controller(protocol).unwrap_or(protocol)) | explicit;
         for &link in (0..ways.len()).flat_map(|i| ways.get(i).0) {
-            crossing[link as usize] |= bit(group.resolved.protocol);
+            crossing[link as usize] |= wanted;
         }
     }
     crossing
 }
 
-/// The bit of a protocol; those beyond the 63rd share one, which only means that a controller too many is installed.
+/// Says that data with congestion headers cross a link.
+const EXPLICIT: u64 = 1 << 63;
+
+/// The bit of a protocol; those beyond the 62nd share one, which only means that a controller too many is installed.
 fn bit(protocol: &dyn Protocol) -> u64 {
-    1 << registry::PROTOCOLS.iter().position(|p| p.name() == protocol.name()).unwrap_or(63).min(63)
+    1 << registry::PROTOCOLS.iter().position(|p| p.name() == protocol.name()).unwrap_or(62).min(62)
 }
 
 /// The port of a link that data of the protocols `crossing` cross.
 fn port(link: &Link, number: u32, seed: u64, crossing: u64) -> Port {
     let stream = |what: &str| Rng::stream(seed, &format!("{}/{what}", link.name));
     let capacity = link.capacity.bytes_per_sec();
-    let qdisc = link.queue.as_ref().map(|queue| {
-        queue.kind.build(&QdiscInit {
-            values: &queue.values,
-            capacity: link.rate.bytes_per_sec(),
-            mean_packet: queue.mean_packet,
-            rng: stream("queue"),
-        })
-    });
     // A controller that sees acknowledgements alone never speaks: left out, nothing changes but the cost.
-    let speaks = |p: &dyn Protocol| crossing & bit(p) != 0 || !p.router_needs_data();
-    let router = link.routers.iter().filter(|spec| speaks(spec.protocol)).find_map(|spec| {
-        spec.protocol.router(&RouterInit { values: &spec.values, capacity, delay: link.delay, rng: stream("router") })
-    });
+    // One that the user chose may answer headers that were meant for another's.
+    let answers = |p: &dyn Protocol, of: &[RouterSpec]| if p.explicit() && of.len() == 1 { EXPLICIT } else { 0 };
+    let speaks =
+        |p: &dyn Protocol, of: &[RouterSpec]| crossing & (bit(p) | answers(p, of)) != 0 || !p.router_needs_data();
+    // Of a class with this share of the line, whose draws have this name.
+    let class = |queue: &Option<Queue>, routers: &[RouterSpec], share: f64, name: &str| Class {
+        qdisc: queue.as_ref().map(|queue| {
+            queue.kind.build(&QdiscInit {
+                values: &queue.values,
+                capacity: share * link.rate.bytes_per_sec(),
+                mean_packet: queue.mean_packet,
+                rng: stream(&format!("queue{name}")),
+            })
+        }),
+        router: routers.iter().filter(|spec| speaks(spec.protocol, routers)).find_map(|spec| {
+            let (capacity, rng) = (share * capacity, stream(&format!("router{name}")));
+            spec.protocol.router(&RouterInit { values: &spec.values, capacity, delay: link.delay, rng })
+        }),
+    };
     let (mut before, mut on_air, mut service) = (Vec::new(), Vec::new(), None);
     for (i, channel) in link.channel.iter().enumerate() {
         let stages = channel.kind.build(&channel.values, stream(&format!("channel.{i}")));
@@ -120,10 +133,19 @@ fn port(link: &Link, number: u32, seed: u64, crossing: u64) -> Port {
         on_air.extend(stages.on_air);
         service = stages.service.or(service);
     }
-    let limited = qdisc.is_some();
-    let class = Class { qdisc, router };
-    let mut port = Port::new(PortInit { number, rate: link.rate, service, capacity, class, before, on_air });
-    if limited {
+    let whole = class(&link.queue, &link.routers, 1.0, "");
+    let init = PortInit { number, rate: link.rate, service, capacity, class: whole, before, on_air };
+    let mut port = Port::new(init);
+    if !link.classes.is_empty() {
+        let sum: f64 = link.classes.iter().map(|c| c.weight).sum();
+        let classes = link.classes.iter().map(|c| {
+            let name = format!(".{}", c.matches.word());
+            (class(&c.queue, &c.routers, c.weight / sum, &name), c.weight)
+        });
+        let (explicit, other) = (link.class_of(true), link.class_of(false));
+        port.schedule(classes.collect(), move |p| if p.congestion.is_present() { explicit } else { other });
+    }
+    if port.has_qdisc() {
         port.stats.watch_ninety((0.9 * link.rate.bytes_per_sec() * NINETY_BIN.as_secs_f64()) as u64);
     }
     port

@@ -85,6 +85,7 @@ const FLOW: u32 = 0x8000_0000;
 const SOURCE: u32 = 0x9000_0000;
 const PORT: u32 = 0xa000_0000;
 const AGENT: u32 = 0xb000_0000;
+const SINK: u32 = 0xc000_0000;
 const KIND: u32 = 0xf000_0000;
 
 /// A network, its flows and the events that wait.
@@ -99,6 +100,8 @@ pub struct Engine {
     routes: Vec<u32>,
     /// When the pending event of each scheduled port is due.
     armed: BTreeMap<u32, Time>,
+    /// When the pending event of each receiving end that holds acknowledgements back is due.
+    held_back: BTreeMap<u32, Time>,
     /// Agents by node, and when the pending event of each is due.
     agents: BTreeMap<u32, (Box<dyn Agent>, Time)>,
     /// Routes of control packets between nodes, found when first needed.
@@ -130,6 +133,7 @@ impl Engine {
             ends: Vec::new(),
             routes: Vec::new(),
             armed: BTreeMap::new(),
+            held_back: BTreeMap::new(),
             agents: BTreeMap::new(),
             control_routes: BTreeMap::new(),
             find_route: None,
@@ -367,12 +371,14 @@ impl Engine {
         let packet = self.arena.get_mut(slot);
         if !ends.sink.turn(self.now, packet, &mut self.sack) {
             self.arena.give(slot);
+            self.arm_sink(flow);
             return DONE;
         }
+        let place = ends.back;
         if packet.transport.sack_count() > 0 {
             self.arena.set_sack(slot, &self.sack);
         }
-        Due { slot, place: ends.back, flow: NIL }
+        Due { slot, place, flow: NIL }
     }
 
     /// A message between agents, or a packet for nobody.
@@ -444,6 +450,7 @@ impl Engine {
             FLOW => return self.flow_timer(id, slot),
             SOURCE => return self.source_timer(id),
             PORT => self.port_timer(id),
+            SINK => return self.sink_timer(id),
             _ => self.agent_timer(id),
         }
         DONE
@@ -472,6 +479,36 @@ impl Engine {
             self.arm(SOURCE | id, at);
         }
         Due { slot: NIL, place: NIL, flow: id }
+    }
+
+    /// A receiving end that acknowledged nothing may be waiting for more.
+    #[cold]
+    fn arm_sink(&mut self, id: u32) {
+        let due = self.ends[id as usize].sink.poll_timeout();
+        let armed = self.held_back.entry(id).or_insert(Time::NEVER);
+        // A pending timer that comes too early finds out then.
+        if due < *armed {
+            *armed = due;
+            self.arm(SINK | id, due);
+        }
+    }
+
+    fn sink_timer(&mut self, id: u32) -> Due {
+        if self.held_back.get(&id) != Some(&self.now) {
+            return DONE;
+        }
+        self.held_back.remove(&id);
+        let ends = &mut self.ends[id as usize];
+        ends.sink.handle_timeout(self.now);
+        let slot = self.arena.take();
+        if !ends.sink.poll_transmit(self.now, self.arena.get_mut(slot), &mut self.sack) {
+            self.arena.give(slot);
+            self.arm_sink(id);
+            return DONE;
+        }
+        let place = ends.back;
+        self.arena.set_sack(slot, &self.sack);
+        Due { slot, place, flow: NIL }
     }
 
     /// A scheduled port is driven from outside: its departures are not known in advance.

@@ -7,7 +7,7 @@ use crate::units::Time;
 impl Port {
     /// Whether nothing is decided at this port and nothing written: it only counts.
     pub fn is_plain(&self) -> bool {
-        self.is_foreseeable() && self.class.router.is_none()
+        self.is_foreseeable() && self.gate.router.is_none()
     }
     /// Lets a plain port put off its counting until somebody looks or its ring is full. All of its packets must be told
     /// by [`Port::pass`] then. It touches none of them, for they may be gone: the driver counts their TTL down.

@@ -2,6 +2,10 @@
 
 use crate::protocol::Protocol;
 
+mod delivery;
+mod window;
+mod xcp_router;
+
 macro_rules! protocols {
     ($($module:ident::$unit:ident,)*) => {
         $(pub mod $module;)*
@@ -13,5 +17,13 @@ macro_rules! protocols {
 protocols! {
     reno::Reno,
     cubic::Cubic,
+    hstcp::Hstcp,
+    bic::Bic,
+    hybla::Hybla,
+    westwood::Westwood,
+    vegas::Vegas,
+    fast::Fast,
+    new_jersey::NewJersey,
+    bbr::Bbr,
     xcp::Xcp,
 }

@@ -17,6 +17,7 @@ macro_rules! recoveries {
 }
 
 recoveries! {
+    tahoe::Tahoe,
     reno::Reno,
     newreno::NewReno,
     sack::Sack,
@@ -39,7 +40,7 @@ pub const COMMON: &[Param] = &[
     Param::new("clock_tick", Unit::Seconds, 0.0, "RFC 6298, G", "Granularity of the sender's clock; 0 is exact.")
         .within(0.0, 1.0),
     Param::new(
-        "dupthreshold",
+        "dupackthreshold",
         Unit::Packets,
         3.0,
         "RFC 5681 section 3.2",
