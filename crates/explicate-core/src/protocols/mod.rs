@@ -2,8 +2,9 @@
 
 use crate::protocol::Protocol;
 
-mod delivery;
-mod window;
+pub mod delivery;
+pub mod load_factor;
+pub mod window;
 mod xcp_router;
 
 macro_rules! protocols {
@@ -31,4 +32,7 @@ protocols! {
     xcp_r::XcpR,
     video::Video,
     greedy::Greedy,
+    vcp::Vcp,
+    vcp_bise::VcpBise,
+    xtcp::Xtcp,
 }
