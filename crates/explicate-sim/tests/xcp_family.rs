@@ -1,4 +1,5 @@
-//! XCP's switches and relatives, each by a situation in which it makes the difference.
+//! XCP's switches and relatives, and the sources that obey its routers or do not, each by a situation in which it makes the
+//! difference.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 mod common;
@@ -150,6 +151,15 @@ fn free_flows_get_what_limited_ones_refuse() {
     assert!(p_xcp.1 < 1.0 && xcp.1 > 10.0, "{p_xcp:?} {xcp:?}");
 }
 
+/// XCP's router answers P-XCP's senders, whose headers are the same, where the user says so.
+#[test]
+fn a_router_by_name_answers_its_relatives() {
+    let done = shared(&[group("f", 2, "p_xcp", "")], "router = \"xcp\"");
+    let (utilisation, queue) = (done.link("r1->r2", "utilisation"), done.link("r1->r2", "queue_mean_packets"));
+    println!("utilisation {utilisation:.4}, mean queue {queue:.2} packets, {} drops", done.drops());
+    assert!(utilisation > 0.99 && queue < 5.0 && done.drops() == 0.0);
+}
+
 /// Two sources that would send 4 Mbit/s each, beside two bulk flows, on 10 Mbit/s.
 #[test]
 fn video_obeys_and_greedy_does_not() {
@@ -183,10 +193,40 @@ fn video_does_not_mind_losses() {
 /// A receiver that refuses explicit feedback: every relative goes on as TCP, at a full link with a full queue.
 #[test]
 fn refused_relatives_go_on_as_tcp() {
-    for protocol in ["xcp", "xcp_window", "p_xcp", "xcp_r", "video/sack"] {
+    for protocol in ["xcp", "xcp_window", "p_xcp", "xcp_r", "video/sack", "video_xtcp/sack"] {
         let done = shared(&[group("f", 2, protocol, "refuse_explicit = true")], "");
         let (utilisation, queue) = (done.link("r1->r2", "utilisation"), done.link("r1->r2", "queue_mean_packets"));
         println!("{protocol}: utilisation {utilisation:.3}, mean queue {queue:.1} packets, {} drops", done.drops());
         assert!(utilisation > 0.97 && queue > 20.0 && done.drops() > 0.0, "{protocol}: {utilisation} {queue}");
+    }
+}
+
+/// Paper 003 section 8.1 as its section 6 sets it up: five file transfers over XTCP, five video sources that obey its flags,
+/// 5 Mbit/s behind a queue of 50 packets.
+#[test]
+fn video_shares_with_xtcp() {
+    for queue in ["droptail", "red"] {
+        let done = run(&format!(
+            r#"
+duration = "120s"
+warmup = "20s"
+[topology]
+kind = "dumbbell"
+pairs = 10
+access = {{ rate = "5Mbit/s", delay = "20ms" }}
+bottleneck = {{ rate = "5Mbit/s", delay = "20ms", queue = {{ kind = "{queue}", limit = "50pkt" }} }}
+{}start = {{ uniform = "1s" }}
+{}start = {{ uniform = "1s" }}
+"#,
+            group("files", 5, "LR-LMXTCP", ""),
+            group("videos", 5, "video_xtcp", ""),
+        ));
+        let (files, videos) = (mbps(&done, "files"), mbps(&done, "videos"));
+        let (ratio, utilisation) = (videos / files, done.link("r1->r2", "utilisation"));
+        println!(
+            "{queue}: files {files:.3}, videos {videos:.3} Mbit/s, ratio {ratio:.3}, utilisation {utilisation:.4}"
+        );
+        assert!((0.7..=1.4).contains(&ratio) && utilisation > 0.95, "{queue}: {ratio} {utilisation}");
+        assert!(done.flows("videos", "retransmissions").iter().all(|n| *n == 0.0));
     }
 }
