@@ -44,6 +44,13 @@ pub const PRESETS: &[Preset] = &[
     preset("sack", "reno", "sack", "RFC 5681, RFC 6675", "TCP SACK: AIMD window, selective acknowledgements"),
     preset("cubic", "cubic", "sack", "RFC 9438, RFC 6675", "TCP CUBIC with selective acknowledgements"),
     preset("video", "video", "none", "paper 003 section 8.1", "Live video over UDP that obeys XCP's routers"),
+    preset(
+        "video_xtcp",
+        "video_xtcp",
+        "none",
+        "paper 003 section 8.1",
+        "Live video over UDP that obeys XTCP's routers",
+    ),
     preset("greedy", "greedy", "none", "RFC 768", "UDP at a constant rate that obeys nobody"),
     preset("hstcp", "hstcp", "sack", "RFC 3649, RFC 6675", "HighSpeed TCP with selective acknowledgements"),
     preset("bic", "bic", "sack", "Xu, Harfoush, Rhee, INFOCOM 2004", "BIC with selective acknowledgements"),

@@ -35,4 +35,5 @@ protocols! {
     vcp::Vcp,
     vcp_bise::VcpBise,
     xtcp::Xtcp,
+    video_xtcp::VideoXtcp,
 }

@@ -1,7 +1,8 @@
 //! A live source over UDP that obeys the routers: it encodes at the rate that explicit feedback leaves it.
 //!
 //! Source: paper 003 section 8.1, which expects video to run over UDP sessions, with losses repaired by the application or
-//! not at all, and rates controlled by the explicit notifications of routers. The notification here is XCP's.
+//! not at all, and rates controlled by the explicit notifications of routers. The notification here is XCP's;
+//! `video_xtcp.rs` obeys that of XTCP.
 //!
 //! The idea: the source has a full rate and can do with less. Its packets carry XCP's header, with the spacing of the packets
 //! for X and the way to the full rate for the request; what comes back changes the rate, and packets leave spaced by it.

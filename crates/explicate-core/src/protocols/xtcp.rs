@@ -106,8 +106,8 @@ impl Protocol for Xtcp {
 
 // ----------------------------------------------------------------------------------------- end systems, 003 section 3.2
 
-struct XtcpSender {
-    cwnd: f64,
+pub(super) struct XtcpSender {
+    pub(super) cwnd: f64,
     ssthresh: f64,
     tcp_friendly: bool,
     grow_on_duplicates: bool,
@@ -120,7 +120,7 @@ struct XtcpSender {
 }
 
 impl XtcpSender {
-    fn new(init: &SenderInit<'_>) -> XtcpSender {
+    pub(super) fn new(init: &SenderInit<'_>) -> XtcpSender {
         let get = |name| init.values.get(SENDER, name) != 0.0;
         XtcpSender {
             cwnd: init.initial_window,
