@@ -131,10 +131,16 @@ const CLASSES: Key = key(
     "[]",
     "Several queues that take turns by weight instead of one for all packets, each with a controller of its own.",
 );
+const KAPPA: Key = key(
+    "kappa",
+    Form::Number(0.0, 1.0),
+    "0",
+    "How far the weights of the classes `explicit` and `other` move each round trip, until flows have equal windows in both.",
+);
 const DELAY_DOC: &str = "Propagation delay, one way.";
 
 pub(crate) const PROPS: &[Key] =
-    &[RATE, key("delay", Form::Time, "20ms", DELAY_DOC), QUEUE, ROUTER, CLASSES, CAPACITY, CHANNEL];
+    &[RATE, key("delay", Form::Time, "20ms", DELAY_DOC), QUEUE, ROUTER, CLASSES, KAPPA, CAPACITY, CHANNEL];
 
 /// Bounds of a class's weight.
 pub(crate) const WEIGHT: (f64, f64) = (0.001, 1000.0);
@@ -164,6 +170,7 @@ pub(crate) const ACCESS: &[Key] = &[
     QUEUE,
     ROUTER,
     CLASSES,
+    KAPPA,
     CAPACITY,
     CHANNEL,
 ];
@@ -198,6 +205,7 @@ pub(crate) const LINK: &[Key] = &[
     QUEUE,
     ROUTER,
     CLASSES,
+    KAPPA,
     CAPACITY,
     CHANNEL,
 ];

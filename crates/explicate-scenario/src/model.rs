@@ -53,6 +53,8 @@ pub struct Link {
     pub routers: Vec<RouterSpec>,
     /// Classes of packets with queues of their own; if empty, all share `queue` and `routers`, else those say nothing.
     pub classes: Vec<Class>,
+    /// How far the weights of two classes move each round trip towards equal windows; 0 if they are fixed.
+    pub kappa: f64,
     /// Channels in order; empty is a wire.
     pub channel: Vec<ChannelSpec>,
 }

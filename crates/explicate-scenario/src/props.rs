@@ -7,7 +7,7 @@ use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
 
 use crate::classes::{self, Class};
-use crate::document::{Data, Node, Place, Table, quoted};
+use crate::document::{Data, Node, Place, Table, number, quoted};
 use crate::limits;
 use crate::params::{self, Chosen, Given};
 use crate::problem::suggestion;
@@ -62,6 +62,7 @@ pub(crate) struct Props {
     pub(crate) queue: Option<Queue>,
     pub(crate) router: Option<Router>,
     pub(crate) classes: Option<Vec<Class>>,
+    pub(crate) kappa: Option<f64>,
     pub(crate) capacity: Option<Rate>,
     pub(crate) channel: Option<Vec<Channel>>,
     /// Where, for messages that come later.
@@ -78,6 +79,7 @@ impl Props {
             queue: reader.get("queue").and_then(|node| read_queue(ctx, node)),
             router: reader.get("router").and_then(|node| read_router(ctx, node)),
             classes: reader.get("classes").and_then(|node| classes::read(ctx, node)),
+            kappa: reader.number("kappa", (0.0, 1.0)),
             capacity: reader.rate("capacity"),
             channel: reader.get("channel").and_then(|node| read_channels(ctx, node)),
             place: Some(reader.place),
@@ -92,6 +94,7 @@ impl Props {
             queue: other.queue.clone().or_else(|| self.queue.clone()),
             router: other.router.clone().or_else(|| self.router.clone()),
             classes: other.classes.clone().or_else(|| self.classes.clone()),
+            kappa: other.kappa.or(self.kappa),
             capacity: other.capacity.or(self.capacity),
             channel: other.channel.clone().or_else(|| self.channel.clone()),
             place: other.place.or(self.place),
@@ -123,6 +126,7 @@ impl Props {
             ("queue", self.queue.as_ref().map_or_else(|| quoted("auto"), Queue::written)),
             ("router", self.router.as_ref().map_or_else(|| quoted("auto"), Router::written)),
             ("classes", format!("[{}]", classes.join(", "))),
+            ("kappa", number(self.kappa.unwrap_or(0.0))),
             ("capacity", rate_text(self.capacity.unwrap_or(rate))),
             ("channel", format!("[{}]", channels.join(", "))),
         ]

@@ -50,6 +50,12 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
     let counts: Vec<u32> = groups.iter().map(|g| count(ctx, g, scenario.duration)).collect();
     let standing = groups.iter().zip(&counts).filter(|(g, _)| !g.arriving()).map(|(_, n)| *n as usize).sum();
     let graph = topology::read(ctx, reader.table, standing);
+    for props in graph.props.iter().map(|shared| &shared.props) {
+        if props.kappa.unwrap_or(0.0) > 0.0 && props.classes.as_ref().map_or(0, Vec::len) != 2 {
+            let message = "`kappa` moves the weights of two `classes`, `explicit` and `other`; add them";
+            ctx.error(props.place.unwrap_or(Place::At(0)), message);
+        }
+    }
     if ctx.failed() {
         return None;
     }
@@ -262,6 +268,7 @@ fn make_links(graph: &Graph, groups: &[Group]) -> Vec<Link> {
             queue: None,
             routers: if classes.is_empty() { routers(&props.router) } else { Vec::new() },
             classes,
+            kappa: props.kappa.unwrap_or(0.0),
             channel: channels.map(|c| ChannelSpec { kind: c.kind, values: c.values() }).collect(),
         }
     };

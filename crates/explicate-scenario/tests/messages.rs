@@ -322,11 +322,15 @@ fn classes() {
         (bad("[{ match = \"explict\" }]"), 6, vec!["`match` cannot be `explict`", "did you mean `explicit`?"]),
         (bad("[{ match = \"other\", wieght = 1 }]"), 6, vec!["unknown key `wieght`", "did you mean `weight`?"]),
         (bad("[{ match = \"explicit\" }]"), 6, vec!["a packet that no entry matches", "{ match = \"other\" }"]),
-        (bad("[{ match = \"other\" }, { match = \"other\" }]"), 6, vec![":6:49:", "two entries match `other`"]),
+        (bad("[{ match = \"other\" }, { match = \"other\" }]"), 6, vec![":6:48:", "two entries match `other`"]),
         (bad("[{ match = \"other\", weight = 0 }]"), 6, vec!["`weight` is a number from 0.001 to 1000, not 0"]),
         (bad("[{ match = \"other\", weight = \"2\" }]"), 6, vec!["`weight` is a number", "not \"2\""]),
         (bad("[{ match = \"other\", queue = \"rde\" }]"), 6, vec!["no queue discipline is called `rde`"]),
         (bad("[{ match = \"other\", router = \"xpc\" }]"), 6, vec!["no protocol with a router is called `xpc`"]),
+    ]);
+    cases(vec![
+        (with(6, "bottleneck = { kappa = 0.1 }"), 6, vec!["`kappa` moves the weights of two `classes`"]),
+        (with(6, "bottleneck = { kappa = 2 }"), 6, vec!["`kappa` is a number from 0 to 1, not 2"]),
     ]);
     let sets = [("topology.bottleneck.classes.other.weight", "2")];
     assert!(problems(SMALL, &sets)[0].contains("there is no `classes` here to change; set the whole list"));

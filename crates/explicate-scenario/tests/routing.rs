@@ -16,6 +16,7 @@ fn link(from: usize, to: usize, delay: u64) -> Link {
         queue: None,
         routers: Vec::new(),
         classes: Vec::new(),
+        kappa: 0.0,
         channel: Vec::new(),
     }
 }

@@ -9,6 +9,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use super::balance::Balance;
 use super::{Arrival, Class, Gate, Note, Port, Store, mark_or_drop};
 use crate::protocol::{ActiveQueue, Discipline, Gone, PortView, Probe, Queued, Verdict};
 use crate::qdisc::common::Fifo;
@@ -58,6 +59,8 @@ pub(super) struct Lanes {
     gone: Gone,
     /// The backlog that the statistics know.
     counted: (u64, u32),
+    /// Moves the weights, if they are not fixed.
+    pub(super) balance: Option<Balance>,
 }
 
 impl Lanes {
@@ -89,6 +92,17 @@ impl Lanes {
             sent: VecDeque::new(),
             gone: Gone::new(),
             counted: (0, 0),
+            balance: None,
+        }
+    }
+    /// The weights move if they are to, at `now`.
+    pub(super) fn rebalance(&mut self, now: Time) {
+        let Some(balance) = self.balance.as_mut().filter(|b| b.due <= now) else { return };
+        let explicit = balance.explicit;
+        let share = balance.moved(now, self.lanes[explicit].share);
+        for (i, lane) in self.lanes.iter_mut().enumerate() {
+            lane.share = if i == explicit { share } else { 1.0 - share };
+            lane.quantum = (QUANTUM * lane.share / share.min(1.0 - share)) as i64;
         }
     }
     /// Whether a discipline decides what waits in some class.
@@ -142,12 +156,18 @@ impl Port {
         let view = lanes.view(index, self.view.capacity);
         let lane = &mut lanes.lanes[index];
         let Gate { qdisc, router } = &mut lane.gate;
+        if let Some(balance) = &mut lanes.balance {
+            balance.arrived(index, packet);
+        }
         if let Some(router) = router {
             router.on_arrival(now, packet, &view);
         }
         let busy = view.backlog_packets > 0 || lanes.serving.is_some_and(|s| s.lane == index);
         let idle_since = (!busy).then_some(lane.idle_since);
         let verdict = qdisc.as_mut().map_or(Verdict::Accept, |q| q.on_arrival(now, packet, &view, idle_since));
+        if let Some(balance) = lanes.balance.as_mut().filter(|_| verdict != Verdict::Accept) {
+            balance.told(index);
+        }
         if verdict != Verdict::Accept
             && !mark_or_drop(router, &mut self.stats, now, (self.number, handle), verdict, &view, store)
         {
@@ -209,6 +229,7 @@ impl Port {
             }
             self.busy_until = self.line.finish(at.0, bytes, idle);
             if let Some(lanes) = &mut self.lanes {
+                lanes.balance.iter_mut().filter(|_| mark).for_each(|b| b.told(index));
                 lanes.lanes[index].credit -= bytes as i64;
                 lanes.serving = Some(Serving { handle, bytes, lane: index, departs: Time(self.busy_until) });
             }
@@ -225,6 +246,7 @@ impl Port {
         let view = lanes.view(index, self.view.capacity);
         let router = &mut lanes.lanes[index].gate.router;
         for (queued, cause) in lanes.gone.drain(..) {
+            lanes.balance.iter_mut().for_each(|b| b.told(index));
             let packet = (self.number, queued.handle);
             mark_or_drop(router, &mut self.stats, at, packet, Verdict::Drop(cause), &view, store);
         }

@@ -24,6 +24,7 @@ recoveries! {
     sack::Sack,
     loss_resilient::LossResilient,
     loss_monitor::LossMonitor,
+    none::Unreliable,
 }
 
 /// Parameters that every recovery has.
