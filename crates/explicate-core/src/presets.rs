@@ -72,6 +72,22 @@ pub const PRESETS: &[Preset] = &[
     },
     preset("bbr", "bbr", "sack", "Cardwell et al., ACM Queue 2016", "BBR v1, paced, with selective acknowledgements"),
     preset("xcp", "xcp", "sack", "draft-falk-xcp-spec-03, RFC 6675", "XCP with selective acknowledgements"),
+    preset("vcp", "vcp", "newreno", "paper 004 section III", "VCP over NewReno's fast recovery"),
+    preset("vcp-bise", "vcp-bise", "newreno", "paper 004 section IV-A", "VCP with BISE over NewReno's fast recovery"),
+    Preset {
+        params: &[KEEP],
+        ..preset(
+            "vcp-wlte",
+            "vcp",
+            "newreno",
+            "paper 004 section IV-B",
+            "VCP whose window a fast retransmit leaves alone",
+        )
+    },
+    Preset {
+        params: &[KEEP],
+        ..preset("vcp-bise-wlte", "vcp-bise", "newreno", "paper 004 section IV", "VCP with both, BISE and &[KEEP]")
+    },
     of_paper_003("XCP_dumb", "xcp", "reno", &[], "XCP with TCP Reno's reaction to losses"),
     of_paper_003(
         "XCP",
@@ -113,4 +129,26 @@ pub const PRESETS: &[Preset] = &[
             "LR-XCP_PA over routers that keep a queue of 10 packets of 1000 bytes",
         )
     },
+    of_paper_003(
+        "LR-XTCP",
+        "xtcp",
+        "loss_resilient",
+        &[NO_PA],
+        "Loss-resilient XTCP: flags alone move the window, a retransmission timer repairs",
+    ),
+    of_paper_003(
+        "LR-XTCP_PA",
+        "xtcp",
+        "loss_resilient",
+        &[],
+        "Loss-resilient XTCP with retransmissions on partial acknowledgements",
+    ),
+    of_paper_003("LR-LMXTCP", "xtcp", "loss_monitor", &[], "Loss-resilient XTCP with the loss monitor"),
+    of_paper_003(
+        "LR-LMXTCP_TCPfriend",
+        "xtcp",
+        "loss_monitor",
+        &[("tcp_friendly", 1.0)],
+        "Loss-resilient XTCP with the loss monitor, which backs off where TCP would time out",
+    ),
 ];

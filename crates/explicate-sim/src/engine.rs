@@ -15,7 +15,7 @@ use explicate_core::wire::{Packet, SackRanges, flag};
 
 use crate::arena::{Arena, NIL};
 use crate::source::Source;
-use crate::wheel::Wheel;
+use crate::wheel::{Taken, Wheel};
 
 mod agents;
 
@@ -35,12 +35,14 @@ pub struct Link {
     hops: u8,
 }
 
-/// What an event leaves to be done: a packet to send on, or a flow that may send, with a slot that is free for it; or [`NIL`].
+/// What an event leaves to be done: a packet to send on from a place, or a flow that may send, with a slot that is free for
+/// it; or [`NIL`].
 struct Due {
     slot: u32,
+    place: u32,
     flow: u32,
 }
-const DONE: Due = Due { slot: NIL, flow: NIL };
+const DONE: Due = Due { slot: NIL, place: NIL, flow: NIL };
 
 impl Link {
     #[inline(always)]
@@ -105,11 +107,11 @@ pub struct Engine {
     /// Routes of control packets between nodes, found when first needed.
     control_routes: BTreeMap<(u32, u32), u32>,
     find_route: Option<RouteFinder>,
+    /// What the last acknowledgement with ranges reported.
+    sack: SackRanges,
     now: Time,
     end: Time,
     fuse: bool,
-    /// Events handled.
-    pub events: u64,
 }
 
 /// Finds the links from a node to another.
@@ -135,16 +137,27 @@ impl Engine {
             agents: BTreeMap::new(),
             control_routes: BTreeMap::new(),
             find_route: None,
+            sack: SackRanges::NONE,
             now: Time::ZERO,
             end,
             fuse,
-            events: 0,
         }
     }
 
     /// The present.
     pub fn now(&self) -> Time {
         self.now
+    }
+    /// Events handled.
+    pub fn events(&self) -> u64 {
+        self.wheel.taken
+    }
+    /// Makes room for so many links, flows and places of routes: growing bit by bit leaves holes in memory.
+    pub fn reserve(&mut self, links: usize, flows: usize, places: usize) {
+        self.links.reserve_exact(links);
+        self.ends.reserve_exact(flows);
+        self.routes.reserve_exact(places);
+        self.arena.reserve(flows);
     }
     /// Adds a link and returns its index.
     pub fn add_link(&mut self, port: Port, delay: Time) -> u32 {
@@ -216,7 +229,7 @@ impl Engine {
 
     /// Lets plain ports put off their counting, or not. Call before the first event.
     fn put_off(&mut self, yes: bool) {
-        assert!(self.events == 0, "packets are under way");
+        assert!(self.events() == 0, "packets are under way");
         for link in &mut self.links {
             link.port.put_off(yes && self.fuse);
             link.foresees = self.fuse && link.port.is_foreseeable();
@@ -244,26 +257,24 @@ impl Engine {
     /// Runs all events up to `until` (included).
     pub fn run_until(&mut self, until: Time) {
         let until = until.min(self.end);
-        while let Some(slot) = self.wheel.pop(&mut self.arena, until.0, |p| rank(&self.routes, p)) {
-            let packet = self.arena.get(slot);
-            self.now = Time(packet.time);
-            self.events += 1;
-            let place = packet.place;
-            let Due { mut slot, flow } =
-                if place & TIMER == 0 { self.arrive(slot, place) } else { self.timer(slot, place) };
+        while let Some(Taken { slot, time, place }) =
+            self.wheel.pop(&mut self.arena, until.0, |p| rank(&self.routes, p))
+        {
+            self.now = Time(time);
+            let mut due = if place & TIMER == 0 { self.arrive(slot, place) } else { self.timer(slot, place) };
             // All packets take this one way on, so that it need not be a call.
             loop {
-                if flow != NIL {
-                    slot = self.next_of(flow, slot);
+                if due.flow != NIL {
+                    due = self.next_of(due.flow, due.slot);
                 }
-                if slot == NIL {
+                if due.slot == NIL {
                     break;
                 }
-                self.forward(slot);
-                if flow == NIL {
+                self.forward(due.slot, due.place);
+                if due.flow == NIL {
                     break;
                 }
-                slot = NIL;
+                due.slot = NIL;
             }
         }
         self.now = until;
@@ -281,21 +292,20 @@ impl Engine {
             packet.ttl = packet.ttl.saturating_sub(hops - 1);
             return self.deliver(slot);
         }
-        packet.place = place + 1;
         packet.ttl = packet.ttl.saturating_sub(hops);
-        Due { slot, flow: NIL }
+        Due { slot, place: place + 1, flow: NIL }
     }
 
     /// What a packet on this link carries is final once the port is settled, and those that it is fused to before it.
     #[inline(always)]
     fn settle_before_reading(&mut self, link: u32) -> &mut Link {
-        let feeder = self.links[link as usize].fused_to;
-        if feeder != NIL {
-            self.settle_feeder(feeder);
+        let fused_to = self.links[link as usize].fused_to;
+        if fused_to != NIL {
+            self.settle_feeder(fused_to);
         }
         let l = &mut self.links[link as usize];
         if l.settles {
-            l.port.settle(self.now, &mut self.arena);
+            l.port.settle_due(self.now, &mut self.arena);
         }
         l
     }
@@ -306,7 +316,7 @@ impl Engine {
         if f.fused_to != NIL {
             self.settle_chain(feeder);
         } else if f.settles {
-            f.port.settle(self.now, &mut self.arena);
+            f.port.settle_due(self.now, &mut self.arena);
         }
     }
 
@@ -317,32 +327,30 @@ impl Engine {
 
     /// A packet joins the port at its place, and those of the links that are fused to it.
     #[inline(always)]
-    fn forward(&mut self, slot: u32) {
-        let packet = self.arena.get(slot);
-        let (mut place, bytes) = (packet.place as usize, packet.ip_len);
-        let mut hop = self.routes[place];
+    fn forward(&mut self, slot: u32, mut place: u32) {
+        let bytes = self.arena.get(slot).ip_len;
+        let mut hop = self.routes[place as usize];
         let link = &mut self.links[(hop & LINK) as usize];
         let departs = if link.foresees {
             link.foresee(self.now, self.now, slot, bytes)
         } else {
             match link.port.handle_packet(self.now, slot, &mut self.arena) {
                 Arrival::Departs(departs) => departs,
-                Arrival::Queued => return self.arm_port(hop & LINK),
+                Arrival::Queued => {
+                    self.arena.get_mut(slot).place = place;
+                    return self.arm_port(hop & LINK);
+                }
                 Arrival::Doomed(_) | Arrival::Dropped => return,
             }
         };
         let mut at = departs + link.delay;
         while hop & FUSED != 0 {
             place += 1;
-            hop = self.routes[place];
+            hop = self.routes[place as usize];
             let link = &mut self.links[(hop & LINK) as usize];
             at = link.foresee(self.now, at, slot, bytes) + link.delay;
         }
-        let packet = self.arena.get_mut(slot);
-        packet.time = at.0;
-        packet.place = place as u32;
-        let routes = &self.routes;
-        self.wheel.insert(&mut self.arena, slot, |p| rank(routes, p));
+        self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
     }
 
     /// A packet has reached the node that it is for. The answer takes its slot.
@@ -358,18 +366,19 @@ impl Engine {
         let Some(ends) = ends.filter(|_| !header.has(flag::CONTROL)) else { return self.deliver_rarely(slot) };
         if packet.is_ack() {
             ends.flow.handle_packet(self.now, packet, self.arena.sack(slot));
-            return Due { slot, flow };
+            return Due { slot, place: NIL, flow };
         }
-        let mut sack = SackRanges::NONE;
         let packet = self.arena.get_mut(slot);
-        if !ends.sink.turn(self.now, packet, &mut sack) {
+        if !ends.sink.turn(self.now, packet, &mut self.sack) {
             self.arena.give(slot);
             self.arm_sink(flow);
             return DONE;
         }
-        packet.place = ends.back;
-        self.arena.set_sack(slot, &sack);
-        Due { slot, flow: NIL }
+        let place = ends.back;
+        if packet.transport.sack_count() > 0 {
+            self.arena.set_sack(slot, &self.sack);
+        }
+        Due { slot, place, flow: NIL }
     }
 
     /// A message between agents, or a packet for nobody.
@@ -383,32 +392,37 @@ impl Engine {
         DONE
     }
 
-    /// The next packet that a flow may send now, in `slot` (or a new one); if there is none, its timer is armed.
+    /// The next packet that a flow may send now, in `slot` (or a new one), and the flow itself unless that is all for now; then
+    /// its timer is armed.
     #[inline(always)]
-    fn next_of(&mut self, id: u32, mut slot: u32) -> u32 {
+    fn next_of(&mut self, id: u32, mut slot: u32) -> Due {
         let ends = &mut self.ends[id as usize];
+        let mut due = DONE;
         if let Some(next) = ends.flow.poll_next(self.now) {
             if slot == NIL {
                 slot = self.arena.take();
             }
             let packet = self.arena.get_mut(slot);
             if ends.flow.transmit(self.now, next, packet) {
-                packet.place = ends.forward;
-                return slot;
+                due = Due { slot, place: ends.forward, flow: id };
+                if !ends.flow.is_full() {
+                    return due;
+                }
+                due.flow = NIL;
             }
         }
-        if slot != NIL {
+        if slot != due.slot {
             self.arena.give(slot);
         }
         if ends.source.finite() && ends.flow.poll_event() == Some(Event::Drained) {
             ends.completed = ends.completed.min(self.now);
         }
-        let due = ends.flow.poll_timeout();
-        if due < ends.timer_due {
+        let timer = ends.flow.poll_timeout();
+        if timer < ends.timer_due {
             // An earlier timer replaces the pending one, which is ignored when it comes.
-            self.arm_flow(id, due);
+            self.arm_flow(id, timer);
         }
-        NIL
+        due
     }
 
     // ------------------------------------------------------------------------------------------ timers
@@ -418,11 +432,7 @@ impl Engine {
             return NIL;
         }
         let slot = self.arena.take();
-        let packet = self.arena.get_mut(slot);
-        packet.place = place;
-        packet.time = due.max(self.now).0;
-        let routes = &self.routes;
-        self.wheel.insert(&mut self.arena, slot, |p| rank(routes, p));
+        self.wheel.insert(&mut self.arena, slot, due.max(self.now).0, place, |p| rank(&self.routes, p));
         slot
     }
 
@@ -459,7 +469,7 @@ impl Engine {
             return DONE;
         }
         ends.flow.handle_timeout(self.now);
-        Due { slot: NIL, flow: id }
+        Due { slot: NIL, place: NIL, flow: id }
     }
 
     fn source_timer(&mut self, id: u32) -> Due {
@@ -468,7 +478,7 @@ impl Engine {
         if let Some(at) = again {
             self.arm(SOURCE | id, at);
         }
-        Due { slot: NIL, flow: id }
+        Due { slot: NIL, place: NIL, flow: id }
     }
 
     /// A receiving end that acknowledged nothing may be waiting for more.
@@ -491,15 +501,14 @@ impl Engine {
         let ends = &mut self.ends[id as usize];
         ends.sink.handle_timeout(self.now);
         let slot = self.arena.take();
-        let (mut sack, packet) = (SackRanges::NONE, self.arena.get_mut(slot));
-        if !ends.sink.poll_transmit(self.now, packet, &mut sack) {
+        if !ends.sink.poll_transmit(self.now, self.arena.get_mut(slot), &mut self.sack) {
             self.arena.give(slot);
             self.arm_sink(id);
             return DONE;
         }
-        packet.place = ends.back;
-        self.arena.set_sack(slot, &sack);
-        Due { slot, flow: NIL }
+        let place = ends.back;
+        self.arena.set_sack(slot, &self.sack);
+        Due { slot, place, flow: NIL }
     }
 
     /// A scheduled port is driven from outside: its departures are not known in advance.
@@ -522,9 +531,8 @@ impl Engine {
         self.links[index as usize].port.handle_timeout(self.now, &mut self.arena);
         while let Some((slot, departed)) = self.links[index as usize].port.poll_transmit() {
             let at = departed + self.links[index as usize].delay;
-            self.arena.get_mut(slot).time = at.max(self.now).0;
-            let routes = &self.routes;
-            self.wheel.insert(&mut self.arena, slot, |p| rank(routes, p));
+            let place = self.arena.get(slot).place;
+            self.wheel.insert(&mut self.arena, slot, at.max(self.now).0, place, |p| rank(&self.routes, p));
         }
         self.arm_port(index);
     }

@@ -3,6 +3,7 @@
 use crate::protocol::Protocol;
 
 pub mod delivery;
+pub mod load_factor;
 pub mod window;
 mod xcp_router;
 
@@ -31,4 +32,7 @@ protocols! {
     xcp_r::XcpR,
     video::Video,
     greedy::Greedy,
+    vcp::Vcp,
+    vcp_bise::VcpBise,
+    xtcp::Xtcp,
 }

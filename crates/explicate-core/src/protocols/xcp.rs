@@ -248,6 +248,7 @@ impl<F: Form> Sender for XcpSender<F> {
         self.form.write(packet, (x, rtt, if sent.backlogged || request < 0 { request } else { 0 }));
     }
 
+    #[inline]
     fn on_ack(&mut self, ack: &Ack<'_>) {
         self.window.srtt = ack.srtt.0 as i64 as f64 * 1e-9; // a signed conversion is one instruction
         self.feedback = ack.header.reverse_feedback();

@@ -216,7 +216,7 @@ fn delayed_acknowledgements_deliver_everything() {
             let (packets, acks) = (w.sink.stats.received, w.acks_sent);
             assert!(acks >= packets / 2, "{}/{}: {acks} for {packets} packets", p.name(), r.name());
             // What comes out of order is answered at once: nothing was lost where few acknowledgements are asked for.
-            let few = w.flow.stats.retransmissions > 0 || acks < packets * 9 / 10;
+            let few = w.flow.stats.retransmissions > 0 || acks < packets * 9 / 10 || !r.reliable();
             assert!(few && acks < packets, "{}/{}: {acks} for {packets} packets", p.name(), r.name());
         }
     }

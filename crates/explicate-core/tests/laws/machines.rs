@@ -93,7 +93,6 @@ fn sender(p: &dyn Protocol, dice: &mut Dice) -> Hash {
                 ack.newly_acked = if dice.flip(0.05) { dice.number(5000) } else { 1 - ack.duplicate as u32 };
                 ack.cumulative = dice.number(100_000);
                 ack.highest_sent = ack.cumulative + dice.number(2000);
-                ack.packet_number = dice.number(100_000);
                 ack.in_flight = dice.number(2000);
                 ack.srtt = srtt(dice);
                 ack.rtt = srtt(dice);
@@ -311,7 +310,12 @@ fn router(name: &str, mut r: Box<dyn Router>, dice: &mut Dice) -> Hash {
         if !was.is_standard() && !was.is_window() {
             assert_eq!(is.delta_throughput(), was.delta_throughput(), "{name} writes where it may not");
         }
-        is.0.iter().for_each(|b| hash.put(*b as u64));
+        let (was, is) = (before.ecn() as u8, after.ecn() as u8);
+        assert!(is >= was && (was == 0) == (is == 0), "{name} lowers a code, or writes one where none is");
+        let (was, is) = (before.transport, after.transport);
+        assert_eq!((was.flags() | flag::XTCP, &was.0[1..]), (is.flags() | flag::XTCP, &is.0[1..]), "{name}");
+        assert!(!was.has(flag::XTCP) || is.has(flag::XTCP), "{name} takes a flag back");
+        after.congestion.0.iter().chain(&after.transport.0).chain([&after.tos]).for_each(|b| hash.put(*b as u64));
     };
     for _ in 0..OPERATIONS {
         now += if dice.flip(0.001) { dice.span(5.0) } else { dice.span(0.001) };
