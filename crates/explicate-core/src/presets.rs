@@ -125,6 +125,17 @@ pub const PRESETS: &[Preset] = &[
         "Loss-resilient XCP with retransmissions on partial acknowledgements",
     ),
     of_paper_003("LR-LMXCP", "xcp", "loss_monitor", &[KEEP], "Loss-resilient XCP with the loss monitor"),
+    Preset {
+        // Section 7.2: 10 packets of 1000 bytes, beta = 0.9.
+        router: &[("target_queue", 10_000.0), ("queue_weight", 0.1)],
+        ..of_paper_003(
+            "LR-XCPQ_PA",
+            "xcp",
+            "loss_resilient",
+            &[KEEP],
+            "LR-XCP_PA over routers that keep a queue of 10 packets of 1000 bytes",
+        )
+    },
     of_paper_003(
         "LR-XTCP",
         "xtcp",

@@ -117,9 +117,18 @@ impl Sink {
     /// written only if the header says that there are ranges.
     #[inline]
     pub fn turn(&mut self, now: Time, packet: &mut Packet, sack: &mut SackRanges) -> bool {
+        if packet.transport.has(flag::SYN) {
+            return self.turn_syn(now, packet, sack);
+        }
         let Some(answer) = self.take(now, packet) else { return false };
         self.write(now, &answer, packet, sack);
         true
+    }
+
+    #[cold]
+    fn turn_syn(&mut self, now: Time, packet: &mut Packet, sack: &mut SackRanges) -> bool {
+        self.handle_packet(now, packet);
+        self.poll_transmit(now, packet, sack)
     }
 
     #[inline]
@@ -129,7 +138,7 @@ impl Sink {
             return None;
         }
         self.stats.received += 1;
-        let (packet_number, timestamp) = (header.packet_number(), header.timestamp());
+        let (packet_number, mut timestamp) = (header.packet_number(), header.timestamp());
         if header.has(flag::SYN) {
             let syn_options = Some(self.grant(header.options()));
             return Some(Answer { syn_options, packet_number, timestamp });
@@ -140,31 +149,33 @@ impl Sink {
         self.stats.payload = self.data.payload();
         self.ece = (self.ece && !header.has(flag::CWR)) || packet.ecn() == Ecn::Marked;
         self.receiver.on_data(now, packet);
-        let answer = Answer { syn_options: None, packet_number, timestamp };
-        if self.delay.is_some() { self.hold(now, expected, packet, answer) } else { Some(answer) }
+        if self.delay.is_some() {
+            timestamp = self.hold(now, expected, packet)?;
+        }
+        Some(Answer { syn_options: None, packet_number, timestamp })
     }
 
-    /// Holds the answer to a packet back if it may wait; `expected` was the next segment before it came.
+    /// Holds the answer to a packet back if it may wait, else says which time stamp it echoes; `expected` was the next segment
+    /// before the packet came.
     #[cold]
-    fn hold(&mut self, now: Time, expected: u32, packet: &Packet, mut answer: Answer) -> Option<Answer> {
+    fn hold(&mut self, now: Time, expected: u32, packet: &Packet) -> Option<u32> {
         let delay = self.delay.as_mut()?;
         let header = &packet.transport;
         let in_order = header.segment() == expected && self.data.next() - expected == 1 && self.data.is_in_order();
         // Where nothing is sent twice, nothing waits for the news of a hole.
         let may_wait = (in_order || self.data.passes_over()) && !header.has(flag::FIN) && packet.ecn() != Ecn::Marked;
         if delay.held == 0 {
-            delay.timestamp = answer.timestamp;
+            delay.timestamp = header.timestamp();
             delay.deadline = now + delay.longest;
         }
         delay.held += 1;
-        delay.packet_number = answer.packet_number;
-        answer.timestamp = delay.timestamp;
+        delay.packet_number = header.packet_number();
         if may_wait && delay.held < delay.every {
             return None;
         }
         delay.held = 0;
         delay.deadline = Time::NEVER;
-        Some(answer)
+        Some(delay.timestamp)
     }
 
     #[cold]

@@ -44,6 +44,13 @@ struct Due {
 }
 const DONE: Due = Due { slot: NIL, place: NIL, flow: NIL };
 
+impl Due {
+    /// What a flow may send.
+    fn of(flow: u32) -> Due {
+        Due { slot: NIL, place: NIL, flow }
+    }
+}
+
 impl Link {
     #[inline(always)]
     fn foresee(&mut self, now: Time, at: Time, slot: u32, bytes: u16) -> Time {
@@ -71,6 +78,19 @@ pub struct Ends {
     /// The slot of the pending timer, and its time; never if there is none.
     timer: u32,
     timer_due: Time,
+}
+
+impl Ends {
+    /// Nothing more can be sent now. When the flow needs a timer, if that is before the pending one, which is ignored when it
+    /// comes; else never.
+    #[inline(always)]
+    fn rest(&mut self, now: Time) -> Time {
+        if self.source.finite() && self.flow.poll_event() == Some(Event::Drained) {
+            self.completed = self.completed.min(now);
+        }
+        let due = self.flow.poll_timeout();
+        if due < self.timer_due { due } else { Time::NEVER }
+    }
 }
 
 /// A place of a route is a link's index; of the upper bits one says that the route ends with it, one that the next link is
@@ -261,20 +281,21 @@ impl Engine {
             self.wheel.pop(&mut self.arena, until.0, |p| rank(&self.routes, p))
         {
             self.now = Time(time);
-            let mut due = if place & TIMER == 0 { self.arrive(slot, place) } else { self.timer(slot, place) };
+            let Due { mut slot, mut place, mut flow } =
+                if place & TIMER == 0 { self.arrive(slot, place) } else { Due::of(self.timer(slot, place)) };
             // All packets take this one way on, so that it need not be a call.
             loop {
-                if due.flow != NIL {
-                    due = self.next_of(due.flow, due.slot);
+                if flow != NIL {
+                    Due { slot, place, flow } = self.next_of(flow, slot);
                 }
-                if due.slot == NIL {
+                if slot == NIL {
                     break;
                 }
-                self.forward(due.slot, due.place);
-                if due.flow == NIL {
+                self.forward(slot, place);
+                if flow == NIL {
                     break;
                 }
-                due.slot = NIL;
+                slot = NIL;
             }
         }
         self.now = until;
@@ -363,7 +384,10 @@ impl Engine {
         let header = &packet.transport;
         let flow = header.flow();
         let ends = self.ends.get_mut(flow as usize);
-        let Some(ends) = ends.filter(|_| !header.has(flag::CONTROL)) else { return self.deliver_rarely(slot) };
+        let Some(ends) = ends.filter(|_| !header.has(flag::CONTROL)) else {
+            self.deliver_rarely(slot);
+            return DONE;
+        };
         if packet.is_ack() {
             ends.flow.handle_packet(self.now, packet, self.arena.sack(slot));
             return Due { slot, place: NIL, flow };
@@ -383,46 +407,48 @@ impl Engine {
 
     /// A message between agents, or a packet for nobody.
     #[cold]
-    fn deliver_rarely(&mut self, slot: u32) -> Due {
+    fn deliver_rarely(&mut self, slot: u32) {
         let packet = *self.arena.get(slot);
         self.arena.give(slot);
         if packet.transport.has(flag::CONTROL) {
             self.deliver_control(&packet);
         }
-        DONE
     }
 
     /// The next packet that a flow may send now, in `slot` (or a new one), and the flow itself unless that is all for now; then
     /// its timer is armed.
     #[inline(always)]
-    fn next_of(&mut self, id: u32, mut slot: u32) -> Due {
+    fn next_of(&mut self, id: u32, slot: u32) -> Due {
         let ends = &mut self.ends[id as usize];
-        let mut due = DONE;
-        if let Some(next) = ends.flow.poll_next(self.now) {
-            if slot == NIL {
-                slot = self.arena.take();
-            }
-            let packet = self.arena.get_mut(slot);
-            if ends.flow.transmit(self.now, next, packet) {
-                due = Due { slot, place: ends.forward, flow: id };
-                if !ends.flow.is_full() {
-                    return due;
-                }
-                due.flow = NIL;
-            }
+        let Some(next) = ends.flow.poll_next(self.now) else {
+            self.nothing_of(id, slot);
+            return DONE;
+        };
+        let slot = if slot == NIL { self.arena.take() } else { slot };
+        if !ends.flow.transmit(self.now, next, self.arena.get_mut(slot)) {
+            self.nothing_of(id, slot);
+            return DONE;
         }
-        if slot != due.slot {
-            self.arena.give(slot);
+        let place = ends.forward;
+        if !ends.flow.is_full() {
+            return Due { slot, place, flow: id };
         }
-        if ends.source.finite() && ends.flow.poll_event() == Some(Event::Drained) {
-            ends.completed = ends.completed.min(self.now);
-        }
-        let timer = ends.flow.poll_timeout();
-        if timer < ends.timer_due {
-            // An earlier timer replaces the pending one, which is ignored when it comes.
+        let timer = ends.rest(self.now);
+        if timer < Time::NEVER {
             self.arm_flow(id, timer);
         }
-        due
+        Due { slot, place, flow: NIL }
+    }
+
+    /// A flow has nothing to send now.
+    fn nothing_of(&mut self, id: u32, slot: u32) {
+        if slot != NIL {
+            self.arena.give(slot);
+        }
+        let timer = self.ends[id as usize].rest(self.now);
+        if timer < Time::NEVER {
+            self.arm_flow(id, timer);
+        }
     }
 
     // ------------------------------------------------------------------------------------------ timers
@@ -442,43 +468,44 @@ impl Engine {
         (ends.timer, ends.timer_due) = (timer, if timer == NIL { Time::NEVER } else { due });
     }
 
+    /// A timer's time has come. The flow that may send then, if any.
     #[cold]
-    fn timer(&mut self, slot: u32, place: u32) -> Due {
+    fn timer(&mut self, slot: u32, place: u32) -> u32 {
         let id = place & !KIND;
         self.arena.give(slot);
         match place & KIND {
             FLOW => return self.flow_timer(id, slot),
             SOURCE => return self.source_timer(id),
             PORT => self.port_timer(id),
-            SINK => return self.sink_timer(id),
+            SINK => self.sink_timer(id),
             _ => self.agent_timer(id),
         }
-        DONE
+        NIL
     }
 
-    fn flow_timer(&mut self, id: u32, slot: u32) -> Due {
+    fn flow_timer(&mut self, id: u32, slot: u32) -> u32 {
         let ends = &mut self.ends[id as usize];
         if ends.timer != slot {
-            return DONE;
+            return NIL;
         }
         (ends.timer, ends.timer_due) = (NIL, Time::NEVER);
         let due = ends.flow.poll_timeout();
         if due > self.now {
             // Timers move ahead without being re-armed; this one has caught up.
             self.arm_flow(id, due);
-            return DONE;
+            return NIL;
         }
         ends.flow.handle_timeout(self.now);
-        Due { slot: NIL, place: NIL, flow: id }
+        id
     }
 
-    fn source_timer(&mut self, id: u32) -> Due {
+    fn source_timer(&mut self, id: u32) -> u32 {
         let ends = &mut self.ends[id as usize];
         let again = ends.source.act(self.now, &mut ends.flow);
         if let Some(at) = again {
             self.arm(SOURCE | id, at);
         }
-        Due { slot: NIL, place: NIL, flow: id }
+        id
     }
 
     /// A receiving end that acknowledged nothing may be waiting for more.
@@ -493,9 +520,9 @@ impl Engine {
         }
     }
 
-    fn sink_timer(&mut self, id: u32) -> Due {
+    fn sink_timer(&mut self, id: u32) {
         if self.held_back.get(&id) != Some(&self.now) {
-            return DONE;
+            return;
         }
         self.held_back.remove(&id);
         let ends = &mut self.ends[id as usize];
@@ -504,11 +531,11 @@ impl Engine {
         if !ends.sink.poll_transmit(self.now, self.arena.get_mut(slot), &mut self.sack) {
             self.arena.give(slot);
             self.arm_sink(id);
-            return DONE;
+            return;
         }
         let place = ends.back;
         self.arena.set_sack(slot, &self.sack);
-        Due { slot, place, flow: NIL }
+        self.forward(slot, place);
     }
 
     /// A scheduled port is driven from outside: its departures are not known in advance.

@@ -22,8 +22,10 @@
 //! congestion drops and count.
 //!
 //! Deviations:
-//! 1. Section 3.2 lets each acknowledgement without a flag grow the window, section 4.4 keeps it on duplicates. Here
-//!    duplicates do not grow it, but their flags count; `grow_on_duplicates` is the other reading.
+//! 1. Section 3.2 lets each acknowledgement without a flag grow the window, section 4.4 keeps it unchanged on duplicates. Here
+//!    duplicates grow it, and their flags count; `grow_on_duplicates = false` is the other reading. With it a lossy flow,
+//!    most of whose acknowledgements are duplicates, falls behind: at 5 % loss LR-LMXTCP gets 0.63 of what loss-free flows
+//!    get instead of 0.93, and the paper has it do as well as LR-LMXCP (section 8.2), which gets 0.97.
 //! 2. Section 3.2 takes one off the counter for every XTCP packet that leaves. One that a router before has flagged would
 //!    lose the signal of this one, so it takes nothing; `spend_on_flagged` is the letter.
 //! 3. The counter is limited by the packets that wait, without the one in service, as queues are counted everywhere here.
@@ -56,7 +58,7 @@ const SENDER: &[Param] = &[
     Param::new(
         "grow_on_duplicates",
         Unit::Flag,
-        0.0,
+        1.0,
         "003 section 3.2",
         "Duplicate acknowledgements without a flag grow the window too.",
     ),
@@ -305,10 +307,11 @@ mod tests {
             assert_eq!((s.cwnd, s.ssthresh), (8.0, f64::INFINITY));
         }
         hear(&mut s, 1, false, true, 0);
-        assert_eq!(s.cwnd, 8.0, "duplicates do not grow it");
-        let mut other = sender(8.0, &[("grow_on_duplicates", 1.0)]);
+        assert_eq!(s.cwnd, 9.0, "a duplicate without a flag grows it");
+        s.cwnd = 8.0;
+        let mut other = sender(8.0, &[("grow_on_duplicates", 0.0)]);
         hear(&mut other, 1, false, true, 0);
-        assert_eq!(other.cwnd, 9.0);
+        assert_eq!(other.cwnd, 8.0);
         s.on_loss(&testing::loss(Time::ZERO, LossKind::Timeout, 8));
         assert_eq!((s.cwnd, s.ssthresh), (1.0, 4.0));
         s.on_loss(&Loss { repeated: true, ..testing::loss(Time::ZERO, LossKind::Timeout, 1) });
