@@ -20,6 +20,7 @@ mod reader;
 mod resolve;
 pub mod routing;
 pub mod schema;
+mod steps;
 pub mod tables;
 pub mod templates;
 mod topology;

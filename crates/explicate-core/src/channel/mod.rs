@@ -2,6 +2,9 @@
 
 use crate::protocol::ChannelKind;
 
+mod pieces;
+pub mod placing;
+
 macro_rules! channels {
     ($($module:ident::$unit:ident,)*) => {
         $(pub mod $module;)*
@@ -13,5 +16,13 @@ macro_rules! channels {
 channels! {
     wire::Wire,
     random_loss::RandomLoss,
+    burst_loss::BurstLoss,
+    gilbert_elliott::GilbertElliott,
+    corruption::Corruption,
+    duplication::Duplication,
+    reordering::Reordering,
+    jitter::Jitter,
+    rate_steps::RateSteps,
+    outages::Outages,
     trace::Trace,
 }

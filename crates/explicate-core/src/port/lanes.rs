@@ -32,11 +32,13 @@ pub(super) struct Lane {
     credit: i64,
 }
 
-/// The packet in service: its handle, length, lane, and when it departs.
+/// The packet in service: its handle, lengths, lane, and when it departs.
 #[derive(Clone, Copy)]
 pub(super) struct Serving {
     handle: u32,
     bytes: u16,
+    /// Bytes on the line.
+    wire: u32,
     lane: usize,
     pub(super) departs: Time,
 }
@@ -96,7 +98,9 @@ impl Lanes {
     pub(super) fn view(&self, lane: usize, capacity: f64) -> PortView {
         let lane = &self.lanes[lane];
         let (backlog_bytes, backlog_packets) = lane.queue.backlog();
-        PortView { capacity: capacity * lane.share, backlog_bytes, backlog_packets, busy: self.serving.is_some() }
+        // Where packets wait for a line that is shared, it is busy, if with another's.
+        let busy = self.serving.is_some() || self.waiting().1 > 0;
+        PortView { capacity: capacity * lane.share, backlog_bytes, backlog_packets, busy }
     }
     /// Bytes and packets that wait in all lanes.
     pub(super) fn waiting(&self) -> (u64, u32) {
@@ -155,7 +159,7 @@ impl Port {
         lane.queue.enqueue(queued, packet, &mut lanes.gone);
         let refused = lanes.gone.iter().any(|(q, _)| q.handle == handle);
         self.tell_gone(now, index, store);
-        if !view.busy {
+        if self.lanes.as_ref().is_some_and(|l| l.serving.is_none()) {
             self.serve_next(now, true, store);
         }
         self.count_waiting(now);
@@ -166,7 +170,7 @@ impl Port {
     /// The packet in service departs, the next one enters it.
     pub(super) fn depart_from_lane(&mut self, store: &mut impl Store) {
         let lanes = self.lanes.as_deref_mut().expect("checked by the caller");
-        let Serving { handle, bytes, lane, departs: at } = lanes.serving.expect("checked by the caller");
+        let Serving { handle, bytes, wire, lane, departs: at } = lanes.serving.expect("checked by the caller");
         let view = lanes.view(lane, self.view.capacity);
         lanes.serving = None;
         let Gate { qdisc, router } = &mut lanes.lanes[lane].gate;
@@ -178,10 +182,10 @@ impl Port {
         }
         self.stats.departed(at, bytes);
         store.note(at, self.number, handle, Note::Departed);
-        if self.impaired.is_some() && self.lost_on_air(at, handle, store) {
+        if self.lost_on_air(at, handle, wire, store) {
             self.lose(at, handle, store);
-        } else if let Some(lanes) = &mut self.lanes {
-            lanes.sent.push_back((handle, at));
+        } else {
+            self.send(at, handle, store);
         }
         self.serve_next(at, false, store);
         self.count_waiting(at);
@@ -193,6 +197,9 @@ impl Port {
         while let Some(lanes) = self.lanes.as_deref_mut()
             && let Some(index) = lanes.next()
         {
+            if self.special.as_ref().and_then(|s| s.line.as_ref()).is_some_and(|line| !line.ask(at)) {
+                return;
+            }
             let next = lanes.lanes[index].queue.dequeue(at, &mut lanes.gone);
             self.tell_gone(at, index, store);
             let Some((Queued { handle, bytes, .. }, mark)) = next else { continue };
@@ -201,13 +208,24 @@ impl Port {
                 self.stats.marked();
                 store.note(at, self.number, handle, Note::Marked);
             }
-            self.busy_until = self.line.finish(at.0, bytes, idle);
+            let wire = self.wire_bytes(handle, bytes, store);
+            self.busy_until = self.line.finish(at.0, wire, idle);
+            if let Some(line) = self.special.as_ref().and_then(|s| s.line.as_ref()) {
+                line.occupy(Time(self.busy_until));
+            }
             if let Some(lanes) = &mut self.lanes {
                 lanes.lanes[index].credit -= bytes as i64;
-                lanes.serving = Some(Serving { handle, bytes, lane: index, departs: Time(self.busy_until) });
+                lanes.serving = Some(Serving { handle, bytes, wire, lane: index, departs: Time(self.busy_until) });
             }
             return;
         }
+    }
+
+    /// A line that is shared may be had now, or the other end was faster.
+    pub(super) fn ask_for_line(&mut self, at: Time, store: &mut impl Store) {
+        self.serve_next(at, true, store);
+        self.count_waiting(at);
+        self.rearm();
     }
 
     /// Carries out the drops of a lane's queue.
