@@ -496,6 +496,25 @@ pub trait ChannelKind: Sync {
     }
     /// The stages that this channel adds to a link.
     fn build(&self, init: ChannelInit<'_>) -> ChannelStages;
+    /// Tells what its model predicts of packets like this one, sent back to back: `packet_loss`, the probability that one is
+    /// lost, and whatever else it has in closed form. By default nothing.
+    fn predict(&self, values: &Values, packet: &Packet, put: Probe<'_>) {
+        let _ = (values, packet, put);
+    }
+    /// Tells the same of `trials` packets that are drawn.
+    fn observe(&self, init: ChannelInit<'_>, packet: &Packet, trials: u64, put: Probe<'_>) {
+        let gap = Time::from_secs_f64(packet.ip_len as f64 / init.rate.bytes_per_sec());
+        let mut stages = self.build(init);
+        let (mut now, mut lost) = (Time::ZERO, 0u64);
+        for _ in 0..trials {
+            now += gap;
+            let pass = |stage: &mut Option<Box<dyn Channel>>| {
+                stage.as_mut().is_some_and(|channel| channel.loses(now, packet, packet.ip_len as u32))
+            };
+            lost += (pass(&mut stages.before) || pass(&mut stages.on_air)) as u64;
+        }
+        put("packet_loss", lost as f64 / trials as f64);
+    }
 }
 
 /// What a channel is made from.

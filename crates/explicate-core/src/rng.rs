@@ -81,6 +81,27 @@ impl Rng {
     }
 }
 
+/// [`Rng::run_length`] of one probability, prepared: a logarithm less a draw.
+#[derive(Clone, Copy, Debug)]
+pub struct Runs {
+    p: f64,
+    scale: f64,
+}
+
+impl Runs {
+    /// Of trials that fail with this probability.
+    pub fn new(p: f64) -> Runs {
+        Runs { p, scale: 1.0 / libm::log1p(-p.clamp(0.0, 1.0)) }
+    }
+    /// A run.
+    pub fn draw(&self, rng: &mut Rng) -> u64 {
+        if self.p <= 0.0 {
+            return u64::MAX;
+        }
+        (libm::log(1.0 - rng.uniform()) * self.scale) as u64
+    }
+}
+
 /// `base` to the power of `exponent`, the same on every machine.
 pub fn power(base: f64, exponent: f64) -> f64 {
     libm::pow(base, exponent)
@@ -115,5 +136,8 @@ mod tests {
         let mean = (0..n).map(|_| rng.run_length(0.1) as f64).sum::<f64>() / n as f64;
         assert!((mean - 9.0).abs() < 0.1, "{mean}");
         assert_eq!((rng.run_length(0.0), rng.run_length(1.0)), (u64::MAX, 0));
+        let mean = (0..n).map(|_| Runs::new(0.1).draw(&mut rng) as f64).sum::<f64>() / n as f64;
+        assert!((mean - 9.0).abs() < 0.1, "{mean}");
+        assert_eq!((Runs::new(0.0).draw(&mut rng), Runs::new(1.0).draw(&mut rng)), (u64::MAX, 0));
     }
 }

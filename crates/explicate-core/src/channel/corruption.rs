@@ -62,14 +62,10 @@ struct Damage {
 
 impl Disturbance for Damage {
     fn disturb(&mut self, _at: Time, packet: &Packet) -> Disturbed {
-        let mut left = if self.per_bit { 8 * packet.ip_len as u64 } else { 1 };
-        let damaged = self.until < left;
-        // Errors come one by one; the runs between them are what is drawn.
-        while self.until < left {
-            left -= self.until + 1;
-            self.until = self.rng.run_length(self.rate);
-        }
-        self.until -= left;
+        let units = if self.per_bit { 8 * packet.ip_len as u64 } else { 1 };
+        let damaged = self.until < units;
+        // Behind the first error the rest of the packet makes no difference, and runs have no memory.
+        self.until = if damaged { self.rng.run_length(self.rate) } else { self.until - units };
         Disturbed { damaged, ..Disturbed::default() }
     }
 }

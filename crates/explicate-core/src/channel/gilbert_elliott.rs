@@ -22,7 +22,7 @@ use alloc::string::{String, ToString};
 
 use super::placing::{OF, PLACE, lossy};
 use crate::params::{Param, Unit, Values};
-use crate::protocol::{Channel, ChannelInit, ChannelKind, ChannelStages};
+use crate::protocol::{Channel, ChannelInit, ChannelKind, ChannelStages, Probe};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -70,6 +70,13 @@ impl ChannelKind for GilbertElliott {
             return Err("`good_time` and `bad_time` belong to the clock \"time\"".to_string());
         }
         Ok(())
+    }
+    fn predict(&self, values: &Values, packet: &Packet, put: Probe<'_>) {
+        let get = |name| values.get(PARAMS, name);
+        let [good, bad] = if get("clock") == 0.0 { ["good", "bad"] } else { ["good_time", "bad_time"] };
+        let share = get(bad) / (get(good) + get(bad));
+        let applies = super::placing::affects(values, packet);
+        put("packet_loss", if applies { get("loss_good") + share * (get("loss_bad") - get("loss_good")) } else { 0.0 });
     }
     fn build(&self, init: ChannelInit<'_>) -> ChannelStages {
         let get = |name| init.values.get(PARAMS, name);

@@ -2,8 +2,11 @@
 
 use crate::protocol::ChannelKind;
 
+pub mod bit_chain;
 mod pieces;
 pub mod placing;
+pub mod reed_solomon;
+pub mod symbol_error;
 
 macro_rules! channels {
     ($($module:ident::$unit:ident,)*) => {
@@ -18,6 +21,7 @@ channels! {
     random_loss::RandomLoss,
     burst_loss::BurstLoss,
     gilbert_elliott::GilbertElliott,
+    fading::Fading,
     corruption::Corruption,
     duplication::Duplication,
     reordering::Reordering,

@@ -26,6 +26,12 @@ pub const OF: Param = Param::new(
     "Which packets it affects; the others pass untouched.",
 );
 
+/// Whether a packet is of those that [`OF`] names.
+pub(super) fn affects(values: &Values, packet: &Packet) -> bool {
+    let of = values.get(&[OF], OF.name);
+    of == 0.0 || (of == 2.0) == packet.is_ack()
+}
+
 /// The stages of a process of losses, by [`PLACE`] and [`OF`].
 pub(super) fn lossy(values: &Values, channel: impl Channel + 'static) -> ChannelStages {
     let of = values.get(&[OF], OF.name);

@@ -24,7 +24,7 @@ use alloc::string::{String, ToString};
 
 use super::placing::{OF, PLACE, lossy};
 use crate::params::{Param, Unit, Values};
-use crate::protocol::{Channel, ChannelInit, ChannelKind, ChannelStages};
+use crate::protocol::{Channel, ChannelInit, ChannelKind, ChannelStages, Probe};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -77,6 +77,10 @@ impl ChannelKind for RandomLoss {
             return Err("`correlation` belongs to the law \"uniform\"".to_string());
         }
         Ok(())
+    }
+    fn predict(&self, values: &Values, packet: &Packet, put: Probe<'_>) {
+        let applies = super::placing::affects(values, packet);
+        put("packet_loss", if applies { values.get(PARAMS, "rate") } else { 0.0 });
     }
     fn build(&self, init: ChannelInit<'_>) -> ChannelStages {
         let get = |name| init.values.get(PARAMS, name);

