@@ -350,5 +350,24 @@ mod tests {
         };
         assert_eq!((with(0, 700), with(1, -200), with(2, 30)), (None, None, Some(530)), "XCP: the sum");
         assert_eq!((with(3, 5), with(5, 6)), (None, Some(11)), "held and out of order");
+
+        let mut s = sink("vcp", &[("ack_every", 3.0)]);
+        let mut coded = |segment: u32, code: Ecn| {
+            let mut packet = data(segment, 10);
+            packet.set_ecn(code);
+            answer(&mut s, 60, &packet).map(|ack| ack.transport.load_code())
+        };
+        let (low, high) = (Ecn::Capable1, Ecn::Capable0);
+        assert_eq!((coded(0, low), coded(1, high), coded(2, low)), (None, None, Some(2)), "VCP: the highest code");
+        assert_eq!((coded(3, low), coded(4, Ecn::Marked)), (None, Some(3)), "and overload at once");
+
+        let mut s = sink("xtcp", &[("ack_every", 3.0)]);
+        let mut flagged = |segment: u32, flags: u8| {
+            let mut packet = data(segment, 10);
+            packet.transport.set_flags(flags);
+            answer(&mut s, 60, &packet).map(|ack| ack.transport.has(flag::XTCP))
+        };
+        assert_eq!((flagged(0, flag::XTCP), flagged(1, 0), flagged(2, 0)), (None, None, Some(true)), "XTCP: any flag");
+        assert_eq!((flagged(3, 0), flagged(4, 0), flagged(5, 0)), (None, None, Some(false)));
     }
 }
