@@ -112,7 +112,7 @@ fn describe(text: &mut String, packet: &Packet, flows: &[String]) {
     } else if c.is_window() {
         let _ = write!(text, " delta {:+} B", c.delta_throughput());
     } else if c.is_present() {
-        // In the unit of its protocol: XCP returns bytes/s, its window forms bytes.
+        // In the unit of its protocol: bytes/s, or bytes where windows are what travels.
         let _ = write!(text, " feedback {:+}", c.reverse_feedback());
     }
 }
