@@ -33,6 +33,8 @@ pub struct Link {
     foresees: bool,
     /// What a packet's TTL falls by at the end of this link: one, and one for each plain port that put it off before.
     hops: u8,
+    /// When the pending event of a scheduled port is due.
+    armed: Time,
 }
 
 /// What an event leaves to be done: a packet to send on, or a flow that may send, with a slot that is free for it; or [`NIL`].
@@ -96,8 +98,6 @@ pub struct Engine {
     pub ends: Vec<Ends>,
     /// Routes, end to end.
     routes: Vec<u32>,
-    /// When the pending event of each scheduled port is due.
-    armed: BTreeMap<u32, Time>,
     /// When the pending event of each receiving end that holds acknowledgements back is due.
     held_back: BTreeMap<u32, Time>,
     /// Agents by node, and when the pending event of each is due.
@@ -130,7 +130,6 @@ impl Engine {
             links: Vec::new(),
             ends: Vec::new(),
             routes: Vec::new(),
-            armed: BTreeMap::new(),
             held_back: BTreeMap::new(),
             agents: BTreeMap::new(),
             control_routes: BTreeMap::new(),
@@ -149,7 +148,7 @@ impl Engine {
     /// Adds a link and returns its index.
     pub fn add_link(&mut self, port: Port, delay: Time) -> u32 {
         let settles = port.writes();
-        self.links.push(Link { port, delay, fused_to: NIL, settles, foresees: false, hops: 1 });
+        self.links.push(Link { port, delay, fused_to: NIL, settles, foresees: false, hops: 1, armed: Time::NEVER });
         self.links.len() as u32 - 1
     }
     /// Adds a flow over routes of links there and back. Its number in `init` must be the number of flows so far.
@@ -504,24 +503,24 @@ impl Engine {
 
     /// A scheduled port is driven from outside: its departures are not known in advance.
     fn arm_port(&mut self, index: u32) {
-        let port = &self.links[index as usize].port;
-        let due = port.poll_timeout();
-        let armed = self.armed.entry(index).or_insert(Time::NEVER);
+        let link = &mut self.links[index as usize];
+        let due = link.port.poll_timeout();
         // A timer that has become too late is replaced and ignored when it comes.
-        if !port.is_empty() && due < *armed {
-            *armed = due.max(self.now);
+        if due < link.armed && !link.port.is_empty() {
+            link.armed = due.max(self.now);
             self.arm(PORT | index, due);
         }
     }
 
     fn port_timer(&mut self, index: u32) {
-        if self.armed.get(&index) != Some(&self.now) {
+        let link = &mut self.links[index as usize];
+        if link.armed != self.now {
             return;
         }
-        self.armed.remove(&index);
-        self.links[index as usize].port.handle_timeout(self.now, &mut self.arena);
-        while let Some((slot, departed)) = self.links[index as usize].port.poll_transmit() {
-            let at = departed + self.links[index as usize].delay;
+        link.armed = Time::NEVER;
+        link.port.handle_timeout(self.now, &mut self.arena);
+        while let Some((slot, departed)) = link.port.poll_transmit() {
+            let at = departed + link.delay;
             self.arena.get_mut(slot).time = at.max(self.now).0;
             let routes = &self.routes;
             self.wheel.insert(&mut self.arena, slot, |p| rank(routes, p));

@@ -23,6 +23,9 @@ const QUANTUM: f64 = 1500.0;
 pub(super) struct Lane {
     pub(super) gate: Gate,
     queue: Box<dyn ActiveQueue>,
+    /// Bytes and packets that wait in it.
+    bytes: u64,
+    packets: u32,
     /// A discipline decides what waits.
     limited: bool,
     /// Its part of the line.
@@ -77,6 +80,8 @@ impl Lanes {
             Lane {
                 gate: Gate { qdisc, router: class.router },
                 queue,
+                bytes: 0,
+                packets: 0,
                 limited,
                 share: weight / sum,
                 quantum: (QUANTUM * weight / least) as i64,
@@ -112,12 +117,16 @@ impl Lanes {
     /// What a lane's controller and discipline see.
     pub(super) fn view(&self, lane: usize, capacity: f64) -> PortView {
         let lane = &self.lanes[lane];
-        let (backlog_bytes, backlog_packets) = lane.queue.backlog();
-        PortView { capacity: capacity * lane.share, backlog_bytes, backlog_packets, busy: self.serving.is_some() }
+        PortView {
+            capacity: capacity * lane.share,
+            backlog_bytes: lane.bytes,
+            backlog_packets: lane.packets,
+            busy: self.serving.is_some(),
+        }
     }
     /// Bytes and packets that wait in all lanes.
     pub(super) fn waiting(&self) -> (u64, u32) {
-        self.lanes.iter().map(|l| l.queue.backlog()).fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1))
+        self.lanes.iter().fold((0, 0), |sum, l| (sum.0 + l.bytes, sum.1 + l.packets))
     }
     /// Packets in the port.
     pub(super) fn len(&self) -> usize {
@@ -125,12 +134,12 @@ impl Lanes {
     }
     /// The lane that sends next.
     fn next(&mut self) -> Option<usize> {
-        if self.lanes.iter().all(|l| l.queue.backlog().1 == 0) {
+        if self.lanes.iter().all(|l| l.packets == 0) {
             return None;
         }
         loop {
             let lane = &mut self.lanes[self.turn];
-            if lane.queue.backlog().1 == 0 {
+            if lane.packets == 0 {
                 lane.credit = lane.credit.min(0); // credit is for those who wait, debt stays
             } else if lane.credit > 0 {
                 return Some(self.turn);
@@ -177,13 +186,14 @@ impl Port {
         let capable = packet.ecn() != Ecn::NotCapable;
         let queued = Queued { handle, bytes: packet.ip_len, capable, since: now };
         lane.queue.enqueue(queued, packet, &mut lanes.gone);
+        lane.bytes += queued.bytes as u64;
+        lane.packets += 1;
         let refused = lanes.gone.iter().any(|(q, _)| q.handle == handle);
         self.tell_gone(now, index, store);
         if !view.busy {
             self.serve_next(now, true, store);
         }
         self.count_waiting(now);
-        self.rearm();
         if refused { Arrival::Dropped } else { Arrival::Queued }
     }
 
@@ -210,7 +220,6 @@ impl Port {
         }
         self.serve_next(at, false, store);
         self.count_waiting(at);
-        self.rearm();
     }
 
     /// The next packet enters service; `idle` says that none was in it.
@@ -218,8 +227,14 @@ impl Port {
         while let Some(lanes) = self.lanes.as_deref_mut()
             && let Some(index) = lanes.next()
         {
-            let next = lanes.lanes[index].queue.dequeue(at, &mut lanes.gone);
-            lanes.lanes[index].idle_since = at;
+            let lane = &mut lanes.lanes[index];
+            let next = lane.queue.dequeue(at, &mut lanes.gone);
+            assert!(next.is_some() || !lanes.gone.is_empty(), "a queue discipline keeps packets back");
+            lane.idle_since = at;
+            if let Some((sent, _)) = next {
+                lane.bytes -= sent.bytes as u64;
+                lane.packets -= 1;
+            }
             self.tell_gone(at, index, store);
             let Some((Queued { handle, bytes, .. }, mark)) = next else { continue };
             if mark {
@@ -243,6 +258,10 @@ impl Port {
         if lanes.gone.is_empty() {
             return;
         }
+        for (queued, _) in &lanes.gone {
+            lanes.lanes[index].bytes -= queued.bytes as u64;
+            lanes.lanes[index].packets -= 1;
+        }
         let view = lanes.view(index, self.view.capacity);
         let router = &mut lanes.lanes[index].gate.router;
         for (queued, cause) in lanes.gone.drain(..) {
@@ -252,9 +271,10 @@ impl Port {
         }
     }
 
-    /// Tells the statistics how much waits now.
+    /// Tells the statistics how much waits now, and when to come back.
     fn count_waiting(&mut self, at: Time) {
         let lanes = self.lanes.as_deref_mut().expect("a polled port");
+        self.due = lanes.serving.map_or(self.timer, |s| s.departs.min(self.timer));
         let (was, is) = (lanes.counted, lanes.waiting());
         if is != was {
             self.stats.queue_changed(at, was.1, was.0, is.1 as i32 - was.1 as i32);
