@@ -108,16 +108,27 @@ impl Sink {
     /// header.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Packet, sack: &mut SackRanges) -> bool {
         let Some(answer) = self.answer.take() else { return false };
+        sack.clear();
         self.write(now, &answer, out, sack);
         true
     }
 
-    /// [`Sink::handle_packet`] and [`Sink::poll_transmit`] at once: the acknowledgement takes the packet's place.
+    /// [`Sink::handle_packet`] and [`Sink::poll_transmit`] at once: the acknowledgement takes the packet's place. `sack` is
+    /// written only if the header says that there are ranges.
     #[inline]
     pub fn turn(&mut self, now: Time, packet: &mut Packet, sack: &mut SackRanges) -> bool {
+        if packet.transport.has(flag::SYN) {
+            return self.turn_syn(now, packet, sack);
+        }
         let Some(answer) = self.take(now, packet) else { return false };
         self.write(now, &answer, packet, sack);
         true
+    }
+
+    #[cold]
+    fn turn_syn(&mut self, now: Time, packet: &mut Packet, sack: &mut SackRanges) -> bool {
+        self.handle_packet(now, packet);
+        self.poll_transmit(now, packet, sack)
     }
 
     #[inline]
@@ -127,7 +138,7 @@ impl Sink {
             return None;
         }
         self.stats.received += 1;
-        let (packet_number, timestamp) = (header.packet_number(), header.timestamp());
+        let (packet_number, mut timestamp) = (header.packet_number(), header.timestamp());
         if header.has(flag::SYN) {
             let syn_options = Some(self.grant(header.options()));
             return Some(Answer { syn_options, packet_number, timestamp });
@@ -138,30 +149,33 @@ impl Sink {
         self.stats.payload = self.data.payload();
         self.ece = (self.ece && !header.has(flag::CWR)) || packet.ecn() == Ecn::Marked;
         self.receiver.on_data(now, packet);
-        let answer = Answer { syn_options: None, packet_number, timestamp };
-        if self.delay.is_some() { self.hold(now, expected, packet, answer) } else { Some(answer) }
+        if self.delay.is_some() {
+            timestamp = self.hold(now, expected, packet)?;
+        }
+        Some(Answer { syn_options: None, packet_number, timestamp })
     }
 
-    /// Holds the answer to a packet back if it may wait; `expected` was the next segment before it came.
+    /// Holds the answer to a packet back if it may wait, else says which time stamp it echoes; `expected` was the next segment
+    /// before the packet came.
     #[cold]
-    fn hold(&mut self, now: Time, expected: u32, packet: &Packet, mut answer: Answer) -> Option<Answer> {
+    fn hold(&mut self, now: Time, expected: u32, packet: &Packet) -> Option<u32> {
         let delay = self.delay.as_mut()?;
         let header = &packet.transport;
         let in_order = header.segment() == expected && self.data.next() - expected == 1 && self.data.is_in_order();
-        let may_wait = in_order && !header.has(flag::FIN) && packet.ecn() != Ecn::Marked;
+        // Where nothing is sent twice, nothing waits for the news of a hole.
+        let may_wait = (in_order || self.data.passes_over()) && !header.has(flag::FIN) && packet.ecn() != Ecn::Marked;
         if delay.held == 0 {
-            delay.timestamp = answer.timestamp;
+            delay.timestamp = header.timestamp();
             delay.deadline = now + delay.longest;
         }
         delay.held += 1;
-        delay.packet_number = answer.packet_number;
-        answer.timestamp = delay.timestamp;
+        delay.packet_number = header.packet_number();
         if may_wait && delay.held < delay.every {
             return None;
         }
         delay.held = 0;
         delay.deadline = Time::NEVER;
-        Some(answer)
+        Some(delay.timestamp)
     }
 
     #[cold]
@@ -173,21 +187,26 @@ impl Sink {
         self.speaks = explicit || self.speaks_plainly;
         self.header = explicit && self.has_header;
         self.sack = options & option::SACK != 0;
+        if options & option::UNRELIABLE != 0 {
+            self.data.pass_over_holes();
+        }
         options
     }
 
     #[inline]
     fn write(&mut self, now: Time, answer: &Answer, out: &mut Packet, sack: &mut SackRanges) {
-        sack.clear();
+        let mut ranges = 0;
         if self.sack && !self.data.is_in_order() {
             *sack = self.data.ranges();
+            ranges = sack.as_slice().len();
         }
-        let ranges = sack.as_slice().len();
         let congestion = self.header && answer.syn_options.is_none();
         out.ip_len = header_bytes(congestion) + 8 * ranges as u16;
         out.ttl = 64;
         out.tos = 0;
-        out.congestion = if congestion { Congestion::new(Format::Minimal) } else { Congestion::NONE };
+        // A copy from memory: built in place it would take twice the instructions.
+        static HEADERS: [Congestion; 2] = [Congestion::NONE, Congestion::new(Format::Minimal)];
+        out.congestion = HEADERS[congestion as usize];
         let header = &mut out.transport;
         *header = Transport::EMPTY;
         header.set_flags(flag::ACK | if self.ece { flag::ECE } else { 0 });
@@ -331,5 +350,24 @@ mod tests {
         };
         assert_eq!((with(0, 700), with(1, -200), with(2, 30)), (None, None, Some(530)), "XCP: the sum");
         assert_eq!((with(3, 5), with(5, 6)), (None, Some(11)), "held and out of order");
+
+        let mut s = sink("vcp", &[("ack_every", 3.0)]);
+        let mut coded = |segment: u32, code: Ecn| {
+            let mut packet = data(segment, 10);
+            packet.set_ecn(code);
+            answer(&mut s, 60, &packet).map(|ack| ack.transport.load_code())
+        };
+        let (low, high) = (Ecn::Capable1, Ecn::Capable0);
+        assert_eq!((coded(0, low), coded(1, high), coded(2, low)), (None, None, Some(2)), "VCP: the highest code");
+        assert_eq!((coded(3, low), coded(4, Ecn::Marked)), (None, Some(3)), "and overload at once");
+
+        let mut s = sink("xtcp", &[("ack_every", 3.0)]);
+        let mut flagged = |segment: u32, flags: u8| {
+            let mut packet = data(segment, 10);
+            packet.transport.set_flags(flags);
+            answer(&mut s, 60, &packet).map(|ack| ack.transport.has(flag::XTCP))
+        };
+        assert_eq!((flagged(0, flag::XTCP), flagged(1, 0), flagged(2, 0)), (None, None, Some(true)), "XTCP: any flag");
+        assert_eq!((flagged(3, 0), flagged(4, 0), flagged(5, 0)), (None, None, Some(false)));
     }
 }

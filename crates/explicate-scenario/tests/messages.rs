@@ -312,6 +312,20 @@ fn warnings() {
     assert!(warning(&plus("start = \"5s\"\nstop = \"5s\"")).contains("stop before they start"));
 }
 
+/// Protocols may share a controller; a port has one.
+#[test]
+fn flows_that_want_different_controllers() {
+    let beside = |protocol: &str| support::parse(&plus(&format!("[[flows]]\nname = \"two\"\nprotocol = {protocol:?}")));
+    for protocol in ["xcp_r", "video", "greedy", "cubic"] {
+        let s = beside(protocol);
+        let names: Vec<&str> = s.links[0].routers.iter().map(|r| r.protocol.name()).collect();
+        assert_eq!((names, s.warnings.len()), (vec!["xcp"], 0), "{protocol}");
+    }
+    let torn = beside("xcp_window").warnings;
+    let said = "a port has one router, but flows want xcp and xcp_window on ";
+    assert!(torn.len() == 1 && torn[0].starts_with(said) && torn[0].ends_with(": xcp runs"), "{torn:?}");
+}
+
 #[test]
 fn classes() {
     let bad = |classes: &str| with(6, &format!("bottleneck = {{ classes = {classes} }}"));

@@ -20,6 +20,8 @@ pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, Strin
     let mut engine = Engine::new(scenario.duration, fuse);
     let ways = ways(scenario)?;
     let crossing = crossing(scenario, &ways);
+    let flows = scenario.flows.iter().map(|g| g.count as usize).sum();
+    engine.reserve(scenario.links.len(), flows, ways.iter().map(|w| w.links.len()).sum());
     for (number, (link, crossing)) in scenario.links.iter().zip(crossing).enumerate() {
         engine.add_link(port(link, number as u32, seed, crossing), link.delay);
     }
@@ -30,31 +32,62 @@ pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, Strin
     Ok(engine)
 }
 
-/// Links of a flow's data and of its acknowledgements.
-type Way = (Vec<u32>, Vec<u32>);
+/// Links of the flows' data and of their acknowledgements, end to end: many short lists would leave holes in memory.
+#[derive(Default)]
+struct Ways {
+    links: Vec<u32>,
+    /// Where each way's data and acknowledgements end.
+    ends: Vec<(u32, u32)>,
+}
+
+impl Ways {
+    fn push(&mut self, there: &[u32], back: &[u32]) {
+        self.links.extend(there);
+        let middle = self.links.len() as u32;
+        self.links.extend(back);
+        self.ends.push((middle, self.links.len() as u32));
+    }
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+    /// Links of the data and of the acknowledgements.
+    fn get(&self, index: usize) -> (&[u32], &[u32]) {
+        let start = if index == 0 { 0 } else { self.ends[index - 1].1 };
+        let (middle, end) = self.ends[index];
+        (&self.links[start as usize..middle as usize], &self.links[middle as usize..end as usize])
+    }
+}
 
 /// For each group the ways of its flows, one for each entry of its `ends`.
-fn ways(scenario: &Scenario) -> Result<Vec<Vec<Way>>, String> {
+fn ways(scenario: &Scenario) -> Result<Vec<Ways>, String> {
     let mut routes = Routes::new(scenario.nodes.len(), &scenario.links);
     let mut path = |from: usize, to: usize| {
         let missing = || format!("no path from {} to {}", scenario.nodes[from], scenario.nodes[to]);
         routes.path(from, to).ok_or_else(missing)
     };
-    let mut of_group = |group: &FlowGroup| match &group.via {
-        Some(via) => Ok(vec![via.clone()]),
-        None => group.ends.iter().map(|&(from, to)| Ok((path(from, to)?, path(to, from)?))).collect(),
+    let mut of_group = |group: &FlowGroup| {
+        let mut ways = Ways::default();
+        match &group.via {
+            Some((there, back)) => ways.push(there, back),
+            None => {
+                for &(from, to) in &group.ends {
+                    ways.push(&path(from, to)?, &path(to, from)?);
+                }
+            }
+        }
+        Ok(ways)
     };
     scenario.flows.iter().map(&mut of_group).collect()
 }
 
-/// For each link whose controllers the data that cross it want, as bits in the order of the registry; and [`EXPLICIT`].
-fn crossing(scenario: &Scenario, ways: &[Vec<Way>]) -> Vec<u64> {
+/// For each link whose controllers the data that cross it want, as bits in the order of the registry; and [`HEADERS`].
+fn crossing(scenario: &Scenario, ways: &[Ways]) -> Vec<u64> {
     let mut crossing = vec![0; scenario.links.len()];
     for (group, ways) in scenario.flows.iter().zip(ways) {
         let protocol = group.resolved.protocol;
-        let explicit = if protocol.explicit() { EXPLICIT } else { 0 };
-        let wanted = bit(registry::controller(protocol).unwrap_or(protocol)) | explicit;
-        for &link in ways.iter().flat_map(|(there, _)| there) {
+        let headers = if protocol.congestion_header() { HEADERS } else { 0 };
+        let wanted = bit(registry::controller(protocol).unwrap_or(protocol)) | headers;
+        for &link in (0..ways.len()).flat_map(|i| ways.get(i).0) {
             crossing[link as usize] |= wanted;
         }
     }
@@ -62,7 +95,7 @@ fn crossing(scenario: &Scenario, ways: &[Vec<Way>]) -> Vec<u64> {
 }
 
 /// Says that data with congestion headers cross a link.
-const EXPLICIT: u64 = 1 << 63;
+const HEADERS: u64 = 1 << 63;
 
 /// The bit of a protocol; those beyond the 62nd share one, which only means that a controller too many is installed.
 fn bit(protocol: &dyn Protocol) -> u64 {
@@ -75,7 +108,8 @@ fn port(link: &Link, number: u32, seed: u64, crossing: u64) -> Port {
     let capacity = link.capacity.bytes_per_sec();
     // A controller that sees acknowledgements alone never speaks: left out, nothing changes but the cost.
     // One that the user chose may answer headers that were meant for another's.
-    let answers = |p: &dyn Protocol, of: &[RouterSpec]| if p.explicit() && of.len() == 1 { EXPLICIT } else { 0 };
+    let answers =
+        |p: &dyn Protocol, of: &[RouterSpec]| if p.congestion_header() && of.len() == 1 { HEADERS } else { 0 };
     let speaks =
         |p: &dyn Protocol, of: &[RouterSpec]| crossing & (bit(p) | answers(p, of)) != 0 || !p.router_needs_data();
     // Of a class with this share of the line, whose draws have this name.
@@ -121,7 +155,7 @@ fn port(link: &Link, number: u32, seed: u64, crossing: u64) -> Port {
     port
 }
 
-fn add_group(engine: &mut Engine, ways: &[Way], scenario: &Scenario, index: usize, seed: u64) -> Result<(), String> {
+fn add_group(engine: &mut Engine, ways: &Ways, scenario: &Scenario, index: usize, seed: u64) -> Result<(), String> {
     let group = &scenario.flows[index];
     let fallback = registry::resolve(group.resolved.fallback)?;
     let mut arrivals = Rng::stream(seed, &format!("{}/arrivals", group.name));
@@ -146,7 +180,7 @@ fn add_group(engine: &mut Engine, ways: &[Way], scenario: &Scenario, index: usiz
             }
             continue;
         }
-        let (there, back) = &ways[i as usize % ways.len()];
+        let (there, back) = ways.get(i as usize % ways.len());
         let interface = there.first().map_or(Rate(0), |&l| scenario.links[l as usize].rate);
         let init = FlowInit {
             id: engine.ends.len() as u32,

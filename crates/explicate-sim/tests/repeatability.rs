@@ -90,7 +90,7 @@ fn fusing_saves_events() {
     let with = run(&scenario, &Options::default()).engine;
     let without = run(&scenario, &Options { no_fuse: true, ..Options::default() }).engine;
     assert_eq!(with.hops(), without.hops());
-    assert!(with.events * 10 < without.events * 8, "{} against {}", with.events, without.events);
+    assert!(with.events() * 10 < without.events() * 8, "{} against {}", with.events(), without.events());
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn another_warm_up_changes_no_packet() {
     let hops = |warmup: &str| {
         let text = MIXED.replace(r#"warmup = "1s""#, &format!(r#"warmup = "{warmup}""#));
         let engine = run(&scenario(&text), &Options::default()).engine;
-        (engine.hops(), engine.events)
+        (engine.hops(), engine.events())
     };
     assert_eq!(hops("0s"), hops("2345ms"));
 }

@@ -62,6 +62,8 @@ pub(super) struct Lanes {
     gone: Gone,
     /// The backlog that the statistics know.
     counted: (u64, u32),
+    /// When a driver will come back, see [`Port::next_event`].
+    pending: Time,
     /// Moves the weights, if they are not fixed.
     pub(super) balance: Option<Balance>,
 }
@@ -97,6 +99,7 @@ impl Lanes {
             sent: VecDeque::new(),
             gone: Gone::new(),
             counted: (0, 0),
+            pending: Time::NEVER,
             balance: None,
         }
     }
@@ -250,6 +253,23 @@ impl Port {
             }
             return;
         }
+    }
+
+    /// When a driver of a scheduled port has to come back, if no event that it was told of is as early: it keeps one pending,
+    /// and ignores those that [`Port::take_event`] does not know any more.
+    pub fn next_event(&mut self, now: Time) -> Option<Time> {
+        let due = self.due.max(now);
+        let lanes = self.lanes.as_deref_mut()?;
+        if due >= lanes.pending || lanes.serving.is_none() {
+            return None;
+        }
+        lanes.pending = due;
+        Some(due)
+    }
+    /// Whether the event that comes now is the one that is awaited.
+    pub fn take_event(&mut self, now: Time) -> bool {
+        let pending = self.lanes.as_deref_mut().map(|l| &mut l.pending).filter(|p| **p == now);
+        pending.map(|p| *p = Time::NEVER).is_some()
     }
 
     /// Carries out the drops of a lane's queue.

@@ -128,6 +128,8 @@ pub struct Port {
     lanes: Option<Box<Lanes>>,
     /// Neither impairments nor lanes: one flag to test where packets pass.
     simple: bool,
+    /// The discipline hears of departures.
+    minded: bool,
     /// See [`Port::put_off`].
     put_off: bool,
     /// What a packet's TTL falls by when it arrives foreseen: one, and one for each plain port that put it off before.
@@ -186,6 +188,7 @@ impl Port {
             line: Line::new(init.rate, init.service),
             busy_until: 0,
             simple: impaired.is_none(),
+            minded: gate.qdisc.as_ref().is_some_and(|q| q.minds_departures()),
             put_off: false,
             stats: PortStats::default(),
             gate,
@@ -291,7 +294,7 @@ impl Port {
     /// A packet arrives. Call in order of time.
     #[inline(always)]
     pub fn handle_packet(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
-        self.settle(now, store);
+        self.settle_due(now, store);
         self.stats.arrived += 1;
         store.note(now, self.number, handle, Note::Arrived);
         if !self.simple {
@@ -415,6 +418,7 @@ impl Port {
 
     /// A foreseen packet arrives, and departs at once if it finds the line idle and has left by `now`, before anything else
     /// happens here: so it is with most, and then only its handling counts, not the queue's.
+    #[inline(always)]
     fn arrive(&mut self, now: Time, store: &mut impl Store) {
         let Waiting { arrives: at, departs, handle, bytes, .. } = *self.ring.first_ahead();
         let next = self.ring.second_arrival();
@@ -435,10 +439,7 @@ impl Port {
             self.stats.departed(departs, bytes);
             self.ring.skip();
             if let Some(router) = router {
-                router.on_arrival(at, packet, &self.view);
-                self.view.busy = true;
-                router.on_departure(departs, packet, &self.view);
-                self.view.busy = false;
+                router.on_passage(at, departs, packet, &self.view);
             }
             store.note(departs, self.number, handle, Note::Departed);
             self.arrives = next;
@@ -465,18 +466,25 @@ impl Port {
     }
 
     /// Catches up with everything that happened in the port up to `now`.
-    #[inline]
     pub fn settle(&mut self, now: Time, store: &mut impl Store) {
-        if self.due <= now {
+        if self.put_off {
+            self.catch_up(now);
+        } else {
             self.settle_due(now, store);
         }
     }
 
+    /// [`Port::settle`] where nothing was put off.
     #[inline(always)]
-    fn settle_due(&mut self, now: Time, store: &mut impl Store) {
-        if self.put_off {
-            return self.catch_up(now);
+    pub fn settle_due(&mut self, now: Time, store: &mut impl Store) {
+        if self.due <= now {
+            self.settle_all(now, store);
         }
+    }
+
+    /// One function beside the driver's loop: inlined there, it would crowd out what the loop keeps in registers.
+    #[inline(never)]
+    fn settle_all(&mut self, now: Time, store: &mut impl Store) {
         loop {
             if self.leaves == self.due {
                 self.depart(store);
@@ -501,7 +509,7 @@ impl Port {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn depart(&mut self, store: &mut impl Store) {
         let at = self.leaves;
         let done = self.ring.pop();
@@ -510,7 +518,7 @@ impl Port {
         if let Some(router) = &mut self.gate.router {
             router.on_departure(at, store.packet(done.handle), &self.view);
         }
-        if let Some(qdisc) = &mut self.gate.qdisc {
+        if let Some(qdisc) = self.gate.qdisc.as_mut().filter(|_| self.minded) {
             qdisc.on_departure(at, &self.view);
         }
         store.note(at, self.number, done.handle, Note::Departed);

@@ -63,13 +63,13 @@ struct Record {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Sample {
     /// Delivered when the packet left, all in all, segments.
-    pub prior_delivered: u64,
+    pub(super) prior_delivered: u64,
     /// Delivered since, segments.
-    pub delivered: u64,
+    pub(super) delivered: u64,
     /// In this time.
-    pub interval: Time,
+    pub(super) interval: Time,
     /// The application was the limit: the path may have room for more.
-    pub limited: bool,
+    pub(super) limited: bool,
 }
 
 impl Sample {

@@ -2,8 +2,9 @@
 
 use crate::protocol::Protocol;
 
-mod delivery;
-mod window;
+pub mod delivery;
+pub mod load_factor;
+pub mod window;
 mod xcp_router;
 
 macro_rules! protocols {
@@ -26,4 +27,13 @@ protocols! {
     new_jersey::NewJersey,
     bbr::Bbr,
     xcp::Xcp,
+    xcp_window::XcpWindow,
+    p_xcp::PXcp,
+    xcp_r::XcpR,
+    video::Video,
+    greedy::Greedy,
+    vcp::Vcp,
+    vcp_bise::VcpBise,
+    xtcp::Xtcp,
+    video_xtcp::VideoXtcp,
 }

@@ -194,6 +194,7 @@ impl SackRecovery {
 }
 
 impl Recovery for SackRecovery {
+    #[inline(always)]
     fn on_sent(&mut self, now: Time, segment: u32, _packet_number: u32) {
         if segment == self.seq.next {
             self.seq.sent(segment);
@@ -212,6 +213,7 @@ impl Recovery for SackRecovery {
         self.rto.start(now);
     }
 
+    #[inline(always)]
     fn on_ack(&mut self, now: Time, cumulative: u32, _packet_number: u32, sack: &[(u32, u32)], rtt: Time) -> Outcome {
         if cumulative > self.seq.highest {
             return Outcome::default();
@@ -237,6 +239,7 @@ impl Recovery for SackRecovery {
         }
     }
 
+    #[inline(always)]
     fn next(&self, cwnd: f64, rwnd: u32) -> Next {
         if self.pipe >= cwnd as u32 && !self.first {
             return Next::Nothing;
