@@ -120,8 +120,6 @@ pub struct Engine {
     pub ends: Vec<Ends>,
     /// Routes, end to end.
     routes: Vec<u32>,
-    /// When the pending event of each scheduled port is due.
-    armed: BTreeMap<u32, Time>,
     /// When the pending event of each receiving end that holds acknowledgements back is due.
     held_back: BTreeMap<u32, Time>,
     /// Agents by node, and when the pending event of each is due.
@@ -154,7 +152,6 @@ impl Engine {
             links: Vec::new(),
             ends: Vec::new(),
             routes: Vec::new(),
-            armed: BTreeMap::new(),
             held_back: BTreeMap::new(),
             agents: BTreeMap::new(),
             control_routes: BTreeMap::new(),
@@ -560,24 +557,19 @@ impl Engine {
     }
 
     fn arm_port_alone(&mut self, index: u32) {
-        let port = &self.links[index as usize].port;
-        let due = port.poll_timeout();
-        let armed = self.armed.entry(index).or_insert(Time::NEVER);
-        // A timer that has become too late is replaced and ignored when it comes.
-        if !port.is_empty() && due < *armed {
-            *armed = due.max(self.now);
+        if let Some(due) = self.links[index as usize].port.next_event(self.now) {
             self.arm(PORT | index, due);
         }
     }
 
     fn port_timer(&mut self, index: u32) {
-        if self.armed.get(&index) != Some(&self.now) {
+        let link = &mut self.links[index as usize];
+        if !link.port.take_event(self.now) {
             return;
         }
-        self.armed.remove(&index);
-        self.links[index as usize].port.handle_timeout(self.now, &mut self.arena);
-        while let Some((slot, departed)) = self.links[index as usize].port.poll_transmit() {
-            let at = departed + self.links[index as usize].delay;
+        link.port.handle_timeout(self.now, &mut self.arena);
+        while let Some((slot, departed)) = link.port.poll_transmit() {
+            let at = departed + link.delay;
             let place = self.arena.get(slot).place;
             self.wheel.insert(&mut self.arena, slot, at.max(self.now).0, place, |p| rank(&self.routes, p));
         }
