@@ -151,6 +151,33 @@ fn free_flows_get_what_limited_ones_refuse() {
     assert!(p_xcp.1 < 1.0 && xcp.1 > 10.0, "{p_xcp:?} {xcp:?}");
 }
 
+/// A satellite link of 2 Mbit/s and 520 ms that loses a tenth. P-XCP's abstract says "almost double", without its recovery.
+#[test]
+fn losses_do_not_halve_what_routers_have_set() {
+    let got = |law: &str, recovery: &str| {
+        let done = run(&format!(
+            r#"
+duration = "300s"
+warmup = "50s"
+[topology]
+kind = "dumbbell"
+access = {{ rate = "100Mbit/s", delay = "5ms" }}
+bottleneck = {{ rate = "2Mbit/s", delay = "250ms" }}
+[[link]]
+name = "r1->r2"
+channel = [{{ kind = "random_loss", rate = "10%" }}]
+{}"#,
+            group("f", 5, &format!("{law}/{recovery}"), "")
+        ));
+        5.0 * mbps(&done, "f")
+    };
+    for (recovery, least) in [("sack", 1.25), ("loss_monitor", 1.5)] {
+        let (xcp, p_xcp) = (got("xcp", recovery), got("p_xcp", recovery));
+        println!("{recovery}: XCP {xcp:.3}, P-XCP {p_xcp:.3} of 1.8 Mbit/s, {:.2} times as much", p_xcp / xcp);
+        assert!(p_xcp > least * xcp, "{recovery}: {xcp} {p_xcp}");
+    }
+}
+
 /// XCP's router answers P-XCP's senders, whose headers are the same, where the user says so.
 #[test]
 fn a_router_by_name_answers_its_relatives() {

