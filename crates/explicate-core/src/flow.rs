@@ -4,7 +4,7 @@
 //! then drains `poll_transmit`, then asks `poll_timeout`.
 //!
 //! A flow opens with a SYN that offers explicit feedback, packet-number echo and SACK; the answer grants what the other
-//! end has. If explicit feedback is refused, the flow goes on with the fallback law and without congestion headers.
+//! end has, and passes over what is missing if nothing will be sent twice. If explicit feedback is refused, the flow goes on with the fallback law and without congestion headers.
 
 use alloc::boxed::Box;
 
@@ -113,6 +113,8 @@ pub struct FlowStats {
     pub rtt_sum: u64,
     /// Number of RTT samples.
     pub rtt_count: u64,
+    /// Acknowledgements that arrived damaged and were dropped.
+    pub damaged: u64,
 }
 
 /// The sending end of a flow.
@@ -163,6 +165,7 @@ impl Flow {
         let get = |name| init.values.get(PARAMS, name);
         let header = init.protocol.congestion_header();
         let sack = if init.recovery.wants_sack() { option::SACK } else { 0 };
+        let unreliable = if init.recovery.reliable() { 0 } else { option::UNRELIABLE };
         let sender_init = SenderInit {
             values: init.values,
             packet: init.packet as f64,
@@ -196,7 +199,10 @@ impl Flow {
             repairing: false,
             syn_deadline: Time::NEVER,
             pace_at: Time::ZERO,
-            options: option::PACKET_ECHO | sack | if init.protocol.explicit() { option::EXPLICIT } else { 0 },
+            options: option::PACKET_ECHO
+                | sack
+                | unreliable
+                | if init.protocol.explicit() { option::EXPLICIT } else { 0 },
             initial_window: get("initial_window") as f32,
             interface: init.interface,
             stats: FlowStats::default(),
@@ -277,7 +283,7 @@ impl Flow {
             self.cwr = true;
             let marked = header.has(flag::ECE);
             self.sender.on_loss(&Loss { now, kind: LossKind::Duplicates, in_flight, srtt, repeated: false, marked });
-        } else if header.has(flag::ECE) && cumulative > self.mark_recover {
+        } else if header.has(flag::ECE) && state.acked > self.mark_recover {
             self.mark_recover = state.highest;
             self.cwr = true;
             let in_flight = state.in_flight + out.newly_acked;
@@ -287,7 +293,7 @@ impl Flow {
         self.allowance = self.sender.take_ack(&Ack {
             now,
             newly_acked: out.newly_acked,
-            cumulative,
+            cumulative: state.acked,
             highest_sent: state.highest,
             duplicate: out.duplicate,
             packet_number,

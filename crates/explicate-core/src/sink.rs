@@ -24,6 +24,8 @@ pub struct SinkStats {
     pub bytes: u64,
     /// In-order payload of the whole run, bytes.
     pub payload: u64,
+    /// Packets that arrived damaged and were dropped.
+    pub damaged: u64,
 }
 
 /// The receiving end of a flow.
@@ -162,7 +164,8 @@ impl Sink {
         let delay = self.delay.as_mut()?;
         let header = &packet.transport;
         let in_order = header.segment() == expected && self.data.next() - expected == 1 && self.data.is_in_order();
-        let may_wait = in_order && !header.has(flag::FIN) && packet.ecn() != Ecn::Marked;
+        // Where nothing is sent twice, nothing waits for the news of a hole.
+        let may_wait = (in_order || self.data.passes_over()) && !header.has(flag::FIN) && packet.ecn() != Ecn::Marked;
         if delay.held == 0 {
             delay.timestamp = header.timestamp();
             delay.deadline = now + delay.longest;
@@ -186,6 +189,9 @@ impl Sink {
         self.speaks = explicit || self.speaks_plainly;
         self.header = explicit && self.has_header;
         self.sack = options & option::SACK != 0;
+        if options & option::UNRELIABLE != 0 {
+            self.data.pass_over_holes();
+        }
         options
     }
 
@@ -346,5 +352,24 @@ mod tests {
         };
         assert_eq!((with(0, 700), with(1, -200), with(2, 30)), (None, None, Some(530)), "XCP: the sum");
         assert_eq!((with(3, 5), with(5, 6)), (None, Some(11)), "held and out of order");
+
+        let mut s = sink("vcp", &[("ack_every", 3.0)]);
+        let mut coded = |segment: u32, code: Ecn| {
+            let mut packet = data(segment, 10);
+            packet.set_ecn(code);
+            answer(&mut s, 60, &packet).map(|ack| ack.transport.load_code())
+        };
+        let (low, high) = (Ecn::Capable1, Ecn::Capable0);
+        assert_eq!((coded(0, low), coded(1, high), coded(2, low)), (None, None, Some(2)), "VCP: the highest code");
+        assert_eq!((coded(3, low), coded(4, Ecn::Marked)), (None, Some(3)), "and overload at once");
+
+        let mut s = sink("xtcp", &[("ack_every", 3.0)]);
+        let mut flagged = |segment: u32, flags: u8| {
+            let mut packet = data(segment, 10);
+            packet.transport.set_flags(flags);
+            answer(&mut s, 60, &packet).map(|ack| ack.transport.has(flag::XTCP))
+        };
+        assert_eq!((flagged(0, flag::XTCP), flagged(1, 0), flagged(2, 0)), (None, None, Some(true)), "XTCP: any flag");
+        assert_eq!((flagged(3, 0), flagged(4, 0), flagged(5, 0)), (None, None, Some(false)));
     }
 }

@@ -94,12 +94,12 @@ fn buffers(ctx: &Context<'_>, scenario: &Scenario) {
     }
 }
 
-/// Explicit flows over ports that do not answer.
+/// Flows whose routers speak to them, over ports that do not.
 fn routers(ctx: &Context<'_>, scenario: &Scenario, routes: &mut Routes) {
     let mut needed: Vec<[Vec<&str>; Match::ALL.len()]> = vec![Default::default(); scenario.links.len()];
     for group in &scenario.flows {
         let protocol = group.resolved.protocol;
-        let Some(controller) = registry::controller(protocol).filter(|_| protocol.explicit()) else { continue };
+        let Some(controller) = registry::controller(protocol) else { continue };
         let mut silent: Vec<bool> = vec![false; scenario.links.len()];
         for &(from, to) in &group.ends {
             let data = match &group.via {

@@ -54,25 +54,10 @@ fn read_class(ctx: &Context<'_>, node: &Node) -> Option<Class> {
     let word = reader.need("match").and(reader.word("match", keys::MATCHES));
     let queue = reader.get("queue").map(|node| read_queue(ctx, node));
     let router = reader.get("router").map(|node| read_router(ctx, node));
-    let weight = reader.get("weight").map_or(Some(1.0), |node| read_weight(ctx, node));
+    let weight = reader.get("weight").map_or(Some(1.0), |_| reader.number("weight", keys::WEIGHT));
     let matches = Match::ALL.into_iter().find(|m| Some(m.word()) == word);
     if queue.as_ref().is_some_and(Option::is_none) || router.as_ref().is_some_and(Option::is_none) {
         return None; // reported
     }
     Some(Class { matches: matches?, queue: queue.flatten(), router: router.flatten(), weight: weight? })
-}
-
-fn read_weight(ctx: &Context<'_>, node: &Node) -> Option<f64> {
-    let weight = match node.data {
-        Data::Int(i) => i as f64,
-        Data::Float(x) => x,
-        _ => f64::NAN,
-    };
-    let good = (keys::WEIGHT.0..=keys::WEIGHT.1).contains(&weight);
-    if !good {
-        let (least, most) = keys::WEIGHT;
-        let message = format!("`weight` is a number from {least} to {most}, not {}", node.to_toml());
-        ctx.error(node.place, message);
-    }
-    good.then_some(weight)
 }

@@ -45,14 +45,20 @@ pub struct Link {
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Time,
-    /// The capacity that routers believe in: by default `rate`.
+    /// The capacity that routers believe in: by default `rate`, less what coding adds to long packets.
     pub capacity: Rate,
+    /// From when on they believe in what else, in order of time.
+    pub beliefs: Vec<(Time, Rate)>,
+    /// The link of the other direction, if both share one line.
+    pub shares_with: Option<usize>,
     /// Queue discipline; `None` is an unlimited queue.
     pub queue: Option<Queue>,
     /// Controllers on the port, one per protocol that has one (at most one today); empty is a plain IP router.
     pub routers: Vec<RouterSpec>,
     /// Classes of packets with queues of their own; if empty, all share `queue` and `routers`, else those say nothing.
     pub classes: Vec<Class>,
+    /// How far the weights of two classes move each round trip towards equal windows; 0 if they are fixed.
+    pub kappa: f64,
     /// Channels in order; empty is a wire.
     pub channel: Vec<ChannelSpec>,
 }

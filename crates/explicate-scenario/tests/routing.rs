@@ -12,10 +12,13 @@ fn link(from: usize, to: usize, delay: u64) -> Link {
         to,
         rate: Rate::mbps(1),
         delay: Time(delay),
+        beliefs: Vec::new(),
+        shares_with: None,
         capacity: Rate::mbps(1),
         queue: None,
         routers: Vec::new(),
         classes: Vec::new(),
+        kappa: 0.0,
         channel: Vec::new(),
     }
 }

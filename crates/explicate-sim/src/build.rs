@@ -1,9 +1,11 @@
 //! From a scenario to a network: ports, routes, flows and their applications.
 
+use std::collections::BTreeMap;
+
 use explicate_core::flow::{FlowInit, PARAMS};
 use explicate_core::port::stats::NINETY_BIN;
-use explicate_core::port::{Class, Port, PortInit};
-use explicate_core::protocol::{Protocol, QdiscInit, RouterInit};
+use explicate_core::port::{Class, Equipment, Port, PortInit, SharedLine};
+use explicate_core::protocol::{ChannelInit, Protocol, QdiscInit, RouterInit};
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
@@ -22,8 +24,19 @@ pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, Strin
     let crossing = crossing(scenario, &ways);
     let flows = scenario.flows.iter().map(|g| g.count as usize).sum();
     engine.reserve(scenario.links.len(), flows, ways.iter().map(|w| w.links.len()).sum());
+    let mut ends: BTreeMap<usize, SharedLine> = BTreeMap::new();
     for (number, (link, crossing)) in scenario.links.iter().zip(crossing).enumerate() {
-        engine.add_link(port(link, number as u32, seed, crossing), link.delay);
+        let line = link.shares_with.map(|twin| {
+            ends.remove(&number).unwrap_or_else(|| {
+                let [one, other] = SharedLine::pair();
+                ends.insert(twin, other);
+                one
+            })
+        });
+        engine.add_link(port(link, number as u32, seed, crossing, line), link.delay);
+        if let Some(twin) = link.shares_with.filter(|twin| *twin < number) {
+            engine.pair(number as u32, twin as u32);
+        }
     }
     for (index, ways) in ways.iter().enumerate() {
         add_group(&mut engine, ways, scenario, index, seed)?;
@@ -80,13 +93,13 @@ fn ways(scenario: &Scenario) -> Result<Vec<Ways>, String> {
     scenario.flows.iter().map(&mut of_group).collect()
 }
 
-/// For each link whose controllers the data that cross it want, as bits in the order of the registry; and [`EXPLICIT`].
+/// For each link whose controllers the data that cross it want, as bits in the order of the registry; and [`HEADERS`].
 fn crossing(scenario: &Scenario, ways: &[Ways]) -> Vec<u64> {
     let mut crossing = vec![0; scenario.links.len()];
     for (group, ways) in scenario.flows.iter().zip(ways) {
         let protocol = group.resolved.protocol;
-        let explicit = if protocol.explicit() { EXPLICIT } else { 0 };
-        let wanted = bit(registry::controller(protocol).unwrap_or(protocol)) | explicit;
+        let headers = if protocol.congestion_header() { HEADERS } else { 0 };
+        let wanted = bit(registry::controller(protocol).unwrap_or(protocol)) | headers;
         for &link in (0..ways.len()).flat_map(|i| ways.get(i).0) {
             crossing[link as usize] |= wanted;
         }
@@ -95,7 +108,7 @@ fn crossing(scenario: &Scenario, ways: &[Ways]) -> Vec<u64> {
 }
 
 /// Says that data with congestion headers cross a link.
-const EXPLICIT: u64 = 1 << 63;
+const HEADERS: u64 = 1 << 63;
 
 /// The bit of a protocol; those beyond the 62nd share one, which only means that a controller too many is installed.
 fn bit(protocol: &dyn Protocol) -> u64 {
@@ -103,12 +116,13 @@ fn bit(protocol: &dyn Protocol) -> u64 {
 }
 
 /// The port of a link that data of the protocols `crossing` cross.
-fn port(link: &Link, number: u32, seed: u64, crossing: u64) -> Port {
+fn port(link: &Link, number: u32, seed: u64, crossing: u64, line: Option<SharedLine>) -> Port {
     let stream = |what: &str| Rng::stream(seed, &format!("{}/{what}", link.name));
     let capacity = link.capacity.bytes_per_sec();
     // A controller that sees acknowledgements alone never speaks: left out, nothing changes but the cost.
     // One that the user chose may answer headers that were meant for another's.
-    let answers = |p: &dyn Protocol, of: &[RouterSpec]| if p.explicit() && of.len() == 1 { EXPLICIT } else { 0 };
+    let answers =
+        |p: &dyn Protocol, of: &[RouterSpec]| if p.congestion_header() && of.len() == 1 { HEADERS } else { 0 };
     let speaks =
         |p: &dyn Protocol, of: &[RouterSpec]| crossing & (bit(p) | answers(p, of)) != 0 || !p.router_needs_data();
     // Of a class with this share of the line, whose draws have this name.
@@ -127,15 +141,22 @@ fn port(link: &Link, number: u32, seed: u64, crossing: u64) -> Port {
         }),
     };
     let (mut before, mut on_air, mut service) = (Vec::new(), Vec::new(), None);
+    let law = link.beliefs.iter().map(|(at, rate)| (*at, rate.bytes_per_sec()));
+    let capacity_law = (!link.beliefs.is_empty()).then(|| law.collect());
+    let mut equipment = Equipment { capacity: capacity_law, line, ..Equipment::default() };
     for (i, channel) in link.channel.iter().enumerate() {
-        let stages = channel.kind.build(&channel.values, stream(&format!("channel.{i}")));
+        let rng = stream(&format!("channel.{i}"));
+        let stages = channel.kind.build(ChannelInit { values: &channel.values, rate: link.rate, rng });
         before.extend(stages.before);
+        equipment.coding.extend(stages.coding);
+        equipment.after.extend(stages.after);
         on_air.extend(stages.on_air);
         service = stages.service.or(service);
     }
     let whole = class(&link.queue, &link.routers, 1.0, "");
     let init = PortInit { number, rate: link.rate, service, capacity, class: whole, before, on_air };
     let mut port = Port::new(init);
+    port.equip(equipment);
     if !link.classes.is_empty() {
         let sum: f64 = link.classes.iter().map(|c| c.weight).sum();
         let classes = link.classes.iter().map(|c| {
@@ -144,6 +165,9 @@ fn port(link: &Link, number: u32, seed: u64, crossing: u64) -> Port {
         });
         let (explicit, other) = (link.class_of(true), link.class_of(false));
         port.schedule(classes.collect(), move |p| if p.congestion.is_present() { explicit } else { other });
+        if link.kappa > 0.0 {
+            port.balance(explicit, link.kappa);
+        }
     }
     if port.has_qdisc() {
         port.stats.watch_ninety((0.9 * link.rate.bytes_per_sec() * NINETY_BIN.as_secs_f64()) as u64);
@@ -212,10 +236,8 @@ fn draw(size: &Size, rng: &mut Rng) -> u64 {
     let bytes = match *size {
         Size::Fixed(bytes) => return bytes.max(1),
         Size::Exponential(mean) => rng.exponential(mean),
-        // Inverse of 1 - (scale / x)^shape, with scale = mean (shape - 1) / shape. A billion bytes bounds the tail.
-        Size::Pareto { mean, shape } => {
-            mean * (shape - 1.0) / shape / explicate_core::rng::power(1.0 - rng.uniform(), 1.0 / shape)
-        }
+        Size::Pareto { mean, shape } => rng.pareto(mean, shape),
     };
+    // A billion bytes bounds the tail.
     bytes.clamp(1.0, 1e9) as u64
 }

@@ -46,3 +46,28 @@ fn without_classes_tcp_pushes_xcp_aside() {
     let o = run(&format!("{before}{after}"));
     assert!(rate(&o, "xcp") < 0.2 * rate(&o, "tcp"), "{} {}", rate(&o, "xcp"), rate(&o, "tcp"));
 }
+
+/// Weights that move: flows have equal windows in both classes, whatever their numbers.
+#[test]
+fn moving_weights_are_fair_to_each_flow() {
+    for (xcp_flows, tcp_flows) in [(3, 9), (6, 6), (9, 3)] {
+        let text = BESIDE.replace("classes = [", "kappa = 0.01\nclasses = [").replace("weight = 2", "weight = 1");
+        let text = text
+            .replace("of = [\"queue\"", "of = [\"router\", \"queue\"")
+            .replace("duration = \"40s\"\nwarmup = \"20s\"", "duration = \"120s\"\nwarmup = \"60s\"");
+        let text = text.replace("count = 5\nprotocol = \"xcp\"", &format!("count = {xcp_flows}\nprotocol = \"xcp\""));
+        let text = text.replace("count = 5\nprotocol = \"sack\"", &format!("count = {tcp_flows}\nprotocol = \"sack\""));
+        let o = run(&text.replace("pairs = 10", "pairs = 12"));
+        let window = |group| {
+            let (rates, rtts) = (o.flows(group, "throughput_bps"), o.flows(group, "rtt_mean_ms"));
+            mean(&rates.iter().zip(rtts).map(|(rate, ms)| rate * ms / 8e6).collect::<Vec<_>>())
+        };
+        let shares = o.samples("r1->r2/explicit", "share", 60.0);
+        let (xcp, tcp) = (window("xcp"), window("tcp"));
+        println!(
+            "{xcp_flows} XCP flows of {xcp:.1} packets, {tcp_flows} TCP flows of {tcp:.1}; share {:.3}",
+            mean(&shares)
+        );
+        assert!((0.8..1.25).contains(&(xcp / tcp)), "{xcp} {tcp}");
+    }
+}

@@ -3,6 +3,7 @@
 use crate::protocol::Protocol;
 
 mod delivery;
+pub mod load_factor;
 mod window;
 mod xcp_router;
 
@@ -26,4 +27,13 @@ protocols! {
     new_jersey::NewJersey,
     bbr::Bbr,
     xcp::Xcp,
+    xcp_window::XcpWindow,
+    p_xcp::PXcp,
+    xcp_r::XcpR,
+    video::Video,
+    greedy::Greedy,
+    vcp::Vcp,
+    vcp_bise::VcpBise,
+    xtcp::Xtcp,
+    video_xtcp::VideoXtcp,
 }

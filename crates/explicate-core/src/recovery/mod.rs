@@ -7,6 +7,7 @@ pub mod rto;
 pub mod scoreboard;
 #[cfg(test)]
 mod testing;
+pub mod timers;
 
 macro_rules! recoveries {
     ($($module:ident::$unit:ident,)*) => {
@@ -21,6 +22,9 @@ recoveries! {
     reno::Reno,
     newreno::NewReno,
     sack::Sack,
+    loss_resilient::LossResilient,
+    loss_monitor::LossMonitor,
+    none::Unreliable,
 }
 
 /// Parameters that every recovery has.

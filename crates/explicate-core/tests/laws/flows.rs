@@ -39,6 +39,8 @@ struct World {
     acks_sent: u64,
     rng: Rng,
     loss: (f64, f64),
+    /// Payload of all data packets that arrived.
+    arrived: u64,
     hash: Hash,
     now: Time,
 }
@@ -66,7 +68,10 @@ impl World {
             rate: LINE,
             service: None,
             capacity,
-            class: Class { qdisc: Some(droptail.build(&qdisc)), router: p.router(&router) },
+            class: Class {
+                qdisc: Some(droptail.build(&qdisc)),
+                router: registry::controller(p).unwrap_or(p).router(&router),
+            },
             before: vec![],
             on_air: vec![],
             number: 0,
@@ -81,6 +86,7 @@ impl World {
             acks_sent: 0,
             rng: rng("loss"),
             loss,
+            arrived: 0,
             hash: Hash::new(),
             now: Time::ZERO,
         }
@@ -122,7 +128,9 @@ impl World {
         self.port.settle(next, &mut self.packets);
         if d == next {
             let (_, handle) = self.data.pop_front().unwrap();
-            self.sink.handle_packet(next, &self.packets.0[handle as usize]);
+            let packet = &self.packets.0[handle as usize];
+            self.arrived += packet.transport.payload() as u64;
+            self.sink.handle_packet(next, packet);
             self.answer();
         } else if held == next {
             self.sink.handle_timeout(next);
@@ -149,7 +157,8 @@ fn pairs() -> impl Iterator<Item = (&'static dyn Protocol, &'static dyn Recovery
 
 const BYTES: u64 = 700_123;
 
-/// Transfers [`BYTES`]; panics unless all of them arrive in order within a generous time.
+/// Transfers [`BYTES`]; panics unless all of them arrive in order within a generous time, or what is left of them where
+/// nothing is sent twice.
 fn transfer(
     p: &'static dyn Protocol,
     r: &'static dyn RecoveryKind,
@@ -165,7 +174,13 @@ fn transfer(
         assert!(w.step(), "{what}: stalled at {}", w.now);
         assert!(w.now < Time::secs(5000), "{what}: too slow, {:?}", w.flow.stats);
     }
-    assert_eq!(w.sink.stats.payload, BYTES, "{what}: payload in order");
+    let got = w.sink.stats.payload;
+    if r.reliable() {
+        assert_eq!(got, BYTES, "{what}: payload in order");
+    } else {
+        assert_eq!(w.flow.stats.retransmissions, 0, "{what}");
+        assert!(got == w.arrived && got <= BYTES && got > BYTES / 2, "{what}: {got} of {} that arrived", w.arrived);
+    }
     w
 }
 
@@ -200,8 +215,9 @@ fn delayed_acknowledgements_deliver_everything() {
             let w = transfer(p, r, &values, 1, loss);
             let (packets, acks) = (w.sink.stats.received, w.acks_sent);
             assert!(acks >= packets / 2, "{}/{}: {acks} for {packets} packets", p.name(), r.name());
-            // What comes out of order is answered at once: nothing was lost where few acknowledgements are asked for.
-            let few = w.flow.stats.retransmissions > 0 || acks < packets * 9 / 10;
+            // What comes out of order is answered at once: nothing was lost where few acknowledgements are asked for. Nor was
+            // the window so small that every second one waits for the timer.
+            let few = w.flow.stats.retransmissions > 0 || w.flow.cwnd() < 10.0 || acks < packets * 9 / 10;
             assert!(few && acks < packets, "{}/{}: {acks} for {packets} packets", p.name(), r.name());
         }
     }
@@ -233,6 +249,9 @@ fn any_packet(p: &'static dyn Protocol, r: &'static dyn RecoveryKind, dice: &mut
     w.flow.write(u64::MAX, false);
     w.send();
     for _ in 0..5_000 {
+        if w.now > Time::secs(20_000) {
+            break; // a flow that waits for its timer most of the time; controllers do not sleep meanwhile
+        }
         if !dice.flip(0.2) {
             w.step();
             continue;
