@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use explicate_core::flow::{Event, Flow, FlowInit};
+use explicate_core::flow::{Event, Flow, FlowInit, FlowStats};
 use explicate_core::port::{Arrival, Port};
 use explicate_core::protocol::Agent;
-use explicate_core::sink::Sink;
+use explicate_core::sink::{Sink, SinkStats};
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, SackRanges, flag};
 
@@ -92,6 +92,21 @@ impl Ends {
         }
         let due = self.flow.poll_timeout();
         if due < self.timer_due { due } else { Time::NEVER }
+    }
+
+    /// Counters of both ends, all sessions together.
+    pub fn stats(&self) -> (FlowStats, SinkStats) {
+        match &self.source {
+            Source::Sessions(sessions) => sessions.all(&self.flow, &self.sink),
+            _ => (self.flow.stats, self.sink.stats),
+        }
+    }
+    /// Sessions begun, and torn down; a flow without is one.
+    pub fn sessions(&self) -> (u64, u64) {
+        match &self.source {
+            Source::Sessions(sessions) => (sessions.begun, sessions.torn_down),
+            _ => (1, 0),
+        }
     }
 }
 
@@ -505,12 +520,17 @@ impl Engine {
             return NIL;
         }
         ends.flow.handle_timeout(self.now);
+        if let Source::Sessions(sessions) = &mut ends.source
+            && let Some(at) = sessions.check(self.now, &mut ends.flow, &mut ends.sink)
+        {
+            self.arm(SOURCE | id, at);
+        }
         id
     }
 
     fn source_timer(&mut self, id: u32) -> u32 {
         let ends = &mut self.ends[id as usize];
-        let again = ends.source.act(self.now, &mut ends.flow);
+        let again = ends.source.act(self.now, &mut ends.flow, &mut ends.sink);
         if let Some(at) = again {
             self.arm(SOURCE | id, at);
         }
