@@ -18,6 +18,10 @@ pub enum Unit {
     QueueLength,
     /// A dimensionless number.
     Number,
+    /// A distance; written `"250m"`.
+    Metres,
+    /// A ratio of powers; written `"10dB"`.
+    Decibels,
     /// A probability or ratio; written as a number or `"1%"`.
     Fraction,
     /// `true` or `false`, kept as 1 or 0.

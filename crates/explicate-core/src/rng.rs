@@ -49,6 +49,16 @@ impl Rng {
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * libm::log(1.0 - self.uniform())
     }
+    /// Normal with mean 0 and deviation 1 (Marsaglia's polar method).
+    pub fn normal(&mut self) -> f64 {
+        loop {
+            let (x, y) = (2.0 * self.uniform() - 1.0, 2.0 * self.uniform() - 1.0);
+            let square = x * x + y * y;
+            if square > 0.0 && square < 1.0 {
+                return x * libm::sqrt(-2.0 * libm::log(square) / square);
+            }
+        }
+    }
     /// How many trials that fail with probability `p` succeed before the next failure; `u64::MAX` for p <= 0, 0 for p >= 1.
     pub fn run_length(&mut self, p: f64) -> u64 {
         if p <= 0.0 {
@@ -89,5 +99,10 @@ mod tests {
         let mean = (0..n).map(|_| rng.run_length(0.1) as f64).sum::<f64>() / n as f64;
         assert!((mean - 9.0).abs() < 0.1, "{mean}");
         assert_eq!((rng.run_length(0.0), rng.run_length(1.0)), (u64::MAX, 0));
+        let (mut mean, mut square) = (0.0, 0.0);
+        for x in (0..n).map(|_| rng.normal()) {
+            (mean, square) = (mean + x / n as f64, square + x * x / n as f64);
+        }
+        assert!(mean.abs() < 0.01 && (square - 1.0).abs() < 0.02, "{mean} {square}");
     }
 }

@@ -36,6 +36,8 @@ pub(super) struct Lanes {
     pub(super) serving: Option<Serving>,
     /// Departed, not yet polled.
     pub(super) sent: VecDeque<(u32, Time)>,
+    /// Not a line sends the packets but a medium takes them, see `pulled.rs`.
+    pub(super) pulled: bool,
 }
 
 impl Lanes {
@@ -53,6 +55,7 @@ impl Lanes {
             turn: 0,
             serving: None,
             sent: VecDeque::new(),
+            pulled: false,
         }
     }
     pub(super) fn lane_of(&self, packet: &Packet) -> usize {
@@ -71,6 +74,11 @@ impl Lanes {
     /// Packets and bytes that wait in all lanes.
     pub(super) fn waiting(&self) -> (u32, u64) {
         (self.lanes.iter().map(|l| l.queue.len() as u32).sum(), self.lanes.iter().map(|l| l.bytes).sum())
+    }
+    /// Handles of all packets in the port.
+    pub(super) fn handles(&self) -> impl Iterator<Item = u32> {
+        let waiting = self.lanes.iter().flat_map(|l| l.queue.iter().map(|(handle, _)| *handle));
+        waiting.chain(self.serving.iter().map(|s| s.handle))
     }
     /// Packets in the port.
     pub(super) fn len(&self) -> usize {

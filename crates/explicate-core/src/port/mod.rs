@@ -16,13 +16,14 @@ use crate::wire::{Ecn, Packet};
 
 mod lanes;
 mod line;
+mod pulled;
 mod ring;
 pub mod stats;
 
 use lanes::{Lanes, Serving};
 use line::Line;
 use ring::{Ring, Waiting};
-pub use stats::PortStats;
+pub use stats::{Causes, PortStats};
 
 /// Where a port finds packets by handle.
 pub trait Store {
@@ -97,6 +98,10 @@ pub struct Port {
     put_off: bool,
     /// What a packet's TTL falls by when it arrives foreseen: one, and one for each plain port that put it off before.
     hops: u8,
+    /// Its packets wait at an interface of a shared medium, see `pulled.rs`.
+    on_medium: bool,
+    /// Timers expire at multiples of this, microseconds; zero is exact.
+    tick_us: u32,
     /// What the store knows it by.
     number: u32,
     /// Counters.
@@ -152,6 +157,8 @@ impl Port {
             lanes: None,
             number: init.number,
             hops: 1,
+            on_medium: false,
+            tick_us: 0,
         };
         port.rearm();
         port
@@ -166,7 +173,7 @@ impl Port {
 
     /// Whether a driver must poll this port because departures are not known in advance.
     pub fn is_scheduled(&self) -> bool {
-        self.lanes.is_some()
+        self.lanes.is_some() || self.on_medium
     }
     /// Whether a controller or discipline may write into packets.
     pub fn writes(&self) -> bool {
@@ -237,6 +244,9 @@ impl Port {
                 self.leaves
             }
         };
+        if self.tick_us > 0 {
+            self.timer = self.timer.next_multiple_of(Time::micros(self.tick_us as u64));
+        }
         self.due = self.timer.min(leaves).min(self.arrives);
     }
 
@@ -261,6 +271,9 @@ impl Port {
     fn handle_specially(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
         if self.impaired.is_some() && self.lost_before(now, handle, store) {
             return Arrival::Dropped;
+        }
+        if self.on_medium {
+            return Arrival::Queued;
         }
         if self.lanes.is_some() {
             return self.enqueue_in_lane(now, handle, store);
@@ -599,14 +612,17 @@ impl Port {
         }
         lanes.push(lane, handle, bytes);
         if !view.busy {
-            self.serve_next(now);
+            self.serve_next(now, store);
         }
         self.rearm();
         Arrival::Queued
     }
 
-    fn serve_next(&mut self, now: Time) {
+    fn serve_next(&mut self, now: Time, store: &mut impl Store) {
         let lanes = self.lanes.as_mut().expect("a scheduled port");
+        if lanes.pulled {
+            return self.serve_puller(now, store);
+        }
         if let Some((handle, bytes, lane)) = lanes.pick() {
             self.busy_until = self.line.finish(now.0, bytes, true);
             lanes.serving = Some(Serving { handle, bytes, lane, departs: Time(self.busy_until) });
@@ -637,7 +653,7 @@ impl Port {
         if packets > 0 {
             self.stats.queue_changed(at, packets, bytes, -1);
         }
-        self.serve_next(at);
+        self.serve_next(at, store);
         self.rearm();
     }
 
