@@ -74,16 +74,18 @@ fn sizes(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario, crossings:
 
 /// Buffers that do not hold one packet.
 fn buffers(ctx: &Context<'_>, scenario: &Scenario) {
-    let tiny: Vec<&str> = scenario
-        .links
-        .iter()
-        .filter(|link| {
-            link.queue.as_ref().is_some_and(|q| {
+    let links = scenario.links.iter().map(|l| (l.name.as_str(), &l.queue));
+    let stations = scenario.media.iter().flat_map(|m| &m.stations);
+    let stations = stations.map(|s| (scenario.nodes[s.node].as_str(), &s.queue));
+    let tiny: Vec<&str> = links
+        .chain(stations)
+        .filter(|(_, queue)| {
+            queue.as_ref().is_some_and(|q| {
                 let limit = q.kind.params().iter().find(|p| p.name == "limit");
                 limit.is_some_and(|limit| q.values.get(q.kind.params(), limit.name) < q.mean_packet)
             })
         })
-        .map(|l| l.name.as_str())
+        .map(|(name, _)| name)
         .collect();
     if !tiny.is_empty() {
         ctx.warn(format!(
@@ -107,7 +109,7 @@ fn routers(ctx: &Context<'_>, scenario: &Scenario, routes: &mut Routes) {
                 None => routes.path(from, to),
             };
             for link in data.unwrap_or_default() {
-                let routers = &scenario.links[link as usize].routers;
+                let routers = scenario.routers(&scenario.links[link as usize]);
                 silent[link as usize] = !routers.iter().any(|r| r.protocol.name() == protocol.name());
             }
         }

@@ -1,7 +1,7 @@
 //! Properties of links as written: rate, delay, queue, router, believed capacity and channels.
 
 use explicate_core::params::{Param, Values};
-use explicate_core::protocol::{ChannelKind, Protocol, QdiscKind};
+use explicate_core::protocol::{ChannelKind, Protocol, QdiscKind, ServiceCurve};
 use explicate_core::registry::{self, CHANNELS, PROTOCOLS, QDISCS};
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
@@ -62,6 +62,7 @@ pub(crate) struct Props {
     pub(crate) router: Option<Router>,
     pub(crate) capacity: Option<Rate>,
     pub(crate) channel: Option<Vec<Channel>>,
+    pub(crate) clock_tick: Option<Time>,
     /// Where, for messages that come later.
     pub(crate) place: Option<Place>,
 }
@@ -73,11 +74,21 @@ impl Props {
         Props {
             rate: reader.rate("rate"),
             delay: reader.get("delay").and_then(|node| read_delay(reader, node)),
+            channel: reader.get("channel").and_then(|node| read_channels(ctx, node)),
+            ..Props::read_port(reader)
+        }
+    }
+
+    /// Reads the keys of a port: of a link, or of an interface to a medium.
+    pub(crate) fn read_port(reader: &Reader<'_>) -> Props {
+        let ctx = reader.ctx;
+        Props {
             queue: reader.get("queue").and_then(|node| read_queue(ctx, node)),
             router: reader.get("router").and_then(|node| read_router(ctx, node)),
             capacity: reader.rate("capacity"),
-            channel: reader.get("channel").and_then(|node| read_channels(ctx, node)),
+            clock_tick: reader.get("clock_tick").and_then(|node| read_tick(ctx, node)),
             place: Some(reader.place),
+            ..Props::default()
         }
     }
 
@@ -90,36 +101,56 @@ impl Props {
             router: other.router.clone().or_else(|| self.router.clone()),
             capacity: other.capacity.or(self.capacity),
             channel: other.channel.clone().or_else(|| self.channel.clone()),
+            clock_tick: other.clock_tick.or(self.clock_tick),
             place: other.place.or(self.place),
         }
     }
 
     /// The rate: a channel's mean if one replaces the service, else what was said, else `default`.
     pub(crate) fn nominal(&self, default: Rate) -> Rate {
-        let channels = self.channel.iter().flatten();
-        let service = channels.filter_map(|c| c.kind.build(&c.values(), Rng::stream(0, "")).service).next_back();
-        let mean = service.map(|s| Rate::from_bytes_per_sec(s.mean_rate()));
+        let mean = self.service().map(|s| Rate::from_bytes_per_sec(s.mean_rate()));
         mean.or(self.rate).unwrap_or(default)
+    }
+
+    /// What replaces the constant rate.
+    fn service(&self) -> Option<Box<dyn ServiceCurve>> {
+        let channels = self.channel.iter().flatten();
+        channels.filter_map(|c| c.kind.build(&c.values(), Rng::stream(0, "")).service).next_back()
+    }
+    pub(crate) fn has_service(&self) -> bool {
+        self.service().is_some()
     }
 
     /// Every property as TOML, defaults filled in.
     pub(crate) fn written(&self, default_rate: Rate, default_delay: Time) -> Vec<(&'static str, String)> {
         let rate = self.nominal(default_rate);
-        let rate_text = |r: Rate| quoted(&show(r.0 as f64, &quantity::RATE));
         let time = |t: Time| quoted(&show(t.0 as f64, &quantity::TIME));
         let delay = match self.delay.unwrap_or(Delay::Fixed(default_delay)) {
             Delay::Fixed(t) => time(t),
             Delay::Range(from, to) => format!("{{ from = {}, to = {} }}", time(from), time(to)),
         };
-        let channels: Vec<String> = self.channel.iter().flatten().map(Channel::written).collect();
-        vec![
-            ("rate", rate_text(rate)),
-            ("delay", delay),
+        let mut all = vec![("rate", quoted(&show(rate.0 as f64, &quantity::RATE))), ("delay", delay)];
+        all.extend(self.written_port(rate));
+        all.push(("channel", self.written_channels()));
+        all
+    }
+
+    /// The properties of a port as TOML.
+    pub(crate) fn written_port(&self, default_capacity: Rate) -> Vec<(&'static str, String)> {
+        let capacity = self.capacity.unwrap_or(default_capacity);
+        let mut all = vec![
             ("queue", self.queue.as_ref().map_or_else(|| quoted("auto"), Queue::written)),
             ("router", self.router.as_ref().map_or_else(|| quoted("auto"), Router::written)),
-            ("capacity", rate_text(self.capacity.unwrap_or(rate))),
-            ("channel", format!("[{}]", channels.join(", "))),
-        ]
+            ("capacity", quoted(&show(capacity.0 as f64, &quantity::RATE))),
+        ];
+        all.extend(self.clock_tick.map(|t| ("clock_tick", quoted(&show(t.0 as f64, &quantity::TIME)))));
+        all
+    }
+
+    /// The channels as TOML.
+    pub(crate) fn written_channels(&self) -> String {
+        let channels: Vec<String> = self.channel.iter().flatten().map(Channel::written).collect();
+        format!("[{}]", channels.join(", "))
     }
 }
 
@@ -132,12 +163,13 @@ impl Queue {
         }
     }
 
-    /// The default queue of a router's port.
-    pub(crate) fn standard() -> Queue {
-        match registry::qdisc(DEFAULT_QUEUE) {
-            Some(kind) => Queue::Kind(kind, limited(kind, Vec::new(), None)),
-            None => Queue::Unlimited,
-        }
+    /// The default queue of a router's port, or one with another limit.
+    pub(crate) fn standard(limit: Option<Length>) -> Queue {
+        let Some(kind) = registry::qdisc(DEFAULT_QUEUE) else { return Queue::Unlimited };
+        let param = kind.params().iter().find(|p| p.name == LIMIT);
+        let place = Place::At(0);
+        let chosen = limit.zip(param).map(|(length, param)| Chosen { param, given: Given::Length(length), place });
+        Queue::Kind(kind, limited(kind, chosen.into_iter().collect(), None))
     }
 }
 
@@ -182,6 +214,15 @@ fn read_delay(reader: &Reader<'_>, node: &Node) -> Option<Delay> {
     let range = Reader::open(reader.ctx, node, crate::keys::RANGE, "`delay`".to_string())?;
     let (from, to) = (range.need("from").and(range.time("from")), range.need("to").and(range.time("to")));
     Some(Delay::Range(from?, to?))
+}
+
+fn read_tick(ctx: &Context<'_>, node: &Node) -> Option<Time> {
+    let tick = crate::reader::time(ctx, node, "clock_tick")?;
+    let good = tick.0.is_multiple_of(1000) && tick <= Time::secs(1);
+    if !good {
+        ctx.error(node.place, "`clock_tick` is a whole number of microseconds up to 1s, like \"10ms\"");
+    }
+    good.then_some(tick)
 }
 
 fn read_queue(ctx: &Context<'_>, node: &Node) -> Option<Queue> {

@@ -1,6 +1,6 @@
 //! From a document to a [`Scenario`]: everything looked up, every default filled in.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use explicate_core::params::Values;
 use explicate_core::protocol::Protocol;
@@ -12,7 +12,8 @@ use crate::ends::{Crossing, Lanes, crossings};
 use crate::flows::{self, Group};
 use crate::keys;
 use crate::limits;
-use crate::model::{ChannelSpec, FlowGroup, Link, Queue, RouterSpec, Sampling, Scenario, Start};
+use crate::media::{MediumDraft, StationDraft};
+use crate::model::{ChannelSpec, FlowGroup, Link, Medium, Over, Queue, RouterSpec, Sampling, Scenario, Start, Station};
 use crate::params::{self, Given};
 use crate::props::{self, Props, Router};
 use crate::quantity::{self, Length, show};
@@ -23,6 +24,8 @@ use crate::topology::{self, Graph};
 const DURATION: Time = Time::secs(60);
 const EVERY: Time = Time::millis(100);
 const SAMPLED: &[&str] = &["queue", "cwnd", "throughput", "rtt"];
+/// The queue of an interface to a medium that says none: a kernel's of paper 000's time.
+const INTERFACE_QUEUE: Length = Length::Packets(100.0);
 /// Packet length of links that nothing crosses, bytes.
 const IDLE_PACKET: f64 = 1500.0;
 
@@ -38,6 +41,7 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
         seed: reader.whole("seed", 0, limits::SEED).unwrap_or(1),
         nodes: Vec::new(),
         links: Vec::new(),
+        media: Vec::new(),
         flows: Vec::new(),
         sampling: read_sampling(&reader),
         sweep: read_sweep(&reader),
@@ -57,7 +61,7 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
         scenario.resolved += &format!("[[flows]]\n{}", flows::written(group, *count, graph.default_lane()));
     }
     scenario.resolved += &write_tail(&scenario, reader.table);
-    scenario.links = make_links(&graph, &groups);
+    (scenario.links, scenario.media) = make_network(&graph, &groups);
     let mut lanes = Lanes::default();
     let mut places = Vec::new();
     for (group, count) in groups.into_iter().zip(counts) {
@@ -83,7 +87,7 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
     if ctx.failed() {
         return None;
     }
-    fill_queues(ctx, &graph, &mut scenario.links, &crossings);
+    fill_queues(ctx, &graph, &mut scenario, &crossings);
     scenario.nodes = graph.nodes;
     checks::whole(ctx, &reader, &scenario, &crossings, &mut routes);
     scenario.warnings = ctx.warnings.take();
@@ -201,15 +205,14 @@ fn as_override(node: &Node) -> String {
     }
 }
 
-/// Links with everything but their queues, which wait for the flows' round-trip times.
-fn make_links(graph: &Graph, groups: &[Group]) -> Vec<Link> {
+/// Links and media with everything but their queues, which wait for the flows' round-trip times.
+fn make_network(graph: &Graph, groups: &[Group]) -> (Vec<Link>, Vec<Medium>) {
     let mut present: Vec<&'static dyn Protocol> = Vec::new();
     for protocol in groups.iter().map(|g| g.resolved.protocol).filter(|p| !p.router_params().is_empty()) {
         if !present.iter().any(|p| p.name() == protocol.name()) {
             present.push(protocol);
         }
     }
-    let rates: Vec<Rate> = graph.props.iter().map(|s| s.props.nominal(s.rate)).collect();
     let routers = |props: &Props| -> Vec<RouterSpec> {
         match &props.router {
             None | Some(Router::Auto) => {
@@ -221,54 +224,107 @@ fn make_links(graph: &Graph, groups: &[Group]) -> Vec<Link> {
             }
         }
     };
+    let station = |draft: &StationDraft, rate: Rate| Station {
+        node: draft.node,
+        at: draft.at,
+        capacity: draft.props.capacity.unwrap_or(rate),
+        queue: None,
+        routers: routers(&draft.props),
+        clock_tick: draft.props.clock_tick.unwrap_or(Time::ZERO),
+    };
+    let medium = |draft: &MediumDraft| {
+        let rate = draft.kind.rate(&draft.values);
+        Medium {
+            name: draft.name.clone(),
+            kind: draft.kind,
+            values: draft.values.clone(),
+            stations: draft.stations.iter().map(|s| station(s, rate)).collect(),
+            interferers: draft.interferers.clone(),
+        }
+    };
+    let media: Vec<Medium> = graph.media.iter().map(medium).collect();
+    let rates: Vec<Rate> = graph.props.iter().map(|s| s.props.nominal(s.rate)).collect();
     let link = |draft: &topology::Draft| {
         let props = &graph.props[draft.props].props;
         let rate = rates[draft.props];
         let channels = props.channel.iter().flatten();
+        let over = draft.over.map(|(medium, from, to)| Over { medium, from, to, rate: props.rate });
+        let capacity = over.map_or(rate, |o| media[o.medium].stations[o.from].capacity);
         Link {
             name: draft.name.clone(),
             from: draft.from,
             to: draft.to,
             rate,
             delay: draft.delay,
-            capacity: props.capacity.unwrap_or(rate),
+            capacity: props.capacity.unwrap_or(capacity),
             queue: None,
-            routers: routers(props),
+            routers: if over.is_some() { Vec::new() } else { routers(props) },
             channel: channels.map(|c| ChannelSpec { kind: c.kind, values: c.values() }).collect(),
+            clock_tick: props.clock_tick.unwrap_or(Time::ZERO),
+            over,
         }
     };
-    graph.links.iter().map(link).collect()
+    (graph.links.iter().map(link).collect(), media)
 }
 
-fn fill_queues(ctx: &Context<'_>, graph: &Graph, links: &mut [Link], crossings: &[Crossing]) {
-    let standard = props::Queue::standard();
+fn fill_queues(ctx: &Context<'_>, graph: &Graph, scenario: &mut Scenario, crossings: &[Crossing]) {
+    let (standard, interface) = (props::Queue::standard(None), props::Queue::standard(Some(INTERFACE_QUEUE)));
     let mut reported = BTreeSet::new();
-    for ((link, draft), crossing) in links.iter_mut().zip(&graph.links).zip(crossings) {
+    let mut at_station = BTreeMap::new();
+    for ((link, draft), crossing) in scenario.links.iter_mut().zip(&graph.links).zip(crossings) {
+        if let Some(over) = link.over {
+            let sum = at_station.entry((over.medium, over.from)).or_insert((Crossing::default(), link.rate));
+            *sum = (sum.0.with(crossing), link.rate);
+            continue;
+        }
         let queue = match graph.props[draft.props].props.queue.as_ref().unwrap_or(&props::Queue::Auto) {
             props::Queue::Auto if graph.host[draft.from] => continue,
             props::Queue::Auto => &standard,
             other => other,
         };
-        let props::Queue::Kind(kind, chosen) = queue else { continue };
-        let mean_packet = crossing.mean_packet().unwrap_or(IDLE_PACKET);
-        let rtt = crossing.base_rtt().unwrap_or(link.delay + link.delay);
-        let bdp = link.rate.0 as f64 * rtt.0 as f64 / 8e9;
-        let mut values = params::values(chosen);
-        for c in chosen {
-            let Given::Length(length) = c.given else { continue };
-            let bytes = match length {
-                Length::Bytes(x) => x,
-                Length::Packets(x) => x * mean_packet,
-                Length::Bdp(x) => x * bdp,
-            };
-            // One message per place, not one per generated link.
-            if !(c.param.min..=c.param.max).contains(&bytes) && reported.insert(c.place) {
-                params::in_bounds(ctx, c.place, c.param, bytes);
-            }
-            values.set(c.param, bytes);
-        }
-        link.queue = Some(Queue { kind: *kind, values, mean_packet });
+        let round_trip = crossing.base_rtt().unwrap_or(link.delay + link.delay);
+        link.queue = make_queue(ctx, &mut reported, queue, crossing, link.rate, round_trip);
     }
+    for (m, medium) in scenario.media.iter_mut().enumerate() {
+        for (i, station) in medium.stations.iter_mut().enumerate() {
+            let queue = match graph.media[m].stations[i].props.queue.as_ref().unwrap_or(&props::Queue::Auto) {
+                props::Queue::Auto => &interface,
+                other => other,
+            };
+            let nothing = (Crossing::default(), medium.kind.rate(&medium.values));
+            let (crossing, rate) = at_station.get(&(m, i)).unwrap_or(&nothing);
+            let round_trip = crossing.base_rtt().unwrap_or(Time::ZERO);
+            station.queue = make_queue(ctx, &mut reported, queue, crossing, *rate, round_trip);
+        }
+    }
+}
+
+fn make_queue(
+    ctx: &Context<'_>,
+    reported: &mut BTreeSet<Place>,
+    queue: &props::Queue,
+    crossing: &Crossing,
+    rate: Rate,
+    round_trip: Time,
+) -> Option<Queue> {
+    let props::Queue::Kind(kind, chosen) = queue else { return None };
+    let mean_packet = crossing.mean_packet().unwrap_or(IDLE_PACKET);
+    let bdp = rate.0 as f64 * round_trip.0 as f64 / 8e9;
+    let mut values = params::values(chosen);
+    for c in chosen {
+        let Given::Length(length) = c.given else { continue };
+        let bytes = match length {
+            Length::Bytes(x) => x,
+            Length::Packets(x) => x * mean_packet,
+            Length::Bdp(x) => x * bdp,
+        };
+        // One message per place, not one per generated link.
+        if !(c.param.min..=c.param.max).contains(&bytes) && reported.insert(c.place) {
+            params::in_bounds(ctx, c.place, c.param, bytes);
+        }
+        values.set(c.param, bytes);
+    }
+    Some(Queue { kind: *kind, values, mean_packet })
 }
 
 fn write_head(scenario: &Scenario, graph: &Graph) -> String {

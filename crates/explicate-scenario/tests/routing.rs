@@ -16,6 +16,8 @@ fn link(from: usize, to: usize, delay: u64) -> Link {
         queue: None,
         routers: Vec::new(),
         channel: Vec::new(),
+        clock_tick: Time::ZERO,
+        over: None,
     }
 }
 

@@ -1,15 +1,17 @@
 //! From a scenario to a network: ports, routes, flows and their applications.
 
 use explicate_core::flow::{FlowInit, PARAMS};
+use explicate_core::medium::dcf::rate_index;
 use explicate_core::port::stats::NINETY_BIN;
 use explicate_core::port::{Class, Port, PortInit};
 use explicate_core::protocol::{Protocol, QdiscInit, RouterInit};
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
-use explicate_scenario::model::{FlowGroup, Link, Scenario, Size, Start, Traffic};
+use explicate_scenario::model::{FlowGroup, Link, Queue, RouterSpec, Scenario, Size, Start, Station, Traffic};
 use explicate_scenario::routing::Routes;
 
+use crate::dcf::{Medium, Over};
 use crate::engine::Engine;
 use crate::source::{OnOff, Source};
 
@@ -20,8 +22,11 @@ pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, Strin
     let mut engine = Engine::new(scenario.duration, fuse);
     let ways = ways(scenario)?;
     let crossing = crossing(scenario, &ways);
-    for (number, (link, crossing)) in scenario.links.iter().zip(crossing).enumerate() {
+    for (number, (link, &crossing)) in scenario.links.iter().zip(&crossing).enumerate() {
         engine.add_link(port(link, number as u32, seed, crossing), link.delay);
+    }
+    for index in 0..scenario.media.len() {
+        add_medium(&mut engine, scenario, index, &crossing, seed);
     }
     for (index, ways) in ways.iter().enumerate() {
         add_group(&mut engine, ways, scenario, index, seed)?;
@@ -67,19 +72,7 @@ fn bit(protocol: &dyn Protocol) -> u64 {
 fn port(link: &Link, number: u32, seed: u64, crossing: u64) -> Port {
     let stream = |what: &str| Rng::stream(seed, &format!("{}/{what}", link.name));
     let capacity = link.capacity.bytes_per_sec();
-    let qdisc = link.queue.as_ref().map(|queue| {
-        queue.kind.build(&QdiscInit {
-            values: &queue.values,
-            capacity: link.rate.bytes_per_sec(),
-            mean_packet: queue.mean_packet,
-            rng: stream("queue"),
-        })
-    });
-    // A controller that sees acknowledgements alone never speaks: left out, nothing changes but the cost.
-    let speaks = |p: &dyn Protocol| crossing & bit(p) != 0 || !p.router_needs_data();
-    let router = link.routers.iter().filter(|spec| speaks(spec.protocol)).find_map(|spec| {
-        spec.protocol.router(&RouterInit { values: &spec.values, capacity, delay: link.delay, rng: stream("router") })
-    });
+    let class = class(&link.queue, &link.routers, link.rate, link.capacity, link.delay, crossing, &stream);
     let (mut before, mut on_air, mut service) = (Vec::new(), Vec::new(), None);
     for (i, channel) in link.channel.iter().enumerate() {
         let stages = channel.kind.build(&channel.values, stream(&format!("channel.{i}")));
@@ -87,13 +80,74 @@ fn port(link: &Link, number: u32, seed: u64, crossing: u64) -> Port {
         on_air.extend(stages.on_air);
         service = stages.service.or(service);
     }
-    let limited = qdisc.is_some();
-    let class = Class { qdisc, router };
+    let limited = class.qdisc.is_some();
     let mut port = Port::new(PortInit { number, rate: link.rate, service, capacity, class, before, on_air });
     if limited {
         port.stats.watch_ninety((0.9 * link.rate.bytes_per_sec() * NINETY_BIN.as_secs_f64()) as u64);
     }
+    if link.clock_tick > Time::ZERO {
+        port.set_clock_tick(link.clock_tick);
+    }
+    if link.over.is_some() {
+        port.share();
+    }
     port
+}
+
+/// Discipline and controller of a port that data of the protocols `crossing` cross.
+fn class(
+    queue: &Option<Queue>,
+    routers: &[RouterSpec],
+    rate: Rate,
+    capacity: Rate,
+    delay: Time,
+    crossing: u64,
+    stream: &dyn Fn(&str) -> Rng,
+) -> Class {
+    let qdisc = queue.as_ref().map(|queue| {
+        queue.kind.build(&QdiscInit {
+            values: &queue.values,
+            capacity: rate.bytes_per_sec(),
+            mean_packet: queue.mean_packet,
+            rng: stream("queue"),
+        })
+    });
+    let capacity = capacity.bytes_per_sec();
+    // A controller that sees acknowledgements alone never speaks: left out, nothing changes but the cost.
+    let speaks = |p: &dyn Protocol| crossing & bit(p) != 0 || !p.router_needs_data();
+    let router = routers.iter().filter(|spec| speaks(spec.protocol)).find_map(|spec| {
+        spec.protocol.router(&RouterInit { values: &spec.values, capacity, delay, rng: stream("router") })
+    });
+    Class { qdisc, router }
+}
+
+/// A medium: the interfaces of its stations, and the links over it.
+fn add_medium(engine: &mut Engine, scenario: &Scenario, index: usize, crossing: &[u64], seed: u64) {
+    let medium = &scenario.media[index];
+    let rate = medium.kind.rate(&medium.values);
+    let mut over = Vec::new();
+    let mut crosses = vec![0; medium.stations.len()];
+    for (number, (link, crossing)) in scenario.links.iter().zip(crossing).enumerate() {
+        let Some(o) = link.over.filter(|o| o.medium == index) else { continue };
+        crosses[o.from] |= crossing;
+        let rate = o.rate.and_then(rate_index);
+        over.push(Over { link: number as u32, from: o.from as u32, to: o.to as u32, rate });
+    }
+    let names: Vec<&str> = medium.stations.iter().map(|s| scenario.nodes[s.node].as_str()).collect();
+    let interface = |((station, crossing), name): ((&Station, u64), &&str)| {
+        let stream = |what: &str| Rng::stream(seed, &format!("{}/{name}/{what}", medium.name));
+        let (capacity, none) = (station.capacity, Vec::new);
+        let class = class(&station.queue, &station.routers, rate, capacity, Time::ZERO, crossing, &stream);
+        let (capacity, number) = (capacity.bytes_per_sec(), 0);
+        let (before, on_air) = (none(), none());
+        let mut port = Port::new(PortInit { number, rate, service: None, capacity, class, before, on_air });
+        port.pulled();
+        port.set_clock_tick(station.clock_tick);
+        port
+    };
+    let ports = medium.stations.iter().zip(crosses).zip(&names).map(interface).collect();
+    let links: Vec<u32> = over.iter().map(|o| o.link).collect();
+    engine.add_medium(Medium::new(medium, &names, ports, &over, seed), &links);
 }
 
 fn add_group(engine: &mut Engine, ways: &[Way], scenario: &Scenario, index: usize, seed: u64) -> Result<(), String> {

@@ -13,6 +13,7 @@ use explicate_core::units::Time;
 use explicate_core::wire::{Packet, SackRanges, flag};
 
 use crate::arena::{Arena, NIL};
+use crate::dcf::{Medium, World};
 use crate::source::Source;
 use crate::wheel::Wheel;
 
@@ -80,6 +81,7 @@ const FLOW: u32 = 0x8000_0000;
 const SOURCE: u32 = 0x9000_0000;
 const PORT: u32 = 0xa000_0000;
 const AGENT: u32 = 0xb000_0000;
+const MEDIUM: u32 = 0xc000_0000;
 const KIND: u32 = 0xf000_0000;
 
 /// A network, its flows and the events that wait.
@@ -94,6 +96,10 @@ pub struct Engine {
     routes: Vec<u32>,
     /// When the pending event of each scheduled port is due.
     armed: BTreeMap<u32, Time>,
+    /// Shared media, and when the pending event of each is due.
+    media: Vec<(Medium, Time)>,
+    /// For each link its medium and its number there, or [`NIL`]; empty without media.
+    radios: Vec<(u32, u32)>,
     /// Agents by node, and when the pending event of each is due.
     agents: BTreeMap<u32, (Box<dyn Agent>, Time)>,
     /// Routes of control packets between nodes, found when first needed.
@@ -125,6 +131,8 @@ impl Engine {
             ends: Vec::new(),
             routes: Vec::new(),
             armed: BTreeMap::new(),
+            media: Vec::new(),
+            radios: Vec::new(),
             agents: BTreeMap::new(),
             control_routes: BTreeMap::new(),
             find_route: None,
@@ -144,6 +152,16 @@ impl Engine {
         let settles = port.writes();
         self.links.push(Link { port, delay, fused_to: NIL, settles, foresees: false, hops: 1 });
         self.links.len() as u32 - 1
+    }
+    /// Adds a medium over links that were added and shared, in the order of their numbers there.
+    pub fn add_medium(&mut self, medium: Medium, links: &[u32]) {
+        self.radios.resize(self.links.len(), (NIL, NIL));
+        let index = self.media.len() as u32;
+        for (number, &link) in links.iter().enumerate() {
+            self.radios[link as usize] = (index, number as u32);
+        }
+        self.media.push((medium, Time::NEVER));
+        self.arm_medium(index);
     }
     /// Adds a flow over routes of links there and back. Its number in `init` must be the number of flows so far.
     pub fn add_flow(
@@ -326,7 +344,7 @@ impl Engine {
         } else {
             match link.port.handle_packet(self.now, slot, &mut self.arena) {
                 Arrival::Departs(departs) => departs,
-                Arrival::Queued => return self.arm_port(hop & LINK),
+                Arrival::Queued => return self.queued(hop & LINK, slot),
                 Arrival::Doomed(_) | Arrival::Dropped => return,
             }
         };
@@ -438,6 +456,7 @@ impl Engine {
             FLOW => return self.flow_timer(id, slot),
             SOURCE => return self.source_timer(id),
             PORT => self.port_timer(id),
+            MEDIUM => self.medium_timer(id),
             _ => self.agent_timer(id),
         }
         DONE
@@ -468,6 +487,15 @@ impl Engine {
         Due { slot: NIL, flow: id }
     }
 
+    /// A packet waits at a port whose departures are not known in advance.
+    #[cold]
+    fn queued(&mut self, link: u32, slot: u32) {
+        match self.radio(link) {
+            Some((medium, number)) => self.with_medium(medium, |m, world| m.enqueue(world, number, slot)),
+            None => self.arm_port(link),
+        }
+    }
+
     /// A scheduled port is driven from outside: its departures are not known in advance.
     fn arm_port(&mut self, index: u32) {
         let port = &self.links[index as usize].port;
@@ -493,6 +521,45 @@ impl Engine {
             self.wheel.insert(&mut self.arena, slot, |p| rank(routes, p));
         }
         self.arm_port(index);
+    }
+
+    // ------------------------------------------------------------------------------------------ media
+
+    /// The medium of a link, and the link's number there.
+    fn radio(&self, link: u32) -> Option<(u32, u32)> {
+        self.radios.get(link as usize).copied().filter(|(medium, _)| *medium != NIL)
+    }
+
+    fn with_medium(&mut self, index: u32, act: impl FnOnce(&mut Medium, &mut World<'_>)) {
+        let Engine { arena, links, routes, radios, media, now, .. } = self;
+        let number = |p: &Packet| radios[(routes[p.place as usize] & LINK) as usize].1;
+        act(&mut media[index as usize].0, &mut World { now: *now, arena, links, number: &number });
+        self.arm_medium(index);
+    }
+
+    fn arm_medium(&mut self, index: u32) {
+        let (medium, armed) = &mut self.media[index as usize];
+        let due = medium.poll_timeout();
+        // An event that has become too early finds nothing to do.
+        if due < *armed {
+            *armed = due;
+            self.arm(MEDIUM | index, due);
+        }
+    }
+
+    fn medium_timer(&mut self, index: u32) {
+        if self.media[index as usize].1 != self.now {
+            return;
+        }
+        self.media[index as usize].1 = Time::NEVER;
+        self.with_medium(index, |medium, world| medium.handle_timeout(world));
+        while let Some(slot) = self.media[index as usize].0.poll_delivered() {
+            let packet = self.arena.get_mut(slot);
+            let link = self.routes[packet.place as usize] & LINK;
+            packet.time = (self.now + self.links[link as usize].delay).0;
+            let routes = &self.routes;
+            self.wheel.insert(&mut self.arena, slot, |p| rank(routes, p));
+        }
     }
 
     // ------------------------------------------------------------------------------------------ agents
@@ -558,8 +625,35 @@ impl Engine {
 
     // ------------------------------------------------------------------------------------------ looking in
 
+    /// The measured span begins. Settle first.
+    pub fn start_measuring(&mut self) {
+        self.links.iter_mut().for_each(|l| l.port.start_measuring(self.now));
+        self.media.iter_mut().for_each(|(m, _)| m.start_measuring(self.now));
+    }
+    /// Media, in the order in which they were added.
+    pub fn medium(&self, index: usize) -> Option<&Medium> {
+        self.media.get(index).map(|(m, _)| m)
+    }
+    /// The medium that a link goes over, and its number there.
+    pub fn over(&self, link: usize) -> Option<(&Medium, u32)> {
+        self.radio(link as u32).map(|(medium, number)| (&self.media[medium as usize].0, number))
+    }
+    /// The port at which a link's packets wait: its own, or its radio's interface.
+    pub fn queue_of(&self, link: usize) -> &Port {
+        self.over(link).map_or(&self.links[link].port, |(medium, number)| medium.interface(number))
+    }
+    /// The same to be asked for what it has to compute.
+    pub fn queue_of_mut(&mut self, link: usize) -> &mut Port {
+        match self.radio(link as u32) {
+            Some((medium, number)) => self.media[medium as usize].0.interface_mut(number),
+            None => &mut self.links[link].port,
+        }
+    }
     /// Settles every port up to the present.
     pub fn settle_all(&mut self) {
+        for port in self.media.iter_mut().flat_map(|(m, _)| m.ports()) {
+            port.settle(self.now, &mut self.arena);
+        }
         for index in 0..self.links.len() {
             self.settle(index);
         }
@@ -571,6 +665,9 @@ impl Engine {
             self.settle(feeder as usize);
         }
         self.links[index].port.settle(self.now, &mut self.arena);
+        if let Some((medium, number)) = self.radio(index as u32) {
+            self.media[medium as usize].0.interface_mut(number).settle(self.now, &mut self.arena);
+        }
     }
     /// Follows packets. Call before the first event.
     pub fn follow(&mut self, log: crate::packet_log::PacketLog) {
@@ -605,6 +702,10 @@ impl Engine {
             let place = self.arena.get(slot).place;
             if place & TIMER != 0 { timers += 1 } else { on_link[(self.routes[place as usize] & LINK) as usize] += 1 }
         }
+        let mut at_radio = vec![0u64; self.links.len()];
+        for slot in self.media.iter().flat_map(|(m, _)| m.inside()) {
+            at_radio[(self.routes[self.arena.get(slot).place as usize] & LINK) as usize] += 1;
+        }
         for index in 0..self.links.len() {
             // Foreseen packets are in the queue of events as on the last fused link, but on an earlier one in truth.
             let feeder = self.links[index].fused_to;
@@ -617,7 +718,8 @@ impl Engine {
         let delivered = self.delivered();
         let mut slots = timers;
         for (index, link) in self.links.iter().enumerate() {
-            let unseen = if link.port.is_scheduled() { link.port.len() } else { link.port.doomed() } as u64;
+            let unseen =
+                at_radio[index] + if link.port.is_scheduled() { link.port.len() } else { link.port.doomed() } as u64;
             let inside = on_link[index] + unseen;
             let stats = &link.port.stats;
             let gone = stats.total().gone();
