@@ -44,7 +44,10 @@ class Bar:
 
 @dataclass(frozen=True)
 class Axes:
-    """What both kinds of chart need: a title for those who cannot see it, labels with units, ranges."""
+    """What both kinds of chart need: a title for those who cannot see it, labels with units, ranges.
+
+    An axis is logarithmic if `log` has its letter; its range then starts above 0.
+    """
 
     title: str
     x_label: str
@@ -52,15 +55,46 @@ class Axes:
     x: Range
     y: Range
     shade: Range | None = field(default=None)
+    log: str = ""
 
     def px(self, value: float) -> float:
         """Return the horizontal position of `value`."""
-        return LEFT + PLOT_WIDTH * (value - self.x[0]) / ((self.x[1] - self.x[0]) or 1.0)
+        return LEFT + PLOT_WIDTH * _share(value, self.x, "x" in self.log)
 
     def py(self, value: float) -> float:
         """Return the vertical position of `value`, never outside the plot."""
-        share = (value - self.y[0]) / ((self.y[1] - self.y[0]) or 1.0)
+        share = _share(value, self.y, "y" in self.log)
         return TOP + PLOT_HEIGHT * (1 - min(max(share, 0.0), 1.0))
+
+    def x_ticks(self) -> list[tuple[float, str]]:
+        """Return the marks of the horizontal axis with their labels."""
+        return _labelled(self.x, "x" in self.log)
+
+    def y_ticks(self) -> list[tuple[float, str]]:
+        """Return the marks of the vertical axis with their labels."""
+        return _labelled(self.y, "y" in self.log)
+
+
+def _share(value: float, ends: Range, log: bool) -> float:
+    low, high = ends
+    if log:
+        low, high, value = math.log10(low), math.log10(high), math.log10(max(value, low))
+    return (value - low) / ((high - low) or 1.0)
+
+
+def _labelled(ends: Range, log: bool) -> list[tuple[float, str]]:
+    if log:
+        return [(value, f"{value:g}") for value in decades(*ends)]
+    values = ticks(*ends)
+    return list(zip(values, tick_texts(values), strict=True))
+
+
+def decades(low: float, high: float) -> list[float]:
+    """Return the powers of ten from `low` to `high`; with the twos and fives between if they are few."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    steps = (1, 2, 5) if last - first <= 2 else (1,)
+    values = [step * 10.0**power for power in range(first, last + 1) for step in steps]
+    return [value for value in values if low * 0.999 <= value <= high * 1.001]
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
@@ -141,8 +175,7 @@ def _frame(axes: Axes, x_ticks: Sequence[tuple[float, str]]) -> str:
             f'<rect class="shade" x="{_at(start)}" y="{TOP}" width="{_at(end - start)}" height="{PLOT_HEIGHT}">'
             "<title>warm-up: not part of the summaries</title></rect>"
         )
-    values = ticks(*axes.y)
-    for value, text in zip(values, tick_texts(values), strict=True):
+    for value, text in axes.y_ticks():
         y = _at(axes.py(value))
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{right}" y1="{y}" y2="{y}"/>')
         parts.append(f'<text class="tick end" x="{LEFT - 6}" y="{y}" dy=".35em">{text}</text>')
@@ -163,7 +196,7 @@ def _svg(axes: Axes, kind: str, frame: str, marks: str, note: str) -> str:
         f'<svg class="chart {kind}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" tabindex="0" '
         f'aria-label="{title}. {note}" '
         f'data-box="{LEFT} {TOP} {PLOT_WIDTH} {PLOT_HEIGHT}" data-x="{axes.x[0]:.9g} {axes.x[1]:.9g}" '
-        f'data-y="{axes.y[0]:.9g} {axes.y[1]:.9g}" data-x-label="{escape(axes.x_label)}" '
+        f'data-y="{axes.y[0]:.9g} {axes.y[1]:.9g}" data-log="{axes.log}" data-x-label="{escape(axes.x_label)}" '
         f'data-y-label="{escape(axes.y_label)}">'
         f'{frame}{marks}<line class="cursor" y1="{TOP}" y2="{HEIGHT - BOTTOM}" x1="-9" x2="-9"/></svg>'
     )
@@ -171,7 +204,6 @@ def _svg(axes: Axes, kind: str, frame: str, marks: str, note: str) -> str:
 
 def line_chart(axes: Axes, series: Sequence[Series], columns: int = PLOT_WIDTH) -> str:
     """Return an SVG with the lines and bands of `series`, thinned to `columns` columns."""
-    values = ticks(*axes.x)
     bands = "".join(_band(axes, one, columns) for one in series)
     lines = "".join(
         f'<path class="line s{one.place}" data-name="{escape(one.name)}" d="{_path(axes, points)}"/>'
@@ -179,7 +211,7 @@ def line_chart(axes: Axes, series: Sequence[Series], columns: int = PLOT_WIDTH) 
         if (points := thin(one.x, one.y, columns))
     )
     note = "Lines: " + escape(", ".join(one.name for one in series)) + "."
-    return _svg(axes, "lines", _frame(axes, list(zip(values, tick_texts(values), strict=True))), bands + lines, note)
+    return _svg(axes, "lines", _frame(axes, axes.x_ticks()), bands + lines, note)
 
 
 def bar_chart(axes: Axes, bars: Sequence[Bar], unit: str) -> str:

@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Sequence
 
 from explicate import commands, engine
+from explicate.errors import BadInputError
 
 OK, FAILED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 
@@ -23,6 +24,7 @@ examples:
   explicate report out                            make out/report.html from them
   explicate compare mine.toml --protocols xcp,newreno -o both
   explicate protocols                             all that a scenario can name
+  explicate reproduce I-fig2 -o papers            repeat a figure of a paper, and judge what it says
 """
 
 
@@ -143,6 +145,34 @@ def build_parser() -> argparse.ArgumentParser:
         help="one axis; repeatable; added to the scenario's own [sweep], or in place of its axis of that name",
     )  # fmt: skip
 
+    again = verb(
+        "reproduce",
+        "repeat experiments of the five papers and judge their claims",
+        "explicate reproduce --list\nexplicate reproduce D-fig3 -o papers\nexplicate reproduce D K --quick --jobs 2\n"
+        "explicate reproduce all --json > verdicts.json\nexplicate reproduce D-fig7a --choice D-P16=newreno",
+    )
+    again.add_argument(
+        "what", metavar="WHAT", nargs="*",
+        help="experiments (D-fig3), papers (N, I, Y, D, K or 003), or all",
+    )  # fmt: skip
+    again.add_argument("--list", action="store_true", help="list experiments and what is written for them")
+    efforts = again.add_mutually_exclusive_group()
+    efforts.add_argument("--quick", action="store_true", help="fewer seeds and shorter runs, every predicate kept")
+    efforts.add_argument("--full", action="store_true", help="the papers' own numbers of runs; takes days")
+    again.add_argument("--jobs", type=_positive, default=None, help="runs at the same time (default: one per core)")
+    again.add_argument(
+        "--choice", metavar="ID=VALUE", type=_setting, action="append", default=[],
+        help="another value for a parameter that a paper leaves out, such as D-P16=newreno; repeatable",
+    )  # fmt: skip
+    again.add_argument(
+        "--set", metavar="KEY=VALUE", type=_setting, action="append", default=[],
+        help="override one key in every scenario, to see verdicts change",
+    )  # fmt: skip
+    again.add_argument("--json", action="store_true", help="print the verdicts as JSON")
+    again.add_argument(
+        "-o", "--out", metavar="DIR", help="write the gallery (index.html) here, and keep finished runs in DIR/runs"
+    )
+
     report = verb("report", "make one self-contained HTML page from a result directory", "explicate report out")
     report.add_argument("directory", metavar="DIR", help="what `run`, `compare` or `sweep` wrote with -o")
     report.add_argument("-o", "--out", metavar="FILE", help="the page (default: DIR/report.html)")
@@ -209,13 +239,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _guarded(args: argparse.Namespace) -> int:
     try:
-        commands.COMMANDS[args.verb](args)
+        return commands.COMMANDS[args.verb](args) or OK
     except BrokenPipeError:
         return _pipe_closed()
     except KeyboardInterrupt:
         _complain("interrupted")
         return INTERRUPTED
-    except (commands.BadInputError, engine.ScenarioError) as error:
+    except (BadInputError, engine.ScenarioError) as error:
         _complain(error)
         return BAD_INPUT
     except OSError as error:
@@ -230,7 +260,6 @@ def _guarded(args: argparse.Namespace) -> int:
         if type(error).__name__ != "PanicException":  # a panic of the engine is no Exception
             raise
         return _defect(error)
-    return OK
 
 
 def _pipe_closed() -> int:

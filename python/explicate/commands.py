@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from explicate import cost, display, engine, lab
+from explicate.errors import BadInputError
+from explicate.papers import command as papers
 from explicate.progress import ProgressLine
 from explicate.report import write_report
 from explicate.results import Results, rows
 from explicate.source import Source
-
-
-class BadInputError(Exception):
-    """What the user can mend; the message says how."""
 
 
 def split_values(text: str) -> list[int | float | str]:
@@ -235,7 +233,12 @@ def bench(args: argparse.Namespace) -> None:
         print(display.bench(cases))
 
 
-COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
+def reproduce(args: argparse.Namespace) -> int:
+    """Repeat experiments of the papers; 1 if a predicate does not hold."""
+    return papers.reproduce(args)
+
+
+COMMANDS: dict[str, Callable[[argparse.Namespace], int | None]] = {
     command.__name__: command
-    for command in (run, compare, sweep, report, check, new, protocols, columns, schema, bench)
+    for command in (run, compare, sweep, report, check, new, protocols, columns, schema, bench, reproduce)
 }

@@ -90,7 +90,8 @@ def _by_group(study: Study, frame: pl.DataFrame) -> pl.DataFrame:
     return frame.join(flows, on=[*keys, "object"], how="inner", maintain_order="left")
 
 
-def _legend(names: Sequence[str], mark: str = '<path class="line s{}" d="M0 4H24"/>') -> str:
+def legend(names: Sequence[str], mark: str = '<path class="line s{}" d="M0 4H24"/>') -> str:
+    """Return buttons that show or hide the series of these names."""
     items = "".join(
         f'<li><button type="button" data-series="{i}" aria-pressed="true"><svg viewBox="0 0 24 8" aria-hidden="true">'
         f"{mark.format(i)}</svg>{escape(name)}</button></li>"
@@ -185,7 +186,7 @@ def throughput(study: Study) -> Figure | None:
         scale, letter = prefix(_largest(frame["value"]))
         about = "Mean per flow; the band reaches from the slowest to the fastest flow of all runs." + study.shading
         charts = _over_time(study, frame, layout, f"{name.lower()} per flow ({letter}bit/s)", scale)
-        return Figure("throughput", f"{name} over time", about, charts, _legend(layout.names), layout.note)
+        return Figure("throughput", f"{name} over time", about, charts, legend(layout.names), layout.note)
     return None
 
 
@@ -200,7 +201,7 @@ def queue(study: Study) -> Figure | None:
     about = "Packets waiting, without the one in service; the band reaches from the least to the most of all runs."
     about += study.shading
     charts = _over_time(study, frame, layout, "queue (packets)", 1.0)
-    return Figure("queue", "Queue over time", about, charts, _legend(layout.names), layout.note)
+    return Figure("queue", "Queue over time", about, charts, legend(layout.names), layout.note)
 
 
 def rtt(study: Study) -> Figure | None:
@@ -227,7 +228,7 @@ def rtt(study: Study) -> Figure | None:
         )
         charts.append(_captioned(facet, line_chart(axes, series)))
     about = "Share of the sampled round-trip times, after warm-up, that were no longer than the value below."
-    return Figure("rtt", "Round-trip time", about, tuple(charts), _legend(layout.names), layout.note)
+    return Figure("rtt", "Round-trip time", about, tuple(charts), legend(layout.names), layout.note)
 
 
 def goodput(study: Study) -> Figure | None:
@@ -261,8 +262,8 @@ def goodput(study: Study) -> Figure | None:
         "Groups beyond the eighth share its colour." if len(groups) > MOST_SERIES else "",
     ]
     about = "In-order payload per second after warm-up, the mean over runs; colours are flow groups."
-    legend = _legend(groups[:MOST_SERIES], '<rect class="bar s{}" x="7" width="10" height="8"/>')
-    return Figure("goodput", "Goodput of each flow", about, tuple(charts), legend, " ".join(filter(None, notes)))
+    names = legend(groups[:MOST_SERIES], '<rect class="bar s{}" x="7" width="10" height="8"/>')
+    return Figure("goodput", "Goodput of each flow", about, tuple(charts), names, " ".join(filter(None, notes)))
 
 
 ALL = {"throughput": throughput, "queue": queue, "rtt": rtt, "goodput": goodput}

@@ -1,4 +1,4 @@
-//! The two ends of a flow: [`Flow`] sends, composed of a window law and a recovery; [`Sink`] receives and acknowledges.
+//! The sending end of a flow, composed of a window law and a recovery. The receiving end is [`crate::sink::Sink`].
 //!
 //! Both speak four verbs: `handle_packet`, `handle_timeout`, `poll_transmit`, `poll_timeout`. A driver makes one call in,
 //! then drains `poll_transmit`, then asks `poll_timeout`.
@@ -10,10 +10,9 @@ use alloc::boxed::Box;
 
 use crate::params::{Param, Unit, Values};
 use crate::protocol::{
-    Ack, Allowance, Loss, LossKind, Next, Probe, Protocol, Receiver, Recovery, RecoveryKind, RecoveryState, Sender,
-    SenderInit, Sent,
+    Ack, Allowance, Loss, LossKind, Next, Probe, Protocol, Recovery, RecoveryKind, RecoveryState, Sender, SenderInit,
+    Sent,
 };
-use crate::reassembly::Reassembly;
 use crate::units::{Rate, Time};
 use crate::wire::{
     CONGESTION_LEN, Congestion, Ecn, Format, IP_UDP_LEN, Packet, SackRanges, TRANSPORT_LEN, Transport, flag, option,
@@ -43,9 +42,9 @@ pub const PARAMS: &[Param] = &[
     ),
 ];
 
-/// Bytes of headers in front of the payload of a data packet.
-pub fn header_bytes(explicit: bool) -> u16 {
-    (IP_UDP_LEN + TRANSPORT_LEN + if explicit { CONGESTION_LEN } else { 0 }) as u16
+/// Bytes of headers in front of the payload of a data packet, with a congestion header or without.
+pub fn header_bytes(congestion: bool) -> u16 {
+    (IP_UDP_LEN + TRANSPORT_LEN + if congestion { CONGESTION_LEN } else { 0 }) as u16
 }
 
 /// What a flow is made from.
@@ -112,10 +111,11 @@ pub struct Flow {
     at: RecoveryState,
     asked: bool,
     fallback: &'static dyn Protocol,
-    explicit: bool,
+    /// Data packets carry a congestion header.
+    header: bool,
     ecn: bool,
     paced: bool,
-    /// The window stopped the last attempt to send: acknowledgements say something about it.
+    /// The window or the pace stopped the last attempt to send: acknowledgements say something about it.
     window_limited: bool,
     /// IP length of a full packet, its payload and that of the last segment, bytes.
     packet: u16,
@@ -145,7 +145,7 @@ impl Flow {
     /// A flow that waits for its application to write.
     pub fn new(init: &FlowInit<'_>) -> Flow {
         let get = |name| init.values.get(PARAMS, name);
-        let explicit = init.protocol.explicit();
+        let header = init.protocol.congestion_header();
         let sack = if init.recovery.wants_sack() { option::SACK } else { 0 };
         let sender_init = SenderInit {
             values: init.values,
@@ -163,13 +163,13 @@ impl Flow {
             at: RecoveryState::default(),
             asked: false,
             fallback: init.fallback,
-            explicit,
+            header,
             ecn: get("ecn") != 0.0,
             paced: get("paced") != 0.0,
             window_limited: false,
             packet: init.packet,
-            full_payload: init.packet.saturating_sub(header_bytes(explicit)),
-            last_payload: init.packet.saturating_sub(header_bytes(explicit)),
+            full_payload: init.packet.saturating_sub(header_bytes(header)),
+            last_payload: init.packet.saturating_sub(header_bytes(header)),
             packet_number: 0,
             supply: 0,
             closed: false,
@@ -179,7 +179,7 @@ impl Flow {
             repairing: false,
             syn_deadline: Time::NEVER,
             pace_at: Time::ZERO,
-            options: option::PACKET_ECHO | sack | if explicit { option::EXPLICIT } else { 0 },
+            options: option::PACKET_ECHO | sack | if init.protocol.explicit() { option::EXPLICIT } else { 0 },
             initial_window: get("initial_window") as f32,
             interface: init.interface,
             stats: FlowStats::default(),
@@ -259,12 +259,14 @@ impl Flow {
             // A mark of the same window says nothing more (RFC 3168 section 6.1.2).
             self.mark_recover = state.highest;
             self.cwr = true;
-            self.sender.on_loss(&Loss { now, kind: LossKind::Duplicates, in_flight, srtt, repeated: false });
+            let marked = header.has(flag::ECE);
+            self.sender.on_loss(&Loss { now, kind: LossKind::Duplicates, in_flight, srtt, repeated: false, marked });
         } else if header.has(flag::ECE) && cumulative > self.mark_recover {
             self.mark_recover = state.highest;
             self.cwr = true;
             let in_flight = state.in_flight + out.newly_acked;
-            self.sender.on_loss(&Loss { now, kind: LossKind::Mark, in_flight, srtt, repeated: false });
+            let kind = LossKind::Mark;
+            self.sender.on_loss(&Loss { now, kind, in_flight, srtt, repeated: false, marked: true });
         }
         self.sender.on_ack(&Ack {
             now,
@@ -274,6 +276,7 @@ impl Flow {
             duplicate: out.duplicate,
             packet_number,
             header: &packet.congestion,
+            transport: header,
             rtt,
             srtt,
             in_flight: state.in_flight,
@@ -290,7 +293,7 @@ impl Flow {
         let refused = self.options & option::EXPLICIT != 0 && header.options() & option::EXPLICIT == 0;
         if refused {
             let payload = self.payload();
-            self.explicit = false;
+            self.header = false;
             self.options &= !option::EXPLICIT;
             // Segments were counted by the explicit payload: keep it, the packets get shorter.
             self.packet = payload + header_bytes(false);
@@ -333,7 +336,8 @@ impl Flow {
                 let state = self.recovery.state();
                 self.mark_recover = state.highest;
                 self.repairing = state.recovering;
-                self.sender.on_loss(&Loss { now, kind: LossKind::Timeout, in_flight, srtt, repeated });
+                let kind = LossKind::Timeout;
+                self.sender.on_loss(&Loss { now, kind, in_flight, srtt, repeated, marked: false });
             }
         }
         if self.sender.next_timer() <= now {
@@ -354,6 +358,8 @@ impl Flow {
             return (self.state == State::Opening).then_some(Next::New);
         }
         if self.pace_at > now {
+            // A pace that follows the window may keep it from ever being full.
+            self.window_limited |= self.recovery.next_segment() < self.supply;
             return None;
         }
         self.pace_at = Time::ZERO;
@@ -415,7 +421,7 @@ impl Flow {
         }
         let last = self.closed && segment + 1 == self.supply;
         let payload = if last { self.last_payload } else { self.full_payload };
-        self.begin(out, now, payload + header_bytes(self.explicit));
+        self.begin(out, now, payload + header_bytes(self.header));
         let header = &mut out.transport;
         let cwr = if self.cwr { flag::CWR } else { 0 };
         header.set_flags(if last { flag::FIN | cwr } else { cwr });
@@ -427,7 +433,7 @@ impl Flow {
         if self.ecn && !resent {
             out.set_ecn(Ecn::Capable0);
         }
-        if self.explicit {
+        if self.header {
             out.congestion = Congestion::new(Format::Standard);
         }
         let backlogged = segment + 1 < self.supply;
@@ -448,147 +454,4 @@ impl Flow {
         };
         self.pace_at = now + Time::from_secs_f64(gap);
     }
-}
-
-// ------------------------------------------------------------------------------------------- receiving end
-
-/// Counters of a receiving end.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct SinkStats {
-    /// Packets received, SYNs and duplicates included.
-    pub received: u64,
-    /// IP bytes of data packets received, duplicates included.
-    pub bytes: u64,
-    /// In-order payload of the whole run, bytes.
-    pub payload: u64,
-}
-
-/// The receiving end of a flow.
-pub struct Sink {
-    id: u32,
-    explicit: bool,
-    sack: bool,
-    refuse_explicit: bool,
-    /// A mark arrived and the sender has not said that it reduced (RFC 3168 section 6.1.3).
-    ece: bool,
-    window: u32,
-    receiver: Box<dyn Receiver>,
-    data: Reassembly,
-    answer: Option<Answer>,
-    /// Counters.
-    pub stats: SinkStats,
-}
-
-/// What the next acknowledgement echoes.
-struct Answer {
-    syn_options: Option<u8>,
-    packet_number: u32,
-    timestamp: u32,
-}
-
-impl Sink {
-    /// The receiving end of the flow that `init` describes.
-    pub fn new(init: &FlowInit<'_>) -> Sink {
-        Sink {
-            id: init.id,
-            explicit: false,
-            sack: false,
-            refuse_explicit: init.values.get(PARAMS, "refuse_explicit") != 0.0,
-            ece: false,
-            window: init.values.get(PARAMS, "receiver_window") as u32,
-            receiver: init.protocol.receiver(),
-            data: Reassembly::default(),
-            answer: None,
-            stats: SinkStats::default(),
-        }
-    }
-
-    /// A packet for this end arrived; what does not fit is ignored.
-    pub fn handle_packet(&mut self, now: Time, packet: &Packet) {
-        if let Some(answer) = self.take(now, packet) {
-            self.answer = Some(answer);
-        }
-    }
-
-    /// Writes the acknowledgement of what arrived into `out`; false if none is due. `sack` gets the ranges that follow its
-    /// header.
-    pub fn poll_transmit(&mut self, now: Time, out: &mut Packet, sack: &mut SackRanges) -> bool {
-        let Some(answer) = self.answer.take() else { return false };
-        self.write(now, &answer, out, sack);
-        true
-    }
-
-    /// [`Sink::handle_packet`] and [`Sink::poll_transmit`] at once: the acknowledgement takes the packet's place.
-    #[inline]
-    pub fn turn(&mut self, now: Time, packet: &mut Packet, sack: &mut SackRanges) -> bool {
-        let Some(answer) = self.take(now, packet) else { return false };
-        self.write(now, &answer, packet, sack);
-        true
-    }
-
-    #[inline]
-    fn take(&mut self, now: Time, packet: &Packet) -> Option<Answer> {
-        let header = &packet.transport;
-        if header.has(flag::ACK) || header.flow() != self.id {
-            return None;
-        }
-        self.stats.received += 1;
-        let (packet_number, timestamp) = (header.packet_number(), header.timestamp());
-        if header.has(flag::SYN) {
-            let syn_options = Some(self.grant(header.options()));
-            return Some(Answer { syn_options, packet_number, timestamp });
-        }
-        self.stats.bytes += packet.ip_len as u64;
-        self.data.insert(header.segment(), self.window, header.payload(), header.has(flag::FIN));
-        self.stats.payload = self.data.payload();
-        self.ece = (self.ece && !header.has(flag::CWR)) || packet.ecn() == Ecn::Marked;
-        self.receiver.on_data(now, packet);
-        Some(Answer { syn_options: None, packet_number, timestamp })
-    }
-
-    #[cold]
-    fn grant(&mut self, mut options: u8) -> u8 {
-        if self.refuse_explicit {
-            options &= !option::EXPLICIT;
-        }
-        self.explicit = options & option::EXPLICIT != 0;
-        self.sack = options & option::SACK != 0;
-        options
-    }
-
-    #[inline]
-    fn write(&mut self, now: Time, answer: &Answer, out: &mut Packet, sack: &mut SackRanges) {
-        sack.clear();
-        if self.sack && !self.data.is_in_order() {
-            *sack = self.data.ranges();
-        }
-        let ranges = sack.as_slice().len();
-        let explicit = self.explicit && answer.syn_options.is_none();
-        out.ip_len = header_bytes(explicit) + 8 * ranges as u16;
-        out.ttl = 64;
-        out.tos = 0;
-        out.congestion = if explicit { Congestion::new(Format::Minimal) } else { Congestion::NONE };
-        let header = &mut out.transport;
-        *header = Transport::EMPTY;
-        header.set_flags(flag::ACK | if self.ece { flag::ECE } else { 0 });
-        header.set_sack_count(ranges);
-        header.set_flow(self.id);
-        header.set_segment(self.data.next());
-        header.set_packet_number(answer.packet_number);
-        header.set_window(self.window);
-        header.set_timestamp(answer.timestamp);
-        if let Some(options) = answer.syn_options {
-            header.set_flags(flag::ACK | flag::SYN);
-            header.set_options(options);
-        } else if explicit {
-            self.receiver.on_ack(now, out);
-        }
-    }
-
-    /// A receiving end has no timers.
-    pub fn poll_timeout(&self) -> Time {
-        Time::NEVER
-    }
-    /// A receiving end has no timers.
-    pub fn handle_timeout(&mut self, _now: Time) {}
 }

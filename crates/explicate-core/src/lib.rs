@@ -22,6 +22,7 @@ pub mod reassembly;
 pub mod recovery;
 pub mod registry;
 pub mod rng;
+pub mod sink;
 #[doc(hidden)]
 pub mod testing;
 pub mod units;

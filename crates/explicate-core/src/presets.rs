@@ -14,7 +14,7 @@ const fn preset(
     source: &'static str,
     summary: &'static str,
 ) -> Preset {
-    Preset { name, summary, source, protocol, recovery, params: &[], fallback: DEFAULT_FALLBACK }
+    Preset { name, summary, source, protocol, recovery, params: &[], router: &[], fallback: DEFAULT_FALLBACK }
 }
 
 /// All presets.

@@ -6,11 +6,12 @@
 //! them. Each is a state machine that is told the time. [`crate::flow`] and [`crate::port`] compose them.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 use crate::params::{Param, Values};
 use crate::rng::Rng;
 use crate::units::{Rate, Time};
-use crate::wire::{Congestion, Packet};
+use crate::wire::{Congestion, Packet, Transport};
 
 /// Receives a machine's variables by name: the one way to look inside (samples, plots, tests).
 pub type Probe<'a> = &'a mut dyn FnMut(&'static str, f64);
@@ -33,9 +34,19 @@ pub trait Protocol: Sync {
     fn router_params(&self) -> &'static [Param] {
         &[]
     }
-    /// Whether data packets carry a congestion header (and so negotiate it and pay for its bytes).
+    /// Whether routers speak to its senders: set-up negotiates that, and falls back to TCP if the other end refuses.
     fn explicit(&self) -> bool {
         false
+    }
+    /// Whether its packets carry a congestion header and pay for its bytes; protocols that say what they have to say in bits
+    /// of other headers need none.
+    fn congestion_header(&self) -> bool {
+        self.explicit()
+    }
+    /// Whether its receiver adds something to acknowledgements ([`Receiver::on_ack`]); by default only explicit ones do. A
+    /// protocol that is not explicit has the header's fields for that, such as the receiver's time stamp.
+    fn receiver_speaks(&self) -> bool {
+        self.explicit()
     }
     /// A sender for one flow.
     fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender>;
@@ -47,6 +58,10 @@ pub trait Protocol: Sync {
     /// driver may leave it out there.
     fn router_needs_data(&self) -> bool {
         true
+    }
+    /// The protocol whose controllers answer this one's packets, if they are not its own.
+    fn controller(&self) -> Option<&'static dyn Protocol> {
+        None
     }
     /// A controller for one output port; `None` for end-to-end protocols.
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
@@ -93,6 +108,8 @@ pub struct Ack<'a> {
     pub packet_number: u32,
     /// The congestion header of the acknowledgement.
     pub header: &'a Congestion,
+    /// The transport header of the acknowledgement.
+    pub transport: &'a Transport,
     /// Round-trip time of the packet that caused this acknowledgement, from its time stamp.
     pub rtt: Time,
     /// Smoothed round-trip time (RFC 6298).
@@ -101,7 +118,7 @@ pub struct Ack<'a> {
     pub in_flight: u32,
     /// A loss is being repaired, or was until this acknowledgement.
     pub recovering: bool,
-    /// The window was not full when this acknowledgement came: it says nothing about the window.
+    /// Neither window nor pace held anything back when this acknowledgement came: it says nothing about the window.
     pub app_limited: bool,
 }
 
@@ -129,6 +146,8 @@ pub struct Loss {
     pub srtt: Time,
     /// A timeout of a segment that a timeout has already resent: RFC 5681 holds ssthresh then.
     pub repeated: bool,
+    /// The acknowledgement that showed it echoes a router's mark.
+    pub marked: bool,
 }
 
 /// The facts at a transmission.
@@ -375,7 +394,15 @@ pub trait QdiscKind: Sync {
     /// Parameters.
     fn params(&self) -> &'static [Param];
     /// A discipline for one queue.
-    fn build(&self, init: &QdiscInit<'_>) -> Box<dyn Qdisc>;
+    fn build(&self, init: &QdiscInit<'_>) -> Discipline;
+}
+
+/// The two forms of a queue discipline.
+pub enum Discipline {
+    /// Decides when a packet comes. What it admits departs in order, so that departures are known in advance.
+    Arrival(Box<dyn Qdisc>),
+    /// Decides when the line falls free, so its port is polled.
+    Departure(Box<dyn ActiveQueue>),
 }
 
 /// What a queue discipline is made from.
@@ -417,6 +444,34 @@ pub trait Qdisc: Send {
     fn next_timer(&self) -> Time {
         Time::NEVER
     }
+    /// Tells its variables.
+    fn probe(&self, put: Probe<'_>);
+}
+
+/// A packet as an [`ActiveQueue`] keeps it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Queued {
+    /// What the port knows it by.
+    pub handle: u32,
+    /// IP length, bytes.
+    pub bytes: u16,
+    /// It may be marked instead of dropped.
+    pub capable: bool,
+    /// When it came.
+    pub since: Time,
+}
+
+/// Packets that an [`ActiveQueue`] gave up.
+pub type Gone = Vec<(Queued, DropCause)>;
+
+/// A queue that holds its packets itself: it chooses which one goes next when the line falls free, and may then drop or mark.
+pub trait ActiveQueue: Send {
+    /// A packet came, of which `packet` are the headers. What finds no room is `gone`: this packet or others.
+    fn enqueue(&mut self, queued: Queued, packet: &Packet, gone: &mut Gone);
+    /// The packet to send now, and whether it is to be marked; `None` if nothing is left. Dropped ones are `gone`.
+    fn dequeue(&mut self, now: Time, gone: &mut Gone) -> Option<(Queued, bool)>;
+    /// Bytes and packets that wait.
+    fn backlog(&self) -> (u64, u32);
     /// Tells its variables.
     fn probe(&self, put: Probe<'_>);
 }

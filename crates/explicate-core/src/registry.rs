@@ -33,6 +33,8 @@ pub struct Preset {
     pub recovery: &'static str,
     /// Parameters that differ from the defaults, as a scenario would write them in base units.
     pub params: &'static [(&'static str, f64)],
+    /// Parameters of the controllers on its way that differ from the defaults, where a port's router is `auto`.
+    pub router: &'static [(&'static str, f64)],
     /// The preset that a flow falls back to when the other end refuses explicit feedback.
     pub fallback: &'static str,
 }
@@ -46,6 +48,8 @@ pub struct Resolved {
     pub recovery: &'static dyn RecoveryKind,
     /// Parameters that the preset sets.
     pub params: &'static [(&'static str, f64)],
+    /// Parameters of controllers that the preset sets.
+    pub router: &'static [(&'static str, f64)],
     /// The preset used when the other end refuses explicit feedback.
     pub fallback: &'static str,
 }
@@ -53,6 +57,10 @@ pub struct Resolved {
 /// Finds a protocol by name.
 pub fn protocol(name: &str) -> Option<&'static dyn Protocol> {
     PROTOCOLS.iter().copied().find(|p| p.name() == name)
+}
+/// The protocol whose controllers answer the packets of `protocol`: itself, another, or none if it works end to end.
+pub fn controller(protocol: &'static dyn Protocol) -> Option<&'static dyn Protocol> {
+    Some(protocol.controller().unwrap_or(protocol)).filter(|p| !p.router_params().is_empty())
 }
 /// Finds a recovery by name.
 pub fn recovery(name: &str) -> Option<&'static dyn RecoveryKind> {
@@ -83,6 +91,7 @@ pub fn resolve(name: &str) -> Result<Resolved, String> {
             protocol: protocol(p.protocol).ok_or_else(|| unknown(p.protocol))?,
             recovery: recovery(p.recovery).ok_or_else(|| unknown(p.recovery))?,
             params: p.params,
+            router: p.router,
             fallback: p.fallback,
         });
     }
@@ -93,7 +102,7 @@ pub fn resolve(name: &str) -> Result<Resolved, String> {
     let Some(recovery) = recovery(repair) else {
         return Err(unknown("recovery", repair, RECOVERIES.iter().map(|r| r.name())));
     };
-    Ok(Resolved { protocol, recovery, params: &[], fallback: crate::presets::DEFAULT_FALLBACK })
+    Ok(Resolved { protocol, recovery, params: &[], router: &[], fallback: crate::presets::DEFAULT_FALLBACK })
 }
 
 fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {

@@ -2,7 +2,7 @@
 
 use crate::protocol::{Ack, Loss, LossKind, Sent};
 use crate::units::Time;
-use crate::wire::Congestion;
+use crate::wire::{Congestion, Transport};
 
 /// An acknowledgement of one segment; round-trip times of 100 ms, a window that was full.
 pub fn ack(now: Time, header: &Congestion) -> Ack<'_> {
@@ -14,6 +14,7 @@ pub fn ack(now: Time, header: &Congestion) -> Ack<'_> {
         duplicate: false,
         packet_number: 0,
         header,
+        transport: &Transport::EMPTY,
         rtt: Time::millis(100),
         srtt: Time::millis(100),
         in_flight: 1,
@@ -24,7 +25,7 @@ pub fn ack(now: Time, header: &Congestion) -> Ack<'_> {
 
 /// A loss or mark with `in_flight` segments under way.
 pub fn loss(now: Time, kind: LossKind, in_flight: u32) -> Loss {
-    Loss { now, kind, in_flight, srtt: Time::millis(100), repeated: false }
+    Loss { now, kind, in_flight, srtt: Time::millis(100), repeated: false, marked: kind == LossKind::Mark }
 }
 
 /// The facts at a transmission of a flow with more to send.

@@ -8,7 +8,7 @@
 //! | 0 | Protocol: what follows (6 TCP, 17 UDP, 253 our transport header) |
 //! | 1 | Length of this header: 20 or 28 |
 //! | 2 | Version (3, high nibble), Format (1 standard, 2 minimal) |
-//! | 3 | 0; the low two bits carry VCP's load code where the ECN bits of the IP header are not ours |
+//! | 3 | 0 |
 //! | 4-7 | X, the inter-packet time of the flow, unsigned, in units of 2^-28 s; 0 = unknown |
 //! | 8-11 | RTT, same unit; 0 = unknown |
 //! | 12-15 | Reverse_Feedback, signed, bytes/s |
@@ -23,8 +23,8 @@
 //! | byte | data packet | acknowledgement |
 //! | --- | --- | --- |
 //! | 0 | flags | flags |
-//! | 1 | options (SYN) | options (SYN), number of SACK ranges in the low two bits |
-//! | 2-3 | payload bytes | 0 |
+//! | 1 | options (SYN) | options (SYN); VCP's load code in 0x0c, number of SACK ranges in 0x03 |
+//! | 2-3 | payload bytes | receiver's time stamp, units of 16 µs; 0 = none |
 //! | 4-7 | flow | flow |
 //! | 8-11 | segment | cumulative acknowledgement: the next segment expected |
 //! | 12-15 | packet number | echo of the packet number |
@@ -173,14 +173,6 @@ impl Congestion {
     pub fn set_delta_throughput(&mut self, bytes_per_s: i32) {
         put32(&mut self.0, 16, bytes_per_s as u32);
     }
-    /// VCP's two-bit load code, where the header carries it: 0 none, 1 low, 2 high, 3 overload.
-    pub fn load_code(&self) -> u8 {
-        self.0[3] & 3
-    }
-    /// Sets VCP's load code; only the low two bits count.
-    pub fn set_load_code(&mut self, code: u8) {
-        self.0[3] = code & 3;
-    }
 }
 
 /// The eight bytes that XCP-i appends to the congestion header (paper 001 section III-A).
@@ -215,8 +207,10 @@ pub mod flag {
     pub const FIN: u8 = 0x02;
     /// An acknowledgement: fields read as in the right column of the table.
     pub const ACK: u8 = 0x04;
-    /// XTCP's congestion flag (paper 003), set by routers and echoed.
+    /// XTCP's congestion flag (paper 003 section 3.2), set by routers and echoed.
     pub const XTCP: u8 = 0x08;
+    /// The sender heeds that flag: what tells XTCP's data packets from those of TCP.
+    pub const XTCP_CAPABLE: u8 = 0x80;
     /// Echo of a congestion mark (RFC 3168).
     pub const ECE: u8 = 0x10;
     /// The sender has reduced its window (RFC 3168).
@@ -234,6 +228,9 @@ pub mod option {
     /// Selective acknowledgements.
     pub const SACK: u8 = 0x20;
 }
+
+/// The bits of the second byte that options may take.
+const OPTIONS: u8 = 0xf0;
 
 /// The transport header without its SACK ranges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -293,11 +290,22 @@ impl Transport {
     }
     /// Options of a SYN, see [`option`].
     pub fn options(&self) -> u8 {
-        self.0[1] & !3
+        self.0[1] & OPTIONS
     }
     /// Sets the options.
     pub fn set_options(&mut self, options: u8) {
-        self.0[1] = options & !3 | self.0[1] & 3;
+        self.0[1] = options & OPTIONS | self.0[1] & !OPTIONS;
+    }
+    /// VCP's load code, 0 none, 1 low, 2 high, 3 overload: in an acknowledgement the echo of what its data packet's ECN
+    /// field said.
+    #[inline]
+    pub fn load_code(&self) -> u8 {
+        (self.0[1] >> 2) & 3
+    }
+    /// Sets VCP's load code; only the low two bits count.
+    #[inline]
+    pub fn set_load_code(&mut self, code: u8) {
+        self.0[1] = self.0[1] & !0x0c | (code & 3) << 2;
     }
     /// Number of SACK ranges that follow, 0..=3.
     #[inline]
@@ -318,6 +326,16 @@ impl Transport {
     #[inline]
     pub fn set_payload(&mut self, bytes: u16) {
         self.0[2..4].copy_from_slice(&bytes.to_be_bytes());
+    }
+    /// The receiver's time stamp of an acknowledgement, see [`receiver_stamp`]; 0 = none.
+    #[inline]
+    pub fn receiver_stamp(&self) -> u16 {
+        self.payload()
+    }
+    /// Sets the receiver's time stamp.
+    #[inline]
+    pub fn set_receiver_stamp(&mut self, stamp: u16) {
+        self.set_payload(stamp);
     }
     field32!(
         /// The flow.
@@ -346,6 +364,25 @@ impl Transport {
 pub fn stamp(now: Time) -> u32 {
     (now.0 >> 2) as u32
 }
+
+/// The receiver's time stamp of an instant, for protocols that ask for it: units of 16 µs modulo 2^16 (1.05 s), never 0.
+#[inline]
+pub fn receiver_stamp(now: Time) -> u16 {
+    ((now.0 / RECEIVER_TICK) as u16).max(1)
+}
+
+/// The span between two receiver's time stamps: of those that fit, the one next to `guess`. `None` if either is missing.
+pub fn receiver_span(from: u16, to: u16, guess: Time) -> Option<Time> {
+    if from == 0 || to == 0 {
+        return None;
+    }
+    let guessed = guess.0 / RECEIVER_TICK;
+    let off = to.wrapping_sub(from).wrapping_sub(guessed as u16) as i16;
+    Some(Time(guessed.saturating_add_signed(off as i64).saturating_mul(RECEIVER_TICK)))
+}
+
+/// Nanoseconds to a unit of the receiver's time stamp.
+const RECEIVER_TICK: u64 = 16_000;
 
 /// How long ago a stamp was made, if less than 17.2 s; exact to 4 ns.
 #[inline]
@@ -523,6 +560,19 @@ mod tests {
         assert!(Congestion::parse(&bytes).is_ok());
         assert_eq!(XcpI::parse(&bytes), Some(fields));
         assert_eq!(XcpI::parse(&bytes[..27]), None);
+    }
+
+    #[test]
+    fn spans_between_time_stamps_of_the_receiver() {
+        let span = |from: Time, to: Time, guess: Time| receiver_span(receiver_stamp(from), receiver_stamp(to), guess);
+        // 3 ms and 250 ms apart, arrived a little faster and slower; the second pair wraps.
+        assert_eq!(span(Time::secs(7), Time::millis(7003), Time::millis(2)), Some(Time::micros(2992)));
+        assert_eq!(span(Time::secs(1), Time::millis(1250), Time::millis(300)), Some(Time::millis(250)));
+        assert_eq!(span(Time::secs(1), Time::secs(9), Time::millis(8200)), Some(Time::secs(8)));
+        assert_eq!(span(Time::secs(1), Time::secs(1), Time::ZERO), Some(Time::ZERO));
+        assert_eq!(receiver_span(0, 5, Time::ZERO), None);
+        assert_eq!(receiver_span(9, 5, Time::ZERO), Some(Time::ZERO), "time does not run backwards");
+        assert_eq!(receiver_stamp(Time(1 << 20)), 65, "1.049 ms / 16 us");
     }
 
     #[test]

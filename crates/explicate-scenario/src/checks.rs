@@ -1,11 +1,12 @@
 //! What makes a scenario absurd (errors) or meaningless (warnings).
 
+use explicate_core::registry;
 use explicate_core::units::Time;
 
 use crate::document::Place;
 use crate::ends::Crossing;
 use crate::limits;
-use crate::model::{Scenario, Start};
+use crate::model::{Link, Scenario, Start};
 use crate::reader::Context;
 use crate::reader::Reader;
 use crate::routing::Routes;
@@ -97,11 +98,10 @@ fn buffers(ctx: &Context<'_>, scenario: &Scenario) {
 
 /// Explicit flows over ports that do not answer.
 fn routers(ctx: &Context<'_>, scenario: &Scenario, routes: &mut Routes) {
+    let mut needed: Vec<Vec<&str>> = vec![Vec::new(); scenario.links.len()];
     for group in &scenario.flows {
         let protocol = group.resolved.protocol;
-        if !protocol.explicit() || protocol.router_params().is_empty() {
-            continue;
-        }
+        let Some(controller) = registry::controller(protocol).filter(|_| protocol.explicit()) else { continue };
         let mut silent: Vec<bool> = vec![false; scenario.links.len()];
         for &(from, to) in &group.ends {
             let data = match &group.via {
@@ -110,7 +110,11 @@ fn routers(ctx: &Context<'_>, scenario: &Scenario, routes: &mut Routes) {
             };
             for link in data.unwrap_or_default() {
                 let routers = scenario.routers(&scenario.links[link as usize]);
-                silent[link as usize] = !routers.iter().any(|r| r.protocol.name() == protocol.name());
+                silent[link as usize] = !routers.iter().any(|r| r.protocol.name() == controller.name());
+                let all = &mut needed[link as usize];
+                if !all.contains(&controller.name()) {
+                    all.push(controller.name());
+                }
             }
         }
         let names: Vec<&str> =
@@ -119,6 +123,15 @@ fn routers(ctx: &Context<'_>, scenario: &Scenario, routes: &mut Routes) {
             let (group, protocol) = (&group.name, protocol.name());
             ctx.warn(format!("the flows of `{group}` speak {protocol}, but no router of it runs on {}", some(&names)));
         }
+    }
+    // A port has one controller: with several to choose from it takes the first of the list.
+    let torn = |(link, needed): &(&Link, &Vec<&str>)| needed.len() > 1 && link.routers.len() > 1;
+    let torn: Vec<(&Link, &Vec<&str>)> = scenario.links.iter().zip(&needed).filter(torn).collect();
+    if let Some((link, needed)) = torn.first() {
+        let first = link.routers.iter().map(|r| r.protocol.name()).find(|name| needed.contains(name)).unwrap_or("none");
+        let names: Vec<&str> = torn.iter().map(|(l, _)| l.name.as_str()).collect();
+        let needed = needed.join(" and ");
+        ctx.warn(format!("a port has one router, but flows want {needed} on {}: {first} runs", some(&names)));
     }
 }
 

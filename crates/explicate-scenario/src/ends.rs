@@ -172,7 +172,7 @@ pub(crate) fn crossings(
     let mut crossings = vec![Crossing::default(); links.len()];
     for (group, place) in groups.iter_mut().zip(places) {
         let mut unrouted: Option<(usize, usize, usize)> = None;
-        let explicit = group.resolved.protocol.explicit();
+        let header = group.resolved.protocol.congestion_header();
         let n = group.ends.len() as u64;
         for (i, &(from, to)) in group.ends.iter().enumerate() {
             let flows = group.count as u64 / n + u64::from((i as u64) < group.count as u64 % n);
@@ -190,7 +190,7 @@ pub(crate) fn crossings(
             if let Some(via) = &mut group.via {
                 via.1.clone_from(&acks);
             }
-            let walk = Walk { data: &data, acks: &acks, flows, packet: group.packet, explicit };
+            let walk = Walk { data: &data, acks: &acks, flows, packet: group.packet, header };
             walk.add(links, &mut crossings, demand(&group.traffic, seconds));
         }
         // A way that is the shortest needs no mention.
@@ -225,7 +225,8 @@ struct Walk<'a> {
     acks: &'a [u32],
     flows: u64,
     packet: u16,
-    explicit: bool,
+    /// Packets carry a congestion header.
+    header: bool,
 }
 
 impl Walk<'_> {
@@ -249,7 +250,7 @@ impl Walk<'_> {
         for &l in self.acks {
             let c = &mut crossings[l as usize];
             c.acks += self.flows;
-            c.ack_bytes += self.flows * header_bytes(self.explicit) as u64;
+            c.ack_bytes += self.flows * header_bytes(self.header) as u64;
         }
     }
 }

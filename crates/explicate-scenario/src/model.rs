@@ -136,6 +136,7 @@ pub struct Queue {
 }
 
 /// A router controller with its values.
+#[derive(Clone)]
 pub struct RouterSpec {
     /// The protocol that it belongs to.
     pub protocol: &'static dyn Protocol,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use explicate_core::params::Values;
-use explicate_core::protocol::Protocol;
+use explicate_core::registry;
 use explicate_core::units::{Rate, Time};
 
 use crate::checks;
@@ -205,19 +205,33 @@ fn as_override(node: &Node) -> String {
     }
 }
 
-/// Links and media with everything but their queues, which wait for the flows' round-trip times.
-fn make_network(graph: &Graph, groups: &[Group]) -> (Vec<Link>, Vec<Medium>) {
-    let mut present: Vec<&'static dyn Protocol> = Vec::new();
-    for protocol in groups.iter().map(|g| g.resolved.protocol).filter(|p| !p.router_params().is_empty()) {
-        if !present.iter().any(|p| p.name() == protocol.name()) {
-            present.push(protocol);
+/// The controllers that the groups' flows need, with what their presets say of them; of two values the first counts.
+fn controllers(groups: &[Group]) -> Vec<RouterSpec> {
+    let mut all: Vec<RouterSpec> = Vec::new();
+    for resolved in groups.iter().map(|g| &g.resolved) {
+        let Some(protocol) = registry::controller(resolved.protocol) else { continue };
+        let known = all.iter().position(|spec| spec.protocol.name() == protocol.name());
+        let at = known.unwrap_or_else(|| {
+            all.push(RouterSpec { protocol, values: Values::default() });
+            all.len() - 1
+        });
+        let values = &mut all[at].values;
+        for (name, value) in resolved.router {
+            let param = protocol.router_params().iter().find(|p| p.name == *name);
+            if let Some(param) = param.filter(|p| !values.given().iter().any(|(given, _)| *given == p.name)) {
+                values.set(param, *value);
+            }
         }
     }
+    all
+}
+
+/// Links and media with everything but their queues, which wait for the flows' round-trip times.
+fn make_network(graph: &Graph, groups: &[Group]) -> (Vec<Link>, Vec<Medium>) {
+    let present = controllers(groups);
     let routers = |props: &Props| -> Vec<RouterSpec> {
         match &props.router {
-            None | Some(Router::Auto) => {
-                present.iter().map(|&protocol| RouterSpec { protocol, values: Values::default() }).collect()
-            }
+            None | Some(Router::Auto) => present.clone(),
             Some(Router::None) => Vec::new(),
             Some(Router::Of(protocol, chosen)) => {
                 vec![RouterSpec { protocol: *protocol, values: params::values(chosen) }]

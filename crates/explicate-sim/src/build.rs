@@ -52,20 +52,26 @@ fn ways(scenario: &Scenario) -> Result<Vec<Vec<Way>>, String> {
     scenario.flows.iter().map(&mut of_group).collect()
 }
 
-/// For each link which protocols' data cross it, as bits in the order of the registry.
+/// For each link whose controllers the data that cross it want, as bits in the order of the registry; and [`EXPLICIT`].
 fn crossing(scenario: &Scenario, ways: &[Vec<Way>]) -> Vec<u64> {
     let mut crossing = vec![0; scenario.links.len()];
     for (group, ways) in scenario.flows.iter().zip(ways) {
+        let protocol = group.resolved.protocol;
+        let explicit = if protocol.explicit() { EXPLICIT } else { 0 };
+        let wanted = bit(registry::controller(protocol).unwrap_or(protocol)) | explicit;
         for &link in ways.iter().flat_map(|(there, _)| there) {
-            crossing[link as usize] |= bit(group.resolved.protocol);
+            crossing[link as usize] |= wanted;
         }
     }
     crossing
 }
 
-/// The bit of a protocol; those beyond the 63rd share one, which only means that a controller too many is installed.
+/// Says that data with congestion headers cross a link.
+const EXPLICIT: u64 = 1 << 63;
+
+/// The bit of a protocol; those beyond the 62nd share one, which only means that a controller too many is installed.
 fn bit(protocol: &dyn Protocol) -> u64 {
-    1 << registry::PROTOCOLS.iter().position(|p| p.name() == protocol.name()).unwrap_or(63).min(63)
+    1 << registry::PROTOCOLS.iter().position(|p| p.name() == protocol.name()).unwrap_or(62).min(62)
 }
 
 /// The port of a link that data of the protocols `crossing` cross.
@@ -114,7 +120,9 @@ fn class(
     });
     let capacity = capacity.bytes_per_sec();
     // A controller that sees acknowledgements alone never speaks: left out, nothing changes but the cost.
-    let speaks = |p: &dyn Protocol| crossing & bit(p) != 0 || !p.router_needs_data();
+    // One that the user chose may answer headers that were meant for another's.
+    let answers = |p: &dyn Protocol| if p.explicit() && routers.len() == 1 { EXPLICIT } else { 0 };
+    let speaks = |p: &dyn Protocol| crossing & (bit(p) | answers(p)) != 0 || !p.router_needs_data();
     let router = routers.iter().filter(|spec| speaks(spec.protocol)).find_map(|spec| {
         spec.protocol.router(&RouterInit { values: &spec.values, capacity, delay, rng: stream("router") })
     });

@@ -6,16 +6,20 @@
 
 use std::collections::BTreeMap;
 
-use explicate_core::flow::{Event, Flow, FlowInit, Sink};
+use explicate_core::flow::{Event, Flow, FlowInit};
 use explicate_core::port::{Arrival, Port};
-use explicate_core::protocol::{Address, Agent, CONTROL_LEN, Control};
+use explicate_core::protocol::Agent;
+use explicate_core::sink::Sink;
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, SackRanges, flag};
 
 use crate::arena::{Arena, NIL};
-use crate::dcf::{Medium, World};
+use crate::dcf::Medium;
 use crate::source::Source;
 use crate::wheel::Wheel;
+
+mod agents;
+mod media;
 
 /// A one-way link and the port that feeds it.
 pub struct Link {
@@ -73,7 +77,7 @@ pub struct Ends {
 /// fused to it.
 const LAST: u32 = 0x8000_0000;
 const FUSED: u32 = 0x4000_0000;
-const LINK: u32 = 0x3fff_ffff;
+pub(crate) const LINK: u32 = 0x3fff_ffff;
 
 /// Kinds of timers, in the upper four bits of a slot's place. Packets' places lie below.
 const TIMER: u32 = 0x8000_0000;
@@ -153,16 +157,6 @@ impl Engine {
         self.links.push(Link { port, delay, fused_to: NIL, settles, foresees: false, hops: 1 });
         self.links.len() as u32 - 1
     }
-    /// Adds a medium over links that were added and shared, in the order of their numbers there.
-    pub fn add_medium(&mut self, medium: Medium, links: &[u32]) {
-        self.radios.resize(self.links.len(), (NIL, NIL));
-        let index = self.media.len() as u32;
-        for (number, &link) in links.iter().enumerate() {
-            self.radios[link as usize] = (index, number as u32);
-        }
-        self.media.push((medium, Time::NEVER));
-        self.arm_medium(index);
-    }
     /// Adds a flow over routes of links there and back. Its number in `init` must be the number of flows so far.
     pub fn add_flow(
         &mut self,
@@ -189,12 +183,6 @@ impl Engine {
             timer_due: Time::NEVER,
         });
         self.arm(SOURCE | init.id, start);
-    }
-    /// Puts an agent at a node; `find_route` answers from then on for all agents.
-    pub fn add_agent(&mut self, node: Address, agent: Box<dyn Agent>, find_route: RouteFinder) {
-        self.agents.insert(node.0, (agent, Time::NEVER));
-        self.find_route = Some(find_route);
-        self.arm_agent(node.0);
     }
     fn add_route(&mut self, links: &[u32]) -> u32 {
         let first = self.routes.len() as u32;
@@ -487,15 +475,6 @@ impl Engine {
         Due { slot: NIL, flow: id }
     }
 
-    /// A packet waits at a port whose departures are not known in advance.
-    #[cold]
-    fn queued(&mut self, link: u32, slot: u32) {
-        match self.radio(link) {
-            Some((medium, number)) => self.with_medium(medium, |m, world| m.enqueue(world, number, slot)),
-            None => self.arm_port(link),
-        }
-    }
-
     /// A scheduled port is driven from outside: its departures are not known in advance.
     fn arm_port(&mut self, index: u32) {
         let port = &self.links[index as usize].port;
@@ -523,137 +502,11 @@ impl Engine {
         self.arm_port(index);
     }
 
-    // ------------------------------------------------------------------------------------------ media
-
-    /// The medium of a link, and the link's number there.
-    fn radio(&self, link: u32) -> Option<(u32, u32)> {
-        self.radios.get(link as usize).copied().filter(|(medium, _)| *medium != NIL)
-    }
-
-    fn with_medium(&mut self, index: u32, act: impl FnOnce(&mut Medium, &mut World<'_>)) {
-        let Engine { arena, links, routes, radios, media, now, .. } = self;
-        let number = |p: &Packet| radios[(routes[p.place as usize] & LINK) as usize].1;
-        act(&mut media[index as usize].0, &mut World { now: *now, arena, links, number: &number });
-        self.arm_medium(index);
-    }
-
-    fn arm_medium(&mut self, index: u32) {
-        let (medium, armed) = &mut self.media[index as usize];
-        let due = medium.poll_timeout();
-        // An event that has become too early finds nothing to do.
-        if due < *armed {
-            *armed = due;
-            self.arm(MEDIUM | index, due);
-        }
-    }
-
-    fn medium_timer(&mut self, index: u32) {
-        if self.media[index as usize].1 != self.now {
-            return;
-        }
-        self.media[index as usize].1 = Time::NEVER;
-        self.with_medium(index, |medium, world| medium.handle_timeout(world));
-        while let Some(slot) = self.media[index as usize].0.poll_delivered() {
-            let packet = self.arena.get_mut(slot);
-            let link = self.routes[packet.place as usize] & LINK;
-            packet.time = (self.now + self.links[link as usize].delay).0;
-            let routes = &self.routes;
-            self.wheel.insert(&mut self.arena, slot, |p| rank(routes, p));
-        }
-    }
-
-    // ------------------------------------------------------------------------------------------ agents
-
-    fn agent_timer(&mut self, node: u32) {
-        let Some((agent, armed)) = self.agents.get_mut(&node) else { return };
-        if *armed != self.now {
-            return;
-        }
-        *armed = Time::NEVER;
-        agent.handle_timeout(self.now);
-        self.drain_agent(node);
-    }
-
-    fn arm_agent(&mut self, node: u32) {
-        let Some((agent, armed)) = self.agents.get_mut(&node) else { return };
-        let due = agent.poll_timeout();
-        if due < *armed {
-            *armed = due.max(self.now);
-            self.arm(AGENT | node, due);
-        }
-    }
-
-    fn deliver_control(&mut self, packet: &Packet) {
-        let header = &packet.transport;
-        let node = header.flow();
-        let mut message = [0; CONTROL_LEN];
-        message[..12].copy_from_slice(&header.0[12..]);
-        message[12..].copy_from_slice(&packet.congestion.0[4..]);
-        let from = header.segment();
-        if let Some((agent, _)) = self.agents.get_mut(&node) {
-            agent.handle_control(self.now, &Control { peer: Address(from), ip_len: packet.ip_len, message });
-        }
-        self.drain_agent(node);
-    }
-
-    fn drain_agent(&mut self, node: u32) {
-        while let Some(control) = self.agents.get_mut(&node).and_then(|(a, _)| a.poll_control(self.now)) {
-            let Some(place) = self.control_route(node, control.peer.0) else { continue };
-            let slot = self.arena.take();
-            let packet = self.arena.get_mut(slot);
-            *packet = Packet { ip_len: control.ip_len, place, ..Packet::EMPTY };
-            // The congestion header's first four bytes stay zero: routers see none.
-            packet.transport.set_flags(flag::CONTROL);
-            packet.transport.set_flow(control.peer.0);
-            packet.transport.set_segment(node);
-            packet.transport.0[12..].copy_from_slice(&control.message[..12]);
-            packet.congestion.0[4..].copy_from_slice(&control.message[12..]);
-            self.forward(slot);
-        }
-        self.arm_agent(node);
-    }
-
-    fn control_route(&mut self, from: u32, to: u32) -> Option<u32> {
-        if let Some(&place) = self.control_routes.get(&(from, to)) {
-            return Some(place);
-        }
-        let links = self.find_route.as_mut()?(from, to)?;
-        let place = self.add_route(&links);
-        self.control_routes.insert((from, to), place);
-        Some(place)
-    }
-
     // ------------------------------------------------------------------------------------------ looking in
 
-    /// The measured span begins. Settle first.
-    pub fn start_measuring(&mut self) {
-        self.links.iter_mut().for_each(|l| l.port.start_measuring(self.now));
-        self.media.iter_mut().for_each(|(m, _)| m.start_measuring(self.now));
-    }
-    /// Media, in the order in which they were added.
-    pub fn medium(&self, index: usize) -> Option<&Medium> {
-        self.media.get(index).map(|(m, _)| m)
-    }
-    /// The medium that a link goes over, and its number there.
-    pub fn over(&self, link: usize) -> Option<(&Medium, u32)> {
-        self.radio(link as u32).map(|(medium, number)| (&self.media[medium as usize].0, number))
-    }
-    /// The port at which a link's packets wait: its own, or its radio's interface.
-    pub fn queue_of(&self, link: usize) -> &Port {
-        self.over(link).map_or(&self.links[link].port, |(medium, number)| medium.interface(number))
-    }
-    /// The same to be asked for what it has to compute.
-    pub fn queue_of_mut(&mut self, link: usize) -> &mut Port {
-        match self.radio(link as u32) {
-            Some((medium, number)) => self.media[medium as usize].0.interface_mut(number),
-            None => &mut self.links[link].port,
-        }
-    }
     /// Settles every port up to the present.
     pub fn settle_all(&mut self) {
-        for port in self.media.iter_mut().flat_map(|(m, _)| m.ports()) {
-            port.settle(self.now, &mut self.arena);
-        }
+        self.settle_media(None);
         for index in 0..self.links.len() {
             self.settle(index);
         }
@@ -665,9 +518,7 @@ impl Engine {
             self.settle(feeder as usize);
         }
         self.links[index].port.settle(self.now, &mut self.arena);
-        if let Some((medium, number)) = self.radio(index as u32) {
-            self.media[medium as usize].0.interface_mut(number).settle(self.now, &mut self.arena);
-        }
+        self.settle_media(Some(index));
     }
     /// Follows packets. Call before the first event.
     pub fn follow(&mut self, log: crate::packet_log::PacketLog) {
@@ -702,10 +553,6 @@ impl Engine {
             let place = self.arena.get(slot).place;
             if place & TIMER != 0 { timers += 1 } else { on_link[(self.routes[place as usize] & LINK) as usize] += 1 }
         }
-        let mut at_radio = vec![0u64; self.links.len()];
-        for slot in self.media.iter().flat_map(|(m, _)| m.inside()) {
-            at_radio[(self.routes[self.arena.get(slot).place as usize] & LINK) as usize] += 1;
-        }
         for index in 0..self.links.len() {
             // Foreseen packets are in the queue of events as on the last fused link, but on an earlier one in truth.
             let feeder = self.links[index].fused_to;
@@ -716,13 +563,15 @@ impl Engine {
             }
         }
         let delivered = self.delivered();
-        let mut slots = timers;
+        let mut slots = timers + self.audit_media(&on_link, &delivered)?;
         for (index, link) in self.links.iter().enumerate() {
-            let unseen =
-                at_radio[index] + if link.port.is_scheduled() { link.port.len() } else { link.port.doomed() } as u64;
+            let unseen = if link.port.is_scheduled() { link.port.len() } else { link.port.doomed() } as u64;
             let inside = on_link[index] + unseen;
             let stats = &link.port.stats;
             let gone = stats.total().gone();
+            if self.radio(index as u32).is_some() {
+                continue;
+            }
             if stats.arrived != delivered[index] + gone + inside {
                 return Err(format!(
                     "link {index}: {} packets came, but {} were delivered, {gone} dropped and {inside} are there",

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use explicate_core::flow::{FlowStats, SinkStats};
+use explicate_core::flow::FlowStats;
+use explicate_core::sink::SinkStats;
 use explicate_core::units::Time;
 use explicate_scenario::model::Scenario;
 

@@ -131,7 +131,7 @@ fn beside(weights: [u32; 2]) -> [u64; 2] {
     let routing = RouterInit { values: &none, capacity, delay: Time::ZERO, rng: Rng::stream(2, "port") };
     let explicit = Class { router: xcp.router(&routing), ..explicit };
     let tcp = class(50_000.0, false, rate);
-    shared.schedule(vec![(explicit, weights[0]), (tcp, weights[1])], explicit_or_not);
+    shared.schedule(vec![(explicit, weights[0] as f64), (tcp, weights[1] as f64)], explicit_or_not);
     engine.add_link(shared, Time::millis(20));
     engine.add_link(port(1, Rate::mbps(100), class(1e9, false, Rate::mbps(100))), Time::millis(20));
     for (id, name) in ["xcp", "sack"].into_iter().enumerate() {

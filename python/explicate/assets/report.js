@@ -35,6 +35,7 @@
   const tip = document.getElementById("tip");
   const digits = (value) => Number(value.toPrecision(3)).toLocaleString("en", { maximumSignificantDigits: 3, useGrouping: false });
   const pair = (text) => text.split(" ").map(Number);
+  const along = ([low, high], share, log) => log ? low * (high / low) ** share : low + (high - low) * share;
   const parsed = new WeakMap();
   const pointsOf = (path) => {
     if (!parsed.has(path)) parsed.set(path, path.getAttribute("d").slice(1).split("L").map(pair));
@@ -47,18 +48,18 @@
   };
 
   const read = (svg, x) => {
-    const [left, top, width, height] = pair(svg.dataset.box), [x0, x1] = pair(svg.dataset.x), [y0, y1] = pair(svg.dataset.y);
+    const [left, top, width, height] = pair(svg.dataset.box), log = svg.dataset.log || "";
     const bars = [...svg.querySelectorAll(".bar:not(.off)")];
     if (bars.length) {
       const centre = (bar) => Number(bar.getAttribute("x")) + Number(bar.getAttribute("width")) / 2;
       const bar = bars.reduce((best, next) => Math.abs(centre(next) - x) < Math.abs(centre(best) - x) ? next : best);
       return { x: centre(bar), text: `${bar.dataset.name}\n${svg.dataset.yLabel}: ${bar.dataset.value}` };
     }
-    const lines = [`${svg.dataset.xLabel}: ${digits(x0 + (x - left) / width * (x1 - x0))}`];
+    const lines = [`${svg.dataset.xLabel}: ${digits(along(pair(svg.dataset.x), (x - left) / width, log.includes("x")))}`];
     for (const path of svg.querySelectorAll(".line:not(.off)")) {
       const points = pointsOf(path), [px, py] = nearest(points, x);
       if (Math.abs(px - x) <= Math.max(4, width / points.length)) {
-        lines.push(`${path.dataset.name}: ${digits(y0 + (top + height - py) / height * (y1 - y0))}`);
+        lines.push(`${path.dataset.name}: ${digits(along(pair(svg.dataset.y), (top + height - py) / height, log.includes("y")))}`);
       }
     }
     return { x, text: lines.join("\n") };

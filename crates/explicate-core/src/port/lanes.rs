@@ -1,53 +1,84 @@
-//! Several classes behind one line, by deficit round robin (Shreedhar and Varghese, SIGCOMM 1995): the packet that goes
-//! next is known only when the line falls free.
+//! The general path of a port: classes with queues of their own before one line. The packet that goes next is known only
+//! when the line falls free, so a driver has to poll.
+//!
+//! Classes take turns by deficit round robin (Shreedhar and Varghese, SIGCOMM 1995), in the form of RFC 8290 section 4.2:
+//! a class sends while its credit is positive and may overdraw it by a packet, which the next rounds make up for. A queue
+//! need not tell the length of its next packet then, and may still drop it. One class alone takes every turn.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::Class;
-use crate::protocol::PortView;
+use super::{Arrival, Class, Gate, Note, Port, Store, mark_or_drop};
+use crate::protocol::{ActiveQueue, Discipline, Gone, PortView, Probe, Queued, Verdict};
+use crate::qdisc::common::Fifo;
 use crate::units::Time;
-use crate::wire::Packet;
+use crate::wire::{Ecn, Packet};
 
-/// A class that waits for the scheduler.
+/// Bytes that the class of least weight is credited in a round.
+const QUANTUM: f64 = 1500.0;
+
+/// A class and what waits in it.
 pub(super) struct Lane {
-    pub(super) class: Class,
-    queue: VecDeque<(u32, u16)>,
-    bytes: u64,
-    /// Bytes added per round.
-    quantum: u32,
-    deficit: u32,
+    pub(super) gate: Gate,
+    queue: Box<dyn ActiveQueue>,
+    /// A discipline decides what waits.
+    limited: bool,
+    /// Its part of the line.
+    share: f64,
+    /// Bytes credited per round.
+    quantum: i64,
+    /// Bytes that it may send before the next round.
+    credit: i64,
 }
 
 /// The packet in service: its handle, length, lane, and when it departs.
 #[derive(Clone, Copy)]
 pub(super) struct Serving {
     pub(super) handle: u32,
-    pub(super) bytes: u16,
-    pub(super) lane: usize,
+    bytes: u16,
+    lane: usize,
     pub(super) departs: Time,
 }
+
+/// Names a packet's class.
+pub(super) type Classify = Box<dyn Fn(&Packet) -> usize + Send>;
 
 /// The scheduler.
 pub(super) struct Lanes {
     pub(super) lanes: Vec<Lane>,
-    classify: fn(&Packet) -> usize,
+    classify: Classify,
     turn: usize,
     pub(super) serving: Option<Serving>,
     /// Departed, not yet polled.
     pub(super) sent: VecDeque<(u32, Time)>,
     /// Not a line sends the packets but a medium takes them, see `pulled.rs`.
     pub(super) pulled: bool,
+    /// Given up by a queue, not yet told of.
+    gone: Gone,
+    /// The backlog that the statistics know.
+    counted: (u64, u32),
 }
 
 impl Lanes {
-    pub(super) fn new(classes: Vec<(Class, u32)>, classify: fn(&Packet) -> usize) -> Lanes {
-        let lane = |(class, weight): (Class, u32)| Lane {
-            class,
-            queue: VecDeque::new(),
-            bytes: 0,
-            quantum: 1500 * weight.max(1),
-            deficit: 0,
+    pub(super) fn new(classes: Vec<(Class, f64)>, classify: Classify) -> Lanes {
+        let sum: f64 = classes.iter().map(|(_, weight)| weight).sum();
+        let least = classes.iter().map(|(_, weight)| *weight).fold(f64::INFINITY, f64::min);
+        let lane = |(class, weight): (Class, f64)| {
+            let limited = class.qdisc.is_some();
+            let (qdisc, queue): (_, Box<dyn ActiveQueue>) = match class.qdisc {
+                None => (None, Box::new(Fifo::default())),
+                Some(Discipline::Arrival(qdisc)) => (Some(qdisc), Box::new(Fifo::default())),
+                Some(Discipline::Departure(queue)) => (None, queue),
+            };
+            Lane {
+                gate: Gate { qdisc, router: class.router },
+                queue,
+                limited,
+                share: weight / sum,
+                quantum: (QUANTUM * weight / least) as i64,
+                credit: 0,
+            }
         };
         Lanes {
             lanes: classes.into_iter().map(lane).collect(),
@@ -56,61 +87,164 @@ impl Lanes {
             serving: None,
             sent: VecDeque::new(),
             pulled: false,
+            gone: Gone::new(),
+            counted: (0, 0),
         }
     }
-    pub(super) fn lane_of(&self, packet: &Packet) -> usize {
-        (self.classify)(packet).min(self.lanes.len() - 1)
+    /// Whether a discipline decides what waits in some class.
+    pub(super) fn limited(&self) -> bool {
+        self.lanes.iter().any(|l| l.limited)
     }
     /// What a lane's controller and discipline see.
     pub(super) fn view(&self, lane: usize, capacity: f64) -> PortView {
         let lane = &self.lanes[lane];
-        PortView {
-            capacity,
-            backlog_bytes: lane.bytes,
-            backlog_packets: lane.queue.len() as u32,
-            busy: self.serving.is_some(),
-        }
+        let (backlog_bytes, backlog_packets) = lane.queue.backlog();
+        PortView { capacity: capacity * lane.share, backlog_bytes, backlog_packets, busy: self.serving.is_some() }
     }
-    /// Packets and bytes that wait in all lanes.
-    pub(super) fn waiting(&self) -> (u32, u64) {
-        (self.lanes.iter().map(|l| l.queue.len() as u32).sum(), self.lanes.iter().map(|l| l.bytes).sum())
-    }
-    /// Handles of all packets in the port.
-    pub(super) fn handles(&self) -> impl Iterator<Item = u32> {
-        let waiting = self.lanes.iter().flat_map(|l| l.queue.iter().map(|(handle, _)| *handle));
-        waiting.chain(self.serving.iter().map(|s| s.handle))
+    /// Bytes and packets that wait in all lanes.
+    pub(super) fn waiting(&self) -> (u64, u32) {
+        self.lanes.iter().map(|l| l.queue.backlog()).fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1))
     }
     /// Packets in the port.
     pub(super) fn len(&self) -> usize {
-        self.waiting().0 as usize + self.serving.is_some() as usize + self.sent.len()
+        self.waiting().1 as usize + self.serving.is_some() as usize + self.sent.len()
     }
-    pub(super) fn push(&mut self, lane: usize, handle: u32, bytes: u16) {
-        self.lanes[lane].queue.push_back((handle, bytes));
-        self.lanes[lane].bytes += bytes as u64;
-    }
-    /// The next packet to serve: handle, bytes, lane. The lane whose turn it is sends while its deficit lasts.
-    pub(super) fn pick(&mut self) -> Option<(u32, u16, usize)> {
-        if self.lanes.iter().all(|l| l.queue.is_empty()) {
+    /// The lane that sends next.
+    fn next(&mut self) -> Option<usize> {
+        if self.lanes.iter().all(|l| l.queue.backlog().1 == 0) {
             return None;
         }
         loop {
             let lane = &mut self.lanes[self.turn];
-            if let Some(&(handle, bytes)) = lane.queue.front()
-                && lane.deficit >= bytes as u32
-            {
-                lane.queue.pop_front();
-                lane.bytes -= bytes as u64;
-                lane.deficit -= bytes as u32;
-                return Some((handle, bytes, self.turn));
-            }
-            if lane.queue.is_empty() {
-                lane.deficit = 0;
+            if lane.queue.backlog().1 == 0 {
+                lane.credit = lane.credit.min(0); // credit is for those who wait, debt stays
+            } else if lane.credit > 0 {
+                return Some(self.turn);
+            } else {
+                lane.credit += lane.quantum;
             }
             self.turn = (self.turn + 1) % self.lanes.len();
-            let next = &mut self.lanes[self.turn];
-            if !next.queue.is_empty() {
-                next.deficit += next.quantum;
+        }
+    }
+    /// Controller and discipline let the packet in service go.
+    fn let_go(&mut self, at: Time, capacity: f64, store: &mut impl Store) {
+        let Some(Serving { handle, lane, .. }) = self.serving else { return };
+        let view = self.view(lane, capacity);
+        let Gate { qdisc, router } = &mut self.lanes[lane].gate;
+        if let Some(router) = router {
+            router.on_departure(at, store.packet(handle), &view);
+        }
+        if let Some(qdisc) = qdisc {
+            qdisc.on_departure(at, &view);
+        }
+    }
+    /// Tells the variables of a lane's queue, discipline and controller.
+    pub(super) fn probe(&self, lane: usize, put: Probe<'_>) {
+        let lane = &self.lanes[lane];
+        lane.gate.probe(put);
+        lane.queue.probe(put);
+    }
+}
+
+impl Port {
+    pub(super) fn enqueue_in_lane(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
+        let lanes = self.lanes.as_deref_mut().expect("checked by the caller");
+        let packet = store.packet(handle);
+        let index = (lanes.classify)(packet).min(lanes.lanes.len() - 1);
+        let view = lanes.view(index, self.view.capacity);
+        let lane = &mut lanes.lanes[index];
+        let Gate { qdisc, router } = &mut lane.gate;
+        if let Some(router) = router {
+            router.on_arrival(now, packet, &view);
+        }
+        let idle_since = (!view.busy).then_some(Time(self.busy_until));
+        let verdict = qdisc.as_mut().map_or(Verdict::Accept, |q| q.on_arrival(now, packet, &view, idle_since));
+        if verdict != Verdict::Accept
+            && !mark_or_drop(router, &mut self.stats, now, (self.number, handle), verdict, &view, store)
+        {
+            return Arrival::Dropped;
+        }
+        let packet = store.packet(handle);
+        let capable = packet.ecn() != Ecn::NotCapable;
+        let queued = Queued { handle, bytes: packet.ip_len, capable, since: now };
+        lane.queue.enqueue(queued, packet, &mut lanes.gone);
+        let refused = lanes.gone.iter().any(|(q, _)| q.handle == handle);
+        self.tell_gone(now, index, store);
+        if !view.busy {
+            self.serve_next(now, true, store);
+        }
+        self.count_waiting(now);
+        self.rearm();
+        if refused { Arrival::Dropped } else { Arrival::Queued }
+    }
+
+    /// The packet in service departs, the next one enters it.
+    pub(super) fn depart_from_lane(&mut self, store: &mut impl Store) {
+        let lanes = self.lanes.as_deref_mut().expect("checked by the caller");
+        let Serving { handle, bytes, departs: at, .. } = lanes.serving.expect("checked by the caller");
+        lanes.let_go(at, self.view.capacity, store);
+        lanes.serving = None;
+        self.stats.departed(at, bytes);
+        store.note(at, self.number, handle, Note::Departed);
+        if self.impaired.is_some() && self.lost_on_air(at, handle, store) {
+            self.lose(at, handle, store);
+        } else if let Some(lanes) = &mut self.lanes {
+            lanes.sent.push_back((handle, at));
+        }
+        self.serve_next(at, false, store);
+        self.count_waiting(at);
+        self.rearm();
+    }
+
+    /// The next packet enters service; `idle` says that none was in it.
+    pub(super) fn serve_next(&mut self, at: Time, idle: bool, store: &mut impl Store) {
+        while let Some(lanes) = self.lanes.as_deref_mut()
+            && let Some(index) = lanes.next()
+        {
+            let next = lanes.lanes[index].queue.dequeue(at, &mut lanes.gone);
+            self.tell_gone(at, index, store);
+            let Some((Queued { handle, bytes, .. }, mark)) = next else { continue };
+            if mark {
+                store.packet(handle).set_ecn(Ecn::Marked);
+                self.stats.marked();
+                store.note(at, self.number, handle, Note::Marked);
             }
+            let Some(lanes) = &mut self.lanes else { return };
+            lanes.lanes[index].credit -= bytes as i64;
+            let mut serving = Serving { handle, bytes, lane: index, departs: Time::NEVER };
+            if lanes.pulled {
+                lanes.serving = Some(serving);
+                lanes.let_go(at, self.view.capacity, store);
+            } else {
+                self.busy_until = self.line.finish(at.0, bytes, idle);
+                serving.departs = Time(self.busy_until);
+                lanes.serving = Some(serving);
+            }
+            return;
+        }
+    }
+
+    /// Carries out the drops of a lane's queue.
+    fn tell_gone(&mut self, at: Time, index: usize, store: &mut impl Store) {
+        let lanes = self.lanes.as_deref_mut().expect("a polled port");
+        if lanes.gone.is_empty() {
+            return;
+        }
+        let view = lanes.view(index, self.view.capacity);
+        let router = &mut lanes.lanes[index].gate.router;
+        for (queued, cause) in lanes.gone.drain(..) {
+            let packet = (self.number, queued.handle);
+            mark_or_drop(router, &mut self.stats, at, packet, Verdict::Drop(cause), &view, store);
+        }
+    }
+
+    /// Tells the statistics how much waits now.
+    pub(super) fn count_waiting(&mut self, at: Time) {
+        let lanes = self.lanes.as_deref_mut().expect("a polled port");
+        let (was, is) = (lanes.counted, lanes.waiting());
+        if is != was {
+            self.stats.queue_changed(at, was.1, was.0, is.1 as i32 - was.1 as i32);
+            lanes.counted = is;
         }
     }
 }

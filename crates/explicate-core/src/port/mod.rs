@@ -3,27 +3,30 @@
 //! A port whose service is known in advance and whose queue is one first-in first-out class is *settled*: a packet's
 //! departure is computed when it arrives, and everything that happens in between (departures with their feedback and
 //! marks, control timers) is caught up lazily, in order of time, before anything looks at the port. A port with several
-//! classes picks its next packet when the line falls free, so a driver has to come back at [`Port::poll_timeout`].
+//! classes, or with a discipline that decides at departure, picks its next packet when the line falls free, so a driver has
+//! to come back at [`Port::poll_timeout`].
 //!
 //! On a tie departures come before timers, and both before arrivals.
 
 use alloc::boxed::Box;
+use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::protocol::{Channel, DropCause, PortView, Probe, Qdisc, Router, ServiceCurve, Verdict};
+use crate::protocol::{Channel, Discipline, DropCause, PortView, Probe, Qdisc, Router, ServiceCurve, Verdict};
 use crate::units::{Rate, Time};
 use crate::wire::{Ecn, Packet};
 
 mod lanes;
 mod line;
 mod pulled;
+mod put_off;
 mod ring;
 pub mod stats;
 
-use lanes::{Lanes, Serving};
+use lanes::Lanes;
 use line::Line;
 use ring::{Ring, Waiting};
-pub use stats::{Causes, PortStats};
+pub use stats::PortStats;
 
 /// Where a port finds packets by handle.
 pub trait Store {
@@ -65,13 +68,44 @@ pub enum Arrival {
     Dropped,
 }
 
-/// A queue discipline and a router controller for one class of packets.
+/// A queue discipline and a router controller for one class of packets, as a port is made from them.
 #[derive(Default)]
 pub struct Class {
-    /// Admission; `None` admits everything.
-    pub qdisc: Option<Box<dyn Qdisc>>,
+    /// What may wait, and in which order; `None` is first in, first out without a limit.
+    pub qdisc: Option<Discipline>,
     /// Controller; `None` is a plain IP router.
     pub router: Option<Box<dyn Router>>,
+}
+
+/// What looks at packets that come and go.
+#[derive(Default)]
+struct Gate {
+    /// Admission; `None` admits everything.
+    qdisc: Option<Box<dyn Qdisc>>,
+    router: Option<Box<dyn Router>>,
+}
+
+impl Gate {
+    fn next_timer(&self) -> Time {
+        let router = self.router.as_ref().map_or(Time::NEVER, |r| r.next_timer());
+        router.min(self.qdisc.as_ref().map_or(Time::NEVER, |q| q.next_timer()))
+    }
+    fn run_timers(&mut self, at: Time, view: &PortView) {
+        if let Some(r) = self.router.as_mut().filter(|r| r.next_timer() <= at) {
+            r.on_timer(at, view);
+        }
+        if let Some(q) = self.qdisc.as_mut().filter(|q| q.next_timer() <= at) {
+            q.on_timer(at, view);
+        }
+    }
+    fn probe(&self, put: Probe<'_>) {
+        if let Some(router) = &self.router {
+            router.probe(put);
+        }
+        if let Some(qdisc) = &self.qdisc {
+            qdisc.probe(put);
+        }
+    }
 }
 
 /// An output port.
@@ -86,7 +120,7 @@ pub struct Port {
     timer: Time,
     ring: Ring,
     view: PortView,
-    class: Class,
+    gate: Gate,
     line: Line,
     /// When the last admitted packet departs, ns.
     busy_until: u64,
@@ -140,6 +174,12 @@ impl Port {
     pub fn new(init: PortInit) -> Port {
         let impaired = (!init.before.is_empty() || !init.on_air.is_empty())
             .then(|| Box::new(Impairments { before: init.before, on_air: init.on_air }));
+        let Class { qdisc, router } = init.class;
+        let (gate, polled) = match qdisc {
+            None => (Gate { qdisc: None, router }, None),
+            Some(Discipline::Arrival(qdisc)) => (Gate { qdisc: Some(qdisc), router }, None),
+            Some(qdisc) => (Gate::default(), Some(Class { qdisc: Some(qdisc), router })),
+        };
         let mut port = Port {
             due: Time::NEVER,
             leaves: Time::NEVER,
@@ -152,7 +192,7 @@ impl Port {
             simple: impaired.is_none(),
             put_off: false,
             stats: PortStats::default(),
-            class: init.class,
+            gate,
             impaired,
             lanes: None,
             number: init.number,
@@ -160,13 +200,18 @@ impl Port {
             on_medium: false,
             tick_us: 0,
         };
-        port.rearm();
+        match polled {
+            Some(class) => port.schedule(vec![(class, 1.0)], |_| 0),
+            None => port.rearm(),
+        }
         port
     }
 
-    /// Puts several classes with weights behind the line instead of the one; `classify` names a packet's class.
-    pub fn schedule(&mut self, classes: Vec<(Class, u32)>, classify: fn(&Packet) -> usize) {
-        self.lanes = Some(Box::new(Lanes::new(classes, classify)));
+    /// Puts several classes with weights (above zero) before the line instead of the one; `classify` names a packet's class. A
+    /// class's controller sees its share of the capacity.
+    pub fn schedule(&mut self, classes: Vec<(Class, f64)>, classify: impl Fn(&Packet) -> usize + Send + 'static) {
+        self.gate = Gate::default();
+        self.lanes = Some(Box::new(Lanes::new(classes, Box::new(classify))));
         self.simple = false;
         self.rearm();
     }
@@ -177,7 +222,7 @@ impl Port {
     }
     /// Whether a controller or discipline may write into packets.
     pub fn writes(&self) -> bool {
-        self.class.router.is_some() || self.class.qdisc.is_some()
+        self.gate.router.is_some() || self.gate.qdisc.is_some()
     }
     /// Whether the channel may lose packets.
     pub fn impaired(&self) -> bool {
@@ -199,8 +244,7 @@ impl Port {
     }
     /// Whether a discipline limits the queue.
     pub fn has_qdisc(&self) -> bool {
-        let lanes = self.lanes.iter().flat_map(|l| l.lanes.iter().map(|l| &l.class));
-        core::iter::once(&self.class).chain(lanes).any(|c| c.qdisc.is_some())
+        self.gate.qdisc.is_some() || self.lanes.as_ref().is_some_and(|l| l.limited())
     }
     /// Bytes that the line offers in `(from, to]`.
     pub fn offered(&self, from: Time, to: Time) -> f64 {
@@ -221,26 +265,19 @@ impl Port {
     /// Bytes and packets that wait, without the packet in service. Settle first.
     pub fn backlog(&self) -> (u64, u32) {
         match &self.lanes {
-            Some(lanes) => {
-                let (packets, bytes) = lanes.waiting();
-                (bytes, packets)
-            }
+            Some(lanes) => lanes.waiting(),
             None => (self.view.backlog_bytes, self.view.backlog_packets),
         }
     }
 
     fn rearm(&mut self) {
-        let of = |class: &Class| {
-            let router = class.router.as_ref().map_or(Time::NEVER, |r| r.next_timer());
-            router.min(class.qdisc.as_ref().map_or(Time::NEVER, |q| q.next_timer()))
-        };
         let leaves = match &self.lanes {
             Some(l) => {
-                self.timer = l.lanes.iter().map(|l| of(&l.class)).min().unwrap_or(Time::NEVER);
+                self.timer = l.lanes.iter().map(|l| l.gate.next_timer()).min().unwrap_or(Time::NEVER);
                 l.serving.map_or(Time::NEVER, |s| s.departs)
             }
             None => {
-                self.timer = of(&self.class);
+                self.timer = self.gate.next_timer();
                 self.leaves
             }
         };
@@ -291,14 +328,14 @@ impl Port {
     fn admit(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Option<u16> {
         let packet = store.packet(handle);
         let bytes = packet.ip_len;
-        if let Some(router) = &mut self.class.router {
+        if let Some(router) = &mut self.gate.router {
             router.on_arrival(now, packet, &self.view);
         }
-        if let Some(qdisc) = &mut self.class.qdisc {
+        if let Some(qdisc) = &mut self.gate.qdisc {
             let idle_since = (!self.view.busy).then_some(Time(self.busy_until));
             let verdict = qdisc.on_arrival(now, packet, &self.view, idle_since);
             if verdict != Verdict::Accept {
-                let (router, stats) = (&mut self.class.router, &mut self.stats);
+                let (router, stats) = (&mut self.gate.router, &mut self.stats);
                 if !mark_or_drop(router, stats, now, (self.number, handle), verdict, &self.view, store) {
                     return None;
                 }
@@ -366,76 +403,16 @@ impl Port {
     }
     /// Whether [`Port::foresee`] is exact: nothing is decided at arrival, nothing lost.
     pub fn is_foreseeable(&self) -> bool {
-        self.class.qdisc.is_none() && self.simple
+        self.gate.qdisc.is_none() && self.simple
     }
     /// Packets foreseen that have not arrived.
     pub fn foreseen(&self) -> usize {
         self.ring.len_ahead() as usize
     }
 
-    /// Whether nothing is decided at this port and nothing written: it only counts.
-    pub fn is_plain(&self) -> bool {
-        self.is_foreseeable() && self.class.router.is_none()
-    }
-    /// Lets a plain port put off its counting until somebody looks or its ring is full. All of its packets must be told
-    /// by [`Port::pass`] then. It touches none of them, for they may be gone: the driver counts their TTL down.
-    pub fn put_off(&mut self, yes: bool) {
-        self.put_off = yes && self.is_plain();
-        if self.put_off {
-            self.due = Time::ZERO; // whoever looks makes it count
-        }
-    }
-    /// Whether it puts off its counting.
-    #[inline]
-    pub fn puts_off(&self) -> bool {
-        self.put_off
-    }
     /// A foreseen packet has passed `hops` routers since its TTL was last counted down, this one included; one by default.
     pub fn set_hops(&mut self, hops: u8) {
         self.hops = hops;
-    }
-    /// [`Port::foresee`] where counting is put off; it may be `now` that the packet arrives.
-    #[inline(always)]
-    pub fn pass(&mut self, now: Time, at: Time, bytes: u16) -> Time {
-        if self.ring.is_full() {
-            self.make_room(now);
-        }
-        let departs = self.departure(at, bytes);
-        self.ring.push(Waiting { arrives: at, departs, handle: 0, bytes, lost: false });
-        departs
-    }
-    #[cold]
-    fn make_room(&mut self, now: Time) {
-        self.catch_up(now);
-        if !self.ring.is_roomy() {
-            self.ring.grow();
-        }
-    }
-
-    /// Settles a port that put off its counting: departures before arrivals, and nothing else.
-    fn catch_up(&mut self, now: Time) {
-        loop {
-            // Most find the line idle and leave before the next one comes.
-            while !self.view.busy
-                && let Some((departs, bytes)) = self.ring.pop_lonely(now)
-            {
-                self.stats.arrived += 1;
-                self.stats.departed(departs, bytes);
-            }
-            let arrives = self.ring.next_arrival();
-            if self.leaves.min(arrives) > now {
-                return;
-            }
-            if self.leaves <= arrives {
-                let at = self.leaves;
-                self.stats.departed(at, self.ring.pop().bytes);
-                self.serve(at);
-            } else {
-                self.stats.arrived += 1;
-                let Waiting { arrives, departs, bytes, .. } = *self.ring.first_ahead();
-                self.join(arrives, departs, bytes);
-            }
-        }
     }
 
     /// A foreseen packet arrives, and departs at once if it finds the line idle and has left by `now`, before anything else
@@ -448,7 +425,7 @@ impl Port {
         store.note(at, self.number, handle, Note::Arrived);
         let packet = store.packet(handle);
         packet.ttl = packet.ttl.saturating_sub(self.hops);
-        let router = self.class.router.as_mut();
+        let router = self.gate.router.as_mut();
         if !lonely {
             if let Some(router) = router {
                 router.on_arrival(at, packet, &self.view);
@@ -532,10 +509,10 @@ impl Port {
         let done = self.ring.pop();
         self.stats.departed(at, done.bytes);
         // The view is of all that waits when the last bit leaves, the packet about to enter service included.
-        if let Some(router) = &mut self.class.router {
+        if let Some(router) = &mut self.gate.router {
             router.on_departure(at, store.packet(done.handle), &self.view);
         }
-        if let Some(qdisc) = &mut self.class.qdisc {
+        if let Some(qdisc) = &mut self.gate.qdisc {
             qdisc.on_departure(at, &self.view);
         }
         store.note(at, self.number, done.handle, Note::Departed);
@@ -554,22 +531,14 @@ impl Port {
     }
 
     fn run_timers(&mut self, at: Time) {
-        let run = |class: &mut Class, view: &PortView| {
-            if let Some(r) = class.router.as_mut().filter(|r| r.next_timer() <= at) {
-                r.on_timer(at, view);
-            }
-            if let Some(q) = class.qdisc.as_mut().filter(|q| q.next_timer() <= at) {
-                q.on_timer(at, view);
-            }
-        };
         match &mut self.lanes {
             Some(lanes) => {
                 for i in 0..lanes.lanes.len() {
                     let view = lanes.view(i, self.view.capacity);
-                    run(&mut lanes.lanes[i].class, &view);
+                    lanes.lanes[i].gate.run_timers(at, &view);
                 }
             }
-            None => run(&mut self.class, &self.view),
+            None => self.gate.run_timers(at, &self.view),
         }
         self.rearm();
     }
@@ -587,89 +556,14 @@ impl Port {
         self.lanes.as_mut()?.sent.pop_front()
     }
 
-    // -------------------------------------------------------------------------------- several classes
-
-    fn enqueue_in_lane(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
-        let lanes = self.lanes.as_mut().expect("checked by the caller");
-        let packet = store.packet(handle);
-        let bytes = packet.ip_len;
-        let lane = lanes.lane_of(packet);
-        let view = lanes.view(lane, self.view.capacity);
-        let Class { qdisc, router } = &mut lanes.lanes[lane].class;
-        if let Some(router) = router {
-            router.on_arrival(now, packet, &view);
-        }
-        let idle_since = (!view.busy).then_some(Time(self.busy_until));
-        let verdict = qdisc.as_mut().map_or(Verdict::Accept, |q| q.on_arrival(now, packet, &view, idle_since));
-        if verdict != Verdict::Accept
-            && !mark_or_drop(router, &mut self.stats, now, (self.number, handle), verdict, &view, store)
-        {
-            return Arrival::Dropped;
-        }
-        if view.busy {
-            let (packets, waiting) = lanes.waiting();
-            self.stats.queue_changed(now, packets, waiting, 1);
-        }
-        lanes.push(lane, handle, bytes);
-        if !view.busy {
-            self.serve_next(now, store);
-        }
-        self.rearm();
-        Arrival::Queued
-    }
-
-    fn serve_next(&mut self, now: Time, store: &mut impl Store) {
-        let lanes = self.lanes.as_mut().expect("a scheduled port");
-        if lanes.pulled {
-            return self.serve_puller(now, store);
-        }
-        if let Some((handle, bytes, lane)) = lanes.pick() {
-            self.busy_until = self.line.finish(now.0, bytes, true);
-            lanes.serving = Some(Serving { handle, bytes, lane, departs: Time(self.busy_until) });
-        }
-    }
-
-    fn depart_from_lane(&mut self, store: &mut impl Store) {
-        let lanes = self.lanes.as_mut().expect("checked by the caller");
-        let done = lanes.serving.expect("checked by the caller");
-        let at = done.departs;
-        let (packets, bytes) = lanes.waiting();
-        let view = lanes.view(done.lane, self.view.capacity);
-        lanes.serving = None;
-        let Class { qdisc, router } = &mut lanes.lanes[done.lane].class;
-        if let Some(router) = router {
-            router.on_departure(at, store.packet(done.handle), &view);
-        }
-        if let Some(qdisc) = qdisc {
-            qdisc.on_departure(at, &view);
-        }
-        self.stats.departed(at, done.bytes);
-        store.note(at, self.number, done.handle, Note::Departed);
-        if self.impaired.is_some() && self.lost_on_air(at, done.handle, store) {
-            self.lose(at, done.handle, store);
-        } else if let Some(lanes) = &mut self.lanes {
-            lanes.sent.push_back((done.handle, at));
-        }
-        if packets > 0 {
-            self.stats.queue_changed(at, packets, bytes, -1);
-        }
-        self.serve_next(at, store);
-        self.rearm();
-    }
-
     /// Tells the port's variables: its queue, its controllers' and disciplines' own. Settle first.
     pub fn probe(&self, put: Probe<'_>) {
         let (bytes, packets) = self.backlog();
         put("queue_packets", packets as f64);
         put("queue_bytes", bytes as f64);
-        let lanes = self.lanes.iter().flat_map(|l| l.lanes.iter().map(|l| &l.class));
-        for class in core::iter::once(&self.class).chain(lanes) {
-            if let Some(router) = &class.router {
-                router.probe(put);
-            }
-            if let Some(qdisc) = &class.qdisc {
-                qdisc.probe(put);
-            }
+        self.gate.probe(put);
+        if let Some(lanes) = &self.lanes {
+            (0..lanes.lanes.len()).for_each(|lane| lanes.probe(lane, put));
         }
     }
 }

@@ -7,22 +7,24 @@
 //! The link to each neighbour keeps a port too ([`Port::share`]), in which no packet ever waits: it counts what goes over
 //! this link, and holds the channels that stand before the queue and on the air of this link.
 
-use alloc::boxed::Box;
+use alloc::vec;
 
-use super::lanes::{Lanes, Serving};
-use super::{Causes, Class, Note, Port, Store};
+use super::{Class, Note, Port, Store};
+use crate::protocol::{Discipline, DropCause};
 use crate::units::Time;
 use crate::wire::Packet;
 
 impl Port {
     /// Makes this port an interface: a medium takes its packets.
     pub fn pulled(&mut self) {
-        let class = core::mem::take(&mut self.class);
-        let mut lanes = Lanes::new(alloc::vec![(class, 1)], |_: &Packet| 0);
-        lanes.pulled = true;
-        self.lanes = Some(Box::new(lanes));
-        self.simple = false;
-        self.rearm();
+        if self.lanes.is_none() {
+            let gate = core::mem::take(&mut self.gate);
+            let class = Class { qdisc: gate.qdisc.map(Discipline::Arrival), router: gate.router };
+            self.schedule(vec![(class, 1.0)], |_| 0);
+        }
+        if let Some(lanes) = &mut self.lanes {
+            lanes.pulled = true;
+        }
     }
 
     /// Makes this port a link of an interface: [`Port::handle_packet`] tells its packets to be queued there.
@@ -46,44 +48,13 @@ impl Port {
     /// The medium is done with the first packet: the next one is written and comes first.
     pub fn pull_next(&mut self, now: Time, store: &mut impl Store) {
         self.settle(now, store);
-        let Some(lanes) = &mut self.lanes else { return };
-        let (packets, bytes) = lanes.waiting();
-        lanes.serving = None;
+        if let Some(lanes) = &mut self.lanes {
+            lanes.serving = None;
+        }
         self.busy_until = now.0;
-        if packets > 0 {
-            self.stats.queue_changed(now, packets, bytes, -1);
-            self.serve_puller(now, store);
-        }
+        self.serve_next(now, false, store);
+        self.count_waiting(now);
         self.rearm();
-    }
-
-    /// The next packet of the queue comes first, and leaves in the eyes of discipline and controller.
-    pub(super) fn serve_puller(&mut self, now: Time, store: &mut impl Store) {
-        let Some(lanes) = &mut self.lanes else { return };
-        let Some((handle, bytes, lane)) = lanes.pick() else { return };
-        lanes.serving = Some(Serving { handle, bytes, lane, departs: Time::NEVER });
-        let view = lanes.view(lane, self.view.capacity);
-        let Class { qdisc, router } = &mut lanes.lanes[lane].class;
-        if let Some(router) = router {
-            router.on_departure(now, store.packet(handle), &view);
-        }
-        if let Some(qdisc) = qdisc {
-            qdisc.on_departure(now, &view);
-        }
-    }
-
-    /// Handles of all packets in an interface.
-    pub fn handles(&self) -> impl Iterator<Item = u32> {
-        self.lanes.iter().flat_map(|l| l.handles())
-    }
-
-    /// A packet of the link with this number joins an interface. What became of it, if it did not simply wait.
-    pub fn join_queue(&mut self, now: Time, number: u32, handle: u32, store: &mut impl Store) -> Causes {
-        self.settle(now, store);
-        self.number = number; // notes bear it
-        let before = self.stats.total();
-        self.enqueue_in_lane(now, handle, store);
-        self.stats.total().since(&before)
     }
 
     // ------------------------------------------------------------------------------ links of an interface
@@ -106,8 +77,13 @@ impl Port {
         self.lose(now, handle, store);
     }
 
-    /// What the interface refused or marked of this link's packets.
-    pub fn charge(&mut self, causes: Causes) {
-        self.stats.charge(causes);
+    /// The interface dropped a packet of this link.
+    pub fn refused(&mut self, cause: DropCause) {
+        self.stats.dropped(cause);
+    }
+
+    /// The interface marked a packet of this link.
+    pub fn marked(&mut self) {
+        self.stats.marked();
     }
 }

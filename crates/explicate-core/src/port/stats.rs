@@ -81,16 +81,6 @@ impl Causes {
     pub fn gone(&self) -> u64 {
         self.overflow + self.early + self.channel
     }
-    /// What came after `before`.
-    #[must_use]
-    pub fn since(&self, before: &Causes) -> Causes {
-        Causes {
-            overflow: self.overflow - before.overflow,
-            early: self.early - before.early,
-            channel: self.channel - before.channel,
-            marks: self.marks - before.marks,
-        }
-    }
 }
 
 /// The queue over the measured span.
@@ -166,16 +156,6 @@ impl PortStats {
             w.peak = w.peak.max(packets + 1);
         }
     }
-    /// Adds what happened to this link's packets at an interface that it shares.
-    pub(super) fn charge(&mut self, causes: Causes) {
-        if causes != Causes::default() {
-            let total = &mut self.decided().total;
-            total.overflow += causes.overflow;
-            total.early += causes.early;
-            total.channel += causes.channel;
-            total.marks += causes.marks;
-        }
-    }
     pub(super) fn lost(&mut self) {
         self.decided().total.channel += 1;
     }
@@ -199,7 +179,12 @@ impl PortStats {
     }
     /// Drops, losses and marks of the measured span.
     pub fn measured(&self) -> Causes {
-        self.decided.as_ref().map_or(Causes::default(), |d| d.total.since(&d.before))
+        self.decided.as_ref().map_or(Causes::default(), |d| Causes {
+            overflow: d.total.overflow - d.before.overflow,
+            early: d.total.early - d.before.early,
+            channel: d.total.channel - d.before.channel,
+            marks: d.total.marks - d.before.marks,
+        })
     }
     /// End of the first bin of [`NINETY_BIN`] in which 90 % of the capacity was sent.
     pub fn time_to_ninety(&self) -> Option<Time> {

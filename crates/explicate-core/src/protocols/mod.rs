@@ -2,6 +2,8 @@
 
 use crate::protocol::Protocol;
 
+mod xcp_router;
+
 macro_rules! protocols {
     ($($module:ident::$unit:ident,)*) => {
         $(pub mod $module;)*

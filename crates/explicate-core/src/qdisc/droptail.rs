@@ -4,24 +4,16 @@
 
 use alloc::boxed::Box;
 
-use crate::params::{Param, Unit};
-use crate::protocol::{DropCause, PortView, Probe, Qdisc, QdiscInit, QdiscKind, Verdict};
+use super::common::{COUNT, LIMIT, Room};
+use crate::params::Param;
+use crate::protocol::{Discipline, DropCause, PortView, Probe, Qdisc, QdiscInit, QdiscKind, Verdict};
 use crate::units::Time;
 use crate::wire::Packet;
 
 /// DropTail.
 pub struct DropTail;
 
-const PARAMS: &[Param] = &[
-    Param::new("limit", Unit::QueueLength, f64::INFINITY, "ns-2 manual, queue objects", "Most that may wait."),
-    Param::new(
-        "count",
-        Unit::Choice(&["bytes", "packets"]),
-        0.0,
-        "ns-2 manual, queue objects",
-        "What the limit counts; `packets` if the limit is written in `pkt`.",
-    ),
-];
+const PARAMS: &[Param] = &[LIMIT, COUNT];
 
 impl QdiscKind for DropTail {
     fn name(&self) -> &'static str {
@@ -36,25 +28,16 @@ impl QdiscKind for DropTail {
     fn params(&self) -> &'static [Param] {
         PARAMS
     }
-    fn build(&self, init: &QdiscInit<'_>) -> Box<dyn Qdisc> {
-        let limit = init.values.get(PARAMS, "limit");
-        if init.values.get(PARAMS, "count") == 1.0 {
-            Box::new(Tail { bytes: u64::MAX, packets: (limit / init.mean_packet + 0.5) as u32 })
-        } else {
-            Box::new(Tail { bytes: limit as u64, packets: u32::MAX })
-        }
+    fn build(&self, init: &QdiscInit<'_>) -> Discipline {
+        Discipline::Arrival(Box::new(Tail(Room::new(init.values, init.mean_packet))))
     }
 }
 
-struct Tail {
-    bytes: u64,
-    packets: u32,
-}
+struct Tail(Room);
 
 impl Qdisc for Tail {
     fn on_arrival(&mut self, _now: Time, packet: &Packet, port: &PortView, _idle: Option<Time>) -> Verdict {
-        let fits = port.backlog_bytes + packet.ip_len as u64 <= self.bytes && port.backlog_packets < self.packets
-            || !port.busy;
+        let fits = self.0.fits((port.backlog_bytes, port.backlog_packets), packet.ip_len) || !port.busy;
         if fits { Verdict::Accept } else { Verdict::Drop(DropCause::Overflow) }
     }
     fn probe(&self, _put: Probe<'_>) {}

@@ -2,6 +2,8 @@
 
 use crate::protocol::QdiscKind;
 
+pub mod common;
+
 macro_rules! qdiscs {
     ($($module:ident::$unit:ident,)*) => {
         $(pub mod $module;)*
@@ -13,4 +15,9 @@ macro_rules! qdiscs {
 qdiscs! {
     droptail::DropTail,
     red::Red,
+    rem::Rem,
+    pi::Pi,
+    avq::Avq,
+    codel::CoDel,
+    fq_codel::FqCoDel,
 }

@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 
-use explicate_core::flow::{self, Event, Flow, FlowInit, Sink};
+use explicate_core::flow::{self, Event, Flow, FlowInit};
 use explicate_core::params::Values;
 use explicate_core::port::{Arrival, Class, Port, PortInit, Store};
 use explicate_core::protocol::{Protocol, QdiscInit, RecoveryKind, RouterInit};
 use explicate_core::recovery::COMMON;
 use explicate_core::registry::{self, PROTOCOLS, RECOVERIES};
 use explicate_core::rng::Rng;
+use explicate_core::sink::Sink;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Packet, SackRanges, Transport, flag};
 

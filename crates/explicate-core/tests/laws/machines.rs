@@ -1,18 +1,18 @@
 //! Each machine by itself, driven through its trait.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use explicate_core::params::Values;
 use explicate_core::protocol::{
-    Channel, DropCause, LossKind, Next, PortView, Protocol, QdiscInit, QdiscKind, Recovery, RecoveryKind, Router,
-    RouterInit, Sender, SenderInit, Verdict,
+    ActiveQueue, Channel, Discipline, DropCause, Gone, LossKind, Next, PortView, Protocol, Qdisc, QdiscInit, Queued,
+    Recovery, RecoveryKind, Router, RouterInit, Sender, SenderInit, Verdict,
 };
 use explicate_core::recovery::COMMON;
 use explicate_core::registry::{CHANNELS, PROTOCOLS, QDISCS, RECOVERIES};
 use explicate_core::testing;
 use explicate_core::units::{Rate, Time};
-use explicate_core::wire::{Ecn, Packet};
+use explicate_core::wire::{Ecn, Packet, Transport, flag};
 
 use crate::{Dice, Hash, repeats};
 
@@ -29,6 +29,7 @@ fn data(dice: &mut Dice) -> Packet {
     if dice.flip(0.2) {
         p.transport.set_flags(dice.number(256) as u8);
     }
+    p.transport.set_load_code(dice.number(4) as u8);
     p
 }
 
@@ -74,14 +75,20 @@ fn sender(p: &dyn Protocol, dice: &mut Dice) -> Hash {
                 sent.backlogged = dice.flip(0.8);
                 s.on_send(&mut packet, &sent);
                 receiver.on_data(now, &packet);
-                packet.congestion.0.iter().for_each(|b| hash.put(*b as u64));
+                let mut put = |p: &Packet| {
+                    let bytes = p.congestion.0.iter().chain(&p.transport.0).chain([&p.tos]);
+                    bytes.for_each(|b| hash.put(*b as u64));
+                };
+                put(&packet);
                 let mut back = data(dice);
                 receiver.on_ack(now, &mut back);
-                back.congestion.0.iter().for_each(|b| hash.put(*b as u64));
+                put(&back);
             }
             _ => {
                 let header = dice.congestion();
+                let transport = data(dice).transport;
                 let mut ack = testing::ack(now, &header);
+                ack.transport = &transport;
                 ack.duplicate = dice.flip(0.2);
                 ack.newly_acked = if dice.flip(0.05) { dice.number(5000) } else { 1 - ack.duplicate as u32 };
                 ack.cumulative = dice.number(100_000);
@@ -120,23 +127,28 @@ fn check_sender(p: &dyn Protocol, s: &dyn Sender, hash: &mut Hash) {
 #[test]
 fn feedback_on_duplicates_moves_the_window() {
     for p in PROTOCOLS.iter().filter(|p| p.explicit()) {
-        let moved = |feedback: i32, load: u8| {
+        let moved = |speaks: bool| {
             let values = Values::default();
             let init = SenderInit { values: &values, packet: 1500.0, initial_window: 10.0, interface: Rate::mbps(100) };
             let mut s = p.sender(&init);
             s.on_start(Time::secs(1), Time::millis(100));
             let mut header = explicate_core::wire::Congestion::new(explicate_core::wire::Format::Minimal);
-            header.set_reverse_feedback(feedback);
-            header.set_load_code(load);
+            let mut transport = Transport::EMPTY;
+            if speaks {
+                header.set_reverse_feedback(100_000);
+                transport.set_load_code(1);
+                transport.set_flags(flag::XTCP);
+            }
             for i in 0..20 {
                 let mut ack = testing::ack(Time::secs(1) + Time::millis(10 * i), &header);
+                ack.transport = &transport;
                 ack.duplicate = true;
                 ack.in_flight = 10;
                 s.on_ack(&ack);
             }
             s.allowance()
         };
-        assert_ne!(moved(100_000, 1), moved(0, 0), "{}: duplicates carry feedback too", p.name());
+        assert_ne!(moved(true), moved(false), "{}: duplicates carry feedback too", p.name());
     }
 }
 
@@ -340,14 +352,59 @@ fn router(name: &str, mut r: Box<dyn Router>, dice: &mut Dice) -> Hash {
 #[test]
 fn queue_disciplines_decide_alike() {
     for q in QDISCS {
-        repeats(q.name(), SEEDS, |dice| qdisc(*q, dice));
+        repeats(q.name(), SEEDS, |dice| {
+            let values = dice.values(&[q.params()]);
+            let rng = dice.0.clone();
+            match q.build(&QdiscInit { values: &values, capacity: CAPACITY, mean_packet: 1000.0, rng }) {
+                Discipline::Arrival(discipline) => qdisc(q.name(), discipline, dice),
+                Discipline::Departure(queue) => active_queue(q.name(), queue, dice),
+            }
+        });
     }
 }
 
-fn qdisc(kind: &dyn QdiscKind, dice: &mut Dice) -> Hash {
-    let values = dice.values(&[kind.params()]);
-    let rng = dice.0.clone();
-    let mut q = kind.build(&QdiscInit { values: &values, capacity: CAPACITY, mean_packet: 1000.0, rng });
+/// Every packet that joined leaves once, sent or dropped; what waits is what joined and has not left; packets of a flow
+/// keep their order; the queue answers while packets wait.
+fn active_queue(name: &str, mut queue: Box<dyn ActiveQueue>, dice: &mut Dice) -> Hash {
+    let mut hash = Hash::new();
+    let mut gone = Gone::new();
+    let mut waiting: BTreeMap<u32, (Queued, u32)> = BTreeMap::new();
+    let mut last_of_flow: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut now = Time::ZERO;
+    for handle in 0..OPERATIONS {
+        now += if dice.flip(0.001) { dice.span(5.0) } else { dice.span(0.001) };
+        let load = if handle / 1000 % 2 == 0 { 0.55 } else { 0.4 };
+        if dice.flip(load) {
+            let packet = data(dice);
+            let capable = packet.ecn() != Ecn::NotCapable;
+            let queued = Queued { handle, bytes: packet.ip_len, capable, since: now };
+            waiting.insert(handle, (queued, 2 * packet.transport.flow() + packet.is_ack() as u32));
+            queue.enqueue(queued, &packet, &mut gone);
+        } else if let Some((sent, mark)) = queue.dequeue(now, &mut gone) {
+            let (queued, flow) = waiting.remove(&sent.handle).expect("it waited");
+            assert_eq!(queued, sent, "{name}");
+            assert!(queued.capable || !mark, "{name} marks what cannot be marked");
+            let last = last_of_flow.insert(flow, sent.handle);
+            assert!(last.is_none_or(|last| last < sent.handle), "{name}: a flow's packets change places");
+            hash.put(2 * sent.handle as u64 + mark as u64);
+        } else {
+            assert_eq!(queue.backlog(), (0, 0), "{name} keeps packets back");
+        }
+        for (dropped, cause) in gone.drain(..) {
+            assert_eq!(waiting.remove(&dropped.handle).expect("it waited").0, dropped, "{name}");
+            hash.put(dropped.handle as u64 + ((cause as u64) << 32));
+        }
+        let bytes: u64 = waiting.values().map(|(q, _)| q.bytes as u64).sum();
+        assert_eq!(queue.backlog(), (bytes, waiting.len() as u32), "{name}");
+    }
+    queue.probe(&mut |what, value| {
+        assert!(!value.is_nan(), "{name}: {what} is not a number");
+        hash.put_f64(value);
+    });
+    hash
+}
+
+fn qdisc(name: &str, mut q: Box<dyn Qdisc>, dice: &mut Dice) -> Hash {
     let mut hash = Hash::new();
     let mut queue = Queue::new();
     let mut now = Time::ZERO;
@@ -355,7 +412,7 @@ fn qdisc(kind: &dyn QdiscKind, dice: &mut Dice) -> Hash {
         now += if dice.flip(0.001) { dice.span(5.0) } else { dice.span(0.001) };
         if q.next_timer() <= now {
             q.on_timer(now, &queue.view());
-            assert!(q.next_timer() > now, "{}: a timer does not move on", kind.name());
+            assert!(q.next_timer() > now, "{}: a timer does not move on", name);
         }
         // Load comes and goes.
         let load = if i / 1000 % 2 == 0 { 0.55 } else { 0.4 };
@@ -366,12 +423,12 @@ fn qdisc(kind: &dyn QdiscKind, dice: &mut Dice) -> Hash {
             match verdict {
                 Verdict::Accept => queue.join(packet),
                 Verdict::Mark => {
-                    assert_ne!(packet.ecn(), Ecn::NotCapable, "{} marks what cannot be marked", kind.name());
+                    assert_ne!(packet.ecn(), Ecn::NotCapable, "{} marks what cannot be marked", name);
                     queue.join(packet);
                 }
                 Verdict::Drop(cause) => {
                     let idle = cause == DropCause::Overflow && queue.serving.is_none();
-                    assert!(!idle, "{}: an idle line has room", kind.name());
+                    assert!(!idle, "{}: an idle line has room", name);
                     hash.put(1 + cause as u64);
                 }
             }
@@ -381,7 +438,7 @@ fn qdisc(kind: &dyn QdiscKind, dice: &mut Dice) -> Hash {
         }
     }
     q.probe(&mut |what, value| {
-        assert!(!value.is_nan(), "{}: {what} is not a number", kind.name());
+        assert!(!value.is_nan(), "{}: {what} is not a number", name);
         hash.put_f64(value);
     });
     hash

@@ -12,7 +12,7 @@ use explicate_core::flow;
 use explicate_core::params::{Param, Unit, Values};
 use explicate_core::presets::PRESETS;
 use explicate_core::recovery::COMMON;
-use explicate_core::registry::{CHANNELS, PROTOCOLS, QDISCS, RECOVERIES, entries, resolve};
+use explicate_core::registry::{self, CHANNELS, PROTOCOLS, QDISCS, RECOVERIES, entries, resolve};
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 use explicate_core::wire::{Congestion, Format};
@@ -78,7 +78,6 @@ impl Dice {
             header.set_reverse_feedback(self.number(20_000) as i32 - 10_000);
             header.set_delta_throughput(self.number(2_000_000) as i32 - 1_000_000);
         }
-        header.set_load_code(self.number(4) as u8);
         header
     }
     /// Values for these parameters: defaults, ends of the declared bounds, or points between.
@@ -183,6 +182,12 @@ fn presets_resolve() {
             let lists = [resolved.protocol.params(), COMMON, resolved.recovery.params(), flow::PARAMS];
             let param = lists.into_iter().flatten().find(|p| p.name == *name);
             let param = param.unwrap_or_else(|| panic!("{} sets `{name}`, which nobody declares", preset.name));
+            assert!((param.min..=param.max).contains(value), "{} sets `{name}` out of bounds", preset.name);
+        }
+        for (name, value) in preset.router {
+            let params = registry::controller(resolved.protocol).map_or(&[][..], |p| p.router_params());
+            let param = params.iter().find(|p| p.name == *name);
+            let param = param.unwrap_or_else(|| panic!("{} sets `{name}`, which no controller declares", preset.name));
             assert!((param.min..=param.max).contains(value), "{} sets `{name}` out of bounds", preset.name);
         }
     }

@@ -12,14 +12,15 @@ mod station;
 use std::sync::Arc;
 
 use explicate_core::medium::dcf::{CTS_ACK, FRAMING, RATES, RTS, Settings};
-use explicate_core::port::Port;
+use explicate_core::port::{Note, Port, Store};
 use explicate_core::protocol::Probe;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
+use explicate_core::wire::Packet;
 use explicate_scenario::model;
 
 use crate::arena::Arena;
-use crate::engine::Link;
+use crate::engine::{LINK, Link};
 use air::{Air, Heard};
 use link::AirLink;
 pub use station::StationStats;
@@ -30,8 +31,37 @@ pub(crate) struct World<'a> {
     pub(crate) now: Time,
     pub(crate) arena: &'a mut Arena,
     pub(crate) links: &'a mut [Link],
-    /// For each link its number on this medium.
-    pub(crate) number: &'a dyn Fn(&explicate_core::wire::Packet) -> u32,
+    pub(crate) routes: &'a [u32],
+    /// For each link its medium and its number there.
+    pub(crate) radios: &'a [(u32, u32)],
+}
+
+impl World<'_> {
+    /// The link that a packet is on.
+    fn link_of(&self, slot: u32) -> u32 {
+        self.routes[self.arena.get(slot).place as usize] & LINK
+    }
+}
+
+/// What an interface does to a packet is told to the packet's link.
+impl Store for World<'_> {
+    fn packet(&mut self, handle: u32) -> &mut Packet {
+        self.arena.get_mut(handle)
+    }
+    fn release(&mut self, handle: u32) {
+        self.arena.give(handle);
+    }
+    fn note(&mut self, at: Time, _port: u32, handle: u32, what: Note) {
+        let link = self.link_of(handle);
+        let port = &mut self.links[link as usize].port;
+        match what {
+            Note::Arrived => return, // at the link already
+            Note::Dropped(cause) => port.refused(cause),
+            Note::Marked => port.marked(),
+            Note::Departed | Note::Lost => {}
+        }
+        self.arena.note(at, link, handle, what);
+    }
 }
 
 /// A frame on the air.
@@ -114,10 +144,9 @@ impl Medium {
 
     /// A packet joins the interface of the station that the link with this number leaves.
     pub(crate) fn enqueue(&mut self, w: &mut World<'_>, number: u32, slot: u32) {
-        let AirLink { link, from, .. } = self.links[number as usize];
+        let from = self.links[number as usize].from;
         let station = &mut self.stations[from as usize];
-        let causes = station.port.join_queue(w.now, link, slot, w.arena);
-        w.links[link as usize].port.charge(causes);
+        station.port.handle_packet(w.now, slot, w);
         if station.head.is_none() && self.take_head(w, from) {
             self.stations[from as usize].wants_to_send(w.now, &self.settings);
             self.plan(from);
@@ -130,7 +159,7 @@ impl Medium {
         let s = &mut self.stations[station as usize];
         let Some(slot) = s.port.head() else { return false };
         let packet = *w.arena.get(slot);
-        let link = (w.number)(&packet);
+        let link = w.radios[w.link_of(slot) as usize].1;
         let (to, bytes) = (self.links[link as usize].to, packet.ip_len as u32 + FRAMING);
         s.head = Some(Head { slot, link, to, bytes, packet, delivered: false, short_tries: 0, long_tries: 0 });
         true
@@ -425,7 +454,7 @@ impl Medium {
         let s = &mut self.stations[number as usize];
         (s.phase, s.answer_by, s.head) = (Phase::Contend, Time::NEVER, None);
         s.cw = self.settings.cw_min;
-        s.port.pull_next(w.now, w.arena);
+        s.port.pull_next(w.now, w);
         s.draw_backoff();
         self.take_head(w, number);
         self.stations[number as usize].resume(w.now, &self.settings);
@@ -441,20 +470,24 @@ impl Medium {
     pub(crate) fn interface_mut(&mut self, number: u32) -> &mut Port {
         &mut self.stations[self.links[number as usize].from as usize].port
     }
-    /// All interfaces.
-    pub(crate) fn ports(&mut self) -> impl Iterator<Item = &mut Port> {
-        self.stations.iter_mut().map(|s| &mut s.port)
+    /// Settles the interface of a link, or all.
+    pub(crate) fn settle(&mut self, w: &mut World<'_>, link: Option<u32>) {
+        let only = link.map(|number| self.links[number as usize].from as usize);
+        for (_, s) in self.stations.iter_mut().enumerate().filter(|(i, _)| only.is_none_or(|o| o == *i)) {
+            s.port.settle(w.now, w);
+        }
     }
-    /// Packets that wait and have not arrived: their slots.
-    pub(crate) fn inside(&self) -> impl Iterator<Item = u32> {
-        self.stations.iter().flat_map(|s| {
-            let ghost = s.head.as_ref().filter(|h| h.delivered).map(|h| h.slot);
-            s.port.handles().filter(move |&slot| Some(slot) != ghost)
+    /// For each station the engine's links that leave it, and the packets that wait for them and have not arrived.
+    pub(crate) fn inside(&self) -> impl Iterator<Item = (Vec<u32>, u64)> {
+        self.stations.iter().enumerate().map(|(i, s)| {
+            let ghost = s.head.as_ref().is_some_and(|h| h.delivered);
+            let links = self.links.iter().filter(|l| l.from == i as u32).map(|l| l.link);
+            (links.collect(), s.port.len() as u64 - ghost as u64)
         })
     }
     /// The measured span begins.
     pub(crate) fn start_measuring(&mut self, now: Time) {
-        self.ports().for_each(|p| p.start_measuring(now));
+        self.stations.iter_mut().for_each(|s| s.port.start_measuring(now));
         self.links.iter_mut().for_each(|l| l.airtime_before = l.airtime);
     }
     /// Time on the air of a link's frames and their answers in the measured span, and in the whole run.

@@ -1,0 +1,1 @@
+"""Paper D: loss-resilient XCP and XTCP."""

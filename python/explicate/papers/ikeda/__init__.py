@@ -1,0 +1,1 @@
+"""Paper K: VCP with BISE and WLTE."""

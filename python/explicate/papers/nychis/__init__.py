@@ -1,0 +1,1 @@
+"""Paper N: XCP over 802.11."""

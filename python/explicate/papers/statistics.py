@@ -1,0 +1,189 @@
+"""Measured values over seeds, and what may be said of them.
+
+A `Sample` has one value per seed, always in the same order, so that the difference of two samples is paired. A `Check`
+compares a sample with a bound; a bound on a number is asked of the mean, an ordering of the mean and of most seeds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean, stdev
+
+SHARE = 0.8
+"""An ordering holds if it holds for the mean and for this share of the seeds."""
+
+# Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom.
+T_95 = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+    2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+    2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One value per seed."""
+
+    values: tuple[float, ...]
+
+    @classmethod
+    def of(cls, values: Iterable[float | None]) -> Sample:
+        """Return the sample of `values`; None counts as not a number."""
+        return cls(tuple(math.nan if value is None else float(value) for value in values))
+
+    @property
+    def mean(self) -> float:
+        """The mean; not a number if a value is none."""
+        return fmean(self.values) if self.values else math.nan
+
+    @property
+    def margin(self) -> float:
+        """Half the width of the 95 % confidence interval of the mean; not a number for a single seed."""
+        count = len(self.values)
+        if count < 2 or not all(map(math.isfinite, self.values)):
+            return math.nan
+        quantile = T_95[count - 2] if count - 2 < len(T_95) else 1.96
+        return quantile * stdev(self.values) / math.sqrt(count)
+
+    def share(self, holds: Callable[[float], bool]) -> float:
+        """Return the share of the seeds for which `holds`."""
+        return sum(map(holds, self.values)) / len(self.values) if self.values else 0.0
+
+    def map(self, change: Callable[[float], float]) -> Sample:
+        """Return the sample with each value changed."""
+        return Sample.of(map(change, self.values))
+
+    def __iter__(self) -> Iterator[float]:
+        return iter(self.values)
+
+    def __str__(self) -> str:
+        mean = number(self.mean)
+        return mean if math.isnan(self.margin) else f"{mean} ± {number(self.margin)}"
+
+    def __neg__(self) -> Sample:
+        return Sample(tuple(-value for value in self.values))
+
+    def __add__(self, other: Sample | float) -> Sample:
+        return _paired(self, other, lambda a, b: a + b)
+
+    def __sub__(self, other: Sample | float) -> Sample:
+        return _paired(self, other, lambda a, b: a - b)
+
+    def __rsub__(self, other: float) -> Sample:
+        return _paired(self, other, lambda a, b: b - a)
+
+    def __mul__(self, other: Sample | float) -> Sample:
+        return _paired(self, other, lambda a, b: a * b)
+
+    def __truediv__(self, other: Sample | float) -> Sample:
+        return _paired(self, other, lambda a, b: a / b if b else math.nan)
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+
+def _paired(one: Sample, other: Sample | float, work: Callable[[float, float], float]) -> Sample:
+    if not isinstance(other, Sample):
+        return Sample(tuple(work(value, other) for value in one.values))
+    if len(one.values) != len(other.values):
+        raise ValueError(f"samples of {len(one.values)} and {len(other.values)} seeds cannot be paired")
+    return Sample(tuple(map(work, one.values, other.values)))
+
+
+def total(samples: Iterable[Sample]) -> Sample:
+    """Return the sum of `samples`, seed by seed."""
+    first, *rest = samples
+    for sample in rest:
+        first += sample
+    return first
+
+
+def number(value: float) -> str:
+    """Return `value` as a table shows it: four digits that count."""
+    if math.isnan(value):
+        return "none"
+    return f"{value:.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.4g}"
+
+
+@dataclass(frozen=True)
+class Check:
+    """A comparison that was made: of what, with what, and whether it holds."""
+
+    what: str
+    measured: str
+    wanted: str
+    holds: bool
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.measured} (wanted {self.wanted})"
+
+
+def at_least(what: str, sample: Sample, bound: float) -> Check:
+    """Check that the mean is `bound` or more."""
+    return Check(what, str(sample), f"≥ {number(bound)}", sample.mean >= bound)
+
+
+def at_most(what: str, sample: Sample, bound: float) -> Check:
+    """Check that the mean is `bound` or less."""
+    return Check(what, str(sample), f"≤ {number(bound)}", sample.mean <= bound)
+
+
+def between(what: str, sample: Sample, low: float, high: float) -> Check:
+    """Check that the mean lies from `low` to `high`."""
+    wanted = f"in [{number(low)}, {number(high)}]"
+    return Check(what, str(sample), wanted, low <= sample.mean <= high)
+
+
+def near(what: str, sample: Sample, value: float, tolerance: float) -> Check:
+    """Check that the mean is `value` within `tolerance`, absolute."""
+    wanted = f"{number(value)} ± {number(tolerance)}"
+    return Check(what, str(sample), wanted, abs(sample.mean - value) <= tolerance)
+
+
+def close(what: str, one: Sample, other: Sample, tolerance: float) -> Check:
+    """Check that the means differ by at most `tolerance`, absolute."""
+    measured, wanted = f"{one} against {other}", f"within {number(tolerance)}"
+    return Check(what, measured, wanted, abs((one - other).mean) <= tolerance)
+
+
+def equal(what: str, sample: Sample, value: float) -> Check:
+    """Check that every seed gives exactly `value`."""
+    return Check(what, str(sample), f"= {number(value)}", all(one == value for one in sample))
+
+
+def above(what: str, high: Sample, low: Sample, slack: float = 0.0) -> Check:
+    """Check that `high` exceeds `low` (by more than -`slack`), for the mean and for most seeds."""
+    difference = high - low
+    share = difference.share(lambda value: value > -slack)
+    measured = f"{high} against {low}, in {share:.0%} of the seeds"
+    wanted = "more" if slack == 0 else f"more, or less by at most {number(slack)}"
+    return Check(what, measured, wanted, difference.mean > -slack and share >= SHARE)
+
+
+def in_most(what: str, sample: Sample, share: float = SHARE) -> Check:
+    """Check that what is 1 where it holds and 0 elsewhere does so in `share` of the seeds."""
+    got = sample.share(bool)
+    return Check(what, f"in {got:.0%} of the seeds", f"in {share:.0%}", got >= share)
+
+
+def falling(what: str, samples: Sequence[Sample], slack: float = 0.0) -> Check:
+    """Check that the means do not rise from one sample to the next by more than `slack`, absolute."""
+    means = [sample.mean for sample in samples]
+    worst = max((b - a for a, b in pairwise(means)), default=0.0)
+    wanted = f"never up by more than {number(slack)}" if slack else "never up"
+    return Check(what, " → ".join(map(number, means)), wanted, worst <= slack)
+
+
+def rising(what: str, samples: Sequence[Sample], slack: float = 0.0) -> Check:
+    """Check that the means do not fall from one sample to the next by more than `slack`, absolute."""
+    made = falling(what, [-sample for sample in samples], slack)
+    measured = " → ".join(number(sample.mean) for sample in samples)
+    return Check(what, measured, made.wanted.replace("up", "down"), made.holds)
+
+
+def fact(what: str, *, holds: bool, measured: str, wanted: str = "holds") -> Check:
+    """Return the check of something that no seed changes."""
+    return Check(what, measured, wanted, holds)

@@ -1,0 +1,114 @@
+"""Runs that are done: each under the hash of its resolved scenario, its seed and the engine, so none is repeated."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from threading import Event
+from typing import Protocol
+
+from explicate import engine
+from explicate.lab import run_source
+from explicate.papers.study import Case
+from explicate.results import Results
+from explicate.source import Source, overrides_of
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: a case at one seed. `key` is its name in the store."""
+
+    case: Case
+    seed: int
+    key: str
+    cost: float
+
+    @classmethod
+    def of(cls, case: Case, seed: int) -> Job:
+        """Resolve `case`; raise ScenarioError if it cannot be used."""
+        checked = _source(case).check(overrides_of(case.settings))
+        what = json.dumps([checked["resolved"], case.trace, seed, engine_digest()])
+        return cls(case, seed, hashlib.sha256(what.encode()).hexdigest(), checked["duration_s"])
+
+
+class Told(Protocol):
+    """What hears of progress: simulated seconds done and to do."""
+
+    def __call__(self, done: float, all_of: float, /) -> None:
+        """Hear it."""
+
+
+@cache
+def engine_digest() -> str:
+    """Return a hash of the compiled engine: other code, other results."""
+    return hashlib.sha256(Path(engine.file()).read_bytes()).hexdigest()[:16]
+
+
+class Store:
+    """A folder of finished runs."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def has(self, job: Job) -> bool:
+        """Whether the run is there."""
+        return self._place(job).is_dir()
+
+    def load(self, job: Job) -> Results:
+        """Return a finished run; raise FileNotFoundError if it is not there."""
+        return Results.load(self._place(job))
+
+    def perform(self, jobs: list[Job], workers: int, told: Told) -> None:
+        """Run what is not there yet, `workers` at a time. If one fails or ^C comes, what has finished is kept.
+
+        Raise RuntimeError for a run that failed.
+        """
+        missing = list({job.key: job for job in jobs if not self.has(job)}.values())
+        everything, done, stop = sum(job.cost for job in missing), 0.0, Event()
+        told(0.0, everything)
+        with ThreadPoolExecutor(workers) as threads:
+            pending = {threads.submit(self._run, job, stop): job for job in missing}
+            try:
+                while pending:
+                    finished, _ = wait(pending, timeout=0.5, return_when=FIRST_COMPLETED)
+                    for future in finished:
+                        done += pending.pop(future).cost
+                        future.result()
+                    told(done, everything)
+            except BaseException:
+                stop.set()
+                threads.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def _run(self, job: Job, stop: Event) -> None:
+        def look(_: float) -> None:
+            if stop.is_set():
+                raise KeyboardInterrupt
+
+        case = job.case
+        results = run_source(
+            _source(case), overrides_of(case.settings), seed=job.seed, runs=1, trace=case.trace, progress=look
+        )
+        self._folder.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(dir=self._folder, prefix="unfinished-"))
+        try:
+            results.write(scratch)
+            place = self._place(job)
+            place.parent.mkdir(exist_ok=True)
+            if not place.exists():
+                scratch.replace(place)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+    def _place(self, job: Job) -> Path:
+        return self._folder / job.key[:2] / job.key
+
+
+def _source(case: Case) -> Source:
+    return Source.of(case.text)

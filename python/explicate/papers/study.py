@@ -1,0 +1,180 @@
+"""What a figure's file is written with: its runs, its predicates as small functions over them, its plot.
+
+A file makes a `Study` of its id and fills it in with decorators: `cases` (an effort in, a `Case` for each label out),
+`predicate` (the data in, and the criterion's bounds by name; one `Check` or several out) and `plot` (the data in, some
+`Panel` out). ``lopez_pacheco/fig2.py`` is an example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import polars as pl
+
+from explicate.papers.register import Experiment, experiments
+from explicate.papers.statistics import Check, Sample
+from explicate.results import Results
+
+Label = Hashable
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is run: the name of the plan, the seeds of each case, simulated seconds, and the paper's choices.
+
+    `choices` says for each parameter that the paper leaves out (``D-P1``) what is used instead.
+    """
+
+    name: str
+    seeds: int
+    seconds: float
+    choices: Mapping[str, str]
+
+    @property
+    def quick(self) -> bool:
+        """Whether a sweep may leave out points that no predicate needs."""
+        return self.name == "quick"
+
+    def pick(self, every: Sequence[T], quick: Sequence[T]) -> Sequence[T]:
+        """Return the points of a sweep: `every`, or only those of `quick`."""
+        return quick if self.quick else every
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scenario with settings on top; `seeds` overrides the plan's number, `trace` asks for packets' lives."""
+
+    text: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    seeds: int | None = None
+    trace: str | None = None
+
+
+class NotAttemptedError(Exception):
+    """A predicate cannot be judged; the message says why."""
+
+
+class Data:
+    """The results of a study's cases, one `Results` per seed, and the effort that went into them."""
+
+    def __init__(self, effort: Effort, cases: Mapping[Label, Case], load: Callable[[Label], list[Results]]) -> None:
+        self.effort = effort
+        self.cases = cases
+        self._load = load
+        self._measured: dict[Any, Sample] = {}
+
+    @property
+    def labels(self) -> list[Any]:
+        """The labels of the cases, in order."""
+        return list(self.cases)
+
+    def runs(self, label: Label) -> list[Results]:
+        """Return the results of a case, one per seed."""
+        return self._load(label)
+
+    def measure(self, label: Label, metric: Callable[[Results], float | None]) -> Sample:
+        """Return `metric` of each seed's results; it is computed once for each case."""
+        key = (label, metric)
+        if key not in self._measured:
+            self._measured[key] = Sample.of(metric(results) for results in self.runs(label))
+        return self._measured[key]
+
+
+Judge = Callable[..., Check | Iterable[Check]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A predicate's function with the bounds that it takes from the criterion."""
+
+    judge: Judge
+    bounds: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A curve of a panel: `low` and `high` are the ends of the confidence intervals, where there are some."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    low: Sequence[float] = ()
+    high: Sequence[float] = ()
+
+    @classmethod
+    def of(cls, name: str, x: Sequence[float], samples: Sequence[Sample]) -> Line:
+        """Return the curve of the samples' means with their confidence intervals."""
+        margins = [0.0 if sample.margin != sample.margin else sample.margin for sample in samples]
+        means = [sample.mean for sample in samples]
+        low = [mean - margin for mean, margin in zip(means, margins, strict=True)]
+        high = [mean + margin for mean, margin in zip(means, margins, strict=True)]
+        return cls(name, list(x), means, low, high)
+
+    @classmethod
+    def series(cls, name: str, frame: pl.DataFrame, scale: float = 1.0) -> Line:
+        """Return the curve of `frame`, columns ``time_s`` and ``value``, divided by `scale`."""
+        return cls(name, frame["time_s"].to_list(), (frame["value"] / scale).to_list())
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One part of a figure; an axis is logarithmic if its name is in `log` (``x``, ``y``)."""
+
+    title: str
+    x_label: str
+    y_label: str
+    lines: Sequence[Line]
+    log: str = ""
+
+
+Plot = Callable[[Data], Sequence[Panel]]
+
+
+class Study:
+    """An experiment of the register, made to run. The decorators fill it in."""
+
+    def __init__(self, identifier: str) -> None:
+        self.experiment: Experiment = experiments()[identifier]
+        self.rules: dict[str, Rule] = {}
+        self.skipped: dict[str, str] = {}
+        self.make_cases: Callable[[Effort], Mapping[Any, Case]] = lambda _: {}
+        self.make_panels: Plot | None = None
+
+    @property
+    def id(self) -> str:
+        """The experiment's id."""
+        return self.experiment.id
+
+    def cases(self, make: Callable[[Effort], Mapping[Any, Case]]) -> Callable[[Effort], Mapping[Any, Case]]:
+        """Take the function that says what is run."""
+        self.make_cases = make
+        return make
+
+    def predicate(self, identifier: str, **bounds: float) -> Callable[[Judge], Judge]:
+        """Take the function that judges a predicate; `bounds` are handed to it by name."""
+        self._own(identifier)
+
+        def take(judge: Judge) -> Judge:
+            self.rules[identifier] = Rule(judge, bounds)
+            return judge
+
+        return take
+
+    def skip(self, identifier: str, reason: str) -> None:
+        """Say why a predicate gets no verdict."""
+        self._own(identifier)
+        self.skipped[identifier] = reason
+
+    def plot(self, make: Plot) -> Plot:
+        """Take the function that draws the figure."""
+        self.make_panels = make
+        return make
+
+    def _own(self, identifier: str) -> None:
+        if identifier not in {predicate.id for predicate in self.experiment.predicates}:
+            raise ValueError(f"{self.id} has no predicate {identifier}")
+        if identifier in self.rules or identifier in self.skipped:
+            raise ValueError(f"{identifier} is judged twice")

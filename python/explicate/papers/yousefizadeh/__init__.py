@@ -1,0 +1,1 @@
+"""Paper Y: cross-layer profiling of XCP, VCP and TCP."""

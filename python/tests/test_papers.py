@@ -1,0 +1,188 @@
+"""The papers' experiments: the register, the statistics, the store, and that verdicts come from runs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+from explicate.cli import main
+from explicate.papers import command, store
+from explicate.papers.judge import attempts
+from explicate.papers.plan import EFFORTS, choices, effort, studies
+from explicate.papers.register import PAPERS, experiments, predicates
+from explicate.papers.statistics import Sample, above, at_least, falling, in_most, rising
+from explicate.papers.store import Store
+from explicate.papers.study import Study
+
+CRITERIA = Path(__file__).with_name("criteria.json")
+"""For each predicate that has been written the hash of its criterion and its bounds, as they came in."""
+
+
+def fingerprint(criterion: str) -> str:
+    return hashlib.sha256(criterion.encode()).hexdigest()[:12]
+
+
+def test_the_register_is_whole() -> None:
+    assert len(experiments()) == 82
+    assert len(predicates()) == 304
+
+
+def test_no_criterion_is_looser_than_when_it_came_in() -> None:
+    known = json.loads(CRITERIA.read_text(encoding="utf-8"))
+    now = {
+        key: {"criterion": fingerprint(predicates()[key].criterion), "bounds": dict(rule.bounds)}
+        for study in studies().values()
+        for key, rule in study.rules.items()
+    }
+    assert now == known, f"a criterion or its bounds changed; new ones are entered in {CRITERIA.name} with the figure"
+
+
+def test_bounds_are_the_numbers_of_the_criterion() -> None:
+    for study in studies().values():
+        for key, rule in study.rules.items():
+            text = predicates()[key].criterion
+            numbers = {float(found) for found in re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?", text)}
+            strange = {name: bound for name, bound in rule.bounds.items() if abs(bound) not in numbers}
+            assert not strange, f"{key}: {strange} are no numbers of its criterion: {text}"
+
+
+@pytest.mark.parametrize("name", EFFORTS)
+def test_every_effort_has_seeds_and_seconds(name: str) -> None:
+    for experiment in experiments().values():
+        made = effort(experiment, name)
+        assert made.seeds >= 1
+        assert made.seconds > 0
+
+
+def test_choices_name_parameters_of_their_paper() -> None:
+    for paper in PAPERS.values():
+        known = {
+            missing.param_id
+            for experiment in experiments().values()
+            if experiment.paper is paper
+            for missing in experiment.not_given
+        }
+        assert set(choices(paper)) <= known
+        for choice in choices(paper).values():
+            assert choice.used not in choice.others
+
+
+def test_a_sample_knows_its_interval() -> None:
+    sample = Sample.of([1.0, 2.0, 3.0])
+    assert sample.mean == 2.0
+    assert sample.margin == pytest.approx(4.303 / math.sqrt(3), rel=1e-3)
+    assert math.isnan(Sample.of([1.0]).margin)
+    assert str(Sample.of([5.0])) == "5"
+
+
+def test_samples_are_paired_by_seed() -> None:
+    one, other = Sample.of([1.0, 5.0]), Sample.of([2.0, 4.0])
+    assert (one - other).values == (-1.0, 1.0)
+    assert (2 * one / other).values == (1.0, 2.5)
+    assert (1 - one).values == (0.0, -4.0)
+    with pytest.raises(ValueError, match="paired"):
+        one + Sample.of([1.0])
+
+
+def test_an_ordering_wants_the_mean_and_most_seeds() -> None:
+    low = Sample.of([0.0] * 5)
+    assert above("it", Sample.of([1, 1, 1, 1, -1]), low).holds
+    assert not above("it", Sample.of([10, 1, 1, -1, -1]), low).holds
+    assert not above("it", Sample.of([0.1, 0.1, 0.1, 0.1, -9]), low).holds
+    assert in_most("it", Sample.of([1, 1, 1, 1, 0])).holds
+    assert not in_most("it", Sample.of([1, 1, 1, 0, 0])).holds
+
+
+def test_nothing_measured_holds_nothing() -> None:
+    assert not at_least("it", Sample.of([None, 3.0]), 1.0).holds
+
+
+def test_slack_bounds_a_step() -> None:
+    samples = [Sample.of([value]) for value in (3.0, 2.0, 2.05)]
+    assert falling("it", samples, 0.1).holds
+    assert not falling("it", samples).holds
+    assert rising("it", samples[::-1], 0.1).holds
+
+
+def test_a_study_takes_only_its_own_predicates_and_once() -> None:
+    study = Study("I-fig2")
+    study.skip("I-fig2-a", "for the test")
+    with pytest.raises(ValueError, match="twice"):
+        study.predicate("I-fig2-a")
+    with pytest.raises(ValueError, match="has no predicate"):
+        study.predicate("D-fig3-a")
+
+
+@pytest.mark.usefixtures("native_real")
+def test_what_was_run_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (attempt,) = attempts([experiments()["I-fig2"]], "quick")
+    kept = Store(tmp_path)
+    kept.perform(attempt.jobs, 2, lambda _done, _all: None)
+    before = attempt.judge(kept).verdicts
+    monkeypatch.setattr(store, "run_source", lambda *_a, **_k: pytest.fail("it ran again"))
+    kept.perform(attempt.jobs, 2, lambda _done, _all: None)
+    assert attempt.judge(kept).verdicts == before
+
+
+@pytest.mark.usefixtures("native_real")
+def test_an_interrupted_run_keeps_what_has_finished(tmp_path: Path) -> None:
+    (attempt,) = attempts([experiments()["I-fig2"]], "quick")
+
+    def interrupt(done: float, _all: float) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Store(tmp_path).perform(attempt.jobs, 1, interrupt)
+    assert any(Store(tmp_path).has(job) for job in attempt.jobs)
+    assert not list(tmp_path.glob("unfinished-*"))
+
+
+@pytest.mark.usefixtures("native_real")
+def test_another_protocol_changes_the_verdict(tmp_path: Path) -> None:
+    (attempt,) = attempts([experiments()["I-fig2"]], "quick", settings={"flows.bulk.protocol": "reno"})
+    kept = Store(tmp_path)
+    kept.perform(attempt.jobs, 2, lambda _done, _all: None)
+    by_id = {verdict.predicate.id: verdict.holds for verdict in attempt.judge(kept).verdicts}
+    assert by_id["I-fig2-b"] is False
+
+
+def test_what_is_asked_for_by_paper_number_or_id() -> None:
+    assert [one.id for one in command.chosen(["D-fig3"])] == ["D-fig3"]
+    assert command.chosen(["003"]) == command.chosen(["D"])
+    assert len(command.chosen(["all"])) == 82
+
+
+def test_a_wrong_name_is_answered_with_near_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "D-fig33"]) == 2
+    assert "D-fig3" in capsys.readouterr().err
+    assert main(["reproduce"]) == 2
+    assert "--list" in capsys.readouterr().err
+    assert main(["reproduce", "D", "--choice", "D-P99=1"]) == 2
+    assert "D-P99" in capsys.readouterr().err
+
+
+def test_the_list_names_every_experiment(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "--list"]) == 0
+    out = capsys.readouterr().out
+    assert all(key in out for key in experiments())
+
+
+@pytest.mark.usefixtures("native_real")
+def test_the_command_prints_verdicts_and_writes_the_gallery(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status = main(["reproduce", "I-fig2", "--quick", "--json", "-o", str(tmp_path)])
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["predicate"] for row in rows] == [one.id for one in experiments()["I-fig2"].predicates]
+    assert status == (1 if any(row["pass"] is False for row in rows) else 0)
+    assert set(rows[0]) == {
+        "experiment", "predicate", "basis", "statement", "criterion", "measured", "runs", "pass", "note",
+    }  # fmt: skip
+    assert (tmp_path / "index.html").is_file()
+    assert "Sensitivity of plain XCP" in (tmp_path / "I-fig2.html").read_text(encoding="utf-8")
+    for path in (tmp_path / "scenarios").iterdir():
+        assert main(["check", str(path)]) == 0
