@@ -431,7 +431,7 @@ impl Engine {
     }
 
     fn arm_flow(&mut self, id: u32, due: Time) {
-        let timer = self.arm(FLOW | id, due);
+        let timer = self.arm(FLOW | id, self.ends[id as usize].flow.expires(due));
         let ends = &mut self.ends[id as usize];
         (ends.timer, ends.timer_due) = (timer, if timer == NIL { Time::NEVER } else { due });
     }
