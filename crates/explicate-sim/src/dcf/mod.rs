@@ -184,7 +184,10 @@ impl Medium {
                 }
                 continue;
             }
-            let Some(station) = self.dues.iter().position(|&due| due <= w.now) else { break };
+            // Who learns that no answer comes learns it before others begin.
+            let due = || (0..self.dues.len()).filter(|&i| self.dues[i] <= w.now);
+            let first = due().find(|&i| self.stations[i].answer_by <= w.now).or_else(|| due().next());
+            let Some(station) = first else { break };
             self.act(w, station as u32);
         }
         let ends = self.on_air.iter().map(|t| t.ends).min().unwrap_or(Time::NEVER);
@@ -369,6 +372,9 @@ impl Medium {
     /// A station understood a frame.
     fn receive(&mut self, w: &mut World<'_>, number: u32, t: &Transmission) {
         let s = &mut self.stations[number as usize];
+        if t.to != number {
+            s.reserve(t.silent_until);
+        }
         let expected = t.to == number && s.head.as_ref().is_some_and(|h| h.to == t.from);
         match (s.phase, t.frame) {
             (Phase::AwaitCts, Frame::Cts) if expected => {
@@ -383,10 +389,8 @@ impl Medium {
             _ => {}
         }
         let s = &mut self.stations[number as usize];
-        if t.to != number {
-            return s.reserve(t.silent_until);
-        }
         match t.frame {
+            _ if t.to != number => {}
             Frame::Rts if !s.is_reserved(w.now) => self.reply(w.now, number, t, Frame::Cts),
             Frame::Data => {
                 self.arrived(w, t);
