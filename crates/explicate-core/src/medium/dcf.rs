@@ -120,11 +120,11 @@ pub const PARAMS: &[Param] = &[
     Param::new("eifs", Unit::Flag, 1.0, CLAUSE_9, "After a frame that cannot be decoded stations wait for EIFS."),
     Param::new(
         "capture",
-        Unit::Choice(&["first", "any", "off"]),
+        Unit::Choice(&["first", "any", "off", "ns2"]),
         0.0,
-        "ns-2.35, Mac/802_11",
+        "ours; ns-2.35, Mac/802_11",
         "Which of overlapping frames survives if it is the stronger: one that is received, or begins within its preamble; \
-         any; none.",
+         any; none; `ns2`: the first that is sensed, understood or not.",
     ),
     Param::new("capture_threshold", Unit::Decibels, 10.0, "ns-2.35, CPThresh", "By how much it has to be stronger.")
         .within(0.0, 100.0),
@@ -225,6 +225,8 @@ pub enum Capture {
     Any,
     /// None.
     Off,
+    /// The first that is sensed, understood or not, if no other one alone comes too near to it.
+    Ns2,
 }
 
 /// Parameters in the units that stations compute in.
@@ -305,7 +307,7 @@ impl Settings {
             cw_max: get("cw_max").max(get("cw_min")) as u32,
             short_retry: retry("short_retry"),
             long_retry: retry("long_retry"),
-            capture: [Capture::First, Capture::Any, Capture::Off][get("capture") as usize],
+            capture: [Capture::First, Capture::Any, Capture::Off, Capture::Ns2][get("capture") as usize],
             capture_factor: factor(get("capture_threshold")),
             noisy: get("errors") != 0.0,
             noise: factor(-snr),

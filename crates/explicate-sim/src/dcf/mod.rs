@@ -185,8 +185,14 @@ impl Medium {
                 continue;
             }
             // Who learns that no answer comes learns it before others begin.
-            let due = || (0..self.dues.len()).filter(|&i| self.dues[i] <= w.now);
-            let first = due().find(|&i| self.stations[i].answer_by <= w.now).or_else(|| due().next());
+            let mut first = None;
+            for (i, _) in self.dues.iter().enumerate().filter(|(_, due)| **due <= w.now) {
+                if self.stations[i].answer_by <= w.now {
+                    first = Some(i);
+                    break;
+                }
+                first = first.or(Some(i));
+            }
             let Some(station) = first else { break };
             self.act(w, station as u32);
         }
@@ -326,7 +332,7 @@ impl Medium {
         transmission.serial = self.serial;
         for heard in transmission.heard.iter() {
             let s = &mut self.stations[heard.station as usize];
-            s.hears(now, &self.settings, heard, self.serial, transmission.frame);
+            s.hears(now, &self.settings, heard, &transmission);
             self.dues[heard.station as usize] = s.due(&self.settings);
         }
         self.on_air.push(transmission);

@@ -6,6 +6,7 @@ use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 use explicate_core::wire::Packet;
 
+use super::Transmission;
 use super::air::Heard;
 
 /// What is on the air.
@@ -37,6 +38,7 @@ pub(super) struct Lock {
     /// The transmission.
     serial: u32,
     began: Time,
+    ends: Time,
     power: f64,
     /// The most interference so far.
     worst: f64,
@@ -229,7 +231,10 @@ impl Station {
         }
         (self.at_once, self.undecoded) = (false, false);
         self.sending = true;
-        self.lock = None;
+        match &mut self.lock {
+            Some(lock) if s.capture == Capture::Ns2 => lock.intact = false,
+            lock => *lock = None,
+        }
     }
     /// It has sent.
     pub(super) fn ended(&mut self, now: Time) {
@@ -240,7 +245,7 @@ impl Station {
     }
 
     /// A signal reaches it.
-    pub(super) fn hears(&mut self, now: Time, s: &Settings, heard: &Heard, serial: u32, frame: Frame) {
+    pub(super) fn hears(&mut self, now: Time, s: &Settings, heard: &Heard, t: &Transmission) {
         if heard.sensed {
             if !self.is_busy() {
                 self.freeze(now, s);
@@ -250,6 +255,10 @@ impl Station {
         let others = self.energy;
         self.signals += 1;
         self.energy += heard.power;
+        let understood = heard.decodable && t.frame != Frame::Noise;
+        if s.capture == Capture::Ns2 {
+            return self.follow(now, s, heard, t, understood);
+        }
         if self.sending {
             return;
         }
@@ -257,13 +266,12 @@ impl Station {
             Capture::Off => others == 0.0,
             _ => power >= s.capture_factor * others,
         };
-        let fresh =
-            Lock { serial, began: now, power: heard.power, worst: others, intact: survives(heard.power, others) };
-        let understood = heard.decodable && frame != Frame::Noise;
+        let (serial, power, intact) = (t.serial, heard.power, survives(heard.power, others));
+        let fresh = Lock { serial, began: now, ends: t.ends, power, worst: others, intact };
         match &mut self.lock {
             Some(lock) => {
                 let takes_over = match s.capture {
-                    Capture::Off => false,
+                    Capture::Off | Capture::Ns2 => false,
                     Capture::First => now.since(lock.began) < s.preamble,
                     Capture::Any => true,
                 };
@@ -276,7 +284,21 @@ impl Station {
                 }
             }
             None if understood => self.lock = Some(fresh),
-            None => self.undecoded |= heard.sensed && frame != Frame::Noise,
+            None => self.undecoded |= heard.sensed && t.frame != Frame::Noise,
+        }
+    }
+    /// A signal reaches it, by ns-2's rules: its receiver follows whatever it senses first, and of what collides the longest.
+    fn follow(&mut self, now: Time, s: &Settings, heard: &Heard, t: &Transmission, understood: bool) {
+        if !heard.sensed {
+            return;
+        }
+        let intact = understood && !self.sending;
+        let fresh = Lock { serial: t.serial, began: now, ends: t.ends, power: heard.power, worst: 0.0, intact };
+        match &mut self.lock {
+            None => self.lock = Some(fresh),
+            Some(lock) if lock.power >= s.capture_factor * heard.power => {}
+            Some(lock) if lock.ends >= t.ends => lock.intact = false,
+            Some(lock) => *lock = Lock { intact: false, ..fresh },
         }
     }
     /// A signal ends. If it was being received: whether it is intact, and its power over the most interference and noise.
