@@ -12,7 +12,7 @@ use crate::limits;
 use crate::model::Interferer;
 use crate::params::{self, Chosen};
 use crate::problem::suggestion;
-use crate::props::Props;
+use crate::props::{INTERFACE_LIMIT, Props};
 use crate::quantity::{self, show, show_coordinate};
 use crate::reader::{Context, Reader, quantity_of, short, text};
 use crate::topology::{Draft, Graph, Shared, lines};
@@ -59,7 +59,7 @@ pub(crate) fn read(ctx: &Context<'_>, graph: &mut Graph, node: &Node, index: usi
         return;
     }
     let chosen = read_params(&reader, kind);
-    let shared = Props::read_port(&reader);
+    let shared = Props::read_port(&reader, INTERFACE_LIMIT);
     let layout = match reader.get("layout") {
         Some(node) => match read_layout(ctx, node) {
             Some(layout) => layout,
@@ -255,7 +255,7 @@ fn read_stations(reader: &Reader<'_>, graph: &mut Graph, medium: &mut MediumDraf
         };
         said.push(index);
         let draft = &mut medium.stations[index];
-        draft.props = draft.props.refined(&Props::read_port(&station));
+        draft.props = draft.props.refined(&Props::read_port(&station, INTERFACE_LIMIT));
         let at = format!("at = [{}, {}]", quoted(&show_coordinate(draft.at.0)), quoted(&show_coordinate(draft.at.1)));
         let rate = medium.kind.rate(&medium.values);
         let port = lines(&draft.props.written_port(rate));

@@ -15,8 +15,12 @@ use crate::reader::{Context, Reader, short, text};
 
 /// The discipline of a queue that names none.
 pub(crate) const DEFAULT_QUEUE: &str = "droptail";
-/// The parameter whose default is one bandwidth-delay product, in whatever discipline has it.
+/// The parameter whose default is not the discipline's but the port's.
 const LIMIT: &str = "limit";
+/// Its default at a link, and at an interface to a medium, whose bandwidth-delay product nobody knows: a kernel's of paper
+/// 000's time.
+pub(crate) const LINK_LIMIT: Length = Length::Bdp(1.0);
+pub(crate) const INTERFACE_LIMIT: Length = Length::Packets(100.0);
 /// The parameter that says what the limit counts, and the word for packets.
 const COUNT: (&str, &str) = ("count", "packets");
 
@@ -75,15 +79,15 @@ impl Props {
             rate: reader.rate("rate"),
             delay: reader.get("delay").and_then(|node| read_delay(reader, node)),
             channel: reader.get("channel").and_then(|node| read_channels(ctx, node)),
-            ..Props::read_port(reader)
+            ..Props::read_port(reader, LINK_LIMIT)
         }
     }
 
-    /// Reads the keys of a port: of a link, or of an interface to a medium.
-    pub(crate) fn read_port(reader: &Reader<'_>) -> Props {
+    /// Reads the keys of a port: of a link, or of an interface to a medium. Queues that name no limit get this one.
+    pub(crate) fn read_port(reader: &Reader<'_>, limit: Length) -> Props {
         let ctx = reader.ctx;
         Props {
-            queue: reader.get("queue").and_then(|node| read_queue(ctx, node)),
+            queue: reader.get("queue").and_then(|node| read_queue(ctx, node, limit)),
             router: reader.get("router").and_then(|node| read_router(ctx, node)),
             capacity: reader.rate("capacity"),
             clock_tick: reader.get("clock_tick").and_then(|node| read_tick(ctx, node)),
@@ -163,13 +167,12 @@ impl Queue {
         }
     }
 
-    /// The default queue of a router's port, or one with another limit.
-    pub(crate) fn standard(limit: Option<Length>) -> Queue {
-        let Some(kind) = registry::qdisc(DEFAULT_QUEUE) else { return Queue::Unlimited };
-        let param = kind.params().iter().find(|p| p.name == LIMIT);
-        let place = Place::At(0);
-        let chosen = limit.zip(param).map(|(length, param)| Chosen { param, given: Given::Length(length), place });
-        Queue::Kind(kind, limited(kind, chosen.into_iter().collect(), None))
+    /// The default queue of a port with this limit.
+    pub(crate) fn standard(limit: Length) -> Queue {
+        match registry::qdisc(DEFAULT_QUEUE) {
+            Some(kind) => Queue::Kind(kind, limited(kind, Vec::new(), None, limit)),
+            None => Queue::Unlimited,
+        }
     }
 }
 
@@ -225,7 +228,7 @@ fn read_tick(ctx: &Context<'_>, node: &Node) -> Option<Time> {
     good.then_some(tick)
 }
 
-fn read_queue(ctx: &Context<'_>, node: &Node) -> Option<Queue> {
+fn read_queue(ctx: &Context<'_>, node: &Node, limit: Length) -> Option<Queue> {
     let empty = Table::default();
     let (name, place, table) = match &node.data {
         Data::Text(word) if word == "unlimited" => return Some(Queue::Unlimited),
@@ -247,18 +250,18 @@ fn read_queue(ctx: &Context<'_>, node: &Node) -> Option<Queue> {
         return None;
     };
     let chosen = params::read_all(ctx, table, &all(kind.params()), &["kind"], &format!("queue `{name}`"));
-    Some(Queue::Kind(kind, limited(kind, chosen, Some(node.place))))
+    Some(Queue::Kind(kind, limited(kind, chosen, Some(node.place), limit)))
 }
 
-/// Fills in what lengths imply: a limit that is not said is one bandwidth-delay product, and a length in packets makes
+/// Fills in what lengths imply: a limit that is not said is `limit`, and a length in packets makes
 /// the discipline count packets.
-fn limited(kind: &'static dyn QdiscKind, mut chosen: Vec<Chosen>, place: Option<Place>) -> Vec<Chosen> {
+fn limited(kind: &'static dyn QdiscKind, mut chosen: Vec<Chosen>, place: Option<Place>, limit: Length) -> Vec<Chosen> {
     let find = |name: &str| kind.params().iter().find(|p| p.name == name);
     let place = place.unwrap_or(Place::At(0));
     if let Some(param) = find(LIMIT)
         && !chosen.iter().any(|c| c.param.name == LIMIT)
     {
-        chosen.push(Chosen { param, given: Given::Length(Length::Bdp(1.0)), place });
+        chosen.push(Chosen { param, given: Given::Length(limit), place });
     }
     let packets = chosen.iter().any(|c| matches!(c.given, Given::Length(Length::Packets(_))));
     if let Some(param) = find(COUNT.0)

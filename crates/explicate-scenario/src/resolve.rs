@@ -15,7 +15,7 @@ use crate::limits;
 use crate::media::{MediumDraft, StationDraft};
 use crate::model::{ChannelSpec, FlowGroup, Link, Medium, Over, Queue, RouterSpec, Sampling, Scenario, Start, Station};
 use crate::params::{self, Given};
-use crate::props::{self, Props, Router};
+use crate::props::{self, INTERFACE_LIMIT, LINK_LIMIT, Props, Router};
 use crate::quantity::{self, Length, show};
 use crate::reader::{Context, Reader, word};
 use crate::routing::Routes;
@@ -24,8 +24,6 @@ use crate::topology::{self, Graph};
 const DURATION: Time = Time::secs(60);
 const EVERY: Time = Time::millis(100);
 const SAMPLED: &[&str] = &["queue", "cwnd", "throughput", "rtt"];
-/// The queue of an interface to a medium that says none: a kernel's of paper 000's time.
-const INTERFACE_QUEUE: Length = Length::Packets(100.0);
 /// Packet length of links that nothing crosses, bytes.
 const IDLE_PACKET: f64 = 1500.0;
 
@@ -282,7 +280,7 @@ fn make_network(graph: &Graph, groups: &[Group]) -> (Vec<Link>, Vec<Medium>) {
 }
 
 fn fill_queues(ctx: &Context<'_>, graph: &Graph, scenario: &mut Scenario, crossings: &[Crossing]) {
-    let (standard, interface) = (props::Queue::standard(None), props::Queue::standard(Some(INTERFACE_QUEUE)));
+    let (standard, interface) = (props::Queue::standard(LINK_LIMIT), props::Queue::standard(INTERFACE_LIMIT));
     let mut reported = BTreeSet::new();
     let mut at_station = BTreeMap::new();
     for ((link, draft), crossing) in scenario.links.iter_mut().zip(&graph.links).zip(crossings) {
