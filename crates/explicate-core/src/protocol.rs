@@ -6,6 +6,7 @@
 //! them. Each is a state machine that is told the time. [`crate::flow`] and [`crate::port`] compose them.
 
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::params::{Param, Values};
@@ -177,6 +178,11 @@ pub trait Sender: Send {
     }
     /// An acknowledgement came.
     fn on_ack(&mut self, ack: &Ack<'_>);
+    /// [`Sender::on_ack`], then [`Sender::allowance`]: saves a flow a call, and is not to be overridden.
+    fn take_ack(&mut self, ack: &Ack<'_>) -> Allowance {
+        self.on_ack(ack);
+        self.allowance()
+    }
     /// A loss or mark was noticed.
     fn on_loss(&mut self, loss: &Loss);
     /// The timer asked for by [`Sender::next_timer`] expired.
@@ -249,6 +255,12 @@ pub trait Router: Send {
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView);
     /// A packet's last bit leaves; the last chance to write into it.
     fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView);
+    /// A packet came to an idle port and left it before anything else happened: both of the above in one call, which is all that
+    /// this is for. Not to be overridden.
+    fn on_passage(&mut self, came: Time, left: Time, packet: &mut Packet, port: &PortView) {
+        self.on_arrival(came, packet, port);
+        self.on_departure(left, packet, &PortView { busy: true, ..*port });
+    }
     /// A packet was dropped at this port's queue.
     fn on_drop(&mut self, now: Time, packet: &Packet, cause: DropCause, port: &PortView) {
         let _ = (now, packet, cause, port);
@@ -278,6 +290,11 @@ pub trait RecoveryKind: Sync {
     /// Parameters beyond those that every recovery has ([`crate::recovery::COMMON`]).
     fn params(&self) -> &'static [Param] {
         &[]
+    }
+    /// Whether everything arrives in the end. If not, nothing is sent twice, the receiver passes over what is missing, and
+    /// acknowledgements carry the number of segments that have arrived in place of the next one expected.
+    fn reliable(&self) -> bool {
+        true
     }
     /// Whether the receiver is asked for SACK ranges.
     fn wants_sack(&self) -> bool {
@@ -342,6 +359,26 @@ pub trait Recovery: Send {
     }
     /// Where the flow stands.
     fn state(&self) -> RecoveryState;
+    /// [`Recovery::on_ack`], then [`Recovery::state`]. This and the next one save a flow calls, and are not to be overridden.
+    fn take_ack(
+        &mut self,
+        now: Time,
+        cumulative: u32,
+        packet_number: u32,
+        sack: &[(u32, u32)],
+        rtt: Time,
+        state: &mut RecoveryState,
+    ) -> Outcome {
+        let outcome = self.on_ack(now, cumulative, packet_number, sack, rtt);
+        *state = self.state();
+        outcome
+    }
+    /// [`Recovery::on_sent`], then [`Recovery::state`] and [`Recovery::next`].
+    fn take_sent(&mut self, now: Time, sent: (u32, u32), windows: (f64, u32), state: &mut RecoveryState) -> Next {
+        self.on_sent(now, sent.0, sent.1);
+        *state = self.state();
+        self.next(windows.0, windows.1)
+    }
     /// The segment that [`Next::New`] means.
     fn next_segment(&self) -> u32 {
         self.state().next
@@ -430,11 +467,15 @@ pub enum Verdict {
 
 /// Admission to a first-in first-out queue: packets that were admitted depart in order.
 pub trait Qdisc: Send {
-    /// A packet came. `idle_since` is when the port fell idle, `None` while it is busy.
+    /// A packet came. `idle_since` is when this queue had nothing more to send, `None` while it has.
     fn on_arrival(&mut self, now: Time, packet: &Packet, port: &PortView, idle_since: Option<Time>) -> Verdict;
     /// A packet's last bit leaves.
     fn on_departure(&mut self, now: Time, port: &PortView) {
         let _ = (now, port);
+    }
+    /// Whether [`Qdisc::on_departure`] does anything: asked once.
+    fn minds_departures(&self) -> bool {
+        true
     }
     /// The timer asked for by [`Qdisc::next_timer`] expired.
     fn on_timer(&mut self, now: Time, port: &PortView) {
@@ -488,25 +529,88 @@ pub trait ChannelKind: Sync {
     fn source(&self) -> &'static str;
     /// Parameters.
     fn params(&self) -> &'static [Param];
+    /// What is wrong with values that are each within their bounds but mean nothing together, as a sentence.
+    fn check(&self, values: &Values) -> Result<(), String> {
+        let _ = values;
+        Ok(())
+    }
     /// The stages that this channel adds to a link.
-    fn build(&self, values: &Values, rng: Rng) -> ChannelStages;
+    fn build(&self, init: ChannelInit<'_>) -> ChannelStages;
+    /// Tells what its model predicts of packets like this one, sent back to back: `packet_loss`, the probability that one is
+    /// lost, and whatever else it has in closed form. By default nothing.
+    fn predict(&self, values: &Values, packet: &Packet, put: Probe<'_>) {
+        let _ = (values, packet, put);
+    }
+    /// Tells the same of `trials` packets that are drawn.
+    fn observe(&self, init: ChannelInit<'_>, packet: &Packet, trials: u64, put: Probe<'_>) {
+        let gap = Time::from_secs_f64(packet.ip_len as f64 / init.rate.bytes_per_sec());
+        let mut stages = self.build(init);
+        let (mut now, mut lost) = (Time::ZERO, 0u64);
+        for _ in 0..trials {
+            now += gap;
+            let pass = |stage: &mut Option<Box<dyn Channel>>| {
+                stage.as_mut().is_some_and(|channel| channel.loses(now, packet, packet.ip_len as u32))
+            };
+            lost += (pass(&mut stages.before) || pass(&mut stages.on_air)) as u64;
+        }
+        put("packet_loss", lost as f64 / trials as f64);
+    }
 }
 
-/// What a channel consists of: any of an impairment before the queue, a service curve, an impairment on the air.
+/// What a channel is made from.
+pub struct ChannelInit<'a> {
+    /// Values of [`ChannelKind::params`].
+    pub values: &'a Values,
+    /// Nominal rate of the line.
+    pub rate: Rate,
+    /// The channel's own stream.
+    pub rng: Rng,
+}
+
+/// What a channel consists of: any of the stages that a packet passes, in this order.
 #[derive(Default)]
 pub struct ChannelStages {
-    /// Acts on packets before the queue sees them (loss in a kernel or driver).
+    /// Loses packets before the queue sees them (in a kernel or driver).
     pub before: Option<Box<dyn Channel>>,
+    /// Makes packets longer on the line than they are as IP datagrams.
+    pub coding: Option<Box<dyn Coding>>,
     /// Replaces the link's constant rate.
     pub service: Option<Box<dyn ServiceCurve>>,
-    /// Acts on packets that have been sent, in departure order (loss on the air: the link's time is spent).
+    /// Loses packets that have been sent, in departure order (on the air: the link's time is spent).
     pub on_air: Option<Box<dyn Channel>>,
+    /// Delays, doubles or damages what was not lost. Departures of the port are then polled.
+    pub after: Option<Box<dyn Disturbance>>,
 }
 
-/// An impairment.
+/// A process of losses.
 pub trait Channel: Send {
     /// Whether a packet of `wire_bytes` that passes at `at` is lost. Called once per packet, in order.
     fn loses(&mut self, at: Time, packet: &Packet, wire_bytes: u32) -> bool;
+}
+
+/// What adds bytes to packets on the line, as error correction does. Queue and controllers see IP bytes all the same.
+pub trait Coding: Send {
+    /// Bytes on the line of a packet that has `bytes` without this coding.
+    fn wire_bytes(&mut self, packet: &Packet, bytes: u32) -> u32;
+    /// IP bytes per byte on the line of long data packets: what an operator takes off the rate.
+    fn efficiency(&self) -> f64;
+}
+
+/// What happens to a packet that arrives.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Disturbed {
+    /// It arrives this much later.
+    pub late: Time,
+    /// A copy of it arrives this much after its departure and the link's delay.
+    pub copy: Option<Time>,
+    /// Bits of it are wrong: whoever it is for drops it.
+    pub damaged: bool,
+}
+
+/// Delays, doubles or damages packets.
+pub trait Disturbance: Send {
+    /// What becomes of a packet that departs at `at`. Called once per packet, in order.
+    fn disturb(&mut self, at: Time, packet: &Packet) -> Disturbed;
 }
 
 /// A cumulative service curve known in advance.
@@ -516,7 +620,7 @@ pub trait ServiceCurve: Send {
     fn finish(&mut self, start: Time, bytes: u32, idle: bool) -> Time;
     /// Bytes that the curve offers in `(from, to]`.
     fn offered(&self, from: Time, to: Time) -> f64;
-    /// Mean rate over a long time, bytes/s: what an operator would believe.
+    /// What an operator would believe, bytes/s: the mean over a long time, or the rate that a line has when it works.
     fn mean_rate(&self) -> f64;
 }
 

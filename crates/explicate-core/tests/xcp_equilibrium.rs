@@ -50,6 +50,19 @@ const RATE_FORM: Wording = Wording {
     plenty: 1_000_000_000,
 };
 
+/// H_cwnd and H_feedback in bytes; a change of the window counts once a round trip.
+const WINDOW_FORM: Wording = Wording {
+    write: |rate, request| {
+        let mut header = Congestion::new(Format::Window);
+        header.set_x((rate * RTT + 0.5) as u32);
+        header.set_rtt(seconds_to_units(RTT));
+        header.set_delta_throughput(request);
+        header
+    },
+    worth: |granted| granted as f64 / RTT,
+    plenty: 100_000_000,
+};
+
 fn router(protocol: &str, pools: &str, capacity: f64) -> Box<dyn Router> {
     let protocol = registry::protocol(protocol).unwrap();
     let mut values = Values::default();
@@ -139,4 +152,25 @@ fn limited_downstream_the_pools_make_no_difference() {
 fn limited_upstream_the_draft_gives_more_back() {
     agrees("xcp", "draft", &RATE_FORM, Upstream, UPSTREAM_DRAFT);
     agrees("xcp", "paper", &RATE_FORM, Upstream, UPSTREAM_PAPER);
+}
+
+#[test]
+fn the_window_form_settles_where_the_rate_form_does() {
+    agrees("xcp_window", "paper", &WINDOW_FORM, Downstream, DOWNSTREAM);
+    agrees("xcp_window", "paper", &WINDOW_FORM, Upstream, UPSTREAM_PAPER);
+    agrees("xcp_window", "draft", &WINDOW_FORM, Upstream, UPSTREAM_DRAFT);
+}
+
+/// P-XCP's scaled feedback closes a good part of the gap to max-min that the draft's rule leaves. What is limited downstream
+/// looks free to it.
+#[test]
+fn a_p_xcp_router_comes_nearer_to_max_min() {
+    for ((capacity, others, total), xcp) in CASES.into_iter().zip(UPSTREAM_DRAFT) {
+        let router = || router("p_xcp", "draft", capacity * 1e6 / 8.0);
+        let got = settles(router(), &RATE_FORM, Upstream, capacity, others, total);
+        let most = capacity - total;
+        println!("p_xcp, C {capacity}, {others} others with {total}: x = {got:.3}, xcp {xcp}, max-min {most}");
+        assert!(got < most && most - got < 0.7 * (most - xcp), "{got} {xcp} {most}");
+    }
+    agrees("p_xcp", "draft", &RATE_FORM, Downstream, DOWNSTREAM);
 }

@@ -21,7 +21,7 @@ fn parameter(param: &Param) -> Value {
 fn default(param: &Param) -> String {
     let value = param.default;
     match param.unit {
-        Unit::File => "required".to_string(),
+        Unit::File | Unit::Steps => "required".to_string(),
         _ if value.is_nan() => "auto".to_string(),
         _ if value.is_infinite() => "unlimited".to_string(),
         Unit::Seconds if value < 1e-3 && value > 0.0 => format!("{}us", value * 1e6),
@@ -30,9 +30,9 @@ fn default(param: &Param) -> String {
         Unit::BitsPerSecond => format!("{value}bit/s"),
         Unit::Bytes | Unit::QueueLength => format!("{value}B"),
         Unit::Metres => format!("{value}m"),
-        Unit::Decibels => format!("{value}dB"),
         Unit::Flag => (value != 0.0).to_string(),
         Unit::Choice(words) => words.get(value as usize).copied().unwrap_or_default().to_string(),
+        Unit::Decibels => format!("{value}dB"),
         Unit::Packets | Unit::Number | Unit::Fraction => value.to_string(),
     }
 }
@@ -45,11 +45,12 @@ fn unit(unit: Unit) -> String {
         Unit::Packets => "packets".to_string(),
         Unit::QueueLength => "bytes, pkt or bdp".to_string(),
         Unit::Metres => "distance".to_string(),
-        Unit::Decibels => "decibels".to_string(),
         Unit::Number => String::new(),
         Unit::Fraction => "fraction".to_string(),
         Unit::Flag => "true or false".to_string(),
         Unit::Choice(words) => words.join(" | "),
+        Unit::Decibels => "dB".to_string(),
+        Unit::Steps => "rates over time".to_string(),
         Unit::File => "file".to_string(),
     }
 }
@@ -108,5 +109,5 @@ pub(crate) fn checked(s: &Scenario) -> Value {
 
 /// What a run took.
 pub(crate) fn timing(run: &Run) -> Value {
-    json!({ "wall_s": run.wall_s, "events": run.engine.events, "hops": run.engine.hops() })
+    json!({ "wall_s": run.wall_s, "events": run.engine.events(), "hops": run.engine.hops() })
 }

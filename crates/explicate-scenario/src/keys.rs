@@ -134,8 +134,31 @@ const ROUTER: Key = key(
     "auto",
     "Controller of the port. `auto`: those of the protocols that flows use; `none`: plain IP.",
 );
-const CAPACITY: Key = key("capacity", Form::Rate, "the rate", "The capacity that controllers believe in.");
+const CAPACITY: Key = key(
+    "capacity",
+    Form::OneOf(&[Form::Rate, Form::Table(BELIEF), Form::List(&Form::Table(BELIEF_STEP))]),
+    "the rate; less what coding adds to long packets",
+    "The capacity that controllers believe in: a rate, a factor of the link's, or steps over time.",
+);
+const HALF_DUPLEX: Key = key(
+    "half_duplex",
+    Form::Flag,
+    "false",
+    "Both directions share one line and take turns on it, packet by packet. It is enough that one of them says so.",
+);
 const CHANNEL: Key = key("channel", Form::Channels, "[]", "What the link does to packets, in order; empty is a wire.");
+const CLASSES: Key = key(
+    "classes",
+    Form::List(&Form::Table(CLASS)),
+    "[]",
+    "Several queues that take turns by weight instead of one for all packets, each with a controller of its own.",
+);
+const KAPPA: Key = key(
+    "kappa",
+    Form::Number(0.0, 1.0),
+    "0",
+    "How far the weights of the classes `explicit` and `other` move each round trip, until flows have equal windows in both.",
+);
 const DELAY_DOC: &str = "Propagation delay, one way.";
 
 const CLOCK_TICK: Key = key(
@@ -145,8 +168,35 @@ const CLOCK_TICK: Key = key(
     "Timers of controllers and disciplines expire at multiples of this, as in a kernel of that time; 0s is exact.",
 );
 
-pub(crate) const PROPS: &[Key] =
-    &[RATE, key("delay", Form::Time, "20ms", DELAY_DOC), QUEUE, ROUTER, CAPACITY, CHANNEL, CLOCK_TICK];
+pub(crate) const PROPS: &[Key] = &[
+    RATE,
+    key("delay", Form::Time, "20ms", DELAY_DOC),
+    QUEUE,
+    ROUTER,
+    CLASSES,
+    KAPPA,
+    CAPACITY,
+    HALF_DUPLEX,
+    CHANNEL,
+    CLOCK_TICK,
+];
+
+/// Bounds of a class's weight.
+pub(crate) const WEIGHT: (f64, f64) = (0.001, 1000.0);
+/// What a class may match.
+pub(crate) const MATCHES: &[&str] = &["explicit", "other"];
+
+pub(crate) const CLASS: &[Key] = &[
+    key(
+        "match",
+        Form::Words(MATCHES),
+        "",
+        "Which packets: `explicit`, those with a congestion header; `other`, all that no other class matches.",
+    ),
+    key("queue", Form::Queue, "the link's", "Its queue discipline. A `bdp` and a rate are the link's and its share."),
+    key("router", Form::Router, "the link's", "Its controller, which believes in its share of the capacity."),
+    key("weight", Form::Number(WEIGHT.0, WEIGHT.1), "1", "Its share of the line, beside the weights of the others."),
+];
 
 pub(crate) const ACCESS: &[Key] = &[
     RATE,
@@ -158,10 +208,28 @@ pub(crate) const ACCESS: &[Key] = &[
     ),
     QUEUE,
     ROUTER,
+    CLASSES,
+    KAPPA,
     CAPACITY,
+    HALF_DUPLEX,
     CHANNEL,
     CLOCK_TICK,
 ];
+
+/// A capacity that is wrong by a factor.
+pub(crate) const BELIEF: &[Key] =
+    &[key("factor", Form::Number(1e-3, 1e3), "", "What is believed over the link's rate.")];
+
+/// A step of a capacity over time.
+pub(crate) const BELIEF_STEP: &[Key] = &[
+    key("at", Form::Time, "", "From when on."),
+    key("rate", Form::Rate, "by `factor`", "What is believed."),
+    key("factor", Form::Number(1e-3, 1e3), "by `rate`", "What is believed over the link's rate."),
+];
+
+/// A step of a rate over time.
+pub(crate) const STEP: &[Key] =
+    &[key("at", Form::Time, "", "From when on."), key("rate", Form::Rate, "", "The rate; `0bit/s` is a pause.")];
 
 pub(crate) const RANGE: &[Key] = &[
     key("from", Form::Time, "", "Delay of the first pair's links."),
@@ -192,7 +260,10 @@ pub(crate) const LINK: &[Key] = &[
     key("delay", Form::Time, "10ms", DELAY_DOC),
     QUEUE,
     ROUTER,
+    CLASSES,
+    KAPPA,
     CAPACITY,
+    HALF_DUPLEX,
     CHANNEL,
     CLOCK_TICK,
 ];
@@ -206,8 +277,6 @@ const STATION_QUEUE: Key = key(
     "auto",
     "Queue discipline of an interface, which serves all neighbours. `auto`: droptail with a limit of 100pkt.",
 );
-const STATION_CAPACITY: Key =
-    key("capacity", Form::Rate, "the rate", "The capacity that controllers of an interface believe in.");
 
 /// Keys of a medium beside the parameters of its kind.
 pub(crate) const MEDIUM: &[Key] = &[
@@ -218,7 +287,9 @@ pub(crate) const MEDIUM: &[Key] = &[
     key("interferer", Form::List(&Form::Table(INTERFERER)), "none", "Sources of noise, as loud as a station."),
     STATION_QUEUE,
     ROUTER,
-    STATION_CAPACITY,
+    CLASSES,
+    KAPPA,
+    CAPACITY,
     CLOCK_TICK,
 ];
 
@@ -242,7 +313,9 @@ pub(crate) const STATION: &[Key] = &[
     key("at", Form::List(&Form::Coordinate), "by layout", "Its place: [x, y]."),
     STATION_QUEUE,
     ROUTER,
-    STATION_CAPACITY,
+    CLASSES,
+    KAPPA,
+    CAPACITY,
     CLOCK_TICK,
 ];
 

@@ -3,6 +3,7 @@
 //! [`Scenario::parse`](model::Scenario::parse) is the way in; [`model`] is what comes out.
 
 mod checks;
+mod classes;
 mod document;
 mod ends;
 mod flows;
@@ -21,6 +22,7 @@ mod reader;
 mod resolve;
 pub mod routing;
 pub mod schema;
+mod steps;
 pub mod tables;
 pub mod templates;
 mod topology;

@@ -24,6 +24,8 @@ pub const INTERFERERS: usize = 100;
 pub const METRES: f64 = 1e7;
 /// Most channels of a link.
 pub const CHANNELS: usize = 16;
+/// Most steps of a rate over time.
+pub const STEPS: usize = 100_000;
 /// Greatest seed: TOML's integers have 63 bits.
 pub const SEED: u64 = i64::MAX as u64;
 /// Most packet-hops of one run, estimated: some days of computing.

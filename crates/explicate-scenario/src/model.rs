@@ -36,9 +36,9 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// The controllers that a link's packets meet.
-    pub fn routers<'a>(&'a self, link: &'a Link) -> &'a [RouterSpec] {
-        link.over.map_or(&link.routers, |over| &self.media[over.medium].stations[over.from].routers)
+    /// What feeds a link: it itself, or over a medium its sender's interface.
+    pub fn port<'a>(&'a self, link: &'a Link) -> &'a Link {
+        link.over.map_or(link, |over| &self.media[over.medium].stations[over.from].interface)
     }
 }
 
@@ -54,18 +54,26 @@ pub struct Link {
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Time,
-    /// The capacity that routers believe in: by default `rate`.
+    /// The capacity that routers believe in: by default `rate`, less what coding adds to long packets.
     pub capacity: Rate,
+    /// From when on they believe in what else, in order of time.
+    pub beliefs: Vec<(Time, Rate)>,
+    /// The link of the other direction, if both share one line.
+    pub shares_with: Option<usize>,
     /// Queue discipline; `None` is an unlimited queue.
     pub queue: Option<Queue>,
     /// Controllers on the port, one per protocol that has one (at most one today); empty is a plain IP router.
     pub routers: Vec<RouterSpec>,
+    /// Classes of packets with queues of their own; if empty, all share `queue` and `routers`, else those say nothing.
+    pub classes: Vec<Class>,
+    /// How far the weights of two classes move each round trip towards equal windows; 0 if they are fixed.
+    pub kappa: f64,
     /// Channels in order; empty is a wire.
     pub channel: Vec<ChannelSpec>,
     /// The clock of controllers and disciplines ticks with this period; zero is exact.
     pub clock_tick: Time,
-    /// Where it is a link between two stations of a medium. Queue, controller and believed capacity are then those of the
-    /// sending station's interface, and `queue` and `routers` are empty.
+    /// Where it is a link between two stations of a medium. Queues and controllers are then those of the sending station's
+    /// interface ([`Scenario::port`]), and here are none.
     pub over: Option<Over>,
 }
 
@@ -96,20 +104,14 @@ pub struct Medium {
     pub interferers: Vec<Interferer>,
 }
 
-/// A node's interface to a medium: one queue for all its neighbours.
+/// A node on a medium.
 pub struct Station {
     /// Index of the node.
     pub node: usize,
     /// Where it stands, metres.
     pub at: (f64, f64),
-    /// The capacity that routers believe in.
-    pub capacity: Rate,
-    /// Queue discipline; `None` is an unlimited queue.
-    pub queue: Option<Queue>,
-    /// Controllers, as those of a link.
-    pub routers: Vec<RouterSpec>,
-    /// The clock of controllers and disciplines ticks with this period; zero is exact.
-    pub clock_tick: Time,
+    /// Its interface: the port that feeds all its links there, with one queue (for each class) for all its neighbours.
+    pub interface: Link,
 }
 
 /// A source of noise as loud as a station.
@@ -123,6 +125,56 @@ pub struct Interferer {
     pub off: Time,
     /// Lengths are exponential rather than fixed.
     pub random: bool,
+}
+
+impl Link {
+    /// All queues of its port.
+    pub fn queues(&self) -> impl Iterator<Item = &Queue> {
+        self.queue.iter().chain(self.classes.iter().filter_map(|c| c.queue.as_ref()))
+    }
+    /// The class of packets that carry a congestion header or do not: its number.
+    pub fn class_of(&self, congestion_header: bool) -> usize {
+        let find = |wanted| self.classes.iter().position(|c| c.matches == wanted);
+        let explicit = if congestion_header { find(Match::Explicit) } else { None };
+        explicit.or_else(|| find(Match::Other)).unwrap_or(0)
+    }
+    /// The controllers to choose from for packets of this class; without classes those of the port.
+    pub fn routers_of(&self, class: usize) -> &[RouterSpec] {
+        self.classes.get(class).map_or(&self.routers, |c| &c.routers)
+    }
+}
+
+/// Packets at a link with a queue of their own.
+pub struct Class {
+    /// Which.
+    pub matches: Match,
+    /// Queue discipline; `None` is an unlimited queue.
+    pub queue: Option<Queue>,
+    /// Controllers, as [`Link::routers`].
+    pub routers: Vec<RouterSpec>,
+    /// Its part of the line, beside the others'.
+    pub weight: f64,
+}
+
+/// What a class matches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Match {
+    /// Packets with a congestion header.
+    Explicit,
+    /// What no other class matches.
+    Other,
+}
+
+impl Match {
+    /// All there are.
+    pub const ALL: [Match; 2] = [Match::Explicit, Match::Other];
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Match::Explicit => "explicit",
+            Match::Other => "other",
+        }
+    }
 }
 
 /// A queue discipline with its values.

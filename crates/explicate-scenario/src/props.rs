@@ -1,17 +1,19 @@
 //! Properties of links as written: rate, delay, queue, router, believed capacity and channels.
 
 use explicate_core::params::{Param, Values};
-use explicate_core::protocol::{ChannelKind, Protocol, QdiscKind, ServiceCurve};
+use explicate_core::protocol::{ChannelInit, ChannelKind, ChannelStages, Protocol, QdiscKind};
 use explicate_core::registry::{self, CHANNELS, PROTOCOLS, QDISCS};
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
 
-use crate::document::{Data, Node, Place, Table, quoted};
+use crate::classes::{self, Class};
+use crate::document::{Data, Node, Place, Table, number, quoted};
 use crate::limits;
 use crate::params::{self, Chosen, Given};
 use crate::problem::suggestion;
 use crate::quantity::{self, Length, show};
 use crate::reader::{Context, Reader, short, text};
+use crate::steps::Capacity;
 
 /// The discipline of a queue that names none.
 pub(crate) const DEFAULT_QUEUE: &str = "droptail";
@@ -64,7 +66,10 @@ pub(crate) struct Props {
     pub(crate) delay: Option<Delay>,
     pub(crate) queue: Option<Queue>,
     pub(crate) router: Option<Router>,
-    pub(crate) capacity: Option<Rate>,
+    pub(crate) classes: Option<Vec<Class>>,
+    pub(crate) kappa: Option<f64>,
+    pub(crate) capacity: Option<Capacity>,
+    pub(crate) half_duplex: Option<bool>,
     pub(crate) channel: Option<Vec<Channel>>,
     pub(crate) clock_tick: Option<Time>,
     /// Where, for messages that come later.
@@ -78,6 +83,7 @@ impl Props {
         Props {
             rate: reader.rate("rate"),
             delay: reader.get("delay").and_then(|node| read_delay(reader, node)),
+            half_duplex: reader.get("half_duplex").and_then(|_| reader.flag("half_duplex")),
             channel: reader.get("channel").and_then(|node| read_channels(ctx, node)),
             ..Props::read_port(reader, LINK_LIMIT)
         }
@@ -89,7 +95,9 @@ impl Props {
         Props {
             queue: reader.get("queue").and_then(|node| read_queue(ctx, node, limit)),
             router: reader.get("router").and_then(|node| read_router(ctx, node)),
-            capacity: reader.rate("capacity"),
+            classes: reader.get("classes").and_then(|node| classes::read(ctx, node, limit)),
+            kappa: reader.number("kappa", (0.0, 1.0)),
+            capacity: reader.get("capacity").and_then(|node| Capacity::read(ctx, node)),
             clock_tick: reader.get("clock_tick").and_then(|node| read_tick(ctx, node)),
             place: Some(reader.place),
             ..Props::default()
@@ -103,7 +111,10 @@ impl Props {
             delay: other.delay.or(self.delay),
             queue: other.queue.clone().or_else(|| self.queue.clone()),
             router: other.router.clone().or_else(|| self.router.clone()),
-            capacity: other.capacity.or(self.capacity),
+            classes: other.classes.clone().or_else(|| self.classes.clone()),
+            kappa: other.kappa.or(self.kappa),
+            capacity: other.capacity.clone().or_else(|| self.capacity.clone()),
+            half_duplex: other.half_duplex.or(self.half_duplex),
             channel: other.channel.clone().or_else(|| self.channel.clone()),
             clock_tick: other.clock_tick.or(self.clock_tick),
             place: other.place.or(self.place),
@@ -112,17 +123,29 @@ impl Props {
 
     /// The rate: a channel's mean if one replaces the service, else what was said, else `default`.
     pub(crate) fn nominal(&self, default: Rate) -> Rate {
-        let mean = self.service().map(|s| Rate::from_bytes_per_sec(s.mean_rate()));
+        let service = self.stages(self.rate.unwrap_or(default)).filter_map(|s| s.service).next_back();
+        let mean = service.map(|s| Rate::from_bytes_per_sec(s.mean_rate()));
         mean.or(self.rate).unwrap_or(default)
     }
 
-    /// What replaces the constant rate.
-    fn service(&self) -> Option<Box<dyn ServiceCurve>> {
-        let channels = self.channel.iter().flatten();
-        channels.filter_map(|c| c.kind.build(&c.values(), Rng::stream(0, "")).service).next_back()
-    }
+    /// Whether a channel replaces the constant rate.
     pub(crate) fn has_service(&self) -> bool {
-        self.service().is_some()
+        self.stages(Rate::mbps(1)).any(|s| s.service.is_some())
+    }
+
+    fn stages(&self, rate: Rate) -> impl DoubleEndedIterator<Item = ChannelStages> {
+        let channels = self.channel.iter().flatten();
+        channels.map(move |c| c.stages(rate))
+    }
+
+    /// What controllers believe in at first, and from when on what then.
+    pub(crate) fn beliefs(&self, rate: Rate) -> (Rate, Vec<(Time, Rate)>) {
+        let efficiency: f64 = self.stages(rate).filter_map(|s| s.coding).map(|c| c.efficiency()).product();
+        let usual = Rate((rate.0 as f64 * efficiency).round().max(1.0) as u64);
+        match &self.capacity {
+            None => (usual, Vec::new()),
+            Some(capacity) => capacity.over(rate, usual),
+        }
     }
 
     /// Every property as TOML, defaults filled in.
@@ -135,17 +158,21 @@ impl Props {
         };
         let mut all = vec![("rate", quoted(&show(rate.0 as f64, &quantity::RATE))), ("delay", delay)];
         all.extend(self.written_port(rate));
+        all.push(("half_duplex", self.half_duplex.unwrap_or(false).to_string()));
         all.push(("channel", self.written_channels()));
         all
     }
 
     /// The properties of a port as TOML.
-    pub(crate) fn written_port(&self, default_capacity: Rate) -> Vec<(&'static str, String)> {
-        let capacity = self.capacity.unwrap_or(default_capacity);
+    pub(crate) fn written_port(&self, rate: Rate) -> Vec<(&'static str, String)> {
+        let rate_text = |r: Rate| quoted(&show(r.0 as f64, &quantity::RATE));
+        let classes: Vec<String> = self.classes.iter().flatten().map(Class::written).collect();
         let mut all = vec![
             ("queue", self.queue.as_ref().map_or_else(|| quoted("auto"), Queue::written)),
             ("router", self.router.as_ref().map_or_else(|| quoted("auto"), Router::written)),
-            ("capacity", quoted(&show(capacity.0 as f64, &quantity::RATE))),
+            ("classes", format!("[{}]", classes.join(", "))),
+            ("kappa", number(self.kappa.unwrap_or(0.0))),
+            ("capacity", self.capacity.as_ref().map_or_else(|| rate_text(self.beliefs(rate).0), Capacity::written)),
         ];
         all.extend(self.clock_tick.map(|t| ("clock_tick", quoted(&show(t.0 as f64, &quantity::TIME)))));
         all
@@ -159,7 +186,7 @@ impl Props {
 }
 
 impl Queue {
-    fn written(&self) -> String {
+    pub(crate) fn written(&self) -> String {
         match self {
             Queue::Auto => quoted("auto"),
             Queue::Unlimited => quoted("unlimited"),
@@ -177,7 +204,7 @@ impl Queue {
 }
 
 impl Router {
-    fn written(&self) -> String {
+    pub(crate) fn written(&self) -> String {
         match self {
             Router::Auto => quoted("auto"),
             Router::None => quoted("none"),
@@ -191,6 +218,10 @@ impl Router {
 impl Channel {
     pub(crate) fn values(&self) -> Values {
         params::values(&self.chosen)
+    }
+    /// What it consists of; nothing is drawn from these.
+    fn stages(&self, rate: Rate) -> ChannelStages {
+        self.kind.build(ChannelInit { values: &self.values(), rate, rng: Rng::stream(0, "") })
     }
     fn written(&self) -> String {
         inline(self.kind.name(), &params::written(&all(self.kind.params()), &self.chosen))
@@ -228,7 +259,7 @@ fn read_tick(ctx: &Context<'_>, node: &Node) -> Option<Time> {
     good.then_some(tick)
 }
 
-fn read_queue(ctx: &Context<'_>, node: &Node, limit: Length) -> Option<Queue> {
+pub(crate) fn read_queue(ctx: &Context<'_>, node: &Node, limit: Length) -> Option<Queue> {
     let empty = Table::default();
     let (name, place, table) = match &node.data {
         Data::Text(word) if word == "unlimited" => return Some(Queue::Unlimited),
@@ -275,7 +306,7 @@ fn limited(kind: &'static dyn QdiscKind, mut chosen: Vec<Chosen>, place: Option<
     chosen
 }
 
-fn read_router(ctx: &Context<'_>, node: &Node) -> Option<Router> {
+pub(crate) fn read_router(ctx: &Context<'_>, node: &Node) -> Option<Router> {
     let empty = Table::default();
     let known = || PROTOCOLS.iter().filter(|p| !p.router_params().is_empty()).map(|p| p.name());
     let (name, place, table) = match &node.data {
@@ -315,7 +346,14 @@ fn read_channels(ctx: &Context<'_>, node: &Node) -> Option<Vec<Channel>> {
         ctx.error(node.place, format!("`channel` has {} entries; {} is the most", nodes.len(), limits::CHANNELS));
         return None;
     }
-    Some(nodes.iter().filter_map(|n| read_channel(ctx, n)).collect())
+    let channels: Vec<Channel> = nodes.iter().filter_map(|n| read_channel(ctx, n)).collect();
+    // Whether a channel decides the service does not depend on its numbers.
+    let serves = |c: &&Channel| c.stages(Rate::mbps(1)).service.is_some();
+    let serving: Vec<&str> = channels.iter().filter(serves).map(|c| c.kind.name()).collect();
+    if let [first, second, ..] = serving.as_slice() {
+        ctx.error(node.place, format!("`{first}` and `{second}` both decide the link's rate; keep one"));
+    }
+    Some(channels)
 }
 
 fn read_channel(ctx: &Context<'_>, node: &Node) -> Option<Channel> {
@@ -338,9 +376,10 @@ fn read_channel(ctx: &Context<'_>, node: &Node) -> Option<Channel> {
         return None;
     };
     let chosen = params::read_all(ctx, table, &all(kind.params()), &["kind"], &format!("channel `{name}`"));
-    let files = kind.params().iter().filter(|p| p.unit == explicate_core::params::Unit::File);
-    for file in files.filter(|f| table.get(f.name).is_none()) {
-        ctx.error(node.place, format!("channel `{name}` needs `{}`", file.name));
+    let contents = kind.params().iter().filter(|p| params::is_content(p));
+    for missing in contents.filter(|p| table.get(p.name).is_none()) {
+        ctx.error(node.place, format!("channel `{name}` needs `{}`", missing.name));
     }
+    ctx.checked(node.place, name, kind.check(&params::values(&chosen)))?;
     Some(Channel { kind, chosen })
 }

@@ -81,15 +81,6 @@ pub(crate) const DISTANCE: Dimension = Dimension {
     fractions: true,
     zero: "m",
 };
-/// Base unit: decibel.
-pub(crate) const DECIBELS: Dimension = Dimension {
-    noun: "a ratio in decibels",
-    example: "10dB",
-    units: &[("dB", 1.0)],
-    written: 1,
-    fractions: true,
-    zero: "dB",
-};
 /// Base unit: one per second.
 pub(crate) const FREQUENCY: Dimension = Dimension {
     noun: "a number of arrivals in a time",
@@ -185,6 +176,15 @@ pub(crate) fn fraction(text: &str) -> Result<f64, String> {
     let digits = text.trim().strip_suffix('%').ok_or_else(bad)?;
     match digits.trim_end().parse::<f64>() {
         Ok(x) if x.is_finite() => Ok(x / 100.0),
+        _ => Err(bad()),
+    }
+}
+
+/// Reads a ratio in decibels: `"20dB"`.
+pub(crate) fn decibels(text: &str) -> Result<f64, String> {
+    let bad = || format!("`{text}` is not a ratio in decibels; write a number like 20 or a text like \"20dB\"");
+    match text.trim().strip_suffix("dB").ok_or_else(bad)?.trim_end().parse::<f64>() {
+        Ok(x) if x.is_finite() => Ok(x),
         _ => Err(bad()),
     }
 }

@@ -7,13 +7,16 @@ use explicate_core::registry;
 use explicate_core::units::{Rate, Time};
 
 use crate::checks;
+use crate::classes;
 use crate::document::{Data, Node, Place, Table, key, quoted};
 use crate::ends::{Crossing, Lanes, crossings};
 use crate::flows::{self, Group};
 use crate::keys;
 use crate::limits;
 use crate::media::{MediumDraft, StationDraft};
-use crate::model::{ChannelSpec, FlowGroup, Link, Medium, Over, Queue, RouterSpec, Sampling, Scenario, Start, Station};
+use crate::model::{
+    ChannelSpec, Class, FlowGroup, Link, Match, Medium, Over, Queue, RouterSpec, Sampling, Scenario, Start, Station,
+};
 use crate::params::{self, Given};
 use crate::props::{self, INTERFACE_LIMIT, LINK_LIMIT, Props, Router};
 use crate::quantity::{self, Length, show};
@@ -51,6 +54,12 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
     let counts: Vec<u32> = groups.iter().map(|g| count(ctx, g, scenario.duration)).collect();
     let standing = groups.iter().zip(&counts).filter(|(g, _)| !g.arriving()).map(|(_, n)| *n as usize).sum();
     let graph = topology::read(ctx, reader.table, standing);
+    for props in graph.props.iter().map(|shared| &shared.props) {
+        if props.kappa.unwrap_or(0.0) > 0.0 && props.classes.as_ref().map_or(0, Vec::len) != 2 {
+            let message = "`kappa` moves the weights of two `classes`, `explicit` and `other`; add them";
+            ctx.error(props.place.unwrap_or(Place::At(0)), message);
+        }
+    }
     if ctx.failed() {
         return None;
     }
@@ -59,7 +68,7 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
         scenario.resolved += &format!("[[flows]]\n{}", flows::written(group, *count, graph.default_lane()));
     }
     scenario.resolved += &write_tail(&scenario, reader.table);
-    (scenario.links, scenario.media) = make_network(&graph, &groups);
+    (scenario.links, scenario.media) = make_network(ctx, &graph, &groups);
     let mut lanes = Lanes::default();
     let mut places = Vec::new();
     for (group, count) in groups.into_iter().zip(counts) {
@@ -225,10 +234,10 @@ fn controllers(groups: &[Group]) -> Vec<RouterSpec> {
 }
 
 /// Links and media with everything but their queues, which wait for the flows' round-trip times.
-fn make_network(graph: &Graph, groups: &[Group]) -> (Vec<Link>, Vec<Medium>) {
+fn make_network(ctx: &Context<'_>, graph: &Graph, groups: &[Group]) -> (Vec<Link>, Vec<Medium>) {
     let present = controllers(groups);
-    let routers = |props: &Props| -> Vec<RouterSpec> {
-        match &props.router {
+    let routers = |router: &Option<Router>| -> Vec<RouterSpec> {
+        match router {
             None | Some(Router::Auto) => present.clone(),
             Some(Router::None) => Vec::new(),
             Some(Router::Of(protocol, chosen)) => {
@@ -236,107 +245,157 @@ fn make_network(graph: &Graph, groups: &[Group]) -> (Vec<Link>, Vec<Medium>) {
             }
         }
     };
-    let station = |draft: &StationDraft, rate: Rate| Station {
-        node: draft.node,
-        at: draft.at,
-        capacity: draft.props.capacity.unwrap_or(rate),
-        queue: None,
-        routers: routers(&draft.props),
-        clock_tick: draft.props.clock_tick.unwrap_or(Time::ZERO),
+    // What has a port: a link, or an interface to a medium.
+    let link = |name: String, (from, to): (usize, usize), delay: Time, props: &Props, rate: Rate| {
+        let channels = props.channel.iter().flatten();
+        let written_classes = || props.classes.iter().flatten();
+        let class = |class: &classes::Class| {
+            let written = class.router.clone().or_else(|| props.router.clone());
+            let mut routers = routers(&written);
+            if let None | Some(Router::Auto) = written {
+                // Those that answer what the class holds.
+                let apart = written_classes().any(|c| c.matches == Match::Explicit);
+                routers.retain(|r| (r.protocol.congestion_header() && apart) == (class.matches == Match::Explicit));
+            }
+            Class { matches: class.matches, queue: None, routers, weight: class.weight }
+        };
+        let classes: Vec<Class> = written_classes().map(class).collect();
+        let (capacity, beliefs) = props.beliefs(rate);
+        Link {
+            name,
+            from,
+            to,
+            rate,
+            delay,
+            capacity,
+            beliefs,
+            shares_with: None,
+            queue: None,
+            routers: if classes.is_empty() { routers(&props.router) } else { Vec::new() },
+            classes,
+            kappa: props.kappa.unwrap_or(0.0),
+            channel: channels.map(|c| ChannelSpec { kind: c.kind, values: c.values() }).collect(),
+            clock_tick: props.clock_tick.unwrap_or(Time::ZERO),
+            over: None,
+        }
     };
     let medium = |draft: &MediumDraft| {
         let rate = draft.kind.rate(&draft.values);
+        let station = |s: &StationDraft| {
+            let name = format!("{}/{}", draft.name, graph.nodes[s.node]);
+            Station { node: s.node, at: s.at, interface: link(name, (s.node, s.node), Time::ZERO, &s.props, rate) }
+        };
         Medium {
             name: draft.name.clone(),
             kind: draft.kind,
             values: draft.values.clone(),
-            stations: draft.stations.iter().map(|s| station(s, rate)).collect(),
+            stations: draft.stations.iter().map(station).collect(),
             interferers: draft.interferers.clone(),
         }
     };
     let media: Vec<Medium> = graph.media.iter().map(medium).collect();
     let rates: Vec<Rate> = graph.props.iter().map(|s| s.props.nominal(s.rate)).collect();
-    let link = |draft: &topology::Draft| {
+    let of_draft = |draft: &topology::Draft| {
         let props = &graph.props[draft.props].props;
-        let rate = rates[draft.props];
-        let channels = props.channel.iter().flatten();
-        let over = draft.over.map(|(medium, from, to)| Over { medium, from, to, rate: props.rate });
-        let capacity = over.map_or(rate, |o| media[o.medium].stations[o.from].capacity);
-        Link {
-            name: draft.name.clone(),
-            from: draft.from,
-            to: draft.to,
-            rate,
-            delay: draft.delay,
-            capacity: props.capacity.unwrap_or(capacity),
-            queue: None,
-            routers: if over.is_some() { Vec::new() } else { routers(props) },
-            channel: channels.map(|c| ChannelSpec { kind: c.kind, values: c.values() }).collect(),
-            clock_tick: props.clock_tick.unwrap_or(Time::ZERO),
-            over,
+        let mut link = link(draft.name.clone(), (draft.from, draft.to), draft.delay, props, rates[draft.props]);
+        if let Some((medium, from, to)) = draft.over {
+            link.over = Some(Over { medium, from, to, rate: props.rate });
+            link.capacity = media[medium].stations[from].interface.capacity;
+            link.routers = Vec::new();
         }
+        link
     };
-    (graph.links.iter().map(link).collect(), media)
+    let mut links: Vec<Link> = graph.links.iter().map(of_draft).collect();
+    share_lines(ctx, graph, &mut links);
+    (links, media)
+}
+
+/// Pairs the directions of half-duplex links.
+fn share_lines(ctx: &Context<'_>, graph: &Graph, links: &mut [Link]) {
+    let props = |link: usize| &graph.props[graph.links[link].props].props;
+    let mut between: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+    if graph.props.iter().any(|shared| shared.props.half_duplex == Some(true)) {
+        for (index, link) in links.iter().enumerate() {
+            between.entry((link.from, link.to)).or_default().push(index);
+        }
+    }
+    for index in 0..links.len() {
+        if props(index).half_duplex != Some(true) || links[index].shares_with.is_some() {
+            continue;
+        }
+        let back = between.get(&(links[index].to, links[index].from)).into_iter().flatten().copied();
+        match back.into_iter().find(|&twin| links[twin].shares_with.is_none()) {
+            Some(twin) => (links[index].shares_with, links[twin].shares_with) = (Some(twin), Some(index)),
+            None => {
+                let place = props(index).place.unwrap_or(Place::At(0));
+                let message = "says `half_duplex`, but no link leads back; add `duplex = true`";
+                ctx.error(place, format!("the link `{}` {message}", links[index].name));
+            }
+        }
+    }
 }
 
 fn fill_queues(ctx: &Context<'_>, graph: &Graph, scenario: &mut Scenario, crossings: &[Crossing]) {
     let (standard, interface) = (props::Queue::standard(LINK_LIMIT), props::Queue::standard(INTERFACE_LIMIT));
     let mut reported = BTreeSet::new();
-    let mut at_station = BTreeMap::new();
+    let mut at_station: BTreeMap<(usize, usize), Crossing> = BTreeMap::new();
     for ((link, draft), crossing) in scenario.links.iter_mut().zip(&graph.links).zip(crossings) {
         if let Some(over) = link.over {
-            let sum = at_station.entry((over.medium, over.from)).or_insert((Crossing::default(), link.rate));
-            *sum = (sum.0.with(crossing), link.rate);
+            let sum = at_station.entry((over.medium, over.from)).or_default();
+            *sum = sum.with(crossing);
             continue;
         }
-        let queue = match graph.props[draft.props].props.queue.as_ref().unwrap_or(&props::Queue::Auto) {
-            props::Queue::Auto if graph.host[draft.from] => continue,
-            props::Queue::Auto => &standard,
-            other => other,
-        };
-        let round_trip = crossing.base_rtt().unwrap_or(link.delay + link.delay);
-        link.queue = make_queue(ctx, &mut reported, queue, crossing, link.rate, round_trip);
+        let auto = (!graph.host[draft.from]).then_some(&standard);
+        let rtt = crossing.base_rtt().unwrap_or(link.delay + link.delay);
+        fill(ctx, &mut reported, link, &graph.props[draft.props].props, auto, (crossing, rtt));
     }
     for (m, medium) in scenario.media.iter_mut().enumerate() {
         for (i, station) in medium.stations.iter_mut().enumerate() {
-            let queue = match graph.media[m].stations[i].props.queue.as_ref().unwrap_or(&props::Queue::Auto) {
-                props::Queue::Auto => &interface,
-                other => other,
-            };
-            let nothing = (Crossing::default(), medium.kind.rate(&medium.values));
-            let (crossing, rate) = at_station.get(&(m, i)).unwrap_or(&nothing);
-            let round_trip = crossing.base_rtt().unwrap_or(Time::ZERO);
-            station.queue = make_queue(ctx, &mut reported, queue, crossing, *rate, round_trip);
+            let crossing = at_station.get(&(m, i)).copied().unwrap_or_default();
+            let rtt = crossing.base_rtt().unwrap_or(Time::ZERO);
+            let props = &graph.media[m].stations[i].props;
+            fill(ctx, &mut reported, &mut station.interface, props, Some(&interface), (&crossing, rtt));
         }
     }
 }
 
-fn make_queue(
+/// Fills in the queues of a port; `auto` is what "auto" means, and `None` is unlimited.
+fn fill(
     ctx: &Context<'_>,
     reported: &mut BTreeSet<Place>,
-    queue: &props::Queue,
-    crossing: &Crossing,
-    rate: Rate,
-    round_trip: Time,
-) -> Option<Queue> {
-    let props::Queue::Kind(kind, chosen) = queue else { return None };
+    link: &mut Link,
+    props: &Props,
+    auto: Option<&props::Queue>,
+    (crossing, rtt): (&Crossing, Time),
+) {
     let mean_packet = crossing.mean_packet().unwrap_or(IDLE_PACKET);
-    let bdp = rate.0 as f64 * round_trip.0 as f64 / 8e9;
-    let mut values = params::values(chosen);
-    for c in chosen {
-        let Given::Length(length) = c.given else { continue };
-        let bytes = match length {
-            Length::Bytes(x) => x,
-            Length::Packets(x) => x * mean_packet,
-            Length::Bdp(x) => x * bdp,
-        };
-        // One message per place, not one per generated link.
-        if !(c.param.min..=c.param.max).contains(&bytes) && reported.insert(c.place) {
-            params::in_bounds(ctx, c.place, c.param, bytes);
+    let bdp = link.rate.0 as f64 * rtt.0 as f64 / 8e9;
+    let mut fill = |written: &props::Queue| {
+        let meant = if let props::Queue::Auto = written { auto? } else { written };
+        let props::Queue::Kind(kind, chosen) = meant else { return None };
+        let mut values = params::values(chosen);
+        for c in chosen {
+            let Given::Length(length) = c.given else { continue };
+            let bytes = match length {
+                Length::Bytes(x) => x,
+                Length::Packets(x) => x * mean_packet,
+                Length::Bdp(x) => x * bdp,
+            };
+            // One message per place, not one per generated link.
+            if !(c.param.min..=c.param.max).contains(&bytes) && reported.insert(c.place) {
+                params::in_bounds(ctx, c.place, c.param, bytes);
+            }
+            values.set(c.param, bytes);
         }
-        values.set(c.param, bytes);
+        Some(Queue { kind: *kind, values, mean_packet })
+    };
+    let of_link = props.queue.as_ref().unwrap_or(&props::Queue::Auto);
+    if link.classes.is_empty() {
+        link.queue = fill(of_link);
     }
-    Some(Queue { kind: *kind, values, mean_packet })
+    for (class, written) in link.classes.iter_mut().zip(props.classes.iter().flatten()) {
+        class.queue = fill(written.queue.as_ref().unwrap_or(of_link));
+    }
 }
 
 fn write_head(scenario: &Scenario, graph: &Graph) -> String {

@@ -24,10 +24,10 @@ pub fn schema() -> Value {
         "bytes": quantity("([kMG]?B|[KMG]iB)", "1500B"),
         "distance": quantity("(km|m|cm)", "250m"),
         "coordinate": json!({ "type": "string", "pattern": format!("^-?{}(km|m|cm)\\s*$", &NUMBER[1..]), "examples": ["-250m"] }),
-        "decibels": quantity("dB", "10dB"),
         "frequency": quantity("/(s|ms|min)", "50/s"),
         "length": quantity("(bdp|pkt|[kMG]?B|[KM]iB)", "1.0bdp"),
         "percentage": quantity("%", "1%"),
+        "decibels": json!({ "type": "string", "pattern": r"^\s*[+-]?[0-9]*\.?[0-9]+\s*dB\s*$", "examples": ["20dB"] }),
         "packets": quantity("pkt", "50pkt"),
         "queue": named(&["auto", "unlimited"], QDISCS.iter().map(|q| (q.name(), q.summary(), q.params())), false),
         "router": named(&["auto", "none"], routers(), true),
@@ -159,7 +159,6 @@ fn param(param: &Param) -> Value {
         Unit::Seconds => vec![reference("time")],
         Unit::BitsPerSecond => vec![reference("rate")],
         Unit::Metres => vec![reference("distance")],
-        Unit::Decibels => vec![reference("decibels")],
         Unit::Bytes => vec![reference("bytes")],
         Unit::QueueLength => vec![reference("length")],
         Unit::Packets => vec![number, reference("packets")],
@@ -167,12 +166,14 @@ fn param(param: &Param) -> Value {
         Unit::Number => vec![number],
         Unit::Flag => vec![json!({ "type": "boolean" })],
         Unit::Choice(words) => vec![json!({ "enum": words })],
+        Unit::Decibels => vec![number, reference("decibels")],
+        Unit::Steps => vec![form(&Form::List(&Form::Table(crate::keys::STEP)))],
         Unit::File => vec![json!({ "type": "string" })],
     };
     if param.default == f64::INFINITY {
         forms.push(json!({ "const": "unlimited" }));
     }
-    if param.default.is_nan() && param.unit != Unit::File {
+    if param.default.is_nan() && !crate::params::is_content(param) {
         forms.push(json!({ "const": "auto" }));
     }
     let mut value = if forms.len() == 1 { forms.swap_remove(0) } else { json!({ "anyOf": forms }) };

@@ -3,7 +3,7 @@
 mod support;
 
 use explicate_core::params::Values;
-use explicate_scenario::model::{FlowGroup, Link, Medium, Scenario, Station};
+use explicate_scenario::model::{FlowGroup, Link, Medium, Scenario};
 
 fn values(v: &Values) -> String {
     let mut given: Vec<String> = v.given().iter().map(|(name, x)| format!("{name}={x}")).collect();
@@ -19,12 +19,8 @@ fn link(l: &Link) -> String {
 }
 
 fn medium(m: &Medium) -> String {
-    let station = |s: &Station| {
-        let queue = s.queue.as_ref().map(|q| (q.kind.name(), values(&q.values), q.mean_packet));
-        let routers: Vec<_> = s.routers.iter().map(|r| (r.protocol.name(), values(&r.values))).collect();
-        format!("{:?}", (s.node, s.at, s.capacity, queue, routers, s.clock_tick))
-    };
-    let stations: Vec<String> = m.stations.iter().map(station).collect();
+    let stations: Vec<String> =
+        m.stations.iter().map(|s| format!("{} {:?} {}", s.node, s.at, link(&s.interface))).collect();
     format!("{:?}", (&m.name, m.kind.name(), values(&m.values), stations, &m.interferers))
 }
 

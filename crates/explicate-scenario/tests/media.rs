@@ -35,10 +35,10 @@ fn a_chain_brings_nodes_links_and_interfaces() {
     let first = link(&s, "n1->n2");
     assert_eq!((first.rate, first.capacity, first.delay), (Rate::mbps(24), Rate::mbps(20), Time(667)));
     assert!(first.queue.is_none() && first.routers.is_empty(), "they are the interface's");
-    assert_eq!(s.routers(first).len(), 1);
+    assert_eq!(s.port(first).routers.len(), 1);
     let medium = &s.media[0];
     let limit = |i: usize| {
-        let q = medium.stations[i].queue.as_ref().expect("limited");
+        let q = medium.stations[i].interface.queue.as_ref().expect("limited");
         q.values.get(q.kind.params(), "limit") / q.mean_packet
     };
     assert_eq!([limit(0), limit(1), limit(2)], [100.0, 7.0, 100.0]);
@@ -83,8 +83,8 @@ fn paths_lead_into_media() {
     assert_eq!(link(&s, "n1->n2").rate, Rate::mbps(6));
     assert_eq!(s.media[0].values.given(), [("rate", 0.0), ("rts_threshold", 0.0)]);
     let s = set(AIR, &[("medium.air.station.n2.capacity", "10Mbit/s"), ("medium.air.station.n3.queue", "unlimited")]);
-    assert_eq!(s.media[0].stations[1].capacity, Rate::mbps(10));
-    assert!(s.media[0].stations[2].queue.is_none(), "a station of the layout that the file does not mention");
+    assert_eq!(s.media[0].stations[1].interface.capacity, Rate::mbps(10));
+    assert!(s.media[0].stations[2].interface.queue.is_none(), "a station of the layout that the file does not mention");
     let s = set(AIR, &[("link.n1->n2.rate", "9Mbit/s"), ("medium.air.layout.stations", "4")]);
     assert_eq!((link(&s, "n1->n2").rate, link(&s, "n3->n4").rate), (Rate::mbps(9), Rate::mbps(24)));
     assert_eq!(link(&s, "n1->n2").over.and_then(|o| o.rate), Some(Rate::mbps(9)));
@@ -93,7 +93,7 @@ fn paths_lead_into_media() {
 #[test]
 fn clocks_tick_at_links_and_stations() {
     let s = parse(&format!("{AIR}clock_tick = \"10ms\"\n"));
-    assert_eq!(s.media[0].stations.iter().map(|s| s.clock_tick.0).collect::<Vec<_>>(), [0, 10_000_000, 0]);
+    assert_eq!(s.media[0].stations.iter().map(|s| s.interface.clock_tick.0).collect::<Vec<_>>(), [0, 10_000_000, 0]);
     let wire = "[[node]]\nname = \"x\"\n[[link]]\nfrom = \"x\"\nto = \"n1\"\nclock_tick = \"1ms\"\n";
     assert_eq!(link(&parse(&format!("{AIR}{wire}")), "x->n1").clock_tick, Time::millis(1));
 }

@@ -27,6 +27,10 @@ impl Arena {
     pub(crate) fn new() -> Arena {
         Arena { free: NIL, ..Arena::default() }
     }
+    /// Makes room for so many more.
+    pub(crate) fn reserve(&mut self, slots: usize) {
+        self.packets.reserve(slots);
+    }
     /// A slot with undefined contents.
     #[inline]
     pub(crate) fn take(&mut self) -> u32 {
@@ -82,6 +86,13 @@ impl Store for Arena {
     #[inline]
     fn release(&mut self, handle: u32) {
         self.give(handle);
+    }
+    fn copy(&mut self, handle: u32) -> Option<u32> {
+        let copy = self.take();
+        *self.get_mut(copy) = *self.get(handle);
+        let ranges = *self.sack(handle);
+        self.set_sack(copy, &ranges);
+        Some(copy)
     }
     #[inline]
     fn note(&mut self, at: Time, port: u32, handle: u32, what: Note) {

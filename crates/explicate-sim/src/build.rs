@@ -1,10 +1,12 @@
 //! From a scenario to a network: ports, routes, flows and their applications.
 
+use std::collections::BTreeMap;
+
 use explicate_core::flow::{FlowInit, PARAMS};
 use explicate_core::medium::dcf::rate_index;
 use explicate_core::port::stats::NINETY_BIN;
-use explicate_core::port::{Class, Port, PortInit};
-use explicate_core::protocol::{Protocol, QdiscInit, RouterInit};
+use explicate_core::port::{Class, Equipment, Port, PortInit, SharedLine};
+use explicate_core::protocol::{ChannelInit, Protocol, QdiscInit, RouterInit};
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
@@ -22,8 +24,21 @@ pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, Strin
     let mut engine = Engine::new(scenario.duration, fuse);
     let ways = ways(scenario)?;
     let crossing = crossing(scenario, &ways);
+    let flows = scenario.flows.iter().map(|g| g.count as usize).sum();
+    engine.reserve(scenario.links.len(), flows, ways.iter().map(|w| w.links.len()).sum());
+    let mut ends: BTreeMap<usize, SharedLine> = BTreeMap::new();
     for (number, (link, &crossing)) in scenario.links.iter().zip(&crossing).enumerate() {
-        engine.add_link(port(link, number as u32, seed, crossing), link.delay);
+        let line = link.shares_with.map(|twin| {
+            ends.remove(&number).unwrap_or_else(|| {
+                let [one, other] = SharedLine::pair();
+                ends.insert(twin, other);
+                one
+            })
+        });
+        engine.add_link(port(link, number as u32, seed, crossing, line), link.delay);
+        if let Some(twin) = link.shares_with.filter(|twin| *twin < number) {
+            engine.pair(number as u32, twin as u32);
+        }
     }
     for index in 0..scenario.media.len() {
         add_medium(&mut engine, scenario, index, &crossing, seed);
@@ -35,31 +50,62 @@ pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, Strin
     Ok(engine)
 }
 
-/// Links of a flow's data and of its acknowledgements.
-type Way = (Vec<u32>, Vec<u32>);
+/// Links of the flows' data and of their acknowledgements, end to end: many short lists would leave holes in memory.
+#[derive(Default)]
+struct Ways {
+    links: Vec<u32>,
+    /// Where each way's data and acknowledgements end.
+    ends: Vec<(u32, u32)>,
+}
+
+impl Ways {
+    fn push(&mut self, there: &[u32], back: &[u32]) {
+        self.links.extend(there);
+        let middle = self.links.len() as u32;
+        self.links.extend(back);
+        self.ends.push((middle, self.links.len() as u32));
+    }
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+    /// Links of the data and of the acknowledgements.
+    fn get(&self, index: usize) -> (&[u32], &[u32]) {
+        let start = if index == 0 { 0 } else { self.ends[index - 1].1 };
+        let (middle, end) = self.ends[index];
+        (&self.links[start as usize..middle as usize], &self.links[middle as usize..end as usize])
+    }
+}
 
 /// For each group the ways of its flows, one for each entry of its `ends`.
-fn ways(scenario: &Scenario) -> Result<Vec<Vec<Way>>, String> {
+fn ways(scenario: &Scenario) -> Result<Vec<Ways>, String> {
     let mut routes = Routes::new(scenario.nodes.len(), &scenario.links);
     let mut path = |from: usize, to: usize| {
         let missing = || format!("no path from {} to {}", scenario.nodes[from], scenario.nodes[to]);
         routes.path(from, to).ok_or_else(missing)
     };
-    let mut of_group = |group: &FlowGroup| match &group.via {
-        Some(via) => Ok(vec![via.clone()]),
-        None => group.ends.iter().map(|&(from, to)| Ok((path(from, to)?, path(to, from)?))).collect(),
+    let mut of_group = |group: &FlowGroup| {
+        let mut ways = Ways::default();
+        match &group.via {
+            Some((there, back)) => ways.push(there, back),
+            None => {
+                for &(from, to) in &group.ends {
+                    ways.push(&path(from, to)?, &path(to, from)?);
+                }
+            }
+        }
+        Ok(ways)
     };
     scenario.flows.iter().map(&mut of_group).collect()
 }
 
-/// For each link whose controllers the data that cross it want, as bits in the order of the registry; and [`EXPLICIT`].
-fn crossing(scenario: &Scenario, ways: &[Vec<Way>]) -> Vec<u64> {
+/// For each link whose controllers the data that cross it want, as bits in the order of the registry; and [`HEADERS`].
+fn crossing(scenario: &Scenario, ways: &[Ways]) -> Vec<u64> {
     let mut crossing = vec![0; scenario.links.len()];
     for (group, ways) in scenario.flows.iter().zip(ways) {
         let protocol = group.resolved.protocol;
-        let explicit = if protocol.explicit() { EXPLICIT } else { 0 };
-        let wanted = bit(registry::controller(protocol).unwrap_or(protocol)) | explicit;
-        for &link in ways.iter().flat_map(|(there, _)| there) {
+        let headers = if protocol.congestion_header() { HEADERS } else { 0 };
+        let wanted = bit(registry::controller(protocol).unwrap_or(protocol)) | headers;
+        for &link in (0..ways.len()).flat_map(|i| ways.get(i).0) {
             crossing[link as usize] |= wanted;
         }
     }
@@ -67,7 +113,7 @@ fn crossing(scenario: &Scenario, ways: &[Vec<Way>]) -> Vec<u64> {
 }
 
 /// Says that data with congestion headers cross a link.
-const EXPLICIT: u64 = 1 << 63;
+const HEADERS: u64 = 1 << 63;
 
 /// The bit of a protocol; those beyond the 62nd share one, which only means that a controller too many is installed.
 fn bit(protocol: &dyn Protocol) -> u64 {
@@ -75,20 +121,60 @@ fn bit(protocol: &dyn Protocol) -> u64 {
 }
 
 /// The port of a link that data of the protocols `crossing` cross.
-fn port(link: &Link, number: u32, seed: u64, crossing: u64) -> Port {
+fn port(link: &Link, number: u32, seed: u64, crossing: u64, line: Option<SharedLine>) -> Port {
     let stream = |what: &str| Rng::stream(seed, &format!("{}/{what}", link.name));
     let capacity = link.capacity.bytes_per_sec();
-    let class = class(&link.queue, &link.routers, link.rate, link.capacity, link.delay, crossing, &stream);
+    // A controller that sees acknowledgements alone never speaks: left out, nothing changes but the cost.
+    // One that the user chose may answer headers that were meant for another's.
+    let answers =
+        |p: &dyn Protocol, of: &[RouterSpec]| if p.congestion_header() && of.len() == 1 { HEADERS } else { 0 };
+    let speaks =
+        |p: &dyn Protocol, of: &[RouterSpec]| crossing & (bit(p) | answers(p, of)) != 0 || !p.router_needs_data();
+    // Of a class with this share of the line, whose draws have this name.
+    let class = |queue: &Option<Queue>, routers: &[RouterSpec], share: f64, name: &str| Class {
+        qdisc: queue.as_ref().map(|queue| {
+            queue.kind.build(&QdiscInit {
+                values: &queue.values,
+                capacity: share * link.rate.bytes_per_sec(),
+                mean_packet: queue.mean_packet,
+                rng: stream(&format!("queue{name}")),
+            })
+        }),
+        router: routers.iter().filter(|spec| speaks(spec.protocol, routers)).find_map(|spec| {
+            let (capacity, rng) = (share * capacity, stream(&format!("router{name}")));
+            spec.protocol.router(&RouterInit { values: &spec.values, capacity, delay: link.delay, rng })
+        }),
+    };
     let (mut before, mut on_air, mut service) = (Vec::new(), Vec::new(), None);
+    let law = link.beliefs.iter().map(|(at, rate)| (*at, rate.bytes_per_sec()));
+    let capacity_law = (!link.beliefs.is_empty()).then(|| law.collect());
+    let mut equipment = Equipment { capacity: capacity_law, line, ..Equipment::default() };
     for (i, channel) in link.channel.iter().enumerate() {
-        let stages = channel.kind.build(&channel.values, stream(&format!("channel.{i}")));
+        let rng = stream(&format!("channel.{i}"));
+        let stages = channel.kind.build(ChannelInit { values: &channel.values, rate: link.rate, rng });
         before.extend(stages.before);
+        equipment.coding.extend(stages.coding);
+        equipment.after.extend(stages.after);
         on_air.extend(stages.on_air);
         service = stages.service.or(service);
     }
-    let limited = class.qdisc.is_some();
-    let mut port = Port::new(PortInit { number, rate: link.rate, service, capacity, class, before, on_air });
-    if limited {
+    let whole = class(&link.queue, &link.routers, 1.0, "");
+    let init = PortInit { number, rate: link.rate, service, capacity, class: whole, before, on_air };
+    let mut port = Port::new(init);
+    port.equip(equipment);
+    if !link.classes.is_empty() {
+        let sum: f64 = link.classes.iter().map(|c| c.weight).sum();
+        let classes = link.classes.iter().map(|c| {
+            let name = format!(".{}", c.matches.word());
+            (class(&c.queue, &c.routers, c.weight / sum, &name), c.weight)
+        });
+        let (explicit, other) = (link.class_of(true), link.class_of(false));
+        port.schedule(classes.collect(), move |p| if p.congestion.is_present() { explicit } else { other });
+        if link.kappa > 0.0 {
+            port.balance(explicit, link.kappa);
+        }
+    }
+    if port.has_qdisc() {
         port.stats.watch_ninety((0.9 * link.rate.bytes_per_sec() * NINETY_BIN.as_secs_f64()) as u64);
     }
     if link.clock_tick > Time::ZERO {
@@ -100,39 +186,9 @@ fn port(link: &Link, number: u32, seed: u64, crossing: u64) -> Port {
     port
 }
 
-/// Discipline and controller of a port that data of the protocols `crossing` cross.
-fn class(
-    queue: &Option<Queue>,
-    routers: &[RouterSpec],
-    rate: Rate,
-    capacity: Rate,
-    delay: Time,
-    crossing: u64,
-    stream: &dyn Fn(&str) -> Rng,
-) -> Class {
-    let qdisc = queue.as_ref().map(|queue| {
-        queue.kind.build(&QdiscInit {
-            values: &queue.values,
-            capacity: rate.bytes_per_sec(),
-            mean_packet: queue.mean_packet,
-            rng: stream("queue"),
-        })
-    });
-    let capacity = capacity.bytes_per_sec();
-    // A controller that sees acknowledgements alone never speaks: left out, nothing changes but the cost.
-    // One that the user chose may answer headers that were meant for another's.
-    let answers = |p: &dyn Protocol| if p.explicit() && routers.len() == 1 { EXPLICIT } else { 0 };
-    let speaks = |p: &dyn Protocol| crossing & (bit(p) | answers(p)) != 0 || !p.router_needs_data();
-    let router = routers.iter().filter(|spec| speaks(spec.protocol)).find_map(|spec| {
-        spec.protocol.router(&RouterInit { values: &spec.values, capacity, delay, rng: stream("router") })
-    });
-    Class { qdisc, router }
-}
-
 /// A medium: the interfaces of its stations, and the links over it.
 fn add_medium(engine: &mut Engine, scenario: &Scenario, index: usize, crossing: &[u64], seed: u64) {
     let medium = &scenario.media[index];
-    let rate = medium.kind.rate(&medium.values);
     let mut over = Vec::new();
     let mut crosses = vec![0; medium.stations.len()];
     for (number, (link, crossing)) in scenario.links.iter().zip(crossing).enumerate() {
@@ -142,23 +198,17 @@ fn add_medium(engine: &mut Engine, scenario: &Scenario, index: usize, crossing: 
         over.push(Over { link: number as u32, from: o.from as u32, to: o.to as u32, rate });
     }
     let names: Vec<&str> = medium.stations.iter().map(|s| scenario.nodes[s.node].as_str()).collect();
-    let interface = |((station, crossing), name): ((&Station, u64), &&str)| {
-        let stream = |what: &str| Rng::stream(seed, &format!("{}/{name}/{what}", medium.name));
-        let (capacity, none) = (station.capacity, Vec::new);
-        let class = class(&station.queue, &station.routers, rate, capacity, Time::ZERO, crossing, &stream);
-        let (capacity, number) = (capacity.bytes_per_sec(), 0);
-        let (before, on_air) = (none(), none());
-        let mut port = Port::new(PortInit { number, rate, service: None, capacity, class, before, on_air });
+    let interface = |(station, crossing): (&Station, u64)| {
+        let mut port = port(&station.interface, 0, seed, crossing, None);
         port.pulled();
-        port.set_clock_tick(station.clock_tick);
         port
     };
-    let ports = medium.stations.iter().zip(crosses).zip(&names).map(interface).collect();
+    let ports = medium.stations.iter().zip(crosses).map(interface).collect();
     let links: Vec<u32> = over.iter().map(|o| o.link).collect();
     engine.add_medium(Medium::new(medium, &names, ports, &over, seed), &links);
 }
 
-fn add_group(engine: &mut Engine, ways: &[Way], scenario: &Scenario, index: usize, seed: u64) -> Result<(), String> {
+fn add_group(engine: &mut Engine, ways: &Ways, scenario: &Scenario, index: usize, seed: u64) -> Result<(), String> {
     let group = &scenario.flows[index];
     let fallback = registry::resolve(group.resolved.fallback)?;
     let mut arrivals = Rng::stream(seed, &format!("{}/arrivals", group.name));
@@ -183,7 +233,7 @@ fn add_group(engine: &mut Engine, ways: &[Way], scenario: &Scenario, index: usiz
             }
             continue;
         }
-        let (there, back) = &ways[i as usize % ways.len()];
+        let (there, back) = ways.get(i as usize % ways.len());
         let interface = there.first().map_or(Rate(0), |&l| scenario.links[l as usize].rate);
         let init = FlowInit {
             id: engine.ends.len() as u32,
@@ -219,10 +269,8 @@ fn draw(size: &Size, rng: &mut Rng) -> u64 {
     let bytes = match *size {
         Size::Fixed(bytes) => return bytes.max(1),
         Size::Exponential(mean) => rng.exponential(mean),
-        // Inverse of 1 - (scale / x)^shape, with scale = mean (shape - 1) / shape. A billion bytes bounds the tail.
-        Size::Pareto { mean, shape } => {
-            mean * (shape - 1.0) / shape / explicate_core::rng::power(1.0 - rng.uniform(), 1.0 / shape)
-        }
+        Size::Pareto { mean, shape } => rng.pareto(mean, shape),
     };
+    // A billion bytes bounds the tail.
     bytes.clamp(1.0, 1e9) as u64
 }

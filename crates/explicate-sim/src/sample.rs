@@ -18,11 +18,13 @@ pub struct Sample {
     pub value: f64,
 }
 
-/// What a sample is of: an index into the engine's links or flows.
+/// What a sample is of: indices into the engine's links, their classes, or flows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Object {
     /// A link.
     Link(u32),
+    /// One of several classes of a link.
+    Class(u32, u32),
     /// A flow.
     Flow(u32),
 }
@@ -99,22 +101,33 @@ impl Sampler {
             let object = Object::Link(*index);
             engine.settle(*index as usize);
             let over = engine.over(*index as usize);
-            let port = &engine.links[*index as usize].port;
             let samples = &mut self.samples;
-            let mut put = |variable, value| samples.push(Sample { at, object, variable, value });
             if self.queue || self.router {
+                let mut put = |variable, value| samples.push(Sample { at, object, variable, value });
                 let (queue, router) = (self.queue, self.router);
-                let mut sort = |variable: &'static str, value| {
-                    if if variable.starts_with("queue_") { queue } else { router } {
+                let wanted = |variable: &str| if variable.starts_with("queue_") { queue } else { router };
+                let mut told = |variable: &'static str, value| {
+                    if wanted(variable) {
                         put(variable, value);
                     }
                 };
-                engine.queue_of(*index as usize).probe(&mut sort);
+                let port = engine.queue_of(*index as usize);
+                port.probe(&mut told);
                 if let Some((medium, number)) = over {
-                    medium.probe(number, &mut sort);
+                    medium.probe(number, &mut told);
+                }
+                for class in (0..port.classes()).filter(|_| port.classes() > 1) {
+                    let object = Object::Class(*index, class as u32);
+                    port.probe_class(class, &mut |variable, value| {
+                        if wanted(variable) {
+                            samples.push(Sample { at, object, variable, value });
+                        }
+                    });
                 }
             }
+            let port = &engine.links[*index as usize].port;
             if self.throughput {
+                let mut put = |variable, value| samples.push(Sample { at, object, variable, value });
                 let rate = (port.stats.bytes - before.bytes) as f64 / seconds;
                 let offered = port.offered(at - self.every, at) / seconds;
                 let share = match over {

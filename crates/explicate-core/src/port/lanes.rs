@@ -9,6 +9,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use super::balance::Balance;
 use super::{Arrival, Class, Gate, Note, Port, Store, mark_or_drop};
 use crate::protocol::{ActiveQueue, Discipline, Gone, PortView, Probe, Queued, Verdict};
 use crate::qdisc::common::Fifo;
@@ -30,13 +31,17 @@ pub(super) struct Lane {
     quantum: i64,
     /// Bytes that it may send before the next round.
     credit: i64,
+    /// When it last had nothing more to send, whatever the line did for others.
+    idle_since: Time,
 }
 
-/// The packet in service: its handle, length, lane, and when it departs.
+/// The packet in service: its handle, lengths, lane, and when it departs.
 #[derive(Clone, Copy)]
 pub(super) struct Serving {
     pub(super) handle: u32,
     bytes: u16,
+    /// Bytes on the line.
+    wire: u32,
     lane: usize,
     pub(super) departs: Time,
 }
@@ -58,6 +63,8 @@ pub(super) struct Lanes {
     gone: Gone,
     /// The backlog that the statistics know.
     counted: (u64, u32),
+    /// Moves the weights, if they are not fixed.
+    pub(super) balance: Option<Balance>,
 }
 
 impl Lanes {
@@ -78,6 +85,7 @@ impl Lanes {
                 share: weight / sum,
                 quantum: (QUANTUM * weight / least) as i64,
                 credit: 0,
+                idle_since: Time::ZERO,
             }
         };
         Lanes {
@@ -89,6 +97,17 @@ impl Lanes {
             pulled: false,
             gone: Gone::new(),
             counted: (0, 0),
+            balance: None,
+        }
+    }
+    /// The weights move if they are to, at `now`.
+    pub(super) fn rebalance(&mut self, now: Time) {
+        let Some(balance) = self.balance.as_mut().filter(|b| b.due <= now) else { return };
+        let explicit = balance.explicit;
+        let share = balance.moved(now, self.lanes[explicit].share);
+        for (i, lane) in self.lanes.iter_mut().enumerate() {
+            lane.share = if i == explicit { share } else { 1.0 - share };
+            lane.quantum = (QUANTUM * lane.share / share.min(1.0 - share)) as i64;
         }
     }
     /// Whether a discipline decides what waits in some class.
@@ -99,7 +118,9 @@ impl Lanes {
     pub(super) fn view(&self, lane: usize, capacity: f64) -> PortView {
         let lane = &self.lanes[lane];
         let (backlog_bytes, backlog_packets) = lane.queue.backlog();
-        PortView { capacity: capacity * lane.share, backlog_bytes, backlog_packets, busy: self.serving.is_some() }
+        // Where packets wait for a line that is shared, it is busy, if with another's.
+        let busy = self.serving.is_some() || self.waiting().1 > 0;
+        PortView { capacity: capacity * lane.share, backlog_bytes, backlog_packets, busy }
     }
     /// Bytes and packets that wait in all lanes.
     pub(super) fn waiting(&self) -> (u64, u32) {
@@ -124,6 +145,12 @@ impl Lanes {
                 lane.credit += lane.quantum;
             }
             self.turn = (self.turn + 1) % self.lanes.len();
+        }
+    }
+    /// The packet in service is done with.
+    pub(super) fn finish(&mut self, now: Time) {
+        if let Some(done) = self.serving.take() {
+            self.lanes[done.lane].idle_since = now; // until its next packet comes, if none waits
         }
     }
     /// Controller and discipline let the packet in service go.
@@ -154,11 +181,18 @@ impl Port {
         let view = lanes.view(index, self.view.capacity);
         let lane = &mut lanes.lanes[index];
         let Gate { qdisc, router } = &mut lane.gate;
+        if let Some(balance) = &mut lanes.balance {
+            balance.arrived(index, packet);
+        }
         if let Some(router) = router {
             router.on_arrival(now, packet, &view);
         }
-        let idle_since = (!view.busy).then_some(Time(self.busy_until));
+        let busy = view.backlog_packets > 0 || lanes.serving.is_some_and(|s| s.lane == index);
+        let idle_since = (!busy).then_some(lane.idle_since);
         let verdict = qdisc.as_mut().map_or(Verdict::Accept, |q| q.on_arrival(now, packet, &view, idle_since));
+        if let Some(balance) = lanes.balance.as_mut().filter(|_| verdict != Verdict::Accept) {
+            balance.told(index);
+        }
         if verdict != Verdict::Accept
             && !mark_or_drop(router, &mut self.stats, now, (self.number, handle), verdict, &view, store)
         {
@@ -170,7 +204,7 @@ impl Port {
         lane.queue.enqueue(queued, packet, &mut lanes.gone);
         let refused = lanes.gone.iter().any(|(q, _)| q.handle == handle);
         self.tell_gone(now, index, store);
-        if !view.busy {
+        if self.lanes.as_ref().is_some_and(|l| l.serving.is_none()) {
             self.serve_next(now, true, store);
         }
         self.count_waiting(now);
@@ -181,15 +215,15 @@ impl Port {
     /// The packet in service departs, the next one enters it.
     pub(super) fn depart_from_lane(&mut self, store: &mut impl Store) {
         let lanes = self.lanes.as_deref_mut().expect("checked by the caller");
-        let Serving { handle, bytes, departs: at, .. } = lanes.serving.expect("checked by the caller");
+        let Serving { handle, bytes, wire, departs: at, .. } = lanes.serving.expect("checked by the caller");
         lanes.let_go(at, self.view.capacity, store);
-        lanes.serving = None;
+        lanes.finish(at);
         self.stats.departed(at, bytes);
         store.note(at, self.number, handle, Note::Departed);
-        if self.impaired.is_some() && self.lost_on_air(at, handle, store) {
+        if self.lost_on_air(at, handle, wire, store) {
             self.lose(at, handle, store);
-        } else if let Some(lanes) = &mut self.lanes {
-            lanes.sent.push_back((handle, at));
+        } else {
+            self.send(at, handle, store);
         }
         self.serve_next(at, false, store);
         self.count_waiting(at);
@@ -201,7 +235,11 @@ impl Port {
         while let Some(lanes) = self.lanes.as_deref_mut()
             && let Some(index) = lanes.next()
         {
+            if self.special.as_ref().and_then(|s| s.line.as_ref()).is_some_and(|line| !line.ask(at)) {
+                return;
+            }
             let next = lanes.lanes[index].queue.dequeue(at, &mut lanes.gone);
+            lanes.lanes[index].idle_since = at;
             self.tell_gone(at, index, store);
             let Some((Queued { handle, bytes, .. }, mark)) = next else { continue };
             if mark {
@@ -209,19 +247,32 @@ impl Port {
                 self.stats.marked();
                 store.note(at, self.number, handle, Note::Marked);
             }
-            let Some(lanes) = &mut self.lanes else { return };
-            lanes.lanes[index].credit -= bytes as i64;
-            let mut serving = Serving { handle, bytes, lane: index, departs: Time::NEVER };
-            if lanes.pulled {
-                lanes.serving = Some(serving);
-                lanes.let_go(at, self.view.capacity, store);
+            let wire = self.wire_bytes(handle, bytes, store);
+            let Some(lanes) = self.lanes.as_deref_mut() else { return };
+            let departs = if lanes.pulled {
+                Time::NEVER
             } else {
-                self.busy_until = self.line.finish(at.0, bytes, idle);
-                serving.departs = Time(self.busy_until);
-                lanes.serving = Some(serving);
+                self.busy_until = self.line.finish(at.0, wire, idle);
+                Time(self.busy_until)
+            };
+            if let Some(line) = self.special.as_ref().and_then(|s| s.line.as_ref()) {
+                line.occupy(departs);
+            }
+            lanes.balance.iter_mut().filter(|_| mark).for_each(|b| b.told(index));
+            lanes.lanes[index].credit -= bytes as i64;
+            lanes.serving = Some(Serving { handle, bytes, wire, lane: index, departs });
+            if lanes.pulled {
+                lanes.let_go(at, self.view.capacity, store);
             }
             return;
         }
+    }
+
+    /// A line that is shared may be had now, or the other end was faster.
+    pub(super) fn ask_for_line(&mut self, at: Time, store: &mut impl Store) {
+        self.serve_next(at, true, store);
+        self.count_waiting(at);
+        self.rearm();
     }
 
     /// Carries out the drops of a lane's queue.
@@ -233,6 +284,7 @@ impl Port {
         let view = lanes.view(index, self.view.capacity);
         let router = &mut lanes.lanes[index].gate.router;
         for (queued, cause) in lanes.gone.drain(..) {
+            lanes.balance.iter_mut().for_each(|b| b.told(index));
             let packet = (self.number, queued.handle);
             mark_or_drop(router, &mut self.stats, at, packet, Verdict::Drop(cause), &view, store);
         }

@@ -49,7 +49,7 @@ impl Port {
     pub fn pull_next(&mut self, now: Time, store: &mut impl Store) {
         self.settle(now, store);
         if let Some(lanes) = &mut self.lanes {
-            lanes.serving = None;
+            lanes.finish(now);
         }
         self.busy_until = now.0;
         self.serve_next(now, false, store);
@@ -59,17 +59,26 @@ impl Port {
 
     // ------------------------------------------------------------------------------ links of an interface
 
+    /// Bytes that a packet of this link has with what its channels add.
+    pub fn coded_bytes(&mut self, handle: u32, store: &mut impl Store) -> u32 {
+        let bytes = store.packet(handle).ip_len;
+        self.wire_bytes(handle, bytes, store)
+    }
+
     /// Whether this link's channels lose an attempt to send a packet of `wire_bytes` over the air.
     pub fn attempt_is_lost(&mut self, now: Time, packet: &Packet, wire_bytes: u32) -> bool {
-        let stages = self.impaired.as_mut().map(|i| &mut i.on_air);
+        let stages = self.special.as_mut().map(|s| &mut s.on_air);
         stages.is_some_and(|stages| stages.iter_mut().any(|c| c.loses(now, packet, wire_bytes)))
     }
 
-    /// A packet reached the other end of this link.
-    pub fn carried(&mut self, now: Time, handle: u32, store: &mut impl Store) {
+    /// A packet reached the other end of this link at `now`. It, and copies that the channels made, are to be polled by
+    /// [`Port::poll_transmit`] if the channels disturb packets; if not, the answer is that it is there.
+    pub fn carried(&mut self, now: Time, handle: u32, store: &mut impl Store) -> bool {
         let bytes = store.packet(handle).ip_len;
         self.stats.departed(now, bytes);
         store.note(now, self.number, handle, Note::Departed);
+        self.send(now, handle, store);
+        self.lanes.is_none()
     }
 
     /// The medium gave a packet up.

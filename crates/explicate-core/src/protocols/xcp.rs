@@ -132,15 +132,13 @@ pub(super) trait Form: Default + Send {
     /// The words of the next packets' headers: the window (D03: X), RTT, and the request spread over a window.
     fn words(window: &Window) -> (u32, u32, i32);
     /// Writes them.
-    fn write(&self, packet: &mut Packet, (x, rtt, request): (u32, u32, i32)) {
+    fn write(&mut self, packet: &mut Packet, (x, rtt, request): (u32, u32, i32)) {
         packet.congestion.set_x(x);
         packet.congestion.set_rtt(rtt);
         packet.congestion.set_delta_throughput(request);
     }
     /// The window after an acknowledgement, segments.
-    fn answered(&self, window: &Window, ack: &Ack<'_>) -> f64;
-    /// The sender has changed its window of its own accord.
-    fn decided(&mut self) {}
+    fn answered(&mut self, window: &Window, ack: &Ack<'_>) -> f64;
 }
 
 /// The rate form of D03.
@@ -157,7 +155,7 @@ impl Form for Rate {
         (x, seconds_to_units(w.srtt), round(w.desired * per_window - w.packet * (w.cwnd * inverse)))
     }
     /// D03 section 3.3: window = max(window + feedback * srtt, MSS), here in segments. Duplicates count too.
-    fn answered(&self, w: &Window, ack: &Ack<'_>) -> f64 {
+    fn answered(&mut self, w: &Window, ack: &Ack<'_>) -> f64 {
         w.cwnd + ack.header.reverse_feedback() as f64 * w.srtt / w.packet
     }
 }
@@ -227,7 +225,6 @@ impl<F: Form> XcpSender<F> {
         let cwnd = self.window.cwnd;
         if !self.was_limited && used < cwnd {
             self.window.cwnd = ((1.0 - self.aging) * cwnd + self.aging * used).max(1.0);
-            self.form.decided();
         }
         self.aged_at = ack.now;
         self.most_in_flight = 0;
@@ -251,6 +248,7 @@ impl<F: Form> Sender for XcpSender<F> {
         self.form.write(packet, (x, rtt, if sent.backlogged || request < 0 { request } else { 0 }));
     }
 
+    #[inline]
     fn on_ack(&mut self, ack: &Ack<'_>) {
         self.window.srtt = ack.srtt.0 as i64 as f64 * 1e-9; // a signed conversion is one instruction
         self.feedback = ack.header.reverse_feedback();
@@ -267,9 +265,6 @@ impl<F: Form> Sender for XcpSender<F> {
             (_, OnLoss::Keep) => cwnd,
             (_, OnLoss::Halve) => (cwnd / 2.0).max(1.0),
         };
-        if self.window.cwnd != cwnd {
-            self.form.decided();
-        }
         self.restate();
     }
 

@@ -124,13 +124,8 @@ impl Qdisc for AvqQueue {
         verdict
     }
     fn probe(&self, put: Probe<'_>) {
-        let unit = if self.in_packets {
-            ["virtual_queue_packets", "virtual_capacity_packets_per_s"]
-        } else {
-            ["virtual_queue_bytes", "virtual_capacity_bytes_per_s"]
-        };
-        put(unit[0], self.virtual_queue);
-        put(unit[1], self.virtual_capacity);
+        put(if self.in_packets { "virtual_queue_packets" } else { "virtual_queue_bytes" }, self.virtual_queue);
+        put("virtual_share", self.virtual_capacity / self.capacity);
     }
 }
 

@@ -5,6 +5,9 @@
 //! little never waits behind one that sends much. When all is full, the fattest queue pays. It decides at departure, so
 //! its port is polled.
 //!
+//! CSFQ, core-stateless fair queueing (Stoica, Shenker, Zhang, SIGCOMM 1998), aims at the same shares with one queue: edge
+//! routers measure each flow's rate and write it into its packets, and core routers drop by it. It is not built here.
+//!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
 //! | quantum | `quantum` | bytes | 1514 | RFC 8290 section 5.2.4 |

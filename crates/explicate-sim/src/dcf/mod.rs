@@ -58,7 +58,7 @@ impl Store for World<'_> {
             Note::Arrived => return, // at the link already
             Note::Dropped(cause) => port.refused(cause),
             Note::Marked => port.marked(),
-            Note::Departed | Note::Lost => {}
+            Note::Departed | Note::Lost | Note::Damaged | Note::Copied => {}
         }
         self.arena.note(at, link, handle, what);
     }
@@ -159,8 +159,9 @@ impl Medium {
         let s = &mut self.stations[station as usize];
         let Some(slot) = s.port.head() else { return false };
         let packet = *w.arena.get(slot);
-        let link = w.radios[w.link_of(slot) as usize].1;
-        let (to, bytes) = (self.links[link as usize].to, packet.ip_len as u32 + FRAMING);
+        let on = w.link_of(slot) as usize;
+        let link = w.radios[on].1;
+        let (to, bytes) = (self.links[link as usize].to, w.links[on].port.coded_bytes(slot, w.arena) + FRAMING);
         s.head = Some(Head { slot, link, to, bytes, packet, delivered: false, short_tries: 0, long_tries: 0 });
         true
     }
@@ -399,7 +400,7 @@ impl Medium {
             _ if t.to != number => {}
             Frame::Rts if !s.is_reserved(w.now) => self.reply(w.now, number, t, Frame::Cts),
             Frame::Data => {
-                self.arrived(w, t);
+                self.arrived(t);
                 self.reply(w.now, number, t, Frame::Ack);
             }
             _ => {}
@@ -413,11 +414,10 @@ impl Medium {
     }
 
     /// A data frame reached its receiver: its packet goes on, unless it did before.
-    fn arrived(&mut self, w: &mut World<'_>, t: &Transmission) {
+    fn arrived(&mut self, t: &Transmission) {
         let Some(head) = &mut self.stations[t.from as usize].head else { return };
         if !head.delivered {
             head.delivered = true;
-            w.links[self.links[t.link as usize].link as usize].port.carried(w.now, head.slot, w.arena);
             self.delivered.push(head.slot);
         }
     }

@@ -3,7 +3,7 @@
 use explicate_core::port::Port;
 use explicate_core::units::Time;
 
-use super::{Engine, LINK, MEDIUM, NIL, rank};
+use super::{Engine, LINK, Link, MEDIUM, NIL, rank};
 use crate::dcf::{Medium, World};
 
 impl Engine {
@@ -55,12 +55,23 @@ impl Engine {
         self.media[index as usize].1 = Time::NEVER;
         self.with_medium(index, |medium, world| medium.handle_timeout(world));
         while let Some(slot) = self.media[index as usize].0.poll_delivered() {
-            let packet = self.arena.get_mut(slot);
-            let link = self.routes[packet.place as usize] & LINK;
-            packet.time = (self.now + self.links[link as usize].delay).0;
-            let routes = &self.routes;
-            self.wheel.insert(&mut self.arena, slot, |p| rank(routes, p));
+            let link = self.routes[self.arena.get(slot).place as usize] & LINK;
+            let Link { port, delay, .. } = &mut self.links[link as usize];
+            let delay = *delay;
+            if port.carried(self.now, slot, &mut self.arena) {
+                self.propagate(slot, self.now + delay);
+                continue;
+            }
+            while let Some((slot, departed)) = self.links[link as usize].port.poll_transmit() {
+                self.propagate(slot, departed + delay);
+            }
         }
+    }
+
+    /// A packet will reach the end of its link.
+    fn propagate(&mut self, slot: u32, at: Time) {
+        let place = self.arena.get(slot).place;
+        self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
     }
 
     /// The measured span begins. Settle first.
@@ -111,6 +122,7 @@ impl Engine {
             let sum = |of: &dyn Fn(usize) -> u64| links.iter().map(|&l| of(l as usize)).sum::<u64>();
             let came = sum(&|l| self.links[l].port.stats.arrived);
             let gone = sum(&|l| self.links[l].port.stats.total().gone());
+            let came = came + sum(&|l| self.links[l].port.stats.total().copies);
             let (arrived, inside) = (sum(&|l| delivered[l]), sum(&|l| on_link[l]) + waiting);
             if came != arrived + gone + inside {
                 return Err(format!(
