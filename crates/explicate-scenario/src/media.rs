@@ -382,7 +382,7 @@ pub(crate) fn refine_link(reader: &Reader<'_>, graph: &mut Graph, at: usize, pro
     if let Some(node) = reader.get("channel")
         && merged.has_service()
     {
-        ctx.error(node.place, "a channel with a recorded rate has no meaning on a medium; put it on a wire");
+        ctx.error(node.place, "a channel that sets the link's rate has no meaning on a medium; put it on a wire");
     }
     graph.written += &format!("[[link]]\nname = {}\n", quoted(&name));
     if let Some(rate) = merged.rate {

@@ -136,7 +136,7 @@ fn slips() {
         (
             plus("[[link]]\nname = \"n1->n2\"\nchannel = [{ kind = \"trace\", file = \"steps.trace\" }]"),
             17,
-            &["a recorded rate has no meaning on a medium"],
+            &["sets the link's rate has no meaning on a medium"],
         ),
         (plus("[[link]]\nfrom = \"n1\"\nto = \"n2\""), 15, &["a link called `n1->n2` exists already"]),
     ];

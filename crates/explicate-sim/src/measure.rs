@@ -59,7 +59,7 @@ fn class_names(scenario: &Scenario) -> BTreeMap<(u32, u32), String> {
     let of_link = |(l, link): (usize, &Link)| -> Vec<((u32, u32), String)> {
         let name =
             |(c, class): (usize, &Class)| ((l as u32, c as u32), format!("{}/{}", link.name, class.matches.word()));
-        link.classes.iter().enumerate().map(name).collect()
+        scenario.port(link).classes.iter().enumerate().map(name).collect()
     };
     scenario.links.iter().enumerate().flat_map(of_link).collect()
 }

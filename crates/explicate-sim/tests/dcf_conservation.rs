@@ -18,8 +18,8 @@ fn tables(text: &str, options: &Options) -> Tables {
     measure(&scenario, 0, &mut run, "test")
 }
 
-/// A mesh with everything that draws: several laws, disciplines that drop at both ends, losses before and on the air, noise,
-/// interferers, drift, adaptation, capture.
+/// A mesh with everything that draws or decides: several laws, two classes, disciplines that drop at both ends, all that channels
+/// do before and on the air, noise, interferers, drift, adaptation, capture.
 fn random(seed: u64) -> String {
     let mut rng = Rng::stream(seed, "scenarios");
     let mut pick = |words: &[&str]| words[(rng.next_u64() % words.len() as u64) as usize].to_string();
@@ -42,10 +42,19 @@ fn random(seed: u64) -> String {
         eifs = {}
         cca_time = "{}"
         clock_tick = "{}"
+        classes = [{{ match = "explicit", weight = 2 }}, {{ match = "other" }}]
+        kappa = 0.1
+        capacity = [{{ at = "0s", rate = "20Mbit/s" }}, {{ at = "1s", factor = 0.2 }}]
         interferer = [{{ at = ["-50m", "300m"], on = "5ms", off = "50ms", random = true }}]
         [[link]]
         name = "n1->n2"
         channel = [{{ kind = "random_loss", rate = "1%", place = "kernel" }}, {{ kind = "random_loss", rate = "5%" }}]
+        [[link]]
+        name = "n2->n3"
+        channel = [
+            {{ kind = "duplication", rate = "2%", after = "1ms" }}, {{ kind = "corruption", rate = "1%" }},
+            {{ kind = "jitter", mean = "2ms" }}, {{ kind = "reordering", rate = "2%" }}, {{ kind = "fading", snr = "12dB" }},
+        ]
         [[link]]
         from = "n6"
         to = "server"
@@ -82,7 +91,7 @@ fn random(seed: u64) -> String {
 #[test]
 fn any_mesh_conserves_packets_and_repeats() {
     let mut delivered = 0.0;
-    for seed in 0..25 {
+    for seed in 0..15 {
         let text = random(seed);
         let first = tables(&text, &Options::default());
         delivered += common::numbers(&first.flows, "goodput_bps").iter().sum::<f64>();
@@ -91,7 +100,7 @@ fn any_mesh_conserves_packets_and_repeats() {
         let followed = tables(&text, &Options { follow, no_fuse: true, ..Options::default() });
         assert_eq!(fingerprint(&first), fingerprint(&followed), "{text}");
     }
-    assert!(delivered > 25.0 * 1e6, "something moves");
+    assert!(delivered > 15.0 * 1e6, "something moves");
 }
 
 /// The life of a packet on the air: one arrival, one departure or loss at each link.
@@ -111,7 +120,7 @@ fn each_packet_is_told_of_once_a_link() {
         let (came, left) = (count(link, " enqueue "), count(link, " departure "));
         let dropped = number(&tables.links, "link", link, "drops_total");
         assert_eq!(count(link, " drop:"), dropped, "{link}");
-        let there = came - left - dropped;
+        let there = came - left - dropped; // copies are made after they left
         assert!((0.0..=31.0).contains(&there), "{link}: {came} came, {left} left, {dropped} were dropped");
     }
     assert!(count("n1->n2", " drop:channel ") > 0.0);
