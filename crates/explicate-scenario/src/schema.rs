@@ -109,7 +109,7 @@ fn medium() -> Value {
         value["description"] = json!(m.summary());
         let Some(all) = value["properties"].as_object_mut() else { return value };
         all.extend(properties(m.params().iter()));
-        all.insert("kind".to_string(), json!({ "const": m.name() }));
+        all.insert("kind".to_string(), json!({ "enum": [m.name()], "description": "Which medium." }));
         if i > 0
             && let Some(required) = value["required"].as_array_mut()
         {
