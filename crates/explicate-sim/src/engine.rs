@@ -14,10 +14,12 @@ use explicate_core::units::Time;
 use explicate_core::wire::{Packet, SackRanges, flag};
 
 use crate::arena::{Arena, NIL};
+use crate::dcf::Medium;
 use crate::source::Source;
 use crate::wheel::{Taken, Wheel};
 
 mod agents;
+mod media;
 
 /// A one-way link and the port that feeds it.
 pub struct Link {
@@ -114,7 +116,7 @@ impl Ends {
 /// fused to it.
 const LAST: u32 = 0x8000_0000;
 const FUSED: u32 = 0x4000_0000;
-const LINK: u32 = 0x3fff_ffff;
+pub(crate) const LINK: u32 = 0x3fff_ffff;
 
 /// Kinds of timers, in the upper four bits of a slot's place. Packets' places lie below.
 const TIMER: u32 = 0x8000_0000;
@@ -123,6 +125,7 @@ const SOURCE: u32 = 0x9000_0000;
 const PORT: u32 = 0xa000_0000;
 const AGENT: u32 = 0xb000_0000;
 const SINK: u32 = 0xc000_0000;
+const MEDIUM: u32 = 0xd000_0000;
 const KIND: u32 = 0xf000_0000;
 
 /// A network, its flows and the events that wait.
@@ -137,6 +140,10 @@ pub struct Engine {
     routes: Vec<u32>,
     /// When the pending event of each receiving end that holds acknowledgements back is due.
     held_back: BTreeMap<u32, Time>,
+    /// Shared media, and when the pending event of each is due.
+    media: Vec<(Medium, Time)>,
+    /// For each link its medium and its number there, or [`NIL`]; empty without media.
+    radios: Vec<(u32, u32)>,
     /// Agents by node, and when the pending event of each is due.
     agents: BTreeMap<u32, (Box<dyn Agent>, Time)>,
     /// Routes of control packets between nodes, found when first needed.
@@ -168,6 +175,8 @@ impl Engine {
             ends: Vec::new(),
             routes: Vec::new(),
             held_back: BTreeMap::new(),
+            media: Vec::new(),
+            radios: Vec::new(),
             agents: BTreeMap::new(),
             control_routes: BTreeMap::new(),
             find_route: None,
@@ -377,7 +386,7 @@ impl Engine {
                 Arrival::Departs(departs) => departs,
                 Arrival::Queued => {
                     self.arena.get_mut(slot).place = place;
-                    return self.arm_port(hop & LINK);
+                    return self.queued(hop & LINK, slot);
                 }
                 Arrival::Doomed(_) | Arrival::Dropped => return,
             }
@@ -487,7 +496,7 @@ impl Engine {
     }
 
     fn arm_flow(&mut self, id: u32, due: Time) {
-        let timer = self.arm(FLOW | id, due);
+        let timer = self.arm(FLOW | id, self.ends[id as usize].flow.expires(due));
         let ends = &mut self.ends[id as usize];
         (ends.timer, ends.timer_due) = (timer, if timer == NIL { Time::NEVER } else { due });
     }
@@ -502,6 +511,7 @@ impl Engine {
             SOURCE => return self.source_timer(id),
             PORT => self.port_timer(id),
             SINK => self.sink_timer(id),
+            MEDIUM => self.medium_timer(id),
             _ => self.agent_timer(id),
         }
         NIL
@@ -600,6 +610,7 @@ impl Engine {
 
     /// Settles every port up to the present.
     pub fn settle_all(&mut self) {
+        self.settle_media(None);
         for index in 0..self.links.len() {
             self.settle(index);
         }
@@ -611,6 +622,7 @@ impl Engine {
             self.settle(feeder as usize);
         }
         self.links[index].port.settle(self.now, &mut self.arena);
+        self.settle_media(Some(index));
     }
     /// Follows packets. Call before the first event.
     pub fn follow(&mut self, log: crate::packet_log::PacketLog) {
@@ -655,12 +667,15 @@ impl Engine {
             }
         }
         let delivered = self.delivered();
-        let mut slots = timers;
+        let mut slots = timers + self.audit_media(&on_link, &delivered)?;
         for (index, link) in self.links.iter().enumerate() {
             let unseen = if link.port.is_scheduled() { link.port.len() } else { link.port.doomed() } as u64;
             let inside = on_link[index] + unseen;
             let stats = &link.port.stats;
             let gone = stats.total().gone();
+            if self.radio(index as u32).is_some() {
+                continue;
+            }
             if stats.arrived + stats.total().copies != delivered[index] + gone + inside {
                 return Err(format!(
                     "link {index}: {} packets came, but {} were delivered, {gone} dropped and {inside} are there",
