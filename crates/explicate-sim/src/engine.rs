@@ -33,6 +33,8 @@ pub struct Link {
     foresees: bool,
     /// What a packet's TTL falls by at the end of this link: one, and one for each plain port that put it off before.
     hops: u8,
+    /// The link of the other direction, if both share one line.
+    twin: u32,
 }
 
 /// What an event leaves to be done: a packet to send on from a place, or a flow that may send, with a slot that is free for
@@ -118,8 +120,6 @@ pub struct Engine {
     pub ends: Vec<Ends>,
     /// Routes, end to end.
     routes: Vec<u32>,
-    /// When the pending event of each scheduled port is due.
-    armed: BTreeMap<u32, Time>,
     /// When the pending event of each receiving end that holds acknowledgements back is due.
     held_back: BTreeMap<u32, Time>,
     /// Agents by node, and when the pending event of each is due.
@@ -152,7 +152,6 @@ impl Engine {
             links: Vec::new(),
             ends: Vec::new(),
             routes: Vec::new(),
-            armed: BTreeMap::new(),
             held_back: BTreeMap::new(),
             agents: BTreeMap::new(),
             control_routes: BTreeMap::new(),
@@ -182,8 +181,12 @@ impl Engine {
     /// Adds a link and returns its index.
     pub fn add_link(&mut self, port: Port, delay: Time) -> u32 {
         let settles = port.writes();
-        self.links.push(Link { port, delay, fused_to: NIL, settles, foresees: false, hops: 1 });
+        self.links.push(Link { port, delay, fused_to: NIL, settles, foresees: false, hops: 1, twin: NIL });
         self.links.len() as u32 - 1
+    }
+    /// Two links share one line: what happens at one changes when the other may send.
+    pub fn pair(&mut self, one: u32, other: u32) {
+        (self.links[one as usize].twin, self.links[other as usize].twin) = (other, one);
     }
     /// Adds a flow over routes of links there and back. Its number in `init` must be the number of flows so far.
     pub fn add_flow(
@@ -410,7 +413,13 @@ impl Engine {
     fn deliver_rarely(&mut self, slot: u32) {
         let packet = *self.arena.get(slot);
         self.arena.give(slot);
-        if packet.transport.has(flag::CONTROL) {
+        if packet.is_damaged() {
+            // Nobody answers it: its checksum is wrong.
+            if let Some(ends) = self.ends.get_mut(packet.transport.flow() as usize) {
+                let damaged = if packet.is_ack() { &mut ends.flow.stats.damaged } else { &mut ends.sink.stats.damaged };
+                *damaged += 1;
+            }
+        } else if packet.transport.has(flag::CONTROL) {
             self.deliver_control(&packet);
         }
     }
@@ -540,24 +549,27 @@ impl Engine {
 
     /// A scheduled port is driven from outside: its departures are not known in advance.
     fn arm_port(&mut self, index: u32) {
-        let port = &self.links[index as usize].port;
-        let due = port.poll_timeout();
-        let armed = self.armed.entry(index).or_insert(Time::NEVER);
-        // A timer that has become too late is replaced and ignored when it comes.
-        if !port.is_empty() && due < *armed {
-            *armed = due.max(self.now);
+        self.arm_port_alone(index);
+        let twin = self.links[index as usize].twin;
+        if twin != NIL {
+            self.arm_port_alone(twin);
+        }
+    }
+
+    fn arm_port_alone(&mut self, index: u32) {
+        if let Some(due) = self.links[index as usize].port.next_event(self.now) {
             self.arm(PORT | index, due);
         }
     }
 
     fn port_timer(&mut self, index: u32) {
-        if self.armed.get(&index) != Some(&self.now) {
+        let link = &mut self.links[index as usize];
+        if !link.port.take_event(self.now) {
             return;
         }
-        self.armed.remove(&index);
-        self.links[index as usize].port.handle_timeout(self.now, &mut self.arena);
-        while let Some((slot, departed)) = self.links[index as usize].port.poll_transmit() {
-            let at = departed + self.links[index as usize].delay;
+        link.port.handle_timeout(self.now, &mut self.arena);
+        while let Some((slot, departed)) = link.port.poll_transmit() {
+            let at = departed + link.delay;
             let place = self.arena.get(slot).place;
             self.wheel.insert(&mut self.arena, slot, at.max(self.now).0, place, |p| rank(&self.routes, p));
         }
@@ -629,7 +641,7 @@ impl Engine {
             let inside = on_link[index] + unseen;
             let stats = &link.port.stats;
             let gone = stats.total().gone();
-            if stats.arrived != delivered[index] + gone + inside {
+            if stats.arrived + stats.total().copies != delivered[index] + gone + inside {
                 return Err(format!(
                     "link {index}: {} packets came, but {} were delivered, {gone} dropped and {inside} are there",
                     stats.arrived, delivered[index]
