@@ -623,6 +623,26 @@ pub trait ServiceCurve: Send {
     fn mean_rate(&self) -> f64;
 }
 
+// --------------------------------------------------------------------------------------------------- media
+
+/// A shared medium: one file, registered by one line in `medium/mod.rs`.
+pub trait MediumKind: Sync {
+    /// The name in scenarios and tables.
+    fn name(&self) -> &'static str;
+    /// One sentence.
+    fn summary(&self) -> &'static str;
+    /// Standard or paper.
+    fn source(&self) -> &'static str;
+    /// Parameters.
+    fn params(&self) -> &'static [Param];
+    /// Nominal rate between two stations.
+    fn rate(&self, values: &Values) -> Rate;
+    /// Whether two stations may use this rate.
+    fn has_rate(&self, rate: Rate) -> bool;
+    /// Longest link, metres.
+    fn reach(&self, values: &Values) -> f64;
+}
+
 // -------------------------------------------------------------------------------------------------- agents
 
 /// Address of a node.
