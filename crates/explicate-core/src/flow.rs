@@ -7,6 +7,7 @@
 //! end has, and passes over what is missing if nothing will be sent twice. If explicit feedback is refused, the flow goes on with the fallback law and without congestion headers.
 
 use alloc::boxed::Box;
+use core::ops::AddAssign;
 
 use crate::params::{Param, Unit, Values};
 use crate::protocol::{
@@ -116,6 +117,17 @@ pub struct FlowStats {
     pub rtt_count: u64,
     /// Acknowledgements that arrived damaged and were dropped.
     pub damaged: u64,
+}
+
+impl AddAssign for FlowStats {
+    fn add_assign(&mut self, more: FlowStats) {
+        self.sent += more.sent;
+        self.retransmissions += more.retransmissions;
+        self.timeouts += more.timeouts;
+        self.rtt_sum += more.rtt_sum;
+        self.rtt_count += more.rtt_count;
+        self.damaged += more.damaged;
+    }
 }
 
 /// The sending end of a flow.
@@ -238,6 +250,13 @@ impl Flow {
     pub fn poll_event(&self) -> Option<Event> {
         let drained = self.state == State::Established && self.at.acked == self.supply;
         drained.then_some(Event::Drained)
+    }
+    /// Timers that expired since the other end was last heard of with something new.
+    pub fn timeouts_in_a_row(&self) -> u32 {
+        match self.state {
+            State::Established => self.recovery.backoffs(),
+            _ => self.stats.timeouts as u32,
+        }
     }
     /// Smoothed round-trip time; zero while unknown.
     pub fn srtt(&self) -> Time {

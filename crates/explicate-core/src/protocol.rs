@@ -507,12 +507,11 @@ pub type Gone = Vec<(Queued, DropCause)>;
 
 /// A queue that holds its packets itself: it chooses which one goes next when the line falls free, and may then drop or mark.
 pub trait ActiveQueue: Send {
-    /// A packet came, of which `packet` are the headers. What finds no room is `gone`: this packet or others.
+    /// A packet came, of which `packet` are the headers. What finds no room is `gone`: this packet or others. The port counts
+    /// what waits, and asks for packets until none does.
     fn enqueue(&mut self, queued: Queued, packet: &Packet, gone: &mut Gone);
     /// The packet to send now, and whether it is to be marked; `None` if nothing is left. Dropped ones are `gone`.
     fn dequeue(&mut self, now: Time, gone: &mut Gone) -> Option<(Queued, bool)>;
-    /// Bytes and packets that wait.
-    fn backlog(&self) -> (u64, u32);
     /// Tells its variables.
     fn probe(&self, put: Probe<'_>);
 }

@@ -2,6 +2,7 @@
 
 use alloc::collections::VecDeque;
 
+use crate::recovery::scoreboard::first_ending_at;
 use crate::wire::{SACK_RANGES, SackRanges};
 
 /// Segments received.
@@ -76,7 +77,7 @@ impl Reassembly {
 
     fn insert_beyond(&mut self, segment: u32) {
         // The first range that ends at or after the segment: it contains, touches or follows it.
-        let at = self.beyond.partition_point(|&(_, end)| end < segment);
+        let at = first_ending_at(&self.beyond, segment);
         match self.beyond.get_mut(at) {
             Some((first, end)) if *first <= segment && segment < *end => {}
             Some((_, end)) if *end == segment => {
@@ -109,7 +110,7 @@ impl Reassembly {
     }
 
     fn range_of(&self, segment: u32) -> Option<(u32, u32)> {
-        let at = self.beyond.partition_point(|&(_, end)| end <= segment);
+        let at = first_ending_at(&self.beyond, segment.saturating_add(1));
         self.beyond.get(at).copied().filter(|&(first, _)| first <= segment)
     }
 

@@ -1,7 +1,10 @@
 //! Structured values as JSON.
 
 use explicate_core::params::{Param, Unit};
+use explicate_core::protocol::ChannelInit;
 use explicate_core::registry::Entry;
+use explicate_core::rng::Rng;
+use explicate_core::wire::{Packet, flag};
 use explicate_scenario::model::Scenario;
 use explicate_scenario::tables::TABLES;
 use explicate_sim::simulation::Run;
@@ -105,6 +108,38 @@ pub(crate) fn checked(s: &Scenario) -> Value {
         "flows": s.flows.iter().map(group).collect::<Vec<_>>(),
         "links": s.links.len(),
     })
+}
+
+/// What the channels of a link predict, and what `trials` drawn packets saw of it: a row for each length and channel.
+pub(crate) fn curves(
+    scenario: &Scenario,
+    link: &str,
+    lengths: &[u16],
+    acks: bool,
+    trials: u64,
+    seed: u64,
+) -> Result<Value, String> {
+    let found = scenario.links.iter().find(|l| l.name == link).ok_or_else(|| format!("no link is called `{link}`"))?;
+    let mut rows = Vec::new();
+    for (spec, &bytes) in found.channel.iter().flat_map(|spec| lengths.iter().map(move |bytes| (spec, bytes))) {
+        let mut packet = Packet { ip_len: bytes, ..Packet::EMPTY };
+        packet.transport.set_flags(if acks { flag::ACK } else { 0 });
+        let mut row = Map::new();
+        row.insert("channel".to_string(), json!(spec.kind.name()));
+        row.insert("bytes".to_string(), json!(bytes));
+        spec.kind.predict(&spec.values, &packet, &mut |name, value| {
+            row.insert(name.to_string(), json!(value));
+        });
+        if trials > 0 {
+            let rng = Rng::stream(seed, &format!("curves/{bytes}"));
+            let init = ChannelInit { values: &spec.values, rate: found.rate, rng };
+            spec.kind.observe(init, &packet, trials, &mut |name, value| {
+                row.insert(format!("observed_{name}"), json!(value));
+            });
+        }
+        rows.push(Value::Object(row));
+    }
+    Ok(Value::Array(rows))
 }
 
 /// What a run took.

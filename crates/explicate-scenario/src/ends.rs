@@ -214,7 +214,7 @@ pub(crate) fn crossings(
 /// Most bit/s that one flow asks for on average over a run.
 fn demand(traffic: &Traffic, seconds: f64) -> f64 {
     match traffic {
-        Traffic::Bulk | Traffic::OnOff { .. } => f64::INFINITY,
+        Traffic::Bulk | Traffic::OnOff { .. } | Traffic::Sessions { .. } => f64::INFINITY,
         Traffic::Sized(Size::Fixed(bytes)) => *bytes as f64 * 8.0 / seconds,
         Traffic::Sized(Size::Exponential(mean) | Size::Pareto { mean, .. }) => mean * 8.0 / seconds,
     }

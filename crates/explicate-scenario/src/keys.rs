@@ -346,6 +346,12 @@ pub(crate) const FLOWS: &[Key] = &[
         "Payload bytes that each flow transfers.",
     ),
     key("on_off", Form::Table(ON_OFF), "always on", "Alternately sends without end and nothing."),
+    key(
+        "session",
+        Form::Table(SESSION),
+        "one connection without end",
+        "Connections that end, or are torn down by timeouts, and come again after a pause.",
+    ),
     key("arrivals", Form::Frequency, "none", "Flows start as a Poisson process of this rate, `count` at most."),
     key("paced", Form::Flag, "false", "Packets are spread over the round trip even if the law does not ask for it."),
     key(
@@ -376,6 +382,21 @@ pub(crate) const ON_OFF: &[Key] = &[
     key("off", Form::Time, "", "Length of an off-period, the mean if random."),
     key("random", Form::Flag, "false", "Periods are exponential rather than fixed."),
 ];
+
+pub(crate) const SESSION: &[Key] = &[
+    key("timeouts", Form::Whole(1, limits::COUNT), "6", "Timeouts in a row that tear a session down."),
+    key(
+        "pause",
+        Form::OneOf(&[Form::Time, Form::Table(PAUSE)]),
+        "5s",
+        "Time before the next session; of a range each at random.",
+    ),
+    key("duration", Form::Time, "until it is torn down", "How long a session lasts, the mean if random."),
+    key("random", Form::Flag, "false", "Durations are exponential rather than fixed."),
+];
+
+pub(crate) const PAUSE: &[Key] =
+    &[key("from", Form::Time, "", "The shortest pause."), key("to", Form::Time, "", "The longest pause.")];
 
 pub(crate) const SAMPLING: &[Key] = &[
     key("every", Form::Time, "100ms", "The period."),

@@ -275,6 +275,17 @@ pub enum Traffic {
         /// Periods are exponential rather than fixed.
         random: bool,
     },
+    /// Without end, in connections that timeouts tear down and that come again.
+    Sessions {
+        /// Timeouts in a row that tear one down.
+        timeouts: u32,
+        /// Shortest and longest pause before the next.
+        pause: (Time, Time),
+        /// How long one lasts, mean if random; `None` until it is torn down.
+        duration: Option<Time>,
+        /// Durations are exponential rather than fixed.
+        random: bool,
+    },
 }
 
 /// How long transfers are, bytes.

@@ -65,6 +65,8 @@ pub const FLOWS: &[Column] = &[
         "From the start to the acknowledgement of the last byte; null if that did not come.",
     ),
     column("damaged", "packets", Kind::U64, "Its packets and acknowledgements that arrived damaged and were dropped."),
+    column("sessions", "", Kind::U64, "Connections begun in the whole run; one but for flows with `session`."),
+    column("torn_down", "", Kind::U64, "Sessions that timeouts ended in the whole run."),
 ];
 
 /// The table `links`: one row per link and run.

@@ -2,19 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use explicate_core::flow::{FlowInit, PARAMS};
+use explicate_core::flow::{Flow, FlowInit, PARAMS};
 use explicate_core::medium::dcf::rate_index;
 use explicate_core::port::stats::NINETY_BIN;
 use explicate_core::port::{Class, Equipment, Port, PortInit, SharedLine};
 use explicate_core::protocol::{ChannelInit, Protocol, QdiscInit, RouterInit};
 use explicate_core::registry;
 use explicate_core::rng::Rng;
+use explicate_core::sink::Sink;
 use explicate_core::units::{Rate, Time};
 use explicate_scenario::model::{FlowGroup, Link, Queue, RouterSpec, Scenario, Size, Start, Station, Traffic};
 use explicate_scenario::routing::Routes;
 
 use crate::dcf::{Medium, Over};
 use crate::engine::Engine;
+use crate::session::{Plan, Sessions};
 use crate::source::{OnOff, Source};
 
 /// Builds the network of a scenario for a run with this seed.
@@ -245,12 +247,12 @@ fn add_group(engine: &mut Engine, ways: &Ways, scenario: &Scenario, index: usize
             interface,
         };
         debug_assert!(group.values.get(PARAMS, "initial_window") >= 1.0);
-        engine.add_flow(&init, there, back, source(group, &name, seed), start, (index as u32, i));
+        engine.add_flow(&init, there, back, source(group, &name, seed, &init, start), start, (index as u32, i));
     }
     Ok(())
 }
 
-fn source(group: &FlowGroup, name: &str, seed: u64) -> Source {
+fn source(group: &FlowGroup, name: &str, seed: u64, init: &FlowInit<'_>, start: Time) -> Source {
     let stop = group.stop.unwrap_or(Time::NEVER);
     let stream = || Rng::stream(seed, &format!("{name}/traffic"));
     match &group.traffic {
@@ -260,6 +262,18 @@ fn source(group: &FlowGroup, name: &str, seed: u64) -> Source {
         Traffic::OnOff { on, off, random } => {
             let rng = random.then(stream);
             Source::OnOff(Box::new(OnOff { on: *on, off: *off, rng, stop, active: false }))
+        }
+        Traffic::Sessions { timeouts, pause, duration, random } => {
+            // What a session is made from, kept for those to come.
+            let FlowInit { id, protocol, fallback, recovery, values: _, packet, interface } = *init;
+            let values = init.values.clone();
+            let fresh = move || {
+                let init = FlowInit { id, protocol, fallback, recovery, values: &values, packet, interface };
+                (Flow::new(&init), Sink::new(&init).listening())
+            };
+            let (timeouts, pause, random) = (*timeouts, *pause, *random);
+            let plan = Plan { timeouts, pause, duration: duration.unwrap_or(Time::NEVER), random, stop };
+            Source::Sessions(Box::new(Sessions::new(plan, start, stream(), Box::new(fresh))))
         }
     }
 }

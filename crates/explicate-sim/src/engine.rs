@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use explicate_core::flow::{Event, Flow, FlowInit};
+use explicate_core::flow::{Event, Flow, FlowInit, FlowStats};
 use explicate_core::port::{Arrival, Port};
 use explicate_core::protocol::Agent;
-use explicate_core::sink::Sink;
+use explicate_core::sink::{Sink, SinkStats};
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, SackRanges, flag};
 
@@ -95,6 +95,21 @@ impl Ends {
         let due = self.flow.poll_timeout();
         if due < self.timer_due { due } else { Time::NEVER }
     }
+
+    /// Counters of both ends, all sessions together.
+    pub fn stats(&self) -> (FlowStats, SinkStats) {
+        match &self.source {
+            Source::Sessions(sessions) => sessions.all(&self.flow, &self.sink),
+            _ => (self.flow.stats, self.sink.stats),
+        }
+    }
+    /// Sessions begun, and torn down; a flow without is one.
+    pub fn sessions(&self) -> (u64, u64) {
+        match &self.source {
+            Source::Sessions(sessions) => (sessions.begun, sessions.torn_down),
+            _ => (1, 0),
+        }
+    }
 }
 
 /// A place of a route is a link's index; of the upper bits one says that the route ends with it, one that the next link is
@@ -123,8 +138,6 @@ pub struct Engine {
     pub ends: Vec<Ends>,
     /// Routes, end to end.
     routes: Vec<u32>,
-    /// When the pending event of each scheduled port is due.
-    armed: BTreeMap<u32, Time>,
     /// When the pending event of each receiving end that holds acknowledgements back is due.
     held_back: BTreeMap<u32, Time>,
     /// Shared media, and when the pending event of each is due.
@@ -161,7 +174,6 @@ impl Engine {
             links: Vec::new(),
             ends: Vec::new(),
             routes: Vec::new(),
-            armed: BTreeMap::new(),
             held_back: BTreeMap::new(),
             media: Vec::new(),
             radios: Vec::new(),
@@ -518,12 +530,17 @@ impl Engine {
             return NIL;
         }
         ends.flow.handle_timeout(self.now);
+        if let Source::Sessions(sessions) = &mut ends.source
+            && let Some(at) = sessions.check(self.now, &mut ends.flow, &mut ends.sink)
+        {
+            self.arm(SOURCE | id, at);
+        }
         id
     }
 
     fn source_timer(&mut self, id: u32) -> u32 {
         let ends = &mut self.ends[id as usize];
-        let again = ends.source.act(self.now, &mut ends.flow);
+        let again = ends.source.act(self.now, &mut ends.flow, &mut ends.sink);
         if let Some(at) = again {
             self.arm(SOURCE | id, at);
         }
@@ -570,24 +587,19 @@ impl Engine {
     }
 
     fn arm_port_alone(&mut self, index: u32) {
-        let port = &self.links[index as usize].port;
-        let due = port.poll_timeout();
-        let armed = self.armed.entry(index).or_insert(Time::NEVER);
-        // A timer that has become too late is replaced and ignored when it comes.
-        if !port.is_empty() && due < *armed {
-            *armed = due.max(self.now);
+        if let Some(due) = self.links[index as usize].port.next_event(self.now) {
             self.arm(PORT | index, due);
         }
     }
 
     fn port_timer(&mut self, index: u32) {
-        if self.armed.get(&index) != Some(&self.now) {
+        let link = &mut self.links[index as usize];
+        if !link.port.take_event(self.now) {
             return;
         }
-        self.armed.remove(&index);
-        self.links[index as usize].port.handle_timeout(self.now, &mut self.arena);
-        while let Some((slot, departed)) = self.links[index as usize].port.poll_transmit() {
-            let at = departed + self.links[index as usize].delay;
+        link.port.handle_timeout(self.now, &mut self.arena);
+        while let Some((slot, departed)) = link.port.poll_transmit() {
+            let at = departed + link.delay;
             let place = self.arena.get(slot).place;
             self.wheel.insert(&mut self.arena, slot, at.max(self.now).0, place, |p| rank(&self.routes, p));
         }

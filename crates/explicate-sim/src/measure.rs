@@ -99,7 +99,8 @@ fn measure_flows(table: &mut Table, scenario: &Scenario, number: u64, run: &Run,
     let span = span(scenario);
     for ((ends, (flow_before, sink_before)), name) in run.engine.ends.iter().zip(&run.baseline).zip(names) {
         let group = &scenario.flows[ends.group.0 as usize];
-        let (flow, sink) = (&ends.flow.stats, &ends.sink.stats);
+        let (flow, sink) = ends.stats();
+        let (sessions, torn_down) = ends.sessions();
         let samples = flow.rtt_count - flow_before.rtt_count;
         let rtt = (samples > 0).then(|| (flow.rtt_sum - flow_before.rtt_sum) as f64 / samples as f64 * 1e-6);
         let size = if let Source::Sized(bytes) = ends.source { Some(bytes as f64) } else { None };
@@ -119,6 +120,8 @@ fn measure_flows(table: &mut Table, scenario: &Scenario, number: u64, run: &Run,
             rtt.into(),
             completed.into(),
             (flow.damaged - flow_before.damaged + sink.damaged - sink_before.damaged).into(),
+            sessions.into(),
+            torn_down.into(),
         ]);
     }
 }

@@ -152,7 +152,7 @@ impl Sampler {
             }
             let object = Object::Flow(index as u32);
             let mut put = |variable, value| self.samples.push(Sample { at, object, variable, value });
-            let (flow, sink) = (&ends.flow.stats, &ends.sink.stats);
+            let (flow, sink) = ends.stats();
             if self.flow {
                 ends.flow.probe(&mut put);
             } else if self.cwnd {
@@ -168,7 +168,7 @@ impl Sampler {
             if self.goodput {
                 put("goodput_bps", 8.0 * (sink.payload - before.payload) as f64 / seconds);
             }
-            *before = Before { bytes: sink.bytes, payload: sink.payload, flow: *flow };
+            *before = Before { bytes: sink.bytes, payload: sink.payload, flow };
         }
     }
 }

@@ -69,7 +69,7 @@ pub fn run_once(scenario: &Scenario, index: usize, options: &Options, progress: 
         engine.run_until(until);
         if until == warmup && !measuring {
             engine.settle_all();
-            baseline = engine.ends.iter().map(|e| (e.flow.stats, e.sink.stats)).collect();
+            baseline = engine.ends.iter().map(|e| e.stats()).collect();
             engine.start_measuring();
             measuring = true;
         }

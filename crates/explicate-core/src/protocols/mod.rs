@@ -2,9 +2,9 @@
 
 use crate::protocol::Protocol;
 
-pub mod delivery;
+mod delivery;
 pub mod load_factor;
-pub mod window;
+mod window;
 mod xcp_router;
 
 macro_rules! protocols {

@@ -139,6 +139,11 @@ pub(super) trait Form: Default + Send {
     }
     /// The window after an acknowledgement, segments.
     fn answered(&mut self, window: &Window, ack: &Ack<'_>) -> f64;
+    /// Tells the last Reverse_Feedback and the first word, in their units.
+    fn tell(feedback: i32, x: u32, put: Probe<'_>) {
+        put("feedback_bytes_per_s", feedback as f64);
+        put("x_s", x as f64 / UNITS_PER_SEC);
+    }
 }
 
 /// The rate form of D03.
@@ -270,8 +275,7 @@ impl<F: Form> Sender for XcpSender<F> {
 
     fn probe(&self, put: Probe<'_>) {
         put("cwnd", self.window.cwnd);
-        put("feedback_bytes_per_s", self.feedback as f64);
-        put("x_s", self.words.0 as f64 / UNITS_PER_SEC);
+        F::tell(self.feedback, self.words.0, put);
     }
 }
 

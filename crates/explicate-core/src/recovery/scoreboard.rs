@@ -9,6 +9,21 @@ use alloc::collections::VecDeque;
 /// Most ranges kept.
 const MOST_RANGES: usize = 1 << 16;
 
+/// In sorted ranges apart from each other: the index of the first that ends at `least` or after. What is asked for lies
+/// mostly at either end: new arrivals beyond all others, repairs before them.
+pub fn first_ending_at(ranges: &VecDeque<(u32, u32)>, least: u32) -> usize {
+    let (front, back) = ranges.as_slices();
+    if front.first().is_none_or(|r| r.1 >= least) {
+        return 0;
+    }
+    let tail = if back.is_empty() { front } else { back };
+    let behind = tail.iter().rev().take(4).take_while(|r| r.1 >= least).count();
+    if behind < 4 && behind < tail.len() {
+        return ranges.len() - behind;
+    }
+    ranges.partition_point(|r| r.1 < least)
+}
+
 /// Segments reported beyond the cumulative number.
 #[derive(Default)]
 pub struct Scoreboard {
@@ -44,12 +59,10 @@ impl Scoreboard {
 
     /// Notes `[first, end)` and calls `fresh` with each part that was not noted before.
     pub fn insert(&mut self, first: u32, end: u32, mut fresh: impl FnMut(u32, u32)) {
-        // The first range that ends at or after `first`: mostly the last, or none.
-        let at = match self.ranges.back() {
-            Some(&(f, e)) if f <= first => self.ranges.len() - (first <= e) as usize,
-            Some(_) => self.ranges.partition_point(|&(_, e)| e < first),
-            None => 0,
-        };
+        let at = first_ending_at(&self.ranges, first);
+        if self.ranges.get(at).is_some_and(|&(f, e)| f <= first && end <= e) {
+            return; // told before: most reports repeat
+        }
         let joins = self.ranges.get(at).is_some_and(|&(f, _)| f <= end);
         if !joins && self.ranges.len() >= MOST_RANGES {
             return;
@@ -103,7 +116,7 @@ impl Scoreboard {
     /// The first segment that is not noted, from `segment` on.
     #[inline]
     pub fn skip(&self, segment: u32) -> u32 {
-        let at = self.ranges.partition_point(|&(_, end)| end <= segment);
+        let at = first_ending_at(&self.ranges, segment.saturating_add(1));
         match self.ranges.get(at) {
             Some(&(first, end)) if first <= segment => end,
             _ => segment,
