@@ -4,6 +4,7 @@
 //! and the count of ranges is bounded: a report that would need one more is not noted, which costs at worst a needless
 //! retransmission, for SACK is advice.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 /// Most ranges kept.
@@ -27,16 +28,26 @@ pub fn first_ending_at(ranges: &VecDeque<(u32, u32)>, least: u32) -> usize {
 /// Segments reported beyond the cumulative number.
 #[derive(Default)]
 pub struct Scoreboard {
-    /// Ranges `[first, end)`: sorted, apart from each other.
-    ranges: VecDeque<(u32, u32)>,
+    /// Ranges `[first, end)`: sorted, apart from each other. Made when something is first noted.
+    #[expect(clippy::box_collection, reason = "most flows never need it: a pointer in each instead of 32 bytes")]
+    ranges: Option<Box<VecDeque<(u32, u32)>>>,
     total: u32,
 }
 
+static NOTHING: VecDeque<(u32, u32)> = VecDeque::new();
+
 impl Scoreboard {
+    #[inline]
+    fn ranges(&self) -> &VecDeque<(u32, u32)> {
+        self.ranges.as_deref().unwrap_or(&NOTHING)
+    }
+    fn ranges_mut(&mut self) -> &mut VecDeque<(u32, u32)> {
+        self.ranges.get_or_insert_default()
+    }
     /// Whether nothing is noted.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
+        self.total == 0
     }
     /// Segments noted.
     #[inline]
@@ -45,32 +56,33 @@ impl Scoreboard {
     }
     /// The lowest range.
     pub fn first(&self) -> Option<(u32, u32)> {
-        self.ranges.front().copied()
+        self.ranges().front().copied()
     }
     /// The highest range.
     pub fn last(&self) -> Option<(u32, u32)> {
-        self.ranges.back().copied()
+        self.ranges().back().copied()
     }
     /// Forgets all.
     pub fn clear(&mut self) {
-        self.ranges.clear();
+        self.ranges_mut().clear();
         self.total = 0;
     }
 
     /// Notes `[first, end)` and calls `fresh` with each part that was not noted before.
     pub fn insert(&mut self, first: u32, end: u32, mut fresh: impl FnMut(u32, u32)) {
-        let at = first_ending_at(&self.ranges, first);
-        if self.ranges.get(at).is_some_and(|&(f, e)| f <= first && end <= e) {
+        let ranges = self.ranges.get_or_insert_default();
+        let at = first_ending_at(ranges, first);
+        if ranges.get(at).is_some_and(|&(f, e)| f <= first && end <= e) {
             return; // told before: most reports repeat
         }
-        let joins = self.ranges.get(at).is_some_and(|&(f, _)| f <= end);
-        if !joins && self.ranges.len() >= MOST_RANGES {
+        let joins = ranges.get(at).is_some_and(|&(f, _)| f <= end);
+        if !joins && ranges.len() >= MOST_RANGES {
             return;
         }
         let mut joined = (first, end);
         let mut known = first; // all of `[first, known)` is dealt with
         let mut until = at;
-        while let Some(&(f, e)) = self.ranges.get(until)
+        while let Some(&(f, e)) = ranges.get(until)
             && f <= end
         {
             if known < f {
@@ -86,19 +98,23 @@ impl Scoreboard {
             self.total += end - known;
         }
         if until == at {
-            self.ranges.insert(at, joined);
+            ranges.insert(at, joined);
         } else {
-            self.ranges[at] = joined;
+            ranges[at] = joined;
             if until > at + 1 {
-                self.ranges.drain(at + 1..until);
+                ranges.drain(at + 1..until);
             }
         }
     }
 
     /// Forgets what lies below `acked`, and returns how many segments that were.
     pub fn advance(&mut self, acked: u32) -> u32 {
+        if self.is_empty() {
+            return 0;
+        }
         let mut gone = 0;
-        while let Some((first, end)) = self.ranges.front_mut()
+        let ranges = self.ranges_mut();
+        while let Some((first, end)) = ranges.front_mut()
             && *first < acked
         {
             if *end > acked {
@@ -107,7 +123,7 @@ impl Scoreboard {
                 break;
             }
             gone += *end - *first;
-            self.ranges.pop_front();
+            ranges.pop_front();
         }
         self.total -= gone;
         gone
@@ -116,8 +132,8 @@ impl Scoreboard {
     /// The first segment that is not noted, from `segment` on.
     #[inline]
     pub fn skip(&self, segment: u32) -> u32 {
-        let at = first_ending_at(&self.ranges, segment.saturating_add(1));
-        match self.ranges.get(at) {
+        let at = first_ending_at(self.ranges(), segment.saturating_add(1));
+        match self.ranges().get(at) {
             Some(&(first, end)) if first <= segment => end,
             _ => segment,
         }
@@ -129,7 +145,7 @@ impl Scoreboard {
             return None;
         }
         let mut left = n;
-        for &(first, end) in self.ranges.iter().rev() {
+        for &(first, end) in self.ranges().iter().rev() {
             if end - first >= left {
                 return Some(end - left);
             }
@@ -167,8 +183,8 @@ mod tests {
                     assert_eq!(fresh, expected);
                 }
                 assert_eq!(board.total() as usize, set.len());
-                assert!(board.ranges.iter().all(|r| r.0 < r.1));
-                assert!(board.ranges.iter().zip(board.ranges.iter().skip(1)).all(|(a, b)| a.1 < b.0));
+                assert!(board.ranges().iter().all(|r| r.0 < r.1));
+                assert!(board.ranges().iter().zip(board.ranges().iter().skip(1)).all(|(a, b)| a.1 < b.0));
                 for n in 1..5 {
                     assert_eq!(board.from_top(n), set.iter().rev().nth(n as usize - 1).copied());
                 }
@@ -184,8 +200,8 @@ mod tests {
         for i in 0..MOST_RANGES as u32 + 10 {
             board.insert(2 * i + 1, 2 * i + 2, |_, _| {});
         }
-        assert_eq!((board.ranges.len(), board.total() as usize), (MOST_RANGES, MOST_RANGES));
+        assert_eq!((board.ranges().len(), board.total() as usize), (MOST_RANGES, MOST_RANGES));
         board.insert(1, 4, |_, _| {});
-        assert_eq!(board.ranges.len(), MOST_RANGES - 1, "what joins ranges is still noted");
+        assert_eq!(board.ranges().len(), MOST_RANGES - 1, "what joins ranges is still noted");
     }
 }
