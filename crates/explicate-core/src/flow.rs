@@ -113,6 +113,8 @@ pub struct FlowStats {
     pub rtt_sum: u64,
     /// Number of RTT samples.
     pub rtt_count: u64,
+    /// Acknowledgements that arrived damaged and were dropped.
+    pub damaged: u64,
 }
 
 /// The sending end of a flow.

@@ -1,7 +1,10 @@
 //! Parameters of protocols, recoveries, queues and channels: declared once beside the code that reads them, from which
 //! scenario keys, error messages, tables and documentation derive.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
+
+use crate::units::{Rate, Time};
 
 /// What a parameter's number means, and how a scenario writes it.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -24,6 +27,11 @@ pub enum Unit {
     Flag,
     /// One of these words, kept as its index.
     Choice(&'static [&'static str]),
+    /// Decibels; written as a number or `"20dB"`.
+    Decibels,
+    /// Rates over time, given to the builder apart from the numbers (see [`Values::steps`]); written
+    /// `[{ at = "0s", rate = "5Mbit/s" }]`.
+    Steps,
     /// The name of a file, given to the builder apart from the numbers (see [`Values::file`]).
     File,
 }
@@ -66,7 +74,9 @@ pub struct Values {
     given: Vec<(&'static str, f64)>,
     /// Contents of the file that a [`Unit::File`] parameter names, already parsed by the scenario: for traces the
     /// milliseconds of the delivery opportunities.
-    pub file: Option<alloc::sync::Arc<[u64]>>,
+    pub file: Option<Arc<[u64]>>,
+    /// What a [`Unit::Steps`] parameter gives: from when on which rate, in order of time.
+    pub steps: Option<Arc<[(Time, Rate)]>>,
 }
 
 impl Values {

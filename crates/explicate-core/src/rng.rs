@@ -49,6 +49,26 @@ impl Rng {
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * libm::log(1.0 - self.uniform())
     }
+    /// Standard normal (Box and Muller).
+    pub fn normal(&mut self) -> f64 {
+        let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.uniform()));
+        radius * libm::cos(2.0 * core::f64::consts::PI * self.uniform())
+    }
+    /// Normal with this mean and a standard deviation of `spread` times it, drawn again below zero and beyond twice the mean,
+    /// which leaves the mean as it is.
+    pub fn bounded_normal(&mut self, mean: f64, spread: f64) -> f64 {
+        loop {
+            let share = 1.0 + spread * self.normal();
+            if (0.0..=2.0).contains(&share) {
+                return mean * share;
+            }
+        }
+    }
+    /// Pareto with the given mean; `shape` is greater than 1.
+    pub fn pareto(&mut self, mean: f64, shape: f64) -> f64 {
+        // Inverse of 1 - (scale / x)^shape, with scale = mean (shape - 1) / shape.
+        mean * (shape - 1.0) / shape / power(1.0 - self.uniform(), 1.0 / shape)
+    }
     /// How many trials that fail with probability `p` succeed before the next failure; `u64::MAX` for p <= 0, 0 for p >= 1.
     pub fn run_length(&mut self, p: f64) -> u64 {
         if p <= 0.0 {
@@ -58,6 +78,27 @@ impl Rng {
             return 0;
         }
         (libm::log(1.0 - self.uniform()) / libm::log1p(-p)) as u64
+    }
+}
+
+/// [`Rng::run_length`] of one probability, prepared: a logarithm less a draw.
+#[derive(Clone, Copy, Debug)]
+pub struct Runs {
+    p: f64,
+    scale: f64,
+}
+
+impl Runs {
+    /// Of trials that fail with this probability.
+    pub fn new(p: f64) -> Runs {
+        Runs { p, scale: 1.0 / libm::log1p(-p.clamp(0.0, 1.0)) }
+    }
+    /// A run.
+    pub fn draw(&self, rng: &mut Rng) -> u64 {
+        if self.p <= 0.0 {
+            return u64::MAX;
+        }
+        (libm::log(1.0 - rng.uniform()) * self.scale) as u64
     }
 }
 
@@ -86,8 +127,17 @@ mod tests {
         assert!((mean - 0.5).abs() < 0.003, "{mean}");
         let mean = (0..n).map(|_| rng.exponential(3.0)).sum::<f64>() / n as f64;
         assert!((mean - 3.0).abs() < 0.03, "{mean}");
+        let draws: std::vec::Vec<f64> = (0..n).map(|_| rng.normal()).collect();
+        let mean = draws.iter().sum::<f64>() / n as f64;
+        let square = draws.iter().map(|x| x * x).sum::<f64>() / n as f64;
+        assert!(mean.abs() < 0.007 && (square - 1.0).abs() < 0.01, "{mean} {square}");
+        let mean = (0..n).map(|_| rng.pareto(5.0, 3.0)).sum::<f64>() / n as f64;
+        assert!((mean - 5.0).abs() < 0.04, "{mean}");
         let mean = (0..n).map(|_| rng.run_length(0.1) as f64).sum::<f64>() / n as f64;
         assert!((mean - 9.0).abs() < 0.1, "{mean}");
         assert_eq!((rng.run_length(0.0), rng.run_length(1.0)), (u64::MAX, 0));
+        let mean = (0..n).map(|_| Runs::new(0.1).draw(&mut rng) as f64).sum::<f64>() / n as f64;
+        assert!((mean - 9.0).abs() < 0.1, "{mean}");
+        assert_eq!((Runs::new(0.0).draw(&mut rng), Runs::new(1.0).draw(&mut rng)), (u64::MAX, 0));
     }
 }

@@ -24,6 +24,8 @@ pub struct SinkStats {
     pub bytes: u64,
     /// In-order payload of the whole run, bytes.
     pub payload: u64,
+    /// Packets that arrived damaged and were dropped.
+    pub damaged: u64,
 }
 
 /// The receiving end of a flow.

@@ -462,7 +462,7 @@ pub struct Packet {
     pub ip_len: u16,
     /// IP time to live.
     pub ttl: u8,
-    /// The ECN field in the low two bits.
+    /// The ECN field in the low two bits; the highest is the drivers', see [`Packet::damage`].
     pub tos: u8,
     /// Congestion header; [`Congestion::NONE`] for protocols without one.
     pub congestion: Congestion,
@@ -471,6 +471,9 @@ pub struct Packet {
 }
 
 const _: () = assert!(core::mem::size_of::<Packet>() == 64);
+
+/// The drivers' bit of [`Packet::tos`].
+const DAMAGED: u8 = 0x80;
 
 impl Packet {
     /// An empty packet.
@@ -498,6 +501,19 @@ impl Packet {
     #[inline]
     pub fn set_ecn(&mut self, ecn: Ecn) {
         self.tos = self.tos & !3 | ecn as u8;
+    }
+    /// Marks a packet of which bits were changed on the way: its checksum will be found wrong at its end, not before. Until
+    /// then drivers know it by a bit that no wire carries, and by looking like [`flag::CONTROL`], which they test anyway.
+    pub fn damage(&mut self) {
+        if self.transport.has(flag::CONTROL) {
+            self.transport.set_flow(u32::MAX); // of no flow, lest a node's number be taken for one
+        }
+        self.tos |= DAMAGED;
+        self.transport.0[0] |= flag::CONTROL;
+    }
+    /// Whether it was damaged.
+    pub fn is_damaged(&self) -> bool {
+        self.tos & DAMAGED != 0
     }
     /// Whether this is an acknowledgement.
     #[inline]

@@ -21,7 +21,7 @@ fn parameter(param: &Param) -> Value {
 fn default(param: &Param) -> String {
     let value = param.default;
     match param.unit {
-        Unit::File => "required".to_string(),
+        Unit::File | Unit::Steps => "required".to_string(),
         _ if value.is_nan() => "auto".to_string(),
         _ if value.is_infinite() => "unlimited".to_string(),
         Unit::Seconds if value < 1.0 => format!("{}ms", value * 1e3),
@@ -30,6 +30,7 @@ fn default(param: &Param) -> String {
         Unit::Bytes | Unit::QueueLength => format!("{value}B"),
         Unit::Flag => (value != 0.0).to_string(),
         Unit::Choice(words) => words.get(value as usize).copied().unwrap_or_default().to_string(),
+        Unit::Decibels => format!("{value}dB"),
         Unit::Packets | Unit::Number | Unit::Fraction => value.to_string(),
     }
 }
@@ -45,6 +46,8 @@ fn unit(unit: Unit) -> String {
         Unit::Fraction => "fraction".to_string(),
         Unit::Flag => "true or false".to_string(),
         Unit::Choice(words) => words.join(" | "),
+        Unit::Decibels => "dB".to_string(),
+        Unit::Steps => "rates over time".to_string(),
         Unit::File => "file".to_string(),
     }
 }

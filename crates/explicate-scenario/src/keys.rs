@@ -123,7 +123,18 @@ const ROUTER: Key = key(
     "auto",
     "Controller of the port. `auto`: those of the protocols that flows use; `none`: plain IP.",
 );
-const CAPACITY: Key = key("capacity", Form::Rate, "the rate", "The capacity that controllers believe in.");
+const CAPACITY: Key = key(
+    "capacity",
+    Form::OneOf(&[Form::Rate, Form::Table(BELIEF), Form::List(&Form::Table(BELIEF_STEP))]),
+    "the rate; less what coding adds to long packets",
+    "The capacity that controllers believe in: a rate, a factor of the link's, or steps over time.",
+);
+const HALF_DUPLEX: Key = key(
+    "half_duplex",
+    Form::Flag,
+    "false",
+    "Both directions share one line and take turns on it, packet by packet. It is enough that one of them says so.",
+);
 const CHANNEL: Key = key("channel", Form::Channels, "[]", "What the link does to packets, in order; empty is a wire.");
 const CLASSES: Key = key(
     "classes",
@@ -140,7 +151,7 @@ const KAPPA: Key = key(
 const DELAY_DOC: &str = "Propagation delay, one way.";
 
 pub(crate) const PROPS: &[Key] =
-    &[RATE, key("delay", Form::Time, "20ms", DELAY_DOC), QUEUE, ROUTER, CLASSES, KAPPA, CAPACITY, CHANNEL];
+    &[RATE, key("delay", Form::Time, "20ms", DELAY_DOC), QUEUE, ROUTER, CLASSES, KAPPA, CAPACITY, HALF_DUPLEX, CHANNEL];
 
 /// Bounds of a class's weight.
 pub(crate) const WEIGHT: (f64, f64) = (0.001, 1000.0);
@@ -172,8 +183,24 @@ pub(crate) const ACCESS: &[Key] = &[
     CLASSES,
     KAPPA,
     CAPACITY,
+    HALF_DUPLEX,
     CHANNEL,
 ];
+
+/// A capacity that is wrong by a factor.
+pub(crate) const BELIEF: &[Key] =
+    &[key("factor", Form::Number(1e-3, 1e3), "", "What is believed over the link's rate.")];
+
+/// A step of a capacity over time.
+pub(crate) const BELIEF_STEP: &[Key] = &[
+    key("at", Form::Time, "", "From when on."),
+    key("rate", Form::Rate, "by `factor`", "What is believed."),
+    key("factor", Form::Number(1e-3, 1e3), "by `rate`", "What is believed over the link's rate."),
+];
+
+/// A step of a rate over time.
+pub(crate) const STEP: &[Key] =
+    &[key("at", Form::Time, "", "From when on."), key("rate", Form::Rate, "", "The rate; `0bit/s` is a pause.")];
 
 pub(crate) const RANGE: &[Key] = &[
     key("from", Form::Time, "", "Delay of the first pair's links."),
@@ -207,6 +234,7 @@ pub(crate) const LINK: &[Key] = &[
     CLASSES,
     KAPPA,
     CAPACITY,
+    HALF_DUPLEX,
     CHANNEL,
 ];
 

@@ -21,6 +21,7 @@ mod reader;
 mod resolve;
 pub mod routing;
 pub mod schema;
+mod steps;
 pub mod tables;
 pub mod templates;
 mod topology;

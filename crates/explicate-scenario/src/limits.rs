@@ -18,6 +18,8 @@ pub const FLOWS: u64 = 4_000_000;
 pub const HOPS: u64 = 1000;
 /// Most channels of a link.
 pub const CHANNELS: usize = 16;
+/// Most steps of a rate over time.
+pub const STEPS: usize = 100_000;
 /// Greatest seed: TOML's integers have 63 bits.
 pub const SEED: u64 = i64::MAX as u64;
 /// Most packet-hops of one run, estimated: some days of computing.

@@ -45,8 +45,12 @@ pub struct Link {
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Time,
-    /// The capacity that routers believe in: by default `rate`.
+    /// The capacity that routers believe in: by default `rate`, less what coding adds to long packets.
     pub capacity: Rate,
+    /// From when on they believe in what else, in order of time.
+    pub beliefs: Vec<(Time, Rate)>,
+    /// The link of the other direction, if both share one line.
+    pub shares_with: Option<usize>,
     /// Queue discipline; `None` is an unlimited queue.
     pub queue: Option<Queue>,
     /// Controllers on the port, one per protocol that has one (at most one today); empty is a plain IP router.

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use explicate_core::params::{Param, Unit, Values};
+use explicate_core::units::{Rate, Time};
 
 use crate::document::{Data, Node, Place, Table, number, quoted};
 use crate::problem::suggestion;
 use crate::quantity::{self, Length, show, show_length};
 use crate::reader::{Context, quantity_of, short, text};
-use crate::trace;
+use crate::{steps, trace};
 
 /// A value as given.
 #[derive(Clone)]
@@ -19,6 +20,7 @@ pub(crate) enum Given {
     Length(Length),
     /// A file by name, and what it holds.
     File(String, Arc<[u64]>),
+    Steps(Arc<[(Time, Rate)]>),
 }
 
 /// A parameter and its value.
@@ -58,7 +60,7 @@ pub(crate) fn read(ctx: &Context<'_>, node: &Node, param: &Param) -> Option<Give
         if word == "unlimited" && param.default == f64::INFINITY {
             return Some(Given::Number(f64::INFINITY));
         }
-        if word == "auto" && param.default.is_nan() && param.unit != Unit::File {
+        if word == "auto" && param.default.is_nan() && !is_content(param) {
             return Some(Given::Number(f64::NAN));
         }
     }
@@ -95,6 +97,8 @@ pub(crate) fn read(ctx: &Context<'_>, node: &Node, param: &Param) -> Option<Give
         Unit::Choice(words) => crate::reader::word(ctx, node, name, words)
             .and_then(|word| words.iter().position(|w| *w == word))
             .map(|i| i as f64),
+        Unit::Decibels => plain(ctx, node, name, "a ratio in decibels, like 20 or \"20dB\"", quantity::decibels),
+        Unit::Steps => return steps::rates(ctx, node, name).map(Given::Steps),
         Unit::File => return read_file(ctx, node, name),
     }?;
     in_bounds(ctx, node.place, param, x).then_some(Given::Number(x))
@@ -151,6 +155,7 @@ pub(crate) fn values(chosen: &[Chosen]) -> Values {
         match &c.given {
             Given::Number(x) if differs(*x, c.param.default) => values.set(c.param, *x),
             Given::File(_, contents) => values.file = Some(contents.clone()),
+            Given::Steps(steps) => values.steps = Some(steps.clone()),
             Given::Number(_) | Given::Length(_) => {}
         }
     }
@@ -169,13 +174,19 @@ pub(crate) fn written(declared: &[&'static Param], chosen: &[Chosen]) -> Vec<(&'
         let value = match chosen.iter().find(|c| c.param.name == param.name).map(|c| &c.given) {
             Some(Given::Length(length)) => quoted(&show_length(*length)),
             Some(Given::File(name, _)) => quoted(name),
+            Some(Given::Steps(steps)) => steps::written(steps),
             Some(Given::Number(x)) => in_unit(param, *x),
-            None if param.unit == Unit::File => continue,
+            None if is_content(param) => continue,
             None => in_unit(param, param.default),
         };
         all.push((param.name, value));
     }
     all
+}
+
+/// Whether a parameter's value is no number; it has no default then.
+pub(crate) fn is_content(param: &Param) -> bool {
+    matches!(param.unit, Unit::File | Unit::Steps)
 }
 
 /// A number in base units as a scenario writes it.
@@ -188,7 +199,8 @@ pub(crate) fn in_unit(param: &Param, x: f64) -> String {
         Unit::Bytes | Unit::QueueLength => quoted(&show(x, &quantity::BYTES)),
         Unit::Flag => (x != 0.0).to_string(),
         Unit::Choice(words) => quoted(words.get(x as usize).copied().unwrap_or("?")),
-        Unit::Packets | Unit::Number | Unit::Fraction | Unit::File => number(x),
+        Unit::Decibels => quoted(&format!("{x}dB")),
+        Unit::Packets | Unit::Number | Unit::Fraction | Unit::File | Unit::Steps => number(x),
     }
 }
 

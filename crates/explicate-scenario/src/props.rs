@@ -1,7 +1,7 @@
 //! Properties of links as written: rate, delay, queue, router, believed capacity and channels.
 
 use explicate_core::params::{Param, Values};
-use explicate_core::protocol::{ChannelKind, Protocol, QdiscKind};
+use explicate_core::protocol::{ChannelInit, ChannelKind, ChannelStages, Protocol, QdiscKind};
 use explicate_core::registry::{self, CHANNELS, PROTOCOLS, QDISCS};
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
@@ -13,6 +13,7 @@ use crate::params::{self, Chosen, Given};
 use crate::problem::suggestion;
 use crate::quantity::{self, Length, show};
 use crate::reader::{Context, Reader, short, text};
+use crate::steps::Capacity;
 
 /// The discipline of a queue that names none.
 pub(crate) const DEFAULT_QUEUE: &str = "droptail";
@@ -63,7 +64,8 @@ pub(crate) struct Props {
     pub(crate) router: Option<Router>,
     pub(crate) classes: Option<Vec<Class>>,
     pub(crate) kappa: Option<f64>,
-    pub(crate) capacity: Option<Rate>,
+    pub(crate) capacity: Option<Capacity>,
+    pub(crate) half_duplex: Option<bool>,
     pub(crate) channel: Option<Vec<Channel>>,
     /// Where, for messages that come later.
     pub(crate) place: Option<Place>,
@@ -80,7 +82,8 @@ impl Props {
             router: reader.get("router").and_then(|node| read_router(ctx, node)),
             classes: reader.get("classes").and_then(|node| classes::read(ctx, node)),
             kappa: reader.number("kappa", (0.0, 1.0)),
-            capacity: reader.rate("capacity"),
+            capacity: reader.get("capacity").and_then(|node| Capacity::read(ctx, node)),
+            half_duplex: reader.get("half_duplex").and_then(|_| reader.flag("half_duplex")),
             channel: reader.get("channel").and_then(|node| read_channels(ctx, node)),
             place: Some(reader.place),
         }
@@ -95,7 +98,8 @@ impl Props {
             router: other.router.clone().or_else(|| self.router.clone()),
             classes: other.classes.clone().or_else(|| self.classes.clone()),
             kappa: other.kappa.or(self.kappa),
-            capacity: other.capacity.or(self.capacity),
+            capacity: other.capacity.clone().or_else(|| self.capacity.clone()),
+            half_duplex: other.half_duplex.or(self.half_duplex),
             channel: other.channel.clone().or_else(|| self.channel.clone()),
             place: other.place.or(self.place),
         }
@@ -103,10 +107,24 @@ impl Props {
 
     /// The rate: a channel's mean if one replaces the service, else what was said, else `default`.
     pub(crate) fn nominal(&self, default: Rate) -> Rate {
-        let channels = self.channel.iter().flatten();
-        let service = channels.filter_map(|c| c.kind.build(&c.values(), Rng::stream(0, "")).service).next_back();
+        let service = self.stages(self.rate.unwrap_or(default)).filter_map(|s| s.service).next_back();
         let mean = service.map(|s| Rate::from_bytes_per_sec(s.mean_rate()));
         mean.or(self.rate).unwrap_or(default)
+    }
+
+    fn stages(&self, rate: Rate) -> impl DoubleEndedIterator<Item = ChannelStages> {
+        let channels = self.channel.iter().flatten();
+        channels.map(move |c| c.stages(rate))
+    }
+
+    /// What controllers believe in at first, and from when on what then.
+    pub(crate) fn beliefs(&self, rate: Rate) -> (Rate, Vec<(Time, Rate)>) {
+        let efficiency: f64 = self.stages(rate).filter_map(|s| s.coding).map(|c| c.efficiency()).product();
+        let usual = Rate((rate.0 as f64 * efficiency).round().max(1.0) as u64);
+        match &self.capacity {
+            None => (usual, Vec::new()),
+            Some(capacity) => capacity.over(rate, usual),
+        }
     }
 
     /// Every property as TOML, defaults filled in.
@@ -127,7 +145,8 @@ impl Props {
             ("router", self.router.as_ref().map_or_else(|| quoted("auto"), Router::written)),
             ("classes", format!("[{}]", classes.join(", "))),
             ("kappa", number(self.kappa.unwrap_or(0.0))),
-            ("capacity", rate_text(self.capacity.unwrap_or(rate))),
+            ("capacity", self.capacity.as_ref().map_or_else(|| rate_text(self.beliefs(rate).0), Capacity::written)),
+            ("half_duplex", self.half_duplex.unwrap_or(false).to_string()),
             ("channel", format!("[{}]", channels.join(", "))),
         ]
     }
@@ -166,6 +185,10 @@ impl Router {
 impl Channel {
     pub(crate) fn values(&self) -> Values {
         params::values(&self.chosen)
+    }
+    /// What it consists of; nothing is drawn from these.
+    fn stages(&self, rate: Rate) -> ChannelStages {
+        self.kind.build(ChannelInit { values: &self.values(), rate, rng: Rng::stream(0, "") })
     }
     fn written(&self) -> String {
         inline(self.kind.name(), &params::written(&all(self.kind.params()), &self.chosen))
@@ -281,7 +304,14 @@ fn read_channels(ctx: &Context<'_>, node: &Node) -> Option<Vec<Channel>> {
         ctx.error(node.place, format!("`channel` has {} entries; {} is the most", nodes.len(), limits::CHANNELS));
         return None;
     }
-    Some(nodes.iter().filter_map(|n| read_channel(ctx, n)).collect())
+    let channels: Vec<Channel> = nodes.iter().filter_map(|n| read_channel(ctx, n)).collect();
+    // Whether a channel decides the service does not depend on its numbers.
+    let serves = |c: &&Channel| c.stages(Rate::mbps(1)).service.is_some();
+    let serving: Vec<&str> = channels.iter().filter(serves).map(|c| c.kind.name()).collect();
+    if let [first, second, ..] = serving.as_slice() {
+        ctx.error(node.place, format!("`{first}` and `{second}` both decide the link's rate; keep one"));
+    }
+    Some(channels)
 }
 
 fn read_channel(ctx: &Context<'_>, node: &Node) -> Option<Channel> {
@@ -304,9 +334,10 @@ fn read_channel(ctx: &Context<'_>, node: &Node) -> Option<Channel> {
         return None;
     };
     let chosen = params::read_all(ctx, table, &all(kind.params()), &["kind"], &format!("channel `{name}`"));
-    let files = kind.params().iter().filter(|p| p.unit == explicate_core::params::Unit::File);
-    for file in files.filter(|f| table.get(f.name).is_none()) {
-        ctx.error(node.place, format!("channel `{name}` needs `{}`", file.name));
+    let contents = kind.params().iter().filter(|p| params::is_content(p));
+    for missing in contents.filter(|p| table.get(p.name).is_none()) {
+        ctx.error(node.place, format!("channel `{name}` needs `{}`", missing.name));
     }
+    ctx.checked(node.place, name, kind.check(&params::values(&chosen)))?;
     Some(Channel { kind, chosen })
 }

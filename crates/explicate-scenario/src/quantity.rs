@@ -156,6 +156,15 @@ pub(crate) fn fraction(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Reads a ratio in decibels: `"20dB"`.
+pub(crate) fn decibels(text: &str) -> Result<f64, String> {
+    let bad = || format!("`{text}` is not a ratio in decibels; write a number like 20 or a text like \"20dB\"");
+    match text.trim().strip_suffix("dB").ok_or_else(bad)?.trim_end().parse::<f64>() {
+        Ok(x) if x.is_finite() => Ok(x),
+        _ => Err(bad()),
+    }
+}
+
 /// Reads a number of packets: `"50pkt"`.
 pub(crate) fn packets(text: &str) -> Result<f64, String> {
     match length(text) {

@@ -1,6 +1,6 @@
 //! From a document to a [`Scenario`]: everything looked up, every default filled in.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use explicate_core::params::Values;
 use explicate_core::registry;
@@ -64,7 +64,7 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
         scenario.resolved += &format!("[[flows]]\n{}", flows::written(group, *count, graph.default_lane()));
     }
     scenario.resolved += &write_tail(&scenario, reader.table);
-    scenario.links = make_links(&graph, &groups);
+    scenario.links = make_links(ctx, &graph, &groups);
     let mut lanes = Lanes::default();
     let mut places = Vec::new();
     for (group, count) in groups.into_iter().zip(counts) {
@@ -230,7 +230,7 @@ fn controllers(groups: &[Group]) -> Vec<RouterSpec> {
 }
 
 /// Links with everything but their queues, which wait for the flows' round-trip times.
-fn make_links(graph: &Graph, groups: &[Group]) -> Vec<Link> {
+fn make_links(ctx: &Context<'_>, graph: &Graph, groups: &[Group]) -> Vec<Link> {
     let present = controllers(groups);
     let rates: Vec<Rate> = graph.props.iter().map(|s| s.props.nominal(s.rate)).collect();
     let routers = |router: &Option<Router>| -> Vec<RouterSpec> {
@@ -258,13 +258,16 @@ fn make_links(graph: &Graph, groups: &[Group]) -> Vec<Link> {
             Class { matches: class.matches, queue: None, routers, weight: class.weight }
         };
         let classes: Vec<Class> = written_classes().map(class).collect();
+        let (capacity, beliefs) = props.beliefs(rate);
         Link {
             name: draft.name.clone(),
             from: draft.from,
             to: draft.to,
             rate,
             delay: draft.delay,
-            capacity: props.capacity.unwrap_or(rate),
+            capacity,
+            beliefs,
+            shares_with: None,
             queue: None,
             routers: if classes.is_empty() { routers(&props.router) } else { Vec::new() },
             classes,
@@ -272,7 +275,34 @@ fn make_links(graph: &Graph, groups: &[Group]) -> Vec<Link> {
             channel: channels.map(|c| ChannelSpec { kind: c.kind, values: c.values() }).collect(),
         }
     };
-    graph.links.iter().map(link).collect()
+    let mut links: Vec<Link> = graph.links.iter().map(link).collect();
+    share_lines(ctx, graph, &mut links);
+    links
+}
+
+/// Pairs the directions of half-duplex links.
+fn share_lines(ctx: &Context<'_>, graph: &Graph, links: &mut [Link]) {
+    let props = |link: usize| &graph.props[graph.links[link].props].props;
+    let mut between: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+    if graph.props.iter().any(|shared| shared.props.half_duplex == Some(true)) {
+        for (index, link) in links.iter().enumerate() {
+            between.entry((link.from, link.to)).or_default().push(index);
+        }
+    }
+    for index in 0..links.len() {
+        if props(index).half_duplex != Some(true) || links[index].shares_with.is_some() {
+            continue;
+        }
+        let back = between.get(&(links[index].to, links[index].from)).into_iter().flatten().copied();
+        match back.into_iter().find(|&twin| links[twin].shares_with.is_none()) {
+            Some(twin) => (links[index].shares_with, links[twin].shares_with) = (Some(twin), Some(index)),
+            None => {
+                let place = props(index).place.unwrap_or(Place::At(0));
+                let message = "says `half_duplex`, but no link leads back; add `duplex = true`";
+                ctx.error(place, format!("the link `{}` {message}", links[index].name));
+            }
+        }
+    }
 }
 
 fn fill_queues(ctx: &Context<'_>, graph: &Graph, links: &mut [Link], crossings: &[Crossing]) {

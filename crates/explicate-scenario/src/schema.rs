@@ -24,6 +24,7 @@ pub fn schema() -> Value {
         "frequency": quantity("/(s|ms|min)", "50/s"),
         "length": quantity("(bdp|pkt|[kMG]?B|[KM]iB)", "1.0bdp"),
         "percentage": quantity("%", "1%"),
+        "decibels": json!({ "type": "string", "pattern": r"^\s*[+-]?[0-9]*\.?[0-9]+\s*dB\s*$", "examples": ["20dB"] }),
         "packets": quantity("pkt", "50pkt"),
         "queue": named(&["auto", "unlimited"], QDISCS.iter().map(|q| (q.name(), q.summary(), q.params())), false),
         "router": named(&["auto", "none"], routers(), true),
@@ -140,12 +141,14 @@ fn param(param: &Param) -> Value {
         Unit::Number => vec![number],
         Unit::Flag => vec![json!({ "type": "boolean" })],
         Unit::Choice(words) => vec![json!({ "enum": words })],
+        Unit::Decibels => vec![number, reference("decibels")],
+        Unit::Steps => vec![form(&Form::List(&Form::Table(crate::keys::STEP)))],
         Unit::File => vec![json!({ "type": "string" })],
     };
     if param.default == f64::INFINITY {
         forms.push(json!({ "const": "unlimited" }));
     }
-    if param.default.is_nan() && param.unit != Unit::File {
+    if param.default.is_nan() && !crate::params::is_content(param) {
         forms.push(json!({ "const": "auto" }));
     }
     let mut value = if forms.len() == 1 { forms.swap_remove(0) } else { json!({ "anyOf": forms }) };

@@ -64,6 +64,7 @@ pub const FLOWS: &[Column] = &[
         Kind::F64,
         "From the start to the acknowledgement of the last byte; null if that did not come.",
     ),
+    column("damaged", "packets", Kind::U64, "Its packets and acknowledgements that arrived damaged and were dropped."),
 ];
 
 /// The table `links`: one row per link and run.
@@ -119,6 +120,8 @@ pub const LINKS: &[Column] = &[
         Kind::F64,
         "End of the first 100 ms of the whole run in which 90 % of the capacity was sent; null if there was none.",
     ),
+    column("damaged", "packets", Kind::U64, "Packets that the channel damaged; whoever they are for drops them."),
+    column("copies", "packets", Kind::U64, "Second packets that the channel made of one."),
 ];
 
 /// The table `samples`: one row per time, object and variable.

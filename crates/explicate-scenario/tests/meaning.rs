@@ -241,3 +241,31 @@ fn classes() {
     let set = support::set(&text, &[("topology.bottleneck.classes.other.queue.limit", "9pkt")]);
     assert_eq!(limit(&link(&set, "r1->r2").classes[0]), [9000.0, 1.0]);
 }
+
+#[test]
+fn beliefs_about_the_capacity() {
+    let beliefs = |text: &str| {
+        let s = support::set(SMALL, &[("topology.bottleneck.capacity", text)]);
+        let (there, back) = (link(&s, "r1->r2"), link(&s, "r2->r1"));
+        assert_eq!((there.capacity, &there.beliefs), (back.capacity, &back.beliefs));
+        (there.capacity, there.beliefs.clone())
+    };
+    assert_eq!(beliefs("4Mbit/s"), (Rate::mbps(4), vec![]));
+    assert_eq!(beliefs("{ factor = 1.2 }"), (Rate::mbps(12), vec![]));
+    let steps = "[{ at = \"5s\", factor = 0.5 }, { at = \"9s\", rate = \"7Mbit/s\" }]";
+    let later = vec![(Time::secs(5), Rate::mbps(5)), (Time::secs(9), Rate::mbps(7))];
+    assert_eq!(beliefs(steps), (Rate::mbps(10), later), "the rate until the first step");
+    assert_eq!(beliefs("[{ at = \"0s\", factor = 2 }]"), (Rate::mbps(20), vec![]));
+}
+
+#[test]
+fn half_duplex_links_are_pairs() {
+    let text = support::SMALL.replace("delay = ", "half_duplex = true, delay = ");
+    let s = parse(&text);
+    let at = |name: &str| s.links.iter().position(|l| l.name == name).unwrap();
+    assert_eq!(link(&s, "r1->r2").shares_with, Some(at("r2->r1")));
+    assert_eq!(link(&s, "r2->r1").shares_with, Some(at("r1->r2")));
+    assert_eq!(link(&s, "s0->r1").shares_with, None);
+    let one = support::set(SMALL, &[("link.r2->r1.half_duplex", "true")]);
+    assert_eq!(link(&one, "r1->r2").shares_with, Some(at("r2->r1")), "one saying it is enough");
+}

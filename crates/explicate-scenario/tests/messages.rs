@@ -243,6 +243,58 @@ fn links() {
             vec!["`rate` is 1.01", "from 0 to 1"],
         ),
         (bottleneck("channel = [{ kind = \"trace\" }]"), 6, vec!["channel `trace` needs `file`"]),
+        (bottleneck("channel = [{ kind = \"rate_steps\" }]"), 6, vec!["channel `rate_steps` needs `steps`"]),
+        (
+            bottleneck("channel = [{ kind = \"rate_steps\", steps = [] }]"),
+            6,
+            vec!["`steps` is a list of 1 to 100000 steps"],
+        ),
+        (
+            bottleneck("channel = [{ kind = \"rate_steps\", steps = [{ at = \"0s\", rate = \"0bit/s\" }] }]"),
+            6,
+            vec!["would rest for ever", "`period`"],
+        ),
+        (
+            bottleneck("channel = [{ kind = \"rate_steps\", steps = [{ at = \"1s\", rate = \"1Mbit/s\" }] }]"),
+            6,
+            vec!["the first of `steps` has to be at \"0s\""],
+        ),
+        (
+            bottleneck("channel = [{ kind = \"rate_steps\", steps = [{ at = \"0s\" }] }]"),
+            6,
+            vec!["a step of `steps` needs `rate`"],
+        ),
+        (
+            bottleneck("channel = [\"outages\", \"outages\"]"),
+            6,
+            vec!["`outages` and `outages` both decide the link's rate"],
+        ),
+        (
+            bottleneck("channel = [{ kind = \"gilbert_elliott\", good_time = \"2s\" }]"),
+            6,
+            vec!["`good_time` and `bad_time` belong to the clock \"time\""],
+        ),
+        (
+            bottleneck("channel = [{ kind = \"burst_loss\", length = 1.5 }]"),
+            6,
+            vec!["`length` is 1.5; it has to be a whole number"],
+        ),
+        (bottleneck("capacity = true"), 6, vec!["`capacity` is a rate", "{ factor = 1.2 }"]),
+        (bottleneck("capacity = { factor = 0 }"), 6, vec!["`factor` is a number from 0.001 to 1000"]),
+        (bottleneck("capacity = { factor = 1, at = \"1s\" }"), 6, vec!["unknown key `at` in `capacity`"]),
+        (
+            bottleneck("capacity = [{ at = \"1s\", factor = 1.0 }, { at = \"1s\", factor = 2.0 }]"),
+            6,
+            vec!["have to be in order"],
+        ),
+        (bottleneck("capacity = [{ at = \"1s\" }]"), 6, vec!["either a `rate` or a `factor`"]),
+        (
+            plus(
+                "from = \"r1\"\nto = \"s0\"\n[[node]]\nname = \"x\"\n[[link]]\nfrom = \"r1\"\nto = \"x\"\nhalf_duplex = true",
+            ),
+            15,
+            vec!["the link `r1->x` says `half_duplex`, but no link leads back"],
+        ),
         (bottleneck("channel = [{ kind = \"trace\", file = \"no.such\" }]"), 6, vec!["cannot read `no.such`"]),
         (bottleneck("delay = { from = \"1ms\", to = \"2ms\" }"), 6, vec!["for the `access` links"]),
     ]);

@@ -12,6 +12,8 @@ fn link(from: usize, to: usize, delay: u64) -> Link {
         to,
         rate: Rate::mbps(1),
         delay: Time(delay),
+        beliefs: Vec::new(),
+        shares_with: None,
         capacity: Rate::mbps(1),
         queue: None,
         routers: Vec::new(),

@@ -24,12 +24,13 @@ fn columns_are_documented_once() {
     assert_eq!(
         names(FLOWS),
         "run flow group protocol start_s size_bytes goodput_bps throughput_bps sent_packets retransmissions timeouts \
-         rtt_mean_ms completion_s"
+         rtt_mean_ms completion_s damaged"
     );
     assert_eq!(
         names(LINKS),
         "run link utilisation queue_mean_packets queue_mean_nonempty queue_p95_packets queue_max_packets queue_mean_ms \
-         queue_mean_bytes queue_peak_packets drops_overflow drops_early drops_channel drops_total marks time_to_90_s"
+         queue_mean_bytes queue_peak_packets drops_overflow drops_early drops_channel drops_total marks time_to_90_s \
+         damaged copies"
     );
 }
 

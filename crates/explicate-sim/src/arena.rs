@@ -87,6 +87,13 @@ impl Store for Arena {
     fn release(&mut self, handle: u32) {
         self.give(handle);
     }
+    fn copy(&mut self, handle: u32) -> Option<u32> {
+        let copy = self.take();
+        *self.get_mut(copy) = *self.get(handle);
+        let ranges = *self.sack(handle);
+        self.set_sack(copy, &ranges);
+        Some(copy)
+    }
     #[inline]
     fn note(&mut self, at: Time, port: u32, handle: u32, what: Note) {
         if self.log.is_some() {

@@ -1,9 +1,11 @@
 //! From a scenario to a network: ports, routes, flows and their applications.
 
+use std::collections::BTreeMap;
+
 use explicate_core::flow::{FlowInit, PARAMS};
 use explicate_core::port::stats::NINETY_BIN;
-use explicate_core::port::{Class, Port, PortInit};
-use explicate_core::protocol::{Protocol, QdiscInit, RouterInit};
+use explicate_core::port::{Class, Equipment, Port, PortInit, SharedLine};
+use explicate_core::protocol::{ChannelInit, Protocol, QdiscInit, RouterInit};
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
@@ -22,8 +24,19 @@ pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, Strin
     let crossing = crossing(scenario, &ways);
     let flows = scenario.flows.iter().map(|g| g.count as usize).sum();
     engine.reserve(scenario.links.len(), flows, ways.iter().map(|w| w.links.len()).sum());
+    let mut ends: BTreeMap<usize, SharedLine> = BTreeMap::new();
     for (number, (link, crossing)) in scenario.links.iter().zip(crossing).enumerate() {
-        engine.add_link(port(link, number as u32, seed, crossing), link.delay);
+        let line = link.shares_with.map(|twin| {
+            ends.remove(&number).unwrap_or_else(|| {
+                let [one, other] = SharedLine::pair();
+                ends.insert(twin, other);
+                one
+            })
+        });
+        engine.add_link(port(link, number as u32, seed, crossing, line), link.delay);
+        if let Some(twin) = link.shares_with.filter(|twin| *twin < number) {
+            engine.pair(number as u32, twin as u32);
+        }
     }
     for (index, ways) in ways.iter().enumerate() {
         add_group(&mut engine, ways, scenario, index, seed)?;
@@ -103,7 +116,7 @@ fn bit(protocol: &dyn Protocol) -> u64 {
 }
 
 /// The port of a link that data of the protocols `crossing` cross.
-fn port(link: &Link, number: u32, seed: u64, crossing: u64) -> Port {
+fn port(link: &Link, number: u32, seed: u64, crossing: u64, line: Option<SharedLine>) -> Port {
     let stream = |what: &str| Rng::stream(seed, &format!("{}/{what}", link.name));
     let capacity = link.capacity.bytes_per_sec();
     // A controller that sees acknowledgements alone never speaks: left out, nothing changes but the cost.
@@ -128,15 +141,22 @@ fn port(link: &Link, number: u32, seed: u64, crossing: u64) -> Port {
         }),
     };
     let (mut before, mut on_air, mut service) = (Vec::new(), Vec::new(), None);
+    let law = link.beliefs.iter().map(|(at, rate)| (*at, rate.bytes_per_sec()));
+    let capacity_law = (!link.beliefs.is_empty()).then(|| law.collect());
+    let mut equipment = Equipment { capacity: capacity_law, line, ..Equipment::default() };
     for (i, channel) in link.channel.iter().enumerate() {
-        let stages = channel.kind.build(&channel.values, stream(&format!("channel.{i}")));
+        let rng = stream(&format!("channel.{i}"));
+        let stages = channel.kind.build(ChannelInit { values: &channel.values, rate: link.rate, rng });
         before.extend(stages.before);
+        equipment.coding.extend(stages.coding);
+        equipment.after.extend(stages.after);
         on_air.extend(stages.on_air);
         service = stages.service.or(service);
     }
     let whole = class(&link.queue, &link.routers, 1.0, "");
     let init = PortInit { number, rate: link.rate, service, capacity, class: whole, before, on_air };
     let mut port = Port::new(init);
+    port.equip(equipment);
     if !link.classes.is_empty() {
         let sum: f64 = link.classes.iter().map(|c| c.weight).sum();
         let classes = link.classes.iter().map(|c| {
@@ -216,10 +236,8 @@ fn draw(size: &Size, rng: &mut Rng) -> u64 {
     let bytes = match *size {
         Size::Fixed(bytes) => return bytes.max(1),
         Size::Exponential(mean) => rng.exponential(mean),
-        // Inverse of 1 - (scale / x)^shape, with scale = mean (shape - 1) / shape. A billion bytes bounds the tail.
-        Size::Pareto { mean, shape } => {
-            mean * (shape - 1.0) / shape / explicate_core::rng::power(1.0 - rng.uniform(), 1.0 / shape)
-        }
+        Size::Pareto { mean, shape } => rng.pareto(mean, shape),
     };
+    // A billion bytes bounds the tail.
     bytes.clamp(1.0, 1e9) as u64
 }

@@ -33,6 +33,8 @@ pub struct Link {
     foresees: bool,
     /// What a packet's TTL falls by at the end of this link: one, and one for each plain port that put it off before.
     hops: u8,
+    /// The link of the other direction, if both share one line.
+    twin: u32,
 }
 
 /// What an event leaves to be done: a packet to send on from a place, or a flow that may send, with a slot that is free for
@@ -179,8 +181,12 @@ impl Engine {
     /// Adds a link and returns its index.
     pub fn add_link(&mut self, port: Port, delay: Time) -> u32 {
         let settles = port.writes();
-        self.links.push(Link { port, delay, fused_to: NIL, settles, foresees: false, hops: 1 });
+        self.links.push(Link { port, delay, fused_to: NIL, settles, foresees: false, hops: 1, twin: NIL });
         self.links.len() as u32 - 1
+    }
+    /// Two links share one line: what happens at one changes when the other may send.
+    pub fn pair(&mut self, one: u32, other: u32) {
+        (self.links[one as usize].twin, self.links[other as usize].twin) = (other, one);
     }
     /// Adds a flow over routes of links there and back. Its number in `init` must be the number of flows so far.
     pub fn add_flow(
@@ -407,7 +413,13 @@ impl Engine {
     fn deliver_rarely(&mut self, slot: u32) {
         let packet = *self.arena.get(slot);
         self.arena.give(slot);
-        if packet.transport.has(flag::CONTROL) {
+        if packet.is_damaged() {
+            // Nobody answers it: its checksum is wrong.
+            if let Some(ends) = self.ends.get_mut(packet.transport.flow() as usize) {
+                let damaged = if packet.is_ack() { &mut ends.flow.stats.damaged } else { &mut ends.sink.stats.damaged };
+                *damaged += 1;
+            }
+        } else if packet.transport.has(flag::CONTROL) {
             self.deliver_control(&packet);
         }
     }
@@ -537,6 +549,14 @@ impl Engine {
 
     /// A scheduled port is driven from outside: its departures are not known in advance.
     fn arm_port(&mut self, index: u32) {
+        self.arm_port_alone(index);
+        let twin = self.links[index as usize].twin;
+        if twin != NIL {
+            self.arm_port_alone(twin);
+        }
+    }
+
+    fn arm_port_alone(&mut self, index: u32) {
         if let Some(due) = self.links[index as usize].port.next_event(self.now) {
             self.arm(PORT | index, due);
         }
@@ -621,7 +641,7 @@ impl Engine {
             let inside = on_link[index] + unseen;
             let stats = &link.port.stats;
             let gone = stats.total().gone();
-            if stats.arrived != delivered[index] + gone + inside {
+            if stats.arrived + stats.total().copies != delivered[index] + gone + inside {
                 return Err(format!(
                     "link {index}: {} packets came, but {} were delivered, {gone} dropped and {inside} are there",
                     stats.arrived, delivered[index]

@@ -118,6 +118,7 @@ fn measure_flows(table: &mut Table, scenario: &Scenario, number: u64, run: &Run,
             (flow.timeouts - flow_before.timeouts).into(),
             rtt.into(),
             completed.into(),
+            (flow.damaged - flow_before.damaged + sink.damaged - sink_before.damaged).into(),
         ]);
     }
 }
@@ -149,6 +150,8 @@ fn measure_links(table: &mut Table, scenario: &Scenario, number: u64, run: &mut 
             stats.total().gone().into(),
             measured.marks.into(),
             stats.time_to_ninety().map(|t| t.as_secs_f64()).into(),
+            measured.damaged.into(),
+            measured.copies.into(),
         ]);
     }
 }

@@ -40,7 +40,8 @@ impl PacketLog {
         PacketLog { selector, entries: Vec::new(), captures: Vec::new() }
     }
     fn wants(&self, packet: &Packet) -> bool {
-        !packet.transport.has(flag::CONTROL) && self.selector.flow.is_none_or(|f| f == packet.transport.flow())
+        let of_flow = packet.is_damaged() || !packet.transport.has(flag::CONTROL);
+        of_flow && self.selector.flow.is_none_or(|f| f == packet.transport.flow())
     }
     pub(crate) fn port(&mut self, at: Time, link: u32, packet: &Packet, sack: &SackRanges, what: Note) {
         if !self.wants(packet) {
@@ -71,7 +72,9 @@ impl PacketLog {
         let mut text = String::new();
         for entry in &self.entries {
             let link = entry.link.map_or("", |l| &links[l as usize]);
-            let _ = write!(text, "{:>14.9}  {link:<width$}  {:<14}", entry.at.as_secs_f64(), event(entry.what));
+            let what =
+                if entry.what.is_none() && entry.packet.is_damaged() { "drop:damaged" } else { event(entry.what) };
+            let _ = write!(text, "{:>14.9}  {link:<width$}  {what:<14}", entry.at.as_secs_f64());
             describe(&mut text, &entry.packet, flows);
             text.push('\n');
         }
@@ -88,6 +91,8 @@ fn event(what: Option<Note>) -> &'static str {
         Some(Note::Dropped(DropCause::Overflow)) => "drop:overflow",
         Some(Note::Dropped(DropCause::Early)) => "drop:early",
         Some(Note::Lost) => "drop:channel",
+        Some(Note::Damaged) => "damage",
+        Some(Note::Copied) => "copy",
     }
 }
 

@@ -2,6 +2,12 @@
 
 use crate::protocol::ChannelKind;
 
+pub mod bit_chain;
+mod pieces;
+pub mod placing;
+pub mod reed_solomon;
+pub mod symbol_error;
+
 macro_rules! channels {
     ($($module:ident::$unit:ident,)*) => {
         $(pub mod $module;)*
@@ -13,5 +19,14 @@ macro_rules! channels {
 channels! {
     wire::Wire,
     random_loss::RandomLoss,
+    burst_loss::BurstLoss,
+    gilbert_elliott::GilbertElliott,
+    fading::Fading,
+    corruption::Corruption,
+    duplication::Duplication,
+    reordering::Reordering,
+    jitter::Jitter,
+    rate_steps::RateSteps,
+    outages::Outages,
     trace::Trace,
 }

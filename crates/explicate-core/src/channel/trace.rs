@@ -7,9 +7,8 @@
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
-use crate::params::{Param, Unit, Values};
-use crate::protocol::{ChannelKind, ChannelStages, ServiceCurve};
-use crate::rng::Rng;
+use crate::params::{Param, Unit};
+use crate::protocol::{ChannelInit, ChannelKind, ChannelStages, ServiceCurve};
 use crate::units::Time;
 
 /// Recorded capacity.
@@ -34,8 +33,8 @@ impl ChannelKind for Trace {
     fn params(&self) -> &'static [Param] {
         PARAMS
     }
-    fn build(&self, values: &Values, _rng: Rng) -> ChannelStages {
-        let service = values.file.clone().filter(|t| t.last().is_some_and(|&end| end > 0)).map(|millis| {
+    fn build(&self, init: ChannelInit<'_>) -> ChannelStages {
+        let service = init.values.file.clone().filter(|t| t.last().is_some_and(|&end| end > 0)).map(|millis| {
             Box::new(Opportunities { millis, next: 0, left: 0, at: Time::ZERO }) as Box<dyn ServiceCurve>
         });
         ChannelStages { service, ..ChannelStages::default() }
@@ -123,5 +122,7 @@ mod tests {
         assert_eq!(total, 16.0 * 1500.0);
         let split = c.offered(Time::ZERO, Time::micros(12_500)) + c.offered(Time::micros(12_500), Time::millis(40));
         assert_eq!(split, total);
+        let offered = c.offered(Time::ZERO, Time::secs(1000)) / 1000.0;
+        assert!((offered / c.mean_rate() - 1.0).abs() < 1e-4, "what is believed is the mean");
     }
 }

@@ -1,8 +1,7 @@
 //! A wire: constant rate, nothing lost. The channel of a link that names none.
 
-use crate::params::{Param, Values};
-use crate::protocol::{ChannelKind, ChannelStages};
-use crate::rng::Rng;
+use crate::params::Param;
+use crate::protocol::{ChannelInit, ChannelKind, ChannelStages};
 
 /// A wire.
 pub struct Wire;
@@ -20,7 +19,7 @@ impl ChannelKind for Wire {
     fn params(&self) -> &'static [Param] {
         &[]
     }
-    fn build(&self, _values: &Values, _rng: Rng) -> ChannelStages {
+    fn build(&self, _init: ChannelInit<'_>) -> ChannelStages {
         ChannelStages::default()
     }
 }

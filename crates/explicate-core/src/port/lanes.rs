@@ -38,11 +38,13 @@ pub(super) struct Lane {
     idle_since: Time,
 }
 
-/// The packet in service: its handle, length, lane, and when it departs.
+/// The packet in service: its handle, lengths, lane, and when it departs.
 #[derive(Clone, Copy)]
 pub(super) struct Serving {
     handle: u32,
     bytes: u16,
+    /// Bytes on the line.
+    wire: u32,
     lane: usize,
     pub(super) departs: Time,
 }
@@ -120,12 +122,10 @@ impl Lanes {
     /// What a lane's controller and discipline see.
     pub(super) fn view(&self, lane: usize, capacity: f64) -> PortView {
         let lane = &self.lanes[lane];
-        PortView {
-            capacity: capacity * lane.share,
-            backlog_bytes: lane.bytes,
-            backlog_packets: lane.packets,
-            busy: self.serving.is_some(),
-        }
+        // Where packets wait for a line that is shared, it is busy, if with another's.
+        let busy = self.serving.is_some() || self.lanes.iter().any(|l| l.packets > 0);
+        let (backlog_bytes, backlog_packets) = (lane.bytes, lane.packets);
+        PortView { capacity: capacity * lane.share, backlog_bytes, backlog_packets, busy }
     }
     /// Bytes and packets that wait in all lanes.
     pub(super) fn waiting(&self) -> (u64, u32) {
@@ -193,7 +193,7 @@ impl Port {
         lane.packets += 1;
         let refused = lanes.gone.iter().any(|(q, _)| q.handle == handle);
         self.tell_gone(now, index, store);
-        if !view.busy {
+        if self.lanes.as_ref().is_some_and(|l| l.serving.is_none()) {
             self.serve_next(now, true, store);
         }
         self.count_waiting(now);
@@ -203,7 +203,7 @@ impl Port {
     /// The packet in service departs, the next one enters it.
     pub(super) fn depart_from_lane(&mut self, store: &mut impl Store) {
         let lanes = self.lanes.as_deref_mut().expect("checked by the caller");
-        let Serving { handle, bytes, lane, departs: at } = lanes.serving.expect("checked by the caller");
+        let Serving { handle, bytes, wire, lane, departs: at } = lanes.serving.expect("checked by the caller");
         let view = lanes.view(lane, self.view.capacity);
         lanes.serving = None;
         lanes.lanes[lane].idle_since = at; // until its next packet comes, if none waits
@@ -216,10 +216,10 @@ impl Port {
         }
         self.stats.departed(at, bytes);
         store.note(at, self.number, handle, Note::Departed);
-        if self.impaired.is_some() && self.lost_on_air(at, handle, store) {
+        if self.lost_on_air(at, handle, wire, store) {
             self.lose(at, handle, store);
-        } else if let Some(lanes) = &mut self.lanes {
-            lanes.sent.push_back((handle, at));
+        } else {
+            self.send(at, handle, store);
         }
         self.serve_next(at, false, store);
         self.count_waiting(at);
@@ -230,6 +230,9 @@ impl Port {
         while let Some(lanes) = self.lanes.as_deref_mut()
             && let Some(index) = lanes.next()
         {
+            if self.special.as_ref().and_then(|s| s.line.as_ref()).is_some_and(|line| !line.ask(at)) {
+                return;
+            }
             let lane = &mut lanes.lanes[index];
             let next = lane.queue.dequeue(at, &mut lanes.gone);
             assert!(next.is_some() || !lanes.gone.is_empty(), "a queue discipline keeps packets back");
@@ -245,22 +248,32 @@ impl Port {
                 self.stats.marked();
                 store.note(at, self.number, handle, Note::Marked);
             }
-            self.busy_until = self.line.finish(at.0, bytes, idle);
+            let wire = self.wire_bytes(handle, bytes, store);
+            self.busy_until = self.line.finish(at.0, wire, idle);
+            if let Some(line) = self.special.as_ref().and_then(|s| s.line.as_ref()) {
+                line.occupy(Time(self.busy_until));
+            }
             if let Some(lanes) = &mut self.lanes {
                 lanes.balance.iter_mut().filter(|_| mark).for_each(|b| b.told(index));
                 lanes.lanes[index].credit -= bytes as i64;
-                lanes.serving = Some(Serving { handle, bytes, lane: index, departs: Time(self.busy_until) });
+                lanes.serving = Some(Serving { handle, bytes, wire, lane: index, departs: Time(self.busy_until) });
             }
             return;
         }
     }
 
+    /// A line that is shared may be had now, or the other end was faster.
+    pub(super) fn ask_for_line(&mut self, at: Time, store: &mut impl Store) {
+        self.serve_next(at, true, store);
+        self.count_waiting(at);
+    }
+
     /// When a driver of a scheduled port has to come back, if no event that it was told of is as early: it keeps one pending,
     /// and ignores those that [`Port::take_event`] does not know any more.
     pub fn next_event(&mut self, now: Time) -> Option<Time> {
-        let due = self.due.max(now);
+        let (due, empty) = (self.poll_timeout().max(now), self.is_empty());
         let lanes = self.lanes.as_deref_mut()?;
-        if due >= lanes.pending || lanes.serving.is_none() {
+        if due >= lanes.pending || empty {
             return None;
         }
         lanes.pending = due;
@@ -294,11 +307,16 @@ impl Port {
     /// Tells the statistics how much waits now, and when to come back.
     fn count_waiting(&mut self, at: Time) {
         let lanes = self.lanes.as_deref_mut().expect("a polled port");
-        self.due = lanes.serving.map_or(self.timer, |s| s.departs.min(self.timer));
+        let due = lanes.serving.map_or(self.timer, |s| s.departs.min(self.timer));
         let (was, is) = (lanes.counted, lanes.waiting());
         if is != was {
             self.stats.queue_changed(at, was.1, was.0, is.1 as i32 - was.1 as i32);
             lanes.counted = is;
+        }
+        if self.special.is_some() {
+            self.rearm(); // the line may be another's
+        } else {
+            self.due = due;
         }
     }
 }

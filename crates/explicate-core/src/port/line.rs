@@ -31,7 +31,7 @@ impl Line {
 
     /// When a packet of `bytes` leaves that starts at `start`; `idle` says that nothing was in service until then.
     #[inline]
-    pub(super) fn finish(&mut self, start: u64, bytes: u16, idle: bool) -> u64 {
+    pub(super) fn finish(&mut self, start: u64, bytes: u32, idle: bool) -> u64 {
         match self {
             Line::Constant { per_byte, part } => {
                 let carried = if idle { 0 } else { *part };
@@ -39,7 +39,7 @@ impl Line {
                 *part = span as u32;
                 start + (span >> 32) as u64
             }
-            Line::Curve(curve) => curve.finish(Time(start), bytes as u32, idle).0,
+            Line::Curve(curve) => curve.finish(Time(start), bytes, idle).0,
         }
     }
 

@@ -21,11 +21,16 @@ mod lanes;
 mod line;
 mod put_off;
 mod ring;
+mod shared;
+mod special;
 pub mod stats;
 
 use lanes::Lanes;
 use line::Line;
 use ring::{Ring, Waiting};
+pub use shared::SharedLine;
+pub use special::Equipment;
+use special::Special;
 pub use stats::PortStats;
 
 /// Where a port finds packets by handle.
@@ -34,6 +39,11 @@ pub trait Store {
     fn packet(&mut self, handle: u32) -> &mut Packet;
     /// A packet was dropped or lost: its handle is free.
     fn release(&mut self, handle: u32);
+    /// A second packet like this one; by default there is none, and channels that double packets do not.
+    fn copy(&mut self, handle: u32) -> Option<u32> {
+        let _ = handle;
+        None
+    }
     /// Something happened to a packet at the port of this number (for traces); by default nobody listens.
     fn note(&mut self, at: Time, port: u32, handle: u32, what: Note) {
         let _ = (at, port, handle, what);
@@ -53,6 +63,10 @@ pub enum Note {
     Dropped(DropCause),
     /// The channel lost it.
     Lost,
+    /// The channel damaged it.
+    Damaged,
+    /// The channel made it, a copy.
+    Copied,
 }
 
 /// What became of an arriving packet.
@@ -124,9 +138,9 @@ pub struct Port {
     line: Line,
     /// When the last admitted packet departs, ns.
     busy_until: u64,
-    impaired: Option<Box<Impairments>>,
+    special: Option<Box<Special>>,
     lanes: Option<Box<Lanes>>,
-    /// Neither impairments nor lanes: one flag to test where packets pass.
+    /// Nothing special and no lanes: one flag to test where packets pass.
     simple: bool,
     /// The discipline hears of departures.
     minded: bool,
@@ -138,12 +152,6 @@ pub struct Port {
     number: u32,
     /// Counters.
     pub stats: PortStats,
-}
-
-#[derive(Default)]
-struct Impairments {
-    before: Vec<Box<dyn Channel>>,
-    on_air: Vec<Box<dyn Channel>>,
 }
 
 /// What a port is made from.
@@ -170,8 +178,8 @@ impl Port {
     /// # Panics
     /// If the rate is zero and no service curve replaces it.
     pub fn new(init: PortInit) -> Port {
-        let impaired = (!init.before.is_empty() || !init.on_air.is_empty())
-            .then(|| Box::new(Impairments { before: init.before, on_air: init.on_air }));
+        let special = (!init.before.is_empty() || !init.on_air.is_empty())
+            .then(|| Box::new(Special { before: init.before, on_air: init.on_air, ..Special::default() }));
         let Class { qdisc, router } = init.class;
         let (gate, polled) = match qdisc {
             None => (Gate { qdisc: None, router }, None),
@@ -187,12 +195,12 @@ impl Port {
             view: PortView { capacity: init.capacity, backlog_bytes: 0, backlog_packets: 0, busy: false },
             line: Line::new(init.rate, init.service),
             busy_until: 0,
-            simple: impaired.is_none(),
+            simple: special.is_none(),
             minded: gate.qdisc.as_ref().is_some_and(|q| q.minds_departures()),
             put_off: false,
             stats: PortStats::default(),
             gate,
-            impaired,
+            special,
             lanes: None,
             number: init.number,
             hops: 1,
@@ -229,10 +237,6 @@ impl Port {
     /// Whether a controller or discipline may write into packets.
     pub fn writes(&self) -> bool {
         self.gate.router.is_some() || self.gate.qdisc.is_some()
-    }
-    /// Whether the channel may lose packets.
-    pub fn impaired(&self) -> bool {
-        self.impaired.is_some()
     }
     /// The capacity that controllers believe in, bytes/s.
     pub fn capacity(&self) -> f64 {
@@ -288,7 +292,12 @@ impl Port {
                 self.leaves
             }
         };
-        self.due = self.timer.min(leaves).min(self.arrives);
+        let mut line = Time::NEVER;
+        if let Some(special) = &self.special {
+            self.timer = self.timer.min(special.next_timer());
+            line = special.line_timer();
+        }
+        self.due = self.timer.min(leaves).min(self.arrives).min(line);
     }
 
     /// A packet arrives. Call in order of time.
@@ -301,27 +310,10 @@ impl Port {
             return self.handle_specially(now, handle, store);
         }
         let Some(bytes) = self.admit(now, handle, store) else { return Arrival::Dropped };
-        let departs = self.departure(now, bytes);
+        let departs = self.departure(now, bytes as u32);
         self.ring.push(Waiting { arrives: now, departs, handle, bytes, lost: false });
         self.join(now, departs, bytes);
         Arrival::Departs(departs)
-    }
-
-    /// The same with impairments or several classes.
-    #[cold]
-    fn handle_specially(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
-        if self.impaired.is_some() && self.lost_before(now, handle, store) {
-            return Arrival::Dropped;
-        }
-        if self.lanes.is_some() {
-            return self.enqueue_in_lane(now, handle, store);
-        }
-        let Some(bytes) = self.admit(now, handle, store) else { return Arrival::Dropped };
-        let departs = self.departure(now, bytes);
-        let lost = self.lost_on_air(departs, handle, store);
-        self.ring.push(Waiting { arrives: now, departs, handle, bytes, lost });
-        self.join(now, departs, bytes);
-        if lost { Arrival::Doomed(departs) } else { Arrival::Departs(departs) }
     }
 
     /// Controller and discipline look at an arriving packet; its length if it joins the queue.
@@ -347,7 +339,7 @@ impl Port {
 
     /// When a packet leaves that comes at `at`, after those before it.
     #[inline]
-    fn departure(&mut self, at: Time, bytes: u16) -> Time {
+    fn departure(&mut self, at: Time, bytes: u32) -> Time {
         let idle = self.busy_until <= at.0;
         self.busy_until = self.line.finish(if idle { at.0 } else { self.busy_until }, bytes, idle);
         Time(self.busy_until)
@@ -394,7 +386,7 @@ impl Port {
     /// admit everything and lose nothing.
     #[inline]
     pub fn foresee(&mut self, at: Time, handle: u32, bytes: u16) -> Time {
-        let departs = self.departure(at, bytes);
+        let departs = self.departure(at, bytes as u32);
         self.ring.push(Waiting { arrives: at, departs, handle, bytes, lost: false });
         if self.arrives == Time::NEVER {
             self.arrives = at;
@@ -447,24 +439,6 @@ impl Port {
         }
     }
 
-    #[cold]
-    fn lost_before(&mut self, now: Time, handle: u32, store: &mut impl Store) -> bool {
-        let packet = store.packet(handle);
-        let stages = &mut self.impaired.as_mut().expect("checked by the caller").before;
-        let lost = stages.iter_mut().any(|c| c.loses(now, packet, packet.ip_len as u32));
-        if lost {
-            self.lose(now, handle, store);
-        }
-        lost
-    }
-
-    #[cold]
-    fn lost_on_air(&mut self, departs: Time, handle: u32, store: &mut impl Store) -> bool {
-        let packet = store.packet(handle);
-        let stages = &mut self.impaired.as_mut().expect("checked by the caller").on_air;
-        stages.iter_mut().any(|c| c.loses(departs, packet, packet.ip_len as u32))
-    }
-
     /// Catches up with everything that happened in the port up to `now`.
     pub fn settle(&mut self, now: Time, store: &mut impl Store) {
         if self.put_off {
@@ -499,13 +473,20 @@ impl Port {
         }
     }
 
-    /// What is due is a timer or a class's departure.
+    /// What is due is a timer, a class's departure, or the use of a shared line.
     #[cold]
     fn settle_rarely(&mut self, store: &mut impl Store) {
-        if self.lanes.as_ref().is_some_and(|l| l.serving.is_some_and(|s| s.departs <= self.timer)) {
+        let departs = self.lanes.as_ref().and_then(|l| l.serving).map_or(Time::NEVER, |s| s.departs);
+        let line = self.special.as_ref().map_or(Time::NEVER, |s| s.line_timer());
+        let at = departs.min(self.timer).min(line);
+        if at > self.due {
+            self.rearm(); // what was due has moved: the other end of the line was faster
+        } else if departs == at {
             self.depart_from_lane(store);
+        } else if self.timer == at {
+            self.run_timers(at);
         } else {
-            self.run_timers(self.timer);
+            self.ask_for_line(at, store);
         }
     }
 
@@ -529,14 +510,10 @@ impl Port {
         self.due = self.timer.min(self.leaves).min(self.arrives);
     }
 
-    #[cold]
-    fn lose(&mut self, at: Time, handle: u32, store: &mut impl Store) {
-        self.stats.lost();
-        store.note(at, self.number, handle, Note::Lost);
-        store.release(handle);
-    }
-
     fn run_timers(&mut self, at: Time) {
+        if let Some(capacity) = self.special.as_mut().and_then(|s| s.believe(at)) {
+            self.view.capacity = capacity;
+        }
         match &mut self.lanes {
             Some(lanes) => {
                 lanes.rebalance(at);
@@ -552,10 +529,11 @@ impl Port {
 
     /// When this port next has something to settle. A simulator need not come back for a settled port; a real line does.
     pub fn poll_timeout(&self) -> Time {
-        self.due
+        self.due.min(self.special.as_ref().map_or(Time::NEVER, |s| s.line_timer()))
     }
     /// The time asked for has come.
     pub fn handle_timeout(&mut self, now: Time, store: &mut impl Store) {
+        self.due = self.poll_timeout(); // the other end of a shared line may have changed it
         self.settle(now, store);
     }
     /// A packet of a scheduled port that has left: its handle and when its last bit did. Lost packets are not told.

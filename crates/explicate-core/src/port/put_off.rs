@@ -26,7 +26,7 @@ impl Port {
         if self.ring.is_full() {
             self.make_room(now);
         }
-        let departs = self.departure(at, bytes);
+        let departs = self.departure(at, bytes as u32);
         self.ring.push(Waiting { arrives: at, departs, handle: 0, bytes, lost: false });
         departs
     }

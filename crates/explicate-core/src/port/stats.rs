@@ -74,6 +74,10 @@ pub struct Causes {
     pub channel: u64,
     /// Marked, not dropped.
     pub marks: u64,
+    /// Damaged by the channel, not dropped.
+    pub damaged: u64,
+    /// Copies that the channel made.
+    pub copies: u64,
 }
 
 impl Causes {
@@ -164,6 +168,12 @@ impl PortStats {
     pub(super) fn lost(&mut self) {
         self.decided().total.channel += 1;
     }
+    pub(super) fn damaged(&mut self) {
+        self.decided().total.damaged += 1;
+    }
+    pub(super) fn copied(&mut self) {
+        self.decided().total.copies += 1;
+    }
     pub(super) fn marked(&mut self) {
         self.decided().total.marks += 1;
     }
@@ -189,6 +199,8 @@ impl PortStats {
             early: d.total.early - d.before.early,
             channel: d.total.channel - d.before.channel,
             marks: d.total.marks - d.before.marks,
+            damaged: d.total.damaged - d.before.damaged,
+            copies: d.total.copies - d.before.copies,
         })
     }
     /// End of the first bin of [`NINETY_BIN`] in which 90 % of the capacity was sent.

@@ -90,7 +90,7 @@ impl Dice {
             }
             let most = if param.max.is_finite() { param.max } else { 1e4 * param.default.abs().clamp(1.0, 1e6) };
             let value = match param.unit {
-                Unit::File => continue,
+                Unit::File | Unit::Steps => continue,
                 Unit::Flag => self.number(2) as f64,
                 Unit::Choice(words) => self.number(words.len() as u32) as f64,
                 _ => match self.below(3) {

@@ -1,0 +1,172 @@
+//! Losses in bursts: each event takes a fixed number of consecutive packets, of one flow or of the link.
+//!
+//! The processes B1 to B4 of paper 003: the loss rate counts all packets lost, so events are the rarer the longer a burst
+//! is. A burst takes the packets of the flow that it hit, retransmissions too, while packets of other flows get through;
+//! the next event may hit any packet that no burst takes. The run until it is geometric.
+//!
+//! | symbol | field | unit | value | where |
+//! | --- | --- | --- | --- | --- |
+//! | X | `length` | packets | 1 to 4 | section 7.4, figure 6 |
+//! | loss rate | `rate` | of packets | 0 | section 7.4: events times X |
+//! | | `per_flow` | | true | section 7.4, the text |
+//!
+//! Deviations:
+//! 1. The caption of figure 6 has bursts "on the link", the text "on a flow". The text is the default, `per_flow = false` the
+//!    caption.
+//! 2. A flow's burst outlasts a pause of the flow: it ends with its X-th packet. Data and acknowledgements of a flow that
+//!    cross the same link are bursts of their own.
+
+use alloc::collections::BTreeMap;
+
+use super::placing::{OF, PLACE, lossy};
+use crate::params::{Param, Unit, Values};
+use crate::protocol::{Channel, ChannelInit, ChannelKind, ChannelStages, Probe};
+use crate::rng::Rng;
+use crate::units::Time;
+use crate::wire::Packet;
+
+/// Losses in bursts.
+pub struct BurstLoss;
+
+const PARAMS: &[Param] = &[
+    Param::new("rate", Unit::Fraction, 0.0, "paper 003 section 7.4", "Share of the packets that is lost, all counted.")
+        .within(0.0, 1.0),
+    Param::new("length", Unit::Packets, 4.0, "paper 003 section 7.4", "Consecutive packets that an event takes.")
+        .within(1.0, 1e6),
+    Param::new("per_flow", Unit::Flag, 1.0, "paper 003 section 7.4", "A burst takes packets of one flow only."),
+    PLACE,
+    OF,
+];
+
+impl ChannelKind for BurstLoss {
+    fn name(&self) -> &'static str {
+        "burst_loss"
+    }
+    fn summary(&self) -> &'static str {
+        "Each event takes a fixed number of consecutive packets, of a flow or of the link"
+    }
+    fn source(&self) -> &'static str {
+        "paper 003 section 7.4 (B1 to B4)"
+    }
+    fn params(&self) -> &'static [Param] {
+        PARAMS
+    }
+    fn check(&self, values: &Values) -> Result<(), alloc::string::String> {
+        let length = values.get(PARAMS, "length");
+        if length % 1.0 != 0.0 {
+            return Err(alloc::format!("`length` is {length}; it has to be a whole number of packets"));
+        }
+        Ok(())
+    }
+    fn predict(&self, values: &Values, packet: &Packet, put: Probe<'_>) {
+        let applies = super::placing::affects(values, packet);
+        put("packet_loss", if applies { values.get(PARAMS, "rate") } else { 0.0 });
+    }
+    fn build(&self, init: ChannelInit<'_>) -> ChannelStages {
+        let get = |name| init.values.get(PARAMS, name);
+        let (rate, length) = (get("rate"), get("length"));
+        let mut rng = init.rng;
+        // Of 1 / rate packets `length` are lost and the rest get through: the probability q of an event at a packet that no
+        // burst takes has (1 - q) / q = length (1 - rate) / rate.
+        let event = rate / (rate + length * (1.0 - rate));
+        let until_event = rng.run_length(event);
+        let (length, per_flow) = (length as u32, get("per_flow") != 0.0);
+        lossy(init.values, Bursts { event, length, per_flow, until_event, left: BTreeMap::new(), rng })
+    }
+}
+
+struct Bursts {
+    /// Probability of an event at a packet that no burst takes.
+    event: f64,
+    length: u32,
+    per_flow: bool,
+    until_event: u64,
+    /// Packets that bursts still take, by flow and direction; without the ones that are over.
+    left: BTreeMap<(u32, bool), u32>,
+    rng: Rng,
+}
+
+impl Channel for Bursts {
+    fn loses(&mut self, _at: Time, packet: &Packet, _wire_bytes: u32) -> bool {
+        let of = if self.per_flow { (packet.transport.flow(), packet.is_ack()) } else { (0, false) };
+        if let Some(left) = self.left.get_mut(&of) {
+            *left -= 1;
+            if *left == 0 {
+                self.left.remove(&of);
+            }
+            return true;
+        }
+        if self.until_event > 0 {
+            self.until_event -= 1;
+            return false;
+        }
+        self.until_event = self.rng.run_length(self.event);
+        if self.length > 1 {
+            self.left.insert(of, self.length - 1);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::boxed::Box;
+    use alloc::vec::Vec;
+
+    fn channel(rate: f64, length: f64, per_flow: f64) -> Box<dyn Channel> {
+        let mut values = Values::default();
+        for (param, value) in PARAMS.iter().zip([rate, length, per_flow]) {
+            values.set(param, value);
+        }
+        let init = ChannelInit { values: &values, rate: crate::units::Rate::mbps(1), rng: Rng::stream(1, "x") };
+        BurstLoss.build(init).on_air.unwrap()
+    }
+
+    /// What becomes of n packets of five flows in turn.
+    fn losses(channel: &mut dyn Channel, n: usize) -> Vec<bool> {
+        let mut packet = Packet::EMPTY;
+        let mut one = |i: usize| {
+            packet.transport.set_flow(i as u32 % 5);
+            channel.loses(Time::ZERO, &packet, 1000)
+        };
+        (0..n).map(&mut one).collect()
+    }
+
+    #[test]
+    fn the_rate_counts_every_packet() {
+        for length in [1.0, 2.0, 3.0, 4.0] {
+            for per_flow in [0.0, 1.0] {
+                for rate in [0.01, 0.1, 0.4] {
+                    let n = 400_000;
+                    let lost = losses(&mut *channel(rate, length, per_flow), n);
+                    let found = lost.iter().filter(|l| **l).count() as f64 / n as f64;
+                    // Losses come in bursts: the standard error grows with the root of their length.
+                    let slack = 4.0 * libm::sqrt(rate * (1.0 - rate) * length / n as f64);
+                    assert!((found - rate).abs() < slack, "B{length}, {rate}: {found}");
+                }
+            }
+        }
+        assert!(losses(&mut *channel(0.0, 4.0, 1.0), 1000).iter().all(|l| !l));
+        assert!(losses(&mut *channel(1.0, 4.0, 1.0), 1000).iter().all(|l| *l));
+    }
+
+    #[test]
+    fn a_burst_takes_its_length_and_its_flow() {
+        let lengths = |per_flow: f64| -> Vec<usize> {
+            let lost = losses(&mut *channel(0.002, 4.0, per_flow), 200_000);
+            let streams: Vec<Vec<bool>> = if per_flow == 1.0 {
+                (0..5).map(|flow| lost.iter().copied().skip(flow).step_by(5).collect()).collect()
+            } else {
+                alloc::vec![lost]
+            };
+            let runs = streams.iter().flat_map(|s| s.split(|l| !l).map(<[bool]>::len));
+            runs.filter(|n| *n > 0).collect()
+        };
+        for per_flow in [0.0, 1.0] {
+            let lengths = lengths(per_flow);
+            let whole = lengths.iter().filter(|n| **n == 4).count();
+            assert!(lengths.iter().all(|n| n % 4 == 0) && whole * 10 > lengths.len() * 9, "{lengths:?}");
+        }
+    }
+}

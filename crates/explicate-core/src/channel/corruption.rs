@@ -1,0 +1,95 @@
+//! Corruption: a share of the packets has wrong bits, which no link finds; the receiver's checksum does, and it drops them.
+//!
+//! Unlike a loss, a damaged packet crosses all further links and queues of its way. Give the share of packets, or the
+//! probability that a bit is wrong: then longer packets are damaged more often.
+//!
+//! Deviations:
+//! 1. The checksum is perfect, and routers read the congestion header as it was before the damage.
+
+use alloc::string::{String, ToString};
+
+use super::placing::{OF, disturbing};
+use crate::params::{Param, Unit, Values};
+use crate::protocol::{ChannelInit, ChannelKind, ChannelStages, Disturbance, Disturbed};
+use crate::rng::Rng;
+use crate::units::Time;
+use crate::wire::Packet;
+
+/// Corruption.
+pub struct Corruption;
+
+const PARAMS: &[Param] = &[
+    Param::new("rate", Unit::Fraction, 0.0, "netem", "Share of the packets that is damaged.").within(0.0, 1.0),
+    Param::new("bit_error_rate", Unit::Fraction, 0.0, "paper 002 section I", "Probability that a bit is wrong.")
+        .within(0.0, 1.0),
+    OF,
+];
+
+impl ChannelKind for Corruption {
+    fn name(&self) -> &'static str {
+        "corruption"
+    }
+    fn summary(&self) -> &'static str {
+        "Damages packets, which their receivers then drop"
+    }
+    fn source(&self) -> &'static str {
+        "netem `corrupt`; paper 002 section I"
+    }
+    fn params(&self) -> &'static [Param] {
+        PARAMS
+    }
+    fn check(&self, values: &Values) -> Result<(), String> {
+        if values.get(PARAMS, "rate") > 0.0 && values.get(PARAMS, "bit_error_rate") > 0.0 {
+            return Err("`rate` is per packet, `bit_error_rate` per bit; keep one".to_string());
+        }
+        Ok(())
+    }
+    fn build(&self, init: ChannelInit<'_>) -> ChannelStages {
+        let mut rng = init.rng;
+        let by_bits = init.values.get(PARAMS, "bit_error_rate");
+        let (rate, per_bit) = if by_bits > 0.0 { (by_bits, true) } else { (init.values.get(PARAMS, "rate"), false) };
+        disturbing(init.values, Damage { rate, per_bit, until: rng.run_length(rate), rng })
+    }
+}
+
+struct Damage {
+    rate: f64,
+    per_bit: bool,
+    /// Packets, or bits, before the next error.
+    until: u64,
+    rng: Rng,
+}
+
+impl Disturbance for Damage {
+    fn disturb(&mut self, _at: Time, packet: &Packet) -> Disturbed {
+        let units = if self.per_bit { 8 * packet.ip_len as u64 } else { 1 };
+        let damaged = self.until < units;
+        // Behind the first error the rest of the packet makes no difference, and runs have no memory.
+        self.until = if damaged { self.rng.run_length(self.rate) } else { self.until - units };
+        Disturbed { damaged, ..Disturbed::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn longer_packets_are_damaged_more_often() {
+        let mut values = Values::default();
+        values.set(&PARAMS[1], 1e-4);
+        let init = ChannelInit { values: &values, rate: crate::units::Rate::mbps(1), rng: Rng::stream(1, "x") };
+        let mut channel = Corruption.build(init).after.unwrap();
+        let mut packet = Packet::EMPTY;
+        let mut damaged = [0.0; 2];
+        let n = 100_000;
+        for i in 0..2 * n {
+            packet.ip_len = [40, 1000][i % 2];
+            damaged[i % 2] += channel.disturb(Time::ZERO, &packet).damaged as u64 as f64 / n as f64;
+        }
+        for (found, bits) in damaged.into_iter().zip([320.0, 8000.0]) {
+            let expected = 1.0 - libm::pow(1.0 - 1e-4, bits);
+            assert!((found - expected).abs() < 0.005, "{bits} bits: {found}, expected {expected}");
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Losses that depend on a channel which is good or bad for a while (Gilbert 1960, Elliott 1963).
+//!
+//! A chain of two states moves from packet to packet, or in time whether packets come or not; each state loses packets with
+//! its own probability. In packets, the chain moves first and the packet is judged by the new state, and sojourns are
+//! geometric. In time, sojourns are exponential: fades of milliseconds, which hit many packets of a fast link and few of a
+//! slow one. Lengths of sojourns and the runs between losses within a state are drawn, not packets.
+//!
+//! | symbol | field | unit | value | where |
+//! | --- | --- | --- | --- | --- |
+//! | 1 / (1 - gamma) | `good` | packets | 100 | paper 002 section II-A, there in bits |
+//! | 1 / (1 - beta) | `bad` | packets | 4 | the same |
+//! | | `good_time`, `bad_time` | s | 1, 0.02 | the same chain in time |
+//! | epsilon_G, epsilon_B | `loss_good`, `loss_bad` | of packets | 0, 1 | the same |
+//! | p, r, 1 - h, 1 - k | `1/good`, `1/bad`, `loss_bad`, `loss_good` | | | netem `loss gemodel` |
+//!
+//! Deviations:
+//! 1. Paper 002 has the chain move from bit to bit, and its packets lost by what that does to their code: `fading`. At the
+//!    scale of packets that channel has no memory left; this one has.
+//! 2. The first state is drawn from the shares of time that the states have in the long run.
+
+use alloc::string::{String, ToString};
+
+use super::placing::{OF, PLACE, lossy};
+use crate::params::{Param, Unit, Values};
+use crate::protocol::{Channel, ChannelInit, ChannelKind, ChannelStages, Probe};
+use crate::rng::Rng;
+use crate::units::Time;
+use crate::wire::Packet;
+
+/// A channel that is good or bad for a while.
+pub struct GilbertElliott;
+
+const SECTION: &str = "paper 002 section II-A";
+const PARAMS: &[Param] = &[
+    Param::new("clock", Unit::Choice(&["packets", "time"]), 0.0, SECTION, "What sojourns are measured in."),
+    Param::new("good", Unit::Packets, 100.0, SECTION, "Mean sojourn in the good state, by packets.").within(1.0, 1e15),
+    Param::new("bad", Unit::Packets, 4.0, SECTION, "Mean sojourn in the bad state, by packets.").within(1.0, 1e15),
+    Param::new("good_time", Unit::Seconds, 1.0, SECTION, "Mean sojourn in the good state, in time.").within(1e-9, 1e8),
+    Param::new("bad_time", Unit::Seconds, 0.02, SECTION, "Mean sojourn in the bad state, in time.").within(1e-9, 1e8),
+    Param::new("loss_good", Unit::Fraction, 0.0, SECTION, "Probability that a packet is lost in the good state.")
+        .within(0.0, 1.0),
+    Param::new("loss_bad", Unit::Fraction, 1.0, SECTION, "Probability that a packet is lost in the bad state.")
+        .within(0.0, 1.0),
+    PLACE,
+    OF,
+];
+
+impl ChannelKind for GilbertElliott {
+    fn name(&self) -> &'static str {
+        "gilbert_elliott"
+    }
+    fn summary(&self) -> &'static str {
+        "A good and a bad state with losses of their own, by packets or in time"
+    }
+    fn source(&self) -> &'static str {
+        "Gilbert 1960, Elliott 1963; paper 002 section II-A"
+    }
+    fn params(&self) -> &'static [Param] {
+        PARAMS
+    }
+    fn check(&self, values: &Values) -> Result<(), String> {
+        let given = |name: &str| values.given().iter().any(|(n, _)| *n == name);
+        let in_time = values.get(PARAMS, "clock") == 1.0;
+        if in_time && (given("good") || given("bad")) {
+            return Err(
+                "`good` and `bad` belong to the clock \"packets\"; write `good_time` and `bad_time`".to_string()
+            );
+        }
+        if !in_time && (given("good_time") || given("bad_time")) {
+            return Err("`good_time` and `bad_time` belong to the clock \"time\"".to_string());
+        }
+        Ok(())
+    }
+    fn predict(&self, values: &Values, packet: &Packet, put: Probe<'_>) {
+        let get = |name| values.get(PARAMS, name);
+        let [good, bad] = if get("clock") == 0.0 { ["good", "bad"] } else { ["good_time", "bad_time"] };
+        let share = get(bad) / (get(good) + get(bad));
+        let applies = super::placing::affects(values, packet);
+        put("packet_loss", if applies { get("loss_good") + share * (get("loss_bad") - get("loss_good")) } else { 0.0 });
+    }
+    fn build(&self, init: ChannelInit<'_>) -> ChannelStages {
+        let get = |name| init.values.get(PARAMS, name);
+        let mut rng = init.rng;
+        let loss = [get("loss_good"), get("loss_bad")];
+        let until_loss = loss.map(|p| rng.run_length(p));
+        if get("clock") == 0.0 {
+            let leave = [1.0 / get("good"), 1.0 / get("bad")];
+            let bad = rng.uniform() * (get("good") + get("bad")) < get("bad");
+            let emit = Emission { loss, until_loss };
+            let stay = rng.run_length(leave[bad as usize]);
+            return lossy(init.values, ByPackets { leave, bad, stay, emit, rng });
+        }
+        let mean = [get("good_time"), get("bad_time")];
+        let bad = rng.uniform() * (mean[0] + mean[1]) < mean[1];
+        let until = Time::from_secs_f64(rng.exponential(mean[bad as usize]));
+        lossy(init.values, InTime { mean, bad, until, emit: Emission { loss, until_loss }, rng })
+    }
+}
+
+/// Losses within the states, and the runs until the next in each: a run goes on where it was when a state comes again.
+struct Emission {
+    loss: [f64; 2],
+    until_loss: [u64; 2],
+}
+
+impl Emission {
+    fn loses(&mut self, bad: bool, rng: &mut Rng) -> bool {
+        let left = &mut self.until_loss[bad as usize];
+        if *left > 0 {
+            *left -= 1;
+            return false;
+        }
+        *left = rng.run_length(self.loss[bad as usize]);
+        true
+    }
+}
+
+struct ByPackets {
+    /// Probability of leaving a state at a packet.
+    leave: [f64; 2],
+    bad: bool,
+    /// Packets before the state is left.
+    stay: u64,
+    emit: Emission,
+    rng: Rng,
+}
+
+impl Channel for ByPackets {
+    fn loses(&mut self, _at: Time, _packet: &Packet, _wire_bytes: u32) -> bool {
+        if self.stay == 0 {
+            self.bad = !self.bad;
+            self.stay = self.rng.run_length(self.leave[self.bad as usize]);
+        } else {
+            self.stay -= 1;
+        }
+        self.emit.loses(self.bad, &mut self.rng)
+    }
+}
+
+struct InTime {
+    /// Mean sojourns, s.
+    mean: [f64; 2],
+    bad: bool,
+    /// When the state is left.
+    until: Time,
+    emit: Emission,
+    rng: Rng,
+}
+
+impl InTime {
+    /// The state at `at`, which is not in the sojourn that is known: by the chain's law over the time between, however many
+    /// sojourns that holds. What is left of the one at `at` is exponential again.
+    fn jump(&mut self, at: Time) {
+        let [good, bad] = self.mean;
+        let share = bad / (good + bad);
+        let memory = libm::exp(-at.since(self.until).as_secs_f64() * (1.0 / good + 1.0 / bad));
+        let now = if self.bad { 0.0 } else { 1.0 };
+        self.bad = self.rng.uniform() < share + (now - share) * memory;
+        self.until = at + Time::from_secs_f64(self.rng.exponential(self.mean[self.bad as usize]));
+    }
+}
+
+impl Channel for InTime {
+    fn loses(&mut self, at: Time, _packet: &Packet, _wire_bytes: u32) -> bool {
+        if at > self.until {
+            self.jump(at);
+        }
+        self.emit.loses(self.bad, &mut self.rng)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::boxed::Box;
+    use alloc::vec::Vec;
+
+    fn channel(given: &[(&str, f64)]) -> Box<dyn Channel> {
+        let mut values = Values::default();
+        for (name, value) in given {
+            values.set(PARAMS.iter().find(|p| p.name == *name).unwrap(), *value);
+        }
+        GilbertElliott.check(&values).unwrap();
+        let init = ChannelInit { values: &values, rate: crate::units::Rate::mbps(1), rng: Rng::stream(1, "x") };
+        GilbertElliott.build(init).on_air.unwrap()
+    }
+
+    /// Loss rate and correlation of packets `gap` apart that are neighbours.
+    fn seen(given: &[(&str, f64)], gap: Time, n: usize) -> (f64, f64) {
+        let mut channel = channel(given);
+        let lost: Vec<f64> =
+            (0..n as u64).map(|i| channel.loses(Time(i * gap.0), &Packet::EMPTY, 1000) as u64 as f64).collect();
+        let p = lost.iter().sum::<f64>() / n as f64;
+        let both = lost.windows(2).map(|w| w[0] * w[1]).sum::<f64>() / n as f64;
+        (p, (both - p * p) / (p - p * p))
+    }
+
+    /// Rate p = pi . e; covariance of neighbours = pi_G pi_B (e_B - e_G)^2 lambda, lambda the chain's memory over a step.
+    fn expected(sojourn: [f64; 2], loss: [f64; 2], lambda: f64) -> (f64, f64) {
+        let bad = sojourn[1] / (sojourn[0] + sojourn[1]);
+        let p = loss[0] + bad * (loss[1] - loss[0]);
+        (p, bad * (1.0 - bad) * (loss[1] - loss[0]) * (loss[1] - loss[0]) * lambda / (p - p * p))
+    }
+
+    #[test]
+    fn rate_and_correlation_by_packets() {
+        for (good, bad, loss) in [(100.0, 4.0, [0.0, 1.0]), (50.0, 10.0, [0.02, 0.5]), (4.0, 2.0, [0.3, 0.1])] {
+            let given = [("good", good), ("bad", bad), ("loss_good", loss[0]), ("loss_bad", loss[1])];
+            let (rate, memory) = seen(&given, Time::ZERO, 1_000_000);
+            let (p, rho) = expected([good, bad], loss, 1.0 - 1.0 / good - 1.0 / bad);
+            assert!(
+                (rate - p).abs() < 0.02 * p + 1e-3 && (memory - rho).abs() < 0.01,
+                "{given:?}: {rate} {p} {memory} {rho}"
+            );
+        }
+    }
+
+    #[test]
+    fn rate_and_correlation_in_time() {
+        for gap in [Time::millis(1), Time::millis(30), Time::secs(3)] {
+            let given = [("clock", 1.0), ("good_time", 0.2), ("bad_time", 0.05), ("loss_bad", 0.8)];
+            let (rate, memory) = seen(&given, gap, 400_000);
+            let lambda = libm::exp(-gap.as_secs_f64() * 25.0);
+            let (p, rho) = expected([0.2, 0.05], [0.0, 0.8], lambda);
+            assert!((rate - p).abs() < 0.006 && (memory - rho).abs() < 0.01, "{gap}: {rate} {p} {memory} {rho}");
+        }
+    }
+}

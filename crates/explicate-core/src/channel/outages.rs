@@ -1,0 +1,54 @@
+//! A line that works and rests by turns: packets wait while it rests.
+//!
+//! Periods are fixed or exponential. The line begins working. A packet in service when the line stops goes on where it was
+//! when it works again. Losses during an outage are another channel: `gilbert_elliott` by the clock of time.
+//!
+//! Deviations: none. (Terrain and foliage before a line of sight, a satellite behind a building, a slotted medium.)
+
+use alloc::boxed::Box;
+use alloc::vec;
+
+use super::pieces::{More, Piece, Pieces};
+use crate::params::{Param, Unit};
+use crate::protocol::{ChannelInit, ChannelKind, ChannelStages};
+use crate::units::{Rate, Time};
+
+/// A line that works and rests by turns.
+pub struct Outages;
+
+const SECTION: &str = "paper 002 section II-A (blocked and non-blocked channels)";
+const PARAMS: &[Param] = &[
+    Param::new("up", Unit::Seconds, 10.0, SECTION, "How long the line works, the mean if random.").within(1e-3, 1e8),
+    Param::new("down", Unit::Seconds, 1.0, SECTION, "How long it rests, the mean if random.").within(1e-3, 1e8),
+    Param::new("random", Unit::Flag, 0.0, SECTION, "Periods are exponential rather than fixed."),
+];
+
+impl ChannelKind for Outages {
+    fn name(&self) -> &'static str {
+        "outages"
+    }
+    fn summary(&self) -> &'static str {
+        "A line that works and rests by turns; packets wait"
+    }
+    fn source(&self) -> &'static str {
+        "paper 002 section II-A"
+    }
+    fn params(&self) -> &'static [Param] {
+        PARAMS
+    }
+    fn build(&self, init: ChannelInit<'_>) -> ChannelStages {
+        let get = |name| init.values.get(PARAMS, name);
+        let (up, down, rate) = (get("up"), get("down"), init.rate);
+        let first = Piece { from: Time::ZERO, rate };
+        let pieces = if get("random") != 0.0 {
+            let more = More::Drawn { up, down, rate, rng: init.rng };
+            Pieces::new(vec![first], more, rate.bytes_per_sec())
+        } else {
+            let stops = Time::from_secs_f64(up).max(Time(1));
+            let period = stops + Time::from_secs_f64(down);
+            let list = vec![first, Piece { from: stops, rate: Rate(0) }];
+            Pieces::new(list, More::Again(period), rate.bytes_per_sec())
+        };
+        ChannelStages { service: Some(Box::new(pieces)), ..ChannelStages::default() }
+    }
+}

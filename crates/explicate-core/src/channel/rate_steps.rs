@@ -1,0 +1,78 @@
+//! A line whose rate changes at given times, once or again and again.
+//!
+//! Packets in service when the rate changes go on at the new one. A rate of zero is a pause, in which packets wait. Routers
+//! go on believing in the capacity that they were told, unless `capacity` changes too.
+//!
+//! Deviations: none. (Handovers, modes of a modem, a day of a satellite's beam: whatever is known as a list.)
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use super::pieces::{More, Piece, Pieces};
+use crate::params::{Param, Unit, Values};
+use crate::protocol::{ChannelInit, ChannelKind, ChannelStages};
+use crate::units::Time;
+
+/// A rate that changes at given times.
+pub struct RateSteps;
+
+const PARAMS: &[Param] = &[
+    Param::new("steps", Unit::Steps, f64::NAN, "experiments", "From when on which rate, the first from `0s`."),
+    Param::new(
+        "period",
+        Unit::Seconds,
+        f64::INFINITY,
+        "experiments",
+        "The steps come again after this time; unlimited: the last one lasts.",
+    ),
+];
+
+impl ChannelKind for RateSteps {
+    fn name(&self) -> &'static str {
+        "rate_steps"
+    }
+    fn summary(&self) -> &'static str {
+        "A rate that changes at given times, once or periodically"
+    }
+    fn source(&self) -> &'static str {
+        "folklore"
+    }
+    fn params(&self) -> &'static [Param] {
+        PARAMS
+    }
+    fn check(&self, values: &Values) -> Result<(), String> {
+        // Whether the list is there at all is found before.
+        let Some(steps) = values.steps.as_deref() else { return Ok(()) };
+        let (Some(first), Some(last)) = (steps.first(), steps.last()) else { return Ok(()) };
+        let period = values.get(PARAMS, "period");
+        if first.0 != Time::ZERO {
+            return Err("the first of `steps` has to be at \"0s\"".to_string());
+        }
+        if period.is_finite() && Time::from_secs_f64(period) <= last.0 {
+            return Err(format!("`period` has to be longer than the time of the last step, {}s", last.0.as_secs_f64()));
+        }
+        if period.is_infinite() && last.1.0 == 0 || steps.iter().all(|step| step.1.0 == 0) {
+            return Err("the line would rest for ever; give the last step a rate above zero, or a `period`".to_string());
+        }
+        Ok(())
+    }
+    fn build(&self, init: ChannelInit<'_>) -> ChannelStages {
+        let Some(steps) = init.values.steps.as_deref().filter(|_| self.check(init.values).is_ok()) else {
+            return ChannelStages::default();
+        };
+        let list = steps.iter().map(|&(from, rate)| Piece { from, rate }).collect();
+        let period = init.values.get(PARAMS, "period");
+        let pieces = if period.is_finite() {
+            let period = Time::from_secs_f64(period);
+            let ends = steps.iter().skip(1).map(|step| step.0).chain([period]);
+            let bits: f64 = steps.iter().zip(ends).map(|(s, end)| s.1.0 as f64 * end.since(s.0).as_secs_f64()).sum();
+            Pieces::new(list, More::Again(period), bits / 8.0 / period.as_secs_f64())
+        } else {
+            // What an operator knew when the line was set up.
+            let first = steps.iter().find(|step| step.1.0 > 0).map_or(0.0, |step| step.1.bytes_per_sec());
+            Pieces::new(list, More::Last, first)
+        };
+        ChannelStages { service: Some(Box::new(pieces)), ..ChannelStages::default() }
+    }
+}

@@ -1,0 +1,57 @@
+//! Reordering: now and then a packet takes a detour, and those behind it overtake.
+//!
+//! A share of the packets, drawn by runs, arrives later by a fixed time. Whoever left the link within that time after such a
+//! packet arrives before it. Nothing is lost, and the line spends no time on it.
+//!
+//! Deviations:
+//! 1. netem's `reorder` sends a share of the packets ahead of a delay that the others suffer. The order of arrivals is the
+//!    same with the roles of the shares exchanged; here the link's own delay stays as it is.
+
+use super::placing::{OF, Sometimes, disturbing};
+use crate::params::{Param, Unit};
+use crate::protocol::{ChannelInit, ChannelKind, ChannelStages, Disturbance, Disturbed};
+use crate::units::Time;
+use crate::wire::Packet;
+
+/// Reordering.
+pub struct Reordering;
+
+const PARAMS: &[Param] = &[
+    Param::new("rate", Unit::Fraction, 0.0, "netem", "Share of the packets that is held back.").within(0.0, 1.0),
+    Param::new("by", Unit::Seconds, 0.01, "netem", "How much later they arrive.").within(0.0, 1e6),
+    OF,
+];
+
+impl ChannelKind for Reordering {
+    fn name(&self) -> &'static str {
+        "reordering"
+    }
+    fn summary(&self) -> &'static str {
+        "Holds a share of the packets back, so that others overtake them"
+    }
+    fn source(&self) -> &'static str {
+        "netem `reorder`"
+    }
+    fn params(&self) -> &'static [Param] {
+        PARAMS
+    }
+    fn build(&self, init: ChannelInit<'_>) -> ChannelStages {
+        let by = Time::from_secs_f64(init.values.get(PARAMS, "by"));
+        let when = Sometimes::new(init.values.get(PARAMS, "rate"), init.rng);
+        disturbing(init.values, HoldBack { by, when })
+    }
+}
+
+struct HoldBack {
+    by: Time,
+    when: Sometimes,
+}
+
+impl Disturbance for HoldBack {
+    fn disturb(&mut self, _at: Time, _packet: &Packet) -> Disturbed {
+        if !self.when.happens() {
+            return Disturbed::default();
+        }
+        Disturbed { late: self.by, ..Disturbed::default() }
+    }
+}

@@ -1,0 +1,146 @@
+//! What few ports have: channels that lose, lengthen or disturb packets, a line that others share, a belief about the
+//! capacity that changes. Packets of such ports leave the fast path; no other port pays for it.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::ring::Waiting;
+use super::shared::SharedLine;
+use super::{Arrival, Class, Note, Port, Store};
+use crate::protocol::{Channel, Coding, Discipline, Disturbance};
+use crate::units::Time;
+
+/// What a port may be equipped with beside what it is made from.
+#[derive(Default)]
+pub struct Equipment {
+    /// Codings, in order.
+    pub coding: Vec<Box<dyn Coding>>,
+    /// Disturbances, in order; departures are polled then.
+    pub after: Vec<Box<dyn Disturbance>>,
+    /// From when on controllers believe in which capacity, bytes/s, in order of time.
+    pub capacity: Option<Arc<[(Time, f64)]>>,
+    /// The line is another port's too; departures are polled, and after whatever happens at one port the other is asked for
+    /// its [`Port::poll_timeout`] again.
+    pub line: Option<SharedLine>,
+}
+
+#[derive(Default)]
+pub(super) struct Special {
+    pub(super) before: Vec<Box<dyn Channel>>,
+    pub(super) on_air: Vec<Box<dyn Channel>>,
+    pub(super) coding: Vec<Box<dyn Coding>>,
+    pub(super) after: Vec<Box<dyn Disturbance>>,
+    pub(super) capacity: Option<Arc<[(Time, f64)]>>,
+    /// The next of its entries.
+    pub(super) next: usize,
+    pub(super) line: Option<SharedLine>,
+}
+
+impl Special {
+    /// When the line that is shared may be had.
+    pub(super) fn line_timer(&self) -> Time {
+        self.line.as_ref().map_or(Time::NEVER, |line| line.next_timer())
+    }
+    /// When the belief next changes.
+    pub(super) fn next_timer(&self) -> Time {
+        self.capacity.as_ref().and_then(|law| law.get(self.next)).map_or(Time::NEVER, |step| step.0)
+    }
+    /// The belief from `at` on, if it changes.
+    pub(super) fn believe(&mut self, at: Time) -> Option<f64> {
+        let law = self.capacity.as_ref()?;
+        let due = law[self.next..].iter().take_while(|step| step.0 <= at).count();
+        self.next += due;
+        if due > 0 { Some(law[self.next - 1].1) } else { None }
+    }
+}
+
+impl Port {
+    /// Adds what is special. Call before the first packet, after [`Port::schedule`] if that is called.
+    pub fn equip(&mut self, equipment: Equipment) {
+        let Equipment { coding, after, capacity, line } = equipment;
+        if !coding.is_empty() || !after.is_empty() || capacity.is_some() || line.is_some() {
+            self.simple = false;
+            let special = self.special.get_or_insert_default();
+            let polled = !after.is_empty() || line.is_some();
+            (special.coding, special.after, special.capacity, special.line) = (coding, after, capacity, line);
+            if polled && self.lanes.is_none() {
+                let (qdisc, router) = (self.gate.qdisc.take().map(Discipline::Arrival), self.gate.router.take());
+                self.schedule(vec![(Class { qdisc, router }, 1.0)], |_| 0);
+            }
+            self.rearm();
+        }
+    }
+
+    /// A packet arrives at a port with something special, or with several classes.
+    #[cold]
+    pub(super) fn handle_specially(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
+        if self.special.is_some() && self.lost_before(now, handle, store) {
+            return Arrival::Dropped;
+        }
+        if self.lanes.is_some() {
+            return self.enqueue_in_lane(now, handle, store);
+        }
+        let Some(bytes) = self.admit(now, handle, store) else { return Arrival::Dropped };
+        let wire = self.wire_bytes(handle, bytes, store);
+        let departs = self.departure(now, wire);
+        let lost = self.lost_on_air(departs, handle, wire, store);
+        self.ring.push(Waiting { arrives: now, departs, handle, bytes, lost });
+        self.join(now, departs, bytes);
+        if lost { Arrival::Doomed(departs) } else { Arrival::Departs(departs) }
+    }
+
+    fn lost_before(&mut self, now: Time, handle: u32, store: &mut impl Store) -> bool {
+        let Some(special) = &mut self.special else { return false };
+        let packet = store.packet(handle);
+        let lost = special.before.iter_mut().any(|c| c.loses(now, packet, packet.ip_len as u32));
+        if lost {
+            self.lose(now, handle, store);
+        }
+        lost
+    }
+
+    /// Bytes on the line of a packet.
+    pub(super) fn wire_bytes(&mut self, handle: u32, bytes: u16, store: &mut impl Store) -> u32 {
+        let bytes = bytes as u32;
+        let Some(special) = &mut self.special else { return bytes };
+        special.coding.iter_mut().fold(bytes, |bytes, c| c.wire_bytes(store.packet(handle), bytes))
+    }
+
+    /// Whether the channel loses a packet that departs.
+    pub(super) fn lost_on_air(&mut self, departs: Time, handle: u32, wire: u32, store: &mut impl Store) -> bool {
+        let Some(special) = &mut self.special else { return false };
+        special.on_air.iter_mut().any(|c| c.loses(departs, store.packet(handle), wire))
+    }
+
+    #[cold]
+    pub(super) fn lose(&mut self, at: Time, handle: u32, store: &mut impl Store) {
+        self.stats.lost();
+        store.note(at, self.number, handle, Note::Lost);
+        store.release(handle);
+    }
+
+    /// A packet of a polled port has departed and was not lost: it waits to be polled, disturbed as it may be.
+    pub(super) fn send(&mut self, at: Time, handle: u32, store: &mut impl Store) {
+        let Some(lanes) = &mut self.lanes else { return };
+        let mut arrives = at;
+        for channel in self.special.iter_mut().flat_map(|s| &mut s.after) {
+            let done = channel.disturb(at, store.packet(handle));
+            arrives += done.late;
+            if done.damaged && !store.packet(handle).is_damaged() {
+                store.packet(handle).damage();
+                self.stats.damaged();
+                store.note(at, self.number, handle, Note::Damaged);
+            }
+            if let Some(gap) = done.copy
+                && let Some(copy) = store.copy(handle)
+            {
+                lanes.sent.push_back((copy, at + gap));
+                self.stats.copied();
+                store.note(at, self.number, copy, Note::Copied);
+            }
+        }
+        lanes.sent.push_back((handle, arrives));
+    }
+}

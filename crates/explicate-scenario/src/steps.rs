@@ -1,0 +1,147 @@
+//! Rates over time: lists of steps, each with the time from which it holds.
+
+use std::sync::Arc;
+
+use explicate_core::units::{Rate, Time};
+
+use crate::document::{Data, Node, quoted};
+use crate::keys::{self, Key};
+use crate::limits;
+use crate::quantity::{self, show};
+use crate::reader::{Context, Reader, quantity_of};
+
+/// A capacity that controllers believe in, as written.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Belief {
+    Rate(Rate),
+    /// Of the link's rate.
+    Factor(f64),
+}
+
+/// What a link's controllers believe in, as written: from when on what. One that never changes begins at zero and is alone.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Capacity(Vec<(Time, Belief)>);
+
+impl Capacity {
+    /// Reads `"4.5Mbit/s"`, `{ factor = 1.2 }` or a list of steps.
+    pub(crate) fn read(ctx: &Context<'_>, node: &Node) -> Option<Capacity> {
+        match &node.data {
+            Data::List(_) => list(ctx, node, "capacity", keys::BELIEF_STEP, belief).map(Capacity),
+            Data::Table(_) => {
+                let reader = Reader::open(ctx, node, keys::BELIEF, "`capacity`".to_string())?;
+                let factor = factor(&reader, reader.need("factor")?)?;
+                Some(Capacity(vec![(Time::ZERO, factor)]))
+            }
+            Data::Text(_) | Data::Int(_) | Data::Float(_) => {
+                let rate = quantity_of(ctx, node, "capacity", &quantity::RATE, quantity::rate)?;
+                Some(Capacity(vec![(Time::ZERO, Belief::Rate(rate))]))
+            }
+            _ => {
+                let forms =
+                    "a rate like \"54Mbit/s\", { factor = 1.2 }, or a list like [{ at = \"10s\", factor = 1.2 }]";
+                ctx.error(node.place, format!("`capacity` is {forms}, not {}", node.what()));
+                None
+            }
+        }
+    }
+    /// What is believed at first, and from when on what then; before the first step it is `default`.
+    pub(crate) fn over(&self, rate: Rate, default: Rate) -> (Rate, Vec<(Time, Rate)>) {
+        let rate = |belief: &Belief| match belief {
+            Belief::Rate(rate) => *rate,
+            Belief::Factor(factor) => Rate((rate.0 as f64 * factor).round().clamp(1.0, limits::RATE as f64) as u64),
+        };
+        let now = self.0.iter().rev().find(|step| step.0 == Time::ZERO);
+        let later = self.0.iter().filter(|step| step.0 > Time::ZERO);
+        (now.map_or(default, |step| rate(&step.1)), later.map(|step| (step.0, rate(&step.1))).collect())
+    }
+    /// As TOML.
+    pub(crate) fn written(&self) -> String {
+        match self.0.as_slice() {
+            [(Time::ZERO, Belief::Rate(rate))] => rate_text(*rate),
+            [(Time::ZERO, Belief::Factor(factor))] => format!("{{ factor = {factor:?} }}"),
+            steps => listed(steps.iter().map(|(at, belief)| match belief {
+                Belief::Rate(rate) => (at, format!("rate = {}", rate_text(*rate))),
+                Belief::Factor(factor) => (at, format!("factor = {factor:?}")),
+            })),
+        }
+    }
+}
+
+/// Reads the steps of a channel's rate; zero is a pause.
+pub(crate) fn rates(ctx: &Context<'_>, node: &Node, name: &str) -> Option<Arc<[(Time, Rate)]>> {
+    let read = |text: &str| match quantity::read(text, &quantity::RATE) {
+        Ok(0.0) => Ok(Rate(0)),
+        _ => quantity::rate(text),
+    };
+    let step = |reader: &Reader<'_>| quantity_of(ctx, reader.need("rate")?, "rate", &quantity::RATE, read);
+    list(ctx, node, name, keys::STEP, step).map(Arc::from)
+}
+
+/// As TOML.
+pub(crate) fn written(steps: &[(Time, Rate)]) -> String {
+    listed(steps.iter().map(|(at, rate)| (at, format!("rate = {}", rate_text(*rate)))))
+}
+
+fn rate_text(rate: Rate) -> String {
+    quoted(&show(rate.0 as f64, &quantity::RATE))
+}
+
+fn listed<'a>(steps: impl Iterator<Item = (&'a Time, String)>) -> String {
+    let time = |at: &Time| quoted(&show(at.0 as f64, &quantity::TIME));
+    let steps: Vec<String> = steps.map(|(at, what)| format!("{{ at = {}, {what} }}", time(at))).collect();
+    format!("[{}]", steps.join(", "))
+}
+
+fn belief(reader: &Reader<'_>) -> Option<Belief> {
+    match (reader.get("rate"), reader.get("factor")) {
+        (Some(_), None) => reader.rate("rate").map(Belief::Rate),
+        (None, Some(node)) => factor(reader, node),
+        _ => {
+            reader.ctx.error(reader.place, "a step of `capacity` has either a `rate` or a `factor`");
+            None
+        }
+    }
+}
+
+fn factor(reader: &Reader<'_>, node: &Node) -> Option<Belief> {
+    let factor = match node.data {
+        Data::Int(i) => i as f64,
+        Data::Float(x) => x,
+        _ => f64::NAN,
+    };
+    if !(1e-3..=1e3).contains(&factor) {
+        reader.ctx.error(node.place, "`factor` is a number from 0.001 to 1000: what is believed over what is true");
+        return None;
+    }
+    Some(Belief::Factor(factor))
+}
+
+/// Reads a list of steps in order of time.
+fn list<T>(
+    ctx: &Context<'_>,
+    node: &Node,
+    name: &str,
+    keys: &'static [Key],
+    read: impl Fn(&Reader<'_>) -> Option<T>,
+) -> Option<Vec<(Time, T)>> {
+    let nodes = match &node.data {
+        Data::List(nodes) if !nodes.is_empty() && nodes.len() <= limits::STEPS => nodes,
+        _ => {
+            let most = limits::STEPS;
+            let form = format!("a list of 1 to {most} steps, like [{{ at = \"0s\", rate = \"5Mbit/s\" }}]");
+            ctx.error(node.place, format!("`{name}` is {form}"));
+            return None;
+        }
+    };
+    let mut steps: Vec<(Time, T)> = Vec::new();
+    for node in nodes {
+        let reader = Reader::open(ctx, node, keys, format!("a step of `{name}`"))?;
+        let at = reader.need("at").and(reader.time("at"))?;
+        if steps.last().is_some_and(|last| last.0 >= at) {
+            ctx.error(node.place, format!("the steps of `{name}` have to be in order, each later than the one before"));
+            return None;
+        }
+        steps.push((at, read(&reader)?));
+    }
+    Some(steps)
+}
