@@ -269,7 +269,7 @@ pub trait Router: Send {
     fn on_timer(&mut self, now: Time, port: &PortView) {
         let _ = (now, port);
     }
-    /// When this controller wants [`Router::on_timer`].
+    /// When this controller wants [`Router::on_timer`]; it changes there only.
     fn next_timer(&self) -> Time {
         Time::NEVER
     }
@@ -481,7 +481,7 @@ pub trait Qdisc: Send {
     fn on_timer(&mut self, now: Time, port: &PortView) {
         let _ = (now, port);
     }
-    /// When this discipline wants [`Qdisc::on_timer`].
+    /// When this discipline wants [`Qdisc::on_timer`]; it changes there only.
     fn next_timer(&self) -> Time {
         Time::NEVER
     }
