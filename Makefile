@@ -21,7 +21,7 @@ demo: install ## Runs XCP against NewReno and CUBIC on a long fat pipe; writes a
 	$(EXPLICATE) compare scenarios/long-fat-pipe.toml --protocols xcp,newreno,cubic -o out/demo
 	$(EXPLICATE) report out/demo
 
-test: lint rust python wheel extend fuzz-short cost ## Runs everything that CI runs
+test: lint rust python wheel extend papers fuzz-short cost ## Runs everything that CI runs
 
 lint: $(VENV)/ready ## Formatting, clippy, Rust documentation, types and style of the Python
 	cargo fmt --all --check
@@ -43,6 +43,13 @@ python: install packages ## Python tests, the report in a real browser, the tuto
 	$(PY) -m pytest --require-native
 	cd peers && ../$(PY) -m pytest -q -c /dev/null --rootdir . -p no:cacheprovider .
 	$(PY) scripts/make_docs.py --check
+
+papers: install ## Repeats a fixed shard of the papers' experiments; fails if a verdict flips
+	$(PY) scripts/papers_shard.py
+
+gallery: install ## Repeats all experiments of the papers; leaves out/papers/index.html
+	-$(EXPLICATE) reproduce all -o out/papers >/dev/null
+	$(PY) scripts/make_reproduction.py out/papers/verdicts.json
 
 wheel: $(VENV)/ready ## Builds the abi3 wheel and tries it in an empty environment without Rust
 	$(VENV)/bin/maturin build --release --quiet --out dist
@@ -75,4 +82,4 @@ docs: install ## Recomputes docs/reference
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: help install demo test lint rust packages python wheel extend fuzz-short fuzz cost bench peers validation docs clean
+.PHONY: help install demo test lint rust packages python papers gallery wheel extend fuzz-short fuzz cost bench peers validation docs clean

@@ -31,6 +31,8 @@ LINE = re.compile(r"^    (\w+)::(\w+),$", re.MULTILINE)
 """A registry line."""
 PROBE = re.compile(r'\bput\(\s*"(\w+)"')
 """A variable that a machine tells."""
+NEIGHBOUR = re.compile(r"^use crate::protocols::(\w+)::([^;]+);$", re.MULTILINE)
+"""What a protocol's file takes from another's."""
 
 
 @dataclass(frozen=True)
@@ -98,13 +100,22 @@ def module_docs(text: str) -> str:
 def sources(kind: Kind) -> Iterator[Source]:
     """The files of a kind, in the order of its registry, which is the order of its lines."""
     folder = CORE / kind.folder
-    for module, _ in LINE.findall((ROOT / folder / "mod.rs").read_text(encoding="utf-8")):
+    modules = [module for module, _ in LINE.findall((ROOT / folder / "mod.rs").read_text(encoding="utf-8"))]
+    for module in modules:
         path = folder / f"{module}.rs"
         if not (ROOT / path).is_file():
             path = folder / module / "mod.rs"
         text = (ROOT / path).read_text(encoding="utf-8")
-        code = text.split("\n#[cfg(test)]\n")[0]
-        yield Source(path, module_docs(text), tuple(dict.fromkeys(PROBE.findall(code))))
+        yield Source(path, module_docs(text), tuple(dict.fromkeys(variables(folder, text, modules))))
+
+
+def variables(folder: Path, text: str, registered: Sequence[str]) -> Iterator[str]:
+    """What the machines of a file tell, and those that it takes from its neighbours."""
+    code = text.split("\n#[cfg(test)]\n")[0]
+    for module, names in NEIGHBOUR.findall(code):
+        if module not in registered or re.search(r"(Sender|Router)\b", names):
+            yield from variables(folder, (ROOT / folder / f"{module}.rs").read_text(encoding="utf-8"), registered)
+    yield from PROBE.findall(code)
 
 
 # ------------------------------------------------------------------------------------------------- Markdown

@@ -2,9 +2,9 @@
 
     python validation/make.py [--traces DIR]
 
-Every table is made from runs. Two parts are kept as they stand in the document: the comparison with other
-simulators, which `make peers` fills in, and the recorded cellular links, if the recordings are not there. Nothing
-depends on the machine.
+Every table is made from runs. Parts are kept as they stand in the document: the comparison with other simulators,
+which `make peers` fills in, what follows it, which scripts beside this one write (see `place`), and the recorded
+cellular links, if the recordings are not there. Nothing depends on the machine.
 """
 
 from __future__ import annotations
@@ -593,6 +593,25 @@ def kept(name: str, text: str | None = None) -> str:
     return f"{begin}\n{text.strip(chr(10))}\n{end}\n"
 
 
+def appended() -> str:
+    """Return what follows the comparison with other simulators: sections of other scripts."""
+    old = DOCUMENT.read_text(encoding="utf-8") if DOCUMENT.is_file() else ""
+    return old.partition("<!-- peers:end -->\n")[2]
+
+
+def place(name: str, heading: str, text: str) -> None:
+    """Write a section of the document between the markers `name`, at the end if it is not there yet."""
+    old = DOCUMENT.read_text(encoding="utf-8")
+    begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+    block = f"{begin}\n{text.strip(chr(10))}\n{end}"
+    before, found, rest = old.partition(begin)
+    _, closed, after = rest.partition(end)
+    if found and closed:
+        DOCUMENT.write_text(f"{before}{block}{after}", encoding="utf-8")
+    else:
+        DOCUMENT.write_text(f"{old.rstrip(chr(10))}\n\n## {heading}\n\n{block}\n", encoding="utf-8")
+
+
 def document(traces: Path) -> str:
     """Return the whole document."""
     recorded = cellular(traces)
@@ -605,7 +624,7 @@ def document(traces: Path) -> str:
         capacity_error(),
         figure_2(),
         f"## Recorded cellular links\n\n{kept('cellular', recorded)}",
-        f"## Other simulators\n\n{kept('peers')}",
+        f"## Other simulators\n\n{kept('peers')}" + appended(),
     ]
     return """# Validation
 

@@ -17,6 +17,7 @@ from types import ModuleType
 import pytest
 
 HERE = Path(__file__).parent
+pytest_plugins = ["chromium"]
 if importlib.util.find_spec("explicate") is None:
     sys.path.insert(0, str(HERE.parent))
 _package = importlib.util.find_spec("explicate")

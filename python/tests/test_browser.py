@@ -4,84 +4,28 @@ Screenshots are kept where ``--screenshots=DIR`` says, else in the test's tempor
 """
 
 import re
-import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from chromium import DESK, PHONE, Open, Opened
+from playwright.sync_api import Page
 
 import explicate
 
 pytestmark = pytest.mark.browser
 
-SWITCHES = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    found = next(
-        (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
-    )
-    if found is None:
-        pytest.fail("the report's tests need Chromium: apt-get install chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=SWITCHES)
-        yield browser
-        browser.close()
-
-
-@dataclass
-class Opened:
-    """A page, and all that it asked of the network or complained about."""
-
-    page: Page
-    requests: list[str] = field(default_factory=list)
-    complaints: list[str] = field(default_factory=list)
-
-
-Open = Callable[..., Opened]
-
 
 @pytest.fixture
-def open_report(browser: Browser, tmp_path: Path) -> Iterator[Open]:
+def open_report(open_page: Open, tmp_path: Path) -> Open:
     """Write a report and open it from the disk."""
-    contexts = []
 
     def open_it(results: explicate.Results, **settings: Any) -> Opened:
-        path = explicate.write_report(results, tmp_path / "report.html")
-        context = browser.new_context(**{"viewport": DESK, **settings})
-        contexts.append(context)
-        opened = Opened(context.new_page())
-        opened.page.on("request", lambda request: opened.requests.append(request.url))
-        opened.page.on("console", lambda message: opened.complaints.append(message.text))
-        opened.page.on("pageerror", lambda error: opened.complaints.append(str(error)))
-        opened.page.goto(path.as_uri())
-        return opened
+        return open_page(explicate.write_report(results, tmp_path / "report.html"), **settings)
 
-    yield open_it
-    for context in contexts:
-        context.close()
-
-
-@pytest.fixture
-def keep(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], str]:
-    """Return where to keep a picture."""
-    folder = Path(request.config.getoption("--screenshots") or tmp_path)
-    folder.mkdir(parents=True, exist_ok=True)
-    return lambda name: str(folder / name)
+    return open_it
 
 
 @pytest.fixture

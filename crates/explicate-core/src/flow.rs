@@ -4,7 +4,7 @@
 //! then drains `poll_transmit`, then asks `poll_timeout`.
 //!
 //! A flow opens with a SYN that offers explicit feedback, packet-number echo and SACK; the answer grants what the other
-//! end has. If explicit feedback is refused, the flow goes on with the fallback law and without congestion headers.
+//! end has, and passes over what is missing if nothing will be sent twice. If explicit feedback is refused, the flow goes on with the fallback law and without congestion headers.
 
 use alloc::boxed::Box;
 use core::ops::AddAssign;
@@ -26,6 +26,22 @@ pub const PARAMS: &[Param] = &[
         .within(1.0, 1e6),
     Param::new("receiver_window", Unit::Packets, 1e6, "RFC 9293", "Most segments that the receiver has room for.")
         .within(1.0, 1e9),
+    Param::new(
+        "ack_every",
+        Unit::Packets,
+        1.0,
+        "RFC 5681 section 4.2",
+        "Packets in order to one acknowledgement; 2 is TCP's delayed acknowledgement.",
+    )
+    .within(1.0, 1000.0),
+    Param::new(
+        "ack_delay",
+        Unit::Seconds,
+        0.1,
+        "RFC 1122 section 4.2.3.2; 0.1 s as ns-2",
+        "Longest that an acknowledgement waits for more packets.",
+    )
+    .within(1e-6, 0.5),
     Param::new("ecn", Unit::Flag, 0.0, "RFC 3168", "Packets are ECN-capable: routers mark instead of dropping."),
     Param::new(
         "paced",
@@ -121,9 +137,9 @@ pub struct Flow {
     /// What the sender allowed after the last event.
     allowance: Allowance,
     recovery: Box<dyn Recovery>,
-    /// Where recovery stood when it was last asked; asked again only after it was told something.
+    /// Where recovery stands, and what it would send next if that is known: of each change one call tells both.
     at: RecoveryState,
-    asked: bool,
+    next: Option<Next>,
     fallback: &'static dyn Protocol,
     /// Data packets carry a congestion header.
     header: bool,
@@ -161,6 +177,7 @@ impl Flow {
         let get = |name| init.values.get(PARAMS, name);
         let header = init.protocol.congestion_header();
         let sack = if init.recovery.wants_sack() { option::SACK } else { 0 };
+        let unreliable = if init.recovery.reliable() { 0 } else { option::UNRELIABLE };
         let sender_init = SenderInit {
             values: init.values,
             packet: init.packet as f64,
@@ -168,14 +185,15 @@ impl Flow {
             interface: init.interface,
         };
         let sender = init.protocol.sender(&sender_init);
+        let recovery = init.recovery.build(init.values);
         Flow {
             id: init.id,
             state: State::Idle,
             allowance: sender.allowance(),
             sender,
-            recovery: init.recovery.build(init.values),
-            at: RecoveryState::default(),
-            asked: false,
+            at: recovery.state(),
+            recovery,
+            next: None,
             fallback: init.fallback,
             header,
             ecn: get("ecn") != 0.0,
@@ -193,7 +211,10 @@ impl Flow {
             repairing: false,
             syn_deadline: Time::NEVER,
             pace_at: Time::ZERO,
-            options: option::PACKET_ECHO | sack | if init.protocol.explicit() { option::EXPLICIT } else { 0 },
+            options: option::PACKET_ECHO
+                | sack
+                | unreliable
+                | if init.protocol.explicit() { option::EXPLICIT } else { 0 },
             initial_window: get("initial_window") as f32,
             interface: init.interface,
             stats: FlowStats::default(),
@@ -219,11 +240,11 @@ impl Flow {
     }
     /// The application withdraws what has not been sent yet (the end of an on-period).
     pub fn withdraw(&mut self) {
-        self.supply = self.recovery.state().highest;
+        self.supply = self.at.highest;
     }
     /// Tells once per call whether all that was written is acknowledged.
     pub fn poll_event(&self) -> Option<Event> {
-        let drained = self.state == State::Established && self.recovery.state().acked == self.supply;
+        let drained = self.state == State::Established && self.at.acked == self.supply;
         drained.then_some(Event::Drained)
     }
     /// Timers that expired since the other end was last heard of with something new.
@@ -235,7 +256,7 @@ impl Flow {
     }
     /// Smoothed round-trip time; zero while unknown.
     pub fn srtt(&self) -> Time {
-        self.recovery.state().srtt
+        self.at.srtt
     }
     /// Congestion window, segments.
     pub fn cwnd(&self) -> f64 {
@@ -262,16 +283,15 @@ impl Flow {
         let cumulative = header.segment();
         let packet_number = header.packet_number();
         let rtt = stamp_age(now, header.timestamp());
-        let out = self.recovery.on_ack(now, cumulative, packet_number, sack.as_slice(), rtt);
-        self.asked = false;
+        let out = self.recovery.take_ack(now, cumulative, packet_number, sack.as_slice(), rtt, &mut self.at);
+        self.next = None;
         if out.newly_acked == 0 && !out.duplicate {
             return;
         }
         self.rwnd = header.window();
         self.stats.rtt_sum += rtt.0;
         self.stats.rtt_count += 1;
-        let state = self.recovery.state();
-        (self.at, self.asked) = (state, true);
+        let state = &self.at;
         let srtt = state.srtt;
         // What ends a repair is part of it: it covers a whole window, and is no reason to grow (RFC 5681 section 3.2, 6).
         let recovering = self.repairing || state.recovering;
@@ -282,17 +302,17 @@ impl Flow {
             self.cwr = true;
             let marked = header.has(flag::ECE);
             self.sender.on_loss(&Loss { now, kind: LossKind::Duplicates, in_flight, srtt, repeated: false, marked });
-        } else if header.has(flag::ECE) && cumulative > self.mark_recover {
+        } else if header.has(flag::ECE) && state.acked > self.mark_recover {
             self.mark_recover = state.highest;
             self.cwr = true;
             let in_flight = state.in_flight + out.newly_acked;
             let kind = LossKind::Mark;
             self.sender.on_loss(&Loss { now, kind, in_flight, srtt, repeated: false, marked: true });
         }
-        self.sender.on_ack(&Ack {
+        self.allowance = self.sender.take_ack(&Ack {
             now,
             newly_acked: out.newly_acked,
-            cumulative,
+            cumulative: state.acked,
             highest_sent: state.highest,
             duplicate: out.duplicate,
             packet_number,
@@ -304,7 +324,6 @@ impl Flow {
             recovering,
             app_limited: !self.window_limited,
         });
-        self.allowance = self.sender.allowance();
     }
 
     fn handle_syn_ack(&mut self, now: Time, header: &Transport) {
@@ -330,7 +349,7 @@ impl Flow {
         self.state = State::Established;
         self.syn_deadline = Time::NEVER;
         self.recovery.on_rtt(rtt);
-        self.asked = false;
+        (self.at, self.next) = (self.recovery.state(), None);
         self.sender.on_start(now, rtt);
         self.allowance = self.sender.allowance();
     }
@@ -339,7 +358,7 @@ impl Flow {
     #[inline]
     pub fn poll_timeout(&self) -> Time {
         let pace = if self.pace_at > Time::ZERO { self.pace_at } else { Time::NEVER };
-        self.recovery.next_timer().min(self.sender.next_timer()).min(self.syn_deadline).min(pace)
+        self.at.timer.min(self.sender.next_timer()).min(self.syn_deadline).min(pace)
     }
     /// Runs every timer that is due.
     pub fn handle_timeout(&mut self, now: Time) {
@@ -348,13 +367,15 @@ impl Flow {
             self.syn_deadline = Time::NEVER;
             self.state = State::Opening;
         }
-        let RecoveryState { timer, srtt, .. } = self.recovery.state();
+        let RecoveryState { timer, srtt, .. } = self.at;
+        self.next = None;
         if timer <= now {
             let repeated = self.recovery.backoffs() > 0;
-            self.asked = false;
-            if let Some(in_flight) = self.recovery.on_timer(now) {
+            let expired = self.recovery.on_timer(now);
+            self.at = self.recovery.state();
+            if let Some(in_flight) = expired {
                 self.stats.timeouts += 1;
-                let state = self.recovery.state();
+                let state = &self.at;
                 self.mark_recover = state.highest;
                 self.repairing = state.recovering;
                 let kind = LossKind::Timeout;
@@ -380,16 +401,24 @@ impl Flow {
         }
         if self.pace_at > now {
             // A pace that follows the window may keep it from ever being full.
-            self.window_limited |= self.recovery.next_segment() < self.supply;
+            self.window_limited |= self.at.next < self.supply;
             return None;
         }
         self.pace_at = Time::ZERO;
-        let next = self.recovery.next(self.allowance.cwnd, self.rwnd);
+        let next = self.next.unwrap_or_else(|| self.recovery.next(self.allowance.cwnd, self.rwnd));
         if next == Next::Nothing {
             self.window_limited = true;
             return None;
         }
         Some(next)
+    }
+
+    /// Whether it is known that the window is full, so that [`Flow::poll_next`] has nothing. A flow that paces does not tell.
+    #[inline]
+    pub fn is_full(&mut self) -> bool {
+        let full = self.next == Some(Next::Nothing) && self.pace_at == Time::ZERO;
+        self.window_limited |= full;
+        full
     }
 
     /// The second half: writes what [`Flow::poll_next`] has just named into `out`; false if the application has nothing.
@@ -404,6 +433,7 @@ impl Flow {
     #[cold]
     fn transmit_syn(&mut self, now: Time, out: &mut Packet) {
         self.begin(out, now, header_bytes(false));
+        out.congestion = Congestion::NONE;
         out.transport.set_flags(flag::SYN);
         out.transport.set_options(self.options);
         self.state = State::Opened;
@@ -416,7 +446,6 @@ impl Flow {
         out.ip_len = ip_len;
         out.ttl = 64;
         out.tos = 0;
-        out.congestion = Congestion::NONE;
         out.transport = Transport::EMPTY;
         out.transport.set_flow(self.id);
         out.transport.set_packet_number(self.packet_number);
@@ -427,9 +456,6 @@ impl Flow {
 
     #[inline]
     fn transmit_data(&mut self, now: Time, next: Next, out: &mut Packet) -> bool {
-        if !self.asked {
-            self.at = self.recovery.state();
-        }
         let state = &self.at;
         let (srtt, in_flight, highest) = (state.srtt, state.in_flight, state.highest);
         let mut segment = if let Next::Resend(segment) = next { segment } else { state.next };
@@ -454,13 +480,14 @@ impl Flow {
         if self.ecn && !resent {
             out.set_ecn(Ecn::Capable0);
         }
-        if self.header {
-            out.congestion = Congestion::new(Format::Standard);
-        }
+        // A copy from memory: built in place it would take twice the instructions.
+        static HEADERS: [Congestion; 2] = [Congestion::NONE, Congestion::new(Format::Standard)];
+        out.congestion = HEADERS[self.header as usize];
         let backlogged = segment + 1 < self.supply;
         self.sender.on_send(out, &Sent { now, srtt, in_flight, backlogged });
-        self.recovery.on_sent(now, segment, self.packet_number.wrapping_sub(1));
-        self.asked = false;
+        let windows = (self.allowance.cwnd, self.rwnd);
+        self.next =
+            Some(self.recovery.take_sent(now, (segment, self.packet_number.wrapping_sub(1)), windows, &mut self.at));
         self.pace(now, out.ip_len, srtt);
         true
     }

@@ -17,11 +17,145 @@ const fn preset(
     Preset { name, summary, source, protocol, recovery, params: &[], router: &[], fallback: DEFAULT_FALLBACK }
 }
 
+/// A variant of paper 003's Table 1: a law that explicit feedback alone moves, over a recovery with these switches.
+const fn of_paper_003(
+    name: &'static str,
+    protocol: &'static str,
+    recovery: &'static str,
+    params: &'static [(&'static str, f64)],
+    summary: &'static str,
+) -> Preset {
+    Preset { params, ..preset(name, protocol, recovery, "De Vleeschouwer, Frossard 2008, Table 1", summary) }
+}
+/// `on_loss = "keep"`.
+const KEEP: (&str, f64) = ("on_loss", 1.0);
+const NO_PA: (&str, f64) = ("partial_ack", 0.0);
+/// Without the prefix LR: TCP's recovery timer, and no other.
+const NO_LR: [(&str, f64); 2] = [("restart_on_any", 0.0), ("retransmission_timer", 0.0)];
+
 /// All presets.
 pub const PRESETS: &[Preset] = &[
+    Preset {
+        params: &[("on_duplicates", 1.0)],
+        ..preset("tahoe", "reno", "tahoe", "Jacobson, SIGCOMM 1988", "TCP Tahoe: every loss restarts from one segment")
+    },
     preset("reno", "reno", "reno", "RFC 5681", "TCP Reno: AIMD window, fast retransmit and fast recovery"),
     preset("newreno", "reno", "newreno", "RFC 5681, RFC 6582", "TCP NewReno: AIMD window, partial acknowledgements"),
     preset("sack", "reno", "sack", "RFC 5681, RFC 6675", "TCP SACK: AIMD window, selective acknowledgements"),
     preset("cubic", "cubic", "sack", "RFC 9438, RFC 6675", "TCP CUBIC with selective acknowledgements"),
+    preset("video", "video", "none", "paper 003 section 8.1", "Live video over UDP that obeys XCP's routers"),
+    preset(
+        "video_xtcp",
+        "video_xtcp",
+        "none",
+        "paper 003 section 8.1",
+        "Live video over UDP that obeys XTCP's routers",
+    ),
+    preset("greedy", "greedy", "none", "RFC 768", "UDP at a constant rate that obeys nobody"),
+    preset("hstcp", "hstcp", "sack", "RFC 3649, RFC 6675", "HighSpeed TCP with selective acknowledgements"),
+    preset("bic", "bic", "sack", "Xu, Harfoush, Rhee, INFOCOM 2004", "BIC with selective acknowledgements"),
+    Preset {
+        params: &[("paced", 1.0)],
+        ..preset(
+            "hybla",
+            "hybla",
+            "sack",
+            "Caini, Firrincieli 2004",
+            "TCP Hybla, paced, with selective acknowledgements",
+        )
+    },
+    preset("westwood", "westwood", "newreno", "Grieco, Mascolo, ACM CCR 2004", "TCP Westwood+ over NewReno's recovery"),
+    preset("vegas", "vegas", "newreno", "Brakmo, Peterson, IEEE JSAC 1995", "TCP Vegas over NewReno's recovery"),
+    preset("fast", "fast", "sack", "Wei et al., IEEE/ACM ToN 2006", "FAST TCP with selective acknowledgements"),
+    Preset {
+        params: &[("ecn", 1.0)],
+        ..preset(
+            "new_jersey",
+            "new_jersey",
+            "newreno",
+            "Xu, Tian, Ansari, IEEE JSAC 2004",
+            "TCP New Jersey with routers that warn, over NewReno's recovery",
+        )
+    },
+    preset("bbr", "bbr", "sack", "Cardwell et al., ACM Queue 2016", "BBR v1, paced, with selective acknowledgements"),
     preset("xcp", "xcp", "sack", "draft-falk-xcp-spec-03, RFC 6675", "XCP with selective acknowledgements"),
+    preset("vcp", "vcp", "newreno", "paper 004 section III", "VCP over NewReno's fast recovery"),
+    preset("vcp-bise", "vcp-bise", "newreno", "paper 004 section IV-A", "VCP with BISE over NewReno's fast recovery"),
+    Preset {
+        params: &[KEEP],
+        ..preset(
+            "vcp-wlte",
+            "vcp",
+            "newreno",
+            "paper 004 section IV-B",
+            "VCP whose window a fast retransmit leaves alone",
+        )
+    },
+    Preset {
+        params: &[KEEP],
+        ..preset("vcp-bise-wlte", "vcp-bise", "newreno", "paper 004 section IV", "VCP with both, BISE and &[KEEP]")
+    },
+    of_paper_003("XCP_dumb", "xcp", "reno", &[], "XCP with TCP Reno's reaction to losses"),
+    of_paper_003(
+        "XCP",
+        "xcp",
+        "loss_resilient",
+        &[KEEP, NO_PA, NO_LR[0], NO_LR[1]],
+        "Paper 003's XCP, without SACK: losses leave the window alone, partial deflation",
+    ),
+    of_paper_003(
+        "XCP_PA",
+        "xcp",
+        "loss_resilient",
+        &[KEEP, NO_LR[0], NO_LR[1]],
+        "Paper 003's XCP with retransmissions on partial acknowledgements",
+    ),
+    of_paper_003(
+        "LR-XCP",
+        "xcp",
+        "loss_resilient",
+        &[KEEP, NO_PA],
+        "Loss-resilient XCP: a retransmission timer, and a recovery timer that any acknowledgement restarts",
+    ),
+    of_paper_003(
+        "LR-XCP_PA",
+        "xcp",
+        "loss_resilient",
+        &[KEEP],
+        "Loss-resilient XCP with retransmissions on partial acknowledgements",
+    ),
+    of_paper_003("LR-LMXCP", "xcp", "loss_monitor", &[KEEP], "Loss-resilient XCP with the loss monitor"),
+    Preset {
+        // Section 7.2: 10 packets of 1000 bytes, beta = 0.9.
+        router: &[("target_queue", 10_000.0), ("queue_weight", 0.1)],
+        ..of_paper_003(
+            "LR-XCPQ_PA",
+            "xcp",
+            "loss_resilient",
+            &[KEEP],
+            "LR-XCP_PA over routers that keep a queue of 10 packets of 1000 bytes",
+        )
+    },
+    of_paper_003(
+        "LR-XTCP",
+        "xtcp",
+        "loss_resilient",
+        &[NO_PA],
+        "Loss-resilient XTCP: flags alone move the window, a retransmission timer repairs",
+    ),
+    of_paper_003(
+        "LR-XTCP_PA",
+        "xtcp",
+        "loss_resilient",
+        &[],
+        "Loss-resilient XTCP with retransmissions on partial acknowledgements",
+    ),
+    of_paper_003("LR-LMXTCP", "xtcp", "loss_monitor", &[], "Loss-resilient XTCP with the loss monitor"),
+    of_paper_003(
+        "LR-LMXTCP_TCPfriend",
+        "xtcp",
+        "loss_monitor",
+        &[("tcp_friendly", 1.0)],
+        "Loss-resilient XTCP with the loss monitor, which backs off where TCP would time out",
+    ),
 ];

@@ -178,6 +178,11 @@ pub trait Sender: Send {
     }
     /// An acknowledgement came.
     fn on_ack(&mut self, ack: &Ack<'_>);
+    /// [`Sender::on_ack`], then [`Sender::allowance`]: saves a flow a call, and is not to be overridden.
+    fn take_ack(&mut self, ack: &Ack<'_>) -> Allowance {
+        self.on_ack(ack);
+        self.allowance()
+    }
     /// A loss or mark was noticed.
     fn on_loss(&mut self, loss: &Loss);
     /// The timer asked for by [`Sender::next_timer`] expired.
@@ -250,6 +255,12 @@ pub trait Router: Send {
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView);
     /// A packet's last bit leaves; the last chance to write into it.
     fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView);
+    /// A packet came to an idle port and left it before anything else happened: both of the above in one call, which is all that
+    /// this is for. Not to be overridden.
+    fn on_passage(&mut self, came: Time, left: Time, packet: &mut Packet, port: &PortView) {
+        self.on_arrival(came, packet, port);
+        self.on_departure(left, packet, &PortView { busy: true, ..*port });
+    }
     /// A packet was dropped at this port's queue.
     fn on_drop(&mut self, now: Time, packet: &Packet, cause: DropCause, port: &PortView) {
         let _ = (now, packet, cause, port);
@@ -279,6 +290,11 @@ pub trait RecoveryKind: Sync {
     /// Parameters beyond those that every recovery has ([`crate::recovery::COMMON`]).
     fn params(&self) -> &'static [Param] {
         &[]
+    }
+    /// Whether everything arrives in the end. If not, nothing is sent twice, the receiver passes over what is missing, and
+    /// acknowledgements carry the number of segments that have arrived in place of the next one expected.
+    fn reliable(&self) -> bool {
+        true
     }
     /// Whether the receiver is asked for SACK ranges.
     fn wants_sack(&self) -> bool {
@@ -343,6 +359,26 @@ pub trait Recovery: Send {
     }
     /// Where the flow stands.
     fn state(&self) -> RecoveryState;
+    /// [`Recovery::on_ack`], then [`Recovery::state`]. This and the next one save a flow calls, and are not to be overridden.
+    fn take_ack(
+        &mut self,
+        now: Time,
+        cumulative: u32,
+        packet_number: u32,
+        sack: &[(u32, u32)],
+        rtt: Time,
+        state: &mut RecoveryState,
+    ) -> Outcome {
+        let outcome = self.on_ack(now, cumulative, packet_number, sack, rtt);
+        *state = self.state();
+        outcome
+    }
+    /// [`Recovery::on_sent`], then [`Recovery::state`] and [`Recovery::next`].
+    fn take_sent(&mut self, now: Time, sent: (u32, u32), windows: (f64, u32), state: &mut RecoveryState) -> Next {
+        self.on_sent(now, sent.0, sent.1);
+        *state = self.state();
+        self.next(windows.0, windows.1)
+    }
     /// The segment that [`Next::New`] means.
     fn next_segment(&self) -> u32 {
         self.state().next
@@ -431,11 +467,15 @@ pub enum Verdict {
 
 /// Admission to a first-in first-out queue: packets that were admitted depart in order.
 pub trait Qdisc: Send {
-    /// A packet came. `idle_since` is when the port fell idle, `None` while it is busy.
+    /// A packet came. `idle_since` is when this queue had nothing more to send, `None` while it has.
     fn on_arrival(&mut self, now: Time, packet: &Packet, port: &PortView, idle_since: Option<Time>) -> Verdict;
     /// A packet's last bit leaves.
     fn on_departure(&mut self, now: Time, port: &PortView) {
         let _ = (now, port);
+    }
+    /// Whether [`Qdisc::on_departure`] does anything: asked once.
+    fn minds_departures(&self) -> bool {
+        true
     }
     /// The timer asked for by [`Qdisc::next_timer`] expired.
     fn on_timer(&mut self, now: Time, port: &PortView) {

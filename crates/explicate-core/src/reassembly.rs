@@ -13,6 +13,9 @@ pub struct Reassembly {
     /// A segment of each of the ranges that changed last, the newest first; stale and repeated ones report nothing.
     recent: [u32; SACK_RANGES],
     full: u16,
+    /// Holes are passed over: `next` counts the segments that have arrived, `missing` those that have not.
+    passes_over: bool,
+    missing: u32,
     /// The flow's last segment and its payload.
     last: Option<(u32, u16)>,
 }
@@ -22,6 +25,16 @@ impl Reassembly {
     #[inline]
     pub fn next(&self) -> u32 {
         self.next
+    }
+
+    /// From now on what is missing is not waited for: [`Reassembly::next`] counts segments that have arrived.
+    pub fn pass_over_holes(&mut self) {
+        self.passes_over = true;
+    }
+
+    /// Whether [`Reassembly::pass_over_holes`] was called.
+    pub fn passes_over(&self) -> bool {
+        self.passes_over
     }
 
     /// Whether nothing has arrived beyond it.
@@ -40,9 +53,25 @@ impl Reassembly {
         }
         if segment == self.next && self.beyond.is_empty() {
             self.next += 1;
+        } else if self.passes_over {
+            self.pass_over(segment, last);
         } else if segment >= self.next && segment - self.next < window {
             self.insert_beyond(segment);
         }
+    }
+
+    /// One more has arrived: behind a hole, or late and missed no longer.
+    #[cold]
+    fn pass_over(&mut self, segment: u32, last: bool) {
+        match segment.checked_sub(self.next.saturating_add(self.missing)) {
+            Some(more) => self.missing += more,
+            None if self.missing > 0 => self.missing -= 1,
+            None => return,
+        }
+        if last {
+            self.last = self.last.map(|(_, payload)| (self.next, payload));
+        }
+        self.next += 1;
     }
 
     fn insert_beyond(&mut self, segment: u32) {
@@ -157,6 +186,19 @@ mod tests {
             }
             assert_eq!((r.next(), r.payload()), (12, 120));
         }
+    }
+
+    /// 2, 3 and 5 of 0..7 are lost, the last is short; 2 comes late after all.
+    #[test]
+    fn holes_are_passed_over() {
+        let mut r = Reassembly::default();
+        r.pass_over_holes();
+        for (segment, arrived) in [(0, 1), (1, 2), (4, 3), (2, 4)] {
+            r.insert(segment, 100, 10, false);
+            assert_eq!((r.next(), r.is_in_order()), (arrived, true));
+        }
+        r.insert(6, 1, 4, true);
+        assert_eq!((r.next(), r.missing, r.payload()), (5, 2, 44));
     }
 
     #[test]

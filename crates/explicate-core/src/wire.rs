@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | 0 | Protocol: what follows (6 TCP, 17 UDP, 253 our transport header) |
 //! | 1 | Length of this header: 20 or 28 |
-//! | 2 | Version (3, high nibble), Format (1 standard, 2 minimal) |
+//! | 2 | Version (3, high nibble), Format (1 standard, 2 minimal; 3, not the draft's, window) |
 //! | 3 | 0 |
 //! | 4-7 | X, the inter-packet time of the flow, unsigned, in units of 2^-28 s; 0 = unknown |
 //! | 8-11 | RTT, same unit; 0 = unknown |
@@ -16,6 +16,10 @@
 //! | 20 | `xcp_ttl` (XCP-i) |
 //! | 21-23 | 0 |
 //! | 24-27 | `last_xcp_router` (XCP-i) |
+//!
+//! Format 3 is the header of the SIGCOMM 2002 paper, whose layout was never fixed, in the same bytes: 4-7 hold H_cwnd in
+//! bytes, 8-11 H_rtt, 12-15 and 16-19 changes of the window (H_feedback) in bytes. XCP-r returns the sum of all
+//! changes since the flow began, in bytes and modulo 2^32, in Reverse_Feedback.
 //!
 //! Transport header, 24 bytes and 8 for each SACK range. Data flows one way, so one field serves a data packet and its
 //! acknowledgement:
@@ -59,6 +63,8 @@ pub enum Format {
     Standard,
     /// Only Reverse_Feedback counts; a router leaves the header alone (pure acknowledgements).
     Minimal,
+    /// The window form of the SIGCOMM 2002 paper; a router of the draft leaves it alone.
+    Window,
 }
 
 /// Why bytes from the wire were refused.
@@ -70,7 +76,7 @@ pub enum WireError {
     Length,
     /// Not version 3.
     Version,
-    /// Format neither standard nor minimal.
+    /// Format unknown.
     Format,
     /// More SACK ranges than [`SACK_RANGES`], or a range that is empty or reversed.
     Sack,
@@ -118,7 +124,7 @@ impl Congestion {
         if head[2] >> 4 != VERSION {
             return Err(WireError::Version);
         }
-        if !matches!(head[2] & 0xf, 1 | 2) {
+        if !matches!(head[2] & 0xf, 1..=3) {
             return Err(WireError::Format);
         }
         Ok(Congestion(*head))
@@ -132,6 +138,11 @@ impl Congestion {
     #[inline]
     pub fn is_standard(&self) -> bool {
         self.0[2] == (VERSION << 4) | 1
+    }
+    /// Whether a router may read H_cwnd, H_rtt and H_feedback, in the places of X, RTT and Delta_Throughput.
+    #[inline]
+    pub fn is_window(&self) -> bool {
+        self.0[2] == (VERSION << 4) | 3
     }
     /// X, the time between two packets of the flow, in units of 2^-28 s; 0 = unknown.
     #[inline]
@@ -227,6 +238,8 @@ pub mod option {
     pub const PACKET_ECHO: u8 = 0x40;
     /// Selective acknowledgements.
     pub const SACK: u8 = 0x20;
+    /// Nothing is sent twice: the receiver passes over what is missing, and acknowledges how many segments have arrived.
+    pub const UNRELIABLE: u8 = 0x10;
 }
 
 /// The bits of the second byte that options may take.
@@ -342,7 +355,8 @@ impl Transport {
         flow, set_flow, 4
     );
     field32!(
-        /// Segment number of a data packet; in an acknowledgement the next segment expected.
+        /// Segment number of a data packet; in an acknowledgement the next segment expected ([`option::UNRELIABLE`]: the
+        /// number of segments that have arrived).
         segment, set_segment, 8
     );
     field32!(
@@ -544,7 +558,8 @@ mod tests {
         assert_eq!(with(1, 21), Err(WireError::Length));
         assert_eq!(with(1, 28), Err(WireError::Short));
         assert_eq!(with(2, 0x21), Err(WireError::Version));
-        assert_eq!(with(2, 0x33), Err(WireError::Format));
+        assert_eq!(with(2, 0x34), Err(WireError::Format));
+        assert!(with(2, 0x33).is_ok_and(|h| h.is_window() && !h.is_standard()));
     }
 
     #[test]

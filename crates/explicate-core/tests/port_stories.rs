@@ -237,3 +237,112 @@ fn settling_in_steps_or_at_once_is_the_same() {
     assert_eq!(once, run(1));
     assert_eq!(once, run(7));
 }
+
+// ------------------------------------------------------------------------------------------------- polled ports
+
+/// A port of 8 Mbit/s with this discipline and controller.
+fn with(kind: &str, settings: &[(&str, f64)], router: Option<Box<dyn Router>>) -> Port {
+    let kind = registry::qdisc(kind).expect("registered");
+    let mut values = Values::default();
+    for (name, value) in settings {
+        values.set(kind.params().iter().find(|p| p.name == *name).expect("declared"), *value);
+    }
+    let init = QdiscInit { values: &values, capacity: 1e6, mean_packet: 1000.0, rng: Rng::stream(1, "queue") };
+    let class = Class { qdisc: Some(kind.build(&init)), router };
+    let (before, on_air) = (Vec::new(), Vec::new());
+    Port::new(PortInit { number: 0, rate: Rate::mbps(8), service: None, capacity: 1e6, class, before, on_air })
+}
+
+/// Polls a port until `now`; what left.
+fn poll(port: &mut Port, table: &mut Table, now: Time) -> Vec<(u32, Time)> {
+    while port.poll_timeout() <= now && !port.is_empty() {
+        port.handle_timeout(port.poll_timeout(), table);
+    }
+    port.settle(now, table);
+    std::iter::from_fn(|| port.poll_transmit()).collect()
+}
+
+#[test]
+fn drops_at_the_head_are_drops() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let mut table = Table::default();
+    let mut port = with("codel", &[("limit", 30_000.0)], Some(Box::new(Listening(heard.clone()))));
+    assert!(port.is_scheduled());
+    // Ten packets in 9 ms for 2 s: the delay stands at the limit of 30 ms.
+    let (mut sent, mut refused) = (Vec::new(), Vec::new());
+    for handle in 0..2222 {
+        let now = Time::micros(900 * handle as u64);
+        sent.extend(poll(&mut port, &mut table, now));
+        match arrive(&mut port, &mut table, now, handle) {
+            Arrival::Queued => {}
+            Arrival::Dropped => refused.push(handle),
+            other => panic!("{other:?}"),
+        }
+    }
+    sent.extend(poll(&mut port, &mut table, Time::secs(3)));
+    let (early, overflow) = (port.stats.total().early, port.stats.total().overflow);
+    assert!(early > 10 && overflow > 10, "{early} at the head, {overflow} at the tail");
+    assert_eq!(refused.len() as u64, overflow);
+    assert_eq!(2222, sent.len() as u64 + early + overflow);
+    assert_eq!(table.released.len() as u64, early + overflow);
+    let count = |cause| heard.lock().expect("one thread").iter().filter(|c| **c == cause).count() as u64;
+    assert_eq!((count(DropCause::Early), count(DropCause::Overflow)), (early, overflow));
+    let queue = port.queue(Time::ZERO, Time::secs(3));
+    assert_eq!((queue.max_packets, port.is_empty()), (30, true));
+    // They leave in order, a millisecond each, as long as one waits.
+    assert!(sent.windows(2).all(|w| w[0].0 < w[1].0 && w[1].1 - w[0].1 >= Time::millis(1)));
+    let noted = |what| table.notes.borrow().iter().filter(|n| n.2 == what).count() as u64;
+    assert_eq!((noted(Note::Dropped(DropCause::Early)), noted(Note::Departed)), (early, sent.len() as u64));
+}
+
+#[test]
+fn a_drop_at_the_head_flags_the_packet_that_leaves_instead() {
+    let mut table = Table::default();
+    let mut port = with("codel", &[("interval", 0.01), ("target", 0.001)], Some(Box::new(Counting::default())));
+    for handle in 0..30 {
+        arrive(&mut port, &mut table, Time::micros(handle as u64), handle);
+    }
+    let sent = poll(&mut port, &mut table, Time::secs(1));
+    let dropped = table.released.clone();
+    assert!(!dropped.is_empty());
+    // Nothing else counts drops here, so each flags the next one that leaves.
+    let flagged: Vec<u32> =
+        sent.iter().map(|(h, _)| *h).filter(|h| table.packets[h].transport.has(flag::XTCP)).collect();
+    assert_eq!(flagged, dropped.iter().map(|h| h + 1).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_general_path_does_what_the_settled_one_does() {
+    let run = |polled: bool| {
+        let mut table = Table::default();
+        let mut port = port(5.0, Some(xcp(1e6)));
+        if polled {
+            let kind = registry::qdisc("droptail").expect("registered");
+            let mut values = Values::default();
+            for (name, value) in [("limit", 5000.0), ("count", 1.0)] {
+                values.set(kind.params().iter().find(|p| p.name == name).expect("declared"), value);
+            }
+            let init = QdiscInit { values: &values, capacity: 1e6, mean_packet: 1000.0, rng: Rng::stream(1, "q") };
+            port.schedule(vec![(Class { qdisc: Some(kind.build(&init)), router: Some(xcp(1e6)) }, 1.0)], |_| 0);
+        }
+        let mut rng = Rng::stream(9, "arrivals");
+        let mut now = Time::ZERO;
+        for handle in 0..2000 {
+            now += Time::from_secs_f64(rng.exponential(0.0011));
+            poll(&mut port, &mut table, now);
+            arrive(&mut port, &mut table, now, handle);
+        }
+        now += Time::secs(1);
+        poll(&mut port, &mut table, now);
+        port.settle(now, &mut table);
+        let feedback: Vec<i32> = table.packets.values().map(|p| p.congestion.delta_throughput()).collect();
+        let mut notes = table.notes.borrow().clone();
+        notes.sort_by_key(|(at, handle, _)| (*at, *handle));
+        let queue = port.queue(Time::ZERO, now);
+        let lengths = (queue.mean_packets.to_bits(), queue.p95_packets, queue.max_packets, queue.mean_bytes.to_bits());
+        (feedback, notes, lengths, table.released, port.stats.total(), probed(&port, "res_pos_bytes_per_s").to_bits())
+    };
+    let settled = run(false);
+    assert!(settled.4.overflow > 20);
+    assert_eq!(settled, run(true));
+}

@@ -141,5 +141,5 @@ pub(crate) fn curves(
 
 /// What a run took.
 pub(crate) fn timing(run: &Run) -> Value {
-    json!({ "wall_s": run.wall_s, "events": run.engine.events, "hops": run.engine.hops() })
+    json!({ "wall_s": run.wall_s, "events": run.engine.events(), "hops": run.engine.hops() })
 }

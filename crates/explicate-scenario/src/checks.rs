@@ -6,7 +6,7 @@ use explicate_core::units::Time;
 use crate::document::Place;
 use crate::ends::Crossing;
 use crate::limits;
-use crate::model::{Link, Scenario, Start};
+use crate::model::{Link, Match, Scenario, Start};
 use crate::reader::Context;
 use crate::reader::Reader;
 use crate::routing::Routes;
@@ -79,7 +79,7 @@ fn buffers(ctx: &Context<'_>, scenario: &Scenario) {
         .links
         .iter()
         .filter(|link| {
-            link.queue.as_ref().is_some_and(|q| {
+            link.queues().any(|q| {
                 let limit = q.kind.params().iter().find(|p| p.name == "limit");
                 limit.is_some_and(|limit| q.values.get(q.kind.params(), limit.name) < q.mean_packet)
             })
@@ -94,12 +94,12 @@ fn buffers(ctx: &Context<'_>, scenario: &Scenario) {
     }
 }
 
-/// Explicit flows over ports that do not answer.
+/// Flows whose routers speak to them, over ports that do not.
 fn routers(ctx: &Context<'_>, scenario: &Scenario, routes: &mut Routes) {
-    let mut needed: Vec<Vec<&str>> = vec![Vec::new(); scenario.links.len()];
+    let mut needed: Vec<[Vec<&str>; Match::ALL.len()]> = vec![Default::default(); scenario.links.len()];
     for group in &scenario.flows {
         let protocol = group.resolved.protocol;
-        let Some(controller) = registry::controller(protocol).filter(|_| protocol.explicit()) else { continue };
+        let Some(controller) = registry::controller(protocol) else { continue };
         let mut silent: Vec<bool> = vec![false; scenario.links.len()];
         for &(from, to) in &group.ends {
             let data = match &group.via {
@@ -107,9 +107,11 @@ fn routers(ctx: &Context<'_>, scenario: &Scenario, routes: &mut Routes) {
                 None => routes.path(from, to),
             };
             for link in data.unwrap_or_default() {
-                let routers = &scenario.links[link as usize].routers;
+                let at = &scenario.links[link as usize];
+                let class = at.class_of(protocol.congestion_header());
+                let routers = at.routers_of(class);
                 silent[link as usize] = !routers.iter().any(|r| r.protocol.name() == controller.name());
-                let all = &mut needed[link as usize];
+                let all = &mut needed[link as usize][class];
                 if !all.contains(&controller.name()) {
                     all.push(controller.name());
                 }
@@ -122,12 +124,20 @@ fn routers(ctx: &Context<'_>, scenario: &Scenario, routes: &mut Routes) {
             ctx.warn(format!("the flows of `{group}` speak {protocol}, but no router of it runs on {}", some(&names)));
         }
     }
-    // A port has one controller: with several to choose from it takes the first of the list.
-    let torn = |(link, needed): &(&Link, &Vec<&str>)| needed.len() > 1 && link.routers.len() > 1;
-    let torn: Vec<(&Link, &Vec<&str>)> = scenario.links.iter().zip(&needed).filter(torn).collect();
-    if let Some((link, needed)) = torn.first() {
-        let first = link.routers.iter().map(|r| r.protocol.name()).find(|name| needed.contains(name)).unwrap_or("none");
-        let names: Vec<&str> = torn.iter().map(|(l, _)| l.name.as_str()).collect();
+    // A class has one controller: with several to choose from it takes the first of the list.
+    let mut torn: Vec<(&Link, usize, &Vec<&str>)> = Vec::new();
+    for (link, needed) in scenario.links.iter().zip(&needed) {
+        let all = needed.iter().enumerate().filter(|(class, n)| n.len() > 1 && link.routers_of(*class).len() > 1);
+        torn.extend(all.map(|(class, needed)| (link, class, needed)));
+    }
+    if let Some((link, class, needed)) = torn.first() {
+        let first = link
+            .routers_of(*class)
+            .iter()
+            .map(|r| r.protocol.name())
+            .find(|name| needed.contains(name))
+            .unwrap_or("none");
+        let names: Vec<&str> = torn.iter().map(|(l, ..)| l.name.as_str()).collect();
         let needed = needed.join(" and ");
         ctx.warn(format!("a port has one router, but flows want {needed} on {}: {first} runs", some(&names)));
     }

@@ -136,10 +136,39 @@ const HALF_DUPLEX: Key = key(
     "Both directions share one line and take turns on it, packet by packet. It is enough that one of them says so.",
 );
 const CHANNEL: Key = key("channel", Form::Channels, "[]", "What the link does to packets, in order; empty is a wire.");
+const CLASSES: Key = key(
+    "classes",
+    Form::List(&Form::Table(CLASS)),
+    "[]",
+    "Several queues that take turns by weight instead of one for all packets, each with a controller of its own.",
+);
+const KAPPA: Key = key(
+    "kappa",
+    Form::Number(0.0, 1.0),
+    "0",
+    "How far the weights of the classes `explicit` and `other` move each round trip, until flows have equal windows in both.",
+);
 const DELAY_DOC: &str = "Propagation delay, one way.";
 
 pub(crate) const PROPS: &[Key] =
-    &[RATE, key("delay", Form::Time, "20ms", DELAY_DOC), QUEUE, ROUTER, CAPACITY, HALF_DUPLEX, CHANNEL];
+    &[RATE, key("delay", Form::Time, "20ms", DELAY_DOC), QUEUE, ROUTER, CLASSES, KAPPA, CAPACITY, HALF_DUPLEX, CHANNEL];
+
+/// Bounds of a class's weight.
+pub(crate) const WEIGHT: (f64, f64) = (0.001, 1000.0);
+/// What a class may match.
+pub(crate) const MATCHES: &[&str] = &["explicit", "other"];
+
+pub(crate) const CLASS: &[Key] = &[
+    key(
+        "match",
+        Form::Words(MATCHES),
+        "",
+        "Which packets: `explicit`, those with a congestion header; `other`, all that no other class matches.",
+    ),
+    key("queue", Form::Queue, "the link's", "Its queue discipline. A `bdp` and a rate are the link's and its share."),
+    key("router", Form::Router, "the link's", "Its controller, which believes in its share of the capacity."),
+    key("weight", Form::Number(WEIGHT.0, WEIGHT.1), "1", "Its share of the line, beside the weights of the others."),
+];
 
 pub(crate) const ACCESS: &[Key] = &[
     RATE,
@@ -151,6 +180,8 @@ pub(crate) const ACCESS: &[Key] = &[
     ),
     QUEUE,
     ROUTER,
+    CLASSES,
+    KAPPA,
     CAPACITY,
     HALF_DUPLEX,
     CHANNEL,
@@ -200,6 +231,8 @@ pub(crate) const LINK: &[Key] = &[
     key("delay", Form::Time, "10ms", DELAY_DOC),
     QUEUE,
     ROUTER,
+    CLASSES,
+    KAPPA,
     CAPACITY,
     HALF_DUPLEX,
     CHANNEL,

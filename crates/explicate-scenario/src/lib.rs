@@ -3,6 +3,7 @@
 //! [`Scenario::parse`](model::Scenario::parse) is the way in; [`model`] is what comes out.
 
 mod checks;
+mod classes;
 mod document;
 mod ends;
 mod flows;

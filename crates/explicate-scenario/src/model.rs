@@ -55,8 +55,62 @@ pub struct Link {
     pub queue: Option<Queue>,
     /// Controllers on the port, one per protocol that has one (at most one today); empty is a plain IP router.
     pub routers: Vec<RouterSpec>,
+    /// Classes of packets with queues of their own; if empty, all share `queue` and `routers`, else those say nothing.
+    pub classes: Vec<Class>,
+    /// How far the weights of two classes move each round trip towards equal windows; 0 if they are fixed.
+    pub kappa: f64,
     /// Channels in order; empty is a wire.
     pub channel: Vec<ChannelSpec>,
+}
+
+impl Link {
+    /// All queues of its port.
+    pub fn queues(&self) -> impl Iterator<Item = &Queue> {
+        self.queue.iter().chain(self.classes.iter().filter_map(|c| c.queue.as_ref()))
+    }
+    /// The class of packets that carry a congestion header or do not: its number.
+    pub fn class_of(&self, congestion_header: bool) -> usize {
+        let find = |wanted| self.classes.iter().position(|c| c.matches == wanted);
+        let explicit = if congestion_header { find(Match::Explicit) } else { None };
+        explicit.or_else(|| find(Match::Other)).unwrap_or(0)
+    }
+    /// The controllers to choose from for packets of this class; without classes those of the port.
+    pub fn routers_of(&self, class: usize) -> &[RouterSpec] {
+        self.classes.get(class).map_or(&self.routers, |c| &c.routers)
+    }
+}
+
+/// Packets at a link with a queue of their own.
+pub struct Class {
+    /// Which.
+    pub matches: Match,
+    /// Queue discipline; `None` is an unlimited queue.
+    pub queue: Option<Queue>,
+    /// Controllers, as [`Link::routers`].
+    pub routers: Vec<RouterSpec>,
+    /// Its part of the line, beside the others'.
+    pub weight: f64,
+}
+
+/// What a class matches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Match {
+    /// Packets with a congestion header.
+    Explicit,
+    /// What no other class matches.
+    Other,
+}
+
+impl Match {
+    /// All there are.
+    pub const ALL: [Match; 2] = [Match::Explicit, Match::Other];
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Match::Explicit => "explicit",
+            Match::Other => "other",
+        }
+    }
 }
 
 /// A queue discipline with its values.

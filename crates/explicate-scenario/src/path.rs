@@ -1,6 +1,6 @@
 //! Dotted paths of keys (`topology.bottleneck.rate`, `link.r1->r2.channel.0.rate`): `--set` and `[sweep]` write by them.
 //!
-//! An entry of a list is addressed by its `name` (a channel by its `kind`) or by its number from 0. Names may contain dots:
+//! An entry of a list is addressed by its `name` (a channel by its `kind`, a class by its `match`) or by its number from 0. Names may contain dots:
 //! the longest that fits is taken. A generated link that the file does not refine yet may be named too.
 
 use crate::document::{Data, Node, Table};
@@ -30,10 +30,10 @@ fn set_in_table(table: &mut Table, path: &str, parent: &str, value: Node) -> Res
     if table.get(&key).is_none() {
         let new = if parent.is_empty() && LISTS.contains(&key.as_str()) {
             Data::List(Vec::new())
-        } else if key == "channel" {
-            return Err(
-                "there is no `channel` here to change; set the whole list, like channel=[{ kind = ... }]".to_string()
-            );
+        } else if let "channel" | "classes" = key.as_str() {
+            let entry = if key == "channel" { "kind" } else { "match" };
+            let message = format!("set the whole list, like {key}=[{{ {entry} = ... }}]");
+            return Err(format!("there is no `{key}` here to change; {message}"));
         } else {
             Data::Table(Table::default())
         };
@@ -98,7 +98,7 @@ fn missing(list: &str, head: &str, names: &[String]) -> String {
 /// What an entry of a list is addressed by.
 fn name_of(node: &Node) -> String {
     let Data::Table(table) = &node.data else { return String::new() };
-    if let Some(name) = table.text("name").or_else(|| table.text("kind")) {
+    if let Some(name) = table.text("name").or_else(|| table.text("kind")).or_else(|| table.text("match")) {
         return name.to_string();
     }
     match (table.text("from"), table.text("to")) {

@@ -6,7 +6,8 @@ use explicate_core::registry::{self, CHANNELS, PROTOCOLS, QDISCS};
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
 
-use crate::document::{Data, Node, Place, Table, quoted};
+use crate::classes::{self, Class};
+use crate::document::{Data, Node, Place, Table, number, quoted};
 use crate::limits;
 use crate::params::{self, Chosen, Given};
 use crate::problem::suggestion;
@@ -61,6 +62,8 @@ pub(crate) struct Props {
     pub(crate) delay: Option<Delay>,
     pub(crate) queue: Option<Queue>,
     pub(crate) router: Option<Router>,
+    pub(crate) classes: Option<Vec<Class>>,
+    pub(crate) kappa: Option<f64>,
     pub(crate) capacity: Option<Capacity>,
     pub(crate) half_duplex: Option<bool>,
     pub(crate) channel: Option<Vec<Channel>>,
@@ -77,6 +80,8 @@ impl Props {
             delay: reader.get("delay").and_then(|node| read_delay(reader, node)),
             queue: reader.get("queue").and_then(|node| read_queue(ctx, node)),
             router: reader.get("router").and_then(|node| read_router(ctx, node)),
+            classes: reader.get("classes").and_then(|node| classes::read(ctx, node)),
+            kappa: reader.number("kappa", (0.0, 1.0)),
             capacity: reader.get("capacity").and_then(|node| Capacity::read(ctx, node)),
             half_duplex: reader.get("half_duplex").and_then(|_| reader.flag("half_duplex")),
             channel: reader.get("channel").and_then(|node| read_channels(ctx, node)),
@@ -91,6 +96,8 @@ impl Props {
             delay: other.delay.or(self.delay),
             queue: other.queue.clone().or_else(|| self.queue.clone()),
             router: other.router.clone().or_else(|| self.router.clone()),
+            classes: other.classes.clone().or_else(|| self.classes.clone()),
+            kappa: other.kappa.or(self.kappa),
             capacity: other.capacity.clone().or_else(|| self.capacity.clone()),
             half_duplex: other.half_duplex.or(self.half_duplex),
             channel: other.channel.clone().or_else(|| self.channel.clone()),
@@ -129,12 +136,15 @@ impl Props {
             Delay::Fixed(t) => time(t),
             Delay::Range(from, to) => format!("{{ from = {}, to = {} }}", time(from), time(to)),
         };
+        let classes: Vec<String> = self.classes.iter().flatten().map(Class::written).collect();
         let channels: Vec<String> = self.channel.iter().flatten().map(Channel::written).collect();
         vec![
             ("rate", rate_text(rate)),
             ("delay", delay),
             ("queue", self.queue.as_ref().map_or_else(|| quoted("auto"), Queue::written)),
             ("router", self.router.as_ref().map_or_else(|| quoted("auto"), Router::written)),
+            ("classes", format!("[{}]", classes.join(", "))),
+            ("kappa", number(self.kappa.unwrap_or(0.0))),
             ("capacity", self.capacity.as_ref().map_or_else(|| rate_text(self.beliefs(rate).0), Capacity::written)),
             ("half_duplex", self.half_duplex.unwrap_or(false).to_string()),
             ("channel", format!("[{}]", channels.join(", "))),
@@ -143,7 +153,7 @@ impl Props {
 }
 
 impl Queue {
-    fn written(&self) -> String {
+    pub(crate) fn written(&self) -> String {
         match self {
             Queue::Auto => quoted("auto"),
             Queue::Unlimited => quoted("unlimited"),
@@ -161,7 +171,7 @@ impl Queue {
 }
 
 impl Router {
-    fn written(&self) -> String {
+    pub(crate) fn written(&self) -> String {
         match self {
             Router::Auto => quoted("auto"),
             Router::None => quoted("none"),
@@ -207,7 +217,7 @@ fn read_delay(reader: &Reader<'_>, node: &Node) -> Option<Delay> {
     Some(Delay::Range(from?, to?))
 }
 
-fn read_queue(ctx: &Context<'_>, node: &Node) -> Option<Queue> {
+pub(crate) fn read_queue(ctx: &Context<'_>, node: &Node) -> Option<Queue> {
     let empty = Table::default();
     let (name, place, table) = match &node.data {
         Data::Text(word) if word == "unlimited" => return Some(Queue::Unlimited),
@@ -254,7 +264,7 @@ fn limited(kind: &'static dyn QdiscKind, mut chosen: Vec<Chosen>, place: Option<
     chosen
 }
 
-fn read_router(ctx: &Context<'_>, node: &Node) -> Option<Router> {
+pub(crate) fn read_router(ctx: &Context<'_>, node: &Node) -> Option<Router> {
     let empty = Table::default();
     let known = || PROTOCOLS.iter().filter(|p| !p.router_params().is_empty()).map(|p| p.name());
     let (name, place, table) = match &node.data {

@@ -128,6 +128,21 @@ impl<'a> Reader<'a> {
         let node = self.get(key)?;
         word(self.ctx, node, key, words)
     }
+    /// A number, both bounds included.
+    pub(crate) fn number(&self, key: &str, (least, most): (f64, f64)) -> Option<f64> {
+        let node = self.get(key)?;
+        let x = match node.data {
+            Data::Int(i) => i as f64,
+            Data::Float(x) => x,
+            _ => f64::NAN,
+        };
+        let good = (least..=most).contains(&x);
+        if !good {
+            let message = format!("`{key}` is a number from {least} to {most}, not {}", node.to_toml());
+            self.ctx.error(node.place, message);
+        }
+        good.then_some(x)
+    }
     pub(crate) fn whole(&self, key: &str, least: u64, most: u64) -> Option<u64> {
         let node = self.get(key)?;
         match node.data {

@@ -7,14 +7,15 @@ use explicate_core::registry;
 use explicate_core::units::{Rate, Time};
 
 use crate::checks;
+use crate::classes;
 use crate::document::{Data, Node, Place, Table, key, quoted};
 use crate::ends::{Crossing, Lanes, crossings};
 use crate::flows::{self, Group};
 use crate::keys;
 use crate::limits;
-use crate::model::{ChannelSpec, FlowGroup, Link, Queue, RouterSpec, Sampling, Scenario, Start};
+use crate::model::{ChannelSpec, Class, FlowGroup, Link, Match, Queue, RouterSpec, Sampling, Scenario, Start};
 use crate::params::{self, Given};
-use crate::props::{self, Props, Router};
+use crate::props::{self, Router};
 use crate::quantity::{self, Length, show};
 use crate::reader::{Context, Reader, word};
 use crate::routing::Routes;
@@ -49,6 +50,12 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
     let counts: Vec<u32> = groups.iter().map(|g| count(ctx, g, scenario.duration)).collect();
     let standing = groups.iter().zip(&counts).filter(|(g, _)| !g.arriving()).map(|(_, n)| *n as usize).sum();
     let graph = topology::read(ctx, reader.table, standing);
+    for props in graph.props.iter().map(|shared| &shared.props) {
+        if props.kappa.unwrap_or(0.0) > 0.0 && props.classes.as_ref().map_or(0, Vec::len) != 2 {
+            let message = "`kappa` moves the weights of two `classes`, `explicit` and `other`; add them";
+            ctx.error(props.place.unwrap_or(Place::At(0)), message);
+        }
+    }
     if ctx.failed() {
         return None;
     }
@@ -226,8 +233,8 @@ fn controllers(groups: &[Group]) -> Vec<RouterSpec> {
 fn make_links(ctx: &Context<'_>, graph: &Graph, groups: &[Group]) -> Vec<Link> {
     let present = controllers(groups);
     let rates: Vec<Rate> = graph.props.iter().map(|s| s.props.nominal(s.rate)).collect();
-    let routers = |props: &Props| -> Vec<RouterSpec> {
-        match &props.router {
+    let routers = |router: &Option<Router>| -> Vec<RouterSpec> {
+        match router {
             None | Some(Router::Auto) => present.clone(),
             Some(Router::None) => Vec::new(),
             Some(Router::Of(protocol, chosen)) => {
@@ -239,6 +246,18 @@ fn make_links(ctx: &Context<'_>, graph: &Graph, groups: &[Group]) -> Vec<Link> {
         let props = &graph.props[draft.props].props;
         let rate = rates[draft.props];
         let channels = props.channel.iter().flatten();
+        let written_classes = || props.classes.iter().flatten();
+        let class = |class: &classes::Class| {
+            let written = class.router.clone().or_else(|| props.router.clone());
+            let mut routers = routers(&written);
+            if let None | Some(Router::Auto) = written {
+                // Those that answer what the class holds.
+                let apart = written_classes().any(|c| c.matches == Match::Explicit);
+                routers.retain(|r| (r.protocol.congestion_header() && apart) == (class.matches == Match::Explicit));
+            }
+            Class { matches: class.matches, queue: None, routers, weight: class.weight }
+        };
+        let classes: Vec<Class> = written_classes().map(class).collect();
         let (capacity, beliefs) = props.beliefs(rate);
         Link {
             name: draft.name.clone(),
@@ -250,7 +269,9 @@ fn make_links(ctx: &Context<'_>, graph: &Graph, groups: &[Group]) -> Vec<Link> {
             beliefs,
             shares_with: None,
             queue: None,
-            routers: routers(props),
+            routers: if classes.is_empty() { routers(&props.router) } else { Vec::new() },
+            classes,
+            kappa: props.kappa.unwrap_or(0.0),
             channel: channels.map(|c| ChannelSpec { kind: c.kind, values: c.values() }).collect(),
         }
     };
@@ -288,30 +309,41 @@ fn fill_queues(ctx: &Context<'_>, graph: &Graph, links: &mut [Link], crossings: 
     let standard = props::Queue::standard();
     let mut reported = BTreeSet::new();
     for ((link, draft), crossing) in links.iter_mut().zip(&graph.links).zip(crossings) {
-        let queue = match graph.props[draft.props].props.queue.as_ref().unwrap_or(&props::Queue::Auto) {
-            props::Queue::Auto if graph.host[draft.from] => continue,
-            props::Queue::Auto => &standard,
-            other => other,
-        };
-        let props::Queue::Kind(kind, chosen) = queue else { continue };
         let mean_packet = crossing.mean_packet().unwrap_or(IDLE_PACKET);
         let rtt = crossing.base_rtt().unwrap_or(link.delay + link.delay);
         let bdp = link.rate.0 as f64 * rtt.0 as f64 / 8e9;
-        let mut values = params::values(chosen);
-        for c in chosen {
-            let Given::Length(length) = c.given else { continue };
-            let bytes = match length {
-                Length::Bytes(x) => x,
-                Length::Packets(x) => x * mean_packet,
-                Length::Bdp(x) => x * bdp,
+        let mut fill = |written: &props::Queue| {
+            let props::Queue::Kind(kind, chosen) = (match written {
+                props::Queue::Auto if graph.host[draft.from] => return None,
+                props::Queue::Auto => &standard,
+                other => other,
+            }) else {
+                return None;
             };
-            // One message per place, not one per generated link.
-            if !(c.param.min..=c.param.max).contains(&bytes) && reported.insert(c.place) {
-                params::in_bounds(ctx, c.place, c.param, bytes);
+            let mut values = params::values(chosen);
+            for c in chosen {
+                let Given::Length(length) = c.given else { continue };
+                let bytes = match length {
+                    Length::Bytes(x) => x,
+                    Length::Packets(x) => x * mean_packet,
+                    Length::Bdp(x) => x * bdp,
+                };
+                // One message per place, not one per generated link.
+                if !(c.param.min..=c.param.max).contains(&bytes) && reported.insert(c.place) {
+                    params::in_bounds(ctx, c.place, c.param, bytes);
+                }
+                values.set(c.param, bytes);
             }
-            values.set(c.param, bytes);
+            Some(Queue { kind: *kind, values, mean_packet })
+        };
+        let props = &graph.props[draft.props].props;
+        let of_link = props.queue.as_ref().unwrap_or(&props::Queue::Auto);
+        if link.classes.is_empty() {
+            link.queue = fill(of_link);
         }
-        link.queue = Some(Queue { kind: *kind, values, mean_packet });
+        for (class, written) in link.classes.iter_mut().zip(props.classes.iter().flatten()) {
+            class.queue = fill(written.queue.as_ref().unwrap_or(of_link));
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 mod support;
 
 use explicate_core::units::{Rate, Time};
-use explicate_scenario::model::{Size, Start, Traffic};
+use explicate_scenario::model::{Class, Match, Size, Start, Traffic};
 use support::{SMALL, link, parse};
 
 fn with_flow(lines: &str) -> explicate_scenario::model::Scenario {
@@ -208,6 +208,46 @@ fn the_name_is_the_files_if_none_is_said() {
     let text = SMALL.replace("name = \"small\"\n", "");
     let s = explicate_scenario::model::Scenario::parse(&text, "dir/some file.toml", std::path::Path::new("."), &[]);
     assert_eq!(s.unwrap_or_else(|e| panic!("{e}")).name, "some file");
+}
+
+#[test]
+fn classes() {
+    let text = SMALL.replace(
+        "delay = \"20ms\" }",
+        r#"delay = "20ms", queue = { kind = "red" }, classes = [
+            { match = "other", queue = { limit = "7pkt" }, weight = 0.5 },
+            { match = "explicit" },
+        ] }"#,
+    );
+    let s = parse(&text);
+    let l = link(&s, "r1->r2");
+    assert!(l.queue.is_none() && l.routers.is_empty() && link(&s, "s0->r1").classes.is_empty());
+    let [other, explicit] = &l.classes[..] else { panic!("two classes") };
+    assert_eq!((other.matches, other.weight), (Match::Other, 0.5));
+    assert_eq!((explicit.matches, explicit.weight), (Match::Explicit, 1.0));
+    let kind = |c: &Class| c.queue.as_ref().unwrap().kind.name();
+    assert_eq!((kind(other), kind(explicit)), ("droptail", "red"), "what a class does not say the link does");
+    let limit = |c: &Class| {
+        let queue = c.queue.as_ref().unwrap();
+        ["limit", "count"].map(|name| queue.values.get(queue.kind.params(), name))
+    };
+    assert_eq!(limit(other), [7000.0, 1.0]);
+    // Controllers answer packets with the header, so they stand where those are.
+    assert_eq!((other.routers.len(), explicit.routers.len()), (0, 1));
+    assert_eq!((l.class_of(true), l.class_of(false)), (1, 0));
+    // One class for all: then that is where the controller is.
+    let all = parse(&SMALL.replace("delay = \"20ms\" }", "delay = \"20ms\", classes = [{ match = \"other\" }] }"));
+    assert_eq!(link(&all, "r1->r2").classes[0].routers.len(), 1);
+    let again = parse(&s.resolved);
+    assert_eq!(again.resolved, s.resolved);
+    // A refinement takes the classes away again.
+    let one = parse(&format!("{text}[[link]]\nname = \"r1->r2\"\nclasses = []\n"));
+    assert!(link(&one, "r1->r2").classes.is_empty() && link(&one, "r2->r1").classes.len() == 2);
+    assert_eq!(link(&parse(&one.resolved), "r1->r2").queue.as_ref().unwrap().kind.name(), "red");
+    let set = support::set(&text, &[("topology.bottleneck.classes.explicit.weight", "3")]);
+    assert_eq!(link(&set, "r2->r1").classes[1].weight, 3.0);
+    let set = support::set(&text, &[("topology.bottleneck.classes.other.queue.limit", "9pkt")]);
+    assert_eq!(limit(&link(&set, "r1->r2").classes[0]), [9000.0, 1.0]);
 }
 
 #[test]

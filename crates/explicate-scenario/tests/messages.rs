@@ -394,3 +394,45 @@ fn warnings() {
     assert!(warning(&plus("start = \"10s\"")).contains("start after the end"));
     assert!(warning(&plus("start = \"5s\"\nstop = \"5s\"")).contains("stop before they start"));
 }
+
+/// Protocols may share a controller; a port has one.
+#[test]
+fn flows_that_want_different_controllers() {
+    let beside = |protocol: &str| support::parse(&plus(&format!("[[flows]]\nname = \"two\"\nprotocol = {protocol:?}")));
+    for protocol in ["xcp_r", "video", "greedy", "cubic"] {
+        let s = beside(protocol);
+        let names: Vec<&str> = s.links[0].routers.iter().map(|r| r.protocol.name()).collect();
+        assert_eq!((names, s.warnings.len()), (vec!["xcp"], 0), "{protocol}");
+    }
+    let torn = beside("xcp_window").warnings;
+    let said = "a port has one router, but flows want xcp and xcp_window on ";
+    assert!(torn.len() == 1 && torn[0].starts_with(said) && torn[0].ends_with(": xcp runs"), "{torn:?}");
+}
+
+#[test]
+fn classes() {
+    let bad = |classes: &str| with(6, &format!("bottleneck = {{ classes = {classes} }}"));
+    cases(vec![
+        (bad("\"two\""), 6, vec![":6:26:", "`classes` is a list of tables", "match = \"explicit\"", "not a text"]),
+        (bad("[1]"), 6, vec!["`classes` has to be a table (keys: match, queue, router, weight), not a number"]),
+        (bad("[{ weight = 1 }]"), 6, vec!["`classes` needs `match`"]),
+        (bad("[{ match = \"explict\" }]"), 6, vec!["`match` cannot be `explict`", "did you mean `explicit`?"]),
+        (bad("[{ match = \"other\", wieght = 1 }]"), 6, vec!["unknown key `wieght`", "did you mean `weight`?"]),
+        (bad("[{ match = \"explicit\" }]"), 6, vec!["a packet that no entry matches", "{ match = \"other\" }"]),
+        (bad("[{ match = \"other\" }, { match = \"other\" }]"), 6, vec![":6:48:", "two entries match `other`"]),
+        (bad("[{ match = \"other\", weight = 0 }]"), 6, vec!["`weight` is a number from 0.001 to 1000, not 0"]),
+        (bad("[{ match = \"other\", weight = \"2\" }]"), 6, vec!["`weight` is a number", "not \"2\""]),
+        (bad("[{ match = \"other\", queue = \"rde\" }]"), 6, vec!["no queue discipline is called `rde`"]),
+        (bad("[{ match = \"other\", router = \"xpc\" }]"), 6, vec!["no protocol with a router is called `xpc`"]),
+    ]);
+    cases(vec![
+        (with(6, "bottleneck = { kappa = 0.1 }"), 6, vec!["`kappa` moves the weights of two `classes`"]),
+        (with(6, "bottleneck = { kappa = 2 }"), 6, vec!["`kappa` is a number from 0 to 1, not 2"]),
+    ]);
+    let sets = [("topology.bottleneck.classes.other.weight", "2")];
+    assert!(problems(SMALL, &sets)[0].contains("there is no `classes` here to change; set the whole list"));
+    let silent =
+        with(6, "bottleneck = { classes = [{ match = \"explicit\", router = \"none\" }, { match = \"other\" }] }");
+    let warnings = support::parse(&silent).warnings;
+    assert_eq!(warnings, ["the flows of `one` speak xcp, but no router of it runs on r1->r2"]);
+}

@@ -17,6 +17,8 @@ fn link(from: usize, to: usize, delay: u64) -> Link {
         capacity: Rate::mbps(1),
         queue: None,
         routers: Vec::new(),
+        classes: Vec::new(),
+        kappa: 0.0,
         channel: Vec::new(),
     }
 }

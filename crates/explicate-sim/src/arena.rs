@@ -27,6 +27,10 @@ impl Arena {
     pub(crate) fn new() -> Arena {
         Arena { free: NIL, ..Arena::default() }
     }
+    /// Makes room for so many more.
+    pub(crate) fn reserve(&mut self, slots: usize) {
+        self.packets.reserve(slots);
+    }
     /// A slot with undefined contents.
     #[inline]
     pub(crate) fn take(&mut self) -> u32 {

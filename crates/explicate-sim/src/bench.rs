@@ -104,7 +104,7 @@ impl Case {
         engine.audit()?;
         Ok(Cost {
             hops: engine.hops(),
-            events: engine.events,
+            events: engine.events(),
             cpu_seconds,
             bytes_per_flow: self.memory.then(|| built as f64 / self.flows as f64),
             bytes_per_flow_after: self.memory.then(|| grown as f64 / self.flows as f64),

@@ -10,7 +10,7 @@ use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::sink::Sink;
 use explicate_core::units::{Rate, Time};
-use explicate_scenario::model::{FlowGroup, Link, Scenario, Size, Start, Traffic};
+use explicate_scenario::model::{FlowGroup, Link, Queue, RouterSpec, Scenario, Size, Start, Traffic};
 use explicate_scenario::routing::Routes;
 
 use crate::engine::Engine;
@@ -24,6 +24,8 @@ pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, Strin
     let mut engine = Engine::new(scenario.duration, fuse);
     let ways = ways(scenario)?;
     let crossing = crossing(scenario, &ways);
+    let flows = scenario.flows.iter().map(|g| g.count as usize).sum();
+    engine.reserve(scenario.links.len(), flows, ways.iter().map(|w| w.links.len()).sum());
     let mut ends: BTreeMap<usize, SharedLine> = BTreeMap::new();
     for (number, (link, crossing)) in scenario.links.iter().zip(crossing).enumerate() {
         let line = link.shares_with.map(|twin| {
@@ -45,31 +47,62 @@ pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, Strin
     Ok(engine)
 }
 
-/// Links of a flow's data and of its acknowledgements.
-type Way = (Vec<u32>, Vec<u32>);
+/// Links of the flows' data and of their acknowledgements, end to end: many short lists would leave holes in memory.
+#[derive(Default)]
+struct Ways {
+    links: Vec<u32>,
+    /// Where each way's data and acknowledgements end.
+    ends: Vec<(u32, u32)>,
+}
+
+impl Ways {
+    fn push(&mut self, there: &[u32], back: &[u32]) {
+        self.links.extend(there);
+        let middle = self.links.len() as u32;
+        self.links.extend(back);
+        self.ends.push((middle, self.links.len() as u32));
+    }
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+    /// Links of the data and of the acknowledgements.
+    fn get(&self, index: usize) -> (&[u32], &[u32]) {
+        let start = if index == 0 { 0 } else { self.ends[index - 1].1 };
+        let (middle, end) = self.ends[index];
+        (&self.links[start as usize..middle as usize], &self.links[middle as usize..end as usize])
+    }
+}
 
 /// For each group the ways of its flows, one for each entry of its `ends`.
-fn ways(scenario: &Scenario) -> Result<Vec<Vec<Way>>, String> {
+fn ways(scenario: &Scenario) -> Result<Vec<Ways>, String> {
     let mut routes = Routes::new(scenario.nodes.len(), &scenario.links);
     let mut path = |from: usize, to: usize| {
         let missing = || format!("no path from {} to {}", scenario.nodes[from], scenario.nodes[to]);
         routes.path(from, to).ok_or_else(missing)
     };
-    let mut of_group = |group: &FlowGroup| match &group.via {
-        Some(via) => Ok(vec![via.clone()]),
-        None => group.ends.iter().map(|&(from, to)| Ok((path(from, to)?, path(to, from)?))).collect(),
+    let mut of_group = |group: &FlowGroup| {
+        let mut ways = Ways::default();
+        match &group.via {
+            Some((there, back)) => ways.push(there, back),
+            None => {
+                for &(from, to) in &group.ends {
+                    ways.push(&path(from, to)?, &path(to, from)?);
+                }
+            }
+        }
+        Ok(ways)
     };
     scenario.flows.iter().map(&mut of_group).collect()
 }
 
-/// For each link whose controllers the data that cross it want, as bits in the order of the registry; and [`EXPLICIT`].
-fn crossing(scenario: &Scenario, ways: &[Vec<Way>]) -> Vec<u64> {
+/// For each link whose controllers the data that cross it want, as bits in the order of the registry; and [`HEADERS`].
+fn crossing(scenario: &Scenario, ways: &[Ways]) -> Vec<u64> {
     let mut crossing = vec![0; scenario.links.len()];
     for (group, ways) in scenario.flows.iter().zip(ways) {
         let protocol = group.resolved.protocol;
-        let explicit = if protocol.explicit() { EXPLICIT } else { 0 };
-        let wanted = bit(registry::controller(protocol).unwrap_or(protocol)) | explicit;
-        for &link in ways.iter().flat_map(|(there, _)| there) {
+        let headers = if protocol.congestion_header() { HEADERS } else { 0 };
+        let wanted = bit(registry::controller(protocol).unwrap_or(protocol)) | headers;
+        for &link in (0..ways.len()).flat_map(|i| ways.get(i).0) {
             crossing[link as usize] |= wanted;
         }
     }
@@ -77,7 +110,7 @@ fn crossing(scenario: &Scenario, ways: &[Vec<Way>]) -> Vec<u64> {
 }
 
 /// Says that data with congestion headers cross a link.
-const EXPLICIT: u64 = 1 << 63;
+const HEADERS: u64 = 1 << 63;
 
 /// The bit of a protocol; those beyond the 62nd share one, which only means that a controller too many is installed.
 fn bit(protocol: &dyn Protocol) -> u64 {
@@ -88,21 +121,27 @@ fn bit(protocol: &dyn Protocol) -> u64 {
 fn port(link: &Link, number: u32, seed: u64, crossing: u64, line: Option<SharedLine>) -> Port {
     let stream = |what: &str| Rng::stream(seed, &format!("{}/{what}", link.name));
     let capacity = link.capacity.bytes_per_sec();
-    let qdisc = link.queue.as_ref().map(|queue| {
-        queue.kind.build(&QdiscInit {
-            values: &queue.values,
-            capacity: link.rate.bytes_per_sec(),
-            mean_packet: queue.mean_packet,
-            rng: stream("queue"),
-        })
-    });
     // A controller that sees acknowledgements alone never speaks: left out, nothing changes but the cost.
     // One that the user chose may answer headers that were meant for another's.
-    let answers = |p: &dyn Protocol| if p.explicit() && link.routers.len() == 1 { EXPLICIT } else { 0 };
-    let speaks = |p: &dyn Protocol| crossing & (bit(p) | answers(p)) != 0 || !p.router_needs_data();
-    let router = link.routers.iter().filter(|spec| speaks(spec.protocol)).find_map(|spec| {
-        spec.protocol.router(&RouterInit { values: &spec.values, capacity, delay: link.delay, rng: stream("router") })
-    });
+    let answers =
+        |p: &dyn Protocol, of: &[RouterSpec]| if p.congestion_header() && of.len() == 1 { HEADERS } else { 0 };
+    let speaks =
+        |p: &dyn Protocol, of: &[RouterSpec]| crossing & (bit(p) | answers(p, of)) != 0 || !p.router_needs_data();
+    // Of a class with this share of the line, whose draws have this name.
+    let class = |queue: &Option<Queue>, routers: &[RouterSpec], share: f64, name: &str| Class {
+        qdisc: queue.as_ref().map(|queue| {
+            queue.kind.build(&QdiscInit {
+                values: &queue.values,
+                capacity: share * link.rate.bytes_per_sec(),
+                mean_packet: queue.mean_packet,
+                rng: stream(&format!("queue{name}")),
+            })
+        }),
+        router: routers.iter().filter(|spec| speaks(spec.protocol, routers)).find_map(|spec| {
+            let (capacity, rng) = (share * capacity, stream(&format!("router{name}")));
+            spec.protocol.router(&RouterInit { values: &spec.values, capacity, delay: link.delay, rng })
+        }),
+    };
     let (mut before, mut on_air, mut service) = (Vec::new(), Vec::new(), None);
     let law = link.beliefs.iter().map(|(at, rate)| (*at, rate.bytes_per_sec()));
     let capacity_law = (!link.beliefs.is_empty()).then(|| law.collect());
@@ -116,17 +155,29 @@ fn port(link: &Link, number: u32, seed: u64, crossing: u64, line: Option<SharedL
         on_air.extend(stages.on_air);
         service = stages.service.or(service);
     }
-    let limited = qdisc.is_some();
-    let class = Class { qdisc, router };
-    let mut port = Port::new(PortInit { number, rate: link.rate, service, capacity, class, before, on_air });
+    let whole = class(&link.queue, &link.routers, 1.0, "");
+    let init = PortInit { number, rate: link.rate, service, capacity, class: whole, before, on_air };
+    let mut port = Port::new(init);
     port.equip(equipment);
-    if limited {
+    if !link.classes.is_empty() {
+        let sum: f64 = link.classes.iter().map(|c| c.weight).sum();
+        let classes = link.classes.iter().map(|c| {
+            let name = format!(".{}", c.matches.word());
+            (class(&c.queue, &c.routers, c.weight / sum, &name), c.weight)
+        });
+        let (explicit, other) = (link.class_of(true), link.class_of(false));
+        port.schedule(classes.collect(), move |p| if p.congestion.is_present() { explicit } else { other });
+        if link.kappa > 0.0 {
+            port.balance(explicit, link.kappa);
+        }
+    }
+    if port.has_qdisc() {
         port.stats.watch_ninety((0.9 * link.rate.bytes_per_sec() * NINETY_BIN.as_secs_f64()) as u64);
     }
     port
 }
 
-fn add_group(engine: &mut Engine, ways: &[Way], scenario: &Scenario, index: usize, seed: u64) -> Result<(), String> {
+fn add_group(engine: &mut Engine, ways: &Ways, scenario: &Scenario, index: usize, seed: u64) -> Result<(), String> {
     let group = &scenario.flows[index];
     let fallback = registry::resolve(group.resolved.fallback)?;
     let mut arrivals = Rng::stream(seed, &format!("{}/arrivals", group.name));
@@ -151,7 +202,7 @@ fn add_group(engine: &mut Engine, ways: &[Way], scenario: &Scenario, index: usiz
             }
             continue;
         }
-        let (there, back) = &ways[i as usize % ways.len()];
+        let (there, back) = ways.get(i as usize % ways.len());
         let interface = there.first().map_or(Rate(0), |&l| scenario.links[l as usize].rate);
         let init = FlowInit {
             id: engine.ends.len() as u32,

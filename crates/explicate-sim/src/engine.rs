@@ -15,7 +15,7 @@ use explicate_core::wire::{Packet, SackRanges, flag};
 
 use crate::arena::{Arena, NIL};
 use crate::source::Source;
-use crate::wheel::Wheel;
+use crate::wheel::{Taken, Wheel};
 
 mod agents;
 
@@ -37,12 +37,21 @@ pub struct Link {
     twin: u32,
 }
 
-/// What an event leaves to be done: a packet to send on, or a flow that may send, with a slot that is free for it; or [`NIL`].
+/// What an event leaves to be done: a packet to send on from a place, or a flow that may send, with a slot that is free for
+/// it; or [`NIL`].
 struct Due {
     slot: u32,
+    place: u32,
     flow: u32,
 }
-const DONE: Due = Due { slot: NIL, flow: NIL };
+const DONE: Due = Due { slot: NIL, place: NIL, flow: NIL };
+
+impl Due {
+    /// What a flow may send.
+    fn of(flow: u32) -> Due {
+        Due { slot: NIL, place: NIL, flow }
+    }
+}
 
 impl Link {
     #[inline(always)]
@@ -88,6 +97,16 @@ impl Ends {
             _ => (1, 0),
         }
     }
+    /// Nothing more can be sent now. When the flow needs a timer, if that is before the pending one, which is ignored when it
+    /// comes; else never.
+    #[inline(always)]
+    fn rest(&mut self, now: Time) -> Time {
+        if self.source.finite() && self.flow.poll_event() == Some(Event::Drained) {
+            self.completed = self.completed.min(now);
+        }
+        let due = self.flow.poll_timeout();
+        if due < self.timer_due { due } else { Time::NEVER }
+    }
 }
 
 /// A place of a route is a link's index; of the upper bits one says that the route ends with it, one that the next link is
@@ -102,6 +121,7 @@ const FLOW: u32 = 0x8000_0000;
 const SOURCE: u32 = 0x9000_0000;
 const PORT: u32 = 0xa000_0000;
 const AGENT: u32 = 0xb000_0000;
+const SINK: u32 = 0xc000_0000;
 const KIND: u32 = 0xf000_0000;
 
 /// A network, its flows and the events that wait.
@@ -116,16 +136,18 @@ pub struct Engine {
     routes: Vec<u32>,
     /// When the pending event of each scheduled port is due.
     armed: BTreeMap<u32, Time>,
+    /// When the pending event of each receiving end that holds acknowledgements back is due.
+    held_back: BTreeMap<u32, Time>,
     /// Agents by node, and when the pending event of each is due.
     agents: BTreeMap<u32, (Box<dyn Agent>, Time)>,
     /// Routes of control packets between nodes, found when first needed.
     control_routes: BTreeMap<(u32, u32), u32>,
     find_route: Option<RouteFinder>,
+    /// What the last acknowledgement with ranges reported.
+    sack: SackRanges,
     now: Time,
     end: Time,
     fuse: bool,
-    /// Events handled.
-    pub events: u64,
 }
 
 /// Finds the links from a node to another.
@@ -147,19 +169,31 @@ impl Engine {
             ends: Vec::new(),
             routes: Vec::new(),
             armed: BTreeMap::new(),
+            held_back: BTreeMap::new(),
             agents: BTreeMap::new(),
             control_routes: BTreeMap::new(),
             find_route: None,
+            sack: SackRanges::NONE,
             now: Time::ZERO,
             end,
             fuse,
-            events: 0,
         }
     }
 
     /// The present.
     pub fn now(&self) -> Time {
         self.now
+    }
+    /// Events handled.
+    pub fn events(&self) -> u64 {
+        self.wheel.taken
+    }
+    /// Makes room for so many links, flows and places of routes: growing bit by bit leaves holes in memory.
+    pub fn reserve(&mut self, links: usize, flows: usize, places: usize) {
+        self.links.reserve_exact(links);
+        self.ends.reserve_exact(flows);
+        self.routes.reserve_exact(places);
+        self.arena.reserve(flows);
     }
     /// Adds a link and returns its index.
     pub fn add_link(&mut self, port: Port, delay: Time) -> u32 {
@@ -235,7 +269,7 @@ impl Engine {
 
     /// Lets plain ports put off their counting, or not. Call before the first event.
     fn put_off(&mut self, yes: bool) {
-        assert!(self.events == 0, "packets are under way");
+        assert!(self.events() == 0, "packets are under way");
         for link in &mut self.links {
             link.port.put_off(yes && self.fuse);
             link.foresees = self.fuse && link.port.is_foreseeable();
@@ -263,22 +297,21 @@ impl Engine {
     /// Runs all events up to `until` (included).
     pub fn run_until(&mut self, until: Time) {
         let until = until.min(self.end);
-        while let Some(slot) = self.wheel.pop(&mut self.arena, until.0, |p| rank(&self.routes, p)) {
-            let packet = self.arena.get(slot);
-            self.now = Time(packet.time);
-            self.events += 1;
-            let place = packet.place;
-            let Due { mut slot, flow } =
-                if place & TIMER == 0 { self.arrive(slot, place) } else { self.timer(slot, place) };
+        while let Some(Taken { slot, time, place }) =
+            self.wheel.pop(&mut self.arena, until.0, |p| rank(&self.routes, p))
+        {
+            self.now = Time(time);
+            let Due { mut slot, mut place, mut flow } =
+                if place & TIMER == 0 { self.arrive(slot, place) } else { Due::of(self.timer(slot, place)) };
             // All packets take this one way on, so that it need not be a call.
             loop {
                 if flow != NIL {
-                    slot = self.next_of(flow, slot);
+                    Due { slot, place, flow } = self.next_of(flow, slot);
                 }
                 if slot == NIL {
                     break;
                 }
-                self.forward(slot);
+                self.forward(slot, place);
                 if flow == NIL {
                     break;
                 }
@@ -300,21 +333,20 @@ impl Engine {
             packet.ttl = packet.ttl.saturating_sub(hops - 1);
             return self.deliver(slot);
         }
-        packet.place = place + 1;
         packet.ttl = packet.ttl.saturating_sub(hops);
-        Due { slot, flow: NIL }
+        Due { slot, place: place + 1, flow: NIL }
     }
 
     /// What a packet on this link carries is final once the port is settled, and those that it is fused to before it.
     #[inline(always)]
     fn settle_before_reading(&mut self, link: u32) -> &mut Link {
-        let feeder = self.links[link as usize].fused_to;
-        if feeder != NIL {
-            self.settle_feeder(feeder);
+        let fused_to = self.links[link as usize].fused_to;
+        if fused_to != NIL {
+            self.settle_feeder(fused_to);
         }
         let l = &mut self.links[link as usize];
         if l.settles {
-            l.port.settle(self.now, &mut self.arena);
+            l.port.settle_due(self.now, &mut self.arena);
         }
         l
     }
@@ -325,7 +357,7 @@ impl Engine {
         if f.fused_to != NIL {
             self.settle_chain(feeder);
         } else if f.settles {
-            f.port.settle(self.now, &mut self.arena);
+            f.port.settle_due(self.now, &mut self.arena);
         }
     }
 
@@ -336,32 +368,30 @@ impl Engine {
 
     /// A packet joins the port at its place, and those of the links that are fused to it.
     #[inline(always)]
-    fn forward(&mut self, slot: u32) {
-        let packet = self.arena.get(slot);
-        let (mut place, bytes) = (packet.place as usize, packet.ip_len);
-        let mut hop = self.routes[place];
+    fn forward(&mut self, slot: u32, mut place: u32) {
+        let bytes = self.arena.get(slot).ip_len;
+        let mut hop = self.routes[place as usize];
         let link = &mut self.links[(hop & LINK) as usize];
         let departs = if link.foresees {
             link.foresee(self.now, self.now, slot, bytes)
         } else {
             match link.port.handle_packet(self.now, slot, &mut self.arena) {
                 Arrival::Departs(departs) => departs,
-                Arrival::Queued => return self.arm_port(hop & LINK),
+                Arrival::Queued => {
+                    self.arena.get_mut(slot).place = place;
+                    return self.arm_port(hop & LINK);
+                }
                 Arrival::Doomed(_) | Arrival::Dropped => return,
             }
         };
         let mut at = departs + link.delay;
         while hop & FUSED != 0 {
             place += 1;
-            hop = self.routes[place];
+            hop = self.routes[place as usize];
             let link = &mut self.links[(hop & LINK) as usize];
             at = link.foresee(self.now, at, slot, bytes) + link.delay;
         }
-        let packet = self.arena.get_mut(slot);
-        packet.time = at.0;
-        packet.place = place as u32;
-        let routes = &self.routes;
-        self.wheel.insert(&mut self.arena, slot, |p| rank(routes, p));
+        self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
     }
 
     /// A packet has reached the node that it is for. The answer takes its slot.
@@ -374,25 +404,30 @@ impl Engine {
         let header = &packet.transport;
         let flow = header.flow();
         let ends = self.ends.get_mut(flow as usize);
-        let Some(ends) = ends.filter(|_| !header.has(flag::CONTROL)) else { return self.deliver_rarely(slot) };
+        let Some(ends) = ends.filter(|_| !header.has(flag::CONTROL)) else {
+            self.deliver_rarely(slot);
+            return DONE;
+        };
         if packet.is_ack() {
             ends.flow.handle_packet(self.now, packet, self.arena.sack(slot));
-            return Due { slot, flow };
+            return Due { slot, place: NIL, flow };
         }
-        let mut sack = SackRanges::NONE;
         let packet = self.arena.get_mut(slot);
-        if !ends.sink.turn(self.now, packet, &mut sack) {
+        if !ends.sink.turn(self.now, packet, &mut self.sack) {
             self.arena.give(slot);
+            self.arm_sink(flow);
             return DONE;
         }
-        packet.place = ends.back;
-        self.arena.set_sack(slot, &sack);
-        Due { slot, flow: NIL }
+        let place = ends.back;
+        if packet.transport.sack_count() > 0 {
+            self.arena.set_sack(slot, &self.sack);
+        }
+        Due { slot, place, flow: NIL }
     }
 
     /// A message between agents, or a packet for nobody.
     #[cold]
-    fn deliver_rarely(&mut self, slot: u32) -> Due {
+    fn deliver_rarely(&mut self, slot: u32) {
         let packet = *self.arena.get(slot);
         self.arena.give(slot);
         if packet.is_damaged() {
@@ -404,35 +439,42 @@ impl Engine {
         } else if packet.transport.has(flag::CONTROL) {
             self.deliver_control(&packet);
         }
-        DONE
     }
 
-    /// The next packet that a flow may send now, in `slot` (or a new one); if there is none, its timer is armed.
+    /// The next packet that a flow may send now, in `slot` (or a new one), and the flow itself unless that is all for now; then
+    /// its timer is armed.
     #[inline(always)]
-    fn next_of(&mut self, id: u32, mut slot: u32) -> u32 {
+    fn next_of(&mut self, id: u32, slot: u32) -> Due {
         let ends = &mut self.ends[id as usize];
-        if let Some(next) = ends.flow.poll_next(self.now) {
-            if slot == NIL {
-                slot = self.arena.take();
-            }
-            let packet = self.arena.get_mut(slot);
-            if ends.flow.transmit(self.now, next, packet) {
-                packet.place = ends.forward;
-                return slot;
-            }
+        let Some(next) = ends.flow.poll_next(self.now) else {
+            self.nothing_of(id, slot);
+            return DONE;
+        };
+        let slot = if slot == NIL { self.arena.take() } else { slot };
+        if !ends.flow.transmit(self.now, next, self.arena.get_mut(slot)) {
+            self.nothing_of(id, slot);
+            return DONE;
         }
+        let place = ends.forward;
+        if !ends.flow.is_full() {
+            return Due { slot, place, flow: id };
+        }
+        let timer = ends.rest(self.now);
+        if timer < Time::NEVER {
+            self.arm_flow(id, timer);
+        }
+        Due { slot, place, flow: NIL }
+    }
+
+    /// A flow has nothing to send now.
+    fn nothing_of(&mut self, id: u32, slot: u32) {
         if slot != NIL {
             self.arena.give(slot);
         }
-        if ends.source.finite() && ends.flow.poll_event() == Some(Event::Drained) {
-            ends.completed = ends.completed.min(self.now);
+        let timer = self.ends[id as usize].rest(self.now);
+        if timer < Time::NEVER {
+            self.arm_flow(id, timer);
         }
-        let due = ends.flow.poll_timeout();
-        if due < ends.timer_due {
-            // An earlier timer replaces the pending one, which is ignored when it comes.
-            self.arm_flow(id, due);
-        }
-        NIL
     }
 
     // ------------------------------------------------------------------------------------------ timers
@@ -442,11 +484,7 @@ impl Engine {
             return NIL;
         }
         let slot = self.arena.take();
-        let packet = self.arena.get_mut(slot);
-        packet.place = place;
-        packet.time = due.max(self.now).0;
-        let routes = &self.routes;
-        self.wheel.insert(&mut self.arena, slot, |p| rank(routes, p));
+        self.wheel.insert(&mut self.arena, slot, due.max(self.now).0, place, |p| rank(&self.routes, p));
         slot
     }
 
@@ -456,30 +494,32 @@ impl Engine {
         (ends.timer, ends.timer_due) = (timer, if timer == NIL { Time::NEVER } else { due });
     }
 
+    /// A timer's time has come. The flow that may send then, if any.
     #[cold]
-    fn timer(&mut self, slot: u32, place: u32) -> Due {
+    fn timer(&mut self, slot: u32, place: u32) -> u32 {
         let id = place & !KIND;
         self.arena.give(slot);
         match place & KIND {
             FLOW => return self.flow_timer(id, slot),
             SOURCE => return self.source_timer(id),
             PORT => self.port_timer(id),
+            SINK => self.sink_timer(id),
             _ => self.agent_timer(id),
         }
-        DONE
+        NIL
     }
 
-    fn flow_timer(&mut self, id: u32, slot: u32) -> Due {
+    fn flow_timer(&mut self, id: u32, slot: u32) -> u32 {
         let ends = &mut self.ends[id as usize];
         if ends.timer != slot {
-            return DONE;
+            return NIL;
         }
         (ends.timer, ends.timer_due) = (NIL, Time::NEVER);
         let due = ends.flow.poll_timeout();
         if due > self.now {
             // Timers move ahead without being re-armed; this one has caught up.
             self.arm_flow(id, due);
-            return DONE;
+            return NIL;
         }
         ends.flow.handle_timeout(self.now);
         if let Source::Sessions(sessions) = &mut ends.source
@@ -487,16 +527,46 @@ impl Engine {
         {
             self.arm(SOURCE | id, at);
         }
-        Due { slot: NIL, flow: id }
+        id
     }
 
-    fn source_timer(&mut self, id: u32) -> Due {
+    fn source_timer(&mut self, id: u32) -> u32 {
         let ends = &mut self.ends[id as usize];
         let again = ends.source.act(self.now, &mut ends.flow, &mut ends.sink);
         if let Some(at) = again {
             self.arm(SOURCE | id, at);
         }
-        Due { slot: NIL, flow: id }
+        id
+    }
+
+    /// A receiving end that acknowledged nothing may be waiting for more.
+    #[cold]
+    fn arm_sink(&mut self, id: u32) {
+        let due = self.ends[id as usize].sink.poll_timeout();
+        let armed = self.held_back.entry(id).or_insert(Time::NEVER);
+        // A pending timer that comes too early finds out then.
+        if due < *armed {
+            *armed = due;
+            self.arm(SINK | id, due);
+        }
+    }
+
+    fn sink_timer(&mut self, id: u32) {
+        if self.held_back.get(&id) != Some(&self.now) {
+            return;
+        }
+        self.held_back.remove(&id);
+        let ends = &mut self.ends[id as usize];
+        ends.sink.handle_timeout(self.now);
+        let slot = self.arena.take();
+        if !ends.sink.poll_transmit(self.now, self.arena.get_mut(slot), &mut self.sack) {
+            self.arena.give(slot);
+            self.arm_sink(id);
+            return;
+        }
+        let place = ends.back;
+        self.arena.set_sack(slot, &self.sack);
+        self.forward(slot, place);
     }
 
     /// A scheduled port is driven from outside: its departures are not known in advance.
@@ -527,9 +597,8 @@ impl Engine {
         self.links[index as usize].port.handle_timeout(self.now, &mut self.arena);
         while let Some((slot, departed)) = self.links[index as usize].port.poll_transmit() {
             let at = departed + self.links[index as usize].delay;
-            self.arena.get_mut(slot).time = at.max(self.now).0;
-            let routes = &self.routes;
-            self.wheel.insert(&mut self.arena, slot, |p| rank(routes, p));
+            let place = self.arena.get(slot).place;
+            self.wheel.insert(&mut self.arena, slot, at.max(self.now).0, place, |p| rank(&self.routes, p));
         }
         self.arm_port(index);
     }

@@ -1,7 +1,9 @@
 //! From a finished run to rows of the result tables. What the columns mean stands in [`explicate_scenario::tables`].
 
+use std::collections::BTreeMap;
+
 use explicate_core::units::Time;
-use explicate_scenario::model::Scenario;
+use explicate_scenario::model::{Class, Link, Scenario};
 use explicate_scenario::tables::{Cell, FLOWS, LINKS, RUN, SAMPLES, Table};
 
 use crate::sample::Object;
@@ -52,16 +54,28 @@ pub fn link_names(scenario: &Scenario) -> Vec<String> {
     scenario.links.iter().map(|l| l.name.clone()).collect()
 }
 
+/// Names of the classes of links that have several, by the numbers of link and class.
+fn class_names(scenario: &Scenario) -> BTreeMap<(u32, u32), String> {
+    let of_link = |(l, link): (usize, &Link)| -> Vec<((u32, u32), String)> {
+        let name =
+            |(c, class): (usize, &Class)| ((l as u32, c as u32), format!("{}/{}", link.name, class.matches.word()));
+        link.classes.iter().enumerate().map(name).collect()
+    };
+    scenario.links.iter().enumerate().flat_map(of_link).collect()
+}
+
 /// The tables of run number `index`.
 pub fn measure(scenario: &Scenario, index: usize, run: &mut Run, version: &str) -> Tables {
     let mut tables = Tables::default();
     let number = index as u64;
     let flows = flow_names(scenario, run);
+    let classes = class_names(scenario);
     measure_flows(&mut tables.flows, scenario, number, run, &flows);
     measure_links(&mut tables.links, scenario, number, run);
     for s in &run.samples {
         let object = match s.object {
             Object::Link(l) => scenario.links[l as usize].name.as_str(),
+            Object::Class(l, c) => classes[&(l, c)].as_str(),
             Object::Flow(f) => flows[f as usize].as_str(),
         };
         let value = Cell::F64(s.value);

@@ -109,7 +109,10 @@ fn describe(text: &mut String, packet: &Packet, flows: &[String]) {
     let c = &packet.congestion;
     if c.is_standard() {
         let _ = write!(text, " delta {:+} B/s", c.delta_throughput());
+    } else if c.is_window() {
+        let _ = write!(text, " delta {:+} B", c.delta_throughput());
     } else if c.is_present() {
-        let _ = write!(text, " feedback {:+} B/s", c.reverse_feedback());
+        // In the unit of its protocol: bytes/s, or bytes where windows are what travels.
+        let _ = write!(text, " feedback {:+}", c.reverse_feedback());
     }
 }

@@ -18,11 +18,13 @@ pub struct Sample {
     pub value: f64,
 }
 
-/// What a sample is of: an index into the engine's links or flows.
+/// What a sample is of: indices into the engine's links, their classes, or flows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Object {
     /// A link.
     Link(u32),
+    /// One of several classes of a link.
+    Class(u32, u32),
     /// A flow.
     Flow(u32),
 }
@@ -90,16 +92,26 @@ impl Sampler {
             engine.settle(*index as usize);
             let port = &engine.links[*index as usize].port;
             let samples = &mut self.samples;
-            let mut put = |variable, value| samples.push(Sample { at, object, variable, value });
             if self.queue || self.router {
+                let mut put = |variable, value| samples.push(Sample { at, object, variable, value });
                 let (queue, router) = (self.queue, self.router);
+                let wanted = |variable: &str| if variable.starts_with("queue_") { queue } else { router };
                 port.probe(&mut |variable, value| {
-                    if if variable.starts_with("queue_") { queue } else { router } {
+                    if wanted(variable) {
                         put(variable, value);
                     }
                 });
+                for class in (0..port.classes()).filter(|_| port.classes() > 1) {
+                    let object = Object::Class(*index, class as u32);
+                    port.probe_class(class, &mut |variable, value| {
+                        if wanted(variable) {
+                            samples.push(Sample { at, object, variable, value });
+                        }
+                    });
+                }
             }
             if self.throughput {
+                let mut put = |variable, value| samples.push(Sample { at, object, variable, value });
                 let rate = (port.stats.bytes - *bytes_before) as f64 / seconds;
                 let offered = port.offered(at - self.every, at) / seconds;
                 put("throughput_bps", 8.0 * rate);

@@ -18,14 +18,20 @@ const NEAR: u64 = 1 << NEAR_BITS;
 const BUCKETS: usize = 2 * NEAR as usize;
 const FAR: u64 = 1 << 10;
 /// Pops between two looks at the bucket width.
-const RETUNE: u32 = 1 << 16;
+const RETUNE: u64 = 1 << 16;
 
-#[derive(Clone, Copy)]
-struct Chain {
-    head: u32,
-    tail: u32,
+/// The first and the last event of a chain. In `near` they mean nothing while the bucket's bit says that it is empty.
+type Chain = [u32; 2];
+const HEAD: usize = 0;
+const TAIL: usize = 1;
+const EMPTY: Chain = [NIL; 2];
+
+/// An event that was taken out.
+pub(crate) struct Taken {
+    pub(crate) slot: u32,
+    pub(crate) time: u64,
+    pub(crate) place: u32,
 }
-const EMPTY: Chain = Chain { head: NIL, tail: NIL };
 
 /// The event queue.
 pub(crate) struct Wheel {
@@ -40,10 +46,11 @@ pub(crate) struct Wheel {
     beyond: Vec<u32>,
     /// The first rotation that `beyond` has something for.
     beyond_from: u64,
-    waiting: usize,
+    /// Events put in and taken out so far.
+    put: u64,
+    pub(crate) taken: u64,
     /// Events that are not in `near`.
-    distant: usize,
-    until_retune: u32,
+    distant: u64,
     retuned_at: u64,
 }
 
@@ -52,14 +59,15 @@ impl Wheel {
         Wheel {
             shift: 14,
             tick: 0,
-            near: Box::new([EMPTY; BUCKETS]),
+            // All zero: memory that is not yet used costs nothing.
+            near: vec![[0; 2]; BUCKETS].try_into().ok().expect("as many"),
             occupied: Box::new([0; BUCKETS / 64]),
             far: vec![EMPTY; FAR as usize],
             beyond: Vec::new(),
             beyond_from: u64::MAX,
-            waiting: 0,
+            put: 0,
+            taken: 0,
             distant: 0,
-            until_retune: RETUNE,
             retuned_at: 0,
         }
     }
@@ -67,14 +75,23 @@ impl Wheel {
     /// Events that wait.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.waiting
+        (self.put - self.taken) as usize
     }
 
-    /// Puts in a slot whose `time` is set, not before the last event taken out.
+    /// Puts in a slot for a time not before the last event taken out.
     #[inline(always)]
-    pub(crate) fn insert(&mut self, arena: &mut Arena, slot: u32, rank: impl Fn(&Packet) -> u32) {
-        self.waiting += 1;
-        let tick = arena.get(slot).time >> self.shift;
+    pub(crate) fn insert(
+        &mut self,
+        arena: &mut Arena,
+        slot: u32,
+        time: u64,
+        place: u32,
+        rank: impl Fn(&Packet) -> u32,
+    ) {
+        self.put += 1;
+        let packet = arena.get_mut(slot);
+        (packet.time, packet.place, packet.next) = (time, place, NIL);
+        let tick = time >> self.shift;
         debug_assert!(tick >= self.tick, "an event before the present");
         if (tick >> NEAR_BITS) <= (self.tick >> NEAR_BITS) + 1 {
             self.insert_near(arena, slot, tick, rank);
@@ -86,17 +103,16 @@ impl Wheel {
     #[inline(always)]
     fn insert_near(&mut self, arena: &mut Arena, slot: u32, tick: u64, rank: impl Fn(&Packet) -> u32) {
         let index = tick as usize % BUCKETS;
-        let chain = &mut self.near[index];
-        if chain.head == NIL {
-            *chain = Chain { head: slot, tail: slot };
-            arena.get_mut(slot).next = NIL;
-            self.occupied[index / 64] |= 1 << (index % 64);
+        let (word, bit) = (&mut self.occupied[index / 64], 1 << (index % 64));
+        if *word & bit == 0 {
+            *word |= bit;
+            self.near[index] = [slot; 2];
         } else {
             self.insert_among(arena, slot, index, rank);
         }
     }
 
-    /// Puts a slot into a bucket that holds others.
+    /// Puts a slot, whose `next` is nothing, into a bucket that holds others.
     fn insert_among(&mut self, arena: &mut Arena, slot: u32, index: usize, rank: impl Fn(&Packet) -> u32) {
         let chain = &mut self.near[index];
         let time = arena.get(slot).time;
@@ -104,18 +120,17 @@ impl Wheel {
             let o = arena.get(other).time;
             time < o || time == o && rank(arena.get(slot)) < rank(arena.get(other))
         };
-        if !before(arena, chain.tail) {
-            arena.get_mut(chain.tail).next = slot;
-            arena.get_mut(slot).next = NIL;
-            chain.tail = slot;
+        if !before(arena, chain[TAIL]) {
+            arena.get_mut(chain[TAIL]).next = slot;
+            chain[TAIL] = slot;
             return;
         }
-        if before(arena, chain.head) {
-            arena.get_mut(slot).next = chain.head;
-            chain.head = slot;
+        if before(arena, chain[HEAD]) {
+            arena.get_mut(slot).next = chain[HEAD];
+            chain[HEAD] = slot;
             return;
         }
-        let mut at = chain.head;
+        let mut at = chain[HEAD];
         loop {
             let next = arena.get(at).next;
             if before(arena, next) {
@@ -135,18 +150,17 @@ impl Wheel {
             return;
         }
         let chain = &mut self.far[(rotation % FAR) as usize];
-        arena.get_mut(slot).next = NIL;
-        if chain.head == NIL {
-            chain.head = slot;
+        if chain[HEAD] == NIL {
+            chain[HEAD] = slot;
         } else {
-            arena.get_mut(chain.tail).next = slot;
+            arena.get_mut(chain[TAIL]).next = slot;
         }
-        chain.tail = slot;
+        chain[TAIL] = slot;
     }
 
     /// Takes out the first event if it is due at `limit` or before.
-    #[inline]
-    pub(crate) fn pop(&mut self, arena: &mut Arena, limit: u64, rank: impl Fn(&Packet) -> u32) -> Option<u32> {
+    #[inline(always)]
+    pub(crate) fn pop(&mut self, arena: &mut Arena, limit: u64, rank: impl Fn(&Packet) -> u32) -> Option<Taken> {
         loop {
             let index = self.tick as usize % BUCKETS;
             // The rest of this word, then the words after it, up to the end of the present rotation.
@@ -154,27 +168,25 @@ impl Wheel {
             if word != 0 {
                 let skip = word.trailing_zeros();
                 let index = (index + skip as usize) % BUCKETS;
-                let slot = self.near[index].head;
-                if arena.get(slot).time > limit {
+                let slot = self.near[index][HEAD];
+                let &Packet { time, place, next, .. } = arena.get(slot);
+                if time > limit {
                     return None;
                 }
                 self.tick += skip as u64;
-                let next = arena.get(slot).next;
-                self.near[index].head = next;
+                self.near[index][HEAD] = next;
                 if next == NIL {
-                    self.near[index].tail = NIL;
                     self.occupied[index / 64] &= !(1 << (index % 64));
                 }
-                self.waiting -= 1;
-                self.until_retune -= 1;
-                if self.until_retune == 0 {
-                    self.retune(arena, arena.get(slot).time, rank);
+                self.taken += 1;
+                if self.taken.is_multiple_of(RETUNE) {
+                    self.retune(arena, time, rank);
                 }
-                return Some(slot);
+                return Some(Taken { slot, time, place });
             }
             // The search never stands beyond the limit: a caller may put in events that follow it.
             let next_word = (self.tick | 63) + 1;
-            if self.waiting == 0 || next_word > limit >> self.shift {
+            if self.put == self.taken || next_word > limit >> self.shift {
                 return None;
             }
             self.tick = next_word;
@@ -186,10 +198,10 @@ impl Wheel {
 
     /// A rotation begins: the one after it comes into full resolution.
     fn enter_rotation(&mut self, arena: &mut Arena, limit: u64, rank: &impl Fn(&Packet) -> u32) {
-        if self.waiting == self.distant {
+        if self.put - self.taken == self.distant {
             // Nothing near: jump to just before the first rotation that holds something.
             let rotation = self.tick >> NEAR_BITS;
-            let first = (1..FAR).find(|ahead| self.far[((rotation + ahead) % FAR) as usize].head != NIL);
+            let first = (1..FAR).find(|ahead| self.far[((rotation + ahead) % FAR) as usize][HEAD] != NIL);
             let to = first.map_or(self.beyond_from, |ahead| rotation + ahead).min(self.beyond_from);
             let to = (to - 1).min((limit >> self.shift) >> NEAR_BITS);
             if to > rotation {
@@ -210,10 +222,11 @@ impl Wheel {
     }
 
     fn spread(&mut self, arena: &mut Arena, chain: Chain, rank: &impl Fn(&Packet) -> u32) {
-        let mut slot = chain.head;
+        let mut slot = chain[HEAD];
         while slot != NIL {
-            let next = arena.get(slot).next;
-            let tick = arena.get(slot).time >> self.shift;
+            let packet = arena.get_mut(slot);
+            let (next, tick) = (packet.next, packet.time >> self.shift);
+            packet.next = NIL;
             self.distant -= 1;
             self.insert_near(arena, slot, tick, rank);
             slot = next;
@@ -221,36 +234,35 @@ impl Wheel {
     }
 
     /// Fits the width of a bucket to the mean gap of the last events.
+    #[cold]
+    #[inline(never)]
     fn retune(&mut self, arena: &mut Arena, now: u64, rank: impl Fn(&Packet) -> u32) {
-        self.until_retune = RETUNE;
-        let gap = (now - self.retuned_at) / RETUNE as u64;
+        let gap = (now - self.retuned_at) / RETUNE;
         self.retuned_at = now;
-        let wanted = (64 - gap.leading_zeros()).clamp(4, 30);
+        let wanted = (63 - (gap | 1).leading_zeros()).clamp(4, 30);
         if wanted.abs_diff(self.shift) < 2 {
             return;
         }
-        let mut all = core::mem::take(&mut self.beyond);
-        for chain in self.near.iter_mut().chain(self.far.iter_mut()) {
-            let mut slot = core::mem::replace(chain, EMPTY).head;
-            while slot != NIL {
-                all.push(slot);
-                slot = arena.get(slot).next;
-            }
-        }
+        let all = self.slots(arena);
+        self.beyond.clear();
+        self.far.fill(EMPTY);
         self.occupied.fill(0);
-        (self.waiting, self.distant, self.beyond_from) = (0, 0, u64::MAX);
+        (self.put, self.distant, self.beyond_from) = (self.taken, 0, u64::MAX);
         self.shift = wanted;
         self.tick = now >> self.shift;
         for slot in all {
-            self.insert(arena, slot, &rank);
+            let &Packet { time, place, .. } = arena.get(slot);
+            self.insert(arena, slot, time, place, &rank);
         }
     }
 
     /// Every slot that waits, in no order.
     pub(crate) fn slots(&self, arena: &Arena) -> Vec<u32> {
         let mut all = self.beyond.clone();
-        for chain in self.near.iter().chain(&self.far) {
-            let mut slot = chain.head;
+        let occupied = |index: usize| self.occupied[index / 64] >> (index % 64) & 1 != 0;
+        let near = self.near.iter().enumerate().filter(|(index, _)| occupied(*index)).map(|(_, chain)| chain);
+        for chain in near.chain(&self.far) {
+            let mut slot = chain[HEAD];
             while slot != NIL {
                 all.push(slot);
                 slot = arena.get(slot).next;
@@ -287,15 +299,14 @@ mod tests {
                     let slot = arena.take();
                     let time = now + rng.next_u64() % (1 << magnitude);
                     let place = (rng.next_u64() % 4) as u32;
-                    (arena.get_mut(slot).time, arena.get_mut(slot).place) = (time, place);
-                    wheel.insert(&mut arena, slot, rank);
+                    wheel.insert(&mut arena, slot, time, place, rank);
                     expected.insert((time, place, count), slot);
                     count += 1;
                 } else {
                     let limit = if rng.next_u64().is_multiple_of(8) { now + 1000 } else { u64::MAX };
                     let first = expected.first_key_value().map(|(k, v)| (*k, *v)).filter(|(k, _)| k.0 <= limit);
                     let got = wheel.pop(&mut arena, limit, rank);
-                    assert_eq!(got, first.map(|(_, slot)| slot), "seed {seed} step {step}");
+                    assert_eq!(got.map(|t| t.slot), first.map(|(_, slot)| slot), "seed {seed} step {step}");
                     if let Some((key, slot)) = first {
                         expected.remove(&key);
                         now = key.0;

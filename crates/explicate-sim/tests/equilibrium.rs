@@ -5,8 +5,9 @@
 //! x = gamma y^2 / (N (gamma y - alpha (C - y))),  and never y < alpha C / (alpha + gamma) = 0.8 C.
 //!
 //! That is for flows limited *behind* the shared link, whose packets still carry a large request there. *In front* of
-//! it, the draft's reclaim rule gives part of it back; those values come from a simulation of the bare router with
-//! packets interleaved at random and all round trips equal to the control interval.
+//! it, the draft's reclaim rule gives part of it back, and that of the SIGCOMM paper's appendix A less of it; those values
+//! come from a simulation of the bare router with packets interleaved at random and all round trips equal to the control
+//! interval (`xcp_equilibrium.rs` of the core).
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 mod common;
@@ -34,12 +35,14 @@ struct Case {
     paced: (bool, bool),
     /// Added to the free flow's round trip, ms.
     longer: f64,
+    /// The routers' rule of the pools.
+    pools: &'static str,
 }
 
 /// A free flow a -> r1 -> r2 -> z, and others that also cross r1 -> r2. Round trips without queue and transmission: 100 ms.
 fn scenario(case: Case) -> String {
     use std::fmt::Write;
-    let Case { limited, capacity, others, total, paced, longer } = case;
+    let Case { limited, capacity, others, total, paced, longer, pools } = case;
     let (mut text, mut sources, mut sinks) = (String::new(), vec![], vec![]);
     // The free flow comes down slowly where little is shuffled towards it.
     let seconds = if others == 100 { 120 } else { 60 };
@@ -78,6 +81,7 @@ fn scenario(case: Case) -> String {
             .unwrap();
         // The product of a limited flow's link is down to two packets: room for its first window too.
         writeln!(text, "queue = {{ kind = \"droptail\", limit = \"4.0bdp\" }}").unwrap();
+        writeln!(text, "router = {{ kind = \"xcp\", pools = {pools:?} }}").unwrap();
         // The way back is wide.
         let back = 10.0 * capacity;
         writeln!(text, "[[link]]\nfrom = {to:?}\nto = {from:?}\nrate = \"{back}Mbit/s\"\ndelay = \"{delay}ms\"")
@@ -125,11 +129,11 @@ fn settles(case: Case) -> (f64, Outcome) {
 const PACED: (bool, bool) = (true, true);
 const ACK_CLOCKED: (bool, bool) = (false, false);
 
-fn agrees(limited: Limited, paced: (bool, bool), table: &[(f64, u32, f64, f64)]) {
+fn agrees(limited: Limited, paced: (bool, bool), pools: &'static str, table: &[(f64, u32, f64, f64)]) {
     for &(capacity, others, total, expected) in table {
-        let (got, _) = settles(Case { limited, capacity, others, total, paced, longer: 0.0 });
+        let (got, _) = settles(Case { limited, capacity, others, total, paced, longer: 0.0, pools });
         let numbers = format!(
-            "C {capacity}, {others} others with {total} Mbit/s: x = {got:.3}, expected {expected} ({:+.2} %)",
+            "{pools} pools, C {capacity}, {others} others with {total} Mbit/s: x = {got:.3}, expected {expected} ({:+.2} %)",
             100.0 * (got / expected - 1.0)
         );
         println!("{numbers}");
@@ -148,19 +152,25 @@ const UPSTREAM: [(f64, u32, f64, f64); 3] = [(40.0, 1, 10.0, 28.85), (100.0, 1, 
 
 #[test]
 fn flows_limited_downstream() {
-    agrees(Downstream, PACED, &DOWNSTREAM);
+    agrees(Downstream, PACED, "draft", &DOWNSTREAM);
 }
 
 #[test]
 fn flows_limited_upstream() {
-    agrees(Upstream, PACED, &UPSTREAM);
+    agrees(Upstream, PACED, "draft", &UPSTREAM);
+}
+
+/// The same rule as ns-2's XCP of 2002 has, for which paper 001 reports "approximately 28" of 30 Mbit/s.
+#[test]
+fn flows_limited_upstream_with_the_pools_of_the_paper() {
+    agrees(Upstream, PACED, "paper", &[(40.0, 1, 10.0, 27.77), (100.0, 1, 10.0, 85.07)]);
 }
 
 /// Without pacing the free flow stays a burst that comes once per round trip. Few flows: no difference.
 #[test]
 fn bursts_change_little_with_few_flows() {
-    agrees(Downstream, ACK_CLOCKED, &DOWNSTREAM[..4]);
-    agrees(Upstream, ACK_CLOCKED, &UPSTREAM);
+    agrees(Downstream, ACK_CLOCKED, "draft", &DOWNSTREAM[..4]);
+    agrees(Upstream, ACK_CLOCKED, "draft", &UPSTREAM);
 }
 
 /// A hundred limited flows are the delicate case: the equilibrium needs a mean negative feedback of 0.1 % of C only. Their
@@ -170,7 +180,15 @@ fn bursts_change_little_with_few_flows() {
 /// so does a free flow whose round trip is the control interval.
 #[test]
 fn bursts_out_of_step_with_the_interval_cost_the_free_flow() {
-    let case = Case { limited: Downstream, capacity: 100.0, others: 100, total: 10.0, paced: ACK_CLOCKED, longer: 0.0 };
+    let case = Case {
+        limited: Downstream,
+        capacity: 100.0,
+        others: 100,
+        total: 10.0,
+        paced: ACK_CLOCKED,
+        longer: 0.0,
+        pools: "draft",
+    };
     let fluid = 70.18;
     let (bursts, done) = settles(case);
     let rtt = (done.flows("free", "rtt_mean_ms")[0], done.flows("limited", "rtt_mean_ms")[0]);

@@ -55,16 +55,34 @@ def sum_series(results: Results, group: str, variable: str, start_s: float = 0.0
     return sums
 
 
+def mean(frame: pl.DataFrame) -> float:
+    """Return the mean of a series."""
+    return _number(frame["value"].mean())
+
+
+def largest(frame: pl.DataFrame) -> float:
+    """Return the largest value of a series."""
+    return _number(frame["value"].max())
+
+
+def end_s(results: Results) -> float:
+    """Return when the last sample was taken."""
+    return _number(results.samples["time_s"].max())
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else math.nan
+
+
 def deviation(frame: pl.DataFrame) -> float:
     """Return the standard deviation of a series."""
-    value = frame["value"].std()
-    return float(value) if isinstance(value, int | float) else math.nan
+    return _number(frame["value"].std())
 
 
 def variation(frame: pl.DataFrame) -> float:
     """Return the coefficient of variation of a series."""
-    mean = frame["value"].mean()
-    return deviation(frame) / mean if isinstance(mean, int | float) and mean else math.nan
+    middle = mean(frame)
+    return deviation(frame) / middle if middle else math.nan
 
 
 def first_time(frame: pl.DataFrame, level: float) -> float:

@@ -143,6 +143,12 @@ def near(what: str, sample: Sample, value: float, tolerance: float) -> Check:
     return Check(what, str(sample), wanted, abs(sample.mean - value) <= tolerance)
 
 
+def close(what: str, one: Sample, other: Sample, tolerance: float) -> Check:
+    """Check that the means differ by at most `tolerance`, absolute."""
+    measured, wanted = f"{one} against {other}", f"within {number(tolerance)}"
+    return Check(what, measured, wanted, abs((one - other).mean) <= tolerance)
+
+
 def equal(what: str, sample: Sample, value: float) -> Check:
     """Check that every seed gives exactly `value`."""
     return Check(what, str(sample), f"= {number(value)}", all(one == value for one in sample))

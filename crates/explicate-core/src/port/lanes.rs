@@ -9,6 +9,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use super::balance::Balance;
 use super::{Arrival, Class, Gate, Note, Port, Store, mark_or_drop};
 use crate::protocol::{ActiveQueue, Discipline, Gone, PortView, Probe, Queued, Verdict};
 use crate::qdisc::common::Fifo;
@@ -30,6 +31,8 @@ pub(super) struct Lane {
     quantum: i64,
     /// Bytes that it may send before the next round.
     credit: i64,
+    /// When it last had nothing more to send, whatever the line did for others.
+    idle_since: Time,
 }
 
 /// The packet in service: its handle, lengths, lane, and when it departs.
@@ -58,6 +61,8 @@ pub(super) struct Lanes {
     gone: Gone,
     /// The backlog that the statistics know.
     counted: (u64, u32),
+    /// Moves the weights, if they are not fixed.
+    pub(super) balance: Option<Balance>,
 }
 
 impl Lanes {
@@ -78,6 +83,7 @@ impl Lanes {
                 share: weight / sum,
                 quantum: (QUANTUM * weight / least) as i64,
                 credit: 0,
+                idle_since: Time::ZERO,
             }
         };
         Lanes {
@@ -88,6 +94,17 @@ impl Lanes {
             sent: VecDeque::new(),
             gone: Gone::new(),
             counted: (0, 0),
+            balance: None,
+        }
+    }
+    /// The weights move if they are to, at `now`.
+    pub(super) fn rebalance(&mut self, now: Time) {
+        let Some(balance) = self.balance.as_mut().filter(|b| b.due <= now) else { return };
+        let explicit = balance.explicit;
+        let share = balance.moved(now, self.lanes[explicit].share);
+        for (i, lane) in self.lanes.iter_mut().enumerate() {
+            lane.share = if i == explicit { share } else { 1.0 - share };
+            lane.quantum = (QUANTUM * lane.share / share.min(1.0 - share)) as i64;
         }
     }
     /// Whether a discipline decides what waits in some class.
@@ -143,11 +160,18 @@ impl Port {
         let view = lanes.view(index, self.view.capacity);
         let lane = &mut lanes.lanes[index];
         let Gate { qdisc, router } = &mut lane.gate;
+        if let Some(balance) = &mut lanes.balance {
+            balance.arrived(index, packet);
+        }
         if let Some(router) = router {
             router.on_arrival(now, packet, &view);
         }
-        let idle_since = (!view.busy).then_some(Time(self.busy_until));
+        let busy = view.backlog_packets > 0 || lanes.serving.is_some_and(|s| s.lane == index);
+        let idle_since = (!busy).then_some(lane.idle_since);
         let verdict = qdisc.as_mut().map_or(Verdict::Accept, |q| q.on_arrival(now, packet, &view, idle_since));
+        if let Some(balance) = lanes.balance.as_mut().filter(|_| verdict != Verdict::Accept) {
+            balance.told(index);
+        }
         if verdict != Verdict::Accept
             && !mark_or_drop(router, &mut self.stats, now, (self.number, handle), verdict, &view, store)
         {
@@ -173,6 +197,7 @@ impl Port {
         let Serving { handle, bytes, wire, lane, departs: at } = lanes.serving.expect("checked by the caller");
         let view = lanes.view(lane, self.view.capacity);
         lanes.serving = None;
+        lanes.lanes[lane].idle_since = at; // until its next packet comes, if none waits
         let Gate { qdisc, router } = &mut lanes.lanes[lane].gate;
         if let Some(router) = router {
             router.on_departure(at, store.packet(handle), &view);
@@ -201,6 +226,7 @@ impl Port {
                 return;
             }
             let next = lanes.lanes[index].queue.dequeue(at, &mut lanes.gone);
+            lanes.lanes[index].idle_since = at;
             self.tell_gone(at, index, store);
             let Some((Queued { handle, bytes, .. }, mark)) = next else { continue };
             if mark {
@@ -214,6 +240,7 @@ impl Port {
                 line.occupy(Time(self.busy_until));
             }
             if let Some(lanes) = &mut self.lanes {
+                lanes.balance.iter_mut().filter(|_| mark).for_each(|b| b.told(index));
                 lanes.lanes[index].credit -= bytes as i64;
                 lanes.serving = Some(Serving { handle, bytes, wire, lane: index, departs: Time(self.busy_until) });
             }
@@ -237,6 +264,7 @@ impl Port {
         let view = lanes.view(index, self.view.capacity);
         let router = &mut lanes.lanes[index].gate.router;
         for (queued, cause) in lanes.gone.drain(..) {
+            lanes.balance.iter_mut().for_each(|b| b.told(index));
             let packet = (self.number, queued.handle);
             mark_or_drop(router, &mut self.stats, at, packet, Verdict::Drop(cause), &view, store);
         }

@@ -16,6 +16,7 @@ use crate::protocol::{Channel, Discipline, DropCause, PortView, Probe, Qdisc, Ro
 use crate::units::{Rate, Time};
 use crate::wire::{Ecn, Packet};
 
+mod balance;
 mod lanes;
 mod line;
 mod put_off;
@@ -141,6 +142,8 @@ pub struct Port {
     lanes: Option<Box<Lanes>>,
     /// Nothing special and no lanes: one flag to test where packets pass.
     simple: bool,
+    /// The discipline hears of departures.
+    minded: bool,
     /// See [`Port::put_off`].
     put_off: bool,
     /// What a packet's TTL falls by when it arrives foreseen: one, and one for each plain port that put it off before.
@@ -193,6 +196,7 @@ impl Port {
             line: Line::new(init.rate, init.service),
             busy_until: 0,
             simple: special.is_none(),
+            minded: gate.qdisc.as_ref().is_some_and(|q| q.minds_departures()),
             put_off: false,
             stats: PortStats::default(),
             gate,
@@ -211,9 +215,19 @@ impl Port {
     /// Puts several classes with weights (above zero) before the line instead of the one; `classify` names a packet's class. A
     /// class's controller sees its share of the capacity.
     pub fn schedule(&mut self, classes: Vec<(Class, f64)>, classify: impl Fn(&Packet) -> usize + Send + 'static) {
+        self.gate = Gate::default();
         self.lanes = Some(Box::new(Lanes::new(classes, Box::new(classify))));
         self.simple = false;
         self.rearm();
+    }
+
+    /// Lets the weights of two classes move until flows have equal windows in both; `explicit` is the number of the one whose
+    /// packets carry a congestion header.
+    pub fn balance(&mut self, explicit: usize, kappa: f64) {
+        if let Some(lanes) = self.lanes.as_mut().filter(|l| l.lanes.len() == 2) {
+            lanes.balance = Some(balance::Balance::new(explicit, kappa));
+            self.rearm();
+        }
     }
 
     /// Whether a driver must poll this port because departures are not known in advance.
@@ -269,7 +283,8 @@ impl Port {
     fn rearm(&mut self) {
         let leaves = match &self.lanes {
             Some(l) => {
-                self.timer = l.lanes.iter().map(|l| l.gate.next_timer()).min().unwrap_or(Time::NEVER);
+                let gates = l.lanes.iter().map(|l| l.gate.next_timer());
+                self.timer = gates.chain(l.balance.iter().map(|b| b.due)).min().unwrap_or(Time::NEVER);
                 l.serving.map_or(Time::NEVER, |s| s.departs)
             }
             None => {
@@ -288,7 +303,7 @@ impl Port {
     /// A packet arrives. Call in order of time.
     #[inline(always)]
     pub fn handle_packet(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
-        self.settle(now, store);
+        self.settle_due(now, store);
         self.stats.arrived += 1;
         store.note(now, self.number, handle, Note::Arrived);
         if !self.simple {
@@ -395,6 +410,7 @@ impl Port {
 
     /// A foreseen packet arrives, and departs at once if it finds the line idle and has left by `now`, before anything else
     /// happens here: so it is with most, and then only its handling counts, not the queue's.
+    #[inline(always)]
     fn arrive(&mut self, now: Time, store: &mut impl Store) {
         let Waiting { arrives: at, departs, handle, bytes, .. } = *self.ring.first_ahead();
         let next = self.ring.second_arrival();
@@ -415,10 +431,7 @@ impl Port {
             self.stats.departed(departs, bytes);
             self.ring.skip();
             if let Some(router) = router {
-                router.on_arrival(at, packet, &self.view);
-                self.view.busy = true;
-                router.on_departure(departs, packet, &self.view);
-                self.view.busy = false;
+                router.on_passage(at, departs, packet, &self.view);
             }
             store.note(departs, self.number, handle, Note::Departed);
             self.arrives = next;
@@ -427,18 +440,25 @@ impl Port {
     }
 
     /// Catches up with everything that happened in the port up to `now`.
-    #[inline]
     pub fn settle(&mut self, now: Time, store: &mut impl Store) {
-        if self.due <= now {
+        if self.put_off {
+            self.catch_up(now);
+        } else {
             self.settle_due(now, store);
         }
     }
 
+    /// [`Port::settle`] where nothing was put off.
     #[inline(always)]
-    fn settle_due(&mut self, now: Time, store: &mut impl Store) {
-        if self.put_off {
-            return self.catch_up(now);
+    pub fn settle_due(&mut self, now: Time, store: &mut impl Store) {
+        if self.due <= now {
+            self.settle_all(now, store);
         }
+    }
+
+    /// One function beside the driver's loop: inlined there, it would crowd out what the loop keeps in registers.
+    #[inline(never)]
+    fn settle_all(&mut self, now: Time, store: &mut impl Store) {
         loop {
             if self.leaves == self.due {
                 self.depart(store);
@@ -470,7 +490,7 @@ impl Port {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn depart(&mut self, store: &mut impl Store) {
         let at = self.leaves;
         let done = self.ring.pop();
@@ -479,7 +499,7 @@ impl Port {
         if let Some(router) = &mut self.gate.router {
             router.on_departure(at, store.packet(done.handle), &self.view);
         }
-        if let Some(qdisc) = &mut self.gate.qdisc {
+        if let Some(qdisc) = self.gate.qdisc.as_mut().filter(|_| self.minded) {
             qdisc.on_departure(at, &self.view);
         }
         store.note(at, self.number, done.handle, Note::Departed);
@@ -496,6 +516,7 @@ impl Port {
         }
         match &mut self.lanes {
             Some(lanes) => {
+                lanes.rebalance(at);
                 for i in 0..lanes.lanes.len() {
                     let view = lanes.view(i, self.view.capacity);
                     lanes.lanes[i].gate.run_timers(at, &view);
@@ -520,14 +541,27 @@ impl Port {
         self.lanes.as_mut()?.sent.pop_front()
     }
 
-    /// Tells the port's variables: its queue, its controllers' and disciplines' own. Settle first.
+    /// Number of classes with queues of their own.
+    pub fn classes(&self) -> usize {
+        self.lanes.as_ref().map_or(1, |l| l.lanes.len())
+    }
+    /// Tells the variables of one of several classes: its queue, its controller's and discipline's own. Settle first.
+    pub fn probe_class(&self, class: usize, put: Probe<'_>) {
+        let Some(lanes) = &self.lanes else { return };
+        let view = lanes.view(class, self.view.capacity);
+        put("queue_packets", view.backlog_packets as f64);
+        put("queue_bytes", view.backlog_bytes as f64);
+        put("share", view.capacity / self.view.capacity);
+        lanes.probe(class, put);
+    }
+    /// Tells the port's variables: its queue, and if there is one class its controller's and discipline's own. Settle first.
     pub fn probe(&self, put: Probe<'_>) {
         let (bytes, packets) = self.backlog();
         put("queue_packets", packets as f64);
         put("queue_bytes", bytes as f64);
         self.gate.probe(put);
-        if let Some(lanes) = &self.lanes {
-            (0..lanes.lanes.len()).for_each(|lane| lanes.probe(lane, put));
+        if let Some(lanes) = self.lanes.as_ref().filter(|l| l.lanes.len() == 1) {
+            lanes.probe(0, put);
         }
     }
 }

@@ -13,9 +13,6 @@ impl Port {
     /// by [`Port::pass`] then. It touches none of them, for they may be gone: the driver counts their TTL down.
     pub fn put_off(&mut self, yes: bool) {
         self.put_off = yes && self.is_plain();
-        if self.put_off {
-            self.due = Time::ZERO; // whoever looks makes it count
-        }
     }
     /// Whether it puts off its counting.
     #[inline]
@@ -45,11 +42,10 @@ impl Port {
     pub(super) fn catch_up(&mut self, now: Time) {
         loop {
             // Most find the line idle and leave before the next one comes.
-            while !self.view.busy
-                && let Some((departs, bytes)) = self.ring.pop_lonely(now)
-            {
-                self.stats.arrived += 1;
-                self.stats.departed(departs, bytes);
+            if !self.view.busy {
+                let (packets, bytes) = self.ring.pop_lonely(self.stats.unwatched(now));
+                self.stats.arrived += packets as u64;
+                self.stats.bytes += bytes;
             }
             let arrives = self.ring.next_arrival();
             if self.leaves.min(arrives) > now {

@@ -111,20 +111,23 @@ impl Ring {
         let after = self.ahead.wrapping_add(1);
         if after == self.end { Time::NEVER } else { self.at(after).arrives }
     }
-    /// With nothing in the port: takes out the first packet if it has left by `now`, and before the next one comes. Its
-    /// departure and length.
+    /// With nothing in the port: takes out the packets that have left by `until`, each before the next one comes. How many
+    /// and how many bytes that were.
     #[inline]
-    pub(super) fn pop_lonely(&mut self, now: Time) -> Option<(Time, u16)> {
-        if self.ahead == self.end {
-            return None;
+    pub(super) fn pop_lonely(&mut self, until: Time) -> (u32, u64) {
+        let (mut at, mut bytes) = (self.ahead, 0);
+        while at != self.end {
+            let first = self.at(at);
+            let after = at.wrapping_add(1);
+            if first.departs > until || after != self.end && self.at(after).arrives < first.departs {
+                break;
+            }
+            bytes += first.bytes as u64;
+            at = after;
         }
-        let Waiting { departs, bytes, .. } = *self.first_ahead();
-        let after = self.ahead.wrapping_add(1);
-        if departs > now || self.second_arrival() < departs {
-            return None;
-        }
-        (self.head, self.ahead) = (after, after);
-        Some((departs, bytes))
+        let count = at.wrapping_sub(self.ahead);
+        (self.head, self.ahead) = (at, at);
+        (count, bytes)
     }
     /// Those in the port.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Waiting> {

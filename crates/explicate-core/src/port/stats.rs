@@ -128,6 +128,11 @@ impl PortStats {
     fn decided(&mut self) -> &mut Decided {
         self.decided.get_or_insert_with(Box::default)
     }
+    /// The last time up to `now` until which departures need only be added up.
+    #[inline]
+    pub(super) fn unwatched(&self, now: Time) -> Time {
+        now.min(Time(self.bin_ends))
+    }
     /// A packet's last bit left at `at`.
     #[inline]
     pub(super) fn departed(&mut self, at: Time, bytes: u16) {

@@ -27,6 +27,7 @@ use alloc::boxed::Box;
 
 use crate::params::{Param, Unit};
 use crate::protocol::{Ack, Allowance, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Sent};
+use crate::protocols::window::Window;
 use crate::units::Time;
 use crate::wire::Packet;
 
@@ -68,8 +69,7 @@ struct CubicSender {
     beta: f64,
     c: f64,
     fast_convergence: bool,
-    cwnd: f64,
-    ssthresh: f64,
+    window: Window,
     w_max: f64,
     /// Seconds.
     k: f64,
@@ -91,8 +91,7 @@ impl CubicSender {
             beta: get("beta"),
             c: get("C"),
             fast_convergence: get("fast_convergence") != 0.0,
-            cwnd: init.initial_window,
-            ssthresh: f64::INFINITY,
+            window: Window::new(init.initial_window),
             w_max: 0.0,
             k: 0.0,
             w_est: 0.0,
@@ -106,13 +105,13 @@ impl CubicSender {
 
     /// Begins a stage of congestion avoidance (section 4.2, and 4.8 after a timeout).
     fn begin(&mut self, now: Time) {
-        if self.level || self.w_max <= self.cwnd {
-            self.w_max = self.cwnd;
+        if self.level || self.w_max <= self.window.cwnd {
+            self.w_max = self.window.cwnd;
             self.k = 0.0;
         } else {
-            self.k = libm::cbrt((self.w_max - self.cwnd) / self.c);
+            self.k = libm::cbrt((self.w_max - self.window.cwnd) / self.c);
         }
-        self.w_est = self.cwnd;
+        self.w_est = self.window.cwnd;
         self.alpha = 3.0 * (1.0 - self.beta) / (1.0 + self.beta);
         self.epoch = Some(now);
     }
@@ -125,18 +124,18 @@ impl CubicSender {
 
     /// An acknowledgement of `n` segments in congestion avoidance.
     fn avoid(&mut self, n: f64, t: f64, rtt: f64) {
-        let per_window = n / self.cwnd;
+        let per_window = n / self.window.cwnd;
         if self.w_est >= self.prior {
             self.alpha = 1.0;
         }
         self.w_est += self.alpha * per_window;
         if self.w_cubic(t) < self.w_est {
-            self.cwnd = self.cwnd.max(self.w_est); // Reno-friendly region, section 4.3
+            self.window.cwnd = self.window.cwnd.max(self.w_est); // Reno-friendly region, section 4.3
             return;
         }
         // Sections 4.4 and 4.5: towards where the cubic will be in an RTT.
-        let target = self.w_cubic(t + rtt).clamp(self.cwnd, 1.5 * self.cwnd);
-        self.cwnd += (target - self.cwnd) * per_window.min(1.0);
+        let target = self.w_cubic(t + rtt).clamp(self.window.cwnd, 1.5 * self.window.cwnd);
+        self.window.cwnd += (target - self.window.cwnd) * per_window.min(1.0);
     }
 
     /// What passed since `last` was not limited by the window: the epoch moves on with it (section 5.8).
@@ -150,7 +149,7 @@ impl CubicSender {
 
 impl Sender for CubicSender {
     fn allowance(&self) -> Allowance {
-        Allowance { cwnd: self.cwnd, pacing: None }
+        Allowance { cwnd: self.window.cwnd, pacing: None }
     }
 
     fn on_send(&mut self, _packet: &mut Packet, sent: &Sent) {
@@ -168,8 +167,7 @@ impl Sender for CubicSender {
         }
         self.last = ack.now;
         let n = ack.newly_acked as f64;
-        if self.cwnd < self.ssthresh {
-            self.cwnd = (self.cwnd + 1.0).min(self.ssthresh.max(self.cwnd));
+        if self.window.slow_start(ack.newly_acked, 1.0) {
             return;
         }
         if self.epoch.is_none() {
@@ -183,22 +181,21 @@ impl Sender for CubicSender {
         self.epoch = None;
         self.level = loss.kind == LossKind::Timeout;
         if !loss.repeated {
-            self.prior = self.cwnd;
-            let converge = self.fast_convergence && self.cwnd < self.w_max;
-            self.w_max = if converge { self.cwnd * (0.5 * (1.0 + self.beta)) } else { self.cwnd };
-            self.ssthresh = loss.in_flight as f64 * self.beta;
+            self.prior = self.window.cwnd;
+            let converge = self.fast_convergence && self.window.cwnd < self.w_max;
+            self.w_max = if converge { self.window.cwnd * (0.5 * (1.0 + self.beta)) } else { self.window.cwnd };
+            self.window.ssthresh = loss.in_flight as f64 * self.beta;
         }
-        self.cwnd = match loss.kind {
+        self.window.cwnd = match loss.kind {
             LossKind::Timeout => 1.0,
-            LossKind::Mark => self.ssthresh.max(1.0),
-            LossKind::Duplicates => self.ssthresh.max(2.0),
+            LossKind::Mark => self.window.ssthresh.max(1.0),
+            LossKind::Duplicates => self.window.ssthresh.max(2.0),
         };
-        self.ssthresh = self.ssthresh.max(2.0);
+        self.window.ssthresh = self.window.ssthresh.max(2.0);
     }
 
     fn probe(&self, put: Probe<'_>) {
-        put("cwnd", self.cwnd);
-        put("ssthresh", self.ssthresh);
+        self.window.probe(put);
         put("w_max", self.w_max);
         put("k_s", self.k);
         put("w_est", self.w_est);
@@ -226,7 +223,7 @@ mod tests {
     }
     /// A round trip's acknowledgements.
     fn round(s: &mut CubicSender, now: &mut Time, rtt: Time) {
-        let n = s.cwnd as u64;
+        let n = s.window.cwnd as u64;
         for i in 1..=n {
             ack(s, *now + Time(rtt.0 * i / n), rtt, false);
         }
@@ -238,7 +235,7 @@ mod tests {
     fn the_curve_by_hand() {
         let mut s = sender(1000.0);
         s.on_loss(&loss(LossKind::Duplicates, 1000));
-        assert_eq!((s.cwnd, s.ssthresh, s.w_max), (700.0, 700.0, 1000.0));
+        assert_eq!((s.window.cwnd, s.window.ssthresh, s.w_max), (700.0, 700.0, 1000.0));
         s.begin(Time::secs(1));
         assert!((s.k - 9.085_602_964).abs() < 1e-8, "{}", s.k);
         assert!((s.w_cubic(0.0) - 700.0).abs() < 1e-9);
@@ -248,7 +245,7 @@ mod tests {
         s.w_est = 0.0;
         // One acknowledgement at t = 0, RTT 100 ms: the target is W(0.1) = 1000 - 0.4 * 8.9856^3 = 709.796.
         s.avoid(1.0, 0.0, 0.1);
-        assert!((s.cwnd - (700.0 + 9.796 / 700.0)).abs() < 1e-5, "{}", s.cwnd);
+        assert!((s.window.cwnd - (700.0 + 9.796 / 700.0)).abs() < 1e-5, "{}", s.window.cwnd);
     }
 
     #[test]
@@ -258,11 +255,11 @@ mod tests {
         let (mut now, rtt) = (Time::secs(1), Time::millis(100));
         let mut growth = alloc::vec::Vec::new();
         for _ in 0..180 {
-            let before = s.cwnd;
+            let before = s.window.cwnd;
             round(&mut s, &mut now, rtt);
-            growth.push(s.cwnd - before);
+            growth.push(s.window.cwnd - before);
             let t = now.since(Time::secs(1)).as_secs_f64();
-            assert!((s.cwnd - s.w_cubic(t + 0.05)).abs() < 12.0, "follows the curve: {} at {t}", s.cwnd);
+            assert!((s.window.cwnd - s.w_cubic(t + 0.05)).abs() < 12.0, "follows the curve: {} at {t}", s.window.cwnd);
         }
         assert!(growth[2] > 3.0 * growth[50] && growth[50] > 3.0 * growth[85].max(0.01), "concave {growth:?}");
         assert!(growth[170] > 3.0 * growth[110], "convex");
@@ -277,15 +274,15 @@ mod tests {
         for _ in 0..10 {
             round(&mut s, &mut now, rtt);
         }
-        assert!((s.cwnd - (14.0 + 10.0 * 0.9 / 1.7)).abs() < 0.4, "{}", s.cwnd);
-        while s.cwnd < 20.5 {
+        assert!((s.window.cwnd - (14.0 + 10.0 * 0.9 / 1.7)).abs() < 0.4, "{}", s.window.cwnd);
+        while s.window.cwnd < 20.5 {
             round(&mut s, &mut now, rtt);
         }
-        let before = s.cwnd;
+        let before = s.window.cwnd;
         for _ in 0..5 {
             round(&mut s, &mut now, rtt);
         }
-        assert!((s.cwnd - before - 5.0).abs() < 0.3, "{before} {}", s.cwnd);
+        assert!((s.window.cwnd - before - 5.0).abs() < 0.3, "{before} {}", s.window.cwnd);
     }
 
     #[test]
@@ -293,14 +290,14 @@ mod tests {
         let mut s = sender(100.0);
         s.on_loss(&loss(LossKind::Duplicates, 100));
         s.on_loss(&loss(LossKind::Mark, 70));
-        assert!((s.w_max - 70.0 * 0.85).abs() < 1e-9 && (s.cwnd - 49.0).abs() < 1e-9, "fast convergence");
+        assert!((s.w_max - 70.0 * 0.85).abs() < 1e-9 && (s.window.cwnd - 49.0).abs() < 1e-9, "fast convergence");
         s.on_loss(&loss(LossKind::Mark, 1));
-        assert_eq!((s.cwnd, s.ssthresh), (1.0, 2.0));
+        assert_eq!((s.window.cwnd, s.window.ssthresh), (1.0, 2.0));
         let mut s = sender(100.0);
         s.on_loss(&loss(LossKind::Timeout, 100));
-        assert_eq!((s.cwnd, s.ssthresh), (1.0, 70.0));
+        assert_eq!((s.window.cwnd, s.window.ssthresh), (1.0, 70.0));
         s.on_loss(&Loss { repeated: true, ..loss(LossKind::Timeout, 1) });
-        assert_eq!((s.cwnd, s.ssthresh), (1.0, 70.0));
+        assert_eq!((s.window.cwnd, s.window.ssthresh), (1.0, 70.0));
         let (mut now, rtt) = (Time::secs(1), Time::millis(10));
         while s.epoch.is_none() {
             round(&mut s, &mut now, rtt);
@@ -315,8 +312,8 @@ mod tests {
         let rtt = Time::millis(100);
         ack(&mut s, Time::secs(1), rtt, false);
         ack(&mut s, Time::secs(9), rtt, true);
-        let before = s.cwnd;
+        let before = s.window.cwnd;
         s.on_send(&mut Packet::EMPTY.clone(), &testing::sent(Time::secs(19), 0));
-        assert_eq!((s.cwnd, s.epoch), (before, Some(Time::secs(19))));
+        assert_eq!((s.window.cwnd, s.epoch), (before, Some(Time::secs(19))));
     }
 }

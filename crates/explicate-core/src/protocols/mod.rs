@@ -2,6 +2,11 @@
 
 use crate::protocol::Protocol;
 
+mod delivery;
+pub mod load_factor;
+mod window;
+mod xcp_router;
+
 macro_rules! protocols {
     ($($module:ident::$unit:ident,)*) => {
         $(pub mod $module;)*
@@ -13,5 +18,22 @@ macro_rules! protocols {
 protocols! {
     reno::Reno,
     cubic::Cubic,
+    hstcp::Hstcp,
+    bic::Bic,
+    hybla::Hybla,
+    westwood::Westwood,
+    vegas::Vegas,
+    fast::Fast,
+    new_jersey::NewJersey,
+    bbr::Bbr,
     xcp::Xcp,
+    xcp_window::XcpWindow,
+    p_xcp::PXcp,
+    xcp_r::XcpR,
+    video::Video,
+    greedy::Greedy,
+    vcp::Vcp,
+    vcp_bise::VcpBise,
+    xtcp::Xtcp,
+    video_xtcp::VideoXtcp,
 }

@@ -4,16 +4,44 @@
 //! | --- | --- | --- | --- | --- |
 //! | cwnd | `cwnd` | segments | | RFC 5681 section 3.1 |
 //! | ssthresh | `ssthresh` | segments | infinite at first | section 3.1, equation 4 |
+//! | L | `abc_limit` | segments | 1 | RFC 3465 section 2.2 |
 //!
-//! Deviations: the window counts segments, not bytes (all but a flow's last are full). During a recovery the window
-//! does not grow; inflation is recovery's.
+//! A fast retransmit halves the window, or with `on_duplicates = "restart"` sets it to one segment, as TCP did before fast
+//! recovery: over the recovery `tahoe` that is 4.3BSD-Tahoe (V. Jacobson, "Congestion Avoidance and Control", SIGCOMM 1988).
+//! A mark is taken like a loss (RFC 3168 section 6.1.2).
+//!
+//! Deviations:
+//! 1. The window counts segments, not bytes (all but a flow's last are full); in congestion avoidance an acknowledgement
+//!    counts for all that it covers (RFC 3465 section 2.1).
+//! 2. During a recovery the window does not grow; inflation is recovery's.
+//! 3. Marks do not take the window below two segments, so no timer has to slow down a window of one (RFC 3168 section 6.1.2).
 
 use alloc::boxed::Box;
 
+use crate::params::{Param, Unit};
 use crate::protocol::{Ack, Allowance, Loss, LossKind, Probe, Protocol, Sender, SenderInit};
+use crate::protocols::window::{Window, grows};
 
 /// TCP's AIMD window.
 pub struct Reno;
+
+const PARAMS: &[Param] = &[
+    Param::new(
+        "on_duplicates",
+        Unit::Choice(&["halve", "restart"]),
+        0.0,
+        "RFC 5681 section 3.2; Jacobson 1988",
+        "What a fast retransmit leaves of the window: half, or one segment and slow start to half.",
+    ),
+    Param::new(
+        "abc_limit",
+        Unit::Packets,
+        1.0,
+        "RFC 3465 section 2.2",
+        "Most segments that an acknowledgement adds in slow start, however much it covers.",
+    )
+    .within(1.0, 1e3),
+];
 
 impl Protocol for Reno {
     fn name(&self) -> &'static str {
@@ -25,42 +53,94 @@ impl Protocol for Reno {
     fn source(&self) -> &'static str {
         "RFC 5681"
     }
+    fn params(&self) -> &'static [Param] {
+        PARAMS
+    }
     fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
-        Box::new(RenoSender { cwnd: init.initial_window, ssthresh: f64::INFINITY })
+        let get = |name| init.values.get(PARAMS, name);
+        Box::new(RenoSender {
+            window: Window::new(init.initial_window),
+            restart: get("on_duplicates") == 1.0,
+            abc_limit: get("abc_limit"),
+        })
     }
 }
 
 struct RenoSender {
-    cwnd: f64,
-    ssthresh: f64,
+    window: Window,
+    restart: bool,
+    abc_limit: f64,
 }
 
 impl Sender for RenoSender {
     fn allowance(&self) -> Allowance {
-        Allowance { cwnd: self.cwnd, pacing: None }
+        Allowance { cwnd: self.window.cwnd, pacing: None }
     }
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
-        if ack.recovering || ack.app_limited || ack.newly_acked == 0 {
-            return;
-        }
-        if self.cwnd < self.ssthresh {
-            // Equation 2: at most one segment per acknowledgement, however much it covers.
-            self.cwnd = (self.cwnd + 1.0).min(self.ssthresh.max(self.cwnd));
-        } else {
-            self.cwnd += ack.newly_acked as f64 / self.cwnd; // equation 3
+        if grows(ack) && !self.window.slow_start(ack.newly_acked, self.abc_limit) {
+            self.window.rise(1.0, ack.newly_acked);
         }
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        if !loss.repeated {
-            self.ssthresh = (loss.in_flight as f64 / 2.0).max(2.0); // equation 4
+        self.window.reduce(loss, 0.5);
+        if self.restart && loss.kind == LossKind::Duplicates {
+            self.window.cwnd = 1.0;
         }
-        self.cwnd = if loss.kind == LossKind::Timeout { 1.0 } else { self.ssthresh };
     }
 
     fn probe(&self, put: Probe<'_>) {
-        put("cwnd", self.cwnd);
-        put("ssthresh", self.ssthresh);
+        self.window.probe(put);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Values;
+    use crate::testing;
+    use crate::units::{Rate, Time};
+    use crate::wire::Congestion;
+
+    fn sender(values: &Values) -> Box<dyn Sender> {
+        Reno.sender(&SenderInit { values, packet: 1500.0, initial_window: 3.0, interface: Rate::mbps(1000) })
+    }
+    fn ack(s: &mut dyn Sender, newly_acked: u32) -> f64 {
+        s.on_ack(&Ack { newly_acked, ..testing::ack(Time::ZERO, &Congestion::NONE) });
+        s.allowance().cwnd
+    }
+
+    #[test]
+    fn doubling_then_one_segment_a_round_trip() {
+        let mut s = sender(&Values::default());
+        assert_eq!((ack(&mut *s, 1), ack(&mut *s, 9)), (4.0, 5.0), "one for an acknowledgement, whatever it covers");
+        s.on_loss(&testing::loss(Time::ZERO, LossKind::Duplicates, 20));
+        assert_eq!(s.allowance().cwnd, 10.0);
+        for _ in 0..10 {
+            ack(&mut *s, 1);
+        }
+        // Ten steps of 1/w from 10: a little less than one.
+        assert!((s.allowance().cwnd - 10.96).abs() < 0.01, "{}", s.allowance().cwnd);
+        s.on_loss(&testing::loss(Time::ZERO, LossKind::Timeout, 12));
+        assert_eq!(s.allowance().cwnd, 1.0);
+        for _ in 0..5 {
+            ack(&mut *s, 1);
+        }
+        assert_eq!((s.allowance().cwnd, ack(&mut *s, 3)), (6.0, 6.5), "doubling up to half of 12, then 3/6");
+    }
+
+    #[test]
+    fn restart_and_byte_counting() {
+        let mut values = Values::default();
+        values.set(&PARAMS[0], 1.0);
+        values.set(&PARAMS[1], 2.0);
+        let mut s = sender(&values);
+        assert_eq!(ack(&mut *s, 2), 5.0, "RFC 3465: L = 2");
+        s.on_loss(&testing::loss(Time::ZERO, LossKind::Duplicates, 20));
+        assert_eq!(s.allowance().cwnd, 1.0, "as 4.3BSD-Tahoe");
+        assert_eq!((ack(&mut *s, 2), ack(&mut *s, 5)), (3.0, 5.0), "in slow start again");
+        s.on_loss(&testing::loss(Time::ZERO, LossKind::Mark, 20));
+        assert_eq!(s.allowance().cwnd, 10.0, "nothing was lost: a mark halves");
     }
 }

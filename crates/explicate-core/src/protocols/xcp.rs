@@ -1,7 +1,8 @@
 //! XCP, the eXplicit Control Protocol: routers tell senders by how much to change their rate.
 //!
 //! Sources: Katabi, Handley, Rohrs, "Congestion Control for High Bandwidth-Delay Product Networks", SIGCOMM 2002
-//! \[XCP02\]; draft-falk-xcp-spec-03 \[D03\], whose rate form is what stands here.
+//! \[XCP02\]; draft-falk-xcp-spec-03 \[D03\], whose rate form is what stands here: the end systems in this file, the router
+//! in `xcp_router.rs`. The window form of the paper is `xcp_window.rs`.
 //!
 //! The idea: every data packet carries the flow's inter-packet time X and its RTT. A router splits control in two. The
 //! *efficiency* controller computes once per mean RTT by how much the aggregate should change (spare bandwidth minus
@@ -21,68 +22,63 @@
 //! | d, Te | `avg_rtt`, `control_at` | s | mean RTT of flows | D03 section 3.4 |
 //! | Tq | `queue_at` | s | | D03 section 3.4 |
 //! | X | `x` | 2^-28 s | rtt / cwnd | D03 section 4.1 |
+//! | Qm - gamma_q | `mean_queue - target_queue` | bytes | target 0 | paper 003 section 7.2 (XCPQ) |
 //!
 //! Deviations:
 //! 1. Timers start at 50 ms, +-20 % from the port's own stream (D03 leaves it open), so routers do not march in step.
 //! 2. Feedback is rounded to the nearest byte/s, not cut, so the aggregate has no bias.
 //! 3. On a loss the sender halves its window (`on_loss`), then follows feedback again; D03 section 3.2 leaves the return open.
+//! 4. Severe congestion is what the retransmission timer shows: the window goes back to one packet as TCP's does, which
+//!    XCP02 does not mention and paper 001 section II-A assumes; `on_timeout = "keep"` leaves it to the routers.
 
 use alloc::boxed::Box;
 
 use crate::params::{Param, Unit};
 use crate::protocol::{
-    Ack, Allowance, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit, Sent,
+    Ack, Allowance, Loss, LossKind, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit, Sent,
 };
+use crate::protocols::xcp_router::{self, Controller, XcpRouter};
 use crate::units::Time;
 use crate::wire::{Packet, UNITS_PER_SEC, seconds_to_units};
 
 /// XCP.
 pub struct Xcp;
 
-const SENDER: &[Param] = &[
-    Param::new(
-        "desired_rate",
-        Unit::BitsPerSecond,
-        f64::NAN,
-        "D03 3.1",
-        "The most that the sender asks for; auto: its interface's rate.",
-    ),
-    Param::new(
-        "on_loss",
-        Unit::Choice(&["halve", "keep", "reset"]),
-        0.0,
-        "D03 3.2; paper 003 section 4.1",
-        "What the window does on a fast retransmit: half, nothing, or back to one packet. A timeout always resets it.",
-    ),
-    Param::new("aging", Unit::Fraction, 0.5, "D03 3.1.1", "Share of an unused allowance given up per RTT, p.")
-        .within(0.0, 1.0),
-];
+/// Words of `on_loss` and `on_timeout`, in this order everywhere.
+pub(super) const HALVE: f64 = 0.0;
+pub(super) const KEEP: f64 = 1.0;
 
-const ROUTER: &[Param] = &[
-    Param::new("alpha", Unit::Number, 0.4, "XCP02 3.5", "Share of the spare bandwidth handed out per interval."),
-    Param::new("beta", Unit::Number, 0.226, "XCP02 3.5", "Share of the persistent queue drained per interval."),
-    Param::new("gamma", Unit::Fraction, 0.1, "XCP02 3.5.2", "Share of the traffic that is shuffled per interval.")
-        .within(0.0, 1.0),
-    Param::new(
-        "min_interval",
-        Unit::Seconds,
-        0.005,
-        "D03 3.4",
-        "Least control interval; at least the link's delay is D03's advice.",
-    )
-    .within(1e-4, 10.0),
-    Param::new("max_interval", Unit::Seconds, 1.0, "D03 3.4", "An RTT counts at most this much.").within(1e-3, 100.0),
-    Param::new("allowed_queue", Unit::Seconds, 0.002, "D03 3.4", "Least period of the queue estimate.")
-        .within(1e-5, 1.0),
-    Param::new(
-        "initial_interval",
-        Unit::Seconds,
-        0.05,
-        "ns-2.35, xcpq",
-        "Control and queue interval before the first RTT is known.",
-    )
-    .within(1e-3, 10.0),
-];
+/// Parameters of every sender of the family; `on_loss` is the default of the parameter of this name.
+pub(super) const fn params(on_loss: f64) -> [Param; 4] {
+    [
+        Param::new(
+            "desired_rate",
+            Unit::BitsPerSecond,
+            f64::NAN,
+            "D03 3.1",
+            "The most that the sender asks for; auto: its interface's rate.",
+        ),
+        Param::new(
+            "on_loss",
+            Unit::Choice(&["halve", "keep", "reset"]),
+            on_loss,
+            "D03 3.2; paper 003 section 4.1",
+            "What the window does on a fast retransmit: half, nothing, or back to one packet.",
+        ),
+        Param::new(
+            "on_timeout",
+            Unit::Choice(&["reset", "keep"]),
+            0.0,
+            "paper 001 section II-A",
+            "What it does in severe congestion, when the retransmission timer expires: back to one packet as TCP, or nothing.",
+        ),
+        Param::new("aging", Unit::Fraction, 0.5, "D03 3.1.1", "Share of an unused allowance given up per RTT, p.")
+            .within(0.0, 1.0),
+    ]
+}
+
+const SENDER: &[Param] = &params(HALVE);
+const ROUTER: &[Param] = &xcp_router::params(0.0);
 
 impl Protocol for Xcp {
     fn name(&self) -> &'static str {
@@ -104,34 +100,86 @@ impl Protocol for Xcp {
         true
     }
     fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
-        let asked = init.values.get(SENDER, "desired_rate");
-        let mut sender = XcpSender {
-            cwnd: init.initial_window,
-            packet: init.packet,
-            desired: if asked.is_nan() { init.interface.bytes_per_sec() } else { asked / 8.0 },
-            on_loss: [OnLoss::Halve, OnLoss::Keep, OnLoss::Reset][init.values.get(SENDER, "on_loss") as usize],
-            aging: init.values.get(SENDER, "aging"),
-            srtt: 0.0,
-            x: 0,
-            rtt: 0,
-            delta: 0,
-            aged_at: Time::ZERO,
-            most_in_flight: 0,
-            was_limited: false,
-            feedback: 0,
-        };
-        sender.restate();
-        Box::new(sender)
+        Box::new(XcpSender::<Rate>::new(init, SENDER))
     }
     fn receiver(&self) -> Box<dyn Receiver> {
-        Box::new(XcpReceiver { sum: 0 })
+        Box::<XcpReceiver>::default()
     }
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
-        Some(Box::new(XcpRouter::new(init)))
+        Some(match init.values.get(ROUTER, "pools") as u8 {
+            0 => Box::new(XcpRouter(Controller::<false>::new(init, ROUTER))),
+            _ => Box::new(XcpRouter(Controller::<true>::new(init, ROUTER))),
+        })
     }
 }
 
 // ------------------------------------------------------------------------------------- end systems, D03 section 3.1-3.3
+
+/// What a sender knows of its window.
+pub(super) struct Window {
+    /// Allowed window, segments.
+    pub(super) cwnd: f64,
+    /// Length of a full packet, bytes.
+    pub(super) packet: f64,
+    /// Desired throughput, bytes/s.
+    pub(super) desired: f64,
+    /// Seconds; zero while unknown.
+    pub(super) srtt: f64,
+}
+
+/// In which the members of the family differ: what the words of the header mean on the way there and back.
+pub(super) trait Form: Default + Send {
+    /// The words of the next packets' headers: the window (D03: X), RTT, and the request spread over a window.
+    fn words(window: &Window) -> (u32, u32, i32);
+    /// Writes them.
+    fn write(&mut self, packet: &mut Packet, (x, rtt, request): (u32, u32, i32)) {
+        packet.congestion.set_x(x);
+        packet.congestion.set_rtt(rtt);
+        packet.congestion.set_delta_throughput(request);
+    }
+    /// The window after an acknowledgement, segments.
+    fn answered(&mut self, window: &Window, ack: &Ack<'_>) -> f64;
+    /// Tells the last Reverse_Feedback and the first word, in their units.
+    fn tell(feedback: i32, x: u32, put: Probe<'_>) {
+        put("feedback_bytes_per_s", feedback as f64);
+        put("x_s", x as f64 / UNITS_PER_SEC);
+    }
+}
+
+/// The rate form of D03.
+#[derive(Default)]
+pub(super) struct Rate;
+
+impl Form for Rate {
+    fn words(w: &Window) -> (u32, u32, i32) {
+        // One division serves both quotients: X = rtt / window, and the request spread over a window.
+        let inverse = 1.0 / (w.cwnd * w.srtt);
+        let per_window = w.srtt * inverse;
+        let x = seconds_to_units(w.srtt * per_window);
+        // want / (throughput * RTT / MSS), with throughput * RTT / MSS = cwnd.
+        (x, seconds_to_units(w.srtt), round(w.desired * per_window - w.packet * (w.cwnd * inverse)))
+    }
+    /// D03 section 3.3: window = max(window + feedback * srtt, MSS), here in segments. Duplicates count too.
+    fn answered(&mut self, w: &Window, ack: &Ack<'_>) -> f64 {
+        w.cwnd + ack.header.reverse_feedback() as f64 * w.srtt / w.packet
+    }
+}
+
+/// A sender of the family.
+pub(super) struct XcpSender<F> {
+    window: Window,
+    form: F,
+    on_loss: OnLoss,
+    keep_on_timeout: bool,
+    aging: f64,
+    /// What the next packets carry.
+    words: (u32, u32, i32),
+    aged_at: Time,
+    most_in_flight: u32,
+    was_limited: bool,
+    /// The last feedback, for the probe.
+    feedback: i32,
+}
 
 #[derive(Clone, Copy, PartialEq)]
 enum OnLoss {
@@ -140,43 +188,37 @@ enum OnLoss {
     Reset,
 }
 
-struct XcpSender {
-    /// Allowed window, segments.
-    cwnd: f64,
-    /// Length of a full packet, bytes.
-    packet: f64,
-    /// Desired throughput, bytes/s.
-    desired: f64,
-    on_loss: OnLoss,
-    aging: f64,
-    /// Seconds; zero while unknown.
-    srtt: f64,
-    /// What the next packets carry: X and RTT in header units, Delta_Throughput in bytes/s.
-    x: u32,
-    rtt: u32,
-    delta: i32,
-    aged_at: Time,
-    most_in_flight: u32,
-    was_limited: bool,
-    /// The last feedback, for the probe, bytes/s.
-    feedback: i32,
-}
-
-impl XcpSender {
-    /// Computes what packets carry from window and RTT: X = rtt / window, and the request spread over a window.
-    fn restate(&mut self) {
-        if self.srtt == 0.0 {
-            (self.x, self.rtt, self.delta) = (0, 0, 0);
-            return;
-        }
-        // One division serves both quotients.
-        let inverse = 1.0 / (self.cwnd * self.srtt);
-        let per_window = self.srtt * inverse;
-        self.x = seconds_to_units(self.srtt * per_window);
-        self.rtt = seconds_to_units(self.srtt);
-        // want / (throughput * RTT / MSS), with throughput * RTT / MSS = cwnd.
-        self.delta = round(self.desired * per_window - self.packet * (self.cwnd * inverse));
+impl<F: Form> XcpSender<F> {
+    /// A sender with the parameters of [`params`].
+    pub(super) fn new(init: &SenderInit<'_>, params: &[Param]) -> Self {
+        let get = |name| init.values.get(params, name);
+        let asked = get("desired_rate");
+        let mut sender = XcpSender {
+            window: Window {
+                cwnd: init.initial_window,
+                packet: init.packet,
+                desired: if asked.is_nan() { init.interface.bytes_per_sec() } else { asked / 8.0 },
+                srtt: 0.0,
+            },
+            form: F::default(),
+            on_loss: [OnLoss::Halve, OnLoss::Keep, OnLoss::Reset][get("on_loss") as usize],
+            keep_on_timeout: get("on_timeout") != 0.0,
+            aging: get("aging"),
+            words: (0, 0, 0),
+            aged_at: Time::ZERO,
+            most_in_flight: 0,
+            was_limited: false,
+            feedback: 0,
+        };
+        sender.restate();
+        sender
     }
+
+    /// Computes what packets carry from window and RTT.
+    fn restate(&mut self) {
+        self.words = if self.window.srtt == 0.0 { (0, 0, 0) } else { F::words(&self.window) };
+    }
+
     /// D03 section 3.1.1: an allowance that was not used for an RTT decays towards what was used.
     fn age(&mut self, ack: &Ack<'_>) {
         self.was_limited |= !ack.app_limited;
@@ -185,8 +227,9 @@ impl XcpSender {
             return;
         }
         let used = self.most_in_flight as f64;
-        if !self.was_limited && used < self.cwnd {
-            self.cwnd = ((1.0 - self.aging) * self.cwnd + self.aging * used).max(1.0);
+        let cwnd = self.window.cwnd;
+        if !self.was_limited && used < cwnd {
+            self.window.cwnd = ((1.0 - self.aging) * cwnd + self.aging * used).max(1.0);
         }
         self.aged_at = ack.now;
         self.most_in_flight = 0;
@@ -194,63 +237,72 @@ impl XcpSender {
     }
 }
 
-impl Sender for XcpSender {
+impl<F: Form> Sender for XcpSender<F> {
     fn allowance(&self) -> Allowance {
-        Allowance { cwnd: self.cwnd, pacing: None }
+        Allowance { cwnd: self.window.cwnd, pacing: None }
     }
 
     fn on_start(&mut self, now: Time, rtt: Time) {
-        self.srtt = rtt.as_secs_f64();
+        self.window.srtt = rtt.as_secs_f64();
         self.aged_at = now;
         self.restate();
     }
 
     fn on_send(&mut self, packet: &mut Packet, sent: &Sent) {
-        let header = &mut packet.congestion;
-        header.set_x(self.x);
-        header.set_rtt(self.rtt);
-        header.set_delta_throughput(if sent.backlogged || self.delta < 0 { self.delta } else { 0 });
+        let (x, rtt, request) = self.words;
+        self.form.write(packet, (x, rtt, if sent.backlogged || request < 0 { request } else { 0 }));
     }
 
+    #[inline]
     fn on_ack(&mut self, ack: &Ack<'_>) {
-        self.srtt = ack.srtt.0 as i64 as f64 * 1e-9; // a signed conversion is one instruction
+        self.window.srtt = ack.srtt.0 as i64 as f64 * 1e-9; // a signed conversion is one instruction
         self.feedback = ack.header.reverse_feedback();
-        // D03 section 3.3: window = max(window + feedback * srtt, MSS), here in segments. Duplicates count too.
-        self.cwnd = (self.cwnd + self.feedback as f64 * self.srtt / self.packet).max(1.0);
+        self.window.cwnd = self.form.answered(&self.window, ack).max(1.0);
         self.age(ack);
         self.restate();
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        self.cwnd = match (loss.kind, self.on_loss) {
+        let cwnd = self.window.cwnd;
+        self.window.cwnd = match (loss.kind, self.on_loss) {
+            (LossKind::Timeout, _) if self.keep_on_timeout => cwnd,
             (LossKind::Timeout, _) | (_, OnLoss::Reset) => 1.0,
-            (_, OnLoss::Keep) => self.cwnd,
-            (_, OnLoss::Halve) => (self.cwnd / 2.0).max(1.0),
+            (_, OnLoss::Keep) => cwnd,
+            (_, OnLoss::Halve) => (cwnd / 2.0).max(1.0),
         };
         self.restate();
     }
 
     fn probe(&self, put: Probe<'_>) {
-        put("cwnd", self.cwnd);
-        put("feedback_bytes_per_s", self.feedback as f64);
-        put("x_s", self.x as f64 / UNITS_PER_SEC);
+        put("cwnd", self.window.cwnd);
+        F::tell(self.feedback, self.words.0, put);
     }
 }
 
 /// Rounds to the nearest integer, half away from zero; saturates.
-fn round(value: f64) -> i32 {
+pub(super) fn round(value: f64) -> i32 {
     (value + 0.5f64.copysign(value)) as i32
 }
 
-struct XcpReceiver {
+/// Returns what is left of the requests.
+#[derive(Default)]
+pub(super) struct XcpReceiver {
     /// Feedback received since the last acknowledgement, bytes/s.
     sum: i64,
+}
+
+impl XcpReceiver {
+    /// A packet brought this much.
+    #[inline]
+    pub(super) fn add(&mut self, feedback: i32) {
+        self.sum += feedback as i64;
+    }
 }
 
 impl Receiver for XcpReceiver {
     fn on_data(&mut self, _now: Time, packet: &Packet) {
         if packet.congestion.is_standard() {
-            self.sum += packet.congestion.delta_throughput() as i64;
+            self.add(packet.congestion.delta_throughput());
         }
     }
     fn on_ack(&mut self, _now: Time, ack: &mut Packet) {
@@ -260,290 +312,80 @@ impl Receiver for XcpReceiver {
     }
 }
 
-// -------------------------------------------------------------------------------------------- router, D03 section 3.4
-
-struct Gains {
-    alpha: f64,
-    beta: f64,
-    gamma: f64,
-    min_interval: f64,
-    max_interval_units: u32,
-    allowed_queue: f64,
-}
-
-struct XcpRouter {
-    gains: Gains,
-    // Sums over the present interval.
-    input_bytes: f64,
-    /// Sum of X, seconds.
-    sum_x: f64,
-    /// Sum of X * RTT, seconds squared.
-    sum_xrtt: f64,
-    // What the present interval hands out.
-    cp: f64,
-    cn: f64,
-    res_pos: f64,
-    res_neg: f64,
-    // The persistent queue, bytes.
-    queue: u64,
-    min_queue: u64,
-    /// Mean RTT of the flows, seconds.
-    avg_rtt: f64,
-    interval_began: Time,
-    control_at: Time,
-    queue_at: Time,
-}
-
-const SECONDS: f64 = 1.0 / UNITS_PER_SEC;
-
-impl XcpRouter {
-    fn new(init: &RouterInit<'_>) -> XcpRouter {
-        let get = |name| init.values.get(ROUTER, name);
-        let mut rng = init.rng.clone();
-        let first = get("initial_interval");
-        let mut jittered = || Time::from_secs_f64(first * (0.8 + 0.4 * rng.uniform()));
-        XcpRouter {
-            gains: Gains {
-                alpha: get("alpha"),
-                beta: get("beta"),
-                gamma: get("gamma"),
-                min_interval: get("min_interval"),
-                max_interval_units: seconds_to_units(get("max_interval")),
-                allowed_queue: get("allowed_queue"),
-            },
-            input_bytes: 0.0,
-            sum_x: 0.0,
-            sum_xrtt: 0.0,
-            cp: 0.0,
-            cn: 0.0,
-            res_pos: 0.0,
-            res_neg: 0.0,
-            queue: 0,
-            min_queue: 0,
-            avg_rtt: first,
-            interval_began: Time::ZERO,
-            control_at: jittered(),
-            queue_at: jittered(),
-        }
-    }
-
-    /// The estimation-control timer: efficiency controller, then the scale factors of the fairness controller.
-    fn control(&mut self, now: Time, capacity: f64) {
-        let g = &self.gains;
-        if self.sum_x > 0.0 {
-            self.avg_rtt = self.sum_xrtt / self.sum_x; // mean over flows: X weights a flow's packets to one flow
-        }
-        let elapsed = now.since(self.interval_began).as_secs_f64();
-        let y = if elapsed > 0.0 { self.input_bytes / elapsed } else { 0.0 };
-        let f = g.alpha * (capacity - y) - g.beta * self.queue as f64 / self.avg_rtt.max(1e-6);
-        let shuffle = (g.gamma * y - f.abs()).max(0.0);
-        self.res_pos = shuffle + f.max(0.0);
-        self.res_neg = shuffle + (-f).max(0.0);
-        self.cp = if self.sum_x > 0.0 { self.res_pos / self.sum_x } else { 0.0 };
-        self.cn = if self.input_bytes > 0.0 { self.res_neg / self.input_bytes } else { 0.0 };
-        (self.input_bytes, self.sum_x, self.sum_xrtt) = (0.0, 0.0, 0.0);
-        self.interval_began = now;
-        self.control_at = now + Time::from_secs_f64(self.avg_rtt.max(g.min_interval));
-    }
-
-    /// The queue timer: what never left the queue since the last one is persistent. Its period is not the control
-    /// interval, which a queue would lengthen.
-    fn sample_queue(&mut self, now: Time, port: &PortView) {
-        self.queue = self.min_queue.min(port.backlog_bytes);
-        self.min_queue = port.backlog_bytes;
-        let period = (self.avg_rtt - port.backlog_bytes as f64 / port.capacity) / 2.0;
-        self.queue_at = now + Time::from_secs_f64(period.max(self.gains.allowed_queue));
-    }
-
-    /// Feedback for a departing packet that carries inter-packet time `x` (s), length (bytes) and request (bytes/s).
-    /// Returns whether that is less than it asks for, and what.
-    fn feedback(&mut self, x: f64, bytes: f64, delta: f64) -> (bool, f64) {
-        let mut pos = self.cp * x;
-        let mut neg = self.cn * bytes;
-        let fb = pos - neg;
-        let tighter = delta > fb;
-        if !tighter {
-            // Limited elsewhere: what the packet cannot use is first taken from the negative pool, so that others are
-            // squeezed less. The order matters: `pos` follows from the new `neg`.
-            let reclaimed = neg + (fb - delta);
-            neg = if reclaimed < self.res_neg { reclaimed } else { self.res_neg };
-            pos = delta + neg;
-        }
-        self.res_pos -= pos;
-        self.res_neg -= neg;
-        if self.res_pos <= 0.0 {
-            (self.res_pos, self.cp) = (0.0, 0.0);
-        }
-        if self.res_neg <= 0.0 {
-            (self.res_neg, self.cn) = (0.0, 0.0);
-        }
-        (tighter, fb)
-    }
-}
-
-impl Router for XcpRouter {
-    fn on_arrival(&mut self, _now: Time, packet: &mut Packet, _port: &PortView) {
-        self.input_bytes += packet.ip_len as f64;
-        let header = &packet.congestion;
-        if !header.is_standard() {
-            return;
-        }
-        let (x, rtt) = (header.x(), header.rtt());
-        if x != 0 && rtt != 0 {
-            let x = x as f64 * SECONDS;
-            self.sum_x += x;
-            self.sum_xrtt += x * (rtt.min(self.gains.max_interval_units) as f64 * SECONDS);
-        }
-    }
-
-    fn on_departure(&mut self, _now: Time, packet: &mut Packet, port: &PortView) {
-        self.min_queue = self.min_queue.min(port.backlog_bytes);
-        if !packet.congestion.is_standard() {
-            return;
-        }
-        let x = packet.congestion.x() as f64 * SECONDS;
-        let delta = packet.congestion.delta_throughput();
-        // What is limited elsewhere stays as it came.
-        if let (true, granted) = self.feedback(x, packet.ip_len as f64, delta as f64) {
-            packet.congestion.set_delta_throughput(round(granted));
-        }
-    }
-
-    fn on_timer(&mut self, now: Time, port: &PortView) {
-        if self.queue_at <= now {
-            self.sample_queue(now, port);
-        }
-        if self.control_at <= now {
-            self.control(now, port.capacity);
-        }
-    }
-
-    fn next_timer(&self) -> Time {
-        self.control_at.min(self.queue_at)
-    }
-
-    fn probe(&self, put: Probe<'_>) {
-        put("avg_rtt_s", self.avg_rtt);
-        put("persistent_queue_bytes", self.queue as f64);
-        put("res_pos_bytes_per_s", self.res_pos);
-        put("res_neg_bytes_per_s", self.res_neg);
-        put("cp", self.cp);
-        put("cn", self.cn);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::params::Values;
-    use crate::rng::Rng;
+    use crate::testing::{ack, loss, sent};
+    use crate::units::Rate as LineRate;
     use crate::wire::{Congestion, Format};
 
-    const C: f64 = 1.25e6;
-
-    fn view() -> PortView {
-        PortView { capacity: C, backlog_bytes: 0, backlog_packets: 0, busy: true }
-    }
-    fn router() -> XcpRouter {
-        let values = Values::default();
-        XcpRouter::new(&RouterInit { values: &values, capacity: C, delay: Time::ZERO, rng: Rng::stream(1, "test") })
-    }
-    fn packet(x: f64, rtt: f64, delta: i32) -> Packet {
-        let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
-        p.congestion.set_x(seconds_to_units(x));
-        p.congestion.set_rtt(seconds_to_units(rtt));
-        p.congestion.set_delta_throughput(delta);
-        p
-    }
-    /// An interval of 0.1 s with `a` packets of flow a (X = 2 ms) and `b` of flow b (X = 10 ms), then its control timer.
-    fn after_interval(a: u32, xa: f64, b: u32, xb: f64) -> XcpRouter {
-        let mut r = router();
-        for _ in 0..a {
-            r.on_arrival(Time::ZERO, &mut packet(xa, 0.1, 0), &view());
+    /// A sender with a window of ten packets of 1000 B and an RTT of 100 ms at an interface of 1 MB/s.
+    fn sender(given: &[(&str, f64)]) -> Box<dyn Sender> {
+        let mut values = Values::default();
+        for &(name, value) in given {
+            values.set(SENDER.iter().find(|p| p.name == name).unwrap(), value);
         }
-        for _ in 0..b {
-            r.on_arrival(Time::ZERO, &mut packet(xb, 0.1, 0), &view());
-        }
-        r.control(Time::millis(100), C);
-        r
-    }
-    fn departs(r: &mut XcpRouter, x: f64) -> i32 {
-        let mut p = packet(x, 0.1, i32::MAX);
-        r.on_departure(Time::millis(100), &mut p, &view());
-        p.congestion.delta_throughput()
-    }
-
-    /// Worked out by hand: y = 6e5, sum of X = 0.2 s, F = 2.6e5, so each flow gets +130000 B/s.
-    #[test]
-    fn increases_are_equal_per_flow() {
-        let mut r = after_interval(50, 0.002, 10, 0.01);
-        // X and RTT carry a rounding of 2^-29 s each.
-        assert!((r.cp - 1.3e6).abs() < 5.0, "{}", r.cp);
-        assert_eq!(r.cn, 0.0);
-        assert!((r.avg_rtt - 0.1).abs() < 1e-8);
-        assert_eq!(departs(&mut r, 0.002), 2600);
-        assert_eq!(departs(&mut r, 0.01), 13000);
-    }
-
-    /// Worked out by hand: y = C, both pools 125000.
-    #[test]
-    fn shuffling_moves_rate_from_the_fast_to_the_slow() {
-        let mut r = after_interval(100, 0.001, 25, 0.004);
-        assert!((r.res_pos - 125_000.0).abs() < 1e-6 && (r.res_neg - 125_000.0).abs() < 1e-6);
-        let a: i32 = (0..100).map(|_| departs(&mut r, 0.001)).sum();
-        let b: i32 = (0..25).map(|_| departs(&mut r, 0.004)).sum();
-        assert!((a + 37_500).abs() <= 50 && (b - 37_500).abs() <= 50, "{a} {b}");
-    }
-
-    /// Worked out by hand: pos 10, neg 4.
-    #[test]
-    fn reclaim_takes_the_negative_pool_first() {
-        let case = |res_neg: f64, delta: f64| {
-            let mut r = router();
-            (r.cp, r.cn, r.res_pos, r.res_neg) = (10.0, 4.0, 1000.0, res_neg);
-            let (tighter, granted) = r.feedback(1.0, 1.0, delta);
-            (if tighter { granted } else { delta }, 1000.0 - r.res_pos, res_neg - r.res_neg)
-        };
-        assert_eq!(case(100.0, 2.0), (2.0, 10.0, 8.0));
-        assert_eq!(case(5.0, 2.0), (2.0, 7.0, 5.0));
-        assert_eq!(case(100.0, 6.0), (6.0, 10.0, 4.0));
-    }
-
-    #[test]
-    fn unknown_x_gets_nothing_positive_and_acknowledgements_are_left_alone() {
-        let mut r = after_interval(50, 0.002, 10, 0.01);
-        assert_eq!(departs(&mut r, 0.0), 0);
-        let mut ack = Packet { ip_len: 72, congestion: Congestion::new(Format::Minimal), ..Packet::EMPTY };
-        ack.congestion.set_reverse_feedback(77);
-        let before = ack.congestion;
-        let pools = (r.res_pos, r.res_neg);
-        r.on_departure(Time::ZERO, &mut ack, &view());
-        assert_eq!((ack.congestion, (r.res_pos, r.res_neg)), (before, pools));
-    }
-
-    #[test]
-    fn an_idle_interval_empties_the_pools() {
-        let mut r = after_interval(50, 0.002, 10, 0.01);
-        r.control(Time::millis(200), C);
-        assert_eq!((r.cp, r.cn), (0.0, 0.0));
-    }
-
-    #[test]
-    fn the_sender_spreads_its_request_over_a_window() {
-        let values = Values::default();
-        let init = SenderInit {
-            values: &values,
-            packet: 1000.0,
-            initial_window: 10.0,
-            interface: crate::units::Rate::mbps(8),
-        };
+        let interface = LineRate::mbps(8);
+        let init = SenderInit { values: &values, packet: 1000.0, initial_window: 10.0, interface };
         let mut sender = Xcp.sender(&init);
         sender.on_start(Time::ZERO, Time::millis(100));
-        let mut p = packet(0.0, 0.0, 0);
-        sender.on_send(&mut p, &Sent { now: Time::ZERO, srtt: Time::millis(100), in_flight: 0, backlogged: true });
-        assert_eq!(p.congestion.x(), seconds_to_units(0.01));
-        assert_eq!(p.congestion.rtt(), seconds_to_units(0.1));
-        // It goes at 10 packets of 1000 B in 0.1 s, wants ten times that: 900 kB/s over 10 packets.
-        assert_eq!(p.congestion.delta_throughput(), 90_000);
+        sender
+    }
+    fn sends(sender: &mut dyn Sender) -> Congestion {
+        let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+        sender.on_send(&mut p, &sent(Time::ZERO, 0));
+        p.congestion
+    }
+
+    #[test]
+    fn the_request_is_spread_over_a_window() {
+        let header = sends(&mut *sender(&[]));
+        assert_eq!((header.x(), header.rtt()), (seconds_to_units(0.01), seconds_to_units(0.1)));
+        // It goes at 10 packets of 1000 B in 0.1 s and wants ten times that: 900 kB/s over 10 packets.
+        assert_eq!(header.delta_throughput(), 90_000);
+        // It wants 40 kB/s: 60 kB/s less, over 10 packets.
+        assert_eq!(sends(&mut *sender(&[("desired_rate", 320e3)])).delta_throughput(), -6_000);
+    }
+
+    #[test]
+    fn feedback_moves_the_window_by_rate_times_rtt() {
+        let mut s = sender(&[]);
+        let mut header = Congestion::new(Format::Minimal);
+        header.set_reverse_feedback(5_000); // 5 kB/s for 0.1 s: half a packet
+        s.on_ack(&ack(Time::millis(50), &header));
+        assert_eq!(s.allowance().cwnd, 10.5);
+        header.set_reverse_feedback(-200_000);
+        s.on_ack(&ack(Time::millis(50), &header));
+        assert_eq!(s.allowance().cwnd, 1.0, "one packet is the least");
+    }
+
+    #[test]
+    fn losses_do_to_the_window_what_the_user_says() {
+        let after = |given: &[(&str, f64)], kind| {
+            let mut s = sender(given);
+            s.on_loss(&loss(Time::ZERO, kind, 10));
+            s.allowance().cwnd
+        };
+        let (resent, expired, marked) = (LossKind::Duplicates, LossKind::Timeout, LossKind::Mark);
+        for (on_loss, expected) in [(HALVE, 5.0), (KEEP, 10.0), (2.0, 1.0)] {
+            assert_eq!(after(&[("on_loss", on_loss)], resent), expected);
+            assert_eq!(after(&[("on_loss", on_loss)], marked), expected);
+            assert_eq!(after(&[("on_loss", on_loss)], expired), 1.0, "severe congestion");
+            assert_eq!(after(&[("on_loss", on_loss), ("on_timeout", 1.0)], expired), 10.0);
+        }
+    }
+
+    /// Ten packets allowed, four in flight, p = 0.5: seven after an RTT.
+    #[test]
+    fn an_unused_allowance_ages() {
+        let mut s = sender(&[]);
+        let header = Congestion::new(Format::Minimal);
+        for ms in [60, 120] {
+            let mut ack = ack(Time::millis(ms), &header);
+            (ack.app_limited, ack.in_flight, ack.newly_acked) = (true, 3, 1);
+            s.on_ack(&ack);
+        }
+        assert_eq!(s.allowance().cwnd, 7.0);
     }
 }

@@ -39,9 +39,13 @@ impl Room {
             Room { bytes: limit as u64, packets: u32::MAX }
         }
     }
+    /// Whether this many bytes and packets may wait.
+    pub fn holds(&self, (bytes, packets): (u64, u32)) -> bool {
+        bytes <= self.bytes && packets <= self.packets
+    }
     /// Whether a packet of `length` bytes fits behind what waits.
     pub fn fits(&self, (bytes, packets): (u64, u32), length: u16) -> bool {
-        bytes + length as u64 <= self.bytes && packets < self.packets
+        self.holds((bytes + length as u64, packets.saturating_add(1)))
     }
 }
 

@@ -40,5 +40,8 @@ impl Qdisc for Tail {
         let fits = self.0.fits((port.backlog_bytes, port.backlog_packets), packet.ip_len) || !port.busy;
         if fits { Verdict::Accept } else { Verdict::Drop(DropCause::Overflow) }
     }
+    fn minds_departures(&self) -> bool {
+        false
+    }
     fn probe(&self, _put: Probe<'_>) {}
 }

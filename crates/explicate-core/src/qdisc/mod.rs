@@ -15,4 +15,9 @@ macro_rules! qdiscs {
 qdiscs! {
     droptail::DropTail,
     red::Red,
+    rem::Rem,
+    pi::Pi,
+    avq::Avq,
+    codel::CoDel,
+    fq_codel::FqCoDel,
 }

@@ -1,31 +1,40 @@
 //! RED, random early detection (S. Floyd, V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance",
-//! IEEE/ACM ToN 1(4), 1993), with Floyd's gentle slope (2000) and ECN marks (RFC 3168).
+//! IEEE/ACM ToN 1(4), 1993), with Floyd's gentle slope (2000), ECN marks (RFC 3168) and, if asked for, the adaptation of S.
+//! Floyd, R. Gummadi, S. Shenker, "Adaptive RED: An Algorithm for Increasing the Robustness of RED's Active Queue
+//! Management", 2001.
 //!
 //! A moving average of the queue decides: below `min_th` nothing happens; above, packets are dropped or marked with a
 //! probability that grows with the average, so that flows slow down before the buffer is full and not all at once. How
 //! many packets passed since the last drop spreads the drops evenly. While the queue is empty the average decays as if
-//! small packets had come.
+//! small packets had come. Where the average settles depends on how many flows there are; adaptive RED moves `max_p` every
+//! half second so that it settles midway between the thresholds, and takes weight and thresholds from the capacity.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
 //! | min_th | `min_th` | bytes or packets | 5 packets | Floyd's recommendation, 1997 |
 //! | max_th | `max_th` | bytes or packets | 3 min_th | 1997 |
-//! | w_q | `weight` | | 0.002 | ToN 1993 section VI |
-//! | max_p | `max_p` | | 0.1 | 1997 (0.02 in 1993) |
+//! | w_q | `weight` | | 0.002; adaptive 1 - exp(-1 / C) | ToN 1993 section VI; 2001 section 4.3 |
+//! | max_p | `max_p` | | 0.1; adaptive 0.01..0.5 | 1997 (0.02 in 1993); 2001 section 4 |
 //! | avg | `average` | bytes or packets | | equation 1 |
 //! | p_b | [`base_probability`] | | | equation 2 |
 //! | p_a | [`spread`] | | | equation 3 |
 //! | count | `count` | packets since the last drop or mark | | section IV |
 //! | s | `packet_time` | s | mean packet / capacity | section IV |
+//! | interval | [`ADAPT_EVERY`] | s | 0.5 | 2001 section 4 |
+//! | target | [`adapted`] | | the middle fifth between the thresholds | 2001 section 4 |
+//! | alpha, beta | [`adapted`] | | min(0.01, max_p / 4), 0.9 | 2001 section 4 |
+//! | delay target | `target_delay` | s | 5 ms: adaptive min_th is at least half of it at C | 2001 section 4.2 |
 //!
 //! Deviations:
 //! 1. The packet in service does not count, as in DropTail here and in ns-2.
 //! 2. `wait`, on by default as in ns-2, keeps two drops at least 1/p_b packets apart.
 //! 3. Where the probability reaches one, packets that could be marked are dropped too (RFC 3168 section 7).
 //! 4. An automatic `min_th` does not look at the limit, as ns-2's derivation does not.
+//! 5. `max_p` is adapted by a timer; in ns-2 by the first packet after the interval.
 
 use alloc::boxed::Box;
 
+use super::common::{LIMIT, MARK};
 use crate::params::{Param, Unit};
 use crate::protocol::{Discipline, DropCause, PortView, Probe, Qdisc, QdiscInit, QdiscKind, Verdict};
 use crate::rng::Rng;
@@ -50,13 +59,28 @@ const PARAMS: &[Param] = &[
         "Floyd 1997",
         "Average where `max_p` is reached; auto is 3 min_th.",
     ),
-    Param::new("weight", Unit::Fraction, 0.002, "ToN 1993 section VI", "Weight of a new sample in the average.")
-        .within(1e-9, 1.0),
+    Param::new(
+        "weight",
+        Unit::Fraction,
+        f64::NAN,
+        "ToN 1993 section VI",
+        "Weight of a new sample in the average; auto is 0.002, adaptive 1 - exp(-1 / packets per second).",
+    )
+    .within(1e-9, 1.0),
     Param::new("max_p", Unit::Fraction, 0.1, "Floyd 1997", "Probability at `max_th`.").within(0.0, 1.0),
+    Param::new("adaptive", Unit::Flag, 0.0, "Adaptive RED 2001", "`max_p` moves so that the average settles midway."),
+    Param::new(
+        "target_delay",
+        Unit::Seconds,
+        0.005,
+        "Adaptive RED 2001 section 4.2",
+        "An automatic adaptive `min_th` is at least half of this at the capacity.",
+    )
+    .within(0.0, 1000.0),
     Param::new("gentle", Unit::Flag, 1.0, "Floyd 2000", "From `max_th` the probability climbs to 1 at twice that."),
     Param::new("wait", Unit::Flag, 1.0, "ns-2 red.cc, wait_", "Drops keep at least 1/p_b packets apart."),
-    Param::new("mark", Unit::Flag, 1.0, "RFC 3168", "ECN-capable packets are marked instead of dropped."),
-    Param::new("limit", Unit::QueueLength, f64::INFINITY, "ns-2 manual, queue objects", "Most that may wait."),
+    MARK,
+    LIMIT,
     Param::new(
         "count",
         Unit::Choice(&["bytes", "packets"]),
@@ -112,6 +136,21 @@ pub fn spread(p: f64, count: f64, wait: bool) -> f64 {
     }
 }
 
+/// Time between two adaptations.
+pub const ADAPT_EVERY: Time = Time::millis(500);
+
+/// `max_p` after an adaptation: more where the average is above the middle fifth between the thresholds, less where below.
+pub fn adapted(max_p: f64, average: f64, min_th: f64, max_th: f64) -> f64 {
+    let span = max_th - min_th;
+    if average > min_th + 0.6 * span && max_p <= 0.5 {
+        max_p + (max_p / 4.0).min(0.01)
+    } else if average < min_th + 0.4 * span && max_p >= 0.01 {
+        0.9 * max_p
+    } else {
+        max_p
+    }
+}
+
 struct RedQueue {
     min_th: f64,
     max_th: f64,
@@ -130,6 +169,8 @@ struct RedQueue {
     count: f64,
     /// The average has decayed up to here.
     decayed: Time,
+    /// When `max_p` is adapted next.
+    adapts: Time,
     rng: Rng,
 }
 
@@ -139,11 +180,14 @@ impl RedQueue {
         let in_packets = get("count") == 1.0;
         let unit = if in_packets { init.mean_packet } else { 1.0 };
         let or = |value: f64, auto: f64| if value.is_nan() { auto } else { value };
-        let min_th = or(get("min_th"), 5.0 * init.mean_packet) / unit;
+        let adaptive = get("adaptive") != 0.0;
+        let packet_time = init.mean_packet / init.capacity;
+        let delayed = if adaptive { 0.5 * get("target_delay") * init.capacity } else { 0.0 };
+        let min_th = or(get("min_th"), delayed.max(5.0 * init.mean_packet)) / unit;
         RedQueue {
             min_th,
             max_th: or(get("max_th") / unit, 3.0 * min_th).max(min_th),
-            weight: get("weight"),
+            weight: or(get("weight"), if adaptive { 1.0 - libm::exp(-packet_time) } else { 0.002 }),
             max_p: get("max_p"),
             gentle: get("gentle") != 0.0,
             wait: get("wait") != 0.0,
@@ -151,10 +195,11 @@ impl RedQueue {
             limit: get("limit") / unit,
             in_packets,
             mean_packet: init.mean_packet,
-            packet_time: init.mean_packet / init.capacity,
+            packet_time,
             average: 0.0,
             count: 0.0,
             decayed: Time::ZERO,
+            adapts: if adaptive { ADAPT_EVERY } else { Time::NEVER },
             rng: init.rng.clone(),
         }
     }
@@ -209,6 +254,14 @@ impl Qdisc for RedQueue {
         }
     }
 
+    fn on_timer(&mut self, now: Time, _port: &PortView) {
+        self.max_p = adapted(self.max_p, self.average, self.min_th, self.max_th);
+        self.adapts = now + ADAPT_EVERY;
+    }
+    fn next_timer(&self) -> Time {
+        self.adapts
+    }
+
     fn probe(&self, put: Probe<'_>) {
         put(if self.in_packets { "average_packets" } else { "average_bytes" }, self.average);
         put("p_b", base_probability(self.average, self.min_th, self.max_th, self.max_p, self.gentle));
@@ -249,6 +302,55 @@ mod tests {
         near(p(30.0), 1.0);
         near(base_probability(15.0, 5.0, 15.0, 0.1, false), 1.0);
         near(base_probability(5.0, 5.0, 5.0, 0.1, true), 0.1);
+    }
+
+    #[test]
+    fn max_p_moves_slowly_towards_the_middle() {
+        let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
+        // Thresholds 5 and 15: the target is 9 to 11.
+        near(adapted(0.1, 11.1, 5.0, 15.0), 0.11);
+        near(adapted(0.02, 20.0, 5.0, 15.0), 0.025);
+        near(adapted(0.1, 8.9, 5.0, 15.0), 0.09);
+        near(adapted(0.1, 10.0, 5.0, 15.0), 0.1);
+        near(adapted(0.505, 20.0, 5.0, 15.0), 0.505);
+        near(adapted(0.0095, 0.0, 5.0, 15.0), 0.0095);
+    }
+
+    #[test]
+    fn adaptive_constants_come_from_the_capacity() {
+        // 1000 packets per second: half of 5 ms are 2.5 packets, so 5; half of 20 ms are 10.
+        let q = red(&[("adaptive", 1.0)]);
+        assert_eq!((q.min_th, q.max_th, q.next_timer()), (5000.0, 15_000.0, Time::millis(500)));
+        assert!((q.weight - 0.000_999_500).abs() < 1e-9, "{}", q.weight);
+        let q = red(&[("adaptive", 1.0), ("target_delay", 0.02), ("weight", 0.01)]);
+        assert_eq!((q.min_th, q.weight), (10_000.0, 0.01));
+        let plain = red(&[]);
+        assert_eq!((plain.min_th, plain.weight, plain.next_timer()), (5000.0, 0.002, Time::NEVER));
+    }
+
+    /// A closed loop: the queue grows by what the probability leaves of the arrivals, so that it can rest only at one p_b.
+    /// Plain RED's average rests where max_p says, adaptive RED's in the middle, for two loads.
+    #[test]
+    fn adaptive_red_holds_the_average_in_its_target() {
+        let rests = |adaptive: f64, wanted: f64| {
+            let mut q = red(&[("adaptive", adaptive), ("weight", 0.01), ("count", 1.0)]);
+            let (mut queue, mut sum) = (0.0f64, 0.0);
+            for ms in 0..200_000u64 {
+                if ms % 500 == 0 && adaptive != 0.0 {
+                    q.on_timer(Time::millis(ms), &view(0));
+                }
+                q.sample(Time::millis(ms), queue, None);
+                let p = base_probability(q.average, q.min_th, q.max_th, q.max_p, true);
+                queue = (queue + 0.5 * (wanted - p)).max(0.0);
+                sum += if ms >= 150_000 { q.average / 50_000.0 } else { 0.0 };
+            }
+            sum
+        };
+        for wanted in [0.02, 0.2] {
+            let mean = rests(1.0, wanted);
+            assert!((9.0..=11.0).contains(&mean), "{wanted}: {mean}");
+        }
+        assert!(rests(0.0, 0.02) < 7.5 && rests(0.0, 0.2) > 15.0, "{} {}", rests(0.0, 0.02), rests(0.0, 0.2));
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub mod rto;
 pub mod scoreboard;
 #[cfg(test)]
 mod testing;
+pub mod timers;
 
 macro_rules! recoveries {
     ($($module:ident::$unit:ident,)*) => {
@@ -17,9 +18,13 @@ macro_rules! recoveries {
 }
 
 recoveries! {
+    tahoe::Tahoe,
     reno::Reno,
     newreno::NewReno,
     sack::Sack,
+    loss_resilient::LossResilient,
+    loss_monitor::LossMonitor,
+    none::Unreliable,
 }
 
 /// Parameters that every recovery has.
@@ -39,7 +44,7 @@ pub const COMMON: &[Param] = &[
     Param::new("clock_tick", Unit::Seconds, 0.0, "RFC 6298, G", "Granularity of the sender's clock; 0 is exact.")
         .within(0.0, 1.0),
     Param::new(
-        "dupthreshold",
+        "dupackthreshold",
         Unit::Packets,
         3.0,
         "RFC 5681 section 3.2",

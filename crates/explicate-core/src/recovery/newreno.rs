@@ -8,7 +8,7 @@
 //! | --- | --- | --- | --- | --- |
 //! | recover | `recover` | segment, one past | | RFC 6582 section 3.2 |
 //! | inflation of cwnd | `extra` | segments | 3, then +1 a duplicate | RFC 5681 section 3.2 (3, 4) |
-//! | DupThresh | `dupthreshold` | segments | 3 | RFC 5681 section 3.2 |
+//! | DupThresh | `dupackthreshold` | segments | 3 | RFC 5681 section 3.2 |
 //!
 //! Inflation also counts the segments that have left the network beyond the hole, so what is in flight is what is
 //! outstanding less the inflation. It may fall below zero where acknowledgements are lost.
@@ -49,7 +49,7 @@ impl RecoveryKind for NewReno {
         Box::new(NewRenoRecovery {
             seq: Sequence::default(),
             rto: Rto::new(values),
-            dupthreshold: values.get(COMMON, "dupthreshold") as i32,
+            dupackthreshold: values.get(COMMON, "dupackthreshold") as i32,
             extra: 0,
             limited: 0,
             recover: 0,
@@ -63,7 +63,7 @@ impl RecoveryKind for NewReno {
 struct NewRenoRecovery {
     seq: Sequence,
     rto: Rto,
-    dupthreshold: i32,
+    dupackthreshold: i32,
     /// Duplicates in a row before an episode, inflation of the window within it.
     extra: i32,
     /// Segments that limited transmit has added.
@@ -126,7 +126,7 @@ impl Recovery for NewRenoRecovery {
         }
         self.extra = self.extra.saturating_add(1);
         let mut outcome = Outcome { duplicate: true, ..Outcome::default() };
-        if self.extra == self.dupthreshold && !self.recovering && cumulative >= self.recover {
+        if self.extra == self.dupackthreshold && !self.recovering && cumulative >= self.recover {
             outcome.loss = Some(self.seq.flight().saturating_sub(self.limited));
             self.recovering = true;
             self.partial = false;

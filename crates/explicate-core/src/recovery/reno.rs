@@ -30,7 +30,7 @@ impl RecoveryKind for Reno {
         Box::new(RenoRecovery {
             seq: Sequence::default(),
             rto: Rto::new(values),
-            dupthreshold: values.get(COMMON, "dupthreshold") as u32,
+            dupackthreshold: values.get(COMMON, "dupackthreshold") as u32,
             duplicates: 0,
             limited: 0,
             recover: 0,
@@ -43,7 +43,7 @@ impl RecoveryKind for Reno {
 struct RenoRecovery {
     seq: Sequence,
     rto: Rto,
-    dupthreshold: u32,
+    dupackthreshold: u32,
     /// Duplicates in a row: before the episode they release a segment each, within it they inflate the window.
     duplicates: u32,
     /// Segments that limited transmit has added: the reduction does not count them (RFC 5681 section 3.2, 2).
@@ -82,7 +82,7 @@ impl Recovery for RenoRecovery {
         }
         self.duplicates += 1;
         let mut outcome = Outcome { duplicate: true, ..Outcome::default() };
-        if self.duplicates == self.dupthreshold && !self.recovering && cumulative >= self.recover {
+        if self.duplicates == self.dupackthreshold && !self.recovering && cumulative >= self.recover {
             self.recovering = true;
             self.resend = true;
             self.recover = self.seq.highest;

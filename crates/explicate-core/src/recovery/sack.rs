@@ -1,6 +1,6 @@
 //! Recovery from selective acknowledgements (RFC 2018, RFC 6675).
 //!
-//! The receiver tells which segments it has beyond the cumulative number. A segment counts as lost once `dupthreshold`
+//! The receiver tells which segments it has beyond the cumulative number. A segment counts as lost once `dupackthreshold`
 //! segments above it are reported, so all lost ones lie below one boundary, and since they are resent in order, all
 //! resent ones lie below another. What is in flight (`pipe`) is then what is unreported above the first boundary and
 //! what is unreported below the second, and both are kept by counting what each report adds. A window with many losses
@@ -10,13 +10,13 @@
 //! | --- | --- | --- | --- | --- |
 //! | HighACK, HighData | `seq.acked`, `seq.highest` | segments, one past | | RFC 6675 section 2 |
 //! | HighRxt | `cursor` | first unreported segment not resent | | section 2 |
-//! | DupThresh | `dupthreshold` | segments | 3 | section 2 |
+//! | DupThresh | `dupackthreshold` | segments | 3 | section 2 |
 //! | pipe | `pipe` | segments | | section 4, SetPipe |
 //! | IsLost(s) | `s < lost_below` | | | section 4 |
 //! | RecoveryPoint | `recover` | segment, one past | | section 5 |
 //! | RescueRxt | `rescue` | | once an episode | section 4, NextSeg (4) |
 //!
-//! IsLost counts octets or discontiguous blocks in the RFC; in whole segments both rules say "`dupthreshold` segments
+//! IsLost counts octets or discontiguous blocks in the RFC; in whole segments both rules say "`dupackthreshold` segments
 //! above". Limited transmit (RFC 3042) needs no code: a report lowers `pipe` and so releases a segment.
 //!
 //! Deviations:
@@ -72,7 +72,7 @@ struct SackRecovery {
     /// `next` equals `highest`: a timeout does not roll back, it marks.
     seq: Sequence,
     rto: Rto,
-    dupthreshold: u32,
+    dupackthreshold: u32,
     board: Scoreboard,
     /// Unreported segments below are lost.
     lost_below: u32,
@@ -97,7 +97,7 @@ impl SackRecovery {
         SackRecovery {
             seq: Sequence::default(),
             rto: Rto::new(values),
-            dupthreshold: values.get(COMMON, "dupthreshold") as u32,
+            dupackthreshold: values.get(COMMON, "dupackthreshold") as u32,
             board: Scoreboard::default(),
             lost_below: 0,
             cursor: 0,
@@ -150,13 +150,13 @@ impl SackRecovery {
         (newly, began)
     }
 
-    /// Moves the boundary of loss up to the `dupthreshold`-th highest report; says whether an episode begins.
+    /// Moves the boundary of loss up to the `dupackthreshold`-th highest report; says whether an episode begins.
     fn look_for_losses(&mut self) -> bool {
-        if let Some(boundary) = self.board.from_top(self.dupthreshold)
+        if let Some(boundary) = self.board.from_top(self.dupackthreshold)
             && boundary > self.lost_below
         {
             self.lost_below = boundary;
-            self.reported_above = self.dupthreshold;
+            self.reported_above = self.dupackthreshold;
         }
         if self.recovering || self.lost_below <= self.seq.acked {
             return false;
@@ -194,6 +194,7 @@ impl SackRecovery {
 }
 
 impl Recovery for SackRecovery {
+    #[inline(always)]
     fn on_sent(&mut self, now: Time, segment: u32, _packet_number: u32) {
         if segment == self.seq.next {
             self.seq.sent(segment);
@@ -212,6 +213,7 @@ impl Recovery for SackRecovery {
         self.rto.start(now);
     }
 
+    #[inline(always)]
     fn on_ack(&mut self, now: Time, cumulative: u32, _packet_number: u32, sack: &[(u32, u32)], rtt: Time) -> Outcome {
         if cumulative > self.seq.highest {
             return Outcome::default();
@@ -237,6 +239,7 @@ impl Recovery for SackRecovery {
         }
     }
 
+    #[inline(always)]
     fn next(&self, cwnd: f64, rwnd: u32) -> Next {
         if self.pipe >= cwnd as u32 && !self.first {
             return Next::Nothing;
@@ -334,7 +337,7 @@ mod tests {
                 above += 1;
                 continue;
             }
-            let lost = if after_timeout { s < r.recover } else { r.recovering && above >= r.dupthreshold };
+            let lost = if after_timeout { s < r.recover } else { r.recovering && above >= r.dupackthreshold };
             pipe += !lost as u32 + (s < r.cursor) as u32;
         }
         assert_eq!(r.pipe, pipe);

@@ -36,8 +36,11 @@ struct World {
     /// Under way: when they arrive, and what.
     data: VecDeque<(Time, u32)>,
     acks: VecDeque<(Time, Packet, SackRanges)>,
+    acks_sent: u64,
     rng: Rng,
     loss: (f64, f64),
+    /// Payload of all data packets that arrived.
+    arrived: u64,
     hash: Hash,
     now: Time,
 }
@@ -65,7 +68,10 @@ impl World {
             rate: LINE,
             service: None,
             capacity,
-            class: Class { qdisc: Some(droptail.build(&qdisc)), router: p.router(&router) },
+            class: Class {
+                qdisc: Some(droptail.build(&qdisc)),
+                router: registry::controller(p).unwrap_or(p).router(&router),
+            },
             before: vec![],
             on_air: vec![],
             number: 0,
@@ -77,8 +83,10 @@ impl World {
             packets: Packets::default(),
             data: VecDeque::new(),
             acks: VecDeque::new(),
+            acks_sent: 0,
             rng: rng("loss"),
             loss,
+            arrived: 0,
             hash: Hash::new(),
             now: Time::ZERO,
         }
@@ -97,11 +105,22 @@ impl World {
         }
     }
 
+    fn answer(&mut self) {
+        let (mut ack, mut sack) = (Packet::EMPTY, SackRanges::default());
+        while self.sink.poll_transmit(self.now, &mut ack, &mut sack) {
+            self.acks_sent += 1;
+            if self.rng.uniform() >= self.loss.1 {
+                self.acks.push_back((self.now + DELAY, ack, sack));
+            }
+        }
+    }
+
     /// The next event; false when none is left.
     fn step(&mut self) -> bool {
         let at = |t: Option<Time>| t.unwrap_or(Time::NEVER);
         let (d, a) = (at(self.data.front().map(|d| d.0)), at(self.acks.front().map(|a| a.0)));
-        let next = d.min(a).min(self.flow.poll_timeout());
+        let held = self.sink.poll_timeout();
+        let next = d.min(a).min(self.flow.poll_timeout()).min(held);
         if next == Time::NEVER {
             return false;
         }
@@ -109,13 +128,14 @@ impl World {
         self.port.settle(next, &mut self.packets);
         if d == next {
             let (_, handle) = self.data.pop_front().unwrap();
-            self.sink.handle_packet(next, &self.packets.0[handle as usize]);
-            let (mut ack, mut sack) = (Packet::EMPTY, SackRanges::default());
-            while self.sink.poll_transmit(next, &mut ack, &mut sack) {
-                if self.rng.uniform() >= self.loss.1 {
-                    self.acks.push_back((next + DELAY, ack, sack));
-                }
-            }
+            let packet = &self.packets.0[handle as usize];
+            self.arrived += packet.transport.payload() as u64;
+            self.sink.handle_packet(next, packet);
+            self.answer();
+        } else if held == next {
+            self.sink.handle_timeout(next);
+            assert!(self.sink.poll_timeout() > next, "a driver would spin");
+            self.answer();
         } else if a == next {
             let (_, packet, sack) = self.acks.pop_front().unwrap();
             self.flow.handle_packet(next, &packet, &sack);
@@ -137,7 +157,8 @@ fn pairs() -> impl Iterator<Item = (&'static dyn Protocol, &'static dyn Recovery
 
 const BYTES: u64 = 700_123;
 
-/// Transfers [`BYTES`]; panics unless all of them arrive in order within a generous time.
+/// Transfers [`BYTES`]; panics unless all of them arrive in order within a generous time, or what is left of them where
+/// nothing is sent twice.
 fn transfer(
     p: &'static dyn Protocol,
     r: &'static dyn RecoveryKind,
@@ -153,7 +174,13 @@ fn transfer(
         assert!(w.step(), "{what}: stalled at {}", w.now);
         assert!(w.now < Time::secs(5000), "{what}: too slow, {:?}", w.flow.stats);
     }
-    assert_eq!(w.sink.stats.payload, BYTES, "{what}: payload in order");
+    let got = w.sink.stats.payload;
+    if r.reliable() {
+        assert_eq!(got, BYTES, "{what}: payload in order");
+    } else {
+        assert_eq!(w.flow.stats.retransmissions, 0, "{what}");
+        assert!(got == w.arrived && got <= BYTES && got > BYTES / 2, "{what}: {got} of {} that arrived", w.arrived);
+    }
     w
 }
 
@@ -173,10 +200,32 @@ fn every_pair_delivers_everything() {
     }
 }
 
+/// Values with one of the parameters that every flow has.
+fn with(name: &str, value: f64) -> Values {
+    let mut values = Values::default();
+    values.set(flow::PARAMS.iter().find(|p| p.name == name).unwrap(), value);
+    values
+}
+
+#[test]
+fn delayed_acknowledgements_deliver_everything() {
+    let values = with("ack_every", 2.0);
+    for (p, r) in pairs() {
+        for loss in [(0.0, 0.0), (0.05, 0.05)] {
+            let w = transfer(p, r, &values, 1, loss);
+            let (packets, acks) = (w.sink.stats.received, w.acks_sent);
+            assert!(acks >= packets / 2, "{}/{}: {acks} for {packets} packets", p.name(), r.name());
+            // What comes out of order is answered at once: nothing was lost where few acknowledgements are asked for. Nor was
+            // the window so small that every second one waits for the timer.
+            let few = w.flow.stats.retransmissions > 0 || w.flow.cwnd() < 10.0 || acks < packets * 9 / 10;
+            assert!(few && acks < packets, "{}/{}: {acks} for {packets} packets", p.name(), r.name());
+        }
+    }
+}
+
 #[test]
 fn a_refusal_falls_back() {
-    let mut values = Values::default();
-    values.set(flow::PARAMS.iter().find(|p| p.name == "refuse_explicit").unwrap(), 1.0);
+    let values = with("refuse_explicit", 1.0);
     for (p, r) in pairs() {
         let mut w = transfer(p, r, &values, 1, (0.01, 0.01));
         let headers = w.packets.0.iter().skip(1).filter(|p| p.transport.flags() & flag::SYN == 0);
@@ -200,6 +249,9 @@ fn any_packet(p: &'static dyn Protocol, r: &'static dyn RecoveryKind, dice: &mut
     w.flow.write(u64::MAX, false);
     w.send();
     for _ in 0..5_000 {
+        if w.now > Time::secs(20_000) {
+            break; // a flow that waits for its timer most of the time; controllers do not sleep meanwhile
+        }
         if !dice.flip(0.2) {
             w.step();
             continue;

@@ -16,10 +16,6 @@ pub(crate) fn runnable(text: &str) -> String {
             text = text.replace(&format!("protocol = \"{name}\""), &format!("protocol = \"{instead}\""));
         }
     }
-    let known = registry::entries();
-    if !known.iter().any(|e| e.params.iter().any(|p| p.name == "dupackthreshold")) {
-        text = text.replace("dupackthreshold", "dupthreshold");
-    }
     text
 }
 

@@ -51,14 +51,14 @@ impl Engine {
             let Some(place) = self.control_route(node, control.peer.0) else { continue };
             let slot = self.arena.take();
             let packet = self.arena.get_mut(slot);
-            *packet = Packet { ip_len: control.ip_len, place, ..Packet::EMPTY };
+            *packet = Packet { ip_len: control.ip_len, ..Packet::EMPTY };
             // The congestion header's first four bytes stay zero: routers see none.
             packet.transport.set_flags(flag::CONTROL);
             packet.transport.set_flow(control.peer.0);
             packet.transport.set_segment(node);
             packet.transport.0[12..].copy_from_slice(&control.message[..12]);
             packet.congestion.0[4..].copy_from_slice(&control.message[12..]);
-            self.forward(slot);
+            self.forward(slot, place);
         }
         self.arm_agent(node);
     }

@@ -1,10 +1,10 @@
-"""What paper D's experiments share: ten flows over a narrow link, half of them on over a clean link, half over a lossy one.
+"""What paper D's experiments share: ten flows over a narrow link, half of them go on over a lossy one.
 
     s0 ... s9 --- n0 ---> n1 --- n2 (clean)
                            `---- n3 (lossy)
 
-Every link has 5 Mbit/s and 20 ms. Sums of throughput are of bytes that left the bottleneck, as in the text: those are the
-bytes that enter the two links behind it, whatever is lost on them.
+Every link has 5 Mbit/s and 20 ms. Sums of throughput are of bytes that left the bottleneck, as in the text: the bytes
+that enter the two links behind it, whatever is lost on them.
 """
 
 from __future__ import annotations
@@ -24,6 +24,12 @@ RATE_MBPS = 5.0
 WARMUP_S = 20.0
 GRID = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0, 8.0, 10.0, 15.0, 20.0)
 """Loss rates, percent."""
+PROCESSING = '{ kind = "jitter", mean = "0.8ms", keep_order = true, of = "data" }'
+"""Random processing time of the hosts, up to one packet time of the bottleneck.
+
+All rates are the same: without it packets arrive exactly when others leave, and one flow always finds room (the phase
+effects of Floyd and Jacobson 1992, and their remedy). The paper does not say what its simulations did about that.
+"""
 QUICK_GRID = (0.0, 1.0, 2.0, 5.0, 10.0)
 BOTTLENECK, CLEAN, LOSSY = "n0->n1", "n1->n2", "n1->n3"
 
@@ -41,7 +47,7 @@ def case(
     seconds: float | None = None,
     trace: str | None = None,
 ) -> Case:
-    """Return the paper's network with `protocol` for the lossy half, and `clean` (the same by default) for the other."""
+    """Return the paper's network with `protocol` for the lossy half, `clean` (by default the same) for the other."""
     choices = effort.choices
     limit = f'{{ kind = "droptail", limit = "{choices["D-P2"]}pkt" }}'
     text = [
@@ -68,9 +74,10 @@ def _links(choices: Mapping[str, str], queue: str, delay_ms: float) -> list[str]
     ends = [(source, "n0") for source in _sources(choices)] + [("n0", "n1"), ("n1", "n2"), ("n1", "n3")]
     made = []
     for a, b in ends:
-        limited = "" if a.startswith("s") else f"\nqueue = {queue}"
+        channel = f"\nchannel = [{PROCESSING}]" if a.startswith("s") else ""
         made.append(
-            f'[[link]]\nfrom = "{a}"\nto = "{b}"\nduplex = true\nrate = "{RATE_MBPS:g}Mbit/s"\ndelay = "{delay_ms:g}ms"{limited}'
+            f'[[link]]\nfrom = "{a}"\nto = "{b}"\nduplex = true\nrate = "{RATE_MBPS:g}Mbit/s"\n'
+            f'delay = "{delay_ms:g}ms"\nqueue = {queue}{channel}'
         )
     return made
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from explicate.papers import metrics
 from explicate.papers.de_vleeschouwer import base
 from explicate.papers.de_vleeschouwer.fig2a import panel
 from explicate.papers.statistics import Check, above, close
@@ -49,7 +50,7 @@ def _ratio(results: Results, *, late: bool) -> float:
     sums = []
     for link in (base.LOSSY, base.CLEAN):
         frame = base.over_time(results, link)
-        middle = (float(frame["time_s"].max()) + base.WARMUP_S) / 2  # type: ignore[operator]
+        middle = (metrics.end_s(results) + base.WARMUP_S) / 2
         kept = frame.filter((frame["time_s"] > middle) == late, frame["time_s"] > base.WARMUP_S)
         sums.append(float(kept["value"].sum()))
     return sums[0] / sums[1]

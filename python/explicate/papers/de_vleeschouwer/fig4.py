@@ -1,4 +1,4 @@
-"""D-fig4: use of the bottleneck against loss rate, with a persistent queue and without (figure 4). Set-up: `base.py`."""
+"""D-fig4: use of the bottleneck against loss rate with a persistent queue (figure 4). Set-up: `base.py`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def without_it_use_falls(data: Data, gain: float, from_percent: float) -> Iterat
 
 def smooth_queue(results: Results) -> float:
     """Return the mean of the queue samples, packets."""
-    return float(metrics.series(results, base.BOTTLENECK, "queue_packets", base.WARMUP_S)["value"].mean())  # type: ignore[arg-type]
+    return metrics.mean(metrics.series(results, base.BOTTLENECK, "queue_packets", base.WARMUP_S))
 
 
 @study.predicate("D-fig4-c", target=10, tolerance=3)

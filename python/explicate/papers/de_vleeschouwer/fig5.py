@@ -40,8 +40,7 @@ def cases(effort: Effort) -> dict[tuple[str, int, int], Case]:
 
 def mean_window(results: Results) -> float:
     """Return the mean congestion window of the lossy flows, packets."""
-    windows = [metrics.series(results, f"lossy.{i}", "cwnd", base.WARMUP_S)["value"].mean() for i in range(5)]
-    return sum(float(window) for window in windows) / 5  # type: ignore[arg-type]
+    return sum(metrics.mean(metrics.series(results, f"lossy.{i}", "cwnd", base.WARMUP_S)) for i in range(5)) / 5
 
 
 def kept(data: Data, system: str, threshold: int, window: int) -> Sample:

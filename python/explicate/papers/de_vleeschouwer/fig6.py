@@ -1,4 +1,4 @@
-"""D-fig6: losses in bursts of X consecutive packets (figure 6). Set-up: `base.py`; the rate counts every packet lost."""
+"""D-fig6: losses in bursts of X consecutive packets (figure 6). Set-up: `base.py`; the rate counts packets."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def loss_free_above(data: Data) -> Iterator[Check]:
 def lost_percent(results: Results) -> float:
     """Return what the lossy link lost of the packets that crossed it, percent."""
     sent = metrics.link(results, base.LOSSY, "utilisation") * base.RATE_MBPS * 1e6 / 8 / 1000
-    seconds = float(results.samples["time_s"].max()) - base.WARMUP_S  # type: ignore[operator]
+    seconds = metrics.end_s(results) - base.WARMUP_S
     return 100 * metrics.link(results, base.LOSSY, "drops_channel") / (sent * seconds)
 
 

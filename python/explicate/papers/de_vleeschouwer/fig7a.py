@@ -1,4 +1,4 @@
-"""D-fig7a: five TCP flows against five of LR-LMXTCP in one drop-tail queue, no link loses (figure 7a). Set-up: `base.py`."""
+"""D-fig7a: five TCP flows against five of LR-LMXTCP in one queue, no link loses (figure 7a). Set-up: `base.py`."""
 
 from __future__ import annotations
 

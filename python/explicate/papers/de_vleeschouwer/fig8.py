@@ -1,4 +1,4 @@
-"""D-fig8: fairness ratio against loss rate, TCP and the XTCP family (figure 8). Set-up: `base.py`; three duplicate ACKs."""
+"""D-fig8: fairness ratio against loss rate, TCP and the XTCP family (figure 8). Set-up: `base.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""D-fig9: use of the bottleneck against the links' delay, queues of 50 packets, no loss (figure 9). Set-up: `base.py`."""
+"""D-fig9: use of the bottleneck against the links' delay, 50 packets of queue (figure 9). Set-up: `base.py`."""
 
 from __future__ import annotations
 

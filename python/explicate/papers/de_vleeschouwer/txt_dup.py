@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from explicate.papers import metrics
 from explicate.papers.de_vleeschouwer import base
 from explicate.papers.statistics import Check, Sample, above, at_least, at_most
 from explicate.papers.study import Case, Data, Effort, Line, Panel, Study
@@ -47,9 +48,8 @@ def lead_grows(data: Data, high: float, low: float) -> Iterator[Check]:
 def resent_per_round_trip(results: Results) -> float:
     """Return retransmissions per flow and round trip, without those that follow timeouts."""
     lossy = results.flows.filter(results.flows["group"] == "lossy")
-    seconds = float(results.samples["time_s"].max())  # type: ignore[arg-type]
-    resent = lossy["retransmissions"] / (seconds / (lossy["rtt_mean_ms"] / 1000))
-    return float(resent.max())  # type: ignore[arg-type]
+    round_trips = metrics.end_s(results) / (lossy["rtt_mean_ms"] / 1000)
+    return float(max((lossy["retransmissions"] / round_trips).to_list()))
 
 
 @study.predicate("D-txt-dup-b", most=1, percent=10)

@@ -63,7 +63,7 @@ def drops(results: Results) -> float:
 
 def widest(results: Results) -> float:
     """Return the largest window, packets."""
-    return float(metrics.series(results, FLOW, "cwnd")["value"].max())  # type: ignore[arg-type]
+    return metrics.largest(metrics.series(results, FLOW, "cwnd"))
 
 
 def unrest(results: Results) -> float:

@@ -1,0 +1,374 @@
+//! BBR, version 1 (N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson, "BBR: Congestion-Based Congestion Control",
+//! ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00).
+//!
+//! BBR models the path by two numbers: the most that it delivers (the maximum over ten round trips) and its least round trip
+//! (the minimum over ten seconds). It paces at the first and keeps about their product in flight. Since both cannot be seen
+//! at once, it probes in turn: for a round trip of eight it sends a quarter faster, then a quarter slower to drain what that
+//! left; and when no lower round trip was seen for ten seconds, it stops all but four packets for a moment. It starts by
+//! doubling until the rate grows no more. Losses and marks do not enter the model.
+//!
+//! | symbol | field | unit | value | source |
+//! | --- | --- | --- | --- | --- |
+//! | BtlBw | `bandwidth` | segments/s | max over 10 rounds | draft section 4.1.1 |
+//! | RTprop | `rtprop` | time | min over 10 s | section 4.1.2 |
+//! | BBRHighGain | `HIGH_GAIN` | | 2 / ln 2 | section 4.3.2 |
+//! | pacing_gain | `pacing_gain` | | 1.25, 0.75, 1 x 6 | section 4.3.4 |
+//! | cwnd_gain | `cwnd_gain` | | 2 | section 4.2.3.2 |
+//! | BBRMinPipeCwnd | `MIN_PIPE` | segments | 4 | section 4.2.3.1 |
+//! | ProbeRTTDuration | `probe_rtt` | s | 0.2 | section 4.3.5 |
+//! | full_bw, full_bw_count | `full_bandwidth`, `full_rounds` | | 1.25, 3 rounds | section 4.3.2.2 |
+//! | prior_cwnd | `prior` | segments | | section 4.2.3.4 |
+//!
+//! Deviations:
+//! 1. The phase in which the cycle starts is drawn from a generator that is seeded with the time: runs repeat.
+//! 2. The three quanta of aggregation on top of the product (section 4.2.3.2) are three segments: packets are sent singly here.
+//! 3. After a timeout the window starts from one segment, and is not restored when the repair ends but grows by what arrives; so
+//!    it is where recovery goes back at once instead of repairing.
+//! 4. BBR counts on a recovery that sees when what it resent is lost again (RACK); RFC 6675 does not and waits for the timer. It
+//!    shows where several flows overrun a short buffer, since losses do not slow BBR down: timeouts, and much sent twice.
+//! 5. The first round trip, that of set-up, is not taken for RTprop: its packets are shorter than data.
+
+use alloc::boxed::Box;
+
+use crate::params::{Param, Unit};
+use crate::protocol::{Ack, Allowance, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Sent};
+use crate::protocols::delivery::{DeliveryRate, Sample};
+use crate::rng::Rng;
+use crate::units::{Rate, Time};
+use crate::wire::Packet;
+
+/// BBR.
+pub struct Bbr;
+
+const HIGH_GAIN: f64 = 2.0 / core::f64::consts::LN_2;
+const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+const MIN_PIPE: f64 = 4.0;
+/// Rounds that the bandwidth's maximum is taken over.
+const ROUNDS: usize = 10;
+
+const PARAMS: &[Param] = &[
+    Param::new("cwnd_gain", Unit::Number, 2.0, "draft 4.2.3.2", "Window over bandwidth times least round trip.")
+        .within(1.0, 100.0),
+    Param::new("rtprop_window", Unit::Seconds, 10.0, "draft 4.1.2", "A least round trip is trusted for so long.")
+        .within(0.1, 1e4),
+    Param::new(
+        "probe_rtt",
+        Unit::Seconds,
+        0.2,
+        "draft 4.3.5",
+        "Time with four packets in flight, to see the path empty.",
+    )
+    .within(1e-3, 10.0),
+];
+
+impl Protocol for Bbr {
+    fn name(&self) -> &'static str {
+        "bbr"
+    }
+    fn summary(&self) -> &'static str {
+        "BBR v1: paces at the measured bottleneck bandwidth, with about one bandwidth-delay product in flight"
+    }
+    fn source(&self) -> &'static str {
+        "Cardwell et al., ACM Queue 2016; draft-cardwell-iccrg-bbr-congestion-control-00"
+    }
+    fn params(&self) -> &'static [Param] {
+        PARAMS
+    }
+    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+        Box::new(BbrSender::new(init))
+    }
+}
+
+/// Where a repair stands.
+#[derive(Clone, Copy, PartialEq)]
+enum Repair {
+    None,
+    /// A loss was shown; the acknowledgement that did so says whether recovery makes an episode of it.
+    Begins,
+    Lasts,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Mode {
+    Startup,
+    Drain,
+    ProbeBandwidth,
+    ProbeRtt,
+}
+
+struct BbrSender {
+    /// Bytes.
+    packet: f64,
+    initial_window: f64,
+    steady_gain: f64,
+    rtprop_window: Time,
+    probe_rtt: Time,
+    delivery: DeliveryRate,
+    mode: Mode,
+    pacing_gain: f64,
+    cwnd_gain: f64,
+    cwnd: f64,
+    /// Segments/s.
+    pacing: f64,
+    // The model.
+    bandwidth: f64,
+    best: [f64; ROUNDS],
+    round: usize,
+    /// A round trip ends with the packet that leaves after so much was delivered.
+    round_end: u64,
+    rtprop: Time,
+    rtprop_at: Time,
+    // Is the pipe full?
+    full_bandwidth: f64,
+    full_rounds: u32,
+    filled: bool,
+    // The gain cycle.
+    phase: usize,
+    phase_at: Time,
+    lost: bool,
+    // Probing for the round trip.
+    idle: bool,
+    probe_done: Option<Time>,
+    probe_round: bool,
+    // Repair.
+    prior: f64,
+    repair: Repair,
+    /// The first round of a repair: send what leaves.
+    conserving: bool,
+}
+
+impl BbrSender {
+    fn new(init: &SenderInit<'_>) -> BbrSender {
+        let get = |name| init.values.get(PARAMS, name);
+        BbrSender {
+            packet: init.packet,
+            initial_window: init.initial_window,
+            steady_gain: get("cwnd_gain"),
+            rtprop_window: Time::from_secs_f64(get("rtprop_window")),
+            probe_rtt: Time::from_secs_f64(get("probe_rtt")),
+            delivery: DeliveryRate::default(),
+            mode: Mode::Startup,
+            pacing_gain: HIGH_GAIN,
+            cwnd_gain: HIGH_GAIN,
+            cwnd: init.initial_window,
+            pacing: HIGH_GAIN * init.initial_window / 1e-3,
+            bandwidth: 0.0,
+            best: [0.0; ROUNDS],
+            round: 0,
+            round_end: 0,
+            rtprop: Time::NEVER,
+            rtprop_at: Time::ZERO,
+            full_bandwidth: 0.0,
+            full_rounds: 0,
+            filled: false,
+            phase: 0,
+            phase_at: Time::ZERO,
+            lost: false,
+            idle: false,
+            probe_done: None,
+            probe_round: false,
+            prior: 0.0,
+            repair: Repair::None,
+            conserving: false,
+        }
+    }
+
+    /// What to have in flight: `gain` bandwidth-delay products and a little (section 4.2.3.2).
+    fn inflight(&self, gain: f64) -> f64 {
+        if self.rtprop == Time::NEVER || self.bandwidth == 0.0 {
+            return self.initial_window;
+        }
+        gain * self.bandwidth * self.rtprop.as_secs_f64() + 3.0
+    }
+
+    /// Sections 4.1.1.3 and 4.1.1.5; says whether a round trip ends.
+    fn update_bandwidth(&mut self, sample: &Sample) -> bool {
+        let ends = sample.prior_delivered >= self.round_end;
+        if ends {
+            self.round_end = self.delivery.delivered();
+            self.round = (self.round + 1) % ROUNDS;
+            self.best[self.round] = 0.0;
+            self.conserving = false;
+        }
+        let rate = sample.rate();
+        if !sample.limited || rate >= self.bandwidth {
+            self.best[self.round] = self.best[self.round].max(rate);
+        }
+        if ends {
+            self.bandwidth = self.best.iter().fold(0.0, |a, b| a.max(*b));
+        } else {
+            self.bandwidth = self.bandwidth.max(self.best[self.round]);
+        }
+        ends
+    }
+
+    /// Section 4.3.4.4: a phase lasts a least round trip; the faster one until it is in the queue, the slower one until it is out.
+    fn advance_phase(&mut self, now: Time, in_flight_before: f64) {
+        let full = now.since(self.phase_at) > self.rtprop;
+        let next = match CYCLE[self.phase] {
+            gain if gain > 1.0 => full && (self.lost || in_flight_before >= self.inflight(gain)),
+            gain if gain < 1.0 => full || in_flight_before <= self.inflight(1.0),
+            _ => full,
+        };
+        if next {
+            self.enter_phase((self.phase + 1) % CYCLE.len(), now);
+        }
+    }
+    fn enter_phase(&mut self, phase: usize, now: Time) {
+        (self.phase, self.phase_at, self.lost) = (phase, now, false);
+        self.pacing_gain = CYCLE[phase];
+    }
+
+    fn enter_probe_bandwidth(&mut self, now: Time) {
+        self.mode = Mode::ProbeBandwidth;
+        self.cwnd_gain = self.steady_gain;
+        // Any phase but the slower one.
+        let drawn = Rng::stream(now.0, "phase").next_u64() % 7;
+        self.enter_phase((CYCLE.len() - drawn as usize) % CYCLE.len(), now);
+    }
+
+    /// Section 4.3.2.2: three rounds without a quarter more.
+    fn check_full(&mut self) {
+        if self.bandwidth >= 1.25 * self.full_bandwidth {
+            (self.full_bandwidth, self.full_rounds) = (self.bandwidth, 0);
+            return;
+        }
+        self.full_rounds += 1;
+        self.filled = self.full_rounds >= 3;
+    }
+
+    /// Sections 4.1.2.3 and 4.3.5.
+    fn update_rtprop(&mut self, ack: &Ack<'_>, round_ends: bool) {
+        let expired = ack.now.since(self.rtprop_at) > self.rtprop_window;
+        if ack.rtt <= self.rtprop || expired {
+            (self.rtprop, self.rtprop_at) = (ack.rtt, ack.now);
+        }
+        if expired && !self.idle && self.mode != Mode::ProbeRtt {
+            self.mode = Mode::ProbeRtt;
+            (self.pacing_gain, self.cwnd_gain) = (1.0, 1.0);
+            self.save();
+            self.probe_done = None;
+        }
+        self.idle = false;
+        if self.mode != Mode::ProbeRtt {
+            return;
+        }
+        self.delivery.limit(ack.in_flight); // four packets say nothing about the bandwidth
+        let Some(done) = self.probe_done else {
+            if ack.in_flight as f64 <= MIN_PIPE {
+                self.probe_done = Some(ack.now + self.probe_rtt);
+                self.probe_round = false;
+                self.round_end = self.delivery.delivered();
+            }
+            return;
+        };
+        self.probe_round |= round_ends;
+        if self.probe_round && ack.now > done {
+            self.rtprop_at = ack.now;
+            self.cwnd = self.cwnd.max(self.prior);
+            if self.filled {
+                self.enter_probe_bandwidth(ack.now);
+            } else {
+                self.mode = Mode::Startup;
+                (self.pacing_gain, self.cwnd_gain) = (HIGH_GAIN, HIGH_GAIN);
+            }
+        }
+    }
+
+    /// Remembers the window of better times (section 4.2.3.4).
+    fn save(&mut self) {
+        let disturbed = self.repair != Repair::None || self.mode == Mode::ProbeRtt && self.probe_done.is_some();
+        self.prior = if disturbed { self.prior.max(self.cwnd) } else { self.cwnd };
+    }
+
+    /// Section 4.2.3.
+    fn set_cwnd(&mut self, ack: &Ack<'_>, arrived: f64) {
+        match self.repair {
+            Repair::Begins if ack.recovering => self.repair = Repair::Lasts,
+            Repair::Begins => (self.repair, self.conserving) = (Repair::None, false),
+            Repair::Lasts if !ack.recovering => {
+                (self.repair, self.conserving) = (Repair::None, false);
+                self.cwnd = self.cwnd.max(self.prior);
+            }
+            _ => {}
+        }
+        if self.conserving {
+            self.cwnd = self.cwnd.max(ack.in_flight as f64 + arrived);
+        } else {
+            let target = self.inflight(self.cwnd_gain);
+            if self.filled {
+                self.cwnd = (self.cwnd + arrived).min(target);
+            } else if self.cwnd < target || (self.delivery.delivered() as f64) < self.initial_window {
+                self.cwnd += arrived;
+            }
+            self.cwnd = self.cwnd.max(MIN_PIPE);
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.cwnd = self.cwnd.min(MIN_PIPE);
+        }
+    }
+}
+
+impl Sender for BbrSender {
+    fn allowance(&self) -> Allowance {
+        let rate = self.pacing.max(1.0) * self.packet;
+        Allowance { cwnd: self.cwnd, pacing: Some(Rate::from_bytes_per_sec(rate)) }
+    }
+
+    fn on_start(&mut self, now: Time, rtt: Time) {
+        self.pacing = HIGH_GAIN * self.initial_window / rtt.as_secs_f64().max(1e-6);
+        self.rtprop_at = now;
+    }
+
+    fn on_send(&mut self, packet: &mut Packet, sent: &Sent) {
+        self.idle |= sent.in_flight == 0 && self.delivery.limited();
+        self.delivery.on_send(packet.transport.packet_number(), sent);
+    }
+
+    fn on_ack(&mut self, ack: &Ack<'_>) {
+        let before = self.delivery.delivered();
+        let sample = self.delivery.on_ack(ack, Time::ZERO);
+        let arrived = (self.delivery.delivered() - before) as f64;
+        let round_ends = sample.as_ref().is_some_and(|s| self.update_bandwidth(s));
+        if self.mode == Mode::ProbeBandwidth {
+            self.advance_phase(ack.now, ack.in_flight as f64 + arrived);
+        }
+        if !self.filled && round_ends && !sample.is_some_and(|s| s.limited) {
+            self.check_full();
+        }
+        if self.mode == Mode::Startup && self.filled {
+            self.mode = Mode::Drain;
+            self.pacing_gain = 1.0 / HIGH_GAIN;
+        }
+        if self.mode == Mode::Drain && ack.in_flight as f64 <= self.inflight(1.0) {
+            self.enter_probe_bandwidth(ack.now);
+        }
+        self.update_rtprop(ack, round_ends);
+        let rate = self.pacing_gain * self.bandwidth;
+        if self.bandwidth > 0.0 && (self.filled || rate > self.pacing) {
+            self.pacing = rate;
+        }
+        self.set_cwnd(ack, arrived);
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        if loss.kind == LossKind::Mark {
+            return;
+        }
+        self.lost = true;
+        self.save();
+        self.cwnd = 1.0; // what follows a loss by duplicates is what the acknowledgement has left in flight
+        self.conserving = loss.kind == LossKind::Duplicates;
+        self.repair = if self.conserving { Repair::Begins } else { Repair::None };
+        self.round_end = self.delivery.delivered();
+    }
+
+    fn probe(&self, put: Probe<'_>) {
+        put("cwnd", self.cwnd);
+        put("pacing_bps", 8.0 * self.packet * self.pacing);
+        put("pacing_gain", self.pacing_gain);
+        put("bandwidth_bps", 8.0 * self.packet * self.bandwidth);
+        put("rtprop_ms", if self.rtprop == Time::NEVER { 0.0 } else { self.rtprop.as_millis_f64() });
+        put("mode", self.mode as u8 as f64);
+    }
+}

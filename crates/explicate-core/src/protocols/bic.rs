@@ -1,0 +1,210 @@
+//! BIC, binary increase congestion control (L. Xu, K. Harfoush, I. Rhee, "Binary Increase Congestion Control for Fast
+//! Long-Distance Networks", INFOCOM 2004).
+//!
+//! A loss says that the window just before was too large, and that what is left of it is not. Between these two the right
+//! window is searched for as in a sorted list: every round trip goes half-way to the maximum, but by at most Smax, so growth
+//! is linear while the goal is far and slow when it is near. Beyond the old maximum the search for a new one mirrors this:
+//! steps of 1, 2, 4 up to Smax. A flow that was cut below its last maximum aims half-way lower, for newcomers (fast
+//! convergence). Small windows behave as Reno's.
+//!
+//! | symbol | field | unit | value | source |
+//! | --- | --- | --- | --- | --- |
+//! | beta | `beta`, what a loss leaves | | 0.875 | the paper |
+//! | Smax | `s_max` | segments per RTT | 32 | the paper |
+//! | Smin | `s_min` | segments per RTT | 0.01 | the paper |
+//! | low_window | `low_window` | segments | 14 | the paper |
+//! | max_win | `max` | segments | | the paper |
+//! | ss_cwnd | `probe_step` | segments per RTT | 1, 2, 4 .. Smax | the paper |
+//!
+//! Deviations:
+//! 1. The step is chosen once per round trip, as the paper's text has it, and spread over its acknowledgements; its pseudo-code
+//!    moves the goal with every acknowledgement, which closes in by a factor of .61 instead of .5 per round trip.
+//! 2. Slow start at the beginning and after a timeout is that of RFC 5681.
+
+use alloc::boxed::Box;
+
+use crate::params::{Param, Unit};
+use crate::protocol::{Ack, Allowance, Loss, Probe, Protocol, Sender, SenderInit};
+use crate::protocols::window::{Round, Window, grows};
+
+/// BIC.
+pub struct Bic;
+
+const SOURCE: &str = "Xu, Harfoush, Rhee, INFOCOM 2004";
+
+const PARAMS: &[Param] = &[
+    Param::new("beta", Unit::Fraction, 0.875, SOURCE, "What a loss leaves of the window.").within(0.1, 0.99),
+    Param::new("s_max", Unit::Packets, 32.0, SOURCE, "Most segments more per round trip.").within(1.0, 1e6),
+    Param::new("s_min", Unit::Packets, 0.01, SOURCE, "A step below this ends the search.").within(1e-6, 1.0),
+    Param::new("low_window", Unit::Packets, 14.0, SOURCE, "Below this window it is Reno.").within(1.0, 1e6),
+    Param::new("fast_convergence", Unit::Flag, 1.0, SOURCE, "A flow cut below its last maximum aims lower."),
+];
+
+impl Protocol for Bic {
+    fn name(&self) -> &'static str {
+        "bic"
+    }
+    fn summary(&self) -> &'static str {
+        "BIC: binary search for the window between the last loss and what it left"
+    }
+    fn source(&self) -> &'static str {
+        "Xu, Harfoush, Rhee, INFOCOM 2004"
+    }
+    fn params(&self) -> &'static [Param] {
+        PARAMS
+    }
+    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+        let get = |name| init.values.get(PARAMS, name);
+        Box::new(BicSender {
+            beta: get("beta"),
+            s_max: get("s_max"),
+            s_min: get("s_min"),
+            low_window: get("low_window"),
+            fast_convergence: get("fast_convergence") != 0.0,
+            window: Window::new(init.initial_window),
+            round: Round::default(),
+            max: 0.0,
+            probe_step: 1.0,
+            step: 1.0,
+        })
+    }
+}
+
+struct BicSender {
+    beta: f64,
+    s_max: f64,
+    s_min: f64,
+    low_window: f64,
+    fast_convergence: bool,
+    window: Window,
+    round: Round,
+    /// The window is searched for up to here, and beyond once it is reached.
+    max: f64,
+    /// The next step beyond the maximum.
+    probe_step: f64,
+    /// Segments of this round trip.
+    step: f64,
+}
+
+impl BicSender {
+    /// Segments for the next round trip.
+    fn next_step(&mut self) -> f64 {
+        if self.window.cwnd < self.low_window {
+            return 1.0;
+        }
+        let half_way = (self.max - self.window.cwnd) / 2.0;
+        if half_way >= self.s_min {
+            return half_way.min(self.s_max);
+        }
+        let step = self.probe_step;
+        self.probe_step = (2.0 * step).min(self.s_max);
+        step
+    }
+}
+
+impl Sender for BicSender {
+    fn allowance(&self) -> Allowance {
+        Allowance { cwnd: self.window.cwnd, pacing: None }
+    }
+
+    fn on_ack(&mut self, ack: &Ack<'_>) {
+        if !grows(ack) || self.window.slow_start(ack.newly_acked, 1.0) {
+            return;
+        }
+        if self.round.ends(ack) {
+            self.step = self.next_step();
+        }
+        self.window.rise(self.step, ack.newly_acked);
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        let w = loss.in_flight as f64;
+        if !loss.repeated {
+            let converge = self.fast_convergence && w < self.max;
+            self.max = if converge { w * (1.0 + self.beta) / 2.0 } else { w };
+        }
+        self.window.reduce(loss, if w < self.low_window { 0.5 } else { self.beta });
+        self.probe_step = 1.0;
+        self.step = 0.0;
+    }
+
+    fn probe(&self, put: Probe<'_>) {
+        self.window.probe(put);
+        put("max_win", self.max);
+        put("step", self.step);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Values;
+    use crate::protocol::LossKind;
+    use crate::testing;
+    use crate::units::{Rate, Time};
+    use crate::wire::Congestion;
+
+    fn sender() -> Box<dyn Sender> {
+        let values = Values::default();
+        Bic.sender(&SenderInit { values: &values, packet: 1500.0, initial_window: 3.0, interface: Rate::mbps(1000) })
+    }
+    fn lose(s: &mut dyn Sender, in_flight: u32) {
+        s.on_loss(&testing::loss(Time::ZERO, LossKind::Duplicates, in_flight));
+    }
+    /// Windows at the ends of `n` round trips, from segment `from` on.
+    fn rounds(s: &mut dyn Sender, from: &mut u32, n: u32) -> alloc::vec::Vec<f64> {
+        let mut round = |_| {
+            let w = libm::round(s.allowance().cwnd) as u32;
+            for i in 1..=w {
+                let (cumulative, highest_sent) = (*from + i, *from + w + i - 1);
+                s.on_ack(&Ack { cumulative, highest_sent, ..testing::ack(Time::ZERO, &Congestion::NONE) });
+            }
+            *from += w;
+            s.allowance().cwnd
+        };
+        (0..n).map(&mut round).collect()
+    }
+
+    /// From 875 towards 1000: 32 and then half of the rest (93, 61, 30.5, 15.25, ...) each round trip, until the step is
+    /// below .01; then 1, 2, 4, 8, 16, 32, 32 beyond. A loss of 1000: 125 / 2 > 32, so the first two steps are linear.
+    #[test]
+    fn binary_search_and_max_probing() {
+        let mut s = sender();
+        lose(&mut *s, 1000);
+        assert_eq!(s.allowance().cwnd, 875.0);
+        let mut from = 0;
+        let searched = rounds(&mut *s, &mut from, 12);
+        let mut gap = 125.0_f64;
+        for (i, w) in searched.iter().enumerate() {
+            gap -= (gap / 2.0).min(32.0);
+            // A little less than the step, since the window grows within the round trip.
+            assert!((1000.0 - w - gap).abs() < 0.05 * (125.0 - gap), "round {i}: {w}, expected {}", 1000.0 - gap);
+        }
+        assert!((1000.0 - searched[11]) < 0.2, "125 -> 93 -> 61 -> 30.5, then nine halvings: {}", searched[11]);
+        let more = rounds(&mut *s, &mut from, 12);
+        let steps: alloc::vec::Vec<f64> = more.windows(2).map(|w| w[1] - w[0]).collect();
+        let probing = steps.iter().position(|s| *s > 0.5).unwrap();
+        for (step, expected) in steps[probing..].iter().zip([1.0, 2.0, 4.0, 8.0, 16.0, 32.0]) {
+            assert!((step / expected - 1.0).abs() < 0.04, "{step} instead of {expected}");
+        }
+    }
+
+    #[test]
+    fn fast_convergence_and_small_windows() {
+        let mut s = sender();
+        lose(&mut *s, 1000);
+        lose(&mut *s, 800);
+        let mut max = 0.0;
+        s.probe(&mut |name, value| {
+            if name == "max_win" {
+                max = value
+            }
+        });
+        assert_eq!((max, s.allowance().cwnd), (750.0, 700.0), "800 (1 + .875) / 2, 800 * .875");
+        lose(&mut *s, 12);
+        assert_eq!(s.allowance().cwnd, 6.0);
+        let mut from = 0;
+        let w = rounds(&mut *s, &mut from, 3);
+        assert!((w[2] - 9.0).abs() < 0.5, "a segment a round trip: {w:?}");
+    }
+}

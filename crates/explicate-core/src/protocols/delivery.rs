@@ -1,0 +1,224 @@
+//! How much arrives, and how fast: what bandwidth-measuring laws keep for themselves, so that others pay nothing for it.
+//!
+//! `Arrivals` counts segments that have reached the receiver, duplicates as one each until the cumulative number accounts for
+//! them (Westwood's AckedCount). `DeliveryRate` takes a sample of the rate at which the network delivers with every
+//! acknowledgement (draft-cheng-iccrg-delivery-rate-estimation-00): each packet remembers how much had been delivered when it
+//! left; its acknowledgement tells how much has been since. The longer of the times that sending and acknowledging took is
+//! the divisor, so that compressed acknowledgements do not exaggerate.
+//!
+//! | symbol | field | unit | section |
+//! | --- | --- | --- | --- |
+//! | C.delivered, C.delivered_time | `delivered`, `delivered_at` | segments, time | 3.1.1 |
+//! | C.first_sent_time | `first_sent` | time | 3.1.1 |
+//! | C.app_limited | `limited_until` | segments | 3.1.1, 3.4 |
+//! | P.delivered, P.delivered_time, ... | `Record` | | 3.1.2 |
+//! | rs.delivered, rs.interval, ... | `Sample` | | 3.1.3 |
+//!
+//! Deviations: a packet is found by its echoed number, so a sample belongs to the packet that caused the acknowledgement. The
+//! application counts as the limit (section 3.4) from a packet after which it has nothing more to send.
+
+use alloc::collections::VecDeque;
+
+use crate::protocol::{Ack, Sent};
+use crate::units::Time;
+
+/// Counts arrivals, whether recovery hears of them one by one (SACK) or by duplicates first.
+#[derive(Default)]
+pub(super) struct Arrivals {
+    /// Duplicates counted that the cumulative number does not yet cover.
+    ahead: u32,
+}
+
+impl Arrivals {
+    /// Segments that this acknowledgement shows to have arrived since the last one.
+    #[inline]
+    pub(super) fn count(&mut self, ack: &Ack<'_>) -> u32 {
+        if ack.newly_acked == 0 {
+            self.ahead = self.ahead.saturating_add(ack.duplicate as u32);
+            return ack.duplicate as u32;
+        }
+        if self.ahead == 0 {
+            return ack.newly_acked;
+        }
+        // One at least, the segment that moved the number; the rest may have been counted.
+        let known = self.ahead.min(ack.newly_acked - 1);
+        self.ahead -= known;
+        if !ack.recovering {
+            self.ahead = 0; // duplicates of what had arrived before are not made up for
+        }
+        ack.newly_acked - known
+    }
+}
+
+/// What a packet remembers.
+struct Record {
+    delivered: u64,
+    delivered_at: Time,
+    first_sent: Time,
+    sent_at: Time,
+    limited: bool,
+}
+
+/// A sample of the delivery rate.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Sample {
+    /// Delivered when the packet left, all in all, segments.
+    pub(super) prior_delivered: u64,
+    /// Delivered since, segments.
+    pub(super) delivered: u64,
+    /// In this time.
+    pub(super) interval: Time,
+    /// The application was the limit: the path may have room for more.
+    pub(super) limited: bool,
+}
+
+impl Sample {
+    /// Segments a second.
+    pub(super) fn rate(&self) -> f64 {
+        self.delivered as f64 / self.interval.as_secs_f64()
+    }
+}
+
+/// The delivery-rate estimator of one flow.
+#[derive(Default)]
+pub(super) struct DeliveryRate {
+    arrivals: Arrivals,
+    delivered: u64,
+    delivered_at: Time,
+    first_sent: Time,
+    /// Samples are limited by the application until so much is delivered.
+    limited_until: u64,
+    records: VecDeque<Record>,
+    /// Number of the packet that `records` begins with.
+    first: u32,
+}
+
+impl DeliveryRate {
+    /// Delivered in all, segments.
+    pub(super) fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// The application limits what is sampled now.
+    pub(super) fn limited(&self) -> bool {
+        self.delivered < self.limited_until
+    }
+
+    /// What is in flight, and one packet more, says nothing about the path's bandwidth.
+    pub(super) fn limit(&mut self, in_flight: u32) {
+        self.limited_until = self.delivered + in_flight as u64 + 1;
+    }
+
+    /// A packet leaves.
+    pub(super) fn on_send(&mut self, packet_number: u32, sent: &Sent) {
+        if sent.in_flight == 0 {
+            (self.first_sent, self.delivered_at) = (sent.now, sent.now);
+        }
+        if packet_number != self.first.wrapping_add(self.records.len() as u32) {
+            self.records.clear();
+            self.first = packet_number;
+        }
+        if !sent.backlogged {
+            self.limit(sent.in_flight);
+        }
+        self.records.push_back(Record {
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_sent: self.first_sent,
+            sent_at: sent.now,
+            limited: self.limited(),
+        });
+    }
+
+    /// An acknowledgement came. No sample without its packet's record, nor over less than `least`, where clocks and bursts
+    /// would decide (section 3.3).
+    pub(super) fn on_ack(&mut self, ack: &Ack<'_>, least: Time) -> Option<Sample> {
+        let arrived = self.arrivals.count(ack);
+        if arrived > 0 {
+            self.delivered += arrived as u64;
+            self.delivered_at = ack.now;
+        }
+        let at = ack.packet_number.wrapping_sub(self.first) as usize;
+        if at >= self.records.len() {
+            return None;
+        }
+        self.records.drain(..at);
+        let packet = self.records.pop_front()?;
+        self.first = ack.packet_number.wrapping_add(1);
+        self.first_sent = packet.sent_at;
+        let sending = packet.sent_at.since(packet.first_sent);
+        let interval = sending.max(self.delivered_at.since(packet.delivered_at));
+        let delivered = self.delivered - packet.delivered;
+        let good = arrived > 0 && delivered > 0 && interval >= least && interval > Time::ZERO;
+        good.then_some(Sample { prior_delivered: packet.delivered, delivered, interval, limited: packet.limited })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use crate::wire::Congestion;
+
+    fn ack(ms: u64, number: u32, newly_acked: u32) -> Ack<'static> {
+        let now = Time::millis(ms);
+        Ack { packet_number: number, newly_acked, duplicate: newly_acked == 0, ..testing::ack(now, &Congestion::NONE) }
+    }
+
+    /// Hole at one segment: three duplicates, then a jump of four. Four segments arrived after the hole was sent, not seven.
+    #[test]
+    fn duplicates_are_counted_once() {
+        let mut arrivals = Arrivals::default();
+        let counted = [1, 0, 0, 0, 4, 1].map(|n| arrivals.count(&Ack { recovering: n != 1, ..ack(0, 0, n) }));
+        assert_eq!(counted, [1, 1, 1, 1, 1, 1]);
+        // With SACK every duplicate says what it covers.
+        let counted = [1, 1, 1, 1, 1, 1].map(|n| arrivals.count(&ack(0, 0, n)));
+        assert_eq!(counted, [1; 6]);
+        // A jump that no duplicates announced: acknowledgements were lost.
+        assert_eq!(arrivals.count(&ack(0, 0, 5)), 5);
+    }
+
+    /// A packet every 10 ms. `acked_at` tells when each is acknowledged; the samples of those from the tenth on.
+    fn steady(acked_at: impl Fn(u64) -> u64) -> alloc::vec::Vec<Sample> {
+        let mut rate = DeliveryRate::default();
+        let mut samples = alloc::vec::Vec::new();
+        let (mut acked, mut sent) = (0, 0);
+        for ms in 0..1000 {
+            while acked < sent && acked_at(acked) == ms {
+                samples.extend(rate.on_ack(&ack(ms, acked as u32, 1), Time::millis(50)));
+                acked += 1;
+            }
+            if ms % 10 == 0 {
+                rate.on_send(sent as u32, &testing::sent(Time::millis(ms), (sent - acked) as u32));
+                sent += 1;
+            }
+        }
+        samples.drain(..10);
+        samples
+    }
+
+    #[test]
+    fn a_packet_every_ten_milliseconds() {
+        let samples = steady(|n| 10 * n + 100);
+        assert!(samples.len() > 70 && samples.iter().all(|s| s.delivered == 10 && s.interval == Time::millis(100)));
+        // Acknowledgements that wait for each other and come ten at a time: never more than was sent meanwhile.
+        let samples = steady(|n| 100 * (n / 10) + 190);
+        assert!(samples.len() > 70);
+        let most = samples.iter().map(Sample::rate).fold(0.0, f64::max);
+        assert!((most - 100.0).abs() < 1e-9, "{most} segments a second");
+    }
+
+    #[test]
+    fn an_application_that_stops_limits_what_is_in_flight() {
+        let mut rate = DeliveryRate::default();
+        for n in 0..6 {
+            rate.on_send(n, &Sent { backlogged: n != 2, ..testing::sent(Time::millis(n as u64), n) });
+        }
+        let limited: alloc::vec::Vec<bool> =
+            (0..6).filter_map(|n| rate.on_ack(&ack(100 + n as u64, n, 1), Time::ZERO)).map(|s| s.limited).collect();
+        assert_eq!(limited, [false, false, true, true, true, true], "until 2 is delivered");
+        rate.on_send(6, &testing::sent(Time::millis(200), 0));
+        assert_eq!(rate.on_ack(&ack(300, 6, 1), Time::ZERO).map(|s| (s.limited, s.rate())), Some((false, 10.0)));
+        assert_eq!(rate.on_ack(&ack(300, 6, 1), Time::ZERO), None, "the packet is known no more");
+    }
+}

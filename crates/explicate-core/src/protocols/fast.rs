@@ -1,0 +1,187 @@
+//! FAST TCP (D. X. Wei, C. Jin, S. H. Low, S. Hegde, "FAST TCP: motivation, architecture, algorithms, performance", IEEE/ACM
+//! ToN 14(6), 2006): keeps alpha packets in the queue, going there in proportion to the distance.
+//!
+//! Like Vegas, FAST reads the queue from the round trip. But it does not step by one: each update goes the share gamma of the
+//! way from the present window to the one that would leave alpha packets waiting, so a far goal is reached in some round
+//! trips, whatever the path's size. The equilibrium is where every flow has alpha packets in the queue; shares are equal
+//! then, and independent of the round trip. A small window at most doubles.
+//!
+//! | symbol | field | unit | value | source |
+//! | --- | --- | --- | --- | --- |
+//! | w | `window.cwnd` | segments | min{2w, (1-gamma) w + gamma (baseRTT/RTT w + alpha)} | ToN equation 6 |
+//! | alpha | `alpha` | packets | 100 | a free parameter of the source; ours |
+//! | gamma | `gamma` | | 0.5 | ToN section IV; ns-2 |
+//! | baseRTT | `base` | time | least seen | section IV |
+//! | RTT | `rtt` | s | mean with weight min{3/w, 1/4} | section IV |
+//!
+//! Deviations:
+//! 1. The window is updated once a round trip, and growth is spread over the acknowledgements of the next, which stands for the
+//!    source's burstiness control; `paced` spreads all packets.
+//! 2. There is no other slow start than 2w.
+//! 3. A loss or mark halves the window, a timeout starts over from one segment; then the equation goes on.
+
+use alloc::boxed::Box;
+
+use crate::params::{Param, Unit};
+use crate::protocol::{Ack, Allowance, Loss, Probe, Protocol, Sender, SenderInit};
+use crate::protocols::window::{Round, Window, grows};
+use crate::units::Time;
+
+/// FAST TCP.
+pub struct Fast;
+
+const PARAMS: &[Param] = &[
+    Param::new(
+        "alpha",
+        Unit::Packets,
+        100.0,
+        "Wei et al., ToN 2006, equation 6; the value is ours",
+        "Packets that a flow keeps in the queues of its path.",
+    )
+    .within(0.1, 1e6),
+    Param::new("gamma", Unit::Fraction, 0.5, "Wei et al., ToN 2006", "Share of the way to the goal in a round trip.")
+        .within(0.01, 1.0),
+];
+
+impl Protocol for Fast {
+    fn name(&self) -> &'static str {
+        "fast"
+    }
+    fn summary(&self) -> &'static str {
+        "FAST TCP: alpha packets of each flow in the queue, approached in proportion to the distance"
+    }
+    fn source(&self) -> &'static str {
+        "Wei, Jin, Low, Hegde, IEEE/ACM ToN 2006"
+    }
+    fn params(&self) -> &'static [Param] {
+        PARAMS
+    }
+    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+        Box::new(FastSender {
+            alpha: init.values.get(PARAMS, "alpha"),
+            gamma: init.values.get(PARAMS, "gamma"),
+            window: Window::new(init.initial_window),
+            round: Round::default(),
+            base: f64::INFINITY,
+            rtt: 0.0,
+            step: 0.0,
+        })
+    }
+}
+
+struct FastSender {
+    alpha: f64,
+    gamma: f64,
+    window: Window,
+    round: Round,
+    /// Seconds.
+    base: f64,
+    rtt: f64,
+    /// Growth in this round trip, segments for each acknowledged one.
+    step: f64,
+}
+
+impl FastSender {
+    fn measure(&mut self, rtt: Time) {
+        let rtt = rtt.as_secs_f64();
+        self.base = self.base.min(rtt);
+        if self.rtt == 0.0 {
+            self.rtt = rtt;
+        }
+        self.rtt += (3.0 / self.window.cwnd).min(0.25) * (rtt - self.rtt);
+    }
+
+    /// The goal of the next round trip.
+    fn goal(&self) -> f64 {
+        let w = self.window.cwnd;
+        let there = self.base / self.rtt * w + self.alpha;
+        ((1.0 - self.gamma) * w + self.gamma * there).min(2.0 * w)
+    }
+}
+
+impl Sender for FastSender {
+    fn allowance(&self) -> Allowance {
+        Allowance { cwnd: self.window.cwnd, pacing: None }
+    }
+
+    fn on_ack(&mut self, ack: &Ack<'_>) {
+        if ack.newly_acked == 0 || ack.rtt == Time::ZERO {
+            return;
+        }
+        self.measure(ack.rtt);
+        if !grows(ack) {
+            return;
+        }
+        if self.round.ends(ack) {
+            let goal = self.goal().max(1.0);
+            self.window.cwnd = self.window.cwnd.min(goal);
+            self.step = goal / self.window.cwnd - 1.0;
+        }
+        self.window.cwnd += self.step * ack.newly_acked as f64;
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        self.window.reduce(loss, 0.5);
+        self.step = 0.0;
+    }
+
+    fn probe(&self, put: Probe<'_>) {
+        put("cwnd", self.window.cwnd);
+        put("rtt_ms", 1e3 * self.rtt);
+        put("base_rtt_ms", if self.base.is_finite() { 1e3 * self.base } else { 0.0 });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Values;
+    use crate::protocol::LossKind;
+    use crate::testing;
+    use crate::units::Rate;
+    use crate::wire::Congestion;
+
+    /// Round trips over a path of 100 ms that holds 1000 packets: what is beyond waits.
+    fn windows(rounds: u32) -> alloc::vec::Vec<f64> {
+        let values = Values::default();
+        let init = SenderInit { values: &values, packet: 1500.0, initial_window: 4.0, interface: Rate::mbps(1000) };
+        let mut s = Fast.sender(&init);
+        let mut cumulative = 0;
+        let mut round = |_| {
+            let w = s.allowance().cwnd;
+            let rtt = Time::from_secs_f64(0.1 * (w / 1000.0).max(1.0));
+            let n = w as u32;
+            for i in 1..=n {
+                let (cumulative, highest_sent) = (cumulative + i, cumulative + n + i - 1);
+                s.on_ack(&Ack { rtt, cumulative, highest_sent, ..testing::ack(Time::ZERO, &Congestion::NONE) });
+            }
+            cumulative += n;
+            s.allowance().cwnd
+        };
+        (0..rounds).map(&mut round).collect()
+    }
+
+    /// Doubling while alpha is far, then 50 a round trip (gamma alpha, with no queue), then an exponential approach to 1100:
+    /// base/RTT w = 1000 whatever the window, so the distance halves in a round trip.
+    #[test]
+    fn it_settles_with_alpha_packets_in_the_queue() {
+        let w = windows(60);
+        assert!((w[3] / w[2] - 2.0).abs() < 0.05, "{w:?}");
+        assert!(w[12] - w[11] > 46.0 && w[12] - w[11] < 51.0, "{w:?}");
+        let late = *w.last().unwrap();
+        assert!((late - 1100.0).abs() < 1.0, "{late}");
+        let near = w.iter().position(|w| *w > 1020.0).unwrap();
+        assert!(w[near + 8] > 1090.0, "{w:?}");
+    }
+
+    #[test]
+    fn a_loss_halves() {
+        let values = Values::default();
+        let init = SenderInit { values: &values, packet: 1500.0, initial_window: 4.0, interface: Rate::mbps(1000) };
+        let mut s = Fast.sender(&init);
+        for (kind, w) in [(LossKind::Duplicates, 50.0), (LossKind::Mark, 50.0), (LossKind::Timeout, 1.0)] {
+            s.on_loss(&testing::loss(Time::ZERO, kind, 100));
+            assert_eq!(s.allowance().cwnd, w);
+        }
+    }
+}

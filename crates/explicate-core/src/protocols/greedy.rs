@@ -1,0 +1,76 @@
+//! A source that obeys nobody: packets leave at a constant rate, whatever becomes of them.
+//!
+//! Source: none; it is the traffic that every study of congestion control sets against its protocols (the unresponsive flow of
+//! Floyd and Fall, "Promoting the Use of End-to-End Congestion Control in the Internet", IEEE/ACM ToN 7(4), 1999).
+//!
+//! No window, no reaction to losses, marks or acknowledgements. Run it over the recovery `none`, as the preset of this name
+//! does; over another it resends what is lost, at the same rate.
+//!
+//! Deviations: none.
+
+use alloc::boxed::Box;
+
+use crate::params::{Param, Unit};
+use crate::protocol::{Ack, Allowance, Loss, Probe, Protocol, Sender, SenderInit};
+use crate::protocols::video::UNLIMITED;
+use crate::units::Rate;
+
+/// A source that does not obey.
+pub struct Greedy;
+
+const PARAMS: &[Param] =
+    &[Param::new("rate", Unit::BitsPerSecond, 4e6, "Floyd and Fall 1999", "Its rate, with all headers.")
+        .within(1e3, 1e12)];
+
+impl Protocol for Greedy {
+    fn name(&self) -> &'static str {
+        "greedy"
+    }
+    fn summary(&self) -> &'static str {
+        "A source of constant rate that ignores losses, marks and feedback"
+    }
+    fn source(&self) -> &'static str {
+        "Floyd and Fall, IEEE/ACM ToN 7(4), 1999"
+    }
+    fn params(&self) -> &'static [Param] {
+        PARAMS
+    }
+    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+        Box::new(GreedySender { rate: Rate::from_bytes_per_sec(init.values.get(PARAMS, "rate") / 8.0) })
+    }
+}
+
+struct GreedySender {
+    rate: Rate,
+}
+
+impl Sender for GreedySender {
+    fn allowance(&self) -> Allowance {
+        Allowance { cwnd: UNLIMITED, pacing: Some(self.rate) }
+    }
+    fn on_ack(&mut self, _ack: &Ack<'_>) {}
+    fn on_loss(&mut self, _loss: &Loss) {}
+    fn probe(&self, put: Probe<'_>) {
+        put("rate_bps", self.rate.0 as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Values;
+    use crate::protocol::LossKind;
+    use crate::testing::loss;
+    use crate::units::Time;
+
+    #[test]
+    fn nothing_slows_it_down() {
+        let values = Values::default();
+        let init = SenderInit { values: &values, packet: 1000.0, initial_window: 3.0, interface: Rate::mbps(100) };
+        let mut s = Greedy.sender(&init);
+        for kind in [LossKind::Duplicates, LossKind::Timeout, LossKind::Mark] {
+            s.on_loss(&loss(Time::ZERO, kind, 10));
+            assert_eq!(s.allowance(), Allowance { cwnd: UNLIMITED, pacing: Some(Rate::mbps(4)) });
+        }
+    }
+}

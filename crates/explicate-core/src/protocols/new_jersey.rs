@@ -1,0 +1,299 @@
+//! TCP New Jersey (K. Xu, Y. Tian, N. Ansari, "TCP-Jersey for wireless IP communications", IEEE JSAC 22(4), 2004; "Improving TCP
+//! performance in integrated wireless communications networks", Computer Networks 47(2), 2005), with congestion warning.
+//!
+//! Two things tell a loss by congestion from one on the air. Routers warn: while their average queue is beyond a threshold,
+//! they mark every packet of flows that understand ECN, so that losses among marks are congestion and others are not. And
+//! the sender measures the bandwidth that it gets, as Westwood does, but from the times at which packets arrived, which the
+//! receiver stamps: what happens to acknowledgements on their way back does not matter. A warning sets the window to that
+//! bandwidth times the least round trip; a loss without warning resends and leaves the window alone.
+//!
+//! | symbol | field | unit | value | source |
+//! | --- | --- | --- | --- | --- |
+//! | R_n | `bandwidth` | segments/s | (RTT R_{n-1} + L_n) / (t_n - t_{n-1} + RTT) | JSAC 2004, ABE |
+//! | L_n | `Arrivals` | segments | | ABE |
+//! | t_n | [`Transport::receiver_stamp`] | 16 us | | 2005, time-stamp based ABE |
+//! | RTT | `srtt` | s | | ABE |
+//! | ownd | `own_window` | segments | RTTmin R_n, at least 2 | ABE |
+//! | explicit retransmit | a loss without mark | | window unchanged | JSAC 2004 |
+//! | rate control | a mark, or a loss with one | | ssthresh = cwnd = ownd | JSAC 2004 |
+//! | threshold | `threshold` | s of queue | 0.01, ours | CW |
+//! | weight | `weight` | | 0.2, ours | CW |
+//!
+//! Deviations:
+//! 1. The threshold is a time, which the believed capacity turns into bytes, so that one value serves ports of all speeds. The
+//!    papers' values for threshold and weight were not at hand.
+//! 2. Warnings act once per window (RFC 3168 section 6.1.2).
+//! 3. Without the receiver's stamps (a plain one) the times are those of the acknowledgements, as in TCP Jersey.
+//! 4. Where no router warns, losses never shrink the window, as the rules have it: only the timer does.
+
+use alloc::boxed::Box;
+
+use crate::params::{Param, Unit};
+use crate::protocol::{
+    Ack, Allowance, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit,
+};
+use crate::protocols::delivery::Arrivals;
+use crate::protocols::window::{Window, grows};
+use crate::units::Time;
+use crate::wire::{Ecn, Packet, receiver_span, receiver_stamp};
+
+#[cfg(doc)]
+use crate::wire::Transport;
+
+/// TCP New Jersey.
+pub struct NewJersey;
+
+const ROUTER: &[Param] = &[
+    Param::new(
+        "threshold",
+        Unit::Seconds,
+        0.01,
+        "Xu, Tian, Ansari 2004, congestion warning; the value is ours",
+        "Average queue beyond which all packets are marked, in seconds at the believed capacity.",
+    )
+    .within(0.0, 10.0),
+    Param::new(
+        "weight",
+        Unit::Fraction,
+        0.2,
+        "Xu, Tian, Ansari 2004, congestion warning; the value is ours",
+        "Weight of a new sample in the average queue.",
+    )
+    .within(1e-6, 1.0),
+];
+
+impl Protocol for NewJersey {
+    fn name(&self) -> &'static str {
+        "new_jersey"
+    }
+    fn summary(&self) -> &'static str {
+        "TCP New Jersey: routers warn of congestion, the sender measures its bandwidth, other losses leave the window alone"
+    }
+    fn source(&self) -> &'static str {
+        "Xu, Tian, Ansari, IEEE JSAC 2004 and Computer Networks 2005"
+    }
+    fn router_params(&self) -> &'static [Param] {
+        ROUTER
+    }
+    fn receiver_speaks(&self) -> bool {
+        true
+    }
+    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+        Box::new(NewJerseySender {
+            window: Window::new(init.initial_window),
+            arrivals: Arrivals::default(),
+            bandwidth: 0.0,
+            rtt_min: Time::NEVER,
+            stamp: 0,
+            last: Time::ZERO,
+        })
+    }
+    fn receiver(&self) -> Box<dyn Receiver> {
+        Box::new(StampingReceiver { arrived: Time::ZERO })
+    }
+    fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
+        Some(Box::new(WarningRouter {
+            threshold: init.values.get(ROUTER, "threshold") * init.capacity,
+            weight: init.values.get(ROUTER, "weight"),
+            average: 0.0,
+        }))
+    }
+}
+
+struct NewJerseySender {
+    window: Window,
+    arrivals: Arrivals,
+    /// R, segments/s; zero while unknown.
+    bandwidth: f64,
+    rtt_min: Time,
+    /// The receiver's stamp of the last acknowledgement, and when that came.
+    stamp: u16,
+    last: Time,
+}
+
+impl NewJerseySender {
+    /// Available bandwidth estimation with every acknowledgement.
+    fn estimate(&mut self, ack: &Ack<'_>) {
+        let arrived = self.arrivals.count(ack) as f64;
+        let stamp = ack.transport.receiver_stamp();
+        let own = ack.now.since(self.last);
+        let gap = receiver_span(self.stamp, stamp, own).unwrap_or(own).as_secs_f64();
+        let rtt = ack.srtt.as_secs_f64();
+        self.rtt_min = self.rtt_min.min(ack.rtt);
+        self.bandwidth = (rtt * self.bandwidth + arrived) / (gap + rtt).max(1e-9);
+        (self.stamp, self.last) = (stamp, ack.now);
+    }
+}
+
+impl Sender for NewJerseySender {
+    fn allowance(&self) -> Allowance {
+        Allowance { cwnd: self.window.cwnd, pacing: None }
+    }
+
+    fn on_start(&mut self, now: Time, rtt: Time) {
+        self.last = now;
+        self.rtt_min = rtt;
+    }
+
+    fn on_ack(&mut self, ack: &Ack<'_>) {
+        self.estimate(ack);
+        if grows(ack) && !self.window.slow_start(ack.newly_acked, 1.0) {
+            self.window.rise(1.0, ack.newly_acked);
+        }
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        if loss.kind == LossKind::Duplicates && !loss.marked {
+            return; // explicit retransmit
+        }
+        let own_window = self.bandwidth * self.rtt_min.as_secs_f64();
+        if self.rtt_min == Time::NEVER || own_window == 0.0 {
+            return self.window.reduce(loss, 0.5);
+        }
+        self.window.reduce_to(loss, own_window);
+    }
+
+    fn probe(&self, put: Probe<'_>) {
+        self.window.probe(put);
+        put("bandwidth_segments_per_s", self.bandwidth);
+        put("rtt_min_ms", if self.rtt_min == Time::NEVER { 0.0 } else { self.rtt_min.as_millis_f64() });
+    }
+}
+
+/// Stamps acknowledgements with the arrival of the data that caused them.
+struct StampingReceiver {
+    arrived: Time,
+}
+
+impl Receiver for StampingReceiver {
+    fn on_data(&mut self, now: Time, _packet: &Packet) {
+        self.arrived = now;
+    }
+    fn on_ack(&mut self, _now: Time, ack: &mut Packet) {
+        ack.transport.set_receiver_stamp(receiver_stamp(self.arrived));
+    }
+}
+
+/// Congestion warning.
+struct WarningRouter {
+    /// Bytes.
+    threshold: f64,
+    weight: f64,
+    /// Bytes.
+    average: f64,
+}
+
+impl Router for WarningRouter {
+    fn on_arrival(&mut self, _now: Time, _packet: &mut Packet, port: &PortView) {
+        self.average += self.weight * (port.backlog_bytes as f64 - self.average);
+    }
+    fn on_departure(&mut self, _now: Time, packet: &mut Packet, _port: &PortView) {
+        if self.average > self.threshold && matches!(packet.ecn(), Ecn::Capable0 | Ecn::Capable1) {
+            packet.set_ecn(Ecn::Marked);
+        }
+    }
+    fn probe(&self, put: Probe<'_>) {
+        put("average_queue_bytes", self.average);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Values;
+    use crate::rng::Rng;
+    use crate::testing;
+    use crate::units::Rate;
+    use crate::wire::{Congestion, Transport};
+
+    fn sender() -> Box<dyn Sender> {
+        let values = Values::default();
+        let init = SenderInit { values: &values, packet: 1500.0, initial_window: 3.0, interface: Rate::mbps(1000) };
+        let mut s = NewJersey.sender(&init);
+        s.on_start(Time::ZERO, Time::millis(80));
+        s
+    }
+    fn bandwidth(s: &dyn Sender) -> f64 {
+        let mut found = 0.0;
+        s.probe(&mut |name, value| {
+            if name == "bandwidth_segments_per_s" {
+                found = value
+            }
+        });
+        found
+    }
+
+    /// A packet a millisecond; acknowledgements come in tens. With stamps that does not matter: the estimate is steady at
+    /// 1000 segments a second, and a warning leaves 80 ms of that, 80 segments.
+    #[test]
+    fn stamps_see_through_bunched_acknowledgements() {
+        for (stamped, spread) in [(true, 0.02), (false, 0.12)] {
+            let mut s = sender();
+            let (mut least, mut most) = (f64::MAX, 0.0_f64);
+            for ms in 1..3000 {
+                let mut transport = Transport::EMPTY;
+                if stamped {
+                    transport.set_receiver_stamp(receiver_stamp(Time::millis(ms)));
+                }
+                let now = Time::millis(ms.next_multiple_of(10) + 40);
+                let header = Congestion::NONE;
+                s.on_ack(&Ack { transport: &transport, rtt: Time::millis(80), ..testing::ack(now, &header) });
+                if ms > 1000 {
+                    (least, most) = (least.min(bandwidth(&*s)), most.max(bandwidth(&*s)));
+                }
+            }
+            assert!(least > 1000.0 * (1.0 - spread) && most < 1000.0 * (1.0 + spread), "{stamped}: {least} {most}");
+            assert!(stamped || most - least > 50.0, "what the stamps are for: {least} {most}");
+            s.on_loss(&testing::loss(Time::secs(3), LossKind::Mark, 500));
+            assert!((s.allowance().cwnd / 80.0 - 1.0).abs() < spread, "{}", s.allowance().cwnd);
+        }
+    }
+
+    #[test]
+    fn a_loss_without_a_mark_leaves_the_window() {
+        let mut s = sender();
+        for i in 0..500 {
+            s.on_ack(&testing::ack(Time::millis(i), &Congestion::NONE));
+        }
+        let before = s.allowance().cwnd;
+        let loss = testing::loss(Time::secs(1), LossKind::Duplicates, 100);
+        s.on_loss(&loss);
+        assert_eq!(s.allowance().cwnd, before);
+        s.on_loss(&Loss { marked: true, ..loss });
+        let own = bandwidth(&*s) * 0.08;
+        assert!((s.allowance().cwnd - own).abs() < 1e-9 && own < before, "{own} {before}");
+        s.on_loss(&testing::loss(Time::secs(1), LossKind::Timeout, 100));
+        assert_eq!(s.allowance().cwnd, 1.0);
+    }
+
+    /// 10 ms of 1.25 MB/s are 12500 bytes. The average nears 20 kB by a fifth of the distance each time: 4000, 7200, 9760,
+    /// 11808, 13446: the fifth packet is the first to be marked. One without ECN never is.
+    #[test]
+    fn all_packets_are_marked_while_the_average_is_beyond_the_threshold() {
+        let values = Values::default();
+        let rng = Rng::stream(1, "router");
+        let init = RouterInit { values: &values, capacity: 1.25e6, delay: Time::ZERO, rng };
+        let mut router = NewJersey.router(&init).unwrap();
+        let mut marked = |backlog_bytes: u64, ecn: Ecn| {
+            let port = PortView { capacity: 1.25e6, backlog_bytes, backlog_packets: 1, busy: true };
+            let mut packet = Packet::EMPTY;
+            packet.set_ecn(ecn);
+            router.on_arrival(Time::ZERO, &mut packet, &port);
+            router.on_departure(Time::ZERO, &mut packet, &port);
+            packet.ecn() == Ecn::Marked
+        };
+        let found: alloc::vec::Vec<bool> = (0..7).map(|_| marked(20_000, Ecn::Capable0)).collect();
+        assert_eq!(found, [false, false, false, false, true, true, true]);
+        assert!(!marked(20_000, Ecn::NotCapable));
+        assert!((0..3).map(|_| marked(0, Ecn::Capable0)).last() == Some(false), "it falls as fast");
+    }
+
+    #[test]
+    fn the_receiver_stamps_arrivals() {
+        let mut receiver = NewJersey.receiver();
+        receiver.on_data(Time::millis(160), &Packet::EMPTY);
+        let mut ack = Packet::EMPTY;
+        receiver.on_ack(Time::millis(200), &mut ack);
+        assert_eq!(ack.transport.receiver_stamp(), 10_000);
+    }
+}

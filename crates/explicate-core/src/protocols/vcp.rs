@@ -1,0 +1,515 @@
+//! VCP, the variable-structure congestion control protocol: two bits say how loaded the most loaded router is.
+//!
+//! Sources: Xia, Subramanian, Stoica, Kalyanaraman, "One More Bit Is Enough", SIGCOMM 2005, as paper 004 (Ikeda et al.)
+//! restates it in section III, whose equations are cited; where it is silent, the ns-2 code of VCP's author \[ns\]. The option
+//! `on_loss = "keep"` is WLTE of paper 004 section IV-B.
+//!
+//! The idea: every `t_rho` a router divides what came and part of what waits by what it could have sent. That *load factor*
+//! falls in one of three regions, and the router writes the region into the ECN bits of data packets that carry a lower one.
+//! The receiver echoes the bits. Below 80 % the sender multiplies its window, up to 100 % it adds to it, above it cuts the
+//! window by an eighth, once, and then holds still until the router can have seen the effect. Increases are scaled so that
+//! all flows grow alike, whatever their round trips.
+//!
+//! | symbol | field | unit | value | source |
+//! | --- | --- | --- | --- | --- |
+//! | rho | `rho` | 1 | | 004 equation 1 |
+//! | lambda | `bytes` | bytes in `t_rho` | | equation 1 |
+//! | q | `queue` | bytes | | equation 1; \[ns\] mean of samples, then a moving average |
+//! | t_rho | `t_rho` | s | 0.2 | section III; \[ns\] |
+//! | t_q | `t_q` | s | 0.01 | \[ns\] |
+//! | kappa, gamma | `kappa_q`, `gamma_l` | 1 | 0.5, 0.98 | section III |
+//! | 01, 10, 11 | [`LOW`], [`HIGH`], [`OVERLOAD`] | | below 0.8, below 1, from 1 | table I |
+//! | epsilon, alpha, beta | `xi`, `alpha`, `beta` | 1, segments, 1 | 0.0625, 1, 0.875 | section III |
+//! | epsilon_s | `xi_s` | an acknowledgement | (1 + xi)^(rtt/t_rho) - 1 | equation 6 |
+//! | alpha_s | `alpha_s` | segments an RTT | w alpha (rtt/t_rho)^2 | equation 5 |
+//! | w | `weight` | 1 | 1 | \[ns\] |
+//! | t_d | [`T_D`] | s | 0.1 | \[ns\] |
+//!
+//! The bits stand where the sources put them: in the IP header's ECN field, so packets carry no congestion header. The echo
+//! has two bits of the transport header. A router cannot tell VCP from ECN-capable TCP, nor a RED queue VCP from that: what
+//! either marks, the other obeys (RFC 3168's CE is 11, overload).
+//!
+//! Deviations:
+//! 1. `ai_scale` chooses between equation 5 and the author's code, which scales by t_d instead: 4 times as much at the usual
+//!    t_rho, 156 times at paper 004's. Beyond 20..500 ms that code goes on linearly, as here.
+//! 2. The author's senders never look at the codes of duplicate acknowledgements. Here they do, since each carries fresh news;
+//!    `duplicates = false` is the author's way.
+//! 3. `max_rtt_ratio` bounds rtt/t_rho in equation 6, as the author's code does: a router cannot stop in time what grows for
+//!    many intervals in one round trip. Equation 6 has no bound.
+//! 4. Times are not rounded to ticks of 10 ms, and the scales follow the smoothed RTT once a round trip.
+//! 5. Small windows are paced at rtt/cwnd where that is more than half of t_rho; the author's code rounds the window up to a
+//!    power of two.
+//! 6. The first interval of a router lasts 0.5..1.5 t_rho, drawn from the port's stream, so that routers do not march in step.
+//!
+//! Not built: EVCP and VCP-FC, which paper 004 names for faster convergence to equal shares.
+
+use alloc::boxed::Box;
+
+use super::load_factor::{HIGH, LOW, LoadFactor, OVERLOAD, raise, router_params};
+use crate::params::{Param, Unit};
+use crate::protocol::{
+    Ack, Allowance, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit, Sent,
+};
+use crate::units::{Rate, Time};
+use crate::wire::{Ecn, Packet, flag};
+
+/// VCP.
+pub struct Vcp;
+
+/// The round trip by which the author's code scales the additive increase, s.
+pub const T_D: f64 = 0.1;
+
+const SENDER: &[Param] = &sender_params(0.0625, 0.2);
+const ROUTER: &[Param] = &router_params(0.2);
+
+/// Parameters of a sender with this multiplicative increase and control interval (s).
+pub(super) const fn sender_params(xi: f64, t_rho: f64) -> [Param; 10] {
+    [
+        Param::new("xi", Unit::Number, xi, "004 equation 6", "Share of the window added per t_rho at low load.")
+            .within(1e-6, 999.0),
+        Param::new("alpha", Unit::Packets, 1.0, "004 equation 5", "Segments added per t_rho at high load.")
+            .within(1e-6, 1e4),
+        Param::new("beta", Unit::Fraction, 0.875, "004 equation 2", "What overload leaves of the window.")
+            .within(0.01, 1.0),
+        Param::new("weight", Unit::Number, 1.0, "VCP's ns-2 code", "Weight of the flow: scales alpha.")
+            .within(1e-3, 1e3),
+        Param::new(
+            "t_rho",
+            Unit::Seconds,
+            t_rho,
+            "004 section III",
+            "Control interval of the routers, the same on the whole path; longer than most round trips.",
+        )
+        .within(1e-3, 100.0),
+        Param::new(
+            "ai_scale",
+            Unit::Choice(&["t_rho", "t_d"]),
+            0.0,
+            "004 equation 5; VCP's ns-2 code",
+            "What round trips are compared with when alpha is scaled: the control interval, or 100 ms.",
+        ),
+        Param::new("max_rtt_ratio", Unit::Number, 2.5, "VCP's ns-2 code", "Greatest rtt/t_rho that scales xi.")
+            .within(1e-2, 100.0),
+        Param::new(
+            "on_loss",
+            Unit::Choice(&["halve", "keep"]),
+            0.0,
+            "004 section IV-B",
+            "What the window does on a fast retransmit: half, or nothing (WLTE). A timeout always resets it.",
+        ),
+        Param::new(
+            "duplicates",
+            Unit::Flag,
+            1.0,
+            "VCP's ns-2 code",
+            "The codes of duplicate acknowledgements count; the author's code ignores them.",
+        ),
+        Param::new("pace_below", Unit::Packets, 64.0, "VCP's ns-2 code", "Greatest window that may be paced.")
+            .within(0.0, 1e9),
+    ]
+}
+
+impl Protocol for Vcp {
+    fn name(&self) -> &'static str {
+        "vcp"
+    }
+    fn summary(&self) -> &'static str {
+        "VCP: two bits of load, for which senders multiply, add or cut"
+    }
+    fn source(&self) -> &'static str {
+        "Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005; paper 004"
+    }
+    fn params(&self) -> &'static [Param] {
+        SENDER
+    }
+    fn router_params(&self) -> &'static [Param] {
+        ROUTER
+    }
+    fn explicit(&self) -> bool {
+        true
+    }
+    fn congestion_header(&self) -> bool {
+        false
+    }
+    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+        Box::new(VcpSender::new(init, SENDER))
+    }
+    fn receiver(&self) -> Box<dyn Receiver> {
+        Box::new(VcpReceiver { code: 0 })
+    }
+    fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
+        let load = LoadFactor::new(init.values, ROUTER, &mut init.rng.clone());
+        Some(Box::new(VcpRouter { load, code: LOW }))
+    }
+}
+
+// ------------------------------------------------------------------------------------------ end systems, 004 section III
+
+/// Where the sender stands after a cut.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Mode {
+    /// Overload means a cut.
+    None,
+    /// One t_rho after a cut: overload means nothing, the router cannot have seen the effect.
+    Freeze,
+    /// One round trip after that: overload means to add, for what it says may have been measured before.
+    Probe,
+}
+
+pub(super) struct VcpSender {
+    cwnd: f64,
+    /// Length of a full packet, bytes.
+    packet: f64,
+    xi: f64,
+    /// w alpha, segments.
+    alpha: f64,
+    beta: f64,
+    /// Seconds.
+    t_rho: f64,
+    by_t_d: bool,
+    max_rtt_ratio: f64,
+    keep: bool,
+    duplicates: bool,
+    pace_below: f64,
+    /// What an acknowledgement adds at low load, and a window of them at high load; the scales are due again at `scale_at`.
+    xi_s: f64,
+    alpha_s: f64,
+    scale_at: Time,
+    mode: Mode,
+    /// When the mode ends.
+    until: Time,
+    pacing: Option<Rate>,
+    /// The last code, for the probe.
+    code: u8,
+}
+
+impl VcpSender {
+    pub(super) fn new(init: &SenderInit<'_>, params: &[Param]) -> VcpSender {
+        let get = |name| init.values.get(params, name);
+        VcpSender {
+            cwnd: init.initial_window,
+            packet: init.packet,
+            xi: get("xi"),
+            alpha: get("alpha") * get("weight"),
+            beta: get("beta"),
+            t_rho: get("t_rho"),
+            by_t_d: get("ai_scale") == 1.0,
+            max_rtt_ratio: get("max_rtt_ratio"),
+            keep: get("on_loss") == 1.0,
+            duplicates: get("duplicates") != 0.0,
+            pace_below: get("pace_below"),
+            xi_s: 0.0,
+            alpha_s: 0.0,
+            scale_at: Time::ZERO,
+            mode: Mode::None,
+            until: Time::ZERO,
+            pacing: None,
+            code: 0,
+        }
+    }
+
+    /// Equations 5 and 6 for this round trip.
+    fn scale(&mut self, now: Time, rtt: Time) {
+        let s = rtt.as_secs_f64();
+        self.xi_s = libm::pow(1.0 + self.xi, (s / self.t_rho).min(self.max_rtt_ratio)) - 1.0;
+        self.alpha_s = self.alpha * if self.by_t_d { by_t_d(s) } else { (s / self.t_rho) * (s / self.t_rho) };
+        self.scale_at = now + rtt;
+    }
+
+    /// Freezing and probing end by time.
+    fn pass(&mut self, now: Time, rtt: Time) {
+        if self.mode == Mode::Freeze && self.until <= now {
+            (self.mode, self.until) = (Mode::Probe, self.until + rtt);
+        }
+        if self.mode == Mode::Probe && self.until <= now {
+            self.mode = Mode::None;
+        }
+    }
+
+    fn obey(&mut self, code: u8, ack: &Ack<'_>) {
+        match (code, self.mode) {
+            (OVERLOAD, Mode::None) => {
+                self.cwnd = (self.beta * self.cwnd).max(1.0);
+                (self.mode, self.until) = (Mode::Freeze, ack.now + Time::from_secs_f64(self.t_rho));
+            }
+            (OVERLOAD, Mode::Freeze) => {}
+            _ if ack.app_limited => {}
+            (LOW, _) => self.cwnd += self.xi_s,
+            (HIGH | OVERLOAD, _) => self.cwnd += self.alpha_s / self.cwnd,
+            _ => {} // nobody spoke
+        }
+    }
+
+    /// A window of few packets would reach the router as one burst in several intervals, if round trips are long.
+    fn pace(&mut self, rtt: Time) {
+        let s = rtt.as_secs_f64();
+        let small = self.cwnd > 1.0 && self.cwnd <= self.pace_below;
+        let spread = small && 2.0 * s > self.t_rho * self.cwnd;
+        self.pacing = spread.then(|| Rate::from_bytes_per_sec(self.packet * self.cwnd / s));
+    }
+}
+
+/// How the author's code scales the additive increase: (rtt/t_d)^2, below 20 and above 500 ms linear.
+fn by_t_d(rtt: f64) -> f64 {
+    let x = rtt / T_D;
+    if x <= 0.2 {
+        0.2 * x
+    } else if x <= 5.0 {
+        x * x
+    } else {
+        25.0 + (x - 5.0)
+    }
+}
+
+impl Sender for VcpSender {
+    fn allowance(&self) -> Allowance {
+        Allowance { cwnd: self.cwnd, pacing: self.pacing }
+    }
+
+    fn on_start(&mut self, now: Time, rtt: Time) {
+        self.scale(now, rtt);
+        self.pace(rtt);
+    }
+
+    fn on_send(&mut self, packet: &mut Packet, _sent: &Sent) {
+        packet.set_ecn(Ecn::Capable1);
+    }
+
+    fn on_ack(&mut self, ack: &Ack<'_>) {
+        if self.scale_at <= ack.now {
+            self.scale(ack.now, ack.srtt);
+        }
+        self.pass(ack.now, ack.srtt);
+        if self.duplicates || !ack.duplicate {
+            self.code = ack.transport.load_code();
+            self.obey(self.code, ack);
+        }
+        self.pace(ack.srtt);
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        self.cwnd = match loss.kind {
+            LossKind::Timeout => 1.0,
+            LossKind::Duplicates if !self.keep => (self.cwnd / 2.0).max(1.0),
+            // A mark comes as a code too.
+            LossKind::Duplicates | LossKind::Mark => self.cwnd,
+        };
+        self.pace(loss.srtt);
+    }
+
+    fn probe(&self, put: Probe<'_>) {
+        put("cwnd", self.cwnd);
+        put("code", self.code as f64);
+        put("frozen", (self.mode == Mode::Freeze) as u8 as f64);
+    }
+}
+
+/// Echoes the highest code since the last acknowledgement.
+pub(super) struct VcpReceiver {
+    pub(super) code: u8,
+}
+
+impl Receiver for VcpReceiver {
+    fn on_data(&mut self, _now: Time, packet: &Packet) {
+        self.code = self.code.max(packet.ecn() as u8);
+    }
+    fn on_ack(&mut self, _now: Time, ack: &mut Packet) {
+        let header = &mut ack.transport;
+        header.set_load_code(self.code);
+        // The code says it all; RFC 3168's echo would say overload until a window was halved.
+        header.set_flags(header.flags() & !flag::ECE);
+        self.code = 0;
+    }
+}
+
+// ----------------------------------------------------------------------------------------------- router, 004 equation 1
+
+struct VcpRouter {
+    load: LoadFactor,
+    code: u8,
+}
+
+impl Router for VcpRouter {
+    fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
+        self.load.on_arrival(now, packet, port);
+    }
+    fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
+        self.load.on_departure(now, port);
+        raise(packet, self.code);
+    }
+    fn on_timer(&mut self, now: Time, port: &PortView) {
+        self.code = self.load.measure(now, port);
+    }
+    fn next_timer(&self) -> Time {
+        self.load.next_timer()
+    }
+    fn probe(&self, put: Probe<'_>) {
+        self.load.probe(put);
+        put("code", self.code as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Values;
+    use crate::testing;
+    use crate::wire::{Congestion, Transport};
+
+    fn values(given: &[(&str, f64)]) -> Values {
+        let mut values = Values::default();
+        for (name, value) in given {
+            values.set(SENDER.iter().find(|p| p.name == *name).unwrap(), *value);
+        }
+        values
+    }
+    /// A sender of 1000-byte packets, started at a round trip of `rtt` s.
+    fn sender(window: f64, rtt: f64, given: &[(&str, f64)]) -> VcpSender {
+        let values = values(given);
+        let init = SenderInit { values: &values, packet: 1000.0, initial_window: window, interface: Rate::mbps(100) };
+        let mut s = VcpSender::new(&init, SENDER);
+        s.on_start(Time::ZERO, Time::from_secs_f64(rtt));
+        s
+    }
+    /// An acknowledgement with a code, at `now` ms.
+    fn hear(s: &mut VcpSender, now: u64, code: u8, duplicate: bool) {
+        let mut transport = Transport::EMPTY;
+        transport.set_load_code(code);
+        s.on_ack(&Ack { transport: &transport, duplicate, ..testing::ack(Time::millis(now), &Congestion::NONE) });
+    }
+
+    /// rtt 0.1 s, t_rho 0.2 s: 1.0625^(1/2) - 1 = 0.030776, (1/2)^2 = 0.25.
+    #[test]
+    fn scales_by_hand() {
+        let s = sender(10.0, 0.1, &[]);
+        assert!((s.xi_s - 0.030_776_406).abs() < 1e-9 && s.alpha_s == 0.25, "{} {}", s.xi_s, s.alpha_s);
+        // 10^(0.5/1.25) - 1 = 10^0.4 - 1; 0.4^2.
+        let s = sender(10.0, 0.5, &[("xi", 9.0), ("t_rho", 1.25)]);
+        assert!((s.xi_s - 1.511_886_432).abs() < 1e-9 && (s.alpha_s - 0.16).abs() < 1e-15, "{} {}", s.xi_s, s.alpha_s);
+        // A round trip of ten intervals counts as two and a half: 1.0625^2.5 - 1.
+        let s = sender(10.0, 2.0, &[("weight", 3.0)]);
+        assert!((s.xi_s - 0.163_649_928).abs() < 1e-9 && (s.alpha_s - 300.0).abs() < 1e-9, "{} {}", s.xi_s, s.alpha_s);
+    }
+
+    /// 5^2 = 25 at 500 ms; (10/100) * 0.2 at 10 ms; 25 + (20 - 5) at 2 s.
+    #[test]
+    fn the_other_scale() {
+        for (rtt, factor) in [(0.1, 1.0), (0.5, 25.0), (0.08, 0.64), (0.02, 0.04), (0.01, 0.02), (2.0, 40.0)] {
+            let s = sender(10.0, rtt, &[("ai_scale", 1.0)]);
+            assert!((s.alpha_s - factor).abs() < 1e-12, "{rtt}: {}", s.alpha_s);
+        }
+    }
+
+    #[test]
+    fn multiply_add_cut() {
+        let mut s = sender(100.0, 0.1, &[]);
+        (0..100).for_each(|_| hear(&mut s, 1, LOW, false));
+        assert!((s.cwnd - 103.077_640_6).abs() < 1e-6, "{}", s.cwnd);
+        let mut s = sender(100.0, 0.1, &[]);
+        (0..100).for_each(|_| hear(&mut s, 1, HIGH, false));
+        assert!((s.cwnd - 100.25).abs() < 1e-3, "{}", s.cwnd);
+        hear(&mut s, 1, OVERLOAD, false);
+        assert!((s.cwnd - 0.875 * 100.25).abs() < 1e-3, "{}", s.cwnd);
+        let mut s = sender(1.0, 0.1, &[]);
+        hear(&mut s, 1, OVERLOAD, false);
+        assert_eq!(s.cwnd, 1.0);
+        hear(&mut s, 2, 0, false);
+        assert_eq!(s.cwnd, 1.0, "nobody spoke");
+    }
+
+    /// Cut at 1000 ms, frozen until 1200 ms, adding until 1300 ms, then cut again.
+    #[test]
+    fn a_cut_then_a_freeze_then_a_round_trip_of_adding() {
+        let mut s = sender(100.0, 0.1, &[]);
+        let mut modes = alloc::vec::Vec::new();
+        for now in [1000, 1001, 1199, 1200, 1299, 1300] {
+            let before = s.cwnd;
+            hear(&mut s, now, OVERLOAD, false);
+            modes.push((now, s.mode, s.cwnd - before));
+        }
+        assert_eq!(modes[0], (1000, Mode::Freeze, -12.5));
+        assert_eq!(modes[1..3], [(1001, Mode::Freeze, 0.0), (1199, Mode::Freeze, 0.0)]);
+        for (i, now) in [(3, 1200), (4, 1299)] {
+            assert_eq!((modes[i].0, modes[i].1), (now, Mode::Probe));
+            assert!((modes[i].2 - 0.25 / 87.5).abs() < 1e-5, "adds");
+        }
+        assert_eq!((modes[5].0, modes[5].1), (1300, Mode::Freeze));
+        assert!((modes[5].2 + 87.5 / 8.0).abs() < 1e-2);
+        // Frozen or not, what is not overload is obeyed.
+        let before = s.cwnd;
+        hear(&mut s, 1301, LOW, false);
+        assert_eq!(s.cwnd, before + s.xi_s);
+        assert_eq!(s.mode, Mode::Freeze);
+        // A long silence ends both.
+        hear(&mut s, 9000, LOW, false);
+        assert_eq!(s.mode, Mode::None);
+    }
+
+    #[test]
+    fn what_duplicates_say_and_what_an_idle_application_says() {
+        let mut s = sender(100.0, 0.1, &[]);
+        hear(&mut s, 1, LOW, true);
+        assert!(s.cwnd > 100.0);
+        let mut s = sender(100.0, 0.1, &[("duplicates", 0.0)]);
+        hear(&mut s, 1, OVERLOAD, true);
+        assert_eq!((s.cwnd, s.mode), (100.0, Mode::None));
+        let mut transport = Transport::EMPTY;
+        transport.set_load_code(LOW);
+        let idle = testing::ack(Time::millis(2), &Congestion::NONE);
+        s.on_ack(&Ack { transport: &transport, app_limited: true, ..idle });
+        assert_eq!(s.cwnd, 100.0);
+    }
+
+    #[test]
+    fn losses_halve_or_nothing() {
+        let after = |keep: f64, kind| {
+            let mut s = sender(100.0, 0.1, &[("on_loss", keep)]);
+            s.on_loss(&testing::loss(Time::ZERO, kind, 100));
+            s.cwnd
+        };
+        assert_eq!((after(0.0, LossKind::Duplicates), after(1.0, LossKind::Duplicates)), (50.0, 100.0));
+        assert_eq!((after(0.0, LossKind::Timeout), after(1.0, LossKind::Timeout)), (1.0, 1.0));
+        assert_eq!(after(0.0, LossKind::Mark), 100.0);
+    }
+
+    /// Round trip 2 s, half of t_rho 0.1 s: 4 packets 0.5 s apart are paced, at 2000 B/s; 20 packets 0.1 s apart are not.
+    #[test]
+    fn small_windows_on_long_paths_are_paced() {
+        assert_eq!(sender(4.0, 2.0, &[]).allowance().pacing, Some(Rate(16_000)));
+        assert_eq!(sender(1.0, 2.0, &[]).allowance().pacing, None);
+        assert_eq!(sender(20.0, 2.0, &[]).allowance().pacing, None);
+        assert_eq!(sender(4.0, 0.1, &[]).allowance().pacing, None);
+        assert_eq!(sender(4.0, 2.0, &[("pace_below", 0.0)]).allowance().pacing, None);
+        assert_eq!(sender(65.0, 20.0, &[]).allowance().pacing, None);
+    }
+
+    /// In MI a second multiplies every window by 1.0625^5, whatever the round trip.
+    #[test]
+    fn round_trips_do_not_matter() {
+        for rtt in [0.05, 0.1, 0.5] {
+            let s = sender(1.0, rtt, &[]);
+            let second = libm::pow(1.0 + s.xi_s, 1.0 / rtt);
+            assert!((second / libm::pow(1.0625, 5.0) - 1.0).abs() < 1e-12, "{rtt}: {second}");
+            // In AI the rate cwnd/rtt grows alike: alpha_s / rtt per rtt.
+            assert!((s.alpha_s / (rtt * rtt) - 25.0).abs() < 1e-9, "{rtt}");
+        }
+    }
+
+    #[test]
+    fn the_receiver_echoes_the_highest_code() {
+        let mut receiver = Vcp.receiver();
+        let mut echo = |codes: &[u8]| {
+            for tos in codes {
+                receiver.on_data(Time::ZERO, &Packet { tos: *tos, ..Packet::EMPTY });
+            }
+            let mut ack = Packet::EMPTY;
+            ack.transport.set_flags(flag::ACK | flag::ECE);
+            receiver.on_ack(Time::ZERO, &mut ack);
+            assert_eq!(ack.transport.flags(), flag::ACK);
+            ack.transport.load_code()
+        };
+        assert_eq!(echo(&[OVERLOAD]), OVERLOAD);
+        assert_eq!(echo(&[LOW]), LOW);
+        assert_eq!(echo(&[LOW, HIGH, LOW]), HIGH);
+    }
+}

@@ -1,0 +1,305 @@
+//! BISE, bandwidth-independent start-up for VCP: a router mixes its codes, so that any load grows at the pace it wants.
+//!
+//! Source: paper 004 (Ikeda, Nishiyama, Ansari, Nemoto, Kato), section IV-A.
+//!
+//! VCP's senders multiply their windows by the same small factor whether the link is empty or nearly full. BISE gives them a
+//! large factor, and lets the router say to how many packets it applies: at low load it leaves 01 (multiply) on a share *r*
+//! of the packets and writes 10 (add) on the rest. The router picks r so that the load factor covers, in the next interval,
+//! a share k of what it lacks. The time to fill a link thus depends on k and not on the link's rate. Everything else,
+//! the senders included, is [VCP](super::vcp).
+//!
+//! | symbol | field | unit | value | source |
+//! | --- | --- | --- | --- | --- |
+//! | 1 + epsilon | `xi` + 1 | a `t_rho` | 10 | 004 table III |
+//! | t_rho | `t_rho` | s | 1.25 | table III |
+//! | r | `share` | 1 | k (rho_inf - rho) / (epsilon rho), within 0..1 | equations 7 and 11 |
+//! | k | `k` | 1 | 0.33 | section V |
+//! | rho_inf | `rho_inf` | 1 | 1 | equation 10 |
+//! | epsilon | `eps_r` | 1 | 9 | table III, see deviation 1 |
+//!
+//! Deviations:
+//! 1. Equation 11 prints epsilon_s, which depends on the round trip of a flow; a router knows none. The target of equation 10
+//!    is for an interval t_rho, and so is `eps_r`, the senders' increase in one: epsilon itself.
+//! 2. Equation 11 exceeds 1 on a nearly empty link and is undefined on an empty one: r is cut to 1, the most that the senders
+//!    can do ("restriction of the maximum growth rate", section V). That is so up to a load of k/(k + epsilon), 3.5 %.
+//! 3. A packet that came with 10 keeps it, as in VCP. With independent draws the shares of several routers at low load would
+//!    multiply, and links stay at 60 % for good where access links were twice as fast. So a draw for 01 that falls on a
+//!    packet with 10 is made good on the next packet without: of several shares the least counts. One router alone, as in
+//!    the paper, draws for each packet.
+//! 4. `spread = true` deals codes out evenly instead of drawing them (error diffusion), so that windows of few packets get the
+//!    share that they should.
+
+use alloc::boxed::Box;
+
+use super::load_factor::{HIGH, LOW, LoadFactor, raise, router_params};
+use super::vcp::{VcpReceiver, VcpSender, sender_params};
+use crate::params::{Param, Unit};
+use crate::protocol::{PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit};
+use crate::rng::Rng;
+use crate::units::Time;
+use crate::wire::Packet;
+
+/// VCP with BISE.
+pub struct VcpBise;
+
+const T_RHO: f64 = 1.25;
+const EPSILON: f64 = 9.0;
+
+const SENDER: &[Param] = &sender_params(EPSILON, T_RHO);
+
+const ROUTER: &[Param] = &{
+    let [t_rho, t_q, kappa_q, gamma_l, queue_weight] = router_params(T_RHO);
+    [
+        t_rho,
+        t_q,
+        kappa_q,
+        gamma_l,
+        queue_weight,
+        Param::new("k", Unit::Fraction, 0.33, "004 equation 10", "Share of the missing load that an interval covers.")
+            .within(0.0, 1.0),
+        Param::new("rho_inf", Unit::Fraction, 1.0, "004 equation 10", "The load factor to reach.").within(0.01, 1.0),
+        Param::new("eps_r", Unit::Number, EPSILON, "004 equation 11", "The senders' multiplicative increase, xi.")
+            .within(1e-6, 1e6),
+        Param::new("spread", Unit::Flag, 0.0, "error diffusion", "Codes are dealt out evenly instead of drawn."),
+    ]
+};
+
+impl Protocol for VcpBise {
+    fn name(&self) -> &'static str {
+        "vcp-bise"
+    }
+    fn summary(&self) -> &'static str {
+        "VCP with BISE: routers mix the codes of low load, so that any link fills in the same time"
+    }
+    fn source(&self) -> &'static str {
+        "Ikeda, Nishiyama, Ansari, Nemoto, Kato (paper 004)"
+    }
+    fn params(&self) -> &'static [Param] {
+        SENDER
+    }
+    fn router_params(&self) -> &'static [Param] {
+        ROUTER
+    }
+    fn explicit(&self) -> bool {
+        true
+    }
+    fn congestion_header(&self) -> bool {
+        false
+    }
+    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+        Box::new(VcpSender::new(init, SENDER))
+    }
+    fn receiver(&self) -> Box<dyn Receiver> {
+        Box::new(VcpReceiver { code: 0 })
+    }
+    fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
+        Some(Box::new(BiseRouter::new(init)))
+    }
+}
+
+struct BiseRouter {
+    load: LoadFactor,
+    k: f64,
+    rho_inf: f64,
+    eps_r: f64,
+    spread: bool,
+    /// The code of the region; at low load a share of the packets gets [`HIGH`] instead.
+    code: u8,
+    /// That of the others: r.
+    share: f64,
+    /// Packets that should have kept [`LOW`] by now and did not.
+    owed: f64,
+    rng: Rng,
+}
+
+impl BiseRouter {
+    fn new(init: &RouterInit<'_>) -> BiseRouter {
+        let get = |name| init.values.get(ROUTER, name);
+        let mut rng = init.rng.clone();
+        BiseRouter {
+            load: LoadFactor::new(init.values, ROUTER, &mut rng),
+            k: get("k"),
+            rho_inf: get("rho_inf"),
+            eps_r: get("eps_r"),
+            spread: get("spread") != 0.0,
+            code: LOW,
+            share: 1.0,
+            owed: 0.0,
+            rng,
+        }
+    }
+
+    /// Equation 11; an empty link takes all that it can get.
+    fn mix(&self, rho: f64) -> f64 {
+        if rho > 0.0 { (self.k * (self.rho_inf - rho) / (self.eps_r * rho)).clamp(0.0, 1.0) } else { 1.0 }
+    }
+
+    /// What becomes of a packet at low load that carries `code`.
+    fn deal(&mut self, code: u8) -> u8 {
+        let chosen = if self.spread { self.share } else { (self.rng.uniform() < self.share) as u8 as f64 };
+        // A choice that falls on a packet with 10 waits for one without; what routers before have left nothing for is lost.
+        self.owed = (self.owed + chosen).min(2.0);
+        if code == LOW && self.owed >= 1.0 {
+            self.owed -= 1.0;
+            LOW
+        } else {
+            HIGH
+        }
+    }
+}
+
+impl Router for BiseRouter {
+    fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
+        self.load.on_arrival(now, packet, port);
+    }
+    fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
+        self.load.on_departure(now, port);
+        let carried = packet.ecn() as u8;
+        let code = if self.code == LOW && carried != 0 { self.deal(carried) } else { self.code };
+        raise(packet, code);
+    }
+    fn on_timer(&mut self, now: Time, port: &PortView) {
+        self.code = self.load.measure(now, port);
+        self.share = if self.code == LOW { self.mix(self.load.rho) } else { 0.0 };
+    }
+    fn next_timer(&self) -> Time {
+        self.load.next_timer()
+    }
+    fn probe(&self, put: Probe<'_>) {
+        self.load.probe(put);
+        put("code", self.code as f64);
+        put("mixing_ratio", self.share);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Values;
+    use crate::protocol::Ack;
+    use crate::testing;
+    use crate::units::Rate;
+    use crate::wire::{Congestion, Transport};
+
+    const VIEW: PortView = PortView { capacity: 1.25e6, backlog_bytes: 0, backlog_packets: 0, busy: true };
+
+    fn router(spread: bool) -> BiseRouter {
+        let mut values = Values::default();
+        values.set(&ROUTER[8], spread as u8 as f64);
+        let rng = Rng::stream(1, "test");
+        BiseRouter::new(&RouterInit { values: &values, capacity: VIEW.capacity, delay: Time::ZERO, rng })
+    }
+    /// Of `n` packets that carry `code`, those that leave with 01.
+    fn multiplied(r: &mut BiseRouter, n: u32, code: u8) -> u32 {
+        (0..n).fold(0, |low, _| {
+            let mut p = Packet { tos: code, ..Packet::EMPTY };
+            r.on_departure(Time::ZERO, &mut p, &VIEW);
+            low + (p.tos == LOW) as u32
+        })
+    }
+
+    /// 0.33 * 0.6 / (9 * 0.4) = 0.055; 0.33 * 0.97 / (9 * 0.03) = 1.19, cut to 1.
+    #[test]
+    fn the_mixing_ratio_by_hand() {
+        let r = router(false);
+        assert!((r.mix(0.4) - 0.055).abs() < 1e-15);
+        assert_eq!((r.mix(0.03), r.mix(0.0), r.mix(1.2)), (1.0, 1.0, 0.0));
+        // The edge of the cut: 0.33 / 9.33.
+        assert!(r.mix(0.035_36) == 1.0 && r.mix(0.035_38) < 1.0);
+    }
+
+    /// An interval of 1.25 s at 40 % load: 0.4 * 0.98 * 1.25e6 * 1.25 bytes came.
+    #[test]
+    fn it_measures_as_vcp_does() {
+        let mut r = router(false);
+        let mut after = |rho: f64| {
+            (0..1000).for_each(|_| {
+                let bytes = rho * 0.98 * 1.25e6 * 1.25 / 1000.0;
+                r.on_arrival(Time::ZERO, &mut Packet { ip_len: (bytes + 0.5) as u16, ..Packet::EMPTY }, &VIEW);
+            });
+            r.on_timer(r.next_timer(), &VIEW);
+            (r.code, r.share)
+        };
+        after(0.0);
+        let (code, share) = after(0.4);
+        assert!(code == LOW && (share - 0.055).abs() < 1e-4, "{code} {share}");
+        assert_eq!(after(0.9), (HIGH, 0.0));
+        assert_eq!(after(1.1), (super::super::load_factor::OVERLOAD, 0.0));
+    }
+
+    #[test]
+    fn the_share_is_realised() {
+        for share in [0.0, 0.055, 0.3, 0.9, 1.0] {
+            let n = 10_000;
+            let mut drawn = router(false);
+            drawn.share = share;
+            let got = multiplied(&mut drawn, n, LOW) as f64 / n as f64;
+            let sigma = (share * (1.0 - share) / n as f64).sqrt();
+            assert!((got - share).abs() <= 3.0 * sigma, "{share}: {got}, sigma {sigma}");
+            let mut spread = router(true);
+            spread.share = share;
+            let mut low = 0;
+            for packets in 1..=100 {
+                low += multiplied(&mut spread, 1, LOW);
+                let due = share * packets as f64;
+                assert!(due - 1.0 - 1e-9 < low as f64 && low as f64 <= due + 1e-9, "{share}: {low} of {packets}");
+            }
+        }
+    }
+
+    /// Half and a tenth are a tenth, whichever router comes first.
+    #[test]
+    fn of_several_routers_the_least_share_counts() {
+        for spread in [false, true] {
+            for shares in [(0.5, 0.1), (0.1, 0.5)] {
+                let (mut first, mut second) = (router(spread), router(spread));
+                second.rng = Rng::stream(2, "test");
+                (first.share, second.share) = shares;
+                let mut low = 0;
+                for _ in 0..10_000 {
+                    let mut p = Packet { tos: LOW, ..Packet::EMPTY };
+                    first.on_departure(Time::ZERO, &mut p, &VIEW);
+                    second.on_departure(Time::ZERO, &mut p, &VIEW);
+                    low += (p.tos == LOW) as u32;
+                }
+                // Three standard deviations of a drawn tenth are 0.009.
+                let got = low as f64 / 10_000.0;
+                assert!((got - 0.1).abs() < if spread { 0.001 } else { 0.009 }, "{spread} {shares:?}: {got}");
+            }
+        }
+    }
+
+    #[test]
+    fn codes_are_only_raised() {
+        let mut r = router(false);
+        assert_eq!((multiplied(&mut r, 10, LOW), multiplied(&mut r, 10, HIGH), multiplied(&mut r, 10, 0)), (10, 0, 0));
+        r.code = HIGH;
+        assert_eq!(multiplied(&mut r, 10, LOW), 0);
+    }
+
+    /// Equation 8: a round trip turns cwnd into (1 + epsilon_s r) cwnd + (1 - r) alpha_s.
+    #[test]
+    fn a_mixed_round_trip_grows_as_equation_8_says() {
+        for tenths in 0..=10 {
+            let (share, n) = (tenths as f64 / 10.0, 1000);
+            let values = Values::default();
+            let init =
+                SenderInit { values: &values, packet: 1040.0, initial_window: n as f64, interface: Rate::mbps(100) };
+            let mut sender = VcpBise.sender(&init);
+            sender.on_start(Time::ZERO, Time::millis(500));
+            let mut r = router(true);
+            r.share = share;
+            for _ in 0..n {
+                let mut packet = Packet { tos: LOW, ..Packet::EMPTY };
+                r.on_departure(Time::ZERO, &mut packet, &VIEW);
+                let mut transport = Transport::EMPTY;
+                transport.set_load_code(packet.ecn() as u8);
+                sender.on_ack(&Ack { transport: &transport, ..testing::ack(Time::ZERO, &Congestion::NONE) });
+            }
+            let (eps_s, alpha_s) = (1.511_886_432, 0.16);
+            let expected = (1.0 + eps_s * share) * n as f64 + (1.0 - share) * alpha_s;
+            let got = sender.allowance().cwnd;
+            assert!((got / expected - 1.0).abs() < 0.002, "r = {share}: {got}, expected {expected}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! A live source over UDP that obeys the routers: it encodes at the rate that explicit feedback leaves it.
+//!
+//! Source: paper 003 section 8.1, which expects video to run over UDP sessions, with losses repaired by the application or
+//! not at all, and rates controlled by the explicit notifications of routers. The notification here is XCP's;
+//! `video_xtcp.rs` obeys that of XTCP.
+//!
+//! The idea: the source has a full rate and can do with less. Its packets carry XCP's header, with the spacing of the packets
+//! for X and the way to the full rate for the request; what comes back changes the rate, and packets leave spaced by it.
+//! No window holds them back, and no loss slows them down: a loss says nothing that the routers would not say. Run it
+//! over the recovery `none`, as the preset of this name does.
+//!
+//! | symbol | field | unit | source |
+//! | --- | --- | --- | --- |
+//! | throughput | `rate` | bytes/s | draft-falk-xcp-spec-03 section 3.1 \[D03\] |
+//! | desired throughput | `full` | bytes/s | D03 section 3.1 |
+//! | X = s / throughput | `x` | 2^-28 s | D03 section 3.1 |
+//!
+//! Deviations:
+//! 1. A real receiver reports some times a second; here it answers every packet, as all receivers do, and the answers load
+//!    the way back.
+//! 2. If nothing was heard for a retransmission timeout, the rate falls to a packet per round trip, the least there is:
+//!    routers that still stand will give it back.
+
+use alloc::boxed::Box;
+
+use crate::params::{Param, Unit};
+use crate::protocol::{Ack, Allowance, Loss, LossKind, Probe, Protocol, Receiver, Sender, SenderInit, Sent};
+use crate::protocols::xcp::{Form, Rate as RateForm, Window, Xcp, XcpReceiver};
+use crate::units::{Rate, Time};
+use crate::wire::Packet;
+
+/// A source that obeys.
+pub struct Video;
+
+const PARAMS: &[Param] =
+    &[Param::new("rate", Unit::BitsPerSecond, 4e6, "paper 003 section 8.1", "Its full rate, with all headers.")
+        .within(1e3, 1e12)];
+
+/// What no window is, segments.
+pub(super) const UNLIMITED: f64 = 1e9;
+
+impl Protocol for Video {
+    fn name(&self) -> &'static str {
+        "video"
+    }
+    fn summary(&self) -> &'static str {
+        "A live source whose rate obeys XCP's feedback"
+    }
+    fn source(&self) -> &'static str {
+        "paper 003 section 8.1"
+    }
+    fn params(&self) -> &'static [Param] {
+        PARAMS
+    }
+    fn explicit(&self) -> bool {
+        true
+    }
+    fn controller(&self) -> Option<&'static dyn Protocol> {
+        Some(&Xcp)
+    }
+    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+        let full = init.values.get(PARAMS, "rate") / 8.0;
+        let mut sender = VideoSender {
+            packet: init.packet,
+            full,
+            rate: full,
+            initial_window: init.initial_window,
+            srtt: 0.0,
+            words: (0, 0, 0),
+        };
+        sender.set(full);
+        Box::new(sender)
+    }
+    fn receiver(&self) -> Box<dyn Receiver> {
+        Box::<XcpReceiver>::default()
+    }
+}
+
+struct VideoSender {
+    /// Length of a full packet, bytes.
+    packet: f64,
+    /// Bytes/s.
+    full: f64,
+    rate: f64,
+    /// Segments.
+    initial_window: f64,
+    /// Seconds; zero while unknown.
+    srtt: f64,
+    /// What the next packets carry.
+    words: (u32, u32, i32),
+}
+
+impl VideoSender {
+    /// Goes on at `rate`, at most at the full one and at least at a packet per round trip, and words its headers.
+    fn set(&mut self, rate: f64) {
+        if self.srtt == 0.0 {
+            return;
+        }
+        self.rate = rate.min(self.full).max(self.packet / self.srtt);
+        let cwnd = self.rate * self.srtt / self.packet;
+        self.words = RateForm::words(&Window { cwnd, packet: self.packet, desired: self.full, srtt: self.srtt });
+    }
+}
+
+impl Sender for VideoSender {
+    fn allowance(&self) -> Allowance {
+        Allowance { cwnd: UNLIMITED, pacing: Some(Rate::from_bytes_per_sec(self.rate)) }
+    }
+    fn on_start(&mut self, _now: Time, rtt: Time) {
+        self.srtt = rtt.as_secs_f64();
+        self.set(self.initial_window * self.packet / self.srtt);
+    }
+    fn on_send(&mut self, packet: &mut Packet, _sent: &Sent) {
+        RateForm.write(packet, self.words);
+    }
+    fn on_ack(&mut self, ack: &Ack<'_>) {
+        self.srtt = ack.srtt.as_secs_f64();
+        self.set(self.rate + ack.header.reverse_feedback() as f64);
+    }
+    fn on_loss(&mut self, loss: &Loss) {
+        if loss.kind == LossKind::Timeout {
+            self.set(0.0);
+        }
+    }
+    fn probe(&self, put: Probe<'_>) {
+        put("rate_bps", self.rate * 8.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Values;
+    use crate::testing::{ack, loss, sent};
+    use crate::wire::{Congestion, Format, seconds_to_units};
+
+    /// 500 kB/s at most; three packets of 1000 B at 100 ms to begin with: 30 kB/s.
+    #[test]
+    fn feedback_changes_the_rate_and_nothing_else_does() {
+        let values = Values::default();
+        let interface = Rate::mbps(100);
+        let init = SenderInit { values: &values, packet: 1000.0, initial_window: 3.0, interface };
+        let mut s = Video.sender(&init);
+        s.on_start(Time::ZERO, Time::millis(100));
+        let pace = |s: &dyn Sender| s.allowance().pacing.unwrap().0;
+        assert_eq!(pace(&*s), 240_000);
+        let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+        s.on_send(&mut p, &sent(Time::ZERO, 0));
+        // 470 kB/s more, spread over three packets; a packet every 33 ms.
+        assert_eq!(p.congestion.delta_throughput(), 156_667);
+        assert_eq!(p.congestion.x(), seconds_to_units(0.1 / 3.0));
+        let mut header = Congestion::new(Format::Minimal);
+        for (feedback, rate) in [(20_000, 400_000), (1_000_000, 4_000_000), (-300_000, 1_600_000), (-300_000, 80_000)] {
+            header.set_reverse_feedback(feedback);
+            s.on_ack(&ack(Time::ZERO, &header));
+            assert_eq!(pace(&*s), rate);
+        }
+        header.set_reverse_feedback(30_000);
+        s.on_ack(&ack(Time::ZERO, &header));
+        s.on_loss(&loss(Time::ZERO, LossKind::Duplicates, 10));
+        assert_eq!(pace(&*s), 320_000);
+        s.on_loss(&loss(Time::ZERO, LossKind::Timeout, 10));
+        assert_eq!(pace(&*s), 80_000, "a packet of 1000 B in 100 ms");
+    }
+}

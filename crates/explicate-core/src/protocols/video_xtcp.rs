@@ -1,0 +1,144 @@
+//! A live source over UDP that obeys XTCP's routers: the sibling of `video.rs` for routers that flag.
+//!
+//! Source: paper 003 section 8.1, which expects video to run over UDP sessions beside file transfers over XTCP, with rates
+//! controlled by the explicit notifications of routers.
+//!
+//! The idea: the source reckons the window that an XTCP flow would have and sends at that window per round trip, evenly
+//! spaced, up to its full rate. So it takes what an XTCP flow takes, without its bursts, its retransmissions, and its waiting
+//! for acknowledgements. Run it over the recovery `none`, as the preset of this name does.
+//!
+//! | symbol | field | unit | source |
+//! | --- | --- | --- | --- |
+//! | cwnd | of `xtcp` | segments | paper 003 section 3.2 |
+//! | rate | cwnd s / srtt, at most `full` | bytes/s | |
+//!
+//! Deviations:
+//! 1. How the notification sets a rate is not said; a rate that imitates the window is the reading that shares fairly with
+//!    XTCP. The imitated window stays below what the full rate needs.
+//! 2. As in `video.rs`, the receiver answers every packet.
+
+use alloc::boxed::Box;
+
+use crate::params::{Param, Unit};
+use crate::protocol::{Ack, Allowance, Loss, Probe, Protocol, Receiver, Sender, SenderInit, Sent};
+use crate::protocols::video::UNLIMITED;
+use crate::protocols::xtcp::{Xtcp, XtcpSender};
+use crate::units::{Rate, Time};
+use crate::wire::Packet;
+
+/// A source that obeys flags.
+pub struct VideoXtcp;
+
+const PARAMS: &[Param] =
+    &[Param::new("rate", Unit::BitsPerSecond, 4e6, "paper 003 section 8.1", "Its full rate, with all headers.")
+        .within(1e3, 1e12)];
+
+impl Protocol for VideoXtcp {
+    fn name(&self) -> &'static str {
+        "video_xtcp"
+    }
+    fn summary(&self) -> &'static str {
+        "A live source whose rate obeys XTCP's flags"
+    }
+    fn source(&self) -> &'static str {
+        "paper 003 section 8.1"
+    }
+    fn params(&self) -> &'static [Param] {
+        PARAMS
+    }
+    fn explicit(&self) -> bool {
+        true
+    }
+    fn congestion_header(&self) -> bool {
+        false
+    }
+    fn controller(&self) -> Option<&'static dyn Protocol> {
+        Some(&Xtcp)
+    }
+    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+        let full = init.values.get(PARAMS, "rate") / 8.0;
+        let window = XtcpSender::new(&SenderInit { values: &Default::default(), ..*init });
+        Box::new(VideoSender { window, packet: init.packet, full, srtt: 0.0 })
+    }
+    fn receiver(&self) -> Box<dyn Receiver> {
+        Xtcp.receiver()
+    }
+}
+
+struct VideoSender {
+    window: XtcpSender,
+    /// Length of a full packet, bytes.
+    packet: f64,
+    /// Bytes/s.
+    full: f64,
+    /// Seconds; zero while unknown.
+    srtt: f64,
+}
+
+impl VideoSender {
+    /// Bytes/s.
+    fn rate(&self) -> f64 {
+        if self.srtt == 0.0 { self.full } else { (self.window.cwnd * self.packet / self.srtt).min(self.full) }
+    }
+}
+
+impl Sender for VideoSender {
+    fn allowance(&self) -> Allowance {
+        Allowance { cwnd: UNLIMITED, pacing: Some(Rate::from_bytes_per_sec(self.rate()).max(Rate(1))) }
+    }
+    fn on_start(&mut self, _now: Time, rtt: Time) {
+        self.srtt = rtt.as_secs_f64();
+    }
+    fn on_send(&mut self, packet: &mut Packet, sent: &Sent) {
+        self.window.on_send(packet, sent);
+    }
+    fn on_ack(&mut self, ack: &Ack<'_>) {
+        self.srtt = ack.srtt.as_secs_f64();
+        self.window.on_ack(ack);
+        self.window.cwnd = self.window.cwnd.min(self.full * self.srtt / self.packet).max(1.0);
+    }
+    fn on_loss(&mut self, loss: &Loss) {
+        self.window.on_loss(loss);
+    }
+    fn probe(&self, put: Probe<'_>) {
+        put("rate_bps", self.rate() * 8.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Values;
+    use crate::protocol::LossKind;
+    use crate::testing::{ack, loss};
+    use crate::wire::{Congestion, Transport, flag};
+
+    /// Packets of 1000 B at 100 ms: a window of three is 240 kbit/s. The full rate of 400 kbit/s is a window of five.
+    #[test]
+    fn its_rate_is_that_of_an_xtcp_window() {
+        let mut values = Values::default();
+        values.set(&PARAMS[0], 400e3);
+        let interface = Rate::mbps(100);
+        let init = SenderInit { values: &values, packet: 1000.0, initial_window: 3.0, interface };
+        let mut s = VideoXtcp.sender(&init);
+        s.on_start(Time::ZERO, Time::millis(100));
+        let pace = |s: &dyn Sender| s.allowance().pacing.unwrap().0;
+        assert_eq!(pace(&*s), 240_000);
+        let mut flagged = Transport::EMPTY;
+        flagged.set_flags(flag::ACK | flag::XTCP);
+        for (transport, rate) in [
+            (Transport::EMPTY, 320_000), // slow start: a packet more per answer
+            (Transport::EMPTY, 400_000),
+            (Transport::EMPTY, 400_000),
+            (flagged, 200_000),
+            (Transport::EMPTY, 232_000), // 2.5 + 1 / 2.5
+        ] {
+            s.on_ack(&Ack { transport: &transport, ..ack(Time::secs(1), &Congestion::NONE) });
+            assert_eq!(pace(&*s), rate);
+        }
+        s.on_loss(&loss(Time::secs(1), LossKind::Duplicates, 10));
+        assert_eq!(pace(&*s), 232_000, "losses say nothing");
+        s.on_loss(&loss(Time::secs(1), LossKind::Timeout, 10));
+        assert_eq!(pace(&*s), 80_000);
+    }
+}

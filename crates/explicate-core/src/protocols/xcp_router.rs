@@ -1,0 +1,454 @@
+//! The router of XCP (D03 section 3.4), whose parts the relatives of XCP share.
+//!
+//! [`Controller`] is the law without a wire format: it is told of every packet's length, inter-packet time X and RTT, keeps
+//! the two timers and the two pools, and says what a departing packet may ask for. [`XcpRouter`] feeds it with the draft's
+//! header; `xcp_window.rs` does so with the header of the paper, `p_xcp.rs` watches it at work.
+//!
+//! Two rules say what a packet takes from the pools that asks for less than this router offers (offer: pos - neg):
+//!
+//! | `pools` | from the positive pool | from the negative pool |
+//! | --- | --- | --- |
+//! | `draft`, D03 3.4 | request + what is taken from the negative one | neg + (offer - request), at most all of it |
+//! | `paper`, XCP02 appendix A, request > 0 | request | offer - request |
+//! | `paper`, request <= 0 | nothing | -request, and the offer if that is positive |
+//!
+//! A target queue (`target_queue`, paper 003 section 7.2, there called XCPQ) replaces the persistent queue Q of the
+//! efficiency controller by its mean minus the target: Qm - gamma_q, with Qm <- (1 - w) Qm + w Q at every sample of Q, w =
+//! `queue_weight`. Paper 003 takes 10 packets and w = 0.1; its beta = 0.9 and gamma = 10 are not XCP's beta and gamma.
+
+use crate::params::{Param, Unit};
+use crate::protocol::{PortView, Probe, Router, RouterInit};
+use crate::protocols::xcp::round;
+use crate::units::Time;
+use crate::wire::{Packet, UNITS_PER_SEC, seconds_to_units};
+
+/// Parameters of every controller of the family; `pools` is the default of the parameter of this name.
+pub(super) const fn params(pools: f64) -> [Param; 10] {
+    [
+        Param::new("alpha", Unit::Number, 0.4, "XCP02 3.5", "Share of the spare bandwidth handed out per interval."),
+        Param::new("beta", Unit::Number, 0.226, "XCP02 3.5", "Share of the persistent queue drained per interval."),
+        Param::new("gamma", Unit::Fraction, 0.1, "XCP02 3.5.2", "Share of the traffic that is shuffled per interval.")
+            .within(0.0, 1.0),
+        Param::new(
+            "min_interval",
+            Unit::Seconds,
+            0.005,
+            "D03 3.4",
+            "Least control interval; at least the link's delay is D03's advice.",
+        )
+        .within(1e-4, 10.0),
+        Param::new("max_interval", Unit::Seconds, 1.0, "D03 3.4", "An RTT counts at most this much.")
+            .within(1e-3, 100.0),
+        Param::new("allowed_queue", Unit::Seconds, 0.002, "D03 3.4", "Least period of the queue estimate.")
+            .within(1e-5, 1.0),
+        Param::new(
+            "initial_interval",
+            Unit::Seconds,
+            0.05,
+            "ns-2.35, xcpq",
+            "Control and queue interval before the first RTT is known.",
+        )
+        .within(1e-3, 10.0),
+        Param::new(
+            "pools",
+            Unit::Choice(&["draft", "paper"]),
+            pools,
+            "D03 3.4; XCP02 appendix A",
+            "What a packet takes from the pools that asks for less than it is offered.",
+        ),
+        Param::new(
+            "target_queue",
+            Unit::Bytes,
+            0.0,
+            "paper 003 section 7.2, gamma",
+            "Persistent queue that the efficiency controller aims at.",
+        )
+        .within(0.0, 1e9),
+        Param::new(
+            "queue_weight",
+            Unit::Fraction,
+            1.0,
+            "paper 003 section 7.2, 1 - beta",
+            "Weight of the newest sample in the mean of the persistent queue; paper 003 takes 0.1.",
+        )
+        .within(1e-3, 1.0),
+    ]
+}
+
+struct Gains {
+    alpha: f64,
+    beta: f64,
+    gamma: f64,
+    min_interval: f64,
+    max_interval_units: u32,
+    allowed_queue: f64,
+    target_queue: f64,
+    queue_weight: f64,
+}
+
+/// The law of a router, without a wire format. `PAPER` chooses the rule of the pools.
+pub(super) struct Controller<const PAPER: bool> {
+    gains: Gains,
+    // Sums over the present interval.
+    input_bytes: f64,
+    /// Sum of X, seconds.
+    sum_x: f64,
+    /// Sum of X * RTT, seconds squared.
+    sum_xrtt: f64,
+    // What the present interval hands out.
+    pub(super) cp: f64,
+    pub(super) cn: f64,
+    pub(super) res_pos: f64,
+    pub(super) res_neg: f64,
+    // The persistent queue and its mean, bytes.
+    queue: u64,
+    min_queue: u64,
+    mean_queue: f64,
+    /// Mean RTT of the flows, seconds.
+    pub(super) avg_rtt: f64,
+    interval_began: Time,
+    control_at: Time,
+    queue_at: Time,
+}
+
+/// Seconds in a unit of the header.
+pub(super) const SECONDS: f64 = 1.0 / UNITS_PER_SEC;
+
+impl<const PAPER: bool> Controller<PAPER> {
+    pub(super) fn new(init: &RouterInit<'_>, params: &[Param]) -> Self {
+        let get = |name| init.values.get(params, name);
+        let mut rng = init.rng.clone();
+        let first = get("initial_interval");
+        let mut jittered = || Time::from_secs_f64(first * (0.8 + 0.4 * rng.uniform()));
+        Controller {
+            gains: Gains {
+                alpha: get("alpha"),
+                beta: get("beta"),
+                gamma: get("gamma"),
+                min_interval: get("min_interval"),
+                max_interval_units: seconds_to_units(get("max_interval")),
+                allowed_queue: get("allowed_queue"),
+                target_queue: get("target_queue"),
+                queue_weight: get("queue_weight"),
+            },
+            input_bytes: 0.0,
+            sum_x: 0.0,
+            sum_xrtt: 0.0,
+            cp: 0.0,
+            cn: 0.0,
+            res_pos: 0.0,
+            res_neg: 0.0,
+            queue: 0,
+            min_queue: 0,
+            mean_queue: 0.0,
+            avg_rtt: first,
+            interval_began: Time::ZERO,
+            control_at: jittered(),
+            queue_at: jittered(),
+        }
+    }
+
+    /// A packet came: every one is load, those without a header too.
+    #[inline]
+    pub(super) fn load(&mut self, bytes: u16) {
+        self.input_bytes += bytes as f64;
+    }
+
+    /// It carries `x` (s) and `rtt` (header units).
+    #[inline]
+    pub(super) fn count(&mut self, x: f64, rtt: u32) {
+        self.sum_x += x;
+        self.sum_xrtt += x * (rtt.min(self.gains.max_interval_units) as f64 * SECONDS);
+    }
+
+    /// A packet leaves.
+    #[inline]
+    pub(super) fn watch_queue(&mut self, port: &PortView) {
+        self.min_queue = self.min_queue.min(port.backlog_bytes);
+    }
+
+    /// The estimation-control timer: efficiency controller, then the scale factors of the fairness controller. `scale`
+    /// multiplies a positive aggregate feedback where it is spread over packets; the pools that bound it are not scaled.
+    fn control(&mut self, now: Time, capacity: f64, scale: f64) {
+        let g = &self.gains;
+        if self.sum_x > 0.0 {
+            self.avg_rtt = self.sum_xrtt / self.sum_x; // mean over flows: X weights a flow's packets to one flow
+        }
+        let elapsed = now.since(self.interval_began).as_secs_f64();
+        let y = if elapsed > 0.0 { self.input_bytes / elapsed } else { 0.0 };
+        let queue = self.mean_queue - g.target_queue;
+        let f = g.alpha * (capacity - y) - g.beta * queue / self.avg_rtt.max(1e-6);
+        let shuffle = (g.gamma * y - f.abs()).max(0.0);
+        self.res_pos = shuffle + f.max(0.0);
+        self.res_neg = shuffle + (-f).max(0.0);
+        self.cp = if self.sum_x > 0.0 { (shuffle + f.max(0.0) * scale) / self.sum_x } else { 0.0 };
+        self.cn = if self.input_bytes > 0.0 { self.res_neg / self.input_bytes } else { 0.0 };
+        (self.input_bytes, self.sum_x, self.sum_xrtt) = (0.0, 0.0, 0.0);
+        self.interval_began = now;
+        self.control_at = now + Time::from_secs_f64(self.avg_rtt.max(g.min_interval));
+    }
+
+    /// The queue timer: what never left the queue since the last one is persistent. Its period is not the control
+    /// interval, which a queue would lengthen.
+    fn sample_queue(&mut self, now: Time, port: &PortView) {
+        self.queue = self.min_queue.min(port.backlog_bytes);
+        self.min_queue = port.backlog_bytes;
+        self.mean_queue += self.gains.queue_weight * (self.queue as f64 - self.mean_queue);
+        let period = (self.avg_rtt - port.backlog_bytes as f64 / port.capacity) / 2.0;
+        self.queue_at = now + Time::from_secs_f64(period.max(self.gains.allowed_queue));
+    }
+
+    /// Runs the timers that are due; `scale` as in [`Controller::control`]. Says whether a control interval ended.
+    pub(super) fn tick(&mut self, now: Time, port: &PortView, scale: f64) -> bool {
+        if self.queue_at <= now {
+            self.sample_queue(now, port);
+        }
+        let ends = self.control_at <= now;
+        if ends {
+            self.control(now, port.capacity, scale);
+        }
+        ends
+    }
+
+    /// When [`Controller::tick`] is due.
+    pub(super) fn due(&self) -> Time {
+        self.control_at.min(self.queue_at)
+    }
+
+    /// Of the present interval: X of all packets so far (s), and how long it lasts (s).
+    pub(super) fn interval(&self, now: Time) -> (f64, f64) {
+        (self.sum_x, now.since(self.interval_began).as_secs_f64())
+    }
+
+    /// Feedback for a departing packet that carries inter-packet time `x` (s), length (bytes) and request (bytes/s).
+    /// Returns whether that is less than it asks for, and what.
+    pub(super) fn feedback(&mut self, x: f64, bytes: f64, delta: f64) -> (bool, f64) {
+        let mut pos = self.cp * x;
+        let mut neg = self.cn * bytes;
+        let fb = pos - neg;
+        let tighter = delta > fb;
+        if !tighter && PAPER {
+            pos = delta.max(0.0);
+            neg = if delta > 0.0 { fb - delta } else { fb.max(0.0) - delta };
+        } else if !tighter {
+            // Limited elsewhere: what the packet cannot use is first taken from the negative pool, so that others are
+            // squeezed less. The order matters: `pos` follows from the new `neg`.
+            let reclaimed = neg + (fb - delta);
+            neg = if reclaimed < self.res_neg { reclaimed } else { self.res_neg };
+            pos = delta + neg;
+        }
+        self.res_pos -= pos;
+        self.res_neg -= neg;
+        if self.res_pos <= 0.0 {
+            (self.res_pos, self.cp) = (0.0, 0.0);
+        }
+        if self.res_neg <= 0.0 {
+            (self.res_neg, self.cn) = (0.0, 0.0);
+        }
+        (tighter, fb)
+    }
+
+    pub(super) fn probe(&self, put: Probe<'_>) {
+        put("avg_rtt_s", self.avg_rtt);
+        put("persistent_queue_bytes", self.queue as f64);
+        put("res_pos_bytes_per_s", self.res_pos);
+        put("res_neg_bytes_per_s", self.res_neg);
+        put("cp", self.cp);
+        put("cn", self.cn);
+    }
+}
+
+/// A controller that reads and writes the header of D03.
+pub(super) struct XcpRouter<const PAPER: bool>(pub(super) Controller<PAPER>);
+
+impl<const PAPER: bool> XcpRouter<PAPER> {
+    /// What [`Router::on_departure`] does. Returns the X (s) of a packet that asks for no more than it is offered.
+    #[inline]
+    pub(super) fn answer(&mut self, packet: &mut Packet, port: &PortView) -> Option<f64> {
+        self.0.watch_queue(port);
+        if !packet.congestion.is_standard() {
+            return None;
+        }
+        let x = packet.congestion.x() as f64 * SECONDS;
+        let delta = packet.congestion.delta_throughput();
+        let (tighter, granted) = self.0.feedback(x, packet.ip_len as f64, delta as f64);
+        if !tighter {
+            return Some(x); // what is limited elsewhere stays as it came
+        }
+        packet.congestion.set_delta_throughput(round(granted));
+        None
+    }
+}
+
+impl<const PAPER: bool> Router for XcpRouter<PAPER> {
+    fn on_arrival(&mut self, _now: Time, packet: &mut Packet, _port: &PortView) {
+        self.0.load(packet.ip_len);
+        let header = &packet.congestion;
+        if !header.is_standard() {
+            return;
+        }
+        let (x, rtt) = (header.x(), header.rtt());
+        if x != 0 && rtt != 0 {
+            self.0.count(x as f64 * SECONDS, rtt);
+        }
+    }
+
+    fn on_departure(&mut self, _now: Time, packet: &mut Packet, port: &PortView) {
+        self.answer(packet, port);
+    }
+
+    fn on_timer(&mut self, now: Time, port: &PortView) {
+        self.0.tick(now, port, 1.0);
+    }
+
+    fn next_timer(&self) -> Time {
+        self.0.due()
+    }
+
+    fn probe(&self, put: Probe<'_>) {
+        self.0.probe(put);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Values;
+    use crate::rng::Rng;
+    use crate::wire::{Congestion, Format};
+
+    const C: f64 = 1.25e6;
+    const PARAMS: &[Param] = &params(0.0);
+
+    fn view(backlog_bytes: u64) -> PortView {
+        PortView { capacity: C, backlog_bytes, backlog_packets: 0, busy: true }
+    }
+    fn router_with<const PAPER: bool>(given: &[(&str, f64)]) -> XcpRouter<PAPER> {
+        let mut values = Values::default();
+        for &(name, value) in given {
+            values.set(PARAMS.iter().find(|p| p.name == name).unwrap(), value);
+        }
+        let rng = Rng::stream(1, "test");
+        let init = RouterInit { values: &values, capacity: C, delay: Time::ZERO, rng };
+        XcpRouter(Controller::new(&init, PARAMS))
+    }
+    fn router() -> XcpRouter<false> {
+        router_with(&[])
+    }
+    fn packet(x: f64, rtt: f64, delta: i32) -> Packet {
+        let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+        p.congestion.set_x(seconds_to_units(x));
+        p.congestion.set_rtt(seconds_to_units(rtt));
+        p.congestion.set_delta_throughput(delta);
+        p
+    }
+    /// An interval of 0.1 s with `a` packets of 1000 B of a flow with inter-packet time `xa` and `b` of another, all with an
+    /// RTT of 0.1 s, then its control timer.
+    fn after_interval(a: u32, xa: f64, b: u32, xb: f64) -> XcpRouter<false> {
+        let mut r = router();
+        for _ in 0..a {
+            r.on_arrival(Time::ZERO, &mut packet(xa, 0.1, 0), &view(0));
+        }
+        for _ in 0..b {
+            r.on_arrival(Time::ZERO, &mut packet(xb, 0.1, 0), &view(0));
+        }
+        r.0.control(Time::millis(100), C, 1.0);
+        r
+    }
+    fn departs(r: &mut XcpRouter<false>, x: f64) -> i32 {
+        let mut p = packet(x, 0.1, i32::MAX);
+        r.on_departure(Time::millis(100), &mut p, &view(0));
+        p.congestion.delta_throughput()
+    }
+
+    /// y = (50 + 10) 1000 / 0.1 = 6e5; sum of X = 50 0.002 + 10 0.01 = 0.2 s, two flows for 0.1 s;
+    /// F = 0.4 (1.25e6 - 6e5) = 2.6e5; 0.1 y = 6e4 < F, so nothing is shuffled; Cp = 2.6e5 / 0.2 = 1.3e6.
+    #[test]
+    fn increases_are_equal_per_flow() {
+        let mut r = after_interval(50, 0.002, 10, 0.01);
+        // X and RTT carry a rounding of 2^-29 s each.
+        assert!((r.0.cp - 1.3e6).abs() < 5.0, "{}", r.0.cp);
+        assert_eq!(r.0.cn, 0.0);
+        assert!((r.0.avg_rtt - 0.1).abs() < 1e-8);
+        // 1.3e6 0.002 and 1.3e6 0.01; a flow's packets together get 50 2600 = 10 13000 = 130000 B/s.
+        assert_eq!((departs(&mut r, 0.002), departs(&mut r, 0.01)), (2600, 13_000));
+    }
+
+    /// y = (100 + 25) 1000 / 0.1 = 1.25e6 = C, F = 0, both pools 0.1 y = 125000; sum of X = 0.2 s, so Cp = 625000, and
+    /// Cn = 125000 / 125000 B = 1. A packet of a gets 625 - 1000, one of b 2500 - 1000.
+    #[test]
+    fn shuffling_moves_rate_from_the_fast_to_the_slow() {
+        let mut r = after_interval(100, 0.001, 25, 0.004);
+        assert!((r.0.res_pos - 125_000.0).abs() < 1e-6 && (r.0.res_neg - 125_000.0).abs() < 1e-6);
+        let a: i32 = (0..100).map(|_| departs(&mut r, 0.001)).sum();
+        let b: i32 = (0..25).map(|_| departs(&mut r, 0.004)).sum();
+        assert!((a + 37_500).abs() <= 50 && (b - 37_500).abs() <= 50, "{a} {b}");
+    }
+
+    /// What packets with an offer of 10 - 4 = 6 take from pools of 1000 and `res_neg`, and what they carry on.
+    fn reclaim<const PAPER: bool>(res_neg: f64, delta: f64) -> (f64, f64, f64) {
+        let mut r = router_with::<PAPER>(&[]).0;
+        (r.cp, r.cn, r.res_pos, r.res_neg) = (10.0, 4.0, 1000.0, res_neg);
+        let (tighter, granted) = r.feedback(1.0, 1.0, delta);
+        (if tighter { granted } else { delta }, 1000.0 - r.res_pos, res_neg - r.res_neg)
+    }
+
+    /// Request 2: neg = min(4 + (6 - 2), res_neg), pos = 2 + neg. Request 6: all of the offer, neg = 4.
+    #[test]
+    fn the_draft_takes_the_negative_pool_first() {
+        assert_eq!(reclaim::<false>(100.0, 2.0), (2.0, 10.0, 8.0));
+        assert_eq!(reclaim::<false>(5.0, 2.0), (2.0, 7.0, 5.0));
+        assert_eq!(reclaim::<false>(100.0, 6.0), (6.0, 10.0, 4.0));
+        assert_eq!(reclaim::<false>(100.0, 7.0), (6.0, 10.0, 4.0), "more than the offer");
+    }
+
+    /// Request 2: 2 and 6 - 2. Request -3: nothing and 3 + 6.
+    #[test]
+    fn the_paper_splits_by_the_sign_of_the_request() {
+        assert_eq!(reclaim::<true>(100.0, 2.0), (2.0, 2.0, 4.0));
+        assert_eq!(reclaim::<true>(100.0, -3.0), (-3.0, 0.0, 9.0));
+        assert_eq!(reclaim::<true>(100.0, 7.0), (6.0, 10.0, 4.0), "more than the offer");
+        let mut r = router_with::<true>(&[]).0;
+        (r.cn, r.res_pos, r.res_neg) = (4.0, 1000.0, 100.0);
+        assert_eq!(r.feedback(1.0, 1.0, -9.0), (false, -4.0));
+        assert_eq!((r.res_pos, r.res_neg), (1000.0, 91.0), "a negative offer does not count");
+    }
+
+    #[test]
+    fn unknown_x_gets_nothing_positive_and_acknowledgements_are_left_alone() {
+        let mut r = after_interval(50, 0.002, 10, 0.01);
+        assert_eq!(departs(&mut r, 0.0), 0);
+        let mut ack = Packet { ip_len: 72, congestion: Congestion::new(Format::Minimal), ..Packet::EMPTY };
+        ack.congestion.set_reverse_feedback(77);
+        let before = ack.congestion;
+        let pools = (r.0.res_pos, r.0.res_neg);
+        r.on_departure(Time::ZERO, &mut ack, &view(0));
+        assert_eq!((ack.congestion, (r.0.res_pos, r.0.res_neg)), (before, pools));
+    }
+
+    #[test]
+    fn an_idle_interval_empties_the_pools() {
+        let mut r = after_interval(50, 0.002, 10, 0.01);
+        r.0.control(Time::millis(200), C, 1.0);
+        assert_eq!((r.0.cp, r.0.cn), (0.0, 0.0));
+    }
+
+    /// Target 10 kB, weight 0.1. Samples of 20 kB: the mean is 2 kB, then 3.8 kB, 5.42 kB. With y = C and an RTT of 0.1 s,
+    /// F = -0.226 (Qm - 10 kB) / 0.1 s: positive while the mean is below the target.
+    #[test]
+    fn a_target_queue_is_approached_by_the_mean() {
+        let mut r = router_with::<false>(&[("target_queue", 1e4), ("queue_weight", 0.1)]).0;
+        r.min_queue = 20_000;
+        for (sample, mean) in [2000.0, 3800.0, 5420.0].into_iter().enumerate() {
+            r.sample_queue(Time::ZERO, &view(20_000));
+            assert!((r.mean_queue - mean).abs() < 1e-9, "sample {sample}: {}", r.mean_queue);
+        }
+        r.load(62_500);
+        r.load(62_500);
+        r.count(0.1, seconds_to_units(0.1));
+        r.control(Time::millis(100), C, 1.0);
+        let f = -0.226 * (5420.0 - 1e4) / 0.1;
+        // The shuffle, 0.1 y - F, is in both pools.
+        assert!((r.res_pos - r.res_neg - f).abs() < 0.01, "{} {f}", r.res_pos - r.res_neg);
+    }
+}

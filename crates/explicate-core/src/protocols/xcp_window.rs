@@ -1,0 +1,243 @@
+//! XCP as the SIGCOMM 2002 paper has it: windows, not rates.
+//!
+//! Source: Katabi, Handley, Rohrs, "Congestion Control for High Bandwidth-Delay Product Networks", SIGCOMM 2002 \[XCP02\].
+//!
+//! The idea is that of `xcp.rs`, which follows the later draft. Here a packet carries the window and the round-trip time,
+//! and routers write by how many bytes the window shall change. To spread a change of the aggregate over flows a router
+//! divides by the window for every packet; the draft has senders do that once and carry the quotient, X = rtt s / cwnd.
+//! Both forms say the same, so the law is that of the draft's router with X computed here:
+//!
+//! | symbol | here | unit | source |
+//! | --- | --- | --- | --- |
+//! | H_cwnd, H_rtt, H_feedback | words of a header of format 3 | bytes, 2^-28 s, bytes | XCP02 section 3.1 |
+//! | s rtt / cwnd | `x` | s | equation 5 |
+//! | p_i = xi_p rtt^2 s / cwnd | `cp x`, times rtt | bytes | equation 5 |
+//! | n_i = xi_n rtt s | `cn s`, times rtt | bytes | equation 7 |
+//! | xi_p = (h + \[phi\]+) / (d sum x) | `cp` | bytes/s per s | equation 6 |
+//! | xi_n = (h + \[-phi\]+) / (d sum s) | `cn` | bytes/s per byte | equation 8 |
+//! | phi / d, h / d | `f`, `shuffle` | bytes/s | equations 1, 4 |
+//! | d | `avg_rtt` = sum x rtt / sum x | s | section 3.5.2 |
+//! | residues | `res_pos`, `res_neg`, rule `paper` | bytes/s | appendix A |
+//!
+//! Deviations:
+//! 1. The paper fixes no bits. H_rtt is as fine as the draft's, H_cwnd and H_feedback count whole bytes; feedback is rounded
+//!    to the nearest one.
+//! 2. The control interval has the bounds and the first value of the draft's, timers are jittered (`xcp.rs`, deviation 1).
+//! 3. "React like TCP" on losses is `on_loss` and `on_timeout` of `xcp.rs`.
+
+use alloc::boxed::Box;
+
+use crate::params::Param;
+use crate::protocol::{Ack, PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit};
+use crate::protocols::xcp::{self, Form, Window, XcpReceiver, XcpSender, round};
+use crate::protocols::xcp_router::{self, Controller, SECONDS};
+use crate::units::Time;
+use crate::wire::{Congestion, Format, Packet, seconds_to_units};
+
+/// XCP in its window form.
+pub struct XcpWindow;
+
+const SENDER: &[Param] = &xcp::params(xcp::HALVE);
+const ROUTER: &[Param] = &xcp_router::params(1.0);
+
+impl Protocol for XcpWindow {
+    fn name(&self) -> &'static str {
+        "xcp_window"
+    }
+    fn summary(&self) -> &'static str {
+        "XCP in its first form: routers write the change of the window into every packet"
+    }
+    fn source(&self) -> &'static str {
+        "Katabi, Handley, Rohrs, SIGCOMM 2002"
+    }
+    fn params(&self) -> &'static [Param] {
+        SENDER
+    }
+    fn router_params(&self) -> &'static [Param] {
+        ROUTER
+    }
+    fn explicit(&self) -> bool {
+        true
+    }
+    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+        Box::new(XcpSender::<Bytes>::new(init, SENDER))
+    }
+    fn receiver(&self) -> Box<dyn Receiver> {
+        Box::<WindowReceiver>::default()
+    }
+    fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
+        Some(match init.values.get(ROUTER, "pools") as u8 {
+            0 => Box::new(WindowRouter(Controller::<false>::new(init, ROUTER))),
+            _ => Box::new(WindowRouter(Controller::<true>::new(init, ROUTER))),
+        })
+    }
+}
+
+/// Windows and their changes in bytes.
+#[derive(Default)]
+struct Bytes;
+
+impl Form for Bytes {
+    /// Section 3.2: H_feedback = (r rtt - cwnd) / packets in the window.
+    fn words(w: &Window) -> (u32, u32, i32) {
+        let cwnd = w.cwnd * w.packet;
+        let request = (w.desired * w.srtt - cwnd) / w.cwnd;
+        ((cwnd + 0.5) as u32, seconds_to_units(w.srtt), round(request))
+    }
+    fn write(&mut self, packet: &mut Packet, (cwnd, rtt, feedback): (u32, u32, i32)) {
+        packet.congestion = Congestion::new(Format::Window);
+        packet.congestion.set_x(cwnd);
+        packet.congestion.set_rtt(rtt);
+        packet.congestion.set_delta_throughput(feedback);
+    }
+    /// Section 3.2: cwnd = max(cwnd + H_feedback, s).
+    fn answered(&mut self, w: &Window, ack: &Ack<'_>) -> f64 {
+        w.cwnd + ack.header.reverse_feedback() as f64 / w.packet
+    }
+    fn tell(feedback: i32, cwnd: u32, put: Probe<'_>) {
+        put("feedback_bytes", feedback as f64);
+        put("h_cwnd_bytes", cwnd as f64);
+    }
+}
+
+#[derive(Default)]
+struct WindowReceiver(XcpReceiver);
+
+impl Receiver for WindowReceiver {
+    fn on_data(&mut self, _now: Time, packet: &Packet) {
+        if packet.congestion.is_window() {
+            self.0.add(packet.congestion.delta_throughput());
+        }
+    }
+    fn on_ack(&mut self, now: Time, ack: &mut Packet) {
+        self.0.on_ack(now, ack);
+    }
+}
+
+/// Reads and writes the header of the paper.
+struct WindowRouter<const PAPER: bool>(Controller<PAPER>);
+
+/// rtt s / cwnd and rtt of a packet, s; zeros while they are unknown.
+fn spacing(packet: &Packet) -> (f64, f64) {
+    let (cwnd, rtt) = (packet.congestion.x(), packet.congestion.rtt());
+    if cwnd == 0 || rtt == 0 {
+        return (0.0, 0.0);
+    }
+    let rtt = rtt as f64 * SECONDS;
+    (rtt * packet.ip_len as f64 / cwnd as f64, rtt)
+}
+
+impl<const PAPER: bool> Router for WindowRouter<PAPER> {
+    fn on_arrival(&mut self, _now: Time, packet: &mut Packet, _port: &PortView) {
+        self.0.load(packet.ip_len);
+        let (x, rtt) = spacing(packet);
+        if packet.congestion.is_window() && rtt > 0.0 {
+            self.0.count(x, packet.congestion.rtt());
+        }
+    }
+
+    fn on_departure(&mut self, _now: Time, packet: &mut Packet, port: &PortView) {
+        self.0.watch_queue(port);
+        if !packet.congestion.is_window() {
+            return;
+        }
+        let wanted = packet.congestion.delta_throughput();
+        let (x, rtt) = spacing(packet);
+        if rtt == 0.0 {
+            packet.congestion.set_delta_throughput(wanted.min(0)); // section 3.1: the first packet of a flow
+            return;
+        }
+        if let (true, granted) = self.0.feedback(x, packet.ip_len as f64, wanted as f64 / rtt) {
+            // Rounding must not raise it.
+            packet.congestion.set_delta_throughput(round(granted * rtt).min(wanted));
+        }
+    }
+
+    fn on_timer(&mut self, now: Time, port: &PortView) {
+        self.0.tick(now, port, 1.0);
+    }
+    fn next_timer(&self) -> Time {
+        self.0.due()
+    }
+    fn probe(&self, put: Probe<'_>) {
+        self.0.probe(put);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Values;
+    use crate::rng::Rng;
+    use crate::testing::{ack, sent};
+
+    const C: f64 = 1.25e6;
+    const VIEW: PortView = PortView { capacity: C, backlog_bytes: 0, backlog_packets: 0, busy: true };
+
+    fn packet(cwnd: u32, rtt: f64) -> Packet {
+        let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::Window), ..Packet::EMPTY };
+        p.congestion.set_x(cwnd);
+        p.congestion.set_rtt(seconds_to_units(rtt));
+        p.congestion.set_delta_throughput(i32::MAX);
+        p
+    }
+
+    /// Two flows, windows of 60 kB at 0.1 s and 20 kB at 0.2 s, in an interval of 0.1 s: 60 and 10 packets of 1000 B.
+    /// From the paper's equations, in its units: d = sum x rtt / sum x with x = 1/600 s and 1/100 s, each flow's sum 0.1 s,
+    /// so d = 0.15 s. y d over the interval of 0.1 s: y = 7e5 B/s. phi = 0.4 d (C - y) = 0.4 0.15 5.5e5 = 33000 B,
+    /// h = max(0, 0.1 y d - phi) = 0. xi_p = phi / (d sum of rtt s / cwnd), and p_i = xi_p rtt^2 s / cwnd.
+    #[test]
+    fn feedback_is_that_of_the_papers_equations() {
+        let values = Values::default();
+        let init = RouterInit { values: &values, capacity: C, delay: Time::ZERO, rng: Rng::stream(1, "test") };
+        let mut r = XcpWindow.router(&init).unwrap();
+        for i in 0..70 {
+            let mut p = if i < 60 { packet(60_000, 0.1) } else { packet(20_000, 0.2) };
+            r.on_arrival(Time::ZERO, &mut p, &VIEW);
+        }
+        r.on_timer(Time::millis(100), &VIEW);
+        let (phi, d) = (33_000.0, 0.15);
+        let xi_p = phi / (d * (60.0 * 0.1 * 1000.0 / 60_000.0 + 10.0 * 0.2 * 1000.0 / 20_000.0));
+        for (cwnd, rtt) in [(60_000, 0.1), (20_000, 0.2)] {
+            let mut p = packet(cwnd, rtt);
+            r.on_departure(Time::millis(100), &mut p, &VIEW);
+            let expected = xi_p * rtt * rtt * 1000.0 / cwnd as f64;
+            let got = p.congestion.delta_throughput();
+            assert!((got as f64 - expected).abs() <= 0.51, "{got} {expected}");
+        }
+    }
+
+    #[test]
+    fn headers_of_the_draft_and_first_packets_get_nothing() {
+        let values = Values::default();
+        let init = RouterInit { values: &values, capacity: C, delay: Time::ZERO, rng: Rng::stream(1, "test") };
+        let mut r = XcpWindow.router(&init).unwrap();
+        let mut first = packet(3000, 0.0);
+        r.on_departure(Time::ZERO, &mut first, &VIEW);
+        assert_eq!(first.congestion.delta_throughput(), 0);
+        let mut other = Packet { congestion: Congestion::new(Format::Standard), ..first };
+        other.congestion.set_delta_throughput(77);
+        r.on_departure(Time::ZERO, &mut other, &VIEW);
+        assert_eq!(other.congestion.delta_throughput(), 77);
+    }
+
+    /// 10 packets of 1000 B at 0.1 s, 1 MB/s wanted: (100 kB - 10 kB) / 10. Feedback of 500 B is half a packet.
+    #[test]
+    fn the_sender_speaks_in_windows() {
+        let values = Values::default();
+        let interface = crate::units::Rate::mbps(8);
+        let init = SenderInit { values: &values, packet: 1000.0, initial_window: 10.0, interface };
+        let mut sender = XcpWindow.sender(&init);
+        sender.on_start(Time::ZERO, Time::millis(100));
+        let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+        sender.on_send(&mut p, &sent(Time::ZERO, 0));
+        let header = p.congestion;
+        assert!(header.is_window());
+        assert_eq!((header.x(), header.rtt()), (10_000, seconds_to_units(0.1)));
+        assert_eq!(header.delta_throughput(), 9_000);
+        let mut back = Congestion::new(Format::Minimal);
+        back.set_reverse_feedback(500);
+        sender.on_ack(&ack(Time::millis(10), &back));
+        assert_eq!(sender.allowance().cwnd, 10.5);
+    }
+}

@@ -1,0 +1,278 @@
+//! FQ-CoDel, flow queues with controlled delay (T. Høiland-Jørgensen and others, RFC 8290, 2018).
+//!
+//! Packets are spread over many queues by a hash of their flow, each queue with a CoDel of its own. The queues take turns by
+//! bytes (deficit round robin), and those that have just become busy come before those that were: a flow that sends
+//! little never waits behind one that sends much. When all is full, the fattest queue pays. It decides at departure, so
+//! its port is polled.
+//!
+//! CSFQ, core-stateless fair queueing (Stoica, Shenker, Zhang, SIGCOMM 1998), aims at the same shares with one queue: edge
+//! routers measure each flow's rate and write it into its packets, and core routers drop by it. It is not built here.
+//!
+//! | symbol | field | unit | value | source |
+//! | --- | --- | --- | --- | --- |
+//! | quantum | `quantum` | bytes | 1514 | RFC 8290 section 5.2.4 |
+//! | flows | `flows` | queues | 1024 | section 5.2.5 |
+//! | limit | `limit` | bytes or packets | (10240 packets) | section 5.2.3 |
+//! | byte credits | `Flow::credit` | bytes | | section 4.2 |
+//! | target, interval | [`codel`](super::codel) | s | 5 ms, 100 ms | section 5.2.1, 5.2.2 |
+//!
+//! Deviations:
+//! 1. The hash is of the flow's number and direction with a random salt: our packets carry no five-tuple.
+//! 2. The limit is this simulator's usual one (one bandwidth-delay product where a scenario says none). One packet may
+//!    always wait.
+//! 3. A queue's CoDel looks at the bytes of its own queue (RFC 8289), where Linux looks at all.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use super::codel::{INTERVAL, Law, MTU, State, TARGET};
+use super::common::{COUNT, Fifo, LIMIT, MARK, Room};
+use crate::params::{Param, Unit};
+use crate::protocol::{ActiveQueue, Discipline, DropCause, Gone, Probe, QdiscInit, QdiscKind, Queued};
+use crate::units::Time;
+use crate::wire::Packet;
+
+/// FQ-CoDel.
+pub struct FqCoDel;
+
+/// Most packets that the fattest queue loses at once (RFC 8290 section 4.1).
+const BATCH: u32 = 64;
+
+const PARAMS: &[Param] = &[
+    TARGET,
+    INTERVAL,
+    MTU,
+    MARK,
+    Param::new("quantum", Unit::Bytes, 1514.0, "RFC 8290 section 5.2.4", "Bytes that a queue may send in a round.")
+        .within(1.0, 1e9),
+    Param::new("flows", Unit::Number, 1024.0, "RFC 8290 section 5.2.5", "Queues that flows are spread over.")
+        .within(1.0, 65_535.0),
+    LIMIT,
+    COUNT,
+];
+
+impl QdiscKind for FqCoDel {
+    fn name(&self) -> &'static str {
+        "fq_codel"
+    }
+    fn summary(&self) -> &'static str {
+        "A queue for each flow that take turns, each with controlled delay"
+    }
+    fn source(&self) -> &'static str {
+        "RFC 8290"
+    }
+    fn params(&self) -> &'static [Param] {
+        PARAMS
+    }
+    fn build(&self, init: &QdiscInit<'_>) -> Discipline {
+        Discipline::Departure(Box::new(FqCoDelQueue::new(init)))
+    }
+}
+
+#[derive(Default)]
+struct Flow {
+    queue: Fifo,
+    codel: State,
+    credit: i64,
+    /// It stands in one of the two lists.
+    listed: bool,
+}
+
+struct FqCoDelQueue {
+    law: Law,
+    room: Room,
+    quantum: i64,
+    salt: u64,
+    flows: Vec<Flow>,
+    new: VecDeque<u16>,
+    old: VecDeque<u16>,
+    bytes: u64,
+    packets: u32,
+}
+
+impl FqCoDelQueue {
+    fn new(init: &QdiscInit<'_>) -> FqCoDelQueue {
+        let get = |name| init.values.get(PARAMS, name);
+        let mut flows = Vec::new();
+        flows.resize_with(get("flows") as usize, Flow::default);
+        FqCoDelQueue {
+            law: Law::new(init.values),
+            room: Room::new(init.values, init.mean_packet),
+            quantum: get("quantum") as i64,
+            salt: init.rng.clone().next_u64(),
+            flows,
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            bytes: 0,
+            packets: 0,
+        }
+    }
+
+    /// The queue of a packet: multiplication spreads the bits, the upper ones are the best.
+    fn index(&self, packet: &Packet) -> usize {
+        let key = 2 * packet.transport.flow() as u64 + packet.is_ack() as u64;
+        let mixed = (key ^ self.salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        ((mixed >> 32) as usize * self.flows.len()) >> 32
+    }
+
+    /// Half of the packets of the queue with most bytes, from its head.
+    fn drop_from_fattest(&mut self, gone: &mut Gone) {
+        let listed = self.new.iter().chain(&self.old);
+        let Some(&fattest) = listed.max_by_key(|&&i| (self.flows[i as usize].queue.bytes(), i)) else { return };
+        let queue = &mut self.flows[fattest as usize].queue;
+        for _ in 0..queue.packets().div_ceil(2).min(BATCH) {
+            let Some(packet) = queue.pop() else { return };
+            self.bytes -= packet.bytes as u64;
+            self.packets -= 1;
+            gone.push((packet, DropCause::Overflow));
+        }
+    }
+}
+
+impl ActiveQueue for FqCoDelQueue {
+    fn enqueue(&mut self, queued: Queued, packet: &Packet, gone: &mut Gone) {
+        let index = self.index(packet);
+        let flow = &mut self.flows[index];
+        if !flow.listed {
+            flow.listed = true;
+            flow.credit = self.quantum;
+            self.new.push_back(index as u16);
+        }
+        flow.queue.push(queued);
+        self.bytes += queued.bytes as u64;
+        self.packets += 1;
+        while self.packets > 1 && !self.room.holds(self.backlog()) {
+            self.drop_from_fattest(gone);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, gone: &mut Gone) -> Option<(Queued, bool)> {
+        loop {
+            let from_new = !self.new.is_empty();
+            let list = if from_new { &mut self.new } else { &mut self.old };
+            let index = *list.front()?;
+            let flow = &mut self.flows[index as usize];
+            if flow.credit <= 0 {
+                flow.credit += self.quantum;
+                list.pop_front();
+                self.old.push_back(index);
+                continue;
+            }
+            let dropped = gone.len();
+            let next = flow.codel.dequeue(&self.law, &mut flow.queue, now, gone);
+            let sent = next.iter().map(|(packet, _)| packet);
+            for packet in sent.chain(gone[dropped..].iter().map(|(packet, _)| packet)) {
+                self.bytes -= packet.bytes as u64;
+                self.packets -= 1;
+            }
+            if let Some((packet, _)) = next {
+                flow.credit -= packet.bytes as i64;
+                return next;
+            }
+            // An empty queue stays in the round once more, so that a flow cannot stay new by sending in small pieces.
+            list.pop_front();
+            if from_new {
+                self.old.push_back(index);
+            } else {
+                flow.listed = false;
+            }
+        }
+    }
+
+    fn backlog(&self) -> (u64, u32) {
+        (self.bytes, self.packets)
+    }
+
+    fn probe(&self, put: Probe<'_>) {
+        put("flows_new", self.new.len() as f64);
+        put("flows_old", self.old.len() as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Values;
+    use crate::rng::Rng;
+
+    fn queue(limit_packets: f64) -> FqCoDelQueue {
+        let mut values = Values::default();
+        values.set(&LIMIT, 1000.0 * limit_packets);
+        values.set(&COUNT, 1.0);
+        let rng = Rng::stream(1, "fq");
+        FqCoDelQueue::new(&QdiscInit { values: &values, capacity: 1e6, mean_packet: 1000.0, rng })
+    }
+    fn arrive(q: &mut FqCoDelQueue, ms: u64, flow: u32, handle: u32, gone: &mut Gone) {
+        let mut packet = Packet { ip_len: 1000, ..Packet::EMPTY };
+        packet.transport.set_flow(flow);
+        q.enqueue(Queued { handle, bytes: 1000, capable: false, since: Time::millis(ms) }, &packet, gone);
+    }
+
+    /// A line that carries a packet a millisecond. Flow 1 sends two a millisecond, flow 2 one packet every 20 ms (handles from
+    /// 1,000,000): it never loses one and never waits; the greedy one pays for all.
+    #[test]
+    fn a_sparse_flow_is_not_touched_by_a_greedy_one() {
+        let (mut q, mut gone) = (queue(200.0), Gone::new());
+        let (mut lost, mut sparse) = (0, 0);
+        for ms in 0..5000u64 {
+            arrive(&mut q, ms, 1, 2 * ms as u32, &mut gone);
+            arrive(&mut q, ms, 1, 2 * ms as u32 + 1, &mut gone);
+            if ms % 20 == 0 {
+                arrive(&mut q, ms, 2, 1_000_000 + ms as u32, &mut gone);
+            }
+            let (sent, _) = q.dequeue(Time::millis(ms), &mut gone).expect("packets wait");
+            if sent.handle >= 1_000_000 {
+                sparse += 1;
+                // At first both queues are new, and the other's quantum comes before it: two packets.
+                let waited = ms - (sent.handle as u64 - 1_000_000);
+                assert!(waited <= if ms < 20 { 2 } else { 0 }, "sent at {ms}: {sent:?}");
+            }
+            assert!(gone.iter().all(|(packet, _)| packet.handle < 1_000_000));
+            lost += gone.len() as u32;
+            gone.clear();
+        }
+        assert_eq!(sparse, 250);
+        assert_eq!(10_000 + 250, 5000 + lost + q.backlog().1);
+        assert!(q.backlog().1 <= 200);
+    }
+
+    #[test]
+    fn flows_share_by_bytes() {
+        let (mut q, mut gone) = (queue(1000.0), Gone::new());
+        let mut handle = 0;
+        for flow in [1, 2, 3] {
+            for _ in 0..100 * flow {
+                arrive(&mut q, 0, flow, handle, &mut gone);
+                handle += 1;
+            }
+        }
+        // While all three wait, each has a third, in order.
+        let mut sent = [0, 0, 0];
+        for _ in 0..150 {
+            let (packet, _) = q.dequeue(Time::millis(1), &mut gone).expect("packets wait");
+            let flow =
+                [0..100, 100..300, 300..600].iter().position(|r| r.contains(&packet.handle)).expect("one of them");
+            sent[flow] += 1;
+        }
+        assert!(sent.iter().all(|n| (49..=51).contains(n)), "{sent:?}");
+        assert!(gone.is_empty());
+    }
+
+    #[test]
+    fn when_full_the_fattest_loses_half_from_its_head() {
+        let (mut q, mut gone) = (queue(10.0), Gone::new());
+        for handle in 0..8 {
+            arrive(&mut q, 0, 1, handle, &mut gone);
+        }
+        arrive(&mut q, 0, 2, 100, &mut gone);
+        arrive(&mut q, 0, 2, 101, &mut gone);
+        assert!(gone.is_empty());
+        arrive(&mut q, 0, 2, 102, &mut gone);
+        let lost: Vec<u32> = gone.iter().map(|(packet, _)| packet.handle).collect();
+        assert_eq!(lost, [0, 1, 2, 3]);
+        assert!(gone.iter().all(|(_, cause)| *cause == DropCause::Overflow));
+        assert_eq!(q.backlog(), (7000, 7));
+    }
+}

@@ -1,0 +1,250 @@
+//! REM, random exponential marking (S. Athuraliya, S. H. Low, V. H. Li, Q. Yin, "REM: Active Queue Management", IEEE
+//! Network 15(3), 2001).
+//!
+//! A link has a price. Every interval it rises while more comes than the line carries, or while the queue is longer than
+//! its target, and falls otherwise; it rests only when the rate matches and the queue is on target, whatever the number of
+//! flows. A packet is marked (or dropped) with probability 1 - phi^-price, so that after several links the probability
+//! of having escaped tells the sum of their prices. With phi near one and a small gamma the price moves slowly.
+//!
+//! | symbol | field | unit | paper | ns-2 2.35 | default |
+//! | --- | --- | --- | --- | --- | --- |
+//! | gamma | `gamma` | 1/packet | 0.001 | 0.001 | 0.001 |
+//! | alpha | `alpha` | | 0.1 | 0.1 (fixed) | 0.1 |
+//! | phi | `phi` | | 1.001 | 1.001 | 1.001 |
+//! | b* | `target` | packets | | 20 | 20 packets |
+//! | T | `interval` | s | | 2 ms | 2 ms |
+//! | weight of the input's mean | `weight` | | 1 | 1 | 1 |
+//! | p_l | `price` | | equation 1 | | |
+//! | x_l | `arrived` | packets in an interval | | | |
+//! | m_l | [`probability`] | | equation 2 | | |
+//!
+//! The XCP paper (Katabi, Handley, Rohrs 2002, section 5) compares with T = 10 packet times and b* = a third of the buffer:
+//! `{ kind = "rem", limit = "1.0bdp", interval_packets = 10, target = "0.333bdp" }`.
+//!
+//! Deviations:
+//! 1. Marks are made when a packet comes, as drops are; ns-2 marks when it leaves.
+//! 2. The packet in service does not count, as everywhere here.
+//! 3. "A Note on Parameter Values of REM with Reno-like Algorithms" could not be found; its values are not here.
+
+use alloc::boxed::Box;
+
+use super::common::{COUNT, LIMIT, MARK, Room, early};
+use crate::params::{Param, Unit};
+use crate::protocol::{Discipline, DropCause, PortView, Probe, Qdisc, QdiscInit, QdiscKind, Verdict};
+use crate::rng::Rng;
+use crate::units::Time;
+use crate::wire::Packet;
+
+/// REM.
+pub struct Rem;
+
+const PARAMS: &[Param] = &[
+    Param::new("gamma", Unit::Number, 0.001, "IEEE Network 2001", "Step of the price, a packet of excess.")
+        .within(0.0, 1e3),
+    Param::new("alpha", Unit::Number, 0.1, "IEEE Network 2001", "Weight of the queue beside the rate.")
+        .within(0.0, 1e3),
+    Param::new("phi", Unit::Number, 1.001, "IEEE Network 2001", "Base of the probability.").within(1.0, 1e3),
+    Param::new("target", Unit::QueueLength, f64::NAN, "ns-2 default, pbo_", "Queue to settle at; auto is 20 packets."),
+    Param::new("interval", Unit::Seconds, 0.002, "ns-2 default, pupdtime_", "Time between changes of the price.")
+        .within(1e-6, 1e3),
+    Param::new(
+        "interval_packets",
+        Unit::Packets,
+        0.0,
+        "XCP paper, section 5",
+        "The same in transmission times of a packet, if it is not 0.",
+    )
+    .within(0.0, 1e9),
+    Param::new("weight", Unit::Fraction, 1.0, "ns-2 default, inw_", "Weight of an interval in the mean input.")
+        .within(0.0, 1.0),
+    MARK,
+    LIMIT,
+    COUNT,
+];
+
+impl QdiscKind for Rem {
+    fn name(&self) -> &'static str {
+        "rem"
+    }
+    fn summary(&self) -> &'static str {
+        "Random exponential marking: a price that rests when the rate matches and the queue is on target"
+    }
+    fn source(&self) -> &'static str {
+        "Athuraliya, Low, Li and Yin, IEEE Network 2001"
+    }
+    fn params(&self) -> &'static [Param] {
+        PARAMS
+    }
+    fn build(&self, init: &QdiscInit<'_>) -> Discipline {
+        Discipline::Arrival(Box::new(RemQueue::new(init)))
+    }
+}
+
+/// The probability of a mark at this price.
+pub fn probability(price: f64, phi: f64) -> f64 {
+    1.0 - libm::pow(phi, -price)
+}
+
+struct RemQueue {
+    gamma: f64,
+    alpha: f64,
+    phi: f64,
+    /// Mean packets.
+    target: f64,
+    interval: Time,
+    /// Mean packets that the line carries in an interval.
+    carried: f64,
+    weight: f64,
+    mark: bool,
+    room: Room,
+    in_packets: bool,
+    mean_packet: f64,
+    /// Mean packets that came in this interval, and the moving average of that.
+    arrived: f64,
+    input: f64,
+    price: f64,
+    probability: f64,
+    due: Time,
+    rng: Rng,
+}
+
+impl RemQueue {
+    fn new(init: &QdiscInit<'_>) -> RemQueue {
+        let get = |name| init.values.get(PARAMS, name);
+        let packet_time = init.mean_packet / init.capacity;
+        let in_packet_times = get("interval_packets") * packet_time;
+        let interval = if in_packet_times > 0.0 { in_packet_times.max(1e-6) } else { get("interval") };
+        let target = get("target") / init.mean_packet;
+        RemQueue {
+            gamma: get("gamma"),
+            alpha: get("alpha"),
+            phi: get("phi"),
+            target: if target.is_nan() { 20.0 } else { target },
+            interval: Time::from_secs_f64(interval),
+            carried: interval / packet_time,
+            weight: get("weight"),
+            mark: get("mark") != 0.0,
+            room: Room::new(init.values, init.mean_packet),
+            in_packets: get("count") == 1.0,
+            mean_packet: init.mean_packet,
+            arrived: 0.0,
+            input: 0.0,
+            price: 0.0,
+            probability: 0.0,
+            due: Time::from_secs_f64(interval),
+            rng: init.rng.clone(),
+        }
+    }
+
+    /// Equation 1, at the end of an interval in which `queue` mean packets wait.
+    fn update(&mut self, queue: f64) {
+        self.input += self.weight * (self.arrived - self.input);
+        self.arrived = 0.0;
+        let excess = self.alpha * (queue - self.target) + self.input - self.carried;
+        self.price = (self.price + self.gamma * excess).max(0.0);
+        self.probability = probability(self.price, self.phi);
+    }
+}
+
+impl Qdisc for RemQueue {
+    fn on_arrival(&mut self, _now: Time, packet: &Packet, port: &PortView, _idle: Option<Time>) -> Verdict {
+        let length = if self.in_packets { 1.0 } else { packet.ip_len as f64 / self.mean_packet };
+        self.arrived += length;
+        if port.busy && !self.room.fits((port.backlog_bytes, port.backlog_packets), packet.ip_len) {
+            return Verdict::Drop(DropCause::Overflow);
+        }
+        if self.rng.uniform() < self.probability * length { early(self.mark, packet) } else { Verdict::Accept }
+    }
+    fn on_timer(&mut self, now: Time, port: &PortView) {
+        let packets = port.backlog_packets as f64;
+        self.update(if self.in_packets { packets } else { port.backlog_bytes as f64 / self.mean_packet });
+        self.due = now + self.interval;
+    }
+    fn next_timer(&self) -> Time {
+        self.due
+    }
+    fn probe(&self, put: Probe<'_>) {
+        put("price", self.price);
+        put("mark_probability", self.probability);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Values;
+    use crate::wire::Ecn;
+
+    fn rem(settings: &[(&str, f64)]) -> RemQueue {
+        let mut values = Values::default();
+        for (name, value) in settings {
+            values.set(PARAMS.iter().find(|p| p.name == *name).unwrap(), *value);
+        }
+        // A packet of 1000 bytes takes 80 us: 100 Mbit/s.
+        RemQueue::new(&QdiscInit { values: &values, capacity: 12.5e6, mean_packet: 1000.0, rng: Rng::stream(1, "rem") })
+    }
+    fn view(packets: u32) -> PortView {
+        PortView { capacity: 12.5e6, backlog_bytes: 1000 * packets as u64, backlog_packets: packets, busy: true }
+    }
+    fn packet(bytes: u16, ecn: Ecn) -> Packet {
+        let mut p = Packet { ip_len: bytes, ..Packet::EMPTY };
+        p.set_ecn(ecn);
+        p
+    }
+
+    #[test]
+    fn conformance_vector() {
+        // 1 - 1.001^-100, and where 10 % are reached.
+        assert!((probability(100.0, 1.001) - 0.0951).abs() < 5e-5);
+        assert!(probability(105.0, 1.001) < 0.1 && probability(106.0, 1.001) > 0.1);
+        assert_eq!(probability(0.0, 1.001), 0.0);
+        // Prices of links add up: (1 - m1)(1 - m2) = 1 - m(p1 + p2).
+        let both = 1.0 - (1.0 - probability(30.0, 1.001)) * (1.0 - probability(70.0, 1.001));
+        assert!((both - probability(100.0, 1.001)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_price_follows_rate_and_queue() {
+        // 2 ms at 100 Mbit/s carry 25 packets. 30 came, 50 wait: 0.001 (0.1 (50 - 20) + 30 - 25) = 0.008.
+        let mut q = rem(&[]);
+        q.arrived = 30.0;
+        q.update(50.0);
+        assert!((q.price - 0.008).abs() < 1e-12, "{}", q.price);
+        // 24 came, 30 wait: rate and queue outweigh each other.
+        q.arrived = 24.0;
+        q.update(30.0);
+        assert!((q.price - 0.008).abs() < 1e-12);
+        // Nothing came: 0.001 (-2 - 25); a price is not negative.
+        q.update(0.0);
+        assert_eq!((q.price, q.probability), (0.0, 0.0));
+        // A moving average of the input: half of 100 packets.
+        let mut q = rem(&[("weight", 0.5), ("alpha", 0.0)]);
+        q.arrived = 100.0;
+        q.update(0.0);
+        assert!((q.price - 0.001 * (50.0 - 25.0)).abs() < 1e-12);
+        // The XCP paper's interval: ten packets of 80 us.
+        let q = rem(&[("interval_packets", 10.0), ("target", 333_000.0)]);
+        assert_eq!((q.interval, q.target), (Time::micros(800), 333.0));
+        assert!((q.carried - 10.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn marks_drops_and_overflows() {
+        let share = |settings: &[(&str, f64)], bytes, ecn, verdict| {
+            let mut q = rem(settings);
+            q.price = 100.0;
+            q.probability = probability(100.0, 1.001);
+            let n = 100_000;
+            (0..n).filter(|&i| q.on_arrival(Time(i), &packet(bytes, ecn), &view(10), None) == verdict).count() as f64
+                / n as f64
+        };
+        let near = |got: f64, expected: f64| assert!((got - expected).abs() < 0.004, "{got} {expected}");
+        near(share(&[], 1000, Ecn::Capable0, Verdict::Mark), 0.0951);
+        near(share(&[], 1000, Ecn::NotCapable, Verdict::Drop(DropCause::Early)), 0.0951);
+        near(share(&[("mark", 0.0)], 1000, Ecn::Capable0, Verdict::Drop(DropCause::Early)), 0.0951);
+        near(share(&[], 500, Ecn::Capable0, Verdict::Mark), 0.0951 / 2.0);
+        near(share(&[("count", 1.0)], 500, Ecn::Capable0, Verdict::Mark), 0.0951);
+        let full = [("limit", 10_500.0)];
+        assert_eq!(share(&full, 1000, Ecn::Capable0, Verdict::Drop(DropCause::Overflow)), 1.0);
+    }
+}

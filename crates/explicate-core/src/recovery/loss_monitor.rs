@@ -1,0 +1,502 @@
+//! Loss recovery under explicit congestion control, from packet numbers that the receiver echoes: the loss monitor.
+//!
+//! Source: De Vleeschouwer and Frossard, "Loss-resilient window-based congestion control", Computer Networks 52, 2008
+//! \[paper 003\], section 5.
+//!
+//! A cumulative acknowledgement shows one hole a round trip. Here each tells which packet caused it, so the sender keeps of
+//! every segment beyond the first hole whether it has arrived, and by which packet it was sent last. Of those that have not
+//! arrived, the one that was sent longest ago is the candidate. Once `dupackthreshold` acknowledgements have come that later
+//! packets caused, it is resent, and the next one becomes the candidate: a window with many losses is repaired in a round
+//! trip, and a retransmission that is lost is found like any other loss. Inflation, retransmission timer and patient
+//! recovery timer are those of `loss_resilient`.
+//!
+//! | symbol | field | unit | value | section |
+//! | --- | --- | --- | --- | --- |
+//! | lack + 1 | `seq.acked` | segment | | 2.1 |
+//! | W\[j\], lack < j < nextseq | `window` | `InFlight(packet)` or `Received` | | 5.2 |
+//! | W\[j\] = FREE | beyond the end of `window` | | | 5.2 |
+//! | N | `rwnd - 1` | segments | | 5.2 |
+//! | rseqn | segment of the first entry of `sent` | segment | | 5.2, equation 1 |
+//! | dupcount | `dupcount` | acknowledgements | | 5.2 |
+//! | dupackthreshold | `dupackthreshold` | acknowledgements | 1 or 3 | 5.2 |
+//! | swnd - cwnd | `received` | segments | number of `Received` | 2.1, 4.1 |
+//!
+//! Equation 1 searches N segments for the least packet number. Packets leave in the order of their numbers, so a queue of
+//! them has the candidate in front, once the entries that no longer count are taken off: each is put on and taken off once.
+//!
+//! Deviations:
+//! 1. Equation 1 reads lack + 1 < j; the first hole itself is a candidate here, as in the definition of W (lack < j). Rule 3
+//!    of the updates frees up to and with nlack.
+//! 2. `dupcount` returns to zero with every change of the candidate. The paper's last sentence, which waits for packet number
+//!    W\[rseqn\] + cwnd, is left out: only packets sent after a retransmission count against it, so none is repeated within
+//!    a round trip anyway.
+//! 3. The inflation is the number of segments known to be at the receiver, which is what the paper defines it to be; counting
+//!    duplicates up and deflating gives the same as long as no acknowledgement is lost and nothing is resent needlessly.
+//! 4. An entry that was resent leaves the queue with its number: an acknowledgement of the packet before, which can only come
+//!    where the path changes the order, is a duplicate that names nothing.
+//! 5. A connection reset forgets the window W with the counters.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+
+use crate::params::{Param, Values};
+use crate::protocol::{Next, Outcome, Probe, Recovery, RecoveryKind, RecoveryState};
+use crate::recovery::COMMON;
+use crate::recovery::rto::Sequence;
+use crate::recovery::timers::{Expired, RESTART_ON_ANY, RETRANSMISSION_FACTOR, RETRANSMISSION_TIMER, Timers};
+use crate::units::Time;
+
+/// The loss monitor of paper 003.
+pub struct LossMonitor;
+
+const PARAMS: &[Param] = &[RESTART_ON_ANY, RETRANSMISSION_TIMER, RETRANSMISSION_FACTOR];
+
+impl RecoveryKind for LossMonitor {
+    fn name(&self) -> &'static str {
+        "loss_monitor"
+    }
+    fn summary(&self) -> &'static str {
+        "Echoed packet numbers tell what arrived: the longest missing segment is resent, several a round trip"
+    }
+    fn source(&self) -> &'static str {
+        "De Vleeschouwer, Frossard, Computer Networks 52, 2008, section 5"
+    }
+    fn params(&self) -> &'static [Param] {
+        PARAMS
+    }
+    fn build(&self, values: &Values) -> Box<dyn Recovery> {
+        Box::new(LossMonitorRecovery::new(values))
+    }
+}
+
+/// What is known of a segment beyond the first hole.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Slot {
+    /// Sent last by this packet.
+    InFlight(u32),
+    /// At the receiver.
+    Received,
+}
+
+struct LossMonitorRecovery {
+    seq: Sequence,
+    timers: Timers,
+    dupackthreshold: u32,
+    /// W, from `seq.acked` to `seq.next`.
+    window: VecDeque<Slot>,
+    /// How many of them are at the receiver.
+    received: u32,
+    /// Packets under way and their segments, in the order in which they were sent. The first one is the candidate.
+    sent: VecDeque<(u32, u32)>,
+    /// Acknowledgements that packets after the candidate's have caused.
+    dupcount: u32,
+    resend: Option<u32>,
+    by_timer: bool,
+    /// The episode that was reported ends here.
+    recover: u32,
+    recovering: bool,
+}
+
+impl LossMonitorRecovery {
+    fn new(values: &Values) -> LossMonitorRecovery {
+        LossMonitorRecovery {
+            seq: Sequence::default(),
+            timers: Timers::new(values, PARAMS),
+            dupackthreshold: values.get(COMMON, "dupackthreshold") as u32,
+            window: VecDeque::new(),
+            received: 0,
+            sent: VecDeque::new(),
+            dupcount: 0,
+            resend: None,
+            by_timer: false,
+            recover: 0,
+            recovering: false,
+        }
+    }
+
+    fn slot(&self, segment: u32) -> Option<Slot> {
+        self.window.get(segment.checked_sub(self.seq.acked)? as usize).copied()
+    }
+
+    /// How many packets after the candidate's this one was sent, and its segment. Numbers count up by one a packet.
+    fn find(&self, packet_number: u32) -> Option<(u32, u32)> {
+        let after = packet_number.wrapping_sub(self.sent.front()?.0);
+        let &(number, segment) = self.sent.get(after as usize)?;
+        (number == packet_number).then_some((after, segment))
+    }
+
+    /// Takes packets off whose segments have arrived or were sent again: the first one that stays is the candidate.
+    fn prune(&mut self) {
+        while let Some(&(number, segment)) = self.sent.front()
+            && self.slot(segment) != Some(Slot::InFlight(number))
+        {
+            self.sent.pop_front();
+        }
+    }
+
+    /// Moves the window up to `seq.acked`; returns how many segments that had not been reported it leaves behind.
+    fn free(&mut self, newly: u32) -> u32 {
+        let known = self.window.len().min(newly as usize);
+        let reported = self.window.drain(..known).filter(|slot| *slot == Slot::Received).count() as u32;
+        self.received -= reported;
+        newly - reported
+    }
+
+    /// Notes a segment at the receiver; returns 1 if that is news.
+    fn receive(&mut self, segment: u32) -> u32 {
+        // The first hole cannot have arrived: the receiver had no room for it, or somebody makes this up.
+        if segment <= self.seq.acked {
+            return 0;
+        }
+        match self.window.get_mut((segment - self.seq.acked) as usize) {
+            Some(slot @ Slot::InFlight(_)) => {
+                *slot = Slot::Received;
+                self.received += 1;
+                1
+            }
+            _ => 0,
+        }
+    }
+
+    fn in_flight(&self) -> u32 {
+        self.seq.flight() - self.received
+    }
+
+    /// Counts an acknowledgement that a packet sent `after` the candidate has caused; says whether the candidate is lost.
+    fn count(&mut self, candidate: Option<(u32, u32)>, after: Option<u32>) -> bool {
+        if self.sent.front().copied() != candidate {
+            self.dupcount = 0;
+        } else if after.is_some_and(|n| n > 0) && self.resend.is_none() {
+            self.dupcount += 1;
+        }
+        if self.dupcount < self.dupackthreshold {
+            return false;
+        }
+        self.dupcount = 0;
+        self.resend = self.sent.front().map(|&(_, segment)| segment);
+        self.by_timer = false;
+        true
+    }
+}
+
+impl Recovery for LossMonitorRecovery {
+    fn on_sent(&mut self, now: Time, segment: u32, packet_number: u32) {
+        if segment == self.seq.next {
+            self.seq.sent(segment);
+            self.window.push_back(Slot::InFlight(packet_number));
+            self.timers.sent(now);
+        } else {
+            let at = (segment - self.seq.acked) as usize;
+            if self.window[at] == Slot::Received {
+                self.received -= 1; // an answer that nobody could give had said so
+            }
+            self.window[at] = Slot::InFlight(packet_number);
+            self.timers.resent(now, !self.by_timer);
+            self.resend = None;
+        }
+        self.sent.push_back((packet_number, segment));
+        self.prune();
+    }
+
+    fn on_ack(&mut self, now: Time, cumulative: u32, packet_number: u32, _sack: &[(u32, u32)], rtt: Time) -> Outcome {
+        if cumulative > self.seq.highest || cumulative < self.seq.acked {
+            return Outcome::default();
+        }
+        let before = self.in_flight();
+        let candidate = self.sent.front().copied();
+        let caused_by = self.find(packet_number);
+        let advanced = self.seq.acknowledge(cumulative);
+        let duplicate = advanced == 0 && self.seq.is_duplicate(cumulative);
+        if advanced == 0 && !duplicate {
+            return Outcome::default();
+        }
+        let mut newly_acked = self.free(advanced);
+        if let Some((_, segment)) = caused_by {
+            newly_acked += self.receive(segment);
+            self.timers.sample(rtt);
+        }
+        if advanced > 0 {
+            self.timers.acknowledged(now, self.seq.outstanding());
+            self.recovering &= self.seq.acked < self.recover;
+        } else {
+            self.timers.duplicate(now);
+        }
+        self.prune();
+        self.resend = self.resend.filter(|&segment| matches!(self.slot(segment), Some(Slot::InFlight(_))));
+        let lost = self.count(candidate, caused_by.map(|(after, _)| after));
+        let began = lost && !self.recovering;
+        if began {
+            self.recovering = true;
+            self.recover = self.seq.highest;
+        }
+        Outcome { newly_acked, duplicate, loss: began.then_some(before) }
+    }
+
+    fn next(&self, cwnd: f64, rwnd: u32) -> Next {
+        if let Some(segment) = self.resend {
+            return Next::Resend(segment);
+        }
+        let free = if rwnd > 1 { rwnd - 1 } else { rwnd };
+        let window = (cwnd as u32).saturating_add(self.received).min(free);
+        if self.seq.flight() < window { Next::New } else { Next::Nothing }
+    }
+
+    fn state(&self) -> RecoveryState {
+        let state = self.seq.state(self.timers.rto(), self.in_flight(), self.recovering);
+        RecoveryState { timer: self.timers.deadline(), ..state }
+    }
+
+    fn next_timer(&self) -> Time {
+        self.timers.deadline()
+    }
+
+    fn on_timer(&mut self, now: Time) -> Option<u32> {
+        match self.timers.expire(now, self.seq.outstanding())? {
+            // After a rollback the hole is the next segment in sequence anyway.
+            Expired::Retransmission if self.seq.flight() == 0 => None,
+            Expired::Retransmission => {
+                self.resend = Some(self.seq.acked);
+                self.by_timer = true;
+                None
+            }
+            Expired::Recovery => {
+                let flight = self.in_flight();
+                self.seq.roll_back();
+                self.window.clear();
+                self.received = 0;
+                self.sent.clear();
+                self.dupcount = 0;
+                self.resend = None;
+                self.recovering = false;
+                self.recover = self.seq.highest;
+                Some(flight)
+            }
+        }
+    }
+
+    fn on_rtt(&mut self, rtt: Time) {
+        self.timers.sample(rtt);
+    }
+    fn backoffs(&self) -> u32 {
+        self.timers.rto().backoffs()
+    }
+    fn probe(&self, put: Probe<'_>) {
+        self.timers.probe(put);
+        put("in_flight", self.in_flight() as f64);
+        put("inflation", self.received as f64);
+        put("dupcount", self.dupcount as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recovery::testing::{Channel, transfer, transfer_randomly};
+    use std::vec::Vec;
+
+    fn monitor(dupackthreshold: f64) -> LossMonitorRecovery {
+        let mut values = Values::default();
+        values.set(COMMON.iter().find(|p| p.name == "dupackthreshold").unwrap(), dupackthreshold);
+        LossMonitorRecovery::new(&values)
+    }
+    /// An acknowledgement that packet `number` caused.
+    fn ack(r: &mut LossMonitorRecovery, ms: u64, cumulative: u32, number: u32) -> Outcome {
+        r.on_ack(Time::millis(ms), cumulative, number, &[], Time::millis(100))
+    }
+    fn resend(r: &mut LossMonitorRecovery, ms: u64, segment: u32, number: u32) {
+        assert_eq!(r.next(1.0, 9), Next::Resend(segment));
+        r.on_sent(Time::millis(ms), segment, number);
+    }
+
+    /// The walk-through of reference section 9: N = 8, dupackthreshold 1, segments 1..4 as packets 0..3; the first two
+    /// packets are lost. Segments count from zero here, so segment 1 of the reference is segment 0.
+    #[test]
+    fn two_losses_are_repaired_in_a_round_trip() {
+        let mut r = monitor(1.0);
+        for packet in 0..4 {
+            assert_eq!(r.next(4.0, 9), Next::New);
+            r.on_sent(Time::ZERO, packet, packet);
+        }
+        assert_eq!(r.next(4.0, 9), Next::Nothing);
+        let first = ack(&mut r, 100, 0, 2);
+        assert_eq!((first.duplicate, first.newly_acked, first.loss), (true, 1, Some(4)));
+        assert_eq!(r.slot(2), Some(Slot::Received), "W[3] = RECV");
+        assert_eq!(r.sent.front(), Some(&(0, 0)), "rseqn = 1, W = 0; dupcount 1 makes the threshold");
+        resend(&mut r, 100, 0, 4);
+        assert_eq!((r.slot(0), r.dupcount), (Some(Slot::InFlight(4)), 0));
+        assert_eq!(r.sent.front(), Some(&(1, 1)), "rseqn = 2, W = 1");
+        assert_eq!(ack(&mut r, 101, 0, 3).loss, None, "the same episode");
+        resend(&mut r, 101, 1, 5);
+        assert_eq!(r.sent.front(), Some(&(4, 0)), "3 and 4 are at the receiver: again segment 1, by its packet 4");
+        // One segment left the network with each duplicate, and one of two entered in its place: swnd = 4 + 2.
+        assert_eq!((r.in_flight(), r.next(4.0, 9)), (2, Next::New));
+        assert_eq!(ack(&mut r, 200, 1, 4).newly_acked, 1);
+        assert_eq!((r.received, r.sent.front()), (2, Some(&(5, 1))));
+        assert_eq!(ack(&mut r, 201, 4, 5).newly_acked, 1, "the other two were reported");
+        assert_eq!((r.received, r.sent.len(), r.recovering), (0, 0, false));
+        assert_eq!(r.next_timer(), Time::NEVER);
+    }
+
+    #[test]
+    fn a_retransmission_that_is_lost_is_found_like_any_other() {
+        let mut r = monitor(1.0);
+        for packet in 0..4 {
+            r.on_sent(Time::ZERO, packet, packet);
+        }
+        ack(&mut r, 100, 0, 1);
+        resend(&mut r, 100, 0, 4);
+        r.on_sent(Time::millis(100), 4, 5);
+        ack(&mut r, 101, 0, 2);
+        ack(&mut r, 102, 0, 3);
+        assert_eq!(r.resend, None, "those packets were sent before packet 4");
+        ack(&mut r, 200, 0, 5);
+        resend(&mut r, 200, 0, 6);
+    }
+
+    #[test]
+    fn new_segments_need_a_free_place() {
+        let mut r = monitor(3.0);
+        for packet in 0..8 {
+            assert_eq!(r.next(100.0, 9), Next::New);
+            r.on_sent(Time::ZERO, packet, packet);
+        }
+        assert_eq!(r.next(100.0, 9), Next::Nothing, "N = rwnd - 1 = 8 places are taken");
+        ack(&mut r, 100, 2, 1);
+        assert_eq!(r.next(100.0, 9), Next::New, "two are free");
+        assert_eq!((r.next(100.0, 1), r.next(100.0, 0)), (Next::Nothing, Next::Nothing));
+    }
+
+    #[test]
+    fn a_reset_forgets_the_window() {
+        let mut r = monitor(1.0);
+        for packet in 0..4 {
+            r.on_sent(Time::ZERO, packet, packet);
+        }
+        ack(&mut r, 100, 0, 2);
+        let at = r.timers.rto().deadline();
+        assert_eq!(r.on_timer(at), Some(3));
+        assert_eq!((r.window.len(), r.received, r.sent.len(), r.dupcount, r.resend), (0, 0, 0, 0, None));
+        assert_eq!((r.next(1.0, 9), r.next_segment()), (Next::New, 0));
+        r.on_sent(at, 0, 4);
+        ack(&mut r, 9999, 0, 3);
+        assert_eq!((r.received, r.resend), (0, None), "a packet of before the reset names nothing");
+        ack(&mut r, 9999, 3, 4);
+        assert_eq!((r.next_segment(), r.window.len()), (3, 0));
+    }
+
+    /// What the paper promises of every retransmission (D-txt-lm a-c), held against a record of all packets.
+    struct Watched {
+        inner: LossMonitorRecovery,
+        /// For each packet its segment, and how many acknowledgements had come when it left; for these the packets.
+        packets: Vec<(u32, Time)>,
+        acks: Vec<u32>,
+        /// Acknowledgements before the last retransmission of the monitor.
+        last: usize,
+        retransmissions: u32,
+    }
+
+    impl Watched {
+        fn new(dupackthreshold: f64) -> Watched {
+            let inner = monitor(dupackthreshold);
+            Watched { inner, packets: Vec::new(), acks: Vec::new(), last: 0, retransmissions: 0 }
+        }
+        fn check_retransmission(&mut self, now: Time, segment: u32) {
+            let threshold = self.inner.dupackthreshold as usize;
+            let number = self.packets.iter().rposition(|p| p.0 == segment).expect("it was sent before");
+            let later = self.acks.iter().filter(|&&caused_by| caused_by as usize > number).count();
+            assert!(later >= threshold, "{later} acknowledgements of packets after packet {number}");
+            assert!(self.retransmissions == 0 || self.acks.len() - self.last >= threshold, "one in {threshold}");
+            assert!(now.since(self.packets[number].1) >= Time::millis(100), "once a round trip");
+            self.last = self.acks.len();
+            self.retransmissions += 1;
+        }
+        /// What must hold at all times (D-txt-lm d, e), from the definitions.
+        fn check(&self) {
+            let r = &self.inner;
+            assert_eq!(r.window.len() as u32, r.seq.next - r.seq.acked, "a place for each segment and no more");
+            let in_flight = r.window.iter().zip(r.seq.acked..).filter_map(|(slot, segment)| match slot {
+                Slot::InFlight(number) => Some((*number, segment)),
+                Slot::Received => None,
+            });
+            assert_eq!(in_flight.clone().min().as_ref(), r.sent.front(), "equation 1");
+            assert_eq!(r.received as usize, r.window.len() - in_flight.count());
+        }
+    }
+
+    impl Recovery for Watched {
+        fn on_sent(&mut self, now: Time, segment: u32, number: u32) {
+            if self.inner.resend == Some(segment) && !self.inner.by_timer {
+                self.check_retransmission(now, segment);
+            }
+            self.inner.on_sent(now, segment, number);
+            assert_eq!(self.packets.len() as u32, number);
+            self.packets.push((segment, now));
+        }
+        fn on_ack(&mut self, now: Time, cumulative: u32, number: u32, sack: &[(u32, u32)], rtt: Time) -> Outcome {
+            self.acks.push(number);
+            self.inner.on_ack(now, cumulative, number, sack, rtt)
+        }
+        fn next(&self, cwnd: f64, rwnd: u32) -> Next {
+            self.inner.next(cwnd, rwnd)
+        }
+        fn state(&self) -> RecoveryState {
+            self.inner.state()
+        }
+        fn on_timer(&mut self, now: Time) -> Option<u32> {
+            self.inner.on_timer(now)
+        }
+        fn on_rtt(&mut self, rtt: Time) {
+            self.inner.on_rtt(rtt);
+        }
+        fn backoffs(&self) -> u32 {
+            self.inner.backoffs()
+        }
+        fn probe(&self, put: Probe<'_>) {
+            self.inner.probe(put);
+        }
+    }
+
+    #[test]
+    fn the_invariants_of_the_window_hold_under_any_loss() {
+        for threshold in [1.0, 3.0] {
+            for (seed, loss) in
+                [(0.0, 0.0), (0.01, 0.0), (0.1, 0.0), (0.3, 0.0), (0.1, 0.1), (0.3, 0.3)].into_iter().enumerate()
+            {
+                let mut r = Watched::new(threshold);
+                let story = transfer_randomly(&mut r, seed as u64, 2000, loss, Watched::check);
+                assert!(loss.0 == 0.0 || r.retransmissions > 0, "{loss:?}");
+                // A reset goes back over segments that have arrived; the monitor resends none.
+                let needless = story.resent_arrived + story.resent_in_flight;
+                assert!(loss.1 > 0.0 || story.timeouts > 0 || needless == 0, "{loss:?}: {story:?}");
+                assert!(loss.0 > 0.0 || story.resent == 0, "{story:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_burst_is_repaired_in_a_round_trip_and_a_segment_lost_thrice_without_a_timer() {
+        let run = |loses: &mut dyn FnMut(u32, u32) -> bool| {
+            let channel =
+                Channel { segments: 600, loses_data: loses, loses_ack: &mut || false, cwnd: 32.0, most: 32.0 };
+            transfer(&mut monitor(1.0), channel, |_| {})
+        };
+        let whole = run(&mut |_, _| false);
+        let burst = run(&mut |n, _| (100..110).contains(&n));
+        assert_eq!((burst.resent, burst.timeouts, burst.episodes), (10, 0, 1), "{burst:?}");
+        let mut times = 0;
+        let thrice = run(&mut |_, segment| {
+            times += (segment == 100) as u32;
+            segment == 100 && times <= 3
+        });
+        assert_eq!((thrice.resent, thrice.timeouts), (3, 0), "{thrice:?}");
+        assert!(thrice.finished > whole.finished);
+    }
+
+    #[test]
+    fn the_work_is_constant_per_packet() {
+        let mut r = monitor(3.0);
+        let mut most = 0;
+        transfer_randomly(&mut r, 1, 20_000, (0.05, 0.05), |r| most = most.max(r.sent.len()));
+        assert!(most < 400, "the queue holds a window and its retransmissions, not the past: {most}");
+    }
+}

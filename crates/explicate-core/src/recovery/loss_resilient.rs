@@ -1,0 +1,461 @@
+//! Loss recovery under explicit congestion control, from cumulative acknowledgements: four switches.
+//!
+//! Source: De Vleeschouwer and Frossard, "Loss-resilient window-based congestion control", Computer Networks 52, 2008
+//! \[paper 003\], sections 2.2 and 4.
+//!
+//! Routers say when to slow down, so a loss says nothing about the window; but the first missing segment holds the window's
+//! head. Each duplicate acknowledgement tells of a packet that has left the network and lets another enter (*inflation*).
+//! When the hole is filled, TCP takes the whole inflation back; *partial deflation* takes back only what the hole had kept
+//! waiting, so that as much stays in flight as the window says. `restart_on_any` keeps the recovery timer from resetting a
+//! connection that lives, `retransmission_timer` resends what is lost twice, and `partial_ack` resends the next hole as soon
+//! as an acknowledgement stops short of it (NewReno).
+//!
+//! | symbol | field | unit | value | section |
+//! | --- | --- | --- | --- | --- |
+//! | lack + 1 | `seq.acked` | segment | | 2.1 |
+//! | nextseq | `seq.next` | segment | | 2.1 |
+//! | swnd | `window` | segments | cwnd + inflation, at most rwnd | 2.1, 2.2.1 |
+//! | swnd - cwnd | `inflation` | segments | | 4.1 |
+//! | dupacks | `duplicates` | | | 2.2.1 |
+//! | dupackthreshold | `dupackthreshold` | | 1 or 3 | 2.2.1 |
+//! | olack, nlack | `cumulative`, before and after | segment | | 2.2.2 |
+//! | sent before the last (re)transmission of olack + 1 | `mark` | segment, one past | | 2.2.2 |
+//!
+//! The paper's variants are these switches (Table 1; names in `presets.rs`):
+//!
+//! | | `partial_deflation` | `partial_ack` | `restart_on_any`, `retransmission_timer` |
+//! | --- | --- | --- | --- |
+//! | XCP | yes | | |
+//! | XCP_PA | yes | yes | |
+//! | LR-XCP, LR-XTCP | yes | | yes |
+//! | LR-XCP_PA, LR-XTCP_PA | yes | yes | yes |
+//!
+//! Deviations:
+//! 1. A segment that was resent is resent again by the timer only: duplicates that follow it belong to the window that it was
+//!    lost from (the paper's note 2), also after a partial acknowledgement.
+//! 2. The inflation never exceeds what was sent after the hole, so that needless duplicates (after a reset, say) do not stay.
+//! 3. A connection reset ends the inflation and rolls `nextseq` back; what it sends again counts as sent for the first time.
+//!    The window's fall to one is the law's, who is told of a timeout.
+//! 4. Round-trip samples are taken from every acknowledgement, duplicates too: each echoes the number and the time of the
+//!    packet that caused it, so that none is ambiguous.
+//! 5. A loss is reported to the law once for what was in flight when it was noticed; TCP's laws, over this recovery, halve
+//!    then once a window.
+
+use alloc::boxed::Box;
+
+use crate::params::{Param, Unit, Values};
+use crate::protocol::{Next, Outcome, Probe, Recovery, RecoveryKind, RecoveryState};
+use crate::recovery::COMMON;
+use crate::recovery::rto::Sequence;
+use crate::recovery::timers::{Expired, RESTART_ON_ANY, RETRANSMISSION_FACTOR, RETRANSMISSION_TIMER, Timers};
+use crate::units::Time;
+
+/// The switches of paper 003 over cumulative acknowledgements.
+pub struct LossResilient;
+
+const PARAMS: &[Param] = &[
+    Param::new(
+        "partial_deflation",
+        Unit::Flag,
+        1.0,
+        "paper 003 section 4.1",
+        "New acknowledgements take back only the inflation that their segments caused, not all.",
+    ),
+    Param::new(
+        "partial_ack",
+        Unit::Flag,
+        1.0,
+        "paper 003 section 2.2.2",
+        "A partial acknowledgement resends the next hole.",
+    ),
+    RESTART_ON_ANY,
+    RETRANSMISSION_TIMER,
+    RETRANSMISSION_FACTOR,
+];
+
+impl RecoveryKind for LossResilient {
+    fn name(&self) -> &'static str {
+        "loss_resilient"
+    }
+    fn summary(&self) -> &'static str {
+        "Partial deflation, partial acknowledgements, patient recovery timer, retransmission timer: each a switch"
+    }
+    fn source(&self) -> &'static str {
+        "De Vleeschouwer, Frossard, Computer Networks 52, 2008, section 4"
+    }
+    fn params(&self) -> &'static [Param] {
+        PARAMS
+    }
+    fn build(&self, values: &Values) -> Box<dyn Recovery> {
+        Box::new(LossResilientRecovery {
+            seq: Sequence::default(),
+            timers: Timers::new(values, PARAMS),
+            dupackthreshold: values.get(COMMON, "dupackthreshold") as u32,
+            partial_deflation: values.get(PARAMS, "partial_deflation") != 0.0,
+            partial_ack: values.get(PARAMS, "partial_ack") != 0.0,
+            duplicates: 0,
+            inflation: 0,
+            mark: 0,
+            resend: Resend::No,
+            recover: 0,
+        })
+    }
+}
+
+/// Whether the first unacknowledged segment is to be resent, and who asked for it.
+#[derive(Clone, Copy, PartialEq)]
+enum Resend {
+    No,
+    ByAcknowledgements,
+    ByTimer,
+}
+
+struct LossResilientRecovery {
+    seq: Sequence,
+    timers: Timers,
+    dupackthreshold: u32,
+    partial_deflation: bool,
+    partial_ack: bool,
+    /// Duplicates since the last new acknowledgement.
+    duplicates: u32,
+    /// Segments beyond the first hole that have left the network.
+    inflation: u32,
+    /// What had been sent when the first unacknowledged segment was resent, one past; 0 if it was not.
+    mark: u32,
+    resend: Resend,
+    /// Losses of segments below belong to the episode that was reported.
+    recover: u32,
+}
+
+impl LossResilientRecovery {
+    fn take_new(&mut self, now: Time, newly: u32) {
+        let partial = self.seq.acked < self.mark;
+        // Of the segments that this acknowledges, all but the hole itself had caused duplicates.
+        let kept = self.inflation.saturating_sub(newly - 1);
+        self.inflation = if self.partial_deflation { kept.min(self.most_inflation()) } else { 0 };
+        self.duplicates = 0;
+        self.mark = 0;
+        self.resend = if partial && self.partial_ack { Resend::ByAcknowledgements } else { Resend::No };
+        self.timers.acknowledged(now, self.seq.outstanding());
+    }
+    /// No more can have arrived than was sent after the hole: duplicates of before a reset, or of what was resent needlessly,
+    /// say nothing.
+    fn most_inflation(&self) -> u32 {
+        self.seq.flight().saturating_sub(1)
+    }
+    fn in_flight(&self) -> u32 {
+        self.seq.flight() - self.inflation
+    }
+}
+
+impl Recovery for LossResilientRecovery {
+    fn on_sent(&mut self, now: Time, segment: u32, _packet_number: u32) {
+        if segment == self.seq.next {
+            self.seq.sent(segment);
+            self.timers.sent(now);
+        } else {
+            self.mark = self.seq.next;
+            self.timers.resent(now, self.resend == Resend::ByAcknowledgements);
+            self.resend = Resend::No;
+        }
+    }
+
+    fn on_ack(&mut self, now: Time, cumulative: u32, _packet_number: u32, _sack: &[(u32, u32)], rtt: Time) -> Outcome {
+        let newly_acked = self.seq.acknowledge(cumulative);
+        if newly_acked > 0 {
+            self.timers.sample(rtt);
+            self.take_new(now, newly_acked);
+            return Outcome { newly_acked, ..Outcome::default() };
+        }
+        if !self.seq.is_duplicate(cumulative) {
+            return Outcome::default();
+        }
+        let before = self.in_flight();
+        self.timers.sample(rtt);
+        self.timers.duplicate(now);
+        self.inflation = (self.inflation + 1).min(self.most_inflation());
+        self.duplicates += 1;
+        let mut outcome = Outcome { duplicate: true, ..Outcome::default() };
+        if self.duplicates == self.dupackthreshold && self.mark == 0 && self.seq.flight() > 0 {
+            self.resend = Resend::ByAcknowledgements;
+            if cumulative >= self.recover {
+                self.recover = self.seq.highest;
+                outcome.loss = Some(before);
+            }
+        }
+        outcome
+    }
+
+    fn next(&self, cwnd: f64, rwnd: u32) -> Next {
+        if self.resend != Resend::No {
+            return Next::Resend(self.seq.acked);
+        }
+        let window = (cwnd as u32).saturating_add(self.inflation).min(rwnd);
+        if self.seq.flight() < window { Next::New } else { Next::Nothing }
+    }
+
+    fn state(&self) -> RecoveryState {
+        let recovering = self.resend != Resend::No || self.mark != 0;
+        let state = self.seq.state(self.timers.rto(), self.in_flight(), recovering);
+        RecoveryState { timer: self.timers.deadline(), ..state }
+    }
+
+    fn next_timer(&self) -> Time {
+        self.timers.deadline()
+    }
+
+    fn on_timer(&mut self, now: Time) -> Option<u32> {
+        match self.timers.expire(now, self.seq.outstanding())? {
+            // After a rollback the hole is the next segment in sequence anyway.
+            Expired::Retransmission if self.seq.flight() == 0 => None,
+            Expired::Retransmission => {
+                self.resend = Resend::ByTimer;
+                None
+            }
+            Expired::Recovery => {
+                let flight = self.in_flight();
+                self.seq.roll_back();
+                self.duplicates = 0;
+                self.inflation = 0;
+                self.mark = 0;
+                self.resend = Resend::No;
+                self.recover = self.seq.highest;
+                Some(flight)
+            }
+        }
+    }
+
+    fn on_rtt(&mut self, rtt: Time) {
+        self.timers.sample(rtt);
+    }
+    fn backoffs(&self) -> u32 {
+        self.timers.rto().backoffs()
+    }
+    fn probe(&self, put: Probe<'_>) {
+        self.timers.probe(put);
+        put("in_flight", self.in_flight() as f64);
+        put("inflation", self.inflation as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recovery::testing::{Channel, Story, transfer, transfer_randomly};
+
+    const PLAIN: &[(&str, f64)] =
+        &[("partial_deflation", 0.0), ("partial_ack", 0.0), ("restart_on_any", 0.0), ("retransmission_timer", 0.0)];
+
+    /// A recovery with these switches, all others as by default.
+    fn with(params: &[(&str, f64)]) -> Box<dyn Recovery> {
+        let mut values = Values::default();
+        for (name, value) in params {
+            values.set(PARAMS.iter().chain(COMMON).find(|p| p.name == *name).unwrap(), *value);
+        }
+        LossResilient.build(&values)
+    }
+    fn but(switch: &'static str) -> Box<dyn Recovery> {
+        with(&[(switch, 0.0)])
+    }
+    /// The first `n` segments are under way since time zero; the round trip is 100 ms.
+    fn sent(mut r: Box<dyn Recovery>, n: u32) -> Box<dyn Recovery> {
+        r.on_rtt(Time::millis(100));
+        send(&mut r, 0, n);
+        r
+    }
+    /// Sends `n` segments that the window lets go.
+    fn send(r: &mut Box<dyn Recovery>, ms: u64, n: u32) {
+        for _ in 0..n {
+            assert_eq!(r.next(1e9, 1000), Next::New);
+            r.on_sent(Time::millis(ms), r.next_segment(), 0);
+        }
+    }
+    fn resend(r: &mut Box<dyn Recovery>, ms: u64) {
+        let Next::Resend(segment) = r.next(1.0, 1000) else { panic!("nothing to resend") };
+        r.on_sent(Time::millis(ms), segment, 0);
+    }
+    fn ack(r: &mut Box<dyn Recovery>, ms: u64, cumulative: u32) -> Outcome {
+        r.on_ack(Time::millis(ms), cumulative, 0, &[], Time::millis(100))
+    }
+    fn acks(r: &mut Box<dyn Recovery>, ms: u64, cumulative: u32, times: u32) {
+        for _ in 0..times {
+            ack(r, ms, cumulative);
+        }
+    }
+    fn probe(r: &dyn Recovery, name: &str) -> f64 {
+        let mut found = f64::NAN;
+        r.probe(&mut |n, value| found = if n == name { value } else { found });
+        found
+    }
+
+    #[test]
+    fn duplicates_inflate_at_once_and_up_to_the_receiver_window() {
+        let mut r = sent(with(&[]), 10);
+        for inflation in 1..=9 {
+            assert_eq!(r.next(10.0, 1000), Next::Nothing);
+            ack(&mut r, 100, 0);
+            if inflation == 3 {
+                resend(&mut r, 100);
+            }
+            assert_eq!(r.next(10.0, 1000), Next::New, "a packet out, a packet in");
+            assert_eq!(r.next(10.0, 9 + inflation), Next::Nothing, "rwnd");
+            send(&mut r, 100, 1);
+        }
+    }
+
+    #[test]
+    fn partial_deflation_keeps_what_belongs_to_the_second_hole() {
+        // Ten segments, 0 and 5 are lost. The other eight cause duplicates, which let 10..18 go.
+        let repaired = |r: Box<dyn Recovery>| {
+            let mut r = sent(r, 10);
+            acks(&mut r, 100, 0, 3);
+            resend(&mut r, 100);
+            acks(&mut r, 101, 0, 5);
+            send(&mut r, 101, 8);
+            assert_eq!((r.in_flight(), probe(&*r, "inflation")), (10, 8.0));
+            // The first hole is filled: nlack - (olack + 1) = 4 - 0 segments of the eight were waiting for it.
+            ack(&mut r, 200, 5);
+            r
+        };
+        let mut kept = repaired(but("partial_ack"));
+        assert_eq!(probe(&*kept, "inflation"), 4.0, "6..10 are at the receiver");
+        assert_eq!(kept.in_flight(), 18 - 5 - 4);
+        assert_eq!(kept.next(10.0, 1000), Next::New, "as many in flight as the window says");
+        send(&mut kept, 200, 1);
+        assert_eq!(kept.next(10.0, 1000), Next::Nothing);
+
+        let dropped = repaired(with(&[("partial_ack", 0.0), ("partial_deflation", 0.0)]));
+        assert_eq!(probe(&*dropped, "inflation"), 0.0);
+        assert_eq!(
+            dropped.next(10.0, 1000),
+            Next::Nothing,
+            "13 outstanding: the next three acknowledgements release nothing"
+        );
+        assert_eq!(dropped.next(13.0, 1000), Next::Nothing);
+    }
+
+    #[test]
+    fn a_partial_acknowledgement_resends_the_next_hole() {
+        let first_repaired = |r: Box<dyn Recovery>| {
+            let mut r = sent(r, 10);
+            acks(&mut r, 100, 0, 3);
+            resend(&mut r, 100);
+            acks(&mut r, 101, 0, 5);
+            ack(&mut r, 200, 5);
+            r
+        };
+        let mut waiting = first_repaired(but("partial_ack"));
+        assert!(!matches!(waiting.next(1.0, 1000), Next::Resend(_)), "waits for three more duplicates");
+        acks(&mut waiting, 201, 5, 3);
+        assert_eq!(waiting.next(1.0, 1000), Next::Resend(5));
+
+        let mut r = first_repaired(with(&[]));
+        assert_eq!(r.next(1.0, 1000), Next::Resend(5));
+        resend(&mut r, 200);
+        acks(&mut r, 201, 5, 9);
+        assert!(!matches!(r.next(1.0, 1000), Next::Resend(_)), "duplicates of the same window do not resend it again");
+        assert!(r.recovering());
+        ack(&mut r, 300, 10);
+        assert!(!r.recovering(), "complete: all that was sent before the retransmission");
+    }
+
+    #[test]
+    fn a_live_connection_is_not_reset() {
+        // The timeout is 100 ms + 4 * 50 ms at first; samples of 100 ms take it down to the minimum of 200 ms.
+        let deadline = |r: Box<dyn Recovery>| {
+            let mut r = sent(r, 10);
+            acks(&mut r, 100, 0, 3);
+            resend(&mut r, 100);
+            acks(&mut r, 150, 0, 6);
+            r.next_timer()
+        };
+        let patient = with(&[("retransmission_timer", 0.0), ("min_rto", 0.2)]);
+        let timeout = |duplicates: u32| {
+            let mut rto = crate::recovery::rto::Rto::new(&Values::default());
+            (0..=duplicates).for_each(|_| rto.sample(Time::millis(100)));
+            rto.timeout()
+        };
+        assert_eq!(deadline(patient), Time::millis(150) + timeout(9), "restarted by the last duplicate");
+        assert_eq!(deadline(with(PLAIN)), Time::millis(100) + timeout(3), "by the retransmission");
+    }
+
+    #[test]
+    fn the_longer_timer_fires_first() {
+        let mut r = sent(with(&[]), 10);
+        acks(&mut r, 100, 0, 3);
+        resend(&mut r, 100);
+        let mut ms = 100;
+        // Duplicates go on, one every 20 ms: the retransmission was lost.
+        while r.next_timer() > Time::millis(ms + 20) {
+            ms += 20;
+            ack(&mut r, ms, 0);
+            send(&mut r, ms, 1);
+        }
+        let at = r.next_timer();
+        // Two recovery timeouts after the retransmission: srtt 100 ms and rttvar 50, 37.5, 28.1, 21.1 ms, so 184.4 ms, under the minimum.
+        assert_eq!(at, Time::millis(100 + 2 * 200));
+        assert_eq!(r.on_timer(at), None, "no reset, the law hears nothing");
+        assert_eq!(r.next(1.0, 1000), Next::Resend(0));
+        resend(&mut r, 500);
+        assert_eq!(probe(&*r, "timer_resends"), 1.0);
+        assert!(probe(&*r, "inflation") > 15.0, "and the window is as it was");
+        // Now there is silence.
+        let at = r.next_timer();
+        assert!(at < Time::millis(700 + 20));
+        assert!(r.on_timer(at).is_some());
+        assert_eq!((r.next_segment(), probe(&*r, "inflation")), (0, 0.0));
+    }
+
+    /// Segment 40 of 400 is lost with its retransmission; the window is 16 segments, the round trip 100 ms.
+    fn twice_lost(r: &mut dyn Recovery) -> (Story, f64) {
+        let (mut times, mut most) = (0, 0.0_f64);
+        let channel = Channel {
+            segments: 400,
+            loses_data: &mut |_, segment| {
+                times += (segment == 40) as u32;
+                segment == 40 && times <= 2
+            },
+            loses_ack: &mut || false,
+            cwnd: 16.0,
+            most: 16.0,
+        };
+        let story = transfer(r, channel, |r| most = most.max(probe(r, "inflation")));
+        (story, most)
+    }
+
+    #[test]
+    fn a_segment_lost_twice() {
+        let (with_timer, inflation) = twice_lost(&mut *with(&[]));
+        assert_eq!((with_timer.resent, with_timer.timeouts), (2, 0), "{with_timer:?}");
+        assert!(inflation < 100.0, "{inflation}");
+
+        // Without the timer every duplicate puts the reset off: the window runs away until all has been sent.
+        let (without, inflation) = twice_lost(&mut *but("retransmission_timer"));
+        assert_eq!(without.timeouts, 1, "{without:?}");
+        assert_eq!(inflation, 359.0, "all that follows segment 40 is at the receiver");
+        assert!(without.finished > with_timer.finished, "{without:?}");
+
+        // TCP's way: reset though the connection lives.
+        let (reset, _) = twice_lost(&mut *with(PLAIN));
+        assert_eq!(reset.timeouts, 1, "{reset:?}");
+    }
+
+    #[test]
+    fn every_combination_of_switches_delivers() {
+        for bits in 0..16 {
+            let on = |bit: u32| ((bits >> bit) & 1) as f64;
+            let names = ["partial_deflation", "partial_ack", "restart_on_any", "retransmission_timer"];
+            let params: std::vec::Vec<(&str, f64)> = (0..4).map(|i| (names[i as usize], on(i))).collect();
+            for loss in [(0.0, 0.0), (0.005, 0.0), (0.05, 0.0), (0.3, 0.1)] {
+                let mut r = with(&params);
+                let story = transfer_randomly(&mut *r, bits as u64, 2000, loss, |r| {
+                    let flight = r.next_segment() - r.acknowledged();
+                    assert!(r.in_flight() <= flight && probe(r, "inflation") <= flight as f64);
+                });
+                assert!(loss.0 > 0.0 || story.resent == 0, "{params:?}: {story:?}");
+                // A reset goes back over segments that have arrived; nothing else resends those.
+                assert!(story.timeouts > 0 || story.resent_arrived == 0, "{params:?}, {loss:?}: {story:?}");
+            }
+        }
+    }
+}

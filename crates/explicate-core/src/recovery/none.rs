@@ -1,0 +1,193 @@
+//! No recovery: what is lost stays lost, as over UDP. For applications that make do with what arrives (paper 003 section 8.1
+//! has video in mind), and for traffic that does not care.
+//!
+//! Every segment is sent once. The receiver passes over holes, and its acknowledgements carry how many segments have arrived
+//! in place of a cumulative number. With the echoed packet number, which tells how far it has seen, this counts the losses
+//! however many acknowledgements are lost themselves. Losses are reported to the window law once per window, so that a law
+//! that minds them does; nothing is sent because of them.
+//!
+//! | name | field | unit |
+//! | --- | --- | --- |
+//! | segments known to have passed the network | `seq.acked` | one past the highest |
+//! | of those, segments that arrived | `arrived` | |
+//! | losses are reported again from here | `recover` | segment |
+//!
+//! The timer of RFC 6298 remains as the last resort: if it expires, what is in flight is given up, and a window that was full
+//! is free again. It backs off until something is heard.
+//!
+//! Deviations: none; there is no standard to deviate from.
+
+use alloc::boxed::Box;
+
+use crate::params::Values;
+use crate::protocol::{Next, Outcome, Probe, Recovery, RecoveryKind, RecoveryState};
+use crate::recovery::rto::{Rto, Sequence};
+use crate::units::Time;
+
+/// No recovery.
+pub struct Unreliable;
+
+impl RecoveryKind for Unreliable {
+    fn name(&self) -> &'static str {
+        "none"
+    }
+    fn summary(&self) -> &'static str {
+        "Nothing is sent twice: what is lost stays lost"
+    }
+    fn source(&self) -> &'static str {
+        "RFC 768 (UDP); paper 003 section 8.1"
+    }
+    fn reliable(&self) -> bool {
+        false
+    }
+    fn build(&self, values: &Values) -> Box<dyn Recovery> {
+        Box::new(NoRecovery {
+            seq: Sequence::default(),
+            rto: Rto::new(values),
+            arrived: 0,
+            lost: 0,
+            recover: 0,
+            first_packet: 0,
+        })
+    }
+}
+
+struct NoRecovery {
+    seq: Sequence,
+    rto: Rto,
+    arrived: u32,
+    /// Losses that the law has been told of, or that a timeout took for granted.
+    lost: u32,
+    recover: u32,
+    /// Packet number of segment 0: each segment is one packet.
+    first_packet: u32,
+}
+
+impl Recovery for NoRecovery {
+    fn on_sent(&mut self, now: Time, segment: u32, packet_number: u32) {
+        self.seq.sent(segment);
+        self.first_packet = packet_number.wrapping_sub(segment);
+        self.rto.start(now);
+    }
+
+    fn on_ack(&mut self, now: Time, cumulative: u32, packet_number: u32, _sack: &[(u32, u32)], rtt: Time) -> Outcome {
+        let seen = packet_number.wrapping_sub(self.first_packet).wrapping_add(1);
+        let newer = seen > self.seq.acked;
+        // Neither more than was sent, nor more arrivals than that or none, nor an acknowledgement that tells nothing.
+        let possible = seen <= self.seq.highest && (1..=seen.max(self.seq.acked)).contains(&cumulative);
+        if !possible || !newer && cumulative <= self.arrived {
+            return Outcome::default();
+        }
+        let in_flight = self.seq.flight();
+        let newly_acked = cumulative.saturating_sub(self.arrived).max(1);
+        // What is newer counts, even if it takes back what a damaged one had said.
+        self.arrived = cumulative;
+        self.seq.acknowledge(seen);
+        self.rto.sample(rtt);
+        self.rto.acknowledged(now, self.seq.outstanding());
+        let lost = self.seq.acked - self.arrived;
+        let more = lost > self.lost;
+        self.lost = lost;
+        let episode = more && self.seq.acked > self.recover;
+        if episode {
+            self.recover = self.seq.highest;
+        }
+        Outcome { newly_acked, duplicate: false, loss: episode.then_some(in_flight) }
+    }
+
+    fn next(&self, cwnd: f64, rwnd: u32) -> Next {
+        if self.seq.flight() < (cwnd as u32).min(rwnd) { Next::New } else { Next::Nothing }
+    }
+
+    fn state(&self) -> RecoveryState {
+        self.seq.state(&self.rto, self.seq.flight(), false)
+    }
+
+    fn next_timer(&self) -> Time {
+        self.rto.deadline()
+    }
+
+    fn on_timer(&mut self, now: Time) -> Option<u32> {
+        if !self.seq.outstanding() {
+            self.rto.stop();
+            return None;
+        }
+        let in_flight = self.seq.flight();
+        self.seq.acknowledge(self.seq.highest);
+        self.lost = self.seq.acked - self.arrived;
+        self.recover = self.seq.highest;
+        self.rto.expired(now);
+        self.rto.stop(); // nothing is outstanding
+        Some(in_flight)
+    }
+
+    fn on_rtt(&mut self, rtt: Time) {
+        self.rto.sample(rtt);
+    }
+    fn backoffs(&self) -> u32 {
+        self.rto.backoffs()
+    }
+    fn probe(&self, put: Probe<'_>) {
+        self.rto.probe(put);
+        put("in_flight", self.seq.flight() as f64);
+        put("lost", self.lost as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `n` segments, sent as packets from 3 on.
+    fn sent(n: u32) -> Box<dyn Recovery> {
+        let mut r = Unreliable.build(&Values::default());
+        for segment in 0..n {
+            r.on_sent(Time::ZERO, segment, segment + 3);
+        }
+        r
+    }
+    /// The receiver has got segment `segment` as its `arrived`-th.
+    fn ack(r: &mut dyn Recovery, arrived: u32, segment: u32) -> Outcome {
+        r.on_ack(Time::millis(100), arrived, segment + 3, &[], Time::millis(100))
+    }
+
+    #[test]
+    fn losses_are_counted_but_not_lost_acknowledgements() {
+        let mut r = sent(10);
+        assert_eq!(ack(&mut *r, 1, 0).newly_acked, 1);
+        let skipped = ack(&mut *r, 4, 3); // 1 and 2 arrived, their acknowledgements did not
+        assert_eq!((skipped.newly_acked, skipped.loss), (3, None));
+        assert_eq!(ack(&mut *r, 5, 5).loss, Some(6), "4 is lost; 4 to 9 were in flight");
+        assert_eq!(ack(&mut *r, 6, 8).loss, None, "6 and 7 too: the same window");
+        let state = r.state();
+        assert_eq!((state.acked, state.next, state.in_flight, state.recovering), (9, 10, 1, false));
+        assert_eq!(r.next(2.0, 100), Next::New);
+        r.on_sent(Time::millis(100), 10, 13);
+        r.on_sent(Time::millis(100), 11, 14);
+        assert_eq!(r.next(3.0, 100), Next::Nothing);
+        assert_eq!(ack(&mut *r, 7, 11).loss, Some(3), "9 and 10: another window");
+    }
+
+    #[test]
+    fn a_timeout_gives_up_what_is_in_flight() {
+        let mut r = sent(4);
+        assert_eq!(r.next(4.0, 100), Next::Nothing);
+        assert_eq!(r.on_timer(Time::secs(1)), Some(4));
+        assert_eq!((r.state().acked, r.state().in_flight, r.next(1.0, 100)), (4, 0, Next::New));
+        r.on_sent(Time::secs(1), 4, 7);
+        assert_eq!(r.next_timer(), Time::secs(3), "doubled");
+        assert_eq!(ack(&mut *r, 1, 4).loss, None, "the law knows already");
+    }
+
+    #[test]
+    fn nonsense_is_ignored() {
+        let mut r = sent(4);
+        for (arrived, segment) in [(1, 4), (2, 0), (0, 0), (9, 3)] {
+            assert_eq!(ack(&mut *r, arrived, segment).newly_acked, 0, "{arrived} {segment}");
+        }
+        assert_eq!(r.state().acked, 0);
+        // One that pretends too many arrivals is corrected by the next.
+        assert_eq!(ack(&mut *r, 2, 1).newly_acked, 2);
+        assert_eq!((ack(&mut *r, 1, 2).newly_acked, r.state().acked), (1, 3));
+    }
+}

@@ -1,0 +1,182 @@
+//! Tahoe's fast retransmit (V. Jacobson, "Congestion Avoidance and Control", SIGCOMM 1988; 4.3BSD-Tahoe): go back to the hole.
+//!
+//! Three duplicates are taken for a loss, and the sender goes on from there as if the timer had expired: all that follows is
+//! sent again as the window allows. There is no episode of repair, no inflation. The window that belongs to it is one segment
+//! and slow start, which is the law's reaction (`on_duplicates = "restart"`): the preset `tahoe` combines the two.
+//!
+//! | symbol | field | unit | value | source |
+//! | --- | --- | --- | --- | --- |
+//! | snd_una, snd_nxt, snd_max | `seq` | segments | | 4.3BSD |
+//! | t_dupacks | `duplicates` | | 3 | 4.3BSD |
+//!
+//! Deviations:
+//! 1. What is sent again may have arrived, and its duplicates would show another loss: none is taken before all that was sent is
+//!    passed (RFC 6582 section 3.2, 1), which 4.3BSD did not know.
+//! 2. No limited transmit (RFC 3042), which came later.
+
+use alloc::boxed::Box;
+
+use crate::params::Values;
+use crate::protocol::{Next, Outcome, Probe, Recovery, RecoveryKind, RecoveryState};
+use crate::recovery::COMMON;
+use crate::recovery::rto::{Rto, Sequence};
+use crate::units::Time;
+
+/// Tahoe's recovery.
+pub struct Tahoe;
+
+impl RecoveryKind for Tahoe {
+    fn name(&self) -> &'static str {
+        "tahoe"
+    }
+    fn summary(&self) -> &'static str {
+        "Fast retransmit without fast recovery: goes back to the hole and sends on from there"
+    }
+    fn source(&self) -> &'static str {
+        "Jacobson, SIGCOMM 1988"
+    }
+    fn build(&self, values: &Values) -> Box<dyn Recovery> {
+        Box::new(TahoeRecovery {
+            seq: Sequence::default(),
+            rto: Rto::new(values),
+            dupackthreshold: values.get(COMMON, "dupackthreshold") as u32,
+            duplicates: 0,
+            recover: 0,
+        })
+    }
+}
+
+struct TahoeRecovery {
+    seq: Sequence,
+    rto: Rto,
+    dupackthreshold: u32,
+    /// Duplicates in a row.
+    duplicates: u32,
+    /// No loss is taken before this is acknowledged.
+    recover: u32,
+}
+
+impl TahoeRecovery {
+    fn go_back(&mut self) -> u32 {
+        let flight = self.seq.flight();
+        // Going back causes duplicates of what had arrived: the last of them names `highest` itself.
+        self.recover = self.seq.highest.saturating_add(1);
+        self.seq.roll_back();
+        self.duplicates = 0;
+        flight
+    }
+}
+
+impl Recovery for TahoeRecovery {
+    fn on_sent(&mut self, now: Time, segment: u32, _packet_number: u32) {
+        self.seq.sent(segment);
+        self.rto.start(now);
+    }
+
+    fn on_ack(&mut self, now: Time, cumulative: u32, _packet_number: u32, _sack: &[(u32, u32)], rtt: Time) -> Outcome {
+        let newly_acked = self.seq.acknowledge(cumulative);
+        if newly_acked > 0 {
+            self.rto.sample(rtt);
+            self.rto.acknowledged(now, self.seq.outstanding());
+            self.duplicates = 0;
+            return Outcome { newly_acked, ..Outcome::default() };
+        }
+        if !self.seq.is_duplicate(cumulative) {
+            return Outcome::default();
+        }
+        self.duplicates += 1;
+        let lost = self.duplicates == self.dupackthreshold && cumulative >= self.recover;
+        let loss = lost.then(|| self.go_back());
+        if lost {
+            self.rto.restart(now);
+        }
+        Outcome { duplicate: true, loss, ..Outcome::default() }
+    }
+
+    fn next(&self, cwnd: f64, rwnd: u32) -> Next {
+        if self.seq.flight() < (cwnd as u32).min(rwnd) { Next::New } else { Next::Nothing }
+    }
+
+    fn state(&self) -> RecoveryState {
+        self.seq.state(&self.rto, self.seq.flight().saturating_sub(self.duplicates), false)
+    }
+
+    fn next_timer(&self) -> Time {
+        self.rto.deadline()
+    }
+
+    fn on_timer(&mut self, now: Time) -> Option<u32> {
+        if !self.seq.outstanding() {
+            self.rto.stop();
+            return None;
+        }
+        self.rto.expired(now);
+        Some(self.go_back())
+    }
+
+    fn on_rtt(&mut self, rtt: Time) {
+        self.rto.sample(rtt);
+    }
+    fn backoffs(&self) -> u32 {
+        self.rto.backoffs()
+    }
+    fn probe(&self, put: Probe<'_>) {
+        self.rto.probe(put);
+        put("in_flight", self.state().in_flight as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recovery::testing::transfer_randomly;
+
+    fn sent(n: u32) -> Box<dyn Recovery> {
+        let mut r = Tahoe.build(&Values::default());
+        for segment in 0..n {
+            r.on_sent(Time::ZERO, segment, segment);
+        }
+        r
+    }
+    fn ack(r: &mut Box<dyn Recovery>, cumulative: u32) -> Outcome {
+        r.on_ack(Time::millis(100), cumulative, 0, &[], Time::millis(100))
+    }
+
+    #[test]
+    fn the_third_duplicate_goes_back() {
+        let mut r = sent(10); // 1 is lost
+        assert_eq!(ack(&mut r, 1).newly_acked, 1);
+        assert_eq!((ack(&mut r, 1).loss, r.next(9.0, 100), ack(&mut r, 1).loss), (None, Next::Nothing, None));
+        assert_eq!(ack(&mut r, 1).loss, Some(9));
+        let state = r.state();
+        assert_eq!((state.next, state.highest, state.in_flight, state.recovering), (1, 10, 0, false));
+        assert_eq!(r.next(1.0, 100), Next::New);
+        r.on_sent(Time::millis(100), 1, 10);
+        assert_eq!(r.next(1.0, 100), Next::Nothing);
+        // Six duplicates more are on their way; then the hole is filled, and what had arrived is passed at once.
+        assert!((0..6).all(|_| ack(&mut r, 1).loss.is_none()));
+        assert_eq!(ack(&mut r, 10).newly_acked, 9);
+        assert_eq!((r.state().next, r.next(2.0, 100)), (10, Next::New));
+    }
+
+    #[test]
+    fn duplicates_caused_by_going_back_show_nothing() {
+        let mut r = sent(6);
+        r.on_timer(Time::secs(1));
+        r.on_sent(Time::secs(1), 0, 6);
+        ack(&mut r, 6);
+        r.on_sent(Time::secs(1), 6, 7);
+        assert!((0..5).all(|_| ack(&mut r, 6).loss.is_none()));
+    }
+
+    #[test]
+    fn random_loss_is_repaired() {
+        for seed in 0..40 {
+            for loss in [0.0, 0.001, 0.01, 0.05, 0.2] {
+                let mut r = Tahoe.build(&Values::default());
+                let story = transfer_randomly(&mut *r, seed, 800, (loss, loss / 2.0), |_| {});
+                assert!(loss > 0.0 || story.resent + story.timeouts == 0);
+            }
+        }
+    }
+}

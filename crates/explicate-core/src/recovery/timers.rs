@@ -1,0 +1,140 @@
+//! The two timers of paper 003 (sections 2.2.3, 4.2, 4.3): one resets a connection that fell silent, one resends its first hole.
+//!
+//! The *recovery timer* is TCP's (RFC 6298). While acknowledgements come, duplicates too, the connection lives, so they may
+//! all restart it. Then a segment that is lost twice would never be resent: its duplicates were counted. That is what the
+//! *retransmission timer* is for. It is longer than the recovery timer and fires first all the same, since duplicates do
+//! not restart it.
+
+use crate::params::{Param, Unit, Values};
+use crate::protocol::Probe;
+use crate::recovery::rto::Rto;
+use crate::units::Time;
+
+/// Whether any acknowledgement restarts the recovery timer.
+pub const RESTART_ON_ANY: Param = Param::new(
+    "restart_on_any",
+    Unit::Flag,
+    1.0,
+    "paper 003 section 4.2",
+    "Any acknowledgement restarts the recovery timer, not only one of new data.",
+);
+/// Whether there is a retransmission timer.
+pub const RETRANSMISSION_TIMER: Param = Param::new(
+    "retransmission_timer",
+    Unit::Flag,
+    1.0,
+    "paper 003 section 4.3",
+    "A second timer resends the first unacknowledged segment.",
+);
+/// How much longer than the recovery timeout it is.
+pub const RETRANSMISSION_FACTOR: Param = Param::new(
+    "retransmission_factor",
+    Unit::Number,
+    2.0,
+    "paper 003 section 4.3, note 3",
+    "The retransmission timeout, in recovery timeouts.",
+)
+.within(1.5, 3.0);
+
+/// What a timer that expired asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Expired {
+    /// To reset the connection.
+    Recovery,
+    /// To resend the first unacknowledged segment.
+    Retransmission,
+}
+
+/// Both timers and the round-trip estimate.
+pub struct Timers {
+    rto: Rto,
+    restart_on_any: bool,
+    /// Recovery timeouts in a retransmission timeout; infinite if there is no such timer.
+    factor: f64,
+    resend_at: Time,
+    resends: u32,
+}
+
+impl Timers {
+    /// Timers with the common parameters and those of this file.
+    pub fn new(values: &Values, declared: &[Param]) -> Timers {
+        let get = |param: &Param| values.get(declared, param.name);
+        let has_second = get(&RETRANSMISSION_TIMER) != 0.0;
+        Timers {
+            rto: Rto::new(values),
+            restart_on_any: get(&RESTART_ON_ANY) != 0.0,
+            factor: if has_second { get(&RETRANSMISSION_FACTOR) } else { f64::INFINITY },
+            resend_at: Time::NEVER,
+            resends: 0,
+        }
+    }
+    /// Takes a round-trip sample of the packet that caused an acknowledgement.
+    pub fn sample(&mut self, rtt: Time) {
+        self.rto.sample(rtt);
+    }
+    /// The round-trip estimate and recovery timer.
+    pub fn rto(&self) -> &Rto {
+        &self.rto
+    }
+    /// A segment left for the first time: both run.
+    pub fn sent(&mut self, now: Time) {
+        self.rto.start(now);
+        if self.resend_at == Time::NEVER {
+            self.restart_second(now);
+        }
+    }
+    /// A segment left again, because acknowledgements or the second timer asked for it.
+    pub fn resent(&mut self, now: Time, by_acknowledgements: bool) {
+        if by_acknowledgements {
+            self.rto.restart(now);
+        }
+        self.restart_second(now);
+    }
+    /// New data was acknowledged.
+    pub fn acknowledged(&mut self, now: Time, outstanding: bool) {
+        self.rto.acknowledged(now, outstanding);
+        self.resend_at = Time::NEVER;
+        if outstanding {
+            self.restart_second(now);
+        }
+    }
+    /// A duplicate came.
+    pub fn duplicate(&mut self, now: Time) {
+        if self.restart_on_any {
+            self.rto.restart(now);
+        }
+    }
+    /// When the next one expires.
+    pub fn deadline(&self) -> Time {
+        self.rto.deadline().min(self.resend_at)
+    }
+    /// What has expired; `None` if nothing has, or nothing was outstanding. The recovery timer, if both have.
+    pub fn expire(&mut self, now: Time, outstanding: bool) -> Option<Expired> {
+        if !outstanding {
+            self.rto.stop();
+            self.resend_at = Time::NEVER;
+            return None;
+        }
+        if self.rto.deadline() <= now {
+            self.rto.expired(now);
+            self.restart_second(now);
+            return Some(Expired::Recovery);
+        }
+        if self.resend_at <= now {
+            self.restart_second(now);
+            self.resends += 1;
+            return Some(Expired::Retransmission);
+        }
+        None
+    }
+    fn restart_second(&mut self, now: Time) {
+        if self.factor.is_finite() {
+            self.resend_at = now + Time((self.rto.timeout().0 as f64 * self.factor) as u64);
+        }
+    }
+    /// Tells its variables.
+    pub fn probe(&self, put: Probe<'_>) {
+        self.rto.probe(put);
+        put("timer_resends", self.resends as f64);
+    }
+}

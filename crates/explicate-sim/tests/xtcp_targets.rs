@@ -1,0 +1,80 @@
+//! What XTCP is for: TCP's behaviour where queues lose packets, none of it where the air does.
+#![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
+
+mod common;
+#[path = "common/outcome.rs"]
+mod outcome;
+use common::jain;
+use outcome::{Outcome, run};
+
+/// Ten flows over three links of 5 Mbit/s and 20 ms, packets of 1000 bytes, as in paper 003 section 6.
+fn network(protocols: (&str, &str), queue: &str, channel: &str, seconds: u32) -> Outcome {
+    let (five, more) = protocols;
+    run(&format!(
+        r#"
+duration = "{seconds}s"
+warmup = "20s"
+[topology]
+kind = "dumbbell"
+pairs = 10
+access = {{ rate = "5Mbit/s", delay = "20ms" }}
+bottleneck = {{ rate = "5Mbit/s", delay = "20ms", queue = {{ kind = "{queue}", limit = "50pkt" }} }}
+[[link]]
+name = "r1->r2"
+channel = [{channel}]
+[[flows]]
+name = "five"
+count = 5
+protocol = "{five}"
+packet = "1000B"
+start = {{ uniform = "1s" }}
+[[flows]]
+name = "more"
+count = 5
+protocol = "{more}"
+packet = "1000B"
+start = {{ uniform = "1s" }}
+[sampling]
+every = "10ms"
+of = ["router", "queue"]
+"#
+    ))
+}
+
+#[test]
+fn ten_flows_share_a_link_behind_either_queue() {
+    for queue in ["droptail", "red"] {
+        let done = network(("xtcp", "xtcp"), queue, "", 120);
+        let utilisation = done.link("r1->r2", "utilisation");
+        let goodput = [done.flows("five", "goodput_bps"), done.flows("more", "goodput_bps")].concat();
+        println!("{queue}: utilisation {utilisation:.4}, Jain {:.4}, {} drops", jain(&goodput), done.drops());
+        assert!(utilisation >= 0.95 && jain(&goodput) >= 0.9, "{queue}: {utilisation} {goodput:?}");
+        // Paper 003, note 1: the counter never exceeds the queue.
+        let counts = done.samples("r1->r2", "congestion_counter", 0.0);
+        let waiting = done.samples("r1->r2", "queue_packets", 0.0);
+        assert!(counts.len() > 1000 && counts.len() == waiting.len());
+        assert!(counts.iter().zip(&waiting).all(|(count, waiting)| count <= waiting));
+        assert!(counts.iter().any(|count| *count > 0.0));
+    }
+}
+
+/// 5 % of the packets are lost after the queue: TCP's windows are halved for each, XTCP's are not.
+#[test]
+fn losses_on_the_air_do_not_halve_the_window() {
+    let lossy = r#"{ kind = "random_loss", rate = "5%" }"#;
+    let used = |protocol| network((protocol, protocol), "droptail", lossy, 60).link("r1->r2", "utilisation");
+    let (tcp, xtcp) = (used("sack"), used("xtcp"));
+    println!("utilisation {tcp:.3}, with XTCP {xtcp:.3}");
+    assert!(xtcp > 0.9, "{xtcp}");
+    assert!(tcp < 0.75, "{tcp}");
+}
+
+/// One queue for both (section 8.1): over RED neither starves.
+#[test]
+fn tcp_shares_the_queue() {
+    let done = network(("xtcp", "reno"), "red", "", 120);
+    let sum = |group| done.flows(group, "throughput_bps").iter().sum::<f64>();
+    let xtcp = sum("five") / sum("more");
+    println!("XTCP to TCP: {xtcp:.2}");
+    assert!((1.0..2.0).contains(&xtcp), "{xtcp}");
+}
