@@ -70,6 +70,11 @@ KINDS = (
         "What a link does to packets, beyond carrying them at its rate.",
         "[[link]]\nname = \"r1->r2\"\nchannel = [{{ kind = \"{name}\"{keys} }}]",
     ),
+    Kind(
+        "medium", "medium", "Media", "Medium",
+        "Air that several nodes share: who may send, who hears it, and what becomes of what overlaps.",
+        "[[medium]]\nname = \"air\"\nkind = \"{name}\"\nlayout = {{ kind = \"chain\", stations = 3 }}",
+    ),
 )  # fmt: skip
 
 
@@ -201,9 +206,10 @@ def columns_page() -> str:
 
 
 WORDS = {
-    "time": "time", "rate": "rate", "bytes": "bytes", "frequency": "per time", "length": "length of a queue",
-    "percentage": "percentage", "packets": "packets", "queue": "queue discipline", "router": "router",
-    "channel": "channel", "protocol": "protocol", "flow_params": "table of parameters",
+    "time": "time", "rate": "rate", "bytes": "bytes", "distance": "distance", "coordinate": "coordinate",
+    "decibels": "decibels", "frequency": "per time", "length": "length of a queue", "percentage": "percentage",
+    "packets": "packets", "queue": "queue discipline", "router": "router", "channel": "channel", "protocol": "protocol",
+    "flow_params": "table of parameters",
 }  # fmt: skip
 """What the schema's definitions are called on the page."""
 
@@ -260,8 +266,10 @@ def scenario_page() -> str:
         table(("quantity", "like"), units),
     ]
     for name, value in tables("", schema):
-        group, _, key = name.partition("].") if name.startswith("[") else (f"{name}]", "", "")
-        title = f"`[{group.removesuffix(']')}]{']' if name.startswith('[') else ''}`" if name else "At the top"
+        # A list in a list is written as one path in double brackets, a table in a list beside it.
+        path, _, key = name.rpartition("].") if name.startswith("[") and not name.endswith("]") else (name, "", "")
+        inner = re.sub(r"[][]", "", path)
+        title = f"`[[{inner}]]`" if name.startswith("[") else f"`[{inner}]`" if name else "At the top"
         parts += [
             f"## {title}{f', `{key}`' if key else ''}",
             table(("key", "takes", "default", "meaning"), keys(value)),

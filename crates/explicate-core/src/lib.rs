@@ -11,6 +11,7 @@ extern crate std;
 
 pub mod channel;
 pub mod flow;
+pub mod medium;
 pub mod params;
 pub mod port;
 pub mod presets;

@@ -269,7 +269,7 @@ pub trait Router: Send {
     fn on_timer(&mut self, now: Time, port: &PortView) {
         let _ = (now, port);
     }
-    /// When this controller wants [`Router::on_timer`].
+    /// When this controller wants [`Router::on_timer`]; it changes there only.
     fn next_timer(&self) -> Time {
         Time::NEVER
     }
@@ -481,7 +481,7 @@ pub trait Qdisc: Send {
     fn on_timer(&mut self, now: Time, port: &PortView) {
         let _ = (now, port);
     }
-    /// When this discipline wants [`Qdisc::on_timer`].
+    /// When this discipline wants [`Qdisc::on_timer`]; it changes there only.
     fn next_timer(&self) -> Time {
         Time::NEVER
     }
@@ -621,6 +621,26 @@ pub trait ServiceCurve: Send {
     fn offered(&self, from: Time, to: Time) -> f64;
     /// What an operator would believe, bytes/s: the mean over a long time, or the rate that a line has when it works.
     fn mean_rate(&self) -> f64;
+}
+
+// --------------------------------------------------------------------------------------------------- media
+
+/// A shared medium: one file, registered by one line in `medium/mod.rs`.
+pub trait MediumKind: Sync {
+    /// The name in scenarios and tables.
+    fn name(&self) -> &'static str;
+    /// One sentence.
+    fn summary(&self) -> &'static str;
+    /// Standard or paper.
+    fn source(&self) -> &'static str;
+    /// Parameters.
+    fn params(&self) -> &'static [Param];
+    /// Nominal rate between two stations.
+    fn rate(&self, values: &Values) -> Rate;
+    /// Whether two stations may use this rate.
+    fn has_rate(&self, rate: Rate) -> bool;
+    /// Longest link, metres.
+    fn reach(&self, values: &Values) -> f64;
 }
 
 // -------------------------------------------------------------------------------------------------- agents

@@ -301,6 +301,10 @@ impl Transport {
     pub fn has(&self, flags: u8) -> bool {
         self.0[0] & flags == flags
     }
+    /// Whether a router's congestion flag is set, or its echo ([`flag::XTCP`]).
+    pub fn congestion_flag(&self) -> bool {
+        self.has(flag::XTCP)
+    }
     /// Options of a SYN, see [`option`].
     pub fn options(&self) -> u8 {
         self.0[1] & OPTIONS

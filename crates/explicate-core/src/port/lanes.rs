@@ -41,7 +41,7 @@ pub(super) struct Lane {
 /// The packet in service: its handle, lengths, lane, and when it departs.
 #[derive(Clone, Copy)]
 pub(super) struct Serving {
-    handle: u32,
+    pub(super) handle: u32,
     bytes: u16,
     /// Bytes on the line.
     wire: u32,
@@ -60,6 +60,8 @@ pub(super) struct Lanes {
     pub(super) serving: Option<Serving>,
     /// Departed, not yet polled.
     pub(super) sent: VecDeque<(u32, Time)>,
+    /// Not a line sends the packets but a medium takes them, see `pulled.rs`.
+    pub(super) pulled: bool,
     /// Given up by a queue, not yet told of.
     gone: Gone,
     /// The backlog that the statistics know.
@@ -99,6 +101,7 @@ impl Lanes {
             turn: 0,
             serving: None,
             sent: VecDeque::new(),
+            pulled: false,
             gone: Gone::new(),
             counted: (0, 0),
             pending: Time::NEVER,
@@ -123,8 +126,9 @@ impl Lanes {
     pub(super) fn view(&self, lane: usize, capacity: f64) -> PortView {
         let lane = &self.lanes[lane];
         // Where packets wait for a line that is shared, it is busy, if with another's.
-        let busy = self.serving.is_some() || self.waiting().1 > 0;
-        PortView { capacity: capacity * lane.share, backlog_bytes: lane.bytes, backlog_packets: lane.packets, busy }
+        let busy = self.serving.is_some() || self.lanes.iter().any(|l| l.packets > 0);
+        let (backlog_bytes, backlog_packets) = (lane.bytes, lane.packets);
+        PortView { capacity: capacity * lane.share, backlog_bytes, backlog_packets, busy }
     }
     /// Bytes and packets that wait in all lanes.
     pub(super) fn waiting(&self) -> (u64, u32) {
@@ -149,6 +153,24 @@ impl Lanes {
                 lane.credit += lane.quantum;
             }
             self.turn = (self.turn + 1) % self.lanes.len();
+        }
+    }
+    /// The packet in service is done with.
+    pub(super) fn finish(&mut self, now: Time) {
+        if let Some(done) = self.serving.take() {
+            self.lanes[done.lane].idle_since = now; // until its next packet comes, if none waits
+        }
+    }
+    /// Controller and discipline let the packet in service go.
+    fn let_go(&mut self, at: Time, capacity: f64, store: &mut impl Store) {
+        let Some(Serving { handle, lane, .. }) = self.serving else { return };
+        let view = self.view(lane, capacity);
+        let Gate { qdisc, router } = &mut self.lanes[lane].gate;
+        if let Some(router) = router {
+            router.on_departure(at, store.packet(handle), &view);
+        }
+        if let Some(qdisc) = qdisc {
+            qdisc.on_departure(at, &view);
         }
     }
     /// Tells the variables of a lane's queue, discipline and controller.
@@ -202,17 +224,9 @@ impl Port {
     /// The packet in service departs, the next one enters it.
     pub(super) fn depart_from_lane(&mut self, store: &mut impl Store) {
         let lanes = self.lanes.as_deref_mut().expect("checked by the caller");
-        let Serving { handle, bytes, wire, lane, departs: at } = lanes.serving.expect("checked by the caller");
-        let view = lanes.view(lane, self.view.capacity);
-        lanes.serving = None;
-        lanes.lanes[lane].idle_since = at; // until its next packet comes, if none waits
-        let Gate { qdisc, router } = &mut lanes.lanes[lane].gate;
-        if let Some(router) = router {
-            router.on_departure(at, store.packet(handle), &view);
-        }
-        if let Some(qdisc) = qdisc {
-            qdisc.on_departure(at, &view);
-        }
+        let Serving { handle, bytes, wire, departs: at, .. } = lanes.serving.expect("checked by the caller");
+        lanes.let_go(at, self.view.capacity, store);
+        lanes.finish(at);
         self.stats.departed(at, bytes);
         store.note(at, self.number, handle, Note::Departed);
         if self.lost_on_air(at, handle, wire, store) {
@@ -225,7 +239,7 @@ impl Port {
     }
 
     /// The next packet enters service; `idle` says that none was in it.
-    fn serve_next(&mut self, at: Time, idle: bool, store: &mut impl Store) {
+    pub(super) fn serve_next(&mut self, at: Time, idle: bool, store: &mut impl Store) {
         while let Some(lanes) = self.lanes.as_deref_mut()
             && let Some(index) = lanes.next()
         {
@@ -248,14 +262,21 @@ impl Port {
                 store.note(at, self.number, handle, Note::Marked);
             }
             let wire = self.wire_bytes(handle, bytes, store);
-            self.busy_until = self.line.finish(at.0, wire, idle);
+            let Some(lanes) = self.lanes.as_deref_mut() else { return };
+            let departs = if lanes.pulled {
+                Time::NEVER
+            } else {
+                self.busy_until = self.line.finish(at.0, wire, idle);
+                Time(self.busy_until)
+            };
             if let Some(line) = self.special.as_ref().and_then(|s| s.line.as_ref()) {
-                line.occupy(Time(self.busy_until));
+                line.occupy(departs);
             }
-            if let Some(lanes) = &mut self.lanes {
-                lanes.balance.iter_mut().filter(|_| mark).for_each(|b| b.told(index));
-                lanes.lanes[index].credit -= bytes as i64;
-                lanes.serving = Some(Serving { handle, bytes, wire, lane: index, departs: Time(self.busy_until) });
+            lanes.balance.iter_mut().filter(|_| mark).for_each(|b| b.told(index));
+            lanes.lanes[index].credit -= bytes as i64;
+            lanes.serving = Some(Serving { handle, bytes, wire, lane: index, departs });
+            if lanes.pulled {
+                lanes.let_go(at, self.view.capacity, store);
             }
             return;
         }
@@ -265,15 +286,14 @@ impl Port {
     pub(super) fn ask_for_line(&mut self, at: Time, store: &mut impl Store) {
         self.serve_next(at, true, store);
         self.count_waiting(at);
-        self.rearm();
     }
 
     /// When a driver of a scheduled port has to come back, if no event that it was told of is as early: it keeps one pending,
     /// and ignores those that [`Port::take_event`] does not know any more.
     pub fn next_event(&mut self, now: Time) -> Option<Time> {
-        let due = self.poll_timeout().max(now);
+        let (due, empty) = (self.poll_timeout().max(now), self.is_empty());
         let lanes = self.lanes.as_deref_mut()?;
-        if due >= lanes.pending || (lanes.serving.is_none() && lanes.waiting().1 == 0) {
+        if due >= lanes.pending || empty {
             return None;
         }
         lanes.pending = due;
@@ -305,13 +325,18 @@ impl Port {
     }
 
     /// Tells the statistics how much waits now, and when to come back.
-    fn count_waiting(&mut self, at: Time) {
+    pub(super) fn count_waiting(&mut self, at: Time) {
         let lanes = self.lanes.as_deref_mut().expect("a polled port");
-        self.due = lanes.serving.map_or(self.timer, |s| s.departs.min(self.timer));
+        let due = lanes.serving.map_or(self.timer, |s| s.departs.min(self.timer));
         let (was, is) = (lanes.counted, lanes.waiting());
         if is != was {
             self.stats.queue_changed(at, was.1, was.0, is.1 as i32 - was.1 as i32);
             lanes.counted = is;
+        }
+        if self.special.is_some() {
+            self.rearm(); // the line may be another's
+        } else {
+            self.due = due;
         }
     }
 }
