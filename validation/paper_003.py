@@ -329,8 +329,8 @@ What does not hold, and why as far as known:
   such losses without the timer.
 - *D-fig8-a*: the register's two numbers are estimates from a lost figure; TCP starves, and is the worst.
 - *D-fig8-d*: both are within two standard deviations of each other below 20 %. If only new acknowledgements grow
-  the window, the friendly one leads everywhere, at a much lower level (second table below figure 8).
-- *D-fig8-f*: at 20 % both are reset all the time, and XTCP's slow start comes back faster than XCP's feedback.
+  the window, the friendly one leads from 1 % on, at a much lower level (the table below that of figure 8).
+- *D-fig8-f*: at 20 % both are reset all the time; probably slow start comes back faster than XCP's feedback.
 - *D-fig7a-a*: the paper's TCP does worse. Slower timers (1 s at least, clock of 100 ms) raise the figure to 1.9 only,
   other queues and NewReno change less.
 """
