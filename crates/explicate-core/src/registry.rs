@@ -14,6 +14,7 @@ use crate::flow::PARAMS as FLOW;
 use crate::recovery::COMMON;
 
 pub use crate::channel::CHANNELS;
+pub use crate::estimate::ESTIMATORS;
 pub use crate::protocols::PROTOCOLS;
 pub use crate::qdisc::QDISCS;
 pub use crate::recovery::RECOVERIES;
@@ -109,7 +110,7 @@ fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> 
 
 /// One row of `explicate protocols`.
 pub struct Entry {
-    /// `protocol`, `recovery`, `router`, `qdisc`, `channel` or `preset`.
+    /// `protocol`, `recovery`, `router`, `qdisc`, `channel`, `estimator` or `preset`.
     pub kind: &'static str,
     /// The name in scenarios.
     pub name: &'static str,
@@ -142,6 +143,9 @@ pub fn entries() -> Vec<Entry> {
     }
     for c in CHANNELS {
         put("channel", c.name(), c.summary(), c.source(), c.params());
+    }
+    for e in ESTIMATORS {
+        put("estimator", e.name(), e.summary(), e.source(), e.params());
     }
     for p in PRESETS {
         // What a flow of this preset can set: the law's parameters, the recovery's, and every flow's.

@@ -203,6 +203,20 @@ impl XcpI {
         put32(&mut b, 4, self.last_router);
         b
     }
+    /// The fields of a data packet in memory, where they take places that mean nothing there: `xcp_ttl` that of the congestion
+    /// header's fourth byte, `last_xcp_router` that of the receiver window. `None` for packets without them.
+    #[inline]
+    pub fn of(packet: &Packet) -> Option<XcpI> {
+        let has = packet.congestion.0[1] == CONGESTION_XCPI_LEN as u8 && packet.congestion.is_standard();
+        has.then(|| XcpI { ttl: packet.congestion.0[3], last_router: packet.transport.window() })
+    }
+    /// Writes them there.
+    #[inline]
+    pub fn put(self, packet: &mut Packet) {
+        packet.congestion.0[1] = CONGESTION_XCPI_LEN as u8;
+        packet.congestion.0[3] = self.ttl;
+        packet.transport.set_window(self.last_router);
+    }
     /// Reads the fields from a header of 28 bytes; `None` for a shorter one.
     pub fn parse(bytes: &[u8]) -> Option<XcpI> {
         let long = bytes.len() >= CONGESTION_XCPI_LEN && bytes[1] as usize == CONGESTION_XCPI_LEN;

@@ -1,11 +1,13 @@
 //! From a scenario to a network: ports, routes, flows and their applications.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use explicate_core::flow::{FlowInit, PARAMS};
+use explicate_core::params::Values;
 use explicate_core::port::stats::NINETY_BIN;
 use explicate_core::port::{Class, Equipment, Port, PortInit, SharedLine};
-use explicate_core::protocol::{ChannelInit, Protocol, QdiscInit, RouterInit};
+use explicate_core::protocol::{Address, Agent, AgentInit, ChannelInit, Protocol, QdiscInit, RouterInit};
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
@@ -41,8 +43,71 @@ pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, Strin
     for (index, ways) in ways.iter().enumerate() {
         add_group(&mut engine, ways, scenario, index, seed)?;
     }
+    add_agents(&mut engine, scenario, seed);
     engine.prepare();
     Ok(engine)
+}
+
+/// Agents at nodes whose ports have controllers of protocols with agents, and at the ends of their flows. An end whose own
+/// ports say nothing does as the first such router of the scenario.
+fn add_agents(engine: &mut Engine, scenario: &Scenario, seed: u64) {
+    let agent = |protocol: &dyn Protocol, values: &Values, node: usize| {
+        let rng = Rng::stream(seed, &format!("{}/agent", scenario.nodes[node]));
+        protocol.agent(&AgentInit { values, own: Address(node as u32), rng })
+    };
+    let none = Values::default();
+    let mut agents: BTreeMap<usize, Box<dyn Agent>> = BTreeMap::new();
+    let mut first: Option<&RouterSpec> = None;
+    let wanted: Vec<&dyn Protocol> = scenario.flows.iter().map(|g| g.resolved.protocol).collect();
+    for (number, link) in scenario.links.iter().enumerate() {
+        let specs = link.routers.iter().chain(link.classes.iter().flat_map(|c| &c.routers));
+        for spec in specs.filter(|spec| wanted.iter().any(|p| p.name() == spec.protocol.name())) {
+            let Some(made) = agent(spec.protocol, &spec.values, link.from) else { continue };
+            first = first.or(Some(spec));
+            agents.entry(link.from).or_insert(made);
+            engine.see_before(number as u32, Address(link.from as u32));
+        }
+    }
+    let mut receivers = BTreeSet::new();
+    for id in 0..engine.ends.len() {
+        let group = engine.ends[id].group;
+        let (group, way) = (&scenario.flows[group.0 as usize], group.1 as usize);
+        let protocol = group.resolved.protocol;
+        let (from, to) = group.ends[way % group.ends.len()];
+        let spec = first.filter(|spec| spec.protocol.name() == protocol.name());
+        for node in [from, to] {
+            if !agents.contains_key(&node)
+                && let Some(made) = agent(protocol, spec.map_or(&none, |s| &s.values), node)
+            {
+                agents.insert(node, made);
+            }
+        }
+        if agents.contains_key(&to) {
+            engine.ends[id].flow.attach(Address(from as u32));
+            receivers.insert(to);
+        }
+    }
+    for (number, link) in scenario.links.iter().enumerate() {
+        if receivers.contains(&link.to) {
+            engine.see_after(number as u32, Address(link.to as u32));
+        }
+    }
+    if agents.is_empty() {
+        return;
+    }
+    let nodes = scenario.nodes.len();
+    let routes = Arc::new(Mutex::new(Routes::new(scenario.nodes.len(), &scenario.links)));
+    for (node, agent) in agents {
+        let routes = routes.clone();
+        let find = move |from: u32, to: u32| {
+            let mut routes = routes.lock().unwrap_or_else(PoisonError::into_inner);
+            // A forged address may be of no node.
+            let known = |node: u32| (node as usize) < nodes;
+            let path = (known(from) && known(to)).then(|| routes.path(from as usize, to as usize))?;
+            path.filter(|links| !links.is_empty())
+        };
+        engine.add_agent(Address(node as u32), agent, Box::new(find));
+    }
 }
 
 /// Links of the flows' data and of their acknowledgements, end to end: many short lists would leave holes in memory.

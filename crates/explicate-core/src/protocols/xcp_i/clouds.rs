@@ -1,0 +1,261 @@
+//! The downstream edge: one entry for each XCP-i router at the other side of a cloud, with the virtual router that stands for
+//! what lies between.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use super::ROUTER;
+use super::edge::MESSAGE_LEN;
+use super::message::{Kind, Message};
+use crate::params::Values;
+use crate::protocol::{Address, Control, PortView, Router, RouterInit};
+use crate::protocols::xcp_router::{Controller, XcpRouter};
+use crate::rng::Rng;
+use crate::units::Time;
+use crate::wire::Packet;
+
+/// Unanswered requests after which a path is broken (paper 001 section III-A.3).
+const TRIES: u8 = 3;
+
+/// The upstream edge of a cloud, as its downstream edge knows it.
+pub(super) struct Upstream {
+    /// Tells our own requests' answers from others'.
+    nonce: u64,
+    /// What the other side wants to see in a request.
+    cookie: u64,
+    /// Requests since the last answer, and when the last is given up.
+    tries: u8,
+    deadline: Time,
+    /// Three requests had no answer.
+    pub(super) broken: bool,
+    /// When to ask again though nothing is wrong.
+    refresh_at: Time,
+    /// The period that was asked for last.
+    asked: Time,
+    last_seen: Time,
+    /// Bytes that came from there since the last result.
+    bytes: f64,
+    /// What the last result said, bytes/s, and when it came.
+    pub(super) bandwidth: Option<f64>,
+    told: Time,
+    /// What the cloud can carry of this traffic, bytes/s: what it has left and what we saw while that was measured.
+    capacity: f64,
+    /// The virtual router.
+    router: XcpRouter<false>,
+}
+
+struct Rules {
+    by_paper: bool,
+    margin: f64,
+    hold: bool,
+    timeout: Time,
+    idle: Time,
+    period: Option<Time>,
+    least_period: Time,
+    most: usize,
+    requests_per_s: f64,
+}
+
+/// All clouds before a node.
+pub(super) struct Clouds {
+    rules: Rules,
+    values: Values,
+    rng: Rng,
+    pub(super) table: BTreeMap<u32, Upstream>,
+    /// Requests that may be sent now, and when that was so.
+    allowance: f64,
+    allowed_at: Time,
+    pub(super) requests: u64,
+    pub(super) detections: u64,
+    pub(super) untold: u64,
+}
+
+impl Clouds {
+    pub(super) fn new(values: &Values, rng: Rng) -> Clouds {
+        let get = |name| values.get(ROUTER, name);
+        let period = get("period");
+        let rules = Rules {
+            by_paper: get("law") == 0.0,
+            margin: get("margin"),
+            hold: get("unknown") == 0.0,
+            timeout: Time::from_secs_f64(get("request_timeout")),
+            idle: Time::from_secs_f64(get("idle")),
+            period: (!period.is_nan()).then(|| Time::from_secs_f64(period)),
+            least_period: Time::from_secs_f64(get("least_period")),
+            most: get("table") as usize,
+            requests_per_s: get("requests_per_s"),
+        };
+        Clouds {
+            allowance: rules.requests_per_s,
+            rules,
+            values: values.clone(),
+            rng,
+            table: BTreeMap::new(),
+            allowed_at: Time::ZERO,
+            requests: 0,
+            detections: 0,
+            untold: 0,
+        }
+    }
+
+    /// A packet has crossed the cloud behind `from`. Returns whether there is something to send.
+    pub(super) fn handle_packet(
+        &mut self,
+        now: Time,
+        from: Address,
+        packet: &mut Packet,
+        port: &PortView,
+        out: &mut Vec<Control>,
+    ) -> bool {
+        self.detections += 1;
+        let known = self.table.contains_key(&from.0);
+        if !known && !self.make_room(now, from) {
+            self.untold += 1;
+            hold(packet);
+            return false;
+        }
+        let Some(entry) = self.table.get_mut(&from.0) else { return false };
+        entry.last_seen = now;
+        entry.bytes += packet.ip_len as f64;
+        entry.router.0.tick_queue(now, port);
+        entry.router.on_arrival(now, packet, port);
+        if entry.bandwidth.is_some() {
+            entry.router.answer(packet, port);
+        } else if self.rules.hold && !entry.broken {
+            hold(packet);
+        }
+        if !known || (entry.broken && entry.deadline == Time::NEVER) {
+            entry.tries = 0;
+            self.ask(now, from, out);
+            return true;
+        }
+        false
+    }
+
+    /// Enters `from`, if need be in the place of one that never answered. Entries that did answer are safe.
+    fn make_room(&mut self, now: Time, from: Address) -> bool {
+        if self.table.len() >= self.rules.most {
+            let silent = self.table.iter().find(|(_, e)| e.bandwidth.is_none() && e.broken).map(|(&a, _)| a);
+            let Some(silent) = silent else { return false };
+            self.table.remove(&silent);
+        }
+        let rng = Rng::stream(self.rng.next_u64(), "virtual");
+        let init = RouterInit { values: &self.values, capacity: 0.0, delay: Time::ZERO, rng };
+        let mut router = XcpRouter(Controller::new(&init, ROUTER));
+        router.0.begin(now);
+        let entry = Upstream {
+            nonce: self.rng.next_u64(),
+            cookie: 0,
+            tries: 0,
+            deadline: Time::NEVER,
+            broken: false,
+            refresh_at: Time::NEVER,
+            asked: Time::ZERO,
+            last_seen: now,
+            bytes: 0.0,
+            bandwidth: None,
+            told: now,
+            capacity: 0.0,
+            router,
+        };
+        self.table.insert(from.0, entry);
+        true
+    }
+
+    /// Sends a request, unless too many were sent lately: then it waits for its turn.
+    fn ask(&mut self, now: Time, to: Address, out: &mut Vec<Control>) {
+        let rate = self.rules.requests_per_s;
+        let gained = now.since(self.allowed_at).as_secs_f64() * rate;
+        (self.allowance, self.allowed_at) = ((self.allowance + gained).min(rate.max(1.0)), now);
+        let Some(entry) = self.table.get_mut(&to.0) else { return };
+        if self.allowance < 1.0 {
+            entry.deadline = now + Time::from_secs_f64(1.0 / rate);
+            return;
+        }
+        self.allowance -= 1.0;
+        self.requests += 1;
+        entry.tries += 1;
+        entry.deadline = now + self.rules.timeout;
+        entry.refresh_at = Time::NEVER;
+        let mean_rtt = Time::from_secs_f64(entry.router.0.avg_rtt);
+        entry.asked = self.rules.period.unwrap_or(mean_rtt).max(self.rules.least_period);
+        let message = Message { first: entry.cookie, second: entry.asked.0, ..Message::new(Kind::Request, entry.nonce) };
+        out.push(Control { peer: to, ip_len: MESSAGE_LEN, message: message.to_bytes() });
+    }
+
+    pub(super) fn handle(&mut self, now: Time, from: Address, message: &Message, out: &mut Vec<Control>) {
+        let Some(entry) = self.table.get_mut(&from.0).filter(|e| e.nonce == message.nonce) else { return };
+        match message.kind {
+            Kind::Challenge if entry.cookie != message.first => {
+                (entry.cookie, entry.tries) = (message.first, 0);
+                self.ask(now, from, out);
+            }
+            Kind::Acknowledge => {
+                (entry.tries, entry.deadline, entry.broken) = (0, Time::NEVER, false);
+                entry.refresh_at = now + Time(self.rules.idle.0 / 3);
+            }
+            Kind::Result => {
+                let left = message.first as i64 as f64;
+                let elapsed = now.since(entry.told).as_secs_f64();
+                if elapsed > 0.0 {
+                    entry.capacity = (left + entry.bytes / elapsed).max(0.0) * self.rules.margin;
+                }
+                (entry.bytes, entry.told, entry.bandwidth) = (0.0, now, Some(left));
+                if self.rules.by_paper {
+                    entry.router.0.control_by(now, |_| left, 1.0);
+                }
+            }
+            Kind::Probe => {
+                let echo = Message { second: now.0, kind: Kind::Echo, ..*message };
+                out.push(Control { peer: from, ip_len: MESSAGE_LEN, message: echo.to_bytes() });
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Time, out: &mut Vec<Control>) {
+        let idle = self.rules.idle;
+        self.table.retain(|&from, entry| {
+            let alive = now.since(entry.last_seen) < idle;
+            if !alive && entry.bandwidth.is_some() {
+                let message = Message { first: entry.cookie, ..Message::new(Kind::Stop, entry.nonce) };
+                out.push(Control { peer: Address(from), ip_len: MESSAGE_LEN, message: message.to_bytes() });
+            }
+            alive
+        });
+        let mut due = Vec::new();
+        for (&from, entry) in &mut self.table {
+            // Queue and rate of the cloud are judged by this port's own view, taken when packets come.
+            if !self.rules.by_paper && entry.router.0.control_due() <= now {
+                let capacity = entry.capacity;
+                entry.router.0.control_by(now, |y| capacity - y, 1.0);
+            }
+            if entry.bandwidth.is_some() && now.since(entry.told) >= idle {
+                entry.bandwidth = None; // nobody tells us any more
+            }
+            if entry.deadline <= now && entry.tries >= TRIES {
+                (entry.broken, entry.bandwidth, entry.deadline) = (true, None, Time::NEVER);
+            } else if entry.deadline <= now || entry.refresh_at <= now {
+                due.push(from);
+            }
+        }
+        for from in due {
+            self.ask(now, Address(from), out);
+        }
+    }
+
+    pub(super) fn poll_timeout(&self) -> Time {
+        let due = |e: &Upstream| {
+            let control = if self.rules.by_paper { Time::NEVER } else { e.router.0.control_due() };
+            control.min(e.deadline).min(e.refresh_at).min(e.last_seen + self.rules.idle)
+        };
+        self.table.values().map(due).min().unwrap_or(Time::NEVER)
+    }
+}
+
+/// Nothing is known of the cloud: nobody speeds up.
+fn hold(packet: &mut Packet) {
+    if packet.congestion.is_standard() && packet.congestion.delta_throughput() > 0 {
+        packet.congestion.set_delta_throughput(0);
+    }
+}
