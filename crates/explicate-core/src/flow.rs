@@ -10,8 +10,8 @@ use alloc::boxed::Box;
 
 use crate::params::{Param, Unit, Values};
 use crate::protocol::{
-    Ack, Address, Allowance, Loss, LossKind, Next, Probe, Protocol, Recovery, RecoveryKind, RecoveryState, Sender, SenderInit,
-    Sent,
+    Ack, Address, Allowance, Loss, LossKind, Next, Probe, Protocol, Recovery, RecoveryKind, RecoveryState, Sender,
+    SenderInit, Sent,
 };
 use crate::units::{Rate, Time};
 use crate::wire::{

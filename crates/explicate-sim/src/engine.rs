@@ -189,7 +189,17 @@ impl Engine {
     /// Adds a link and returns its index.
     pub fn add_link(&mut self, port: Port, delay: Time) -> u32 {
         let settles = port.writes();
-        self.links.push(Link { port, delay, fused_to: NIL, settles, foresees: false, hops: 1, twin: NIL, before: NIL, after: NIL });
+        self.links.push(Link {
+            port,
+            delay,
+            fused_to: NIL,
+            settles,
+            foresees: false,
+            hops: 1,
+            twin: NIL,
+            before: NIL,
+            after: NIL,
+        });
         self.links.len() as u32 - 1
     }
     /// Two links share one line: what happens at one changes when the other may send.

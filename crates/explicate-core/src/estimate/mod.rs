@@ -11,6 +11,8 @@ use crate::protocol::{Address, PathOracle};
 use crate::rng::Rng;
 use crate::units::Time;
 
+mod search;
+
 macro_rules! estimators {
     ($($module:ident::$unit:ident,)*) => {
         $(pub mod $module;)*
@@ -21,16 +23,55 @@ macro_rules! estimators {
 
 estimators! {
     oracle::Oracle,
+    delay_trend::DelayTrend,
+    packet_train::PacketTrain,
+    spruce::Spruce,
 }
 
 /// Chooses among [`ESTIMATORS`], by index.
 pub const CHOICE: Param = Param::new(
     "estimator",
-    Unit::Choice(&["oracle"]),
+    Unit::Choice(&["oracle", "delay_trend", "packet_train", "spruce"]),
     0.0,
     "paper 001 section III-A.3",
     "What measures the bandwidth that a cloud of plain routers has left.",
 );
+
+/// Parameters of the estimators that send probes.
+pub const PROBING: [Param; 4] = [
+    Param::new(
+        "probe_rate",
+        Unit::BitsPerSecond,
+        3e5,
+        "Ribeiro et al., PAM 2003",
+        "Most that probes load a path with.",
+    )
+    .within(1e3, 1e10),
+    Param::new(
+        "probe_bytes",
+        Unit::Bytes,
+        f64::NAN,
+        "Jain, Dovrolis 2002",
+        "IP length of a probe; auto: 300, Spruce 1500.",
+    )
+    .within(56.0, 9000.0),
+    Param::new(
+        "probes",
+        Unit::Number,
+        f64::NAN,
+        "Jain, Dovrolis 2002",
+        "Probes of a stream; auto: 40, Spruce 10 pairs.",
+    )
+    .within(4.0, 1000.0),
+    Param::new("first_rate", Unit::BitsPerSecond, 2e6, "ours", "Rate of the first stream of a search.")
+        .within(1e3, 1e11),
+];
+
+/// The value given of one of [`PROBING`], or what `auto` means.
+fn probing(values: &Values, name: &str, auto: f64) -> f64 {
+    let value = values.get(&PROBING, name);
+    if value.is_nan() { auto } else { value }
+}
 
 /// A kind of estimator: one file, registered by one line.
 pub trait EstimatorKind: Sync {

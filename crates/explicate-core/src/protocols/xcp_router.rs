@@ -239,6 +239,14 @@ impl<const PAPER: bool> Controller<PAPER> {
         self.control_at.min(self.queue_at)
     }
 
+    /// With this spare bandwidth and persistent queue: the mean RTT (s), and the aggregate feedback over that (bytes).
+    #[cfg(test)]
+    pub(super) fn handed_out(&mut self, spare: f64, queue: f64) -> (f64, f64) {
+        self.mean_queue = queue;
+        self.control_by(Time::secs(1), |_| spare, 1.0);
+        (self.avg_rtt, (self.res_pos - self.res_neg) * self.avg_rtt)
+    }
+
     /// Of the present interval: X of all packets so far (s), and how long it lasts (s).
     pub(super) fn interval(&self, now: Time) -> (f64, f64) {
         (self.sum_x, now.since(self.interval_began).as_secs_f64())

@@ -40,13 +40,43 @@ pub(super) struct Upstream {
     told: Time,
     /// What the cloud can carry of this traffic, bytes/s: what it has left and what we saw while that was measured.
     capacity: f64,
+    /// How long results were on their way here: the least in this span and in the one before, and when this one began, ns.
+    least: [u64; 2],
+    least_since: Time,
+    /// How much longer than the least the last two were.
+    longer: [u64; 2],
     /// The virtual router.
     router: XcpRouter<false>,
+}
+
+impl Upstream {
+    /// A result was on its way for `delay` ns, on a clock of its own.
+    fn watch_delay(&mut self, now: Time, delay: u64, span: Time) {
+        if now.since(self.least_since) >= span {
+            (self.least, self.least_since) = ([u64::MAX, self.least[0]], now); // a way may have become longer for good
+        }
+        // Differences count, so that a clock that is behind does no harm.
+        let sooner = |a: u64, b: u64| if a.wrapping_sub(b) as i64 <= 0 { a } else { b };
+        self.least[0] = if self.least[0] == u64::MAX { delay } else { sooner(delay, self.least[0]) };
+        let least = if self.least[1] == u64::MAX { self.least[0] } else { sooner(self.least[0], self.least[1]) };
+        self.longer = [delay.wrapping_sub(least), self.longer[0]];
+    }
+    #[cfg(test)]
+    pub(super) fn nonce(&self) -> u64 {
+        self.nonce
+    }
+    /// What waits in the cloud and does not go away, bytes.
+    fn queue(&self) -> f64 {
+        Time(self.longer[0].min(self.longer[1])).as_secs_f64() * self.capacity
+    }
 }
 
 struct Rules {
     by_paper: bool,
     margin: f64,
+    weight: f64,
+    /// beta / alpha: how much of a queue counts as load.
+    drain: f64,
     hold: bool,
     timeout: Time,
     idle: Time,
@@ -77,6 +107,8 @@ impl Clouds {
         let rules = Rules {
             by_paper: get("law") == 0.0,
             margin: get("margin"),
+            weight: get("result_weight"),
+            drain: if get("cloud_queue") != 0.0 && get("alpha") > 0.0 { get("beta") / get("alpha") } else { 0.0 },
             hold: get("unknown") == 0.0,
             timeout: Time::from_secs_f64(get("request_timeout")),
             idle: Time::from_secs_f64(get("idle")),
@@ -156,6 +188,9 @@ impl Clouds {
             bandwidth: None,
             told: now,
             capacity: 0.0,
+            least: [u64::MAX; 2],
+            least_since: now,
+            longer: [0; 2],
             router,
         };
         self.table.insert(from.0, entry);
@@ -179,7 +214,8 @@ impl Clouds {
         entry.refresh_at = Time::NEVER;
         let mean_rtt = Time::from_secs_f64(entry.router.0.avg_rtt);
         entry.asked = self.rules.period.unwrap_or(mean_rtt).max(self.rules.least_period);
-        let message = Message { first: entry.cookie, second: entry.asked.0, ..Message::new(Kind::Request, entry.nonce) };
+        let message =
+            Message { first: entry.cookie, second: entry.asked.0, ..Message::new(Kind::Request, entry.nonce) };
         out.push(Control { peer: to, ip_len: MESSAGE_LEN, message: message.to_bytes() });
     }
 
@@ -198,9 +234,13 @@ impl Clouds {
                 let left = message.first as i64 as f64;
                 let elapsed = now.since(entry.told).as_secs_f64();
                 if elapsed > 0.0 {
-                    entry.capacity = (left + entry.bytes / elapsed).max(0.0) * self.rules.margin;
+                    let capacity = (left + entry.bytes / elapsed).max(0.0) * self.rules.margin;
+                    let weight = if entry.bandwidth.is_some() { self.rules.weight } else { 1.0 };
+                    entry.capacity += weight * (capacity - entry.capacity);
                 }
                 (entry.bytes, entry.told, entry.bandwidth) = (0.0, now, Some(left));
+                // The two clocks need not agree, but to go at one pace.
+                entry.watch_delay(now, now.0.wrapping_sub(message.second), self.rules.idle);
                 if self.rules.by_paper {
                     entry.router.0.control_by(now, |_| left, 1.0);
                 }
@@ -225,9 +265,8 @@ impl Clouds {
         });
         let mut due = Vec::new();
         for (&from, entry) in &mut self.table {
-            // Queue and rate of the cloud are judged by this port's own view, taken when packets come.
             if !self.rules.by_paper && entry.router.0.control_due() <= now {
-                let capacity = entry.capacity;
+                let capacity = entry.capacity - self.rules.drain * entry.queue() / entry.router.0.avg_rtt.max(1e-6);
                 entry.router.0.control_by(now, |y| capacity - y, 1.0);
             }
             if entry.bandwidth.is_some() && now.since(entry.told) >= idle {
