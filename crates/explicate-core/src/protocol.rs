@@ -684,10 +684,10 @@ pub trait Agent: Send {
     fn handle_timeout(&mut self, now: Time);
     /// When this agent wants [`Agent::handle_timeout`].
     fn poll_timeout(&self) -> Time;
-    /// A packet of a flow has reached this node, before it joins the output port that `port` is a view of, or is delivered
-    /// here. Returns whether there is something to send or a new timer.
-    fn handle_data(&mut self, now: Time, packet: &mut Packet, port: Option<&PortView>) -> bool {
-        let _ = (now, packet, port);
+    /// A packet of a flow to the node `to` has reached this node, before it joins the output port that `port` is a view of, or
+    /// is delivered here. Returns whether there is something to send or a new timer.
+    fn handle_data(&mut self, now: Time, packet: &mut Packet, to: Address, port: Option<&PortView>) -> bool {
+        let _ = (now, packet, to, port);
         false
     }
     /// The timer is about to expire: what an agent may ask of one who knows the truth.

@@ -69,11 +69,13 @@ fn add_agents(engine: &mut Engine, scenario: &Scenario, seed: u64) {
         }
     }
     let mut receivers = BTreeSet::new();
+    let mut destinations = Vec::new();
     for id in 0..engine.ends.len() {
         let group = engine.ends[id].group;
         let (group, way) = (&scenario.flows[group.0 as usize], group.1 as usize);
         let protocol = group.resolved.protocol;
         let (from, to) = group.ends[way % group.ends.len()];
+        destinations.push(to as u32);
         let spec = first.filter(|spec| spec.protocol.name() == protocol.name());
         for node in [from, to] {
             if !agents.contains_key(&node)
@@ -95,6 +97,7 @@ fn add_agents(engine: &mut Engine, scenario: &Scenario, seed: u64) {
     if agents.is_empty() {
         return;
     }
+    engine.set_destinations(destinations);
     let nodes = scenario.nodes.len();
     let routes = Arc::new(Mutex::new(Routes::new(scenario.nodes.len(), &scenario.links)));
     for (node, agent) in agents {

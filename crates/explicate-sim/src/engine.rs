@@ -131,6 +131,8 @@ pub struct Engine {
     held_back: BTreeMap<u32, Time>,
     /// Agents by node, and when the pending event of each is due.
     agents: BTreeMap<u32, (Box<dyn Agent>, Time)>,
+    /// The nodes that flows are for, where agents want to know.
+    destinations: Vec<u32>,
     /// Routes of control packets between nodes, found when first needed.
     control_routes: BTreeMap<(u32, u32), u32>,
     find_route: Option<RouteFinder>,
@@ -162,6 +164,7 @@ impl Engine {
             armed: BTreeMap::new(),
             held_back: BTreeMap::new(),
             agents: BTreeMap::new(),
+            destinations: Vec::new(),
             control_routes: BTreeMap::new(),
             find_route: None,
             sack: SackRanges::NONE,

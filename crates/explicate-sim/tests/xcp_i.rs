@@ -154,6 +154,11 @@ fn hosts_do_the_part_of_routers() {
         let ours = flow(&format!("fig4 {case}"), &done, "bulk");
         assert!(ours.rate >= 0.95 * 30.0 && done.drops() == 0.0, "{case}: {} {}", ours.rate, done.drops());
     }
+    // The last router does the receiver's part on request.
+    let asks = with_router(&chain("xcp_i", &receiver), "{ kind = \"xcp_i\", receiver = \"ask\" }");
+    let done = run(&asks);
+    let ours = flow("fig4 asked", &done, "bulk");
+    assert!((ours.rate / 29.938 - 1.0).abs() <= 0.03 && done.drops() == 0.0, "{} {}", ours.rate, done.drops());
     // Without its part of the work, the cloud before the receiver is unknown.
     let idle = with_router(&chain("xcp_i", &receiver), "{ kind = \"xcp_i\", receiver = \"nothing\" }");
     assert!(run(&idle).drops() > 0.0);

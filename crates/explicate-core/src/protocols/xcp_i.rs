@@ -7,7 +7,8 @@
 //! routers count down, so whoever finds the two apart knows that a *cloud* of plain routers lies behind him, and a second
 //! field names the XCP-i router before it. He asks that router to measure what the cloud has left, and runs for each such
 //! router a *virtual router*, whose link is the cloud, on its packets before the real router's control. Sender and receiver
-//! do the same at their ends of the path: the one answers requests, the other has virtual routers.
+//! do the same at their ends of the path: the one answers requests, the other has virtual routers, or asks the last XCP-i
+//! router to have one for packets to it.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
@@ -33,7 +34,8 @@
 //!    of its own cloud.
 //! 3. Until the first result nobody behind the cloud speeds up (`unknown = "hold"`); a broken path is plain XCP's.
 //! 4. Entries and requests are bounded; what finds no room is held at its rate.
-//! 5. Requests take the shortest way, which may not be the data's. A hop that does not count the TTL down (a tunnel, a bridge) is
+//! 5. A router that computes on a receiver's behalf does not see the queue of that cloud.
+//! 6. Requests take the shortest way, which may not be the data's. A hop that does not count the TTL down (a tunnel, a bridge) is
 //!    not seen, as the paper says.
 
 use alloc::boxed::Box;
@@ -120,10 +122,10 @@ const OWN: [Param; 12] = [
         .within(0.1, 1e6),
     Param::new(
         "receiver",
-        Unit::Choice(&["compute", "nothing"]),
+        Unit::Choice(&["compute", "ask", "nothing"]),
         0.0,
         "paper 001 III-B",
-        "What the receiving end does about a cloud before it: has a virtual router, or nothing.",
+        "What the receiving end does about a cloud before it: has a virtual router, asks the last XCP-i router for one, or nothing.",
     ),
 ];
 

@@ -37,6 +37,10 @@ impl Engine {
     pub fn see_after(&mut self, link: u32, node: Address) {
         self.links[link as usize].after = node.0;
     }
+    /// The nodes that flows are for, by number: agents that see their packets are told.
+    pub fn set_destinations(&mut self, nodes: Vec<u32>) {
+        self.destinations = nodes;
+    }
     /// Tells the variables of a node's agent.
     pub fn probe_agent(&self, node: Address, put: Probe<'_>) {
         if let Some((agent, _)) = self.agents.get(&node.0) {
@@ -59,8 +63,9 @@ impl Engine {
             (self.links[next].before, Some(self.links[next].port.view()))
         };
         let packet = self.arena.get_mut(slot);
+        let to = self.destinations.get(packet.transport.flow() as usize).copied().unwrap_or(NIL);
         let agent = self.agents.get_mut(&node);
-        if agent.is_some_and(|(agent, _)| agent.handle_data(self.now, packet, view.as_ref())) {
+        if agent.is_some_and(|(agent, _)| agent.handle_data(self.now, packet, Address(to), view.as_ref())) {
             self.drain_agent(node);
         }
         if last { self.deliver(slot) } else { Due { slot, place: place + 1, flow: NIL } }

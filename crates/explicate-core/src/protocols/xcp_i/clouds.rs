@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::ROUTER;
-use super::edge::MESSAGE_LEN;
+use super::edge::{BEHALF, MESSAGE_LEN};
 use super::message::{Kind, Message};
 use crate::params::Values;
 use crate::protocol::{Address, Control, PortView, Router, RouterInit};
@@ -26,6 +26,9 @@ pub(super) struct Upstream {
     /// Requests since the last answer, and when the last is given up.
     tries: u8,
     deadline: Time,
+    /// The other side is to compute on our behalf, and has said that it will.
+    behalf: bool,
+    accepted: bool,
     /// Three requests had no answer.
     pub(super) broken: bool,
     /// When to ask again though nothing is wrong.
@@ -92,6 +95,8 @@ pub(super) struct Clouds {
     values: Values,
     rng: Rng,
     pub(super) table: BTreeMap<u32, Upstream>,
+    /// Whether others are asked about clouds; else this node learns of them by itself.
+    asks: bool,
     /// Requests that may be sent now, and when that was so.
     allowance: f64,
     allowed_at: Time,
@@ -101,7 +106,7 @@ pub(super) struct Clouds {
 }
 
 impl Clouds {
-    pub(super) fn new(values: &Values, rng: Rng) -> Clouds {
+    pub(super) fn new(values: &Values, rng: Rng, asks: bool) -> Clouds {
         let get = |name| values.get(ROUTER, name);
         let period = get("period");
         let rules = Rules {
@@ -123,6 +128,7 @@ impl Clouds {
             values: values.clone(),
             rng,
             table: BTreeMap::new(),
+            asks,
             allowed_at: Time::ZERO,
             requests: 0,
             detections: 0,
@@ -139,35 +145,61 @@ impl Clouds {
         port: &PortView,
         out: &mut Vec<Control>,
     ) -> bool {
-        self.detections += 1;
         let known = self.table.contains_key(&from.0);
-        if !known && !self.make_room(now, from) {
-            self.untold += 1;
+        let (holds, asks) = (self.rules.hold, self.asks);
+        let Some(entry) = self.meet(now, from) else {
             hold(packet);
             return false;
-        }
-        let Some(entry) = self.table.get_mut(&from.0) else { return false };
-        entry.last_seen = now;
+        };
         entry.bytes += packet.ip_len as f64;
         entry.router.0.tick_queue(now, port);
         entry.router.on_arrival(now, packet, port);
         if entry.bandwidth.is_some() {
             entry.router.answer(packet, port);
-        } else if self.rules.hold && !entry.broken {
+        } else if holds && !entry.broken {
             hold(packet);
         }
-        if !known || (entry.broken && entry.deadline == Time::NEVER) {
+        if asks && (!known || (entry.broken && entry.deadline == Time::NEVER)) {
             entry.tries = 0;
             self.ask(now, from, out);
             return true;
         }
-        false
+        !known
+    }
+
+    /// A packet has crossed the cloud behind `from`, which is to compute on this node's behalf.
+    pub(super) fn see_packet(&mut self, now: Time, from: Address, packet: &mut Packet, out: &mut Vec<Control>) -> bool {
+        let known = self.table.contains_key(&from.0);
+        let holds = self.rules.hold;
+        let Some(entry) = self.meet(now, from) else { return false };
+        entry.behalf = true;
+        if holds && !entry.accepted && !entry.broken {
+            hold(packet);
+        }
+        let asks = !known || (entry.broken && entry.deadline == Time::NEVER);
+        if asks {
+            entry.tries = 0;
+            self.ask(now, from, out);
+        }
+        asks
+    }
+
+    /// The entry of `from`, from which a packet has come.
+    fn meet(&mut self, now: Time, from: Address) -> Option<&mut Upstream> {
+        self.detections += 1;
+        if !self.table.contains_key(&from.0) && !self.make_room(now, from) {
+            self.untold += 1;
+            return None;
+        }
+        let entry = self.table.get_mut(&from.0)?;
+        entry.last_seen = now;
+        Some(entry)
     }
 
     /// Enters `from`, if need be in the place of one that never answered. Entries that did answer are safe.
     fn make_room(&mut self, now: Time, from: Address) -> bool {
         if self.table.len() >= self.rules.most {
-            let silent = self.table.iter().find(|(_, e)| e.bandwidth.is_none() && e.broken).map(|(&a, _)| a);
+            let silent = self.table.iter().find(|(_, e)| e.broken).map(|(&a, _)| a);
             let Some(silent) = silent else { return false };
             self.table.remove(&silent);
         }
@@ -178,6 +210,8 @@ impl Clouds {
         let entry = Upstream {
             nonce: self.rng.next_u64(),
             cookie: 0,
+            behalf: false,
+            accepted: false,
             tries: 0,
             deadline: Time::NEVER,
             broken: false,
@@ -214,8 +248,9 @@ impl Clouds {
         entry.refresh_at = Time::NEVER;
         let mean_rtt = Time::from_secs_f64(entry.router.0.avg_rtt);
         entry.asked = self.rules.period.unwrap_or(mean_rtt).max(self.rules.least_period);
+        let index = if entry.behalf { BEHALF } else { 0 };
         let message =
-            Message { first: entry.cookie, second: entry.asked.0, ..Message::new(Kind::Request, entry.nonce) };
+            Message { index, first: entry.cookie, second: entry.asked.0, ..Message::new(Kind::Request, entry.nonce) };
         out.push(Control { peer: to, ip_len: MESSAGE_LEN, message: message.to_bytes() });
     }
 
@@ -228,22 +263,13 @@ impl Clouds {
             }
             Kind::Acknowledge => {
                 (entry.tries, entry.deadline, entry.broken) = (0, Time::NEVER, false);
+                entry.accepted = true;
                 entry.refresh_at = now + Time(self.rules.idle.0 / 3);
             }
             Kind::Result => {
-                let left = message.first as i64 as f64;
-                let elapsed = now.since(entry.told).as_secs_f64();
-                if elapsed > 0.0 {
-                    let capacity = (left + entry.bytes / elapsed).max(0.0) * self.rules.margin;
-                    let weight = if entry.bandwidth.is_some() { self.rules.weight } else { 1.0 };
-                    entry.capacity += weight * (capacity - entry.capacity);
-                }
-                (entry.bytes, entry.told, entry.bandwidth) = (0.0, now, Some(left));
                 // The two clocks need not agree, but to go at one pace.
                 entry.watch_delay(now, now.0.wrapping_sub(message.second), self.rules.idle);
-                if self.rules.by_paper {
-                    entry.router.0.control_by(now, |_| left, 1.0);
-                }
+                self.learn(now, from, message.first as i64 as f64);
             }
             Kind::Probe => {
                 let echo = Message { second: now.0, kind: Kind::Echo, ..*message };
@@ -253,11 +279,26 @@ impl Clouds {
         }
     }
 
+    /// The cloud between here and `other` has so much left, bytes/s.
+    pub(super) fn learn(&mut self, now: Time, other: Address, left: f64) {
+        let Some(entry) = self.table.get_mut(&other.0) else { return };
+        let elapsed = now.since(entry.told).as_secs_f64();
+        if elapsed > 0.0 {
+            let capacity = (left + entry.bytes / elapsed).max(0.0) * self.rules.margin;
+            let weight = if entry.bandwidth.is_some() { self.rules.weight } else { 1.0 };
+            entry.capacity += weight * (capacity - entry.capacity);
+        }
+        (entry.bytes, entry.told, entry.bandwidth) = (0.0, now, Some(left));
+        if self.rules.by_paper {
+            entry.router.0.control_by(now, |_| left, 1.0);
+        }
+    }
+
     pub(super) fn handle_timeout(&mut self, now: Time, out: &mut Vec<Control>) {
-        let idle = self.rules.idle;
+        let (idle, asks) = (self.rules.idle, self.asks);
         self.table.retain(|&from, entry| {
             let alive = now.since(entry.last_seen) < idle;
-            if !alive && entry.bandwidth.is_some() {
+            if !alive && asks && (entry.bandwidth.is_some() || entry.behalf) {
                 let message = Message { first: entry.cookie, ..Message::new(Kind::Stop, entry.nonce) };
                 out.push(Control { peer: Address(from), ip_len: MESSAGE_LEN, message: message.to_bytes() });
             }
@@ -274,6 +315,7 @@ impl Clouds {
             }
             if entry.deadline <= now && entry.tries >= TRIES {
                 (entry.broken, entry.bandwidth, entry.deadline) = (true, None, Time::NEVER);
+                entry.accepted = false;
             } else if entry.deadline <= now || entry.refresh_at <= now {
                 due.push(from);
             }

@@ -18,9 +18,14 @@ use crate::units::Time;
 /// IP length of a message: IPv4 and UDP headers and 28 bytes.
 pub(super) const MESSAGE_LEN: u16 = 56;
 
+/// In a request's place for a number: compute on my behalf.
+pub(super) const BEHALF: u16 = 1;
+
 struct Session {
     nonce: u64,
     until: Time,
+    /// The other end wants no results: this node has a virtual router for packets to it.
+    behalf: bool,
     estimator: Box<dyn Estimator>,
 }
 
@@ -34,6 +39,8 @@ pub(super) struct Edge {
     /// How long a request is good for.
     lease: Time,
     least_period: Time,
+    /// Results of such sessions.
+    own_results: Vec<(Address, f64)>,
     pub(super) probe_bytes: u64,
     pub(super) refused: u64,
 }
@@ -50,6 +57,7 @@ impl Edge {
             most: get("table") as usize,
             lease: Time::from_secs_f64(get("idle")),
             least_period: Time::from_secs_f64(get("least_period")),
+            own_results: Vec::new(),
             probe_bytes: 0,
             refused: 0,
         }
@@ -82,6 +90,7 @@ impl Edge {
                 let room = self.sessions.len() < self.most;
                 if let Some(session) = self.sessions.get_mut(&peer.0) {
                     session.nonce = message.nonce;
+                    session.behalf = message.index == BEHALF;
                     session.until = now + self.lease;
                     session.estimator.set_period(now, period);
                 } else if room {
@@ -89,7 +98,15 @@ impl Edge {
                     let rng = Rng::stream(self.rng.next_u64(), kind.name());
                     let init = EstimatorInit { values: &self.values, own: self.own, peer, period, rng, now };
                     let estimator = kind.build(init);
-                    self.sessions.insert(peer.0, Session { nonce: message.nonce, until: now + self.lease, estimator });
+                    self.sessions.insert(
+                        peer.0,
+                        Session {
+                            nonce: message.nonce,
+                            until: now + self.lease,
+                            behalf: message.index == BEHALF,
+                            estimator,
+                        },
+                    );
                 } else {
                     self.refused += 1;
                     return;
@@ -125,7 +142,10 @@ impl Edge {
                 self.probe_bytes += probe.ip_len as u64;
                 out.push(Control { peer, ip_len: probe.ip_len.max(MESSAGE_LEN), message: message.to_bytes() });
             }
-            if let Some(left) = session.estimator.poll_estimate(now) {
+            let Some(left) = session.estimator.poll_estimate(now) else { continue };
+            if session.behalf {
+                self.own_results.push((peer, left));
+            } else {
                 let first = left as i64 as u64;
                 let message = Message { first, second: now.0, ..Message::new(Kind::Result, session.nonce) };
                 out.push(Control { peer, ip_len: MESSAGE_LEN, message: message.to_bytes() });
@@ -136,6 +156,15 @@ impl Edge {
     pub(super) fn poll_timeout(&self) -> Time {
         let due = self.sessions.values().map(|s| s.until.min(s.estimator.poll_timeout()));
         due.min().unwrap_or(Time::NEVER)
+    }
+
+    /// Whether the node `to` has asked this one to compute what the cloud before it gives.
+    pub(super) fn computes_for(&self, to: Address) -> bool {
+        self.sessions.get(&to.0).is_some_and(|s| s.behalf)
+    }
+    /// A result for the virtual routers of this node itself.
+    pub(super) fn poll_own(&mut self) -> Option<(Address, f64)> {
+        self.own_results.pop()
     }
 
     pub(super) fn sessions(&self) -> usize {

@@ -15,8 +15,10 @@ pub(super) struct Node {
     own: Address,
     edge: Edge,
     clouds: Clouds,
-    /// A receiving end has virtual routers.
-    receives: bool,
+    /// Clouds after this node, for ends that asked it to compute on their behalf.
+    ahead: Clouds,
+    /// What a receiving end does about a cloud before it.
+    receives: Receives,
     /// Messages to send.
     out: Vec<Control>,
     malformed: u64,
@@ -25,6 +27,13 @@ pub(super) struct Node {
 /// What a receiving end sees in place of an output port: no queue.
 const NO_PORT: PortView = PortView { capacity: 0.0, backlog_bytes: 0, backlog_packets: 0, busy: false };
 
+#[derive(Clone, Copy, PartialEq)]
+enum Receives {
+    Compute,
+    Ask,
+    Nothing,
+}
+
 impl Node {
     pub(super) fn new(init: &AgentInit<'_>) -> Node {
         let mut rng = init.rng.clone();
@@ -32,8 +41,10 @@ impl Node {
         Node {
             own: init.own,
             edge: Edge::new(init.own, init.values, ROUTER, other),
-            clouds: Clouds::new(init.values, rng),
-            receives: init.values.get(ROUTER, "receiver") == 0.0,
+            ahead: Clouds::new(init.values, crate::rng::Rng::stream(rng.next_u64(), "ahead"), false),
+            clouds: Clouds::new(init.values, rng, true),
+            receives: [Receives::Compute, Receives::Ask, Receives::Nothing]
+                [init.values.get(ROUTER, "receiver") as usize],
             out: Vec::new(),
             malformed: 0,
         }
@@ -41,7 +52,7 @@ impl Node {
 }
 
 impl Agent for Node {
-    fn handle_data(&mut self, now: Time, packet: &mut Packet, port: Option<&PortView>) -> bool {
+    fn handle_data(&mut self, now: Time, packet: &mut Packet, to: Address, port: Option<&PortView>) -> bool {
         let Some(fields) = XcpI::of(packet).filter(|_| !packet.transport.has(flag::CONTROL)) else { return false };
         // This node has counted the TTL down if it sends the packet on; a receiving end does not.
         let expected = packet.ttl as i32 + port.is_some() as i32;
@@ -51,8 +62,15 @@ impl Agent for Node {
         let mut news = false;
         if plain < 0 || (plain > 0 && !known) {
             self.malformed += 1;
-        } else if plain > 0 && (port.is_some() || self.receives) {
+        } else if plain > 0 && (port.is_some() || self.receives == Receives::Compute) {
             news = self.clouds.handle_packet(now, from, packet, port.unwrap_or(&NO_PORT), &mut self.out);
+        } else if plain > 0 && self.receives == Receives::Ask {
+            news = self.clouds.see_packet(now, from, packet, &mut self.out);
+        }
+        if let Some(port) = port
+            && self.edge.computes_for(to)
+        {
+            news |= self.ahead.handle_packet(now, to, packet, port, &mut self.out);
         }
         XcpI { ttl: packet.ttl, last_router: self.own.0 }.put(packet);
         news
@@ -81,15 +99,20 @@ impl Agent for Node {
 
     fn handle_timeout(&mut self, now: Time) {
         self.edge.handle_timeout(now, &mut self.out);
+        while let Some((to, left)) = self.edge.poll_own() {
+            self.ahead.learn(now, to, left);
+        }
         self.clouds.handle_timeout(now, &mut self.out);
+        self.ahead.handle_timeout(now, &mut self.out);
     }
 
     fn poll_timeout(&self) -> Time {
-        self.edge.poll_timeout().min(self.clouds.poll_timeout())
+        self.edge.poll_timeout().min(self.clouds.poll_timeout()).min(self.ahead.poll_timeout())
     }
 
     fn probe(&self, put: Probe<'_>) {
         put("virtual_routers", self.clouds.table.len() as f64);
+        put("virtual_routers_ahead", self.ahead.table.len() as f64);
         put("clouds_met", self.clouds.detections as f64);
         put("requests", self.clouds.requests as f64);
         put("untold", self.clouds.untold as f64);
@@ -171,7 +194,7 @@ mod tests {
     /// A node to which `other` has told that a cloud has `left` bytes/s.
     fn informed(given: &[(&str, f64)], other: u32, left: f64) -> Node {
         let mut k = node_with(2, given);
-        k.handle_data(Time::ZERO, &mut packet(other, 2), Some(&VIEW));
+        k.handle_data(Time::ZERO, &mut packet(other, 2), Address(99), Some(&VIEW));
         let mut u = node(other);
         talk(Time::ZERO, &mut k, &mut u);
         tell(&mut k, other, Time::millis(100), left);
@@ -196,7 +219,7 @@ mod tests {
                         continue;
                     }
                     let mut k = node(hop);
-                    k.handle_data(Time::ZERO, &mut p, Some(&VIEW));
+                    k.handle_data(Time::ZERO, &mut p, Address(99), Some(&VIEW));
                     assert_eq!(told(&k, "clouds_met"), (plain > 0) as u8 as f64, "{pattern:b} at {hop}");
                     let asked: Vec<u32> = sends(&mut k, Time::ZERO).iter().map(|(to, _)| *to).collect();
                     assert_eq!(asked, if plain > 0 { std::vec![edge] } else { Vec::new() });
@@ -204,7 +227,7 @@ mod tests {
                 }
                 // The receiving end counts nothing down.
                 let mut receiver = node(200);
-                receiver.handle_data(Time::ZERO, &mut p, None);
+                receiver.handle_data(Time::ZERO, &mut p, Address(99), None);
                 assert_eq!(told(&receiver, "clouds_met"), (plain > 0) as u8 as f64, "{pattern:b}");
                 assert_eq!(told(&receiver, "malformed"), 0.0);
             }
@@ -216,7 +239,7 @@ mod tests {
     fn a_tunnel_is_not_seen() {
         let mut k = node(2);
         let mut p = packet(1, 1); // three plain hops in a tunnel, and this router
-        k.handle_data(Time::ZERO, &mut p, Some(&VIEW));
+        k.handle_data(Time::ZERO, &mut p, Address(99), Some(&VIEW));
         assert_eq!(told(&k, "clouds_met"), 0.0);
     }
 
@@ -226,7 +249,7 @@ mod tests {
         let mut risen = packet(1, 2);
         risen.ttl = 70;
         for mut p in [risen, packet(u32::MAX, 2), packet(2, 2)] {
-            k.handle_data(Time::ZERO, &mut p, Some(&VIEW));
+            k.handle_data(Time::ZERO, &mut p, Address(99), Some(&VIEW));
             assert_eq!(p.congestion.delta_throughput(), 5000);
             assert_eq!(XcpI::of(&p), Some(XcpI { ttl: p.ttl, last_router: 2 }));
         }
@@ -243,7 +266,7 @@ mod tests {
         for flow in 0..1000 {
             let mut p = packet(1, 2);
             p.transport.set_flow(flow);
-            k.handle_data(Time::ZERO, &mut p, Some(&VIEW));
+            k.handle_data(Time::ZERO, &mut p, Address(99), Some(&VIEW));
         }
         assert_eq!(told(&k, "virtual_routers"), 1.0);
         let mut now = Time::ZERO;
@@ -254,7 +277,7 @@ mod tests {
         }
         assert_eq!(asked, [Time::ZERO, Time::secs(1), Time::secs(2)]);
         assert_eq!((now, told(&k, "virtual_routers")), (Time::secs(10), 0.0), "idle for 10 s");
-        k.handle_data(now, &mut packet(1, 2), Some(&VIEW));
+        k.handle_data(now, &mut packet(1, 2), Address(99), Some(&VIEW));
         assert_eq!(sends(&mut k, now).len(), 1);
     }
 
@@ -262,7 +285,7 @@ mod tests {
     #[test]
     fn forged_and_replayed_requests_measure_nothing() {
         let (mut k, mut u) = (node(2), node(1));
-        k.handle_data(Time::ZERO, &mut packet(1, 2), Some(&VIEW));
+        k.handle_data(Time::ZERO, &mut packet(1, 2), Address(99), Some(&VIEW));
         talk(Time::ZERO, &mut k, &mut u);
         assert_eq!(told(&u, "sessions"), 1.0);
         assert!(!k.clouds.table[&1].broken);
@@ -286,9 +309,9 @@ mod tests {
             if k.poll_timeout() <= now {
                 k.handle_timeout(now);
             }
-            k.handle_data(now, &mut packet(1000 + i as u32, 2), Some(&VIEW));
+            k.handle_data(now, &mut packet(1000 + i as u32, 2), Address(99), Some(&VIEW));
             if i % 1000 == 0 {
-                k.handle_data(now, &mut packet(1, 2), Some(&VIEW));
+                k.handle_data(now, &mut packet(1, 2), Address(99), Some(&VIEW));
             }
             requests += sends(&mut k, now).len();
         }
@@ -312,13 +335,13 @@ mod tests {
         let mut k = informed(&[("law", 0.0)], 1, 1e6);
         let mut p = packet(1, 2);
         p.congestion.set_delta_throughput(i32::MAX);
-        k.handle_data(Time::millis(101), &mut p, Some(&VIEW));
+        k.handle_data(Time::millis(101), &mut p, Address(99), Some(&VIEW));
         // One packet with X = 1 ms was seen: 0.4 1e6 / 0.001 s * 0.001 s.
         assert_eq!(p.congestion.delta_throughput(), 400_000);
         // Who asks for less than that keeps it.
         let mut k = informed(&[("law", 0.0)], 1, 1e6);
         let mut modest = packet(1, 2);
-        k.handle_data(Time::millis(101), &mut modest, Some(&VIEW));
+        k.handle_data(Time::millis(101), &mut modest, Address(99), Some(&VIEW));
         assert_eq!(modest.congestion.delta_throughput(), 5000);
     }
 
@@ -326,15 +349,15 @@ mod tests {
     fn nobody_speeds_up_before_anything_is_known() {
         let mut k = node(2);
         let mut p = packet(1, 2);
-        k.handle_data(Time::ZERO, &mut p, Some(&VIEW));
+        k.handle_data(Time::ZERO, &mut p, Address(99), Some(&VIEW));
         assert_eq!(p.congestion.delta_throughput(), 0);
         let mut slower = packet(1, 2);
         slower.congestion.set_delta_throughput(-300);
-        k.handle_data(Time::ZERO, &mut slower, Some(&VIEW));
+        k.handle_data(Time::ZERO, &mut slower, Address(99), Some(&VIEW));
         assert_eq!(slower.congestion.delta_throughput(), -300);
         let mut passing = node_with(2, &[("unknown", 1.0)]);
         let mut p = packet(1, 2);
-        passing.handle_data(Time::ZERO, &mut p, Some(&VIEW));
+        passing.handle_data(Time::ZERO, &mut p, Address(99), Some(&VIEW));
         assert_eq!(p.congestion.delta_throughput(), 5000);
     }
 }
