@@ -116,7 +116,7 @@ def sources(kind: Kind) -> Iterator[Source]:
 
 def variables(folder: Path, text: str, registered: Sequence[str]) -> Iterator[str]:
     """What the machines of a file tell, and those that it takes from its neighbours."""
-    code = text.split("\n#[cfg(test)]\n")[0]
+    code = text.split("\n#[cfg(test)]\n", maxsplit=1)[0]
     for module, names in NEIGHBOUR.findall(code):
         if module not in registered or re.search(r"(Sender|Router)\b", names):
             yield from variables(folder, (ROOT / folder / f"{module}.rs").read_text(encoding="utf-8"), registered)
