@@ -7,12 +7,14 @@
 //! end has, and passes over what is missing if nothing will be sent twice. If explicit feedback is refused, the flow goes on with the fallback law and without congestion headers.
 
 use alloc::boxed::Box;
+use core::ops::AddAssign;
 
 use crate::params::{Param, Unit, Values};
 use crate::protocol::{
     Ack, Address, Allowance, Loss, LossKind, Next, Probe, Protocol, Recovery, RecoveryKind, RecoveryState, Sender,
     SenderInit, Sent,
 };
+use crate::recovery::COMMON;
 use crate::units::{Rate, Time};
 use crate::wire::{
     CONGESTION_LEN, Congestion, Ecn, Format, IP_UDP_LEN, Packet, SackRanges, TRANSPORT_LEN, Transport, flag, option,
@@ -117,6 +119,17 @@ pub struct FlowStats {
     pub damaged: u64,
 }
 
+impl AddAssign for FlowStats {
+    fn add_assign(&mut self, more: FlowStats) {
+        self.sent += more.sent;
+        self.retransmissions += more.retransmissions;
+        self.timeouts += more.timeouts;
+        self.rtt_sum += more.rtt_sum;
+        self.rtt_count += more.rtt_count;
+        self.damaged += more.damaged;
+    }
+}
+
 /// The sending end of a flow.
 pub struct Flow {
     id: u32,
@@ -157,6 +170,8 @@ pub struct Flow {
     options: u8,
     initial_window: f32,
     interface: Rate,
+    /// Period of the host's clock; zero is exact.
+    tick: Time,
     /// Counters.
     pub stats: FlowStats,
 }
@@ -209,6 +224,7 @@ impl Flow {
                 | if init.protocol.explicit() { option::EXPLICIT } else { 0 },
             initial_window: get("initial_window") as f32,
             interface: init.interface,
+            tick: Time::from_secs_f64(init.values.get(COMMON, "clock_tick")),
             stats: FlowStats::default(),
         }
     }
@@ -243,6 +259,13 @@ impl Flow {
         let drained = self.state == State::Established && self.at.acked == self.supply;
         drained.then_some(Event::Drained)
     }
+    /// Timers that expired since the other end was last heard of with something new.
+    pub fn timeouts_in_a_row(&self) -> u32 {
+        match self.state {
+            State::Established => self.recovery.backoffs(),
+            _ => self.stats.timeouts as u32,
+        }
+    }
     /// Smoothed round-trip time; zero while unknown.
     pub fn srtt(&self) -> Time {
         self.at.srtt
@@ -271,14 +294,15 @@ impl Flow {
         }
         let cumulative = header.segment();
         let packet_number = header.packet_number();
-        let rtt = stamp_age(now, header.timestamp());
+        let exact = stamp_age(now, header.timestamp());
+        let rtt = self.in_ticks(now, exact);
         let out = self.recovery.take_ack(now, cumulative, packet_number, sack.as_slice(), rtt, &mut self.at);
         self.next = None;
         if out.newly_acked == 0 && !out.duplicate {
             return;
         }
         self.rwnd = header.window();
-        self.stats.rtt_sum += rtt.0;
+        self.stats.rtt_sum += exact.0;
         self.stats.rtt_count += 1;
         let state = &self.at;
         let srtt = state.srtt;
@@ -334,7 +358,7 @@ impl Flow {
                 interface: self.interface,
             });
         }
-        let rtt = stamp_age(now, header.timestamp());
+        let rtt = self.in_ticks(now, stamp_age(now, header.timestamp()));
         self.rwnd = header.window();
         self.state = State::Established;
         self.syn_deadline = Time::NEVER;
@@ -342,6 +366,21 @@ impl Flow {
         (self.at, self.next) = (self.recovery.state(), None);
         self.sender.on_start(now, rtt);
         self.allowance = self.sender.allowance();
+    }
+
+    /// A span that ends now, as the host's clock measures it: ticks between its ends, one at least.
+    #[inline]
+    fn in_ticks(&self, now: Time, span: Time) -> Time {
+        let tick = self.tick.0;
+        if tick == 0 {
+            return span;
+        }
+        let ticks = now.0 / tick - now.since(span).0 / tick;
+        Time(ticks.max(1) * tick)
+    }
+    /// When the host's clock lets a timer expire that is due at `due`: at its next tick. The pace is not kept by that clock.
+    pub fn expires(&self, due: Time) -> Time {
+        if self.tick == Time::ZERO || due == self.pace_at { due } else { due.next_multiple_of(self.tick) }
     }
 
     /// When this end next needs [`Flow::handle_timeout`].

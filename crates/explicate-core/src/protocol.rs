@@ -282,7 +282,7 @@ pub trait Router: Send {
     fn on_timer(&mut self, now: Time, port: &PortView) {
         let _ = (now, port);
     }
-    /// When this controller wants [`Router::on_timer`].
+    /// When this controller wants [`Router::on_timer`]; it changes there only.
     fn next_timer(&self) -> Time {
         Time::NEVER
     }
@@ -494,7 +494,7 @@ pub trait Qdisc: Send {
     fn on_timer(&mut self, now: Time, port: &PortView) {
         let _ = (now, port);
     }
-    /// When this discipline wants [`Qdisc::on_timer`].
+    /// When this discipline wants [`Qdisc::on_timer`]; it changes there only.
     fn next_timer(&self) -> Time {
         Time::NEVER
     }
@@ -520,12 +520,11 @@ pub type Gone = Vec<(Queued, DropCause)>;
 
 /// A queue that holds its packets itself: it chooses which one goes next when the line falls free, and may then drop or mark.
 pub trait ActiveQueue: Send {
-    /// A packet came, of which `packet` are the headers. What finds no room is `gone`: this packet or others.
+    /// A packet came, of which `packet` are the headers. What finds no room is `gone`: this packet or others. The port counts
+    /// what waits, and asks for packets until none does.
     fn enqueue(&mut self, queued: Queued, packet: &Packet, gone: &mut Gone);
     /// The packet to send now, and whether it is to be marked; `None` if nothing is left. Dropped ones are `gone`.
     fn dequeue(&mut self, now: Time, gone: &mut Gone) -> Option<(Queued, bool)>;
-    /// Bytes and packets that wait.
-    fn backlog(&self) -> (u64, u32);
     /// Tells its variables.
     fn probe(&self, put: Probe<'_>);
 }
@@ -635,6 +634,26 @@ pub trait ServiceCurve: Send {
     fn offered(&self, from: Time, to: Time) -> f64;
     /// What an operator would believe, bytes/s: the mean over a long time, or the rate that a line has when it works.
     fn mean_rate(&self) -> f64;
+}
+
+// --------------------------------------------------------------------------------------------------- media
+
+/// A shared medium: one file, registered by one line in `medium/mod.rs`.
+pub trait MediumKind: Sync {
+    /// The name in scenarios and tables.
+    fn name(&self) -> &'static str;
+    /// One sentence.
+    fn summary(&self) -> &'static str;
+    /// Standard or paper.
+    fn source(&self) -> &'static str;
+    /// Parameters.
+    fn params(&self) -> &'static [Param];
+    /// Nominal rate between two stations.
+    fn rate(&self, values: &Values) -> Rate;
+    /// Whether two stations may use this rate.
+    fn has_rate(&self, rate: Rate) -> bool;
+    /// Longest link, metres.
+    fn reach(&self, values: &Values) -> f64;
 }
 
 // -------------------------------------------------------------------------------------------------- agents

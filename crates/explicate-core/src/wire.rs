@@ -17,6 +17,8 @@
 //! | 21-23 | 0 |
 //! | 24-27 | `last_xcp_router` (XCP-i) |
 //!
+//! In memory a packet has no room for the last three: [`XcpI::of`] says which bytes they borrow there.
+//!
 //! Format 3 is the header of the SIGCOMM 2002 paper, whose layout was never fixed, in the same bytes: 4-7 hold H_cwnd in
 //! bytes, 8-11 H_rtt, 12-15 and 16-19 changes of the window (H_feedback) in bytes. XCP-r returns the sum of all
 //! changes since the flow began, in bytes and modulo 2^32, in Reverse_Feedback.
@@ -314,6 +316,10 @@ impl Transport {
     #[inline]
     pub fn has(&self, flags: u8) -> bool {
         self.0[0] & flags == flags
+    }
+    /// Whether a router's congestion flag is set, or its echo ([`flag::XTCP`]).
+    pub fn congestion_flag(&self) -> bool {
+        self.has(flag::XTCP)
     }
     /// Options of a SYN, see [`option`].
     pub fn options(&self) -> u8 {

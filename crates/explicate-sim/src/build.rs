@@ -3,18 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use explicate_core::flow::{FlowInit, PARAMS};
+use explicate_core::flow::{Flow, FlowInit, PARAMS};
+use explicate_core::medium::dcf::rate_index;
 use explicate_core::params::Values;
 use explicate_core::port::stats::NINETY_BIN;
 use explicate_core::port::{Class, Equipment, Port, PortInit, SharedLine};
 use explicate_core::protocol::{Address, Agent, AgentInit, ChannelInit, Protocol, QdiscInit, RouterInit};
 use explicate_core::registry;
 use explicate_core::rng::Rng;
+use explicate_core::sink::Sink;
 use explicate_core::units::{Rate, Time};
-use explicate_scenario::model::{FlowGroup, Link, Queue, RouterSpec, Scenario, Size, Start, Traffic};
+use explicate_scenario::model::{FlowGroup, Link, Queue, RouterSpec, Scenario, Size, Start, Station, Traffic};
 use explicate_scenario::routing::Routes;
 
+use crate::dcf::{Medium, Over};
 use crate::engine::Engine;
+use crate::session::{Plan, Sessions};
 use crate::source::{OnOff, Source};
 
 /// Builds the network of a scenario for a run with this seed.
@@ -27,7 +31,7 @@ pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, Strin
     let flows = scenario.flows.iter().map(|g| g.count as usize).sum();
     engine.reserve(scenario.links.len(), flows, ways.iter().map(|w| w.links.len()).sum());
     let mut ends: BTreeMap<usize, SharedLine> = BTreeMap::new();
-    for (number, (link, crossing)) in scenario.links.iter().zip(crossing).enumerate() {
+    for (number, (link, &crossing)) in scenario.links.iter().zip(&crossing).enumerate() {
         let line = link.shares_with.map(|twin| {
             ends.remove(&number).unwrap_or_else(|| {
                 let [one, other] = SharedLine::pair();
@@ -39,6 +43,9 @@ pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, Strin
         if let Some(twin) = link.shares_with.filter(|twin| *twin < number) {
             engine.pair(number as u32, twin as u32);
         }
+    }
+    for index in 0..scenario.media.len() {
+        add_medium(&mut engine, scenario, index, &crossing, seed);
     }
     for (index, ways) in ways.iter().enumerate() {
         add_group(&mut engine, ways, scenario, index, seed)?;
@@ -85,7 +92,6 @@ fn add_agents(engine: &mut Engine, scenario: &Scenario, seed: u64) {
             }
         }
         if agents.contains_key(&to) {
-            engine.ends[id].flow.attach(Address(from as u32));
             receivers.insert(to);
         }
     }
@@ -240,7 +246,35 @@ fn port(link: &Link, number: u32, seed: u64, crossing: u64, line: Option<SharedL
     if port.has_qdisc() {
         port.stats.watch_ninety((0.9 * link.rate.bytes_per_sec() * NINETY_BIN.as_secs_f64()) as u64);
     }
+    if link.clock_tick > Time::ZERO {
+        port.set_clock_tick(link.clock_tick);
+    }
+    if link.over.is_some() {
+        port.share();
+    }
     port
+}
+
+/// A medium: the interfaces of its stations, and the links over it.
+fn add_medium(engine: &mut Engine, scenario: &Scenario, index: usize, crossing: &[u64], seed: u64) {
+    let medium = &scenario.media[index];
+    let mut over = Vec::new();
+    let mut crosses = vec![0; medium.stations.len()];
+    for (number, (link, crossing)) in scenario.links.iter().zip(crossing).enumerate() {
+        let Some(o) = link.over.filter(|o| o.medium == index) else { continue };
+        crosses[o.from] |= crossing;
+        let rate = o.rate.and_then(rate_index);
+        over.push(Over { link: number as u32, from: o.from as u32, to: o.to as u32, rate });
+    }
+    let names: Vec<&str> = medium.stations.iter().map(|s| scenario.nodes[s.node].as_str()).collect();
+    let interface = |(station, crossing): (&Station, u64)| {
+        let mut port = port(&station.interface, 0, seed, crossing, None);
+        port.pulled();
+        port
+    };
+    let ports = medium.stations.iter().zip(crosses).map(interface).collect();
+    let links: Vec<u32> = over.iter().map(|o| o.link).collect();
+    engine.add_medium(Medium::new(medium, &names, ports, &over, seed), &links);
 }
 
 fn add_group(engine: &mut Engine, ways: &Ways, scenario: &Scenario, index: usize, seed: u64) -> Result<(), String> {
@@ -280,12 +314,16 @@ fn add_group(engine: &mut Engine, ways: &Ways, scenario: &Scenario, index: usize
             interface,
         };
         debug_assert!(group.values.get(PARAMS, "initial_window") >= 1.0);
-        engine.add_flow(&init, there, back, source(group, &name, seed), start, (index as u32, i));
+        let own = Address(group.ends[i as usize % group.ends.len()].0 as u32);
+        engine.add_flow(&init, there, back, source(group, &name, seed, &init, own, start), start, (index as u32, i));
+        if let Some(ends) = engine.ends.last_mut() {
+            ends.flow.attach(own);
+        }
     }
     Ok(())
 }
 
-fn source(group: &FlowGroup, name: &str, seed: u64) -> Source {
+fn source(group: &FlowGroup, name: &str, seed: u64, init: &FlowInit<'_>, own: Address, start: Time) -> Source {
     let stop = group.stop.unwrap_or(Time::NEVER);
     let stream = || Rng::stream(seed, &format!("{name}/traffic"));
     match &group.traffic {
@@ -295,6 +333,20 @@ fn source(group: &FlowGroup, name: &str, seed: u64) -> Source {
         Traffic::OnOff { on, off, random } => {
             let rng = random.then(stream);
             Source::OnOff(Box::new(OnOff { on: *on, off: *off, rng, stop, active: false }))
+        }
+        Traffic::Sessions { timeouts, pause, duration, random } => {
+            // What a session is made from, kept for those to come.
+            let FlowInit { id, protocol, fallback, recovery, values: _, packet, interface } = *init;
+            let values = init.values.clone();
+            let fresh = move || {
+                let init = FlowInit { id, protocol, fallback, recovery, values: &values, packet, interface };
+                let mut flow = Flow::new(&init);
+                flow.attach(own);
+                (flow, Sink::new(&init).listening())
+            };
+            let (timeouts, pause, random) = (*timeouts, *pause, *random);
+            let plan = Plan { timeouts, pause, duration: duration.unwrap_or(Time::NEVER), random, stop };
+            Source::Sessions(Box::new(Sessions::new(plan, start, stream(), Box::new(fresh))))
         }
     }
 }

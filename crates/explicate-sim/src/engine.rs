@@ -6,18 +6,20 @@
 
 use std::collections::BTreeMap;
 
-use explicate_core::flow::{Event, Flow, FlowInit};
+use explicate_core::flow::{Event, Flow, FlowInit, FlowStats};
 use explicate_core::port::{Arrival, Port};
 use explicate_core::protocol::Agent;
-use explicate_core::sink::Sink;
+use explicate_core::sink::{Sink, SinkStats};
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, SackRanges, flag};
 
 use crate::arena::{Arena, NIL};
+use crate::dcf::Medium;
 use crate::source::Source;
 use crate::wheel::{Taken, Wheel};
 
 mod agents;
+mod media;
 
 /// A one-way link and the port that feeds it.
 pub struct Link {
@@ -97,6 +99,21 @@ impl Ends {
         let due = self.flow.poll_timeout();
         if due < self.timer_due { due } else { Time::NEVER }
     }
+
+    /// Counters of both ends, all sessions together.
+    pub fn stats(&self) -> (FlowStats, SinkStats) {
+        match &self.source {
+            Source::Sessions(sessions) => sessions.all(&self.flow, &self.sink),
+            _ => (self.flow.stats, self.sink.stats),
+        }
+    }
+    /// Sessions begun, and torn down; a flow without is one.
+    pub fn sessions(&self) -> (u64, u64) {
+        match &self.source {
+            Source::Sessions(sessions) => (sessions.begun, sessions.torn_down),
+            _ => (1, 0),
+        }
+    }
 }
 
 /// A place of a route is a link's index; of the upper bits one says that the route ends with it, one that the next link is
@@ -104,7 +121,7 @@ impl Ends {
 const LAST: u32 = 0x8000_0000;
 const FUSED: u32 = 0x4000_0000;
 const SEEN: u32 = 0x2000_0000;
-const LINK: u32 = 0x1fff_ffff;
+pub(crate) const LINK: u32 = 0x1fff_ffff;
 
 /// Kinds of timers, in the upper four bits of a slot's place. Packets' places lie below.
 const TIMER: u32 = 0x8000_0000;
@@ -113,6 +130,7 @@ const SOURCE: u32 = 0x9000_0000;
 const PORT: u32 = 0xa000_0000;
 const AGENT: u32 = 0xb000_0000;
 const SINK: u32 = 0xc000_0000;
+const MEDIUM: u32 = 0xd000_0000;
 const KIND: u32 = 0xf000_0000;
 
 /// A network, its flows and the events that wait.
@@ -125,10 +143,12 @@ pub struct Engine {
     pub ends: Vec<Ends>,
     /// Routes, end to end.
     routes: Vec<u32>,
-    /// When the pending event of each scheduled port is due.
-    armed: BTreeMap<u32, Time>,
     /// When the pending event of each receiving end that holds acknowledgements back is due.
     held_back: BTreeMap<u32, Time>,
+    /// Shared media, and when the pending event of each is due.
+    media: Vec<(Medium, Time)>,
+    /// For each link its medium and its number there, or [`NIL`]; empty without media.
+    radios: Vec<(u32, u32)>,
     /// Agents by node, and when the pending event of each is due.
     agents: BTreeMap<u32, (Box<dyn Agent>, Time)>,
     /// The nodes that flows are for, where agents want to know.
@@ -161,8 +181,9 @@ impl Engine {
             links: Vec::new(),
             ends: Vec::new(),
             routes: Vec::new(),
-            armed: BTreeMap::new(),
             held_back: BTreeMap::new(),
+            media: Vec::new(),
+            radios: Vec::new(),
             agents: BTreeMap::new(),
             destinations: Vec::new(),
             control_routes: BTreeMap::new(),
@@ -396,7 +417,7 @@ impl Engine {
                 Arrival::Departs(departs) => departs,
                 Arrival::Queued => {
                     self.arena.get_mut(slot).place = place;
-                    return self.arm_port(hop & LINK);
+                    return self.queued(hop & LINK, slot);
                 }
                 Arrival::Doomed(_) | Arrival::Dropped => return,
             }
@@ -506,7 +527,7 @@ impl Engine {
     }
 
     fn arm_flow(&mut self, id: u32, due: Time) {
-        let timer = self.arm(FLOW | id, due);
+        let timer = self.arm(FLOW | id, self.ends[id as usize].flow.expires(due));
         let ends = &mut self.ends[id as usize];
         (ends.timer, ends.timer_due) = (timer, if timer == NIL { Time::NEVER } else { due });
     }
@@ -521,6 +542,7 @@ impl Engine {
             SOURCE => return self.source_timer(id),
             PORT => self.port_timer(id),
             SINK => self.sink_timer(id),
+            MEDIUM => self.medium_timer(id),
             _ => self.agent_timer(id),
         }
         NIL
@@ -539,12 +561,17 @@ impl Engine {
             return NIL;
         }
         ends.flow.handle_timeout(self.now);
+        if let Source::Sessions(sessions) = &mut ends.source
+            && let Some(at) = sessions.check(self.now, &mut ends.flow, &mut ends.sink)
+        {
+            self.arm(SOURCE | id, at);
+        }
         id
     }
 
     fn source_timer(&mut self, id: u32) -> u32 {
         let ends = &mut self.ends[id as usize];
-        let again = ends.source.act(self.now, &mut ends.flow);
+        let again = ends.source.act(self.now, &mut ends.flow, &mut ends.sink);
         if let Some(at) = again {
             self.arm(SOURCE | id, at);
         }
@@ -591,24 +618,19 @@ impl Engine {
     }
 
     fn arm_port_alone(&mut self, index: u32) {
-        let port = &self.links[index as usize].port;
-        let due = port.poll_timeout();
-        let armed = self.armed.entry(index).or_insert(Time::NEVER);
-        // A timer that has become too late is replaced and ignored when it comes.
-        if !port.is_empty() && due < *armed {
-            *armed = due.max(self.now);
+        if let Some(due) = self.links[index as usize].port.next_event(self.now) {
             self.arm(PORT | index, due);
         }
     }
 
     fn port_timer(&mut self, index: u32) {
-        if self.armed.get(&index) != Some(&self.now) {
+        let link = &mut self.links[index as usize];
+        if !link.port.take_event(self.now) {
             return;
         }
-        self.armed.remove(&index);
-        self.links[index as usize].port.handle_timeout(self.now, &mut self.arena);
-        while let Some((slot, departed)) = self.links[index as usize].port.poll_transmit() {
-            let at = departed + self.links[index as usize].delay;
+        link.port.handle_timeout(self.now, &mut self.arena);
+        while let Some((slot, departed)) = link.port.poll_transmit() {
+            let at = departed + link.delay;
             let place = self.arena.get(slot).place;
             self.wheel.insert(&mut self.arena, slot, at.max(self.now).0, place, |p| rank(&self.routes, p));
         }
@@ -619,6 +641,7 @@ impl Engine {
 
     /// Settles every port up to the present.
     pub fn settle_all(&mut self) {
+        self.settle_media(None);
         for index in 0..self.links.len() {
             self.settle(index);
         }
@@ -630,6 +653,7 @@ impl Engine {
             self.settle(feeder as usize);
         }
         self.links[index].port.settle(self.now, &mut self.arena);
+        self.settle_media(Some(index));
     }
     /// Follows packets. Call before the first event.
     pub fn follow(&mut self, log: crate::packet_log::PacketLog) {
@@ -674,12 +698,15 @@ impl Engine {
             }
         }
         let delivered = self.delivered();
-        let mut slots = timers;
+        let mut slots = timers + self.audit_media(&on_link, &delivered)?;
         for (index, link) in self.links.iter().enumerate() {
             let unseen = if link.port.is_scheduled() { link.port.len() } else { link.port.doomed() } as u64;
             let inside = on_link[index] + unseen;
             let stats = &link.port.stats;
             let gone = stats.total().gone();
+            if self.radio(index as u32).is_some() {
+                continue;
+            }
             if stats.arrived + stats.total().copies != delivered[index] + gone + inside {
                 return Err(format!(
                     "link {index}: {} packets came, but {} were delivered, {gone} dropped and {inside} are there",

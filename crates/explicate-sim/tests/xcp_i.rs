@@ -177,7 +177,6 @@ fn real_estimators_keep_the_clouds_full() {
         let peak = done.link("c1->r1", "queue_peak_packets");
         let probes = utilisation * 30.0 - bulk.rate;
         println!("{estimator}: utilisation {utilisation:.4}, loss {loss:.5}, peak {peak}, probes {probes:.3} Mbit/s");
-        println!("{:?}", done.samples("bulk.0", "cwnd", 0.0).iter().step_by(10).map(|w| *w as u32).collect::<Vec<_>>());
         assert!(bulk.rate >= 0.85 * 30.0 && loss < 0.01, "{estimator}");
     }
 }

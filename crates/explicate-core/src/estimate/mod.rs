@@ -134,3 +134,14 @@ pub trait Estimator: Send {
     /// A new estimate of the available bandwidth, bytes/s, once. Negative: the path is loaded beyond what it can carry.
     fn poll_estimate(&mut self, now: Time) -> Option<f64>;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_the_names_of_estimators() {
+        let Unit::Choice(words) = CHOICE.unit else { panic!("a choice") };
+        assert!(words.iter().copied().eq(ESTIMATORS.iter().map(|e| e.name())));
+    }
+}

@@ -91,7 +91,7 @@ impl Estimator for Pairs {
             return None;
         }
         let gap = self.capacity.map_or(0.0, |capacity| self.bytes / capacity);
-        let begins = self.index % 2 == 0;
+        let begins = self.index.is_multiple_of(2);
         let wait = if begins { gap } else { self.rng.exponential(self.pause) };
         self.next = now + Time::from_secs_f64(wait);
         let index = self.index;
@@ -99,7 +99,7 @@ impl Estimator for Pairs {
         Some(ProbePacket { index, ip_len: self.bytes as u16 })
     }
     fn handle_echo(&mut self, _now: Time, index: u16, _sent: Time, came: Time) {
-        if index % 2 == 0 {
+        if index.is_multiple_of(2) {
             self.first = Some((index, came));
             return;
         }

@@ -19,6 +19,7 @@ use crate::wire::{Ecn, Packet};
 mod balance;
 mod lanes;
 mod line;
+mod pulled;
 mod put_off;
 mod ring;
 mod shared;
@@ -148,6 +149,10 @@ pub struct Port {
     put_off: bool,
     /// What a packet's TTL falls by when it arrives foreseen: one, and one for each plain port that put it off before.
     hops: u8,
+    /// Its packets wait at an interface of a shared medium, see `pulled.rs`.
+    on_medium: bool,
+    /// Timers expire at multiples of this, microseconds; zero is exact.
+    tick_us: u32,
     /// What the store knows it by.
     number: u32,
     /// Counters.
@@ -204,6 +209,8 @@ impl Port {
             lanes: None,
             number: init.number,
             hops: 1,
+            on_medium: false,
+            tick_us: 0,
         };
         match polled {
             Some(class) => port.schedule(vec![(class, 1.0)], |_| 0),
@@ -232,7 +239,7 @@ impl Port {
 
     /// Whether a driver must poll this port because departures are not known in advance.
     pub fn is_scheduled(&self) -> bool {
-        self.lanes.is_some()
+        self.lanes.is_some() || self.on_medium
     }
     /// Whether a controller or discipline may write into packets.
     pub fn writes(&self) -> bool {
@@ -308,6 +315,9 @@ impl Port {
         if let Some(special) = &self.special {
             self.timer = self.timer.min(special.next_timer());
             line = special.line_timer();
+        }
+        if self.tick_us > 0 {
+            self.timer = self.timer.next_multiple_of(Time::micros(self.tick_us as u64));
         }
         self.due = self.timer.min(leaves).min(self.arrives).min(line);
     }

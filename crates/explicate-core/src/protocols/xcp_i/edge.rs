@@ -113,10 +113,8 @@ impl Edge {
                 }
                 answer(Message::new(Kind::Acknowledge, message.nonce));
             }
-            Kind::Stop => {
-                if self.sessions.get(&peer.0).is_some_and(|s| s.nonce == message.nonce) {
-                    self.sessions.remove(&peer.0);
-                }
+            Kind::Stop if self.sessions.get(&peer.0).is_some_and(|s| s.nonce == message.nonce) => {
+                self.sessions.remove(&peer.0);
             }
             Kind::Echo => {
                 if let Some(session) = self.sessions.get_mut(&peer.0).filter(|s| s.nonce == message.nonce) {
