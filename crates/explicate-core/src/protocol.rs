@@ -44,6 +44,10 @@ pub trait Protocol: Sync {
     fn congestion_header(&self) -> bool {
         self.explicit()
     }
+    /// Whether it copes with routers that have no controller of it, which is otherwise worth a warning.
+    fn bears_plain_routers(&self) -> bool {
+        false
+    }
     /// Length of that header in data packets, bytes.
     fn congestion_header_len(&self) -> u16 {
         if self.congestion_header() { crate::wire::CONGESTION_LEN as u16 } else { 0 }

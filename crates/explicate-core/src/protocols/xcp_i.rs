@@ -171,6 +171,9 @@ impl Protocol for XcpI {
     fn explicit(&self) -> bool {
         true
     }
+    fn bears_plain_routers(&self) -> bool {
+        true
+    }
     fn congestion_header_len(&self) -> u16 {
         CONGESTION_XCPI_LEN as u16
     }
