@@ -366,10 +366,10 @@ impl Engine {
         let packet = self.arena.get_mut(slot);
         if hop & (LAST | SEEN) != 0 {
             packet.ttl = packet.ttl.saturating_sub(hops - 1);
-            if hop & SEEN != 0 {
-                return self.show(slot, place);
+            if hop & SEEN == 0 || self.show(slot, place) {
+                return self.deliver(slot);
             }
-            return self.deliver(slot);
+            return Due { slot, place: place + 1, flow: NIL };
         }
         packet.ttl = packet.ttl.saturating_sub(hops);
         Due { slot, place: place + 1, flow: NIL }

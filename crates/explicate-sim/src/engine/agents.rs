@@ -4,7 +4,7 @@ use explicate_core::protocol::{Address, Agent, CONTROL_LEN, Control, PathOracle,
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, flag};
 
-use super::{AGENT, Due, Engine, LAST, LINK, NIL, RouteFinder};
+use super::{AGENT, Engine, LAST, LINK, NIL, RouteFinder};
 
 impl Engine {
     /// Puts an agent at a node; `find_route` answers from then on for all agents.
@@ -48,9 +48,10 @@ impl Engine {
         }
     }
 
-    /// A packet has reached a node whose agent looks at it, then goes its way.
+    /// A packet has reached a node whose agent looks at it, and then goes its way; whether the node is the last one.
     #[cold]
-    pub(super) fn show(&mut self, slot: u32, place: u32) -> Due {
+    #[inline(never)]
+    pub(super) fn show(&mut self, slot: u32, place: u32) -> bool {
         let hop = self.routes[place as usize];
         let last = hop & LAST != 0;
         let packet = self.arena.get_mut(slot);
@@ -68,7 +69,7 @@ impl Engine {
         if agent.is_some_and(|(agent, _)| agent.handle_data(self.now, packet, Address(to), view.as_ref())) {
             self.drain_agent(node);
         }
-        if last { self.deliver(slot) } else { Due { slot, place: place + 1, flow: NIL } }
+        last
     }
 
     fn arm_agent(&mut self, node: u32) {
