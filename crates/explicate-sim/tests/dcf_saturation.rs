@@ -36,10 +36,19 @@ fn bianchi(n: f64, rate: f64, control: f64, rts: bool) -> f64 {
     8.0 * 1500.0 * alone / ((1.0 - any) * slot + alone * success + (any - alone) * collision)
 }
 
-/// Stations around a hub; acknowledgements of the transport return by wires, so that only data use the air.
+/// Stations around a hub that are given more to send than they can; acknowledgements return by wires, so that only data use the
+/// air.
 fn saturated(n: u32, rate: u32, rts: bool, seconds: u32, more: &str) -> String {
     let threshold = if rts { "0B" } else { "unlimited" };
-    let mut text = format!(
+    let from: Vec<String> = (1..=n).map(|i| format!("\"n{i}\"")).collect();
+    let wire = |i| {
+        format!(
+            "[[link]]\nname = \"wire {i}\"\nfrom = \"n0\"\nto = \"n{i}\"\nrate = \"10Gbit/s\"\ndelay = \"0s\"\n\
+             queue = \"unlimited\"\n"
+        )
+    };
+    let wires: String = (1..=n).map(wire).collect();
+    format!(
         r#"
         duration = "{seconds}s"
         warmup = "1s"
@@ -47,38 +56,28 @@ fn saturated(n: u32, rate: u32, rts: bool, seconds: u32, more: &str) -> String {
         name = "air"
         rate = "{rate}Mbit/s"
         rts_threshold = "{threshold}"
-        queue = "unlimited"
+        queue = {{ limit = "5pkt" }}
         layout = {{ kind = "star", stations = {n}, spacing = "10m" }}
         {more}
-        "#
-    );
-    for i in 1..=n {
-        text += &format!(
-            r#"
-            [[link]]
-            name = "wire{i}"
-            from = "n0"
-            to = "n{i}"
-            rate = "10Gbit/s"
-            delay = "0s"
-            queue = "unlimited"
-            [[flows]]
-            name = "f{i}"
-            protocol = "reno"
-            from = "n{i}"
-            to = "n0"
-            params = {{ initial_window = 30, receiver_window = 30, min_rto = "50s", initial_rto = "50s" }}
-            "#
-        );
-    }
-    text
+        {wires}
+        [[flows]]
+        name = "f"
+        count = {n}
+        protocol = "greedy"
+        from = [{}]
+        to = "n0"
+        params = {{ rate = "{}Mbit/s" }}
+        "#,
+        from.join(", "),
+        1.3 * rate as f64 / n as f64,
+    )
 }
 
 const MODEL: &str = "retry_forever = true\neifs = false\ncapture = \"off\"";
 
 fn throughput(n: u32, rate: u32, rts: bool, seconds: u32, more: &str) -> f64 {
     let done = run(&saturated(n, rate, rts, seconds, more));
-    (1..=n).map(|i| done.flows(&format!("f{i}"), "throughput_bps")[0]).sum::<f64>() / 1e6
+    done.flows("f", "throughput_bps").iter().sum::<f64>() / 1e6
 }
 
 /// The model's own numbers, worked out apart.
