@@ -175,16 +175,6 @@ impl Sink {
         Some(Answer { syn_options: None, packet_number, timestamp })
     }
 
-    /// Whether this is the SYN that an end which listens waits for.
-    #[cold]
-    fn opens(&mut self, header: &Transport) -> bool {
-        let opens = header.has(flag::SYN) && !header.has(flag::ACK) && header.flow() == !self.id;
-        if opens {
-            self.id = header.flow();
-        }
-        opens
-    }
-
     /// Holds the answer to a packet back if it may wait, else says which time stamp it echoes; `expected` was the next segment
     /// before the packet came.
     #[cold]
@@ -206,6 +196,16 @@ impl Sink {
         delay.held = 0;
         delay.deadline = Time::NEVER;
         Some(delay.timestamp)
+    }
+
+    /// Whether this is the SYN that an end which listens waits for.
+    #[cold]
+    fn opens(&mut self, header: &Transport) -> bool {
+        let opens = header.has(flag::SYN) && !header.has(flag::ACK) && header.flow() == !self.id;
+        if opens {
+            self.id = header.flow();
+        }
+        opens
     }
 
     #[cold]

@@ -6,6 +6,7 @@
 mod arena;
 pub mod bench;
 pub mod build;
+pub mod dcf;
 pub mod engine;
 pub mod measure;
 pub mod packet_log;

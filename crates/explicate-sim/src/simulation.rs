@@ -70,7 +70,7 @@ pub fn run_once(scenario: &Scenario, index: usize, options: &Options, progress: 
         if until == warmup && !measuring {
             engine.settle_all();
             baseline = engine.ends.iter().map(|e| e.stats()).collect();
-            engine.links.iter_mut().for_each(|l| l.port.start_measuring(until));
+            engine.start_measuring();
             measuring = true;
         }
         if until == next_sample {

@@ -23,6 +23,9 @@ const QUANTUM: f64 = 1500.0;
 pub(super) struct Lane {
     pub(super) gate: Gate,
     queue: Box<dyn ActiveQueue>,
+    /// Bytes and packets that wait in it.
+    bytes: u64,
+    packets: u32,
     /// A discipline decides what waits.
     limited: bool,
     /// Its part of the line.
@@ -38,7 +41,7 @@ pub(super) struct Lane {
 /// The packet in service: its handle, lengths, lane, and when it departs.
 #[derive(Clone, Copy)]
 pub(super) struct Serving {
-    handle: u32,
+    pub(super) handle: u32,
     bytes: u16,
     /// Bytes on the line.
     wire: u32,
@@ -57,10 +60,14 @@ pub(super) struct Lanes {
     pub(super) serving: Option<Serving>,
     /// Departed, not yet polled.
     pub(super) sent: VecDeque<(u32, Time)>,
+    /// Not a line sends the packets but a medium takes them, see `pulled.rs`.
+    pub(super) pulled: bool,
     /// Given up by a queue, not yet told of.
     gone: Gone,
     /// The backlog that the statistics know.
     counted: (u64, u32),
+    /// When a driver will come back, see [`Port::next_event`].
+    pending: Time,
     /// Moves the weights, if they are not fixed.
     pub(super) balance: Option<Balance>,
 }
@@ -79,6 +86,8 @@ impl Lanes {
             Lane {
                 gate: Gate { qdisc, router: class.router },
                 queue,
+                bytes: 0,
+                packets: 0,
                 limited,
                 share: weight / sum,
                 quantum: (QUANTUM * weight / least) as i64,
@@ -92,8 +101,10 @@ impl Lanes {
             turn: 0,
             serving: None,
             sent: VecDeque::new(),
+            pulled: false,
             gone: Gone::new(),
             counted: (0, 0),
+            pending: Time::NEVER,
             balance: None,
         }
     }
@@ -114,14 +125,14 @@ impl Lanes {
     /// What a lane's controller and discipline see.
     pub(super) fn view(&self, lane: usize, capacity: f64) -> PortView {
         let lane = &self.lanes[lane];
-        let (backlog_bytes, backlog_packets) = lane.queue.backlog();
         // Where packets wait for a line that is shared, it is busy, if with another's.
-        let busy = self.serving.is_some() || self.waiting().1 > 0;
+        let busy = self.serving.is_some() || self.lanes.iter().any(|l| l.packets > 0);
+        let (backlog_bytes, backlog_packets) = (lane.bytes, lane.packets);
         PortView { capacity: capacity * lane.share, backlog_bytes, backlog_packets, busy }
     }
     /// Bytes and packets that wait in all lanes.
     pub(super) fn waiting(&self) -> (u64, u32) {
-        self.lanes.iter().map(|l| l.queue.backlog()).fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1))
+        self.lanes.iter().fold((0, 0), |sum, l| (sum.0 + l.bytes, sum.1 + l.packets))
     }
     /// Packets in the port.
     pub(super) fn len(&self) -> usize {
@@ -129,12 +140,12 @@ impl Lanes {
     }
     /// The lane that sends next.
     fn next(&mut self) -> Option<usize> {
-        if self.lanes.iter().all(|l| l.queue.backlog().1 == 0) {
+        if self.lanes.iter().all(|l| l.packets == 0) {
             return None;
         }
         loop {
             let lane = &mut self.lanes[self.turn];
-            if lane.queue.backlog().1 == 0 {
+            if lane.packets == 0 {
                 lane.credit = lane.credit.min(0); // credit is for those who wait, debt stays
             } else if lane.credit > 0 {
                 return Some(self.turn);
@@ -142,6 +153,24 @@ impl Lanes {
                 lane.credit += lane.quantum;
             }
             self.turn = (self.turn + 1) % self.lanes.len();
+        }
+    }
+    /// The packet in service is done with.
+    pub(super) fn finish(&mut self, now: Time) {
+        if let Some(done) = self.serving.take() {
+            self.lanes[done.lane].idle_since = now; // until its next packet comes, if none waits
+        }
+    }
+    /// Controller and discipline let the packet in service go.
+    fn let_go(&mut self, at: Time, capacity: f64, store: &mut impl Store) {
+        let Some(Serving { handle, lane, .. }) = self.serving else { return };
+        let view = self.view(lane, capacity);
+        let Gate { qdisc, router } = &mut self.lanes[lane].gate;
+        if let Some(router) = router {
+            router.on_departure(at, store.packet(handle), &view);
+        }
+        if let Some(qdisc) = qdisc {
+            qdisc.on_departure(at, &view);
         }
     }
     /// Tells the variables of a lane's queue, discipline and controller.
@@ -181,30 +210,23 @@ impl Port {
         let capable = packet.ecn() != Ecn::NotCapable;
         let queued = Queued { handle, bytes: packet.ip_len, capable, since: now };
         lane.queue.enqueue(queued, packet, &mut lanes.gone);
+        lane.bytes += queued.bytes as u64;
+        lane.packets += 1;
         let refused = lanes.gone.iter().any(|(q, _)| q.handle == handle);
         self.tell_gone(now, index, store);
         if self.lanes.as_ref().is_some_and(|l| l.serving.is_none()) {
             self.serve_next(now, true, store);
         }
         self.count_waiting(now);
-        self.rearm();
         if refused { Arrival::Dropped } else { Arrival::Queued }
     }
 
     /// The packet in service departs, the next one enters it.
     pub(super) fn depart_from_lane(&mut self, store: &mut impl Store) {
         let lanes = self.lanes.as_deref_mut().expect("checked by the caller");
-        let Serving { handle, bytes, wire, lane, departs: at } = lanes.serving.expect("checked by the caller");
-        let view = lanes.view(lane, self.view.capacity);
-        lanes.serving = None;
-        lanes.lanes[lane].idle_since = at; // until its next packet comes, if none waits
-        let Gate { qdisc, router } = &mut lanes.lanes[lane].gate;
-        if let Some(router) = router {
-            router.on_departure(at, store.packet(handle), &view);
-        }
-        if let Some(qdisc) = qdisc {
-            qdisc.on_departure(at, &view);
-        }
+        let Serving { handle, bytes, wire, departs: at, .. } = lanes.serving.expect("checked by the caller");
+        lanes.let_go(at, self.view.capacity, store);
+        lanes.finish(at);
         self.stats.departed(at, bytes);
         store.note(at, self.number, handle, Note::Departed);
         if self.lost_on_air(at, handle, wire, store) {
@@ -214,19 +236,24 @@ impl Port {
         }
         self.serve_next(at, false, store);
         self.count_waiting(at);
-        self.rearm();
     }
 
     /// The next packet enters service; `idle` says that none was in it.
-    fn serve_next(&mut self, at: Time, idle: bool, store: &mut impl Store) {
+    pub(super) fn serve_next(&mut self, at: Time, idle: bool, store: &mut impl Store) {
         while let Some(lanes) = self.lanes.as_deref_mut()
             && let Some(index) = lanes.next()
         {
             if self.special.as_ref().and_then(|s| s.line.as_ref()).is_some_and(|line| !line.ask(at)) {
                 return;
             }
-            let next = lanes.lanes[index].queue.dequeue(at, &mut lanes.gone);
-            lanes.lanes[index].idle_since = at;
+            let lane = &mut lanes.lanes[index];
+            let next = lane.queue.dequeue(at, &mut lanes.gone);
+            assert!(next.is_some() || !lanes.gone.is_empty(), "a queue discipline keeps packets back");
+            lane.idle_since = at;
+            if let Some((sent, _)) = next {
+                lane.bytes -= sent.bytes as u64;
+                lane.packets -= 1;
+            }
             self.tell_gone(at, index, store);
             let Some((Queued { handle, bytes, .. }, mark)) = next else { continue };
             if mark {
@@ -235,14 +262,21 @@ impl Port {
                 store.note(at, self.number, handle, Note::Marked);
             }
             let wire = self.wire_bytes(handle, bytes, store);
-            self.busy_until = self.line.finish(at.0, wire, idle);
+            let Some(lanes) = self.lanes.as_deref_mut() else { return };
+            let departs = if lanes.pulled {
+                Time::NEVER
+            } else {
+                self.busy_until = self.line.finish(at.0, wire, idle);
+                Time(self.busy_until)
+            };
             if let Some(line) = self.special.as_ref().and_then(|s| s.line.as_ref()) {
-                line.occupy(Time(self.busy_until));
+                line.occupy(departs);
             }
-            if let Some(lanes) = &mut self.lanes {
-                lanes.balance.iter_mut().filter(|_| mark).for_each(|b| b.told(index));
-                lanes.lanes[index].credit -= bytes as i64;
-                lanes.serving = Some(Serving { handle, bytes, wire, lane: index, departs: Time(self.busy_until) });
+            lanes.balance.iter_mut().filter(|_| mark).for_each(|b| b.told(index));
+            lanes.lanes[index].credit -= bytes as i64;
+            lanes.serving = Some(Serving { handle, bytes, wire, lane: index, departs });
+            if lanes.pulled {
+                lanes.let_go(at, self.view.capacity, store);
             }
             return;
         }
@@ -252,7 +286,23 @@ impl Port {
     pub(super) fn ask_for_line(&mut self, at: Time, store: &mut impl Store) {
         self.serve_next(at, true, store);
         self.count_waiting(at);
-        self.rearm();
+    }
+
+    /// When a driver of a scheduled port has to come back, if no event that it was told of is as early: it keeps one pending,
+    /// and ignores those that [`Port::take_event`] does not know any more.
+    pub fn next_event(&mut self, now: Time) -> Option<Time> {
+        let (due, empty) = (self.poll_timeout().max(now), self.is_empty());
+        let lanes = self.lanes.as_deref_mut()?;
+        if due >= lanes.pending || empty {
+            return None;
+        }
+        lanes.pending = due;
+        Some(due)
+    }
+    /// Whether the event that comes now is the one that is awaited.
+    pub fn take_event(&mut self, now: Time) -> bool {
+        let pending = self.lanes.as_deref_mut().map(|l| &mut l.pending).filter(|p| **p == now);
+        pending.map(|p| *p = Time::NEVER).is_some()
     }
 
     /// Carries out the drops of a lane's queue.
@@ -260,6 +310,10 @@ impl Port {
         let lanes = self.lanes.as_deref_mut().expect("a polled port");
         if lanes.gone.is_empty() {
             return;
+        }
+        for (queued, _) in &lanes.gone {
+            lanes.lanes[index].bytes -= queued.bytes as u64;
+            lanes.lanes[index].packets -= 1;
         }
         let view = lanes.view(index, self.view.capacity);
         let router = &mut lanes.lanes[index].gate.router;
@@ -270,13 +324,19 @@ impl Port {
         }
     }
 
-    /// Tells the statistics how much waits now.
-    fn count_waiting(&mut self, at: Time) {
+    /// Tells the statistics how much waits now, and when to come back.
+    pub(super) fn count_waiting(&mut self, at: Time) {
         let lanes = self.lanes.as_deref_mut().expect("a polled port");
+        let due = lanes.serving.map_or(self.timer, |s| s.departs.min(self.timer));
         let (was, is) = (lanes.counted, lanes.waiting());
         if is != was {
             self.stats.queue_changed(at, was.1, was.0, is.1 as i32 - was.1 as i32);
             lanes.counted = is;
+        }
+        if self.special.is_some() {
+            self.rearm(); // the line may be another's
+        } else {
+            self.due = due;
         }
     }
 }

@@ -189,7 +189,7 @@ struct CoDelQueue {
 
 impl ActiveQueue for CoDelQueue {
     fn enqueue(&mut self, queued: Queued, _packet: &Packet, gone: &mut Gone) {
-        if self.queue.packets() == 0 || self.room.fits(self.backlog(), queued.bytes) {
+        if self.queue.packets() == 0 || self.room.fits((self.queue.bytes(), self.queue.packets()), queued.bytes) {
             self.queue.push(queued);
         } else {
             gone.push((queued, DropCause::Overflow));
@@ -197,9 +197,6 @@ impl ActiveQueue for CoDelQueue {
     }
     fn dequeue(&mut self, now: Time, gone: &mut Gone) -> Option<(Queued, bool)> {
         self.state.dequeue(&self.law, &mut self.queue, now, gone)
-    }
-    fn backlog(&self) -> (u64, u32) {
-        (self.queue.bytes(), self.queue.packets())
     }
     fn probe(&self, put: Probe<'_>) {
         self.state.probe(put);

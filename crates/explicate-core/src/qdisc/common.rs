@@ -90,8 +90,5 @@ impl ActiveQueue for Fifo {
     fn dequeue(&mut self, _now: Time, _gone: &mut Gone) -> Option<(Queued, bool)> {
         self.pop().map(|first| (first, false))
     }
-    fn backlog(&self) -> (u64, u32) {
-        (self.bytes(), self.packets())
-    }
     fn probe(&self, _put: Probe<'_>) {}
 }

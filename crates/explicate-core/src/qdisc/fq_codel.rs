@@ -114,7 +114,7 @@ impl FqCoDelQueue {
         let key = 2 * packet.transport.flow() as u64 + packet.is_ack() as u64;
         let mixed = (key ^ self.salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-        ((mixed >> 32) as usize * self.flows.len()) >> 32
+        (((mixed >> 32) * self.flows.len() as u64) >> 32) as usize
     }
 
     /// Half of the packets of the queue with most bytes, from its head.
@@ -143,7 +143,7 @@ impl ActiveQueue for FqCoDelQueue {
         flow.queue.push(queued);
         self.bytes += queued.bytes as u64;
         self.packets += 1;
-        while self.packets > 1 && !self.room.holds(self.backlog()) {
+        while self.packets > 1 && !self.room.holds((self.bytes, self.packets)) {
             self.drop_from_fattest(gone);
         }
     }
@@ -179,10 +179,6 @@ impl ActiveQueue for FqCoDelQueue {
                 flow.listed = false;
             }
         }
-    }
-
-    fn backlog(&self) -> (u64, u32) {
-        (self.bytes, self.packets)
     }
 
     fn probe(&self, put: Probe<'_>) {
@@ -234,8 +230,8 @@ mod tests {
             gone.clear();
         }
         assert_eq!(sparse, 250);
-        assert_eq!(10_000 + 250, 5000 + lost + q.backlog().1);
-        assert!(q.backlog().1 <= 200);
+        assert_eq!(10_000 + 250, 5000 + lost + q.packets);
+        assert!(q.packets <= 200);
     }
 
     #[test]
@@ -273,6 +269,6 @@ mod tests {
         let lost: Vec<u32> = gone.iter().map(|(packet, _)| packet.handle).collect();
         assert_eq!(lost, [0, 1, 2, 3]);
         assert!(gone.iter().all(|(_, cause)| *cause == DropCause::Overflow));
-        assert_eq!(q.backlog(), (7000, 7));
+        assert_eq!((q.bytes, q.packets), (7000, 7));
     }
 }
