@@ -531,6 +531,15 @@ impl Packet {
         self.tos |= DAMAGED;
         self.transport.0[0] |= flag::CONTROL;
     }
+    /// The packet without that mark, as a wire carries it.
+    pub fn without_mark(&self) -> Packet {
+        let mut packet = *self;
+        if self.is_damaged() {
+            packet.tos &= !DAMAGED;
+            packet.transport.0[0] &= !flag::CONTROL;
+        }
+        packet
+    }
     /// Whether it was damaged.
     pub fn is_damaged(&self) -> bool {
         self.tos & DAMAGED != 0

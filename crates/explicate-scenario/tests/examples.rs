@@ -8,14 +8,16 @@ use explicate_scenario::model::{FlowGroup, Link, Medium, Scenario};
 fn values(v: &Values) -> String {
     let mut given: Vec<String> = v.given().iter().map(|(name, x)| format!("{name}={x}")).collect();
     given.sort();
-    format!("{given:?} {:?}", v.file.as_ref().map(|f| f.len()))
+    format!("{given:?} {:?} {:?}", v.file.as_ref().map(|f| f.len()), v.steps)
 }
 
 fn link(l: &Link) -> String {
     let queue = l.queue.as_ref().map(|q| (q.kind.name(), values(&q.values), q.mean_packet));
     let routers: Vec<_> = l.routers.iter().map(|r| (r.protocol.name(), values(&r.values))).collect();
     let channel: Vec<_> = l.channel.iter().map(|c| (c.kind.name(), values(&c.values))).collect();
-    format!("{:?}", (&l.name, l.from, l.to, l.rate, l.delay, l.capacity, queue, routers, channel, l.clock_tick, l.over))
+    let knowledge = (l.capacity, &l.beliefs, l.shares_with);
+    let ends = (&l.name, l.from, l.to, l.rate, l.delay);
+    format!("{:?}", (ends, knowledge, queue, routers, channel, l.clock_tick, l.over))
 }
 
 fn medium(m: &Medium) -> String {

@@ -48,7 +48,12 @@ impl PacketLog {
             return;
         }
         if self.selector.capture && what == Note::Departed {
-            self.captures.push(Capture { at, link, original: packet.ip_len, bytes: frame(packet, sack) });
+            self.captures.push(Capture {
+                at,
+                link,
+                original: packet.ip_len,
+                bytes: frame(&packet.without_mark(), sack),
+            });
         }
         self.entries.push(Entry { at, link: Some(link), what: Some(what), packet: *packet });
     }

@@ -1,5 +1,6 @@
 //! The fading link and sessions of paper 002 as scenarios ask for them: losses as the closed form has them, for data and
 //! acknowledgements apart; parity that takes time of the line; connections that timeouts tear down and that come again.
+#![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 mod common;
 #[path = "common/outcome.rs"]

@@ -16,7 +16,7 @@
 //! | antennas | `antennas` | transmitting x receiving | 1x1 to 2x2 | section III |
 //! | r = k / b | `fec_data`, `fec_ack` | | 1 to 0.7, and 0.5 | section III |
 //! | s | `symbol_bits` | bits | 8 | section II-B |
-//! | K | `rician_good`, `rician_bad` | linear | 0: Rayleigh | section II-A, by \[22\] |
+//! | K | `rician_good`, `rician_bad` | linear | 0: Rayleigh | section II-A, by its reference 22 |
 //!
 //! Deviations:
 //! 1. Errata of equations 2, 3 and 4 stand in `bit_chain`, of equation 6 in `reed_solomon`.
@@ -243,7 +243,7 @@ struct Fades {
     pace: f64,
     odds: Vec<Odds>,
     /// The place in `odds` plus one, by [`key`]; 0 is not known yet.
-    known: Vec<u16>,
+    known: Vec<u32>,
     state: usize,
     /// When the last packet had left.
     last: Time,
@@ -271,7 +271,7 @@ impl Fades {
         self.odds.push(Odds { rows: [good, bad, any], steps: symbols * self.radio.steps as f64 });
         let key = key(packet);
         self.known.resize(self.known.len().max(key + 1), 0);
-        self.known[key] = self.odds.len() as u16;
+        self.known[key] = self.odds.len() as u32;
         self.odds.len() - 1
     }
 
