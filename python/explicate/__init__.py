@@ -5,6 +5,7 @@
 >>> results.summary()                                            # doctest: +SKIP
 """
 
+from explicate.curves import channel_curves
 from explicate.engine import ScenarioError, columns, registry, schema, template, version
 from explicate.lab import compare, run, sweep
 from explicate.notebook import show
@@ -18,6 +19,7 @@ __all__ = [
     "Results",
     "ScenarioError",
     "__version__",
+    "channel_curves",
     "columns",
     "compare",
     "jain_index",

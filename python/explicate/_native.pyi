@@ -53,5 +53,16 @@ def run(
     pcap: str | None,
     progress: Callable[[float], None] | None,
 ) -> Output: ...
+def curves(
+    text: str,
+    origin: str,
+    base: str,
+    overrides: list[tuple[str, str]],
+    link: str,
+    lengths: list[int],
+    acks: bool,
+    trials: int,
+    seed: int,
+) -> str: ...
 def bench_cases() -> list[str]: ...
 def bench(case: str | None, duration: float | None) -> str: ...

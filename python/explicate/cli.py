@@ -9,7 +9,7 @@ import argparse
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from explicate import commands, engine
 from explicate.errors import BadInputError
@@ -43,6 +43,10 @@ def _positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
     return value
+
+
+def _lengths(text: str) -> list[int]:
+    return [_positive(part) for part in text.split(",")]
 
 
 def _seed(text: str) -> int:
@@ -92,6 +96,31 @@ def _common(parser: argparse.ArgumentParser, *, jobs: str) -> None:
     parser.add_argument("-o", "--out", metavar="DIR", help="write the tables (Parquet) and run.json here")
     parser.add_argument("--csv", action="store_true", help="write the tables as CSV too; needs -o")
     parser.add_argument("--json", action="store_true", help="print the tables as JSON for machines")
+
+
+def _curves(verb: Callable[[str, str, str], argparse.ArgumentParser]) -> None:
+    curves = verb(
+        "curves",
+        "print what a channel does in closed form, and to packets that are drawn",
+        "explicate curves fading --vary snr=0dB,10dB,20dB --vary antennas=1x1,2x2 --bytes 40,1040\n"
+        "explicate curves fading --vary snr=5dB,15dB --set fec_data=1 --trials 1000000 --csv > figure1.csv\n"
+        "explicate curves gilbert_elliott --set clock=time --vary bad_time=5ms,50ms --json",
+    )
+    curves.add_argument("kind", metavar="CHANNEL", help="a channel, such as fading; a wrong one lists them")
+    curves.add_argument(
+        "--set", metavar="KEY=VALUE", type=_setting, action="append", default=[], help="one parameter of the channel"
+    )
+    curves.add_argument(
+        "--vary", metavar="KEY=V1,V2", type=_axis, action="append", default=[], help="one parameter over several values"
+    )
+    curves.add_argument(
+        "--bytes", metavar="N,...", type=_lengths, default=[40, 520, 1040], help="IP lengths (default 40,520,1040)"
+    )
+    curves.add_argument("--acks", action="store_true", help="of acknowledgements, which may have a code of their own")
+    curves.add_argument("--trials", metavar="N", type=_positive, default=0, help="draw so many packets too")
+    curves.add_argument("--seed", type=_seed, default=1, help="seed of these draws (default 1)")
+    curves.add_argument("--csv", action="store_true", help="print the table as CSV")
+    curves.add_argument("--json", action="store_true", help="print the table as JSON")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -203,6 +232,7 @@ def build_parser() -> argparse.ArgumentParser:
     columns.add_argument("--json", action="store_true", help="print them as JSON")
     verb("schema", "print the JSON Schema of scenario files", "explicate schema > scenario.schema.json")
 
+    _curves(verb)
     bench = verb("bench", "measure what the engine costs on this machine", "explicate bench --json")
     bench.add_argument("--case", metavar="NAME", help="only this case")
     bench.add_argument("--duration", metavar="S", type=_seconds, help="simulated seconds per case")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from explicate import cost, display, engine, lab
+from explicate.curves import channel_curves
 from explicate.errors import BadInputError
 from explicate.papers import command as papers
 from explicate.progress import ProgressLine
@@ -217,6 +218,23 @@ def schema(_: argparse.Namespace) -> None:
     _print_json(engine.schema())
 
 
+def curves(args: argparse.Namespace) -> None:
+    """Print what a channel does."""
+    params = {**dict(args.set), **dict(args.vary)}
+    try:
+        frame = channel_curves(
+            args.kind, bytes=args.bytes, acks=args.acks, trials=args.trials, seed=args.seed, **params
+        )
+    except ValueError as error:
+        raise BadInputError(error) from error
+    if args.json:
+        _print_json(frame.to_dicts())
+    elif args.csv:
+        print(frame.write_csv(), end="")
+    else:
+        print(display.curves(frame))
+
+
 def bench(args: argparse.Namespace) -> None:
     """Measure the engine; count instructions too, unless one plain run was asked for."""
     known = engine.bench_cases()
@@ -240,5 +258,5 @@ def reproduce(args: argparse.Namespace) -> int:
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], int | None]] = {
     command.__name__: command
-    for command in (run, compare, sweep, report, check, new, protocols, columns, schema, bench, reproduce)
+    for command in (run, compare, sweep, report, check, new, protocols, columns, schema, curves, bench, reproduce)
 }

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+import polars as pl
+
 from explicate.engine import BenchCase, Column, Entry
 from explicate.results import Results
 from explicate.summary import busy_links
@@ -96,6 +98,17 @@ def columns(tables: Mapping[str, Sequence[Column]]) -> str:
         table([name, "unit", ""], [[f"  {c['name']}", c["unit"], c["doc"]] for c in members], left=3)
         for name, members in tables.items()
     )
+
+
+def curves(frame: pl.DataFrame) -> str:
+    """Return the table of a channel's curves."""
+
+    def cell(value: Any) -> str:
+        if not isinstance(value, float):
+            return "–" if value is None else str(value)
+        return f"{value:g}" if value == 0 or 1e-3 <= value < 1e6 else f"{value:.4e}"
+
+    return table(frame.columns, [[cell(value) for value in row] for row in frame.rows()], left=1)
 
 
 def bench(cases: Sequence[BenchCase]) -> str:

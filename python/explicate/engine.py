@@ -168,6 +168,21 @@ def run(
     )
 
 
+def curves(
+    text: str,
+    overrides: Sequence[Override],
+    link: str,
+    lengths: Sequence[int],
+    *,
+    acks: bool,
+    trials: int,
+    seed: int,
+) -> list[dict[str, Any]]:
+    """Return what a link's channels predict for packets of each length, and what drawn ones saw: a row for each."""
+    rows = _native.curves(text, "curves", ".", list(overrides), link, list(lengths), acks, trials, seed)
+    return cast(list[dict[str, Any]], json.loads(rows))
+
+
 def bench_cases() -> list[str]:
     """Return the names of the benchmark's cases."""
     return _native.bench_cases()

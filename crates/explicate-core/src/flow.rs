@@ -7,12 +7,14 @@
 //! end has, and passes over what is missing if nothing will be sent twice. If explicit feedback is refused, the flow goes on with the fallback law and without congestion headers.
 
 use alloc::boxed::Box;
+use core::ops::AddAssign;
 
 use crate::params::{Param, Unit, Values};
 use crate::protocol::{
-    Ack, Allowance, Loss, LossKind, Next, Probe, Protocol, Recovery, RecoveryKind, RecoveryState, Sender, SenderInit,
-    Sent,
+    Ack, Address, Allowance, Loss, LossKind, Next, Probe, Protocol, Recovery, RecoveryKind, RecoveryState, Sender,
+    SenderInit, Sent,
 };
+use crate::recovery::COMMON;
 use crate::units::{Rate, Time};
 use crate::wire::{
     CONGESTION_LEN, Congestion, Ecn, Format, IP_UDP_LEN, Packet, SackRanges, TRANSPORT_LEN, Transport, flag, option,
@@ -117,6 +119,17 @@ pub struct FlowStats {
     pub damaged: u64,
 }
 
+impl AddAssign for FlowStats {
+    fn add_assign(&mut self, more: FlowStats) {
+        self.sent += more.sent;
+        self.retransmissions += more.retransmissions;
+        self.timeouts += more.timeouts;
+        self.rtt_sum += more.rtt_sum;
+        self.rtt_count += more.rtt_count;
+        self.damaged += more.damaged;
+    }
+}
+
 /// The sending end of a flow.
 pub struct Flow {
     id: u32,
@@ -131,6 +144,8 @@ pub struct Flow {
     fallback: &'static dyn Protocol,
     /// Data packets carry a congestion header.
     header: bool,
+    /// Bytes of headers in front of the payload.
+    overhead: u16,
     ecn: bool,
     paced: bool,
     /// The window or the pace stopped the last attempt to send: acknowledgements say something about it.
@@ -155,6 +170,8 @@ pub struct Flow {
     options: u8,
     initial_window: f32,
     interface: Rate,
+    /// Period of the host's clock; zero is exact.
+    tick: Time,
     /// Counters.
     pub stats: FlowStats,
 }
@@ -164,6 +181,7 @@ impl Flow {
     pub fn new(init: &FlowInit<'_>) -> Flow {
         let get = |name| init.values.get(PARAMS, name);
         let header = init.protocol.congestion_header();
+        let overhead = header_bytes(false) + init.protocol.congestion_header_len();
         let sack = if init.recovery.wants_sack() { option::SACK } else { 0 };
         let unreliable = if init.recovery.reliable() { 0 } else { option::UNRELIABLE };
         let sender_init = SenderInit {
@@ -184,12 +202,13 @@ impl Flow {
             next: None,
             fallback: init.fallback,
             header,
+            overhead,
             ecn: get("ecn") != 0.0,
             paced: get("paced") != 0.0,
             window_limited: false,
             packet: init.packet,
-            full_payload: init.packet.saturating_sub(header_bytes(header)),
-            last_payload: init.packet.saturating_sub(header_bytes(header)),
+            full_payload: init.packet.saturating_sub(overhead),
+            last_payload: init.packet.saturating_sub(overhead),
             packet_number: 0,
             supply: 0,
             closed: false,
@@ -205,10 +224,15 @@ impl Flow {
                 | if init.protocol.explicit() { option::EXPLICIT } else { 0 },
             initial_window: get("initial_window") as f32,
             interface: init.interface,
+            tick: Time::from_secs_f64(init.values.get(COMMON, "clock_tick")),
             stats: FlowStats::default(),
         }
     }
 
+    /// The flow leaves from this node. Call before the first event.
+    pub fn attach(&mut self, own: Address) {
+        self.sender.on_attach(own);
+    }
     /// Payload of a full segment, bytes.
     pub fn payload(&self) -> u16 {
         self.full_payload
@@ -234,6 +258,13 @@ impl Flow {
     pub fn poll_event(&self) -> Option<Event> {
         let drained = self.state == State::Established && self.at.acked == self.supply;
         drained.then_some(Event::Drained)
+    }
+    /// Timers that expired since the other end was last heard of with something new.
+    pub fn timeouts_in_a_row(&self) -> u32 {
+        match self.state {
+            State::Established => self.recovery.backoffs(),
+            _ => self.stats.timeouts as u32,
+        }
     }
     /// Smoothed round-trip time; zero while unknown.
     pub fn srtt(&self) -> Time {
@@ -263,14 +294,15 @@ impl Flow {
         }
         let cumulative = header.segment();
         let packet_number = header.packet_number();
-        let rtt = stamp_age(now, header.timestamp());
+        let exact = stamp_age(now, header.timestamp());
+        let rtt = self.in_ticks(now, exact);
         let out = self.recovery.take_ack(now, cumulative, packet_number, sack.as_slice(), rtt, &mut self.at);
         self.next = None;
         if out.newly_acked == 0 && !out.duplicate {
             return;
         }
         self.rwnd = header.window();
-        self.stats.rtt_sum += rtt.0;
+        self.stats.rtt_sum += exact.0;
         self.stats.rtt_count += 1;
         let state = &self.at;
         let srtt = state.srtt;
@@ -315,6 +347,7 @@ impl Flow {
         if refused {
             let payload = self.payload();
             self.header = false;
+            self.overhead = header_bytes(false);
             self.options &= !option::EXPLICIT;
             // Segments were counted by the explicit payload: keep it, the packets get shorter.
             self.packet = payload + header_bytes(false);
@@ -325,7 +358,7 @@ impl Flow {
                 interface: self.interface,
             });
         }
-        let rtt = stamp_age(now, header.timestamp());
+        let rtt = self.in_ticks(now, stamp_age(now, header.timestamp()));
         self.rwnd = header.window();
         self.state = State::Established;
         self.syn_deadline = Time::NEVER;
@@ -333,6 +366,21 @@ impl Flow {
         (self.at, self.next) = (self.recovery.state(), None);
         self.sender.on_start(now, rtt);
         self.allowance = self.sender.allowance();
+    }
+
+    /// A span that ends now, as the host's clock measures it: ticks between its ends, one at least.
+    #[inline]
+    fn in_ticks(&self, now: Time, span: Time) -> Time {
+        let tick = self.tick.0;
+        if tick == 0 {
+            return span;
+        }
+        let ticks = now.0 / tick - now.since(span).0 / tick;
+        Time(ticks.max(1) * tick)
+    }
+    /// When the host's clock lets a timer expire that is due at `due`: at its next tick. The pace is not kept by that clock.
+    pub fn expires(&self, due: Time) -> Time {
+        if self.tick == Time::ZERO || due == self.pace_at { due } else { due.next_multiple_of(self.tick) }
     }
 
     /// When this end next needs [`Flow::handle_timeout`].
@@ -449,7 +497,7 @@ impl Flow {
         }
         let last = self.closed && segment + 1 == self.supply;
         let payload = if last { self.last_payload } else { self.full_payload };
-        self.begin(out, now, payload + header_bytes(self.header));
+        self.begin(out, now, payload + self.overhead);
         let header = &mut out.transport;
         let cwr = if self.cwr { flag::CWR } else { 0 };
         header.set_flags(if last { flag::FIN | cwr } else { cwr });

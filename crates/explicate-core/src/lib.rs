@@ -10,7 +10,9 @@ extern crate alloc;
 extern crate std;
 
 pub mod channel;
+pub mod estimate;
 pub mod flow;
+pub mod medium;
 pub mod params;
 pub mod port;
 pub mod presets;

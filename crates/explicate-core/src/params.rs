@@ -21,6 +21,8 @@ pub enum Unit {
     QueueLength,
     /// A dimensionless number.
     Number,
+    /// A distance; written `"250m"`.
+    Metres,
     /// A probability or ratio; written as a number or `"1%"`.
     Fraction,
     /// `true` or `false`, kept as 1 or 0.

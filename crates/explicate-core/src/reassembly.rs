@@ -1,17 +1,17 @@
 //! What has arrived of a flow: the next segment in order, and the ranges beyond it that SACK reports (RFC 2018).
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
+use crate::recovery::scoreboard::first_ending_at;
 use crate::wire::{SACK_RANGES, SackRanges};
 
 /// Segments received.
 #[derive(Default)]
 pub struct Reassembly {
     next: u32,
-    /// Ranges `[first, end)` beyond `next`: sorted, apart from each other. Most change at either end.
-    beyond: VecDeque<(u32, u32)>,
-    /// A segment of each of the ranges that changed last, the newest first; stale and repeated ones report nothing.
-    recent: [u32; SACK_RANGES],
+    /// Made when something first arrives out of order.
+    beyond: Option<Box<Beyond>>,
     full: u16,
     /// Holes are passed over: `next` counts the segments that have arrived, `missing` those that have not.
     passes_over: bool,
@@ -40,7 +40,7 @@ impl Reassembly {
     /// Whether nothing has arrived beyond it.
     #[inline]
     pub fn is_in_order(&self) -> bool {
-        self.beyond.is_empty()
+        self.beyond.as_ref().is_none_or(|beyond| beyond.ranges.is_empty())
     }
 
     /// Takes a segment, unless it lies `window` or more segments ahead (there is no room for it) or came before.
@@ -51,7 +51,7 @@ impl Reassembly {
         } else {
             self.full = self.full.max(payload);
         }
-        if segment == self.next && self.beyond.is_empty() {
+        if segment == self.next && self.is_in_order() {
             self.next += 1;
         } else if self.passes_over {
             self.pass_over(segment, last);
@@ -75,57 +75,13 @@ impl Reassembly {
     }
 
     fn insert_beyond(&mut self, segment: u32) {
-        // The first range that ends at or after the segment: it contains, touches or follows it.
-        let at = self.beyond.partition_point(|&(_, end)| end < segment);
-        match self.beyond.get_mut(at) {
-            Some((first, end)) if *first <= segment && segment < *end => {}
-            Some((_, end)) if *end == segment => {
-                *end += 1;
-                let grown = *end;
-                if self.beyond.get(at + 1).is_some_and(|&(first, _)| first == grown) {
-                    self.beyond[at].1 = self.beyond[at + 1].1;
-                    self.beyond.remove(at + 1);
-                }
-            }
-            Some((first, _)) if *first == segment + 1 => *first = segment,
-            _ => self.beyond.insert(at, (segment, segment + 1)),
-        }
-        self.remember(segment);
-        if let Some(&(_, end)) = self.beyond.front().filter(|r| r.0 == self.next) {
-            self.next = end;
-            self.beyond.pop_front();
-        }
-    }
-
-    /// Puts the segment's range first, and keeps those reported before that are apart from it (RFC 2018 section 4).
-    fn remember(&mut self, segment: u32) {
-        let Some((first, end)) = self.range_of(segment) else { return };
-        let mut recent = [segment; SACK_RANGES];
-        let others = self.recent.iter().filter(|&&s| s >= self.next && !(first..end).contains(&s));
-        for (slot, &other) in recent[1..].iter_mut().zip(others) {
-            *slot = other;
-        }
-        self.recent = recent;
-    }
-
-    fn range_of(&self, segment: u32) -> Option<(u32, u32)> {
-        let at = self.beyond.partition_point(|&(_, end)| end <= segment);
-        self.beyond.get(at).copied().filter(|&(first, _)| first <= segment)
+        self.next = self.beyond.get_or_insert_default().insert(segment, self.next);
     }
 
     /// The ranges to report: that of the newest arrival first, then those reported before.
     #[inline]
     pub fn ranges(&self) -> SackRanges {
-        let mut out = SackRanges::default();
-        if self.beyond.is_empty() {
-            return out;
-        }
-        for range in self.recent.iter().filter_map(|&segment| self.range_of(segment)) {
-            if !out.as_slice().contains(&range) {
-                out.push(range.0, range.1);
-            }
-        }
-        out
+        self.beyond.as_ref().map_or(SackRanges::NONE, |beyond| beyond.report())
     }
 
     /// Payload received in order, bytes.
@@ -134,6 +90,73 @@ impl Reassembly {
             Some((segment, last)) if segment < self.next => (self.next as u64 - 1) * self.full as u64 + last as u64,
             _ => self.next as u64 * self.full as u64,
         }
+    }
+}
+
+/// What has arrived beyond the next segment.
+#[derive(Default)]
+struct Beyond {
+    /// Ranges `[first, end)`: sorted, apart from each other. Most change at either end.
+    ranges: VecDeque<(u32, u32)>,
+    /// A segment of each of the ranges that changed last, the newest first; stale and repeated ones report nothing.
+    recent: [u32; SACK_RANGES],
+}
+
+impl Beyond {
+    /// Takes a segment from `next` on. Returns the next one that is missing then.
+    fn insert(&mut self, segment: u32, next: u32) -> u32 {
+        // The first range that ends at or after the segment: it contains, touches or follows it.
+        let at = first_ending_at(&self.ranges, segment);
+        match self.ranges.get_mut(at) {
+            Some((first, end)) if *first <= segment && segment < *end => {}
+            Some((_, end)) if *end == segment => {
+                *end += 1;
+                let grown = *end;
+                if self.ranges.get(at + 1).is_some_and(|&(first, _)| first == grown) {
+                    self.ranges[at].1 = self.ranges[at + 1].1;
+                    self.ranges.remove(at + 1);
+                }
+            }
+            Some((first, _)) if *first == segment + 1 => *first = segment,
+            _ => self.ranges.insert(at, (segment, segment + 1)),
+        }
+        self.remember(segment, next);
+        match self.ranges.front() {
+            Some(&(first, end)) if first == next => {
+                self.ranges.pop_front();
+                end
+            }
+            _ => next,
+        }
+    }
+
+    /// Puts the segment's range first, and keeps those reported before that are apart from it (RFC 2018 section 4).
+    fn remember(&mut self, segment: u32, next: u32) {
+        let Some((first, end)) = self.range_of(segment) else { return };
+        let mut recent = [segment; SACK_RANGES];
+        let others = self.recent.iter().filter(|&&s| s >= next && !(first..end).contains(&s));
+        for (slot, &other) in recent[1..].iter_mut().zip(others) {
+            *slot = other;
+        }
+        self.recent = recent;
+    }
+
+    fn range_of(&self, segment: u32) -> Option<(u32, u32)> {
+        let at = first_ending_at(&self.ranges, segment.saturating_add(1));
+        self.ranges.get(at).copied().filter(|&(first, _)| first <= segment)
+    }
+
+    fn report(&self) -> SackRanges {
+        let mut out = SackRanges::default();
+        if self.ranges.is_empty() {
+            return out;
+        }
+        for range in self.recent.iter().filter_map(|&segment| self.range_of(segment)) {
+            if !out.as_slice().contains(&range) {
+                out.push(range.0, range.1);
+            }
+        }
+        out
     }
 }
 
@@ -180,9 +203,9 @@ mod tests {
             while !left.is_empty() {
                 let s = left.swap_remove((rng.next_u64() % left.len() as u64) as usize);
                 r.insert(s, 100, 10, false);
-                let apart = r.beyond.iter().zip(r.beyond.iter().skip(1)).all(|(a, b)| a.1 < b.0);
-                assert!(apart, "{:?}", r.beyond);
-                assert!(r.beyond.front().is_none_or(|&(first, end)| first > r.next && first < end));
+                let beyond: Vec<(u32, u32)> = r.beyond.iter().flat_map(|b| b.ranges.iter().copied()).collect();
+                assert!(beyond.windows(2).all(|w| w[0].1 < w[1].0), "{beyond:?}");
+                assert!(beyond.first().is_none_or(|&(first, end)| first > r.next && first < end));
             }
             assert_eq!((r.next(), r.payload()), (12, 120));
         }
@@ -205,7 +228,7 @@ mod tests {
     fn no_room_and_the_short_last_segment() {
         let mut r = with(&[0]);
         r.insert(101, 100, 10, false);
-        assert!(r.beyond.is_empty());
+        assert!(r.is_in_order());
         r.insert(1, 100, 4, true);
         assert_eq!(r.payload(), 14);
         let mut r = Reassembly::default();

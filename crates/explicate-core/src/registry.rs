@@ -1,4 +1,4 @@
-//! Finds protocols, recoveries, queue disciplines, channels and presets by name.
+//! Finds protocols, recoveries, queue disciplines, channels, media and presets by name.
 //!
 //! A name of a flow's `protocol` resolves as a preset, then as a protocol; `law/recovery` names both.
 
@@ -8,12 +8,14 @@ use alloc::vec::Vec;
 
 use crate::params::Param;
 use crate::presets::PRESETS;
-use crate::protocol::{ChannelKind, Protocol, QdiscKind, RecoveryKind};
+use crate::protocol::{ChannelKind, MediumKind, Protocol, QdiscKind, RecoveryKind};
 
 use crate::flow::PARAMS as FLOW;
 use crate::recovery::COMMON;
 
 pub use crate::channel::CHANNELS;
+pub use crate::estimate::ESTIMATORS;
+pub use crate::medium::MEDIA;
 pub use crate::protocols::PROTOCOLS;
 pub use crate::qdisc::QDISCS;
 pub use crate::recovery::RECOVERIES;
@@ -73,6 +75,10 @@ pub fn qdisc(name: &str) -> Option<&'static dyn QdiscKind> {
 pub fn channel(name: &str) -> Option<&'static dyn ChannelKind> {
     CHANNELS.iter().copied().find(|c| c.name() == name)
 }
+/// Finds a medium by name.
+pub fn medium(name: &str) -> Option<&'static dyn MediumKind> {
+    MEDIA.iter().copied().find(|m| m.name() == name)
+}
 /// Finds a preset by name.
 pub fn preset(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|p| p.name == name)
@@ -109,7 +115,7 @@ fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> 
 
 /// One row of `explicate protocols`.
 pub struct Entry {
-    /// `protocol`, `recovery`, `router`, `qdisc`, `channel` or `preset`.
+    /// `protocol`, `recovery`, `router`, `qdisc`, `channel`, `medium`, `estimator` or `preset`.
     pub kind: &'static str,
     /// The name in scenarios.
     pub name: &'static str,
@@ -142,6 +148,12 @@ pub fn entries() -> Vec<Entry> {
     }
     for c in CHANNELS {
         put("channel", c.name(), c.summary(), c.source(), c.params());
+    }
+    for e in ESTIMATORS {
+        put("estimator", e.name(), e.summary(), e.source(), e.params());
+    }
+    for m in MEDIA {
+        put("medium", m.name(), m.summary(), m.source(), m.params());
     }
     for p in PRESETS {
         // What a flow of this preset can set: the law's parameters, the recovery's, and every flow's.

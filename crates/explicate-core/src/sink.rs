@@ -8,6 +8,7 @@
 //! A driver may speak the four verbs of [`crate::flow`], or let an acknowledgement take its packet's place by [`Sink::turn`].
 
 use alloc::boxed::Box;
+use core::ops::AddAssign;
 
 use crate::flow::{FlowInit, PARAMS, header_bytes};
 use crate::protocol::Receiver;
@@ -28,8 +29,18 @@ pub struct SinkStats {
     pub damaged: u64,
 }
 
+impl AddAssign for SinkStats {
+    fn add_assign(&mut self, more: SinkStats) {
+        self.received += more.received;
+        self.bytes += more.bytes;
+        self.payload += more.payload;
+        self.damaged += more.damaged;
+    }
+}
+
 /// The receiving end of a flow.
 pub struct Sink {
+    /// Number of the flow; its complement while this end listens.
     id: u32,
     /// The receiver is asked what travels back: explicit feedback was granted, or the protocol wants more than that.
     speaks: bool,
@@ -99,6 +110,13 @@ impl Sink {
         }
     }
 
+    /// Ignores everything until a SYN comes, as the first end of a flow need not: nothing was sent to it before.
+    #[must_use]
+    pub fn listening(mut self) -> Sink {
+        self.id = !self.id;
+        self
+    }
+
     /// A packet for this end arrived; what does not fit is ignored.
     pub fn handle_packet(&mut self, now: Time, packet: &Packet) {
         if let Some(answer) = self.take(now, packet) {
@@ -136,7 +154,7 @@ impl Sink {
     #[inline]
     fn take(&mut self, now: Time, packet: &Packet) -> Option<Answer> {
         let header = &packet.transport;
-        if header.has(flag::ACK) || header.flow() != self.id {
+        if (header.has(flag::ACK) || header.flow() != self.id) && !self.opens(header) {
             return None;
         }
         self.stats.received += 1;
@@ -178,6 +196,16 @@ impl Sink {
         delay.held = 0;
         delay.deadline = Time::NEVER;
         Some(delay.timestamp)
+    }
+
+    /// Whether this is the SYN that an end which listens waits for.
+    #[cold]
+    fn opens(&mut self, header: &Transport) -> bool {
+        let opens = header.has(flag::SYN) && !header.has(flag::ACK) && header.flow() == !self.id;
+        if opens {
+            self.id = header.flow();
+        }
+        opens
     }
 
     #[cold]

@@ -41,6 +41,13 @@ impl Time {
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 * 1e-6
     }
+    /// The first multiple of `tick` that is not before this; never stays never.
+    pub const fn next_multiple_of(self, tick: Time) -> Time {
+        match self.0.checked_next_multiple_of(tick.0) {
+            Some(ns) => Time(ns),
+            None => Time::NEVER,
+        }
+    }
     /// The span from `earlier` to `self`; zero if `earlier` is later.
     pub const fn since(self, earlier: Time) -> Time {
         Time(self.0.saturating_sub(earlier.0))
@@ -117,6 +124,9 @@ mod tests {
         assert_eq!(Time::from_secs_f64(f64::INFINITY), Time::NEVER);
         assert_eq!(Time::millis(1).since(Time::secs(1)), Time::ZERO);
         assert_eq!(Time::NEVER + Time(1), Time::NEVER);
+        let tick = |t: Time| t.next_multiple_of(Time::millis(10));
+        assert_eq!(tick(Time::millis(30)), Time::millis(30));
+        assert_eq!((tick(Time(30_000_001)), tick(Time::NEVER)), (Time::millis(40), Time::NEVER));
     }
 
     #[test]

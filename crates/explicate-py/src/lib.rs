@@ -234,6 +234,26 @@ mod _native {
     }
 
     #[pyfunction]
+    #[pyo3(signature = (text, origin, base, overrides, link, lengths, acks, trials, seed))]
+    #[expect(clippy::too_many_arguments, reason = "the border passes by position")]
+    fn curves(
+        py: Python<'_>,
+        text: &str,
+        origin: &str,
+        base: &str,
+        overrides: Overrides,
+        link: &str,
+        lengths: Vec<u16>,
+        acks: bool,
+        trials: u64,
+        seed: u64,
+    ) -> PyResult<String> {
+        let scenario = parse(text, origin, base, &overrides)?;
+        let rows = py.detach(|| texts::curves(&scenario, link, &lengths, acks, trials, seed));
+        rows.map(|rows| rows.to_string()).map_err(PyValueError::new_err)
+    }
+
+    #[pyfunction]
     fn bench_cases() -> Vec<&'static str> {
         CASES.iter().map(|c| c.name).collect()
     }

@@ -1,7 +1,10 @@
 //! Structured values as JSON.
 
 use explicate_core::params::{Param, Unit};
+use explicate_core::protocol::ChannelInit;
 use explicate_core::registry::Entry;
+use explicate_core::rng::Rng;
+use explicate_core::wire::{Packet, flag};
 use explicate_scenario::model::Scenario;
 use explicate_scenario::tables::TABLES;
 use explicate_sim::simulation::Run;
@@ -24,10 +27,12 @@ fn default(param: &Param) -> String {
         Unit::File | Unit::Steps => "required".to_string(),
         _ if value.is_nan() => "auto".to_string(),
         _ if value.is_infinite() => "unlimited".to_string(),
+        Unit::Seconds if value < 1e-3 && value > 0.0 => format!("{}us", value * 1e6),
         Unit::Seconds if value < 1.0 => format!("{}ms", value * 1e3),
         Unit::Seconds => format!("{value}s"),
         Unit::BitsPerSecond => format!("{value}bit/s"),
         Unit::Bytes | Unit::QueueLength => format!("{value}B"),
+        Unit::Metres => format!("{value}m"),
         Unit::Flag => (value != 0.0).to_string(),
         Unit::Choice(words) => words.get(value as usize).copied().unwrap_or_default().to_string(),
         Unit::Decibels => format!("{value}dB"),
@@ -42,6 +47,7 @@ fn unit(unit: Unit) -> String {
         Unit::Bytes => "bytes".to_string(),
         Unit::Packets => "packets".to_string(),
         Unit::QueueLength => "bytes, pkt or bdp".to_string(),
+        Unit::Metres => "distance".to_string(),
         Unit::Number => String::new(),
         Unit::Fraction => "fraction".to_string(),
         Unit::Flag => "true or false".to_string(),
@@ -102,6 +108,38 @@ pub(crate) fn checked(s: &Scenario) -> Value {
         "flows": s.flows.iter().map(group).collect::<Vec<_>>(),
         "links": s.links.len(),
     })
+}
+
+/// What the channels of a link predict, and what `trials` drawn packets saw of it: a row for each length and channel.
+pub(crate) fn curves(
+    scenario: &Scenario,
+    link: &str,
+    lengths: &[u16],
+    acks: bool,
+    trials: u64,
+    seed: u64,
+) -> Result<Value, String> {
+    let found = scenario.links.iter().find(|l| l.name == link).ok_or_else(|| format!("no link is called `{link}`"))?;
+    let mut rows = Vec::new();
+    for (spec, &bytes) in found.channel.iter().flat_map(|spec| lengths.iter().map(move |bytes| (spec, bytes))) {
+        let mut packet = Packet { ip_len: bytes, ..Packet::EMPTY };
+        packet.transport.set_flags(if acks { flag::ACK } else { 0 });
+        let mut row = Map::new();
+        row.insert("channel".to_string(), json!(spec.kind.name()));
+        row.insert("bytes".to_string(), json!(bytes));
+        spec.kind.predict(&spec.values, &packet, &mut |name, value| {
+            row.insert(name.to_string(), json!(value));
+        });
+        if trials > 0 {
+            let rng = Rng::stream(seed, &format!("curves/{bytes}"));
+            let init = ChannelInit { values: &spec.values, rate: found.rate, rng };
+            spec.kind.observe(init, &packet, trials, &mut |name, value| {
+                row.insert(format!("observed_{name}"), json!(value));
+            });
+        }
+        rows.push(Value::Object(row));
+    }
+    Ok(Value::Array(rows))
 }
 
 /// What a run took.

@@ -75,9 +75,11 @@ fn sizes(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario, crossings:
 
 /// Buffers that do not hold one packet.
 fn buffers(ctx: &Context<'_>, scenario: &Scenario) {
+    let interfaces = scenario.media.iter().flat_map(|m| m.stations.iter().map(|s| &s.interface));
     let tiny: Vec<&str> = scenario
         .links
         .iter()
+        .chain(interfaces)
         .filter(|link| {
             link.queues().any(|q| {
                 let limit = q.kind.params().iter().find(|p| p.name == "limit");
@@ -107,7 +109,7 @@ fn routers(ctx: &Context<'_>, scenario: &Scenario, routes: &mut Routes) {
                 None => routes.path(from, to),
             };
             for link in data.unwrap_or_default() {
-                let at = &scenario.links[link as usize];
+                let at = scenario.port(&scenario.links[link as usize]);
                 let class = at.class_of(protocol.congestion_header());
                 let routers = at.routers_of(class);
                 silent[link as usize] = !routers.iter().any(|r| r.protocol.name() == controller.name());
@@ -119,7 +121,7 @@ fn routers(ctx: &Context<'_>, scenario: &Scenario, routes: &mut Routes) {
         }
         let names: Vec<&str> =
             scenario.links.iter().zip(&silent).filter(|(_, s)| **s).map(|(l, _)| l.name.as_str()).collect();
-        if !names.is_empty() {
+        if !names.is_empty() && !protocol.bears_plain_routers() {
             let (group, protocol) = (&group.name, protocol.name());
             ctx.warn(format!("the flows of `{group}` speak {protocol}, but no router of it runs on {}", some(&names)));
         }

@@ -4,6 +4,7 @@ use crate::document::{Data, Node, number, quoted};
 use crate::keys;
 use crate::model::Match;
 use crate::props::{Queue, Router, read_queue, read_router};
+use crate::quantity::Length;
 use crate::reader::{Context, Reader};
 
 /// A class as written; what is not said is the link's.
@@ -25,7 +26,7 @@ impl Class {
 }
 
 /// Reads the list of classes; an empty one means that all packets share one queue.
-pub(crate) fn read(ctx: &Context<'_>, node: &Node) -> Option<Vec<Class>> {
+pub(crate) fn read(ctx: &Context<'_>, node: &Node, limit: Length) -> Option<Vec<Class>> {
     let Data::List(nodes) = &node.data else {
         let form = "a list of tables, like [{ match = \"explicit\", weight = 2 }, { match = \"other\" }]";
         ctx.error(node.place, format!("`classes` is {form}, not {}", node.what()));
@@ -33,7 +34,7 @@ pub(crate) fn read(ctx: &Context<'_>, node: &Node) -> Option<Vec<Class>> {
     };
     let mut classes: Vec<Class> = Vec::new();
     for node in nodes {
-        let class = read_class(ctx, node)?;
+        let class = read_class(ctx, node, limit)?;
         if classes.iter().any(|c| c.matches == class.matches) {
             let word = class.matches.word();
             ctx.error(node.place, format!("`classes`: two entries match `{word}`; make them one"));
@@ -49,10 +50,10 @@ pub(crate) fn read(ctx: &Context<'_>, node: &Node) -> Option<Vec<Class>> {
     Some(classes)
 }
 
-fn read_class(ctx: &Context<'_>, node: &Node) -> Option<Class> {
+fn read_class(ctx: &Context<'_>, node: &Node, limit: Length) -> Option<Class> {
     let reader = Reader::open(ctx, node, keys::CLASS, "`classes`".to_string())?;
     let word = reader.need("match").and(reader.word("match", keys::MATCHES));
-    let queue = reader.get("queue").map(|node| read_queue(ctx, node));
+    let queue = reader.get("queue").map(|node| read_queue(ctx, node, limit));
     let router = reader.get("router").map(|node| read_router(ctx, node));
     let weight = reader.get("weight").map_or(Some(1.0), |_| reader.number("weight", keys::WEIGHT));
     let matches = Match::ALL.into_iter().find(|m| Some(m.word()) == word);

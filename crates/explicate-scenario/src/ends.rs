@@ -35,6 +35,19 @@ pub(crate) struct Crossing {
 }
 
 impl Crossing {
+    /// What crosses either of two links.
+    pub(crate) fn with(&self, other: &Crossing) -> Crossing {
+        Crossing {
+            flows: self.flows + other.flows,
+            rtt: self.rtt + other.rtt,
+            data: self.data + other.data,
+            data_bytes: self.data_bytes + other.data_bytes,
+            acks: self.acks + other.acks,
+            ack_bytes: self.ack_bytes + other.ack_bytes,
+            bits: self.bits + other.bits,
+            packets: self.packets + other.packets,
+        }
+    }
     /// Mean base RTT; `None` if nothing crosses.
     pub(crate) fn base_rtt(&self) -> Option<Time> {
         (self.flows > 0).then(|| Time((self.rtt / self.flows as u128) as u64))
@@ -201,7 +214,7 @@ pub(crate) fn crossings(
 /// Most bit/s that one flow asks for on average over a run.
 fn demand(traffic: &Traffic, seconds: f64) -> f64 {
     match traffic {
-        Traffic::Bulk | Traffic::OnOff { .. } => f64::INFINITY,
+        Traffic::Bulk | Traffic::OnOff { .. } | Traffic::Sessions { .. } => f64::INFINITY,
         Traffic::Sized(Size::Fixed(bytes)) => *bytes as f64 * 8.0 / seconds,
         Traffic::Sized(Size::Exponential(mean) | Size::Pareto { mean, .. }) => mean * 8.0 / seconds,
     }

@@ -160,7 +160,7 @@ fn read_packet(reader: &Reader<'_>, resolved: &Resolved) -> u16 {
     let Some(node) = reader.get("packet") else { return DEFAULT_PACKET };
     let read = |t: &str| quantity::read(t, &quantity::BYTES);
     let Some(bytes) = quantity_of(reader.ctx, node, "packet", &quantity::BYTES, read) else { return DEFAULT_PACKET };
-    let headers = header_bytes(resolved.protocol.congestion_header());
+    let headers = header_bytes(false) + resolved.protocol.congestion_header_len();
     if bytes > headers as f64 && bytes <= u16::MAX as f64 && bytes.fract() == 0.0 {
         return bytes as u16;
     }
@@ -212,13 +212,19 @@ fn read_start(reader: &Reader<'_>) -> Option<Start> {
 
 fn read_traffic(reader: &Reader<'_>) -> Option<Traffic> {
     let ctx = reader.ctx;
+    let kinds = ["size", "on_off", "session"];
+    let given: Vec<&str> = kinds.into_iter().filter(|key| reader.get(key).is_some()).collect();
+    if let [first, second, ..] = given[..] {
+        let place = reader.get(second).map_or(reader.place, |node| node.place);
+        ctx.error(place, format!("`{first}` and `{second}` exclude each other; keep one"));
+        return None;
+    }
+    if let Some(node) = reader.get("session") {
+        return read_session(reader, node);
+    }
     match (reader.get("size"), reader.get("on_off")) {
-        (Some(_), Some(node)) => {
-            ctx.error(node.place, "`size` and `on_off` exclude each other; keep one");
-            None
-        }
         (Some(node), None) => read_size(reader, node).map(Traffic::Sized),
-        (None, Some(node)) => {
+        (_, Some(node)) => {
             let table = Reader::open(ctx, node, keys::ON_OFF, format!("`on_off` of {}", reader.title))?;
             let on = table.need("on").and(table.time("on"));
             let off = table.need("off").and(table.time("off"));
@@ -230,6 +236,49 @@ fn read_traffic(reader: &Reader<'_>) -> Option<Traffic> {
             Some(Traffic::OnOff { on, off, random: table.flag("random").unwrap_or(false) })
         }
         (None, None) => Some(Traffic::Bulk),
+    }
+}
+
+fn read_session(reader: &Reader<'_>, node: &Node) -> Option<Traffic> {
+    let ctx = reader.ctx;
+    let table = Reader::open(ctx, node, keys::SESSION, format!("`session` of {}", reader.title))?;
+    let timeouts = match table.get("timeouts") {
+        None => 6,
+        Some(_) => table.whole("timeouts", 1, limits::COUNT)? as u32,
+    };
+    let pause = match table.get("pause") {
+        None => (Time::secs(5), Time::secs(5)),
+        Some(node @ Node { data: Data::Table(_), .. }) => {
+            let range = Reader::open(ctx, node, keys::PAUSE, format!("`pause` of {}", table.title))?;
+            let (from, to) = (range.need("from").and(range.time("from")), range.need("to").and(range.time("to")));
+            let (from, to) = (from?, to?);
+            if to < from {
+                ctx.error(node.place, "the shortest pause, `from`, is longer than `to`; exchange them");
+                return None;
+            }
+            (from, to)
+        }
+        Some(node) => crate::reader::time(ctx, node, "pause").map(|t| (t, t))?,
+    };
+    if pause.0 < Time::millis(1) {
+        ctx.error(node.place, "the `pause` between sessions has to be at least 1ms");
+        return None;
+    }
+    let duration = match table.get("duration") {
+        None => None,
+        Some(_) => Some(table.time("duration")?),
+    };
+    let random = table.flag("random").unwrap_or(false);
+    match (table.get("random"), duration) {
+        (Some(node), None) => {
+            ctx.error(node.place, "`random` is about the `duration` of a session; give that too");
+            None
+        }
+        (_, Some(span)) if span < Time::millis(1) => {
+            ctx.error(node.place, "the `duration` of a session has to be at least 1ms");
+            None
+        }
+        _ => Some(Traffic::Sessions { timeouts, pause, duration, random }),
     }
 }
 
@@ -361,6 +410,11 @@ pub(crate) fn written(group: &Group, count: u32, lane: &str) -> String {
         }
         Traffic::OnOff { on, off, random } => {
             lines.push(("on_off", format!("{{ on = {}, off = {}, random = {random} }}", time(*on), time(*off))));
+        }
+        Traffic::Sessions { timeouts, pause: (from, to), duration, random } => {
+            let lasts = duration.map_or(String::new(), |t| format!(", duration = {}, random = {random}", time(t)));
+            let pause = format!("{{ from = {}, to = {} }}", time(*from), time(*to));
+            lines.push(("session", format!("{{ timeouts = {timeouts}, pause = {pause}{lasts} }}")));
         }
     }
     match &group.way {

@@ -12,6 +12,9 @@ pub(crate) enum Form {
     Time,
     Rate,
     Bytes,
+    /// A distance or its opposite.
+    Coordinate,
+    Distance,
     /// `"50/s"`.
     Frequency,
     /// A whole number, both bounds included.
@@ -29,6 +32,8 @@ pub(crate) enum Form {
     Router,
     /// A list of channels: names, or tables by the registry.
     Channels,
+    /// A medium: [`MEDIUM`] and the parameters of its kind, by the registry.
+    Medium,
     /// Axes: any path of keys, with a list of values.
     Axes,
     /// Any of these.
@@ -67,7 +72,12 @@ pub(crate) const ROOT: &[Key] = &[
     key("warmup", Form::Time, "0s", "Time at the start that every summary leaves out."),
     key("runs", Form::Whole(1, limits::COUNT), "1", "Independent repetitions; run i has the seed `seed + i`."),
     key("seed", Form::Whole(0, limits::SEED), "1", "Seed of the first run."),
-    key("topology", Form::Table(TOPOLOGY), "a dumbbell, or explicit if there is a [[node]]", "A generated topology."),
+    key(
+        "topology",
+        Form::Table(TOPOLOGY),
+        "a dumbbell, or explicit if there is a [[node]] or [[medium]]",
+        "A generated topology.",
+    ),
     key("node", Form::List(&Form::Table(NODE)), "none", "Nodes of one's own."),
     key(
         "link",
@@ -75,6 +85,7 @@ pub(crate) const ROOT: &[Key] = &[
         "none",
         "Links of one's own (`from` and `to`), or refinements of one direction of a named link.",
     ),
+    key("medium", Form::List(&Form::Medium), "none", "Air that nodes share; links between its stations come with it."),
     key("flows", Form::List(&Form::Table(FLOWS)), "", "Groups of like flows."),
     key("sampling", Form::Table(SAMPLING), "nothing is sampled", "What is recorded over time."),
     key("sweep", Form::Axes, "none", "Axes of a sweep: a path of keys and the values that it takes."),
@@ -150,8 +161,25 @@ const KAPPA: Key = key(
 );
 const DELAY_DOC: &str = "Propagation delay, one way.";
 
-pub(crate) const PROPS: &[Key] =
-    &[RATE, key("delay", Form::Time, "20ms", DELAY_DOC), QUEUE, ROUTER, CLASSES, KAPPA, CAPACITY, HALF_DUPLEX, CHANNEL];
+const CLOCK_TICK: Key = key(
+    "clock_tick",
+    Form::Time,
+    "0s",
+    "Timers of controllers and disciplines expire at multiples of this, as in a kernel of that time; 0s is exact.",
+);
+
+pub(crate) const PROPS: &[Key] = &[
+    RATE,
+    key("delay", Form::Time, "20ms", DELAY_DOC),
+    QUEUE,
+    ROUTER,
+    CLASSES,
+    KAPPA,
+    CAPACITY,
+    HALF_DUPLEX,
+    CHANNEL,
+    CLOCK_TICK,
+];
 
 /// Bounds of a class's weight.
 pub(crate) const WEIGHT: (f64, f64) = (0.001, 1000.0);
@@ -185,6 +213,7 @@ pub(crate) const ACCESS: &[Key] = &[
     CAPACITY,
     HALF_DUPLEX,
     CHANNEL,
+    CLOCK_TICK,
 ];
 
 /// A capacity that is wrong by a factor.
@@ -236,6 +265,65 @@ pub(crate) const LINK: &[Key] = &[
     CAPACITY,
     HALF_DUPLEX,
     CHANNEL,
+    CLOCK_TICK,
+];
+
+/// Ways to place stations.
+pub(crate) const LAYOUTS: &[&str] = &["chain", "star", "mesh"];
+
+const STATION_QUEUE: Key = key(
+    "queue",
+    Form::Queue,
+    "auto",
+    "Queue discipline of an interface, which serves all neighbours. `auto`: droptail with a limit of 100pkt.",
+);
+
+/// Keys of a medium beside the parameters of its kind.
+pub(crate) const MEDIUM: &[Key] = &[
+    key("name", Form::Text, "", "Its name."),
+    key("kind", Form::Text, "dcf", "Which medium."),
+    key("layout", Form::Table(LAYOUT), "none", "Stations at regular places."),
+    key("station", Form::List(&Form::Table(STATION)), "none", "Stations one by one, or refinements of the layout's."),
+    key("interferer", Form::List(&Form::Table(INTERFERER)), "none", "Sources of noise, as loud as a station."),
+    STATION_QUEUE,
+    ROUTER,
+    CLASSES,
+    KAPPA,
+    CAPACITY,
+    CLOCK_TICK,
+];
+
+pub(crate) const LAYOUT: &[Key] = &[
+    key(
+        "kind",
+        Form::Words(LAYOUTS),
+        "chain",
+        "chain: n1, n2, ... in a line, linked to the next; star: n1, n2, ... around the hub n0, linked to it; mesh: rows of \
+         n1, n2, ..., linked to the four next.",
+    ),
+    key("stations", Form::Whole(1, limits::STATIONS), "2", "Stations of a chain; of a star without its hub."),
+    key("rows", Form::Whole(1, limits::STATIONS), "2", "Rows of a mesh."),
+    key("columns", Form::Whole(1, limits::STATIONS), "2", "Columns of a mesh."),
+    key("spacing", Form::Distance, "100m", "From a station to the next, of a star to the hub."),
+    key("prefix", Form::Text, "n", "What names begin with."),
+];
+
+pub(crate) const STATION: &[Key] = &[
+    key("node", Form::Text, "", "The node; one that is not declared is made."),
+    key("at", Form::List(&Form::Coordinate), "by layout", "Its place: [x, y]."),
+    STATION_QUEUE,
+    ROUTER,
+    CLASSES,
+    KAPPA,
+    CAPACITY,
+    CLOCK_TICK,
+];
+
+pub(crate) const INTERFERER: &[Key] = &[
+    key("at", Form::List(&Form::Coordinate), "", "Its place: [x, y]."),
+    key("on", Form::Time, "", "Length of a burst, the mean if random."),
+    key("off", Form::Time, "", "Pause before and between bursts, the mean if random."),
+    key("random", Form::Flag, "false", "Lengths are exponential rather than fixed."),
 ];
 
 pub(crate) const FLOWS: &[Key] = &[
@@ -258,6 +346,12 @@ pub(crate) const FLOWS: &[Key] = &[
         "Payload bytes that each flow transfers.",
     ),
     key("on_off", Form::Table(ON_OFF), "always on", "Alternately sends without end and nothing."),
+    key(
+        "session",
+        Form::Table(SESSION),
+        "one connection without end",
+        "Connections that end, or are torn down by timeouts, and come again after a pause.",
+    ),
     key("arrivals", Form::Frequency, "none", "Flows start as a Poisson process of this rate, `count` at most."),
     key("paced", Form::Flag, "false", "Packets are spread over the round trip even if the law does not ask for it."),
     key(
@@ -288,6 +382,21 @@ pub(crate) const ON_OFF: &[Key] = &[
     key("off", Form::Time, "", "Length of an off-period, the mean if random."),
     key("random", Form::Flag, "false", "Periods are exponential rather than fixed."),
 ];
+
+pub(crate) const SESSION: &[Key] = &[
+    key("timeouts", Form::Whole(1, limits::COUNT), "6", "Timeouts in a row that tear a session down."),
+    key(
+        "pause",
+        Form::OneOf(&[Form::Time, Form::Table(PAUSE)]),
+        "5s",
+        "Time before the next session; of a range each at random.",
+    ),
+    key("duration", Form::Time, "until it is torn down", "How long a session lasts, the mean if random."),
+    key("random", Form::Flag, "false", "Durations are exponential rather than fixed."),
+];
+
+pub(crate) const PAUSE: &[Key] =
+    &[key("from", Form::Time, "", "The shortest pause."), key("to", Form::Time, "", "The longest pause.")];
 
 pub(crate) const SAMPLING: &[Key] = &[
     key("every", Form::Time, "100ms", "The period."),

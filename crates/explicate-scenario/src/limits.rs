@@ -16,6 +16,12 @@ pub const COUNT: u64 = 1_000_000;
 pub const FLOWS: u64 = 4_000_000;
 /// Most hops of a chain or parking lot.
 pub const HOPS: u64 = 1000;
+/// Most stations of a medium.
+pub const STATIONS: u64 = 1000;
+/// Most interferers of a medium.
+pub const INTERFERERS: usize = 100;
+/// Farthest place, metres.
+pub const METRES: f64 = 1e7;
 /// Most channels of a link.
 pub const CHANNELS: usize = 16;
 /// Most steps of a rate over time.

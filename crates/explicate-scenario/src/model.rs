@@ -1,7 +1,7 @@
 //! A scenario after parsing: everything resolved, nothing left to look up. This is what drivers run.
 
 use explicate_core::params::Values;
-use explicate_core::protocol::{ChannelKind, Protocol, QdiscKind};
+use explicate_core::protocol::{ChannelKind, MediumKind, Protocol, QdiscKind};
 use explicate_core::registry::Resolved;
 use explicate_core::units::{Rate, Time};
 
@@ -21,6 +21,8 @@ pub struct Scenario {
     pub nodes: Vec<String>,
     /// One-way links.
     pub links: Vec<Link>,
+    /// Shared media.
+    pub media: Vec<Medium>,
     /// Groups of flows, in the order of the file.
     pub flows: Vec<FlowGroup>,
     /// What is sampled.
@@ -31,6 +33,13 @@ pub struct Scenario {
     pub warnings: Vec<String>,
     /// The scenario with every default filled in, as TOML that parses to the same scenario.
     pub resolved: String,
+}
+
+impl Scenario {
+    /// What feeds a link: it itself, or over a medium its sender's interface.
+    pub fn port<'a>(&'a self, link: &'a Link) -> &'a Link {
+        link.over.map_or(link, |over| &self.media[over.medium].stations[over.from].interface)
+    }
 }
 
 /// A one-way link, with the output port that feeds it.
@@ -61,6 +70,61 @@ pub struct Link {
     pub kappa: f64,
     /// Channels in order; empty is a wire.
     pub channel: Vec<ChannelSpec>,
+    /// The clock of controllers and disciplines ticks with this period; zero is exact.
+    pub clock_tick: Time,
+    /// Where it is a link between two stations of a medium. Queues and controllers are then those of the sending station's
+    /// interface ([`Scenario::port`]), and here are none.
+    pub over: Option<Over>,
+}
+
+/// A link over a medium.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Over {
+    /// Index of the medium.
+    pub medium: usize,
+    /// Indices of the stations that it connects.
+    pub from: usize,
+    /// The receiving one.
+    pub to: usize,
+    /// The rate of this link, if it is not the medium's.
+    pub rate: Option<Rate>,
+}
+
+/// A shared medium.
+pub struct Medium {
+    /// Its name.
+    pub name: String,
+    /// Which one.
+    pub kind: &'static dyn MediumKind,
+    /// Its parameters.
+    pub values: Values,
+    /// Nodes on it, with their interfaces.
+    pub stations: Vec<Station>,
+    /// Sources of noise.
+    pub interferers: Vec<Interferer>,
+}
+
+/// A node on a medium.
+pub struct Station {
+    /// Index of the node.
+    pub node: usize,
+    /// Where it stands, metres.
+    pub at: (f64, f64),
+    /// Its interface: the port that feeds all its links there, with one queue (for each class) for all its neighbours.
+    pub interface: Link,
+}
+
+/// A source of noise as loud as a station.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Interferer {
+    /// Where it stands, metres.
+    pub at: (f64, f64),
+    /// Length of a burst, mean if random.
+    pub on: Time,
+    /// Pause between bursts, mean if random.
+    pub off: Time,
+    /// Lengths are exponential rather than fixed.
+    pub random: bool,
 }
 
 impl Link {
@@ -209,6 +273,17 @@ pub enum Traffic {
         /// Length of an off-period, mean if random.
         off: Time,
         /// Periods are exponential rather than fixed.
+        random: bool,
+    },
+    /// Without end, in connections that timeouts tear down and that come again.
+    Sessions {
+        /// Timeouts in a row that tear one down.
+        timeouts: u32,
+        /// Shortest and longest pause before the next.
+        pause: (Time, Time),
+        /// How long one lasts, mean if random; `None` until it is torn down.
+        duration: Option<Time>,
+        /// Durations are exponential rather than fixed.
         random: bool,
     },
 }

@@ -6,6 +6,7 @@ use explicate_core::units::{Rate, Time};
 
 use crate::document::{Data, Node, quoted};
 use crate::keys;
+use crate::media;
 use crate::problem::suggestion;
 use crate::props::{Delay, Props};
 use crate::reader::{Context, Reader, short};
@@ -85,6 +86,9 @@ fn refine(reader: &Reader<'_>, graph: &mut Graph, names: &HashMap<String, usize>
         reader.ctx.error(place, format!("no link is called `{}`; {hint}{more}", short(name)));
         return;
     };
+    if graph.links[at].over.is_some() {
+        return media::refine_link(reader, graph, at, props);
+    }
     let draft = &graph.links[at];
     let base = &graph.props[draft.props];
     let mut merged = base.props.refined(&props);
@@ -150,6 +154,6 @@ fn add_link(
             continue;
         }
         names.insert(name.clone(), graph.links.len());
-        graph.links.push(Draft { name, from, to, delay, props: shared });
+        graph.links.push(Draft { name, from, to, delay, props: shared, over: None });
     }
 }

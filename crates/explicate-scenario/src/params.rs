@@ -70,6 +70,7 @@ pub(crate) fn read(ctx: &Context<'_>, node: &Node, param: &Param) -> Option<Give
             quantity_of(ctx, node, name, &quantity::TIME, |t| quantity::read(t, &quantity::TIME)).map(|ns| ns / 1e9)
         }
         Unit::BitsPerSecond => quantity_of(ctx, node, name, &quantity::RATE, |t| quantity::read(t, &quantity::RATE)),
+        Unit::Metres => quantity_of(ctx, node, name, &quantity::DISTANCE, |t| quantity::read(t, &quantity::DISTANCE)),
         Unit::Bytes => quantity_of(ctx, node, name, &quantity::BYTES, |t| quantity::read(t, &quantity::BYTES)),
         Unit::QueueLength => match &node.data {
             Data::Text(t) => return ctx.checked(node.place, name, quantity::length(t)).map(Given::Length),
@@ -197,6 +198,7 @@ pub(crate) fn in_unit(param: &Param, x: f64) -> String {
         Unit::Seconds => quoted(&seconds(x)),
         Unit::BitsPerSecond => quoted(&show(x, &quantity::RATE)),
         Unit::Bytes | Unit::QueueLength => quoted(&show(x, &quantity::BYTES)),
+        Unit::Metres => quoted(&show(x, &quantity::DISTANCE)),
         Unit::Flag => (x != 0.0).to_string(),
         Unit::Choice(words) => quoted(words.get(x as usize).copied().unwrap_or("?")),
         Unit::Decibels => quoted(&format!("{x}dB")),

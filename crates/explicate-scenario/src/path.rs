@@ -28,7 +28,7 @@ fn set_in_table(table: &mut Table, path: &str, parent: &str, value: Node) -> Res
     };
     let place = value.place;
     if table.get(&key).is_none() {
-        let new = if parent.is_empty() && LISTS.contains(&key.as_str()) {
+        let new = if parent.is_empty() && LISTS.contains(&key.as_str()) || parent == "medium" && key == "station" {
             Data::List(Vec::new())
         } else if let "channel" | "classes" = key.as_str() {
             let entry = if key == "channel" { "kind" } else { "match" };
@@ -49,7 +49,7 @@ fn set_in_table(table: &mut Table, path: &str, parent: &str, value: Node) -> Res
 }
 
 /// Lists of tables at the top of a scenario.
-const LISTS: &[&str] = &["node", "link", "flows"];
+const LISTS: &[&str] = &["node", "link", "medium", "flows"];
 
 fn set_in_list(nodes: &mut Vec<Node>, path: &str, list: &str, value: Node) -> Result<(), String> {
     let names: Vec<String> = nodes.iter().map(name_of).collect();
@@ -77,6 +77,13 @@ fn set_in_list(nodes: &mut Vec<Node>, path: &str, list: &str, value: Node) -> Re
             nodes.push(Node { data: Data::Table(table), place: value.place });
             nodes.len() - 1
         }
+        // A station of a layout likewise.
+        None if list == "station" && head.parse::<usize>().is_err() => {
+            let mut table = Table::default();
+            table.set("node", Node::text(&head, value.place));
+            nodes.push(Node { data: Data::Table(table), place: value.place });
+            nodes.len() - 1
+        }
         None => return Err(missing(list, &head, &names)),
     };
     promote(&mut nodes[at], list);
@@ -98,7 +105,9 @@ fn missing(list: &str, head: &str, names: &[String]) -> String {
 /// What an entry of a list is addressed by.
 fn name_of(node: &Node) -> String {
     let Data::Table(table) = &node.data else { return String::new() };
-    if let Some(name) = table.text("name").or_else(|| table.text("kind")).or_else(|| table.text("match")) {
+    if let Some(name) =
+        table.text("name").or_else(|| table.text("node")).or_else(|| table.text("kind")).or_else(|| table.text("match"))
+    {
         return name.to_string();
     }
     match (table.text("from"), table.text("to")) {

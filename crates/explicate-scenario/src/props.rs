@@ -17,8 +17,12 @@ use crate::steps::Capacity;
 
 /// The discipline of a queue that names none.
 pub(crate) const DEFAULT_QUEUE: &str = "droptail";
-/// The parameter whose default is one bandwidth-delay product, in whatever discipline has it.
+/// The parameter whose default is not the discipline's but the port's.
 const LIMIT: &str = "limit";
+/// Its default at a link, and at an interface to a medium, whose bandwidth-delay product nobody knows: a kernel's of paper
+/// 000's time.
+pub(crate) const LINK_LIMIT: Length = Length::Bdp(1.0);
+pub(crate) const INTERFACE_LIMIT: Length = Length::Packets(100.0);
 /// The parameter that says what the limit counts, and the word for packets.
 const COUNT: (&str, &str) = ("count", "packets");
 
@@ -67,6 +71,7 @@ pub(crate) struct Props {
     pub(crate) capacity: Option<Capacity>,
     pub(crate) half_duplex: Option<bool>,
     pub(crate) channel: Option<Vec<Channel>>,
+    pub(crate) clock_tick: Option<Time>,
     /// Where, for messages that come later.
     pub(crate) place: Option<Place>,
 }
@@ -78,14 +83,24 @@ impl Props {
         Props {
             rate: reader.rate("rate"),
             delay: reader.get("delay").and_then(|node| read_delay(reader, node)),
-            queue: reader.get("queue").and_then(|node| read_queue(ctx, node)),
-            router: reader.get("router").and_then(|node| read_router(ctx, node)),
-            classes: reader.get("classes").and_then(|node| classes::read(ctx, node)),
-            kappa: reader.number("kappa", (0.0, 1.0)),
-            capacity: reader.get("capacity").and_then(|node| Capacity::read(ctx, node)),
             half_duplex: reader.get("half_duplex").and_then(|_| reader.flag("half_duplex")),
             channel: reader.get("channel").and_then(|node| read_channels(ctx, node)),
+            ..Props::read_port(reader, LINK_LIMIT)
+        }
+    }
+
+    /// Reads the keys of a port: of a link, or of an interface to a medium. Queues that name no limit get this one.
+    pub(crate) fn read_port(reader: &Reader<'_>, limit: Length) -> Props {
+        let ctx = reader.ctx;
+        Props {
+            queue: reader.get("queue").and_then(|node| read_queue(ctx, node, limit)),
+            router: reader.get("router").and_then(|node| read_router(ctx, node)),
+            classes: reader.get("classes").and_then(|node| classes::read(ctx, node, limit)),
+            kappa: reader.number("kappa", (0.0, 1.0)),
+            capacity: reader.get("capacity").and_then(|node| Capacity::read(ctx, node)),
+            clock_tick: reader.get("clock_tick").and_then(|node| read_tick(ctx, node)),
             place: Some(reader.place),
+            ..Props::default()
         }
     }
 
@@ -101,6 +116,7 @@ impl Props {
             capacity: other.capacity.clone().or_else(|| self.capacity.clone()),
             half_duplex: other.half_duplex.or(self.half_duplex),
             channel: other.channel.clone().or_else(|| self.channel.clone()),
+            clock_tick: other.clock_tick.or(self.clock_tick),
             place: other.place.or(self.place),
         }
     }
@@ -110,6 +126,11 @@ impl Props {
         let service = self.stages(self.rate.unwrap_or(default)).filter_map(|s| s.service).next_back();
         let mean = service.map(|s| Rate::from_bytes_per_sec(s.mean_rate()));
         mean.or(self.rate).unwrap_or(default)
+    }
+
+    /// Whether a channel replaces the constant rate.
+    pub(crate) fn has_service(&self) -> bool {
+        self.stages(Rate::mbps(1)).any(|s| s.service.is_some())
     }
 
     fn stages(&self, rate: Rate) -> impl DoubleEndedIterator<Item = ChannelStages> {
@@ -130,25 +151,37 @@ impl Props {
     /// Every property as TOML, defaults filled in.
     pub(crate) fn written(&self, default_rate: Rate, default_delay: Time) -> Vec<(&'static str, String)> {
         let rate = self.nominal(default_rate);
-        let rate_text = |r: Rate| quoted(&show(r.0 as f64, &quantity::RATE));
         let time = |t: Time| quoted(&show(t.0 as f64, &quantity::TIME));
         let delay = match self.delay.unwrap_or(Delay::Fixed(default_delay)) {
             Delay::Fixed(t) => time(t),
             Delay::Range(from, to) => format!("{{ from = {}, to = {} }}", time(from), time(to)),
         };
+        let mut all = vec![("rate", quoted(&show(rate.0 as f64, &quantity::RATE))), ("delay", delay)];
+        all.extend(self.written_port(rate));
+        all.push(("half_duplex", self.half_duplex.unwrap_or(false).to_string()));
+        all.push(("channel", self.written_channels()));
+        all
+    }
+
+    /// The properties of a port as TOML.
+    pub(crate) fn written_port(&self, rate: Rate) -> Vec<(&'static str, String)> {
+        let rate_text = |r: Rate| quoted(&show(r.0 as f64, &quantity::RATE));
         let classes: Vec<String> = self.classes.iter().flatten().map(Class::written).collect();
-        let channels: Vec<String> = self.channel.iter().flatten().map(Channel::written).collect();
-        vec![
-            ("rate", rate_text(rate)),
-            ("delay", delay),
+        let mut all = vec![
             ("queue", self.queue.as_ref().map_or_else(|| quoted("auto"), Queue::written)),
             ("router", self.router.as_ref().map_or_else(|| quoted("auto"), Router::written)),
             ("classes", format!("[{}]", classes.join(", "))),
             ("kappa", number(self.kappa.unwrap_or(0.0))),
             ("capacity", self.capacity.as_ref().map_or_else(|| rate_text(self.beliefs(rate).0), Capacity::written)),
-            ("half_duplex", self.half_duplex.unwrap_or(false).to_string()),
-            ("channel", format!("[{}]", channels.join(", "))),
-        ]
+        ];
+        all.extend(self.clock_tick.map(|t| ("clock_tick", quoted(&show(t.0 as f64, &quantity::TIME)))));
+        all
+    }
+
+    /// The channels as TOML.
+    pub(crate) fn written_channels(&self) -> String {
+        let channels: Vec<String> = self.channel.iter().flatten().map(Channel::written).collect();
+        format!("[{}]", channels.join(", "))
     }
 }
 
@@ -161,10 +194,10 @@ impl Queue {
         }
     }
 
-    /// The default queue of a router's port.
-    pub(crate) fn standard() -> Queue {
+    /// The default queue of a port with this limit.
+    pub(crate) fn standard(limit: Length) -> Queue {
         match registry::qdisc(DEFAULT_QUEUE) {
-            Some(kind) => Queue::Kind(kind, limited(kind, Vec::new(), None)),
+            Some(kind) => Queue::Kind(kind, limited(kind, Vec::new(), None, limit)),
             None => Queue::Unlimited,
         }
     }
@@ -217,7 +250,16 @@ fn read_delay(reader: &Reader<'_>, node: &Node) -> Option<Delay> {
     Some(Delay::Range(from?, to?))
 }
 
-pub(crate) fn read_queue(ctx: &Context<'_>, node: &Node) -> Option<Queue> {
+fn read_tick(ctx: &Context<'_>, node: &Node) -> Option<Time> {
+    let tick = crate::reader::time(ctx, node, "clock_tick")?;
+    let good = tick.0.is_multiple_of(1000) && tick <= Time::secs(1);
+    if !good {
+        ctx.error(node.place, "`clock_tick` is a whole number of microseconds up to 1s, like \"10ms\"");
+    }
+    good.then_some(tick)
+}
+
+pub(crate) fn read_queue(ctx: &Context<'_>, node: &Node, limit: Length) -> Option<Queue> {
     let empty = Table::default();
     let (name, place, table) = match &node.data {
         Data::Text(word) if word == "unlimited" => return Some(Queue::Unlimited),
@@ -239,18 +281,18 @@ pub(crate) fn read_queue(ctx: &Context<'_>, node: &Node) -> Option<Queue> {
         return None;
     };
     let chosen = params::read_all(ctx, table, &all(kind.params()), &["kind"], &format!("queue `{name}`"));
-    Some(Queue::Kind(kind, limited(kind, chosen, Some(node.place))))
+    Some(Queue::Kind(kind, limited(kind, chosen, Some(node.place), limit)))
 }
 
-/// Fills in what lengths imply: a limit that is not said is one bandwidth-delay product, and a length in packets makes
+/// Fills in what lengths imply: a limit that is not said is `limit`, and a length in packets makes
 /// the discipline count packets.
-fn limited(kind: &'static dyn QdiscKind, mut chosen: Vec<Chosen>, place: Option<Place>) -> Vec<Chosen> {
+fn limited(kind: &'static dyn QdiscKind, mut chosen: Vec<Chosen>, place: Option<Place>, limit: Length) -> Vec<Chosen> {
     let find = |name: &str| kind.params().iter().find(|p| p.name == name);
     let place = place.unwrap_or(Place::At(0));
     if let Some(param) = find(LIMIT)
         && !chosen.iter().any(|c| c.param.name == LIMIT)
     {
-        chosen.push(Chosen { param, given: Given::Length(Length::Bdp(1.0)), place });
+        chosen.push(Chosen { param, given: Given::Length(limit), place });
     }
     let packets = chosen.iter().any(|c| matches!(c.given, Given::Length(Length::Packets(_))));
     if let Some(param) = find(COUNT.0)

@@ -72,6 +72,15 @@ pub(crate) const BYTES: Dimension = Dimension {
     fractions: false,
     zero: "B",
 };
+/// Base unit: metre.
+pub(crate) const DISTANCE: Dimension = Dimension {
+    noun: "a distance",
+    example: "250m",
+    units: &[("km", 1e3), ("m", 1.0), ("cm", 0.01)],
+    written: 2,
+    fractions: true,
+    zero: "m",
+};
 /// Base unit: one per second.
 pub(crate) const FREQUENCY: Dimension = Dimension {
     noun: "a number of arrivals in a time",
@@ -144,6 +153,21 @@ pub(crate) fn length(text: &str) -> Result<Length, String> {
         "pkt" => Length::Packets(x),
         _ => Length::Bytes(x * factor),
     })
+}
+
+/// Reads a coordinate in metres: a distance, or the opposite of one.
+pub(crate) fn coordinate(text: &str) -> Result<f64, String> {
+    let (sign, distance) = text.trim().strip_prefix('-').map_or((1.0, text), |rest| (-1.0, rest));
+    let metres = read(distance, &DISTANCE)?;
+    if metres > limits::METRES {
+        return Err(format!("`{text}` is too far; places are within {:.0}km", limits::METRES / 1e3));
+    }
+    Ok(if metres == 0.0 { 0.0 } else { sign * metres })
+}
+
+/// Writes a coordinate.
+pub(crate) fn show_coordinate(metres: f64) -> String {
+    format!("{}{}", if metres < 0.0 { "-" } else { "" }, show(metres.abs(), &DISTANCE))
 }
 
 /// Reads a ratio: `"1%"`.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use explicate_core::params::Param;
 use explicate_core::units::{Rate, Time};
 
 use crate::document::{Data, Node, Place, Table};
@@ -59,6 +60,17 @@ impl<'a> Reader<'a> {
         keys: &'static [Key],
         title: String,
     ) -> Option<Reader<'a>> {
+        Reader::open_with(ctx, node, keys, &[], title)
+    }
+
+    /// The same for a table that has declared parameters beside its keys.
+    pub(crate) fn open_with(
+        ctx: &'a Context<'a>,
+        node: &'a Node,
+        keys: &'static [Key],
+        params: &[Param],
+        title: String,
+    ) -> Option<Reader<'a>> {
         let Data::Table(table) = &node.data else {
             let names: Vec<&str> = keys.iter().map(|k| k.name).collect();
             ctx.error(
@@ -69,8 +81,9 @@ impl<'a> Reader<'a> {
         };
         let reader = Reader { ctx, table, place: node.place, keys, title };
         for entry in &table.entries {
-            if !keys.iter().any(|k| k.name == entry.key) {
-                let hint = suggestion(&entry.key, keys.iter().map(|k| k.name));
+            let mut known = keys.iter().map(|k| k.name).chain(params.iter().map(|p| p.name));
+            if !known.clone().any(|k| k == entry.key) {
+                let hint = suggestion(&entry.key, &mut known);
                 ctx.error(entry.place, format!("unknown key `{}` in {}; {hint}", entry.key, reader.title));
             }
         }

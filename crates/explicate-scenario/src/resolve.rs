@@ -13,9 +13,12 @@ use crate::ends::{Crossing, Lanes, crossings};
 use crate::flows::{self, Group};
 use crate::keys;
 use crate::limits;
-use crate::model::{ChannelSpec, Class, FlowGroup, Link, Match, Queue, RouterSpec, Sampling, Scenario, Start};
+use crate::media::{MediumDraft, StationDraft};
+use crate::model::{
+    ChannelSpec, Class, FlowGroup, Link, Match, Medium, Over, Queue, RouterSpec, Sampling, Scenario, Start, Station,
+};
 use crate::params::{self, Given};
-use crate::props::{self, Router};
+use crate::props::{self, INTERFACE_LIMIT, LINK_LIMIT, Props, Router};
 use crate::quantity::{self, Length, show};
 use crate::reader::{Context, Reader, word};
 use crate::routing::Routes;
@@ -39,6 +42,7 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
         seed: reader.whole("seed", 0, limits::SEED).unwrap_or(1),
         nodes: Vec::new(),
         links: Vec::new(),
+        media: Vec::new(),
         flows: Vec::new(),
         sampling: read_sampling(&reader),
         sweep: read_sweep(&reader),
@@ -64,7 +68,7 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
         scenario.resolved += &format!("[[flows]]\n{}", flows::written(group, *count, graph.default_lane()));
     }
     scenario.resolved += &write_tail(&scenario, reader.table);
-    scenario.links = make_links(ctx, &graph, &groups);
+    (scenario.links, scenario.media) = make_network(ctx, &graph, &groups);
     let mut lanes = Lanes::default();
     let mut places = Vec::new();
     for (group, count) in groups.into_iter().zip(counts) {
@@ -90,7 +94,7 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
     if ctx.failed() {
         return None;
     }
-    fill_queues(ctx, &graph, &mut scenario.links, &crossings);
+    fill_queues(ctx, &graph, &mut scenario, &crossings);
     scenario.nodes = graph.nodes;
     checks::whole(ctx, &reader, &scenario, &crossings, &mut routes);
     scenario.warnings = ctx.warnings.take();
@@ -229,10 +233,9 @@ fn controllers(groups: &[Group]) -> Vec<RouterSpec> {
     all
 }
 
-/// Links with everything but their queues, which wait for the flows' round-trip times.
-fn make_links(ctx: &Context<'_>, graph: &Graph, groups: &[Group]) -> Vec<Link> {
+/// Links and media with everything but their queues, which wait for the flows' round-trip times.
+fn make_network(ctx: &Context<'_>, graph: &Graph, groups: &[Group]) -> (Vec<Link>, Vec<Medium>) {
     let present = controllers(groups);
-    let rates: Vec<Rate> = graph.props.iter().map(|s| s.props.nominal(s.rate)).collect();
     let routers = |router: &Option<Router>| -> Vec<RouterSpec> {
         match router {
             None | Some(Router::Auto) => present.clone(),
@@ -242,9 +245,8 @@ fn make_links(ctx: &Context<'_>, graph: &Graph, groups: &[Group]) -> Vec<Link> {
             }
         }
     };
-    let link = |draft: &topology::Draft| {
-        let props = &graph.props[draft.props].props;
-        let rate = rates[draft.props];
+    // What has a port: a link, or an interface to a medium.
+    let link = |name: String, (from, to): (usize, usize), delay: Time, props: &Props, rate: Rate| {
         let channels = props.channel.iter().flatten();
         let written_classes = || props.classes.iter().flatten();
         let class = |class: &classes::Class| {
@@ -260,11 +262,11 @@ fn make_links(ctx: &Context<'_>, graph: &Graph, groups: &[Group]) -> Vec<Link> {
         let classes: Vec<Class> = written_classes().map(class).collect();
         let (capacity, beliefs) = props.beliefs(rate);
         Link {
-            name: draft.name.clone(),
-            from: draft.from,
-            to: draft.to,
+            name,
+            from,
+            to,
             rate,
-            delay: draft.delay,
+            delay,
             capacity,
             beliefs,
             shares_with: None,
@@ -273,11 +275,39 @@ fn make_links(ctx: &Context<'_>, graph: &Graph, groups: &[Group]) -> Vec<Link> {
             classes,
             kappa: props.kappa.unwrap_or(0.0),
             channel: channels.map(|c| ChannelSpec { kind: c.kind, values: c.values() }).collect(),
+            clock_tick: props.clock_tick.unwrap_or(Time::ZERO),
+            over: None,
         }
     };
-    let mut links: Vec<Link> = graph.links.iter().map(link).collect();
+    let medium = |draft: &MediumDraft| {
+        let rate = draft.kind.rate(&draft.values);
+        let station = |s: &StationDraft| {
+            let name = format!("{}/{}", draft.name, graph.nodes[s.node]);
+            Station { node: s.node, at: s.at, interface: link(name, (s.node, s.node), Time::ZERO, &s.props, rate) }
+        };
+        Medium {
+            name: draft.name.clone(),
+            kind: draft.kind,
+            values: draft.values.clone(),
+            stations: draft.stations.iter().map(station).collect(),
+            interferers: draft.interferers.clone(),
+        }
+    };
+    let media: Vec<Medium> = graph.media.iter().map(medium).collect();
+    let rates: Vec<Rate> = graph.props.iter().map(|s| s.props.nominal(s.rate)).collect();
+    let of_draft = |draft: &topology::Draft| {
+        let props = &graph.props[draft.props].props;
+        let mut link = link(draft.name.clone(), (draft.from, draft.to), draft.delay, props, rates[draft.props]);
+        if let Some((medium, from, to)) = draft.over {
+            link.over = Some(Over { medium, from, to, rate: props.rate });
+            link.capacity = media[medium].stations[from].interface.capacity;
+            link.routers = Vec::new();
+        }
+        link
+    };
+    let mut links: Vec<Link> = graph.links.iter().map(of_draft).collect();
     share_lines(ctx, graph, &mut links);
-    links
+    (links, media)
 }
 
 /// Pairs the directions of half-duplex links.
@@ -305,45 +335,66 @@ fn share_lines(ctx: &Context<'_>, graph: &Graph, links: &mut [Link]) {
     }
 }
 
-fn fill_queues(ctx: &Context<'_>, graph: &Graph, links: &mut [Link], crossings: &[Crossing]) {
-    let standard = props::Queue::standard();
+fn fill_queues(ctx: &Context<'_>, graph: &Graph, scenario: &mut Scenario, crossings: &[Crossing]) {
+    let (standard, interface) = (props::Queue::standard(LINK_LIMIT), props::Queue::standard(INTERFACE_LIMIT));
     let mut reported = BTreeSet::new();
-    for ((link, draft), crossing) in links.iter_mut().zip(&graph.links).zip(crossings) {
-        let mean_packet = crossing.mean_packet().unwrap_or(IDLE_PACKET);
+    let mut at_station: BTreeMap<(usize, usize), Crossing> = BTreeMap::new();
+    for ((link, draft), crossing) in scenario.links.iter_mut().zip(&graph.links).zip(crossings) {
+        if let Some(over) = link.over {
+            let sum = at_station.entry((over.medium, over.from)).or_default();
+            *sum = sum.with(crossing);
+            continue;
+        }
+        let auto = (!graph.host[draft.from]).then_some(&standard);
         let rtt = crossing.base_rtt().unwrap_or(link.delay + link.delay);
-        let bdp = link.rate.0 as f64 * rtt.0 as f64 / 8e9;
-        let mut fill = |written: &props::Queue| {
-            let props::Queue::Kind(kind, chosen) = (match written {
-                props::Queue::Auto if graph.host[draft.from] => return None,
-                props::Queue::Auto => &standard,
-                other => other,
-            }) else {
-                return None;
+        fill(ctx, &mut reported, link, &graph.props[draft.props].props, auto, (crossing, rtt));
+    }
+    for (m, medium) in scenario.media.iter_mut().enumerate() {
+        for (i, station) in medium.stations.iter_mut().enumerate() {
+            let crossing = at_station.get(&(m, i)).copied().unwrap_or_default();
+            let rtt = crossing.base_rtt().unwrap_or(Time::ZERO);
+            let props = &graph.media[m].stations[i].props;
+            fill(ctx, &mut reported, &mut station.interface, props, Some(&interface), (&crossing, rtt));
+        }
+    }
+}
+
+/// Fills in the queues of a port; `auto` is what "auto" means, and `None` is unlimited.
+fn fill(
+    ctx: &Context<'_>,
+    reported: &mut BTreeSet<Place>,
+    link: &mut Link,
+    props: &Props,
+    auto: Option<&props::Queue>,
+    (crossing, rtt): (&Crossing, Time),
+) {
+    let mean_packet = crossing.mean_packet().unwrap_or(IDLE_PACKET);
+    let bdp = link.rate.0 as f64 * rtt.0 as f64 / 8e9;
+    let mut fill = |written: &props::Queue| {
+        let meant = if let props::Queue::Auto = written { auto? } else { written };
+        let props::Queue::Kind(kind, chosen) = meant else { return None };
+        let mut values = params::values(chosen);
+        for c in chosen {
+            let Given::Length(length) = c.given else { continue };
+            let bytes = match length {
+                Length::Bytes(x) => x,
+                Length::Packets(x) => x * mean_packet,
+                Length::Bdp(x) => x * bdp,
             };
-            let mut values = params::values(chosen);
-            for c in chosen {
-                let Given::Length(length) = c.given else { continue };
-                let bytes = match length {
-                    Length::Bytes(x) => x,
-                    Length::Packets(x) => x * mean_packet,
-                    Length::Bdp(x) => x * bdp,
-                };
-                // One message per place, not one per generated link.
-                if !(c.param.min..=c.param.max).contains(&bytes) && reported.insert(c.place) {
-                    params::in_bounds(ctx, c.place, c.param, bytes);
-                }
-                values.set(c.param, bytes);
+            // One message per place, not one per generated link.
+            if !(c.param.min..=c.param.max).contains(&bytes) && reported.insert(c.place) {
+                params::in_bounds(ctx, c.place, c.param, bytes);
             }
-            Some(Queue { kind: *kind, values, mean_packet })
-        };
-        let props = &graph.props[draft.props].props;
-        let of_link = props.queue.as_ref().unwrap_or(&props::Queue::Auto);
-        if link.classes.is_empty() {
-            link.queue = fill(of_link);
+            values.set(c.param, bytes);
         }
-        for (class, written) in link.classes.iter_mut().zip(props.classes.iter().flatten()) {
-            class.queue = fill(written.queue.as_ref().unwrap_or(of_link));
-        }
+        Some(Queue { kind: *kind, values, mean_packet })
+    };
+    let of_link = props.queue.as_ref().unwrap_or(&props::Queue::Auto);
+    if link.classes.is_empty() {
+        link.queue = fill(of_link);
+    }
+    for (class, written) in link.classes.iter_mut().zip(props.classes.iter().flatten()) {
+        class.queue = fill(written.queue.as_ref().unwrap_or(of_link));
     }
 }
 

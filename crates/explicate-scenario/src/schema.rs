@@ -3,11 +3,12 @@
 use explicate_core::flow;
 use explicate_core::params::{Param, Unit};
 use explicate_core::presets::PRESETS;
+use explicate_core::protocol::MediumKind;
 use explicate_core::recovery::COMMON;
-use explicate_core::registry::{CHANNELS, PROTOCOLS, QDISCS, RECOVERIES};
+use explicate_core::registry::{CHANNELS, MEDIA, PROTOCOLS, QDISCS, RECOVERIES};
 use serde_json::{Map, Value, json};
 
-use crate::keys::{Form, Key, ROOT};
+use crate::keys::{Form, Key, MEDIUM, ROOT};
 
 const NUMBER: &str = r"^\s*\+?[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?\s*";
 
@@ -21,6 +22,8 @@ pub fn schema() -> Value {
         "time": quantity("(ns|us|µs|ms|s|min)", "80ms"),
         "rate": quantity("([kMGT]?(bit/s|bps)|[kMG]?B/s|[KM]iB/s)", "54Mbit/s"),
         "bytes": quantity("([kMG]?B|[KMG]iB)", "1500B"),
+        "distance": quantity("(km|m|cm)", "250m"),
+        "coordinate": json!({ "type": "string", "pattern": format!("^-?{}(km|m|cm)\\s*$", &NUMBER[1..]), "examples": ["-250m"] }),
         "frequency": quantity("/(s|ms|min)", "50/s"),
         "length": quantity("(bdp|pkt|[kMG]?B|[KM]iB)", "1.0bdp"),
         "percentage": quantity("%", "1%"),
@@ -88,12 +91,33 @@ fn form(form: &Form) -> Value {
         Form::FlowParams => reference("flow_params"),
         Form::Queue => reference("queue"),
         Form::Router => reference("router"),
+        Form::Coordinate => reference("coordinate"),
+        Form::Distance => reference("distance"),
+        Form::Medium => medium(),
         Form::Channels => json!({ "type": "array", "items": reference("channel") }),
         Form::Axes => json!({ "type": "object", "additionalProperties": { "type": "array", "minItems": 1 } }),
         Form::OneOf(forms) => json!({ "anyOf": forms.iter().map(self::form).collect::<Vec<_>>() }),
         Form::List(item) => json!({ "type": "array", "items": self::form(item) }),
         Form::Table(keys) => table(keys),
     }
+}
+
+/// The keys of every medium and the parameters of its kind; without `kind` it is the first.
+fn medium() -> Value {
+    let kind = |(i, m): (usize, &&'static dyn MediumKind)| {
+        let mut value = table(MEDIUM);
+        value["description"] = json!(m.summary());
+        let Some(all) = value["properties"].as_object_mut() else { return value };
+        all.extend(properties(m.params().iter()));
+        all.insert("kind".to_string(), json!({ "enum": [m.name()], "description": "Which medium." }));
+        if i > 0
+            && let Some(required) = value["required"].as_array_mut()
+        {
+            required.push(json!("kind"));
+        }
+        value
+    };
+    json!({ "anyOf": MEDIA.iter().enumerate().map(kind).collect::<Vec<_>>() })
 }
 
 /// A word, a registered name, or a table of which `kind` says the name.
@@ -134,6 +158,7 @@ fn param(param: &Param) -> Value {
     let mut forms = match param.unit {
         Unit::Seconds => vec![reference("time")],
         Unit::BitsPerSecond => vec![reference("rate")],
+        Unit::Metres => vec![reference("distance")],
         Unit::Bytes => vec![reference("bytes")],
         Unit::QueueLength => vec![reference("length")],
         Unit::Packets => vec![number, reference("packets")],

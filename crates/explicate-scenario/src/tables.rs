@@ -65,6 +65,8 @@ pub const FLOWS: &[Column] = &[
         "From the start to the acknowledgement of the last byte; null if that did not come.",
     ),
     column("damaged", "packets", Kind::U64, "Its packets and acknowledgements that arrived damaged and were dropped."),
+    column("sessions", "", Kind::U64, "Connections begun in the whole run; one but for flows with `session`."),
+    column("torn_down", "", Kind::U64, "Sessions that timeouts ended in the whole run."),
 ];
 
 /// The table `links`: one row per link and run.
@@ -75,13 +77,15 @@ pub const LINKS: &[Column] = &[
         "utilisation",
         "",
         Kind::F64,
-        "IP bytes that left in the measured span, divided by what the capacity could have sent in it.",
+        "IP bytes that left in the measured span, divided by what the capacity could have sent in it. Over a medium: the \
+         share of the span in which its frames, in vain or not, and their answers were on the air.",
     ),
     column(
         "queue_mean_packets",
         "packets",
         Kind::F64,
-        "Time average of the packets that wait, without the packet in service.",
+        "Time average of the packets that wait, without the packet in service. Over a medium all columns of queues are those \
+         of the sending interface, which all its links share.",
     ),
     column(
         "queue_mean_nonempty",
@@ -91,7 +95,12 @@ pub const LINKS: &[Column] = &[
     ),
     column("queue_p95_packets", "packets", Kind::F64, "For 95 % of the measured span no more packets waited."),
     column("queue_max_packets", "packets", Kind::U64, "Most packets that waited at one time of the measured span."),
-    column("queue_mean_ms", "ms", Kind::F64, "Mean waiting bytes divided by the capacity."),
+    column(
+        "queue_mean_ms",
+        "ms",
+        Kind::F64,
+        "Mean waiting bytes divided by the capacity (over a medium its nominal rate).",
+    ),
     column(
         "queue_mean_bytes",
         "bytes",
@@ -106,7 +115,7 @@ pub const LINKS: &[Column] = &[
     ),
     column("drops_overflow", "packets", Kind::U64, "Packets refused for want of room."),
     column("drops_early", "packets", Kind::U64, "Packets that the queue discipline dropped with room left."),
-    column("drops_channel", "packets", Kind::U64, "Packets that the channel lost."),
+    column("drops_channel", "packets", Kind::U64, "Packets that the channel lost, or that a medium gave up."),
     column(
         "drops_total",
         "packets",
@@ -118,7 +127,8 @@ pub const LINKS: &[Column] = &[
         "time_to_90_s",
         "s",
         Kind::F64,
-        "End of the first 100 ms of the whole run in which 90 % of the capacity was sent; null if there was none.",
+        "End of the first 100 ms of the whole run in which 90 % of the capacity was sent; null if there was none, and over \
+         media.",
     ),
     column("damaged", "packets", Kind::U64, "Packets that the channel damaged; whoever they are for drops them."),
     column("copies", "packets", Kind::U64, "Second packets that the channel made of one."),

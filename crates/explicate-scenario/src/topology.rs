@@ -12,6 +12,7 @@ use explicate_core::units::{Rate, Time};
 use crate::document::{Data, Node, Place, Table, key};
 use crate::keys;
 use crate::limits;
+use crate::media::{self, MediumDraft};
 use crate::own;
 use crate::problem::suggestion;
 use crate::props::{Delay, Props};
@@ -39,6 +40,8 @@ pub(crate) struct Draft {
     pub(crate) delay: Time,
     /// Index in [`Graph::props`].
     pub(crate) props: usize,
+    /// The medium that it goes over, and the stations there.
+    pub(crate) over: Option<(usize, usize, usize)>,
 }
 
 /// Properties that links share, with the rate that they have if none is said.
@@ -54,6 +57,7 @@ pub(crate) struct Graph {
     pub(crate) host: Vec<bool>,
     pub(crate) links: Vec<Draft>,
     pub(crate) props: Vec<Shared>,
+    pub(crate) media: Vec<MediumDraft>,
     /// All of it as TOML, defaults filled in.
     pub(crate) written: String,
     generator: Generator,
@@ -135,8 +139,8 @@ impl Graph {
 /// Reads `[topology]`, `[[node]]` and `[[link]]`; `flows` is the number of flows.
 pub(crate) fn read(ctx: &Context<'_>, root: &Table, flows: usize) -> Graph {
     let nodes = tables(ctx, root, "node");
-    let links = tables(ctx, root, "link");
-    let mut graph = generate(ctx, root, flows, !nodes.is_empty());
+    let (media, links) = (tables(ctx, root, "medium"), tables(ctx, root, "link"));
+    let mut graph = generate(ctx, root, flows, !nodes.is_empty() || !media.is_empty());
     let mut kinds: Vec<Option<bool>> = vec![Some(false); graph.nodes.len()];
     for (i, host) in graph.host.iter().enumerate() {
         kinds[i] = Some(*host);
@@ -144,6 +148,10 @@ pub(crate) fn read(ctx: &Context<'_>, root: &Table, flows: usize) -> Graph {
     for (i, node) in nodes.iter().enumerate() {
         own::read_node(ctx, &mut graph, &mut kinds, node, i);
     }
+    for (i, node) in media.iter().enumerate() {
+        media::read(ctx, &mut graph, node, i);
+    }
+    kinds.resize(graph.nodes.len(), None);
     let mut link_names: HashMap<String, usize> = HashMap::new();
     if !links.is_empty() {
         link_names = graph.links.iter().enumerate().map(|(i, l)| (l.name.clone(), i)).collect();
@@ -203,6 +211,7 @@ fn generate(ctx: &Context<'_>, root: &Table, flows: usize, own_nodes: bool) -> G
         host: Vec::new(),
         links: Vec::new(),
         props: Vec::new(),
+        media: Vec::new(),
         written: String::new(),
         generator,
         by_name: HashMap::new(),
@@ -230,8 +239,8 @@ fn read_kind(reader: &Reader<'_>) -> Option<Option<Kind>> {
     if let Some(Node { data: Data::Text(word), place }) = node
         && word == "star"
     {
-        let message =
-            "the star is not available yet; use dumbbell, chain, parking_lot, or explicit with [[node]] and [[link]]";
+        let message = "the star is not available yet; use dumbbell, chain, parking_lot, explicit with [[node]] and [[link]], or \
+                       the `layout` of a [[medium]]";
         reader.ctx.error(*place, message);
         return Some(None);
     }
@@ -310,7 +319,7 @@ fn make_generated(graph: &mut Graph, middle: Props, access: Props) {
 fn both_ways(graph: &mut Graph, a: usize, b: usize, delay: Time, props: usize) {
     for (from, to) in [(a, b), (b, a)] {
         let name = format!("{}->{}", graph.nodes[from], graph.nodes[to]);
-        graph.links.push(Draft { name, from, to, delay, props });
+        graph.links.push(Draft { name, from, to, delay, props, over: None });
     }
 }
 

@@ -3,7 +3,7 @@
 mod support;
 
 use explicate_core::params::Values;
-use explicate_scenario::model::{FlowGroup, Link, Scenario};
+use explicate_scenario::model::{FlowGroup, Link, Medium, Scenario};
 
 fn values(v: &Values) -> String {
     let mut given: Vec<String> = v.given().iter().map(|(name, x)| format!("{name}={x}")).collect();
@@ -15,7 +15,13 @@ fn link(l: &Link) -> String {
     let queue = l.queue.as_ref().map(|q| (q.kind.name(), values(&q.values), q.mean_packet));
     let routers: Vec<_> = l.routers.iter().map(|r| (r.protocol.name(), values(&r.values))).collect();
     let channel: Vec<_> = l.channel.iter().map(|c| (c.kind.name(), values(&c.values))).collect();
-    format!("{:?}", (&l.name, l.from, l.to, l.rate, l.delay, l.capacity, queue, routers, channel))
+    format!("{:?}", (&l.name, l.from, l.to, l.rate, l.delay, l.capacity, queue, routers, channel, l.clock_tick, l.over))
+}
+
+fn medium(m: &Medium) -> String {
+    let stations: Vec<String> =
+        m.stations.iter().map(|s| format!("{} {:?} {}", s.node, s.at, link(&s.interface))).collect();
+    format!("{:?}", (&m.name, m.kind.name(), values(&m.values), stations, &m.interferers))
 }
 
 fn group(g: &FlowGroup) -> String {
@@ -26,7 +32,8 @@ fn group(g: &FlowGroup) -> String {
 
 fn all(s: &Scenario) -> Vec<String> {
     let head = format!("{:?}", (&s.name, s.duration, s.warmup, s.runs, s.seed, &s.nodes, &s.sampling, &s.sweep));
-    std::iter::once(head).chain(s.links.iter().map(link)).chain(s.flows.iter().map(group)).collect()
+    let network = s.links.iter().map(link).chain(s.media.iter().map(medium));
+    std::iter::once(head).chain(network).chain(s.flows.iter().map(group)).collect()
 }
 
 #[test]

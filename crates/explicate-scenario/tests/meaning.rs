@@ -33,6 +33,14 @@ fn traffic() {
     assert_eq!(traffic("size = { mean = \"10kB\" }"), Traffic::Sized(Size::Exponential(10_000.0)));
     let web = Size::Pareto { mean: 30_000.0, shape: 1.2 };
     assert_eq!(traffic("size = { mean = \"30kB\", law = \"pareto\" }"), Traffic::Sized(web));
+    let text =
+        "session = { timeouts = 3, pause = { from = \"1s\", to = \"10s\" }, duration = \"5min\", random = true }";
+    let pause = (Time::secs(1), Time::secs(10));
+    let session = Traffic::Sessions { timeouts: 3, pause, duration: Some(Time::secs(300)), random: true };
+    assert_eq!(traffic(text), session);
+    let pause = (Time::secs(5), Time::secs(5));
+    let session = Traffic::Sessions { timeouts: 6, pause, duration: None, random: false };
+    assert_eq!(traffic("session = {}"), session);
     let on_off = Traffic::OnOff { on: Time::secs(5), off: Time::secs(2), random: true };
     assert_eq!(traffic("on_off = { on = \"5s\", off = \"2s\", random = true }"), on_off);
 }

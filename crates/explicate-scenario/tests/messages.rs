@@ -204,6 +204,37 @@ fn flows() {
 }
 
 #[test]
+fn sessions() {
+    cases(vec![
+        (
+            plus("session = { pause = { from = \"2s\", to = \"1s\" } }"),
+            11,
+            vec!["the shortest pause, `from`, is longer than `to`"],
+        ),
+        (plus("session = { pause = \"0s\" }"), 11, vec!["has to be at least 1ms"]),
+        (plus("session = { timeouts = 0 }"), 11, vec!["`timeouts` is a whole number from 1"]),
+        (plus("session = { random = true }"), 11, vec!["`random` is about the `duration`"]),
+        (plus("session = { puase = \"1s\" }"), 11, vec!["unknown key `puase`", "did you mean `pause`?"]),
+        (plus("size = \"1MB\"\nsession = {}"), 12, vec!["`size` and `session` exclude each other"]),
+    ]);
+}
+
+#[test]
+fn fading() {
+    let with = |params: &str| with(6, &format!("bottleneck = {{ channel = [{{ kind = \"fading\", {params} }}] }}"));
+    cases(vec![
+        (with("snr = \"20\""), 6, vec!["`20` is not a ratio in decibels", "\"20dB\""]),
+        (with("snr = true"), 6, vec!["`snr` is a ratio in decibels"]),
+        (with("snr = \"120dB\""), 6, vec!["`snr` is \"120dB\"; it has to be from \"-40dB\" to \"100dB\""]),
+        (with("antennas = \"3x1\""), 6, vec!["`antennas` cannot be `3x1`"]),
+        (with("fec_data = 0"), 6, vec!["`fec_data` is 0; it has to be from 0.25 to 1"]),
+        (with("points = 6"), 6, vec!["`points` (6) is a power of two"]),
+        (with("points = 8"), 6, vec!["has to be a multiple of the 3 bits that 8 points carry"]),
+        (with("symbol_bits = 16"), 6, vec!["blocks of 255 are of one-byte symbols"]),
+    ]);
+}
+
+#[test]
 fn links() {
     let bottleneck = |props: &str| with(6, &format!("bottleneck = {{ {props} }}"));
     cases(vec![

@@ -20,6 +20,8 @@ fn link(from: usize, to: usize, delay: u64) -> Link {
         classes: Vec::new(),
         kappa: 0.0,
         channel: Vec::new(),
+        clock_tick: Time::ZERO,
+        over: None,
     }
 }
 

@@ -58,6 +58,7 @@ fn matches(pattern: &str, x: &str) -> bool {
         let (law, repair) = x.split_once('/').unwrap_or((x, ""));
         return groups[0].contains(&law) && groups[1].contains(&repair);
     }
+    let x = if pattern.starts_with("^-?") { x.strip_prefix('-').unwrap_or(x) } else { x };
     x.starts_with(|c: char| c.is_ascii_digit() || c == '.') && !x.ends_with(|c: char| c.is_ascii_digit())
 }
 

@@ -1,18 +1,24 @@
 //! From a scenario to a network: ports, routes, flows and their applications.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use explicate_core::flow::{FlowInit, PARAMS};
+use explicate_core::flow::{Flow, FlowInit, PARAMS};
+use explicate_core::medium::dcf::rate_index;
+use explicate_core::params::Values;
 use explicate_core::port::stats::NINETY_BIN;
 use explicate_core::port::{Class, Equipment, Port, PortInit, SharedLine};
-use explicate_core::protocol::{ChannelInit, Protocol, QdiscInit, RouterInit};
+use explicate_core::protocol::{Address, Agent, AgentInit, ChannelInit, Protocol, QdiscInit, RouterInit};
 use explicate_core::registry;
 use explicate_core::rng::Rng;
+use explicate_core::sink::Sink;
 use explicate_core::units::{Rate, Time};
-use explicate_scenario::model::{FlowGroup, Link, Queue, RouterSpec, Scenario, Size, Start, Traffic};
+use explicate_scenario::model::{FlowGroup, Link, Queue, RouterSpec, Scenario, Size, Start, Station, Traffic};
 use explicate_scenario::routing::Routes;
 
+use crate::dcf::{Medium, Over};
 use crate::engine::Engine;
+use crate::session::{Plan, Sessions};
 use crate::source::{OnOff, Source};
 
 /// Builds the network of a scenario for a run with this seed.
@@ -25,7 +31,7 @@ pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, Strin
     let flows = scenario.flows.iter().map(|g| g.count as usize).sum();
     engine.reserve(scenario.links.len(), flows, ways.iter().map(|w| w.links.len()).sum());
     let mut ends: BTreeMap<usize, SharedLine> = BTreeMap::new();
-    for (number, (link, crossing)) in scenario.links.iter().zip(crossing).enumerate() {
+    for (number, (link, &crossing)) in scenario.links.iter().zip(&crossing).enumerate() {
         let line = link.shares_with.map(|twin| {
             ends.remove(&number).unwrap_or_else(|| {
                 let [one, other] = SharedLine::pair();
@@ -38,11 +44,80 @@ pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, Strin
             engine.pair(number as u32, twin as u32);
         }
     }
+    for index in 0..scenario.media.len() {
+        add_medium(&mut engine, scenario, index, &crossing, seed);
+    }
     for (index, ways) in ways.iter().enumerate() {
         add_group(&mut engine, ways, scenario, index, seed)?;
     }
+    add_agents(&mut engine, scenario, seed);
     engine.prepare();
     Ok(engine)
+}
+
+/// Agents at nodes whose ports have controllers of protocols with agents, and at the ends of their flows. An end whose own
+/// ports say nothing does as the first such router of the scenario.
+fn add_agents(engine: &mut Engine, scenario: &Scenario, seed: u64) {
+    let agent = |protocol: &dyn Protocol, values: &Values, node: usize| {
+        let rng = Rng::stream(seed, &format!("{}/agent", scenario.nodes[node]));
+        protocol.agent(&AgentInit { values, own: Address(node as u32), rng })
+    };
+    let none = Values::default();
+    let mut agents: BTreeMap<usize, Box<dyn Agent>> = BTreeMap::new();
+    let mut first: Option<&RouterSpec> = None;
+    let wanted: Vec<&dyn Protocol> = scenario.flows.iter().map(|g| g.resolved.protocol).collect();
+    for (number, link) in scenario.links.iter().enumerate() {
+        let port = scenario.port(link);
+        let specs = port.routers.iter().chain(port.classes.iter().flat_map(|c| &c.routers));
+        for spec in specs.filter(|spec| wanted.iter().any(|p| p.name() == spec.protocol.name())) {
+            let Some(made) = agent(spec.protocol, &spec.values, link.from) else { continue };
+            first = first.or(Some(spec));
+            agents.entry(link.from).or_insert(made);
+            engine.see_before(number as u32, Address(link.from as u32));
+        }
+    }
+    let mut receivers = BTreeSet::new();
+    let mut destinations = Vec::new();
+    for id in 0..engine.ends.len() {
+        let group = engine.ends[id].group;
+        let (group, way) = (&scenario.flows[group.0 as usize], group.1 as usize);
+        let protocol = group.resolved.protocol;
+        let (from, to) = group.ends[way % group.ends.len()];
+        destinations.push(to as u32);
+        let spec = first.filter(|spec| spec.protocol.name() == protocol.name());
+        for node in [from, to] {
+            if !agents.contains_key(&node)
+                && let Some(made) = agent(protocol, spec.map_or(&none, |s| &s.values), node)
+            {
+                agents.insert(node, made);
+            }
+        }
+        if agents.contains_key(&to) {
+            receivers.insert(to);
+        }
+    }
+    for (number, link) in scenario.links.iter().enumerate() {
+        if receivers.contains(&link.to) {
+            engine.see_after(number as u32, Address(link.to as u32));
+        }
+    }
+    if agents.is_empty() {
+        return;
+    }
+    engine.set_destinations(destinations);
+    let nodes = scenario.nodes.len();
+    let routes = Arc::new(Mutex::new(Routes::new(scenario.nodes.len(), &scenario.links)));
+    for (node, agent) in agents {
+        let routes = routes.clone();
+        let find = move |from: u32, to: u32| {
+            let mut routes = routes.lock().unwrap_or_else(PoisonError::into_inner);
+            // A forged address may be of no node.
+            let known = |node: u32| (node as usize) < nodes;
+            let path = (known(from) && known(to)).then(|| routes.path(from as usize, to as usize))?;
+            path.filter(|links| !links.is_empty())
+        };
+        engine.add_agent(Address(node as u32), agent, Box::new(find));
+    }
 }
 
 /// Links of the flows' data and of their acknowledgements, end to end: many short lists would leave holes in memory.
@@ -172,7 +247,35 @@ fn port(link: &Link, number: u32, seed: u64, crossing: u64, line: Option<SharedL
     if port.has_qdisc() {
         port.stats.watch_ninety((0.9 * link.rate.bytes_per_sec() * NINETY_BIN.as_secs_f64()) as u64);
     }
+    if link.clock_tick > Time::ZERO {
+        port.set_clock_tick(link.clock_tick);
+    }
+    if link.over.is_some() {
+        port.share();
+    }
     port
+}
+
+/// A medium: the interfaces of its stations, and the links over it.
+fn add_medium(engine: &mut Engine, scenario: &Scenario, index: usize, crossing: &[u64], seed: u64) {
+    let medium = &scenario.media[index];
+    let mut over = Vec::new();
+    let mut crosses = vec![0; medium.stations.len()];
+    for (number, (link, crossing)) in scenario.links.iter().zip(crossing).enumerate() {
+        let Some(o) = link.over.filter(|o| o.medium == index) else { continue };
+        crosses[o.from] |= crossing;
+        let rate = o.rate.and_then(rate_index);
+        over.push(Over { link: number as u32, from: o.from as u32, to: o.to as u32, rate });
+    }
+    let names: Vec<&str> = medium.stations.iter().map(|s| scenario.nodes[s.node].as_str()).collect();
+    let interface = |(station, crossing): (&Station, u64)| {
+        let mut port = port(&station.interface, 0, seed, crossing, None);
+        port.pulled();
+        port
+    };
+    let ports = medium.stations.iter().zip(crosses).map(interface).collect();
+    let links: Vec<u32> = over.iter().map(|o| o.link).collect();
+    engine.add_medium(Medium::new(medium, &names, ports, &over, seed), &links);
 }
 
 fn add_group(engine: &mut Engine, ways: &Ways, scenario: &Scenario, index: usize, seed: u64) -> Result<(), String> {
@@ -212,12 +315,16 @@ fn add_group(engine: &mut Engine, ways: &Ways, scenario: &Scenario, index: usize
             interface,
         };
         debug_assert!(group.values.get(PARAMS, "initial_window") >= 1.0);
-        engine.add_flow(&init, there, back, source(group, &name, seed), start, (index as u32, i));
+        let own = Address(group.ends[i as usize % group.ends.len()].0 as u32);
+        engine.add_flow(&init, there, back, source(group, &name, seed, &init, own, start), start, (index as u32, i));
+        if let Some(ends) = engine.ends.last_mut() {
+            ends.flow.attach(own);
+        }
     }
     Ok(())
 }
 
-fn source(group: &FlowGroup, name: &str, seed: u64) -> Source {
+fn source(group: &FlowGroup, name: &str, seed: u64, init: &FlowInit<'_>, own: Address, start: Time) -> Source {
     let stop = group.stop.unwrap_or(Time::NEVER);
     let stream = || Rng::stream(seed, &format!("{name}/traffic"));
     match &group.traffic {
@@ -227,6 +334,20 @@ fn source(group: &FlowGroup, name: &str, seed: u64) -> Source {
         Traffic::OnOff { on, off, random } => {
             let rng = random.then(stream);
             Source::OnOff(Box::new(OnOff { on: *on, off: *off, rng, stop, active: false }))
+        }
+        Traffic::Sessions { timeouts, pause, duration, random } => {
+            // What a session is made from, kept for those to come.
+            let FlowInit { id, protocol, fallback, recovery, values: _, packet, interface } = *init;
+            let values = init.values.clone();
+            let fresh = move || {
+                let init = FlowInit { id, protocol, fallback, recovery, values: &values, packet, interface };
+                let mut flow = Flow::new(&init);
+                flow.attach(own);
+                (flow, Sink::new(&init).listening())
+            };
+            let (timeouts, pause, random) = (*timeouts, *pause, *random);
+            let plan = Plan { timeouts, pause, duration: duration.unwrap_or(Time::NEVER), random, stop };
+            Source::Sessions(Box::new(Sessions::new(plan, start, stream(), Box::new(fresh))))
         }
     }
 }

@@ -6,18 +6,20 @@
 
 use std::collections::BTreeMap;
 
-use explicate_core::flow::{Event, Flow, FlowInit};
+use explicate_core::flow::{Event, Flow, FlowInit, FlowStats};
 use explicate_core::port::{Arrival, Port};
 use explicate_core::protocol::Agent;
-use explicate_core::sink::Sink;
+use explicate_core::sink::{Sink, SinkStats};
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, SackRanges, flag};
 
 use crate::arena::{Arena, NIL};
+use crate::dcf::Medium;
 use crate::source::Source;
 use crate::wheel::{Taken, Wheel};
 
 mod agents;
+mod media;
 
 /// A one-way link and the port that feeds it.
 pub struct Link {
@@ -35,6 +37,10 @@ pub struct Link {
     hops: u8,
     /// The link of the other direction, if both share one line.
     twin: u32,
+    /// The node whose agent sees packets before they join this port, or else nobody.
+    before: u32,
+    /// The node whose agent sees packets that are delivered at the end of this link, or else nobody.
+    after: u32,
 }
 
 /// What an event leaves to be done: a packet to send on from a place, or a flow that may send, with a slot that is free for
@@ -93,13 +99,29 @@ impl Ends {
         let due = self.flow.poll_timeout();
         if due < self.timer_due { due } else { Time::NEVER }
     }
+
+    /// Counters of both ends, all sessions together.
+    pub fn stats(&self) -> (FlowStats, SinkStats) {
+        match &self.source {
+            Source::Sessions(sessions) => sessions.all(&self.flow, &self.sink),
+            _ => (self.flow.stats, self.sink.stats),
+        }
+    }
+    /// Sessions begun, and torn down; a flow without is one.
+    pub fn sessions(&self) -> (u64, u64) {
+        match &self.source {
+            Source::Sessions(sessions) => (sessions.begun, sessions.torn_down),
+            _ => (1, 0),
+        }
+    }
 }
 
 /// A place of a route is a link's index; of the upper bits one says that the route ends with it, one that the next link is
-/// fused to it.
+/// fused to it, one that an agent sees the packets that reach its end.
 const LAST: u32 = 0x8000_0000;
 const FUSED: u32 = 0x4000_0000;
-const LINK: u32 = 0x3fff_ffff;
+const SEEN: u32 = 0x2000_0000;
+pub(crate) const LINK: u32 = 0x1fff_ffff;
 
 /// Kinds of timers, in the upper four bits of a slot's place. Packets' places lie below.
 const TIMER: u32 = 0x8000_0000;
@@ -108,6 +130,7 @@ const SOURCE: u32 = 0x9000_0000;
 const PORT: u32 = 0xa000_0000;
 const AGENT: u32 = 0xb000_0000;
 const SINK: u32 = 0xc000_0000;
+const MEDIUM: u32 = 0xd000_0000;
 const KIND: u32 = 0xf000_0000;
 
 /// A network, its flows and the events that wait.
@@ -122,8 +145,14 @@ pub struct Engine {
     routes: Vec<u32>,
     /// When the pending event of each receiving end that holds acknowledgements back is due.
     held_back: BTreeMap<u32, Time>,
+    /// Shared media, and when the pending event of each is due.
+    media: Vec<(Medium, Time)>,
+    /// For each link its medium and its number there, or [`NIL`]; empty without media.
+    radios: Vec<(u32, u32)>,
     /// Agents by node, and when the pending event of each is due.
     agents: BTreeMap<u32, (Box<dyn Agent>, Time)>,
+    /// The nodes that flows are for, where agents want to know.
+    destinations: Vec<u32>,
     /// Routes of control packets between nodes, found when first needed.
     control_routes: BTreeMap<(u32, u32), u32>,
     find_route: Option<RouteFinder>,
@@ -153,7 +182,10 @@ impl Engine {
             ends: Vec::new(),
             routes: Vec::new(),
             held_back: BTreeMap::new(),
+            media: Vec::new(),
+            radios: Vec::new(),
             agents: BTreeMap::new(),
+            destinations: Vec::new(),
             control_routes: BTreeMap::new(),
             find_route: None,
             sack: SackRanges::NONE,
@@ -181,7 +213,17 @@ impl Engine {
     /// Adds a link and returns its index.
     pub fn add_link(&mut self, port: Port, delay: Time) -> u32 {
         let settles = port.writes();
-        self.links.push(Link { port, delay, fused_to: NIL, settles, foresees: false, hops: 1, twin: NIL });
+        self.links.push(Link {
+            port,
+            delay,
+            fused_to: NIL,
+            settles,
+            foresees: false,
+            hops: 1,
+            twin: NIL,
+            before: NIL,
+            after: NIL,
+        });
         self.links.len() as u32 - 1
     }
     /// Two links share one line: what happens at one changes when the other may send.
@@ -245,6 +287,16 @@ impl Engine {
             let (before, link) = (self.routes[place - 1], self.routes[place] & LINK);
             if before & LAST == 0 && self.links[link as usize].fused_to == before & LINK {
                 self.routes[place - 1] |= FUSED;
+            }
+        }
+        for place in 0..self.routes.len() {
+            let hop = self.routes[place];
+            let seen = match hop & LAST {
+                0 => self.links[(self.routes[place + 1] & LINK) as usize].before,
+                _ => self.links[(hop & LINK) as usize].after,
+            };
+            if seen != NIL {
+                self.routes[place] |= SEEN;
             }
         }
         self.put_off(self.arena.log.is_none());
@@ -312,9 +364,12 @@ impl Engine {
         link.port.stats.delivered += 1;
         let hops = link.hops;
         let packet = self.arena.get_mut(slot);
-        if hop & LAST != 0 {
+        if hop & (LAST | SEEN) != 0 {
             packet.ttl = packet.ttl.saturating_sub(hops - 1);
-            return self.deliver(slot);
+            if hop & SEEN == 0 || self.show(slot, place) {
+                return self.deliver(slot);
+            }
+            return Due { slot, place: place + 1, flow: NIL };
         }
         packet.ttl = packet.ttl.saturating_sub(hops);
         Due { slot, place: place + 1, flow: NIL }
@@ -362,7 +417,7 @@ impl Engine {
                 Arrival::Departs(departs) => departs,
                 Arrival::Queued => {
                     self.arena.get_mut(slot).place = place;
-                    return self.arm_port(hop & LINK);
+                    return self.queued(hop & LINK, slot);
                 }
                 Arrival::Doomed(_) | Arrival::Dropped => return,
             }
@@ -472,7 +527,7 @@ impl Engine {
     }
 
     fn arm_flow(&mut self, id: u32, due: Time) {
-        let timer = self.arm(FLOW | id, due);
+        let timer = self.arm(FLOW | id, self.ends[id as usize].flow.expires(due));
         let ends = &mut self.ends[id as usize];
         (ends.timer, ends.timer_due) = (timer, if timer == NIL { Time::NEVER } else { due });
     }
@@ -487,6 +542,7 @@ impl Engine {
             SOURCE => return self.source_timer(id),
             PORT => self.port_timer(id),
             SINK => self.sink_timer(id),
+            MEDIUM => self.medium_timer(id),
             _ => self.agent_timer(id),
         }
         NIL
@@ -505,12 +561,17 @@ impl Engine {
             return NIL;
         }
         ends.flow.handle_timeout(self.now);
+        if let Source::Sessions(sessions) = &mut ends.source
+            && let Some(at) = sessions.check(self.now, &mut ends.flow, &mut ends.sink)
+        {
+            self.arm(SOURCE | id, at);
+        }
         id
     }
 
     fn source_timer(&mut self, id: u32) -> u32 {
         let ends = &mut self.ends[id as usize];
-        let again = ends.source.act(self.now, &mut ends.flow);
+        let again = ends.source.act(self.now, &mut ends.flow, &mut ends.sink);
         if let Some(at) = again {
             self.arm(SOURCE | id, at);
         }
@@ -580,6 +641,7 @@ impl Engine {
 
     /// Settles every port up to the present.
     pub fn settle_all(&mut self) {
+        self.settle_media(None);
         for index in 0..self.links.len() {
             self.settle(index);
         }
@@ -591,6 +653,7 @@ impl Engine {
             self.settle(feeder as usize);
         }
         self.links[index].port.settle(self.now, &mut self.arena);
+        self.settle_media(Some(index));
     }
     /// Follows packets. Call before the first event.
     pub fn follow(&mut self, log: crate::packet_log::PacketLog) {
@@ -635,12 +698,15 @@ impl Engine {
             }
         }
         let delivered = self.delivered();
-        let mut slots = timers;
+        let mut slots = timers + self.audit_media(&on_link, &delivered)?;
         for (index, link) in self.links.iter().enumerate() {
             let unseen = if link.port.is_scheduled() { link.port.len() } else { link.port.doomed() } as u64;
             let inside = on_link[index] + unseen;
             let stats = &link.port.stats;
             let gone = stats.total().gone();
+            if self.radio(index as u32).is_some() {
+                continue;
+            }
             if stats.arrived + stats.total().copies != delivered[index] + gone + inside {
                 return Err(format!(
                     "link {index}: {} packets came, but {} were delivered, {gone} dropped and {inside} are there",

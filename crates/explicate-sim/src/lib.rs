@@ -6,11 +6,13 @@
 mod arena;
 pub mod bench;
 pub mod build;
+pub mod dcf;
 pub mod engine;
 pub mod measure;
 pub mod packet_log;
 pub mod pcap;
 pub mod sample;
+pub mod session;
 pub mod simulation;
 pub mod source;
 mod wheel;

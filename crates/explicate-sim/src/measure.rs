@@ -59,7 +59,7 @@ fn class_names(scenario: &Scenario) -> BTreeMap<(u32, u32), String> {
     let of_link = |(l, link): (usize, &Link)| -> Vec<((u32, u32), String)> {
         let name =
             |(c, class): (usize, &Class)| ((l as u32, c as u32), format!("{}/{}", link.name, class.matches.word()));
-        link.classes.iter().enumerate().map(name).collect()
+        scenario.port(link).classes.iter().enumerate().map(name).collect()
     };
     scenario.links.iter().enumerate().flat_map(of_link).collect()
 }
@@ -99,7 +99,8 @@ fn measure_flows(table: &mut Table, scenario: &Scenario, number: u64, run: &Run,
     let span = span(scenario);
     for ((ends, (flow_before, sink_before)), name) in run.engine.ends.iter().zip(&run.baseline).zip(names) {
         let group = &scenario.flows[ends.group.0 as usize];
-        let (flow, sink) = (&ends.flow.stats, &ends.sink.stats);
+        let (flow, sink) = ends.stats();
+        let (sessions, torn_down) = ends.sessions();
         let samples = flow.rtt_count - flow_before.rtt_count;
         let rtt = (samples > 0).then(|| (flow.rtt_sum - flow_before.rtt_sum) as f64 / samples as f64 * 1e-6);
         let size = if let Source::Sized(bytes) = ends.source { Some(bytes as f64) } else { None };
@@ -119,20 +120,27 @@ fn measure_flows(table: &mut Table, scenario: &Scenario, number: u64, run: &Run,
             rtt.into(),
             completed.into(),
             (flow.damaged - flow_before.damaged + sink.damaged - sink_before.damaged).into(),
+            sessions.into(),
+            torn_down.into(),
         ]);
     }
 }
 
 fn measure_links(table: &mut Table, scenario: &Scenario, number: u64, run: &mut Run) {
     let (from, to) = (scenario.warmup.min(scenario.duration), scenario.duration);
-    for (link, state) in scenario.links.iter().zip(&mut run.engine.links) {
-        let port = &mut state.port;
-        let queue = port.queue(from, to);
+    for (index, link) in scenario.links.iter().enumerate() {
+        let queue = run.engine.queue_of_mut(index).queue(from, to);
+        let port = &run.engine.links[index].port;
         let offered = port.offered(from, to);
         let capacity = if span(scenario) > 0.0 { offered / span(scenario) } else { f64::NAN };
         let stats = &port.stats;
         let measured = stats.measured();
-        let share = if offered > 0.0 { stats.measured_bytes() as f64 / offered } else { f64::NAN };
+        let share = match run.engine.over(index) {
+            // The share of the time in which its frames and their answers were on the air.
+            Some((medium, number)) if span(scenario) > 0.0 => medium.airtime(number).0.as_secs_f64() / span(scenario),
+            None if offered > 0.0 => stats.measured_bytes() as f64 / offered,
+            _ => f64::NAN,
+        };
         table.push([
             number.into(),
             link.name.as_str().into(),

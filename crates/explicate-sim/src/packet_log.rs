@@ -6,7 +6,7 @@ use std::fmt::Write;
 use explicate_core::port::Note;
 use explicate_core::protocol::DropCause;
 use explicate_core::units::Time;
-use explicate_core::wire::{Packet, SackRanges, flag};
+use explicate_core::wire::{Ecn, Packet, SackRanges, flag};
 
 use crate::pcap::{Capture, frame};
 
@@ -112,7 +112,16 @@ fn describe(text: &mut String, packet: &Packet, flows: &[String]) {
     } else if c.is_window() {
         let _ = write!(text, " delta {:+} B", c.delta_throughput());
     } else if c.is_present() {
-        // In the unit of its protocol: XCP returns bytes/s, its window forms bytes.
+        // In the unit of its protocol: bytes/s, or bytes where windows are what travels.
         let _ = write!(text, " feedback {:+}", c.reverse_feedback());
+    }
+    if packet.ecn() != Ecn::NotCapable {
+        let _ = write!(text, " ecn {:02b}", packet.ecn() as u8);
+    }
+    if t.load_code() != 0 {
+        let _ = write!(text, " code {:02b}", t.load_code());
+    }
+    if t.congestion_flag() {
+        text.push_str(" flag");
     }
 }

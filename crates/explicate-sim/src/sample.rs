@@ -39,11 +39,18 @@ pub struct Sampler {
     goodput: bool,
     router: bool,
     flow: bool,
-    /// Links with a limited queue: the others never hold anything that matters.
-    links: Vec<(u32, u64)>,
+    /// Links over media and those with a limited queue: the others never hold anything that matters.
+    links: Vec<(u32, Counted)>,
     flows: Vec<Before>,
     /// What was taken.
     pub samples: Vec<Sample>,
+}
+
+/// Counters of a link at the last sample: bytes, and time on the air.
+#[derive(Clone, Copy, Default)]
+struct Counted {
+    bytes: u64,
+    airtime: Time,
 }
 
 /// Counters at the last sample.
@@ -59,7 +66,10 @@ impl Sampler {
     pub fn new(sampling: &Sampling, engine: &Engine) -> Option<Sampler> {
         let every = sampling.every.filter(|e| *e > Time::ZERO)?;
         let of = |name: &str| sampling.of.iter().any(|n| n == name);
-        let limited = |(i, l): (usize, &crate::engine::Link)| l.port.has_qdisc().then_some((i as u32, 0));
+        let limited = |i: usize| {
+            let listed = engine.over(i).is_some() || engine.links[i].port.has_qdisc();
+            listed.then_some((i as u32, Counted::default()))
+        };
         Some(Sampler {
             every,
             queue: of("queue"),
@@ -69,7 +79,7 @@ impl Sampler {
             goodput: of("goodput"),
             router: of("router"),
             flow: of("flow"),
-            links: engine.links.iter().enumerate().filter_map(limited).collect(),
+            links: (0..engine.links.len()).filter_map(limited).collect(),
             flows: vec![Before::default(); engine.ends.len()],
             samples: Vec::new(),
         })
@@ -87,20 +97,25 @@ impl Sampler {
     fn take_links(&mut self, engine: &mut Engine) {
         let at = engine.now();
         let seconds = self.every.as_secs_f64();
-        for (index, bytes_before) in &mut self.links {
+        for (index, before) in &mut self.links {
             let object = Object::Link(*index);
             engine.settle(*index as usize);
-            let port = &engine.links[*index as usize].port;
+            let over = engine.over(*index as usize);
             let samples = &mut self.samples;
             if self.queue || self.router {
                 let mut put = |variable, value| samples.push(Sample { at, object, variable, value });
                 let (queue, router) = (self.queue, self.router);
                 let wanted = |variable: &str| if variable.starts_with("queue_") { queue } else { router };
-                port.probe(&mut |variable, value| {
+                let mut told = |variable: &'static str, value| {
                     if wanted(variable) {
                         put(variable, value);
                     }
-                });
+                };
+                let port = engine.queue_of(*index as usize);
+                port.probe(&mut told);
+                if let Some((medium, number)) = over {
+                    medium.probe(number, &mut told);
+                }
                 for class in (0..port.classes()).filter(|_| port.classes() > 1) {
                     let object = Object::Class(*index, class as u32);
                     port.probe_class(class, &mut |variable, value| {
@@ -110,14 +125,21 @@ impl Sampler {
                     });
                 }
             }
+            let port = &engine.links[*index as usize].port;
             if self.throughput {
                 let mut put = |variable, value| samples.push(Sample { at, object, variable, value });
-                let rate = (port.stats.bytes - *bytes_before) as f64 / seconds;
+                let rate = (port.stats.bytes - before.bytes) as f64 / seconds;
                 let offered = port.offered(at - self.every, at) / seconds;
+                let share = match over {
+                    Some((medium, number)) => (medium.airtime(number).1 - before.airtime).as_secs_f64() / seconds,
+                    None if offered > 0.0 => rate / offered,
+                    None => f64::NAN,
+                };
                 put("throughput_bps", 8.0 * rate);
-                put("utilisation", if offered > 0.0 { rate / offered } else { f64::NAN });
+                put("utilisation", share);
             }
-            *bytes_before = port.stats.bytes;
+            let airtime = over.map_or(Time::ZERO, |(medium, number)| medium.airtime(number).1);
+            *before = Counted { bytes: port.stats.bytes, airtime };
         }
     }
 
@@ -130,7 +152,7 @@ impl Sampler {
             }
             let object = Object::Flow(index as u32);
             let mut put = |variable, value| self.samples.push(Sample { at, object, variable, value });
-            let (flow, sink) = (&ends.flow.stats, &ends.sink.stats);
+            let (flow, sink) = ends.stats();
             if self.flow {
                 ends.flow.probe(&mut put);
             } else if self.cwnd {
@@ -146,7 +168,7 @@ impl Sampler {
             if self.goodput {
                 put("goodput_bps", 8.0 * (sink.payload - before.payload) as f64 / seconds);
             }
-            *before = Before { bytes: sink.bytes, payload: sink.payload, flow: *flow };
+            *before = Before { bytes: sink.bytes, payload: sink.payload, flow };
         }
     }
 }

@@ -69,8 +69,8 @@ pub fn run_once(scenario: &Scenario, index: usize, options: &Options, progress: 
         engine.run_until(until);
         if until == warmup && !measuring {
             engine.settle_all();
-            baseline = engine.ends.iter().map(|e| (e.flow.stats, e.sink.stats)).collect();
-            engine.links.iter_mut().for_each(|l| l.port.start_measuring(until));
+            baseline = engine.ends.iter().map(|e| e.stats()).collect();
+            engine.start_measuring();
             measuring = true;
         }
         if until == next_sample {

@@ -2,7 +2,10 @@
 
 use explicate_core::flow::Flow;
 use explicate_core::rng::Rng;
+use explicate_core::sink::Sink;
 use explicate_core::units::Time;
+
+use crate::session::Sessions;
 
 /// An application.
 pub enum Source {
@@ -12,6 +15,8 @@ pub enum Source {
     Sized(u64),
     /// Sends, pauses, sends.
     OnOff(Box<OnOff>),
+    /// Sends in connections that end and come again.
+    Sessions(Box<Sessions>),
     /// Sends without end until this time; the start of its life is behind it once `started`.
     Until {
         /// When it stops.
@@ -41,8 +46,8 @@ impl Source {
     pub fn finite(&self) -> bool {
         matches!(self, Source::Sized(_))
     }
-    /// Its time has come: acts on the flow, and says when to be called again.
-    pub fn act(&mut self, now: Time, flow: &mut Flow) -> Option<Time> {
+    /// Its time has come: acts on the flow's ends, and says when to be called again.
+    pub fn act(&mut self, now: Time, flow: &mut Flow, sink: &mut Sink) -> Option<Time> {
         match self {
             Source::Bulk => flow.write(u64::MAX, false),
             Source::Sized(bytes) => flow.write(*bytes, true),
@@ -56,6 +61,7 @@ impl Source {
                 return Some(*stop);
             }
             Source::OnOff(state) => return state.act(now, flow),
+            Source::Sessions(state) => return state.act(now, flow, sink),
         }
         None
     }

@@ -41,7 +41,7 @@ pub(super) struct Lane {
 /// The packet in service: its handle, lengths, lane, and when it departs.
 #[derive(Clone, Copy)]
 pub(super) struct Serving {
-    handle: u32,
+    pub(super) handle: u32,
     bytes: u16,
     /// Bytes on the line.
     wire: u32,
@@ -60,6 +60,8 @@ pub(super) struct Lanes {
     pub(super) serving: Option<Serving>,
     /// Departed, not yet polled.
     pub(super) sent: VecDeque<(u32, Time)>,
+    /// Not a line sends the packets but a medium takes them, see `pulled.rs`.
+    pub(super) pulled: bool,
     /// Given up by a queue, not yet told of.
     gone: Gone,
     /// The backlog that the statistics know.
@@ -99,6 +101,7 @@ impl Lanes {
             turn: 0,
             serving: None,
             sent: VecDeque::new(),
+            pulled: false,
             gone: Gone::new(),
             counted: (0, 0),
             pending: Time::NEVER,
@@ -152,6 +155,24 @@ impl Lanes {
             self.turn = (self.turn + 1) % self.lanes.len();
         }
     }
+    /// The packet in service is done with.
+    pub(super) fn finish(&mut self, now: Time) {
+        if let Some(done) = self.serving.take() {
+            self.lanes[done.lane].idle_since = now; // until its next packet comes, if none waits
+        }
+    }
+    /// Controller and discipline let the packet in service go.
+    fn let_go(&mut self, at: Time, capacity: f64, store: &mut impl Store) {
+        let Some(Serving { handle, lane, .. }) = self.serving else { return };
+        let view = self.view(lane, capacity);
+        let Gate { qdisc, router } = &mut self.lanes[lane].gate;
+        if let Some(router) = router {
+            router.on_departure(at, store.packet(handle), &view);
+        }
+        if let Some(qdisc) = qdisc {
+            qdisc.on_departure(at, &view);
+        }
+    }
     /// Tells the variables of a lane's queue, discipline and controller.
     pub(super) fn probe(&self, lane: usize, put: Probe<'_>) {
         let lane = &self.lanes[lane];
@@ -203,17 +224,9 @@ impl Port {
     /// The packet in service departs, the next one enters it.
     pub(super) fn depart_from_lane(&mut self, store: &mut impl Store) {
         let lanes = self.lanes.as_deref_mut().expect("checked by the caller");
-        let Serving { handle, bytes, wire, lane, departs: at } = lanes.serving.expect("checked by the caller");
-        let view = lanes.view(lane, self.view.capacity);
-        lanes.serving = None;
-        lanes.lanes[lane].idle_since = at; // until its next packet comes, if none waits
-        let Gate { qdisc, router } = &mut lanes.lanes[lane].gate;
-        if let Some(router) = router {
-            router.on_departure(at, store.packet(handle), &view);
-        }
-        if let Some(qdisc) = qdisc {
-            qdisc.on_departure(at, &view);
-        }
+        let Serving { handle, bytes, wire, departs: at, .. } = lanes.serving.expect("checked by the caller");
+        lanes.let_go(at, self.view.capacity, store);
+        lanes.finish(at);
         self.stats.departed(at, bytes);
         store.note(at, self.number, handle, Note::Departed);
         if self.lost_on_air(at, handle, wire, store) {
@@ -226,7 +239,7 @@ impl Port {
     }
 
     /// The next packet enters service; `idle` says that none was in it.
-    fn serve_next(&mut self, at: Time, idle: bool, store: &mut impl Store) {
+    pub(super) fn serve_next(&mut self, at: Time, idle: bool, store: &mut impl Store) {
         while let Some(lanes) = self.lanes.as_deref_mut()
             && let Some(index) = lanes.next()
         {
@@ -249,14 +262,21 @@ impl Port {
                 store.note(at, self.number, handle, Note::Marked);
             }
             let wire = self.wire_bytes(handle, bytes, store);
-            self.busy_until = self.line.finish(at.0, wire, idle);
+            let Some(lanes) = self.lanes.as_deref_mut() else { return };
+            let departs = if lanes.pulled {
+                Time::NEVER
+            } else {
+                self.busy_until = self.line.finish(at.0, wire, idle);
+                Time(self.busy_until)
+            };
             if let Some(line) = self.special.as_ref().and_then(|s| s.line.as_ref()) {
-                line.occupy(Time(self.busy_until));
+                line.occupy(departs);
             }
-            if let Some(lanes) = &mut self.lanes {
-                lanes.balance.iter_mut().filter(|_| mark).for_each(|b| b.told(index));
-                lanes.lanes[index].credit -= bytes as i64;
-                lanes.serving = Some(Serving { handle, bytes, wire, lane: index, departs: Time(self.busy_until) });
+            lanes.balance.iter_mut().filter(|_| mark).for_each(|b| b.told(index));
+            lanes.lanes[index].credit -= bytes as i64;
+            lanes.serving = Some(Serving { handle, bytes, wire, lane: index, departs });
+            if lanes.pulled {
+                lanes.let_go(at, self.view.capacity, store);
             }
             return;
         }
@@ -305,7 +325,7 @@ impl Port {
     }
 
     /// Tells the statistics how much waits now, and when to come back.
-    fn count_waiting(&mut self, at: Time) {
+    pub(super) fn count_waiting(&mut self, at: Time) {
         let lanes = self.lanes.as_deref_mut().expect("a polled port");
         let due = lanes.serving.map_or(self.timer, |s| s.departs.min(self.timer));
         let (was, is) = (lanes.counted, lanes.waiting());

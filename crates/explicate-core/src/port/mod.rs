@@ -19,6 +19,7 @@ use crate::wire::{Ecn, Packet};
 mod balance;
 mod lanes;
 mod line;
+mod pulled;
 mod put_off;
 mod ring;
 mod shared;
@@ -148,6 +149,10 @@ pub struct Port {
     put_off: bool,
     /// What a packet's TTL falls by when it arrives foreseen: one, and one for each plain port that put it off before.
     hops: u8,
+    /// Its packets wait at an interface of a shared medium, see `pulled.rs`.
+    on_medium: bool,
+    /// Timers expire at multiples of this, microseconds; zero is exact.
+    tick_us: u32,
     /// What the store knows it by.
     number: u32,
     /// Counters.
@@ -204,6 +209,8 @@ impl Port {
             lanes: None,
             number: init.number,
             hops: 1,
+            on_medium: false,
+            tick_us: 0,
         };
         match polled {
             Some(class) => port.schedule(vec![(class, 1.0)], |_| 0),
@@ -232,7 +239,7 @@ impl Port {
 
     /// Whether a driver must poll this port because departures are not known in advance.
     pub fn is_scheduled(&self) -> bool {
-        self.lanes.is_some()
+        self.lanes.is_some() || self.on_medium
     }
     /// Whether a controller or discipline may write into packets.
     pub fn writes(&self) -> bool {
@@ -241,6 +248,10 @@ impl Port {
     /// The capacity that controllers believe in, bytes/s.
     pub fn capacity(&self) -> f64 {
         self.view.capacity
+    }
+    /// What controllers see. Settle first.
+    pub fn view(&self) -> PortView {
+        self.view
     }
     /// The measured span begins. Settle first.
     pub fn start_measuring(&mut self, now: Time) {
@@ -267,6 +278,14 @@ impl Port {
     /// Whether no packet is in the port.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+    /// IP bytes that have come so far. Those that were dropped count with the mean length of those that were sent. Settle first.
+    pub fn arrived_bytes(&self) -> f64 {
+        let inside: u64 = self.ring.iter().map(|w| w.bytes as u64).sum();
+        let (waiting, _) = self.lanes.as_ref().map_or((0, 0), |l| l.waiting());
+        let gone = self.stats.total().overflow + self.stats.total().early;
+        let sent = self.stats.arrived.saturating_sub(gone + self.len() as u64).max(1);
+        (self.stats.bytes + inside + waiting) as f64 + gone as f64 * (self.stats.bytes as f64 / sent as f64)
     }
     /// Packets that the channel will lose and that have not departed.
     pub fn doomed(&self) -> usize {
@@ -296,6 +315,9 @@ impl Port {
         if let Some(special) = &self.special {
             self.timer = self.timer.min(special.next_timer());
             line = special.line_timer();
+        }
+        if self.tick_us > 0 {
+            self.timer = self.timer.next_multiple_of(Time::micros(self.tick_us as u64));
         }
         self.due = self.timer.min(leaves).min(self.arrives).min(line);
     }

@@ -1,6 +1,7 @@
 //! The packets of a settled port, in order: those in the port, the first of them in service, then those that are foreseen
 //! and have not arrived. One ring holds both, so a packet's arrival moves nothing. Its capacity is a power of two.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::units::Time;
@@ -22,7 +23,7 @@ const NOTHING: Waiting =
 /// First in, first out. Its three counters run on and wrap.
 #[derive(Default)]
 pub(super) struct Ring {
-    slots: Vec<Waiting>,
+    slots: Box<[Waiting]>,
     head: u32,
     /// The first that has not arrived.
     ahead: u32,
@@ -69,7 +70,7 @@ impl Ring {
         let mut larger = Vec::with_capacity(size);
         larger.extend((0..self.end.wrapping_sub(self.head)).map(|i| *self.at(self.head.wrapping_add(i))));
         larger.resize(size, NOTHING);
-        self.slots = larger;
+        self.slots = larger.into_boxed_slice();
         (self.head, self.ahead, self.end) = (0, self.len(), self.end.wrapping_sub(self.head));
     }
     /// The first that has not arrived does.

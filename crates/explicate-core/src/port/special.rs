@@ -79,6 +79,9 @@ impl Port {
         if self.special.is_some() && self.lost_before(now, handle, store) {
             return Arrival::Dropped;
         }
+        if self.on_medium {
+            return Arrival::Queued;
+        }
         if self.lanes.is_some() {
             return self.enqueue_in_lane(now, handle, store);
         }

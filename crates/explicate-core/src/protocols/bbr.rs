@@ -24,7 +24,9 @@
 //! 2. The three quanta of aggregation on top of the product (section 4.2.3.2) are three segments: packets are sent singly here.
 //! 3. After a timeout the window starts from one segment, and is not restored when the repair ends but grows by what arrives; so
 //!    it is where recovery goes back at once instead of repairing.
-//! 4. The first round trip, that of set-up, is not taken for RTprop: its packets are shorter than data.
+//! 4. BBR counts on a recovery that sees when what it resent is lost again (RACK); RFC 6675 does not and waits for the timer. It
+//!    shows where several flows overrun a short buffer, since losses do not slow BBR down: timeouts, and much sent twice.
+//! 5. The first round trip, that of set-up, is not taken for RTprop: its packets are shorter than data.
 
 use alloc::boxed::Box;
 

@@ -1,7 +1,7 @@
 //! How much arrives, and how fast: what bandwidth-measuring laws keep for themselves, so that others pay nothing for it.
 //!
-//! [`Arrivals`] counts segments that have reached the receiver, duplicates as one each until the cumulative number accounts for
-//! them (Westwood's AckedCount). [`DeliveryRate`] takes a sample of the rate at which the network delivers with every
+//! `Arrivals` counts segments that have reached the receiver, duplicates as one each until the cumulative number accounts for
+//! them (Westwood's AckedCount). `DeliveryRate` takes a sample of the rate at which the network delivers with every
 //! acknowledgement (draft-cheng-iccrg-delivery-rate-estimation-00): each packet remembers how much had been delivered when it
 //! left; its acknowledgement tells how much has been since. The longer of the times that sending and acknowledging took is
 //! the divisor, so that compressed acknowledgements do not exaggerate.

@@ -2,9 +2,9 @@
 
 use crate::protocol::Protocol;
 
-pub mod delivery;
+mod delivery;
 pub mod load_factor;
-pub mod window;
+mod window;
 mod xcp_router;
 
 macro_rules! protocols {
@@ -30,6 +30,7 @@ protocols! {
     xcp_window::XcpWindow,
     p_xcp::PXcp,
     xcp_r::XcpR,
+    xcp_i::XcpI,
     video::Video,
     greedy::Greedy,
     vcp::Vcp,

@@ -10,7 +10,7 @@
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
 //! | R_n | `bandwidth` | segments/s | (RTT R_{n-1} + L_n) / (t_n - t_{n-1} + RTT) | JSAC 2004, ABE |
-//! | L_n | [`Arrivals`] | segments | | ABE |
+//! | L_n | `Arrivals` | segments | | ABE |
 //! | t_n | [`Transport::receiver_stamp`] | 16 us | | 2005, time-stamp based ABE |
 //! | RTT | `srtt` | s | | ABE |
 //! | ownd | `own_window` | segments | RTTmin R_n, at least 2 | ABE |

@@ -14,7 +14,7 @@
 //! | BWE | `bwe` | segments/s | | CCR 2004 |
 //! | alpha | `alpha` | | 0.9 | CCR 2004 |
 //! | RTTmin | `rtt_min` | time | | CCR 2004 |
-//! | AckedCount | [`Arrivals`] | | | MobiCom 2001 |
+//! | AckedCount | `Arrivals` | | | MobiCom 2001 |
 //!
 //! Deviations:
 //! 1. The filter starts with its first sample, and an interval in which the window was never full gives none: an idle

@@ -35,7 +35,7 @@ use alloc::boxed::Box;
 
 use crate::params::{Param, Unit};
 use crate::protocol::{
-    Ack, Allowance, Loss, LossKind, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit, Sent,
+    Ack, Address, Allowance, Loss, LossKind, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit, Sent,
 };
 use crate::protocols::xcp_router::{self, Controller, XcpRouter};
 use crate::units::Time;
@@ -137,8 +137,17 @@ pub(super) trait Form: Default + Send {
         packet.congestion.set_rtt(rtt);
         packet.congestion.set_delta_throughput(request);
     }
+    /// The flow leaves from this node.
+    fn attach(&mut self, own: Address) {
+        let _ = own;
+    }
     /// The window after an acknowledgement, segments.
     fn answered(&mut self, window: &Window, ack: &Ack<'_>) -> f64;
+    /// Tells the last Reverse_Feedback and the first word, in their units.
+    fn tell(feedback: i32, x: u32, put: Probe<'_>) {
+        put("feedback_bytes_per_s", feedback as f64);
+        put("x_s", x as f64 / UNITS_PER_SEC);
+    }
 }
 
 /// The rate form of D03.
@@ -237,6 +246,10 @@ impl<F: Form> Sender for XcpSender<F> {
         Allowance { cwnd: self.window.cwnd, pacing: None }
     }
 
+    fn on_attach(&mut self, own: Address) {
+        self.form.attach(own);
+    }
+
     fn on_start(&mut self, now: Time, rtt: Time) {
         self.window.srtt = rtt.as_secs_f64();
         self.aged_at = now;
@@ -270,8 +283,7 @@ impl<F: Form> Sender for XcpSender<F> {
 
     fn probe(&self, put: Probe<'_>) {
         put("cwnd", self.window.cwnd);
-        put("feedback_bytes_per_s", self.feedback as f64);
-        put("x_s", self.words.0 as f64 / UNITS_PER_SEC);
+        F::tell(self.feedback, self.words.0, put);
     }
 }
 

@@ -24,7 +24,7 @@
 use alloc::boxed::Box;
 
 use crate::params::Param;
-use crate::protocol::{Ack, Protocol, Receiver, Sender, SenderInit};
+use crate::protocol::{Ack, Probe, Protocol, Receiver, Sender, SenderInit};
 use crate::protocols::xcp::{self, Form, Rate, Window, Xcp, XcpSender};
 use crate::protocols::xcp_router::SECONDS;
 use crate::units::Time;
@@ -77,6 +77,9 @@ impl Form for Absolute {
         let change = total.wrapping_sub(self.heard);
         self.heard = total;
         window.cwnd + change as f64 / window.packet
+    }
+    fn tell(feedback: i32, _x: u32, put: Probe<'_>) {
+        put("heard_bytes", feedback as f64);
     }
 }
 

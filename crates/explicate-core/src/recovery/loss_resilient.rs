@@ -33,7 +33,8 @@
 //! Deviations:
 //! 1. A segment that was resent is resent again by the timer only: duplicates that follow it belong to the window that it was
 //!    lost from (the paper's note 2), also after a partial acknowledgement.
-//! 2. The inflation never exceeds what was sent after the hole, so that needless duplicates (after a reset, say) do not stay.
+//! 2. The inflation never exceeds what can have arrived. Duplicates of what a reset sent again needlessly would otherwise
+//!    keep the window inflated for good: as long as some hole is open, nothing takes them back.
 //! 3. A connection reset ends the inflation and rolls `nextseq` back; what it sends again counts as sent for the first time.
 //!    The window's fall to one is the law's, who is told of a timeout.
 //! 4. Round-trip samples are taken from every acknowledgement, duplicates too: each echoes the number and the time of the
@@ -132,16 +133,13 @@ impl LossResilientRecovery {
         let partial = self.seq.acked < self.mark;
         // Of the segments that this acknowledges, all but the hole itself had caused duplicates.
         let kept = self.inflation.saturating_sub(newly - 1);
-        self.inflation = if self.partial_deflation { kept.min(self.most_inflation()) } else { 0 };
+        // Only what was sent before the hole was resent can have arrived before it, and not the next hole.
+        let most = self.mark.saturating_sub(self.seq.acked + 1);
+        self.inflation = if self.partial_deflation { kept.min(most) } else { 0 };
         self.duplicates = 0;
         self.mark = 0;
         self.resend = if partial && self.partial_ack { Resend::ByAcknowledgements } else { Resend::No };
         self.timers.acknowledged(now, self.seq.outstanding());
-    }
-    /// No more can have arrived than was sent after the hole: duplicates of before a reset, or of what was resent needlessly,
-    /// say nothing.
-    fn most_inflation(&self) -> u32 {
-        self.seq.flight().saturating_sub(1)
     }
     fn in_flight(&self) -> u32 {
         self.seq.flight() - self.inflation
@@ -173,7 +171,7 @@ impl Recovery for LossResilientRecovery {
         let before = self.in_flight();
         self.timers.sample(rtt);
         self.timers.duplicate(now);
-        self.inflation = (self.inflation + 1).min(self.most_inflation());
+        self.inflation = (self.inflation + 1).min(self.seq.flight().saturating_sub(1));
         self.duplicates += 1;
         let mut outcome = Outcome { duplicate: true, ..Outcome::default() };
         if self.duplicates == self.dupackthreshold && self.mark == 0 && self.seq.flight() > 0 {
@@ -332,6 +330,26 @@ mod tests {
             "13 outstanding: the next three acknowledgements release nothing"
         );
         assert_eq!(dropped.next(13.0, 1000), Next::Nothing);
+    }
+
+    #[test]
+    fn needless_duplicates_do_not_stay() {
+        // As above, but twenty duplicates more have come: of what a reset had sent again, say.
+        let mut r = sent(with(&[]), 10);
+        acks(&mut r, 100, 0, 3);
+        resend(&mut r, 100);
+        acks(&mut r, 101, 0, 25);
+        assert_eq!(probe(&*r, "inflation"), 9.0, "no more than follow the hole");
+        send(&mut r, 101, 8);
+        ack(&mut r, 200, 5);
+        assert_eq!(probe(&*r, "inflation"), 4.0, "6..10, for the others left after the retransmission");
+        resend(&mut r, 200);
+        acks(&mut r, 201, 5, 8);
+        ack(&mut r, 300, 18);
+        send(&mut r, 300, 5);
+        acks(&mut r, 310, 18, 2);
+        ack(&mut r, 400, 19);
+        assert_eq!(probe(&*r, "inflation"), 0.0, "what was never resent had nothing before it");
     }
 
     #[test]

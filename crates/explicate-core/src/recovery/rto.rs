@@ -32,13 +32,10 @@ impl Rto {
             tick: get("clock_tick"),
         }
     }
-    /// Takes a sample (RFC 6298 section 2). Samples come from time stamps, so Karn's rule is not needed.
+    /// Takes a sample (RFC 6298 section 2), measured by the flow in ticks of its clock. Samples come from time stamps, so Karn's rule is not needed.
     #[inline]
     pub fn sample(&mut self, rtt: Time) {
-        let mut r = rtt.0.max(1);
-        if self.tick > 0 {
-            r = r.div_ceil(self.tick) * self.tick;
-        }
+        let r = rtt.0.max(1);
         if self.srtt == 0 {
             self.srtt = r;
             self.rttvar = r / 2;
@@ -197,8 +194,10 @@ mod tests {
         let mut values = Values::default();
         values.set(COMMON.iter().find(|p| p.name == "clock_tick").unwrap(), 0.01);
         let mut rto = Rto::new(&values);
-        rto.sample(Time::millis(12));
-        assert_eq!(rto.srtt(), Time::millis(20));
+        rto.sample(Time::millis(20));
         assert_eq!(rto.timeout(), Time::millis(200), "the default minimum");
+        (0..100).for_each(|_| rto.sample(Time::millis(300)));
+        // RTTVAR has vanished: G takes its place.
+        assert_eq!((rto.timeout().0 - rto.srtt().0) / 1000, 10_000);
     }
 }

@@ -4,24 +4,50 @@
 //! and the count of ranges is bounded: a report that would need one more is not noted, which costs at worst a needless
 //! retransmission, for SACK is advice.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 /// Most ranges kept.
 const MOST_RANGES: usize = 1 << 16;
 
+/// In sorted ranges apart from each other: the index of the first that ends at `least` or after. What is asked for lies
+/// mostly at either end: new arrivals beyond all others, repairs before them.
+pub fn first_ending_at(ranges: &VecDeque<(u32, u32)>, least: u32) -> usize {
+    let (front, back) = ranges.as_slices();
+    if front.first().is_none_or(|r| r.1 >= least) {
+        return 0;
+    }
+    let tail = if back.is_empty() { front } else { back };
+    let behind = tail.iter().rev().take(4).take_while(|r| r.1 >= least).count();
+    if behind < 4 && behind < tail.len() {
+        return ranges.len() - behind;
+    }
+    ranges.partition_point(|r| r.1 < least)
+}
+
 /// Segments reported beyond the cumulative number.
 #[derive(Default)]
 pub struct Scoreboard {
-    /// Ranges `[first, end)`: sorted, apart from each other.
-    ranges: VecDeque<(u32, u32)>,
+    /// Ranges `[first, end)`: sorted, apart from each other. Made when something is first noted.
+    #[expect(clippy::box_collection, reason = "most flows never need it: a pointer in each instead of 32 bytes")]
+    ranges: Option<Box<VecDeque<(u32, u32)>>>,
     total: u32,
 }
 
+static NOTHING: VecDeque<(u32, u32)> = VecDeque::new();
+
 impl Scoreboard {
+    #[inline]
+    fn ranges(&self) -> &VecDeque<(u32, u32)> {
+        self.ranges.as_deref().unwrap_or(&NOTHING)
+    }
+    fn ranges_mut(&mut self) -> &mut VecDeque<(u32, u32)> {
+        self.ranges.get_or_insert_default()
+    }
     /// Whether nothing is noted.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
+        self.total == 0
     }
     /// Segments noted.
     #[inline]
@@ -30,34 +56,33 @@ impl Scoreboard {
     }
     /// The lowest range.
     pub fn first(&self) -> Option<(u32, u32)> {
-        self.ranges.front().copied()
+        self.ranges().front().copied()
     }
     /// The highest range.
     pub fn last(&self) -> Option<(u32, u32)> {
-        self.ranges.back().copied()
+        self.ranges().back().copied()
     }
     /// Forgets all.
     pub fn clear(&mut self) {
-        self.ranges.clear();
+        self.ranges_mut().clear();
         self.total = 0;
     }
 
     /// Notes `[first, end)` and calls `fresh` with each part that was not noted before.
     pub fn insert(&mut self, first: u32, end: u32, mut fresh: impl FnMut(u32, u32)) {
-        // The first range that ends at or after `first`: mostly the last, or none.
-        let at = match self.ranges.back() {
-            Some(&(f, e)) if f <= first => self.ranges.len() - (first <= e) as usize,
-            Some(_) => self.ranges.partition_point(|&(_, e)| e < first),
-            None => 0,
-        };
-        let joins = self.ranges.get(at).is_some_and(|&(f, _)| f <= end);
-        if !joins && self.ranges.len() >= MOST_RANGES {
+        let ranges = self.ranges.get_or_insert_default();
+        let at = first_ending_at(ranges, first);
+        if ranges.get(at).is_some_and(|&(f, e)| f <= first && end <= e) {
+            return; // told before: most reports repeat
+        }
+        let joins = ranges.get(at).is_some_and(|&(f, _)| f <= end);
+        if !joins && ranges.len() >= MOST_RANGES {
             return;
         }
         let mut joined = (first, end);
         let mut known = first; // all of `[first, known)` is dealt with
         let mut until = at;
-        while let Some(&(f, e)) = self.ranges.get(until)
+        while let Some(&(f, e)) = ranges.get(until)
             && f <= end
         {
             if known < f {
@@ -73,19 +98,23 @@ impl Scoreboard {
             self.total += end - known;
         }
         if until == at {
-            self.ranges.insert(at, joined);
+            ranges.insert(at, joined);
         } else {
-            self.ranges[at] = joined;
+            ranges[at] = joined;
             if until > at + 1 {
-                self.ranges.drain(at + 1..until);
+                ranges.drain(at + 1..until);
             }
         }
     }
 
     /// Forgets what lies below `acked`, and returns how many segments that were.
     pub fn advance(&mut self, acked: u32) -> u32 {
+        if self.is_empty() {
+            return 0;
+        }
         let mut gone = 0;
-        while let Some((first, end)) = self.ranges.front_mut()
+        let ranges = self.ranges_mut();
+        while let Some((first, end)) = ranges.front_mut()
             && *first < acked
         {
             if *end > acked {
@@ -94,7 +123,7 @@ impl Scoreboard {
                 break;
             }
             gone += *end - *first;
-            self.ranges.pop_front();
+            ranges.pop_front();
         }
         self.total -= gone;
         gone
@@ -103,8 +132,8 @@ impl Scoreboard {
     /// The first segment that is not noted, from `segment` on.
     #[inline]
     pub fn skip(&self, segment: u32) -> u32 {
-        let at = self.ranges.partition_point(|&(_, end)| end <= segment);
-        match self.ranges.get(at) {
+        let at = first_ending_at(self.ranges(), segment.saturating_add(1));
+        match self.ranges().get(at) {
             Some(&(first, end)) if first <= segment => end,
             _ => segment,
         }
@@ -116,7 +145,7 @@ impl Scoreboard {
             return None;
         }
         let mut left = n;
-        for &(first, end) in self.ranges.iter().rev() {
+        for &(first, end) in self.ranges().iter().rev() {
             if end - first >= left {
                 return Some(end - left);
             }
@@ -154,8 +183,8 @@ mod tests {
                     assert_eq!(fresh, expected);
                 }
                 assert_eq!(board.total() as usize, set.len());
-                assert!(board.ranges.iter().all(|r| r.0 < r.1));
-                assert!(board.ranges.iter().zip(board.ranges.iter().skip(1)).all(|(a, b)| a.1 < b.0));
+                assert!(board.ranges().iter().all(|r| r.0 < r.1));
+                assert!(board.ranges().iter().zip(board.ranges().iter().skip(1)).all(|(a, b)| a.1 < b.0));
                 for n in 1..5 {
                     assert_eq!(board.from_top(n), set.iter().rev().nth(n as usize - 1).copied());
                 }
@@ -171,8 +200,8 @@ mod tests {
         for i in 0..MOST_RANGES as u32 + 10 {
             board.insert(2 * i + 1, 2 * i + 2, |_, _| {});
         }
-        assert_eq!((board.ranges.len(), board.total() as usize), (MOST_RANGES, MOST_RANGES));
+        assert_eq!((board.ranges().len(), board.total() as usize), (MOST_RANGES, MOST_RANGES));
         board.insert(1, 4, |_, _| {});
-        assert_eq!(board.ranges.len(), MOST_RANGES - 1, "what joins ranges is still noted");
+        assert_eq!(board.ranges().len(), MOST_RANGES - 1, "what joins ranges is still noted");
     }
 }

@@ -12,7 +12,7 @@ use explicate_core::flow;
 use explicate_core::params::{Param, Unit, Values};
 use explicate_core::presets::PRESETS;
 use explicate_core::recovery::COMMON;
-use explicate_core::registry::{self, CHANNELS, PROTOCOLS, QDISCS, RECOVERIES, entries, resolve};
+use explicate_core::registry::{self, CHANNELS, MEDIA, PROTOCOLS, QDISCS, RECOVERIES, entries, resolve};
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 use explicate_core::wire::{Congestion, Format};
@@ -152,8 +152,11 @@ fn parameters_are_sound_and_their_names_unique() {
     params_are_sound("every flow", flow::PARAMS);
     params_are_sound("every recovery", COMMON);
     RECOVERIES.iter().for_each(|r| params_are_sound(r.name(), r.params()));
-    for (name, params) in
-        QDISCS.iter().map(|q| (q.name(), q.params())).chain(CHANNELS.iter().map(|c| (c.name(), c.params())))
+    for (name, params) in QDISCS
+        .iter()
+        .map(|q| (q.name(), q.params()))
+        .chain(CHANNELS.iter().map(|c| (c.name(), c.params())))
+        .chain(MEDIA.iter().map(|m| (m.name(), m.params())))
     {
         params_are_sound(name, params);
         names_are_unique(name, [params]);

@@ -1,0 +1,388 @@
+//! 802.11a with the distributed coordination function (DCF): stations that listen before they talk.
+//!
+//! Sources: IEEE 802.11-2012, clauses 9 (DCF) and 18 (OFDM) \[STD\]; Bianchi, "Performance Analysis of the IEEE 802.11
+//! Distributed Coordination Function", JSAC 18(3), 2000 \[B00\]; Li et al., "Capacity of Ad Hoc Wireless Networks", MobiCom
+//! 2001 \[L01\], whose ranges are ns-2's; Kamerman and Monteban, Bell Labs Technical Journal 2(3), 1997 \[ARF\].
+//!
+//! The idea: a station sends when the air has been idle for DIFS; whoever found it busy first counts a random number of
+//! idle slots, and stops counting while somebody talks. A frame that is not acknowledged was lost, by collision or noise:
+//! the range of random numbers doubles, and it is sent again until a limit. Long frames may be announced by a short
+//! exchange, RTS and CTS, which tells all who hear either end how long to be silent (NAV). A frame takes a preamble of 20
+//! us and whole symbols of 4 us. A station decodes what comes from within `decode_range`, and falls silent for what it
+//! senses from within `sense_range`: whoever is beyond that from the sender and near the receiver is *hidden*, whoever
+//! falls silent although it would do no harm is *exposed*.
+//!
+//! | symbol | parameter | unit | value | source |
+//! | --- | --- | --- | --- | --- |
+//! | aSlotTime, aSIFSTime | `slot`, `sifs` | us | 9, 16 | STD table 18-17 |
+//! | DIFS | SIFS + 2 slots | us | 34 | STD 9.3.7 |
+//! | EIFS | SIFS + DIFS + ACK at 6 Mbit/s | us | 94 | STD 9.3.7 |
+//! | aCWmin, aCWmax | `cw_min`, `cw_max` | slots | 15, 1023 | STD table 18-17 |
+//! | TXTIME | preamble + 4 ceil((16 + 8 bytes + 6) / N_DBPS) | us | N_DBPS 24, 36, 48, 72, 96, 144, 192, 216 | STD 18.4.3 |
+//! | ACK, CTS; RTS | 14; 20 | bytes | at the highest of 6, 12, 24 Mbit/s not above the data's rate | STD 9.7.6 |
+//! | MPDU | IP + 8 (LLC, SNAP) + 28 (header, FCS) | bytes | | STD 8.2 |
+//! | ACK and CTS timeout | SIFS + slot + `rx_start_delay` | us | 50 | STD 9.3.2.8 |
+//! | level | 10 `exponent` log10(`decode_range` / d) - shadowing - drift | dB | 0 at the edge | L01: two-ray ground, exponent 4 |
+//! | SINR | level + `snr_at_range` - interference above noise | dB | | |
+//! | need of a rate | `snr_at_range` + 0, 1, 3, 5, 8, 12, 16, 17 | dB | 10 % of 1000-byte frames lost | STD table 18-14 |
+//! | frame errors | 1 - exp(-bytes / 1000 * 0.10536 * 10^((need - SINR) / `error_slope`)) | 1 | | ours; meets STD at the need |
+//!
+//! Deviations:
+//! 1. Propagation takes no time on the air: it is part of the slot. (The packet is late by distance / c at the next node.)
+//! 2. A station does not notice a frame that begins less than `cca_time` before its own turn, so the two collide.
+//! 3. Retries are counted for each frame, not for the station. A NAV set by an RTS is not reset if no data follow, which the
+//!    standard leaves open.
+//! 4. A frame's errors follow from the worst interference that it meets. Interference that capture does not overcome
+//!    (`capture_threshold`) destroys it whatever the rate.
+//! 5. A frame that is sensed but not decoded makes EIFS follow, as in ns-2; the standard asks for that only if its preamble
+//!    was heard. Bursts of an interferer make no EIFS follow.
+//! 6. Rates adapt to every attempt without an answer, lost RTS included (ARF counts data frames); without ARF's timer.
+
+use crate::params::{Param, Unit, Values};
+use crate::protocol::MediumKind;
+use crate::rng::power;
+use crate::units::{Rate, Time};
+
+/// 802.11a.
+pub struct Dcf;
+
+/// Data rates, Mbit/s.
+pub const RATES: [u8; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
+const RATE_WORDS: &[&str] =
+    &["6Mbit/s", "9Mbit/s", "12Mbit/s", "18Mbit/s", "24Mbit/s", "36Mbit/s", "48Mbit/s", "54Mbit/s"];
+/// Data bits of a symbol.
+const BITS: [u64; 8] = [24, 36, 48, 72, 96, 144, 192, 216];
+/// What a rate needs beyond what the slowest does, dB: differences of the least sensitivities of STD table 18-14.
+const NEEDS: [f64; 8] = [0.0, 1.0, 3.0, 5.0, 8.0, 12.0, 16.0, 17.0];
+/// Mandatory rates.
+const BASIC: [u8; 3] = [0, 2, 4];
+const SYMBOL: u64 = 4_000;
+
+/// Bytes of RTS.
+pub const RTS: u32 = 20;
+/// Bytes of CTS and of ACK.
+pub const CTS_ACK: u32 = 14;
+/// Bytes around an IP datagram: LLC and SNAP 8, MAC header 24, FCS 4.
+pub const FRAMING: u32 = 36;
+
+const CLAUSE_9: &str = "IEEE 802.11 clause 9.3";
+const TABLE: &str = "IEEE 802.11a, table 18-17";
+const LI: &str = "Li et al., MobiCom 2001";
+const OURS: &str = "ours";
+
+/// Parameters, as scenarios set them in `[[medium]]`.
+pub const PARAMS: &[Param] = &[
+    Param::new(
+        "rate",
+        Unit::Choice(RATE_WORDS),
+        7.0,
+        "IEEE 802.11a",
+        "Rate of data frames; the first one if it adapts.",
+    ),
+    Param::new(
+        "control_rate",
+        Unit::Choice(&["auto", "6Mbit/s", "12Mbit/s", "24Mbit/s"]),
+        0.0,
+        "IEEE 802.11 clause 9.7.6",
+        "Rate of RTS, CTS and ACK; auto: the highest mandatory rate not above the data's.",
+    ),
+    Param::new(
+        "adaptation",
+        Unit::Choice(&["none", "arf"]),
+        0.0,
+        "Kamerman and Monteban 1997",
+        "How the rate follows failures: not at all, or up after `arf_up` successes and down after `arf_down` failures.",
+    ),
+    Param::new("arf_up", Unit::Number, 10.0, "Kamerman and Monteban 1997", "Successes in a row for the next rate.")
+        .within(1.0, 1e6),
+    Param::new("arf_down", Unit::Number, 2.0, "Kamerman and Monteban 1997", "Failures in a row for the rate below.")
+        .within(1.0, 1e6),
+    Param::new(
+        "rts_threshold",
+        Unit::Bytes,
+        f64::INFINITY,
+        CLAUSE_9,
+        "Frames longer than this, MAC header included, are announced by RTS and CTS; 0B: all.",
+    ),
+    Param::new("slot", Unit::Seconds, 9e-6, TABLE, "Slot of the back-off.").within(1e-6, 1e-3),
+    Param::new("sifs", Unit::Seconds, 16e-6, TABLE, "Gap between a frame and its answer.").within(1e-6, 1e-3),
+    Param::new("preamble", Unit::Seconds, 20e-6, TABLE, "Preamble and SIGNAL in front of every frame.")
+        .within(0.0, 1e-3),
+    Param::new("rx_start_delay", Unit::Seconds, 25e-6, TABLE, "An answer that has not begun by then does not come.")
+        .within(1e-6, 1e-3),
+    Param::new("cca_time", Unit::Seconds, 4e-6, TABLE, "A frame is not noticed before this.").within(0.0, 1e-3),
+    Param::new("cw_min", Unit::Number, 15.0, TABLE, "Least contention window, slots.").within(1.0, 65535.0),
+    Param::new("cw_max", Unit::Number, 1023.0, TABLE, "Greatest contention window, slots.").within(1.0, 65535.0),
+    Param::new("short_retry", Unit::Number, 7.0, CLAUSE_9, "Attempts of RTS and of frames sent without.")
+        .within(1.0, 1e6),
+    Param::new("long_retry", Unit::Number, 4.0, CLAUSE_9, "Attempts of frames sent after RTS.").within(1.0, 1e6),
+    Param::new("retry_forever", Unit::Flag, 0.0, "Bianchi 2000", "No frame is ever given up."),
+    Param::new("eifs", Unit::Flag, 1.0, CLAUSE_9, "After a frame that cannot be decoded stations wait for EIFS."),
+    Param::new(
+        "capture",
+        Unit::Choice(&["first", "any", "off", "ns2"]),
+        0.0,
+        "ours; ns-2.35, Mac/802_11",
+        "Which of overlapping frames survives if it is the stronger: one that is received, or begins within its preamble; \
+         any; none; `ns2`: the first that is sensed, understood or not.",
+    ),
+    Param::new("capture_threshold", Unit::Decibels, 10.0, "ns-2.35, CPThresh", "By how much it has to be stronger.")
+        .within(0.0, 100.0),
+    Param::new("decode_range", Unit::Metres, 250.0, LI, "Frames are decoded up to this distance.").within(0.1, 1e6),
+    Param::new("sense_range", Unit::Metres, 550.0, LI, "Frames keep stations silent up to this distance.")
+        .within(0.1, 1e7),
+    Param::new("exponent", Unit::Number, 4.0, "two-ray ground", "Power falls as distance to the power of this.")
+        .within(1.0, 10.0),
+    Param::new(
+        "reach",
+        Unit::Metres,
+        f64::NAN,
+        OURS,
+        "Longest link between stations that are placed one by one; auto: decode_range.",
+    )
+    .within(0.0, 1e6),
+    Param::new(
+        "errors",
+        Unit::Choice(&["none", "snr"]),
+        0.0,
+        "IEEE 802.11a, table 18-14",
+        "What destroys frames beside collisions: nothing, or noise according to level and rate.",
+    ),
+    Param::new("snr_at_range", Unit::Decibels, 4.0, "IEEE 802.11a, 18.3.10.2", "Signal above noise at decode_range.")
+        .within(0.0, 100.0),
+    Param::new(
+        "error_slope",
+        Unit::Decibels,
+        1.0,
+        OURS,
+        "By how much a signal is stronger that has a tenth of the errors.",
+    )
+    .within(0.01, 100.0),
+    Param::new(
+        "energy_detect",
+        Unit::Decibels,
+        20.0,
+        "IEEE 802.11a, 18.3.10.6",
+        "An interferer this far above decode_range's level keeps stations silent.",
+    )
+    .within(0.0, 200.0),
+    Param::new("shadowing", Unit::Decibels, 0.0, "log-normal shadowing", "Deviation of each pair's level, drawn once.")
+        .within(0.0, 40.0),
+    Param::new(
+        "drift",
+        Unit::Decibels,
+        0.0,
+        "Gudmundson 1991",
+        "Deviation of each pair's level that changes over time.",
+    )
+    .within(0.0, 40.0),
+    Param::new(
+        "coherence",
+        Unit::Seconds,
+        10.0,
+        "Gudmundson 1991",
+        "Time in which the drift's correlation falls to 1/e.",
+    )
+    .within(1e-3, 1e6),
+];
+
+impl MediumKind for Dcf {
+    fn name(&self) -> &'static str {
+        "dcf"
+    }
+    fn summary(&self) -> &'static str {
+        "802.11a: stations share the air by carrier sense, back-off and acknowledgements"
+    }
+    fn source(&self) -> &'static str {
+        "IEEE 802.11-2012 clauses 9 and 18"
+    }
+    fn params(&self) -> &'static [Param] {
+        PARAMS
+    }
+    fn rate(&self, values: &Values) -> Rate {
+        Rate::mbps(RATES[values.get(PARAMS, "rate") as usize] as u64)
+    }
+    fn has_rate(&self, rate: Rate) -> bool {
+        rate_index(rate).is_some()
+    }
+    fn reach(&self, values: &Values) -> f64 {
+        let reach = values.get(PARAMS, "reach");
+        if reach.is_nan() { values.get(PARAMS, "decode_range") } else { reach }
+    }
+}
+
+/// The place of a rate in [`RATES`].
+pub fn rate_index(rate: Rate) -> Option<u8> {
+    RATES.iter().position(|&r| Rate::mbps(r as u64) == rate).map(|i| i as u8)
+}
+
+/// Which of overlapping frames survives if it is the stronger.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Capture {
+    /// The one that is being received, or another that begins within its preamble.
+    First,
+    /// Any.
+    Any,
+    /// None.
+    Off,
+    /// The first that is sensed, understood or not, if no other one alone comes too near to it.
+    Ns2,
+}
+
+/// Parameters in the units that stations compute in.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Index in [`RATES`].
+    pub rate: u8,
+    /// The rate of RTS, CTS and ACK, if it is fixed: an index in [`RATES`].
+    pub control_rate: Option<u8>,
+    /// Successes and failures in a row that change the rate, if it adapts.
+    pub arf: Option<(u32, u32)>,
+    /// Frames longer than this have RTS and CTS, bytes.
+    pub rts_threshold: f64,
+    /// Slot.
+    pub slot: Time,
+    /// SIFS.
+    pub sifs: Time,
+    /// DIFS.
+    pub difs: Time,
+    /// EIFS; DIFS if that is switched off.
+    pub eifs: Time,
+    /// Preamble and SIGNAL.
+    pub preamble: Time,
+    /// From the end of a frame to when an answer must have begun.
+    pub answer: Time,
+    /// Frames younger than this are not noticed.
+    pub cca_time: Time,
+    /// Least contention window, slots.
+    pub cw_min: u32,
+    /// Greatest contention window, slots.
+    pub cw_max: u32,
+    /// Attempts of RTS and of frames without.
+    pub short_retry: u32,
+    /// Attempts of frames after RTS.
+    pub long_retry: u32,
+    /// What survives overlaps.
+    pub capture: Capture,
+    /// By which factor of power.
+    pub capture_factor: f64,
+    /// Errors by noise.
+    pub noisy: bool,
+    /// Power of noise, with the power at decode_range as unit.
+    pub noise: f64,
+    /// Needs of the rates as factors of noise.
+    needs: [f64; 8],
+    /// 1 / error_slope, in decades of power.
+    slope: f64,
+}
+
+/// A factor of power.
+pub fn factor(db: f64) -> f64 {
+    power(10.0, db / 10.0)
+}
+
+impl Settings {
+    /// From a scenario's values.
+    pub fn new(values: &Values) -> Settings {
+        let get = |name| values.get(PARAMS, name);
+        let time = |name| Time::from_secs_f64(get(name));
+        let forever = get("retry_forever") != 0.0;
+        let retry = |name| if forever { u32::MAX } else { get(name) as u32 };
+        let (slot, sifs) = (time("slot"), time("sifs"));
+        let difs = sifs + slot + slot;
+        let snr = get("snr_at_range");
+        let mut settings = Settings {
+            rate: get("rate") as u8,
+            control_rate: [None, Some(0), Some(2), Some(4)][get("control_rate") as usize],
+            arf: (get("adaptation") != 0.0).then(|| (get("arf_up") as u32, get("arf_down") as u32)),
+            rts_threshold: get("rts_threshold"),
+            slot,
+            sifs,
+            difs,
+            eifs: difs,
+            preamble: time("preamble"),
+            answer: sifs + slot + time("rx_start_delay"),
+            cca_time: time("cca_time"),
+            cw_min: get("cw_min") as u32,
+            cw_max: get("cw_max").max(get("cw_min")) as u32,
+            short_retry: retry("short_retry"),
+            long_retry: retry("long_retry"),
+            capture: [Capture::First, Capture::Any, Capture::Off, Capture::Ns2][get("capture") as usize],
+            capture_factor: factor(get("capture_threshold")),
+            noisy: get("errors") != 0.0,
+            noise: factor(-snr),
+            needs: NEEDS.map(|need| factor(snr + need)),
+            slope: 10.0 / get("error_slope"),
+        };
+        if get("eifs") != 0.0 {
+            settings.eifs = sifs + difs + settings.airtime(CTS_ACK, 0);
+        }
+        settings
+    }
+
+    /// How long a frame of so many bytes takes at a rate of [`RATES`].
+    pub fn airtime(&self, bytes: u32, rate: u8) -> Time {
+        let symbols = (16 + 8 * bytes as u64 + 6).div_ceil(BITS[rate as usize]);
+        self.preamble + Time(symbols * SYMBOL)
+    }
+
+    /// The rate of RTS, CTS and ACK beside data at a rate of [`RATES`].
+    pub fn control(&self, data: u8) -> u8 {
+        let mandatory = BASIC.into_iter().rfind(|&basic| basic <= data);
+        self.control_rate.or(mandatory).unwrap_or(0)
+    }
+
+    /// Probability that noise destroys a frame of so many bytes at a rate of [`RATES`]; `sinr` as a factor of power.
+    pub fn error(&self, bytes: u32, rate: u8, sinr: f64) -> f64 {
+        if sinr <= 0.0 {
+            return 1.0;
+        }
+        let of_1000 = -libm::log(0.9) * power(self.needs[rate as usize] / sinr, self.slope);
+        -libm::expm1(-of_1000 * bytes as f64 / 1000.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(given: &[(&str, f64)]) -> Settings {
+        let mut values = Values::default();
+        for (name, value) in given {
+            values.set(PARAMS.iter().find(|p| p.name == *name).expect("declared"), *value);
+        }
+        Settings::new(&values)
+    }
+
+    /// Worked out by hand from the standard's formula.
+    #[test]
+    fn durations() {
+        let s = with(&[]);
+        let us = |bytes, rate| s.airtime(bytes, rate).0 / 1000;
+        let all = |bytes| -> std::vec::Vec<u64> { (0..8).map(|rate| us(bytes, rate)).collect() };
+        assert_eq!(all(1500 + FRAMING), [2072, 1388, 1048, 704, 536, 364, 280, 248]);
+        let answers: std::vec::Vec<u64> = (0..8).map(|rate| us(CTS_ACK, s.control(rate))).collect();
+        assert_eq!(answers, [44, 44, 32, 32, 28, 28, 28, 28]);
+        let requests: std::vec::Vec<u64> = (0..8).map(|rate| us(RTS, s.control(rate))).collect();
+        assert_eq!(requests, [52, 52, 36, 36, 28, 28, 28, 28]);
+        assert_eq!((s.difs, s.eifs, s.answer), (Time::micros(34), Time::micros(94), Time::micros(50)));
+        assert_eq!(with(&[("eifs", 0.0)]).eifs, Time::micros(34));
+        assert_eq!(with(&[("control_rate", 1.0)]).control(7), 0);
+    }
+
+    #[test]
+    fn one_in_ten_is_lost_at_the_standards_sensitivity() {
+        let s = with(&[("errors", 1.0)]);
+        for (rate, need) in NEEDS.iter().enumerate() {
+            let rate = rate as u8;
+            assert!((s.error(1000, rate, factor(4.0 + need)) - 0.1).abs() < 1e-12);
+            // One dB more, one error in ten; half the length, half the errors.
+            assert!((s.error(1000, rate, factor(5.0 + need)) - 0.0104806).abs() < 1e-6);
+            assert!(
+                (s.error(500, rate, factor(9.0 + need)) / s.error(1000, rate, factor(9.0 + need)) - 0.5).abs() < 1e-5
+            );
+        }
+        assert_eq!(s.error(100, 0, 0.0), 1.0);
+        assert!(s.error(1000, 7, factor(4.0)) > 1.0 - 1e-12 && s.error(1000, 0, factor(40.0)) < 1e-12);
+    }
+}

@@ -1,0 +1,97 @@
+//! Ports on a shared medium: nobody knows when a packet will be sent until the medium is won, so none is settled.
+//!
+//! A radio has one queue for all its neighbours. That queue is a port of its own, the *interface*, with disciplines and
+//! controllers as any port: [`Port::pulled`]. It has no line; the medium takes one packet after another. What the
+//! controller writes is written when the medium takes the packet, for from then on its bytes may be on the air.
+//!
+//! The link to each neighbour keeps a port too ([`Port::share`]), in which no packet ever waits: it counts what goes over
+//! this link, and holds the channels that stand before the queue and on the air of this link.
+
+use alloc::vec;
+
+use super::{Class, Note, Port, Store};
+use crate::protocol::{Discipline, DropCause};
+use crate::units::Time;
+use crate::wire::Packet;
+
+impl Port {
+    /// Makes this port an interface: a medium takes its packets.
+    pub fn pulled(&mut self) {
+        if self.lanes.is_none() {
+            let gate = core::mem::take(&mut self.gate);
+            let class = Class { qdisc: gate.qdisc.map(Discipline::Arrival), router: gate.router };
+            self.schedule(vec![(class, 1.0)], |_| 0);
+        }
+        if let Some(lanes) = &mut self.lanes {
+            lanes.pulled = true;
+        }
+    }
+
+    /// Makes this port a link of an interface: [`Port::handle_packet`] tells its packets to be queued there.
+    pub fn share(&mut self) {
+        debug_assert!(!self.writes(), "the queue is the interface's");
+        self.on_medium = true;
+        self.simple = false;
+    }
+
+    /// Controllers and disciplines have a clock that ticks: their timers expire at its multiples. Zero is exact.
+    pub fn set_clock_tick(&mut self, tick: Time) {
+        self.tick_us = (tick.0 / 1000).min(u32::MAX as u64) as u32;
+        self.rearm();
+    }
+
+    /// The packet that a medium takes from this interface: it stays the first until [`Port::pull_next`].
+    pub fn head(&self) -> Option<u32> {
+        self.lanes.as_ref()?.serving.map(|s| s.handle)
+    }
+
+    /// The medium is done with the first packet: the next one is written and comes first.
+    pub fn pull_next(&mut self, now: Time, store: &mut impl Store) {
+        self.settle(now, store);
+        if let Some(lanes) = &mut self.lanes {
+            lanes.finish(now);
+        }
+        self.busy_until = now.0;
+        self.serve_next(now, false, store);
+        self.count_waiting(now);
+    }
+
+    // ------------------------------------------------------------------------------ links of an interface
+
+    /// Bytes that a packet of this link has with what its channels add.
+    pub fn coded_bytes(&mut self, handle: u32, store: &mut impl Store) -> u32 {
+        let bytes = store.packet(handle).ip_len;
+        self.wire_bytes(handle, bytes, store)
+    }
+
+    /// Whether this link's channels lose an attempt to send a packet of `wire_bytes` over the air.
+    pub fn attempt_is_lost(&mut self, now: Time, packet: &Packet, wire_bytes: u32) -> bool {
+        let stages = self.special.as_mut().map(|s| &mut s.on_air);
+        stages.is_some_and(|stages| stages.iter_mut().any(|c| c.loses(now, packet, wire_bytes)))
+    }
+
+    /// A packet reached the other end of this link at `now`. It, and copies that the channels made, are to be polled by
+    /// [`Port::poll_transmit`] if the channels disturb packets; if not, the answer is that it is there.
+    pub fn carried(&mut self, now: Time, handle: u32, store: &mut impl Store) -> bool {
+        let bytes = store.packet(handle).ip_len;
+        self.stats.departed(now, bytes);
+        store.note(now, self.number, handle, Note::Departed);
+        self.send(now, handle, store);
+        self.lanes.is_none()
+    }
+
+    /// The medium gave a packet up.
+    pub fn gave_up(&mut self, now: Time, handle: u32, store: &mut impl Store) {
+        self.lose(now, handle, store);
+    }
+
+    /// The interface dropped a packet of this link.
+    pub fn refused(&mut self, cause: DropCause) {
+        self.stats.dropped(cause);
+    }
+
+    /// The interface marked a packet of this link.
+    pub fn marked(&mut self) {
+        self.stats.marked();
+    }
+}

@@ -1,0 +1,193 @@
+//! Who hears whom, and how loud: distance, shadowing that stays, drift that changes, and interferers that come and go.
+//!
+//! Powers are factors of the power at `decode_range`. What a station hears of a sender is kept as a list for each sender and
+//! made anew only when the drift takes a step.
+
+use std::sync::Arc;
+
+use explicate_core::medium::dcf::{PARAMS, Settings, factor};
+use explicate_core::params::Values;
+use explicate_core::rng::{Rng, power};
+use explicate_core::units::Time;
+use explicate_scenario::model;
+
+/// Steps of the drift in its coherence time.
+const STEPS: f64 = 16.0;
+/// Nobody is nearer than this, metres.
+const NEAREST: f64 = 0.1;
+/// Ranges are met up to rounding.
+const MET: f64 = 1.0 - 1e-9;
+
+/// How a station hears a sender.
+#[derive(Clone, Copy)]
+pub(super) struct Heard {
+    pub(super) station: u32,
+    pub(super) power: f64,
+    /// Loud enough to keep it silent.
+    pub(super) sensed: bool,
+    /// Loud enough to be understood.
+    pub(super) decodable: bool,
+}
+
+/// A pair of emitter and station.
+struct Pair {
+    ends: (u32, u32),
+    /// Power by distance and shadowing.
+    mean: f64,
+    /// dB.
+    drift: f64,
+    rng: Rng,
+}
+
+/// An interferer.
+struct Burster {
+    on: Time,
+    off: Time,
+    rng: Option<Rng>,
+    active: bool,
+    changes: Time,
+}
+
+/// The air between stations.
+pub(super) struct Air {
+    /// For each emitter, interferers after stations.
+    heard: Vec<Arc<[Heard]>>,
+    stations: u32,
+    /// Kept only if the drift needs them.
+    pairs: Vec<Pair>,
+    sigma: f64,
+    step: Time,
+    drifts_at: Time,
+    bursters: Vec<Burster>,
+    /// Least powers that matter, that are sensed, and that are sensed of an interferer.
+    floor: f64,
+    sensed: f64,
+    energy: f64,
+}
+
+impl Air {
+    /// From a scenario's medium; `names` are those of the stations.
+    pub(super) fn new(medium: &model::Medium, names: &[&str], settings: &Settings, seed: u64) -> Air {
+        let get = |name| value(&medium.values, name);
+        let (range, exponent) = (get("decode_range"), get("exponent"));
+        let sensed = power(range / get("sense_range"), exponent);
+        let mut floor = sensed.min(1.0 / settings.capture_factor);
+        if settings.noisy {
+            floor = floor.min(0.1 * settings.noise);
+        }
+        let stations = medium.stations.iter().map(|s| s.at);
+        let places: Vec<(f64, f64)> = stations.chain(medium.interferers.iter().map(|i| i.at)).collect();
+        let name = |i: usize| names.get(i).map_or_else(|| format!("interferer.{}", i - names.len()), |n| n.to_string());
+        let shadowing = get("shadowing");
+        let mut pairs = Vec::new();
+        for b in 0..places.len() {
+            for a in 0..b.min(names.len()) {
+                let (dx, dy) = (places[a].0 - places[b].0, places[a].1 - places[b].1);
+                let distance = (dx * dx + dy * dy).sqrt().max(NEAREST);
+                let stream = |what: &str| Rng::stream(seed, &format!("{}/{}~{}/{what}", medium.name, name(a), name(b)));
+                let shadow = if shadowing > 0.0 { shadowing * stream("shadowing").normal() } else { 0.0 };
+                let mean = power(range / distance, exponent) * factor(-shadow);
+                pairs.push(Pair { ends: (a as u32, b as u32), mean, drift: 0.0, rng: stream("drift") });
+            }
+        }
+        let burster = |(i, given): (usize, &model::Interferer)| {
+            let rng = Rng::stream(seed, &format!("{}/interferer.{i}/bursts", medium.name));
+            let mut b = Burster { on: given.on, off: given.off, rng: None, active: false, changes: Time::ZERO };
+            b.rng = given.random.then_some(rng);
+            b.changes = b.draw(b.off);
+            b
+        };
+        let sigma = get("drift");
+        let mut air = Air {
+            heard: Vec::new(),
+            stations: names.len() as u32,
+            pairs,
+            sigma,
+            step: Time::from_secs_f64(get("coherence") / STEPS),
+            drifts_at: Time::NEVER,
+            bursters: medium.interferers.iter().enumerate().map(burster).collect(),
+            floor,
+            sensed: sensed * MET,
+            energy: factor(get("energy_detect")) * MET,
+        };
+        if sigma > 0.0 {
+            air.drifts_at = air.step;
+            air.pairs.iter_mut().for_each(|p| p.drift = sigma * p.rng.normal());
+        }
+        air.listen(places.len());
+        if sigma == 0.0 {
+            air.pairs = Vec::new();
+        }
+        air
+    }
+
+    /// What stations hear of an emitter.
+    pub(super) fn heard(&self, emitter: u32) -> Arc<[Heard]> {
+        self.heard[emitter as usize].clone()
+    }
+    /// When something changes by itself.
+    pub(super) fn next(&self) -> Time {
+        self.bursters.iter().map(|b| b.changes).min().unwrap_or(Time::NEVER).min(self.drifts_at)
+    }
+    /// Takes the steps of the drift up to `now`.
+    pub(super) fn drift(&mut self, now: Time) {
+        if self.drifts_at > now {
+            return;
+        }
+        let keep = explicate_core::rng::power(core::f64::consts::E, -1.0 / STEPS);
+        let fresh = self.sigma * (1.0 - keep * keep).sqrt();
+        for pair in &mut self.pairs {
+            pair.drift = keep * pair.drift + fresh * pair.rng.normal();
+        }
+        self.drifts_at += self.step;
+        self.listen(self.heard.len());
+    }
+    /// The first interferer that begins or ends a burst by `now`: its emitter's number, and how long a burst that begins lasts.
+    pub(super) fn burst(&mut self, now: Time) -> Option<(u32, Time)> {
+        loop {
+            let at = self.bursters.iter().position(|b| b.changes <= now)?;
+            let b = &mut self.bursters[at];
+            b.active = !b.active;
+            let span = b.draw(if b.active { b.on } else { b.off });
+            b.changes += span.max(Time::micros(1));
+            if b.active {
+                return Some((self.stations + at as u32, span));
+            }
+        }
+    }
+
+    fn listen(&mut self, emitters: usize) {
+        let mut lists: Vec<Vec<Heard>> = vec![Vec::new(); emitters];
+        for pair in &self.pairs {
+            let power = pair.mean * if pair.drift == 0.0 { 1.0 } else { factor(-pair.drift) };
+            if power < self.floor {
+                continue;
+            }
+            let (a, b) = pair.ends;
+            if b < self.stations {
+                let (sensed, decodable) = (power >= self.sensed.min(MET), power >= MET);
+                lists[a as usize].push(Heard { station: b, power, sensed, decodable });
+                lists[b as usize].push(Heard { station: a, power, sensed, decodable });
+            } else {
+                lists[b as usize].push(Heard { station: a, power, sensed: power >= self.energy, decodable: false });
+            }
+        }
+        for list in &mut lists {
+            list.sort_by_key(|h| h.station);
+        }
+        self.heard = lists.into_iter().map(Arc::from).collect();
+    }
+}
+
+impl Burster {
+    fn draw(&mut self, mean: Time) -> Time {
+        match &mut self.rng {
+            Some(rng) => Time::from_secs_f64(rng.exponential(mean.as_secs_f64())),
+            None => mean,
+        }
+    }
+}
+
+fn value(values: &Values, name: &str) -> f64 {
+    values.get(PARAMS, name)
+}

@@ -1,0 +1,536 @@
+//! The air that stations share by the distributed coordination function. The rules and their sources stand in
+//! [`explicate_core::medium::dcf`]; this is the machine that follows them.
+//!
+//! [`Medium`] speaks as an agent does: packets go in by `enqueue`, `poll_timeout` says when it wants
+//! `handle_timeout`, and `poll_delivered` tells which packets have arrived. A packet that arrived goes on at once;
+//! its sender may go on sending it as a ghost, if the acknowledgement was lost.
+
+mod air;
+mod link;
+mod station;
+
+use std::sync::Arc;
+
+use explicate_core::medium::dcf::{CTS_ACK, FRAMING, RATES, RTS, Settings};
+use explicate_core::port::{Note, Port, Store};
+use explicate_core::protocol::Probe;
+use explicate_core::rng::Rng;
+use explicate_core::units::Time;
+use explicate_core::wire::Packet;
+use explicate_scenario::model;
+
+use crate::arena::Arena;
+use crate::engine::{LINK, Link};
+use air::{Air, Heard};
+use link::AirLink;
+pub use station::StationStats;
+use station::{Answer, Frame, Head, Phase, Station};
+
+/// What the medium sees of the engine.
+pub(crate) struct World<'a> {
+    pub(crate) now: Time,
+    pub(crate) arena: &'a mut Arena,
+    pub(crate) links: &'a mut [Link],
+    pub(crate) routes: &'a [u32],
+    /// For each link its medium and its number there.
+    pub(crate) radios: &'a [(u32, u32)],
+}
+
+impl World<'_> {
+    /// The link that a packet is on.
+    fn link_of(&self, slot: u32) -> u32 {
+        self.routes[self.arena.get(slot).place as usize] & LINK
+    }
+}
+
+/// What an interface does to a packet is told to the packet's link.
+impl Store for World<'_> {
+    fn packet(&mut self, handle: u32) -> &mut Packet {
+        self.arena.get_mut(handle)
+    }
+    fn release(&mut self, handle: u32) {
+        self.arena.give(handle);
+    }
+    fn note(&mut self, at: Time, _port: u32, handle: u32, what: Note) {
+        let link = self.link_of(handle);
+        let port = &mut self.links[link as usize].port;
+        match what {
+            Note::Arrived => return, // at the link already
+            Note::Dropped(cause) => port.refused(cause),
+            Note::Marked => port.marked(),
+            Note::Departed | Note::Lost | Note::Damaged | Note::Copied => {}
+        }
+        self.arena.note(at, link, handle, what);
+    }
+}
+
+/// A frame on the air.
+struct Transmission {
+    serial: u32,
+    frame: Frame,
+    from: u32,
+    to: u32,
+    link: u32,
+    /// Its bytes, its own rate and the data's.
+    bytes: u32,
+    rate: u8,
+    data_rate: u8,
+    ends: Time,
+    /// Who understands it keeps silent until then.
+    silent_until: Time,
+    /// The link's channel destroys it.
+    doomed: bool,
+    heard: Arc<[Heard]>,
+}
+
+/// A shared medium.
+pub struct Medium {
+    settings: Settings,
+    stations: Vec<Station>,
+    links: Vec<AirLink>,
+    air: Air,
+    on_air: Vec<Transmission>,
+    /// When each station is due.
+    dues: Vec<Time>,
+    next: Time,
+    serial: u32,
+    delivered: Vec<u32>,
+}
+
+/// A link of a medium: the engine's number, the stations that it connects, and its own rate as an index in [`RATES`], if it
+/// has one.
+pub struct Over {
+    /// The engine's link.
+    pub link: u32,
+    /// Station that sends.
+    pub from: u32,
+    /// Station that receives.
+    pub to: u32,
+    /// Rate of its own.
+    pub rate: Option<u8>,
+}
+
+impl Medium {
+    /// A medium with the interfaces of its stations, in order, and the links over it. `names` are those of the stations' nodes.
+    pub fn new(given: &model::Medium, names: &[&str], ports: Vec<Port>, links: &[Over], seed: u64) -> Medium {
+        let settings = Settings::new(&given.values);
+        let air = Air::new(given, names, &settings, seed);
+        let station = |(port, name): (Port, &&str)| {
+            let stream = |what: &str| Rng::stream(seed, &format!("{}/{name}/{what}", given.name));
+            Station::new(port, &settings, stream("backoff"), stream("errors"))
+        };
+        let link = |l: &Over| AirLink::new(l.link, l.from, l.to, l.rate.unwrap_or(settings.rate));
+        Medium {
+            stations: ports.into_iter().zip(names).map(station).collect(),
+            links: links.iter().map(link).collect(),
+            on_air: Vec::new(),
+            dues: vec![Time::NEVER; names.len()],
+            next: air.next(),
+            serial: 0,
+            delivered: Vec::new(),
+            air,
+            settings,
+        }
+    }
+
+    /// When something happens next.
+    pub(crate) fn poll_timeout(&self) -> Time {
+        self.next
+    }
+    /// A packet that has reached the other end of its link.
+    pub(crate) fn poll_delivered(&mut self) -> Option<u32> {
+        self.delivered.pop()
+    }
+
+    /// A packet joins the interface of the station that the link with this number leaves.
+    pub(crate) fn enqueue(&mut self, w: &mut World<'_>, number: u32, slot: u32) {
+        let from = self.links[number as usize].from;
+        let station = &mut self.stations[from as usize];
+        station.port.handle_packet(w.now, slot, w);
+        if station.head.is_none() && self.take_head(w, from) {
+            self.stations[from as usize].wants_to_send(w.now, &self.settings);
+            self.plan(from);
+            self.next = self.next.min(self.dues[from as usize]);
+        }
+    }
+
+    /// The first packet of a station's queue is the one to send.
+    fn take_head(&mut self, w: &mut World<'_>, station: u32) -> bool {
+        let s = &mut self.stations[station as usize];
+        let Some(slot) = s.port.head() else { return false };
+        let packet = *w.arena.get(slot);
+        let on = w.link_of(slot) as usize;
+        let link = w.radios[on].1;
+        let (to, bytes) = (self.links[link as usize].to, w.links[on].port.coded_bytes(slot, w.arena) + FRAMING);
+        s.head = Some(Head { slot, link, to, bytes, packet, delivered: false, short_tries: 0, long_tries: 0 });
+        true
+    }
+
+    fn plan(&mut self, station: u32) {
+        self.dues[station as usize] = self.stations[station as usize].due(&self.settings);
+    }
+
+    /// Does everything that is due: frames end before others begin.
+    pub(crate) fn handle_timeout(&mut self, w: &mut World<'_>) {
+        loop {
+            if let Some(at) = self.on_air.iter().position(|t| t.ends <= w.now) {
+                let done = self.on_air.remove(at);
+                self.end(w, &done);
+                continue;
+            }
+            if self.air.next() <= w.now {
+                self.air.drift(w.now);
+                if let Some((emitter, span)) = self.air.burst(w.now) {
+                    self.disturb(w.now, emitter, span);
+                }
+                continue;
+            }
+            // Who learns that no answer comes learns it before others begin.
+            let mut first = None;
+            for (i, _) in self.dues.iter().enumerate().filter(|(_, due)| **due <= w.now) {
+                if self.stations[i].answer_by <= w.now {
+                    first = Some(i);
+                    break;
+                }
+                first = first.or(Some(i));
+            }
+            let Some(station) = first else { break };
+            self.act(w, station as u32);
+        }
+        let ends = self.on_air.iter().map(|t| t.ends).min().unwrap_or(Time::NEVER);
+        let dues = self.dues.iter().copied().min().unwrap_or(Time::NEVER);
+        self.next = ends.min(dues).min(self.air.next());
+    }
+
+    fn act(&mut self, w: &mut World<'_>, number: u32) {
+        let s = &mut self.stations[number as usize];
+        if let Some(answer) = s.answer.filter(|a| a.at <= w.now) {
+            s.answer = None;
+            match answer.frame {
+                Frame::Data => self.send_data(w, number, answer.rate),
+                frame => {
+                    let Answer { to, link, rate, silent_until, .. } = answer;
+                    let bytes = if frame == Frame::Rts { RTS } else { CTS_ACK };
+                    self.begin(
+                        w,
+                        Sent { frame, from: number, to, link, bytes, data_rate: rate, silent_until, doomed: false },
+                    );
+                }
+            }
+        } else if s.answer_by <= w.now {
+            s.answer_by = Time::NEVER;
+            // What is being received may be the answer.
+            if s.lock.is_none() {
+                self.fail(w, number);
+            }
+        } else {
+            self.take_turn(w, number);
+        }
+        self.plan(number);
+    }
+
+    // ------------------------------------------------------------------------------------------ sending
+
+    /// The station's back-off is over.
+    fn take_turn(&mut self, w: &mut World<'_>, number: u32) {
+        let s = &mut self.stations[number as usize];
+        let Some(head) = &s.head else { return };
+        let (to, link, bytes) = (head.to, head.link, head.bytes);
+        s.stats.attempts += 1;
+        self.links[link as usize].attempts += 1;
+        let rate = self.links[link as usize].rate;
+        if bytes as f64 <= self.settings.rts_threshold {
+            return self.send_data(w, number, rate);
+        }
+        let c = &self.settings;
+        let control = c.control(rate);
+        let (rts, answer) = (c.airtime(RTS, control), c.airtime(CTS_ACK, control));
+        let gaps = c.sifs + c.sifs + c.sifs;
+        let silent_until = w.now + rts + gaps + answer + c.airtime(bytes, rate) + answer;
+        self.begin(
+            w,
+            Sent {
+                frame: Frame::Rts,
+                from: number,
+                to,
+                link,
+                bytes: RTS,
+                data_rate: rate,
+                silent_until,
+                doomed: false,
+            },
+        );
+    }
+
+    fn send_data(&mut self, w: &mut World<'_>, number: u32, rate: u8) {
+        let Some(head) = &self.stations[number as usize].head else { return };
+        let (to, link, bytes) = (head.to, head.link, head.bytes);
+        let port = &mut w.links[self.links[link as usize].link as usize].port;
+        let doomed = port.attempt_is_lost(w.now, &head.packet, bytes);
+        let c = &self.settings;
+        let silent_until = w.now + c.airtime(bytes, rate) + c.sifs + c.airtime(CTS_ACK, c.control(rate));
+        self.begin(
+            w,
+            Sent { frame: Frame::Data, from: number, to, link, bytes, data_rate: rate, silent_until, doomed },
+        );
+    }
+
+    /// A frame begins.
+    fn begin(&mut self, w: &mut World<'_>, sent: Sent) {
+        let Sent { frame, from, to, link, bytes, data_rate, silent_until, doomed } = sent;
+        let rate = if frame == Frame::Data { data_rate } else { self.settings.control(data_rate) };
+        let span = self.settings.airtime(bytes, rate);
+        self.links[link as usize].airtime += span;
+        let s = &mut self.stations[from as usize];
+        s.begins(w.now, &self.settings);
+        if matches!(frame, Frame::Rts | Frame::Data) {
+            s.phase = Phase::Exchange;
+        }
+        let ends = w.now + span;
+        self.emit(
+            w.now,
+            Transmission {
+                serial: 0,
+                frame,
+                from,
+                to,
+                link,
+                bytes,
+                rate,
+                data_rate,
+                ends,
+                silent_until,
+                doomed,
+                heard: self.air.heard(from),
+            },
+        );
+    }
+
+    /// An interferer begins a burst.
+    fn disturb(&mut self, now: Time, emitter: u32, span: Time) {
+        let heard = self.air.heard(emitter);
+        self.emit(
+            now,
+            Transmission {
+                serial: 0,
+                frame: Frame::Noise,
+                from: emitter,
+                to: u32::MAX,
+                link: 0,
+                bytes: 0,
+                rate: 0,
+                data_rate: 0,
+                ends: now + span,
+                silent_until: now,
+                doomed: false,
+                heard,
+            },
+        );
+    }
+
+    fn emit(&mut self, now: Time, mut transmission: Transmission) {
+        self.serial = self.serial.wrapping_add(1);
+        transmission.serial = self.serial;
+        for heard in transmission.heard.iter() {
+            let s = &mut self.stations[heard.station as usize];
+            s.hears(now, &self.settings, heard, &transmission);
+            self.dues[heard.station as usize] = s.due(&self.settings);
+        }
+        self.on_air.push(transmission);
+    }
+
+    /// A frame ends: for its sender, then for all who heard it.
+    fn end(&mut self, w: &mut World<'_>, t: &Transmission) {
+        if t.frame != Frame::Noise {
+            let s = &mut self.stations[t.from as usize];
+            s.ended(w.now);
+            match t.frame {
+                Frame::Rts => s.phase = Phase::AwaitCts,
+                Frame::Data => s.phase = Phase::AwaitAck,
+                _ => {}
+            }
+            if s.phase != Phase::Contend {
+                s.answer_by = w.now + self.settings.answer;
+            }
+            s.resume(w.now, &self.settings);
+            self.plan(t.from);
+        }
+        for heard in t.heard.iter() {
+            let s = &mut self.stations[heard.station as usize];
+            if let Some((mut intact, sinr)) = s.heard_all(w.now, &self.settings, heard, t.serial) {
+                intact &= !(t.doomed && heard.station == t.to);
+                if intact && self.settings.noisy {
+                    intact = s.error_rng.uniform() >= self.settings.error(t.bytes, t.rate, sinr);
+                }
+                s.decoded(intact);
+                if intact {
+                    self.receive(w, heard.station, t);
+                } else if matches!(s.phase, Phase::AwaitCts | Phase::AwaitAck) {
+                    self.fail(w, heard.station);
+                }
+            }
+            self.stations[heard.station as usize].resume(w.now, &self.settings);
+            self.plan(heard.station);
+        }
+    }
+
+    // ---------------------------------------------------------------------------------------- receiving
+
+    /// A station understood a frame.
+    fn receive(&mut self, w: &mut World<'_>, number: u32, t: &Transmission) {
+        let s = &mut self.stations[number as usize];
+        if t.to != number {
+            s.reserve(t.silent_until);
+        }
+        let expected = t.to == number && s.head.as_ref().is_some_and(|h| h.to == t.from);
+        match (s.phase, t.frame) {
+            (Phase::AwaitCts, Frame::Cts) if expected => {
+                s.phase = Phase::Exchange;
+                s.answer_by = Time::NEVER;
+                self.reply(w.now, number, t, Frame::Data);
+                return;
+            }
+            (Phase::AwaitAck, Frame::Ack) if expected => return self.succeed(w, number),
+            // Anything else means that the answer does not come.
+            (Phase::AwaitCts | Phase::AwaitAck, _) => self.fail(w, number),
+            _ => {}
+        }
+        let s = &mut self.stations[number as usize];
+        match t.frame {
+            _ if t.to != number => {}
+            Frame::Rts if !s.is_reserved(w.now) => self.reply(w.now, number, t, Frame::Cts),
+            Frame::Data => {
+                self.arrived(t);
+                self.reply(w.now, number, t, Frame::Ack);
+            }
+            _ => {}
+        }
+    }
+
+    fn reply(&mut self, now: Time, number: u32, t: &Transmission, frame: Frame) {
+        let (to, link, rate, silent_until) = (t.from, t.link, t.data_rate, t.silent_until);
+        let at = now + self.settings.sifs;
+        self.stations[number as usize].answer = Some(Answer { at, frame, to, link, rate, silent_until });
+    }
+
+    /// A data frame reached its receiver: its packet goes on, unless it did before.
+    fn arrived(&mut self, t: &Transmission) {
+        let Some(head) = &mut self.stations[t.from as usize].head else { return };
+        if !head.delivered {
+            head.delivered = true;
+            self.delivered.push(head.slot);
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------ outcomes
+
+    fn succeed(&mut self, w: &mut World<'_>, number: u32) {
+        if let Some(head) = &self.stations[number as usize].head {
+            self.links[head.link as usize].succeeded(&self.settings);
+        }
+        self.next_packet(w, number);
+    }
+
+    /// An attempt was not answered.
+    fn fail(&mut self, w: &mut World<'_>, number: u32) {
+        let c = &self.settings;
+        let s = &mut self.stations[number as usize];
+        s.stats.failures += 1;
+        let (awaited, Some(head)) = (s.phase, &mut s.head) else { return };
+        (s.phase, s.answer_by) = (Phase::Contend, Time::NEVER);
+        let link = &mut self.links[head.link as usize];
+        link.failed(c);
+        let long = awaited == Phase::AwaitAck && head.bytes as f64 > c.rts_threshold;
+        let given_up = if long {
+            head.long_tries += 1;
+            head.long_tries >= c.long_retry
+        } else {
+            head.short_tries += 1;
+            head.short_tries >= c.short_retry
+        };
+        if given_up {
+            if !head.delivered {
+                w.links[link.link as usize].port.gave_up(w.now, head.slot, w.arena);
+            }
+            return self.next_packet(w, number);
+        }
+        s.double_window(c);
+        s.draw_backoff();
+        s.resume(w.now, c);
+    }
+
+    /// Done with the first packet, one way or the other: back-off, and the next one.
+    fn next_packet(&mut self, w: &mut World<'_>, number: u32) {
+        let s = &mut self.stations[number as usize];
+        (s.phase, s.answer_by, s.head) = (Phase::Contend, Time::NEVER, None);
+        s.cw = self.settings.cw_min;
+        s.port.pull_next(w.now, w);
+        s.draw_backoff();
+        self.take_head(w, number);
+        self.stations[number as usize].resume(w.now, &self.settings);
+    }
+
+    // ---------------------------------------------------------------------------------------- looking in
+
+    /// The interface that a link's packets wait at.
+    pub fn interface(&self, number: u32) -> &Port {
+        &self.stations[self.links[number as usize].from as usize].port
+    }
+    /// The same to be settled or asked.
+    pub(crate) fn interface_mut(&mut self, number: u32) -> &mut Port {
+        &mut self.stations[self.links[number as usize].from as usize].port
+    }
+    /// Settles the interface of a link, or all.
+    pub(crate) fn settle(&mut self, w: &mut World<'_>, link: Option<u32>) {
+        let only = link.map(|number| self.links[number as usize].from as usize);
+        for (_, s) in self.stations.iter_mut().enumerate().filter(|(i, _)| only.is_none_or(|o| o == *i)) {
+            s.port.settle(w.now, w);
+        }
+    }
+    /// For each station the engine's links that leave it, and the packets that wait for them and have not arrived.
+    pub(crate) fn inside(&self) -> impl Iterator<Item = (Vec<u32>, u64)> {
+        self.stations.iter().enumerate().map(|(i, s)| {
+            let ghost = s.head.as_ref().is_some_and(|h| h.delivered);
+            let links = self.links.iter().filter(|l| l.from == i as u32).map(|l| l.link);
+            (links.collect(), s.port.len() as u64 - ghost as u64)
+        })
+    }
+    /// The measured span begins.
+    pub(crate) fn start_measuring(&mut self, now: Time) {
+        self.stations.iter_mut().for_each(|s| s.port.start_measuring(now));
+        self.links.iter_mut().for_each(|l| l.airtime_before = l.airtime);
+    }
+    /// Time on the air of a link's frames and their answers in the measured span, and in the whole run.
+    pub fn airtime(&self, number: u32) -> (Time, Time) {
+        let link = &self.links[number as usize];
+        (link.airtime - link.airtime_before, link.airtime)
+    }
+    /// What a station counted in the whole run.
+    pub fn station_stats(&self, station: usize) -> StationStats {
+        self.stations[station].stats
+    }
+    /// The rate at which a link sends now, bit/s.
+    pub fn phy_rate(&self, number: u32) -> f64 {
+        RATES[self.links[number as usize].rate as usize] as f64 * 1e6
+    }
+    /// Tells a link's variables.
+    pub(crate) fn probe(&self, number: u32, put: Probe<'_>) {
+        let link = &self.links[number as usize];
+        put("air_rate_bps", self.phy_rate(number));
+        put("air_attempts", link.attempts as f64);
+        put("air_unanswered", link.unanswered as f64);
+        put("air_window_slots", self.stations[link.from as usize].cw as f64);
+    }
+}
+
+/// A frame that is about to be sent.
+struct Sent {
+    frame: Frame,
+    from: u32,
+    to: u32,
+    link: u32,
+    bytes: u32,
+    data_rate: u8,
+    silent_until: Time,
+    doomed: bool,
+}

@@ -1,0 +1,136 @@
+//! Shared media: packets on links over them wait at the interfaces of their stations, and the media say when they arrive.
+
+use explicate_core::port::Port;
+use explicate_core::units::Time;
+
+use super::{Engine, LINK, Link, MEDIUM, NIL, rank};
+use crate::dcf::{Medium, World};
+
+impl Engine {
+    /// Adds a medium over links that were added and shared, in the order of their numbers there.
+    pub fn add_medium(&mut self, medium: Medium, links: &[u32]) {
+        self.radios.resize(self.links.len(), (NIL, NIL));
+        let index = self.media.len() as u32;
+        for (number, &link) in links.iter().enumerate() {
+            self.radios[link as usize] = (index, number as u32);
+        }
+        self.media.push((medium, Time::NEVER));
+        self.arm_medium(index);
+    }
+
+    /// The medium of a link, and the link's number there.
+    pub(super) fn radio(&self, link: u32) -> Option<(u32, u32)> {
+        self.radios.get(link as usize).copied().filter(|(medium, _)| *medium != NIL)
+    }
+
+    /// A packet waits at a port whose departures are not known in advance.
+    #[cold]
+    pub(super) fn queued(&mut self, link: u32, slot: u32) {
+        match self.radio(link) {
+            Some((medium, number)) => self.with_medium(medium, |m, world| m.enqueue(world, number, slot)),
+            None => self.arm_port(link),
+        }
+    }
+
+    fn with_medium(&mut self, index: u32, act: impl FnOnce(&mut Medium, &mut World<'_>)) {
+        let Engine { arena, links, routes, radios, media, now, .. } = self;
+        act(&mut media[index as usize].0, &mut World { now: *now, arena, links, routes, radios });
+        self.arm_medium(index);
+    }
+
+    fn arm_medium(&mut self, index: u32) {
+        let (medium, armed) = &mut self.media[index as usize];
+        let due = medium.poll_timeout();
+        // An event that has become too early finds nothing to do.
+        if due < *armed {
+            *armed = due;
+            self.arm(MEDIUM | index, due);
+        }
+    }
+
+    pub(super) fn medium_timer(&mut self, index: u32) {
+        if self.media[index as usize].1 != self.now {
+            return;
+        }
+        self.media[index as usize].1 = Time::NEVER;
+        self.with_medium(index, |medium, world| medium.handle_timeout(world));
+        while let Some(slot) = self.media[index as usize].0.poll_delivered() {
+            let link = self.routes[self.arena.get(slot).place as usize] & LINK;
+            let Link { port, delay, .. } = &mut self.links[link as usize];
+            let delay = *delay;
+            if port.carried(self.now, slot, &mut self.arena) {
+                self.propagate(slot, self.now + delay);
+                continue;
+            }
+            while let Some((slot, departed)) = self.links[link as usize].port.poll_transmit() {
+                self.propagate(slot, departed + delay);
+            }
+        }
+    }
+
+    /// A packet will reach the end of its link.
+    fn propagate(&mut self, slot: u32, at: Time) {
+        let place = self.arena.get(slot).place;
+        self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
+    }
+
+    /// The measured span begins. Settle first.
+    pub fn start_measuring(&mut self) {
+        self.links.iter_mut().for_each(|l| l.port.start_measuring(self.now));
+        self.media.iter_mut().for_each(|(m, _)| m.start_measuring(self.now));
+    }
+    /// Media, in the order in which they were added.
+    pub fn medium(&self, index: usize) -> Option<&Medium> {
+        self.media.get(index).map(|(m, _)| m)
+    }
+    /// The medium that a link goes over, and its number there.
+    pub fn over(&self, link: usize) -> Option<(&Medium, u32)> {
+        self.radio(link as u32).map(|(medium, number)| (&self.media[medium as usize].0, number))
+    }
+    /// The port at which a link's packets wait: its own, or its radio's interface.
+    pub fn queue_of(&self, link: usize) -> &Port {
+        self.over(link).map_or(&self.links[link].port, |(medium, number)| medium.interface(number))
+    }
+    /// The same to be asked for what it has to compute.
+    pub fn queue_of_mut(&mut self, link: usize) -> &mut Port {
+        match self.radio(link as u32) {
+            Some((medium, number)) => self.media[medium as usize].0.interface_mut(number),
+            None => &mut self.links[link].port,
+        }
+    }
+
+    /// Settles the interfaces of all media, or that of one link.
+    pub(super) fn settle_media(&mut self, link: Option<usize>) {
+        let only = link.and_then(|l| self.radio(l as u32));
+        if link.is_some() && only.is_none() {
+            return;
+        }
+        for (i, (medium, _)) in self.media.iter_mut().enumerate() {
+            if only.is_none_or(|(m, _)| m as usize == i) {
+                let (links, routes, radios) = (&mut self.links, &self.routes, &self.radios);
+                let world = &mut World { now: self.now, arena: &mut self.arena, links, routes, radios };
+                medium.settle(world, only.map(|(_, number)| number));
+            }
+        }
+    }
+
+    /// Whether the packets of every interface are conserved, all its links together, given those that propagate and those
+    /// that arrived. The number of packets there.
+    pub(super) fn audit_media(&self, on_link: &[u64], delivered: &[u64]) -> Result<u64, String> {
+        let mut slots = 0;
+        for (links, waiting) in self.media.iter().flat_map(|(m, _)| m.inside()) {
+            let sum = |of: &dyn Fn(usize) -> u64| links.iter().map(|&l| of(l as usize)).sum::<u64>();
+            let came = sum(&|l| self.links[l].port.stats.arrived);
+            let gone = sum(&|l| self.links[l].port.stats.total().gone());
+            let came = came + sum(&|l| self.links[l].port.stats.total().copies);
+            let (arrived, inside) = (sum(&|l| delivered[l]), sum(&|l| on_link[l]) + waiting);
+            if came != arrived + gone + inside {
+                return Err(format!(
+                    "links {links:?}: {came} packets came, but {arrived} were delivered, {gone} dropped and {inside} are there"
+                ));
+            }
+            slots += inside;
+        }
+        Ok(slots)
+    }
+}

@@ -1,0 +1,110 @@
+//! Sessions (paper 002, section III): a flow connects, sends until its time is over or too many timeouts in a row tear it
+//! down, pauses, and connects anew.
+//!
+//! Every session is a connection of its own, from set-up on. Its receiving end listens until the SYN comes, so whatever an
+//! earlier session left on the way is ignored by both ends, as long as packets keep their order.
+
+use explicate_core::flow::{Flow, FlowStats};
+use explicate_core::rng::Rng;
+use explicate_core::sink::{Sink, SinkStats};
+use explicate_core::units::Time;
+
+/// Makes both ends of the next session.
+pub type Fresh = Box<dyn Fn() -> (Flow, Sink) + Send>;
+
+/// When sessions end and come again.
+pub struct Plan {
+    /// Timeouts in a row that tear a session down.
+    pub timeouts: u32,
+    /// Shortest and longest pause; drawn uniformly between them.
+    pub pause: (Time, Time),
+    /// How long a session lasts, the mean if random; never is until it is torn down.
+    pub duration: Time,
+    /// Durations are exponential.
+    pub random: bool,
+    /// When the last one ends at the latest.
+    pub stop: Time,
+}
+
+/// The sessions of a flow.
+pub struct Sessions {
+    plan: Plan,
+    rng: Rng,
+    fresh: Fresh,
+    /// When something happens next; being called at another time means nothing.
+    next: Time,
+    active: bool,
+    /// Sessions begun.
+    pub begun: u64,
+    /// Sessions that timeouts ended.
+    pub torn_down: u64,
+    /// What earlier sessions counted.
+    earlier: (FlowStats, SinkStats),
+}
+
+impl Sessions {
+    /// Before the first session, which begins at `start`.
+    pub fn new(plan: Plan, start: Time, rng: Rng, fresh: Fresh) -> Sessions {
+        let (begun, torn_down, earlier) = Default::default();
+        Sessions { plan, rng, fresh, next: start, active: false, begun, torn_down, earlier }
+    }
+
+    /// Its time has come: begins a session or ends it, and says when to be called again.
+    pub fn act(&mut self, now: Time, flow: &mut Flow, sink: &mut Sink) -> Option<Time> {
+        if now != self.next {
+            return None;
+        }
+        if self.active || now >= self.plan.stop {
+            flow.withdraw();
+            return self.pauses(now);
+        }
+        if self.begun > 0 {
+            self.replace(flow, sink);
+        }
+        flow.write(u64::MAX, false);
+        (self.begun, self.active) = (self.begun + 1, true);
+        let span = match self.plan.duration {
+            Time::NEVER => Time::NEVER,
+            mean if self.plan.random => Time::from_secs_f64(self.rng.exponential(mean.as_secs_f64())),
+            span => span,
+        };
+        self.next = (now + span).min(self.plan.stop);
+        (self.next < Time::NEVER).then_some(self.next)
+    }
+
+    /// Timers of the flow expired: tears the session down if there were too many in a row, and says when the next begins.
+    pub fn check(&mut self, now: Time, flow: &mut Flow, sink: &mut Sink) -> Option<Time> {
+        if !self.active || flow.timeouts_in_a_row() < self.plan.timeouts {
+            return None;
+        }
+        self.torn_down += 1;
+        self.replace(flow, sink);
+        self.pauses(now)
+    }
+
+    fn pauses(&mut self, now: Time) -> Option<Time> {
+        let (least, most) = self.plan.pause;
+        let span = most.since(least).as_secs_f64() * self.rng.uniform();
+        self.active = false;
+        self.next = now + least + Time::from_secs_f64(span);
+        if self.next >= self.plan.stop {
+            self.next = Time::NEVER;
+            return None;
+        }
+        Some(self.next)
+    }
+
+    fn replace(&mut self, flow: &mut Flow, sink: &mut Sink) {
+        self.earlier.0 += flow.stats;
+        self.earlier.1 += sink.stats;
+        (*flow, *sink) = (self.fresh)();
+    }
+
+    /// Counters of all sessions.
+    pub fn all(&self, flow: &Flow, sink: &Sink) -> (FlowStats, SinkStats) {
+        let mut all = self.earlier;
+        all.0 += flow.stats;
+        all.1 += sink.stats;
+        all
+    }
+}

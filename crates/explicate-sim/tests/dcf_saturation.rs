@@ -1,0 +1,103 @@
+//! Saturated stations around a hub, against Bianchi's model (JSAC 18(3), 2000): which share of the air is payload if n
+//! stations always have something to send. Retries without end and no EIFS, as the model has it.
+#![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the figures
+
+mod common;
+#[path = "common/outcome.rs"]
+mod outcome;
+use explicate_core::rng::power;
+use outcome::run;
+
+/// Bianchi's throughput of payload above LLC, Mbit/s, for 1500-byte packets; W = 16, m = 6.
+fn bianchi(n: f64, rate: f64, control: f64, rts: bool) -> f64 {
+    let airtime = |bytes: f64, mbps: f64| 20.0 + 4.0 * ((16.0 + 8.0 * bytes + 6.0) / (4.0 * mbps)).ceil();
+    let (slot, sifs, difs) = (9.0, 16.0, 34.0);
+    let (data, ack, request) = (airtime(1536.0, rate), airtime(14.0, control), airtime(20.0, control));
+    let (success, collision) = if rts {
+        (request + sifs + ack + sifs + data + sifs + ack + difs, request + difs)
+    } else {
+        (data + sifs + ack + difs, data + difs)
+    };
+    let (w, m) = (16.0, 6);
+    let attempts = |p: f64| {
+        let sum: f64 = (0..m).map(|i| power(2.0 * p, i as f64)).sum();
+        2.0 / (1.0 + w + p * w * sum)
+    };
+    // tau falls with p, and p rises with tau: bisection.
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..100 {
+        let p = (low + high) / 2.0;
+        let collides = 1.0 - power(1.0 - attempts(p), n - 1.0);
+        if collides > p { low = p } else { high = p }
+    }
+    let tau = attempts(low);
+    let any = 1.0 - power(1.0 - tau, n);
+    let alone = n * tau * power(1.0 - tau, n - 1.0);
+    8.0 * 1500.0 * alone / ((1.0 - any) * slot + alone * success + (any - alone) * collision)
+}
+
+/// Stations around a hub; acknowledgements of the transport return by wires, so that only data use the air.
+fn saturated(n: u32, rate: u32, rts: bool, seconds: u32, more: &str) -> String {
+    let threshold = if rts { "0B" } else { "unlimited" };
+    let mut text = format!(
+        r#"
+        duration = "{seconds}s"
+        warmup = "1s"
+        [[medium]]
+        name = "air"
+        rate = "{rate}Mbit/s"
+        rts_threshold = "{threshold}"
+        queue = "unlimited"
+        layout = {{ kind = "star", stations = {n}, spacing = "10m" }}
+        {more}
+        "#
+    );
+    for i in 1..=n {
+        text += &format!(
+            r#"
+            [[link]]
+            name = "wire{i}"
+            from = "n0"
+            to = "n{i}"
+            rate = "10Gbit/s"
+            delay = "0s"
+            queue = "unlimited"
+            [[flows]]
+            name = "f{i}"
+            protocol = "reno"
+            from = "n{i}"
+            to = "n0"
+            params = {{ initial_window = 30, receiver_window = 30, min_rto = "50s", initial_rto = "50s" }}
+            "#
+        );
+    }
+    text
+}
+
+const MODEL: &str = "retry_forever = true\neifs = false\ncapture = \"off\"";
+
+fn throughput(n: u32, rate: u32, rts: bool, seconds: u32, more: &str) -> f64 {
+    let done = run(&saturated(n, rate, rts, seconds, more));
+    (1..=n).map(|i| done.flows(&format!("f{i}"), "throughput_bps")[0]).sum::<f64>() / 1e6
+}
+
+/// The model's own numbers, worked out apart.
+#[test]
+fn the_model_is_bianchis() {
+    let table = [(1.0, 30.50, 24.92), (5.0, 30.13, 26.85), (20.0, 26.32, 26.52), (50.0, 23.40, 25.94)];
+    for (n, basic, rts) in table {
+        assert!((bianchi(n, 54.0, 24.0, false) - basic).abs() < 0.006, "{n}: {}", bianchi(n, 54.0, 24.0, false));
+        assert!((bianchi(n, 54.0, 24.0, true) - rts).abs() < 0.006, "{n}: {}", bianchi(n, 54.0, 24.0, true));
+    }
+    assert!((bianchi(10.0, 6.0, 6.0, false) - 4.30).abs() < 0.006);
+}
+
+#[test]
+fn saturation_throughput_is_bianchis() {
+    for (n, rts) in [(1, false), (5, false), (20, false), (1, true), (5, true), (20, true)] {
+        let (got, expected) = (throughput(n, 54, rts, 5, MODEL), bianchi(n as f64, 54.0, 24.0, rts));
+        let error = got / expected - 1.0;
+        println!("n = {n}, rts {rts}: {got:.2} Mbit/s, model {expected:.2}, {:+.2} %", 100.0 * error);
+        assert!(error.abs() < 0.03, "n = {n}, rts {rts}: {got:.2} Mbit/s, model {expected:.2}");
+    }
+}

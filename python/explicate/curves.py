@@ -1,0 +1,86 @@
+"""What channels do, in closed form (losses by signal, by length of packet, by code), and what drawn packets see of it.
+
+>>> import explicate
+>>> frame = explicate.channel_curves("fading", snr=range(0, 41, 2), antennas=["1x1", "2x2"])   # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from explicate import engine
+from explicate.source import value_text
+
+LINK = "r1->r2"
+PATH = f"link.{LINK}.channel.0."
+"""Where the channel stands in the scenario that is made for it."""
+
+
+def scenario(kind: str) -> str:
+    """Return the least scenario with a channel of this kind."""
+    return (
+        f'[topology]\nkind = "dumbbell"\npairs = 1\nbottleneck = {{ rate = "10Mbit/s" }}\n'
+        f'[[link]]\nname = "{LINK}"\nchannel = [{{ kind = {json.dumps(kind)} }}]\n'
+        '[[flows]]\nname = "f"\nprotocol = "sack"\n'
+    )
+
+
+def channel_curves(
+    kind: str,
+    *,
+    bytes: Sequence[int] = (40, 520, 1040),  # noqa: A002  (what the column is called)
+    acks: bool = False,
+    trials: int = 0,
+    seed: int = 1,
+    **params: Any,
+) -> pl.DataFrame:
+    """Return what channels of this `kind` predict: a row for each combination of parameters and length of packet.
+
+    A parameter is a value as a scenario writes it (``antennas="2x2"``, ``snr="20dB"``) or several of them
+    (``snr=range(0, 41, 2)``), which become an axis and a column. `acks` asks about acknowledgements, which may have a
+    code of their own. With `trials` packets are drawn too, and columns ``observed_...`` hold what became of them.
+
+    Columns of ``fading`` (paper 002): ``symbol_error_good`` and ``symbol_error_bad``, the rates of wrong symbols of the
+    modulation (equation 5); ``code_symbol_error``, of symbols of the code; ``lost_bytes``, the mean number of wrong
+    bytes among a packet's (figure 1); ``packet_loss``, exact, and ``packet_loss_independent``, by equation 6;
+    ``wire_bytes`` with parity.
+    Raise ScenarioError for a kind or parameter that is not known, ValueError for a length that is no packet's.
+    """
+    if not bytes or not all(1 <= length <= 65535 for length in bytes):
+        raise ValueError("`bytes` are lengths of packets, from 1 to 65535")
+    if trials < 0:
+        raise ValueError("`trials` is a number of packets")
+    axes = {key: list(value) for key, value in params.items() if _several(value)}
+    fixed = {key: value for key, value in params.items() if key not in axes}
+    rows = [row for point in _points(axes) for row in _rows(kind, {**fixed, **point}, point, bytes, acks, trials, seed)]
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _several(value: Any) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, (str, Mapping))
+
+
+def _points(axes: Mapping[str, Sequence[Any]]) -> Iterable[dict[str, Any]]:
+    return (dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values()))
+
+
+def _rows(
+    kind: str,
+    params: Mapping[str, Any],
+    point: Mapping[str, Any],
+    lengths: Sequence[int],
+    acks: bool,
+    trials: int,
+    seed: int,
+) -> list[dict[str, Any]]:
+    overrides = [(PATH + key, value_text(value)) for key, value in params.items()]
+    try:
+        rows = engine.curves(scenario(kind), overrides, LINK, lengths, acks=acks, trials=trials, seed=seed)
+    except engine.ScenarioError as error:
+        raise engine.ScenarioError(str(error).replace(PATH, "")) from error
+    return [{"channel": row["channel"], **point, **row} for row in rows]

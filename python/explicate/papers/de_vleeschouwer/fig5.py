@@ -1,0 +1,109 @@
+"""D-fig5: fairness against the receiver's window at 5 % loss (figure 5). Set-up: `base.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from explicate.papers import metrics
+from explicate.papers.de_vleeschouwer import base
+from explicate.papers.statistics import Check, Sample, at_least, at_most, fact
+from explicate.papers.study import Case, Data, Effort, Line, Panel, Study
+from explicate.results import Results
+
+study = Study("D-fig5")
+
+LOSS = 5.0
+SYSTEMS = ("LR-LMXCP", "LR-XCP")
+THRESHOLDS = (1, 3)
+ENOUGH = 1000
+"""A window that never binds."""
+
+
+def windows(effort: Effort) -> Sequence[int]:
+    """Return the receiver's windows, packets (D-P14)."""
+    every = (5, 8, 10, 15, 20, 30, 40, 60, 80, 100, 200, ENOUGH)
+    return effort.pick(every, (5, 8, 10, 15, 20, 40, 80, ENOUGH))
+
+
+@study.cases
+def cases(effort: Effort) -> dict[tuple[str, int, int], Case]:
+    """Both systems, both thresholds, every window."""
+    return {
+        (system, threshold, window): base.case(
+            effort, system, LOSS, params={"dupackthreshold": threshold, "receiver_window": window}
+        )
+        for system in SYSTEMS
+        for threshold in THRESHOLDS
+        for window in windows(effort)
+    }
+
+
+def mean_window(results: Results) -> float:
+    """Return the mean congestion window of the lossy flows, packets."""
+    return sum(metrics.mean(metrics.series(results, f"lossy.{i}", "cwnd", base.WARMUP_S)) for i in range(5)) / 5
+
+
+def kept(data: Data, system: str, threshold: int, window: int) -> Sample:
+    """Return F as a share of what it is without a limit."""
+    return base.fairness(data, system, threshold, window) / base.fairness(data, system, threshold, ENOUGH)
+
+
+def degrades_late(data: Data, system: str, threshold: int, least: float, times: float, most: float) -> Iterator[Check]:
+    """Yield the checks of one curve: flat while the window is several times cwnd, down when it is as small."""
+    cwnd = data.measure((system, threshold, ENOUGH), mean_window).mean
+    grid = windows(data.effort)
+    for window in grid:
+        if window >= times * cwnd:
+            share = kept(data, system, threshold, window)
+            yield at_least(f"{system}, D{threshold}: F({window}) / F(∞), cwnd {cwnd:.1f}", share, least)
+    nearest = min(grid, key=lambda window: abs(window - cwnd))
+    share = kept(data, system, threshold, nearest)
+    yield at_most(f"{system}, D{threshold}: F({nearest}) / F(∞), cwnd {cwnd:.1f}", share, most)
+
+
+@study.predicate("D-fig5-a", least=0.95, times=4, most=0.9)
+def monitor_degrades_late(data: Data, least: float, times: float, most: float) -> Iterator[Check]:
+    """The monitor suffers only when the window gets as small as cwnd."""
+    yield from degrades_late(data, "LR-LMXCP", 3, least, times, most)
+
+
+@study.predicate("D-fig5-b")
+def timer_degrades_late(data: Data) -> Iterator[Check]:
+    """So does the timer."""
+    yield from degrades_late(data, "LR-XCP", 3, 0.95, 4, 0.9)
+
+
+@study.predicate("D-fig5-c")
+def both_thresholds(data: Data) -> Iterator[Check]:
+    """With thresholds 1 and 3."""
+    for threshold in THRESHOLDS:
+        yield from degrades_late(data, "LR-LMXCP", threshold, 0.95, 4, 0.9)
+
+
+@study.predicate("D-fig5-d", least=0.95)
+def small_threshold_needs_less(data: Data, least: float) -> Check:
+    """Retransmitting earlier needs a smaller buffer."""
+
+    def smallest(threshold: int) -> int:
+        return next(
+            window for window in windows(data.effort) if kept(data, "LR-LMXCP", threshold, window).mean >= least
+        )
+
+    one, three = smallest(1), smallest(3)
+    return fact(
+        "smallest window that keeps F", holds=one <= three, measured=f"D1: {one}, D3: {three}", wanted="D1 ≤ D3"
+    )
+
+
+@study.plot
+def plot(data: Data) -> Sequence[Panel]:
+    """F against the receiver's window."""
+    grid = windows(data.effort)
+    lines = [
+        Line.of(f"{system}, D{threshold}", grid, [base.fairness(data, system, threshold, window) for window in grid])
+        for system in SYSTEMS
+        for threshold in THRESHOLDS
+    ]
+    return [
+        Panel("Fairness ratio at 5 % loss", "receiver window (packets)", "lossy / loss-free throughput", lines, "x")
+    ]

@@ -1,0 +1,46 @@
+"""D-fig7b: five TCP flows against five of LR-LMXTCP_TCPfriend (figure 7b). Set-up: as D-fig7a."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from explicate.papers.de_vleeschouwer import base
+from explicate.papers.de_vleeschouwer.fig7a import panel
+from explicate.papers.statistics import Check, at_least, between, fact
+from explicate.papers.study import Case, Data, Effort, Panel, Study
+
+study = Study("D-fig7b")
+
+UNFRIENDLY, FRIEND = "LR-LMXTCP", "LR-LMXTCP_TCPfriend"
+
+
+@study.cases
+def cases(effort: Effort) -> dict[str, Case]:
+    """The panel's system, and that of panel (a)."""
+    return {system: base.case(effort, system, 0.0, clean=base.tcp(effort)) for system in (UNFRIENDLY, FRIEND)}
+
+
+@study.predicate("D-fig7b-a", low=0.7, high=1.4)
+def fair(data: Data, low: float, high: float) -> Check:
+    """Both get about the same."""
+    return between("XTCP over TCP", data.measure(FRIEND, base.ratio), low, high)
+
+
+@study.predicate("D-fig7b-b", least=0.97)
+def full(data: Data, least: float) -> Check:
+    """The link is full."""
+    return at_least("utilisation", data.measure(FRIEND, base.utilisation), least)
+
+
+@study.predicate("D-fig7b-c", share=0.5)
+def closer_to_one(data: Data, share: float) -> Check:
+    """The back-off cures most of the unfairness."""
+    a, b = (abs(math.log(data.measure(system, base.ratio).mean)) for system in (UNFRIENDLY, FRIEND))
+    return fact("|ln ratio|", holds=b < share * a, measured=f"(a) {a:.3f}, (b) {b:.3f}", wanted=f"(b) < {share:g} (a)")
+
+
+@study.plot
+def plot(data: Data) -> Sequence[Panel]:
+    """Sums over time."""
+    return [panel(data, FRIEND)]
