@@ -7,21 +7,24 @@
 #   ..  --/                         \-- ..     packet comes back: 3 hops each way
 
 set options {
-    -system    xcp    "xcp | sack"
+    -system    xcp    "xcp | sack | newreno"
     -rate      100    "bottleneck, Mbit/s"
     -rtt       80     "base RTT in ms, transmission times not counted; LO:HI spreads the flows evenly"
     -flows     10     "one access pair each"
     -duration  40     "s"
     -warmup    20     "s, left out of utilisation, goodput and the queue's mean, p95 and max"
     -packet    1000   "bytes on the wire, headers included"
+    -queue     droptail  "of the bottleneck, TCP only: droptail | red:MIN:MAX:WEIGHT:MAX_P (packets,
+                       gentle) | rem:GAMMA:PHI:INTERVAL:TARGET (s, packets); both drop"
     -buffer    0      "packets that may wait at the bottleneck; 0: one BDP of the mean RTT"
     -access    0      "access links, Mbit/s; 0: four times the bottleneck"
-    -spread    1      "s over which the flows start, evenly"
+    -spread    1      "s over which the flows start"
+    -starts    even   "even | random, uniform over the spread, by the seed"
     -tick      0.001  "s, granularity of the senders' clock (ns-2's default is 0.01)"
     -scheduler Splay  "Splay | Heap | Calendar | List"
     -sample    1      "0: watch nothing while running, for timing"
     -monitors  0      "1: count packet-hops by a monitor on every link"
-    -seed      1      "of ns-2's default generator (XCP's timers)"
+    -seed      1      "of ns-2's default generator (XCP's timers, RED's and REM's draws)"
 }
 set access_delay 1    ;# ms, of every access link unless RTTs are spread
 
@@ -41,7 +44,7 @@ foreach {name value} $argv {
     if {![info exists opt($name)] || $value eq ""} { fail "unknown or empty option $name" }
     set opt($name) $value
 }
-if {[lsearch {xcp sack} $opt(-system)] < 0} { fail "unknown system $opt(-system)" }
+if {[lsearch {xcp sack newreno} $opt(-system)] < 0} { fail "unknown system $opt(-system)" }
 foreach name {rate flows duration warmup packet spread tick sample monitors seed} {
     set $name $opt(-$name)
 }
@@ -84,19 +87,47 @@ if {$opt(-system) eq "xcp"} {
     set sink_type Agent/TCPSink/XCPSink
 } else {
     set queue_type DropTail
-    set sender_type Agent/TCP/Sack1
-    set sink_type Agent/TCPSink/Sack1
+    if {$opt(-system) eq "sack"} {
+        set sender_type Agent/TCP/Sack1
+        set sink_type Agent/TCPSink/Sack1
+    } else {
+        set sender_type Agent/TCP/Newreno
+        set sink_type Agent/TCPSink
+    }
+}
+
+# The bottleneck's queue. Everything in packets of the length that all have.
+set discipline [split $opt(-queue) :]
+switch [lindex $discipline 0] {
+    droptail { set bottleneck_type $queue_type }
+    red {
+        set bottleneck_type RED
+        foreach {parameter value} [list \
+            thresh_ [lindex $discipline 1] maxthresh_ [lindex $discipline 2] \
+            q_weight_ [lindex $discipline 3] linterm_ [expr {1.0 / [lindex $discipline 4]}] \
+            gentle_ true wait_ true setbit_ false adaptive_ 0 bytes_ false queue_in_bytes_ false \
+            mean_pktsize_ $packet idle_pktsize_ $packet] { Queue/RED set $parameter $value }
+    }
+    rem {
+        set bottleneck_type REM
+        foreach {parameter value} [list \
+            gamma_ [lindex $discipline 1] phi_ [lindex $discipline 2] pupdtime_ [lindex $discipline 3] \
+            pbo_ [lindex $discipline 4] inw_ 1 markpkts_ false qib_ false mean_pktsize_ $packet] {
+            Queue/REM set $parameter $value
+        }
+    }
+    default { fail "unknown queue $opt(-queue)" }
 }
 
 # --- links ----------------------------------------------------------------
 
 set links {}
-proc connect_nodes {from to mbps ms limit} {
-    global ns queue_type links
+proc connect_nodes {from to mbps ms limit queue_type} {
+    global ns links
     $ns duplex-link $from $to ${mbps}Mb ${ms}ms $queue_type
     foreach {a b} [list $from $to $to $from] {
-        # ns-2 drops when the waiting packets and the new one reach limit_
-        $ns queue-limit $a $b [expr {$limit + 1}]
+        # ns-2 drops when the waiting packets and the new one reach limit_; RED does not count the new one
+        $ns queue-limit $a $b [expr {$queue_type eq "RED" ? $limit : $limit + 1}]
         set link [$ns link $a $b]
         if {$queue_type eq "XCP"} { [$link queue] set-link-capacity [expr {$mbps * 1e6}] }
         lappend links $link
@@ -106,17 +137,25 @@ proc connect_nodes {from to mbps ms limit} {
 set unlimited 10000000
 set r1 [$ns node]
 set r2 [$ns node]
-connect_nodes $r1 $r2 $rate $bottleneck_delay $buffer
+connect_nodes $r1 $r2 $rate $bottleneck_delay $buffer $bottleneck_type
 set bottleneck [$ns link $r1 $r2]
 for {set i 0} {$i < $flows} {incr i} {
     set s($i) [$ns node]
     set d($i) [$ns node]
     set last [expr {[rtt_of $i] / 2.0 - $bottleneck_delay - $access_delay}]
-    connect_nodes $s($i) $r1 $access $access_delay $unlimited
-    connect_nodes $r2 $d($i) $access $last $unlimited
+    connect_nodes $s($i) $r1 $access $access_delay $unlimited $queue_type
+    connect_nodes $r2 $d($i) $access $last $unlimited $queue_type
 }
 
 # --- flows ----------------------------------------------------------------
+
+if {[lsearch {even random} $opt(-starts)] < 0} { fail "unknown starts $opt(-starts)" }
+set start_times [new RNG]
+$start_times seed $seed
+proc start_of {flow} {
+    global opt spread flows start_times
+    return [expr {$spread * ($opt(-starts) eq "random" ? [$start_times uniform 0 1] : 1.0 * $flow / $flows)}]
+}
 
 for {set i 0} {$i < $flows} {incr i} {
     set sender($i) [new $sender_type]
@@ -127,7 +166,7 @@ for {set i 0} {$i < $flows} {incr i} {
     $sender($i) set fid_ $i
     set source [new Application/FTP]
     $source attach-agent $sender($i)
-    $ns at [expr {1.0 * $spread * $i / $flows}] "$source start"
+    $ns at [start_of $i] "$source start"
 }
 
 # --- what is watched ------------------------------------------------------
@@ -235,7 +274,8 @@ proc finish {} {
         lappend out "\"hops_counted\": $counted"
     }
     if {$sample} {
-        set departed [expr {[$monitor set bdepartures_] - $mark_departed}]
+        # an int of 32 bits, which wraps at 2 GiB; what is measured has to be less than 4
+        set departed [expr {([$monitor set bdepartures_] - int($mark_departed)) & 0xffffffff}]
         set sorted [lsort -integer $queue]
         lappend out "\"utilisation\": [expr {$departed * 8 / ($measured * $rate * 1e6)}]"
         lappend out "\"queue_mean_packets\": [mean $queue]"

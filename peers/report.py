@@ -9,7 +9,6 @@ from pathlib import Path
 
 from simulators import Case, Outcome, PeerError, Spent
 
-BEGIN, END = "<!-- peers:begin -->", "<!-- peers:end -->"
 NOTHING = "-"
 
 SYSTEMS = {"xcp": "XCP", "sack": "TCP SACK"}
@@ -129,16 +128,17 @@ def validation_fragment(results: Mapping[Case, Outcomes], names: Sequence[str]) 
     return "\n\n".join(parts)
 
 
-def place(document: Path, fragment: str) -> None:
-    """Put a fragment between the markers of a document, or start one with it."""
-    block = f"{BEGIN}\n{fragment}\n{END}"
+def place(document: Path, fragment: str, name: str = "peers") -> None:
+    """Put a fragment between the markers of that name in a document, or start one with it."""
+    begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+    block = f"{begin}\n{fragment}\n{end}"
     if not document.exists():
         document.parent.mkdir(parents=True, exist_ok=True)
         document.write_text(f"{block}\n", encoding="utf-8")
         return
     text = document.read_text(encoding="utf-8")
-    before, found, rest = text.partition(BEGIN)
-    _, closed, after = rest.partition(END)
+    before, found, rest = text.partition(begin)
+    _, closed, after = rest.partition(end)
     if not found or not closed:
-        raise PeerError(f"{document}: no `{BEGIN}` ... `{END}`")
+        raise PeerError(f"{document}: no `{begin}` ... `{end}`")
     document.write_text(f"{before}{block}{after}", encoding="utf-8")

@@ -30,16 +30,28 @@ class PeerError(Exception):
 
 
 @dataclass(frozen=True)
+class Queue:
+    """The bottleneck's discipline, in either side's words (ours without the limit)."""
+
+    name: str = "drop-tail"
+    ns2: str = "droptail"
+    ours: str = 'kind = "droptail"'
+
+
+@dataclass(frozen=True)
 class Case:
-    """A dumbbell; `rtt_high_ms` above `rtt_ms` spreads the flows' RTTs evenly."""
+    """A dumbbell; `rtt_high_ms` above `rtt_ms` spreads the flows' RTTs evenly; `starts` are even or random."""
 
     system: str
     rate_mbps: int
     rtt_ms: int
     flows: int
     rtt_high_ms: int | None = None
+    starts: str = "even"
     duration_s: float = 40.0
     warmup_s: float = 20.0
+    queue: Queue = Queue()
+    seed: int = 1
 
     @property
     def name(self) -> str:
@@ -182,7 +194,10 @@ class Ns2:
             "packet": PACKET_BYTES,
             "buffer": case.buffer_packets,
             "access": ACCESS_FACTOR * case.rate_mbps,
+            "starts": case.starts,
             "spread": START_SPREAD_S,
+            "queue": case.queue.ns2,
+            "seed": case.seed,
         }
         pairs = [text for key, value in options.items() for text in (f"-{key}", str(value))]
         return [self.command, str(self.script), *pairs]
@@ -267,23 +282,26 @@ def explicate_scenario(case: Case) -> str:
         high_ms = (case.rtt_high_ms / 2 - case.bottleneck_delay_ms) / 2
         delay = f'{{ from = {delay}, to = "{high_ms:g}ms" }}'
     access = f'rate = "{ACCESS_FACTOR * case.rate_mbps}Mbit/s", delay = {delay}, queue = "unlimited"'
+    queue = f'{case.queue.ours}, limit = "{case.buffer_packets}pkt"'
     bottleneck = f'rate = "{case.rate_mbps}Mbit/s", delay = "{case.bottleneck_delay_ms:g}ms"'
+    start = {"even": "spread", "random": "uniform"}[case.starts]
     return f"""
 name = "{case.bench_name}"
 duration = "{case.duration_s:g}s"
 warmup = "{case.warmup_s:g}s"
+seed = {case.seed}
 [topology]
 kind = "dumbbell"
 pairs = {case.flows}
 access = {{ {access} }}
-bottleneck = {{ {bottleneck}, queue = {{ kind = "droptail", limit = "{case.buffer_packets}pkt" }} }}
+bottleneck = {{ {bottleneck}, queue = {{ {queue} }} }}
 [[flows]]
 name = "all"
 count = {case.flows}
 protocol = "{case.system}"
 packet = "{PACKET_BYTES}B"
 params = {{ initial_window = {INITIAL_WINDOW} }}
-start = {{ spread = "{START_SPREAD_S:g}s" }}
+start = {{ {start} = "{START_SPREAD_S:g}s" }}
 """
 
 

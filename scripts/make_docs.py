@@ -73,9 +73,14 @@ KINDS = (
     Kind(
         "medium", "medium", "Media", "Medium",
         "Air that several nodes share: who may send, who hears it, and what becomes of what overlaps.",
-        "[[medium]]\nname = \"air\"\nkind = \"{name}\"\nlayout = {{ kind = \"chain\", stations = 3 }}",
+        "[[medium]]\nname = \"air\"\nkind = \"{name}\"\nlayout = {{ kind = \"chain\", stations = 3 }}\n\n"
+        "[[flows]]\nname = \"mine\"\nprotocol = \"reno\"\nfrom = \"n1\"\nto = \"n3\"",
     ),
 )  # fmt: skip
+
+
+WRITTEN = {"file": '"steps.trace"', "rates over time": '[{ at = "0s", rate = "5Mbit/s" }]'}
+"""Units of parameters that have no default, and what a page writes for them."""
 
 
 # ------------------------------------------------------------------------------------------------ the sources
@@ -116,7 +121,7 @@ def sources(kind: Kind) -> Iterator[Source]:
 
 def variables(folder: Path, text: str, registered: Sequence[str]) -> Iterator[str]:
     """What the machines of a file tell, and those that it takes from its neighbours."""
-    code = text.split("\n#[cfg(test)]\n")[0]
+    code = text.split("\n#[cfg(test)]\n", maxsplit=1)[0]
     for module, names in NEIGHBOUR.findall(code):
         if module not in registered or re.search(r"(Sender|Router)\b", names):
             yield from variables(folder, (ROOT / folder / f"{module}.rs").read_text(encoding="utf-8"), registered)
@@ -137,7 +142,13 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def parameters(entry: Entry) -> str:
     """The parameters of an entry as a table."""
     rows = (
-        (f"`{p['name']}`", "required" if p["unit"] == "file" else f"`{p['default']}`", p["unit"], p["doc"], p["source"])
+        (
+            f"`{p['name']}`",
+            "required" if p["unit"] in WRITTEN else f"`{p['default']}`",
+            p["unit"],
+            p["doc"],
+            p["source"],
+        )
         for p in entry["parameters"]
     )
     return table(("key", "default", "unit or words", "meaning", "source"), rows)
@@ -160,9 +171,9 @@ def example(kind: Kind, entry: Entry, law: str) -> str:
     value = "" if first is None else first["default"]
     written = "" if first is None else value if re.match(r"^([\d.]+|true|false)$", value) else f'"{value}"'
     keys = f", {first['name']} = {written}" if first else ""
-    files = [p["name"] for p in entry["parameters"] if p["unit"] == "file"]
-    if files:
-        keys = f', {files[0]} = "steps.trace"'
+    for p in entry["parameters"]:
+        if p["unit"] in WRITTEN:
+            keys = f", {p['name']} = {WRITTEN[p['unit']]}"
     params = f"\nparams = {{ {first['name']} = {written} }}" if first else ""
     text = kind.use.format(name=entry["name"], law=law, keys=keys, params=params)
     return f"In a scenario:\n\n```toml\n{text}\n```"

@@ -11,8 +11,8 @@ use core::ops::AddAssign;
 
 use crate::params::{Param, Unit, Values};
 use crate::protocol::{
-    Ack, Allowance, Loss, LossKind, Next, Probe, Protocol, Recovery, RecoveryKind, RecoveryState, Sender, SenderInit,
-    Sent,
+    Ack, Address, Allowance, Loss, LossKind, Next, Probe, Protocol, Recovery, RecoveryKind, RecoveryState, Sender,
+    SenderInit, Sent,
 };
 use crate::recovery::COMMON;
 use crate::units::{Rate, Time};
@@ -144,6 +144,8 @@ pub struct Flow {
     fallback: &'static dyn Protocol,
     /// Data packets carry a congestion header.
     header: bool,
+    /// Bytes of headers in front of the payload.
+    overhead: u16,
     ecn: bool,
     paced: bool,
     /// The window or the pace stopped the last attempt to send: acknowledgements say something about it.
@@ -179,6 +181,7 @@ impl Flow {
     pub fn new(init: &FlowInit<'_>) -> Flow {
         let get = |name| init.values.get(PARAMS, name);
         let header = init.protocol.congestion_header();
+        let overhead = header_bytes(false) + init.protocol.congestion_header_len();
         let sack = if init.recovery.wants_sack() { option::SACK } else { 0 };
         let unreliable = if init.recovery.reliable() { 0 } else { option::UNRELIABLE };
         let sender_init = SenderInit {
@@ -199,12 +202,13 @@ impl Flow {
             next: None,
             fallback: init.fallback,
             header,
+            overhead,
             ecn: get("ecn") != 0.0,
             paced: get("paced") != 0.0,
             window_limited: false,
             packet: init.packet,
-            full_payload: init.packet.saturating_sub(header_bytes(header)),
-            last_payload: init.packet.saturating_sub(header_bytes(header)),
+            full_payload: init.packet.saturating_sub(overhead),
+            last_payload: init.packet.saturating_sub(overhead),
             packet_number: 0,
             supply: 0,
             closed: false,
@@ -225,6 +229,10 @@ impl Flow {
         }
     }
 
+    /// The flow leaves from this node. Call before the first event.
+    pub fn attach(&mut self, own: Address) {
+        self.sender.on_attach(own);
+    }
     /// Payload of a full segment, bytes.
     pub fn payload(&self) -> u16 {
         self.full_payload
@@ -339,6 +347,7 @@ impl Flow {
         if refused {
             let payload = self.payload();
             self.header = false;
+            self.overhead = header_bytes(false);
             self.options &= !option::EXPLICIT;
             // Segments were counted by the explicit payload: keep it, the packets get shorter.
             self.packet = payload + header_bytes(false);
@@ -488,7 +497,7 @@ impl Flow {
         }
         let last = self.closed && segment + 1 == self.supply;
         let payload = if last { self.last_payload } else { self.full_payload };
-        self.begin(out, now, payload + header_bytes(self.header));
+        self.begin(out, now, payload + self.overhead);
         let header = &mut out.transport;
         let cwr = if self.cwr { flag::CWR } else { 0 };
         header.set_flags(if last { flag::FIN | cwr } else { cwr });

@@ -78,6 +78,7 @@ pub const PRESETS: &[Preset] = &[
         )
     },
     preset("bbr", "bbr", "sack", "Cardwell et al., ACM Queue 2016", "BBR v1, paced, with selective acknowledgements"),
+    preset("xcp_i", "xcp_i", "sack", "paper 001, RFC 6675", "XCP-i with selective acknowledgements"),
     preset("xcp", "xcp", "sack", "draft-falk-xcp-spec-03, RFC 6675", "XCP with selective acknowledgements"),
     preset("vcp", "vcp", "newreno", "paper 004 section III", "VCP over NewReno's fast recovery"),
     preset("vcp-bise", "vcp-bise", "newreno", "paper 004 section IV-A", "VCP with BISE over NewReno's fast recovery"),

@@ -44,6 +44,14 @@ pub trait Protocol: Sync {
     fn congestion_header(&self) -> bool {
         self.explicit()
     }
+    /// Whether it copes with routers that have no controller of it, which is otherwise worth a warning.
+    fn bears_plain_routers(&self) -> bool {
+        false
+    }
+    /// Length of that header in data packets, bytes.
+    fn congestion_header_len(&self) -> u16 {
+        if self.congestion_header() { crate::wire::CONGESTION_LEN as u16 } else { 0 }
+    }
     /// Whether its receiver adds something to acknowledgements ([`Receiver::on_ack`]); by default only explicit ones do. A
     /// protocol that is not explicit has the header's fields for that, such as the receiver's time stamp.
     fn receiver_speaks(&self) -> bool {
@@ -66,6 +74,11 @@ pub trait Protocol: Sync {
     }
     /// A controller for one output port; `None` for end-to-end protocols.
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
+        let _ = init;
+        None
+    }
+    /// What speaks for a node with such controllers, or at which such flows begin or end; `None` if nobody has to.
+    fn agent(&self, init: &AgentInit<'_>) -> Option<Box<dyn Agent>> {
         let _ = init;
         None
     }
@@ -172,6 +185,10 @@ pub trait Sender: Send {
     fn on_start(&mut self, now: Time, rtt: Time) {
         let _ = (now, rtt);
     }
+    /// The flow leaves from this node: told once, before anything is sent.
+    fn on_attach(&mut self, own: Address) {
+        let _ = own;
+    }
     /// A data packet is about to leave: fill in its congestion header.
     fn on_send(&mut self, packet: &mut Packet, sent: &Sent) {
         let _ = (packet, sent);
@@ -269,7 +286,7 @@ pub trait Router: Send {
     fn on_timer(&mut self, now: Time, port: &PortView) {
         let _ = (now, port);
     }
-    /// When this controller wants [`Router::on_timer`].
+    /// When this controller wants [`Router::on_timer`]; it changes there only.
     fn next_timer(&self) -> Time {
         Time::NEVER
     }
@@ -481,7 +498,7 @@ pub trait Qdisc: Send {
     fn on_timer(&mut self, now: Time, port: &PortView) {
         let _ = (now, port);
     }
-    /// When this discipline wants [`Qdisc::on_timer`].
+    /// When this discipline wants [`Qdisc::on_timer`]; it changes there only.
     fn next_timer(&self) -> Time {
         Time::NEVER
     }
@@ -663,6 +680,23 @@ pub struct Control {
     pub message: [u8; CONTROL_LEN],
 }
 
+/// What an agent is made from.
+pub struct AgentInit<'a> {
+    /// Values of [`Protocol::router_params`].
+    pub values: &'a Values,
+    /// The node.
+    pub own: Address,
+    /// The agent's own stream.
+    pub rng: Rng,
+}
+
+/// What a driver that knows the truth about the network tells of it, for estimators that are to be perfect.
+pub trait PathOracle {
+    /// Tells of every link on the way from one node to another, in order: the bytes that its line could carry since `since`,
+    /// and the bytes that have come to it so far. Tells nothing if there is no way.
+    fn links(&mut self, from: Address, to: Address, since: Time, tell: &mut dyn FnMut(f64, f64));
+}
+
 /// What speaks for a node: answers and sends messages that are routed to nodes, not ports (XCP-i requests, probes).
 pub trait Agent: Send {
     /// A message for this node arrived.
@@ -673,4 +707,18 @@ pub trait Agent: Send {
     fn handle_timeout(&mut self, now: Time);
     /// When this agent wants [`Agent::handle_timeout`].
     fn poll_timeout(&self) -> Time;
+    /// A packet of a flow to the node `to` has reached this node, before it joins the output port that `port` is a view of, or
+    /// is delivered here. Returns whether there is something to send or a new timer.
+    fn handle_data(&mut self, now: Time, packet: &mut Packet, to: Address, port: Option<&PortView>) -> bool {
+        let _ = (now, packet, to, port);
+        false
+    }
+    /// The timer is about to expire: what an agent may ask of one who knows the truth.
+    fn consult(&mut self, now: Time, oracle: &mut dyn PathOracle) {
+        let _ = (now, oracle);
+    }
+    /// Tells its variables.
+    fn probe(&self, put: Probe<'_>) {
+        let _ = put;
+    }
 }

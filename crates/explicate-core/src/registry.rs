@@ -14,6 +14,7 @@ use crate::flow::PARAMS as FLOW;
 use crate::recovery::COMMON;
 
 pub use crate::channel::CHANNELS;
+pub use crate::estimate::ESTIMATORS;
 pub use crate::medium::MEDIA;
 pub use crate::protocols::PROTOCOLS;
 pub use crate::qdisc::QDISCS;
@@ -114,7 +115,7 @@ fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> 
 
 /// One row of `explicate protocols`.
 pub struct Entry {
-    /// `protocol`, `recovery`, `router`, `qdisc`, `channel`, `medium` or `preset`.
+    /// `protocol`, `recovery`, `router`, `qdisc`, `channel`, `medium`, `estimator` or `preset`.
     pub kind: &'static str,
     /// The name in scenarios.
     pub name: &'static str,
@@ -147,6 +148,9 @@ pub fn entries() -> Vec<Entry> {
     }
     for c in CHANNELS {
         put("channel", c.name(), c.summary(), c.source(), c.params());
+    }
+    for e in ESTIMATORS {
+        put("estimator", e.name(), e.summary(), e.source(), e.params());
     }
     for m in MEDIA {
         put("medium", m.name(), m.summary(), m.source(), m.params());

@@ -17,6 +17,8 @@
 //! | 21-23 | 0 |
 //! | 24-27 | `last_xcp_router` (XCP-i) |
 //!
+//! In memory a packet has no room for the last three: [`XcpI::of`] says which bytes they borrow there.
+//!
 //! Format 3 is the header of the SIGCOMM 2002 paper, whose layout was never fixed, in the same bytes: 4-7 hold H_cwnd in
 //! bytes, 8-11 H_rtt, 12-15 and 16-19 changes of the window (H_feedback) in bytes. XCP-r returns the sum of all
 //! changes since the flow began, in bytes and modulo 2^32, in Reverse_Feedback.
@@ -202,6 +204,20 @@ impl XcpI {
         b[0] = self.ttl;
         put32(&mut b, 4, self.last_router);
         b
+    }
+    /// The fields of a data packet in memory, where they take places that mean nothing there: `xcp_ttl` that of the congestion
+    /// header's fourth byte, `last_xcp_router` that of the receiver window. `None` for packets without them.
+    #[inline]
+    pub fn of(packet: &Packet) -> Option<XcpI> {
+        let has = packet.congestion.0[1] == CONGESTION_XCPI_LEN as u8 && packet.congestion.is_standard();
+        has.then(|| XcpI { ttl: packet.congestion.0[3], last_router: packet.transport.window() })
+    }
+    /// Writes them there.
+    #[inline]
+    pub fn put(self, packet: &mut Packet) {
+        packet.congestion.0[1] = CONGESTION_XCPI_LEN as u8;
+        packet.congestion.0[3] = self.ttl;
+        packet.transport.set_window(self.last_router);
     }
     /// Reads the fields from a header of 28 bytes; `None` for a shorter one.
     pub fn parse(bytes: &[u8]) -> Option<XcpI> {

@@ -95,7 +95,8 @@ fn waterfalls() {
         high
     };
     let beta_12 = ("beta", 0.91667);
-    let rows: [(&[(&str, f64)], u16, bool, f64, f64); 10] = [
+    type Row<'a> = (&'a [(&'a str, f64)], u16, bool, f64, f64);
+    let rows: [Row<'_>; 10] = [
         (&[("fec_data", 0.9)], 1040, false, 0.5, 16.1),
         (&[("fec_data", 0.8), ("antennas", 1.0)], 1040, false, 1e-3, 8.8),
         (&[("fec_data", 0.7), ("antennas", 2.0)], 1040, false, 1e-2, 4.2),
@@ -231,7 +232,7 @@ fn the_chain_runs_on_between_packets() {
     };
     let together = memory(0);
     for gap in [200, 600] {
-        let expected = together * 0.9978f64.powi(gap as i32);
+        let expected = together * libm::pow(0.9978, gap as f64);
         assert!((memory(gap) - expected).abs() < 0.015, "{gap} bits: {} expected {expected}", memory(gap));
     }
     assert!(memory(30_000).abs() < 0.01);
@@ -303,7 +304,7 @@ fn variants() {
     assert_eq!(told(&[("bad", 1.0)])("symbol_error_bad"), 0.5);
     assert_eq!(told(&[("bad", 1.0), ("points", 4.0)])("symbol_error_bad"), 0.75);
     // 3 dB of interference and noise, for noise alone.
-    let (jammed, weaker) = (told(&[("interference", 1.0), ("snr", 20.0)]), told(&[("snr", 10.0 * (50.0f64).log10())]));
+    let (jammed, weaker) = (told(&[("interference", 1.0), ("snr", 20.0)]), told(&[("snr", 10.0 * libm::log10(50.0))]));
     assert!((jammed("symbol_error_good") / weaker("symbol_error_good") - 1.0).abs() < 1e-12);
     let rician = [0.0, 1.0, 10.0].map(|k| told(&[("rician_good", k)])("symbol_error_good"));
     assert!(rician[0] > rician[1] && rician[1] > rician[2]);

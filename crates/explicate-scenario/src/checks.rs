@@ -121,7 +121,7 @@ fn routers(ctx: &Context<'_>, scenario: &Scenario, routes: &mut Routes) {
         }
         let names: Vec<&str> =
             scenario.links.iter().zip(&silent).filter(|(_, s)| **s).map(|(l, _)| l.name.as_str()).collect();
-        if !names.is_empty() {
+        if !names.is_empty() && !protocol.bears_plain_routers() {
             let (group, protocol) = (&group.name, protocol.name());
             ctx.warn(format!("the flows of `{group}` speak {protocol}, but no router of it runs on {}", some(&names)));
         }

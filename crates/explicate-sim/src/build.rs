@@ -1,12 +1,14 @@
 //! From a scenario to a network: ports, routes, flows and their applications.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use explicate_core::flow::{Flow, FlowInit, PARAMS};
 use explicate_core::medium::dcf::rate_index;
+use explicate_core::params::Values;
 use explicate_core::port::stats::NINETY_BIN;
 use explicate_core::port::{Class, Equipment, Port, PortInit, SharedLine};
-use explicate_core::protocol::{ChannelInit, Protocol, QdiscInit, RouterInit};
+use explicate_core::protocol::{Address, Agent, AgentInit, ChannelInit, Protocol, QdiscInit, RouterInit};
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::sink::Sink;
@@ -48,8 +50,74 @@ pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, Strin
     for (index, ways) in ways.iter().enumerate() {
         add_group(&mut engine, ways, scenario, index, seed)?;
     }
+    add_agents(&mut engine, scenario, seed);
     engine.prepare();
     Ok(engine)
+}
+
+/// Agents at nodes whose ports have controllers of protocols with agents, and at the ends of their flows. An end whose own
+/// ports say nothing does as the first such router of the scenario.
+fn add_agents(engine: &mut Engine, scenario: &Scenario, seed: u64) {
+    let agent = |protocol: &dyn Protocol, values: &Values, node: usize| {
+        let rng = Rng::stream(seed, &format!("{}/agent", scenario.nodes[node]));
+        protocol.agent(&AgentInit { values, own: Address(node as u32), rng })
+    };
+    let none = Values::default();
+    let mut agents: BTreeMap<usize, Box<dyn Agent>> = BTreeMap::new();
+    let mut first: Option<&RouterSpec> = None;
+    let wanted: Vec<&dyn Protocol> = scenario.flows.iter().map(|g| g.resolved.protocol).collect();
+    for (number, link) in scenario.links.iter().enumerate() {
+        let port = scenario.port(link);
+        let specs = port.routers.iter().chain(port.classes.iter().flat_map(|c| &c.routers));
+        for spec in specs.filter(|spec| wanted.iter().any(|p| p.name() == spec.protocol.name())) {
+            let Some(made) = agent(spec.protocol, &spec.values, link.from) else { continue };
+            first = first.or(Some(spec));
+            agents.entry(link.from).or_insert(made);
+            engine.see_before(number as u32, Address(link.from as u32));
+        }
+    }
+    let mut receivers = BTreeSet::new();
+    let mut destinations = Vec::new();
+    for id in 0..engine.ends.len() {
+        let group = engine.ends[id].group;
+        let (group, way) = (&scenario.flows[group.0 as usize], group.1 as usize);
+        let protocol = group.resolved.protocol;
+        let (from, to) = group.ends[way % group.ends.len()];
+        destinations.push(to as u32);
+        let spec = first.filter(|spec| spec.protocol.name() == protocol.name());
+        for node in [from, to] {
+            if !agents.contains_key(&node)
+                && let Some(made) = agent(protocol, spec.map_or(&none, |s| &s.values), node)
+            {
+                agents.insert(node, made);
+            }
+        }
+        if agents.contains_key(&to) {
+            receivers.insert(to);
+        }
+    }
+    for (number, link) in scenario.links.iter().enumerate() {
+        if receivers.contains(&link.to) {
+            engine.see_after(number as u32, Address(link.to as u32));
+        }
+    }
+    if agents.is_empty() {
+        return;
+    }
+    engine.set_destinations(destinations);
+    let nodes = scenario.nodes.len();
+    let routes = Arc::new(Mutex::new(Routes::new(scenario.nodes.len(), &scenario.links)));
+    for (node, agent) in agents {
+        let routes = routes.clone();
+        let find = move |from: u32, to: u32| {
+            let mut routes = routes.lock().unwrap_or_else(PoisonError::into_inner);
+            // A forged address may be of no node.
+            let known = |node: u32| (node as usize) < nodes;
+            let path = (known(from) && known(to)).then(|| routes.path(from as usize, to as usize))?;
+            path.filter(|links| !links.is_empty())
+        };
+        engine.add_agent(Address(node as u32), agent, Box::new(find));
+    }
 }
 
 /// Links of the flows' data and of their acknowledgements, end to end: many short lists would leave holes in memory.
@@ -247,12 +315,16 @@ fn add_group(engine: &mut Engine, ways: &Ways, scenario: &Scenario, index: usize
             interface,
         };
         debug_assert!(group.values.get(PARAMS, "initial_window") >= 1.0);
-        engine.add_flow(&init, there, back, source(group, &name, seed, &init, start), start, (index as u32, i));
+        let own = Address(group.ends[i as usize % group.ends.len()].0 as u32);
+        engine.add_flow(&init, there, back, source(group, &name, seed, &init, own, start), start, (index as u32, i));
+        if let Some(ends) = engine.ends.last_mut() {
+            ends.flow.attach(own);
+        }
     }
     Ok(())
 }
 
-fn source(group: &FlowGroup, name: &str, seed: u64, init: &FlowInit<'_>, start: Time) -> Source {
+fn source(group: &FlowGroup, name: &str, seed: u64, init: &FlowInit<'_>, own: Address, start: Time) -> Source {
     let stop = group.stop.unwrap_or(Time::NEVER);
     let stream = || Rng::stream(seed, &format!("{name}/traffic"));
     match &group.traffic {
@@ -269,7 +341,9 @@ fn source(group: &FlowGroup, name: &str, seed: u64, init: &FlowInit<'_>, start: 
             let values = init.values.clone();
             let fresh = move || {
                 let init = FlowInit { id, protocol, fallback, recovery, values: &values, packet, interface };
-                (Flow::new(&init), Sink::new(&init).listening())
+                let mut flow = Flow::new(&init);
+                flow.attach(own);
+                (flow, Sink::new(&init).listening())
             };
             let (timeouts, pause, random) = (*timeouts, *pause, *random);
             let plan = Plan { timeouts, pause, duration: duration.unwrap_or(Time::NEVER), random, stop };

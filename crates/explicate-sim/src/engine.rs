@@ -37,6 +37,10 @@ pub struct Link {
     hops: u8,
     /// The link of the other direction, if both share one line.
     twin: u32,
+    /// The node whose agent sees packets before they join this port, or else nobody.
+    before: u32,
+    /// The node whose agent sees packets that are delivered at the end of this link, or else nobody.
+    after: u32,
 }
 
 /// What an event leaves to be done: a packet to send on from a place, or a flow that may send, with a slot that is free for
@@ -113,10 +117,11 @@ impl Ends {
 }
 
 /// A place of a route is a link's index; of the upper bits one says that the route ends with it, one that the next link is
-/// fused to it.
+/// fused to it, one that an agent sees the packets that reach its end.
 const LAST: u32 = 0x8000_0000;
 const FUSED: u32 = 0x4000_0000;
-pub(crate) const LINK: u32 = 0x3fff_ffff;
+const SEEN: u32 = 0x2000_0000;
+pub(crate) const LINK: u32 = 0x1fff_ffff;
 
 /// Kinds of timers, in the upper four bits of a slot's place. Packets' places lie below.
 const TIMER: u32 = 0x8000_0000;
@@ -146,6 +151,8 @@ pub struct Engine {
     radios: Vec<(u32, u32)>,
     /// Agents by node, and when the pending event of each is due.
     agents: BTreeMap<u32, (Box<dyn Agent>, Time)>,
+    /// The nodes that flows are for, where agents want to know.
+    destinations: Vec<u32>,
     /// Routes of control packets between nodes, found when first needed.
     control_routes: BTreeMap<(u32, u32), u32>,
     find_route: Option<RouteFinder>,
@@ -178,6 +185,7 @@ impl Engine {
             media: Vec::new(),
             radios: Vec::new(),
             agents: BTreeMap::new(),
+            destinations: Vec::new(),
             control_routes: BTreeMap::new(),
             find_route: None,
             sack: SackRanges::NONE,
@@ -205,7 +213,17 @@ impl Engine {
     /// Adds a link and returns its index.
     pub fn add_link(&mut self, port: Port, delay: Time) -> u32 {
         let settles = port.writes();
-        self.links.push(Link { port, delay, fused_to: NIL, settles, foresees: false, hops: 1, twin: NIL });
+        self.links.push(Link {
+            port,
+            delay,
+            fused_to: NIL,
+            settles,
+            foresees: false,
+            hops: 1,
+            twin: NIL,
+            before: NIL,
+            after: NIL,
+        });
         self.links.len() as u32 - 1
     }
     /// Two links share one line: what happens at one changes when the other may send.
@@ -269,6 +287,16 @@ impl Engine {
             let (before, link) = (self.routes[place - 1], self.routes[place] & LINK);
             if before & LAST == 0 && self.links[link as usize].fused_to == before & LINK {
                 self.routes[place - 1] |= FUSED;
+            }
+        }
+        for place in 0..self.routes.len() {
+            let hop = self.routes[place];
+            let seen = match hop & LAST {
+                0 => self.links[(self.routes[place + 1] & LINK) as usize].before,
+                _ => self.links[(hop & LINK) as usize].after,
+            };
+            if seen != NIL {
+                self.routes[place] |= SEEN;
             }
         }
         self.put_off(self.arena.log.is_none());
@@ -336,9 +364,12 @@ impl Engine {
         link.port.stats.delivered += 1;
         let hops = link.hops;
         let packet = self.arena.get_mut(slot);
-        if hop & LAST != 0 {
+        if hop & (LAST | SEEN) != 0 {
             packet.ttl = packet.ttl.saturating_sub(hops - 1);
-            return self.deliver(slot);
+            if hop & SEEN == 0 || self.show(slot, place) {
+                return self.deliver(slot);
+            }
+            return Due { slot, place: place + 1, flow: NIL };
         }
         packet.ttl = packet.ttl.saturating_sub(hops);
         Due { slot, place: place + 1, flow: NIL }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use explicate_core::units::Time;
-use explicate_core::wire::{IP_UDP_LEN, Packet, SackRanges, UDP_PORT, flag};
+use explicate_core::wire::{CONGESTION_LEN, IP_UDP_LEN, Packet, SackRanges, UDP_PORT, XcpI, flag};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
@@ -47,7 +47,15 @@ pub(crate) fn frame(packet: &Packet, sack: &SackRanges) -> Vec<u8> {
     if packet.congestion.is_present() {
         b.extend(packet.congestion.0);
     }
-    b.extend(packet.transport.0);
+    let mut transport = packet.transport;
+    if let Some(fields) = XcpI::of(packet) {
+        // In memory they stand where nothing else does.
+        let at = b.len() - CONGESTION_LEN + 3;
+        b[at] = 0;
+        b.extend(fields.to_bytes());
+        transport.set_window(0);
+    }
+    b.extend(transport.0);
     for (first, end) in sack.as_slice() {
         b.extend(first.to_be_bytes());
         b.extend(end.to_be_bytes());

@@ -60,7 +60,7 @@ impl Wheel {
             shift: 14,
             tick: 0,
             // All zero: memory that is not yet used costs nothing.
-            near: vec![[0; 2]; BUCKETS].try_into().ok().expect("as many"),
+            near: vec![[0; 2]; BUCKETS].try_into().expect("as many"),
             occupied: Box::new([0; BUCKETS / 64]),
             far: vec![EMPTY; FAR as usize],
             beyond: Vec::new(),

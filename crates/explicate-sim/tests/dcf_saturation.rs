@@ -5,6 +5,7 @@
 mod common;
 #[path = "common/outcome.rs"]
 mod outcome;
+use explicate_core::rng::power;
 use outcome::run;
 
 /// Bianchi's throughput of payload above LLC, Mbit/s, for 1500-byte packets; W = 16, m = 6.
@@ -19,19 +20,19 @@ fn bianchi(n: f64, rate: f64, control: f64, rts: bool) -> f64 {
     };
     let (w, m) = (16.0, 6);
     let attempts = |p: f64| {
-        let sum: f64 = (0..m).map(|i| (2.0 * p).powi(i)).sum();
+        let sum: f64 = (0..m).map(|i| power(2.0 * p, i as f64)).sum();
         2.0 / (1.0 + w + p * w * sum)
     };
     // tau falls with p, and p rises with tau: bisection.
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..100 {
         let p = (low + high) / 2.0;
-        let collides = 1.0 - (1.0 - attempts(p)).powf(n - 1.0);
+        let collides = 1.0 - power(1.0 - attempts(p), n - 1.0);
         if collides > p { low = p } else { high = p }
     }
     let tau = attempts(low);
-    let any = 1.0 - (1.0 - tau).powf(n);
-    let alone = n * tau * (1.0 - tau).powf(n - 1.0);
+    let any = 1.0 - power(1.0 - tau, n);
+    let alone = n * tau * power(1.0 - tau, n - 1.0);
     8.0 * 1500.0 * alone / ((1.0 - any) * slot + alone * success + (any - alone) * collision)
 }
 

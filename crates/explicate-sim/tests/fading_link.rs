@@ -77,7 +77,6 @@ fn losses_are_those_of_the_closed_form() {
     let [(lost, came), (acks_lost, acks_came)] = lost_of_came(&text)[..] else { panic!("two links") };
     let off = |lost: u64, came: u64, p: f64| (lost as f64 - came as f64 * p) / (came as f64 * p * (1.0 - p)).sqrt();
     // Acknowledgements with SACK ranges are longer, and better protected: the bare one's loss is the most.
-    println!("data {lost}/{came}, expected {data}; acks {acks_lost}/{acks_came}, expected {ack}");
     assert!(off(lost, came, data).abs() < 4.0, "{lost} of {came}, expected {data}");
     assert!(acks_lost > 0 && off(acks_lost, acks_came, ack) < 4.0, "{acks_lost} of {acks_came}, expected {ack}");
 }
@@ -90,7 +89,6 @@ fn parity_takes_time_of_the_line_and_controllers_know() {
     };
     for rate in [1.0, 0.9, 0.7] {
         let (utilisation, queue, drops) = used(rate);
-        println!("rate {rate}: utilisation {utilisation:.4}, mean queue {queue:.2} packets");
         assert!(
             (utilisation / rate - 1.0).abs() < 0.03 && queue < 10.0 && drops == 0.0,
             "{rate}: {utilisation}, {queue}"
@@ -122,7 +120,6 @@ fn antennas_move_the_transition() {
     };
     let at = |snr| ["1x1", "2x1", "1x2", "2x2"].map(|antennas| goodput(snr, antennas));
     let (low, middle, high) = (at(4.0), at(11.0), at(24.0));
-    println!("{low:?}\n{middle:?}\n{high:?}");
     assert!(low.iter().all(|g| *g < 0.1), "nobody gets through at 4 dB: {low:?}");
     assert!(middle[3] > 4.0 && middle[2] > 4.0 && middle[0] < 0.1, "{middle:?}");
     assert!(high.iter().all(|g| (g / high[0] - 1.0).abs() < 0.03) && high[0] > 4.0, "all the same above: {high:?}");
@@ -164,7 +161,6 @@ fn timeouts_tear_sessions_down() {
         .replace("kind = \"fading\", snr = 60.0, antennas = \"2x2\"", "kind = \"random_loss\", rate = \"66%\"");
     let o = outcome::run(&lossy.replace("\"20s\"", "\"200s\""));
     let (begun, torn_down) = sessions(&o);
-    println!("{begun} sessions, {torn_down} torn down");
     assert!(torn_down >= 20.0 && (begun == torn_down || begun - torn_down <= 4.0), "{begun} {torn_down}");
     // With a loss now and then nobody is torn down.
     let o = outcome::run(&lossy.replace("66%", "1%"));

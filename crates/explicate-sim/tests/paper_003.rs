@@ -47,6 +47,20 @@ fn the_xcp_family_in_order() {
     assert!(lm.0 >= 0.95 && lm.1 >= 0.7, "{lm:?}");
 }
 
+/// Figure 8 (D-fig8): a coarse signal needs an exact account of what arrived.
+#[test]
+fn the_xtcp_family_in_order() {
+    let at_5 = |protocol| fairness(protocol, "5%", "");
+    let [tcp, lr, pa, lm, friend] = ["reno", "LR-XTCP", "LR-XTCP_PA", "LR-LMXTCP", "LR-LMXTCP_TCPfriend"].map(at_5);
+    assert!(tcp < 0.3 && tcp < lr - 0.3, "TCP starves: {tcp}, LR-XTCP {lr}");
+    assert!(pa >= lr + 0.05, "partial acknowledgements help: {lr} to {pa}");
+    assert!(lm >= lr + 0.1 && lm >= 0.8, "LM {lm}, LR {lr}");
+    assert!(friend >= lr + 0.1, "TCP-friendly {friend}, LR {lr}");
+    let (lr_xcp, lm_xcp) = (at_5("LR-XCP"), at_5("LR-LMXCP"));
+    assert!(lr < lr_xcp, "LR-XTCP {lr}, LR-XCP {lr_xcp}");
+    assert!((lm - lm_xcp).abs() <= 0.1, "LR-LMXTCP {lm}, LR-LMXCP {lm_xcp}");
+}
+
 /// Section 7.1: with one duplicate enough, the monitor repairs several losses a round trip.
 #[test]
 fn the_loss_monitor_stays_fair_at_five_percent() {

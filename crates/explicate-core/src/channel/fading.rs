@@ -16,7 +16,7 @@
 //! | antennas | `antennas` | transmitting x receiving | 1x1 to 2x2 | section III |
 //! | r = k / b | `fec_data`, `fec_ack` | | 1 to 0.7, and 0.5 | section III |
 //! | s | `symbol_bits` | bits | 8 | section II-B |
-//! | K | `rician_good`, `rician_bad` | linear | 0: Rayleigh | section II-A, by [22] |
+//! | K | `rician_good`, `rician_bad` | linear | 0: Rayleigh | section II-A, by \[22\] |
 //!
 //! Deviations:
 //! 1. Errata of equations 2, 3 and 4 stand in `bit_chain`, of equation 6 in `reed_solomon`.
@@ -135,7 +135,7 @@ impl ChannelKind for Fading {
             return Err(format!("`points` ({points}) is a power of two, `symbol_bits` ({bits}) a whole number"));
         }
         let step = (points as u32).ilog2();
-        if (bits as u32) % step != 0 {
+        if !(bits as u32).is_multiple_of(step) {
             return Err(format!("`symbol_bits` has to be a multiple of the {step} bits that {points} points carry"));
         }
         if get("code") == 0.0 && bits != 8.0 {

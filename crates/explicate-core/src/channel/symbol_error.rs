@@ -9,14 +9,14 @@
 //! | M | `points` | | 2 (BPSK) | section II-A |
 //! | SNR | `snr` | mean of a branch, linear | | equation 5 |
 //! | N | `branches` | | 1, 2, 4 | equation 5 |
-//! | K | `rician` | linear | 0 is Rayleigh | section II-A, by reference [22] |
+//! | K | `rician` | linear | 0 is Rayleigh | section II-A, by reference \[22\] |
 //! | theta | `theta` | | SNR sin²(pi / M) | equation 5 |
 //!
 //! Deviations:
 //! 1. Equation 5 subtracts numbers that are nearly equal where errors are rare: at 1e-13 nothing is left of it. It is the
 //!    closed form of an integral over a positive function, `1/pi ∫ (1 + theta / sin² t)^-N dt` from 0 to `(M-1) pi / M`, and the
 //!    integral is what is evaluated here. The tests hold the two together. Nothing in equation 5 is misprinted.
-//! 2. The paper uses equation 5 for lines of sight too and refers to [22] for Rician fading. Here the Rician form of the same
+//! 2. The paper uses equation 5 for lines of sight too and refers to \[22\] for Rician fading. Here the Rician form of the same
 //!    integral is offered: the moment generating function of a Rician branch in place of the Rayleigh one.
 
 use core::f64::consts::PI;

@@ -1,5 +1,5 @@
 //! Weights that are fair to each flow: those of two classes move until a flow has the same window in either, however many
-//! there are of each kind (Katabi, Handley, Rohrs, SIGCOMM 2002, "A TCP-friendly XCP").
+//! there are of each kind (Katabi, Handley, Rohrs, SIGCOMM 2002, on friendliness to TCP).
 //!
 //! The window of explicit flows stands in their headers. That of the others follows from the share p of their packets that
 //! is dropped, by TCP's throughput equation: 1 / (sqrt(2 p / 3) + 12 p sqrt(3 p / 8) (1 + 32 p^2)) packets. Each round trip

@@ -126,8 +126,9 @@ impl Lanes {
     pub(super) fn view(&self, lane: usize, capacity: f64) -> PortView {
         let lane = &self.lanes[lane];
         // Where packets wait for a line that is shared, it is busy, if with another's.
-        let busy = self.serving.is_some() || self.waiting().1 > 0;
-        PortView { capacity: capacity * lane.share, backlog_bytes: lane.bytes, backlog_packets: lane.packets, busy }
+        let busy = self.serving.is_some() || self.lanes.iter().any(|l| l.packets > 0);
+        let (backlog_bytes, backlog_packets) = (lane.bytes, lane.packets);
+        PortView { capacity: capacity * lane.share, backlog_bytes, backlog_packets, busy }
     }
     /// Bytes and packets that wait in all lanes.
     pub(super) fn waiting(&self) -> (u64, u32) {
@@ -285,15 +286,14 @@ impl Port {
     pub(super) fn ask_for_line(&mut self, at: Time, store: &mut impl Store) {
         self.serve_next(at, true, store);
         self.count_waiting(at);
-        self.rearm();
     }
 
     /// When a driver of a scheduled port has to come back, if no event that it was told of is as early: it keeps one pending,
     /// and ignores those that [`Port::take_event`] does not know any more.
     pub fn next_event(&mut self, now: Time) -> Option<Time> {
-        let due = self.poll_timeout().max(now);
+        let (due, empty) = (self.poll_timeout().max(now), self.is_empty());
         let lanes = self.lanes.as_deref_mut()?;
-        if due >= lanes.pending || (lanes.serving.is_none() && lanes.waiting().1 == 0) {
+        if due >= lanes.pending || empty {
             return None;
         }
         lanes.pending = due;
@@ -327,11 +327,16 @@ impl Port {
     /// Tells the statistics how much waits now, and when to come back.
     pub(super) fn count_waiting(&mut self, at: Time) {
         let lanes = self.lanes.as_deref_mut().expect("a polled port");
-        self.due = lanes.serving.map_or(self.timer, |s| s.departs.min(self.timer));
+        let due = lanes.serving.map_or(self.timer, |s| s.departs.min(self.timer));
         let (was, is) = (lanes.counted, lanes.waiting());
         if is != was {
             self.stats.queue_changed(at, was.1, was.0, is.1 as i32 - was.1 as i32);
             lanes.counted = is;
+        }
+        if self.special.is_some() {
+            self.rearm(); // the line may be another's
+        } else {
+            self.due = due;
         }
     }
 }

@@ -249,6 +249,10 @@ impl Port {
     pub fn capacity(&self) -> f64 {
         self.view.capacity
     }
+    /// What controllers see. Settle first.
+    pub fn view(&self) -> PortView {
+        self.view
+    }
     /// The measured span begins. Settle first.
     pub fn start_measuring(&mut self, now: Time) {
         let (bytes, packets) = self.backlog();
@@ -274,6 +278,14 @@ impl Port {
     /// Whether no packet is in the port.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+    /// IP bytes that have come so far. Those that were dropped count with the mean length of those that were sent. Settle first.
+    pub fn arrived_bytes(&self) -> f64 {
+        let inside: u64 = self.ring.iter().map(|w| w.bytes as u64).sum();
+        let (waiting, _) = self.lanes.as_ref().map_or((0, 0), |l| l.waiting());
+        let gone = self.stats.total().overflow + self.stats.total().early;
+        let sent = self.stats.arrived.saturating_sub(gone + self.len() as u64).max(1);
+        (self.stats.bytes + inside + waiting) as f64 + gone as f64 * (self.stats.bytes as f64 / sent as f64)
     }
     /// Packets that the channel will lose and that have not departed.
     pub fn doomed(&self) -> usize {

@@ -54,7 +54,6 @@ impl Port {
         self.busy_until = now.0;
         self.serve_next(now, false, store);
         self.count_waiting(now);
-        self.rearm();
     }
 
     // ------------------------------------------------------------------------------ links of an interface

@@ -30,6 +30,7 @@ protocols! {
     xcp_window::XcpWindow,
     p_xcp::PXcp,
     xcp_r::XcpR,
+    xcp_i::XcpI,
     video::Video,
     greedy::Greedy,
     vcp::Vcp,

@@ -27,7 +27,8 @@
 //!
 //! The bits stand where the sources put them: in the IP header's ECN field, so packets carry no congestion header. The echo
 //! has two bits of the transport header. A router cannot tell VCP from ECN-capable TCP, nor a RED queue VCP from that: what
-//! either marks, the other obeys (RFC 3168's CE is 11, overload).
+//! either marks, the other obeys (RFC 3168's CE is 11, overload). Today 01 belongs to L4S (RFC 9331), so that on a shared
+//! network VCP wants a domain of its own. The load factor is measured in [`super::load_factor`].
 //!
 //! Deviations:
 //! 1. `ai_scale` chooses between equation 5 and the author's code, which scales by t_d instead: 4 times as much at the usual
@@ -39,7 +40,9 @@
 //! 4. Times are not rounded to ticks of 10 ms, and the scales follow the smoothed RTT once a round trip.
 //! 5. Small windows are paced at rtt/cwnd where that is more than half of t_rho; the author's code rounds the window up to a
 //!    power of two.
-//! 6. The first interval of a router lasts 0.5..1.5 t_rho, drawn from the port's stream, so that routers do not march in step.
+//! 6. An acknowledgement counts as one packet however many it covers: receivers answer every packet, as in the sources, and one
+//!    that holds answers back (`ack_every`) slows growth down.
+//! 7. The first interval of a router lasts 0.5..1.5 t_rho, drawn from the port's stream, so that routers do not march in step.
 //!
 //! Not built: EVCP and VCP-FC, which paper 004 names for faster convergence to equal shares.
 

@@ -35,7 +35,7 @@ use alloc::boxed::Box;
 
 use crate::params::{Param, Unit};
 use crate::protocol::{
-    Ack, Allowance, Loss, LossKind, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit, Sent,
+    Ack, Address, Allowance, Loss, LossKind, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit, Sent,
 };
 use crate::protocols::xcp_router::{self, Controller, XcpRouter};
 use crate::units::Time;
@@ -136,6 +136,10 @@ pub(super) trait Form: Default + Send {
         packet.congestion.set_x(x);
         packet.congestion.set_rtt(rtt);
         packet.congestion.set_delta_throughput(request);
+    }
+    /// The flow leaves from this node.
+    fn attach(&mut self, own: Address) {
+        let _ = own;
     }
     /// The window after an acknowledgement, segments.
     fn answered(&mut self, window: &Window, ack: &Ack<'_>) -> f64;
@@ -240,6 +244,10 @@ impl<F: Form> XcpSender<F> {
 impl<F: Form> Sender for XcpSender<F> {
     fn allowance(&self) -> Allowance {
         Allowance { cwnd: self.window.cwnd, pacing: None }
+    }
+
+    fn on_attach(&mut self, own: Address) {
+        self.form.attach(own);
     }
 
     fn on_start(&mut self, now: Time, rtt: Time) {

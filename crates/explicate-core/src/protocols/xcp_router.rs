@@ -170,6 +170,11 @@ impl<const PAPER: bool> Controller<PAPER> {
     /// The estimation-control timer: efficiency controller, then the scale factors of the fairness controller. `scale`
     /// multiplies a positive aggregate feedback where it is spread over packets; the pools that bound it are not scaled.
     fn control(&mut self, now: Time, capacity: f64, scale: f64) {
+        self.control_by(now, |y| capacity - y, scale);
+    }
+
+    /// The same where the spare bandwidth is another function of the load.
+    pub(super) fn control_by(&mut self, now: Time, spare: impl FnOnce(f64) -> f64, scale: f64) {
         let g = &self.gains;
         if self.sum_x > 0.0 {
             self.avg_rtt = self.sum_xrtt / self.sum_x; // mean over flows: X weights a flow's packets to one flow
@@ -177,7 +182,7 @@ impl<const PAPER: bool> Controller<PAPER> {
         let elapsed = now.since(self.interval_began).as_secs_f64();
         let y = if elapsed > 0.0 { self.input_bytes / elapsed } else { 0.0 };
         let queue = self.mean_queue - g.target_queue;
-        let f = g.alpha * (capacity - y) - g.beta * queue / self.avg_rtt.max(1e-6);
+        let f = g.alpha * spare(y) - g.beta * queue / self.avg_rtt.max(1e-6);
         let shuffle = (g.gamma * y - f.abs()).max(0.0);
         self.res_pos = shuffle + f.max(0.0);
         self.res_neg = shuffle + (-f).max(0.0);
@@ -198,6 +203,25 @@ impl<const PAPER: bool> Controller<PAPER> {
         self.queue_at = now + Time::from_secs_f64(period.max(self.gains.allowed_queue));
     }
 
+    /// The controller begins its work now.
+    pub(super) fn begin(&mut self, now: Time) {
+        self.interval_began = now;
+        self.control_at += now;
+        self.queue_at += now;
+    }
+
+    /// Runs the queue's timer alone, if it is due.
+    pub(super) fn tick_queue(&mut self, now: Time, port: &PortView) {
+        if self.queue_at <= now {
+            self.sample_queue(now, port);
+        }
+    }
+
+    /// When the control interval ends.
+    pub(super) fn control_due(&self) -> Time {
+        self.control_at
+    }
+
     /// Runs the timers that are due; `scale` as in [`Controller::control`]. Says whether a control interval ended.
     pub(super) fn tick(&mut self, now: Time, port: &PortView, scale: f64) -> bool {
         if self.queue_at <= now {
@@ -213,6 +237,14 @@ impl<const PAPER: bool> Controller<PAPER> {
     /// When [`Controller::tick`] is due.
     pub(super) fn due(&self) -> Time {
         self.control_at.min(self.queue_at)
+    }
+
+    /// With this spare bandwidth and persistent queue: the mean RTT (s), and the aggregate feedback over that (bytes).
+    #[cfg(test)]
+    pub(super) fn handed_out(&mut self, spare: f64, queue: f64) -> (f64, f64) {
+        self.mean_queue = queue;
+        self.control_by(Time::secs(1), |_| spare, 1.0);
+        (self.avg_rtt, (self.res_pos - self.res_neg) * self.avg_rtt)
     }
 
     /// Of the present interval: X of all packets so far (s), and how long it lasts (s).

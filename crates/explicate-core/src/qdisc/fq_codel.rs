@@ -114,7 +114,7 @@ impl FqCoDelQueue {
         let key = 2 * packet.transport.flow() as u64 + packet.is_ack() as u64;
         let mixed = (key ^ self.salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-        ((mixed >> 32) as usize * self.flows.len()) >> 32
+        (((mixed >> 32) * self.flows.len() as u64) >> 32) as usize
     }
 
     /// Half of the packets of the queue with most bytes, from its head.

@@ -1,8 +1,8 @@
 //! The air that stations share by the distributed coordination function. The rules and their sources stand in
 //! [`explicate_core::medium::dcf`]; this is the machine that follows them.
 //!
-//! [`Medium`] speaks as an agent does: packets go in by [`Medium::enqueue`], [`Medium::poll_timeout`] says when it wants
-//! [`Medium::handle_timeout`], and [`Medium::poll_delivered`] tells which packets have arrived. A packet that arrived goes on at once;
+//! [`Medium`] speaks as an agent does: packets go in by `enqueue`, `poll_timeout` says when it wants
+//! `handle_timeout`, and `poll_delivered` tells which packets have arrived. A packet that arrived goes on at once;
 //! its sender may go on sending it as a ghost, if the acknowledgement was lost.
 
 mod air;

@@ -1,10 +1,10 @@
 //! Agents of nodes: their timers, and the messages that they send each other through the same queues as data.
 
-use explicate_core::protocol::{Address, Agent, CONTROL_LEN, Control};
+use explicate_core::protocol::{Address, Agent, CONTROL_LEN, Control, PathOracle, PortView, Probe};
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, flag};
 
-use super::{AGENT, Engine, RouteFinder};
+use super::{AGENT, Engine, LAST, LINK, NIL, RouteFinder};
 
 impl Engine {
     /// Puts an agent at a node; `find_route` answers from then on for all agents.
@@ -15,13 +15,61 @@ impl Engine {
     }
 
     pub(super) fn agent_timer(&mut self, node: u32) {
-        let Some((agent, armed)) = self.agents.get_mut(&node) else { return };
+        let Some((_, armed)) = self.agents.get_mut(&node) else { return };
         if *armed != self.now {
             return;
         }
         *armed = Time::NEVER;
-        agent.handle_timeout(self.now);
+        // The oracle looks at all ports, so the agent has to leave its place while it asks.
+        if let Some((mut agent, armed)) = self.agents.remove(&node) {
+            agent.consult(self.now, self);
+            agent.handle_timeout(self.now);
+            self.agents.insert(node, (agent, armed));
+        }
         self.drain_agent(node);
+    }
+
+    /// Lets the agent of `node` see what is about to join the port of a link that leaves it.
+    pub fn see_before(&mut self, link: u32, node: Address) {
+        self.links[link as usize].before = node.0;
+    }
+    /// Lets the agent of `node` see what is delivered there by a link.
+    pub fn see_after(&mut self, link: u32, node: Address) {
+        self.links[link as usize].after = node.0;
+    }
+    /// The nodes that flows are for, by number: agents that see their packets are told.
+    pub fn set_destinations(&mut self, nodes: Vec<u32>) {
+        self.destinations = nodes;
+    }
+    /// Tells the variables of a node's agent.
+    pub fn probe_agent(&self, node: Address, put: Probe<'_>) {
+        if let Some((agent, _)) = self.agents.get(&node.0) {
+            agent.probe(put);
+        }
+    }
+
+    /// A packet has reached a node whose agent looks at it, and then goes its way; whether the node is the last one.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn show(&mut self, slot: u32, place: u32) -> bool {
+        let hop = self.routes[place as usize];
+        let last = hop & LAST != 0;
+        let packet = self.arena.get_mut(slot);
+        packet.ttl = packet.ttl.saturating_sub(!last as u8);
+        let (node, view): (u32, Option<PortView>) = if last {
+            (self.links[(hop & LINK) as usize].after, None)
+        } else {
+            let next = (self.routes[place as usize + 1] & LINK) as usize;
+            self.settle(next);
+            (self.links[next].before, Some(self.links[next].port.view()))
+        };
+        let packet = self.arena.get_mut(slot);
+        let to = self.destinations.get(packet.transport.flow() as usize).copied().unwrap_or(NIL);
+        let agent = self.agents.get_mut(&node);
+        if agent.is_some_and(|(agent, _)| agent.handle_data(self.now, packet, Address(to), view.as_ref())) {
+            self.drain_agent(node);
+        }
+        last
     }
 
     fn arm_agent(&mut self, node: u32) {
@@ -71,5 +119,22 @@ impl Engine {
         let place = self.add_route(&links);
         self.control_routes.insert((from, to), place);
         Some(place)
+    }
+}
+
+impl PathOracle for Engine {
+    fn links(&mut self, from: Address, to: Address, since: Time, tell: &mut dyn FnMut(f64, f64)) {
+        let Some(mut place) = self.control_route(from.0, to.0) else { return };
+        loop {
+            let hop = self.routes[place as usize];
+            let link = (hop & LINK) as usize;
+            self.settle(link);
+            let port = &self.links[link].port;
+            tell(port.offered(since, self.now), port.arrived_bytes());
+            if hop & LAST != 0 {
+                return;
+            }
+            place += 1;
+        }
     }
 }

@@ -1,0 +1,136 @@
+//! An oracle: the truth about the path, or as much of it as a parameter leaves.
+//!
+//! Source: paper 001, section IV ("the available bandwidth is found by subtracting the incoming traffic load to the bottleneck
+//! link capacity, which is known in the simulation") and IV-D ("we randomly overestimate or underestimate the available
+//! bandwidth by a maximum of 10% and 20%").
+//!
+//! The idea: once per period the driver is asked, for every link of the path, what it could have carried since the last time
+//! and what came to it. The least difference is the bandwidth that the path has left. An error is drawn for every estimate.
+//!
+//! | symbol | field | unit | value | source |
+//! | --- | --- | --- | --- | --- |
+//! | BW | `available` | bytes/s | min over links of capacity - load | IV |
+//! | | `estimate_error` | 1 | 0; 0.1 and 0.2 in figure 13 | IV-D |
+//!
+//! Deviations:
+//! 1. The distribution of the error is not given; it is uniform within its bound.
+//! 2. Where links are nearly full, an error of the available bandwidth is next to nothing, yet the paper reports losses.
+//!    `estimate_of = "capacity"` makes it an error of the capacity.
+//! 3. On a load beyond the capacity the estimate is negative, as the difference in the text is.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::{Estimator, EstimatorInit, EstimatorKind};
+use crate::params::{Param, Unit};
+use crate::protocol::{Address, PathOracle};
+use crate::rng::Rng;
+use crate::units::Time;
+
+/// The oracle.
+pub struct Oracle;
+
+/// Parameters, as the router's list has them too.
+pub const PARAMS: [Param; 3] = [
+    Param::new("estimate_error", Unit::Fraction, 0.0, "paper 001 IV-D", "Greatest error of the oracle, either way.")
+        .within(0.0, 1.0),
+    Param::new(
+        "estimate_of",
+        Unit::Choice(&["available", "capacity"]),
+        0.0,
+        "paper 001 IV-D",
+        "What the oracle's error multiplies: the bandwidth left, or the capacity before the load is taken off.",
+    ),
+    Param::new(
+        "estimate_delay",
+        Unit::Seconds,
+        0.0,
+        "paper 001 IV",
+        "How long the oracle thinks before it says what it saw.",
+    )
+    .within(0.0, 100.0),
+];
+
+impl EstimatorKind for Oracle {
+    fn name(&self) -> &'static str {
+        "oracle"
+    }
+    fn summary(&self) -> &'static str {
+        "The truth about the path, with an error if wanted"
+    }
+    fn source(&self) -> &'static str {
+        "paper 001 section IV"
+    }
+    fn params(&self) -> &'static [Param] {
+        &PARAMS
+    }
+    fn build(&self, init: EstimatorInit<'_>) -> Box<dyn Estimator> {
+        let get = |name| init.values.get(&PARAMS, name);
+        Box::new(Asking {
+            ends: (init.own, init.peer),
+            error: get("estimate_error"),
+            of_capacity: get("estimate_of") != 0.0,
+            delay: Time::from_secs_f64(get("estimate_delay")),
+            period: init.period,
+            asked: None,
+            next: init.now,
+            came: Vec::new(),
+            pending: None,
+            rng: init.rng,
+        })
+    }
+}
+
+struct Asking {
+    ends: (Address, Address),
+    error: f64,
+    of_capacity: bool,
+    delay: Time,
+    period: Time,
+    /// When the oracle was asked last.
+    asked: Option<Time>,
+    next: Time,
+    /// Bytes that had come to each link then.
+    came: Vec<f64>,
+    /// What it said, and when that may be told.
+    pending: Option<(Time, f64)>,
+    rng: Rng,
+}
+
+/// The first question is followed by the first answer after so long: a load is bytes over time.
+const FIRST: Time = Time::millis(10);
+
+impl Estimator for Asking {
+    fn set_period(&mut self, now: Time, period: Time) {
+        self.period = period;
+        self.next = self.next.min(now + period);
+    }
+    fn poll_timeout(&self) -> Time {
+        self.next.min(self.pending.map_or(Time::NEVER, |(at, _)| at))
+    }
+    fn consult(&mut self, now: Time, oracle: &mut dyn PathOracle) {
+        if now < self.next {
+            return;
+        }
+        let since = self.asked.unwrap_or(now);
+        let elapsed = now.since(since).as_secs_f64();
+        let factor = 1.0 + self.error * (2.0 * self.rng.uniform() - 1.0);
+        let (of_capacity, before) = (self.of_capacity, core::mem::take(&mut self.came));
+        let mut least = f64::INFINITY;
+        let came = &mut self.came;
+        oracle.links(self.ends.0, self.ends.1, since, &mut |offered, bytes| {
+            let load = bytes - before.get(came.len()).copied().unwrap_or(bytes);
+            came.push(bytes);
+            let left = if of_capacity { offered * factor - load } else { (offered - load) * factor };
+            least = least.min(left);
+        });
+        if elapsed > 0.0 && least.is_finite() {
+            self.pending = Some((now + self.delay, least / elapsed));
+        }
+        self.next = now + if self.asked.is_none() { self.period.min(FIRST) } else { self.period };
+        self.asked = Some(now);
+    }
+    fn poll_estimate(&mut self, now: Time) -> Option<f64> {
+        self.pending.take_if(|(at, _)| *at <= now).map(|(_, left)| left)
+    }
+}

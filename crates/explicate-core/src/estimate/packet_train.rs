@@ -1,0 +1,48 @@
+//! Packet trains: a train faster than what is left comes out slower than it went in.
+//!
+//! Source: Hu, Steenkiste, "Evaluation and characterization of available bandwidth probing techniques", IEEE JSAC 2003 (PTR, the
+//! packet transmission rate at the turning point); Melander, Bjorkman, Gunningberg 2000 (TOPP). Paper 001 names packet trains.
+//!
+//! The idea: while a train is not faster than what the path has left, it leaves the path at the rate at which it entered. At the
+//! turning point, beyond which it is spread, its rate is the available bandwidth. A search (`search.rs`) looks for that point.
+//!
+//! | symbol | field | value | source |
+//! | --- | --- | --- | --- |
+//! | n | `probes` | 40 | 60 in the paper |
+//! | g_out / g_in | `spread` | above 1.05: beyond the turning point | 1.05, ours |
+//!
+//! Deviations:
+//! 1. The search halves intervals, where the paper widens the gap step by step.
+
+use alloc::boxed::Box;
+
+use super::search::{Arrived, Search};
+use super::{Estimator, EstimatorInit, EstimatorKind, PROBING};
+use crate::params::Param;
+
+/// Trains and their turning point.
+pub struct PacketTrain;
+
+impl EstimatorKind for PacketTrain {
+    fn name(&self) -> &'static str {
+        "packet_train"
+    }
+    fn summary(&self) -> &'static str {
+        "Trains of probes that come out slower than they went in if they are faster than what the path has left"
+    }
+    fn source(&self) -> &'static str {
+        "Hu, Steenkiste, IEEE JSAC 2003"
+    }
+    fn params(&self) -> &'static [Param] {
+        &PROBING
+    }
+    fn build(&self, init: EstimatorInit<'_>) -> Box<dyn Estimator> {
+        Box::new(Search::new(&init, is_spread))
+    }
+}
+
+fn is_spread(train: &[Arrived]) -> bool {
+    let (Some(first), Some(last)) = (train.first(), train.last()) else { return true };
+    let sent = last.sent.since(first.sent).as_secs_f64();
+    last.came.since(first.came).as_secs_f64() > 1.05 * sent
+}

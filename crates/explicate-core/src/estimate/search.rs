@@ -1,0 +1,140 @@
+//! The search of the estimators that ask of a rate: is it more than what the path has left?
+//!
+//! Streams of probes are sent at one rate each. A bracket holds the highest rate that was not too much and the lowest that
+//! was; the next stream's rate halves it, and when it is narrow the end is tried again that was not tried last, for what is
+//! left changes. Lost probes mean too much. What is told after each stream is the lower end.
+
+use alloc::vec::Vec;
+
+use super::{Estimator, EstimatorInit, ProbePacket, probing};
+use crate::units::Time;
+
+/// A probe that arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrived {
+    pub(super) index: u16,
+    pub(super) sent: Time,
+    pub(super) came: Time,
+}
+
+/// Whether a stream was too fast.
+type Judge = fn(&[Arrived]) -> bool;
+
+enum State {
+    /// The next stream begins then.
+    Resting(Time),
+    /// The next probe is due, and so many were sent.
+    Sending(Time, u16),
+    /// All are sent; echoes are awaited until then.
+    Waiting(Time),
+}
+
+pub(super) struct Search {
+    judge: Judge,
+    bytes: f64,
+    count: u16,
+    /// Time from stream to stream.
+    pause: Time,
+    state: State,
+    began: Time,
+    /// Number of the first probe of this stream.
+    base: u16,
+    stream: Vec<Arrived>,
+    /// Rates, bytes/s: this stream's, the bracket, the least.
+    rate: f64,
+    low: f64,
+    high: Option<f64>,
+    floor: f64,
+}
+
+/// Width of a bracket that is narrow.
+const NARROW: f64 = 0.15;
+/// Echoes that did not come by then were lost.
+const PATIENCE: Time = Time::secs(1);
+
+impl Search {
+    pub(super) fn new(init: &EstimatorInit<'_>, judge: Judge) -> Search {
+        let (bytes, count) = (probing(init.values, "probe_bytes", 300.0), probing(init.values, "probes", 40.0));
+        let load = probing(init.values, "probe_rate", 0.0) / 8.0;
+        let first = probing(init.values, "first_rate", 0.0) / 8.0;
+        Search {
+            judge,
+            bytes,
+            count: count as u16,
+            pause: Time::from_secs_f64(bytes * count / load).max(init.period),
+            state: State::Resting(init.now),
+            began: init.now,
+            base: 0,
+            stream: Vec::new(),
+            rate: first,
+            low: 0.0,
+            high: None,
+            floor: load,
+        }
+    }
+
+    fn conclude(&mut self, now: Time) -> f64 {
+        self.stream.sort_unstable_by_key(|p| p.index.wrapping_sub(self.base));
+        let lost = self.count as usize - self.stream.len();
+        let too_much = lost * 10 > self.count as usize || (self.judge)(&self.stream);
+        if too_much {
+            self.high = Some(self.rate);
+            if self.low >= self.rate {
+                self.low = if self.rate <= self.floor { 0.0 } else { self.rate / 2.0 };
+            }
+        } else {
+            self.low = self.rate;
+            self.high = self.high.filter(|high| *high > 1.01 * self.rate);
+        }
+        let told = self.low;
+        self.rate = match self.high {
+            None => 2.0 * self.low,
+            Some(high) if high - self.low > NARROW * high => (self.low + high) / 2.0,
+            Some(_) if too_much => self.low,
+            Some(high) => high,
+        }
+        .max(self.floor);
+        self.base = self.base.wrapping_add(self.count);
+        self.stream.clear();
+        self.state = State::Resting((self.began + self.pause).max(now));
+        told
+    }
+}
+
+impl Estimator for Search {
+    fn set_period(&mut self, _now: Time, period: Time) {
+        self.pause = self.pause.max(period);
+    }
+    fn poll_timeout(&self) -> Time {
+        match self.state {
+            State::Resting(at) | State::Sending(at, _) => at,
+            State::Waiting(_) if self.stream.len() >= self.count as usize => Time::ZERO,
+            State::Waiting(at) => at,
+        }
+    }
+    fn poll_probe(&mut self, now: Time) -> Option<ProbePacket> {
+        if let State::Resting(at) = self.state
+            && at <= now
+        {
+            (self.began, self.state) = (now, State::Sending(now, 0));
+        }
+        let State::Sending(at, sent) = self.state else { return None };
+        if at > now {
+            return None;
+        }
+        let next = self.began + Time::from_secs_f64(self.bytes * (sent + 1) as f64 / self.rate);
+        self.state =
+            if sent + 1 == self.count { State::Waiting(now + PATIENCE) } else { State::Sending(next, sent + 1) };
+        Some(ProbePacket { index: self.base.wrapping_add(sent), ip_len: self.bytes as u16 })
+    }
+    fn handle_echo(&mut self, _now: Time, index: u16, sent: Time, came: Time) {
+        let ours = index.wrapping_sub(self.base) < self.count;
+        if ours && self.stream.len() < self.count as usize {
+            self.stream.push(Arrived { index, sent, came });
+        }
+    }
+    fn poll_estimate(&mut self, now: Time) -> Option<f64> {
+        let State::Waiting(until) = self.state else { return None };
+        (self.stream.len() >= self.count as usize || until <= now).then(|| self.conclude(now))
+    }
+}

@@ -1,0 +1,130 @@
+//! Spruce: pairs of probes count what comes between them.
+//!
+//! Source: Strauss, Katabi, Kaashoek, "A measurement study of available bandwidth estimation tools", IMC 2003.
+//!
+//! The idea: two probes are sent so closely that the second enters the tight link's queue before the first has left it. What came
+//! between them widens their gap: available bandwidth = C (1 - (gap_out - gap_in) / gap_in), with gap_in = L / C. The mean of
+//! many pairs at random times is told. C has to be known; here it comes from pairs sent back to back at the start.
+//!
+//! | symbol | field | value | source |
+//! | --- | --- | --- | --- |
+//! | L | `probe_bytes` | 1500 bytes | the paper |
+//! | C | `capacity` | bytes/s, from the least gap of 10 pairs | the paper takes it as known |
+//! | K | `probes` | 10 pairs | 100 in the paper |
+//! | mean time between pairs | `pause` | 2 L / `probe_rate` | the paper: at most 5 % of C |
+//!
+//! Deviations:
+//! 1. Fewer pairs make an estimate, so that a control loop can follow; the receiver's `result_weight` takes the mean of more.
+
+use alloc::boxed::Box;
+
+use super::{Estimator, EstimatorInit, EstimatorKind, PROBING, ProbePacket, probing};
+use crate::params::Param;
+use crate::rng::Rng;
+use crate::units::Time;
+
+/// Pairs of probes.
+pub struct Spruce;
+
+impl EstimatorKind for Spruce {
+    fn name(&self) -> &'static str {
+        "spruce"
+    }
+    fn summary(&self) -> &'static str {
+        "Pairs of probes whose gap is widened by what comes between them on the tight link"
+    }
+    fn source(&self) -> &'static str {
+        "Strauss, Katabi, Kaashoek, IMC 2003"
+    }
+    fn params(&self) -> &'static [Param] {
+        &PROBING
+    }
+    fn build(&self, init: EstimatorInit<'_>) -> Box<dyn Estimator> {
+        let bytes = probing(init.values, "probe_bytes", 1500.0);
+        Box::new(Pairs {
+            bytes,
+            count: probing(init.values, "probes", 10.0) as u32,
+            pause: 2.0 * bytes / (probing(init.values, "probe_rate", 0.0) / 8.0),
+            next: init.now,
+            index: 0,
+            first: None,
+            seen: 0,
+            least: f64::INFINITY,
+            capacity: None,
+            sum: 0.0,
+            rng: init.rng,
+        })
+    }
+}
+
+struct Pairs {
+    bytes: f64,
+    count: u32,
+    /// Mean time from pair to pair, seconds.
+    pause: f64,
+    next: Time,
+    /// Number of the next probe; a pair's first is even.
+    index: u16,
+    /// The first probe of a pair, arrived.
+    first: Option<(u16, Time)>,
+    /// Pairs since the last estimate.
+    seen: u32,
+    /// Least gap of the pairs that were sent back to back, seconds.
+    least: f64,
+    /// Of the tight link, bytes/s.
+    capacity: Option<f64>,
+    /// Sum of the pairs' estimates.
+    sum: f64,
+    rng: Rng,
+}
+
+/// Pairs that are sent back to back first.
+const CALIBRATION: u32 = 10;
+
+impl Estimator for Pairs {
+    fn set_period(&mut self, _now: Time, _period: Time) {}
+    fn poll_timeout(&self) -> Time {
+        if self.capacity.is_some() && self.seen >= self.count { Time::ZERO } else { self.next }
+    }
+    fn poll_probe(&mut self, now: Time) -> Option<ProbePacket> {
+        if self.next > now {
+            return None;
+        }
+        let gap = self.capacity.map_or(0.0, |capacity| self.bytes / capacity);
+        let begins = self.index.is_multiple_of(2);
+        let wait = if begins { gap } else { self.rng.exponential(self.pause) };
+        self.next = now + Time::from_secs_f64(wait);
+        let index = self.index;
+        self.index = self.index.wrapping_add(1);
+        Some(ProbePacket { index, ip_len: self.bytes as u16 })
+    }
+    fn handle_echo(&mut self, _now: Time, index: u16, _sent: Time, came: Time) {
+        if index.is_multiple_of(2) {
+            self.first = Some((index, came));
+            return;
+        }
+        let Some((_, first)) = self.first.take().filter(|(i, _)| i.wrapping_add(1) == index) else { return };
+        let gap = came.since(first).as_secs_f64();
+        self.seen += 1;
+        match self.capacity {
+            None => {
+                self.least = self.least.min(gap);
+                if self.seen >= CALIBRATION && self.least > 0.0 {
+                    (self.capacity, self.seen) = (Some(self.bytes / self.least), 0);
+                }
+            }
+            Some(capacity) => {
+                let sent = self.bytes / capacity;
+                self.sum += (capacity * (1.0 - (gap - sent) / sent)).clamp(0.0, capacity);
+            }
+        }
+    }
+    fn poll_estimate(&mut self, _now: Time) -> Option<f64> {
+        if self.capacity.is_none() || self.seen < self.count {
+            return None;
+        }
+        let mean = self.sum / self.seen as f64;
+        (self.sum, self.seen) = (0.0, 0);
+        Some(mean)
+    }
+}

@@ -1,0 +1,228 @@
+//! XCP-i: XCP where some routers are plain.
+//!
+//! Source: Lopez-Pacheco, Pham, Lefevre, "XCP-i: eXplicit Control Protocol for heterogeneous inter-networking of high-speed
+//! networks", GLOBECOM 2006 (paper 001).
+//!
+//! The idea: plain routers count a packet's TTL down and say nothing. The sender copies the TTL into a field that only XCP-i
+//! routers count down, so whoever finds the two apart knows that a *cloud* of plain routers lies behind him, and a second
+//! field names the XCP-i router before it. He asks that router to measure what the cloud has left, and runs for each such
+//! router a *virtual router*, whose link is the cloud, on its packets before the real router's control. Sender and receiver
+//! do the same at their ends of the path: the one answers requests, the other has virtual routers, or asks the last XCP-i
+//! router to have one for packets to it.
+//!
+//! | symbol | field | unit | value | source |
+//! | --- | --- | --- | --- | --- |
+//! | `xcp_ttl`, `last_xcp_router` | `wire::XcpI` | | | III-A.1, III-A.2 |
+//! | `xcp_req_timeout` | `request_timeout` | s | 1, not given | III-A.3 |
+//! | unsuccessful requests | `TRIES` | 1 | 3 | III-A.3 |
+//! | frequency of the estimation | `period` | s | the control interval | III-A.3, IV |
+//! | inactivity period | `idle` | s | 10, not given | III-A.3 |
+//! | BW | `bandwidth` | bytes/s | | III-A.3 |
+//! | alpha, beta, rtt, Q of eq. 1 | as in `xcp_router.rs` | | 0.4, 0.226 | III-A.4 |
+//!
+//! `law` chooses what the virtual router hands out. `paper` is eq. 1, feedback = alpha rtt BW - beta Q: its control interval
+//! ends when a result comes, so each is handed out once, however rare. `capacity` takes BW and the traffic that was seen while
+//! it was measured for a capacity, from which the traffic of each control interval is taken off: the same where results
+//! come once per interval, and right where they are rarer. Eq. 1 cannot see a queue inside the cloud, and what one control
+//! interval gave too much stays there: in figure 6 the window is 18 % above that of XCP. So `capacity`, the default, drains
+//! it too: results carry the time at which they were sent, and how much longer than usual they take is a queue.
+//!
+//! Deviations:
+//! 1. Requests are answered by a challenge first (`edge.rs`), so that nobody can make a router measure a third party. The
+//!    cookie's hash is not cryptographic.
+//! 2. Where packets join the output port, the virtual router looks at that port's queue for Q; rtt is the mean of the packets
+//!    of its own cloud.
+//! 3. Until the first result nobody behind the cloud speeds up (`unknown = "hold"`); a broken path is plain XCP's.
+//! 4. Entries and requests are bounded; what finds no room is held at its rate.
+//! 5. A router that computes on a receiver's behalf does not see the queue of that cloud.
+//! 6. Requests take the shortest way, which may not be the data's. A hop that does not count the TTL down (a tunnel, a bridge) is
+//!    not seen, as the paper says.
+
+use alloc::boxed::Box;
+
+use crate::estimate;
+use crate::params::{Param, Unit};
+use crate::protocol::{
+    Ack, Address, Agent, AgentInit, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit,
+};
+use crate::protocols::xcp::{self, Form, Rate, Window, XcpReceiver, XcpSender};
+use crate::protocols::xcp_router::{self, Controller, XcpRouter};
+use crate::wire::{CONGESTION_XCPI_LEN, Packet, XcpI as Fields};
+
+mod clouds;
+mod edge;
+mod message;
+mod node;
+
+/// XCP-i.
+pub struct XcpI;
+
+const SENDER: &[Param] = &xcp::params(xcp::HALVE);
+
+const OWN: [Param; 12] = [
+    Param::new(
+        "law",
+        Unit::Choice(&["paper", "capacity"]),
+        1.0,
+        "paper 001 eq. 1",
+        "What a virtual router hands out: what the cloud has left, or its capacity less the present load.",
+    ),
+    Param::new("margin", Unit::Fraction, 1.0, "ours", "Share of the cloud's capacity that `law = \"capacity\"` uses.")
+        .within(0.1, 1.0),
+    Param::new(
+        "result_weight",
+        Unit::Fraction,
+        1.0,
+        "ours",
+        "Weight of the newest result in the cloud's capacity: 1 for exact results, less for those of probes.",
+    )
+    .within(0.01, 1.0),
+    Param::new(
+        "cloud_queue",
+        Unit::Flag,
+        1.0,
+        "ours",
+        "With `law = \"capacity\"`, what waits in the cloud is drained: known by how long results are on their way.",
+    ),
+    Param::new(
+        "unknown",
+        Unit::Choice(&["hold", "pass"]),
+        0.0,
+        "ours",
+        "What packets get that come from a cloud of which nothing is known yet: no increase, or what XCP gives.",
+    ),
+    Param::new("request_timeout", Unit::Seconds, 1.0, "paper 001 III-A.3", "How long a request waits for its answer.")
+        .within(1e-3, 100.0),
+    Param::new(
+        "period",
+        Unit::Seconds,
+        f64::NAN,
+        "paper 001 III-A.3, IV",
+        "How often a cloud is measured; auto: once per control interval.",
+    )
+    .within(1e-3, 1000.0),
+    Param::new("least_period", Unit::Seconds, 0.01, "ours", "How often it is measured at most.").within(1e-3, 1000.0),
+    Param::new(
+        "idle",
+        Unit::Seconds,
+        10.0,
+        "paper 001 III-A.3",
+        "A cloud from which nothing comes for so long is forgotten, and no longer measured.",
+    )
+    .within(0.1, 10_000.0),
+    Param::new(
+        "table",
+        Unit::Number,
+        256.0,
+        "ours",
+        "Most clouds that a node knows, and most that it measures for others.",
+    )
+    .within(1.0, 65_536.0),
+    Param::new("requests_per_s", Unit::Number, 100.0, "ours", "Most requests that a node sends in a second.")
+        .within(0.1, 1e6),
+    Param::new(
+        "receiver",
+        Unit::Choice(&["compute", "ask", "nothing"]),
+        0.0,
+        "paper 001 III-B",
+        "What the receiving end does about a cloud before it: has a virtual router, asks the last XCP-i router for one, or nothing.",
+    ),
+];
+
+/// Lists of parameters, one after the other.
+const fn joined<const N: usize>(lists: &[&[Param]]) -> [Param; N] {
+    let mut all = [OWN[0]; N];
+    let (mut at, mut list) = (0, 0);
+    while list < lists.len() {
+        let mut i = 0;
+        while i < lists[list].len() {
+            all[at] = lists[list][i];
+            (at, i) = (at + 1, i + 1);
+        }
+        list += 1;
+    }
+    assert!(at == N, "the lists have another length");
+    all
+}
+const ROUTER: &[Param] = &joined::<30>(&[
+    &xcp_router::params(0.0),
+    &OWN,
+    &[estimate::CHOICE],
+    &estimate::oracle::PARAMS,
+    &estimate::PROBING,
+]);
+
+impl Protocol for XcpI {
+    fn name(&self) -> &'static str {
+        "xcp_i"
+    }
+    fn summary(&self) -> &'static str {
+        "XCP-i: XCP across clouds of plain routers, which are found by their TTL and measured"
+    }
+    fn source(&self) -> &'static str {
+        "Lopez-Pacheco, Pham, Lefevre, GLOBECOM 2006"
+    }
+    fn params(&self) -> &'static [Param] {
+        SENDER
+    }
+    fn router_params(&self) -> &'static [Param] {
+        ROUTER
+    }
+    fn explicit(&self) -> bool {
+        true
+    }
+    fn bears_plain_routers(&self) -> bool {
+        true
+    }
+    fn congestion_header_len(&self) -> u16 {
+        CONGESTION_XCPI_LEN as u16
+    }
+    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+        Box::new(XcpSender::<Marked>::new(init, SENDER))
+    }
+    fn receiver(&self) -> Box<dyn Receiver> {
+        Box::<XcpReceiver>::default()
+    }
+    fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
+        Some(match init.values.get(ROUTER, "pools") as u8 {
+            0 => Box::new(XcpRouter(Controller::<false>::new(init, ROUTER))),
+            _ => Box::new(XcpRouter(Controller::<true>::new(init, ROUTER))),
+        })
+    }
+    fn agent(&self, init: &AgentInit<'_>) -> Option<Box<dyn Agent>> {
+        Some(Box::new(node::Node::new(init)))
+    }
+}
+
+/// The words of the rate form, and the fields of XCP-i beside them.
+struct Marked {
+    own: Address,
+}
+
+impl Default for Marked {
+    fn default() -> Marked {
+        Marked { own: NOBODY }
+    }
+}
+
+/// The address of nobody.
+const NOBODY: Address = Address(u32::MAX);
+
+impl Form for Marked {
+    fn words(window: &Window) -> (u32, u32, i32) {
+        Rate::words(window)
+    }
+    fn write(&mut self, packet: &mut Packet, words: (u32, u32, i32)) {
+        Rate.write(packet, words);
+        Fields { ttl: packet.ttl, last_router: self.own.0 }.put(packet);
+    }
+    fn attach(&mut self, own: Address) {
+        self.own = own;
+    }
+    fn answered(&mut self, window: &Window, ack: &Ack<'_>) -> f64 {
+        Rate.answered(window, ack)
+    }
+    fn tell(feedback: i32, x: u32, put: Probe<'_>) {
+        Rate::tell(feedback, x, put);
+    }
+}

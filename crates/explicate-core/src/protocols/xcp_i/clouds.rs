@@ -1,0 +1,342 @@
+//! The downstream edge: one entry for each XCP-i router at the other side of a cloud, with the virtual router that stands for
+//! what lies between.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use super::ROUTER;
+use super::edge::{BEHALF, MESSAGE_LEN};
+use super::message::{Kind, Message};
+use crate::params::Values;
+use crate::protocol::{Address, Control, PortView, Router, RouterInit};
+use crate::protocols::xcp_router::{Controller, XcpRouter};
+use crate::rng::Rng;
+use crate::units::Time;
+use crate::wire::Packet;
+
+/// Unanswered requests after which a path is broken (paper 001 section III-A.3).
+const TRIES: u8 = 3;
+
+/// The upstream edge of a cloud, as its downstream edge knows it.
+pub(super) struct Upstream {
+    /// Tells our own requests' answers from others'.
+    nonce: u64,
+    /// What the other side wants to see in a request.
+    cookie: u64,
+    /// Requests since the last answer, and when the last is given up.
+    tries: u8,
+    deadline: Time,
+    /// The other side is to compute on our behalf, and has said that it will.
+    behalf: bool,
+    accepted: bool,
+    /// Three requests had no answer.
+    pub(super) broken: bool,
+    /// When to ask again though nothing is wrong.
+    refresh_at: Time,
+    /// The period that was asked for last.
+    asked: Time,
+    last_seen: Time,
+    /// Bytes that came from there since the last result.
+    bytes: f64,
+    /// What the last result said, bytes/s, and when it came.
+    pub(super) bandwidth: Option<f64>,
+    told: Time,
+    /// What the cloud can carry of this traffic, bytes/s: what it has left and what we saw while that was measured.
+    capacity: f64,
+    /// How long results were on their way here: the least in this span and in the one before, and when this one began, ns.
+    least: [u64; 2],
+    least_since: Time,
+    /// How much longer than the least the last two were.
+    longer: [u64; 2],
+    /// The virtual router.
+    router: XcpRouter<false>,
+}
+
+impl Upstream {
+    /// A result was on its way for `delay` ns, on a clock of its own.
+    fn watch_delay(&mut self, now: Time, delay: u64, span: Time) {
+        if now.since(self.least_since) >= span {
+            (self.least, self.least_since) = ([u64::MAX, self.least[0]], now); // a way may have become longer for good
+        }
+        // Differences count, so that a clock that is behind does no harm.
+        let sooner = |a: u64, b: u64| if a.wrapping_sub(b) as i64 <= 0 { a } else { b };
+        self.least[0] = if self.least[0] == u64::MAX { delay } else { sooner(delay, self.least[0]) };
+        let least = if self.least[1] == u64::MAX { self.least[0] } else { sooner(self.least[0], self.least[1]) };
+        self.longer = [delay.wrapping_sub(least), self.longer[0]];
+    }
+    #[cfg(test)]
+    pub(super) fn nonce(&self) -> u64 {
+        self.nonce
+    }
+    /// What waits in the cloud and does not go away, bytes.
+    fn queue(&self) -> f64 {
+        Time(self.longer[0].min(self.longer[1])).as_secs_f64() * self.capacity
+    }
+}
+
+struct Rules {
+    by_paper: bool,
+    margin: f64,
+    weight: f64,
+    /// beta / alpha: how much of a queue counts as load.
+    drain: f64,
+    hold: bool,
+    timeout: Time,
+    idle: Time,
+    period: Option<Time>,
+    least_period: Time,
+    most: usize,
+    requests_per_s: f64,
+}
+
+/// All clouds before a node.
+pub(super) struct Clouds {
+    rules: Rules,
+    values: Values,
+    rng: Rng,
+    pub(super) table: BTreeMap<u32, Upstream>,
+    /// Whether others are asked about clouds; else this node learns of them by itself.
+    asks: bool,
+    /// Requests that may be sent now, and when that was so.
+    allowance: f64,
+    allowed_at: Time,
+    pub(super) requests: u64,
+    pub(super) detections: u64,
+    pub(super) untold: u64,
+}
+
+impl Clouds {
+    pub(super) fn new(values: &Values, rng: Rng, asks: bool) -> Clouds {
+        let get = |name| values.get(ROUTER, name);
+        let period = get("period");
+        let rules = Rules {
+            by_paper: get("law") == 0.0,
+            margin: get("margin"),
+            weight: get("result_weight"),
+            drain: if get("cloud_queue") != 0.0 && get("alpha") > 0.0 { get("beta") / get("alpha") } else { 0.0 },
+            hold: get("unknown") == 0.0,
+            timeout: Time::from_secs_f64(get("request_timeout")),
+            idle: Time::from_secs_f64(get("idle")),
+            period: (!period.is_nan()).then(|| Time::from_secs_f64(period)),
+            least_period: Time::from_secs_f64(get("least_period")),
+            most: get("table") as usize,
+            requests_per_s: get("requests_per_s"),
+        };
+        Clouds {
+            allowance: rules.requests_per_s,
+            rules,
+            values: values.clone(),
+            rng,
+            table: BTreeMap::new(),
+            asks,
+            allowed_at: Time::ZERO,
+            requests: 0,
+            detections: 0,
+            untold: 0,
+        }
+    }
+
+    /// A packet has crossed the cloud behind `from`. Returns whether there is something to send.
+    pub(super) fn handle_packet(
+        &mut self,
+        now: Time,
+        from: Address,
+        packet: &mut Packet,
+        port: &PortView,
+        out: &mut Vec<Control>,
+    ) -> bool {
+        let known = self.table.contains_key(&from.0);
+        let (holds, asks) = (self.rules.hold, self.asks);
+        let Some(entry) = self.meet(now, from) else {
+            hold(packet);
+            return false;
+        };
+        entry.bytes += packet.ip_len as f64;
+        entry.router.0.tick_queue(now, port);
+        entry.router.on_arrival(now, packet, port);
+        if entry.bandwidth.is_some() {
+            entry.router.answer(packet, port);
+        } else if holds && !entry.broken {
+            hold(packet);
+        }
+        if asks && (!known || (entry.broken && entry.deadline == Time::NEVER)) {
+            entry.tries = 0;
+            self.ask(now, from, out);
+            return true;
+        }
+        !known
+    }
+
+    /// A packet has crossed the cloud behind `from`, which is to compute on this node's behalf.
+    pub(super) fn see_packet(&mut self, now: Time, from: Address, packet: &mut Packet, out: &mut Vec<Control>) -> bool {
+        let known = self.table.contains_key(&from.0);
+        let holds = self.rules.hold;
+        let Some(entry) = self.meet(now, from) else { return false };
+        entry.behalf = true;
+        if holds && !entry.accepted && !entry.broken {
+            hold(packet);
+        }
+        let asks = !known || (entry.broken && entry.deadline == Time::NEVER);
+        if asks {
+            entry.tries = 0;
+            self.ask(now, from, out);
+        }
+        asks
+    }
+
+    /// The entry of `from`, from which a packet has come.
+    fn meet(&mut self, now: Time, from: Address) -> Option<&mut Upstream> {
+        self.detections += 1;
+        if !self.table.contains_key(&from.0) && !self.make_room(now, from) {
+            self.untold += 1;
+            return None;
+        }
+        let entry = self.table.get_mut(&from.0)?;
+        entry.last_seen = now;
+        Some(entry)
+    }
+
+    /// Enters `from`, if need be in the place of one that never answered. Entries that did answer are safe.
+    fn make_room(&mut self, now: Time, from: Address) -> bool {
+        if self.table.len() >= self.rules.most {
+            let silent = self.table.iter().find(|(_, e)| e.broken).map(|(&a, _)| a);
+            let Some(silent) = silent else { return false };
+            self.table.remove(&silent);
+        }
+        let rng = Rng::stream(self.rng.next_u64(), "virtual");
+        let init = RouterInit { values: &self.values, capacity: 0.0, delay: Time::ZERO, rng };
+        let mut router = XcpRouter(Controller::new(&init, ROUTER));
+        router.0.begin(now);
+        let entry = Upstream {
+            nonce: self.rng.next_u64(),
+            cookie: 0,
+            behalf: false,
+            accepted: false,
+            tries: 0,
+            deadline: Time::NEVER,
+            broken: false,
+            refresh_at: Time::NEVER,
+            asked: Time::ZERO,
+            last_seen: now,
+            bytes: 0.0,
+            bandwidth: None,
+            told: now,
+            capacity: 0.0,
+            least: [u64::MAX; 2],
+            least_since: now,
+            longer: [0; 2],
+            router,
+        };
+        self.table.insert(from.0, entry);
+        true
+    }
+
+    /// Sends a request, unless too many were sent lately: then it waits for its turn.
+    fn ask(&mut self, now: Time, to: Address, out: &mut Vec<Control>) {
+        let rate = self.rules.requests_per_s;
+        let gained = now.since(self.allowed_at).as_secs_f64() * rate;
+        (self.allowance, self.allowed_at) = ((self.allowance + gained).min(rate.max(1.0)), now);
+        let Some(entry) = self.table.get_mut(&to.0) else { return };
+        if self.allowance < 1.0 {
+            entry.deadline = now + Time::from_secs_f64(1.0 / rate);
+            return;
+        }
+        self.allowance -= 1.0;
+        self.requests += 1;
+        entry.tries += 1;
+        entry.deadline = now + self.rules.timeout;
+        entry.refresh_at = Time::NEVER;
+        let mean_rtt = Time::from_secs_f64(entry.router.0.avg_rtt);
+        entry.asked = self.rules.period.unwrap_or(mean_rtt).max(self.rules.least_period);
+        let index = if entry.behalf { BEHALF } else { 0 };
+        let message =
+            Message { index, first: entry.cookie, second: entry.asked.0, ..Message::new(Kind::Request, entry.nonce) };
+        out.push(Control { peer: to, ip_len: MESSAGE_LEN, message: message.to_bytes() });
+    }
+
+    pub(super) fn handle(&mut self, now: Time, from: Address, message: &Message, out: &mut Vec<Control>) {
+        let Some(entry) = self.table.get_mut(&from.0).filter(|e| e.nonce == message.nonce) else { return };
+        match message.kind {
+            Kind::Challenge if entry.cookie != message.first => {
+                (entry.cookie, entry.tries) = (message.first, 0);
+                self.ask(now, from, out);
+            }
+            Kind::Acknowledge => {
+                (entry.tries, entry.deadline, entry.broken) = (0, Time::NEVER, false);
+                entry.accepted = true;
+                entry.refresh_at = now + Time(self.rules.idle.0 / 3);
+            }
+            Kind::Result => {
+                // The two clocks need not agree, but to go at one pace.
+                entry.watch_delay(now, now.0.wrapping_sub(message.second), self.rules.idle);
+                self.learn(now, from, message.first as i64 as f64);
+            }
+            Kind::Probe => {
+                let echo = Message { second: now.0, kind: Kind::Echo, ..*message };
+                out.push(Control { peer: from, ip_len: MESSAGE_LEN, message: echo.to_bytes() });
+            }
+            _ => {}
+        }
+    }
+
+    /// The cloud between here and `other` has so much left, bytes/s.
+    pub(super) fn learn(&mut self, now: Time, other: Address, left: f64) {
+        let Some(entry) = self.table.get_mut(&other.0) else { return };
+        let elapsed = now.since(entry.told).as_secs_f64();
+        if elapsed > 0.0 {
+            let capacity = (left + entry.bytes / elapsed).max(0.0) * self.rules.margin;
+            let weight = if entry.bandwidth.is_some() { self.rules.weight } else { 1.0 };
+            entry.capacity += weight * (capacity - entry.capacity);
+        }
+        (entry.bytes, entry.told, entry.bandwidth) = (0.0, now, Some(left));
+        if self.rules.by_paper {
+            entry.router.0.control_by(now, |_| left, 1.0);
+        }
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Time, out: &mut Vec<Control>) {
+        let (idle, asks) = (self.rules.idle, self.asks);
+        self.table.retain(|&from, entry| {
+            let alive = now.since(entry.last_seen) < idle;
+            if !alive && asks && (entry.bandwidth.is_some() || entry.behalf) {
+                let message = Message { first: entry.cookie, ..Message::new(Kind::Stop, entry.nonce) };
+                out.push(Control { peer: Address(from), ip_len: MESSAGE_LEN, message: message.to_bytes() });
+            }
+            alive
+        });
+        let mut due = Vec::new();
+        for (&from, entry) in &mut self.table {
+            if !self.rules.by_paper && entry.router.0.control_due() <= now {
+                let capacity = entry.capacity - self.rules.drain * entry.queue() / entry.router.0.avg_rtt.max(1e-6);
+                entry.router.0.control_by(now, |y| capacity - y, 1.0);
+            }
+            if entry.bandwidth.is_some() && now.since(entry.told) >= idle {
+                entry.bandwidth = None; // nobody tells us any more
+            }
+            if entry.deadline <= now && entry.tries >= TRIES {
+                (entry.broken, entry.bandwidth, entry.deadline) = (true, None, Time::NEVER);
+                entry.accepted = false;
+            } else if entry.deadline <= now || entry.refresh_at <= now {
+                due.push(from);
+            }
+        }
+        for from in due {
+            self.ask(now, Address(from), out);
+        }
+    }
+
+    pub(super) fn poll_timeout(&self) -> Time {
+        let due = |e: &Upstream| {
+            let control = if self.rules.by_paper { Time::NEVER } else { e.router.0.control_due() };
+            control.min(e.deadline).min(e.refresh_at).min(e.last_seen + self.rules.idle)
+        };
+        self.table.values().map(due).min().unwrap_or(Time::NEVER)
+    }
+}
+
+/// Nothing is known of the cloud: nobody speeds up.
+fn hold(packet: &mut Packet) {
+    if packet.congestion.is_standard() && packet.congestion.delta_throughput() > 0 {
+        packet.congestion.set_delta_throughput(0);
+    }
+}

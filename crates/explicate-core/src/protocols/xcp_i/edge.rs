@@ -1,0 +1,171 @@
+//! The upstream edge of a cloud: answers requests, has the path measured, tells what was found.
+//!
+//! Nobody is measured, and nobody told, who has not shown that he receives at the address that he gives: a first request is
+//! answered by a challenge of the same length, which holds a cookie and leaves nothing behind. So a forged request makes this
+//! node send one packet, a replayed one works until the cookie is out of date and then no longer.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use super::message::{Kind, Message};
+use crate::estimate::{CHOICE, ESTIMATORS, Estimator, EstimatorInit};
+use crate::params::{Param, Values};
+use crate::protocol::{Address, Control, PathOracle};
+use crate::rng::Rng;
+use crate::units::Time;
+
+/// IP length of a message: IPv4 and UDP headers and 28 bytes.
+pub(super) const MESSAGE_LEN: u16 = 56;
+
+/// In a request's place for a number: compute on my behalf.
+pub(super) const BEHALF: u16 = 1;
+
+struct Session {
+    nonce: u64,
+    until: Time,
+    /// The other end wants no results: this node has a virtual router for packets to it.
+    behalf: bool,
+    estimator: Box<dyn Estimator>,
+}
+
+pub(super) struct Edge {
+    own: Address,
+    values: Values,
+    rng: Rng,
+    secret: u64,
+    sessions: BTreeMap<u32, Session>,
+    most: usize,
+    /// How long a request is good for.
+    lease: Time,
+    least_period: Time,
+    /// Results of such sessions.
+    own_results: Vec<(Address, f64)>,
+    pub(super) probe_bytes: u64,
+    pub(super) refused: u64,
+}
+
+impl Edge {
+    pub(super) fn new(own: Address, values: &Values, params: &[Param], mut rng: Rng) -> Edge {
+        let get = |name| values.get(params, name);
+        Edge {
+            own,
+            values: values.clone(),
+            secret: rng.next_u64(),
+            rng,
+            sessions: BTreeMap::new(),
+            most: get("table") as usize,
+            lease: Time::from_secs_f64(get("idle")),
+            least_period: Time::from_secs_f64(get("least_period")),
+            own_results: Vec::new(),
+            probe_bytes: 0,
+            refused: 0,
+        }
+    }
+
+    /// Not a cryptographic hash: whoever deploys this takes a keyed one.
+    pub(super) fn cookie(&self, peer: Address, epoch: u64) -> u64 {
+        let mut word = self.secret ^ (peer.0 as u64) << 32 ^ epoch;
+        for multiplier in [0xbf58_476d_1ce4_e5b9u64, 0x94d0_49bb_1331_11eb] {
+            word = (word ^ word >> 31).wrapping_mul(multiplier).wrapping_add(self.secret);
+        }
+        word ^ word >> 29
+    }
+    fn knows(&self, now: Time, peer: Address, cookie: u64) -> bool {
+        let epoch = now.0 / self.lease.0;
+        cookie == self.cookie(peer, epoch) || epoch > 0 && cookie == self.cookie(peer, epoch - 1)
+    }
+
+    pub(super) fn handle(&mut self, now: Time, peer: Address, message: &Message, out: &mut Vec<Control>) {
+        let mut answer = |message: Message| {
+            out.push(Control { peer, ip_len: MESSAGE_LEN, message: message.to_bytes() });
+        };
+        match message.kind {
+            Kind::Request if !self.knows(now, peer, message.first) => {
+                let cookie = self.cookie(peer, now.0 / self.lease.0);
+                answer(Message { first: cookie, ..Message::new(Kind::Challenge, message.nonce) });
+            }
+            Kind::Request => {
+                let period = Time(message.second.clamp(self.least_period.0, self.lease.0));
+                let room = self.sessions.len() < self.most;
+                if let Some(session) = self.sessions.get_mut(&peer.0) {
+                    session.nonce = message.nonce;
+                    session.behalf = message.index == BEHALF;
+                    session.until = now + self.lease;
+                    session.estimator.set_period(now, period);
+                } else if room {
+                    let kind = ESTIMATORS[self.values.get(&[CHOICE], CHOICE.name) as usize % ESTIMATORS.len()];
+                    let rng = Rng::stream(self.rng.next_u64(), kind.name());
+                    let init = EstimatorInit { values: &self.values, own: self.own, peer, period, rng, now };
+                    let estimator = kind.build(init);
+                    self.sessions.insert(
+                        peer.0,
+                        Session {
+                            nonce: message.nonce,
+                            until: now + self.lease,
+                            behalf: message.index == BEHALF,
+                            estimator,
+                        },
+                    );
+                } else {
+                    self.refused += 1;
+                    return;
+                }
+                answer(Message::new(Kind::Acknowledge, message.nonce));
+            }
+            Kind::Stop if self.sessions.get(&peer.0).is_some_and(|s| s.nonce == message.nonce) => {
+                self.sessions.remove(&peer.0);
+            }
+            Kind::Echo => {
+                if let Some(session) = self.sessions.get_mut(&peer.0).filter(|s| s.nonce == message.nonce) {
+                    session.estimator.handle_echo(now, message.index, Time(message.first), Time(message.second));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn consult(&mut self, now: Time, oracle: &mut dyn PathOracle) {
+        for session in self.sessions.values_mut() {
+            session.estimator.consult(now, oracle);
+        }
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Time, out: &mut Vec<Control>) {
+        self.sessions.retain(|_, session| session.until > now);
+        for (&peer, session) in &mut self.sessions {
+            let peer = Address(peer);
+            while let Some(probe) = session.estimator.poll_probe(now) {
+                let message = Message { index: probe.index, first: now.0, ..Message::new(Kind::Probe, session.nonce) };
+                self.probe_bytes += probe.ip_len as u64;
+                out.push(Control { peer, ip_len: probe.ip_len.max(MESSAGE_LEN), message: message.to_bytes() });
+            }
+            let Some(left) = session.estimator.poll_estimate(now) else { continue };
+            if session.behalf {
+                self.own_results.push((peer, left));
+            } else {
+                let first = left as i64 as u64;
+                let message = Message { first, second: now.0, ..Message::new(Kind::Result, session.nonce) };
+                out.push(Control { peer, ip_len: MESSAGE_LEN, message: message.to_bytes() });
+            }
+        }
+    }
+
+    pub(super) fn poll_timeout(&self) -> Time {
+        let due = self.sessions.values().map(|s| s.until.min(s.estimator.poll_timeout()));
+        due.min().unwrap_or(Time::NEVER)
+    }
+
+    /// Whether the node `to` has asked this one to compute what the cloud before it gives.
+    pub(super) fn computes_for(&self, to: Address) -> bool {
+        self.sessions.get(&to.0).is_some_and(|s| s.behalf)
+    }
+    /// A result for the virtual routers of this node itself.
+    pub(super) fn poll_own(&mut self) -> Option<(Address, f64)> {
+        self.own_results.pop()
+    }
+
+    pub(super) fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+}

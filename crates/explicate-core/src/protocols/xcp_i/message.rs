@@ -1,0 +1,80 @@
+//! What agents of XCP-i say to each other, in 28 bytes.
+//!
+//! | byte | field |
+//! | --- | --- |
+//! | 0 | kind |
+//! | 2-3 | number of a probe, or of its echo |
+//! | 4-11 | nonce of whoever asked: an answer without it is nobody's |
+//! | 12-19 | request, challenge, stop: cookie; result: bandwidth, bytes/s, signed; probe, echo: when it was sent, ns |
+//! | 20-27 | request: period that is wanted, ns; echo: when the probe came, ns |
+
+use crate::protocol::CONTROL_LEN;
+
+/// Kinds of messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// Measure what lies between us, and tell me.
+    Request,
+    /// Say that again with this cookie, so that I know that you are where you say.
+    Challenge,
+    /// I will.
+    Acknowledge,
+    /// This much is left.
+    Result,
+    /// I no longer need to know.
+    Stop,
+    /// A packet that measures.
+    Probe,
+    /// When it came.
+    Echo,
+}
+
+const KINDS: [Kind; 7] =
+    [Kind::Request, Kind::Challenge, Kind::Acknowledge, Kind::Result, Kind::Stop, Kind::Probe, Kind::Echo];
+
+/// A message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Message {
+    pub(super) kind: Kind,
+    pub(super) index: u16,
+    pub(super) nonce: u64,
+    pub(super) first: u64,
+    pub(super) second: u64,
+}
+
+impl Message {
+    pub(super) fn new(kind: Kind, nonce: u64) -> Message {
+        Message { kind, index: 0, nonce, first: 0, second: 0 }
+    }
+    pub(super) fn to_bytes(self) -> [u8; CONTROL_LEN] {
+        let mut b = [0; CONTROL_LEN];
+        b[0] = self.kind as u8 + 1;
+        b[2..4].copy_from_slice(&self.index.to_be_bytes());
+        for (at, word) in [(4, self.nonce), (12, self.first), (20, self.second)] {
+            b[at..at + 8].copy_from_slice(&word.to_be_bytes());
+        }
+        b
+    }
+    /// `None` for bytes that are no message.
+    pub(super) fn parse(b: &[u8; CONTROL_LEN]) -> Option<Message> {
+        let kind = *KINDS.get((b[0] as usize).wrapping_sub(1))?;
+        let word = |at: usize| b[at..at + 8].iter().fold(0u64, |word, &byte| word << 8 | byte as u64);
+        let index = u16::from_be_bytes([b[2], b[3]]);
+        (b[1] == 0).then(|| Message { kind, index, nonce: word(4), first: word(12), second: word(20) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_survive_the_wire() {
+        for kind in KINDS {
+            let message = Message { kind, index: 513, nonce: 1 << 63 | 5, first: u64::MAX - 1, second: 77 };
+            assert_eq!(Message::parse(&message.to_bytes()), Some(message));
+        }
+        assert_eq!(Message::parse(&[0; CONTROL_LEN]), None);
+        assert_eq!(Message::parse(&[8; CONTROL_LEN]), None);
+    }
+}

@@ -1,0 +1,363 @@
+//! What speaks for a node with XCP-i: finds clouds by their TTL, and is the upstream edge of some and the downstream edge of
+//! others.
+
+use alloc::vec::Vec;
+
+use super::clouds::Clouds;
+use super::edge::Edge;
+use super::message::{Kind, Message};
+use super::{NOBODY, ROUTER};
+use crate::protocol::{Address, Agent, AgentInit, Control, PathOracle, PortView, Probe};
+use crate::units::Time;
+use crate::wire::{Packet, XcpI, flag};
+
+pub(super) struct Node {
+    own: Address,
+    edge: Edge,
+    clouds: Clouds,
+    /// Clouds after this node, for ends that asked it to compute on their behalf.
+    ahead: Clouds,
+    /// What a receiving end does about a cloud before it.
+    receives: Receives,
+    /// Messages to send.
+    out: Vec<Control>,
+    malformed: u64,
+}
+
+/// What a receiving end sees in place of an output port: no queue.
+const NO_PORT: PortView = PortView { capacity: 0.0, backlog_bytes: 0, backlog_packets: 0, busy: false };
+
+#[derive(Clone, Copy, PartialEq)]
+enum Receives {
+    Compute,
+    Ask,
+    Nothing,
+}
+
+impl Node {
+    pub(super) fn new(init: &AgentInit<'_>) -> Node {
+        let mut rng = init.rng.clone();
+        let other = crate::rng::Rng::stream(rng.next_u64(), "edge");
+        Node {
+            own: init.own,
+            edge: Edge::new(init.own, init.values, ROUTER, other),
+            ahead: Clouds::new(init.values, crate::rng::Rng::stream(rng.next_u64(), "ahead"), false),
+            clouds: Clouds::new(init.values, rng, true),
+            receives: [Receives::Compute, Receives::Ask, Receives::Nothing]
+                [init.values.get(ROUTER, "receiver") as usize],
+            out: Vec::new(),
+            malformed: 0,
+        }
+    }
+}
+
+impl Agent for Node {
+    fn handle_data(&mut self, now: Time, packet: &mut Packet, to: Address, port: Option<&PortView>) -> bool {
+        let Some(fields) = XcpI::of(packet).filter(|_| !packet.transport.has(flag::CONTROL)) else { return false };
+        // This node has counted the TTL down if it sends the packet on; a receiving end does not.
+        let expected = packet.ttl as i32 + port.is_some() as i32;
+        let plain = fields.ttl as i32 - expected;
+        let from = Address(fields.last_router);
+        let known = from != NOBODY && from != self.own;
+        let mut news = false;
+        if plain < 0 || (plain > 0 && !known) {
+            self.malformed += 1;
+        } else if plain > 0 && (port.is_some() || self.receives == Receives::Compute) {
+            news = self.clouds.handle_packet(now, from, packet, port.unwrap_or(&NO_PORT), &mut self.out);
+        } else if plain > 0 && self.receives == Receives::Ask {
+            news = self.clouds.see_packet(now, from, packet, &mut self.out);
+        }
+        if let Some(port) = port
+            && self.edge.computes_for(to)
+        {
+            news |= self.ahead.handle_packet(now, to, packet, port, &mut self.out);
+        }
+        XcpI { ttl: packet.ttl, last_router: self.own.0 }.put(packet);
+        news
+    }
+
+    fn handle_control(&mut self, now: Time, control: &Control) {
+        let Some(message) = Message::parse(&control.message) else {
+            self.malformed += 1;
+            return;
+        };
+        match message.kind {
+            Kind::Request | Kind::Stop | Kind::Echo => {
+                self.edge.handle(now, control.peer, &message, &mut self.out);
+            }
+            _ => self.clouds.handle(now, control.peer, &message, &mut self.out),
+        }
+    }
+
+    fn poll_control(&mut self, _now: Time) -> Option<Control> {
+        (!self.out.is_empty()).then(|| self.out.remove(0))
+    }
+
+    fn consult(&mut self, now: Time, oracle: &mut dyn PathOracle) {
+        self.edge.consult(now, oracle);
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.edge.handle_timeout(now, &mut self.out);
+        while let Some((to, left)) = self.edge.poll_own() {
+            self.ahead.learn(now, to, left);
+        }
+        self.clouds.handle_timeout(now, &mut self.out);
+        self.ahead.handle_timeout(now, &mut self.out);
+    }
+
+    fn poll_timeout(&self) -> Time {
+        self.edge.poll_timeout().min(self.clouds.poll_timeout()).min(self.ahead.poll_timeout())
+    }
+
+    fn probe(&self, put: Probe<'_>) {
+        put("virtual_routers", self.clouds.table.len() as f64);
+        put("virtual_routers_ahead", self.ahead.table.len() as f64);
+        put("clouds_met", self.clouds.detections as f64);
+        put("requests", self.clouds.requests as f64);
+        put("untold", self.clouds.untold as f64);
+        put("broken", self.clouds.table.values().filter(|e| e.broken).count() as f64);
+        put("malformed", self.malformed as f64);
+        put("sessions", self.edge.sessions() as f64);
+        put("refused", self.edge.refused as f64);
+        put("probe_bytes", self.edge.probe_bytes as f64);
+        if let Some(bandwidth) = self.clouds.table.values().find_map(|e| e.bandwidth) {
+            put("bandwidth_bytes_per_s", bandwidth);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Values;
+    use crate::protocol::RouterInit;
+    use crate::protocols::xcp_i::edge::MESSAGE_LEN;
+    use crate::rng::Rng;
+    use crate::wire::{Congestion, Format, seconds_to_units};
+    use std::vec::Vec;
+
+    fn node(own: u32) -> Node {
+        node_with(own, &[])
+    }
+    fn node_with(own: u32, given: &[(&str, f64)]) -> Node {
+        let mut values = Values::default();
+        for &(name, value) in given {
+            values.set(ROUTER.iter().find(|p| p.name == name).unwrap(), value);
+        }
+        Node::new(&AgentInit { values: &values, own: Address(own), rng: Rng::stream(own as u64, "test") })
+    }
+    const VIEW: PortView = PortView { capacity: 1e6, backlog_bytes: 0, backlog_packets: 0, busy: false };
+
+    /// A data packet from `from` that has crossed `hops` routers, the one where it is now included, of which that is the first
+    /// with XCP-i.
+    fn packet(from: u32, hops: u8) -> Packet {
+        let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+        p.congestion.set_x(seconds_to_units(0.001));
+        p.congestion.set_rtt(seconds_to_units(0.1));
+        p.congestion.set_delta_throughput(5000);
+        XcpI { ttl: p.ttl, last_router: from }.put(&mut p);
+        p.ttl -= hops;
+        p
+    }
+    fn told(node: &Node, wanted: &str) -> f64 {
+        let mut found = f64::NAN;
+        node.probe(&mut |name, value| {
+            if name == wanted {
+                found = value;
+            }
+        });
+        found
+    }
+    fn sends(node: &mut Node, now: Time) -> Vec<(u32, Message)> {
+        let mut all = Vec::new();
+        while let Some(c) = node.poll_control(now) {
+            assert_eq!(c.ip_len, MESSAGE_LEN);
+            all.push((c.peer.0, Message::parse(&c.message).unwrap()));
+        }
+        all
+    }
+    fn hears(node: &mut Node, now: Time, from: u32, message: Message) {
+        node.handle_control(now, &Control { peer: Address(from), ip_len: MESSAGE_LEN, message: message.to_bytes() });
+    }
+    /// Carries messages between two nodes until both are silent.
+    fn talk(now: Time, a: &mut Node, b: &mut Node) {
+        loop {
+            let (from_a, from_b) = (sends(a, now), sends(b, now));
+            if from_a.is_empty() && from_b.is_empty() {
+                return;
+            }
+            from_a.iter().for_each(|(_, m)| hears(b, now, a.own.0, *m));
+            from_b.iter().for_each(|(_, m)| hears(a, now, b.own.0, *m));
+        }
+    }
+    /// A node to which `other` has told that a cloud has `left` bytes/s.
+    fn informed(given: &[(&str, f64)], other: u32, left: f64) -> Node {
+        let mut k = node_with(2, given);
+        k.handle_data(Time::ZERO, &mut packet(other, 2), Address(99), Some(&VIEW));
+        let mut u = node(other);
+        talk(Time::ZERO, &mut k, &mut u);
+        tell(&mut k, other, Time::millis(100), left);
+        k
+    }
+    fn tell(k: &mut Node, from: u32, now: Time, left: f64) {
+        let nonce = k.clouds.table[&from].nonce();
+        hears(k, now, from, Message { first: left as i64 as u64, second: now.0, ..Message::new(Kind::Result, nonce) });
+    }
+
+    /// I-txt-detect: every pattern of XCP-i and plain routers in chains of up to 8.
+    #[test]
+    fn clouds_are_found_where_they_end() {
+        for length in 1..=8u32 {
+            for pattern in 0..1u32 << length {
+                let mut p = packet(100, 0);
+                let (mut edge, mut plain) = (100, 0);
+                for hop in 0..length {
+                    p.ttl -= 1;
+                    if pattern >> hop & 1 == 0 {
+                        plain += 1;
+                        continue;
+                    }
+                    let mut k = node(hop);
+                    k.handle_data(Time::ZERO, &mut p, Address(99), Some(&VIEW));
+                    assert_eq!(told(&k, "clouds_met"), (plain > 0) as u8 as f64, "{pattern:b} at {hop}");
+                    let asked: Vec<u32> = sends(&mut k, Time::ZERO).iter().map(|(to, _)| *to).collect();
+                    assert_eq!(asked, if plain > 0 { std::vec![edge] } else { Vec::new() });
+                    (edge, plain) = (hop, 0);
+                }
+                // The receiving end counts nothing down.
+                let mut receiver = node(200);
+                receiver.handle_data(Time::ZERO, &mut p, Address(99), None);
+                assert_eq!(told(&receiver, "clouds_met"), (plain > 0) as u8 as f64, "{pattern:b}");
+                assert_eq!(told(&receiver, "malformed"), 0.0);
+            }
+        }
+    }
+
+    /// The paper's assumption: a cloud that does not count the TTL down is not seen.
+    #[test]
+    fn a_tunnel_is_not_seen() {
+        let mut k = node(2);
+        let mut p = packet(1, 1); // three plain hops in a tunnel, and this router
+        k.handle_data(Time::ZERO, &mut p, Address(99), Some(&VIEW));
+        assert_eq!(told(&k, "clouds_met"), 0.0);
+    }
+
+    #[test]
+    fn malformed_fields_are_counted_and_ignored() {
+        let mut k = node(2);
+        let mut risen = packet(1, 2);
+        risen.ttl = 70;
+        for mut p in [risen, packet(u32::MAX, 2), packet(2, 2)] {
+            k.handle_data(Time::ZERO, &mut p, Address(99), Some(&VIEW));
+            assert_eq!(p.congestion.delta_throughput(), 5000);
+            assert_eq!(XcpI::of(&p), Some(XcpI { ttl: p.ttl, last_router: 2 }));
+        }
+        k.handle_control(Time::ZERO, &Control { peer: Address(1), ip_len: MESSAGE_LEN, message: [9; 28] });
+        assert_eq!((told(&k, "malformed"), told(&k, "virtual_routers")), (4.0, 0.0));
+        assert!(sends(&mut k, Time::ZERO).is_empty());
+    }
+
+    /// I-txt-req: three tries, then silence until the next packet; entries by upstream, not by flow; forgotten when idle.
+    #[test]
+    fn requests_are_repeated_twice_and_then_no_more() {
+        let mut k = node(2);
+        let mut asked = Vec::new();
+        for flow in 0..1000 {
+            let mut p = packet(1, 2);
+            p.transport.set_flow(flow);
+            k.handle_data(Time::ZERO, &mut p, Address(99), Some(&VIEW));
+        }
+        assert_eq!(told(&k, "virtual_routers"), 1.0);
+        let mut now = Time::ZERO;
+        while told(&k, "virtual_routers") > 0.0 {
+            asked.extend(sends(&mut k, now).iter().map(|_| now));
+            now = k.poll_timeout();
+            k.handle_timeout(now);
+        }
+        assert_eq!(asked, [Time::ZERO, Time::secs(1), Time::secs(2)]);
+        assert_eq!((now, told(&k, "virtual_routers")), (Time::secs(10), 0.0), "idle for 10 s");
+        k.handle_data(now, &mut packet(1, 2), Address(99), Some(&VIEW));
+        assert_eq!(sends(&mut k, now).len(), 1);
+    }
+
+    /// Nobody is asked to measure who has not answered a challenge, and the answer costs no more than the request.
+    #[test]
+    fn forged_and_replayed_requests_measure_nothing() {
+        let (mut k, mut u) = (node(2), node(1));
+        k.handle_data(Time::ZERO, &mut packet(1, 2), Address(99), Some(&VIEW));
+        talk(Time::ZERO, &mut k, &mut u);
+        assert_eq!(told(&u, "sessions"), 1.0);
+        assert!(!k.clouds.table[&1].broken);
+        for victim in 10..1010 {
+            hears(&mut u, Time::ZERO, victim, Message { first: victim as u64, ..Message::new(Kind::Request, 5) });
+        }
+        assert_eq!((told(&u, "sessions"), sends(&mut u, Time::ZERO).len()), (1.0, 1000));
+        // A request that was overheard is worth nothing when its cookie is out of date.
+        let old = Message { first: u.edge.cookie(Address(2), 0), ..Message::new(Kind::Request, 5) };
+        u.handle_timeout(Time::secs(25));
+        hears(&mut u, Time::secs(25), 2, old);
+        assert_eq!(told(&u, "sessions"), 0.0);
+    }
+
+    #[test]
+    fn a_flood_of_forged_addresses_leaves_known_clouds_alone() {
+        let mut k = informed(&[], 1, 1e6);
+        let mut requests = 0;
+        for i in 0..100_000u64 {
+            let now = Time::millis(100) + Time(i * 50_000); // 20,000 a second
+            if k.poll_timeout() <= now {
+                k.handle_timeout(now);
+            }
+            k.handle_data(now, &mut packet(1000 + i as u32, 2), Address(99), Some(&VIEW));
+            if i % 1000 == 0 {
+                k.handle_data(now, &mut packet(1, 2), Address(99), Some(&VIEW));
+            }
+            requests += sends(&mut k, now).len();
+        }
+        assert_eq!(told(&k, "virtual_routers"), 256.0);
+        assert_eq!(k.clouds.table[&1].bandwidth, Some(1e6));
+        assert!(requests <= 100 * 6, "{requests} in 5 s");
+    }
+
+    /// I-txt-vr: feedback = alpha rtt BW - beta Q to 1e-9, then the smaller of both routers' feedback.
+    #[test]
+    fn the_virtual_router_hands_out_what_eq_1_says() {
+        let mut rng = Rng::stream(1, "numbers");
+        for _ in 0..100 {
+            let (left, queue) = (1e7 * rng.uniform(), 1e5 * rng.uniform());
+            let values = Values::default();
+            let init = RouterInit { values: &values, capacity: 1.0, delay: Time::ZERO, rng: rng.clone() };
+            let mut law = crate::protocols::xcp_router::Controller::<false>::new(&init, ROUTER);
+            let (rtt, feedback) = law.handed_out(left, queue);
+            assert!((feedback - (0.4 * rtt * left - 0.226 * queue)).abs() <= 1e-9 * feedback.abs().max(1.0));
+        }
+        let mut k = informed(&[("law", 0.0)], 1, 1e6);
+        let mut p = packet(1, 2);
+        p.congestion.set_delta_throughput(i32::MAX);
+        k.handle_data(Time::millis(101), &mut p, Address(99), Some(&VIEW));
+        // One packet with X = 1 ms was seen: 0.4 1e6 / 0.001 s * 0.001 s.
+        assert_eq!(p.congestion.delta_throughput(), 400_000);
+        // Who asks for less than that keeps it.
+        let mut k = informed(&[("law", 0.0)], 1, 1e6);
+        let mut modest = packet(1, 2);
+        k.handle_data(Time::millis(101), &mut modest, Address(99), Some(&VIEW));
+        assert_eq!(modest.congestion.delta_throughput(), 5000);
+    }
+
+    #[test]
+    fn nobody_speeds_up_before_anything_is_known() {
+        let mut k = node(2);
+        let mut p = packet(1, 2);
+        k.handle_data(Time::ZERO, &mut p, Address(99), Some(&VIEW));
+        assert_eq!(p.congestion.delta_throughput(), 0);
+        let mut slower = packet(1, 2);
+        slower.congestion.set_delta_throughput(-300);
+        k.handle_data(Time::ZERO, &mut slower, Address(99), Some(&VIEW));
+        assert_eq!(slower.congestion.delta_throughput(), -300);
+        let mut passing = node_with(2, &[("unknown", 1.0)]);
+        let mut p = packet(1, 2);
+        passing.handle_data(Time::ZERO, &mut p, Address(99), Some(&VIEW));
+        assert_eq!(p.congestion.delta_throughput(), 5000);
+    }
+}
