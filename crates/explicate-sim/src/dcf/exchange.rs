@@ -1,6 +1,6 @@
 //! The exchange of frames: RTS, CTS, data, acknowledgement; what follows if one of them does not come.
 
-use explicate_core::medium::dcf::{CTS_ACK, RTS};
+use explicate_core::medium::dcf::{CTS_ACK, Capture, RTS};
 use explicate_core::units::Time;
 
 use super::station::{Answer, Frame, Phase};
@@ -27,6 +27,15 @@ impl Medium {
         let s = &mut self.stations[number as usize];
         if let Some(answer) = s.answer.filter(|a| a.at <= w.now) {
             s.answer = None;
+            if !s.may_answer(w.now, &self.settings, answer.frame) {
+                if answer.frame == Frame::Data {
+                    s.phase = Phase::Contend;
+                    s.double_window(&self.settings);
+                    s.draw_backoff();
+                }
+                s.resume(w.now, &self.settings);
+                return self.plan(number);
+            }
             match answer.frame {
                 Frame::Data => self.send_data(w, number, answer.rate),
                 frame => {
@@ -149,7 +158,9 @@ impl Medium {
         let s = &mut self.stations[number as usize];
         match t.frame {
             _ if t.to != number => {}
-            Frame::Rts if !s.is_reserved(w.now) => self.reply(w.now, number, t, Frame::Cts),
+            Frame::Rts if self.settings.capture == Capture::Ns2 || !s.is_reserved(w.now) => {
+                self.reply(w.now, number, t, Frame::Cts)
+            }
             Frame::Data => {
                 self.arrived(t);
                 self.reply(w.now, number, t, Frame::Ack);

@@ -222,7 +222,7 @@ impl Medium {
                 if intact && self.settings.noisy {
                     intact = s.error_rng.uniform() >= self.settings.error(t.bytes, t.rate, sinr);
                 }
-                s.decoded(intact);
+                s.decoded(w.now, &self.settings, intact);
                 if intact {
                     self.receive(w, heard.station, t);
                 } else if matches!(s.phase, Phase::AwaitCts | Phase::AwaitAck) {
