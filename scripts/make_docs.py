@@ -3,8 +3,8 @@
 One page for each protocol, recovery, queue discipline, channel, estimator and medium, with a picture of what it does
 (`page_figures.py`), the columns of the result tables and the keys of a scenario. What a page says comes from the
 registry, from the schema and from the `//!` documentation at the head of the Rust file, which is found by the line that
-registers it. Nothing here names a protocol. `--check` tells whether the committed pages and pictures are up to date, and
-whether what the written pages promise holds (`check_prose.py`).
+registers it. Nothing here names a protocol. `--check` tells whether the committed pages and pictures are up to date,
+and whether what the written pages promise holds (`check_prose.py`).
 """
 
 from __future__ import annotations
@@ -356,10 +356,10 @@ def pages() -> dict[str, str]:
     presets = [e for e in entries if e["kind"] == "preset"]
     law = of_kind["protocol"][0]["name"]
     asks = next(name for name, e in routers.items() if any(p["name"] == "estimator" for p in e["parameters"]))
-    listed = [(kind, e["name"]) for kind, of_it in of_kind.items() for e in of_it]
-    if strays := page_figures.strays(listed):
+    named = [(kind, e["name"]) for kind, of_it in of_kind.items() for e in of_it]
+    if strays := page_figures.strays(named):
         sys.exit(f"scripts/page_figures.toml: the registry has no {', '.join(strays)}")
-    drawn = page_figures.drawn(listed)
+    drawn = page_figures.drawn(named)
     made = {f"{PICTURES}/{name}.svg": svg for name, (_, svg) in drawn.items()}
     index = [
         "Also on the command line: `explicate protocols NAME`. What sources are called here: [sources](../sources.md).",
