@@ -7,20 +7,25 @@ the links of a cloud could have carried and what came to them, and speaks once p
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any
 
+import polars as pl
+
 from explicate.papers import metrics
-from explicate.papers.statistics import Sample
 from explicate.papers.study import Data, Effort, Label, Line, Panel
 from explicate.results import Results
 from explicate.source import value_text
 
 XCPI, XCP = "xcp_i", "xcp"
 SAMPLED = ("queue", "throughput", "cwnd")
-HEADERS = {XCP: 72, XCPI: 80}
-"""Bytes of a packet that are no payload: 20 of IP, 32 of transport, 20 of congestion header, 28 with XCP-i."""
+HEADERS, TCP_HEADERS = {XCP: 72, XCPI: 80}, 52
+"""Bytes of a packet that are no payload: 20 of IP and 32 of transport, 20 of congestion header, 28 with XCP-i."""
+
+Metric = Callable[[Results], float]
 
 
 @dataclass(frozen=True)
@@ -133,18 +138,54 @@ def _port(effort: Effort, network: Network, ends: tuple[str, str], rate: float, 
 # ------------------------------------------------------------------------------------------------ measures
 
 
-def sent_mb(results: Results, group: str) -> float:
-    """Return what a group brought over, MB of IP bytes; what came twice counts once."""
-    return group_mbps(results, group) * metrics.end_s(results) / 8
-
-
-def group_mbps(results: Results, group: str) -> float:
-    """Return the same in Mbit/s."""
+def mbps(results: Results, group: str) -> float:
+    """Return what a group brought over, Mbit/s of IP bytes; what came twice counts once."""
     rows = results.flows.filter(results.flows["group"] == group)
-    law = str(rows["protocol"][0]).split("/")[0]
-    packet = 1000.0
-    headers = HEADERS.get(law, 52 if "/" in law else 40)
+    wanted = (flows for flows in tomllib.loads(results.scenario)["flows"] if flows["name"] == group)
+    text = next(wanted)["packet"].removesuffix("B")
+    packet = 1000 * float(text[:-1]) if text.endswith("k") else float(text)
+    headers = HEADERS.get(str(rows["protocol"][0]).split("/")[0], TCP_HEADERS)
     return float(rows["goodput_bps"].sum()) * packet / (packet - headers) / 1e6
+
+
+def sent_mb(results: Results, group: str) -> float:
+    """Return the same over the whole run, MB."""
+    return mbps(results, group) * metrics.end_s(results) / 8
+
+
+@cache
+def rate(group: str) -> Metric:
+    """Return the measure of a group's Mbit/s."""
+    return partial(mbps, group=group)
+
+
+@cache
+def megabytes(group: str) -> Metric:
+    """Return the measure of a group's MB."""
+    return partial(sent_mb, group=group)
+
+
+@cache
+def window(group: str, start_s: float = 5) -> Metric:
+    """Return the measure of a flow's mean window, packets, from `start_s` on."""
+    return lambda results: metrics.mean(metrics.series(results, f"{group}.0", "cwnd", start_s))
+
+
+@cache
+def window_unrest(group: str, start_s: float = 5) -> Metric:
+    """Return the measure of a window's coefficient of variation from `start_s` on."""
+    return lambda results: metrics.variation(metrics.series(results, f"{group}.0", "cwnd", start_s))
+
+
+@cache
+def unrest(group: str, start_s: float = 5) -> Metric:
+    """Return the measure of a group's throughput's coefficient of variation, in bins of 1 s from `start_s` on."""
+    return lambda results: metrics.variation(over_time(results, group, start_s))
+
+
+def over_time(results: Results, group: str, start_s: float = 0, bin_s: float = 1) -> pl.DataFrame:
+    """Return a group's throughput in bit/s over time, in bins of `bin_s`."""
+    return metrics.sum_series(results, group, "throughput_bps", start_s, bin_s)
 
 
 def drops(results: Results) -> float:
@@ -155,3 +196,18 @@ def drops(results: Results) -> float:
 def timeouts(results: Results) -> float:
     """Return the timeouts of all flows."""
     return metrics.total(results, "timeouts")
+
+
+def panels(data: Data, label: Label, groups: Sequence[str]) -> list[Panel]:
+    """Return windows and throughputs over time of the first seed, as the paper's figures have them."""
+    results = data.runs(label)[0]
+    return [
+        Panel(
+            "window", "time (s)", "window (packets)",
+            [Line.series(group, metrics.series(results, f"{group}.0", "cwnd")) for group in groups],
+        ),
+        Panel(
+            "throughput", "time (s)", "throughput (Mbit/s)",
+            [Line.series(group, over_time(results, group, bin_s=0.5), 1e6) for group in groups],
+        ),
+    ]  # fmt: skip
