@@ -24,6 +24,11 @@ XCPI, XCP = "xcp_i", "xcp"
 SAMPLED = ("queue", "throughput", "cwnd")
 HEADERS, TCP_HEADERS = {XCP: 72, XCPI: 80}, 52
 """Bytes of a packet that are no payload: 20 of IP and 32 of transport, 20 of congestion header, 28 with XCP-i."""
+LAWS = {"capacity": {"law": "capacity"}, "blind": {"law": "capacity", "cloud_queue": False}, "paper": {"law": "paper"}}
+"""What a virtual router hands out, by the choice ``I-P13``."""
+
+UNDER_XCP = "reno"
+"""The simulator of the paper's time has XCP's sender on top of Reno's."""
 
 Metric = Callable[[Results], float]
 
@@ -86,9 +91,9 @@ def flow(
     count: int = 1,
     params: Mapping[str, Any] | None = None,
 ) -> str:
-    """Return `count` bulk flows; a bare XCP protocol gets the paper's recovery."""
+    """Return `count` bulk flows; XCP's and XCP-i's losses are found by Reno's recovery."""
     if protocol in HEADERS:
-        protocol = f"{protocol}/{effort.choices['I-P4']}"
+        protocol = f"{protocol}/{UNDER_XCP}"
     given = f"params = {value_text(dict(params))}\n" if params else ""
     return (
         f'[[flows]]\nname = "{name}"\nprotocol = "{protocol}"\npacket = "{effort.choices["I-P2"]}"\ncount = {count}\n'
@@ -108,7 +113,7 @@ def scenario(
     sampled: Sequence[str] = SAMPLED,
 ) -> str:
     """Return a whole scenario file; `router` has the settings of the XCP-i routers, sampled is `every` so often."""
-    law = {"kind": XCPI, "law": effort.choices["I-P13"], "idle": effort.choices["I-P9"], **(router or {})}
+    law = {"kind": XCPI, **LAWS[effort.choices["I-P13"]], "idle": effort.choices["I-P9"], **(router or {})}
     text = [*flows]
     speaks = value_text(law) if any(f'"{XCPI}/' in one for one in text) else '"auto"'
     sources = {node for node in network.nodes if sum(node in link[:2] for link in network.links) == 1}
@@ -211,3 +216,10 @@ def panels(data: Data, label: Label, groups: Sequence[str]) -> list[Panel]:
             [Line.series(group, over_time(results, group, bin_s=0.5), 1e6) for group in groups],
         ),
     ]  # fmt: skip
+
+
+def requests(results: Results) -> float:
+    """Return the requests that all agents sent."""
+    rows = results.samples.filter(pl.col("variable") == "requests")
+    last = rows.group_by("object").agg(pl.col("value").last())
+    return float(last["value"].sum())
