@@ -1,8 +1,8 @@
-"""What paper I's experiments share: networks of XCP-i and plain routers, flows, measures, and the choices of ``choices.toml``.
+"""What paper I's experiments share: networks of XCP-i and plain routers, flows, and measures.
 
-A network is a list of links, each of two nodes and a rate, both ways alike; a plain router is one whose ports say nothing.
-A host's own port never drops. The estimator is the paper's unless an experiment says otherwise: an oracle that knows what
-the links of a cloud could have carried and what came to them, and speaks once per control interval.
+A network is a list of links, each of two nodes and a rate, both ways alike; a plain router is one whose ports say
+nothing. A host's own port never drops. The estimator is the paper's unless an experiment says otherwise: an oracle that
+knows what the links of a cloud could have carried and what came to them, and speaks once per control interval.
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ XCPI, XCP = "xcp_i", "xcp"
 SAMPLED = ("queue", "throughput", "cwnd")
 HEADERS, TCP_HEADERS = {XCP: 72, XCPI: 80}, 52
 """Bytes of a packet that are no payload: 20 of IP and 32 of transport, 20 of congestion header, 28 with XCP-i."""
-LAWS = {"capacity": {"law": "capacity"}, "blind": {"law": "capacity", "cloud_queue": False}, "paper": {"law": "paper"}}
+LAWS: dict[str, dict[str, Any]] = {
+    "capacity": {"law": "capacity"},
+    "blind": {"law": "capacity", "cloud_queue": False},
+    "paper": {"law": "paper"},
+}
 """What a virtual router hands out, by the choice ``I-P13``."""
 
 UNDER_XCP = "reno"
@@ -35,11 +39,12 @@ Metric = Callable[[Results], float]
 
 @dataclass(frozen=True)
 class Network:
-    """Links (from, to, Mbit/s), the plain routers among the nodes, and the buffers of single ports."""
+    """Links (from, to, Mbit/s), the plain routers among the nodes, buffers of single ports, who counts no TTL down."""
 
     links: Sequence[tuple[str, str, float]]
     plain: Collection[str] = ()
     buffers: Mapping[str, str] = field(default_factory=dict)
+    bridges: Collection[str] = ()
 
     @property
     def nodes(self) -> list[str]:
@@ -57,12 +62,19 @@ class Network:
 
 def peering(narrow: float = 30, wide: float = 50) -> Network:
     """Return figure 5: two clouds, joined by the XCP-i routers r1 and r2."""
-    links = [("s", "e", 80), ("e", "c1", 80), ("c1", "r1", narrow), ("r1", "c2", 80), ("c2", "r2", wide), ("r2", "d", 80)]
+    links = [
+        ("s", "e", 80),
+        ("e", "c1", 80),
+        ("c1", "r1", narrow),
+        ("r1", "c2", 80),
+        ("c2", "r2", wide),
+        ("r2", "d", 80),
+    ]
     return Network(links, {"c1", "c2"})
 
 
 def merge(scale: float = 1, buffers: Mapping[str, str] | None = None) -> Network:
-    """Return figure 7: a cloud of 30 Mbit/s with i and one of 10 with j share a path of 40 from r1 on; `scale` times that."""
+    """Return figure 7: clouds of 30 Mbit/s with i and of 10 with j share a path of 40 behind r1, `scale` times that."""
     links: list[tuple[str, str, float]] = []
     for name, narrow in (("i", 30), ("j", 10)):
         links += [(name, f"e{name}", 80), (f"e{name}", f"c{name}", 80), (f"c{name}", "r1", narrow)]
@@ -121,7 +133,8 @@ def scenario(
         f'name = "{name}"\nduration = "{seconds or effort.seconds:g}s"\n'
         f'[sampling]\nevery = "{every}"\nof = {value_text(list(sampled))}\n'
     )
-    named = [f'[[node]]\nname = "{node}"\n' for node in network.nodes]
+    kinds = dict.fromkeys(network.bridges, 'kind = "bridge"\n')
+    named = [f'[[node]]\nname = "{node}"\n{kinds.get(node, "")}' for node in network.nodes]
     ports = [
         _port(effort, network, (a, b), rate, '"none"' if a in network.plain else speaks, limited=a not in sources)
         for one, other, rate in network.links

@@ -1,12 +1,14 @@
 """I-fig10: two clouds and an XCP-i router feed an XCP-i router (figures 9 and 10).
 
-Set-up: a cloud of 10 Mbit/s with j0 and j1, one of 30 with i, a path of XCP-i routers of 80 with k; together they go into
-50 Mbit/s.
+Set-up: a cloud of 10 Mbit/s with j0 and j1, one of 30 with i, a path of XCP-i routers of 80 with k; together they go
+into 50 Mbit/s.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+
+import polars as pl
 
 from explicate.papers import metrics
 from explicate.papers.lopez_pacheco import base
@@ -49,7 +51,7 @@ def late_sum(results: Results) -> float:
     return metrics.mean(_together(results).filter(_together(results)["time_s"] > 10)) / 1e6
 
 
-def _together(results: Results):  # type: ignore[no-untyped-def]
+def _together(results: Results) -> pl.DataFrame:
     first, *rest = (base.over_time(results, one) for one in SENDERS)
     return first.with_columns(value=first["value"] + sum(one["value"] for one in rest))
 
@@ -71,7 +73,7 @@ def the_cloud_is_shared(data: Data, low: float, high: float, apart: float) -> It
 
 @study.predicate("I-fig10-c", fair=20, percent=10)
 def the_rest_is_shared(data: Data, fair: float, percent: float) -> Iterator[Check]:
-    """i and k share what is left."""
+    """I and k share what is left."""
     for name in ("i", "k"):
         ours = data.measure(EVEN, base.rate(name))
         yield between(f"Mbit/s of {name}", ours, fair * (1 - percent / 100), fair * (1 + percent / 100))

@@ -1,7 +1,7 @@
 """I-fig13: errors of the estimate on the fast merge, against TCP (figure 13).
 
-Set-up: figure 7 with all rates times ten, 20 s; buffers of 1700 packets on the way of i into the merge, of 700 on that of j.
-Beside the paper's runs, one in which a burst of foreign packets makes TCP and XCP-i lose some, to see them recover.
+Set-up: figure 7 with all rates times ten, 20 s; buffers of 1700 packets on the way of i into the merge, of 700 on that
+of j. Two more runs, in which a burst of foreign packets makes TCP and XCP-i lose some, show how they recover.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ def cases(effort: Effort) -> dict[str | int, Case]:
         flows = [base.flow(effort, one, protocol, (one, f"d{one}")) for one in CAPACITY]
         if hit:
             flows += [
-                base.flow(effort, one, "greedy", (one, "z"), start=f"{HIT_S:g}s", params={"rate": f"{rate:g}Mbit/s"})
-                .replace("start", f'stop = "{HIT_S + 0.2:g}s"\nstart')
+                base.flow(
+                    effort, one, "greedy", (one, "z"), start=f"{HIT_S:g}s", params={"rate": f"{rate:g}Mbit/s"}
+                ).replace("start", f'stop = "{HIT_S + 0.2:g}s"\nstart')
                 for one, rate in (("x", CAPACITY["i"]), ("y", CAPACITY["j"]))
             ]
         text = base.scenario(
@@ -47,11 +48,12 @@ def cases(effort: Effort) -> dict[str | int, Case]:
         )
         return Case(text, seeds=seeds)
 
+    held = {} if effort.choices["I-P17"] == "0s" else {"estimate_hold": effort.choices["I-P17"]}
     made: dict[str | int, Case] = {TCP: case("tcp", effort.choices["I-P4"], seeds=1)}
     for error in ERRORS:
         made[error] = case(
             f"error-{error}", base.XCPI, estimate_error=error / 100, estimate_of=effort.choices["I-P18"],
-            estimate_hold=effort.choices["I-P17"], seeds=1 if error == 0 else None,
+            seeds=1 if error == 0 else None, **held,
         )  # fmt: skip
     made[HIT_TCP] = case("hit-tcp", effort.choices["I-P4"], hit=True, seeds=1)
     made[HIT] = case("hit", base.XCPI, hit=True, seeds=1)
@@ -155,7 +157,7 @@ def losses_where_it_errs_high(data: Data, low: float, high: float, intervals: fl
 
 
 def recovery(results: Results, one: str) -> float:
-    """Return how long it takes from the burst to 90 % of the throughput of the 3 s before it, s; the rest if it does not."""
+    """Return how long it takes from the burst to 90 % of the throughput of the 3 s before it, s; at most to the end."""
     rate = base.over_time(results, one, bin_s=0.2)
     before = metrics.mean(rate.filter(pl.col("time_s").is_between(HIT_S - 3, HIT_S)))
     after = rate.filter(rate["time_s"] > HIT_S + 0.2)

@@ -1,4 +1,4 @@
-"""I-fig14a: XCP-i paths that share one link of 30 Mbit/s inside a cloud, and start together (figure 14, the first problem)."""
+"""I-fig14a: XCP-i paths that share 30 Mbit/s inside a cloud, and start together (figure 14, the first problem)."""
 
 from __future__ import annotations
 
@@ -90,9 +90,7 @@ def buffers_help(data: Data, slack: float) -> Iterator[Check]:
 def messages(results: Results) -> float:
     """Return the messages that left one upstream edge: bytes on its link beyond those that came with data."""
     span = metrics.end_s(results)
-    before, after = (
-        80e6 / 8 * span * metrics.link(results, name, "utilisation") for name in ("i->ai", "ai->c1")
-    )
+    before, after = (80e6 / 8 * span * metrics.link(results, name, "utilisation") for name in ("i->ai", "ai->c1"))
     return (after - before) / MESSAGE_BYTES
 
 
@@ -109,13 +107,17 @@ def more_often_is_better(data: Data) -> Iterator[Check]:
 
 @study.predicate("I-fig14a-e", low=0.6, high=1.4)
 def n_paths_n_times(data: Data, low: float, high: float) -> Iterator[Check]:
-    """n paths believe in n times what there is."""
+    """N paths believe in n times what there is."""
     one = data.measure(("paths", 1), load)
     for n in range(2, 5):
-        yield between(f"load of {n} paths over {n} times that of one", data.measure(("paths", n), load) / (n * one), low, high)
+        yield between(
+            f"load of {n} paths over {n} times that of one", data.measure(("paths", n), load) / (n * one), low, high
+        )
 
 
-study.skip("I-fig14a-f", "no fix is built: upstream edges know nothing of each other, nor of what a cloud's links share")
+study.skip(
+    "I-fig14a-f", "no fix is built: upstream edges know nothing of each other, nor of what a cloud's links share"
+)
 
 
 @study.plot

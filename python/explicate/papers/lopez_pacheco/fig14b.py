@@ -39,7 +39,7 @@ def the_late_one_stays_small(data: Data, most: float, after_s: float) -> Check:
 
 study.skip(
     "I-fig14b-b",
-    "no fix is built: two edges that measure one link for themselves cannot tell each other's traffic from that of strangers",
+    "no fix is built: an edge that measures a link cannot tell the traffic of the other edge from that of strangers",
 )
 
 

@@ -48,10 +48,10 @@ def expired(table: pl.DataFrame) -> list[int]:
 
 
 def reset(results: Results) -> float:
-    """Return the share of timeouts after which the window is seen at one packet, or within one of the first feedback."""
+    """Return the share of timeouts after which the window is seen at one packet, or with the first feedback on top."""
     table = samples(results)
     after = [table["cwnd"][row] for row in expired(table)]
-    return sum(value < 2 for value in after) / len(after)
+    return sum(float(value) < 2 for value in after) / len(after)
 
 
 HEARD = re.compile(r"([\d.]+)\s+delivered\s+\S+ ack \d+ packet \d+ \d+ B feedback ([+-]\d+)")

@@ -1,4 +1,4 @@
-"""I-txt-tcp: XCP-i and TCP over one link of 30 Mbit/s, of a plain router inside a cloud or of an XCP-i router (section V-B)."""
+"""I-txt-tcp: XCP-i and TCP over one link of 30 Mbit/s, inside a cloud or of an XCP-i router (section V-B)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,14 @@ CLOUD, ROUTER = "in a cloud", "at an XCP-i router"
 MIXES = ((1, 1), (1, 5), (5, 1))
 """Flows of XCP-i and of TCP."""
 APART = "apart"
-LINKS = [("x", "e", 80.0), ("t", "e", 80.0), ("e", "c", 80.0), ("c", "r", CAPACITY), ("r", "dx", 80.0), ("r", "dt", 80.0)]
+LINKS = [
+    ("x", "e", 80.0),
+    ("t", "e", 80.0),
+    ("e", "c", 80.0),
+    ("c", "r", CAPACITY),
+    ("r", "dx", 80.0),
+    ("r", "dt", 80.0),
+]
 SECONDS = 120
 
 

@@ -1,4 +1,4 @@
-"""I-txt-vr: the law of the virtual router (section III-A.4). Set-up: figure 5's network, and one whose end is narrow."""
+"""I-txt-vr: the law of the virtual router (section III-A.4). Set-up: figure 5's network, and one with a narrow end."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ STEP = re.compile(r"(\S+)\s+(enqueue|departure)\s+\S+ data \d+ packet (\d+) \d+ 
 
 
 def journeys(results: Results) -> list[tuple[int, int, int]]:
-    """Return of each packet what it asks for on arrival at r1, after its virtual router, and after the real one, bytes/s."""
+    """Return what each packet asks for before r1, after its virtual router, and after the real one, bytes/s."""
     seen: dict[str, dict[str, int]] = {}
     for link, event, packet, delta in STEP.findall(results.trace):
         step = "before" if (link, event) == ("c1->r1", "departure") else event if link == "r1->d" else ""
