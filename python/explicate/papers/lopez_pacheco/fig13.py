@@ -48,7 +48,7 @@ def cases(effort: Effort) -> dict[str | int, Case]:
         )
         return Case(text, seeds=seeds)
 
-    held = {} if effort.choices["I-P17"] == "0s" else {"estimate_hold": effort.choices["I-P17"]}
+    held: dict[str, Any] = {} if effort.choices["I-P17"] == "0s" else {"estimate_hold": effort.choices["I-P17"]}
     made: dict[str | int, Case] = {TCP: case("tcp", effort.choices["I-P4"], seeds=1)}
     for error in ERRORS:
         made[error] = case(

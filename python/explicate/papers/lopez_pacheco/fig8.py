@@ -22,7 +22,7 @@ def cases(effort: Effort) -> dict[str, Case]:
 
     def case(name: str, network: base.Network, protocol: str, **router: float) -> Case:
         flows = [base.flow(effort, one, protocol, (one, f"d{one}")) for one in SENDERS]
-        sampled = base.SAMPLED
+        sampled = (*base.SAMPLED, "agent")
         return Case(base.scenario(effort, f"I-fig8-{name}", network, flows, router=router, sampled=sampled))
 
     network = base.merge()
