@@ -20,8 +20,10 @@ ESTIMATORS = ("delay_trend", "packet_train", "spruce")
 FAST, SLOW, HARD = "fast", "slow", "hard"
 CAPACITY = 30.0
 FOREIGN = 0.3
-SETTINGS = {"result_weight": 0.25, "first_rate": "50Mbit/s"}
-"""Probes err from one to the next, so results are averaged; a search begins at the rate of a fast link."""
+SETTINGS = {"result_weight": 0.25, "first_rate": "50Mbit/s", "probe_rate": "290kbit/s"}
+"""Probes err from one to the next, so results are averaged; a search begins at the rate of a fast link; probes have a
+little less than 1 % of the narrow link, since Spruce spaces its pairs at random."""
+SEEDS = 5
 
 
 @study.cases
@@ -46,7 +48,7 @@ def cases(effort: Effort) -> dict[tuple[str, str], Case]:
             rate = f"{FOREIGN * CAPACITY:g}Mbit/s"
             flows.append(base.flow(effort, "foreign", "greedy", ("x", "y"), params={"rate": rate}))
             settings = {"link.c1->e.channel": '[{ kind = "random_loss", rate = "1%" }]'}
-        return Case(base.scenario(effort, name, network, flows, router=router, sampled=sampled), settings)
+        return Case(base.scenario(effort, name, network, flows, router=router, sampled=sampled), settings, seeds=SEEDS)
 
     made = {(place, one): case(place, one) for place in (FAST, SLOW, HARD) for one in ESTIMATORS}
     made[FAST, fig13.TCP] = fig13.cases(effort)[fig13.TCP]
@@ -80,23 +82,11 @@ def used(results: Results) -> float:
     return metrics.mean(metrics.series(results, "c1->r1", "utilisation", 10))
 
 
-def error(results: Results) -> float:
-    """Return by how much the capacity that the virtual router knows is off after 10 s, mean of its size, percent."""
-    believed = metrics.series(results, "r1/e", "cloud_capacity_bps", 10)["value"] / 1e6
-    return float((believed / CAPACITY - 1).abs().mean()) * 100  # type: ignore[arg-type]
-
-
 @study.predicate("I-txt-real-c", least=0.8)
 def foreign_traffic_and_lost_acknowledgements(data: Data, least: float) -> Iterator[Check]:
     """Neither breaks the detection or the estimates."""
     for one in ESTIMATORS:
         yield at_least(f"utilisation, {one}", data.measure((HARD, one), used), least)
-        yield at_most(f"packets lost, {one}, percent of those sent", data.measure((HARD, one), lost), 5)
-
-
-def lost(results: Results) -> float:
-    """Return the drops, percent of the packets that were sent."""
-    return 100 * base.drops(results) / float(results.flows["sent_packets"].sum())
 
 
 @study.plot
