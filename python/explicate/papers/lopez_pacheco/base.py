@@ -113,6 +113,12 @@ def flow(
     )
 
 
+def pair(effort: Effort, protocol: str) -> list[str]:
+    """Return the bulk flows i and j, from the nodes of their names to ``di`` and ``dj``."""
+    start = effort.choices["I-P14"]
+    return [flow(effort, "i", protocol, ("i", "di")), flow(effort, "j", protocol, ("j", "dj"), start=start)]
+
+
 def scenario(
     effort: Effort,
     name: str,

@@ -32,8 +32,16 @@ def cases(effort: Effort) -> dict[str, Case]:
     network = base.Network(links, {"cj", "ci"})
 
     def case(label: str, windows: dict[str, int]) -> Case:
+        starts = {"j1": effort.choices["I-P14"]}
         flows = [
-            base.flow(effort, one, base.XCPI, (one, f"d{one}"), params={"initial_window": windows.get(one, 3)})
+            base.flow(
+                effort,
+                one,
+                base.XCPI,
+                (one, f"d{one}"),
+                start=starts.get(one, "0s"),
+                params={"initial_window": windows.get(one, 3)},
+            )
             for one in SENDERS
         ]
         return Case(base.scenario(effort, f"I-fig10-{label}", network, flows))

@@ -29,12 +29,7 @@ def network(effort: Effort) -> base.Network:
 @study.cases
 def cases(effort: Effort) -> dict[str, Case]:
     """Two flows that start together, or one after the other (``I-P14``)."""
-    starts = ("0s", effort.choices["I-P14"])
-    flows = [
-        base.flow(effort, one, base.XCPI, (one, f"d{one}"), start=start)
-        for one, start in zip(SENDERS, starts, strict=True)
-    ]
-    return {FORK: Case(base.scenario(effort, "I-fig12", network(effort), flows), seeds=SEEDS)}
+    return {FORK: Case(base.scenario(effort, "I-fig12", network(effort), base.pair(effort, base.XCPI)), seeds=SEEDS)}
 
 
 @study.predicate("I-fig12-a", low=23.5, high=25.5)

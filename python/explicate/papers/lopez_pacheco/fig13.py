@@ -35,7 +35,7 @@ def cases(effort: Effort) -> dict[str | int, Case]:
         links = [("x", "ci", 800.0), ("y", "cj", 800.0), ("r1", "z", 8000.0)] if hit else []
         network = base.merge(SCALE, BUFFERS)
         network = base.Network([*network.links, *links], network.plain, network.buffers)
-        flows = [base.flow(effort, one, protocol, (one, f"d{one}")) for one in CAPACITY]
+        flows = base.pair(effort, protocol)
         if hit:
             flows += [
                 base.flow(

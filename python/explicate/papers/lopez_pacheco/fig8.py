@@ -21,9 +21,12 @@ def cases(effort: Effort) -> dict[str, Case]:
     """The merge, the same with XCP everywhere, and the merge without bandwidth shuffling."""
 
     def case(name: str, network: base.Network, protocol: str, **router: float) -> Case:
-        flows = [base.flow(effort, one, protocol, (one, f"d{one}")) for one in SENDERS]
         sampled = (*base.SAMPLED, "agent")
-        return Case(base.scenario(effort, f"I-fig8-{name}", network, flows, router=router, sampled=sampled))
+        return Case(
+            base.scenario(
+                effort, f"I-fig8-{name}", network, base.pair(effort, protocol), router=router, sampled=sampled
+            )
+        )
 
     network = base.merge()
     return {

@@ -36,7 +36,7 @@ def cases(effort: Effort) -> dict[tuple[str, str], Case]:
         sampled = (*base.SAMPLED, "agent")
         if place == FAST:
             network = base.merge(fig13.SCALE, fig13.BUFFERS)
-            flows = [base.flow(effort, one, base.XCPI, (one, f"d{one}")) for one in fig13.CAPACITY]
+            flows = base.pair(effort, base.XCPI)
             return Case(
                 base.scenario(effort, name, network, flows, router=router, seconds=fig13.SECONDS, sampled=sampled)
             )

@@ -45,7 +45,7 @@ def cases(effort: Effort) -> dict[str | int, Case]:
     }
     idle_s = float(effort.choices["I-P9"].removesuffix("s"))
     ending = bulk().replace("start", f'stop = "{STOP_S}s"\nstart')
-    pair = [base.flow(effort, one, base.XCPI, (one, f"d{one}")) for one in fig12.SENDERS]
+    pair = base.pair(effort, base.XCPI)
     return {
         SILENT: case(SILENT, NETWORK, [bulk()], SILENT_S, settings=silence, trace="flow=0"),
         **{count: case(f"{count}-flows", NETWORK, [bulk(count)], 3) for count in COUNTS},
