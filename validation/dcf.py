@@ -1,4 +1,4 @@
-"""Compute docs/validation.md's section on 802.11a: Bianchi's saturation throughput, chains beside ns-2, paper 000's hop.
+"""Compute docs/validation.md's section on 802.11a: Bianchi's saturation throughput, chains by ns-2, paper 000's hop.
 
     python validation/dcf.py
 
