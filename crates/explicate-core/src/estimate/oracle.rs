@@ -5,7 +5,8 @@
 //! bandwidth by a maximum of 10% and 20%").
 //!
 //! The idea: once per period the driver is asked, for every link of the path, what it could have carried since the last time
-//! and what came to it. The least difference is the bandwidth that the path has left. An error is drawn for every estimate.
+//! and what came to it. The least difference is the bandwidth that the path has left. An error is drawn for every estimate,
+//! or stays for `estimate_hold`.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
@@ -31,7 +32,7 @@ use crate::units::Time;
 pub struct Oracle;
 
 /// Parameters, as the router's list has them too.
-pub const PARAMS: [Param; 3] = [
+pub const PARAMS: [Param; 4] = [
     Param::new("estimate_error", Unit::Fraction, 0.0, "paper 001 IV-D", "Greatest error of the oracle, either way.")
         .within(0.0, 1.0),
     Param::new(
@@ -49,6 +50,14 @@ pub const PARAMS: [Param; 3] = [
         "How long the oracle thinks before it says what it saw.",
     )
     .within(0.0, 100.0),
+    Param::new(
+        "estimate_hold",
+        Unit::Seconds,
+        0.0,
+        "ours",
+        "How long an error of the oracle stays; 0s: every estimate has one of its own.",
+    )
+    .within(0.0, 1000.0),
 ];
 
 impl EstimatorKind for Oracle {
@@ -71,6 +80,9 @@ impl EstimatorKind for Oracle {
             error: get("estimate_error"),
             of_capacity: get("estimate_of") != 0.0,
             delay: Time::from_secs_f64(get("estimate_delay")),
+            hold: Time::from_secs_f64(get("estimate_hold")),
+            factor: 1.0,
+            redraw: init.now,
             period: init.period,
             asked: None,
             next: init.now,
@@ -86,6 +98,10 @@ struct Asking {
     error: f64,
     of_capacity: bool,
     delay: Time,
+    /// How long an error stays, the present one (a factor), and until when it does.
+    hold: Time,
+    factor: f64,
+    redraw: Time,
     period: Time,
     /// When the oracle was asked last.
     asked: Option<Time>,
@@ -114,7 +130,11 @@ impl Estimator for Asking {
         }
         let since = self.asked.unwrap_or(now);
         let elapsed = now.since(since).as_secs_f64();
-        let factor = 1.0 + self.error * (2.0 * self.rng.uniform() - 1.0);
+        if now >= self.redraw {
+            self.factor = 1.0 + self.error * (2.0 * self.rng.uniform() - 1.0);
+            self.redraw = now + self.hold;
+        }
+        let factor = self.factor;
         let (of_capacity, before) = (self.of_capacity, core::mem::take(&mut self.came));
         let mut least = f64::INFINITY;
         let mut same = true;

@@ -146,7 +146,7 @@ const fn joined<const N: usize>(lists: &[&[Param]]) -> [Param; N] {
     assert!(at == N, "the lists have another length");
     all
 }
-const ROUTER: &[Param] = &joined::<30>(&[
+const ROUTER: &[Param] = &joined::<31>(&[
     &xcp_router::params(0.0),
     &OWN,
     &[estimate::CHOICE],
