@@ -1,7 +1,7 @@
 """K-fig1: what mixed codes do to a window in one round trip (figure 1, equations 7 to 9). Set-up: `unit.py`.
 
-Half of the link is loaded, and epsilon in the routers' equation 11 is 1: so k is the mixing ratio r. A flow of a thousand
-packets sends its window once; what that became a round trip later is compared with equation 8.
+Half of the link is loaded, and epsilon in the routers' equation 11 is 1: so k is the mixing ratio r. A flow of a
+thousand packets sends its window once; what that became a round trip later is compared with equation 8.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ study = Study("K-fig1")
 SHARES = tuple(tenths / 10 for tenths in range(11))
 WINDOW = 1000
 SHARE_S = base.RTT_S / base.T_RHO_S
-EPSILON_S = base.GROWTH**SHARE_S - 1
+EPSILON_S: float = base.GROWTH**SHARE_S - 1
 """Equation 6."""
 ALPHA_S = SHARE_S**2
 """Equation 5."""
@@ -28,8 +28,8 @@ BISE = {"xi": base.GROWTH - 1, "t_rho": f"{base.T_RHO_S:g}s"}
 
 
 @study.cases
-def cases(effort: Effort) -> dict[object, Case]:
-    """Every mixing ratio; once more with the senders of VCP; and windows of one packet where codes only add."""
+def cases(_: Effort) -> dict[object, Case]:
+    """Every mixing ratio; some once more with the senders of VCP."""
 
     def made(r: float, protocol: str, params: Mapping[str, Any], window: int = WINDOW) -> Case:
         router = {"kind": "vcp-bise", "k": r, "eps_r": 1}

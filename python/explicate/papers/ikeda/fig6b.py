@@ -5,6 +5,7 @@ The mean is over the time in which packets wait; both are shares of what the que
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from explicate.papers import metrics
@@ -30,7 +31,7 @@ def cases(effort: Effort) -> dict[tuple[str, int], Case]:
 def mean_queue(results: Results) -> float:
     """Return the mean queue over the time in which there is one, as a share of what it holds; 0 without any."""
     waiting = metrics.link(results, base.BOTTLENECK, "queue_mean_nonempty")
-    return waiting / base.pipe() if waiting == waiting else 0.0
+    return 0.0 if math.isnan(waiting) else waiting / base.pipe()
 
 
 def longest_queue(results: Results) -> float:

@@ -102,9 +102,7 @@ def plot(data: Data) -> Sequence[Panel]:
         Line.series(name, metrics.series(data.runs(("ten", system))[0], base.BOTTLENECK, "throughput_bps"), 1e6)
         for name, system in (("VCP", base.VCP), ("XCP", XCP))
     ]
-    windows = [
-        Line.series(system, base.cwnd(data.runs(("lossy", system))[0])) for system in (base.VCP, base.TCP)
-    ]
+    windows = [Line.series(system, base.cwnd(data.runs(("lossy", system))[0])) for system in (base.VCP, base.TCP)]
     return [
         Panel("Ten flows", "time (s)", "throughput (Mbit/s)", links),
         Panel("One flow, loss 1e-6", "time (s)", "window (packets)", windows),

@@ -1,4 +1,4 @@
-"""K-txt-cong: hardly a packet is lost to congestion under VCP, and WLTE still backs off when some are (section IV-B)."""
+"""K-txt-cong: under VCP hardly a packet is lost to congestion; WLTE backs off all the same (section IV-B)."""
 
 from __future__ import annotations
 

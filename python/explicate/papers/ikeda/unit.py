@@ -1,8 +1,8 @@
 """What paper K's checks of mechanisms share: a constant load on the paper's bottleneck, and a small flow beside it.
 
-The load obeys nobody, so that the routers' load factor is known. The flow's packets have a tenth of the usual length, so
-that its window may grow without the routers' noticing. Nothing is paced here: the equations are about windows. A third
-flow begins when all is over: a controller is installed only where some flow speaks its very protocol.
+The load obeys nobody, so that the routers' load factor is known. The flow's packets have a tenth of the usual length,
+so that its window may grow without the routers' noticing. Nothing is paced here: the equations are about windows. A
+third flow begins when all is over: a controller is installed only where some flow speaks its very protocol.
 """
 
 from __future__ import annotations
