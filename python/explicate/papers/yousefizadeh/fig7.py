@@ -95,8 +95,12 @@ def recovery(results: Results) -> float:
 def delay_makes_timers_expire(data: Data) -> Iterator[Check]:
     """The cause that the text gives."""
     for system in (XCP, TCP):
-        yield above(f"timeouts of {system}", data.measure(system, base.timeouts), 0 * data.measure(system, base.timeouts))
-    yield above("time to recover from a collapse, s: XCP over VCP", data.measure(XCP, recovery), data.measure(VCP, recovery))
+        yield above(
+            f"timeouts of {system}", data.measure(system, base.timeouts), 0 * data.measure(system, base.timeouts)
+        )
+    yield above(
+        "time to recover from a collapse, s: XCP over VCP", data.measure(XCP, recovery), data.measure(VCP, recovery)
+    )
 
 
 def lost(results: Results) -> float:
