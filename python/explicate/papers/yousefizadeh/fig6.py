@@ -15,8 +15,8 @@ study = Study("Y-fig6")
 HALF_DB = {"1x1": 12.9, "2x1": 8.0, "1x2": 4.9, "2x2": 2.9}
 """Where half of the blocks of data are lost."""
 FEC = (0.8, 0.5)
-TOP, LEVEL = 0.01, 1e-3
-"""Packets that come through where the transition begins, and that are lost where it ends."""
+NOTHING = 1e-3
+"""The transition begins where no larger part of the plateau comes, and ends where no larger part is lost."""
 
 
 def grid(effort: Effort) -> Sequence[float]:
@@ -70,11 +70,11 @@ def fits_figure_3(data: Data, correlation: float) -> Iterator[Check]:
     for system in SYSTEMS:
         for antennas in ANTENNAS:
             lost = [sample.mean for sample in curve(data, system, antennas)]
-            first = max((place for place, value in enumerate(lost) if value >= 1 - TOP), default=0)
-            last = next(place for place, value in enumerate(lost) if value <= LEVEL)
-            points = grid(data.effort)[first : last + 1]
-            came = [packets(data, system, antennas, snr).mean for snr in points]
-            found = Sample.of([correlate(rank(came), rank(lost[first : last + 1]))])
+            came = [packets(data, system, antennas, snr).mean for snr in grid(data.effort)]
+            first = max((place for place, value in enumerate(came) if value <= NOTHING * came[-1]), default=0)
+            last = next(place for place, value in enumerate(lost) if value <= NOTHING)
+            points, part = grid(data.effort)[first : last + 1], slice(first, last + 1)
+            found = Sample.of([correlate(rank(came[part]), rank(lost[part]))])
             what = f"{system}, {antennas}, {points[0]:g} to {points[-1]:g} dB: rank correlation of loss and delivery"
             yield at_most(what, found, correlation)
 
