@@ -20,6 +20,7 @@ use crate::wheel::{Taken, Wheel};
 
 mod agents;
 mod media;
+mod reroute;
 
 /// A one-way link and the port that feeds it.
 pub struct Link {
@@ -41,6 +42,8 @@ pub struct Link {
     before: u32,
     /// The node whose agent sees packets that are delivered at the end of this link, or else nobody.
     after: u32,
+    /// It ends at a bridge, which does not count the TTL down.
+    bridged: bool,
 }
 
 /// What an event leaves to be done: a packet to send on from a place, or a flow that may send, with a slot that is free for
@@ -131,6 +134,7 @@ const PORT: u32 = 0xa000_0000;
 const AGENT: u32 = 0xb000_0000;
 const SINK: u32 = 0xc000_0000;
 const MEDIUM: u32 = 0xd000_0000;
+const REROUTE: u32 = 0xe000_0000;
 const KIND: u32 = 0xf000_0000;
 
 /// A network, its flows and the events that wait.
@@ -156,6 +160,8 @@ pub struct Engine {
     /// Routes of control packets between nodes, found when first needed.
     control_routes: BTreeMap<(u32, u32), u32>,
     find_route: Option<RouteFinder>,
+    /// Changes of routes.
+    changes: Vec<reroute::Change>,
     /// What the last acknowledgement with ranges reported.
     sack: SackRanges,
     now: Time,
@@ -188,6 +194,7 @@ impl Engine {
             destinations: Vec::new(),
             control_routes: BTreeMap::new(),
             find_route: None,
+            changes: Vec::new(),
             sack: SackRanges::NONE,
             now: Time::ZERO,
             end,
@@ -223,8 +230,13 @@ impl Engine {
             twin: NIL,
             before: NIL,
             after: NIL,
+            bridged: false,
         });
         self.links.len() as u32 - 1
+    }
+    /// The node at the end of a link does not count TTLs down.
+    pub fn end_at_bridge(&mut self, link: u32) {
+        self.links[link as usize].bridged = true;
     }
     /// Two links share one line: what happens at one changes when the other may send.
     pub fn pair(&mut self, one: u32, other: u32) {
@@ -261,6 +273,7 @@ impl Engine {
         let first = self.routes.len() as u32;
         assert!(self.routes.len() + links.len() < TIMER as usize, "too many routes");
         let (last, others) = links.split_last().expect("a route has links");
+        assert!(!self.links[*last as usize].bridged, "no route ends at a bridge");
         self.routes.extend_from_slice(others);
         self.routes.push(last | LAST);
         first
@@ -277,7 +290,8 @@ impl Engine {
             before = if hop & LAST != 0 { NIL } else { hop };
         }
         for (index, feeder) in feeder.into_iter().enumerate() {
-            let alone = self.fuse && self.agents.is_empty() && feeder < NOBODY;
+            // A bridge stands at the end of no link but the last of a chain, so that it is counted out there.
+            let alone = self.fuse && self.agents.is_empty() && feeder < NOBODY && !self.links[feeder as usize].bridged;
             if alone && self.links[index].port.is_foreseeable() && !self.links[feeder as usize].port.is_scheduled() {
                 self.links[index].fused_to = feeder;
                 self.links[index].settles = true;
@@ -323,7 +337,7 @@ impl Engine {
             let off = link.fused_to != NIL && link.port.puts_off();
             // What comes from elsewhere was counted down when it came.
             link.port.set_hops(if link.fused_to == NIL { 0 } else { 1 + hops });
-            link.hops = if off { 2 + hops } else { 1 };
+            link.hops = if off { 2 + hops } else { 1 } - link.bridged as u8;
         }
     }
 
@@ -543,6 +557,7 @@ impl Engine {
             PORT => self.port_timer(id),
             SINK => self.sink_timer(id),
             MEDIUM => self.medium_timer(id),
+            REROUTE => self.change_routes(id),
             _ => self.agent_timer(id),
         }
         NIL

@@ -106,8 +106,8 @@ struct Asking {
     /// When the oracle was asked last.
     asked: Option<Time>,
     next: Time,
-    /// Bytes that had come to each link then.
-    came: Vec<f64>,
+    /// The links of the path then, and bytes that had come to each.
+    came: Vec<(u32, f64)>,
     /// What it said, and when that may be told.
     pending: Option<(Time, f64)>,
     rng: Rng,
@@ -137,17 +137,23 @@ impl Estimator for Asking {
         let factor = self.factor;
         let (of_capacity, before) = (self.of_capacity, core::mem::take(&mut self.came));
         let mut least = f64::INFINITY;
+        let mut same = true;
         let came = &mut self.came;
-        oracle.links(self.ends.0, self.ends.1, since, &mut |offered, bytes| {
-            let load = bytes - before.get(came.len()).copied().unwrap_or(bytes);
-            came.push(bytes);
+        oracle.links(self.ends.0, self.ends.1, since, &mut |link, offered, bytes| {
+            let known = before.get(came.len()).filter(|(number, _)| *number == link);
+            same &= known.is_some();
+            let load = bytes - known.map_or(bytes, |(_, bytes)| *bytes);
+            came.push((link, bytes));
             let left = if of_capacity { offered * factor - load } else { (offered - load) * factor };
             least = least.min(left);
         });
-        if elapsed > 0.0 && least.is_finite() {
+        // Of a path that is new, or has become another, nothing is known of the load yet.
+        same &= came.len() == before.len() && elapsed > 0.0 && least.is_finite();
+        if same {
             self.pending = Some((now + self.delay, least / elapsed));
         }
-        self.next = now + if self.asked.is_none() { self.period.min(FIRST) } else { self.period };
+        let again = !same && !self.came.is_empty();
+        self.next = now + if again { self.period.min(FIRST) } else { self.period };
         self.asked = Some(now);
     }
     fn poll_estimate(&mut self, now: Time) -> Option<f64> {
