@@ -160,3 +160,49 @@ impl Estimator for Asking {
         self.pending.take_if(|(at, _)| *at <= now).map(|(_, left)| left)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Values;
+
+    /// A link that carries 1000 bytes/s, with nothing on it.
+    struct Idle;
+
+    impl PathOracle for Idle {
+        fn links(&mut self, _: Address, _: Address, _: Time, tell: &mut dyn FnMut(u32, f64, f64)) {
+            tell(0, 100.0, 0.0);
+        }
+    }
+
+    /// What is said every 100 ms for 5 s, bytes/s.
+    fn estimates(given: &[(&str, f64)]) -> alloc::vec::Vec<f64> {
+        let mut values = Values::default();
+        for &(name, value) in given {
+            values.set(PARAMS.iter().find(|p| p.name == name).unwrap(), value);
+        }
+        let (own, peer, period) = (Address(1), Address(2), Time::millis(100));
+        let rng = Rng::stream(1, "test");
+        let mut oracle = Oracle.build(EstimatorInit { values: &values, own, peer, period, rng, now: Time::ZERO });
+        let mut said = Vec::new();
+        for tick in 0..50 {
+            let now = Time::millis(100 * tick);
+            oracle.consult(now, &mut Idle);
+            said.extend(oracle.poll_estimate(now));
+        }
+        said
+    }
+    fn distinct(estimates: &[f64]) -> usize {
+        1 + estimates.windows(2).filter(|pair| (pair[0] - pair[1]).abs() > 1e-9).count()
+    }
+
+    #[test]
+    fn an_error_stays_as_long_as_it_is_told_to() {
+        let exact = estimates(&[]);
+        assert!(exact.len() > 40 && exact.iter().all(|left| (left - 1000.0).abs() < 1e-6), "{exact:?}");
+        let each = estimates(&[("estimate_error", 0.2)]);
+        let held = estimates(&[("estimate_error", 0.2), ("estimate_hold", 2.0)]);
+        assert!(each.iter().chain(&held).all(|left| (800.0..=1200.0).contains(left)));
+        assert_eq!((distinct(&each), distinct(&held)), (each.len(), 3));
+    }
+}

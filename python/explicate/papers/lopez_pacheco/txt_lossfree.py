@@ -47,35 +47,42 @@ def expired(table: pl.DataFrame) -> list[int]:
     return [row for row, (before, after) in enumerate(pairwise(rto), 1) if after > 1.98 * before]
 
 
-def reset(results: Results) -> float:
-    """Return the share of timeouts after which the window is seen at one packet, or with the first feedback on top."""
-    table = samples(results)
-    after = [table["cwnd"][row] for row in expired(table)]
-    return sum(float(value) < 2 for value in after) / len(after)
-
-
 HEARD = re.compile(r"([\d.]+)\s+delivered\s+\S+ ack \d+ packet \d+ \d+ B feedback ([+-]\d+)")
+
+
+def heard(results: Results) -> list[tuple[float, float]]:
+    """Return when acknowledgements came, s, and by how much each changes the window, packets."""
+    table = samples(results)
+    srtt = dict(zip((1000 * table["time_s"]).round().to_list(), table["srtt_ms"].to_list(), strict=True))
+    return [
+        (float(time), int(feedback) * srtt.get(round(1000 * float(time)), 0.0) * 1e-3 / PACKET_BYTES)
+        for time, feedback in HEARD.findall(results.trace)
+    ]
+
+
+def reset(results: Results) -> float:
+    """Return the share of timeouts after which the window is one packet, what came since the last sample aside."""
+    table, told = samples(results), heard(results)
+    left = [
+        table["cwnd"][row]
+        - sum(change for time, change in told if table["time_s"][row - 1] < time <= table["time_s"][row])
+        for row in expired(table)
+    ]
+    return sum(float(value) < 2 for value in left) / len(left)
 
 
 def explained(results: Results) -> float:
     """Return the growth of the window after timeouts over that which the feedback alone makes."""
-    table = samples(results)
-    heard = [(float(time), int(feedback)) for time, feedback in HEARD.findall(results.trace)]
+    table, news = samples(results), heard(results)
     grown = told = 0.0
     for row in expired(table):
         stretch = table.slice(row, round(GROWTH_S / EVERY_S))
         fallen = (stretch["cwnd"] < stretch["cwnd"].shift(1)).fill_null(value=False)
         stretch = stretch.slice(0, fallen.arg_max() if fallen.any() else None)
-        if stretch.is_empty():
-            continue
-        begin, end = stretch["time_s"][0], stretch["time_s"][-1]
-        srtt = dict(zip((1000 * stretch["time_s"]).round().to_list(), stretch["srtt_ms"].to_list(), strict=True))
-        grown += stretch["cwnd"][-1] - stretch["cwnd"][0]
-        told += sum(
-            feedback * srtt.get(round(1000 * time), stretch["srtt_ms"][-1]) * 1e-3 / PACKET_BYTES
-            for time, feedback in heard
-            if begin < time <= end
-        )
+        if not stretch.is_empty():
+            begin, end = stretch["time_s"][0], stretch["time_s"][-1]
+            grown += stretch["cwnd"][-1] - stretch["cwnd"][0]
+            told += sum(change for time, change in news if begin < time <= end)
     return grown / told
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from explicate.papers import metrics
 from explicate.papers.lopez_pacheco import base, fig6
-from explicate.papers.statistics import Check, at_least, equal
+from explicate.papers.statistics import Check, at_least, at_most, equal
 from explicate.papers.study import Case, Data, Effort, Panel, Study
 from explicate.results import Results
 
@@ -14,11 +15,13 @@ study = Study("I-txt-vr")
 
 VIRTUAL, REAL = "the cloud is narrow", "the router is narrow"
 TRACED_S = 3.0
+RANDOM = "estimates at random"
+LAW = ("spare_bps", "rtt_s", "queue_bytes", "feedback_bytes")
 
 
 @study.cases
 def cases(effort: Effort) -> dict[str, Case]:
-    """Figure 6's runs; and short ones whose packets are followed through r1, where the cloud or the router has less."""
+    """Figure 6's runs; short ones whose packets are followed through r1; and one with estimates that err at random."""
 
     def traced(name: str, cloud: float, router: float) -> Case:
         links = [("s", "e", 80), ("e", "c1", 80), ("c1", "r1", cloud), ("r1", "d", router)]
@@ -26,14 +29,42 @@ def cases(effort: Effort) -> dict[str, Case]:
         text = base.scenario(effort, f"I-txt-vr-{name}", base.Network(links, {"c1"}), flows, seconds=TRACED_S)
         return Case(text, seeds=1, trace="flow=0")
 
-    return {**fig6.cases(effort), VIRTUAL: traced("virtual", 30, 80), REAL: traced("real", 80, 30)}
+    links = [("s", "e", 80.0), ("e", "c", 80.0), ("c", "r", 30.0), ("r", "d", 20.0)]
+    flows = [base.flow(effort, "bulk", base.XCPI, ("s", "d"))]
+    router = {"law": "paper", "estimate_error": 0.5, "estimate_of": "capacity"}
+    sampled = [*base.SAMPLED, "agent"]
+    text = base.scenario(
+        effort, "I-txt-vr-random", base.Network(links, {"c"}), flows, router=router, seconds=20, sampled=sampled
+    )
+    made = {RANDOM: Case(text, seeds=1)}
+    return {**made, **fig6.cases(effort), VIRTUAL: traced("virtual", 30, 80), REAL: traced("real", 80, 30)}
 
 
-study.skip(
-    "I-txt-vr-a",
-    "no results of a run hold the law's inputs to nine digits; the test `the_virtual_router_hands_out_what_eq_1_says` "
-    "of protocols/xcp_i/node.rs compares 100 random ones to 1e-9",
-)
+ALPHA, BETA = 0.4, 0.226
+
+
+def law_error(results: Results) -> float:
+    """Return the greatest error of eq. 1 over all samples of r's virtual router, relative to its greatest term."""
+    worst = 0.0
+    rows = {name: metrics.series(results, "r/e", f"virtual_{name}")["value"] for name in LAW}
+    for spare_bps, rtt_s, queue, feedback in zip(*(rows[name] for name in LAW), strict=True):
+        terms = ALPHA * rtt_s * spare_bps / 8, BETA * queue
+        worst = max(worst, abs(feedback - (terms[0] - terms[1])) / max(*map(abs, terms), 1.0))
+    return worst
+
+
+def inputs(results: Results) -> float:
+    """Count the different inputs among these samples that have a queue."""
+    spare = metrics.series(results, "r/e", "virtual_spare_bps")["value"]
+    queue = metrics.series(results, "r/e", "virtual_queue_bytes")["value"]
+    return float(len({pair for pair in zip(spare, queue, strict=True) if pair[1] > 0}))
+
+
+@study.predicate("I-txt-vr-a", error=1e-9)
+def the_law(data: Data, error: float) -> Iterator[Check]:
+    """Feedback = alpha rtt BW - beta Q, of what the virtual router says that it took and gave."""
+    yield at_least("inputs with a queue", data.measure(RANDOM, inputs), 20)
+    yield at_most("relative error of eq. 1", data.measure(RANDOM, law_error), error)
 
 
 @study.predicate("I-txt-vr-b", throughput=1, cwnd=5)

@@ -50,8 +50,20 @@ pub(super) struct Upstream {
     least_since: Time,
     /// How much longer than the least the last two were.
     longer: [u64; 2],
-    /// The virtual router.
+    /// The virtual router, and what went into its last control interval.
     router: XcpRouter<false>,
+    handed_out: HandedOut,
+}
+
+/// What a virtual router's law made of what: eq. 1, for whoever wants to see it at work.
+#[derive(Default)]
+struct HandedOut {
+    /// Spare bandwidth, bytes/s.
+    spare: f64,
+    /// Persistent queue, bytes.
+    queue: f64,
+    /// Aggregate feedback, bytes/s.
+    feedback: f64,
 }
 
 impl Upstream {
@@ -73,6 +85,21 @@ impl Upstream {
     #[cfg(test)]
     pub(super) fn nonce(&self) -> u64 {
         self.nonce
+    }
+    /// Ends the virtual router's control interval, with spare bandwidth by the traffic that it saw.
+    fn control(&mut self, now: Time, spare: impl FnOnce(f64) -> f64) {
+        let law = &mut self.router.0;
+        let handed = &mut self.handed_out;
+        handed.queue = law.mean_queue;
+        law.control_by(
+            now,
+            |y| {
+                handed.spare = spare(y);
+                handed.spare
+            },
+            1.0,
+        );
+        handed.feedback = law.res_pos - law.res_neg;
     }
     /// What waits in the cloud and does not go away, bytes.
     fn queue(&self) -> f64 {
@@ -237,6 +264,7 @@ impl Clouds {
             least_since: now,
             longer: [0; 2],
             router,
+            handed_out: HandedOut::default(),
         };
         self.table.insert(from.0, entry);
         true
@@ -302,7 +330,7 @@ impl Clouds {
         }
         (entry.bytes, entry.told, entry.bandwidth) = (0.0, now, Some(left));
         if self.rules.by_paper {
-            entry.router.0.control_by(now, |_| left, 1.0);
+            entry.control(now, |_| left);
         }
     }
 
@@ -320,7 +348,7 @@ impl Clouds {
         for (&from, entry) in &mut self.table {
             if !self.rules.by_paper && entry.router.0.control_due() <= now {
                 let capacity = entry.capacity - self.rules.drain * entry.queue() / entry.router.0.avg_rtt.max(1e-6);
-                entry.router.0.control_by(now, |y| capacity - y, 1.0);
+                entry.control(now, |y| capacity - y);
             }
             if entry.bandwidth.is_some() && now.since(entry.told) >= idle {
                 entry.bandwidth = None; // nobody tells us any more
@@ -353,6 +381,11 @@ impl Clouds {
                 tell("cloud_capacity_bps", 8.0 * entry.capacity);
                 tell("cloud_queue_bytes", entry.queue());
             }
+            let (law, handed) = (&entry.router.0, &entry.handed_out);
+            tell("virtual_spare_bps", 8.0 * handed.spare);
+            tell("virtual_rtt_s", law.avg_rtt);
+            tell("virtual_queue_bytes", handed.queue);
+            tell("virtual_feedback_bytes", handed.feedback * law.avg_rtt);
         }
     }
 
