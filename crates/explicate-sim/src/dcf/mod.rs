@@ -7,62 +7,23 @@
 
 mod air;
 mod link;
+mod looking;
 mod station;
+mod world;
 
 use std::sync::Arc;
 
-use explicate_core::medium::dcf::{CTS_ACK, FRAMING, RATES, RTS, Settings};
-use explicate_core::port::{Note, Port, Store};
-use explicate_core::protocol::Probe;
+use explicate_core::medium::dcf::{CTS_ACK, FRAMING, RTS, Settings};
+use explicate_core::port::Port;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
-use explicate_core::wire::Packet;
 use explicate_scenario::model;
 
-use crate::arena::Arena;
-use crate::engine::{LINK, Link};
 use air::{Air, Heard};
 use link::AirLink;
 pub use station::StationStats;
 use station::{Answer, Frame, Head, Phase, Station};
-
-/// What the medium sees of the engine.
-pub(crate) struct World<'a> {
-    pub(crate) now: Time,
-    pub(crate) arena: &'a mut Arena,
-    pub(crate) links: &'a mut [Link],
-    pub(crate) routes: &'a [u32],
-    /// For each link its medium and its number there.
-    pub(crate) radios: &'a [(u32, u32)],
-}
-
-impl World<'_> {
-    /// The link that a packet is on.
-    fn link_of(&self, slot: u32) -> u32 {
-        self.routes[self.arena.get(slot).place as usize] & LINK
-    }
-}
-
-/// What an interface does to a packet is told to the packet's link.
-impl Store for World<'_> {
-    fn packet(&mut self, handle: u32) -> &mut Packet {
-        self.arena.get_mut(handle)
-    }
-    fn release(&mut self, handle: u32) {
-        self.arena.give(handle);
-    }
-    fn note(&mut self, at: Time, _port: u32, handle: u32, what: Note) {
-        let link = self.link_of(handle);
-        let port = &mut self.links[link as usize].port;
-        match what {
-            Note::Arrived => return, // at the link already
-            Note::Dropped(cause) => port.refused(cause),
-            Note::Marked => port.marked(),
-            Note::Departed | Note::Lost | Note::Damaged | Note::Copied => {}
-        }
-        self.arena.note(at, link, handle, what);
-    }
-}
+pub(crate) use world::World;
 
 /// A frame on the air.
 struct Transmission {
@@ -468,58 +429,6 @@ impl Medium {
         s.draw_backoff();
         self.take_head(w, number);
         self.stations[number as usize].resume(w.now, &self.settings);
-    }
-
-    // ---------------------------------------------------------------------------------------- looking in
-
-    /// The interface that a link's packets wait at.
-    pub fn interface(&self, number: u32) -> &Port {
-        &self.stations[self.links[number as usize].from as usize].port
-    }
-    /// The same to be settled or asked.
-    pub(crate) fn interface_mut(&mut self, number: u32) -> &mut Port {
-        &mut self.stations[self.links[number as usize].from as usize].port
-    }
-    /// Settles the interface of a link, or all.
-    pub(crate) fn settle(&mut self, w: &mut World<'_>, link: Option<u32>) {
-        let only = link.map(|number| self.links[number as usize].from as usize);
-        for (_, s) in self.stations.iter_mut().enumerate().filter(|(i, _)| only.is_none_or(|o| o == *i)) {
-            s.port.settle(w.now, w);
-        }
-    }
-    /// For each station the engine's links that leave it, and the packets that wait for them and have not arrived.
-    pub(crate) fn inside(&self) -> impl Iterator<Item = (Vec<u32>, u64)> {
-        self.stations.iter().enumerate().map(|(i, s)| {
-            let ghost = s.head.as_ref().is_some_and(|h| h.delivered);
-            let links = self.links.iter().filter(|l| l.from == i as u32).map(|l| l.link);
-            (links.collect(), s.port.len() as u64 - ghost as u64)
-        })
-    }
-    /// The measured span begins.
-    pub(crate) fn start_measuring(&mut self, now: Time) {
-        self.stations.iter_mut().for_each(|s| s.port.start_measuring(now));
-        self.links.iter_mut().for_each(|l| l.airtime_before = l.airtime);
-    }
-    /// Time on the air of a link's frames and their answers in the measured span, and in the whole run.
-    pub fn airtime(&self, number: u32) -> (Time, Time) {
-        let link = &self.links[number as usize];
-        (link.airtime - link.airtime_before, link.airtime)
-    }
-    /// What a station counted in the whole run.
-    pub fn station_stats(&self, station: usize) -> StationStats {
-        self.stations[station].stats
-    }
-    /// The rate at which a link sends now, bit/s.
-    pub fn phy_rate(&self, number: u32) -> f64 {
-        RATES[self.links[number as usize].rate as usize] as f64 * 1e6
-    }
-    /// Tells a link's variables.
-    pub(crate) fn probe(&self, number: u32, put: Probe<'_>) {
-        let link = &self.links[number as usize];
-        put("air_rate_bps", self.phy_rate(number));
-        put("air_attempts", link.attempts as f64);
-        put("air_unanswered", link.unanswered as f64);
-        put("air_window_slots", self.stations[link.from as usize].cw as f64);
     }
 }
 
