@@ -22,6 +22,7 @@ mod agents;
 mod fusing;
 mod looking;
 mod media;
+mod reroute;
 mod timers;
 
 /// A one-way link and the port that feeds it.
@@ -44,6 +45,8 @@ pub struct Link {
     before: u32,
     /// The node whose agent sees packets that are delivered at the end of this link, or else nobody.
     after: u32,
+    /// It ends at a bridge, which does not count the TTL down.
+    bridged: bool,
 }
 
 /// What an event leaves to be done: a packet to send on from a place, or a flow that may send, with a slot that is free for
@@ -134,6 +137,7 @@ const PORT: u32 = 0xa000_0000;
 const AGENT: u32 = 0xb000_0000;
 const SINK: u32 = 0xc000_0000;
 const MEDIUM: u32 = 0xd000_0000;
+const REROUTE: u32 = 0xe000_0000;
 const KIND: u32 = 0xf000_0000;
 
 /// A network, its flows and the events that wait.
@@ -159,6 +163,8 @@ pub struct Engine {
     /// Routes of control packets between nodes, found when first needed.
     control_routes: BTreeMap<(u32, u32), u32>,
     find_route: Option<RouteFinder>,
+    /// Changes of routes.
+    changes: Vec<reroute::Change>,
     /// What the last acknowledgement with ranges reported.
     sack: SackRanges,
     now: Time,
@@ -191,6 +197,7 @@ impl Engine {
             destinations: Vec::new(),
             control_routes: BTreeMap::new(),
             find_route: None,
+            changes: Vec::new(),
             sack: SackRanges::NONE,
             now: Time::ZERO,
             end,
@@ -226,8 +233,13 @@ impl Engine {
             twin: NIL,
             before: NIL,
             after: NIL,
+            bridged: false,
         });
         self.links.len() as u32 - 1
+    }
+    /// The node at the end of a link does not count TTLs down.
+    pub fn end_at_bridge(&mut self, link: u32) {
+        self.links[link as usize].bridged = true;
     }
     /// Two links share one line: what happens at one changes when the other may send.
     pub fn pair(&mut self, one: u32, other: u32) {
@@ -264,6 +276,7 @@ impl Engine {
         let first = self.routes.len() as u32;
         assert!(self.routes.len() + links.len() < TIMER as usize, "too many routes");
         let (last, others) = links.split_last().expect("a route has links");
+        assert!(!self.links[*last as usize].bridged, "no route ends at a bridge");
         self.routes.extend_from_slice(others);
         self.routes.push(last | LAST);
         first

@@ -14,7 +14,8 @@ impl Engine {
             before = if hop & LAST != 0 { NIL } else { hop };
         }
         for (index, feeder) in feeder.into_iter().enumerate() {
-            let alone = self.fuse && self.agents.is_empty() && feeder < NOBODY;
+            // A bridge stands at the end of no link but the last of a chain, so that it is counted out there.
+            let alone = self.fuse && self.agents.is_empty() && feeder < NOBODY && !self.links[feeder as usize].bridged;
             if alone && self.links[index].port.is_foreseeable() && !self.links[feeder as usize].port.is_scheduled() {
                 self.links[index].fused_to = feeder;
                 self.links[index].settles = true;
@@ -60,7 +61,7 @@ impl Engine {
             let off = link.fused_to != NIL && link.port.puts_off();
             // What comes from elsewhere was counted down when it came.
             link.port.set_hops(if link.fused_to == NIL { 0 } else { 1 + hops });
-            link.hops = if off { 2 + hops } else { 1 };
+            link.hops = if off { 2 + hops } else { 1 } - link.bridged as u8;
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Timers: of flows, their applications and receiving ends, of ports whose departures are not known in advance, of media and
-//! agents. Each is a slot in the queue of events whose place says what it is of.
+//! agents, and changes of routes. Each is a slot in the queue of events whose place says what it is of.
 
 use explicate_core::units::Time;
 
-use super::{Engine, FLOW, KIND, MEDIUM, NIL, PORT, SINK, SOURCE, rank};
+use super::{Engine, FLOW, KIND, MEDIUM, NIL, PORT, REROUTE, SINK, SOURCE, rank};
 use crate::source::Source;
 
 impl Engine {
@@ -33,6 +33,7 @@ impl Engine {
             PORT => self.port_timer(id),
             SINK => self.sink_timer(id),
             MEDIUM => self.medium_timer(id),
+            REROUTE => self.change_routes(id),
             _ => self.agent_timer(id),
         }
         NIL
