@@ -15,7 +15,7 @@ study = Study("D-fig6")
 SYSTEMS = ("LR-XCP", "LR-LMXCP")
 
 
-LONG_S = 1500
+LONG_S = 1000
 """Where few bursts come (to 1 %) the runs are longer: their number decides how well the loss rate is known."""
 
 
