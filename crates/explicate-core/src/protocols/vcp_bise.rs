@@ -56,11 +56,24 @@ const ROUTER: &[Param] = &{
         kappa_q,
         gamma_l,
         queue_weight,
-        Param::new("k", Unit::Fraction, 0.33, "004 equation 10", "Share of the missing load that an interval covers.")
-            .within(0.0, 1.0),
-        Param::new("rho_inf", Unit::Fraction, 1.0, "004 equation 10", "The load factor to reach.").within(0.01, 1.0),
-        Param::new("eps_r", Unit::Number, EPSILON, "004 equation 11", "The senders' multiplicative increase, xi.")
-            .within(1e-6, 1e6),
+        Param::new(
+            "k",
+            Unit::Fraction,
+            0.33,
+            "paper 004 equation 10",
+            "Share of the missing load that an interval covers.",
+        )
+        .within(0.0, 1.0),
+        Param::new("rho_inf", Unit::Fraction, 1.0, "paper 004 equation 10", "The load factor to reach.")
+            .within(0.01, 1.0),
+        Param::new(
+            "eps_r",
+            Unit::Number,
+            EPSILON,
+            "paper 004 equation 11",
+            "The senders' multiplicative increase, xi.",
+        )
+        .within(1e-6, 1e6),
         Param::new("spread", Unit::Flag, 0.0, "error diffusion", "Codes are dealt out evenly instead of drawn."),
     ]
 };
