@@ -127,7 +127,7 @@ def sampled(results: Results, lines: Sequence[dict[str, Any]]) -> list[Series]:
     frame = results.samples.with_columns(pl.col("object").cast(pl.String), pl.col("variable").cast(pl.String))
     series = []
     for place, line in enumerate(lines):
-        rows = frame.filter(pl.col("object") == line["of"], pl.col("variable") == line["variable"])
+        rows = frame.filter(pl.col("object") == line["of"], pl.col("variable") == line["variable"]).drop_nulls("value")
         scale = line.get("scale", 1.0)
         y = [value * scale for value in rows["value"].to_list()]
         series.append(Series(line.get("name", line["of"]), place, rows["time_s"].to_list(), y))

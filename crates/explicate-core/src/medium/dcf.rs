@@ -36,7 +36,10 @@
 //!    (`capture_threshold`) destroys it whatever the rate.
 //! 5. A frame that is sensed but not decoded makes EIFS follow, as in ns-2; the standard asks for that only if its preamble
 //!    was heard. Bursts of an interferer make no EIFS follow.
-//! 6. Rates adapt to every attempt without an answer, lost RTS included (ARF counts data frames); without ARF's timer.
+//! 6. `capture = "ns2"` is for comparisons, and follows ns-2.35 where it departs from the standard: a frame that was not decoded
+//!    reserves the air for EIFS, and DIFS follows that; a frame that capture overcomes does so too, from its end on; CTS, and
+//!    data after CTS, are sent only if the air is free at that moment, else the sender begins anew with RTS.
+//! 7. Rates adapt to every attempt without an answer, lost RTS included (ARF counts data frames); without ARF's timer.
 
 use crate::params::{Param, Unit, Values};
 use crate::protocol::MediumKind;
@@ -124,7 +127,7 @@ pub const PARAMS: &[Param] = &[
         0.0,
         "ours; ns-2.35, Mac/802_11",
         "Which of overlapping frames survives if it is the stronger: one that is received, or begins within its preamble; \
-         any; none; `ns2`: the first that is sensed, understood or not.",
+         any; none; `ns2`: the first that is sensed, understood or not, and ns-2's reservations.",
     ),
     Param::new("capture_threshold", Unit::Decibels, 10.0, "ns-2.35, CPThresh", "By how much it has to be stronger.")
         .within(0.0, 100.0),
@@ -225,7 +228,7 @@ pub enum Capture {
     Any,
     /// None.
     Off,
-    /// The first that is sensed, understood or not, if no other one alone comes too near to it.
+    /// The first that is sensed, understood or not, if no other one alone comes too near to it; and ns-2's reservations.
     Ns2,
 }
 

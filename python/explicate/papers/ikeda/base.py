@@ -57,7 +57,7 @@ def case(
     protocol, own, marks = _system(effort, system, k, growth)
     values = {
         "initial_window": int(choices["K-P4"]), "receiver_window": int(choices["K-P8"]), "min_rto": choices["K-P18"],
-        "paced": system != TCP and choices["K-P15"] == "true", **own, **(params or {}),
+        "paced": system in (PROPOSED, BISE, VCP) and choices["K-P15"] == "true", **own, **(params or {}),
     }  # fmt: skip
     controller = value_text({**marks, **(router or {})}) if marks else '"auto"'
     outside = controller if choices["K-P7"] == "every" else '"none"'

@@ -47,7 +47,7 @@ def recursion(k: float) -> list[float]:
 
 
 def controlled(k: float, mbps: float, packets: float) -> list[float]:
-    """Return the loads on a link whose flows send so many packets a round trip, by equations 9 and 11, r not cut to 1."""
+    """Return the loads where so many packets are sent in the first round trip, by equations 9 and 11, r not cut."""
     full = mbps * 1e6 * base.RTT_S / (8 * base.PACKET)
     loads = [packets / full]
     for _ in STEPS[1:]:

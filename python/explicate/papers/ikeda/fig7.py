@@ -70,9 +70,7 @@ def gain_is_clearest(
     data: Data, low: float, high: float, clearest: float, percent: float, relative: float
 ) -> Iterator[Check]:
     """WLTE gains most in the middle of the range, and much at 1e-5."""
-    gains = {
-        loss: goodput(data, base.PROPOSED, loss) - goodput(data, base.BISE, loss) for loss in losses(data.effort)
-    }
+    gains = {loss: goodput(data, base.PROPOSED, loss) - goodput(data, base.BISE, loss) for loss in losses(data.effort)}
     most = max(gains, key=lambda loss: gains[loss].mean)
     measured = f"{number(gains[most].mean)} Mbit/s at {most:g}"
     yield fact("largest gain", holds=low <= most <= high, measured=measured, wanted=f"from {low:g} to {high:g}")

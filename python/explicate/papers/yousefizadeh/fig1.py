@@ -1,6 +1,6 @@
 """Y-fig1: lost bytes as computed and as observed (figure 1). Packets are drawn from error to error; see `radio.py`.
 
-A code of rate 0.9 goes with them, so that packets are lost too; wrong bytes are counted among the data, before correction.
+A code of rate 0.9 goes with them, so that packets are lost too; wrong bytes are those of the data before correction.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ study = Study("Y-fig1")
 
 PER_BYTE = {5: 0.4179, 10: 0.1779, 15: 0.0638, 20: 0.0212, 25: 0.00683, 30: 0.00217, 40: 0.00022}
 """The register's wrong bytes of a byte, by signal-to-noise ratio in dB."""
-OTHERS = ({"beta": 0.91667}, {"symbol_bits": 4}, {"symbol_bits": 16}, {"points": 4})
+OTHERS: tuple[dict[str, Any], ...] = ({"beta": 0.91667}, {"symbol_bits": 4}, {"symbol_bits": 16}, {"points": 4})
 
 
 def trials(effort: Effort) -> int:

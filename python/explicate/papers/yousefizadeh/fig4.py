@@ -1,4 +1,4 @@
-"""Y-fig4: VCP with four code rates of data, one and four antennas (figure 4). Set-up: `base.py`; curves: `coding.py`."""
+"""Y-fig4: VCP with four code rates of data, one and four antennas (figure 4). See `base.py`, `coding.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Y-fig5: VCP and XCP with four code rates of data, 1x2 antennas (figure 5). Set-up: `base.py`; curves: `coding.py`."""
+"""Y-fig5: VCP and XCP with four code rates of data, 1x2 antennas (figure 5). See `base.py`, `coding.py`."""
 
 from __future__ import annotations
 

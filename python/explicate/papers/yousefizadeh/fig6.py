@@ -15,8 +15,8 @@ study = Study("Y-fig6")
 HALF_DB = {"1x1": 12.9, "2x1": 8.0, "1x2": 4.9, "2x2": 2.9}
 """Where half of the blocks of data are lost."""
 FEC = (0.8, 0.5)
-LEVEL = 1e-3
-"""Loss at which the transition ends."""
+NOTHING = 1e-3
+"""The transition begins where no larger part of the plateau comes, and ends where no larger part is lost."""
 
 
 def grid(effort: Effort) -> Sequence[float]:
@@ -66,15 +66,16 @@ def antennas_in_order(data: Data) -> Iterator[Check]:
 
 @study.predicate("Y-fig6-c", correlation=-0.9)
 def fits_figure_3(data: Data, correlation: float) -> Iterator[Check]:
-    """Where errors fall, more is delivered: over the transition, for behind it both are level."""
+    """Where errors fall, more is delivered: over the transition; before it nothing comes, behind it all."""
     for system in SYSTEMS:
         for antennas in ANTENNAS:
             lost = [sample.mean for sample in curve(data, system, antennas)]
-            last = next(place for place, value in enumerate(lost) if value <= LEVEL)
-            points = grid(data.effort)[: last + 1]
-            came = [packets(data, system, antennas, snr).mean for snr in points]
-            found = Sample.of([correlate(rank(came), rank(lost[: last + 1]))])
-            what = f"{system}, {antennas}, up to {points[-1]:g} dB: rank correlation of loss and delivery"
+            came = [packets(data, system, antennas, snr).mean for snr in grid(data.effort)]
+            first = max((place for place, value in enumerate(came) if value <= NOTHING * came[-1]), default=0)
+            last = next(place for place, value in enumerate(lost) if value <= NOTHING)
+            points, part = grid(data.effort)[first : last + 1], slice(first, last + 1)
+            found = Sample.of([correlate(rank(came[part]), rank(lost[part]))])
+            what = f"{system}, {antennas}, {points[0]:g} to {points[-1]:g} dB: rank correlation of loss and delivery"
             yield at_most(what, found, correlation)
 
 
@@ -88,7 +89,7 @@ def correlate(x: Sequence[float], y: Sequence[float]) -> float:
     """Return Pearson's correlation."""
     mx, my = sum(x) / len(x), sum(y) / len(y)
     both = sum((a - mx) * (b - my) for a, b in zip(x, y, strict=True))
-    return both / (sum((a - mx) ** 2 for a in x) * sum((b - my) ** 2 for b in y)) ** 0.5
+    return float(both / (sum((a - mx) ** 2 for a in x) * sum((b - my) ** 2 for b in y)) ** 0.5)
 
 
 @study.predicate("Y-fig6-d", around_db=0.7, level=0.5)

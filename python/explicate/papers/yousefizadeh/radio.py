@@ -22,7 +22,7 @@ def told(length: int = 1040, acks: bool = False, **params: Any) -> dict[str, Any
 def phi(bits: int, good: float, bad: float, gamma: float = GAMMA, beta: float = BETA) -> tuple[float, ...]:
     """Return the probabilities that 0, 1, ... of `bits` are received, by equations 1 to 4.
 
-    `good` and `bad` are the states' error rates. Equations 2 and 3 lack a plus sign, equation 4 the start of longer runs.
+    `good` and `bad` are the states' error rates. Equations 2 and 3 lack a plus sign, equation 4 longer runs' start.
     """
     stay, start = (gamma, beta), ((1 - beta) / (2 - gamma - beta), (1 - gamma) / (2 - gamma - beta))
     rows = [[start[0]], [start[1]]]

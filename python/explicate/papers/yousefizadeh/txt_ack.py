@@ -6,6 +6,7 @@ The budget of the last claim is what a packet of data and its acknowledgement ta
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from explicate.papers.statistics import Check, Sample, at_least, fact, near
 from explicate.papers.study import Case, Data, Effort, Line, Panel, Study
@@ -46,10 +47,14 @@ def cases(effort: Effort) -> dict[tuple[str, str, float, float], Case]:
     for system in SYSTEMS:
         for rate in effort.pick((1.0, 0.9, 0.7, 0.5), (1.0, 0.5)):
             for snr in AROUND:
-                made[system, "code", rate, snr] = base.case(effort, system, snr, antennas=ANTENNAS, fec=(DATA_RATE, rate))
+                made[system, "code", rate, snr] = base.case(
+                    effort, system, snr, antennas=ANTENNAS, fec=(DATA_RATE, rate)
+                )
         for percent in (0.0, *FORCED):
             channel = f'{{ kind = "random_loss", rate = "{percent:g}%", of = "acks" }}' if percent else ""
-            made[system, "forced", 0.5, percent] = base.case(effort, system, CLEAR_DB, antennas=ANTENNAS, channel=channel)
+            made[system, "forced", 0.5, percent] = base.case(
+                effort, system, CLEAR_DB, antennas=ANTENNAS, channel=channel
+            )
     for system in (XCP, VCP):
         for rate in rates(effort):
             for snr in AROUND:
@@ -78,7 +83,7 @@ def drop(data: Data, system: str, percent: float) -> Sample:
 def who_minds(data: Data) -> Iterator[Check]:
     """XCP, VCP, TCP."""
     for percent in FORCED:
-        for more, less in zip(SYSTEMS, SYSTEMS[1:], strict=False):
+        for more, less in pairwise(SYSTEMS):
             difference = drop(data, more, percent) - drop(data, less, percent)
             what = f"{percent:g} % of acknowledgements lost: cost to {more} less that to {less}"
             yield at_least(what, difference, 0)
@@ -86,7 +91,7 @@ def who_minds(data: Data) -> Iterator[Check]:
 
 @study.predicate("Y-txt-ack-c", ack=4.3e-2, data_loss=7.8e-12, plain_ack=0.47, plain_data=1.0, percent=5)
 def short_blocks_are_weak(
-    data: Data, ack: float, data_loss: float, plain_ack: float, plain_data: float, percent: float
+    _: Data, ack: float, data_loss: float, plain_ack: float, plain_data: float, percent: float
 ) -> Iterator[Check]:
     """1x2 at 10 dB: with a code of the same rate the short one is lost more, without a code the long one."""
     for name, length, rate, value in (
@@ -107,7 +112,9 @@ def parity_belongs_to_acknowledgements(data: Data) -> Iterator[Check]:
             rate: sum(packets(data, system, "budget", rate, snr).mean for snr in AROUND) for rate in rates(data.effort)
         }
         best = max(sums, key=lambda rate: sums[rate])
-        told = ", ".join(f"{within_budget(system, rate):.3f} and {rate:g}: {value / 3:.3f}" for rate, value in sums.items())
+        told = ", ".join(
+            f"{within_budget(system, rate):.3f} and {rate:g}: {value / 3:.3f}" for rate, value in sums.items()
+        )
         holds = best < within_budget(system, best)
         yield fact(
             f"{system}: million packets with codes for data and acknowledgements", holds=holds, measured=told,

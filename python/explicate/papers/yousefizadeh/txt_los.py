@@ -15,7 +15,7 @@ K = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0)
 
 
 @study.predicate("Y-txt-los-a")
-def only_bad_bursts(data: Data) -> Iterator[Check]:
+def only_bad_bursts(_: Data) -> Iterator[Check]:
     """Byte errors are those of the bad state alone, by the paper's recursion."""
     for snr in (5, 10, 20):
         row = told(snr=snr, good="clear")
@@ -31,7 +31,7 @@ def error(snr: float, k: float) -> float:
 
 
 @study.predicate("Y-txt-los-b")
-def direct_path_helps(data: Data) -> Iterator[Check]:
+def direct_path_helps(_: Data) -> Iterator[Check]:
     """K = 0 is Rayleigh's fading; more is better."""
     for snr in (5, 10, 15):
         rayleigh = told(snr=snr)["symbol_error_good"]
@@ -40,7 +40,7 @@ def direct_path_helps(data: Data) -> Iterator[Check]:
 
 
 @study.predicate("Y-txt-los-c")
-def interference_is_noise(data: Data) -> Iterator[Check]:
+def interference_is_noise(_: Data) -> Iterator[Check]:
     """As much interference as noise costs what half the signal costs."""
     for snr in (5.0, 10.0, 20.0):
         for interference, loss_db in ((1.0, 3.010299956639812), (9.0, 10.0)):
@@ -51,8 +51,8 @@ def interference_is_noise(data: Data) -> Iterator[Check]:
 
 
 @study.plot
-def plot(data: Data) -> Sequence[Panel]:
+def plot(_: Data) -> Sequence[Panel]:
     """Symbol errors with a direct path."""
-    grid = list(range(0, 31))
+    grid = list(range(31))
     lines = [Line(f"K = {k:g}", grid, [error(snr, k) for snr in grid]) for k in K]
     return [Panel("Symbol error rate, Rician fading", "SNR (dB)", "symbol error rate", lines, log="y")]

@@ -34,7 +34,7 @@ def rayleigh(snr_db: float, antennas: str) -> float:
 
 
 @study.predicate("Y-txt-phi-a", precision=1e-12, bits=64)
-def sums_to_one(data: Data, precision: float, bits: float) -> Iterator[Check]:
+def sums_to_one(_: Data, precision: float, bits: float) -> Iterator[Check]:
     """The recursion is a law of probability, and gives the engine's byte errors."""
     for snr in (0, 10, 20):
         row = told(snr=snr)
@@ -46,7 +46,7 @@ def sums_to_one(data: Data, precision: float, bits: float) -> Iterator[Check]:
 
 
 @study.predicate("Y-txt-phi-b", precision=1e-6)
-def starts_stationary(data: Data, precision: float) -> Iterator[Check]:
+def starts_stationary(_: Data, precision: float) -> Iterator[Check]:
     """With errors in the bad state only, half of its bits, the loss of single bits tells how often it is bad."""
     for beta, (good, bad) in STATIONARY.items():
         lost = told(snr=10, beta=beta, symbol_bits=1, good="clear", bad="blocked")["code_symbol_error"]
@@ -55,7 +55,7 @@ def starts_stationary(data: Data, precision: float) -> Iterator[Check]:
 
 
 @study.predicate("Y-txt-phi-c", precision=1e-12)
-def equation_5_for_two_points(data: Data, precision: float) -> Iterator[Check]:
+def equation_5_for_two_points(_: Data, precision: float) -> Iterator[Check]:
     """BPSK over Rayleigh fading has a closed form of its own."""
     for antennas, (value, digit) in AT_10_DB.items():
         off = max(abs(symbol_error(snr, antennas) - rayleigh(snr, antennas)) for snr in range(-5, 41, 5))
@@ -64,16 +64,18 @@ def equation_5_for_two_points(data: Data, precision: float) -> Iterator[Check]:
 
 
 @study.predicate("Y-txt-phi-d", low=-5, high=40)
-def antennas_in_order(data: Data, low: float, high: float) -> Iterator[Check]:
+def antennas_in_order(_: Data, low: float, high: float) -> Iterator[Check]:
     """More antennas, fewer errors."""
     grid = range(int(low), int(high) + 1)
     for worse, better in pairwise(ANTENNAS):
         least = min(symbol_error(snr, worse) / symbol_error(snr, better) for snr in grid)
-        yield fact(f"errors of {worse} over {better}, least of all SNR", holds=least > 1, measured=f"{least:.4g}", wanted="> 1")
+        yield fact(
+            f"errors of {worse} over {better}, least of all SNR", holds=least > 1, measured=f"{least:.4g}", wanted="> 1"
+        )
 
 
 @study.predicate("Y-txt-phi-e", shift_db=3.01, error_db=0.02)
-def half_the_power_each(data: Data, shift_db: float, error_db: float) -> Iterator[Check]:
+def half_the_power_each(_: Data, shift_db: float, error_db: float) -> Iterator[Check]:
     """Two antennas that send share what one had."""
     for snr in (0.0, 10.0, 20.0, 30.0):
         goal = symbol_error(snr, "1x2")
@@ -82,7 +84,7 @@ def half_the_power_each(data: Data, shift_db: float, error_db: float) -> Iterato
 
 
 @study.plot
-def plot(data: Data) -> Sequence[Panel]:
+def plot(_: Data) -> Sequence[Panel]:
     """Equation 5 for the four sets of antennas."""
     grid = list(range(-5, 41))
     lines = [Line(antennas, grid, [symbol_error(snr, antennas) for snr in grid]) for antennas in ANTENNAS]

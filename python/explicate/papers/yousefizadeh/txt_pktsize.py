@@ -1,8 +1,9 @@
-"""Y-txt-pktsize: longer packets need a stronger code (end of section III): the parity that brings a loss down to 1e-3."""
+"""Y-txt-pktsize: longer packets need a stronger code (end of section III): parity for a loss of 1e-3."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from explicate.papers.statistics import Check, Sample, fact, near, rising
 from explicate.papers.study import Data, Line, Panel, Study
@@ -23,17 +24,19 @@ def needs(length: int) -> tuple[int, float]:
 
 
 @study.predicate("Y-txt-pktsize-a")
-def more_parity(data: Data) -> Iterator[Check]:
+def more_parity(_: Data) -> Iterator[Check]:
     """In symbols."""
     found = [needs(length)[0] for length in CORRECTED]
-    grows = all(a < b for a, b in zip(found, found[1:], strict=False))
-    yield fact("corrected symbols", holds=grows, measured=", ".join(map(str, found)), wanted="each more than the one before")
+    grows = all(a < b for a, b in pairwise(found))
+    yield fact(
+        "corrected symbols", holds=grows, measured=", ".join(map(str, found)), wanted="each more than the one before"
+    )
     for length, value in CORRECTED.items():
         yield near(f"corrected symbols for {length} bytes", Sample.of([needs(length)[0]]), value, 0)
 
 
 @study.predicate("Y-txt-pktsize-b")
-def but_a_higher_rate(data: Data) -> Iterator[Check]:
+def but_a_higher_rate(_: Data) -> Iterator[Check]:
     """In proportion to the packet the code may be weaker."""
     yield rising("code rates", [Sample.of([needs(length)[1]]) for length in CORRECTED])
     for length, rate in zip(CORRECTED, RATES, strict=True):
@@ -41,7 +44,7 @@ def but_a_higher_rate(data: Data) -> Iterator[Check]:
 
 
 @study.plot
-def plot(data: Data) -> Sequence[Panel]:
+def plot(_: Data) -> Sequence[Panel]:
     """What is needed against the length."""
     grid = list(CORRECTED)
     return [

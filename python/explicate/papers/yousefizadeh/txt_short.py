@@ -33,8 +33,8 @@ def shorts(effort: Effort, system: str) -> str:
     """Return the groups of short flows."""
     size = f'{{ mean = "{MEAN_PACKETS * PACKET}B", law = "pareto", shape = {SHAPE} }}'
     return "\n\n".join(
-        f'[[flows]]\nname = "short-{path}"\nprotocol = "{base.protocol(system)}"\npacket = "{PACKET}B"\npath = "{path}"\n'
-        f'params = {base.params(effort, system)}\narrivals = "{PER_SECOND}/s"\nsize = {size}'
+        f'[[flows]]\nname = "short-{path}"\nprotocol = "{base.protocol(system)}"\npacket = "{PACKET}B"\n'
+        f'path = "{path}"\nparams = {base.params(effort, system)}\narrivals = "{PER_SECOND}/s"\nsize = {size}'
         for path in ("long", "back")
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from explicate.papers.statistics import Check, Sample, fact, near
 from explicate.papers.study import Data, Line, Panel, Study
@@ -21,10 +22,10 @@ def rate(bits: int) -> float:
 
 
 @study.predicate("Y-txt-symsize-a")
-def lower_rate(data: Data) -> Iterator[Check]:
+def lower_rate(_: Data) -> Iterator[Check]:
     """A burst spoils a large symbol as it does a small one."""
     found = [rate(bits) for bits in RATES]
-    falls = all(a > b for a, b in zip(found, found[1:], strict=False))
+    falls = all(a > b for a, b in pairwise(found))
     measured = ", ".join(f"{one:.3f}" for one in found)
     yield fact("code rates", holds=falls, measured=measured, wanted="each below the one before")
     for bits, value in RATES.items():
@@ -32,7 +33,7 @@ def lower_rate(data: Data) -> Iterator[Check]:
 
 
 @study.plot
-def plot(data: Data) -> Sequence[Panel]:
+def plot(_: Data) -> Sequence[Panel]:
     """The rate against the size of a symbol."""
     line = Line("k/b", list(RATES), [rate(bits) for bits in RATES])
     return [Panel("Code rate for one packet lost in a thousand", "symbol (bits)", "data of all symbols", [line])]

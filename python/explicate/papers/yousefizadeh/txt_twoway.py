@@ -29,7 +29,7 @@ def cases(effort: Effort) -> dict[tuple[str, bool], Case]:
     }
 
 
-def over_time(data: Data, system: str, two_way: bool, results: Results) -> pl.DataFrame:
+def over_time(system: str, two_way: bool, results: Results) -> pl.DataFrame:
     """Return the utilisation of the way there over time."""
     return base.used(results, base.share(system, FEC, two_way))
 
@@ -37,13 +37,13 @@ def over_time(data: Data, system: str, two_way: bool, results: Results) -> pl.Da
 def mean(data: Data, system: str, two_way: bool) -> Sample:
     """Return the mean utilisation from 50 s on."""
     runs = data.runs((system, two_way))
-    return Sample.of(metrics.mean(base.steady(over_time(data, system, two_way, one), 50)) for one in runs)
+    return Sample.of(metrics.mean(base.steady(over_time(system, two_way, one), 50)) for one in runs)
 
 
 def unrest(data: Data, system: str, two_way: bool) -> Sample:
     """Return the deviation of the utilisation behind the start."""
     runs = data.runs((system, two_way))
-    return Sample.of(metrics.deviation(base.steady(over_time(data, system, two_way, one))) for one in runs)
+    return Sample.of(metrics.deviation(base.steady(over_time(system, two_way, one))) for one in runs)
 
 
 @study.predicate("Y-txt-twoway-a")
@@ -54,7 +54,9 @@ def others_get_worse(data: Data) -> Iterator[Check]:
         deviations = [unrest(data, system, two_way) for two_way in (False, True)]
         worse = means[1].mean < means[0].mean or deviations[1].mean > deviations[0].mean
         measured = f"mean {means[0]} → {means[1]}, deviation {deviations[0]} → {deviations[1]}"
-        yield fact(f"{system}, one way → two ways", holds=worse, measured=measured, wanted="a lower mean or more deviation")
+        yield fact(
+            f"{system}, one way → two ways", holds=worse, measured=measured, wanted="a lower mean or more deviation"
+        )
 
 
 @study.predicate("Y-txt-twoway-b", least=0.85, deviation=0.06)
@@ -71,7 +73,7 @@ def plot(data: Data) -> Sequence[Panel]:
         Panel(
             system, "time (s)", "utilisation (%)",
             [
-                Line.series(name, over_time(data, system, two_way, data.runs((system, two_way))[0]), 0.01)
+                Line.series(name, over_time(system, two_way, data.runs((system, two_way))[0]), 0.01)
                 for name, two_way in (("one way", False), ("two ways", True))
             ],
         )
