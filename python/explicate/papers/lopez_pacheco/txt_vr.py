@@ -29,8 +29,10 @@ def cases(effort: Effort) -> dict[str, Case]:
         text = base.scenario(effort, f"I-txt-vr-{name}", base.Network(links, {"c1"}), flows, seconds=TRACED_S)
         return Case(text, seeds=1, trace="flow=0")
 
-    links = [("s", "e", 80.0), ("e", "c", 80.0), ("c", "r", 30.0), ("r", "d", 20.0)]
-    flows = [base.flow(effort, "bulk", base.XCPI, ("s", "d"))]
+    links = [("s", "e", 80.0), ("e", "c", 80.0), ("c", "r", 30.0), ("x", "r", 80.0), ("r", "d", 20.0)]
+    bursts = base.flow(effort, "bursts", "greedy", ("x", "d"), params={"rate": "15Mbit/s"})
+    pauses = bursts.replace("start", 'on_off = { on = "500ms", off = "500ms" }\nstart')
+    flows = [base.flow(effort, "bulk", base.XCPI, ("s", "d")), pauses]
     router = {"law": "paper", "estimate_error": 0.5, "estimate_of": "capacity"}
     sampled = [*base.SAMPLED, "agent"]
     text = base.scenario(
