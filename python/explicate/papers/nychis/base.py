@@ -28,6 +28,8 @@ TOLD, TUNED = 54.0, 24.0
 MARGIN_DB = 3.0
 SPACING_M = 250 * 10 ** (-(17 + MARGIN_DB) / 40)
 """54 Mbit/s need 17 dB more than what 250 m leave; the level falls with the fourth power of the distance."""
+INTERFERER = '[[medium.interferer]]\nat = ["40m", "150m"]\non = "10ms"\noff = "1s"\nrandom = true\n'
+"""Somebody else's radio, too far to be sensed: what it meets is lost, so that no hop is quite without loss."""
 LINK = "link"
 """The label of the link test: TCP alone on the first hop, no injected loss."""
 
@@ -38,15 +40,20 @@ def losses(effort: Effort) -> Sequence[float]:
     return effort.pick(every, [loss for loss in every if loss not in {0.025, 0.05}])
 
 
-def air(effort: Effort, layout: str, capacity: float = TOLD, more: str = "") -> str:
-    """Return the medium: radios in a `layout`, whose routers believe in `capacity`, Mbit/s."""
+def air(effort: Effort, layout: str, capacity: float = TOLD, more: str = "", *, steady: bool = False) -> str:
+    """Return the medium: radios in a `layout`, whose routers believe in `capacity`, Mbit/s; `steady` without noise."""
     choices = effort.choices
+    noise = f"""errors = "snr"
+shadowing = "{choices["N-P9"]}"
+drift = "{choices["N-P9"]}"
+coherence = "{choices["N-P10"]}"
+"""
     return (
         '[[medium]]\nname = "air"\nrate = "54Mbit/s"\nrts_threshold = "0B"\n'
-        f'burst = "{choices["N-P3"]}"\nadaptation = "{choices["N-P12"]}"\narf_down = 3\nerrors = "snr"\n'
-        f'shadowing = "{choices["N-P9"]}"\ndrift = "{choices["N-P9"]}"\ncoherence = "{choices["N-P10"]}"\n'
+        f'burst = "{choices["N-P3"]}"\nadaptation = "{choices["N-P12"]}"\narf_down = 3\n{"" if steady else noise}'
         f'queue = {{ kind = "droptail", limit = "{choices["N-P7"]}pkt" }}\n'
-        f'capacity = "{capacity:g}Mbit/s"\nclock_tick = "{choices["N-P11"]}"\nlayout = {layout}\n{more}'
+        f'capacity = "{capacity:g}Mbit/s"\nclock_tick = "{choices["N-P11"]}"\nlayout = {layout}\n'
+        f"{more}{'' if steady else INTERFERER}"
     )
 
 

@@ -47,9 +47,7 @@ def wire(effort: Effort, system: str, place: str = "on", loss: float = 0.0, beli
 def contended(effort: Effort) -> Case:
     """Return four flows from two stations to the hub between them, in a channel that never changes."""
     layout = f'{{ kind = "star", stations = 2, spacing = "{base.SPACING_M:.1f}m" }}'
-    air = base.air(effort, layout, base.TUNED)
-    for old, new in (('errors = "snr"', 'errors = "none"'), ("shadowing =", "# shadowing ="), ("drift =", "# drift =")):
-        air = air.replace(old, new)
+    air = base.air(effort, layout, base.TUNED, steady=True)
     links = [name for station in ("n1", "n2") for name in (f"{station}->n0", f"n0->{station}")]
     parts = [air, base.kernel(effort, links), base.flows(effort, base.XCP, (["n1", "n2"], "n0"), count=4)]
     return Case(base.scenario("paper-N-hub", effort.seconds, parts))
