@@ -84,7 +84,7 @@ def flows(
     }
     if protocol.startswith(XCP):
         values["on_loss"] = choices["N-P4"]
-    start = f"{{ uniform = {value_text(choices['N-P13'])} }}" if count > 1 and choices["N-P13"] != "0s" else '"0s"'
+    start = f'{{ uniform = "{choices["N-P13"]}" }}' if count > 1 and choices["N-P13"] != "0s" else '"0s"'
     return (
         f'[[flows]]\nname = "{name}"\ncount = {count}\nprotocol = "{protocol}"\npacket = "1500B"\n'
         f"from = {value_text(list(ends[0]))}\nto = {value_text([ends[1]])}\n"
