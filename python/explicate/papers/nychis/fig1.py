@@ -14,7 +14,7 @@ from explicate.results import Results
 
 study = Study("N-fig1")
 
-SEEDS = 20
+SEEDS = 60
 SECONDS = 5.0
 BIN_S = 0.2
 """What the largest throughput after the first loss is averaged over."""

@@ -6,13 +6,12 @@ Set-up and classes: `fig7.py`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from statistics import fmean, median
+from statistics import fmean
 
 from explicate.papers.nychis import base
-from explicate.papers.nychis.fig7 import XCP, of_class, queue, ranked, shown, ten, trace, window
+from explicate.papers.nychis.fig7 import XCP, middle, of_class, queue, ranked, ten, trace, window
 from explicate.papers.statistics import Check, Sample, at_least, between
 from explicate.papers.study import Data, NotAttemptedError, Panel, Study
-from explicate.results import Results
 
 study = Study("N-fig8")
 
@@ -23,11 +22,6 @@ study.cases(ten)
 def three_of_ten(data: Data, low: float, high: float) -> Check:
     """3 in the paper."""
     return between("runs with a standing queue", Sample.of([len(of_class(data, queue, standing=True))]), low, high)
-
-
-def middle(results: Results) -> float:
-    """Return the median queue, packets."""
-    return float(median(shown(results, "n1->n2", "queue_packets")["value"].to_list()))
 
 
 @study.predicate("N-fig8-b", least=0.5)

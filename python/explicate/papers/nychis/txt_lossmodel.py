@@ -7,6 +7,7 @@ attempts, so that the card sends again up to four times and falls back to slower
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import polars as pl
 
@@ -39,12 +40,12 @@ def models(effort: Effort) -> Mapping[str, str]:
 @study.cases
 def cases(effort: Effort) -> Mapping[object, Case]:
     """Both systems with every model, and XCP without loss."""
-    runs: dict[object, Case] = {
-        (system, name): base.chain(effort, system, model=model, every="100ms")
-        for system in (base.XCP, base.TCP)
-        for name, model in models(effort).items()
-    }
-    return {**runs, (base.XCP, NONE): base.chain(effort, base.XCP, every="100ms")}
+    watched: Mapping[str, object] = {"sampling.of": ["throughput", "queue", "cwnd", "router"]}
+    runs: dict[object, Case] = {}
+    for name, model in {**models(effort), NONE: ""}.items():
+        for system in (base.XCP, base.TCP) if model else (base.XCP,):
+            runs[system, name] = replace(base.chain(effort, system, model=model, every="100ms"), settings=watched)
+    return runs
 
 
 def unanswered(results: Results) -> float:
