@@ -154,9 +154,7 @@ def wired(
     tail = f'queue = {{ kind = "droptail", limit = "{limit}pkt" }}\nclock_tick = "{tick}"\n'
 
     def wire(a: str, b: str, mbps: float, delay_ms: float, more: str = "") -> str:
-        return (
-            f'[[link]]\nfrom = "{a}"\nto = "{b}"\nrate = "{mbps:g}Mbit/s"\ndelay = "{delay_ms:g}ms"\n{more}'
-        )
+        return f'[[link]]\nfrom = "{a}"\nto = "{b}"\nrate = "{mbps:g}Mbit/s"\ndelay = "{delay_ms:g}ms"\n{more}'
 
     def lossy(what: str) -> str:
         return f"channel = [{what}]\n" if what else ""

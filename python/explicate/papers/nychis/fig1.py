@@ -86,7 +86,9 @@ def first_peak(data: Data, least: float, share: float) -> Iterator[Check]:
 def saw_teeth(data: Data, least: float, most: float) -> Iterator[Check]:
     """Several stages of additive increase, with the link under-used."""
     yield at_least("halvings in 5 s", data.measure(base.TCP, halvings), least)
-    yield at_most("throughput over capacity", data.measure(base.TCP, base.kilobytes) / data.measure(base.LINK, capacity), most)
+    yield at_most(
+        "throughput over capacity", data.measure(base.TCP, base.kilobytes) / data.measure(base.LINK, capacity), most
+    )
 
 
 @study.plot

@@ -13,7 +13,7 @@ study = Study("N-fig3")
 NAMES = {base.TCP: "TCP", base.XCP_NO_SACK: "XCP without SACK", base.XCP: "XCP"}
 
 
-def sweep(effort: Effort, systems: Sequence[str], hops: int) -> dict[tuple[str, float], Case]:
+def sweep(effort: Effort, systems: Sequence[str], hops: int) -> dict[object, Case]:
     """Return every system at every loss rate over so many hops."""
     return {
         (system, loss): base.chain(effort, system, loss, ends=(1, 1 + hops))
@@ -79,7 +79,12 @@ def tcp_falls_at_once(data: Data, slack: float, most: float) -> Iterator[Check]:
                 base.rate(data, system, loss).mean / base.rate(data, system, 0.0).mean
                 for system in (base.TCP, base.XCP)
             )
-            yield fact(f"share left at {loss:g} %", holds=tcp < xcp, measured=f"TCP {tcp:.4f}, XCP {xcp:.4f}", wanted="TCP's less")
+            yield fact(
+                f"share left at {loss:g} %",
+                holds=tcp < xcp,
+                measured=f"TCP {tcp:.4f}, XCP {xcp:.4f}",
+                wanted="TCP's less",
+            )
 
 
 @study.predicate("N-fig3-e", since=0.25, to=1)
@@ -99,9 +104,7 @@ def gap_closes(data: Data) -> Iterator[Check]:
 
 
 @study.predicate("N-fig3-g", low=1.6, high=2.4, widest_from=0.5, widest_to=2.5)
-def twice_at_one_percent(
-    data: Data, low: float, high: float, widest_from: float, widest_to: float
-) -> Iterator[Check]:
+def twice_at_one_percent(data: Data, low: float, high: float, widest_from: float, widest_to: float) -> Iterator[Check]:
     """The gap is widest at 1 %, where XCP nearly doubles TCP."""
     widest = max(base.losses(data.effort), key=lambda loss: gap(data, loss).mean)
     yield between("loss of the widest gap, %", Sample.of([widest]), widest_from, widest_to)
@@ -138,9 +141,7 @@ def best_tcp(data: Data, low: float, high: float) -> Check:
 def curves(data: Data, systems: Sequence[str], title: str) -> Sequence[Panel]:
     """Return throughput against the loss rate."""
     grid = [loss for loss in base.losses(data.effort) if loss > 0]
-    lines = [
-        Line.of(NAMES[system], grid, [base.rate(data, system, loss) for loss in grid]) for system in systems
-    ]
+    lines = [Line.of(NAMES[system], grid, [base.rate(data, system, loss) for loss in grid]) for system in systems]
     return [Panel(title, "loss rate (%)", "throughput (KB/s)", lines, log="x")]
 
 

@@ -30,7 +30,9 @@ def xcp_leads(data: Data, up_to: float) -> Iterator[Check]:
 def meet_at_ten(data: Data, difference: float) -> Check:
     """Return that both meet at 10 %; what the path carries is the better of the two without loss."""
     capacity = max(base.rate(data, system, 0.0).mean for system in SYSTEMS)
-    return at_most("difference at 10 % over the capacity", Sample.of([abs(gap(data, 10.0).mean) / capacity]), difference)
+    return at_most(
+        "difference at 10 % over the capacity", Sample.of([abs(gap(data, 10.0).mean) / capacity]), difference
+    )
 
 
 @study.predicate("N-fig4-b", difference=0.04)

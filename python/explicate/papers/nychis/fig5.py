@@ -28,7 +28,7 @@ def middle(effort: Effort) -> list[float]:
 @study.cases
 def cases(effort: Effort) -> Mapping[object, Case]:
     """Both systems at every loss rate over three hops, and in the middle of the range over others."""
-    others = {
+    others: dict[object, Case] = {
         (system, loss, hops): base.chain(effort, system, loss, ends=(1, 1 + hops))
         for hops in HOPS
         if hops != PAPER

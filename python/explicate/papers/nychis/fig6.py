@@ -27,7 +27,7 @@ def losses(effort: Effort) -> Sequence[float]:
 def cases(effort: Effort) -> Mapping[object, Case]:
     """Both systems at every loss rate, and XCP over a wire of known capacity."""
     seeds = max(SEEDS, effort.seeds)
-    runs = {
+    runs: dict[object, Case] = {
         (system, loss): base.chain(effort, system, loss, seeds=seeds)
         for system in (base.XCP, base.TCP)
         for loss in losses(effort)
@@ -65,5 +65,7 @@ def plot(data: Data) -> Sequence[Panel]:
     """High, low and mean of the first three runs."""
     grid = [loss for loss in losses(data.effort) if loss > 0]
     runs = [base.rate(data, base.XCP, loss).values[:3] for loss in grid]
-    lines = [Line(name, grid, [work(run) for run in runs]) for name, work in (("high", max), ("mean", fmean), ("low", min))]
+    lines = [
+        Line(name, grid, [work(run) for run in runs]) for name, work in (("high", max), ("mean", fmean), ("low", min))
+    ]
     return [Panel("XCP, three runs", "loss rate (%)", "throughput (KB/s)", lines, log="x")]

@@ -1,6 +1,6 @@
 """N-fig7: the window oscillates and the hop is under-used, in 7 of 10 runs (figure 7). Set-up: `base.py`.
 
-XCP is told 24 Mbit/s, which was about the best that had been seen; nothing is lost on purpose. A run belongs to figure 8
+XCP is told 24 Mbit/s, about the best that had been seen; nothing is lost on purpose. A run belongs to figure 8
 if more than ten packets wait for half of the first 5 s: the queue stands. The others belong to figure 7.
 """
 
@@ -73,7 +73,9 @@ def reversals(results: Results) -> float:
 def of_class(data: Data, metric: Callable[[Results], float], *, standing: bool, label: str = XCP) -> list[float]:
     """Return a measure of the runs whose queue stands, or of the others."""
     queues = data.measure(XCP, middle)
-    return [value for value, waits in zip(data.measure(label, metric), queues, strict=True) if (waits > STANDS) == standing]
+    return [
+        value for value, waits in zip(data.measure(label, metric), queues, strict=True) if (waits > STANDS) == standing
+    ]
 
 
 @study.predicate("N-fig7-a", low=5, high=9)
@@ -95,7 +97,12 @@ def under_used(data: Data, most: float) -> Iterator[Check]:
     share = fmean(of_class(data, queue, standing=False)) / float(data.effort.choices["N-P7"])
     yield at_most("mean queue over its limit", Sample.of([share]), most)
     got, could = (of_class(data, base.kilobytes, standing=False, label=label) for label in (XCP, base.LINK))
-    yield Check("KB/s of XCP, and of the same channels", f"{fmean(got):.0f}, {fmean(could):.0f}", "less", fmean(got) < fmean(could))
+    yield Check(
+        "KB/s of XCP, and of the same channels",
+        f"{fmean(got):.0f}, {fmean(could):.0f}",
+        "less",
+        fmean(got) < fmean(could),
+    )
 
 
 @study.predicate("N-fig7-d", low=0.85, high=1)

@@ -75,7 +75,9 @@ def plot(data: Data) -> Sequence[Panel]:
 
     def lines(link: str, metric: Callable[[Results], float]) -> list[Line]:
         return [
-            Line.of(f"{count} flow{'s' if count > 1 else ''}", grid, [data.measure((link, count, r), metric) for r in grid])
+            Line.of(
+                f"{count} flow{'s' if count > 1 else ''}", grid, [data.measure((link, count, r), metric) for r in grid]
+            )
             for count in COUNTS
         ]
 

@@ -1,11 +1,10 @@
-"""N-txt-headline: XCP delivers 200 % of TCP in some cases (abstract, conclusion). Set-up: `base.py`, runs of figure 3."""
+"""N-txt-headline: XCP delivers 200 % of TCP in some cases (abstract, conclusion). Set-up: figure 3."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from explicate.papers.nychis import base
-from explicate.papers.nychis.fig3 import sweep
 from explicate.papers.statistics import Check, Sample, at_least
 from explicate.papers.study import Case, Data, Effort, Study
 
@@ -17,8 +16,13 @@ TUNED = "tuned"
 @study.cases
 def cases(effort: Effort) -> Mapping[object, Case]:
     """Both systems at every loss rate up to 5 %, and XCP with the tuned capacity."""
-    both = {label: case for label, case in sweep(effort, (base.TCP, base.XCP), 1).items() if label[1] <= 5}
-    tuned = {
+    both: dict[object, Case] = {
+        (system, loss): base.chain(effort, system, loss)
+        for system in (base.TCP, base.XCP)
+        for loss in base.losses(effort)
+        if loss <= 5
+    }
+    tuned: dict[object, Case] = {
         (TUNED, loss): base.chain(effort, base.XCP, loss, capacity=base.TUNED)
         for loss in base.losses(effort)
         if loss <= 5

@@ -1,7 +1,7 @@
 """N-txt-lossmodel: other loss generators, and losses that the radio sees (sections IV, VI). Set-up: `base.py`; 1 %.
 
 The emulator's normal and Pareto laws shape the runs between losses here (``random_loss``). Losses on the air hit
-attempts, so that the card sends again up to four times and falls back to slower rates: 31.6 % of the attempts leave 1 %.
+attempts, so the card sends again up to four times and falls back to slower rates: 31.6 % of the attempts leave 1 %.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def models(effort: Effort) -> Mapping[str, str]:
         "correlated": f"{{ {lost}, correlation = 0.25 }}",
         "normal": f'{{ {lost}, law = "normal" }}',
         "Pareto": f'{{ {lost}, law = "pareto", shape = {shape} }}',
-        "bursts of 4": f'{{ {lost.replace("random_loss", "burst_loss")}, length = 4, per_flow = false }}',
+        "bursts of 4": f"{{ {lost.replace('random_loss', 'burst_loss')}, length = 4, per_flow = false }}",
         HARDWARE: f'{{ kind = "random_loss", rate = "{100 * RESIDUAL**0.25:.1f}%", place = "air" }}',
     }
 
@@ -50,8 +50,12 @@ def cases(effort: Effort) -> Mapping[object, Case]:
 
 def unanswered(results: Results) -> float:
     """Return the share of the card's attempts that were not answered."""
-    last = results.samples.filter(pl.col("object").cast(pl.String) == "n1->n2", pl.col("time_s") > metrics.end_s(results) - 0.05)
-    counts = {name: float(last.filter(pl.col("variable") == name)["value"][0]) for name in ("air_attempts", "air_unanswered")}
+    last = results.samples.filter(
+        pl.col("object").cast(pl.String) == "n1->n2", pl.col("time_s") > metrics.end_s(results) - 0.05
+    )
+    counts = {
+        name: float(last.filter(pl.col("variable") == name)["value"][0]) for name in ("air_attempts", "air_unanswered")
+    }
     return counts["air_unanswered"] / counts["air_attempts"]
 
 

@@ -84,7 +84,9 @@ def round_trips(data: Data, system: str, pipe: int, share: float = 0.95) -> Samp
 def xcp_is_back_at_once(data: Data, share: float, most: float) -> Iterator[Check]:
     """The text says one round trip."""
     for pipe in PIPES:
-        yield at_most(f"round trips until {share:.0%} of {pipe} packets", round_trips(data, base.XCP, pipe, share), most)
+        yield at_most(
+            f"round trips until {share:.0%} of {pipe} packets", round_trips(data, base.XCP, pipe, share), most
+        )
 
 
 @study.predicate("N-txt-onertt-b", low=0.3, high=0.7)
