@@ -64,8 +64,8 @@ impl Medium {
         let s = &mut self.stations[number as usize];
         let Some(head) = &s.head else { return };
         let (to, link, bytes) = (head.to, head.link, head.bytes);
-        s.stats.attempts += 1;
-        self.links[link as usize].attempts += 1;
+        s.burst_until = w.now + self.settings.burst;
+        self.count_attempt(number, link);
         let rate = self.links[link as usize].rate;
         if bytes as f64 <= self.settings.rts_threshold {
             return self.send_data(w, number, rate);
@@ -88,6 +88,11 @@ impl Medium {
                 doomed: false,
             },
         );
+    }
+
+    fn count_attempt(&mut self, number: u32, link: u32) {
+        self.stations[number as usize].stats.attempts += 1;
+        self.links[link as usize].attempts += 1;
     }
 
     fn send_data(&mut self, w: &mut World<'_>, number: u32, rate: u8) {
@@ -191,6 +196,24 @@ impl Medium {
             self.links[head.link as usize].succeeded(&self.settings);
         }
         self.next_packet(w, number);
+        self.go_on(w.now, number);
+    }
+
+    /// The next packet follows at once if its exchange is over before the station's burst has to be.
+    fn go_on(&mut self, now: Time, number: u32) {
+        let c = &self.settings;
+        let s = &mut self.stations[number as usize];
+        let Some(head) = &s.head else { return };
+        let (to, link) = (head.to, head.link);
+        let rate = self.links[link as usize].rate;
+        let at = now + c.sifs;
+        let silent_until = at + c.airtime(head.bytes, rate) + c.sifs + c.airtime(CTS_ACK, c.control(rate));
+        if silent_until > s.burst_until {
+            return;
+        }
+        s.keep_the_air();
+        s.answer = Some(Answer { at, frame: Frame::Data, to, link, rate, silent_until });
+        self.count_attempt(number, link);
     }
 
     /// An attempt was not answered.

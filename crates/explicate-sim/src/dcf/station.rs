@@ -104,6 +104,8 @@ pub(super) struct Station {
     /// It found the air idle and needs no back-off unless that changes.
     at_once: bool,
     pub(super) cw: u32,
+    /// It may send until then without contending again.
+    pub(super) burst_until: Time,
     pub(super) phase: Phase,
     pub(super) head: Option<Head>,
     pub(super) answer: Option<Answer>,
@@ -129,6 +131,7 @@ impl Station {
             counts_from: Time::NEVER,
             at_once: false,
             cw: settings.cw_min,
+            burst_until: Time::ZERO,
             phase: Phase::Contend,
             head: None,
             answer: None,
@@ -156,6 +159,10 @@ impl Station {
         // The window is a power of two less one, so that the low bits are uniform; else the bias is below 2^-48.
         self.backoff = Some((self.backoff_rng.next_u64() % (self.cw as u64 + 1)) as u32);
         self.counts_from = Time::NEVER;
+    }
+    /// Its next frame needs no back-off.
+    pub(super) fn keep_the_air(&mut self) {
+        (self.backoff, self.counts_from, self.phase) = (None, Time::NEVER, Phase::Exchange);
     }
     pub(super) fn double_window(&mut self, s: &Settings) {
         self.cw = (2 * self.cw + 1).min(s.cw_max);
