@@ -23,6 +23,8 @@ SECONDS, STOP = 10, "8s"
 SEEDS = 10
 """Losses differ much from one to the next."""
 TWO = ("paths", 2)
+ABOUT = (0.6, 1.4)
+"""What counts as growth like the number of paths."""
 
 
 @study.cases
@@ -81,11 +83,11 @@ def then_nothing_is_left(data: Data, most: float) -> Check:
     return at_most("Mbit/s left after the burst", data.measure(TWO, estimate), most)
 
 
-@study.predicate("I-fig14a-c", slack=0)
-def buffers_help(data: Data, slack: float) -> Iterator[Check]:
+@study.predicate("I-fig14a-c")
+def buffers_help(data: Data) -> Iterator[Check]:
     """Losses depend on the size of the buffers."""
     drops = [data.measure(("buffer", buffer), base.drops) for buffer in BUFFERS]
-    yield falling(f"drops with {', '.join(BUFFERS)}", drops, slack)
+    yield falling(f"drops with {', '.join(BUFFERS)}", drops)
     yield at_least("drops with the smallest", drops[0], 1)
 
 
@@ -107,13 +109,13 @@ def more_often_is_better(data: Data) -> Iterator[Check]:
     yield rising(f"messages, period {names} RTT", [data.measure(("period", p), messages) for p in PERIODS])
 
 
-@study.predicate("I-fig14a-e", low=0.6, high=1.4)
-def n_paths_n_times(data: Data, low: float, high: float) -> Iterator[Check]:
+@study.predicate("I-fig14a-e")
+def n_paths_n_times(data: Data) -> Iterator[Check]:
     """N paths believe in n times what there is."""
     one = data.measure(("paths", 1), load)
     for n in range(2, 5):
         yield between(
-            f"load of {n} paths over {n} times that of one", data.measure(("paths", n), load) / (n * one), low, high
+            f"load of {n} paths over {n} times that of one", data.measure(("paths", n), load) / (n * one), *ABOUT
         )
 
 

@@ -113,12 +113,12 @@ def the_first_after_it_finds_it(data: Data) -> Iterator[Check]:
         yield equal(f"{what}: detections for {len(wanted)} clouds", _sample(sum(met.values())), len(wanted))
 
 
-@study.predicate("I-txt-detect-c", clouds=2)
-def two_clouds_are_two(data: Data, clouds: float) -> Iterator[Check]:
+@study.predicate("I-txt-detect-c")
+def two_clouds_are_two(data: Data) -> Iterator[Check]:
     """The TTL is copied, so that a second cloud is found for itself."""
     for length, kept, results in _compare(data, "all"):
         met = finders(results)
-        double = [one for one in kept if len(expected(one)) == clouds]
+        double = [one for one in kept if len(expected(one)) == 2]
         wrong = [one for one in double if {node for node, _ in expected(one)} != {n for n in chain(one) if n in met}]
         if double:
             yield equal(f"{len(double)} chains of {length} routers with two clouds: wrong", _sample(len(wrong)), 0)

@@ -70,11 +70,11 @@ def probes(results: Results) -> float:
     return float(rows["value"].max()) * 8 / (metrics.end_s(results) * CAPACITY * 1e6)  # type: ignore[arg-type]
 
 
-@study.predicate("I-txt-real-b", share=0.01)
-def probes_cost_little(data: Data, share: float) -> Iterator[Check]:
+@study.predicate("I-txt-real-b", percent=1)
+def probes_cost_little(data: Data, percent: float) -> Iterator[Check]:
     """At most 1 % of the capacity."""
     for one in ESTIMATORS:
-        yield at_most(f"probes of {one}, share of the capacity", data.measure((SLOW, one), probes), share)
+        yield at_most(f"probes of {one}, share of the capacity", data.measure((SLOW, one), probes), percent / 100)
 
 
 def used(results: Results) -> float:
