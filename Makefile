@@ -45,7 +45,7 @@ python: install packages ## Python tests, the report in a real browser, the tuto
 	$(PY) scripts/make_docs.py --check
 
 papers: install ## Repeats a fixed shard of the papers' experiments; fails if a verdict flips
-	$(PY) scripts/papers_shard.py
+	$(PY) scripts/papers_record.py
 
 gallery: install ## Repeats all experiments of the papers; leaves out/papers/index.html
 	-$(EXPLICATE) reproduce all -o out/papers >/dev/null

@@ -1,4 +1,7 @@
-"""Make docs/reproduction.md from the verdicts that `explicate reproduce all -o DIR` leaves in DIR/verdicts.json."""
+"""Make docs/reproduction.md from the verdicts that `explicate reproduce all -o DIR` leaves in DIR/verdicts.json.
+
+They also go on record in tests/papers.json, beside those of `--quick`: a test asks whether the two agree.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,9 @@ from explicate.papers.judge import explanations
 from explicate.papers.plan import choices
 from explicate.papers.register import JUDGED, PAPERS, experiments
 
-DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "reproduction.md"
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENT = ROOT / "docs" / "reproduction.md"
+RECORD = ROOT / "tests" / "papers.json"
 HEAD = """\
 # The papers, figure by figure
 
@@ -117,6 +122,11 @@ def main() -> None:
         if mine:
             parts += paper(letter, mine)
     DOCUMENT.write_text("\n".join(parts).rstrip() + "\n", encoding="utf-8")
+    record = json.loads(RECORD.read_text(encoding="utf-8"))
+    record["all"] = {}
+    for row in rows:
+        record["all"].setdefault(row["experiment"], {})[row["predicate"]] = row["pass"]
+    RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -18,12 +18,12 @@ use crate::units::Time;
 pub struct RateSteps;
 
 const PARAMS: &[Param] = &[
-    Param::new("steps", Unit::Steps, f64::NAN, "experiments", "From when on which rate, the first from `0s`."),
+    Param::new("steps", Unit::Steps, f64::NAN, "ours", "From when on which rate, the first from `0s`."),
     Param::new(
         "period",
         Unit::Seconds,
         f64::INFINITY,
-        "experiments",
+        "ours",
         "The steps come again after this time; unlimited: the last one lasts.",
     ),
 ];

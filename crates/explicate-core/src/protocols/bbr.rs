@@ -47,15 +47,15 @@ const MIN_PIPE: f64 = 4.0;
 const ROUNDS: usize = 10;
 
 const PARAMS: &[Param] = &[
-    Param::new("cwnd_gain", Unit::Number, 2.0, "draft 4.2.3.2", "Window over bandwidth times least round trip.")
+    Param::new("cwnd_gain", Unit::Number, 2.0, "bbr-00 4.2.3.2", "Window over bandwidth times least round trip.")
         .within(1.0, 100.0),
-    Param::new("rtprop_window", Unit::Seconds, 10.0, "draft 4.1.2", "A least round trip is trusted for so long.")
+    Param::new("rtprop_window", Unit::Seconds, 10.0, "bbr-00 4.1.2", "A least round trip is trusted for so long.")
         .within(0.1, 1e4),
     Param::new(
         "probe_rtt",
         Unit::Seconds,
         0.2,
-        "draft 4.3.5",
+        "bbr-00 4.3.5",
         "Time with four packets in flight, to see the path empty.",
     )
     .within(1e-3, 10.0),
@@ -69,7 +69,7 @@ impl Protocol for Bbr {
         "BBR v1: paces at the measured bottleneck bandwidth, with about one bandwidth-delay product in flight"
     }
     fn source(&self) -> &'static str {
-        "Cardwell et al., ACM Queue 2016; draft-cardwell-iccrg-bbr-congestion-control-00"
+        "Cardwell et al., ACM Queue 2016; bbr-00"
     }
     fn params(&self) -> &'static [Param] {
         PARAMS

@@ -20,13 +20,31 @@ pub const OVERLOAD: u8 = Ecn::Marked as u8;
 /// Parameters of a router with this control interval (s).
 pub const fn router_params(t_rho: f64) -> [Param; 5] {
     [
-        Param::new("t_rho", Unit::Seconds, t_rho, "004 section III", "Control interval; longer than most round trips.")
-            .within(1e-3, 100.0),
+        Param::new(
+            "t_rho",
+            Unit::Seconds,
+            t_rho,
+            "paper 004 section III",
+            "Control interval; longer than most round trips.",
+        )
+        .within(1e-3, 100.0),
         Param::new("t_q", Unit::Seconds, 0.01, "VCP's ns-2 code", "Interval between samples of the queue.")
             .within(1e-4, 100.0),
-        Param::new("kappa_q", Unit::Number, 0.5, "004 equation 1", "Share of the queue to be drained per interval."),
-        Param::new("gamma_l", Unit::Fraction, 0.98, "004 equation 1", "Share of the capacity that counts as full.")
-            .within(1e-3, 1.0),
+        Param::new(
+            "kappa_q",
+            Unit::Number,
+            0.5,
+            "paper 004 equation 1",
+            "Share of the queue to be drained per interval.",
+        ),
+        Param::new(
+            "gamma_l",
+            Unit::Fraction,
+            0.98,
+            "paper 004 equation 1",
+            "Share of the capacity that counts as full.",
+        )
+        .within(1e-3, 1.0),
         Param::new("queue_weight", Unit::Fraction, 0.25, "VCP's ns-2 code", "Weight of a new mean of the queue.")
             .within(1e-6, 1.0),
     ]

@@ -68,11 +68,11 @@ const ROUTER: &[Param] = &router_params(0.2);
 /// Parameters of a sender with this multiplicative increase and control interval (s).
 pub(super) const fn sender_params(xi: f64, t_rho: f64) -> [Param; 10] {
     [
-        Param::new("xi", Unit::Number, xi, "004 equation 6", "Share of the window added per t_rho at low load.")
+        Param::new("xi", Unit::Number, xi, "paper 004 equation 6", "Share of the window added per t_rho at low load.")
             .within(1e-6, 999.0),
-        Param::new("alpha", Unit::Packets, 1.0, "004 equation 5", "Segments added per t_rho at high load.")
+        Param::new("alpha", Unit::Packets, 1.0, "paper 004 equation 5", "Segments added per t_rho at high load.")
             .within(1e-6, 1e4),
-        Param::new("beta", Unit::Fraction, 0.875, "004 equation 2", "What overload leaves of the window.")
+        Param::new("beta", Unit::Fraction, 0.875, "paper 004 equation 2", "What overload leaves of the window.")
             .within(0.01, 1.0),
         Param::new("weight", Unit::Number, 1.0, "VCP's ns-2 code", "Weight of the flow: scales alpha.")
             .within(1e-3, 1e3),
@@ -80,7 +80,7 @@ pub(super) const fn sender_params(xi: f64, t_rho: f64) -> [Param; 10] {
             "t_rho",
             Unit::Seconds,
             t_rho,
-            "004 section III",
+            "paper 004 section III",
             "Control interval of the routers, the same on the whole path; longer than most round trips.",
         )
         .within(1e-3, 100.0),
@@ -88,7 +88,7 @@ pub(super) const fn sender_params(xi: f64, t_rho: f64) -> [Param; 10] {
             "ai_scale",
             Unit::Choice(&["t_rho", "t_d"]),
             0.0,
-            "004 equation 5; VCP's ns-2 code",
+            "paper 004 equation 5; VCP's ns-2 code",
             "What round trips are compared with when alpha is scaled: the control interval, or 100 ms.",
         ),
         Param::new("max_rtt_ratio", Unit::Number, 2.5, "VCP's ns-2 code", "Greatest rtt/t_rho that scales xi.")
@@ -97,7 +97,7 @@ pub(super) const fn sender_params(xi: f64, t_rho: f64) -> [Param; 10] {
             "on_loss",
             Unit::Choice(&["halve", "keep"]),
             0.0,
-            "004 section IV-B",
+            "paper 004 section IV-B",
             "What the window does on a fast retransmit: half, or nothing (WLTE). A timeout always resets it.",
         ),
         Param::new(

@@ -24,8 +24,9 @@
 //!    can do ("restriction of the maximum growth rate", section V). That is so up to a load of k/(k + epsilon), 3.5 %.
 //! 3. A packet that came with 10 keeps it, as in VCP. With independent draws the shares of several routers at low load would
 //!    multiply, and links stay at 60 % for good where access links were twice as fast. So a draw for 01 that falls on a
-//!    packet with 10 is made good on the next packet without: of several shares the least counts. One router alone, as in
-//!    the paper, draws for each packet.
+//!    packet with 10 is made good on the next packet without, and at most two of them wait: of several shares about the
+//!    least counts. Exactly so with `spread`; of draws at shares much alike a part is lost, of three equal ones a third
+//!    or more. One router alone, as in the paper, draws for each packet.
 //! 4. `spread = true` deals codes out evenly instead of drawing them (error diffusion), so that windows of few packets get the
 //!    share that they should.
 
@@ -55,11 +56,24 @@ const ROUTER: &[Param] = &{
         kappa_q,
         gamma_l,
         queue_weight,
-        Param::new("k", Unit::Fraction, 0.33, "004 equation 10", "Share of the missing load that an interval covers.")
-            .within(0.0, 1.0),
-        Param::new("rho_inf", Unit::Fraction, 1.0, "004 equation 10", "The load factor to reach.").within(0.01, 1.0),
-        Param::new("eps_r", Unit::Number, EPSILON, "004 equation 11", "The senders' multiplicative increase, xi.")
-            .within(1e-6, 1e6),
+        Param::new(
+            "k",
+            Unit::Fraction,
+            0.33,
+            "paper 004 equation 10",
+            "Share of the missing load that an interval covers.",
+        )
+        .within(0.0, 1.0),
+        Param::new("rho_inf", Unit::Fraction, 1.0, "paper 004 equation 10", "The load factor to reach.")
+            .within(0.01, 1.0),
+        Param::new(
+            "eps_r",
+            Unit::Number,
+            EPSILON,
+            "paper 004 equation 11",
+            "The senders' multiplicative increase, xi.",
+        )
+        .within(1e-6, 1e6),
         Param::new("spread", Unit::Flag, 0.0, "error diffusion", "Codes are dealt out evenly instead of drawn."),
     ]
 };

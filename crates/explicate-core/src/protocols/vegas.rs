@@ -31,12 +31,30 @@ use crate::units::Time;
 pub struct Vegas;
 
 const PARAMS: &[Param] = &[
-    Param::new("alpha", Unit::Packets, 1.0, "JSAC 1995 section III; ns-2", "Fewer packets in the queue: grow.")
-        .within(0.1, 1e6),
-    Param::new("beta", Unit::Packets, 3.0, "JSAC 1995 section III; ns-2", "More packets in the queue: shrink.")
-        .within(0.1, 1e6),
-    Param::new("gamma", Unit::Packets, 1.0, "JSAC 1995 section III; ns-2", "More packets in the queue end slow start.")
-        .within(0.1, 1e6),
+    Param::new(
+        "alpha",
+        Unit::Packets,
+        1.0,
+        "Brakmo, Peterson, JSAC 1995 section III; ns-2",
+        "Fewer packets in the queue: grow.",
+    )
+    .within(0.1, 1e6),
+    Param::new(
+        "beta",
+        Unit::Packets,
+        3.0,
+        "Brakmo, Peterson, JSAC 1995 section III; ns-2",
+        "More packets in the queue: shrink.",
+    )
+    .within(0.1, 1e6),
+    Param::new(
+        "gamma",
+        Unit::Packets,
+        1.0,
+        "Brakmo, Peterson, JSAC 1995 section III; ns-2",
+        "More packets in the queue end slow start.",
+    )
+    .within(0.1, 1e6),
     Param::new("keep", Unit::Fraction, 0.75, "ns-2 tcp-vegas", "What a fast retransmit leaves of the window.")
         .within(0.1, 1.0),
 ];

@@ -52,14 +52,14 @@ const SENDER: &[Param] = &[
         "tcp_friendly",
         Unit::Flag,
         0.0,
-        "003 section 8.1",
+        "paper 003 section 8.1",
         "Back to one segment on a flag when the window is below `dupackthreshold` or another came less than a round trip before.",
     ),
     Param::new(
         "grow_on_duplicates",
         Unit::Flag,
         1.0,
-        "003 section 3.2",
+        "paper 003 section 3.2",
         "Duplicate acknowledgements without a flag grow the window too.",
     ),
 ];
@@ -68,7 +68,7 @@ const ROUTER: &[Param] = &[Param::new(
     "spend_on_flagged",
     Unit::Flag,
     0.0,
-    "003 section 3.2",
+    "paper 003 section 3.2",
     "A packet that came flagged takes one off the counter, too.",
 )];
 

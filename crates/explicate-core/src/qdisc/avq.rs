@@ -31,14 +31,21 @@ use crate::wire::Packet;
 pub struct Avq;
 
 const PARAMS: &[Param] = &[
-    Param::new("gamma", Unit::Fraction, 0.98, "SIGCOMM 2001 section 5", "Share of the line to use.").within(0.0, 1.0),
-    Param::new("alpha", Unit::Number, 0.15, "SIGCOMM 2001 section 5", "Pace of the virtual capacity, 1/s.")
-        .within(0.0, 1e6),
+    Param::new("gamma", Unit::Fraction, 0.98, "Kunniyur, Srikant, SIGCOMM 2001 section 5", "Share of the line to use.")
+        .within(0.0, 1.0),
+    Param::new(
+        "alpha",
+        Unit::Number,
+        0.15,
+        "Kunniyur, Srikant, SIGCOMM 2001 section 5",
+        "Pace of the virtual capacity, 1/s.",
+    )
+    .within(0.0, 1e6),
     Param::new(
         "buffer",
         Unit::QueueLength,
         f64::NAN,
-        "SIGCOMM 2001 figure 1",
+        "Kunniyur, Srikant, SIGCOMM 2001 figure 1",
         "Length of the virtual queue; auto is the limit, or 100 packets where there is none.",
     ),
     MARK,

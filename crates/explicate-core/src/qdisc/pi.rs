@@ -29,11 +29,25 @@ use crate::wire::Packet;
 pub struct Pi;
 
 const PARAMS: &[Param] = &[
-    Param::new("a", Unit::Number, 1.822e-5, "INFOCOM 2001 section V", "Gain of the queue now.").within(0.0, 1.0),
-    Param::new("b", Unit::Number, 1.816e-5, "INFOCOM 2001 section V", "Gain of the queue before.").within(0.0, 1.0),
-    Param::new("target", Unit::QueueLength, f64::NAN, "INFOCOM 2001 section V", "Queue to hold; auto is 200 packets."),
-    Param::new("interval", Unit::Seconds, 1.0 / 160.0, "INFOCOM 2001 section V", "Time between samples.")
-        .within(1e-6, 1e3),
+    Param::new("a", Unit::Number, 1.822e-5, "Hollot et al., INFOCOM 2001 section V", "Gain of the queue now.")
+        .within(0.0, 1.0),
+    Param::new("b", Unit::Number, 1.816e-5, "Hollot et al., INFOCOM 2001 section V", "Gain of the queue before.")
+        .within(0.0, 1.0),
+    Param::new(
+        "target",
+        Unit::QueueLength,
+        f64::NAN,
+        "Hollot et al., INFOCOM 2001 section V",
+        "Queue to hold; auto is 200 packets.",
+    ),
+    Param::new(
+        "interval",
+        Unit::Seconds,
+        1.0 / 160.0,
+        "Hollot et al., INFOCOM 2001 section V",
+        "Time between samples.",
+    )
+    .within(1e-6, 1e3),
     MARK,
     LIMIT,
     COUNT,

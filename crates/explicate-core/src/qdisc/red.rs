@@ -31,7 +31,8 @@
 //! 3. Where the probability reaches one, packets that could be marked are dropped too (RFC 3168 section 7).
 //! 4. An automatic `min_th` does not look at the limit, as ns-2's derivation does not.
 //! 5. `max_p` is adapted by a timer; in ns-2 by the first packet after the interval.
-//! 6. ns-2 besides drops nothing early while at most one packet waits, and counts whole packet times of an idle line only.
+//! 6. ns-2 besides drops nothing early while at most one packet waits, and counts whole packet times of an idle line only:
+//!    two points of utilisation more where the queue is often empty (docs/validation.md).
 
 use alloc::boxed::Box;
 
@@ -64,21 +65,33 @@ const PARAMS: &[Param] = &[
         "weight",
         Unit::Fraction,
         f64::NAN,
-        "ToN 1993 section VI",
+        "Floyd, Jacobson, ToN 1993 section VI",
         "Weight of a new sample in the average; auto is 0.002, adaptive 1 - exp(-1 / packets per second).",
     )
     .within(1e-9, 1.0),
     Param::new("max_p", Unit::Fraction, 0.1, "Floyd 1997", "Probability at `max_th`.").within(0.0, 1.0),
-    Param::new("adaptive", Unit::Flag, 0.0, "Adaptive RED 2001", "`max_p` moves so that the average settles midway."),
+    Param::new(
+        "adaptive",
+        Unit::Flag,
+        0.0,
+        "Floyd, Gummadi, Shenker 2001",
+        "`max_p` moves so that the average settles midway.",
+    ),
     Param::new(
         "target_delay",
         Unit::Seconds,
         0.005,
-        "Adaptive RED 2001 section 4.2",
+        "Floyd, Gummadi, Shenker 2001 section 4.2",
         "An automatic adaptive `min_th` is at least half of this at the capacity.",
     )
     .within(0.0, 1000.0),
-    Param::new("gentle", Unit::Flag, 1.0, "Floyd 2000", "From `max_th` the probability climbs to 1 at twice that."),
+    Param::new(
+        "gentle",
+        Unit::Flag,
+        1.0,
+        "Floyd, gentle RED, 2000",
+        "From `max_th` the probability climbs to 1 at twice that.",
+    ),
     Param::new("wait", Unit::Flag, 1.0, "ns-2 red.cc, wait_", "Drops keep at least 1/p_b packets apart."),
     MARK,
     LIMIT,

@@ -39,11 +39,24 @@ use crate::wire::Packet;
 pub struct Rem;
 
 const PARAMS: &[Param] = &[
-    Param::new("gamma", Unit::Number, 0.001, "IEEE Network 2001", "Step of the price, a packet of excess.")
-        .within(0.0, 1e3),
-    Param::new("alpha", Unit::Number, 0.1, "IEEE Network 2001", "Weight of the queue beside the rate.")
-        .within(0.0, 1e3),
-    Param::new("phi", Unit::Number, 1.001, "IEEE Network 2001", "Base of the probability.").within(1.0, 1e3),
+    Param::new(
+        "gamma",
+        Unit::Number,
+        0.001,
+        "Athuraliya et al., IEEE Network 2001",
+        "Step of the price, a packet of excess.",
+    )
+    .within(0.0, 1e3),
+    Param::new(
+        "alpha",
+        Unit::Number,
+        0.1,
+        "Athuraliya et al., IEEE Network 2001",
+        "Weight of the queue beside the rate.",
+    )
+    .within(0.0, 1e3),
+    Param::new("phi", Unit::Number, 1.001, "Athuraliya et al., IEEE Network 2001", "Base of the probability.")
+        .within(1.0, 1e3),
     Param::new("target", Unit::QueueLength, f64::NAN, "ns-2 default, pbo_", "Queue to settle at; auto is 20 packets."),
     Param::new("interval", Unit::Seconds, 0.002, "ns-2 default, pupdtime_", "Time between changes of the price.")
         .within(1e-6, 1e3),
@@ -51,7 +64,7 @@ const PARAMS: &[Param] = &[
         "interval_packets",
         Unit::Packets,
         0.0,
-        "XCP paper, section 5",
+        "XCP02 5",
         "The same in transmission times of a packet, if it is not 0.",
     )
     .within(0.0, 1e9),
