@@ -28,6 +28,7 @@ ON: dict[str, tuple[tuple[str, ...], ...]] = {
     "reno": ((), (DEFLATION,), (DEFLATION, RESET), ALL),
 }
 LOSS = 5.0
+ONCE = 1.0
 
 
 def name(law: str, on: Sequence[str]) -> tuple[str, str]:
@@ -75,14 +76,14 @@ def times_full(room: int) -> Callable[[Results], float]:
     return times
 
 
-@study.predicate("D-txt-abl-b", least=1)
-def window_runs_away_without_timer(data: Data, least: float) -> Iterator[Check]:
+@study.predicate("D-txt-abl-b")
+def window_runs_away_without_timer(data: Data) -> Iterator[Check]:
     """With the reset but without the timer a segment that is lost twice opens the window to its end."""
     full = times_full(int(data.effort.choices["D-P6"]))
     without, timed = (name("xcp", on) for on in ((DEFLATION, RESET), ALL))
-    yield at_least("times in 100 s that swnd reaches rwnd, reset alone", data.measure(without, full), least)
+    yield at_least("times in 100 s that swnd reaches rwnd, reset alone", data.measure(without, full), ONCE)
     seldom = data.measure(timed, full)
-    yield above(f"{least:g} over the times in 100 s that swnd reaches rwnd, with the timer", seldom * 0 + least, seldom)
+    yield above("one over the times in 100 s that swnd reaches rwnd, with the timer", seldom * 0 + ONCE, seldom)
 
 
 @study.predicate("D-txt-abl-c")
