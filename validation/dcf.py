@@ -1,4 +1,4 @@
-"""Compute the section of docs/validation.md on 802.11a: Bianchi's saturation throughput, chains beside ns-2, paper 000's hop.
+"""Compute docs/validation.md's section on 802.11a: Bianchi's saturation throughput, chains by ns-2, paper 000's hop.
 
     python validation/dcf.py
 
@@ -134,7 +134,7 @@ def chain_ns2(stations: int, mbps: int, control: int, window: int, seed: int) ->
     """Return the same of ns-2."""
     arguments = [stations, 200, mbps * 1e6, control * 1e6, window, seed, SECONDS]
     command = ["ns", CHAIN.name, *map(str, arguments)]
-    done = subprocess.run(command, cwd=CHAIN.parent, capture_output=True, text=True, check=True)  # noqa: S603
+    done = subprocess.run(command, cwd=CHAIN.parent, capture_output=True, text=True, check=True)
     line = next(line for line in done.stdout.splitlines() if line.startswith("result "))
     _, rate, again = line.split()
     return float(rate), float(again)
@@ -173,10 +173,9 @@ def chains() -> str:
 
 
 def hop(protocol: str, capacity: int, loss: float, tick: int, hops: int, seed: int) -> tuple[float, ...]:
-    """Return goodput in KB/s, mean RTT in ms, mean queue and drops of the first radio, timeouts: paper 000's setting."""
+    """Return goodput in KB/s, mean RTT in ms, the first radio's mean queue and drops, timeouts: paper 000's setting."""
     lossy = [
-        f'[[link]]\nname = "n{a}->n{b}"\n'
-        f'channel = [{{ kind = "random_loss", rate = "{loss}%", place = "kernel" }}]\n'
+        f'[[link]]\nname = "n{a}->n{b}"\nchannel = [{{ kind = "random_loss", rate = "{loss}%", place = "kernel" }}]\n'
         for i in range(1, hops + 1)
         for a, b in ((i, i + 1), (i + 1, i))
     ]
@@ -230,32 +229,35 @@ def main() -> None:
         sys.exit("ns-2 is needed for the chains: the Debian package ns2")
     one = saturated(1, 54, rts=True, standard=True, seed=1)
     text = f"""
-Stations around a hub, 10 m from it, always have something to send (acknowledgements return by wires); packets of 1500 bytes,
-{SECONDS} s, mean of {len(SEEDS)} seeds. *expected* is Bianchi's model (JSAC 18(3), 2000) with 802.11a's figures: no EIFS, retries without end.
-*got* is the simulator with these rules, *standard* the same with EIFS and retry limits (expected 0 to -8 %). The model
-lets stations count a slot for every busy time; the standard freezes the counter, so after a busy time only who sent last can send in the
-first slot, and who collided waits for an answer that does not come.
+Stations around a hub, 10 m from it, always have something to send (acknowledgements return by wires); packets of 1500
+bytes, {SECONDS} s, mean of {len(SEEDS)} seeds. *expected* is Bianchi's model (JSAC 18(3), 2000) with 802.11a's
+figures: no EIFS, retries without end. *got* is the simulator with these rules, *standard* the same with EIFS and
+retry limits (expected 0 to -8 %). The model lets stations count a slot for every busy time; the standard freezes the
+counter, so after a busy time only who sent last can send in the first slot, and who collided waits for an answer that
+does not come.
 
 {saturation()}
 
-One station at 54 Mbit/s with RTS and CTS sends {one:.2f} Mbit/s (24.92 by hand: 12000 bits in 28 + 16 + 28 + 16 + 248 + 16 +
-28 + 34 + 7.5 * 9 = 481.5 us).
+One station at 54 Mbit/s with RTS and CTS sends {one:.2f} Mbit/s (24.92 by hand: 12000 bits in 28 + 16 + 28 + 16 + 248
++ 16 + 28 + 34 + 7.5 * 9 = 481.5 us).
 
 One TCP flow along a chain of radios, 200 m from one to the next, decoded up to 250 m and sensed up to 550 m, RTS and
-CTS for every frame; IP Mbit/s at the receiver over {SECONDS} s, mean of {len(SEEDS)} seeds. ns-2 2.35 has no symbols, so its control frames
-at 24 Mbit/s are 2 to 3 us shorter (`validation/chain.tcl` says what was made equal). Its receivers follow whatever they sense
-first and lose what comes meanwhile, however weak the first is; the column *its capture* has that rule (`capture = "ns2"`), *ours* the usual one.
-Expected: a half of one hop over two and a third over three, where all radios hear each other; over more, towards the 1/4 that an
-ideal schedule reaches and the 1/7 that Li et al. (MobiCom 2001) see (one way; here acknowledgements compete too).
+CTS for every frame; IP Mbit/s at the receiver over {SECONDS} s, mean of {len(SEEDS)} seeds. ns-2 2.35 has no symbols,
+so its control frames at 24 Mbit/s are 2 to 3 us shorter (`validation/chain.tcl` says what was made equal). Its
+receivers follow whatever they sense first and lose what comes meanwhile, however weak the first is; the column *its
+capture* has that rule (`capture = "ns2"`), *ours* the usual one. Expected: a half of one hop over two and a third
+over three, where all radios hear each other; over more, towards the 1/4 that an ideal schedule reaches and the 1/7
+that Li et al. (MobiCom 2001) see (one way; here acknowledgements compete too).
 
 {chains()}
 
 Paper 000's setting: radios at 54 Mbit/s in a chain, RTS and CTS for every frame, queues of 100 packets, losses in the
-kernels of every sending side, data and acknowledgements alike; 60 s, mean of {len(SEEDS)} seeds. The paper's hop carries 3000 KB/s; at 1 % loss it
-has 3013.51 for XCP that is told 24 Mbit/s and 1173.58 at best for TCP. By 802.11a's own times a hop whose acknowledgements
-compete cannot carry more than about 2050 KB/s. What holds here: told 24 instead of 54 Mbit/s, XCP is better in every row, because
-54 fills the queue and drops. What does not: TCP is not halved by 1 % loss, for its round trip is some milliseconds only,
-and it is back after a few of them; the paper's must have been longer.
+kernels of every sending side, data and acknowledgements alike; 60 s, mean of {len(SEEDS)} seeds. The paper's hop
+carries 3000 KB/s; at 1 % loss it has 3013.51 for XCP that is told 24 Mbit/s and 1173.58 at best for TCP. By 802.11a's
+own times a hop whose acknowledgements compete cannot carry more than about 2050 KB/s. What holds here: told 24
+instead of 54 Mbit/s, XCP is better in every row, because 54 fills the queue and drops. What does not: TCP is not
+halved by 1 % loss, for its round trip is some milliseconds only, and it is back after a few of them; the paper's must
+have been longer.
 
 {paper_000()}
 

@@ -38,7 +38,10 @@
 //!    was heard. Bursts of an interferer make no EIFS follow.
 //! 6. A burst's later frames come after SIFS without RTS, and each announces only itself: who hears neither sender nor data
 //!    may begin between them.
-//! 7. Rates adapt to every attempt without an answer, lost RTS included (ARF counts data frames); without ARF's timer.
+//! 7. `capture = "ns2"` is for comparisons, and follows ns-2.35 where it departs from the standard: a frame that was not decoded
+//!    reserves the air for EIFS, and DIFS follows that; a frame that capture overcomes does so too, from its end on; CTS, and
+//!    data after CTS, are sent only if the air is free at that moment, else the sender begins anew with RTS.
+//! 8. Rates adapt to every attempt without an answer, lost RTS included (ARF counts data frames); without ARF's timer.
 
 use crate::params::{Param, Unit, Values};
 use crate::protocol::MediumKind;
@@ -134,7 +137,7 @@ pub const PARAMS: &[Param] = &[
         0.0,
         "ours; ns-2.35, Mac/802_11",
         "Which of overlapping frames survives if it is the stronger: one that is received, or begins within its preamble; \
-         any; none; `ns2`: the first that is sensed, understood or not.",
+         any; none; `ns2`: the first that is sensed, understood or not, and ns-2's reservations.",
     ),
     Param::new("capture_threshold", Unit::Decibels, 10.0, "ns-2.35, CPThresh", "By how much it has to be stronger.")
         .within(0.0, 100.0),
@@ -235,7 +238,7 @@ pub enum Capture {
     Any,
     /// None.
     Off,
-    /// The first that is sensed, understood or not, if no other one alone comes too near to it.
+    /// The first that is sensed, understood or not, if no other one alone comes too near to it; and ns-2's reservations.
     Ns2,
 }
 

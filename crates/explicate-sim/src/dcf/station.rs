@@ -225,8 +225,15 @@ impl Station {
     pub(super) fn reserve(&mut self, until: Time) {
         self.nav = self.nav.max(until);
     }
-    pub(super) fn decoded(&mut self, yes: bool) {
-        self.undecoded = !yes;
+    pub(super) fn decoded(&mut self, now: Time, s: &Settings, yes: bool) {
+        match s.capture {
+            Capture::Ns2 if !yes => self.reserve(now + s.eifs), // and DIFS after that
+            _ => self.undecoded = !yes,
+        }
+    }
+    /// By ns-2's rules no CTS and no data follow on what a station heard if it finds the air taken at that moment.
+    pub(super) fn may_answer(&self, now: Time, s: &Settings, frame: Frame) -> bool {
+        s.capture != Capture::Ns2 || frame == Frame::Ack || !(self.is_busy() || self.is_reserved(now))
     }
 
     /// It sends.
@@ -303,7 +310,8 @@ impl Station {
         let fresh = Lock { serial: t.serial, began: now, ends: t.ends, power: heard.power, worst: 0.0, intact };
         match &mut self.lock {
             None => self.lock = Some(fresh),
-            Some(lock) if lock.power >= s.capture_factor * heard.power => {}
+            // What is too weak to matter is left out of the reception, and of what is sensed: a reservation stands for it.
+            Some(lock) if lock.power >= s.capture_factor * heard.power => self.nav = self.nav.max(t.ends + s.eifs),
             Some(lock) if lock.ends >= t.ends => lock.intact = false,
             Some(lock) => *lock = Lock { intact: false, ..fresh },
         }
