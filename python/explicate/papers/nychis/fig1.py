@@ -66,20 +66,22 @@ def halvings(results: Results) -> float:
     return float(metrics.falls(base.window(results), HALVED))
 
 
-@study.predicate("N-fig1-a", most=0.75, share=0.8)
+@study.predicate("N-fig1-a", most=0.75, share=80)
 def never_again(data: Data, most: float, share: float) -> Iterator[Check]:
     """After the first peak TCP does not come near the capacity."""
     peaks = data.measure(base.TCP, later_peak) / data.measure(base.LINK, capacity)
     below = peaks.map(lambda value: value <= most)
-    yield in_most(f"largest throughput after the first loss over capacity ≤ {most:g} (mean {peaks})", below, share)
+    yield in_most(
+        f"largest throughput after the first loss over capacity ≤ {most:g} (mean {peaks})", below, share / 100
+    )
 
 
-@study.predicate("N-fig1-b", least=0.9, share=0.5)
+@study.predicate("N-fig1-b", least=0.9, share=50)
 def first_peak(data: Data, least: float, share: float) -> Iterator[Check]:
     """Slow start reaches it."""
     peaks = data.measure(base.TCP, peak) / data.measure(base.LINK, capacity)
     reached = peaks.map(lambda value: value >= least)
-    yield in_most(f"largest throughput before it over capacity ≥ {least:g} (mean {peaks})", reached, share)
+    yield in_most(f"largest throughput before it over capacity ≥ {least:g} (mean {peaks})", reached, share / 100)
 
 
 @study.predicate("N-fig1-c", least=3, most=0.6)

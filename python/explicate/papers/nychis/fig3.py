@@ -58,20 +58,20 @@ def xcp_holds(data: Data, least: float, up_to: float) -> Iterator[Check]:
             yield at_least(f"share of XCP at {loss:g} %", Sample.of([share]), least)
 
 
-@study.predicate("N-fig3-c", slack=0.05, since=0.25)
+@study.predicate("N-fig3-c", slack=5, since=0.25)
 def xcp_falls(data: Data, slack: float, since: float) -> Iterator[Check]:
     """And then falls."""
     yield above("KB/s at 0.1 % over 1 %", base.rate(data, base.XCP, 0.1), base.rate(data, base.XCP, 1.0))
     samples = [base.rate(data, base.XCP, loss) for loss in base.losses(data.effort) if loss >= since]
-    yield falling("KB/s of XCP", samples, slack * samples[0].mean)
+    yield falling("KB/s of XCP", samples, slack / 100 * samples[0].mean)
 
 
-@study.predicate("N-fig3-d", slack=0.03, most=0.97)
+@study.predicate("N-fig3-d", slack=3, most=0.97)
 def tcp_falls_at_once(data: Data, slack: float, most: float) -> Iterator[Check]:
     """TCP falls with any loss, and by more than XCP."""
     grid = base.losses(data.effort)
     none = base.rate(data, base.TCP, 0.0).mean
-    yield falling("KB/s of TCP", [base.rate(data, base.TCP, loss) for loss in grid], slack * none)
+    yield falling("KB/s of TCP", [base.rate(data, base.TCP, loss) for loss in grid], slack / 100 * none)
     yield at_most("share of TCP at 0.1 %", Sample.of([base.rate(data, base.TCP, 0.1).mean / none]), most)
     for loss in grid:
         if 0 < loss <= 0.1:

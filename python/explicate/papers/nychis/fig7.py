@@ -91,11 +91,11 @@ def never_settles(data: Data, least: float, turns: float) -> Iterator[Check]:
     yield at_least("reversals a second", Sample.of([fmean(of_class(data, reversals, standing=False))]), turns)
 
 
-@study.predicate("N-fig7-c", most=0.2)
+@study.predicate("N-fig7-c", most=20)
 def under_used(data: Data, most: float) -> Iterator[Check]:
     """The link is under-used, and the queue mostly empty."""
     share = fmean(of_class(data, queue, standing=False)) / float(data.effort.choices["N-P7"])
-    yield at_most("mean queue over its limit", Sample.of([share]), most)
+    yield at_most("mean queue over its limit", Sample.of([share]), most / 100)
     got, could = (of_class(data, base.kilobytes, standing=False, label=label) for label in (XCP, base.LINK))
     yield Check(
         "KB/s of XCP, and of the same channels",

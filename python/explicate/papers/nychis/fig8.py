@@ -24,12 +24,12 @@ def three_of_ten(data: Data, low: float, high: float) -> Check:
     return between("runs with a standing queue", Sample.of([len(of_class(data, queue, standing=True))]), low, high)
 
 
-@study.predicate("N-fig8-b", least=0.5)
+@study.predicate("N-fig8-b", least=50)
 def filled(data: Data, least: float) -> Check:
     """The queue is filled."""
     queues = _standing(data, of_class(data, middle, standing=True))
     share = fmean(queues) / float(data.effort.choices["N-P7"])
-    return at_least(f"median queue ({fmean(queues):.1f} packets) over its limit", Sample.of([share]), least)
+    return at_least(f"median queue ({fmean(queues):.1f} packets) over its limit", Sample.of([share]), least / 100)
 
 
 @study.predicate("N-fig8-c", least=1.3)

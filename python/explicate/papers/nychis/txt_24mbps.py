@@ -52,12 +52,12 @@ def whole_hop(data: Data, least: float) -> Check:
     return at_least("XCP over the hop's capacity", rate(data, base.TUNED) / rate(data, base.LINK), least)
 
 
-@study.predicate("N-txt-24mbps-d", within=0.2)
+@study.predicate("N-txt-24mbps-d", within=20)
 def best_is_the_truth(data: Data, within: float) -> Check:
     """The best capacity to tell is about what the air carries."""
     best = max(told(data.effort), key=lambda capacity: rate(data, capacity).mean)
     truth = base.hop_capacity(data) * 8e-3
-    return between("best capacity over that of the hop", Sample.of([best / truth]), 1 - within, 1 + within)
+    return between("best capacity over that of the hop", Sample.of([best / truth]), 1 - within / 100, 1 + within / 100)
 
 
 @study.plot

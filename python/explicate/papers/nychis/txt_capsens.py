@@ -43,7 +43,7 @@ def too_little_under_uses(data: Data, within: float) -> Iterator[Check]:
             yield near(f"use of the wire, told {ratio:g}", used, ratio, within)
 
 
-@study.predicate("N-txt-capsens-b", share=0.5, drops=0)
+@study.predicate("N-txt-capsens-b", share=50, drops=0)
 def too_much_fills_the_queue(data: Data, share: float, drops: float) -> Iterator[Check]:
     """The queue fills, and packets are lost."""
     limit = float(data.effort.choices["N-P7"])
@@ -53,7 +53,7 @@ def too_much_fills_the_queue(data: Data, share: float, drops: float) -> Iterator
                 label = (WIRED, count, ratio)
                 queue, lost = data.measure(label, base.wire_queue), data.measure(label, base.drops)
                 what = f"{count} flow{'s' if count > 1 else ''}, told {ratio:g}"
-                yield at_least(f"{what}: queue over its limit", queue / limit, share)
+                yield at_least(f"{what}: queue over its limit", queue / limit, share / 100)
                 yield Check(f"{what}: drops", str(lost), f"> {drops:g}", lost.mean > drops)
 
 

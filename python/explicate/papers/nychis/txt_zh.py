@@ -81,20 +81,20 @@ def left(data: Data, system: str, loss: float) -> Sample:
     return data.measure((system, "on", loss), use) / data.measure((system, "on", 0.0), use)
 
 
-@study.predicate("N-txt-zh-a", fallen=0.9, at=0.1, held_at=0.05)
+@study.predicate("N-txt-zh-a", fallen=0.9, at=0.001, held_at=5e-4)
 def falls_early_without_sack(data: Data, fallen: float, at: float, held_at: float) -> Iterator[Check]:
     """From 0.1 % on without SACK."""
-    before, then = left(data, base.XCP_NO_SACK, held_at), left(data, base.XCP_NO_SACK, at)
-    yield at_least(f"share left at {held_at:g} %", before, fallen)
-    yield Check(f"share left at {at:g} %", str(then), f"< {fallen:g}", then.mean < fallen)
+    before, then = left(data, base.XCP_NO_SACK, 100 * held_at), left(data, base.XCP_NO_SACK, 100 * at)
+    yield at_least(f"share left at {100 * held_at:g} %", before, fallen)
+    yield Check(f"share left at {100 * at:g} %", str(then), f"< {fallen:g}", then.mean < fallen)
 
 
-@study.predicate("N-txt-zh-b", least=0.8, held_at=1, at=5)
+@study.predicate("N-txt-zh-b", least=0.8, held_at=0.01, at=0.05)
 def falls_late_with_sack(data: Data, least: float, held_at: float, at: float) -> Iterator[Check]:
     """From 2.5 % on with SACK."""
-    before, then = left(data, base.XCP, held_at), left(data, base.XCP, at)
-    yield at_least(f"share left at {held_at:g} %", before, least)
-    yield Check(f"share left at {at:g} %", str(then), f"< {least:g}", then.mean < least)
+    before, then = left(data, base.XCP, 100 * held_at), left(data, base.XCP, 100 * at)
+    yield at_least(f"share left at {100 * held_at:g} %", before, least)
+    yield Check(f"share left at {100 * at:g} %", str(then), f"< {least:g}", then.mean < least)
 
 
 @study.predicate("N-txt-zh-c")
