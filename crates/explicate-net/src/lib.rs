@@ -14,4 +14,5 @@ pub mod error;
 pub mod forward;
 pub mod histogram;
 pub mod lab;
+pub mod metrics;
 pub mod sys;

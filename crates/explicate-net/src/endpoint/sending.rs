@@ -137,16 +137,24 @@ impl Sending {
                 self.flow.handle_timeout(now);
             }
         }
-        let waits = matches!(self.standing, Standing::Open | Standing::Asking);
-        if waits && now.since(self.heard) > self.patience {
+        if self.gives_up() <= now {
             self.standing = Standing::Failed(format!("no answer from {} for {}", self.peer, seconds(self.patience)));
         }
+    }
+    /// When to give up, if an answer is overdue.
+    fn gives_up(&self) -> Time {
+        let overdue = match self.standing {
+            Standing::Open => self.flow.timeouts_in_a_row() > 0,
+            Standing::Asking => true,
+            _ => false,
+        };
+        if overdue { self.heard + self.patience } else { Time::NEVER }
     }
     /// When something is due.
     pub fn due(&self) -> Time {
         match self.standing {
-            Standing::Open => self.flow.poll_timeout().min(self.acts).min(self.heard + self.patience),
-            Standing::Asking => self.asks.min(self.heard + self.patience),
+            Standing::Open => self.flow.poll_timeout().min(self.acts).min(self.gives_up()),
+            Standing::Asking => self.asks.min(self.gives_up()),
             _ => Time::NEVER,
         }
     }

@@ -1,43 +1,14 @@
-//! What the commands do.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "commands talk to their user")]
+//! `explicated lab`.
 
 use std::path::Path;
-use std::process::ExitCode;
 
 use explicate_scenario::model::Scenario;
 use serde_json::json;
 
-use crate::cli::{Cli, Command, Lab};
+use crate::cli::Lab;
 use crate::error::{Context, Error, Result};
 use crate::lab::results::{to_csv, to_json, to_text};
 use crate::lab::{self, Outcome};
-use crate::sys;
-
-/// Carries out what was asked for; the exit status is 0, 1 if it failed, 2 if it made no sense.
-pub fn main(cli: Cli) -> ExitCode {
-    log(cli.verbose, cli.log_json);
-    sys::catch_signals();
-    let result = match &cli.command {
-        Command::Lab(args) => run_lab(args),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("explicated: {error}");
-            ExitCode::from(error.status())
-        }
-    }
-}
-
-fn log(verbose: u8, json: bool) {
-    let level = match verbose {
-        0 => tracing::Level::WARN,
-        1 => tracing::Level::INFO,
-        _ => tracing::Level::DEBUG,
-    };
-    let builder = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false);
-    if json { builder.json().init() } else { builder.with_ansi(false).init() }
-}
 
 /// Reads a scenario with what was changed on the command line.
 fn read_scenario(path: &Path, sets: &[String]) -> Result<Scenario> {
@@ -59,7 +30,7 @@ fn read_scenario(path: &Path, sets: &[String]) -> Result<Scenario> {
     Ok(scenario)
 }
 
-fn run_lab(args: &Lab) -> Result<()> {
+pub(super) fn run(args: &Lab) -> Result<()> {
     let scenario = read_scenario(&args.scenario, &args.sets)?;
     if args.dry_run {
         print!("{}", lab::dry_run(&scenario)?);

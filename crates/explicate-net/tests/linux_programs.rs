@@ -1,0 +1,178 @@
+//! End points, router and link as programs of their own, on this machine's kernel. Needs root, so `make linux` runs it.
+
+mod common;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::UdpSocket;
+use std::thread::sleep;
+use std::time::Duration;
+
+use common::{Net, last_json, run};
+use explicate_core::rng::Rng;
+
+/// Two hosts, `a` (10.9.0.1) and `b` (10.9.0.2), and between them `m` with the interfaces `left` and `right`.
+fn chain() -> Net {
+    let net = Net::new(&["a", "m", "b"]);
+    net.cable(("a", "eth0", "10.9.0.1/24"), ("m", "left", ""));
+    net.cable(("b", "eth0", "10.9.0.2/24"), ("m", "right", ""));
+    net
+}
+
+/// A file that cannot be guessed or compressed.
+fn file(net: &Net, bytes: usize) -> (String, Vec<u8>) {
+    let mut rng = Rng::stream(bytes as u64, "file");
+    let content: Vec<u8> = (0..bytes).map(|_| rng.next_u64() as u8).collect();
+    let path = net.folder.join("sent.bin");
+    fs::write(&path, &content).unwrap();
+    (path.display().to_string(), content)
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_file_arrives_the_same_over_a_link_that_does_everything_wrong() {
+    let net = chain();
+    let wrong = "rate = \"40Mbit/s\", delay = \"5ms\", queue = { kind = \"droptail\", limit = \"100pkt\" }, channel = [\
+                 { kind = \"random_loss\", rate = \"1%\" }, { kind = \"reordering\" }, { kind = \"duplication\" }, \
+                 { kind = \"corruption\", rate = \"1%\" }]";
+    let link = net.start("m", &["link", "left", "right", "--there", wrong, "--json"]);
+    let (path, content) = file(&net, 5_000_003);
+    let folder = net.folder.join("received");
+    let mut recv = net.start("b", &["recv", "--to", folder.to_str().unwrap(), "--once", "--json"]);
+    let sent = net.program("a", &["send", "10.9.0.2", &path, "--protocol", "cubic/sack", "--json"]);
+    let said = String::from_utf8_lossy(&sent.stdout).to_string() + &String::from_utf8_lossy(&sent.stderr);
+    assert!(sent.status.success(), "{said}");
+    let (said, good) = recv.wait(10);
+    assert!(good, "{said}");
+    assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing else is left");
+    let told = last_json(&link.stop("INT"));
+    let right = &told["ports"][1];
+    for what in ["lost", "damaged"] {
+        assert!(right[what].as_u64().unwrap() > 10, "{what}: {right}");
+    }
+    assert_eq!((&told["missed"], &told["errors"]), (&0.into(), &0.into()));
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_router_feeds_back_and_leaves_other_traffic_alone() {
+    let net = chain();
+    let port = "right: rate = \"30Mbit/s\", queue = { kind = \"droptail\", limit = \"200pkt\" }";
+    let router = net.start("m", &["router", "--port", "left", "--port", port, "--json", "--controller", "xcp"]);
+    // The kernel's own packets: ARP, ICMP, and TCP with segments that the sender leaves to its interface to cut.
+    let ping = net.exec("a", "ping -c 3 -i 0.2 10.9.0.2");
+    assert!(ping.contains("ttl=64") && ping.contains(" 0% packet loss"), "{ping}");
+    let _recv = net.start("b", &["recv", "--json"]);
+    let sent = net.program("a", &["send", "10.9.0.2", "--time", "5", "--json", "-P", "2"]);
+    let told = last_json(&String::from_utf8_lossy(&sent.stdout));
+    let rate = told["end"]["sum_received"]["bits_per_second"].as_f64().unwrap();
+    assert!((0.85..1.0).contains(&(rate / 30e6)), "{rate}");
+    assert_eq!(told["end"]["sum_sent"]["retransmits"], 0, "the router's feedback keeps its queue short");
+    let told = last_json(&router.stop("INT"));
+    assert!(told["explicit"].as_u64().unwrap() > 10_000 && told["received"].as_u64() > told["explicit"].as_u64());
+    assert_eq!((&told["malformed"], &told["expired"]), (&0.into(), &0.into()));
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn transfers_survive_a_router_that_is_started_again_and_fail_clearly_without_a_receiver() {
+    let net = chain();
+    let port = "right: rate = \"20Mbit/s\", queue = { kind = \"droptail\", limit = \"100pkt\" }";
+    let start = || net.start("m", &["router", "--port", "left", "--port", port]);
+    let router = start();
+    let (path, content) = file(&net, 8_000_000);
+    let folder = net.folder.join("received");
+    let to = folder.to_str().unwrap().to_string();
+    let recv = net.start("b", &["recv", "--to", &to]);
+    let mut send = net.start("a", &["send", "10.9.0.2", &path]);
+    sleep(Duration::from_millis(600));
+    router.stop("KILL");
+    sleep(Duration::from_millis(300));
+    let _router = start();
+    let (said, good) = send.wait(30);
+    assert!(good, "{said}");
+    assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file");
+    fs::remove_file(folder.join("sent.bin")).unwrap();
+
+    // The receiver goes and comes again: it knows nothing of the transfer, and says so.
+    let mut send = net.start("a", &["send", "10.9.0.2", &path]);
+    recv.stop("KILL");
+    let recv = net.start("b", &["recv", "--to", &to]);
+    let (said, good) = send.wait(30);
+    assert!(!good && said.contains("does not know this transfer"), "{said}");
+    assert!(!folder.join("sent.bin").exists());
+
+    // It goes for good.
+    recv.stop("KILL");
+    let sent = net.program("a", &["send", "10.9.0.2", &path, "--patience", "3"]);
+    let said = String::from_utf8_lossy(&sent.stderr);
+    assert!(!sent.status.success() && said.contains("no answer from 10.9.0.2"), "{said}");
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn hostile_packets_are_counted_and_dropped() {
+    let net = chain();
+    let router = net.start("m", &["router", "--port", "left", "--port", "right: rate = \"50Mbit/s\"", "--json"]);
+    let recv = net.start("b", &["recv", "--json"]);
+    // From this thread's namespace nothing reaches them: enter one.
+    let file = fs::File::open(format!("/run/netns/{}", net.name("a"))).unwrap();
+    let sent = std::thread::spawn(move || {
+        explicate_net::sys::enter_namespace(std::os::fd::AsFd::as_fd(&file)).unwrap();
+        let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
+        let mut rng = Rng::stream(9, "hostile");
+        let seeds: Vec<Vec<u8>> = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/headers"))
+            .unwrap()
+            .map(|entry| fs::read(entry.unwrap().path()).unwrap())
+            .collect();
+        let mut sent = 0u64;
+        for i in 0..60_000usize {
+            let mut bytes = seeds[i % seeds.len()].clone();
+            bytes.resize(bytes.len() + rng.next_u64() as usize % 60, 0);
+            for _ in 0..rng.next_u64() % 8 {
+                let at = rng.next_u64() as usize % bytes.len();
+                bytes[at] = rng.next_u64() as u8;
+            }
+            sent += socket.send_to(&bytes, "10.9.0.2:49407").is_ok() as u64;
+        }
+        sent
+    })
+    .join()
+    .unwrap();
+    // Both still work.
+    let transfer = net.program("a", &["send", "10.9.0.2", "--time", "1", "--json"]);
+    assert!(transfer.status.success(), "{}", String::from_utf8_lossy(&transfer.stderr));
+    let told = last_json(&router.stop("INT"));
+    let (malformed, explicit) = (told["malformed"].as_u64().unwrap(), told["explicit"].as_u64().unwrap());
+    assert!(malformed > sent / 20, "{malformed} of {sent}");
+    assert!(malformed + explicit >= sent, "{told}");
+    assert_eq!(told["errors"], 0);
+    let said = recv.stop("INT");
+    assert!(said.contains("listening"), "{said}");
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn counters_are_served_to_prometheus() {
+    let net = chain();
+    let arguments = ["router", "--port", "left", "--port", "right", "--metrics", "127.0.0.1:9109"];
+    let router = net.start("m", &arguments);
+    net.exec("a", "ping -c 2 -i 0.2 10.9.0.2");
+    sleep(Duration::from_millis(1200));
+    let file = fs::File::open(format!("/run/netns/{}", net.name("m"))).unwrap();
+    let text = std::thread::spawn(move || {
+        explicate_net::sys::enter_namespace(std::os::fd::AsFd::as_fd(&file)).unwrap();
+        let mut stream = std::net::TcpStream::connect("127.0.0.1:9109").unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    })
+    .join()
+    .unwrap();
+    let sent: f64 = text.lines().find_map(|l| l.strip_prefix("explicated_sent_total ")).unwrap().parse().unwrap();
+    assert!(sent >= 4.0, "{text}");
+    router.stop("TERM");
+    run("ip netns list");
+}
