@@ -58,8 +58,8 @@ fn a_file_arrives_the_same_over_a_link_that_does_everything_wrong() {
 #[ignore = "needs root: make linux"]
 fn a_router_feeds_back_and_leaves_other_traffic_alone() {
     let net = chain();
-    let port = "right: rate = \"30Mbit/s\", queue = { kind = \"droptail\", limit = \"200pkt\" }";
-    let router = net.start("m", &["router", "--port", "left", "--port", port, "--json", "--controller", "xcp"]);
+    let port = "right: rate = \"30Mbit/s\", delay = \"20ms\", queue = { kind = \"droptail\", limit = \"200pkt\" }";
+    let router = net.start("m", &["router", "--port", "left", "--port", port, "--json", "--real-time"]);
     // The kernel's own packets: ARP, ICMP, and TCP with segments that the sender leaves to its interface to cut.
     let ping = net.exec("a", "ping -c 3 -i 0.2 10.9.0.2");
     assert!(ping.contains("ttl=64") && ping.contains(" 0% packet loss"), "{ping}");

@@ -128,7 +128,9 @@ pub fn lower(bytes: &mut [u8], packet: &Packet, sack: &SackRanges, kind: Kind) {
         write_headers(bytes, &clean, sack, udp as usize, headers as usize);
     }
     if packet.is_damaged() {
-        // The last byte of the datagram; its checksum stays, so that its end finds out.
+        // The last byte of the datagram; its checksum stays, so that its end finds out. One that was left to hardware would
+        // be made right further on: what stands there now is wrong.
+        bytes[0] &= !1;
         let last = IP + word(bytes, IP + 2) as usize - 1;
         bytes[last] ^= 0x10;
     }
@@ -328,11 +330,14 @@ mod tests {
 
     #[test]
     fn damage_is_found_by_the_checksum() {
-        let mut bytes = frame(&data());
-        let mut lifted = lift(&bytes);
-        lifted.packet.damage();
-        lower(&mut bytes, &lifted.packet, &lifted.sack, lifted.kind);
-        assert_ne!(word(&bytes, IP + 26), udp_sum(&bytes));
+        for left_to_hardware in [0, 1] {
+            let mut bytes = frame(&data());
+            bytes[0] = left_to_hardware;
+            let mut lifted = lift(&bytes);
+            lifted.packet.damage();
+            lower(&mut bytes, &lifted.packet, &lifted.sack, lifted.kind);
+            assert!(bytes[0] == 0 && word(&bytes, IP + 26) != udp_sum(&bytes));
+        }
     }
 
     /// Whatever comes: nothing panics, nothing but the bytes that may change does, lengths stay.
