@@ -8,7 +8,7 @@
 //! | rest of a message | 16 | flag CONTROL: a message fills bytes 12..24 of the transport header and these |
 //! | payload | | |
 //!
-//! The fields of XCP-i, which a packet in memory keeps elsewhere ([`XcpI::of`]), come back to their place.
+//! Fields that a packet in memory keeps elsewhere ([`XcpI::of`](crate::wire::XcpI::of)) come back to their place.
 
 use crate::wire::{
     CONGESTION_LEN, CONGESTION_XCPI_LEN, Congestion, IP_UDP_LEN, NEXT_TRANSPORT, Packet, SACK_RANGES, SackRanges,

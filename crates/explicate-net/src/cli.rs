@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use explicate_core::presets::DEFAULT_EXPLICIT;
 
 /// Explicit congestion control between Linux hosts.
 #[derive(Parser, Debug)]
@@ -61,7 +62,7 @@ pub struct Send {
     /// The file to send; without it bytes that nobody wants
     pub file: Option<PathBuf>,
     /// Preset, protocol, or law/recovery
-    #[arg(short, long, default_value = "xcp")]
+    #[arg(short, long, default_value = DEFAULT_EXPLICIT)]
     pub protocol: String,
     /// A parameter of law, recovery or flow, like `--param ecn=true`
     #[arg(long = "param", value_name = "KEY=VALUE")]
@@ -131,8 +132,11 @@ pub struct Router {
     /// `eth1: rate = "50Mbit/s", queue = { kind = "droptail", limit = "250kB" }`
     #[arg(long = "port", value_name = "INTERFACE[: PROPERTIES]", required = true)]
     pub ports: Vec<String>,
+    /// This router's own address: for protocols whose routers speak with each other
+    #[arg(short, long)]
+    pub address: Option<std::net::Ipv4Addr>,
     /// The protocol whose controllers the ports get that have a rate
-    #[arg(short, long, default_value = "xcp")]
+    #[arg(short, long, default_value = DEFAULT_EXPLICIT)]
     pub controller: String,
     /// What both forwarders have
     #[command(flatten)]

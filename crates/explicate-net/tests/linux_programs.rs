@@ -176,3 +176,90 @@ fn counters_are_served_to_prometheus() {
     router.stop("TERM");
     run("ip netns list");
 }
+
+/// `a` -- ours (`r1`) -- the kernel's router (`k`), with 20 Mbit/s towards `b` -- ours (`r2`) -- `b`; ours believe in 50 Mbit/s.
+fn cloud() -> Net {
+    let net = Net::new(&["a", "r1", "k", "r2", "b"]);
+    net.cable(("a", "eth0", "10.1.0.1/24"), ("r1", "left", ""));
+    net.cable(("k", "k0", "10.1.0.254/24"), ("r1", "right", ""));
+    net.cable(("k", "k1", "10.2.0.254/24"), ("r2", "left", ""));
+    net.cable(("b", "eth0", "10.2.0.1/24"), ("r2", "right", ""));
+    net.exec("a", "ip route add default via 10.1.0.254");
+    net.exec("b", "ip route add default via 10.2.0.254");
+    net.exec("k", "sysctl -qw net.ipv4.ip_forward=1");
+    net.exec("k", "tc qdisc add dev k1 root tbf rate 20mbit burst 5000 limit 60000");
+    net
+}
+
+/// Share of the cloud's rate that was used in the second half, and the share of packets that were sent again.
+fn through_the_cloud(protocol: &str, addresses: bool) -> (f64, f64) {
+    let net = cloud();
+    let port = |delay: &str, router: &str| {
+        format!(
+            "rate = \"50Mbit/s\", delay = \"{delay}\", queue = {{ kind = \"droptail\", limit = \"200pkt\" }}, router = \"{router}\""
+        )
+    };
+    let right_1 = format!("right: {}", port("10ms", protocol));
+    let (left_2, right_2) = (format!("left: {}", port("10ms", "none")), format!("right: {}", port("0ms", protocol)));
+    let mut one = vec!["router", "--port", "left", "--port", &right_1, "--real-time", "-c", protocol];
+    let mut two = vec!["router", "--port", &left_2, "--port", &right_2, "--real-time", "-c", protocol, "--json"];
+    if addresses {
+        one.extend(["--address", "10.1.0.10"]);
+        two.extend(["--address", "10.2.0.10"]);
+    }
+    let (_one, two) = (net.start("r1", &one), net.start("r2", &two));
+    let _recv = net.start("b", &["recv"]);
+    let sent = net.program("a", &["send", "10.2.0.1", "-p", protocol, "--time", "24", "--json"]);
+    let told = last_json(&String::from_utf8_lossy(&sent.stdout));
+    let intervals = told["intervals"].as_array().unwrap();
+    let half = &intervals[12..intervals.len().min(24)];
+    let total = |key: &str| half.iter().map(|i| i["sum"][key].as_f64().unwrap()).sum::<f64>();
+    let packets = total("bytes") / 1420.0;
+    let router = last_json(&two.stop("INT"));
+    if addresses {
+        assert!(
+            router["variables"]["clouds_met"].as_f64().unwrap() > 1000.0,
+            "the cloud is found by the TTL: {router}"
+        );
+    }
+    (packets * 1500.0 * 8.0 / total("seconds") / 20e6, total("retransmits") / packets)
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn routers_that_speak_with_each_other_see_the_cloud_between_them() {
+    let (used, resent) = through_the_cloud("xcp_i", true);
+    assert!(used >= 0.8 && resent < 0.01, "{used} {resent}");
+    let (used, resent) = through_the_cloud("xcp", false);
+    assert!(used < 0.8 || resent > 0.05, "without, the cloud overflows: {used} {resent}");
+}
+
+/// The kernel's TCP leaves segments to its interface to cut, and their checksums too.
+#[test]
+#[ignore = "needs root: make linux"]
+fn tcp_passes_a_router_whole() {
+    let net = chain();
+    let port = "right: rate = \"80Mbit/s\", queue = { kind = \"droptail\", limit = \"200kB\" }";
+    let router = net.start("m", &["router", "--port", "left", "--port", port, "--json"]);
+    let place = |name: &str| fs::File::open(format!("/run/netns/{}", net.name(name))).unwrap();
+    let (a, b) = (place("a"), place("b"));
+    let content: Vec<u8> = (0..4_000_000u32).map(|i| (i * i >> 7) as u8).collect();
+    let sent = content.clone();
+    let receiver = std::thread::spawn(move || {
+        explicate_net::sys::enter_namespace(std::os::fd::AsFd::as_fd(&b)).unwrap();
+        let (mut stream, _) = std::net::TcpListener::bind("10.9.0.2:5000").unwrap().accept().unwrap();
+        let mut all = Vec::new();
+        stream.read_to_end(&mut all).unwrap();
+        all
+    });
+    sleep(Duration::from_millis(200));
+    std::thread::spawn(move || {
+        explicate_net::sys::enter_namespace(std::os::fd::AsFd::as_fd(&a)).unwrap();
+        std::net::TcpStream::connect("10.9.0.2:5000").unwrap().write_all(&sent).unwrap();
+    })
+    .join()
+    .unwrap();
+    assert!(receiver.join().unwrap() == content, "other bytes");
+    let told = last_json(&router.stop("INT"));
+    assert_eq!((&told["explicit"], &told["cut"], &told["errors"]), (&0.into(), &0.into(), &0.into()));
+}

@@ -1,11 +1,15 @@
 //! `explicated router` and `explicated link`.
 
+use std::net::Ipv4Addr;
+
+use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 use explicate_scenario::machines::ports::{Part, port};
 use explicate_scenario::model::Link;
 use serde_json::{Value, json};
 
 use super::words;
+use crate::agent::Speaker;
 use crate::cli::{self, Forwarding};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -34,7 +38,26 @@ pub(super) fn run_router(args: &cli::Router) -> Result<()> {
         Interface::open(&name, Output::new(port, links[number].delay))
     };
     let interfaces = interfaces.into_iter().map(open).collect::<Result<Vec<_>>>()?;
-    forward(interfaces, &links, Manner::Router, &args.common)
+    let speaker = match args.address {
+        Some(own) => Some(speaker(args, &links, own)?),
+        None => None,
+    };
+    forward(interfaces, &links, Manner::Router, speaker, &args.common)
+}
+
+/// What speaks for a router, its hardware address, and at which ports it looks at packets.
+type Speaking = (Speaker, [u8; 6], Vec<bool>);
+
+fn speaker(args: &cli::Router, links: &[Link], own: Ipv4Addr) -> Result<Speaking> {
+    let spec = links.iter().find_map(|l| l.routers.first());
+    let rng = Rng::stream(args.common.seed, &format!("{own}/agent"));
+    let speaker = spec.and_then(|spec| Speaker::new(spec.protocol, &spec.values, own, rng));
+    let Some(speaker) = speaker else {
+        let message = "--address is for protocols whose routers speak with each other";
+        return Err(Error::Input(format!("{message}; those of `{}` do not", args.controller)));
+    };
+    let [a, b, c, d] = own.octets();
+    Ok((speaker, [0x02, 0x6c, a, b, c, d], links.iter().map(|l| !l.routers.is_empty()).collect()))
 }
 
 pub(super) fn run_link(args: &cli::Link) -> Result<()> {
@@ -49,10 +72,16 @@ pub(super) fn run_link(args: &cli::Link) -> Result<()> {
         Interface::open(name, Output::new(port, links[number].delay))
     };
     let interfaces = [&args.a, &args.b].into_iter().enumerate().map(open).collect::<Result<Vec<_>>>()?;
-    forward(interfaces, &links, Manner::Link, &args.common)
+    forward(interfaces, &links, Manner::Link, None, &args.common)
 }
 
-fn forward(interfaces: Vec<Interface>, links: &[Link], manner: Manner, args: &Forwarding) -> Result<()> {
+fn forward(
+    interfaces: Vec<Interface>,
+    links: &[Link],
+    manner: Manner,
+    speaker: Option<Speaking>,
+    args: &Forwarding,
+) -> Result<()> {
     if args.real_time
         && let Err(error) = sys::go_first()
     {
@@ -60,6 +89,9 @@ fn forward(interfaces: Vec<Interface>, links: &[Link], manner: Manner, args: &Fo
     }
     let clock = Clock::start();
     let mut forwarder = Forwarder::new(interfaces, manner, clock)?;
+    if let Some((speaker, station, watched)) = speaker {
+        forwarder.speak(speaker, station, watched);
+    }
     let metrics = args.metrics.map(Metrics::serve).transpose()?;
     let end = args.time.map_or(Time::NEVER, Time::from_secs_f64);
     let report = if args.interval > 0.0 { Time::from_secs_f64(args.interval) } else { Time::NEVER };
@@ -151,8 +183,13 @@ fn tell(forwarder: &mut Forwarder, links: &[Link], now: Time) -> Value {
             })
         })
         .collect();
+    let mut variables = serde_json::Map::new();
+    forwarder.probe(&mut |name, value| {
+        variables.insert(name.to_string(), json!(value));
+    });
     json!({
         "event": "report",
+        "variables": variables,
         "time_s": now.as_secs_f64(),
         "received": c.received,
         "explicit": c.explicit,

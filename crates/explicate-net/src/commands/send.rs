@@ -5,8 +5,10 @@ use std::io::{BufWriter, Write};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use explicate_core::flow::{Flow, FlowInit};
+use explicate_core::params::Values;
 use explicate_core::protocol::Address;
 use explicate_core::registry;
+use explicate_core::rng::Rng;
 use explicate_core::sink::Sink;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::UDP_PORT;
@@ -16,12 +18,13 @@ use serde_json::json;
 
 use super::report::{Done, Intervals, end};
 use super::words;
+use crate::agent::Speaker;
 use crate::cli::Send;
 use crate::clock::Clock;
-use crate::endpoint::Endpoint;
 use crate::endpoint::content::Supply;
 use crate::endpoint::hello::{Content, Hello, file_name};
 use crate::endpoint::sending::{Plan, Sending, Standing};
+use crate::endpoint::{Endpoint, own_address};
 use crate::error::{Context, Error, Result};
 use crate::sys;
 
@@ -49,12 +52,18 @@ pub(super) fn run(args: &Send) -> Result<()> {
         return Err(Error::Input(format!("`{}` sends nothing twice, so a file would have holes", args.protocol)));
     }
     let clock = Clock::start();
-    let mut endpoint = Endpoint::open(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0), None, clock)?;
+    let own = own_address(peer)?;
+    let speaker =
+        Speaker::new(group.resolved.protocol, &Values::default(), own, Rng::stream(random()? as u64, "agent"));
+    // Routers that speak to hosts do so at the one port that they know.
+    let bind = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, if speaker.is_some() { UDP_PORT } else { 0 });
+    let mut endpoint = Endpoint::open(bind, None, clock)?;
+    endpoint.speaker = speaker;
     // Numbers that nobody can guess: whoever knows a flow's number and ports can disturb it.
     let base = random()?;
     for i in 0..args.flows {
         let id = base.wrapping_add(i);
-        endpoint.sending.insert(id, sending(args, &group, id, peer)?);
+        endpoint.sending.insert(id, sending(args, &group, id, peer, own)?);
     }
     let mut series = Series::open(args)?;
     let mut intervals = Intervals::default();
@@ -87,7 +96,7 @@ fn random() -> Result<u32> {
     Ok(u32::from_be_bytes(bytes))
 }
 
-fn sending(args: &Send, group: &FlowGroup, id: u32, peer: SocketAddrV4) -> Result<Sending> {
+fn sending(args: &Send, group: &FlowGroup, id: u32, peer: SocketAddrV4, own: Ipv4Addr) -> Result<Sending> {
     let fallback = registry::resolve(group.resolved.fallback).map_err(Error::Failed)?;
     let init = FlowInit {
         id,
@@ -116,7 +125,7 @@ fn sending(args: &Send, group: &FlowGroup, id: u32, peer: SocketAddrV4) -> Resul
         }
     };
     let mut flow = Flow::new(&init);
-    flow.attach(Address(0));
+    flow.attach(Address(own.into()));
     Ok(Sending::new(Plan {
         flow,
         elsewhere: Sink::new(&init),

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use explicate_core::presets::DEFAULT_FALLBACK;
 use explicate_scenario::model::{FlowGroup, Link, Scenario};
 
 use crate::error::{Error, Result};
@@ -36,7 +37,7 @@ pub(super) fn link(name: &str, properties: &str, controller: Option<&str>) -> Re
     if !said("delay") {
         more += "delay = \"0s\", ";
     }
-    let flow = controller.unwrap_or("reno");
+    let flow = controller.unwrap_or(DEFAULT_FALLBACK);
     let text = format!(
         "link = [{{ name = {}, from = \"here\", to = \"there\", {more}{properties} }}, {{ from = \"there\", to = \"here\" }}]\n\
          node = [{{ name = \"here\", kind = \"router\" }}, {{ name = \"there\" }}]\n\

@@ -1,15 +1,19 @@
 //! End points: a UDP socket, the flows that it sends and those that it receives.
 
 use std::collections::BTreeMap;
-use std::net::{SocketAddrV4, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::os::fd::AsFd;
 
 use explicate_core::datagram;
+use explicate_core::params::Values;
+use explicate_core::registry;
+use explicate_core::rng::Rng;
 use explicate_core::units::Time;
-use explicate_core::wire::flag;
+use explicate_core::wire::{SackRanges, UDP_PORT, flag};
 
+use crate::agent::Speaker;
 use crate::clock::{Clock, Waiter};
-use crate::error::{Context, Result};
+use crate::error::{Context, Error, Result};
 use crate::sys::{self, BATCH, Batch};
 
 pub mod content;
@@ -39,6 +43,8 @@ pub struct Endpoint {
     pub sending: BTreeMap<u32, Sending>,
     /// Flows that it receives, if it listens.
     pub receivers: Option<Receivers>,
+    /// What speaks for this node, if its flows want that.
+    pub speaker: Option<Speaker>,
     /// Datagrams whose headers make no sense.
     pub malformed: u64,
 }
@@ -61,6 +67,7 @@ impl Endpoint {
             out: Outbox::default(),
             sending: BTreeMap::new(),
             receivers: listen.map(Receivers::new),
+            speaker: None,
             malformed: 0,
         })
     }
@@ -83,7 +90,8 @@ impl Endpoint {
             self.turn()?;
             let flows = self.sending.values().map(Sending::due).min().unwrap_or(Time::NEVER);
             let receivers = self.receivers.as_ref().map_or(Time::NEVER, Receivers::due);
-            let due = flows.min(receivers).min(until);
+            let speaker = self.speaker.as_ref().map_or(Time::NEVER, Speaker::due);
+            let due = flows.min(receivers).min(speaker).min(until);
             self.waiter.wait(&[self.socket.as_fd()], due).or_fail(|| "wait for packets".to_string())?;
         }
         Ok(())
@@ -104,6 +112,7 @@ impl Endpoint {
             }
         }
         let now = self.clock.now();
+        self.say(now);
         if let Some(receivers) = &mut self.receivers {
             receivers.handle_timeout(now, &mut self.out);
         }
@@ -119,6 +128,22 @@ impl Endpoint {
         Ok(())
     }
 
+    /// Sends what speaks for this node has to say.
+    fn say(&mut self, now: Time) {
+        let Some(speaker) = &mut self.speaker else { return };
+        speaker.handle_timeout(now);
+        while let Some((to, packet, more)) = speaker.poll(now) {
+            if self.out.is_full() {
+                self.out.flush(self.socket.as_fd());
+            }
+            self.out.push(SocketAddrV4::new(to, UDP_PORT), &packet, &SackRanges::NONE, |room| {
+                let more = more.min(room.len());
+                room[..more].fill(0);
+                more
+            });
+        }
+    }
+
     /// A datagram of the batch arrived.
     fn handle(&mut self, now: Time, index: usize) {
         let message = self.batch.message(index);
@@ -130,7 +155,10 @@ impl Endpoint {
         let header = &read.packet.transport;
         if header.has(flag::CONTROL) {
             let Some(told) = Message::of(&read.packet) else {
-                self.malformed += 1;
+                match &mut self.speaker {
+                    Some(speaker) => speaker.handle_control(now, *from.ip(), &read.packet),
+                    None => self.malformed += 1,
+                }
                 return;
             };
             match told {
@@ -152,7 +180,31 @@ impl Endpoint {
             }
         } else if let Some(receivers) = &mut self.receivers {
             let payload = &message.bytes[read.payload..];
+            if let Some(speaker) = &mut self.speaker {
+                let own = speaker.own;
+                speaker.handle_data(now, &mut read.packet, own, None);
+            }
             receivers.handle_packet(now, from, &read, payload, &mut self.out);
+            if read.packet.transport.has(flag::SYN) && self.speaker.is_none() {
+                self.speaker =
+                    receivers.flows.get(&(from, read.packet.transport.flow())).and_then(|f| speaker(f, from));
+            }
         }
+    }
+}
+
+/// What speaks for this node, if a flow that it receives wants that.
+fn speaker(flow: &receiving::Receiving, from: SocketAddrV4) -> Option<Speaker> {
+    let protocol = registry::resolve(&flow.hello.protocol).ok()?.protocol;
+    let seed = flow.since.0 ^ sys::monotonic();
+    Speaker::new(protocol, &Values::default(), own_address(from).ok()?, Rng::stream(seed, "agent"))
+}
+
+/// The address of this host by which another is reached.
+pub fn own_address(peer: SocketAddrV4) -> Result<Ipv4Addr> {
+    let socket = UdpSocket::bind("0.0.0.0:0").and_then(|s| s.connect(peer).map(|()| s)).and_then(|s| s.local_addr());
+    match socket.or_fail(|| format!("reach {peer}"))?.ip() {
+        IpAddr::V4(own) => Ok(own),
+        IpAddr::V6(_) => Err(Error::Failed("this host has no IPv4 address".to_string())),
     }
 }

@@ -6,6 +6,8 @@
 //! program's socket may have that port. Everything else is *other*: it takes the same queue and leaves as it came, but for
 //! a mark (RFC 3168) if a discipline set one.
 
+use std::net::Ipv4Addr;
+
 use explicate_core::datagram::{self, MOST_HEADERS};
 use explicate_core::wire::{Ecn, IP_UDP_LEN, Packet, SackRanges, UDP_PORT, flag};
 
@@ -103,6 +105,31 @@ pub fn lift(bytes: &[u8]) -> Lifted {
         _ => {}
     }
     lifted
+}
+
+/// Source and destination of an IPv4 frame.
+pub fn addresses(bytes: &[u8]) -> (Ipv4Addr, Ipv4Addr) {
+    let at = |first: usize| Ipv4Addr::new(bytes[first], bytes[first + 1], bytes[first + 2], bytes[first + 3]);
+    (at(IP + 12), at(IP + 16))
+}
+
+/// The answer to a frame that asks who has `own` (RFC 826): `station` has.
+pub fn answer_arp(bytes: &[u8], own: Ipv4Addr, station: [u8; 6]) -> Option<Vec<u8>> {
+    let arp = bytes.get(IP..IP + 28)?;
+    // Ethernet, IPv4, request.
+    let asks = word(bytes, IP - 2) == 0x0806 && arp[..8] == [0, 1, 8, 0, 6, 4, 0, 1] && arp[24..28] == own.octets();
+    if !asks {
+        return None;
+    }
+    let mut answer = vec![0; OFFLOAD_LEN];
+    answer.extend(&arp[8..14]);
+    answer.extend(station);
+    answer.extend([8, 6, 0, 1, 8, 0, 6, 4, 0, 2]);
+    answer.extend(station);
+    answer.extend(own.octets());
+    answer.extend(&arp[8..18]);
+    answer.resize(IP + 46, 0); // the least that Ethernet carries
+    Some(answer)
 }
 
 /// Tells flows apart by addresses, protocol and ports (FNV-1a).
@@ -338,6 +365,20 @@ mod tests {
             lower(&mut bytes, &lifted.packet, &lifted.sack, lifted.kind);
             assert!(bytes[0] == 0 && word(&bytes, IP + 26) != udp_sum(&bytes));
         }
+    }
+
+    #[test]
+    fn who_asks_for_us_is_answered() {
+        let own = Ipv4Addr::new(10, 0, 0, 9);
+        let mut asks = vec![0; OFFLOAD_LEN];
+        asks.extend([0xff; 6]);
+        asks.extend([1; 6]);
+        asks.extend([8, 6, 0, 1, 8, 0, 6, 4, 0, 1, 1, 1, 1, 1, 1, 1, 10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 10, 0, 0, 9]);
+        let answer = answer_arp(&asks, own, [7; 6]).unwrap();
+        assert_eq!(answer[OFFLOAD_LEN..IP], [1, 1, 1, 1, 1, 1, 7, 7, 7, 7, 7, 7, 8, 6]);
+        assert_eq!(answer[IP + 6..IP + 28], [0, 2, 7, 7, 7, 7, 7, 7, 10, 0, 0, 9, 1, 1, 1, 1, 1, 1, 10, 0, 0, 1]);
+        assert!(answer_arp(&asks, Ipv4Addr::new(10, 0, 0, 8), [7; 6]).is_none());
+        assert!(answer_arp(&asks[..40], own, [7; 6]).is_none());
     }
 
     /// Whatever comes: nothing panics, nothing but the bytes that may change does, lengths stay.

@@ -5,11 +5,15 @@
 //! the ports do what is due, sends, and waits for the next of both.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use explicate_core::port::Store;
+use explicate_core::protocol::Probe;
 use explicate_core::units::Time;
+use explicate_core::wire::{SackRanges, UDP_PORT, XcpI, flag};
 
+use crate::agent::Speaker;
 use crate::clock::{Clock, Waiter};
 use crate::error::{Context, Result};
 use crate::sys::{self, BATCH, Batch, OFFLOAD_LEN, Outgoing};
@@ -93,6 +97,12 @@ pub struct Forwarder {
     stations: BTreeMap<[u8; 6], usize>,
     /// Stations may still be learned; else what is for unknown ones is dropped.
     learns: bool,
+    /// What speaks for this node, with its hardware address.
+    speaker: Option<(Speaker, [u8; 6])>,
+    /// Which outputs it looks at packets for.
+    watched: Vec<bool>,
+    /// How those that it may have to speak to are reached.
+    neighbours: BTreeMap<Ipv4Addr, ([u8; 6], usize)>,
     pool: Pool,
     batch: Batch,
     ready: Vec<u32>,
@@ -111,13 +121,41 @@ impl Forwarder {
         let (stations, ready, counters) = Default::default();
         let (pool, batch) = (Pool::new(MOST_FRAMES), Batch::new(LONGEST));
         let cpu = sys::thread_cpu();
-        Ok(Forwarder { interfaces, manner, stations, learns: true, pool, batch, ready, clock, waiter, counters, cpu })
+        let (speaker, watched, neighbours) = (None, vec![false; interfaces.len()], BTreeMap::new());
+        Ok(Forwarder {
+            interfaces,
+            manner,
+            stations,
+            learns: true,
+            speaker,
+            watched,
+            neighbours,
+            pool,
+            batch,
+            ready,
+            clock,
+            waiter,
+            counters,
+            cpu,
+        })
     }
 
     /// A station is reached by this interface. Once one was told, no other is learned.
     pub fn place(&mut self, station: [u8; 6], interface: usize) {
         self.stations.insert(station, interface);
         self.learns = false;
+    }
+
+    /// `speaker` speaks for this node, and looks at the packets of flows before they join the outputs that are `watched`.
+    pub fn speak(&mut self, speaker: Speaker, station: [u8; 6], watched: Vec<bool>) {
+        self.speaker = Some((speaker, station));
+        self.watched = watched;
+    }
+    /// Tells the variables of what speaks for this node.
+    pub fn probe(&self, put: Probe<'_>) {
+        if let Some((speaker, _)) = &self.speaker {
+            speaker.probe(put);
+        }
     }
 
     /// CPU time spent so far, nanoseconds.
@@ -129,7 +167,8 @@ impl Forwarder {
     pub fn run(&mut self, until: Time, stop: &dyn Fn() -> bool) -> Result<()> {
         while self.clock.now() < until && !stop() {
             self.turn()?;
-            let due = self.interfaces.iter().map(|i| i.output.due()).min().unwrap_or(Time::NEVER);
+            let outputs = self.interfaces.iter().map(|i| i.output.due());
+            let due = outputs.chain(self.speaker.iter().map(|(s, _)| s.due())).min().unwrap_or(Time::NEVER);
             let sockets: Vec<BorrowedFd<'_>> = self.interfaces.iter().map(|i| i.socket.as_fd()).collect();
             self.waiter.wait(&sockets, due.min(until)).or_fail(|| "wait for packets".to_string())?;
         }
@@ -169,6 +208,7 @@ impl Forwarder {
                 }
             }
         }
+        self.say();
         for to in 0..self.interfaces.len() {
             let interface = &mut self.interfaces[to];
             let now = self.clock.now();
@@ -197,6 +237,32 @@ impl Forwarder {
             }
             Some(Odd::Merged) => self.counters.merged += 1,
             None => {}
+        }
+        if let Some((speaker, station)) = &mut self.speaker {
+            if lifted.kind == Kind::Alien
+                && let Some(answer) = frame::answer_arp(bytes, speaker.own, *station)
+            {
+                if let Some(handle) = self.pool.take(&answer, &frame::lift(&answer)) {
+                    self.interfaces[from].output.enqueue(now, handle, &mut self.pool);
+                }
+                return;
+            }
+            if matches!(lifted.kind, Kind::Explicit { .. }) {
+                let (source, destination) = frame::addresses(bytes);
+                // Whoever wants an answer is reached the way his packets came.
+                let back = (address(bytes, 6), from);
+                let named = XcpI::of(&lifted.packet).map(|fields| fields.last_router.into());
+                let message = lifted.packet.transport.has(flag::CONTROL);
+                for node in named.into_iter().chain(message.then_some(source)) {
+                    if self.neighbours.len() < MOST_STATIONS || self.neighbours.contains_key(&node) {
+                        self.neighbours.insert(node, back);
+                    }
+                }
+                if message && destination == speaker.own {
+                    speaker.handle_control(now, source, &lifted.packet);
+                    return;
+                }
+            }
         }
         if let Kind::Explicit { .. } = lifted.kind {
             self.counters.explicit += 1;
@@ -227,11 +293,37 @@ impl Forwarder {
             None => return,
         };
         for target in targets.filter(|t| *t != from) {
+            if self.watched[target]
+                && let Some((speaker, _)) = &mut self.speaker
+                && matches!(lifted.kind, Kind::Explicit { writable: true, .. })
+                && !lifted.packet.is_ack()
+            {
+                let output = &mut self.interfaces[target].output;
+                output.catch_up(now, &mut self.pool);
+                let view = output.port.view();
+                speaker.handle_data(now, &mut lifted.packet, frame::addresses(bytes).1, Some(&view));
+            }
             let Some(handle) = self.pool.take(bytes, &lifted) else {
                 self.counters.no_room += 1;
                 return;
             };
             self.interfaces[target].output.enqueue(now, handle, &mut self.pool);
+        }
+    }
+
+    /// Sends what this node has to say, through the same queues as all else.
+    fn say(&mut self) {
+        let Some((speaker, station)) = &mut self.speaker else { return };
+        let now = self.clock.now();
+        speaker.handle_timeout(now);
+        while let Some((to, packet, more)) = speaker.poll(now) {
+            let Some(&(there, by)) = self.neighbours.get(&to) else { continue };
+            let (stations, addresses) = ((*station, there), (speaker.own.octets(), to.octets()));
+            let ports = (UDP_PORT, UDP_PORT);
+            let bytes = frame::make(&packet, &SackRanges::NONE, &vec![0; more], stations, addresses, ports);
+            if let Some(handle) = self.pool.take(&bytes, &frame::lift(&bytes)) {
+                self.interfaces[by].output.enqueue(now, handle, &mut self.pool);
+            }
         }
     }
 

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use explicate_core::flow::Flow;
 use explicate_core::flow::{FlowInit, FlowStats};
+use explicate_core::params::Values;
 use explicate_core::protocol::Address;
 use explicate_core::registry;
+use explicate_core::rng::Rng;
 use explicate_core::sink::{Sink, SinkStats};
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::UDP_PORT;
@@ -16,6 +18,7 @@ use explicate_scenario::model::Scenario;
 
 use super::plan::Plan;
 use super::schedule::{Look, Schedule};
+use crate::agent::Speaker;
 use crate::clock::Clock;
 use crate::endpoint::Endpoint;
 use crate::endpoint::content::Supply;
@@ -107,6 +110,7 @@ impl<'a> Host<'a> {
         for (id, flow) in flows.iter().enumerate().filter(|(_, f)| f.ends.0 == node) {
             endpoint.sending.insert(id as u32, sending(scenario, flow, id as u32, seed)?);
         }
+        endpoint.speaker = speaker(scenario, flows, node, seed);
         let (before, sampled, report) = Default::default();
         Ok(Host { scenario, flows, node, endpoint, before, sampled, report })
     }
@@ -194,6 +198,18 @@ impl<'a> Host<'a> {
         self.report.malformed = self.endpoint.malformed;
         self.report
     }
+}
+
+/// What speaks for a host whose flows want that, with the values of the first controllers of their protocol.
+fn speaker(scenario: &Scenario, flows: &[LabFlow], node: usize, seed: u64) -> Option<Speaker> {
+    let protocol = |f: &LabFlow| scenario.flows[f.group.0].resolved.protocol;
+    flows.iter().filter(|f| f.ends.0 == node || f.ends.1 == node).map(protocol).find_map(|protocol| {
+        let specs =
+            scenario.links.iter().flat_map(|l| l.routers.iter().chain(l.classes.iter().flat_map(|c| &c.routers)));
+        let spec = specs.into_iter().find(|spec| spec.protocol.name() == protocol.name());
+        let rng = Rng::stream(seed, &format!("{}/agent", scenario.nodes[node]));
+        Speaker::new(protocol, &spec.map_or_else(Values::default, |s| s.values.clone()), Plan::address(node), rng)
+    })
 }
 
 /// The sending end of a flow.

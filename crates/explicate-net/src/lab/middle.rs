@@ -1,15 +1,18 @@
 //! The routers and emulated links of the lab: forwarders with the scenario's ports.
 
 use explicate_core::port::stats::Causes;
+use explicate_core::protocol::{Address, AgentInit};
+use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 use explicate_scenario::machines::ports::{Part, port};
 use explicate_scenario::machines::rows::LinkRow;
-use explicate_scenario::model::Scenario;
+use explicate_scenario::model::{RouterSpec, Scenario};
 use explicate_scenario::routing::Routes;
 
 use super::host::Sample;
 use super::plan::{Plan, Role};
 use super::schedule::{Look, Schedule};
+use crate::agent::Speaker;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::forward::output::Output;
@@ -72,8 +75,16 @@ impl<'a> Middle<'a> {
             links.push(link.map(|l| (l, Part::Interface)));
         }
         let mut forwarder = Forwarder::new(interfaces, Manner::Router, clock)?;
+        let (specs, watched) = speaking(scenario, &links);
+        if let Some(spec) = specs {
+            let rng = Rng::stream(seed, &format!("{}/agent", scenario.nodes[node]));
+            if let Some(speaker) = Speaker::new(spec.protocol, &spec.values, Plan::address(node), rng) {
+                forwarder.speak(speaker, Plan::station(node, cables[0]), watched);
+            }
+        }
         let mut routes = Routes::new(scenario.nodes.len(), &scenario.links);
-        for host in (0..scenario.nodes.len()).filter(|n| plan.roles[*n] == Role::Host) {
+        // Routers too may be spoken to.
+        for host in (0..scenario.nodes.len()).filter(|n| *n != node) {
             let Some(by) = plan.way(&mut routes, node, host) else { continue };
             let (Some(own), Some(far)) = (cables.iter().position(|c| *c == by), plan.cables_of(host).next()) else {
                 return Err(Error::Failed(format!("no way from {} to {}", scenario.nodes[node], scenario.nodes[host])));
@@ -190,6 +201,20 @@ impl<'a> Middle<'a> {
         let (counters, cpu) = (self.forwarder.counters, self.forwarder.cpu());
         Ok(Report { node: self.node, links, samples: self.samples, counters, late, cpu })
     }
+}
+
+/// The first controller of a router that has somebody to speak for it, and at which of its outputs such stand.
+fn speaking<'a>(scenario: &'a Scenario, links: &[Option<(usize, Part)>]) -> (Option<&'a RouterSpec>, Vec<bool>) {
+    let wanted = |spec: &&RouterSpec| {
+        let init = AgentInit { values: &spec.values, own: Address(0), rng: Rng::stream(0, "") };
+        let crosses = scenario.flows.iter().any(|g| g.resolved.protocol.name() == spec.protocol.name());
+        crosses && spec.protocol.agent(&init).is_some()
+    };
+    let of = |link: &Option<(usize, Part)>| {
+        let link = &scenario.links[link.as_ref()?.0];
+        link.routers.iter().chain(link.classes.iter().flat_map(|c| &c.routers)).find(wanted)
+    };
+    (links.iter().find_map(of), links.iter().map(|l| of(l).is_some()).collect())
 }
 
 /// The output for a part of a link. Where there is none, a wire that nothing should come to.
