@@ -31,6 +31,12 @@ pub enum Command {
     Router(Router),
     /// Emulates a link between two interfaces: rate, delay, queue, losses
     Link(Link),
+    /// Prints the man page, or a shell's completions, for packagers
+    #[command(hide = true)]
+    Generate {
+        /// `man`, or the name of a shell: bash, zsh, fish
+        what: String,
+    },
     /// Runs a scenario on real sockets, in network namespaces of this machine
     Lab(Lab),
 }
@@ -43,6 +49,9 @@ pub struct Lab {
     /// Changes a key of the scenario, like `--set duration=10s`
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
+    /// Lets the kernel's TCP carry a group of flows, like `--kernel f=cubic`
+    #[arg(long, value_name = "GROUP=LAW")]
+    pub kernel: Vec<String>,
     /// Prints the commands that build the topology, and runs nothing
     #[arg(long)]
     pub dry_run: bool,

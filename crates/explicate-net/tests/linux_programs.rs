@@ -243,7 +243,7 @@ fn tcp_passes_a_router_whole() {
     let router = net.start("m", &["router", "--port", "left", "--port", port, "--json"]);
     let place = |name: &str| fs::File::open(format!("/run/netns/{}", net.name(name))).unwrap();
     let (a, b) = (place("a"), place("b"));
-    let content: Vec<u8> = (0..4_000_000u32).map(|i| (i * i >> 7) as u8).collect();
+    let content: Vec<u8> = (0..4_000_000u32).map(|i| (i.wrapping_mul(i) >> 7) as u8).collect();
     let sent = content.clone();
     let receiver = std::thread::spawn(move || {
         explicate_net::sys::enter_namespace(std::os::fd::AsFd::as_fd(&b)).unwrap();

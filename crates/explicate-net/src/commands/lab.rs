@@ -36,7 +36,12 @@ pub(super) fn run(args: &Lab) -> Result<()> {
         print!("{}", lab::dry_run(&scenario)?);
         return Ok(());
     }
-    let outcome = lab::run(&scenario)?;
+    let split = |word: &String| {
+        let wrong = || Error::Input(format!("--kernel wants GROUP=LAW, not `{word}`"));
+        word.split_once('=').map(|(group, law)| (group.to_string(), law.to_string())).ok_or_else(wrong)
+    };
+    let kernel = args.kernel.iter().map(split).collect::<Result<Vec<_>>>()?;
+    let outcome = lab::run(&scenario, &kernel)?;
     for failure in &outcome.failures {
         eprintln!("explicated: {failure}");
     }

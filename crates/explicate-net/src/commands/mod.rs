@@ -3,7 +3,10 @@
 
 use std::process::ExitCode;
 
+use clap::CommandFactory;
+
 use crate::cli::{Cli, Command};
+use crate::error::{Context, Error, Result};
 use crate::sys;
 
 mod forward;
@@ -22,6 +25,7 @@ pub fn main(cli: Cli) -> ExitCode {
         Command::Recv(args) => recv::run(args),
         Command::Router(args) => forward::run_router(args),
         Command::Link(args) => forward::run_link(args),
+        Command::Generate { what } => generate(what),
         Command::Lab(args) => lab::run(args),
     };
     match result {
@@ -41,4 +45,26 @@ fn log(verbose: u8, json: bool) {
     };
     let builder = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false);
     if json { builder.json().init() } else { builder.with_ansi(false).init() }
+}
+
+/// The man page or a shell's completions, to standard output.
+fn generate(what: &str) -> Result<()> {
+    let mut command = Cli::command();
+    let mut text = Vec::new();
+    if what == "man" {
+        clap_mangen::Man::new(command.clone()).render(&mut text).or_fail(|| "write the man page".to_string())?;
+        for sub in command.get_subcommands().filter(|s| !s.is_hide_set()) {
+            let name = format!("explicated-{}", sub.get_name());
+            let page = clap_mangen::Man::new(sub.clone()).title(name);
+            page.render(&mut text).or_fail(|| "write the man page".to_string())?;
+        }
+    } else {
+        let shell: clap_complete::Shell = what.parse().map_err(|_| {
+            Error::Input(format!(
+                "`{what}` is neither `man` nor a shell that is known: bash, elvish, fish, powershell, zsh"
+            ))
+        })?;
+        clap_complete::generate(shell, &mut command, "explicated", &mut text);
+    }
+    std::io::Write::write_all(&mut std::io::stdout(), &text).or_fail(|| "write".to_string())
 }

@@ -38,6 +38,8 @@ pub(super) struct LabFlow {
     pub(super) start: Time,
     /// Its ends.
     pub(super) ends: (usize, usize),
+    /// The kernel's congestion control, if its TCP carries the flow.
+    pub(super) kernel: Option<String>,
 }
 
 /// The flows of a run, in the order of the simulator.
@@ -48,6 +50,7 @@ pub(super) fn flows(scenario: &Scenario, seed: u64) -> Vec<LabFlow> {
             name: format!("{}.{i}", group.name),
             start,
             ends: group.ends[i as usize % group.ends.len()],
+            kernel: None,
         };
         starts(group, seed, scenario.duration).into_iter().map(flow).collect()
     };
@@ -104,10 +107,11 @@ impl<'a> Host<'a> {
         seed: u64,
         clock: Clock,
     ) -> Result<Host<'a>> {
-        let listen = flows.iter().any(|f| f.ends.1 == node);
+        let ours = |f: &LabFlow| f.kernel.is_none();
+        let listen = flows.iter().any(|f| ours(f) && f.ends.1 == node);
         let address = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, UDP_PORT);
         let mut endpoint = Endpoint::open(address, listen.then(Limits::default), clock)?;
-        for (id, flow) in flows.iter().enumerate().filter(|(_, f)| f.ends.0 == node) {
+        for (id, flow) in flows.iter().enumerate().filter(|(_, f)| ours(f) && f.ends.0 == node) {
             endpoint.sending.insert(id as u32, sending(scenario, flow, id as u32, seed)?);
         }
         endpoint.speaker = speaker(scenario, flows, node, seed);

@@ -18,6 +18,7 @@ use crate::histogram::Histogram;
 use crate::sys;
 
 mod host;
+mod kernel;
 mod middle;
 pub mod netns;
 mod plan;
@@ -63,12 +64,15 @@ pub fn dry_run(scenario: &Scenario) -> Result<String> {
 }
 
 /// Carries out all runs of a scenario.
-pub fn run(scenario: &Scenario) -> Result<Outcome> {
+///
+/// `kernel` names groups of flows that the kernel's TCP carries, each with its congestion control.
+pub fn run(scenario: &Scenario, kernel: &[(String, String)]) -> Result<Outcome> {
+    kernel::check(scenario, kernel)?;
     let plan = Plan::new(scenario, &netns::prefix())?;
     let mut outcome = Outcome::default();
     for index in 0..scenario.runs {
         let _namespaces = Namespaces::make(&plan.namespaces(), &plan.steps())?;
-        run_once(scenario, &plan, index, &mut outcome)?;
+        run_once(scenario, &plan, index, kernel, &mut outcome)?;
         if sys::stopped() {
             return Err(Error::Failed("interrupted".to_string()));
         }
@@ -76,19 +80,29 @@ pub fn run(scenario: &Scenario) -> Result<Outcome> {
     Ok(outcome)
 }
 
-fn run_once(scenario: &Scenario, plan: &Plan, index: u32, outcome: &mut Outcome) -> Result<()> {
+fn run_once(
+    scenario: &Scenario,
+    plan: &Plan,
+    index: u32,
+    kernel: &[(String, String)],
+    outcome: &mut Outcome,
+) -> Result<()> {
     let seed = scenario.seed.wrapping_add(index as u64);
-    let flows = host::flows(scenario, seed);
+    let mut flows = host::flows(scenario, seed);
+    for flow in &mut flows {
+        let group = &scenario.flows[flow.group.0].name;
+        flow.kernel = kernel.iter().find(|(name, _)| name == group).map(|(_, law)| law.clone());
+    }
     let crossing = crossing(scenario, &ways(scenario).map_err(Error::Failed)?);
     let clock = Clock::start_in(PREPARATION);
     let halt = AtomicBool::new(false);
     let stop = || sys::stopped() || halt.load(Ordering::Relaxed);
     let hosts: Mutex<Vec<HostReport>> = Mutex::default();
     let forwarders: Mutex<Vec<Report<'_>>> = Mutex::default();
-    let used = |node: usize| flows.iter().any(|f| f.ends.0 == node || f.ends.1 == node);
+    let used = |node: usize| flows.iter().any(|f| f.kernel.is_none() && (f.ends.0 == node || f.ends.1 == node));
     // What each thread does, in the namespace that it enters first.
     let work = |job: Job| -> Result<()> {
-        netns::enter(&job.namespace(plan))?;
+        netns::enter(&job.namespace(plan, &flows))?;
         if let Err(error) = sys::go_first() {
             tracing::warn!(%error, "threads share the processors with all others, which costs precision");
         }
@@ -97,6 +111,13 @@ fn run_once(scenario: &Scenario, plan: &Plan, index: u32, outcome: &mut Outcome)
             Job::Router(node) => {
                 keep(&forwarders, Middle::router(scenario, plan, node, seed, &crossing, clock)?.run(&stop)?);
             }
+            Job::TcpSend(id) | Job::TcpReceive(id) => {
+                let flow = &flows[id];
+                let law = flow.kernel.as_deref().unwrap_or_default();
+                let carried = kernel::Carried { scenario, flow, id, law, seed, clock };
+                let sends = matches!(job, Job::TcpSend(_));
+                keep(&hosts, if sends { carried.send(&stop) } else { carried.receive(&stop) }?);
+            }
             Job::Host(node) => keep(&hosts, Host::open(scenario, &flows, node, seed, clock)?.run(&stop)?),
         }
         Ok(())
@@ -104,7 +125,7 @@ fn run_once(scenario: &Scenario, plan: &Plan, index: u32, outcome: &mut Outcome)
     // Whatever ends one thread early ends all.
     let guarded = |job: Job| {
         let result = panic::catch_unwind(AssertUnwindSafe(|| work(job)))
-            .unwrap_or_else(|_| Err(Error::Failed(format!("{} panicked", job.namespace(plan)))));
+            .unwrap_or_else(|_| Err(Error::Failed(format!("{} panicked", job.namespace(plan, &flows)))));
         halt.fetch_or(result.is_err(), Ordering::Relaxed);
         result
     };
@@ -112,7 +133,9 @@ fn run_once(scenario: &Scenario, plan: &Plan, index: u32, outcome: &mut Outcome)
         Role::Router => Some(Job::Router(node)),
         Role::Host => used(node).then_some(Job::Host(node)),
     });
-    let jobs: Vec<Job> = [Job::Links].into_iter().chain(roles).collect();
+    let carried = flows.iter().enumerate().filter(|(_, f)| f.kernel.is_some()).map(|(id, _)| id);
+    let carried = carried.flat_map(|id| [Job::TcpReceive(id), Job::TcpSend(id)]);
+    let jobs: Vec<Job> = [Job::Links].into_iter().chain(roles).chain(carried).collect();
     thread::scope(|scope| {
         let guarded = &guarded;
         let threads: Vec<_> = jobs.into_iter().map(|job| scope.spawn(move || guarded(job))).collect();
@@ -132,13 +155,17 @@ enum Job {
     Links,
     Router(usize),
     Host(usize),
+    TcpSend(usize),
+    TcpReceive(usize),
 }
 
 impl Job {
-    fn namespace(self, plan: &Plan) -> String {
+    fn namespace(self, plan: &Plan, flows: &[host::LabFlow]) -> String {
         match self {
             Job::Links => plan.links(),
             Job::Router(node) | Job::Host(node) => plan.namespace(node),
+            Job::TcpSend(id) => plan.namespace(flows[id].ends.0),
+            Job::TcpReceive(id) => plan.namespace(flows[id].ends.1),
         }
     }
 }
@@ -181,6 +208,9 @@ fn collect(
             span,
         };
         row.push(&mut outcome.tables.flows);
+        if let Some(law) = &flow.kernel {
+            outcome.tables.flows.rename_last("protocol", format!("kernel/{law}"));
+        }
     }
     let mut rows: BTreeMap<usize, LinkRow<'_>> = BTreeMap::new();
     let mut air = Vec::new();

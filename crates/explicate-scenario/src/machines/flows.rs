@@ -67,7 +67,7 @@ pub fn source(group: &FlowGroup, name: &str, seed: u64, init: &FlowInit<'_>, own
 }
 
 /// Draws the length of a transfer, at least one byte.
-fn draw(size: &Size, rng: &mut Rng) -> u64 {
+pub fn draw(size: &Size, rng: &mut Rng) -> u64 {
     let bytes = match *size {
         Size::Fixed(bytes) => return bytes.max(1),
         Size::Exponential(mean) => rng.exponential(mean),
