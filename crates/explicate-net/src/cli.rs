@@ -31,6 +31,8 @@ pub enum Command {
     Router(Router),
     /// Emulates a link between two interfaces: rate, delay, queue, losses
     Link(Link),
+    /// Measures capacity and available bandwidth of the path to `explicated recv`
+    Probe(Probe),
     /// Prints the man page, or a shell's completions, for packagers
     #[command(hide = true)]
     Generate {
@@ -191,4 +193,20 @@ pub struct Forwarding {
     /// Goes before other programs in the queue for the processor
     #[arg(long)]
     pub real_time: bool,
+}
+
+/// `explicated probe`.
+#[derive(Args, Debug)]
+pub struct Probe {
+    /// The other end: an IPv4 address, or `address:port`
+    pub peer: String,
+    /// What estimates the available bandwidth: one of the core's estimators that send probes
+    #[arg(short, long, default_value = "delay_trend")]
+    pub estimator: String,
+    /// How long to measure, seconds
+    #[arg(short, long, default_value_t = 10.0)]
+    pub time: f64,
+    /// Prints the result as JSON
+    #[arg(short = 'J', long)]
+    pub json: bool,
 }

@@ -50,6 +50,19 @@ pub fn go_first() -> io::Result<()> {
     }
 }
 
+/// This thread and those that it starts have no capability any more, and get none by starting programs.
+pub fn drop_privileges() -> io::Result<()> {
+    /// `_LINUX_CAPABILITY_VERSION_3` of linux/capability.h.
+    const VERSION_3: u32 = 0x2008_0522;
+    let header = [VERSION_3, 0];
+    let none = [0u32; 6];
+    // SAFETY: PR_SET_NO_NEW_PRIVS takes numbers; capset reads a header of two words and six words of sets.
+    unsafe {
+        check(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1usize, 0usize, 0usize, 0usize))?;
+        check(libc::syscall(libc::SYS_capset, header.as_ptr(), none.as_ptr()) as libc::c_int).map(drop)
+    }
+}
+
 // ------------------------------------------------------------------------------------------------ signals
 
 static STOP: AtomicBool = AtomicBool::new(false);

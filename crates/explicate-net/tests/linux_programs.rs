@@ -159,6 +159,8 @@ fn counters_are_served_to_prometheus() {
     let arguments = ["router", "--port", "left", "--port", "right", "--metrics", "127.0.0.1:9109"];
     let router = net.start("m", &arguments);
     net.exec("a", "ping -c 2 -i 0.2 10.9.0.2");
+    let status = fs::read_to_string(format!("/proc/{}/status", router.id())).unwrap();
+    assert!(status.contains("CapEff:\t0000000000000000") && status.contains("NoNewPrivs:\t1"), "{status}");
     sleep(Duration::from_millis(1200));
     let file = fs::File::open(format!("/run/netns/{}", net.name("m"))).unwrap();
     let text = std::thread::spawn(move || {
@@ -262,4 +264,22 @@ fn tcp_passes_a_router_whole() {
     assert!(receiver.join().unwrap() == content, "other bytes");
     let told = last_json(&router.stop("INT"));
     assert_eq!((&told["explicit"], &told["cut"], &told["errors"]), (&0.into(), &0.into(), &0.into()));
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_probe_finds_what_a_path_has() {
+    let net = chain();
+    let narrow = "rate = \"20Mbit/s\", delay = \"5ms\", queue = { kind = \"droptail\", limit = \"100pkt\" }";
+    let _link = net.start("m", &["link", "left", "right", "--there", narrow, "--real-time"]);
+    let _recv = net.start("b", &["recv"]);
+    let said = net.program("a", &["probe", "10.9.0.2", "--time", "15", "--json"]);
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    let told = last_json(&String::from_utf8_lossy(&said.stdout));
+    let of = |key: &str| told[key].as_f64().unwrap() / 20e6;
+    assert!((0.85..1.15).contains(&of("capacity_bps")), "{told}");
+    assert!((0.7..1.2).contains(&of("available_bps")), "{told}");
+    // Nobody answers, and nothing hangs.
+    let said = net.program("a", &["probe", "10.9.0.77", "--time", "1"]);
+    assert!(!said.status.success() && String::from_utf8_lossy(&said.stderr).contains("no probe was answered"));
 }

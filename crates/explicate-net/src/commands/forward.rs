@@ -12,7 +12,7 @@ use super::words;
 use crate::agent::Speaker;
 use crate::cli::{self, Forwarding};
 use crate::clock::Clock;
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 use crate::forward::output::Output;
 use crate::forward::{Forwarder, Interface, Manner};
 use crate::metrics::Metrics;
@@ -93,6 +93,8 @@ fn forward(
         forwarder.speak(speaker, station, watched);
     }
     let metrics = args.metrics.map(Metrics::serve).transpose()?;
+    // All sockets are open.
+    sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
     let end = args.time.map_or(Time::NEVER, Time::from_secs_f64);
     let report = if args.interval > 0.0 { Time::from_secs_f64(args.interval) } else { Time::NEVER };
     let mut next = report;

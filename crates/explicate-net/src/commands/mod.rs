@@ -11,6 +11,7 @@ use crate::sys;
 
 mod forward;
 mod lab;
+mod probe;
 mod recv;
 mod report;
 mod send;
@@ -25,6 +26,7 @@ pub fn main(cli: Cli) -> ExitCode {
         Command::Recv(args) => recv::run(args),
         Command::Router(args) => forward::run_router(args),
         Command::Link(args) => forward::run_link(args),
+        Command::Probe(args) => probe::run(args),
         Command::Generate { what } => generate(what),
         Command::Lab(args) => lab::run(args),
     };

@@ -23,6 +23,7 @@ pub(super) fn run(args: &Recv) -> Result<()> {
         ..Limits::default()
     };
     let mut endpoint = Endpoint::open(args.bind, Some(limits), Clock::start())?;
+    sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
     tell(args, json!({ "event": "listening", "address": endpoint.address()?.to_string() }), || {
         format!("listening at {}", args.bind)
     });

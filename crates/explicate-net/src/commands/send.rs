@@ -31,7 +31,7 @@ use crate::sys;
 /// How often the series has a line.
 const SERIES: Time = Time::millis(50);
 
-fn peer(text: &str) -> Result<SocketAddrV4> {
+pub(super) fn peer(text: &str) -> Result<SocketAddrV4> {
     let with_port = text.parse::<SocketAddrV4>().ok();
     let alone = || text.parse::<Ipv4Addr>().ok().map(|ip| SocketAddrV4::new(ip, UDP_PORT));
     with_port.or_else(alone).ok_or_else(|| {
@@ -59,6 +59,7 @@ pub(super) fn run(args: &Send) -> Result<()> {
     let bind = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, if speaker.is_some() { UDP_PORT } else { 0 });
     let mut endpoint = Endpoint::open(bind, None, clock)?;
     endpoint.speaker = speaker;
+    sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
     // Numbers that nobody can guess: whoever knows a flow's number and ports can disturb it.
     let base = random()?;
     for i in 0..args.flows {
@@ -89,7 +90,7 @@ pub(super) fn run(args: &Send) -> Result<()> {
     finish(args, &group, &endpoint, intervals)
 }
 
-fn random() -> Result<u32> {
+pub(super) fn random() -> Result<u32> {
     let mut bytes = [0; 4];
     let read = File::open("/dev/urandom").and_then(|mut f| std::io::Read::read_exact(&mut f, &mut bytes));
     read.or_fail(|| "read random bytes".to_string())?;

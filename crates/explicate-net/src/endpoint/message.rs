@@ -2,14 +2,16 @@
 //!
 //! | byte | field |
 //! | --- | --- |
-//! | 0 | kind: 0x80 asks how it went, 0x81 answers, 0x82 says that nobody here knows the flow |
+//! | 0 | kind: 0x80 asks how it went, 0x81 answers, 0x82 says that nobody here knows the flow; 0x83 is a probe, 0x84 its echo |
 //! | 1 | answer: 1 all arrived and is the same, 2 all arrived and differs, 3 not all, 4 could not be written |
 //! | 4-7 | flow |
-//! | 8-27 | question: first 20 bytes of the SHA-256 of the content, or zeros; answer: payload in order, bytes, in 8-15 |
+//! | 2-3 | probe, echo: its number; its nonce stands in the place of the flow |
+//! | 8-27 | probe: when it was sent, ns, in 8-15; echo: that, and when it came in 16-23; question: first 20 bytes of the SHA-256 of the content, or zeros; answer: payload in order, bytes, in 8-15 |
 //!
 //! Kinds below 0x80 are those of the core's agents.
 
 use explicate_core::protocol::CONTROL_LEN;
+use explicate_core::units::Time;
 use explicate_core::wire::{Packet, flag};
 
 /// Bytes of a digest that are compared.
@@ -39,6 +41,10 @@ pub enum Message {
     Answer(u32, Verdict, u64),
     /// Nobody here knows this flow.
     Unknown(u32),
+    /// A probe: its number, a nonce, when it was sent.
+    Probe(u16, u32, Time),
+    /// Its echo, with when it came.
+    Echo(u16, u32, Time, Time),
 }
 
 impl Message {
@@ -59,6 +65,16 @@ impl Message {
             Message::Unknown(flow) => {
                 bytes[0] = 0x82;
                 flow
+            }
+            Message::Probe(index, nonce, sent) | Message::Echo(index, nonce, sent, _) => {
+                bytes[0] = 0x83;
+                bytes[2..4].copy_from_slice(&index.to_be_bytes());
+                bytes[8..16].copy_from_slice(&sent.0.to_be_bytes());
+                if let Message::Echo(.., came) = self {
+                    bytes[0] = 0x84;
+                    bytes[16..24].copy_from_slice(&came.0.to_be_bytes());
+                }
+                nonce
             }
         };
         bytes[4..8].copy_from_slice(&flow.to_be_bytes());
@@ -85,6 +101,18 @@ impl Message {
                 Some(Message::Answer(flow, verdict, payload))
             }
             0x82 => Some(Message::Unknown(flow)),
+            kind @ (0x83 | 0x84) => {
+                let index = u16::from_be_bytes([first[2], first[3]]);
+                let word =
+                    |bytes: &mut dyn Iterator<Item = &u8>| Time(bytes.take(8).fold(0, |sum, &b| sum << 8 | b as u64));
+                let sent = word(&mut first[8..].iter().chain(&rest[..4]));
+                let came = word(&mut rest[4..].iter());
+                Some(if kind == 0x83 {
+                    Message::Probe(index, flow, sent)
+                } else {
+                    Message::Echo(index, flow, sent, came)
+                })
+            }
             _ => None,
         }
     }
@@ -100,6 +128,8 @@ mod tests {
             Message::Question(7, [9; DIGEST]),
             Message::Answer(u32::MAX, Verdict::Differs, 1 << 40 | 3),
             Message::Unknown(1),
+            Message::Probe(9, 5, Time(1 << 40)),
+            Message::Echo(65535, 5, Time(7), Time(1 << 50)),
         ] {
             assert_eq!(Message::of(&message.to_packet()), Some(message));
         }

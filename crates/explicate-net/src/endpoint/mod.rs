@@ -20,6 +20,7 @@ pub mod content;
 pub mod hello;
 pub mod message;
 pub mod outbox;
+pub mod probe;
 pub mod receiving;
 pub mod sending;
 
@@ -162,6 +163,13 @@ impl Endpoint {
                 return;
             };
             match told {
+                Message::Echo(..) => {}
+                // The echo is never longer than the probe: nobody is flooded by way of this host.
+                Message::Probe(index, nonce, sent) if self.receivers.is_some() => {
+                    let echo = Message::Echo(index, nonce, sent, now).to_packet();
+                    self.out.push(from, &echo, &SackRanges::NONE, |_| 0);
+                }
+                Message::Probe(..) => {}
                 Message::Question(..) => {
                     if let Some(receivers) = &mut self.receivers {
                         receivers.handle_message(now, from, told, &mut self.out);

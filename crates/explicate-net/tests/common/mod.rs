@@ -100,6 +100,9 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
     pub(crate) fn signal(&self, signal: &str) {
         let _ = Command::new("kill").args([&format!("-{signal}"), &self.child.id().to_string()]).status();
     }
