@@ -37,7 +37,7 @@ rust: ## Rust tests: no root, no network, no Python
 	cargo test --release -p explicate-sim --test repeatability
 
 linux: ## Programs and laboratory in network namespaces: needs root, and fails without
-	scripts/packages ip:iproute2 ping:iputils-ping sysctl:procps
+	scripts/packages ip:iproute2 ping:iputils-ping sysctl:procps tshark:tshark
 	cargo test -p explicate-net --tests -- --ignored --test-threads=1
 
 packages: ## Debian packages that the tests use, if they are missing

@@ -22,6 +22,10 @@ impl Clock {
     pub fn start_in(span: Time) -> Clock {
         Clock { epoch: sys::monotonic() + span.0 }
     }
+    /// What it says when the monotonic clock says so.
+    pub fn of(&self, monotonic: u64) -> Time {
+        Time(monotonic.saturating_sub(self.epoch))
+    }
     /// The present.
     pub fn now(&self) -> Time {
         Time(sys::monotonic().saturating_sub(self.epoch))

@@ -230,6 +230,7 @@ pub fn packet_socket(interface: i32) -> io::Result<OwnedFd> {
     let fd = std::os::fd::AsFd::as_fd(&socket);
     set_option(fd, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1i32)?;
     set_option(fd, libc::SOL_PACKET, PACKET_VNET_HDR, 1i32)?;
+    set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1i32)?;
     grow_buffers(fd, 16 << 20)?;
     // SAFETY: plain data whose other fields may be zero.
     let (mut address, mut member): (libc::sockaddr_ll, libc::packet_mreq) = unsafe { (zeroed(), zeroed()) };
@@ -269,6 +270,8 @@ pub struct Batch {
     names: Vec<libc::sockaddr_in>,
     vectors: Vec<libc::iovec>,
     headers: Vec<libc::mmsghdr>,
+    /// How far the clock of the kernel's time stamps is ahead of the monotonic one. Asked for with every call, for it may be set.
+    real_ahead: u64,
 }
 
 // SAFETY: its pointers lead into its own vectors, which move with it (their heap does not).
@@ -286,6 +289,8 @@ pub struct Message<'a> {
     pub ttl: u8,
     /// The IP header's traffic class, if asked for.
     pub tos: u8,
+    /// When the kernel got it, nanoseconds of the monotonic clock, if asked for.
+    pub at: Option<u64>,
 }
 
 impl Batch {
@@ -300,6 +305,7 @@ impl Batch {
             names: vec![name; BATCH],
             vectors: vec![vector; BATCH],
             headers: vec![header; BATCH],
+            real_ahead: 0,
         }
     }
     /// Receives what there is; how many messages that were. Does not wait.
@@ -321,6 +327,7 @@ impl Batch {
         let result = unsafe {
             libc::recvmmsg(socket.as_raw_fd(), self.headers.as_mut_ptr(), BATCH as u32, flags, ptr::null_mut())
         };
+        self.real_ahead = clock(libc::CLOCK_REALTIME).saturating_sub(monotonic());
         match check(result) {
             Ok(n) => Ok(n as usize),
             Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(0),
@@ -332,7 +339,7 @@ impl Batch {
     /// A message of the last call.
     pub fn message(&self, i: usize) -> Message<'_> {
         let header = &self.headers[i];
-        let (mut ttl, mut tos) = (0, 0);
+        let (mut ttl, mut tos, mut at_real) = (0, 0, None);
         // SAFETY: the kernel has filled the control buffer with messages whose lengths it tells.
         unsafe {
             let mut at = libc::CMSG_FIRSTHDR(&header.msg_hdr);
@@ -342,6 +349,10 @@ impl Batch {
                         ttl = ptr::read_unaligned(libc::CMSG_DATA(at).cast::<libc::c_int>()) as u8;
                     }
                     (libc::IPPROTO_IP, libc::IP_TOS) => tos = *libc::CMSG_DATA(at),
+                    (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                        let t = ptr::read_unaligned(libc::CMSG_DATA(at).cast::<libc::timespec>());
+                        at_real = Some(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64);
+                    }
                     _ => {}
                 }
                 at = libc::CMSG_NXTHDR(&header.msg_hdr, at);
@@ -357,6 +368,7 @@ impl Batch {
             from: known.then(|| SocketAddrV4::new(ip, u16::from_be(name.sin_port))),
             ttl,
             tos,
+            at: at_real.map(|real| real.saturating_sub(self.real_ahead)),
         }
     }
 }

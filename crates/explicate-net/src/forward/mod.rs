@@ -228,6 +228,8 @@ impl Forwarder {
             self.counters.cut += 1;
             return;
         }
+        // It came when the kernel says, not when this thread had time for it.
+        let now = message.at.map_or(now, |at| self.clock.of(at).min(now));
         let bytes = message.bytes;
         let mut lifted = frame::lift(bytes);
         match lifted.odd {
@@ -299,7 +301,7 @@ impl Forwarder {
                 && !lifted.packet.is_ack()
             {
                 let output = &mut self.interfaces[target].output;
-                output.catch_up(now, &mut self.pool);
+                output.catch_up(now.max(output.caught_up()), &mut self.pool);
                 let view = output.port.view();
                 speaker.handle_data(now, &mut lifted.packet, frame::addresses(bytes).1, Some(&view));
             }

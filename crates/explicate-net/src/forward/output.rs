@@ -23,6 +23,8 @@ pub struct Output {
     /// Under way, by time of arrival and order of departure.
     under_way: BinaryHeap<Reverse<(Time, u64, u32)>>,
     sent: u64,
+    /// Until when its port has caught up: nothing happens there before.
+    until: Time,
     /// How late packets were handed to the wire.
     pub late: Histogram,
     /// IP bytes handed to it.
@@ -33,10 +35,12 @@ impl Output {
     /// An output by this port, with a delay behind it.
     pub fn new(port: Port, delay: Time) -> Output {
         let (inside, under_way) = (VecDeque::new(), BinaryHeap::new());
-        Output { port, delay, inside, under_way, sent: 0, late: Histogram::default(), bytes: 0 }
+        Output { port, delay, inside, under_way, sent: 0, until: Time::ZERO, late: Histogram::default(), bytes: 0 }
     }
-    /// A packet comes; whether it was let in.
-    pub fn enqueue(&mut self, now: Time, handle: u32, pool: &mut Pool) -> bool {
+    /// A packet came at `at`, or as soon as the port allows; whether it was let in.
+    pub fn enqueue(&mut self, at: Time, handle: u32, pool: &mut Pool) -> bool {
+        let now = at.max(self.until);
+        self.until = now;
         match self.port.handle_packet(now, handle, pool) {
             Arrival::Departs(at) => self.inside.push_back((at, handle)),
             Arrival::Doomed(_) | Arrival::Queued => {}
@@ -64,8 +68,13 @@ impl Output {
             ready.push(handle);
         }
     }
+    /// Until when its port has caught up.
+    pub fn caught_up(&self) -> Time {
+        self.until
+    }
     /// Lets the port do all that it had to do until now.
     pub fn catch_up(&mut self, now: Time, pool: &mut Pool) {
+        self.until = self.until.max(now);
         if self.port.is_scheduled() {
             self.port.handle_timeout(now, pool);
             while let Some((handle, departed)) = self.port.poll_transmit() {
