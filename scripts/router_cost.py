@@ -1,7 +1,7 @@
 """What a forwarded packet costs `explicated router`, with its controller and without; needs root and a release build.
 
-Two hosts in namespaces, flows of 1200-byte packets with a bounded window between them, three rounds each way by turns, of which
-the median counts. CPU time is the router's own thread's, in the kernel and outside.
+Two hosts in namespaces, flows of 1200-byte packets with a bounded window between them, three rounds each way by turns,
+of which the median counts. CPU time is the router's own thread's, in the kernel and outside.
 """
 
 from __future__ import annotations
@@ -44,12 +44,13 @@ def furnish() -> None:
 
 def measure(controller: str) -> tuple[float, float]:
     """Return microseconds of CPU per forwarded frame, and frames forwarded per second."""
-    port = f'rate = "900Mbit/s", delay = "2ms", queue = {{ kind = "droptail", limit = "2MB" }}, router = "{controller}"'
+    queue = '{ kind = "droptail", limit = "2MB" }'
+    port = f'rate = "500Mbit/s", delay = "1ms", queue = {queue}, router = "{controller}"'
     command = inside("m", "router", "--port", "left", "--port", f"right: {port}", "--json", "--real-time")
     router = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    receiver = subprocess.Popen(inside("b", "recv", "-i", "0"), stdout=subprocess.DEVNULL)
+    receiver = subprocess.Popen(inside("b", "recv", "-i", "0", "--window", "300"), stdout=subprocess.DEVNULL)
     time.sleep(0.5)
-    words = ["send", "10.9.0.2", "-P", "2", "--packet", "1200B", "--param", "receiver_window=100", "-J"]
+    words = ["send", "10.9.0.2", "-P", "2", "--packet", "1200B", "-J"]
     subprocess.run(inside("a", *words, "--time", str(SECONDS)), stdout=subprocess.DEVNULL, check=True)
     router.send_signal(signal.SIGINT)
     told: dict[str, Any] = json.loads(router.communicate()[0].splitlines()[-1])

@@ -131,6 +131,9 @@ pub struct Recv {
     /// Most flows at a time
     #[arg(long, default_value_t = 1024)]
     pub flows: usize,
+    /// Most segments that a flow may be ahead of what has arrived in order
+    #[arg(long, default_value_t = 1 << 16, value_parser = clap::value_parser!(u32).range(1..))]
+    pub window: u32,
     /// Most megabytes that wait for those before them, all flows together
     #[arg(long, default_value_t = 256)]
     pub memory: usize,

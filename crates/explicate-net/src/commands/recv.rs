@@ -20,7 +20,7 @@ pub(super) fn run(args: &Recv) -> Result<()> {
         flows: args.flows,
         waiting: args.memory << 20,
         idle: Time::from_secs_f64(args.idle),
-        ..Limits::default()
+        window: args.window,
     };
     let mut endpoint = Endpoint::open(args.bind, Some(limits), Clock::start())?;
     sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
