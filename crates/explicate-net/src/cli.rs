@@ -51,7 +51,7 @@ pub struct Lab {
     /// Changes a key of the scenario, like `--set duration=10s`
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
-    /// Lets the kernel's TCP carry a group of flows, like `--kernel f=cubic`
+    /// Lets the kernel's TCP carry a group of flows, by one of the laws in `sysctl net.ipv4.tcp_available_congestion_control`
     #[arg(long, value_name = "GROUP=LAW")]
     pub kernel: Vec<String>,
     /// Prints the commands that build the topology, and runs nothing

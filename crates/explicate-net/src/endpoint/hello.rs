@@ -1,6 +1,6 @@
 //! What a SYN carries behind its headers: words that say how the flow is to be received.
 //!
-//! `explicate/1 protocol=xcp packet=1500 ack_every=1 ack_delay_us=100000 kind=file name=a.iso size=1234`
+//! `explicate/1 protocol=NAME packet=1500 ack_every=1 ack_delay_us=100000 kind=file name=a.iso size=1234`
 //!
 //! Words are `key=value`, apart by one space; unknown keys are passed over, so that later versions can add some.
 
