@@ -21,7 +21,7 @@ demo: install ## Runs XCP against NewReno and CUBIC on a long fat pipe; writes a
 	$(EXPLICATE) compare scenarios/long-fat-pipe.toml --protocols xcp,newreno,cubic -o out/demo
 	$(EXPLICATE) report out/demo
 
-test: lint rust python wheel extend papers fuzz-short cost ## Runs everything that CI runs
+test: lint rust linux python wheel extend papers fuzz-short cost ## Runs everything that CI runs
 
 lint: $(VENV)/ready ## Formatting, clippy, Rust documentation, types and style of the Python
 	cargo fmt --all --check
@@ -35,6 +35,10 @@ lint: $(VENV)/ready ## Formatting, clippy, Rust documentation, types and style o
 rust: ## Rust tests: no root, no network, no Python
 	cargo test
 	cargo test --release -p explicate-sim --test repeatability
+
+linux: ## Programs and laboratory in network namespaces: needs root, and fails without
+	scripts/packages ip:iproute2 ping:iputils-ping sysctl:procps tshark:tshark
+	cargo test -p explicate-net --tests -- --ignored --test-threads=1
 
 packages: ## Debian packages that the tests use, if they are missing
 	scripts/packages chromium:chromium valgrind:valgrind
@@ -82,4 +86,4 @@ docs: install ## Recomputes docs/reference
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: help install demo test lint rust packages python papers gallery wheel extend fuzz-short fuzz cost bench peers validation docs clean
+.PHONY: help install demo test lint rust linux packages python papers gallery wheel extend fuzz-short fuzz cost bench peers validation docs clean

@@ -161,6 +161,13 @@ def build_parser() -> argparse.ArgumentParser:
         "--protocols", metavar="A,B,...", type=_names, required=True, help="what every flow group speaks"
     )
 
+    both = verb(
+        "compare-worlds",
+        "simulate a scenario and run it on real sockets and queues, side by side (needs root)",
+        "explicate compare-worlds mine.toml\nexplicate compare-worlds mine.toml -o both && explicate report both",
+    )
+    _common(both, jobs="ignored: real time cannot be shared")
+
     sweep = verb(
         "sweep",
         "simulate every combination of some settings",

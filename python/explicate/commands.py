@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from explicate import cost, display, engine, lab
+from explicate import cost, display, engine, lab, worlds
 from explicate.curves import channel_curves
 from explicate.errors import BadInputError
 from explicate.papers import command as papers
@@ -142,6 +142,21 @@ def compare(args: argparse.Namespace) -> None:
     _deliver(results, args, source.origin, sys.stdout)
 
 
+def compare_worlds(args: argparse.Namespace) -> None:
+    """Simulate, and run the same on real sockets."""
+    _check_outputs(args)
+    source = _source(args.scenario)
+    overrides = [
+        *args.set,
+        *((key, str(value)) for key in ("seed", "runs") if (value := getattr(args, key)) is not None),
+    ]
+    try:
+        results = worlds.compare_source(source, overrides)
+    except FileNotFoundError as error:
+        raise BadInputError(str(error)) from error
+    _deliver(results, args, source.origin, sys.stdout)
+
+
 def sweep(args: argparse.Namespace) -> None:
     """Simulate every combination."""
     _check_outputs(args)
@@ -257,6 +272,20 @@ def reproduce(args: argparse.Namespace) -> int:
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], int | None]] = {
-    command.__name__: command
-    for command in (run, compare, sweep, report, check, new, protocols, columns, schema, curves, bench, reproduce)
+    command.__name__.replace("_", "-"): command
+    for command in (
+        run,
+        compare,
+        compare_worlds,
+        sweep,
+        report,
+        check,
+        new,
+        protocols,
+        columns,
+        schema,
+        curves,
+        bench,
+        reproduce,
+    )
 }

@@ -233,6 +233,14 @@ impl Flow {
     pub fn attach(&mut self, own: Address) {
         self.sender.on_attach(own);
     }
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+    /// Segments that are acknowledged, all from the first.
+    pub fn acked(&self) -> u32 {
+        self.at.acked
+    }
     /// Payload of a full segment, bytes.
     pub fn payload(&self) -> u16 {
         self.full_payload

@@ -10,6 +10,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod channel;
+pub mod datagram;
 pub mod estimate;
 pub mod flow;
 pub mod medium;

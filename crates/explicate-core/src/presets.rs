@@ -2,6 +2,8 @@
 
 use crate::registry::Preset;
 
+/// What real hosts and routers speak if nothing else is said.
+pub const DEFAULT_EXPLICIT: &str = "xcp";
 /// The recovery of a flow that names a protocol without one.
 pub const DEFAULT_RECOVERY: &str = "sack";
 /// What a flow falls back to when the other end refuses explicit feedback.

@@ -110,6 +110,11 @@ impl Sink {
         }
     }
 
+    /// The next segment expected.
+    pub fn expected(&self) -> u32 {
+        self.data.next()
+    }
+
     /// Ignores everything until a SYN comes, as the first end of a flow need not: nothing was sent to it before.
     #[must_use]
     pub fn listening(mut self) -> Sink {

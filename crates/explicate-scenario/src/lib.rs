@@ -9,6 +9,7 @@ mod ends;
 mod flows;
 mod keys;
 pub mod limits;
+pub mod machines;
 mod media;
 pub mod model;
 mod own;

@@ -250,6 +250,15 @@ impl Table {
         }
         assert!(cells.next().is_none(), "more cells than columns");
     }
+    /// Changes a text of the last row.
+    pub fn rename_last(&mut self, column: &str, text: String) {
+        let found = self.columns.iter_mut().find(|(c, _)| c.name == column);
+        if let Some((_, Data::Str(values))) = found
+            && let Some(last) = values.last_mut()
+        {
+            *last = text;
+        }
+    }
     /// A column's values by name.
     pub fn get(&self, name: &str) -> Option<&Data> {
         self.columns.iter().find(|(c, _)| c.name == name).map(|(_, data)| data)

@@ -12,10 +12,10 @@ use explicate_core::protocol::Agent;
 use explicate_core::sink::{Sink, SinkStats};
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, SackRanges, flag};
+use explicate_scenario::machines::source::Source;
 
 use crate::arena::{Arena, NIL};
 use crate::dcf::Medium;
-use crate::source::Source;
 use crate::wheel::{Taken, Wheel};
 
 mod agents;

@@ -12,7 +12,5 @@ pub mod measure;
 pub mod packet_log;
 pub mod pcap;
 pub mod sample;
-pub mod session;
 pub mod simulation;
-pub mod source;
 mod wheel;

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use explicate_core::units::Time;
+use explicate_scenario::machines::rows::{FlowRow, LinkRow};
+use explicate_scenario::machines::source::Source;
 use explicate_scenario::model::{Class, Link, Scenario};
 use explicate_scenario::tables::{Cell, FLOWS, LINKS, RUN, SAMPLES, Table};
 
 use crate::sample::Object;
 use crate::simulation::Run;
-use crate::source::Source;
 
 /// The tables of a run, or of several runs one after the other.
 pub struct Tables {
@@ -98,75 +98,37 @@ fn span(scenario: &Scenario) -> f64 {
     scenario.duration.since(scenario.warmup).as_secs_f64()
 }
 
-fn per_second(amount: u64, seconds: f64) -> f64 {
-    if seconds > 0.0 { amount as f64 / seconds } else { f64::NAN }
-}
-
 fn measure_flows(table: &mut Table, scenario: &Scenario, number: u64, run: &Run, names: &[String]) {
-    let span = span(scenario);
-    for ((ends, (flow_before, sink_before)), name) in run.engine.ends.iter().zip(&run.baseline).zip(names) {
-        let group = &scenario.flows[ends.group.0 as usize];
-        let (flow, sink) = ends.stats();
-        let (sessions, torn_down) = ends.sessions();
-        let samples = flow.rtt_count - flow_before.rtt_count;
-        let rtt = (samples > 0).then(|| (flow.rtt_sum - flow_before.rtt_sum) as f64 / samples as f64 * 1e-6);
-        let size = if let Source::Sized(bytes) = ends.source { Some(bytes as f64) } else { None };
-        let completed = (ends.completed != Time::NEVER).then(|| ends.completed.since(ends.start).as_secs_f64());
-        table.push([
-            number.into(),
-            name.as_str().into(),
-            group.name.as_str().into(),
-            group.protocol.as_str().into(),
-            ends.start.as_secs_f64().into(),
-            size.into(),
-            (8.0 * per_second(sink.payload - sink_before.payload, span)).into(),
-            (8.0 * per_second(sink.bytes - sink_before.bytes, span)).into(),
-            (flow.sent - flow_before.sent).into(),
-            (flow.retransmissions - flow_before.retransmissions).into(),
-            (flow.timeouts - flow_before.timeouts).into(),
-            rtt.into(),
-            completed.into(),
-            (flow.damaged - flow_before.damaged + sink.damaged - sink_before.damaged).into(),
-            sessions.into(),
-            torn_down.into(),
-        ]);
+    for ((ends, before), name) in run.engine.ends.iter().zip(&run.baseline).zip(names) {
+        let row = FlowRow {
+            run: number,
+            name,
+            group: &scenario.flows[ends.group.0 as usize],
+            start: ends.start,
+            size: if let Source::Sized(bytes) = ends.source { Some(bytes) } else { None },
+            completed: ends.completed,
+            before: *before,
+            after: ends.stats(),
+            sessions: ends.sessions(),
+            span: span(scenario),
+        };
+        row.push(table);
     }
 }
 
 fn measure_links(table: &mut Table, scenario: &Scenario, number: u64, run: &mut Run) {
     let (from, to) = (scenario.warmup.min(scenario.duration), scenario.duration);
+    let span = span(scenario);
     for (index, link) in scenario.links.iter().enumerate() {
         let queue = run.engine.queue_of_mut(index).queue(from, to);
         let port = &run.engine.links[index].port;
-        let offered = port.offered(from, to);
-        let capacity = if span(scenario) > 0.0 { offered / span(scenario) } else { f64::NAN };
-        let stats = &port.stats;
-        let measured = stats.measured();
-        let share = match run.engine.over(index) {
-            // The share of the time in which its frames and their answers were on the air.
-            Some((medium, number)) if span(scenario) > 0.0 => medium.airtime(number).0.as_secs_f64() / span(scenario),
-            None if offered > 0.0 => stats.measured_bytes() as f64 / offered,
-            _ => f64::NAN,
+        let mut row = LinkRow::of_port(number, &link.name, &port.stats, queue, port.offered(from, to), span);
+        // The share of the time in which its frames and their answers were on the air.
+        row.utilisation = match run.engine.over(index) {
+            Some((medium, number)) if span > 0.0 => medium.airtime(number).0.as_secs_f64() / span,
+            Some(_) => f64::NAN,
+            None => row.utilisation,
         };
-        table.push([
-            number.into(),
-            link.name.as_str().into(),
-            share.into(),
-            queue.mean_packets.into(),
-            Some(queue.mean_nonempty).filter(|&mean| mean > 0.0).into(),
-            (queue.p95_packets as f64).into(),
-            (queue.max_packets as u64).into(),
-            (queue.mean_bytes / capacity * 1e3).into(),
-            queue.mean_bytes.into(),
-            (queue.peak_packets as u64).into(),
-            measured.overflow.into(),
-            measured.early.into(),
-            measured.channel.into(),
-            stats.total().gone().into(),
-            measured.marks.into(),
-            stats.time_to_ninety().map(|t| t.as_secs_f64()).into(),
-            measured.damaged.into(),
-            measured.copies.into(),
-        ]);
+        row.push(table);
     }
 }

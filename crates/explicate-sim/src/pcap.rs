@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::io::Write;
 use std::time::Duration;
 
+use explicate_core::datagram::{self, MOST_HEADERS};
 use explicate_core::units::Time;
-use explicate_core::wire::{CONGESTION_LEN, IP_UDP_LEN, Packet, SackRanges, UDP_PORT, XcpI, flag};
+use explicate_core::wire::{IP_UDP_LEN, Packet, SackRanges, UDP_PORT, flag};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
@@ -44,22 +45,9 @@ pub(crate) fn frame(packet: &Packet, sack: &SackRanges) -> Vec<u8> {
     b.extend((packet.ip_len - 20).to_be_bytes());
     b.extend([0, 0]);
     debug_assert_eq!(b.len(), IP_UDP_LEN);
-    if packet.congestion.is_present() {
-        b.extend(packet.congestion.0);
-    }
-    let mut transport = packet.transport;
-    if let Some(fields) = XcpI::of(packet) {
-        // In memory they stand where nothing else does.
-        let at = b.len() - CONGESTION_LEN + 3;
-        b[at] = 0;
-        b.extend(fields.to_bytes());
-        transport.set_window(0);
-    }
-    b.extend(transport.0);
-    for (first, end) in sack.as_slice() {
-        b.extend(first.to_be_bytes());
-        b.extend(end.to_be_bytes());
-    }
+    let mut headers = [0; MOST_HEADERS];
+    let length = datagram::write(packet, sack, &mut headers);
+    b.extend(&headers[..length]);
     b
 }
 

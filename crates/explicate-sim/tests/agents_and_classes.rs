@@ -10,8 +10,8 @@ use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::Packet;
+use explicate_scenario::machines::source::Source;
 use explicate_sim::engine::Engine;
-use explicate_sim::source::Source;
 
 fn class(limit: f64, router: bool, capacity: Rate) -> Class {
     let kind = registry::qdisc("droptail").expect("registered");

@@ -4,7 +4,7 @@
 use explicate_core::units::Time;
 
 use super::{Engine, FLOW, KIND, MEDIUM, NIL, PORT, REROUTE, SINK, SOURCE, rank};
-use crate::source::Source;
+use explicate_scenario::machines::source::Source;
 
 impl Engine {
     pub(super) fn arm(&mut self, place: u32, due: Time) -> u32 {

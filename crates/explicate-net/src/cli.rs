@@ -1,0 +1,215 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use explicate_core::presets::DEFAULT_EXPLICIT;
+
+/// Explicit congestion control between Linux hosts.
+#[derive(Parser, Debug)]
+#[command(name = "explicated", version, about, propagate_version = true)]
+pub struct Cli {
+    /// More about what happens, on stderr; twice for all.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    /// Logs as JSON, one object a line.
+    #[arg(long, global = true)]
+    pub log_json: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Commands.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Sends to `explicated recv`: for a time, so many bytes, or a file
+    Send(Send),
+    /// Receives what `explicated send` sends
+    Recv(Recv),
+    /// Forwards between interfaces as a bridge does, with explicit feedback to the packets that want it
+    Router(Router),
+    /// Emulates a link between two interfaces: rate, delay, queue, losses
+    Link(Link),
+    /// Measures capacity and available bandwidth of the path to `explicated recv`
+    Probe(Probe),
+    /// Prints the man page, or a shell's completions, for packagers
+    #[command(hide = true)]
+    Generate {
+        /// `man`, or the name of a shell: bash, zsh, fish
+        what: String,
+    },
+    /// Runs a scenario on real sockets, in network namespaces of this machine
+    Lab(Lab),
+}
+
+/// `explicated lab`.
+#[derive(Args, Debug)]
+pub struct Lab {
+    /// The scenario file
+    pub scenario: PathBuf,
+    /// Changes a key of the scenario, like `--set duration=10s`
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub sets: Vec<String>,
+    /// Lets the kernel's TCP carry a group of flows, by one of the laws in `sysctl net.ipv4.tcp_available_congestion_control`
+    #[arg(long, value_name = "GROUP=LAW")]
+    pub kernel: Vec<String>,
+    /// Prints the commands that build the topology, and runs nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Prints the tables of flows and links as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Writes all tables as CSV into this folder
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+}
+
+/// `explicated send`.
+#[derive(Args, Debug)]
+pub struct Send {
+    /// The receiver: an IPv4 address, or `address:port`
+    pub peer: String,
+    /// The file to send; without it bytes that nobody wants
+    pub file: Option<PathBuf>,
+    /// Preset, protocol, or law/recovery
+    #[arg(short, long, default_value = DEFAULT_EXPLICIT)]
+    pub protocol: String,
+    /// A parameter of law, recovery or flow, like `--param ecn=true`
+    #[arg(long = "param", value_name = "KEY=VALUE")]
+    pub params: Vec<String>,
+    /// IP length of a full packet
+    #[arg(long, default_value = "1500B")]
+    pub packet: String,
+    /// Flows at a time (not with a file)
+    #[arg(short = 'P', long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub flows: u32,
+    /// How long to send, seconds
+    #[arg(short, long, default_value_t = 10.0)]
+    pub time: f64,
+    /// Send this many bytes of payload in each flow, and be done then
+    #[arg(short = 'n', long, value_name = "BYTES", conflicts_with = "file")]
+    pub bytes: Option<u64>,
+    /// Seconds between lines of progress; 0 is none
+    #[arg(short, long, default_value_t = 1.0)]
+    pub interval: f64,
+    /// Prints a report as JSON in the shape of iperf3's
+    #[arg(short = 'J', long)]
+    pub json: bool,
+    /// Writes window, round-trip time and all variables of the flows over time into this file, as CSV
+    #[arg(long, value_name = "FILE")]
+    pub series: Option<PathBuf>,
+    /// The fastest that this host's interface can be, Mbit/s
+    #[arg(long, default_value_t = 1000)]
+    pub interface_mbps: u64,
+    /// Give up after so many seconds without an answer
+    #[arg(long, default_value_t = 15.0)]
+    pub patience: f64,
+}
+
+/// `explicated recv`.
+#[derive(Args, Debug)]
+pub struct Recv {
+    /// The address to listen at
+    #[arg(short, long, default_value = "0.0.0.0:49407")]
+    pub bind: std::net::SocketAddrV4,
+    /// The folder for files that arrive; without it none is taken
+    #[arg(long, value_name = "DIR")]
+    pub to: Option<PathBuf>,
+    /// Ends after the first flow, with status 0 only if all of it arrived
+    #[arg(short = '1', long)]
+    pub once: bool,
+    /// Seconds between lines of progress; 0 is none
+    #[arg(short, long, default_value_t = 1.0)]
+    pub interval: f64,
+    /// Prints every event as a JSON object a line
+    #[arg(short = 'J', long)]
+    pub json: bool,
+    /// Forget a flow of which nothing is heard for so many seconds
+    #[arg(long, default_value_t = 30.0)]
+    pub idle: f64,
+    /// Most flows at a time
+    #[arg(long, default_value_t = 1024)]
+    pub flows: usize,
+    /// Most segments that a flow may be ahead of what has arrived in order
+    #[arg(long, default_value_t = 1 << 16, value_parser = clap::value_parser!(u32).range(1..))]
+    pub window: u32,
+    /// Most megabytes that wait for those before them, all flows together
+    #[arg(long, default_value_t = 256)]
+    pub memory: usize,
+}
+
+/// `explicated router`.
+#[derive(Args, Debug)]
+pub struct Router {
+    /// An interface, with what stands before its wire as in a scenario's [[link]]: `eth1` or
+    /// `eth1: rate = "50Mbit/s", queue = { kind = "droptail", limit = "250kB" }`
+    #[arg(long = "port", value_name = "INTERFACE[: PROPERTIES]", required = true)]
+    pub ports: Vec<String>,
+    /// This router's own address: for protocols whose routers speak with each other
+    #[arg(short, long)]
+    pub address: Option<std::net::Ipv4Addr>,
+    /// The protocol whose controllers the ports get that have a rate
+    #[arg(short, long, default_value = DEFAULT_EXPLICIT)]
+    pub controller: String,
+    /// What both forwarders have
+    #[command(flatten)]
+    pub common: Forwarding,
+}
+
+/// `explicated link`.
+#[derive(Args, Debug)]
+pub struct Link {
+    /// One interface
+    pub a: String,
+    /// The other
+    pub b: String,
+    /// What the link from A to B is like, as in a scenario's [[link]]: `rate = "50Mbit/s", delay = "20ms"`
+    #[arg(long, default_value = "")]
+    pub there: String,
+    /// What the link from B to A is like; without it like the other
+    #[arg(long)]
+    pub back: Option<String>,
+    /// What both forwarders have
+    #[command(flatten)]
+    pub common: Forwarding,
+}
+
+/// What routers and links have in common.
+#[derive(Args, Debug)]
+pub struct Forwarding {
+    /// Seed of all draws
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Ends after so many seconds; without it when told to by a signal
+    #[arg(short, long)]
+    pub time: Option<f64>,
+    /// Seconds between reports; 0 is one at the end
+    #[arg(short, long, default_value_t = 0.0)]
+    pub interval: f64,
+    /// Reports as a JSON object a line
+    #[arg(short = 'J', long)]
+    pub json: bool,
+    /// Serves counters to Prometheus at this address
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub metrics: Option<std::net::SocketAddr>,
+    /// Goes before other programs in the queue for the processor
+    #[arg(long)]
+    pub real_time: bool,
+}
+
+/// `explicated probe`.
+#[derive(Args, Debug)]
+pub struct Probe {
+    /// The other end: an IPv4 address, or `address:port`
+    pub peer: String,
+    /// What estimates the available bandwidth: one of the core's estimators that send probes
+    #[arg(short, long, default_value = "delay_trend")]
+    pub estimator: String,
+    /// How long to measure, seconds
+    #[arg(short, long, default_value_t = 10.0)]
+    pub time: f64,
+    /// Prints the result as JSON
+    #[arg(short = 'J', long)]
+    pub json: bool,
+}

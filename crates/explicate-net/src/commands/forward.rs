@@ -1,0 +1,210 @@
+//! `explicated router` and `explicated link`.
+
+use std::net::Ipv4Addr;
+
+use explicate_core::rng::Rng;
+use explicate_core::units::Time;
+use explicate_scenario::machines::ports::{Part, port};
+use explicate_scenario::model::Link;
+use serde_json::{Value, json};
+
+use super::words;
+use crate::agent::Speaker;
+use crate::cli::{self, Forwarding};
+use crate::clock::Clock;
+use crate::error::{Context, Error, Result};
+use crate::forward::output::Output;
+use crate::forward::{Forwarder, Interface, Manner};
+use crate::metrics::Metrics;
+use crate::sys;
+
+/// Data of whatever protocol may come: no controller is left out.
+const ALL: u64 = u64::MAX;
+
+pub(super) fn run_router(args: &cli::Router) -> Result<()> {
+    if args.ports.len() < 2 {
+        return Err(Error::Input("a router has at least two ports; say --port for each".to_string()));
+    }
+    let mut links = Vec::new();
+    let mut interfaces = Vec::new();
+    for (number, written) in args.ports.iter().enumerate() {
+        let (name, properties) = written.split_once(':').unwrap_or((written, ""));
+        let link = words::link(name.trim(), properties.trim(), Some(&args.controller))?;
+        interfaces.push((name.trim().to_string(), number));
+        links.push(link);
+    }
+    let open = |(name, number): (String, usize)| {
+        let port = port(&links[number], number as u32, args.common.seed, ALL, None, Part::Whole);
+        Interface::open(&name, Output::new(port, links[number].delay))
+    };
+    let interfaces = interfaces.into_iter().map(open).collect::<Result<Vec<_>>>()?;
+    let speaker = match args.address {
+        Some(own) => Some(speaker(args, &links, own)?),
+        None => None,
+    };
+    forward(interfaces, &links, Manner::Router, speaker, &args.common)
+}
+
+/// What speaks for a router, its hardware address, and at which ports it looks at packets.
+type Speaking = (Speaker, [u8; 6], Vec<bool>);
+
+fn speaker(args: &cli::Router, links: &[Link], own: Ipv4Addr) -> Result<Speaking> {
+    let spec = links.iter().find_map(|l| l.routers.first());
+    let rng = Rng::stream(args.common.seed, &format!("{own}/agent"));
+    let speaker = spec.and_then(|spec| Speaker::new(spec.protocol, &spec.values, own, rng));
+    let Some(speaker) = speaker else {
+        let message = "--address is for protocols whose routers speak with each other";
+        return Err(Error::Input(format!("{message}; those of `{}` do not", args.controller)));
+    };
+    let [a, b, c, d] = own.octets();
+    Ok((speaker, [0x02, 0x6c, a, b, c, d], links.iter().map(|l| !l.routers.is_empty()).collect()))
+}
+
+pub(super) fn run_link(args: &cli::Link) -> Result<()> {
+    let (there, back) = (&args.there, args.back.as_ref().unwrap_or(&args.there));
+    // Out by an interface goes what came in by the other.
+    let links = [
+        words::link(&format!("{}->{}", args.b, args.a), back, None)?,
+        words::link(&format!("{}->{}", args.a, args.b), there, None)?,
+    ];
+    let open = |(number, name): (usize, &String)| {
+        let port = port(&links[number], number as u32, args.common.seed, ALL, None, Part::Whole);
+        Interface::open(name, Output::new(port, links[number].delay))
+    };
+    let interfaces = [&args.a, &args.b].into_iter().enumerate().map(open).collect::<Result<Vec<_>>>()?;
+    forward(interfaces, &links, Manner::Link, None, &args.common)
+}
+
+fn forward(
+    interfaces: Vec<Interface>,
+    links: &[Link],
+    manner: Manner,
+    speaker: Option<Speaking>,
+    args: &Forwarding,
+) -> Result<()> {
+    if args.real_time
+        && let Err(error) = sys::go_first()
+    {
+        tracing::warn!(%error, "cannot go before other programs");
+    }
+    let clock = Clock::start();
+    let mut forwarder = Forwarder::new(interfaces, manner, clock)?;
+    if let Some((speaker, station, watched)) = speaker {
+        forwarder.speak(speaker, station, watched);
+    }
+    let metrics = args.metrics.map(Metrics::serve).transpose()?;
+    // All sockets are open.
+    sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
+    let end = args.time.map_or(Time::NEVER, Time::from_secs_f64);
+    let report = if args.interval > 0.0 { Time::from_secs_f64(args.interval) } else { Time::NEVER };
+    let mut next = report;
+    while clock.now() < end && !sys::stopped() {
+        let look = if metrics.is_some() { clock.now() + Time::secs(1) } else { Time::NEVER };
+        forwarder.run(end.min(next).min(look), &sys::stopped)?;
+        forwarder.count_missed();
+        if let Some(metrics) = &metrics {
+            metrics.set(&tell(&mut forwarder, links, clock.now()));
+        }
+        if clock.now() >= next {
+            show(&mut forwarder, links, clock.now(), args.json);
+            next = clock.now() + report;
+        }
+    }
+    show(&mut forwarder, links, clock.now(), args.json);
+    Ok(())
+}
+
+fn show(forwarder: &mut Forwarder, links: &[Link], now: Time, json: bool) {
+    let told = tell(forwarder, links, now);
+    if json {
+        println!("{told}");
+        return;
+    }
+    println!(
+        "{:.1} s: {} frames in, {} explicit, {} out, {:.2} us of CPU each; malformed {}, merged by offloads {}, expired {}, missed {}, refused {}",
+        now.as_secs_f64(),
+        told["received"],
+        told["explicit"],
+        told["sent"],
+        told["cpu_us_per_frame"].as_f64().unwrap_or(0.0),
+        told["malformed"],
+        told["merged"],
+        told["expired"],
+        told["missed"],
+        told["refused"],
+    );
+    for port in told["ports"].as_array().into_iter().flatten() {
+        println!(
+            "  {}: {:.3} Mbit/s of {:.3}; dropped {}, lost {}, marked {}, waiting {} packets; delay asked {} ms, late by p50 {} us, p99 {} us",
+            port["name"].as_str().unwrap_or(""),
+            port["bits_per_second"].as_f64().unwrap_or(0.0) / 1e6,
+            port["rate_bps"].as_f64().unwrap_or(0.0) / 1e6,
+            port["drops"],
+            port["lost"],
+            port["marks"],
+            port["queue_packets"],
+            port["delay_ms"],
+            port["late_p50_us"],
+            port["late_p99_us"],
+        );
+    }
+}
+
+/// Everything that is counted, with what was asked of each port and what it achieved.
+fn tell(forwarder: &mut Forwarder, links: &[Link], now: Time) -> Value {
+    forwarder.settle();
+    let (c, cpu) = (forwarder.counters, forwarder.cpu());
+    let ports: Vec<Value> = forwarder
+        .interfaces
+        .iter()
+        .zip(links)
+        .map(|(interface, link)| {
+            let (output, stats) = (&interface.output, &interface.output.port.stats);
+            let total = stats.total();
+            let mut variables = serde_json::Map::new();
+            output.port.probe(&mut |name, value| {
+                variables.insert(name.to_string(), json!(value));
+            });
+            json!({
+                "name": interface.name,
+                "rate_bps": link.rate.0,
+                "bits_per_second": 8.0 * output.bytes as f64 / now.as_secs_f64().max(1e-9),
+                "arrived": stats.arrived,
+                "bytes": stats.bytes,
+                "drops": total.overflow + total.early,
+                "lost": total.channel,
+                "loss": total.channel as f64 / (stats.arrived - total.overflow - total.early).max(1) as f64,
+                "marks": total.marks,
+                "damaged": total.damaged,
+                "queue_packets": output.port.backlog().1,
+                "queue_bytes": output.port.backlog().0,
+                "delay_ms": link.delay.as_millis_f64(),
+                "late_p50_us": output.late.percentile(0.5).0 as f64 / 1e3,
+                "late_p99_us": output.late.percentile(0.99).0 as f64 / 1e3,
+                "variables": variables,
+            })
+        })
+        .collect();
+    let mut variables = serde_json::Map::new();
+    forwarder.probe(&mut |name, value| {
+        variables.insert(name.to_string(), json!(value));
+    });
+    json!({
+        "event": "report",
+        "variables": variables,
+        "time_s": now.as_secs_f64(),
+        "received": c.received,
+        "explicit": c.explicit,
+        "sent": c.sent,
+        "malformed": c.malformed,
+        "merged": c.merged,
+        "expired": c.expired,
+        "cut": c.cut,
+        "no_room": c.no_room,
+        "refused": c.refused,
+        "missed": c.missed,
+        "errors": c.errors,
+        "cpu_us_per_frame": cpu as f64 / 1e3 / c.sent.max(1) as f64,
+        "ports": ports,
+    })
+}

@@ -1,0 +1,127 @@
+//! `explicated lab`.
+
+use std::path::Path;
+
+use explicate_scenario::model::Scenario;
+use serde_json::json;
+
+use crate::cli::Lab;
+use crate::error::{Context, Error, Result};
+use crate::lab::results::{to_csv, to_json, to_text};
+use crate::lab::{self, Outcome};
+
+/// Reads a scenario with what was changed on the command line.
+fn read_scenario(path: &Path, sets: &[String]) -> Result<Scenario> {
+    let text =
+        std::fs::read_to_string(path).map_err(|e| Error::Input(format!("cannot read {}: {e}", path.display())))?;
+    let mut overrides = Vec::new();
+    for set in sets {
+        let Some((key, value)) = set.split_once('=') else {
+            return Err(Error::Input(format!("--set wants KEY=VALUE, not `{set}`")));
+        };
+        overrides.push((key.to_string(), value.to_string()));
+    }
+    let base = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let scenario = Scenario::parse(&text, &path.display().to_string(), base, &overrides)
+        .map_err(|problems| Error::Input(problems.to_string()))?;
+    for warning in &scenario.warnings {
+        eprintln!("explicated: warning: {warning}");
+    }
+    Ok(scenario)
+}
+
+pub(super) fn run(args: &Lab) -> Result<()> {
+    let scenario = read_scenario(&args.scenario, &args.sets)?;
+    if args.dry_run {
+        print!("{}", lab::dry_run(&scenario)?);
+        return Ok(());
+    }
+    let split = |word: &String| {
+        let wrong = || Error::Input(format!("--kernel wants GROUP=LAW, not `{word}`"));
+        word.split_once('=').map(|(group, law)| (group.to_string(), law.to_string())).ok_or_else(wrong)
+    };
+    let kernel = args.kernel.iter().map(split).collect::<Result<Vec<_>>>()?;
+    let outcome = lab::run(&scenario, &kernel)?;
+    for failure in &outcome.failures {
+        eprintln!("explicated: {failure}");
+    }
+    if let Some(folder) = &args.output {
+        std::fs::create_dir_all(folder).or_fail(|| format!("make the folder {}", folder.display()))?;
+        for (name, table) in outcome.tables.named() {
+            let path = folder.join(format!("{name}.csv"));
+            std::fs::write(&path, to_csv(table)).or_fail(|| format!("write {}", path.display()))?;
+        }
+    }
+    if args.json {
+        let value = json!({
+            "scenario": scenario.name,
+            "seed": scenario.seed,
+            "version": env!("CARGO_PKG_VERSION"),
+            "flows": to_json(&outcome.tables.flows),
+            "links": to_json(&outcome.tables.links),
+            "forwarders": forwarders(&outcome),
+        });
+        println!("{value}");
+    } else {
+        print_lab(&scenario, &outcome);
+    }
+    Ok(())
+}
+
+fn print_lab(scenario: &Scenario, outcome: &Outcome) {
+    let columns = ["flow", "protocol", "goodput_bps", "rtt_mean_ms", "retransmissions", "timeouts", "completion_s"];
+    print!("{}", to_text(&outcome.tables.flows, &columns, |_| true));
+    println!();
+    let columns = [
+        "link",
+        "utilisation",
+        "queue_mean_packets",
+        "queue_p95_packets",
+        "queue_max_packets",
+        "drops_overflow",
+        "drops_early",
+        "drops_channel",
+        "marks",
+    ];
+    // The links that decide anything: those with a limited queue or channels.
+    let links = &scenario.links;
+    let decides = |row: usize| links[row % links.len()].queue.is_some() || !links[row % links.len()].channel.is_empty();
+    print!("{}", to_text(&outcome.tables.links, &columns, decides));
+    println!();
+    for work in &outcome.work {
+        let (c, late) = (&work.counters, &work.late);
+        println!(
+            "{}: {} frames, {:.2} us of CPU each; handed on late by p50 {} us, p99 {} us; missed {}, refused {}",
+            work.name,
+            c.sent,
+            work.cpu as f64 / 1e3 / c.sent.max(1) as f64,
+            late.percentile(0.5).0 / 1000,
+            late.percentile(0.99).0 / 1000,
+            c.missed,
+            c.refused,
+        );
+    }
+}
+
+fn forwarders(outcome: &Outcome) -> Vec<serde_json::Value> {
+    let tell = |work: &lab::Work| {
+        let c = &work.counters;
+        json!({
+            "name": work.name,
+            "received": c.received,
+            "explicit": c.explicit,
+            "sent": c.sent,
+            "malformed": c.malformed,
+            "merged": c.merged,
+            "expired": c.expired,
+            "cut": c.cut,
+            "no_room": c.no_room,
+            "refused": c.refused,
+            "missed": c.missed,
+            "late_p50_us": work.late.percentile(0.5).0 as f64 / 1e3,
+            "late_p99_us": work.late.percentile(0.99).0 as f64 / 1e3,
+            "cpu_us_per_frame": work.cpu as f64 / 1e3 / c.sent.max(1) as f64,
+        })
+    };
+    outcome.work.iter().map(tell).collect()
+}

@@ -1,0 +1,72 @@
+//! What the commands do.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "commands talk to their user")]
+
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+
+use crate::cli::{Cli, Command};
+use crate::error::{Context, Error, Result};
+use crate::sys;
+
+mod forward;
+mod lab;
+mod probe;
+mod recv;
+mod report;
+mod send;
+mod words;
+
+/// Carries out what was asked for; the exit status is 0, 1 if it failed, 2 if it made no sense.
+pub fn main(cli: Cli) -> ExitCode {
+    log(cli.verbose, cli.log_json);
+    sys::catch_signals();
+    let result = match &cli.command {
+        Command::Send(args) => send::run(args),
+        Command::Recv(args) => recv::run(args),
+        Command::Router(args) => forward::run_router(args),
+        Command::Link(args) => forward::run_link(args),
+        Command::Probe(args) => probe::run(args),
+        Command::Generate { what } => generate(what),
+        Command::Lab(args) => lab::run(args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("explicated: {error}");
+            ExitCode::from(error.status())
+        }
+    }
+}
+
+fn log(verbose: u8, json: bool) {
+    let level = match verbose {
+        0 => tracing::Level::WARN,
+        1 => tracing::Level::INFO,
+        _ => tracing::Level::DEBUG,
+    };
+    let builder = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false);
+    if json { builder.json().init() } else { builder.with_ansi(false).init() }
+}
+
+/// The man page or a shell's completions, to standard output.
+fn generate(what: &str) -> Result<()> {
+    let mut command = Cli::command();
+    let mut text = Vec::new();
+    if what == "man" {
+        clap_mangen::Man::new(command.clone()).render(&mut text).or_fail(|| "write the man page".to_string())?;
+        for sub in command.get_subcommands().filter(|s| !s.is_hide_set()) {
+            let name = format!("explicated-{}", sub.get_name());
+            let page = clap_mangen::Man::new(sub.clone()).title(name);
+            page.render(&mut text).or_fail(|| "write the man page".to_string())?;
+        }
+    } else {
+        let shell: clap_complete::Shell = what.parse().map_err(|_| {
+            Error::Input(format!(
+                "`{what}` is neither `man` nor a shell that is known: bash, elvish, fish, powershell, zsh"
+            ))
+        })?;
+        clap_complete::generate(shell, &mut command, "explicated", &mut text);
+    }
+    std::io::Write::write_all(&mut std::io::stdout(), &text).or_fail(|| "write".to_string())
+}

@@ -1,0 +1,112 @@
+//! `explicated recv`.
+
+use explicate_core::units::Time;
+use serde_json::{Value, json};
+
+use crate::cli::Recv;
+use crate::clock::Clock;
+use crate::endpoint::Endpoint;
+use crate::endpoint::message::Verdict;
+use crate::endpoint::receiving::{Ended, Limits};
+use crate::error::{Context, Error, Result};
+use crate::sys;
+
+pub(super) fn run(args: &Recv) -> Result<()> {
+    if let Some(folder) = &args.to {
+        std::fs::create_dir_all(folder).or_fail(|| format!("make the folder {}", folder.display()))?;
+    }
+    let limits = Limits {
+        folder: args.to.clone(),
+        flows: args.flows,
+        waiting: args.memory << 20,
+        idle: Time::from_secs_f64(args.idle),
+        window: args.window,
+    };
+    let mut endpoint = Endpoint::open(args.bind, Some(limits), Clock::start())?;
+    sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
+    tell(args, json!({ "event": "listening", "address": endpoint.address()?.to_string() }), || {
+        format!("listening at {}", args.bind)
+    });
+    let step = if args.interval > 0.0 { Time::from_secs_f64(args.interval) } else { Time::NEVER };
+    let (mut next, mut before, mut since) = (step, 0, Time::ZERO);
+    let mut first: Option<Ended> = None;
+    let some = |e: &Endpoint| sys::stopped() || e.receivers.as_ref().is_some_and(|r| !r.ended.is_empty());
+    while !(sys::stopped() || args.once && first.is_some()) {
+        endpoint.run(next, &some)?;
+        let now = endpoint.now();
+        if let Some(receivers) = &mut endpoint.receivers {
+            if sys::stopped() {
+                receivers.give_up();
+            }
+            for ended in std::mem::take(&mut receivers.ended) {
+                tell_end(args, &ended);
+                first.get_or_insert(ended);
+            }
+            if now >= next {
+                let payload: u64 = receivers.flows.values().map(|f| f.sink.stats.payload).sum();
+                let (rate, flows) = (
+                    8.0 * payload.saturating_sub(before) as f64 / now.since(since).as_secs_f64(),
+                    receivers.flows.len(),
+                );
+                if payload != before {
+                    let event = json!({ "event": "interval", "start": since.as_secs_f64(), "end": now.as_secs_f64(), "bits_per_second": rate, "flows": flows });
+                    tell(args, event, || {
+                        let (from, to) = (since.as_secs_f64(), now.as_secs_f64());
+                        format!("{from:6.2}-{to:6.2} s  {:9.3} Mbit/s in {flows} flows", rate / 1e6)
+                    });
+                }
+                (next, before, since) = (now + step, payload, now);
+            }
+        }
+    }
+    if args.once
+        && let Some(ended) = &first
+    {
+        // The sender may not have heard the answer yet.
+        let until = endpoint.now() + Time::secs(1);
+        endpoint.run(until, &|_| sys::stopped())?;
+        if let Some((path, verdict)) = &ended.file
+            && *verdict != Some(Verdict::Same)
+        {
+            return Err(Error::Failed(format!("{} has not arrived whole", path.display())));
+        }
+    }
+    Ok(())
+}
+
+fn tell(args: &Recv, event: Value, line: impl FnOnce() -> String) {
+    if args.json { println!("{event}") } else { println!("{}", line()) }
+}
+
+fn tell_end(args: &Recv, ended: &Ended) {
+    let (file, verdict) = match &ended.file {
+        None => (None, "nothing to keep"),
+        Some((path, verdict)) => (
+            Some(path.display().to_string()),
+            match verdict {
+                Some(Verdict::Same) => "whole and the same",
+                Some(Verdict::Differs) => "not the same: its SHA-256 is another; removed",
+                Some(Verdict::NotWritten) => "could not be written",
+                Some(Verdict::Missing) | None => "not all arrived; removed",
+            },
+        ),
+    };
+    let seconds = ended.lasted.as_secs_f64();
+    let event = json!({
+        "event": "end",
+        "peer": ended.key.0.to_string(),
+        "flow": ended.key.1,
+        "bytes": ended.payload,
+        "seconds": seconds,
+        "file": file,
+        "verdict": verdict,
+    });
+    tell(args, event, || {
+        let name = file.map_or(String::new(), |f| format!("{f}: "));
+        let rate = 8e-6 * ended.payload as f64 / seconds.max(1e-9);
+        format!(
+            "{} from {}: {name}{verdict}; {} bytes in {seconds:.3} s, {rate:.3} Mbit/s",
+            ended.key.1, ended.key.0, ended.payload
+        )
+    });
+}

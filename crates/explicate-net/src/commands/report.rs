@@ -1,0 +1,146 @@
+//! Reports of transfers: lines for people, and JSON in the shape of iperf3's.
+
+use explicate_core::units::Time;
+use serde_json::{Value, json};
+
+use crate::endpoint::sending::Sending;
+
+/// What a flow had done when an interval ended.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Done {
+    /// Payload bytes acknowledged in order.
+    pub(super) bytes: u64,
+    /// Packets sent again.
+    pub(super) retransmissions: u64,
+    rtt_sum: u64,
+    rtt_count: u64,
+}
+
+impl Done {
+    pub(super) fn of(flow: &Sending) -> Done {
+        let stats = &flow.flow.stats;
+        Done {
+            bytes: flow.flow.acked() as u64 * flow.flow.payload() as u64,
+            retransmissions: stats.retransmissions,
+            rtt_sum: stats.rtt_sum,
+            rtt_count: stats.rtt_count,
+        }
+    }
+    fn since(self, before: Done) -> Done {
+        Done {
+            bytes: self.bytes.saturating_sub(before.bytes),
+            retransmissions: self.retransmissions - before.retransmissions,
+            rtt_sum: self.rtt_sum - before.rtt_sum,
+            rtt_count: self.rtt_count - before.rtt_count,
+        }
+    }
+    fn rtt_us(self) -> u64 {
+        self.rtt_sum.checked_div(self.rtt_count).unwrap_or(0) / 1000
+    }
+}
+
+/// A flow in an interval.
+fn stream(id: u32, (from, to): (Time, Time), done: Done, cwnd: f64, packet: u16) -> Value {
+    let seconds = to.since(from).as_secs_f64();
+    json!({
+        "socket": id,
+        "start": from.as_secs_f64(),
+        "end": to.as_secs_f64(),
+        "seconds": seconds,
+        "bytes": done.bytes,
+        "bits_per_second": if seconds > 0.0 { 8.0 * done.bytes as f64 / seconds } else { 0.0 },
+        "retransmits": done.retransmissions,
+        "snd_cwnd": (cwnd * packet as f64) as u64,
+        "rtt": done.rtt_us(),
+        "omitted": false,
+        "sender": true,
+    })
+}
+
+/// The sum of flows in an interval.
+fn sum(streams: &[Value], (from, to): (Time, Time)) -> Value {
+    let total = |key: &str| streams.iter().filter_map(|s| s[key].as_u64()).sum::<u64>();
+    let seconds = to.since(from).as_secs_f64();
+    let bytes = total("bytes");
+    json!({
+        "start": from.as_secs_f64(),
+        "end": to.as_secs_f64(),
+        "seconds": seconds,
+        "bytes": bytes,
+        "bits_per_second": if seconds > 0.0 { 8.0 * bytes as f64 / seconds } else { 0.0 },
+        "retransmits": total("retransmits"),
+        "omitted": false,
+        "sender": true,
+    })
+}
+
+/// Collects intervals.
+#[derive(Default)]
+pub(super) struct Intervals {
+    before: Vec<Done>,
+    since: Time,
+    /// Those that have ended.
+    pub(super) all: Vec<Value>,
+}
+
+impl Intervals {
+    /// An interval ends; a line about it for people.
+    pub(super) fn end<'a>(
+        &mut self,
+        now: Time,
+        flows: impl Iterator<Item = (&'a u32, &'a Sending)>,
+        packet: u16,
+    ) -> String {
+        let span = (self.since, now);
+        let mut streams = Vec::new();
+        for (i, (id, flow)) in flows.enumerate() {
+            let done = Done::of(flow);
+            let before = self.before.get(i).copied().unwrap_or_default();
+            streams.push(stream(*id, span, done.since(before), flow.flow.cwnd(), packet));
+            self.before.resize(self.before.len().max(i + 1), Done::default());
+            self.before[i] = done;
+        }
+        let sum = sum(&streams, span);
+        let mean =
+            |key: &str| streams.iter().filter_map(|s| s[key].as_u64()).sum::<u64>() / streams.len().max(1) as u64;
+        let line = format!(
+            "{:6.2}-{:6.2} s  {:9.3} Mbit/s  {:6} resent  rtt {:7.3} ms  window {:6} kB",
+            span.0.as_secs_f64(),
+            now.as_secs_f64(),
+            sum["bits_per_second"].as_f64().unwrap_or(0.0) / 1e6,
+            sum["retransmits"],
+            mean("rtt") as f64 / 1e3,
+            mean("snd_cwnd") / 1000,
+        );
+        self.all.push(json!({ "streams": streams, "sum": sum }));
+        self.since = now;
+        line
+    }
+}
+
+/// What stands at the end of a report: for each flow both ends, and their sums. `received` are the payload bytes that the other
+/// end says it has, if it said so.
+pub(super) fn end(now: Time, flows: &[(u32, Done, Option<u64>, u64)]) -> Value {
+    let span = (Time::ZERO, now);
+    let side = |id: u32, bytes: u64, resent: u64, sender: bool| {
+        let mut value = stream(id, span, Done { bytes, retransmissions: resent, ..Done::default() }, 0.0, 0);
+        value["sender"] = json!(sender);
+        if let Some(object) = value.as_object_mut() {
+            object.retain(|key, _| !matches!(key.as_str(), "snd_cwnd" | "rtt" | "omitted"));
+        }
+        value
+    };
+    let streams: Vec<Value> = flows
+        .iter()
+        .map(|(id, done, received, sent)| {
+            json!({
+                "sender": side(*id, *sent, done.retransmissions, true),
+                "receiver": side(*id, received.unwrap_or(done.bytes), 0, false),
+            })
+        })
+        .collect();
+    let of = |which: &str| streams.iter().map(|s| s[which].clone()).collect::<Vec<_>>();
+    let (sent, mut received) = (sum(&of("sender"), span), sum(&of("receiver"), span));
+    received["sender"] = json!(false);
+    json!({ "streams": streams, "sum_sent": sent, "sum_received": received })
+}

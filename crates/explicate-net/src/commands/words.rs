@@ -1,0 +1,94 @@
+//! Properties of links and flows on the command line: in a scenario's words, read by its parser.
+
+use std::path::Path;
+
+use explicate_core::presets::DEFAULT_FALLBACK;
+use explicate_scenario::model::{FlowGroup, Link, Scenario};
+
+use crate::error::{Error, Result};
+
+/// A TOML text that means these characters.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() => out += &format!("\\u{:04X}", c as u32),
+            c => out.push(c),
+        }
+    }
+    out + "\""
+}
+
+fn parse(text: &str, what: &str) -> Result<Scenario> {
+    Scenario::parse(text, what, Path::new("."), &[]).map_err(|problems| Error::Input(format!("{what}: {problems}")))
+}
+
+/// A link with these properties, whose port gets the controllers of a protocol (or none) unless they name one. Without a rate it
+/// is as fast as the wire.
+pub(super) fn link(name: &str, properties: &str, controller: Option<&str>) -> Result<Link> {
+    let said = |key: &str| properties.split(',').any(|p| p.split('=').next().is_some_and(|k| k.trim() == key));
+    let mut more = String::new();
+    if !said("rate") {
+        more += "rate = \"100Gbit/s\", router = \"none\", queue = \"unlimited\", ";
+    } else if controller.is_none() && !said("router") {
+        more += "router = \"none\", ";
+    }
+    if !said("delay") {
+        more += "delay = \"0s\", ";
+    }
+    let flow = controller.unwrap_or(DEFAULT_FALLBACK);
+    let text = format!(
+        "link = [{{ name = {}, from = \"here\", to = \"there\", {more}{properties} }}, {{ from = \"there\", to = \"here\" }}]\n\
+         node = [{{ name = \"here\", kind = \"router\" }}, {{ name = \"there\" }}]\n\
+         flows = [{{ name = \"f\", protocol = {}, from = \"here\", to = \"there\" }}]\n",
+        quoted(name),
+        quoted(flow)
+    );
+    let mut scenario = parse(&text, name)?;
+    Ok(scenario.links.swap_remove(0))
+}
+
+/// A flow of this protocol.
+pub(super) fn flow(protocol: &str, packet: &str, params: &[String]) -> Result<FlowGroup> {
+    let mut given = Vec::new();
+    for param in params {
+        let Some((key, value)) = param.split_once('=') else {
+            return Err(Error::Input(format!("--param wants KEY=VALUE, not `{param}`")));
+        };
+        let plain = value == "true" || value == "false" || value.parse::<f64>().is_ok();
+        given.push(format!("{} = {}", quoted(key.trim()), if plain { value.to_string() } else { quoted(value) }));
+    }
+    let text = format!(
+        "[[flows]]\nname = \"f\"\nprotocol = {}\npacket = {}\nparams = {{ {} }}\n",
+        quoted(protocol),
+        quoted(packet),
+        given.join(", ")
+    );
+    let mut scenario = parse(&text, "the flow")?;
+    Ok(scenario.flows.swap_remove(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use explicate_core::units::{Rate, Time};
+
+    #[test]
+    fn links_speak_the_scenario_language() {
+        let l = link("eth1", "rate = \"50Mbit/s\", queue = { kind = \"red\" }", Some("xcp")).unwrap();
+        assert_eq!((l.rate, l.delay, l.routers.len()), (Rate::mbps(50), Time::ZERO, 1));
+        assert_eq!(l.queue.unwrap().kind.name(), "red");
+        let l = link("eth1", "delay = \"20ms\", channel = [{ kind = \"random_loss\", rate = \"1%\" }]", None).unwrap();
+        assert_eq!((l.delay, l.channel.len(), l.queue.is_none(), l.routers.len()), (Time::millis(20), 1, true, 0));
+        let error = link("eth1", "rat = \"5Mbit/s\"", None).err().unwrap().to_string();
+        assert!(error.contains("rate"), "{error}");
+    }
+
+    #[test]
+    fn flows_too() {
+        let f = flow("LR-LMXCP", "1000B", &["dupackthreshold=2".to_string()]).unwrap();
+        assert_eq!((f.packet, f.resolved.protocol.name()), (1000, "xcp"));
+        assert!(flow("xpc", "1000B", &[]).is_err() && flow("xcp", "1000B", &["ecn".to_string()]).is_err());
+    }
+}

@@ -1,0 +1,164 @@
+//! What a SYN carries behind its headers: words that say how the flow is to be received.
+//!
+//! `explicate/1 protocol=NAME packet=1500 ack_every=1 ack_delay_us=100000 kind=file name=a.iso size=1234`
+//!
+//! Words are `key=value`, apart by one space; unknown keys are passed over, so that later versions can add some.
+
+use explicate_core::flow::PARAMS;
+use explicate_core::params::Values;
+
+const FIRST: &str = "explicate/1";
+/// Longest greeting that is read, bytes.
+const LONGEST: usize = 400;
+
+/// What is sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Content {
+    /// Bytes that nobody wants.
+    Nothing,
+    /// A file.
+    File {
+        /// Its name, without folders.
+        name: String,
+        /// Its length, bytes.
+        size: u64,
+    },
+}
+
+/// A greeting.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Hello {
+    /// Preset, protocol, or `law/recovery`.
+    pub protocol: String,
+    /// IP length of a full packet, bytes.
+    pub packet: u16,
+    /// Packets to an acknowledgement.
+    pub ack_every: u32,
+    /// Longest wait of one, microseconds.
+    pub ack_delay_us: u32,
+    /// What is sent.
+    pub content: Content,
+}
+
+impl Hello {
+    /// The greeting of a flow with these values.
+    pub fn new(protocol: &str, packet: u16, values: &Values, content: Content) -> Hello {
+        let get = |name| values.get(PARAMS, name);
+        Hello {
+            protocol: protocol.to_string(),
+            packet,
+            ack_every: get("ack_every") as u32,
+            ack_delay_us: (get("ack_delay") * 1e6) as u32,
+            content,
+        }
+    }
+    /// Its words.
+    pub fn words(&self) -> String {
+        let Hello { protocol, packet, ack_every, ack_delay_us, content } = self;
+        let mut words =
+            format!("{FIRST} protocol={protocol} packet={packet} ack_every={ack_every} ack_delay_us={ack_delay_us}");
+        if let Content::File { name, size } = content {
+            words += &format!(" kind=file name={name} size={size}");
+        }
+        words
+    }
+    /// Reads words; `None` for what makes no sense.
+    pub fn parse(bytes: &[u8]) -> Option<Hello> {
+        let text = std::str::from_utf8(bytes).ok().filter(|t| t.len() <= LONGEST)?;
+        let mut words = text.split(' ');
+        if words.next() != Some(FIRST) {
+            return None;
+        }
+        let (mut protocol, mut packet, mut kind, mut name, mut size) = (None, None, None, None, None);
+        let (mut ack_every, mut ack_delay_us) = (1, 100_000);
+        for word in words {
+            let (key, value) = word.split_once('=')?;
+            match key {
+                "protocol" => protocol = Some(value).filter(|v| is_plain(v, "/._-+")),
+                "packet" => packet = value.parse().ok().filter(|p| (100..=9000).contains(p)),
+                "ack_every" => ack_every = value.parse().ok().filter(|n| (1..=1000).contains(n))?,
+                "ack_delay_us" => ack_delay_us = value.parse().ok().filter(|n| (1..=500_000).contains(n))?,
+                "kind" => kind = Some(value),
+                "name" => name = Some(value).filter(|v| is_file_name(v)),
+                "size" => size = value.parse().ok(),
+                _ => {}
+            }
+        }
+        let content = match kind {
+            None => Content::Nothing,
+            Some("file") => Content::File { name: name?.to_string(), size: size? },
+            Some(_) => return None,
+        };
+        Some(Hello { protocol: protocol?.to_string(), packet: packet?, ack_every, ack_delay_us, content })
+    }
+}
+
+fn is_plain(text: &str, more: &str) -> bool {
+    !text.is_empty() && text.len() <= 100 && text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
+}
+
+/// Whether this may be the name of a file that is received: no folders, nothing hidden.
+fn is_file_name(text: &str) -> bool {
+    is_plain(text, "._-+") && !text.starts_with('.')
+}
+
+/// The name under which a file is offered: its last part, what is not plain replaced.
+pub fn file_name(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-+".contains(c) { c } else { '_' };
+    let name: String = name.chars().map(plain).take(100).collect();
+    let name = name.trim_start_matches('.');
+    if name.is_empty() { "file".to_string() } else { name.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use explicate_core::rng::Rng;
+
+    #[test]
+    fn words_come_back() {
+        let content = Content::File { name: file_name("a b.tar.gz"), size: 1 << 40 };
+        let hello = Hello::new("LR-LMXCP", 1000, &Values::default(), content);
+        assert_eq!(
+            hello.words(),
+            "explicate/1 protocol=LR-LMXCP packet=1000 ack_every=1 ack_delay_us=100000 kind=file name=a_b.tar.gz \
+             size=1099511627776"
+        );
+        assert_eq!(Hello::parse(hello.words().as_bytes()), Some(hello));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let good = "explicate/1 protocol=xcp packet=1000";
+        assert!(Hello::parse(good.as_bytes()).is_some());
+        for bad in [
+            "",
+            "explicate/2 protocol=xcp packet=1000",
+            "explicate/1 protocol=xcp",
+            "explicate/1 packet=1000 protocol=x;y",
+        ] {
+            assert_eq!(Hello::parse(bad.as_bytes()), None, "{bad}");
+        }
+        for more in [
+            "kind=file size=5",
+            "kind=file name=../x size=5",
+            "kind=file name=.ssh size=5",
+            "kind=tape",
+            "x",
+            "ack_every=0",
+            "packet=99",
+        ] {
+            assert_eq!(Hello::parse(format!("{good} {more}").as_bytes()), None, "{more}");
+        }
+        assert!(Hello::parse(format!("{good} later=1").as_bytes()).is_some());
+        let mut rng = Rng::stream(1, "hello");
+        for _ in 0..20_000 {
+            let mut bytes = good.as_bytes().to_vec();
+            for _ in 0..3 {
+                let at = rng.next_u64() as usize % bytes.len();
+                bytes[at] = rng.next_u64() as u8;
+            }
+            let _ = Hello::parse(&bytes);
+        }
+    }
+}

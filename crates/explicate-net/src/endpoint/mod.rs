@@ -1,0 +1,218 @@
+//! End points: a UDP socket, the flows that it sends and those that it receives.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::os::fd::AsFd;
+
+use explicate_core::datagram;
+use explicate_core::params::Values;
+use explicate_core::registry;
+use explicate_core::rng::Rng;
+use explicate_core::units::Time;
+use explicate_core::wire::{SackRanges, UDP_PORT, flag};
+
+use crate::agent::Speaker;
+use crate::clock::{Clock, Waiter};
+use crate::error::{Context, Error, Result};
+use crate::sys::{self, BATCH, Batch};
+
+pub mod content;
+pub mod hello;
+pub mod message;
+pub mod outbox;
+pub mod probe;
+pub mod receiving;
+pub mod sending;
+
+use message::Message;
+use outbox::Outbox;
+use receiving::{Limits, Receivers};
+use sending::Sending;
+
+/// Longest datagram that is received.
+const LONGEST: usize = 9216;
+const ROUNDS: usize = 8;
+
+/// A socket with its flows.
+pub struct Endpoint {
+    socket: UdpSocket,
+    clock: Clock,
+    waiter: Waiter,
+    batch: Batch,
+    out: Outbox,
+    /// Flows that it sends, by number.
+    pub sending: BTreeMap<u32, Sending>,
+    /// Flows that it receives, if it listens.
+    pub receivers: Option<Receivers>,
+    /// What speaks for this node, if its flows want that.
+    pub speaker: Option<Speaker>,
+    /// Datagrams whose headers make no sense.
+    pub malformed: u64,
+}
+
+impl Endpoint {
+    /// An end point at this address of this thread's namespace; it listens if there are limits.
+    pub fn open(address: SocketAddrV4, listen: Option<Limits>, clock: Clock) -> Result<Endpoint> {
+        let socket = UdpSocket::bind(address).or_fail(|| format!("use the address {address}"))?;
+        let waiter = socket
+            .set_nonblocking(true)
+            .and_then(|()| sys::tell_ttl_and_ecn(socket.as_fd()))
+            .and_then(|()| sys::grow_buffers(socket.as_fd(), 8 << 20))
+            .and_then(|()| Waiter::with_timer(clock))
+            .or_fail(|| "prepare the socket".to_string())?;
+        Ok(Endpoint {
+            socket,
+            clock,
+            waiter,
+            batch: Batch::new(LONGEST),
+            out: Outbox::default(),
+            sending: BTreeMap::new(),
+            receivers: listen.map(Receivers::new),
+            speaker: None,
+            malformed: 0,
+        })
+    }
+    /// The address that it has.
+    pub fn address(&self) -> Result<std::net::SocketAddr> {
+        self.socket.local_addr().or_fail(|| "tell the socket's address".to_string())
+    }
+    /// The present.
+    pub fn now(&self) -> Time {
+        self.clock.now()
+    }
+    /// Datagrams sent, and refused by the system.
+    pub fn sent(&self) -> (u64, u64) {
+        (self.out.sent, self.out.refused)
+    }
+
+    /// Sends and receives until `until`, or until it is told to stop.
+    pub fn run(&mut self, until: Time, stop: &dyn Fn(&Endpoint) -> bool) -> Result<()> {
+        while self.clock.now() < until && !stop(self) {
+            self.turn()?;
+            let flows = self.sending.values().map(Sending::due).min().unwrap_or(Time::NEVER);
+            let receivers = self.receivers.as_ref().map_or(Time::NEVER, Receivers::due);
+            let speaker = self.speaker.as_ref().map_or(Time::NEVER, Speaker::due);
+            let due = flows.min(receivers).min(speaker).min(until);
+            self.waiter.wait(&[self.socket.as_fd()], due).or_fail(|| "wait for packets".to_string())?;
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self) -> Result<()> {
+        for _ in 0..if self.waiter.is_readable(0) { ROUNDS } else { 0 } {
+            let received = self.batch.receive(self.socket.as_fd()).or_fail(|| "receive".to_string())?;
+            let now = self.clock.now();
+            for i in 0..received {
+                if self.out.is_full() {
+                    self.out.flush(self.socket.as_fd());
+                }
+                self.handle(now, i);
+            }
+            if received < BATCH {
+                break;
+            }
+        }
+        let now = self.clock.now();
+        self.say(now);
+        if let Some(receivers) = &mut self.receivers {
+            receivers.handle_timeout(now, &mut self.out);
+        }
+        for flow in self.sending.values_mut() {
+            if flow.due() <= now {
+                flow.handle_timeout(now);
+            }
+            while !flow.transmit(now, &mut self.out) {
+                self.out.flush(self.socket.as_fd());
+            }
+        }
+        self.out.flush(self.socket.as_fd());
+        Ok(())
+    }
+
+    /// Sends what speaks for this node has to say.
+    fn say(&mut self, now: Time) {
+        let Some(speaker) = &mut self.speaker else { return };
+        speaker.handle_timeout(now);
+        while let Some((to, packet, more)) = speaker.poll(now) {
+            if self.out.is_full() {
+                self.out.flush(self.socket.as_fd());
+            }
+            self.out.push(SocketAddrV4::new(to, UDP_PORT), &packet, &SackRanges::NONE, |room| {
+                let more = more.min(room.len());
+                room[..more].fill(0);
+                more
+            });
+        }
+    }
+
+    /// A datagram of the batch arrived.
+    fn handle(&mut self, now: Time, index: usize) {
+        let message = self.batch.message(index);
+        let (Some(from), false, Ok(mut read)) = (message.from, message.cut, datagram::read(message.bytes)) else {
+            self.malformed += 1;
+            return;
+        };
+        (read.packet.ttl, read.packet.tos) = (message.ttl, message.tos);
+        let header = &read.packet.transport;
+        if header.has(flag::CONTROL) {
+            let Some(told) = Message::of(&read.packet) else {
+                match &mut self.speaker {
+                    Some(speaker) => speaker.handle_control(now, *from.ip(), &read.packet),
+                    None => self.malformed += 1,
+                }
+                return;
+            };
+            match told {
+                Message::Echo(..) => {}
+                // The echo is never longer than the probe: nobody is flooded by way of this host.
+                Message::Probe(index, nonce, sent) if self.receivers.is_some() => {
+                    let echo = Message::Echo(index, nonce, sent, now).to_packet();
+                    self.out.push(from, &echo, &SackRanges::NONE, |_| 0);
+                }
+                Message::Probe(..) => {}
+                Message::Question(..) => {
+                    if let Some(receivers) = &mut self.receivers {
+                        receivers.handle_message(now, from, told, &mut self.out);
+                    }
+                }
+                Message::Answer(id, ..) | Message::Unknown(id) => {
+                    if let Some(flow) = self.sending.get_mut(&id).filter(|f| f.peer == from) {
+                        flow.handle_message(now, told);
+                    }
+                }
+            }
+        } else if header.has(flag::ACK) {
+            // Nobody but the receiving end may speak for it.
+            if let Some(flow) = self.sending.get_mut(&header.flow()).filter(|f| f.peer == from) {
+                flow.handle_packet(now, &read.packet, &read.sack);
+            }
+        } else if let Some(receivers) = &mut self.receivers {
+            let payload = &message.bytes[read.payload..];
+            if let Some(speaker) = &mut self.speaker {
+                let own = speaker.own;
+                speaker.handle_data(now, &mut read.packet, own, None);
+            }
+            receivers.handle_packet(now, from, &read, payload, &mut self.out);
+            if read.packet.transport.has(flag::SYN) && self.speaker.is_none() {
+                self.speaker =
+                    receivers.flows.get(&(from, read.packet.transport.flow())).and_then(|f| speaker(f, from));
+            }
+        }
+    }
+}
+
+/// What speaks for this node, if a flow that it receives wants that.
+fn speaker(flow: &receiving::Receiving, from: SocketAddrV4) -> Option<Speaker> {
+    let protocol = registry::resolve(&flow.hello.protocol).ok()?.protocol;
+    let seed = flow.since.0 ^ sys::monotonic();
+    Speaker::new(protocol, &Values::default(), own_address(from).ok()?, Rng::stream(seed, "agent"))
+}
+
+/// The address of this host by which another is reached.
+pub fn own_address(peer: SocketAddrV4) -> Result<Ipv4Addr> {
+    let socket = UdpSocket::bind("0.0.0.0:0").and_then(|s| s.connect(peer).map(|()| s)).and_then(|s| s.local_addr());
+    match socket.or_fail(|| format!("reach {peer}"))?.ip() {
+        IpAddr::V4(own) => Ok(own),
+        IpAddr::V6(_) => Err(Error::Failed("this host has no IPv4 address".to_string())),
+    }
+}

@@ -1,0 +1,79 @@
+//! Datagrams on their way out, many to a call.
+
+use std::net::SocketAddrV4;
+use std::os::fd::BorrowedFd;
+
+use explicate_core::datagram::{self, MOST_HEADERS};
+use explicate_core::wire::{IP_UDP_LEN, Packet, SackRanges};
+
+use crate::sys::{self, BATCH, Outgoing};
+
+/// Longest datagram, bytes.
+const ROOM: usize = 9216;
+
+/// Datagrams that wait for a call.
+pub struct Outbox {
+    bytes: Vec<u8>,
+    waiting: Vec<(usize, SocketAddrV4, u8)>,
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Datagrams that the system did not take.
+    pub refused: u64,
+}
+
+impl Default for Outbox {
+    fn default() -> Outbox {
+        Outbox { bytes: vec![0; ROOM * BATCH], waiting: Vec::with_capacity(BATCH), sent: 0, refused: 0 }
+    }
+}
+
+impl Outbox {
+    /// Whether the next one has to wait for [`Outbox::flush`].
+    pub fn is_full(&self) -> bool {
+        self.waiting.len() == BATCH
+    }
+    /// Adds a packet; `more` writes what follows its headers into what it is given and says how long that is. Without room it is
+    /// dropped, as by a network.
+    pub fn push(
+        &mut self,
+        to: SocketAddrV4,
+        packet: &Packet,
+        sack: &SackRanges,
+        more: impl FnOnce(&mut [u8]) -> usize,
+    ) {
+        if self.is_full() {
+            self.refused += 1;
+            return;
+        }
+        let slot = &mut self.bytes[self.waiting.len() * ROOM..][..ROOM];
+        let mut headers = [0; MOST_HEADERS];
+        let length = datagram::write(packet, sack, &mut headers);
+        slot[..length].copy_from_slice(&headers[..length]);
+        let total = length + more(&mut slot[length..ROOM - IP_UDP_LEN]);
+        self.waiting.push((total, to, packet.tos));
+    }
+    /// Sends all that waits.
+    pub fn flush(&mut self, socket: BorrowedFd<'_>) {
+        let mut first = 0;
+        while first < self.waiting.len() {
+            let mut messages = [Outgoing { bytes: &[], to: None }; BATCH];
+            for (i, (message, (length, to, tos))) in messages.iter_mut().zip(&self.waiting[first..]).enumerate() {
+                let bytes = &self.bytes[(first + i) * ROOM..][..*length];
+                *message = Outgoing { bytes, to: Some((*to, *tos)) };
+            }
+            match sys::send(socket, &messages[..self.waiting.len() - first]) {
+                Ok(taken) => {
+                    self.sent += taken as u64;
+                    first += taken.max(1);
+                }
+                Err(error) => {
+                    // The network may drop packets, and this is its first hop.
+                    tracing::debug!(%error, "cannot send");
+                    self.refused += 1;
+                    first += 1;
+                }
+            }
+        }
+        self.waiting.clear();
+    }
+}

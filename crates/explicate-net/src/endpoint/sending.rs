@@ -1,0 +1,226 @@
+//! The sending end of one flow: the core's [`Flow`] with its application, and the question at the end how it went.
+
+use std::net::SocketAddrV4;
+
+use explicate_core::flow::{Event, Flow};
+use explicate_core::sink::Sink;
+use explicate_core::units::Time;
+use explicate_core::wire::{Packet, SackRanges, flag};
+use explicate_scenario::machines::source::Source;
+
+use super::content::Supply;
+use super::hello::Hello;
+use super::message::{Message, Verdict};
+use super::outbox::Outbox;
+
+/// Between two questions how it went.
+const ASK_EVERY: Time = Time::millis(250);
+
+/// How a flow stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Standing {
+    /// It sends, or waits for its start.
+    Open,
+    /// All is acknowledged; the other end is asked.
+    Asking,
+    /// It is over, and so many bytes of payload arrived in order.
+    Over(u64),
+    /// It failed, and why.
+    Failed(String),
+}
+
+/// The sending end of a flow.
+pub struct Sending {
+    /// The core's end.
+    pub flow: Flow,
+    /// Its application.
+    pub source: Source,
+    /// When the application acts next.
+    acts: Time,
+    /// An application's other end, which is elsewhere in truth.
+    elsewhere: Sink,
+    hello: String,
+    supply: Supply,
+    /// Where it sends to.
+    pub peer: SocketAddrV4,
+    /// When it starts.
+    pub start: Time,
+    /// When all of a sized transfer was acknowledged; [`Time::NEVER`] before.
+    pub completed: Time,
+    /// How it stands.
+    pub standing: Standing,
+    /// Give up after so long without an answer.
+    patience: Time,
+    heard: Time,
+    /// When to ask next.
+    asks: Time,
+    confirm: bool,
+    /// Bytes of payload sent, retransmissions included.
+    pub payload: u64,
+}
+
+/// What a sending end is made from.
+pub struct Plan {
+    /// The core's end.
+    pub flow: Flow,
+    /// A receiving end that is never used, for applications that need one.
+    pub elsewhere: Sink,
+    /// Its application.
+    pub source: Source,
+    /// When that begins.
+    pub start: Time,
+    /// What the receiving end is told.
+    pub hello: Hello,
+    /// What is sent.
+    pub supply: Supply,
+    /// Where to.
+    pub peer: SocketAddrV4,
+    /// Give up after so long without an answer.
+    pub patience: Time,
+    /// Ask at the end how it went.
+    pub confirm: bool,
+}
+
+impl Sending {
+    /// A flow that waits for its start.
+    pub fn new(plan: Plan) -> Sending {
+        Sending {
+            flow: plan.flow,
+            source: plan.source,
+            acts: plan.start,
+            elsewhere: plan.elsewhere,
+            hello: plan.hello.words(),
+            supply: plan.supply,
+            peer: plan.peer,
+            start: plan.start,
+            completed: Time::NEVER,
+            standing: Standing::Open,
+            patience: plan.patience,
+            heard: plan.start,
+            asks: Time::NEVER,
+            confirm: plan.confirm,
+            payload: 0,
+        }
+    }
+    /// An acknowledgement arrived.
+    pub fn handle_packet(&mut self, now: Time, packet: &Packet, sack: &SackRanges) {
+        if self.standing == Standing::Open {
+            self.heard = now;
+            self.flow.handle_packet(now, packet, sack);
+        }
+    }
+    /// A message about it arrived.
+    pub fn handle_message(&mut self, now: Time, message: Message) {
+        self.heard = now;
+        match message {
+            Message::Answer(_, verdict, payload) if self.standing == Standing::Asking => {
+                self.standing = match verdict {
+                    Verdict::Same => Standing::Over(payload),
+                    Verdict::Differs => failed("what arrived differs from what was sent: its SHA-256 is another"),
+                    Verdict::Missing => failed("the other end has not received all"),
+                    Verdict::NotWritten => failed("the other end could not write the file"),
+                };
+            }
+            Message::Unknown(_) if matches!(self.standing, Standing::Open | Standing::Asking) => {
+                self.standing = failed("the other end does not know this transfer; was it started again meanwhile?");
+            }
+            _ => {}
+        }
+    }
+    /// Runs what is due.
+    pub fn handle_timeout(&mut self, now: Time) {
+        if self.standing == Standing::Open {
+            if self.acts <= now {
+                self.acts = self.source.act(self.acts, &mut self.flow, &mut self.elsewhere).unwrap_or(Time::NEVER);
+            }
+            if self.flow.poll_timeout() <= now {
+                self.flow.handle_timeout(now);
+            }
+        }
+        if self.gives_up() <= now {
+            self.standing = Standing::Failed(format!("no answer from {} for {}", self.peer, seconds(self.patience)));
+        }
+    }
+    /// When to give up, if an answer is overdue.
+    fn gives_up(&self) -> Time {
+        let overdue = match self.standing {
+            Standing::Open => self.flow.timeouts_in_a_row() > 0,
+            Standing::Asking => true,
+            _ => false,
+        };
+        if overdue { self.heard + self.patience } else { Time::NEVER }
+    }
+    /// When something is due.
+    pub fn due(&self) -> Time {
+        match self.standing {
+            Standing::Open => self.flow.poll_timeout().min(self.acts).min(self.gives_up()),
+            Standing::Asking => self.asks.min(self.gives_up()),
+            _ => Time::NEVER,
+        }
+    }
+    /// Puts what may be sent now into the outbox; false if that is full.
+    pub fn transmit(&mut self, now: Time, out: &mut Outbox) -> bool {
+        if self.start > now {
+            return true;
+        }
+        while self.standing == Standing::Open {
+            if out.is_full() {
+                return false;
+            }
+            let mut packet = Packet::EMPTY;
+            if !self.flow.poll_transmit(now, &mut packet) {
+                break;
+            }
+            self.write(&packet, out);
+        }
+        if self.standing == Standing::Open && self.flow.poll_event() == Some(Event::Drained) {
+            if self.source.finite() {
+                self.completed = self.completed.min(now);
+            }
+            if self.confirm && self.acts == Time::NEVER {
+                (self.standing, self.asks) = (Standing::Asking, now);
+            }
+        }
+        if self.standing == Standing::Asking && self.asks <= now {
+            if out.is_full() {
+                return false;
+            }
+            let question = Message::Question(self.flow.id(), self.supply.digest()).to_packet();
+            out.push(self.peer, &question, &SackRanges::NONE, |_| 0);
+            self.asks = now + ASK_EVERY;
+        }
+        true
+    }
+    fn write(&mut self, packet: &Packet, out: &mut Outbox) {
+        if packet.transport.has(flag::SYN) {
+            let hello = self.hello.as_bytes();
+            return out.push(self.peer, packet, &SackRanges::NONE, |room| {
+                room[..hello.len()].copy_from_slice(hello);
+                hello.len()
+            });
+        }
+        let (segment, length) = (packet.transport.segment(), packet.transport.payload() as usize);
+        let (supply, full) = (&self.supply, self.flow.payload());
+        let mut problem = None;
+        out.push(self.peer, packet, &SackRanges::NONE, |room| {
+            problem = supply.fill(segment, full, &mut room[..length]).err();
+            length
+        });
+        self.payload += length as u64;
+        if let Some(problem) = problem {
+            self.standing = Standing::Failed(format!("cannot read the file, or it became shorter: {problem}"));
+        }
+    }
+    /// Whether nothing more will happen.
+    pub fn is_over(&self) -> bool {
+        matches!(self.standing, Standing::Over(_) | Standing::Failed(_))
+    }
+}
+
+fn failed(why: &str) -> Standing {
+    Standing::Failed(why.to_string())
+}
+
+fn seconds(span: Time) -> String {
+    format!("{} s", span.as_secs_f64())
+}

@@ -1,0 +1,249 @@
+//! A host of the lab: an end point with the flows that begin and end there.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::time::Duration;
+
+use explicate_core::flow::Flow;
+use explicate_core::flow::{FlowInit, FlowStats};
+use explicate_core::params::Values;
+use explicate_core::protocol::Address;
+use explicate_core::registry;
+use explicate_core::rng::Rng;
+use explicate_core::sink::{Sink, SinkStats};
+use explicate_core::units::{Rate, Time};
+use explicate_core::wire::UDP_PORT;
+use explicate_scenario::machines::flows::{source, starts};
+use explicate_scenario::model::Scenario;
+
+use super::plan::Plan;
+use super::schedule::{Look, Schedule};
+use crate::agent::Speaker;
+use crate::clock::Clock;
+use crate::endpoint::Endpoint;
+use crate::endpoint::content::Supply;
+use crate::endpoint::hello::{Content, Hello};
+use crate::endpoint::receiving::Limits;
+use crate::endpoint::sending::{self, Sending, Standing};
+use crate::error::{Error, Result};
+
+/// A flow of the scenario.
+#[derive(Clone)]
+pub(super) struct LabFlow {
+    /// Its group, and its number in it.
+    pub(super) group: (usize, u32),
+    /// Its name.
+    pub(super) name: String,
+    /// When it starts.
+    pub(super) start: Time,
+    /// Its ends.
+    pub(super) ends: (usize, usize),
+    /// The kernel's congestion control, if its TCP carries the flow.
+    pub(super) kernel: Option<String>,
+}
+
+/// The flows of a run, in the order of the simulator.
+pub(super) fn flows(scenario: &Scenario, seed: u64) -> Vec<LabFlow> {
+    let of_group = |(index, group): (usize, &explicate_scenario::model::FlowGroup)| -> Vec<LabFlow> {
+        let flow = |(i, start): (u32, Time)| LabFlow {
+            group: (index, i),
+            name: format!("{}.{i}", group.name),
+            start,
+            ends: group.ends[i as usize % group.ends.len()],
+            kernel: None,
+        };
+        starts(group, seed, scenario.duration).into_iter().map(flow).collect()
+    };
+    scenario.flows.iter().enumerate().flat_map(of_group).collect()
+}
+
+/// A sample of a flow or link, by its name.
+pub(super) struct Sample {
+    /// When.
+    pub(super) at: Time,
+    /// Of what.
+    pub(super) object: String,
+    /// Which variable.
+    pub(super) variable: &'static str,
+    /// Its value.
+    pub(super) value: f64,
+}
+
+/// What a host has measured.
+#[derive(Default)]
+pub(super) struct HostReport {
+    /// By number of the flow: its sending end's counters at the start of the measured span and at its end, its completion,
+    /// its size.
+    pub(super) sent: BTreeMap<usize, (FlowStats, FlowStats, Time, Option<u64>)>,
+    /// By number of the flow: its receiving end's counters.
+    pub(super) received: BTreeMap<usize, (SinkStats, SinkStats)>,
+    /// Samples.
+    pub(super) samples: Vec<Sample>,
+    /// What went wrong with a flow.
+    pub(super) failures: Vec<String>,
+    /// Datagrams that the system refused.
+    pub(super) refused: u64,
+    /// Datagrams whose headers made no sense.
+    pub(super) malformed: u64,
+}
+
+/// A host at work.
+pub(super) struct Host<'a> {
+    scenario: &'a Scenario,
+    flows: &'a [LabFlow],
+    node: usize,
+    endpoint: Endpoint,
+    before: (BTreeMap<usize, FlowStats>, BTreeMap<usize, SinkStats>),
+    sampled: (BTreeMap<usize, FlowStats>, BTreeMap<usize, SinkStats>),
+    report: HostReport,
+}
+
+impl<'a> Host<'a> {
+    /// Opens the socket of a node in this thread's namespace.
+    pub(super) fn open(
+        scenario: &'a Scenario,
+        flows: &'a [LabFlow],
+        node: usize,
+        seed: u64,
+        clock: Clock,
+    ) -> Result<Host<'a>> {
+        let ours = |f: &LabFlow| f.kernel.is_none();
+        let listen = flows.iter().any(|f| ours(f) && f.ends.1 == node);
+        let address = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, UDP_PORT);
+        let mut endpoint = Endpoint::open(address, listen.then(Limits::default), clock)?;
+        for (id, flow) in flows.iter().enumerate().filter(|(_, f)| ours(f) && f.ends.0 == node) {
+            endpoint.sending.insert(id as u32, sending(scenario, flow, id as u32, seed)?);
+        }
+        endpoint.speaker = speaker(scenario, flows, node, seed);
+        let (before, sampled, report) = Default::default();
+        Ok(Host { scenario, flows, node, endpoint, before, sampled, report })
+    }
+
+    /// Runs the flows to the end of the scenario.
+    pub(super) fn run(mut self, stop: &(dyn Fn() -> bool + Sync)) -> Result<HostReport> {
+        let mut schedule = Schedule::new(self.scenario);
+        while let Some((until, look)) = schedule.next() {
+            self.endpoint.run(until, &|_| stop())?;
+            match look {
+                Look::Measure => self.before = self.counters(),
+                Look::Sample => self.sample(schedule.period()),
+            }
+        }
+        self.endpoint.run(schedule.end(), &|_| stop())?;
+        Ok(self.finish())
+    }
+
+    fn counters(&self) -> (BTreeMap<usize, FlowStats>, BTreeMap<usize, SinkStats>) {
+        let sent = self.endpoint.sending.iter().map(|(id, f)| (*id as usize, f.flow.stats)).collect();
+        let received = self.endpoint.receivers.iter().flat_map(|r| &r.flows);
+        (sent, received.map(|((_, id), f)| (*id as usize, f.sink.stats)).collect())
+    }
+
+    fn sample(&mut self, seconds: f64) {
+        let at = self.endpoint.now();
+        let of = |name: &str| self.scenario.sampling.of.iter().any(|n| n == name);
+        let (flow, cwnd, rtt) = (of("flow"), of("cwnd"), of("rtt"));
+        let (throughput, goodput) = (of("throughput"), of("goodput"));
+        for (id, sending) in &self.endpoint.sending {
+            if sending.start > at {
+                continue;
+            }
+            let name = &self.flows[*id as usize].name;
+            let samples = &mut self.report.samples;
+            let mut put = |variable, value| samples.push(Sample { at, object: name.clone(), variable, value });
+            if flow {
+                sending.flow.probe(&mut put);
+            } else if cwnd {
+                put("cwnd", sending.flow.cwnd());
+            }
+            let (now, before) = (sending.flow.stats, self.sampled.0.get(&(*id as usize)).copied().unwrap_or_default());
+            let count = now.rtt_count - before.rtt_count;
+            if rtt && count > 0 {
+                put("rtt_ms", (now.rtt_sum - before.rtt_sum) as f64 / count as f64 * 1e-6);
+            }
+        }
+        for ((_, id), receiving) in self.endpoint.receivers.iter().flat_map(|r| &r.flows) {
+            let Some(flow) = self.flows.get(*id as usize) else { continue };
+            let (now, before) =
+                (receiving.sink.stats, self.sampled.1.get(&(*id as usize)).copied().unwrap_or_default());
+            let mut put = |variable, value| {
+                self.report.samples.push(Sample { at, object: flow.name.clone(), variable, value });
+            };
+            if throughput {
+                put("throughput_bps", 8.0 * (now.bytes - before.bytes) as f64 / seconds);
+            }
+            if goodput {
+                put("goodput_bps", 8.0 * (now.payload - before.payload) as f64 / seconds);
+            }
+        }
+        self.sampled = self.counters();
+    }
+
+    fn finish(mut self) -> HostReport {
+        for (id, sending) in &self.endpoint.sending {
+            if let Standing::Failed(why) = &sending.standing {
+                self.report.failures.push(format!("{}: {why}", self.flows[*id as usize].name));
+            }
+            let before = self.before.0.get(&(*id as usize)).copied().unwrap_or_default();
+            let size = match sending.source {
+                explicate_scenario::machines::source::Source::Sized(bytes) => Some(bytes),
+                _ => None,
+            };
+            self.report.sent.insert(*id as usize, (before, sending.flow.stats, sending.completed, size));
+        }
+        for ((_, id), receiving) in self.endpoint.receivers.iter().flat_map(|r| &r.flows) {
+            let id = *id as usize;
+            if self.flows.get(id).is_some_and(|f| f.ends.1 == self.node) {
+                let before = self.before.1.get(&id).copied().unwrap_or_default();
+                self.report.received.insert(id, (before, receiving.sink.stats));
+            }
+        }
+        self.report.refused = self.endpoint.sent().1;
+        self.report.malformed = self.endpoint.malformed;
+        self.report
+    }
+}
+
+/// What speaks for a host whose flows want that, with the values of the first controllers of their protocol.
+fn speaker(scenario: &Scenario, flows: &[LabFlow], node: usize, seed: u64) -> Option<Speaker> {
+    let protocol = |f: &LabFlow| scenario.flows[f.group.0].resolved.protocol;
+    flows.iter().filter(|f| f.ends.0 == node || f.ends.1 == node).map(protocol).find_map(|protocol| {
+        let specs =
+            scenario.links.iter().flat_map(|l| l.routers.iter().chain(l.classes.iter().flat_map(|c| &c.routers)));
+        let spec = specs.into_iter().find(|spec| spec.protocol.name() == protocol.name());
+        let rng = Rng::stream(seed, &format!("{}/agent", scenario.nodes[node]));
+        Speaker::new(protocol, &spec.map_or_else(Values::default, |s| s.values.clone()), Plan::address(node), rng)
+    })
+}
+
+/// The sending end of a flow.
+fn sending(scenario: &Scenario, flow: &LabFlow, id: u32, seed: u64) -> Result<Sending> {
+    let group = &scenario.flows[flow.group.0];
+    let fallback = registry::resolve(group.resolved.fallback).map_err(Error::Failed)?;
+    let (from, to) = flow.ends;
+    let interface = scenario.links.iter().find(|l| l.from == from).map_or(Rate(0), |l| l.rate);
+    let init = FlowInit {
+        id,
+        protocol: group.resolved.protocol,
+        fallback: fallback.protocol,
+        recovery: group.resolved.recovery,
+        values: &group.values,
+        packet: group.packet,
+        interface,
+    };
+    let own = Address(u32::from(Plan::address(from)));
+    let mut sender = Flow::new(&init);
+    sender.attach(own);
+    // Its time is the application's: one that is due while the machine is busy acts for when it was due.
+    Ok(Sending::new(sending::Plan {
+        flow: sender,
+        elsewhere: Sink::new(&init),
+        source: source(group, &flow.name, seed, &init, own, flow.start),
+        start: flow.start,
+        hello: Hello::new(&group.protocol, group.packet, &group.values, Content::Nothing),
+        supply: Supply::Filler,
+        peer: SocketAddrV4::new(Plan::address(to), UDP_PORT),
+        patience: Time(Duration::from_secs(30).as_nanos() as u64),
+        confirm: false,
+    }))
+}

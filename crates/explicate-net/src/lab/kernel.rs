@@ -1,0 +1,191 @@
+//! Flows that the kernel's TCP carries, beside or in place of ours.
+//!
+//! A group that the user gives to the kernel keeps its start, size, ends and packet length; its law is the kernel's, by name. Both
+//! ends are threads of their own, in the namespaces of their hosts.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::thread::sleep;
+use std::time::Duration;
+
+use explicate_core::flow::FlowStats;
+use explicate_core::rng::Rng;
+use explicate_core::sink::SinkStats;
+use explicate_core::units::Time;
+use explicate_scenario::machines::flows::draw;
+use explicate_scenario::model::{Scenario, Traffic};
+
+use super::host::{HostReport, LabFlow, Sample};
+use super::plan::Plan;
+use super::schedule::{Look, Schedule};
+use crate::clock::Clock;
+use crate::error::{Context, Error, Result};
+use crate::sys;
+
+/// TCP port of the first flow.
+const PORTS: u16 = 20_000;
+/// IP and TCP headers with time stamps, bytes.
+const HEADERS: u16 = 52;
+/// Between two looks at the clock.
+const NAP: Duration = Duration::from_millis(2);
+
+/// Which flow, and by which law of the kernel.
+#[derive(Clone, Copy)]
+pub(super) struct Carried<'a> {
+    pub(super) scenario: &'a Scenario,
+    pub(super) flow: &'a LabFlow,
+    pub(super) id: usize,
+    pub(super) law: &'a str,
+    pub(super) seed: u64,
+    pub(super) clock: Clock,
+}
+
+fn port(id: usize) -> u16 {
+    PORTS + id as u16
+}
+
+/// What group a scenario's word for the kernel names: `GROUP=LAW`.
+pub(super) fn check(scenario: &Scenario, given: &[(String, String)]) -> Result<()> {
+    for (group, _) in given {
+        let Some(found) = scenario.flows.iter().find(|g| g.name == *group) else {
+            return Err(Error::Input(format!("--kernel {group}: no group of flows is called so")));
+        };
+        if !matches!(found.traffic, Traffic::Bulk | Traffic::Sized(_)) {
+            return Err(Error::Input(format!(
+                "--kernel {group}: the kernel sends without end or a size, not in periods"
+            )));
+        }
+    }
+    Ok(())
+}
+
+impl Carried<'_> {
+    fn measured(&self) -> Vec<(Time, Look)> {
+        let mut schedule = Schedule::new(self.scenario);
+        std::iter::from_fn(|| schedule.next()).collect()
+    }
+    fn size(&self) -> Option<u64> {
+        match &self.scenario.flows[self.flow.group.0].traffic {
+            Traffic::Sized(size) => {
+                Some(draw(size, &mut Rng::stream(self.seed, &format!("{}/traffic", self.flow.name))))
+            }
+            _ => None,
+        }
+    }
+
+    /// The sending end.
+    pub(super) fn send(self, stop: &(dyn Fn() -> bool + Sync)) -> Result<HostReport> {
+        let end = self.scenario.duration;
+        while self.clock.now() < self.flow.start && !stop() {
+            sleep(NAP);
+        }
+        let to = SocketAddr::from((Plan::address(self.flow.ends.1), port(self.id)));
+        let law = self.law;
+        let segment = self.scenario.flows[self.flow.group.0].packet.saturating_sub(HEADERS);
+        let mut stream = sys::tcp_connect(to, law, segment)
+            .or_fail(|| format!("connect to {to} with the kernel's `{law}` (is that module there?)"))?;
+        stream.set_nonblocking(true).or_fail(|| "prepare a socket".to_string())?;
+        let mut looks = self.measured().into_iter().peekable();
+        let mut report = HostReport::default();
+        let (size, mut written, mut completed) = (self.size(), 0u64, Time::NEVER);
+        let (mut before, mut finished) = (FlowStats::default(), false);
+        let filler = vec![0; 1 << 16];
+        while self.clock.now() < end && !stop() {
+            let left = size.map_or(u64::MAX, |size| size - written).min(filler.len() as u64) as usize;
+            let full = match stream.write(&filler[..left]) {
+                Ok(n) => {
+                    written += n as u64;
+                    left == 0
+                }
+                Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => true,
+                Err(e) => return Err(Error::Failed(format!("{}: {e}", self.flow.name))),
+            };
+            if left == 0 && !finished {
+                finished = stream.shutdown(std::net::Shutdown::Write).is_ok();
+            }
+            if finished && completed == Time::NEVER && sys::tcp_info(stream.as_fd()).is_ok_and(|i| i.unacked == 0) {
+                completed = self.clock.now();
+            }
+            while let Some((_, look)) = looks.next_if(|(at, _)| *at <= self.clock.now()) {
+                let info = sys::tcp_info(stream.as_fd()).unwrap_or_default();
+                match look {
+                    Look::Measure => before = stats(&info),
+                    Look::Sample => {
+                        let at = self.clock.now();
+                        let mut put = |variable, value| {
+                            report.samples.push(Sample { at, object: self.flow.name.clone(), variable, value });
+                        };
+                        put("cwnd", info.cwnd as f64);
+                        put("rtt_ms", info.rtt_us as f64 / 1e3);
+                    }
+                }
+            }
+            if full {
+                sleep(NAP);
+            }
+        }
+        let info = sys::tcp_info(stream.as_fd()).unwrap_or_default();
+        report.sent.insert(self.id, (before, stats(&info), completed, size));
+        Ok(report)
+    }
+
+    /// The receiving end.
+    pub(super) fn receive(self, stop: &(dyn Fn() -> bool + Sync)) -> Result<HostReport> {
+        let address = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port(self.id)));
+        let listener = TcpListener::bind(address).or_fail(|| format!("listen at {address}"))?;
+        listener.set_nonblocking(true).or_fail(|| "prepare a socket".to_string())?;
+        let segment = self.scenario.flows[self.flow.group.0].packet.saturating_sub(HEADERS).max(1) as u64;
+        let mut stream: Option<TcpStream> = None;
+        let mut looks = self.measured().into_iter().peekable();
+        let mut report = HostReport::default();
+        let (mut payload, mut before, mut sampled) = (0u64, 0u64, 0u64);
+        let mut buffer = vec![0; 1 << 16];
+        let period = Schedule::new(self.scenario).period();
+        while self.clock.now() < self.scenario.duration && !stop() {
+            let mut idle = true;
+            match &mut stream {
+                None => stream = listener.accept().ok().map(|(s, _)| s).filter(|s| s.set_nonblocking(true).is_ok()),
+                Some(s) => {
+                    if let Ok(n @ 1..) = s.read(&mut buffer) {
+                        payload += n as u64;
+                        idle = false;
+                    }
+                }
+            }
+            while let Some((_, look)) = looks.next_if(|(at, _)| *at <= self.clock.now()) {
+                match look {
+                    Look::Measure => before = payload,
+                    Look::Sample => {
+                        let (at, object) = (self.clock.now(), self.flow.name.clone());
+                        let value = 8.0 * (payload - sampled) as f64 / period;
+                        report.samples.push(Sample { at, object, variable: "goodput_bps", value });
+                        sampled = payload;
+                    }
+                }
+            }
+            if idle {
+                sleep(NAP);
+            }
+        }
+        let counted = |payload: u64| SinkStats {
+            payload,
+            bytes: payload + payload.div_ceil(segment) * HEADERS as u64,
+            ..SinkStats::default()
+        };
+        report.received.insert(self.id, (counted(before), counted(payload)));
+        Ok(report)
+    }
+}
+
+/// The kernel's counters as ours. Its smoothed round-trip time stands for all samples.
+fn stats(info: &sys::TcpInfo) -> FlowStats {
+    FlowStats {
+        sent: info.segments_out as u64,
+        retransmissions: info.retransmitted as u64,
+        timeouts: 0,
+        rtt_sum: info.rtt_us as u64 * 1000 * info.segments_out as u64,
+        rtt_count: info.segments_out as u64,
+        damaged: 0,
+    }
+}

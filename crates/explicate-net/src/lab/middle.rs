@@ -1,0 +1,227 @@
+//! The routers and emulated links of the lab: forwarders with the scenario's ports.
+
+use explicate_core::port::stats::Causes;
+use explicate_core::protocol::{Address, AgentInit};
+use explicate_core::rng::Rng;
+use explicate_core::units::Time;
+use explicate_scenario::machines::ports::{Part, port};
+use explicate_scenario::machines::rows::LinkRow;
+use explicate_scenario::model::{RouterSpec, Scenario};
+use explicate_scenario::routing::Routes;
+
+use super::host::Sample;
+use super::plan::{Plan, Role};
+use super::schedule::{Look, Schedule};
+use crate::agent::Speaker;
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::forward::output::Output;
+use crate::forward::{Counters, Forwarder, Interface, Manner};
+use crate::histogram::Histogram;
+
+/// What an output knows of a link.
+pub(super) enum Part1<'a> {
+    /// Its row.
+    Row(usize, LinkRow<'a>),
+    /// What its channels did after the interface of another forwarder: in the measured span and in the whole run.
+    Air(usize, Causes, Causes),
+}
+
+/// What a forwarder has measured.
+pub(super) struct Report<'a> {
+    /// The node, or nothing for the links.
+    pub(super) node: Option<usize>,
+    /// What its outputs know.
+    pub(super) links: Vec<Part1<'a>>,
+    /// Samples.
+    pub(super) samples: Vec<Sample>,
+    /// What it counted.
+    pub(super) counters: Counters,
+    /// How late packets were handed on.
+    pub(super) late: Histogram,
+    /// CPU time, ns.
+    pub(super) cpu: u64,
+}
+
+/// A forwarder at work.
+pub(super) struct Middle<'a> {
+    scenario: &'a Scenario,
+    node: Option<usize>,
+    forwarder: Forwarder,
+    /// For each interface the link that leaves by it and which part of it stands there.
+    links: Vec<Option<(usize, Part)>>,
+    measured_from: Time,
+    sampled: Vec<u64>,
+    samples: Vec<Sample>,
+}
+
+impl<'a> Middle<'a> {
+    /// The router of a node, in this thread's namespace.
+    pub(super) fn router(
+        scenario: &'a Scenario,
+        plan: &Plan,
+        node: usize,
+        seed: u64,
+        crossing: &[u64],
+        clock: Clock,
+    ) -> Result<Middle<'a>> {
+        let (mut interfaces, mut links) = (Vec::new(), Vec::new());
+        let cables: Vec<usize> = plan.cables_of(node).collect();
+        for &cable in &cables {
+            let end = plan.cables[cable].ends.iter().position(|n| *n == node).unwrap_or(0);
+            let link = plan.cables[cable].links[end];
+            let output = output(scenario, link, Part::Interface, seed, crossing);
+            interfaces.push(Interface::open(&Plan::interface(cable), output)?);
+            links.push(link.map(|l| (l, Part::Interface)));
+        }
+        let mut forwarder = Forwarder::new(interfaces, Manner::Router, clock)?;
+        let (specs, watched) = speaking(scenario, &links);
+        if let Some(spec) = specs {
+            let rng = Rng::stream(seed, &format!("{}/agent", scenario.nodes[node]));
+            if let Some(speaker) = Speaker::new(spec.protocol, &spec.values, Plan::address(node), rng) {
+                forwarder.speak(speaker, Plan::station(node, cables[0]), watched);
+            }
+        }
+        let mut routes = Routes::new(scenario.nodes.len(), &scenario.links);
+        // Routers too may be spoken to.
+        for host in (0..scenario.nodes.len()).filter(|n| *n != node) {
+            let Some(by) = plan.way(&mut routes, node, host) else { continue };
+            let (Some(own), Some(far)) = (cables.iter().position(|c| *c == by), plan.cables_of(host).next()) else {
+                return Err(Error::Failed(format!("no way from {} to {}", scenario.nodes[node], scenario.nodes[host])));
+            };
+            forwarder.place(Plan::station(host, far), own);
+        }
+        Ok(Middle::new(scenario, Some(node), forwarder, links))
+    }
+
+    /// All emulated links, in this thread's namespace.
+    pub(super) fn links(
+        scenario: &'a Scenario,
+        plan: &Plan,
+        seed: u64,
+        crossing: &[u64],
+        clock: Clock,
+    ) -> Result<Middle<'a>> {
+        let (mut interfaces, mut links) = (Vec::new(), Vec::new());
+        for (i, cable) in plan.cables.iter().enumerate() {
+            // What goes out by an end came in by the other, and left the node there.
+            for end in [0, 1] {
+                let link = cable.links[1 - end];
+                let part = match plan.roles[cable.ends[1 - end]] {
+                    Role::Host => Part::Whole,
+                    Role::Router => Part::Air,
+                };
+                interfaces.push(Interface::open(&Plan::middle(i, end), output(scenario, link, part, seed, crossing))?);
+                links.push(link.map(|l| (l, part)));
+            }
+        }
+        Ok(Middle::new(scenario, None, Forwarder::new(interfaces, Manner::Link, clock)?, links))
+    }
+
+    fn new(
+        scenario: &'a Scenario,
+        node: Option<usize>,
+        forwarder: Forwarder,
+        links: Vec<Option<(usize, Part)>>,
+    ) -> Middle<'a> {
+        let sampled = vec![0; links.len()];
+        Middle { scenario, node, forwarder, links, measured_from: Time::ZERO, sampled, samples: Vec::new() }
+    }
+
+    /// Forwards to the end of the scenario.
+    pub(super) fn run(mut self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Report<'a>> {
+        let mut schedule = Schedule::new(self.scenario);
+        while let Some((until, look)) = schedule.next() {
+            self.forwarder.run(until, stop)?;
+            let now = self.forwarder.settle();
+            match look {
+                Look::Measure => {
+                    self.measured_from = now;
+                    self.forwarder.interfaces.iter_mut().for_each(|i| i.output.port.start_measuring(now));
+                }
+                Look::Sample => self.sample(now, schedule.period()),
+            }
+        }
+        self.forwarder.run(schedule.end(), stop)?;
+        let end = self.forwarder.settle();
+        self.finish(end)
+    }
+
+    fn sample(&mut self, at: Time, seconds: f64) {
+        let of = |name: &str| self.scenario.sampling.of.iter().any(|n| n == name);
+        let (queue, router, throughput) = (of("queue"), of("router"), of("throughput"));
+        for (i, interface) in self.forwarder.interfaces.iter().enumerate() {
+            let Some((link, part)) = self.links[i] else { continue };
+            let port = &interface.output.port;
+            if part == Part::Air || !port.has_qdisc() {
+                continue;
+            }
+            let object = &self.scenario.links[link].name;
+            let mut put = |variable, value| self.samples.push(Sample { at, object: object.clone(), variable, value });
+            port.probe(&mut |variable, value| {
+                if if variable.starts_with("queue_") { queue } else { router } {
+                    put(variable, value);
+                }
+            });
+            if throughput {
+                let rate = (port.stats.bytes - self.sampled[i]) as f64 / seconds;
+                let offered = port.offered(at - Time::from_secs_f64(seconds), at) / seconds;
+                put("throughput_bps", 8.0 * rate);
+                put("utilisation", if offered > 0.0 { rate / offered } else { f64::NAN });
+            }
+            self.sampled[i] = port.stats.bytes;
+        }
+    }
+
+    fn finish(mut self, end: Time) -> Result<Report<'a>> {
+        let (held, accounted) = self.forwarder.audit();
+        if held != accounted {
+            return Err(Error::Failed(format!(
+                "{held} packets are held but {accounted} accounted for, which is a defect"
+            )));
+        }
+        self.forwarder.count_missed();
+        let (from, span) = (self.measured_from, end.since(self.measured_from).as_secs_f64());
+        let mut links = Vec::new();
+        let mut late = Histogram::default();
+        for (interface, link) in self.forwarder.interfaces.iter_mut().zip(&self.links) {
+            late.merge(&interface.output.late);
+            let port = &mut interface.output.port;
+            let Some((link, part)) = *link else { continue };
+            links.push(if part == Part::Air {
+                Part1::Air(link, port.stats.measured(), port.stats.total())
+            } else {
+                let (queue, offered) = (port.queue(from, end), port.offered(from, end));
+                Part1::Row(
+                    link,
+                    LinkRow::of_port(0, &self.scenario.links[link].name, &port.stats, queue, offered, span),
+                )
+            });
+        }
+        let (counters, cpu) = (self.forwarder.counters, self.forwarder.cpu());
+        Ok(Report { node: self.node, links, samples: self.samples, counters, late, cpu })
+    }
+}
+
+/// The first controller of a router that has somebody to speak for it, and at which of its outputs such stand.
+fn speaking<'a>(scenario: &'a Scenario, links: &[Option<(usize, Part)>]) -> (Option<&'a RouterSpec>, Vec<bool>) {
+    let wanted = |spec: &&RouterSpec| {
+        let init = AgentInit { values: &spec.values, own: Address(0), rng: Rng::stream(0, "") };
+        let crosses = scenario.flows.iter().any(|g| g.resolved.protocol.name() == spec.protocol.name());
+        crosses && spec.protocol.agent(&init).is_some()
+    };
+    let of = |link: &Option<(usize, Part)>| {
+        let link = &scenario.links[link.as_ref()?.0];
+        link.routers.iter().chain(link.classes.iter().flat_map(|c| &c.routers)).find(wanted)
+    };
+    (links.iter().find_map(of), links.iter().map(|l| of(l).is_some()).collect())
+}
+
+/// The output for a part of a link. Where there is none, a wire that nothing should come to.
+fn output(scenario: &Scenario, link: Option<usize>, part: Part, seed: u64, crossing: &[u64]) -> Output {
+    let index = link.unwrap_or(0);
+    let model = &scenario.links[index];
+    let part = if link.is_some() { part } else { Part::Air };
+    let delay = if part == Part::Interface { Time::ZERO } else { model.delay };
+    Output::new(port(model, index as u32, seed, crossing[index], None, part), delay)
+}

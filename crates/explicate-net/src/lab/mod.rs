@@ -1,0 +1,251 @@
+//! The laboratory: a scenario on real sockets, queues and clocks, in network namespaces of one machine.
+
+use std::collections::BTreeMap;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use explicate_core::units::Time;
+use explicate_scenario::machines::rows::{FlowRow, LinkRow};
+use explicate_scenario::machines::ways::{crossing, ways};
+use explicate_scenario::model::Scenario;
+
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::forward::Counters;
+use crate::histogram::Histogram;
+use crate::sys;
+
+mod host;
+mod kernel;
+mod middle;
+pub mod netns;
+mod plan;
+pub mod results;
+mod schedule;
+
+use host::{Host, HostReport, Sample};
+use middle::{Middle, Part1, Report};
+use netns::Namespaces;
+use plan::{Plan, Role};
+use results::Tables;
+
+/// Time for all threads to open their sockets before the clock starts.
+const PREPARATION: Time = Time::millis(500);
+
+/// What a forwarder did to the machine.
+pub struct Work {
+    /// Its name.
+    pub name: String,
+    /// What it counted.
+    pub counters: Counters,
+    /// How late packets were handed on.
+    pub late: Histogram,
+    /// CPU time, nanoseconds.
+    pub cpu: u64,
+}
+
+/// What a lab leaves behind.
+#[derive(Default)]
+pub struct Outcome {
+    /// Tables in the simulator's columns.
+    pub tables: Tables,
+    /// What its routers and links did, run after run.
+    pub work: Vec<Work>,
+    /// What went wrong with flows.
+    pub failures: Vec<String>,
+}
+
+/// The commands that build a scenario's topology.
+pub fn dry_run(scenario: &Scenario) -> Result<String> {
+    let plan = Plan::new(scenario, &netns::prefix())?;
+    Ok(netns::script(&plan.namespaces(), &plan.steps()))
+}
+
+/// Carries out all runs of a scenario.
+///
+/// `kernel` names groups of flows that the kernel's TCP carries, each with its congestion control.
+pub fn run(scenario: &Scenario, kernel: &[(String, String)]) -> Result<Outcome> {
+    kernel::check(scenario, kernel)?;
+    let plan = Plan::new(scenario, &netns::prefix())?;
+    let mut outcome = Outcome::default();
+    for index in 0..scenario.runs {
+        let _namespaces = Namespaces::make(&plan.namespaces(), &plan.steps())?;
+        run_once(scenario, &plan, index, kernel, &mut outcome)?;
+        if sys::stopped() {
+            return Err(Error::Failed("interrupted".to_string()));
+        }
+    }
+    Ok(outcome)
+}
+
+fn run_once(
+    scenario: &Scenario,
+    plan: &Plan,
+    index: u32,
+    kernel: &[(String, String)],
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let seed = scenario.seed.wrapping_add(index as u64);
+    let mut flows = host::flows(scenario, seed);
+    for flow in &mut flows {
+        let group = &scenario.flows[flow.group.0].name;
+        flow.kernel = kernel.iter().find(|(name, _)| name == group).map(|(_, law)| law.clone());
+    }
+    let phases: Result<Vec<_>> = scenario.routes().map(|r| ways(scenario, r).map_err(Error::Failed)).collect();
+    let crossing = crossing(scenario, &phases?);
+    let clock = Clock::start_in(PREPARATION);
+    let halt = AtomicBool::new(false);
+    let stop = || sys::stopped() || halt.load(Ordering::Relaxed);
+    let hosts: Mutex<Vec<HostReport>> = Mutex::default();
+    let forwarders: Mutex<Vec<Report<'_>>> = Mutex::default();
+    let used = |node: usize| flows.iter().any(|f| f.kernel.is_none() && (f.ends.0 == node || f.ends.1 == node));
+    // What each thread does, in the namespace that it enters first.
+    let work = |job: Job| -> Result<()> {
+        netns::enter(&job.namespace(plan, &flows))?;
+        if let Err(error) = sys::go_first() {
+            tracing::warn!(%error, "threads share the processors with all others, which costs precision");
+        }
+        match job {
+            Job::Links => keep(&forwarders, Middle::links(scenario, plan, seed, &crossing, clock)?.run(&stop)?),
+            Job::Router(node) => {
+                keep(&forwarders, Middle::router(scenario, plan, node, seed, &crossing, clock)?.run(&stop)?);
+            }
+            Job::TcpSend(id) | Job::TcpReceive(id) => {
+                let flow = &flows[id];
+                let law = flow.kernel.as_deref().unwrap_or_default();
+                let carried = kernel::Carried { scenario, flow, id, law, seed, clock };
+                let sends = matches!(job, Job::TcpSend(_));
+                keep(&hosts, if sends { carried.send(&stop) } else { carried.receive(&stop) }?);
+            }
+            Job::Host(node) => keep(&hosts, Host::open(scenario, &flows, node, seed, clock)?.run(&stop)?),
+        }
+        Ok(())
+    };
+    // Whatever ends one thread early ends all.
+    let guarded = |job: Job| {
+        let result = panic::catch_unwind(AssertUnwindSafe(|| work(job)))
+            .unwrap_or_else(|_| Err(Error::Failed(format!("{} panicked", job.namespace(plan, &flows)))));
+        halt.fetch_or(result.is_err(), Ordering::Relaxed);
+        result
+    };
+    let roles = plan.roles.iter().enumerate().filter_map(|(node, role)| match role {
+        Role::Router => Some(Job::Router(node)),
+        Role::Host => used(node).then_some(Job::Host(node)),
+    });
+    let carried = flows.iter().enumerate().filter(|(_, f)| f.kernel.is_some()).map(|(id, _)| id);
+    let carried = carried.flat_map(|id| [Job::TcpReceive(id), Job::TcpSend(id)]);
+    let jobs: Vec<Job> = [Job::Links].into_iter().chain(roles).chain(carried).collect();
+    thread::scope(|scope| {
+        let guarded = &guarded;
+        let threads: Vec<_> = jobs.into_iter().map(|job| scope.spawn(move || guarded(job))).collect();
+        let join = |thread: thread::ScopedJoinHandle<'_, Result<()>>| thread.join().unwrap_or(Ok(()));
+        let results: Vec<Result<()>> = threads.into_iter().map(join).collect();
+        results.into_iter().collect::<Result<()>>()
+    })?;
+    let hosts = hosts.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let forwarders = forwarders.into_inner().unwrap_or_else(PoisonError::into_inner);
+    collect(scenario, index, &flows, hosts, forwarders, outcome);
+    Ok(())
+}
+
+/// What a thread of the lab is.
+#[derive(Clone, Copy)]
+enum Job {
+    Links,
+    Router(usize),
+    Host(usize),
+    TcpSend(usize),
+    TcpReceive(usize),
+}
+
+impl Job {
+    fn namespace(self, plan: &Plan, flows: &[host::LabFlow]) -> String {
+        match self {
+            Job::Links => plan.links(),
+            Job::Router(node) | Job::Host(node) => plan.namespace(node),
+            Job::TcpSend(id) => plan.namespace(flows[id].ends.0),
+            Job::TcpReceive(id) => plan.namespace(flows[id].ends.1),
+        }
+    }
+}
+
+fn keep<T>(list: &Mutex<Vec<T>>, item: T) {
+    list.lock().unwrap_or_else(PoisonError::into_inner).push(item);
+}
+
+/// Puts together what all have measured.
+fn collect(
+    scenario: &Scenario,
+    index: u32,
+    flows: &[host::LabFlow],
+    hosts: Vec<HostReport>,
+    forwarders: Vec<Report<'_>>,
+    outcome: &mut Outcome,
+) {
+    let run = index as u64;
+    let span = scenario.duration.since(scenario.warmup).as_secs_f64();
+    let (mut sent, mut received, mut samples) = (BTreeMap::new(), BTreeMap::new(), Vec::<Sample>::new());
+    for host in hosts {
+        sent.extend(host.sent);
+        received.extend(host.received);
+        samples.extend(host.samples);
+        outcome.failures.extend(host.failures);
+    }
+    for (id, flow) in flows.iter().enumerate() {
+        let Some((flow_before, flow_after, completed, size)) = sent.remove(&id) else { continue };
+        let (sink_before, sink_after) = received.remove(&id).unwrap_or_default();
+        let row = FlowRow {
+            run,
+            name: &flow.name,
+            group: &scenario.flows[flow.group.0],
+            start: flow.start,
+            size,
+            completed,
+            before: (flow_before, sink_before),
+            after: (flow_after, sink_after),
+            sessions: (1, 0),
+            span,
+        };
+        row.push(&mut outcome.tables.flows);
+        if let Some(law) = &flow.kernel {
+            outcome.tables.flows.rename_last("protocol", format!("kernel/{law}"));
+        }
+    }
+    let mut rows: BTreeMap<usize, LinkRow<'_>> = BTreeMap::new();
+    let mut air = Vec::new();
+    for report in forwarders {
+        let name = report.node.map_or_else(|| plan::LINKS.to_string(), |n| scenario.nodes[n].clone());
+        outcome.work.push(Work { name, counters: report.counters, late: report.late, cpu: report.cpu });
+        samples.extend(report.samples);
+        for part in report.links {
+            match part {
+                Part1::Row(link, row) => drop(rows.insert(link, row)),
+                Part1::Air(link, measured, total) => air.push((link, measured, total)),
+            }
+        }
+    }
+    for (link, measured, total) in air {
+        let Some(row) = rows.get_mut(&link) else { continue };
+        for (sum, more) in [(&mut row.measured, measured), (&mut row.total, total)] {
+            sum.channel += more.channel;
+            sum.damaged += more.damaged;
+            sum.copies += more.copies;
+        }
+    }
+    for row in rows.values_mut() {
+        row.run = run;
+        row.push(&mut outcome.tables.links);
+    }
+    samples.sort_by_key(|s| s.at);
+    for s in samples {
+        let row = [run.into(), s.at.as_secs_f64().into(), s.object.into(), s.variable.into(), s.value.into()];
+        outcome.tables.samples.push(row);
+    }
+    let seed = scenario.seed.wrapping_add(run);
+    let version = env!("CARGO_PKG_VERSION");
+    let row =
+        [run.into(), scenario.name.as_str().into(), seed.into(), version.into(), scenario.resolved.as_str().into()];
+    outcome.tables.run.push(row);
+}

@@ -1,0 +1,146 @@
+//! Network namespaces and the interfaces between them: made by commands that anyone could type, and taken down whatever
+//! happens.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+
+use crate::error::{Context, Error, Result};
+use crate::sys;
+
+/// Where the system keeps names of namespaces.
+const NAMES: &str = "/run/netns";
+/// Every namespace of a lab begins with this word; the number of its process follows.
+const WORD: &str = "explicate";
+
+/// Something to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// A command, by its words.
+    Command(String),
+    /// Switches the offloads of an interface in a namespace off.
+    OffloadsOff(String, String),
+}
+
+impl Step {
+    /// As one would type it.
+    pub fn line(&self) -> String {
+        match self {
+            Step::Command(words) => words.clone(),
+            Step::OffloadsOff(namespace, interface) => {
+                format!("ip netns exec {namespace} ethtool -K {interface} tso off gso off gro off tx off")
+            }
+        }
+    }
+    fn run(&self) -> Result<()> {
+        let words = match self {
+            Step::Command(words) => words,
+            Step::OffloadsOff(namespace, interface) => {
+                let work = || {
+                    enter(namespace)?;
+                    sys::offloads_off(interface).or_fail(|| format!("switch the offloads of {interface} off"))
+                };
+                return thread::scope(|scope| scope.spawn(work).join()).unwrap_or_else(|_| panicked());
+            }
+        };
+        let mut words = words.split_whitespace();
+        let (program, arguments) = (words.next().unwrap_or_default(), words);
+        let done = Command::new(program).args(arguments).output().or_fail(|| format!("run `{program}`"))?;
+        if done.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&done.stderr);
+        let hint = if said.contains("Operation not permitted") { " (run as root)" } else { "" };
+        Err(Error::Failed(format!("`{}` failed: {}{hint}", self.line(), said.trim())))
+    }
+}
+
+fn panicked() -> Result<()> {
+    Err(Error::Failed("a step of the lab panicked".to_string()))
+}
+
+/// The prefix of this process's namespaces.
+pub fn prefix() -> String {
+    format!("{WORD}-{}-", std::process::id())
+}
+
+/// Namespaces, as long as this value lives.
+pub struct Namespaces {
+    names: Vec<String>,
+}
+
+impl Namespaces {
+    /// Makes namespaces of these names, and carries out the steps that furnish them. What labs that died have left behind is
+    /// removed first.
+    pub fn make(names: &[String], steps: &[Step]) -> Result<Namespaces> {
+        remove_orphans();
+        // What was made so far goes when a step fails.
+        let mut made = Namespaces { names: Vec::new() };
+        for name in names {
+            Step::Command(format!("ip netns add {name}")).run()?;
+            made.names.push(name.clone());
+        }
+        for step in steps {
+            if sys::stopped() {
+                return Err(Error::Failed("interrupted".to_string()));
+            }
+            step.run()?;
+        }
+        Ok(made)
+    }
+}
+
+impl Drop for Namespaces {
+    fn drop(&mut self) {
+        for name in &self.names {
+            remove(name);
+        }
+    }
+}
+
+fn remove(name: &str) {
+    if let Err(error) = Step::Command(format!("ip netns delete {name}")).run() {
+        tracing::warn!(%error, "a namespace stays behind");
+    }
+}
+
+/// Removes the namespaces of labs whose process is gone.
+fn remove_orphans() {
+    for name in left_behind() {
+        let process = name.split('-').nth(1).unwrap_or("");
+        if !Path::new("/proc").join(process).exists() {
+            remove(&name);
+        }
+    }
+}
+
+/// Namespaces of labs, running or dead.
+pub fn left_behind() -> Vec<String> {
+    let entries = fs::read_dir(NAMES).into_iter().flatten().flatten();
+    let ours =
+        |name: &String| name.starts_with(WORD) && name.split('-').nth(1).is_some_and(|p| p.parse::<u32>().is_ok());
+    entries.filter_map(|e| e.file_name().into_string().ok()).filter(ours).collect()
+}
+
+/// This thread works in a namespace from now on.
+pub fn enter(name: &str) -> Result<()> {
+    let path = Path::new(NAMES).join(name);
+    File::open(&path)
+        .and_then(|file| sys::enter_namespace(file.as_fd()))
+        .or_fail(|| format!("enter the namespace {name}"))
+}
+
+/// All commands of a lab, as one would type them.
+pub fn script(names: &[String], steps: &[Step]) -> String {
+    let mut text = String::new();
+    for name in names {
+        let _ = writeln!(text, "ip netns add {name}");
+    }
+    for step in steps {
+        let _ = writeln!(text, "{}", step.line());
+    }
+    text
+}

@@ -1,0 +1,207 @@
+//! A scenario's topology on real interfaces.
+//!
+//! Every node becomes a namespace. Each pair of links between two nodes becomes two cables (veth pairs) that end in one
+//! more namespace, where the links are emulated:
+//!
+//! ```text
+//!   s0 ─ p0══a0 ~links~ b0══p0 ─ r1 ─ p2══a2 ~links~ b2══p2 ─ r2 ...
+//! ```
+//!
+//! All hosts share one subnet, their neighbours are entered by hand, and routers are told who is where, so no packet but those
+//! of flows is on the way.
+
+use std::net::Ipv4Addr;
+
+use explicate_scenario::model::{Scenario, Traffic};
+use explicate_scenario::routing::Routes;
+
+use super::netns::Step;
+use crate::error::{Error, Result};
+
+/// Name of the namespace in which links are emulated.
+pub(super) const LINKS: &str = "links";
+/// Longest IP packet that the cables carry.
+const MTU: u16 = 9000;
+
+/// A cable between two nodes, with a link each way.
+pub(super) struct Cable {
+    /// The nodes at its ends `a` and `b`.
+    pub(super) ends: [usize; 2],
+    /// The links that leave them, if there are.
+    pub(super) links: [Option<usize>; 2],
+}
+
+/// What a node is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Role {
+    /// An end of flows, at the end of one cable.
+    Host,
+    /// It forwards.
+    Router,
+}
+
+/// A plan.
+pub(super) struct Plan {
+    /// Cables, in order.
+    pub(super) cables: Vec<Cable>,
+    /// What each node is.
+    pub(super) roles: Vec<Role>,
+    /// The ends of flows.
+    pub(super) pairs: Vec<(usize, usize)>,
+    prefix: String,
+    names: Vec<String>,
+}
+
+impl Plan {
+    /// A plan for a scenario; the error says what of it cannot be built of cables.
+    pub(super) fn new(scenario: &Scenario, prefix: &str) -> Result<Plan> {
+        refuse(scenario)?;
+        let cables = cables(scenario);
+        let degree = |node: usize| cables.iter().filter(|c| c.ends.contains(&node)).count();
+        let roles: Vec<Role> =
+            (0..scenario.nodes.len()).map(|n| if degree(n) > 1 { Role::Router } else { Role::Host }).collect();
+        let mut pairs: Vec<(usize, usize)> = scenario.flows.iter().flat_map(|g| g.ends.iter().copied()).collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        if let Some(node) = pairs.iter().flat_map(|p| [p.0, p.1]).find(|n| roles[*n] == Role::Router) {
+            let name = &scenario.nodes[node];
+            let message = "begins or ends flows and forwards too; the lab needs hosts with one neighbour at their ends";
+            return Err(Error::Input(format!("the node `{name}` {message}")));
+        }
+        let plain = |name: &String| name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        let mut names: Vec<String> = scenario.nodes.iter().map(plain).collect();
+        for i in 0..names.len() {
+            if names[i] == LINKS || names[..i].contains(&names[i]) {
+                names[i] = format!("{}_{i}", names[i]);
+            }
+        }
+        Ok(Plan { cables, roles, pairs, prefix: prefix.to_string(), names })
+    }
+    /// The namespace of a node.
+    pub(super) fn namespace(&self, node: usize) -> String {
+        format!("{}{}", self.prefix, self.names[node])
+    }
+    /// The namespace of the links.
+    pub(super) fn links(&self) -> String {
+        format!("{}{LINKS}", self.prefix)
+    }
+    /// The namespaces to make.
+    pub(super) fn namespaces(&self) -> Vec<String> {
+        (0..self.names.len()).map(|n| self.namespace(n)).chain([self.links()]).collect()
+    }
+    /// The interface of a node to a cable.
+    pub(super) fn interface(cable: usize) -> String {
+        format!("p{cable}")
+    }
+    /// The interface of the links' namespace to an end of a cable.
+    pub(super) fn middle(cable: usize, end: usize) -> String {
+        format!("{}{cable}", ["a", "b"][end])
+    }
+    /// The address of a node.
+    pub(super) fn address(node: usize) -> Ipv4Addr {
+        Ipv4Addr::new(10, 77, (node / 250) as u8, (node % 250) as u8 + 1)
+    }
+    /// The hardware address of a node's interface.
+    pub(super) fn station(node: usize, cable: usize) -> [u8; 6] {
+        let ([n1, n2], [c1, c2]) = ((node as u16).to_be_bytes(), (cable as u16).to_be_bytes());
+        [0x02, 0x6c, n1, n2, c1, c2]
+    }
+    /// The cables of a node.
+    pub(super) fn cables_of(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
+        self.cables.iter().enumerate().filter(move |(_, c)| c.ends.contains(&node)).map(|(i, _)| i)
+    }
+    /// The cable and the end of it that a link leaves by.
+    pub(super) fn cable_of(&self, link: usize) -> Option<(usize, usize)> {
+        let find = |c: &Cable| c.links.iter().position(|l| *l == Some(link));
+        self.cables.iter().enumerate().find_map(|(i, c)| find(c).map(|end| (i, end)))
+    }
+    /// By which cable a router sends on what is for a host.
+    pub(super) fn way(&self, routes: &mut Routes, from: usize, to: usize) -> Option<usize> {
+        let first = *routes.path(from, to)?.first()?;
+        self.cable_of(first as usize).map(|(cable, _)| cable)
+    }
+
+    /// What furnishes the namespaces.
+    pub(super) fn steps(&self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let mut run = |words: String| steps.push(Step::Command(words));
+        for namespace in self.namespaces() {
+            run(format!("ip netns exec {namespace} sysctl -qw net.ipv6.conf.all.disable_ipv6=1"));
+            run(format!("ip -n {namespace} link set lo up"));
+        }
+        let links = self.links();
+        let mut bare = Vec::new();
+        for (i, cable) in self.cables.iter().enumerate() {
+            let own = Plan::interface(i);
+            for (end, &node) in cable.ends.iter().enumerate() {
+                let (here, middle) = (self.namespace(node), Plan::middle(i, end));
+                run(format!("ip -n {here} link add {own} type veth peer name {middle} netns {links}"));
+                let station = Plan::station(node, i).map(|b| format!("{b:02x}")).join(":");
+                run(format!("ip -n {here} link set {own} address {station} mtu {MTU} up"));
+                run(format!("ip -n {links} link set {middle} mtu {MTU} up"));
+                bare.push(Step::OffloadsOff(here.clone(), own.clone()));
+                bare.push(Step::OffloadsOff(links.clone(), middle));
+                if self.roles[node] == Role::Host {
+                    run(format!("ip -n {here} addr add {}/16 dev {own}", Plan::address(node)));
+                }
+            }
+        }
+        for &(a, b) in &self.pairs {
+            for (here, there) in [(a, b), (b, a)] {
+                let (Some(own), Some(far)) = (self.cables_of(here).next(), self.cables_of(there).next()) else {
+                    continue;
+                };
+                let station = Plan::station(there, far).map(|b| format!("{b:02x}")).join(":");
+                let (namespace, address, own) = (self.namespace(here), Plan::address(there), Plan::interface(own));
+                run(format!("ip -n {namespace} neigh replace {address} lladdr {station} dev {own} nud permanent"));
+            }
+        }
+        steps.extend(bare);
+        steps
+    }
+}
+
+/// Pairs the links between the same nodes, in the order of the scenario.
+fn cables(scenario: &Scenario) -> Vec<Cable> {
+    let mut cables: Vec<Cable> = Vec::new();
+    for (i, link) in scenario.links.iter().enumerate() {
+        let back = cables.iter_mut().find(|c| c.links[1].is_none() && c.ends == [link.to, link.from]);
+        match back {
+            Some(cable) => cable.links[1] = Some(i),
+            None => cables.push(Cable { ends: [link.from, link.to], links: [Some(i), None] }),
+        }
+    }
+    cables
+}
+
+/// What cannot be built.
+fn refuse(scenario: &Scenario) -> Result<()> {
+    let no = |what: String| Err(Error::Input(format!("the lab cannot build this scenario: {what}")));
+    if let Some(medium) = scenario.media.first() {
+        return no(format!("the medium `{}` is air, and namespaces have only cables", medium.name));
+    }
+    if let Some(link) = scenario.links.iter().find(|l| l.shares_with.is_some()) {
+        return no(format!("the link `{}` is half duplex", link.name));
+    }
+    if !scenario.reroutes.is_empty() {
+        return no("routes that change (`[[reroute]]`) are not built yet".into());
+    }
+    if let Some(&bridge) = scenario.bridges.iter().next() {
+        return no(format!("the bridge `{}` is not built yet", scenario.nodes[bridge]));
+    }
+    if scenario.nodes.len() > 60 {
+        return no(format!("{} nodes are too many for one machine; 60 can be", scenario.nodes.len()));
+    }
+    for group in &scenario.flows {
+        if let Traffic::Sessions { .. } = group.traffic {
+            return no(format!("the flows `{}` have sessions", group.name));
+        }
+        if group.via.is_some() {
+            return no(format!("the flows `{}` have a `path` of their own; packets take the shortest", group.name));
+        }
+        if group.packet > MTU {
+            return no(format!("packets of `{}` are longer than {MTU} B", group.name));
+        }
+    }
+    Ok(())
+}

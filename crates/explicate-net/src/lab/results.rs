@@ -1,0 +1,96 @@
+//! Result tables as text: for people, as CSV and as JSON, in the simulator's columns.
+
+use std::fmt::Write as _;
+
+use explicate_scenario::tables::{Data, FLOWS, LINKS, RUN, SAMPLES, Table};
+use serde_json::{Map, Value, json};
+
+/// The tables of a lab's runs.
+pub struct Tables {
+    /// One row per flow and run.
+    pub flows: Table,
+    /// One row per link and run.
+    pub links: Table,
+    /// One row per sample.
+    pub samples: Table,
+    /// One row per run.
+    pub run: Table,
+}
+
+impl Default for Tables {
+    fn default() -> Tables {
+        let [flows, links, samples, run] = [FLOWS, LINKS, SAMPLES, RUN].map(Table::new);
+        Tables { flows, links, samples, run }
+    }
+}
+
+impl Tables {
+    /// The tables by name.
+    pub fn named(&self) -> [(&'static str, &Table); 4] {
+        [("flows", &self.flows), ("links", &self.links), ("samples", &self.samples), ("run", &self.run)]
+    }
+}
+
+fn number(x: f64) -> Value {
+    serde_json::Number::from_f64(x).map_or(Value::Null, Value::Number)
+}
+
+fn cell(data: &Data, row: usize) -> Value {
+    match data {
+        Data::Str(v) => Value::String(v[row].clone()),
+        Data::F64(v) => number(v[row]),
+        Data::U64(v) => json!(v[row]),
+    }
+}
+
+/// The rows as objects.
+pub fn to_json(table: &Table) -> Vec<Value> {
+    let object = |row| {
+        let cells = table.columns.iter().map(|(column, data)| (column.name.to_string(), cell(data, row)));
+        Value::Object(cells.collect::<Map<String, Value>>())
+    };
+    (0..table.rows()).map(object).collect()
+}
+
+/// As CSV (RFC 4180); null is empty.
+pub fn to_csv(table: &Table) -> String {
+    let names: Vec<&str> = table.columns.iter().map(|(column, _)| column.name).collect();
+    let mut text = names.join(",") + "\n";
+    for row in 0..table.rows() {
+        let cells = table.columns.iter().map(|(_, data)| match data {
+            Data::Str(v) if v[row].contains([',', '"', '\n']) => format!("\"{}\"", v[row].replace('"', "\"\"")),
+            Data::Str(v) => v[row].clone(),
+            Data::F64(v) if v[row].is_nan() => String::new(),
+            Data::F64(v) => v[row].to_string(),
+            Data::U64(v) => v[row].to_string(),
+        });
+        text += &(cells.collect::<Vec<_>>().join(",") + "\n");
+    }
+    text
+}
+
+/// Some columns for people, those of `wanted` in which rows `keep`s.
+pub fn to_text(table: &Table, wanted: &[&str], keep: impl Fn(usize) -> bool) -> String {
+    let columns: Vec<_> = wanted.iter().filter_map(|w| table.columns.iter().find(|(c, _)| c.name == *w)).collect();
+    let mut lines = vec![wanted.iter().map(|w| w.to_string()).collect::<Vec<_>>()];
+    for row in (0..table.rows()).filter(|row| keep(*row)) {
+        let show = |data: &Data| match data {
+            Data::Str(v) => v[row].clone(),
+            Data::F64(v) if v[row].is_nan() => "-".to_string(),
+            Data::F64(v) if v[row].abs() >= 1000.0 => format!("{:.0}", v[row]),
+            Data::F64(v) => format!("{:.3}", v[row]),
+            Data::U64(v) => v[row].to_string(),
+        };
+        lines.push(columns.iter().map(|(_, data)| show(data)).collect());
+    }
+    let widths: Vec<usize> =
+        (0..columns.len()).map(|i| lines.iter().map(|l| l[i].chars().count()).max().unwrap_or(0)).collect();
+    let mut text = String::new();
+    for line in lines {
+        for (i, (cell, width)) in line.iter().zip(&widths).enumerate() {
+            let _ = if i == 0 { write!(text, "{cell:width$}") } else { write!(text, "  {cell:>width$}") };
+        }
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,19 @@
+//! Explicit congestion control between Linux hosts, with the state machines of `explicate-core` on real sockets, queues and
+//! clocks.
+//!
+//! [`endpoint`] sends and receives, [`forward`] is what routers and emulated links do, [`lab`] runs a scenario in network
+//! namespaces. [`sys`] holds the system calls, and all unsafe code.
+#![deny(unsafe_code)]
+#![expect(clippy::missing_errors_doc, reason = "all functions that talk to the system fail as it does")]
+
+pub mod agent;
+pub mod cli;
+pub mod clock;
+pub mod commands;
+pub mod endpoint;
+pub mod error;
+pub mod forward;
+pub mod histogram;
+pub mod lab;
+pub mod metrics;
+pub mod sys;

@@ -1,0 +1,101 @@
+//! End points over the loopback interface: no root needed.
+
+use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
+use std::time::Duration;
+
+use explicate_core::datagram::{self, MOST_HEADERS};
+use explicate_core::units::Time;
+use explicate_core::wire::{Packet, SackRanges, flag};
+use explicate_net::clock::Clock;
+use explicate_net::endpoint::Endpoint;
+use explicate_net::endpoint::message::{DIGEST, Message};
+use explicate_net::endpoint::receiving::Limits;
+
+fn bytes(packet: &Packet, more: &[u8]) -> Vec<u8> {
+    let mut headers = [0; MOST_HEADERS];
+    let length = datagram::write(packet, &SackRanges::NONE, &mut headers);
+    [&headers[..length], more].concat()
+}
+fn syn(flow: u32) -> Vec<u8> {
+    let mut packet = Packet::EMPTY;
+    packet.transport.set_flags(flag::SYN);
+    packet.transport.set_flow(flow);
+    bytes(&packet, b"explicate/1 protocol=sack packet=1000")
+}
+fn data(flow: u32, segment: u32, payload: usize) -> Vec<u8> {
+    let mut packet = Packet::EMPTY;
+    packet.transport.set_flow(flow);
+    packet.transport.set_segment(segment);
+    packet.transport.set_payload(payload as u16);
+    bytes(&packet, &vec![7; payload])
+}
+
+/// A listening end and a socket that speaks to it.
+fn pair(limits: Limits) -> (Endpoint, UdpSocket) {
+    let end = Endpoint::open("127.0.0.1:0".parse::<SocketAddrV4>().unwrap(), Some(limits), Clock::start()).unwrap();
+    let SocketAddr::V4(address) = end.address().unwrap() else { panic!("IPv4") };
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(address).unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+    (end, socket)
+}
+fn turn(end: &mut Endpoint) {
+    let until = end.now() + Time::millis(10);
+    end.run(until, &|_| false).unwrap();
+}
+/// Lengths of the answers.
+fn answers(socket: &UdpSocket) -> Vec<usize> {
+    let mut buffer = [0; 2000];
+    std::iter::from_fn(|| socket.recv(&mut buffer).ok()).collect()
+}
+
+#[test]
+fn answers_are_never_longer_than_questions() {
+    let (mut end, socket) = pair(Limits::default());
+    let question = bytes(&Message::Question(5, [0; DIGEST]).to_packet(), &[]);
+    let probe = bytes(&Message::Probe(1, 2, Time(3)).to_packet(), &[]);
+    for cause in [syn(1), data(1, 0, 900), data(99, 0, 900), question, probe] {
+        socket.send(&cause).unwrap();
+        turn(&mut end);
+        let told = answers(&socket);
+        assert!(told.iter().sum::<usize>() <= cause.len(), "{told:?} to {}", cause.len());
+    }
+    // Strays are answered now and then only.
+    for _ in 0..500 {
+        socket.send(&data(98, 0, 900)).unwrap();
+    }
+    turn(&mut end);
+    assert!(answers(&socket).len() <= 5);
+}
+
+#[test]
+fn a_flood_finds_no_room() {
+    let folder = std::env::temp_dir().join(format!("explicate-ends-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let limits = Limits { flows: 10, waiting: 20_000, folder: Some(folder.clone()), ..Limits::default() };
+    let (mut end, socket) = pair(limits);
+    let mut first = Packet::EMPTY;
+    first.transport.set_flags(flag::SYN);
+    first.transport.set_flow(1);
+    socket.send(&bytes(&first, b"explicate/1 protocol=sack packet=1000 kind=file name=x size=1000000")).unwrap();
+    for flow in 2..100 {
+        socket.send(&syn(flow)).unwrap();
+    }
+    turn(&mut end);
+    let receivers = end.receivers.as_ref().unwrap();
+    assert_eq!((receivers.flows.len(), receivers.counters.refused), (10, 89));
+    // Segments ahead of a hole wait in memory; there is room for 20 of them.
+    for segment in 1..100 {
+        socket.send(&data(1, segment, 948)).unwrap();
+    }
+    turn(&mut end);
+    let receivers = end.receivers.as_ref().unwrap();
+    assert_eq!(receivers.counters.no_room, 99 - 20_000 / 948);
+    // What does not fit its flow is no part of it.
+    socket.send(&data(1, 0, 500)).unwrap();
+    turn(&mut end);
+    assert_eq!(end.receivers.as_ref().unwrap().counters.misfits, 1);
+    drop(end);
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0, "no part stays behind");
+    std::fs::remove_dir_all(folder).unwrap();
+}

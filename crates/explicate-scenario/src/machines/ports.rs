@@ -1,0 +1,131 @@
+//! The output port of a link: its queue, controllers, line and channels as the scenario has them.
+
+use explicate_core::port::stats::NINETY_BIN;
+use explicate_core::port::{Class, Equipment, Port, PortInit, SharedLine};
+use explicate_core::protocol::{ChannelInit, ChannelStages, Protocol, QdiscInit, RouterInit, ServiceCurve};
+use explicate_core::rng::Rng;
+use explicate_core::units::Time;
+
+use super::ways::{HEADERS, bit};
+use crate::model::{Link, Queue, RouterSpec};
+
+/// Which part of a link a port stands for. Where interface and medium are apart, on real hosts, either gets its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// What belongs to the sending interface: losses before the queue, the queue, controllers, the line and its coding.
+    Interface,
+    /// What happens to packets after they have left it: losses, delays and damage on the air.
+    Air,
+}
+
+/// A line that takes no time: the interface before it has spent it.
+struct NoTime;
+
+impl ServiceCurve for NoTime {
+    fn finish(&mut self, start: Time, _bytes: u32, _idle: bool) -> Time {
+        start
+    }
+    fn offered(&self, _from: Time, _to: Time) -> f64 {
+        f64::INFINITY
+    }
+    fn mean_rate(&self) -> f64 {
+        f64::INFINITY
+    }
+}
+
+/// The port of a link that data of the protocols `crossing` cross ([`crossing`](super::ways::crossing)); `line` is its end of
+/// a line that it shares.
+pub fn port(link: &Link, number: u32, seed: u64, crossing: u64, line: Option<SharedLine>, part: Part) -> Port {
+    if part == Part::Air {
+        return air(link, number, seed);
+    }
+    let stream = |what: &str| Rng::stream(seed, &format!("{}/{what}", link.name));
+    let capacity = link.capacity.bytes_per_sec();
+    // A controller that sees acknowledgements alone never speaks: left out, nothing changes but the cost.
+    // One that the user chose may answer headers that were meant for another's.
+    let answers =
+        |p: &dyn Protocol, of: &[RouterSpec]| if p.congestion_header() && of.len() == 1 { HEADERS } else { 0 };
+    let speaks =
+        |p: &dyn Protocol, of: &[RouterSpec]| crossing & (bit(p) | answers(p, of)) != 0 || !p.router_needs_data();
+    // Of a class with this share of the line, whose draws have this name.
+    let class = |queue: &Option<Queue>, routers: &[RouterSpec], share: f64, name: &str| Class {
+        qdisc: queue.as_ref().map(|queue| {
+            queue.kind.build(&QdiscInit {
+                values: &queue.values,
+                capacity: share * link.rate.bytes_per_sec(),
+                mean_packet: queue.mean_packet,
+                rng: stream(&format!("queue{name}")),
+            })
+        }),
+        router: routers.iter().filter(|spec| speaks(spec.protocol, routers)).find_map(|spec| {
+            let (capacity, rng) = (share * capacity, stream(&format!("router{name}")));
+            spec.protocol.router(&RouterInit { values: &spec.values, capacity, delay: link.delay, rng })
+        }),
+    };
+    let (mut before, mut on_air, mut service) = (Vec::new(), Vec::new(), None);
+    let law = link.beliefs.iter().map(|(at, rate)| (*at, rate.bytes_per_sec()));
+    let capacity_law = (!link.beliefs.is_empty()).then(|| law.collect());
+    let mut equipment = Equipment { capacity: capacity_law, line, ..Equipment::default() };
+    for stages in stages(link, seed) {
+        before.extend(stages.before);
+        equipment.coding.extend(stages.coding);
+        if part == Part::Whole {
+            equipment.after.extend(stages.after);
+            on_air.extend(stages.on_air);
+        }
+        service = stages.service.or(service);
+    }
+    let whole = class(&link.queue, &link.routers, 1.0, "");
+    let init = PortInit { number, rate: link.rate, service, capacity, class: whole, before, on_air };
+    let mut port = Port::new(init);
+    port.equip(equipment);
+    if !link.classes.is_empty() {
+        let sum: f64 = link.classes.iter().map(|c| c.weight).sum();
+        let classes = link.classes.iter().map(|c| {
+            let name = format!(".{}", c.matches.word());
+            (class(&c.queue, &c.routers, c.weight / sum, &name), c.weight)
+        });
+        let (explicit, other) = (link.class_of(true), link.class_of(false));
+        port.schedule(classes.collect(), move |p| if p.congestion.is_present() { explicit } else { other });
+        if link.kappa > 0.0 {
+            port.balance(explicit, link.kappa);
+        }
+    }
+    if port.has_qdisc() {
+        port.stats.watch_ninety((0.9 * link.rate.bytes_per_sec() * NINETY_BIN.as_secs_f64()) as u64);
+    }
+    if link.clock_tick > Time::ZERO {
+        port.set_clock_tick(link.clock_tick);
+    }
+    if link.over.is_some() {
+        port.share();
+    }
+    port
+}
+
+/// The part of a link that its channels play after its line.
+fn air(link: &Link, number: u32, seed: u64) -> Port {
+    let mut equipment = Equipment::default();
+    let mut on_air = Vec::new();
+    for stages in stages(link, seed) {
+        equipment.coding.extend(stages.coding);
+        equipment.after.extend(stages.after);
+        on_air.extend(stages.on_air);
+    }
+    let service: Option<Box<dyn ServiceCurve>> = Some(Box::new(NoTime));
+    let (class, before) = (Class::default(), Vec::new());
+    let capacity = link.capacity.bytes_per_sec();
+    let mut port = Port::new(PortInit { number, rate: link.rate, service, capacity, class, before, on_air });
+    port.equip(equipment);
+    port
+}
+
+/// The stages of a link's channels, each with its own stream.
+fn stages(link: &Link, seed: u64) -> impl Iterator<Item = ChannelStages> {
+    link.channel.iter().enumerate().map(move |(i, channel)| {
+        let rng = Rng::stream(seed, &format!("{}/channel.{i}", link.name));
+        channel.kind.build(ChannelInit { values: &channel.values, rate: link.rate, rng })
+    })
+}

@@ -1,0 +1,133 @@
+//! From counters to rows of the result tables. What the columns mean stands in [`crate::tables`].
+
+use explicate_core::flow::FlowStats;
+use explicate_core::port::PortStats;
+use explicate_core::port::stats::{Causes, QueueSummary};
+use explicate_core::sink::SinkStats;
+use explicate_core::units::Time;
+
+use crate::model::FlowGroup;
+use crate::tables::Table;
+
+/// What is known of a flow at the end of a run.
+pub struct FlowRow<'a> {
+    /// Number of the run.
+    pub run: u64,
+    /// Its name.
+    pub name: &'a str,
+    /// Its group.
+    pub group: &'a FlowGroup,
+    /// When it started.
+    pub start: Time,
+    /// Payload to transfer, if that has an end.
+    pub size: Option<u64>,
+    /// When the last byte was acknowledged; never if that did not come.
+    pub completed: Time,
+    /// Counters of both ends when the measured span began.
+    pub before: (FlowStats, SinkStats),
+    /// And at its end.
+    pub after: (FlowStats, SinkStats),
+    /// Connections begun, and torn down.
+    pub sessions: (u64, u64),
+    /// Length of the measured span, seconds.
+    pub span: f64,
+}
+
+/// What is known of a link at the end of a run.
+pub struct LinkRow<'a> {
+    /// Number of the run.
+    pub run: u64,
+    /// Its name.
+    pub name: &'a str,
+    /// Share of the capacity, or of the time on the air, that was used in the measured span.
+    pub utilisation: f64,
+    /// Mean capacity in the measured span, bytes/s.
+    pub capacity: f64,
+    /// Its queue in the measured span.
+    pub queue: QueueSummary,
+    /// What happened to packets in the measured span.
+    pub measured: Causes,
+    /// And in the whole run.
+    pub total: Causes,
+    /// See [`PortStats::time_to_ninety`].
+    pub time_to_ninety: Option<Time>,
+}
+
+fn per_second(amount: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { amount as f64 / seconds } else { f64::NAN }
+}
+
+impl FlowRow<'_> {
+    /// Appends the row.
+    pub fn push(&self, table: &mut Table) {
+        let ((flow_before, sink_before), (flow, sink)) = (&self.before, &self.after);
+        let samples = flow.rtt_count - flow_before.rtt_count;
+        let rtt = (samples > 0).then(|| (flow.rtt_sum - flow_before.rtt_sum) as f64 / samples as f64 * 1e-6);
+        let completed = (self.completed != Time::NEVER).then(|| self.completed.since(self.start).as_secs_f64());
+        table.push([
+            self.run.into(),
+            self.name.into(),
+            self.group.name.as_str().into(),
+            self.group.protocol.as_str().into(),
+            self.start.as_secs_f64().into(),
+            self.size.map(|bytes| bytes as f64).into(),
+            (8.0 * per_second(sink.payload - sink_before.payload, self.span)).into(),
+            (8.0 * per_second(sink.bytes - sink_before.bytes, self.span)).into(),
+            (flow.sent - flow_before.sent).into(),
+            (flow.retransmissions - flow_before.retransmissions).into(),
+            (flow.timeouts - flow_before.timeouts).into(),
+            rtt.into(),
+            completed.into(),
+            (flow.damaged - flow_before.damaged + sink.damaged - sink_before.damaged).into(),
+            self.sessions.0.into(),
+            self.sessions.1.into(),
+        ]);
+    }
+}
+
+impl LinkRow<'_> {
+    /// What a port's counters say. `offered` are the bytes that its line offered in the `span`, seconds.
+    pub fn of_port<'a>(
+        run: u64,
+        name: &'a str,
+        stats: &PortStats,
+        queue: QueueSummary,
+        offered: f64,
+        span: f64,
+    ) -> LinkRow<'a> {
+        LinkRow {
+            run,
+            name,
+            utilisation: if offered > 0.0 { stats.measured_bytes() as f64 / offered } else { f64::NAN },
+            capacity: if span > 0.0 { offered / span } else { f64::NAN },
+            queue,
+            measured: stats.measured(),
+            total: stats.total(),
+            time_to_ninety: stats.time_to_ninety(),
+        }
+    }
+    /// Appends the row.
+    pub fn push(&self, table: &mut Table) {
+        let (queue, measured) = (&self.queue, &self.measured);
+        table.push([
+            self.run.into(),
+            self.name.into(),
+            self.utilisation.into(),
+            queue.mean_packets.into(),
+            Some(queue.mean_nonempty).filter(|&mean| mean > 0.0).into(),
+            (queue.p95_packets as f64).into(),
+            (queue.max_packets as u64).into(),
+            (queue.mean_bytes / self.capacity * 1e3).into(),
+            queue.mean_bytes.into(),
+            (queue.peak_packets as u64).into(),
+            measured.overflow.into(),
+            measured.early.into(),
+            measured.channel.into(),
+            self.total.gone().into(),
+            measured.marks.into(),
+            self.time_to_ninety.map(|t| t.as_secs_f64()).into(),
+            measured.damaged.into(),
+            measured.copies.into(),
+        ]);
+    }
+}

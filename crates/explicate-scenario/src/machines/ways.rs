@@ -1,0 +1,87 @@
+//! The ways of a scenario's flows, and which controllers the links on them need.
+
+use explicate_core::protocol::Protocol;
+use explicate_core::registry;
+
+use crate::model::{FlowGroup, Scenario};
+use crate::routing::Routes;
+
+/// Links of the flows' data and of their acknowledgements, end to end: many short lists would leave holes in memory.
+#[derive(Default)]
+pub struct Ways {
+    links: Vec<u32>,
+    /// Where each way's data and acknowledgements end.
+    ends: Vec<(u32, u32)>,
+}
+
+impl Ways {
+    fn push(&mut self, there: &[u32], back: &[u32]) {
+        self.links.extend(there);
+        let middle = self.links.len() as u32;
+        self.links.extend(back);
+        self.ends.push((middle, self.links.len() as u32));
+    }
+    /// Links of all ways together.
+    pub fn places(&self) -> usize {
+        self.links.len()
+    }
+    /// Number of ways.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+    /// Links of the data and of the acknowledgements of a way.
+    pub fn get(&self, index: usize) -> (&[u32], &[u32]) {
+        let start = if index == 0 { 0 } else { self.ends[index - 1].1 };
+        let (middle, end) = self.ends[index];
+        (&self.links[start as usize..middle as usize], &self.links[middle as usize..end as usize])
+    }
+}
+
+/// For each group the ways of its flows with these routes, one for each entry of its `ends`. The error names ends that are not
+/// connected: a scenario that was checked has none.
+pub fn ways(scenario: &Scenario, mut routes: Routes) -> Result<Vec<Ways>, String> {
+    let mut path = |from: usize, to: usize| {
+        let missing = || format!("no path from {} to {}", scenario.nodes[from], scenario.nodes[to]);
+        routes.path(from, to).ok_or_else(missing)
+    };
+    let mut of_group = |group: &FlowGroup| {
+        let mut ways = Ways::default();
+        match &group.via {
+            Some((there, back)) => ways.push(there, back),
+            None => {
+                for &(from, to) in &group.ends {
+                    ways.push(&path(from, to)?, &path(to, from)?);
+                }
+            }
+        }
+        Ok(ways)
+    };
+    scenario.flows.iter().map(&mut of_group).collect()
+}
+
+/// For each link whose controllers the data that cross it want in any of these phases, as bits in the order of the registry;
+/// and [`HEADERS`].
+pub fn crossing(scenario: &Scenario, phases: &[Vec<Ways>]) -> Vec<u64> {
+    let mut crossing = vec![0; scenario.links.len()];
+    for (group, ways) in phases.iter().flat_map(|ways| scenario.flows.iter().zip(ways)) {
+        let protocol = group.resolved.protocol;
+        let headers = if protocol.congestion_header() { HEADERS } else { 0 };
+        let wanted = bit(registry::controller(protocol).unwrap_or(protocol)) | headers;
+        for &link in (0..ways.len()).flat_map(|i| ways.get(i).0) {
+            crossing[link as usize] |= wanted;
+        }
+    }
+    crossing
+}
+
+/// Says that data with congestion headers cross a link.
+pub(super) const HEADERS: u64 = 1 << 63;
+
+/// The bit of a protocol; those beyond the 62nd share one, which only means that a controller too many is installed.
+pub(super) fn bit(protocol: &dyn Protocol) -> u64 {
+    1 << registry::PROTOCOLS.iter().position(|p| p.name() == protocol.name()).unwrap_or(62).min(62)
+}
