@@ -86,7 +86,7 @@ def paper(letter: str, rows: Sequence[Row]) -> Iterator[str]:
     known = choices(about)
     if known:
         yield from table(
-            ["not given", "parameter", "used", "also tried", "why"],
+            ["not given", "parameter", "used", "or", "why"],
             [[key, one.name, one.used, ", ".join(one.others), one.why] for key, one in known.items()],
         )
         yield ""

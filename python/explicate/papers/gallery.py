@@ -179,7 +179,7 @@ def _choices(outcome: Outcome) -> str:
     for missing in outcome.experiment.not_given:
         choice = known.get(missing.param_id)
         used = outcome.effort.choices.get(missing.param_id, "") if choice else missing.suggestion
-        also = f" (also tried: {', '.join(choice.others)})" if choice and choice.others else ""
+        also = f" (or: {', '.join(choice.others)})" if choice and choice.others else ""
         rows.append(
             f'<tr><th scope="row">{escape(missing.name)} <span class="id">{missing.param_id}</span></th>'
             f"<td>{escape(used + also)}</td><td>{escape(choice.why if choice else missing.reason)}</td></tr>"

@@ -19,7 +19,7 @@ EFFORTS = ("quick", "all", "full")
 
 @dataclass(frozen=True)
 class Choice:
-    """What is used for a parameter that a paper leaves out; `others` are the settings that were tried besides."""
+    """What is used for a parameter that a paper leaves out; `others` are settings that could be used instead."""
 
     id: str
     name: str
