@@ -97,10 +97,6 @@ buffer), the last ones the classic constants and ns-2's defaults. Queues in pack
 
 {report.markdown_table([[*heads, "difference", "holds"], *rows])}
 
-Where it does not hold, round trips are equal and the queue is nearly always empty. Then flows fall into step: each
-excursion of the average drops a packet of every flow here, of some flows there. How far is a matter of which packets
-follow which, and round trips that differ by an eighth either way dissolve it: then both agree.
-
     python3 peers/aqm.py --markdown docs/validation.md"""
 
 

@@ -1,9 +1,10 @@
 """Makes docs/reference from the sources.
 
-One page for each protocol, recovery, queue discipline and channel, the columns of the result tables and the keys of a
-scenario. What a page says comes from the registry, from the schema and from the `//!` documentation at the head of the
-Rust file, which is found by the line that registers it. Nothing here names a protocol. `--check` tells whether the
-committed pages are up to date, and whether what the written pages promise holds (`check_prose.py`).
+One page for each protocol, recovery, queue discipline, channel, estimator and medium, with a picture of what it does
+(`page_figures.py`), the columns of the result tables and the keys of a scenario. What a page says comes from the
+registry, from the schema and from the `//!` documentation at the head of the Rust file, which is found by the line that
+registers it. Nothing here names a protocol. `--check` tells whether the committed pages and pictures are up to date,
+and whether what the written pages promise holds (`check_prose.py`).
 """
 
 from __future__ import annotations
@@ -18,21 +19,26 @@ from pathlib import Path
 from typing import Any
 
 import check_prose
+import page_figures
 
 from explicate import engine
 from explicate.engine import Entry
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = Path("docs/reference")
+PICTURES = "img"
+"""Folder of the pictures, below that of the pages."""
 CORE = Path("crates/explicate-core/src")
 NOTE = "<!-- Made by `make docs` from {sources}: change those, not this page. -->"
 
 LINE = re.compile(r"^    (\w+)::(\w+),$", re.MULTILINE)
 """A registry line."""
-PROBE = re.compile(r'\bput\(\s*"(\w+)"')
-"""A variable that a machine tells."""
-NEIGHBOUR = re.compile(r"^use crate::protocols::(\w+)::([^;]+);$", re.MULTILINE)
-"""What a protocol's file takes from another's."""
+PROBE = re.compile(r'\bput\(\s*([^,;]*"\w+"[^,;]*),')
+"""The names of a variable that a machine tells: one, or several to choose from."""
+COMBINES = re.compile(r" \((\S+)/(\S+)\)$")
+"""The law and the recovery of a preset, at the end of its summary."""
+NEIGHBOUR = re.compile(r"^use (?:crate::(?:protocols|recovery)|super)::(\w+)::([^;]+);$", re.MULTILINE)
+"""What a file takes from another of its folder."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,11 @@ KINDS = (
         "channel", "channel", "Channels", "Channel",
         "What a link does to packets, beyond carrying them at its rate.",
         "[[link]]\nname = \"r1->r2\"\nchannel = [{{ kind = \"{name}\"{keys} }}]",
+    ),
+    Kind(
+        "estimator", "estimate", "Estimators", "Estimator",
+        "How a router measures what a path of plain routers has left; chosen by the parameter `estimator`.",
+        "[[link]]\nname = \"r1->r2\"\nrouter = {{ kind = \"{router}\", estimator = \"{name}\"{keys} }}",
     ),
     Kind(
         "medium", "medium", "Media", "Medium",
@@ -125,7 +136,8 @@ def variables(folder: Path, text: str, registered: Sequence[str]) -> Iterator[st
     for module, names in NEIGHBOUR.findall(code):
         if module not in registered or re.search(r"(Sender|Router)\b", names):
             yield from variables(folder, (ROOT / folder / f"{module}.rs").read_text(encoding="utf-8"), registered)
-    yield from PROBE.findall(code)
+    for names in PROBE.findall(code):
+        yield from re.findall(r'"(\w+)"', names)
 
 
 # ------------------------------------------------------------------------------------------------- Markdown
@@ -160,8 +172,11 @@ def page(title: str, made_from: Sequence[str], *parts: str) -> str:
     return "\n\n".join([f"# {title}", note, *(part for part in parts if part)]) + "\n"
 
 
-def example(kind: Kind, entry: Entry, law: str) -> str:
-    """How a scenario names it, with the first parameter that has a plain default."""
+def example(kind: Kind, entry: Entry, law: str, router: str) -> str:
+    """How a scenario names it, with the first parameter that has a plain default.
+
+    `law` and `router` are what it stands beside, if it cannot stand alone.
+    """
     plain = [
         p
         for p in entry["parameters"]
@@ -175,15 +190,28 @@ def example(kind: Kind, entry: Entry, law: str) -> str:
         if p["unit"] in WRITTEN:
             keys = f", {p['name']} = {WRITTEN[p['unit']]}"
     params = f"\nparams = {{ {first['name']} = {written} }}" if first else ""
-    text = kind.use.format(name=entry["name"], law=law, keys=keys, params=params)
+    text = kind.use.format(name=entry["name"], law=law, router=router, keys=keys, params=params)
     return f"In a scenario:\n\n```toml\n{text}\n```"
 
 
-def entry_page(kind: Kind, entry: Entry, source: Source, router: Entry | None, law: str) -> str:
+@dataclass(frozen=True)
+class Beside:
+    """What a page says beside the entry itself."""
+
+    router: Entry | None
+    example: str
+    picture: str
+    about: str
+    presets: Sequence[Entry]
+
+
+def entry_page(kind: Kind, entry: Entry, source: Source, beside: Beside) -> str:
     """The page of one entry."""
     link = f"[`{source.path}`](../../{source.path})"
     facts = f"{entry['summary']}.\n\n*{kind.one}* · {entry['source']} · {link}"
-    parts = [facts, example(kind, entry, law), "## The idea, the symbols, the deviations", source.docs]
+    shown = f"![{beside.about}]({PICTURES}/{beside.picture})\n\n{beside.about}"
+    parts = [facts, shown, beside.example, "## The idea, the symbols, the deviations", source.docs]
+    router = beside.router
     if entry["parameters"]:
         title = "## Parameters of the sender" if router else "## Parameters"
         parts += [title, parameters(entry)]
@@ -197,7 +225,22 @@ def entry_page(kind: Kind, entry: Entry, source: Source, router: Entry | None, l
         names = ", ".join(f"`{name}`" for name in source.variables)
         of = {"qdisc": "`router`", "recovery": "`flow`"}.get(kind.name, "`flow` and `router`" if router else "`flow`")
         parts += ["## Variables", f"What `[sampling]` of {of} records, units in the names: {names}."]
+    if beside.presets:
+        parts += ["## Presets", preset_table(beside.presets)]
     return page(entry["name"], ["the registry", f"`{source.path}`"], *parts)
+
+
+def preset_table(presets: Iterable[Entry]) -> str:
+    """Presets with what they combine."""
+    return table(("name", "", "source"), ((f"`{e['name']}`", e["summary"], e["source"]) for e in presets))
+
+
+def presets_of(kind: Kind, name: str, presets: Iterable[Entry]) -> list[Entry]:
+    """The presets that are made of this law or recovery."""
+    part = {"protocol": 1, "recovery": 2}.get(kind.name)
+    if part is None:
+        return []
+    return [e for e in presets if (found := COMBINES.search(e["summary"])) and found[part] == name]
 
 
 # ------------------------------------------------------------------------------------- columns and scenario keys
@@ -306,12 +349,18 @@ def flow_parameters(schema: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def pages() -> dict[str, str]:
-    """Every page by its file name."""
+    """Every page and picture by its file name."""
     entries = engine.registry()
     of_kind = {kind.name: [e for e in entries if e["kind"] == kind.name] for kind in KINDS}
     routers = {e["name"]: e for e in entries if e["kind"] == "router"}
+    presets = [e for e in entries if e["kind"] == "preset"]
     law = of_kind["protocol"][0]["name"]
-    made: dict[str, str] = {}
+    asks = next(name for name, e in routers.items() if any(p["name"] == "estimator" for p in e["parameters"]))
+    named = [(kind, e["name"]) for kind, of_it in of_kind.items() for e in of_it]
+    if strays := page_figures.strays(named):
+        sys.exit(f"scripts/page_figures.toml: the registry has no {', '.join(strays)}")
+    drawn = page_figures.drawn(named)
+    made = {f"{PICTURES}/{name}.svg": svg for name, (_, svg) in drawn.items()}
     index = [
         "Also on the command line: `explicate protocols NAME`. What sources are called here: [sources](../sources.md).",
         "[Keys of a scenario](scenario.md) · [Columns of the result tables](columns.md)",
@@ -326,15 +375,21 @@ def pages() -> dict[str, str]:
             if f'"{entry["name"]}"' not in (ROOT / source.path).read_text(encoding="utf-8"):
                 sys.exit(f"{source.path} does not name `{entry['name']}`: is the engine built from these sources?")
             router = routers.get(entry["name"]) if kind.name == "protocol" else None
-            name = f"{kind.name}-{entry['name']}.md"
-            made[name] = entry_page(kind, entry, source, router, law)
-            rows.append((f"[{entry['name']}]({name})", entry["summary"], entry["source"]))
+            name = f"{kind.name}-{entry['name']}"
+            beside = Beside(
+                router,
+                example(kind, entry, law, asks),
+                f"{name}.svg",
+                drawn[name][0],
+                presets_of(kind, entry["name"], presets),
+            )
+            made[f"{name}.md"] = entry_page(kind, entry, source, beside)
+            rows.append((f"[{entry['name']}]({name}.md)", entry["summary"], entry["source"]))
         index += [f"## {kind.title}", kind.says, table(("name", "", "source"), rows)]
-    presets = ((f"`{e['name']}`", e["summary"], e["source"]) for e in entries if e["kind"] == "preset")
     index += [
         "## Presets",
         "Names for a protocol over a recovery. A flow's `protocol` is a preset, a protocol, or `law/recovery`.",
-        table(("name", "", "source"), presets),
+        preset_table(presets),
     ]
     made["index.md"] = page("Reference", ["the registry"], *index)
     made["columns.md"] = columns_page()
@@ -342,12 +397,19 @@ def pages() -> dict[str, str]:
     return made
 
 
+def there(folder: Path) -> dict[str, Path]:
+    """The pages and pictures of a folder by their names as `pages` gives them."""
+    return {str(path.relative_to(folder)): path for end in ("*.md", f"{PICTURES}/*.svg") for path in folder.glob(end)}
+
+
 def differences(made: dict[str, str], folder: Path) -> Iterator[str]:
     """What the committed pages lack, have too many, or say otherwise."""
-    committed = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.md")}
+    committed = {name: path.read_text(encoding="utf-8") for name, path in there(folder).items()}
     for name in sorted(made.keys() | committed.keys()):
         old, new = committed.get(name, ""), made.get(name, "")
-        if old != new:
+        if old != new and name.endswith(".svg"):
+            yield f"{PAGES / name}: {'another picture' if old and new else 'new' if new else 'nobody shows it'}"
+        elif old != new:
             yield from difflib.unified_diff(
                 old.splitlines(),
                 new.splitlines(),
@@ -372,16 +434,16 @@ def main() -> None:
         if problems:
             sys.exit("\n".join(problems))
         return
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in folder.glob("*.md"):
-        if path.name not in made:
+    (folder / PICTURES).mkdir(parents=True, exist_ok=True)
+    for name, path in there(folder).items():
+        if name not in made:
             path.unlink()
     for name, text in made.items():
         (folder / name).write_text(text, encoding="utf-8")
     for path in check_prose.documents():
         text = path.read_text(encoding="utf-8")
         path.write_text(check_prose.with_example(text), encoding="utf-8")
-    print(f"{PAGES}: {len(made)} pages")
+    print(f"{PAGES}: {len(made)} pages and pictures")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 #
 #     ns chain.tcl STATIONS SPACING_M DATA_RATE BASIC_RATE WINDOW SEED SECONDS
 #
-# Prints IP Mbit/s of data over SECONDS, and packets sent again. Made equal to ours: slots, gaps, windows and retry limits of
+# Prints IP Mbit/s of data over SECONDS, packets sent again, and seconds in which nothing new was acknowledged. Made equal to ours: slots, gaps, windows and retry limits of
 # 802.11a, a preamble of 20 us, RTS and CTS for every frame, queues of 50, packets with all headers on the air (ns-2 has no LLC
 # header, so its packets are 8 bytes longer; acknowledgements have 52 bytes). DSDV finds the routes, and has 200 s for it; its own
 # packets are few, and it does not hear of failures from the MAC.
@@ -52,8 +52,16 @@ set ftp [new Application/FTP]
 $ftp attach-agent $tcp
 $ns at 200.0 "$ftp start"
 $ns at 210.0 {set before [$tcp set ack_]; set again [$tcp set nrexmitpack_]}
-$ns at [expr 210.0 + $seconds] {
-    puts "result [expr ([$tcp set ack_] - $before) * 1500 * 8.0 / $seconds / 1e6] [expr [$tcp set nrexmitpack_] - $again]"
+set silent 0
+proc watch {last} {
+    global ns tcp silent
+    set acked [$tcp set ack_]
+    if {$acked == $last} { incr silent }
+    $ns at [expr [$ns now] + 1.0] "watch $acked"
+}
+$ns at 210.0 "watch -1"
+$ns at [expr 210.001 + $seconds] {
+    puts "result [expr ([$tcp set ack_] - $before) * 1500 * 8.0 / $seconds / 1e6] [expr [$tcp set nrexmitpack_] - $again] $silent"
     exit 0
 }
 $ns run

@@ -8,6 +8,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+mod agents;
 pub mod mutate;
 mod targets;
 
@@ -36,6 +37,12 @@ pub const TARGETS: &[Target] = &[
         summary: "scenario files; lines `#set KEY=VALUE` are overrides",
         text: true,
         run: targets::scenario,
+    },
+    Target {
+        name: "agents",
+        summary: "what nodes say to each other: operations on agents, malformed, forged and replayed",
+        text: false,
+        run: agents::agents,
     },
     Target { name: "trace", summary: "files of recorded capacity", text: true, run: targets::trace },
 ];

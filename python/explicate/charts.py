@@ -1,4 +1,4 @@
-"""Charts as inline SVG: lines with bands, and bars; legible without scripts, in print and at phone width.
+"""Charts as SVG, inline or as files: lines, bands, dots and bars; legible without scripts, in print, at phone width.
 
 Positions are in units of the view box; a page's style sheet gives colours (classes ``s0`` to ``s7``) and letters.
 Each chart carries its axes' ranges as data attributes, from which a script can tell the value under the pointer.
@@ -15,6 +15,8 @@ from itertools import groupby, pairwise
 WIDTH, HEIGHT = 460, 270
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 26, 40
 PLOT_WIDTH, PLOT_HEIGHT = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
+LETTER = 7.4
+"""About the width of a letter, where one line of text has to stand beside another."""
 MOST_SERIES = 8
 """As many series can be told apart by colour and dash; callers leave out the rest and say so."""
 
@@ -23,7 +25,10 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True)
 class Series:
-    """A line through `x`, `y`, and a band from `low` to `high` where they are given; `place` picks the colour."""
+    """A line through `x`, `y`, and a band from `low` to `high` where they are given; `place` picks the colour.
+
+    With `dots` the points stand alone.
+    """
 
     name: str
     place: int
@@ -31,6 +36,7 @@ class Series:
     y: Sequence[float]
     low: Sequence[float] = ()
     high: Sequence[float] = ()
+    dots: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -204,14 +210,52 @@ def _svg(axes: Axes, kind: str, frame: str, marks: str, note: str) -> str:
 
 def line_chart(axes: Axes, series: Sequence[Series], columns: int = PLOT_WIDTH) -> str:
     """Return an SVG with the lines and bands of `series`, thinned to `columns` columns."""
+    note = "Lines: " + escape(", ".join(one.name for one in series)) + "."
+    return _svg(axes, "lines", _frame(axes, axes.x_ticks()), _marks(axes, series, columns), note)
+
+
+def _marks(axes: Axes, series: Sequence[Series], columns: int) -> str:
     bands = "".join(_band(axes, one, columns) for one in series)
-    lines = "".join(
-        f'<path class="line s{one.place}" data-name="{escape(one.name)}" d="{_path(axes, points)}"/>'
+    return bands + "".join(
+        f'<path class="dots s{one.place}" data-name="{escape(one.name)}" d="{_dots(axes, one)}"/>'
+        if one.dots
+        else f'<path class="line s{one.place}" data-name="{escape(one.name)}" d="{_path(axes, points)}"/>'
         for one in series
         if (points := thin(one.x, one.y, columns))
     )
-    note = "Lines: " + escape(", ".join(one.name for one in series)) + "."
-    return _svg(axes, "lines", _frame(axes, axes.x_ticks()), bands + lines, note)
+
+
+def _dots(axes: Axes, series: Series) -> str:
+    """One dot for each point, where the eye can tell them apart."""
+    places = {(round(axes.px(x)), round(axes.py(y))): None for x, y in zip(series.x, series.y, strict=True)}
+    return "".join(f"M{x} {y}h0" for x, y in places)
+
+
+def picture(title: str, panels: Sequence[tuple[Axes, Sequence[Series]]], style: str, columns: int) -> str:
+    """Return an SVG file of its own: line charts, two in a row, each with the names of its lines."""
+    width, height = WIDTH * min(len(panels), 2), HEIGHT * ((len(panels) + 1) // 2)
+    drawn = "".join(
+        f'<g class="chart" transform="translate({WIDTH * (i % 2)} {HEIGHT * (i // 2)})">{_frame(axes, axes.x_ticks())}'
+        f"{_marks(axes, series, columns)}{_names(series)}</g>"
+        for i, (axes, series) in enumerate(panels)
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
+        f"<title>{escape(title)}</title><style>{style}</style>"
+        f'<rect width="{width}" height="{height}" fill="var(--page)"/>{drawn}</svg>\n'
+    )
+
+
+def _names(series: Sequence[Series]) -> str:
+    """Name the lines, if there are several, in a row that ends at the right."""
+    parts, x = [], WIDTH - RIGHT
+    for one in reversed(series if len(series) > 1 else ()):
+        parts.append(f'<text class="end" x="{x}" y="13">{escape(one.name)}</text>')
+        x -= round(len(one.name) * LETTER) + 4
+        shape = (f'd="M{x - 9} 9h0"', "dots") if one.dots else (f'd="M{x - 20} 9H{x}"', "line")
+        parts.append(f'<path class="{shape[1]} s{one.place}" {shape[0]}/>')
+        x -= (18 if one.dots else 20) + 10
+    return "".join(parts)
 
 
 def bar_chart(axes: Axes, bars: Sequence[Bar], unit: str) -> str:

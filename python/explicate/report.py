@@ -61,8 +61,8 @@ def study_of(results: Results) -> Study:
 
 
 def style() -> str:
-    """Return the style sheet that the charts need."""
-    return _asset("report.css")
+    """Return the style sheet of pages with charts."""
+    return _asset("charts.css") + _asset("report.css")
 
 
 def _asset(name: str) -> str:

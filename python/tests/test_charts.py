@@ -20,6 +20,7 @@ from explicate.charts import (
     Series,
     bar_chart,
     line_chart,
+    picture,
     round_up,
     thin,
     tick_texts,
@@ -107,3 +108,29 @@ def test_rates_and_tables() -> None:
     assert [rate(value) for value in (8e6, 999.0, 2.5e9, None)] == ["8 Mbit/s", "999 bit/s", "2.50 Gbit/s", "–"]
     assert [percent(value) for value in (0.5, math.nan)] == ["50.0 %", "–"]
     assert table(["a", "b"], [["long", "1"], ["x", "200"]]) == "a       b\nlong    1\nx     200"
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_a_picture_has_two_panels_in_a_row_and_names_their_lines() -> None:
+    axes = Axes("t", "time (s)", "packets", (0, 10), (0, 10))
+    lines = [Series("one", 0, [0, 10], [0, 10]), Series("two", 1, [0, 10], [10, 0])]
+    svg = ET.fromstring(picture("three < panels", [(axes, lines), (axes, lines[:1]), (axes, lines)], "p{}", 100))
+    assert (svg.get("width"), svg.get("height")) == (str(2 * WIDTH), str(2 * HEIGHT))
+    assert svg.findtext(f"{SVG}title") == "three < panels"
+    panels = svg.findall(f"{SVG}g")
+    assert [panel.get("transform") for panel in panels] == [
+        "translate(0 0)", f"translate({WIDTH} 0)", f"translate(0 {HEIGHT})",
+    ]  # fmt: skip
+    said = [{text.text for text in panel.iter(f"{SVG}text")} & {"one", "two"} for panel in panels]
+    assert said == [{"one", "two"}, set(), {"one", "two"}], "a line alone needs no name"
+
+
+def test_dots_that_fall_on_each_other_are_one() -> None:
+    axes = Axes("t", "x", "y", (0, PLOT_WIDTH), (0, PLOT_HEIGHT))
+    dots = Series("d", 2, [0, 0.1, 5, 5], [0, 0, 0, 7], dots=True)
+    chart = ET.fromstring(line_chart(axes, [dots]))
+    path = next(p for p in chart.iter("path") if p.get("class") == "dots s2")
+    bottom = TOP + PLOT_HEIGHT
+    assert path.get("d") == f"M{LEFT} {bottom}h0M{LEFT + 5} {bottom}h0M{LEFT + 5} {bottom - 7}h0"

@@ -143,15 +143,6 @@ def test_an_interrupted_run_keeps_what_has_finished(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("unfinished-*"))
 
 
-@pytest.mark.usefixtures("native_real")
-def test_another_protocol_changes_the_verdict(tmp_path: Path) -> None:
-    (attempt,) = attempts([experiments()["I-fig2"]], "quick", settings={"flows.bulk.protocol": "reno"})
-    kept = Store(tmp_path)
-    kept.perform(attempt.jobs, 2, lambda _done, _all: None)
-    by_id = {verdict.predicate.id: verdict.holds for verdict in attempt.judge(kept).verdicts}
-    assert by_id["I-fig2-b"] is False
-
-
 def test_what_is_asked_for_by_paper_number_or_id() -> None:
     assert [one.id for one in command.chosen(["D-fig3"])] == ["D-fig3"]
     assert command.chosen(["003"]) == command.chosen(["D"])

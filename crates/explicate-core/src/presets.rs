@@ -96,7 +96,7 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         params: &[KEEP],
-        ..preset("vcp-bise-wlte", "vcp-bise", "newreno", "paper 004 section IV", "VCP with both, BISE and &[KEEP]")
+        ..preset("vcp-bise-wlte", "vcp-bise", "newreno", "paper 004 section IV", "VCP with both, BISE and WLTE")
     },
     of_paper_003("XCP_dumb", "xcp", "reno", &[], "XCP with TCP Reno's reaction to losses"),
     of_paper_003(

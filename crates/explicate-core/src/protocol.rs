@@ -692,9 +692,9 @@ pub struct AgentInit<'a> {
 
 /// What a driver that knows the truth about the network tells of it, for estimators that are to be perfect.
 pub trait PathOracle {
-    /// Tells of every link on the way from one node to another, in order: the bytes that its line could carry since `since`,
-    /// and the bytes that have come to it so far. Tells nothing if there is no way.
-    fn links(&mut self, from: Address, to: Address, since: Time, tell: &mut dyn FnMut(f64, f64));
+    /// Tells of every link on the way from one node to another, in order: its number, the bytes that its line could carry since
+    /// `since`, and the bytes that have come to it so far. Tells nothing if there is no way.
+    fn links(&mut self, from: Address, to: Address, since: Time, tell: &mut dyn FnMut(u32, f64, f64));
 }
 
 /// What speaks for a node: answers and sends messages that are routed to nodes, not ports (XCP-i requests, probes).
@@ -719,6 +719,10 @@ pub trait Agent: Send {
     }
     /// Tells its variables.
     fn probe(&self, put: Probe<'_>) {
+        let _ = put;
+    }
+    /// Tells what it keeps about each other node.
+    fn probe_peers(&self, put: &mut dyn FnMut(Address, &'static str, f64)) {
         let _ = put;
     }
 }

@@ -31,11 +31,14 @@ pub(crate) fn whole(
     reader: &Reader<'_>,
     scenario: &Scenario,
     crossings: &[Crossing],
-    routes: &mut Routes,
+    phases: &mut [Routes],
 ) {
     sizes(ctx, reader, scenario, crossings);
     buffers(ctx, scenario);
-    routers(ctx, scenario, routes);
+    routers(ctx, scenario, phases);
+    if let Some(late) = scenario.reroutes.iter().find(|r| r.at >= scenario.duration) {
+        ctx.warn(format!("the change of routes at {}s comes after the end of the run", late.at.as_secs_f64()));
+    }
     for group in &scenario.flows {
         let first = match group.start {
             Start::At(t) => t,
@@ -64,7 +67,8 @@ fn sizes(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario, crossings:
         ctx.error(place("duration"), format!("a run would move about {hops:.0e} packets over links; {most}"));
     }
     if let Some(every) = scenario.sampling.every {
-        let objects = (scenario.links.len() as u64 + flows) as f64 * scenario.sampling.of.len() as f64;
+        let objects = (scenario.links.len() as u64 + scenario.nodes.len() as u64 + flows) as f64
+            * scenario.sampling.of.len() as f64;
         let samples = objects * seconds / every.as_secs_f64().max(1e-9);
         if samples > limits::SAMPLES {
             let message = format!("[sampling] would write about {samples:.0e} rows; lengthen `every` or shorten `of`");
@@ -97,18 +101,18 @@ fn buffers(ctx: &Context<'_>, scenario: &Scenario) {
 }
 
 /// Flows whose routers speak to them, over ports that do not.
-fn routers(ctx: &Context<'_>, scenario: &Scenario, routes: &mut Routes) {
+fn routers(ctx: &Context<'_>, scenario: &Scenario, phases: &mut [Routes]) {
     let mut needed: Vec<[Vec<&str>; Match::ALL.len()]> = vec![Default::default(); scenario.links.len()];
     for group in &scenario.flows {
         let protocol = group.resolved.protocol;
         let Some(controller) = registry::controller(protocol) else { continue };
         let mut silent: Vec<bool> = vec![false; scenario.links.len()];
         for &(from, to) in &group.ends {
-            let data = match &group.via {
-                Some((data, _)) => Some(data.clone()),
-                None => routes.path(from, to),
+            let data: Vec<u32> = match &group.via {
+                Some((data, _)) => data.clone(),
+                None => phases.iter_mut().filter_map(|routes| routes.path(from, to)).flatten().collect(),
             };
-            for link in data.unwrap_or_default() {
+            for link in data {
                 let at = scenario.port(&scenario.links[link as usize]);
                 let class = at.class_of(protocol.congestion_header());
                 let routers = at.routers_of(class);

@@ -159,53 +159,60 @@ fn given_path(ctx: &Context<'_>, graph: &Graph, links: &[Link], names: &[(String
     Some((vec![ends], Some((data, back.unwrap_or_default()))))
 }
 
-/// Walks every flow's way and adds up what crosses each link; reports ends without a route.
+/// Walks every flow's way, before and after each change of routes, and adds up what crosses each link; reports ends without
+/// a route.
 pub(crate) fn crossings(
     ctx: &Context<'_>,
     graph: &Graph,
     links: &[Link],
-    routes: &mut Routes,
+    phases: &mut [Routes],
     groups: &mut [FlowGroup],
     places: &[Place],
     seconds: f64,
 ) -> Vec<Crossing> {
     let mut crossings = vec![Crossing::default(); links.len()];
     for (group, place) in groups.iter_mut().zip(places) {
-        let mut unrouted: Option<(usize, usize, usize)> = None;
+        let mut unrouted: Option<(usize, usize, usize, usize)> = None;
         let header = group.resolved.protocol.congestion_header();
         let n = group.ends.len() as u64;
         for (i, &(from, to)) in group.ends.iter().enumerate() {
             let flows = group.count as u64 / n + u64::from((i as u64) < group.count as u64 % n);
-            let shortest = (routes.path(from, to), routes.path(to, from));
-            let (data, acks) = match (&group.via, shortest) {
-                (Some((data, acks)), (_, shortest)) => {
-                    (Some(data.clone()), if acks.is_empty() { shortest } else { Some(acks.clone()) })
+            for (phase, routes) in phases.iter_mut().enumerate() {
+                let shortest = (routes.path(from, to), routes.path(to, from));
+                let (data, acks) = match (&group.via, shortest) {
+                    (Some((data, acks)), (_, shortest)) => {
+                        (Some(data.clone()), if acks.is_empty() { shortest } else { Some(acks.clone()) })
+                    }
+                    (None, shortest) => shortest,
+                };
+                let (Some(data), Some(acks)) = (data, acks) else {
+                    unrouted = unrouted.map(|(a, b, n, p)| (a, b, n + 1, p)).or(Some((from, to, 1, phase)));
+                    break;
+                };
+                if let Some(via) = &mut group.via {
+                    via.1.clone_from(&acks);
                 }
-                (None, shortest) => shortest,
-            };
-            let (Some(data), Some(acks)) = (data, acks) else {
-                unrouted = unrouted.map(|(a, b, n)| (a, b, n + 1)).or(Some((from, to, 1)));
-                continue;
-            };
-            if let Some(via) = &mut group.via {
-                via.1.clone_from(&acks);
+                let walk = Walk { data: &data, acks: &acks, flows, packet: group.packet, header };
+                walk.add(links, &mut crossings, demand(&group.traffic, seconds));
             }
-            let walk = Walk { data: &data, acks: &acks, flows, packet: group.packet, header };
-            walk.add(links, &mut crossings, demand(&group.traffic, seconds));
         }
-        // A way that is the shortest needs no mention.
-        if let (Some((data, acks)), Some(&(from, to))) = (&group.via, group.ends.first())
+        // A way that is the shortest, now and always, needs no mention.
+        if let ([routes], Some((data, acks)), Some(&(from, to))) = (&mut *phases, &group.via, group.ends.first())
             && routes.path(from, to).as_ref() == Some(data)
             && routes.path(to, from).as_ref() == Some(acks)
         {
             group.via = None;
         }
-        if let Some((from, to, n)) = unrouted {
+        if let Some((from, to, n, phase)) = unrouted {
             let (a, b) = (&graph.nodes[from], &graph.nodes[to]);
             let more = if n > 1 { format!(" (nor for {} other pairs)", n - 1) } else { String::new() };
+            let when = if phase > 0 { format!(" after [[reroute]] number {phase}") } else { String::new() };
             let remedy = "add links, or `duplex = true` for the way back";
             let name = &group.name;
-            ctx.error(*place, format!("[[flows]] `{name}`: no route from `{a}` to `{b}` and back{more}; {remedy}"));
+            ctx.error(
+                *place,
+                format!("[[flows]] `{name}`: no route from `{a}` to `{b}` and back{when}{more}; {remedy}"),
+            );
         }
     }
     crossings

@@ -60,9 +60,9 @@ const fn key(name: &'static str, form: Form, default: &'static str, doc: &'stati
 /// Kinds of topology.
 pub(crate) const KINDS: &[&str] = &["dumbbell", "chain", "parking_lot", "explicit"];
 /// Kinds of node.
-pub(crate) const NODE_KINDS: &[&str] = &["host", "router"];
+pub(crate) const NODE_KINDS: &[&str] = &["host", "router", "bridge"];
 /// What can be sampled.
-pub(crate) const SAMPLED: &[&str] = &["queue", "throughput", "cwnd", "rtt", "goodput", "router", "flow"];
+pub(crate) const SAMPLED: &[&str] = &["queue", "throughput", "cwnd", "rtt", "goodput", "router", "flow", "agent"];
 
 const NAMES: Form = Form::OneOf(&[Form::Text, Form::List(&Form::Text)]);
 
@@ -86,6 +86,7 @@ pub(crate) const ROOT: &[Key] = &[
         "Links of one's own (`from` and `to`), or refinements of one direction of a named link.",
     ),
     key("medium", Form::List(&Form::Medium), "none", "Air that nodes share; links between its stations come with it."),
+    key("reroute", Form::List(&Form::Table(REROUTE)), "none", "Changes of routes in mid-run, in order of time."),
     key("flows", Form::List(&Form::Table(FLOWS)), "", "Groups of like flows."),
     key("sampling", Form::Table(SAMPLING), "nothing is sampled", "What is recorded over time."),
     key("sweep", Form::Axes, "none", "Axes of a sweep: a path of keys and the values that it takes."),
@@ -242,7 +243,19 @@ pub(crate) const NODE: &[Key] = &[
         "kind",
         Form::Words(NODE_KINDS),
         "host if it has one neighbour",
-        "A host's own ports have unlimited queues unless said.",
+        "A host's own ports have unlimited queues unless said. A bridge, or what stands within a tunnel, does not count TTLs down \
+         and has no controllers.",
+    ),
+];
+
+pub(crate) const REROUTE: &[Key] = &[
+    key("at", Form::Time, "", "From when on."),
+    key(
+        "without",
+        Form::List(&Form::Text),
+        "",
+        "Links that routes leave out from then on; an empty list puts all back. Packets under way stay on theirs, and so do flows \
+         whose `path` names every node.",
     ),
 ];
 
@@ -404,6 +417,6 @@ pub(crate) const SAMPLING: &[Key] = &[
         "of",
         Form::List(&Form::Words(SAMPLED)),
         "[\"queue\", \"cwnd\", \"throughput\", \"rtt\"]",
-        "What: queue and throughput of links, cwnd, rtt and goodput of flows, all variables of controllers (router) or senders (flow).",
+        "What: queue and throughput of links, cwnd, rtt and goodput of flows, all variables of controllers (router), senders (flow) or agents (agent).",
     ),
 ];

@@ -20,6 +20,7 @@ pub mod problem;
 mod props;
 mod quantity;
 mod reader;
+mod reroutes;
 mod resolve;
 pub mod routing;
 pub mod schema;

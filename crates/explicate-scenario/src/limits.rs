@@ -16,6 +16,8 @@ pub const COUNT: u64 = 1_000_000;
 pub const FLOWS: u64 = 4_000_000;
 /// Most hops of a chain or parking lot.
 pub const HOPS: u64 = 1000;
+/// Most changes of routes.
+pub const REROUTES: usize = 100;
 /// Most stations of a medium.
 pub const STATIONS: u64 = 1000;
 /// Most interferers of a medium.

@@ -1,9 +1,13 @@
 //! A scenario after parsing: everything resolved, nothing left to look up. This is what drivers run.
 
+use std::collections::BTreeSet;
+
 use explicate_core::params::Values;
 use explicate_core::protocol::{ChannelKind, MediumKind, Protocol, QdiscKind};
 use explicate_core::registry::Resolved;
 use explicate_core::units::{Rate, Time};
+
+use crate::routing::Routes;
 
 /// A whole scenario.
 pub struct Scenario {
@@ -19,10 +23,14 @@ pub struct Scenario {
     pub seed: u64,
     /// Names of the nodes.
     pub nodes: Vec<String>,
+    /// Nodes that do not count TTLs down.
+    pub bridges: BTreeSet<usize>,
     /// One-way links.
     pub links: Vec<Link>,
     /// Shared media.
     pub media: Vec<Medium>,
+    /// Changes of routes, in order of time.
+    pub reroutes: Vec<Reroute>,
     /// Groups of flows, in the order of the file.
     pub flows: Vec<FlowGroup>,
     /// What is sampled.
@@ -40,6 +48,19 @@ impl Scenario {
     pub fn port<'a>(&'a self, link: &'a Link) -> &'a Link {
         link.over.map_or(link, |over| &self.media[over.medium].stations[over.from].interface)
     }
+    /// Routes at the start, and from each change on.
+    pub fn routes(&self) -> impl Iterator<Item = Routes> {
+        Routes::over_time(self.nodes.len(), &self.links, &self.reroutes)
+    }
+}
+
+/// A change of routes: those that are not given node by node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reroute {
+    /// From when on.
+    pub at: Time,
+    /// Links that routes leave out from then on.
+    pub without: Vec<usize>,
 }
 
 /// A one-way link, with the output port that feeds it.
@@ -310,6 +331,6 @@ pub struct Sampling {
     /// The period; `None` samples nothing.
     pub every: Option<Time>,
     /// Names: `queue`, `throughput` (links); `cwnd`, `rtt`, `goodput` (flows); `router` (all variables of controllers),
-    /// `flow` (all variables of senders and recoveries).
+    /// `flow` (all variables of senders and recoveries), `agent` (all of agents).
     pub of: Vec<String>,
 }

@@ -36,6 +36,9 @@ pub(crate) fn read_node(
     graph.by_name.insert(name.to_string(), graph.nodes.len());
     graph.nodes.push(name.to_string());
     kinds.push(kind.map(|k| k == "host"));
+    if kind == Some("bridge") {
+        graph.bridges.insert(graph.nodes.len() - 1);
+    }
     graph.written += &format!("[[node]]\nname = {}\n", quoted(name));
     if let Some(kind) = kind {
         graph.written += &format!("kind = {}\n", quoted(kind));

@@ -49,7 +49,7 @@ fn set_in_table(table: &mut Table, path: &str, parent: &str, value: Node) -> Res
 }
 
 /// Lists of tables at the top of a scenario.
-const LISTS: &[&str] = &["node", "link", "medium", "flows"];
+const LISTS: &[&str] = &["node", "link", "medium", "reroute", "flows"];
 
 fn set_in_list(nodes: &mut Vec<Node>, path: &str, list: &str, value: Node) -> Result<(), String> {
     let names: Vec<String> = nodes.iter().map(name_of).collect();

@@ -21,6 +21,7 @@ use crate::params::{self, Given};
 use crate::props::{self, INTERFACE_LIMIT, LINK_LIMIT, Props, Router};
 use crate::quantity::{self, Length, show};
 use crate::reader::{Context, Reader, word};
+use crate::reroutes;
 use crate::routing::Routes;
 use crate::topology::{self, Graph};
 
@@ -41,8 +42,10 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
         runs: reader.whole("runs", 1, limits::COUNT).unwrap_or(1) as u32,
         seed: reader.whole("seed", 0, limits::SEED).unwrap_or(1),
         nodes: Vec::new(),
+        bridges: BTreeSet::new(),
         links: Vec::new(),
         media: Vec::new(),
+        reroutes: Vec::new(),
         flows: Vec::new(),
         sampling: read_sampling(&reader),
         sweep: read_sweep(&reader),
@@ -60,10 +63,12 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
             ctx.error(props.place.unwrap_or(Place::At(0)), message);
         }
     }
+    scenario.reroutes = reroutes::read(&reader, &graph);
+    bridges(ctx, &graph);
     if ctx.failed() {
         return None;
     }
-    scenario.resolved = write_head(&scenario, &graph);
+    scenario.resolved = write_head(&scenario, &graph) + &reroutes::written(&scenario.reroutes, &graph);
     for (group, count) in groups.iter().zip(&counts) {
         scenario.resolved += &format!("[[flows]]\n{}", flows::written(group, *count, graph.default_lane()));
     }
@@ -73,6 +78,11 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
     let mut places = Vec::new();
     for (group, count) in groups.into_iter().zip(counts) {
         let Some((ends, via)) = lanes.ends(ctx, &graph, &scenario.links, &group, count) else { continue };
+        if let Some(node) = ends.iter().flat_map(|(from, to)| [from, to]).find(|n| graph.bridges.contains(n)) {
+            let node = &graph.nodes[*node];
+            let message = format!("`{node}` is a bridge, where no flow begins or ends; make it a host or a router");
+            ctx.error(group.place, format!("[[flows]] `{}`: {message}", group.name));
+        }
         places.push(group.place);
         scenario.flows.push(FlowGroup {
             values: group.values(),
@@ -88,15 +98,15 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
             via,
         });
     }
-    let mut routes = Routes::new(graph.nodes.len(), &scenario.links);
+    let mut phases: Vec<Routes> = Routes::over_time(graph.nodes.len(), &scenario.links, &scenario.reroutes).collect();
     let seconds = scenario.duration.as_secs_f64();
-    let crossings = crossings(ctx, &graph, &scenario.links, &mut routes, &mut scenario.flows, &places, seconds);
+    let crossings = crossings(ctx, &graph, &scenario.links, &mut phases, &mut scenario.flows, &places, seconds);
     if ctx.failed() {
         return None;
     }
     fill_queues(ctx, &graph, &mut scenario, &crossings);
-    scenario.nodes = graph.nodes;
-    checks::whole(ctx, &reader, &scenario, &crossings, &mut routes);
+    (scenario.nodes, scenario.bridges) = (graph.nodes, graph.bridges);
+    checks::whole(ctx, &reader, &scenario, &crossings, &mut phases);
     scenario.warnings = ctx.warnings.take();
     (!ctx.failed()).then_some(scenario)
 }
@@ -233,11 +243,26 @@ fn controllers(groups: &[Group]) -> Vec<RouterSpec> {
     all
 }
 
+/// Reports controllers at nodes that have none.
+fn bridges(ctx: &Context<'_>, graph: &Graph) {
+    let stations = graph.media.iter().flat_map(|m| m.stations.iter().map(|s| (s.node, &s.props)));
+    let links = graph.links.iter().map(|l| (l.from, &graph.props[l.props].props));
+    let controls = |router: &Option<Router>| matches!(router, Some(Router::Of(..)));
+    for (node, props) in links.chain(stations).filter(|(node, _)| graph.bridges.contains(node)) {
+        if controls(&props.router) || props.classes.iter().flatten().any(|c| controls(&c.router)) {
+            let message = "is a bridge and has no controllers; take its `router` away, or make it a router";
+            ctx.error(props.place.unwrap_or(Place::At(0)), format!("`{}` {message}", graph.nodes[node]));
+            return;
+        }
+    }
+}
+
 /// Links and media with everything but their queues, which wait for the flows' round-trip times.
 fn make_network(ctx: &Context<'_>, graph: &Graph, groups: &[Group]) -> (Vec<Link>, Vec<Medium>) {
     let present = controllers(groups);
-    let routers = |router: &Option<Router>| -> Vec<RouterSpec> {
+    let routers = |router: &Option<Router>, node: usize| -> Vec<RouterSpec> {
         match router {
+            None | Some(Router::Auto) if graph.bridges.contains(&node) => Vec::new(),
             None | Some(Router::Auto) => present.clone(),
             Some(Router::None) => Vec::new(),
             Some(Router::Of(protocol, chosen)) => {
@@ -251,7 +276,7 @@ fn make_network(ctx: &Context<'_>, graph: &Graph, groups: &[Group]) -> (Vec<Link
         let written_classes = || props.classes.iter().flatten();
         let class = |class: &classes::Class| {
             let written = class.router.clone().or_else(|| props.router.clone());
-            let mut routers = routers(&written);
+            let mut routers = routers(&written, from);
             if let None | Some(Router::Auto) = written {
                 // Those that answer what the class holds.
                 let apart = written_classes().any(|c| c.matches == Match::Explicit);
@@ -271,7 +296,7 @@ fn make_network(ctx: &Context<'_>, graph: &Graph, groups: &[Group]) -> (Vec<Link
             beliefs,
             shares_with: None,
             queue: None,
-            routers: if classes.is_empty() { routers(&props.router) } else { Vec::new() },
+            routers: if classes.is_empty() { routers(&props.router, from) } else { Vec::new() },
             classes,
             kappa: props.kappa.unwrap_or(0.0),
             channel: channels.map(|c| ChannelSpec { kind: c.kind, values: c.values() }).collect(),

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::model::Link;
+use crate::model::{Link, Reroute};
 
 const NONE: u32 = u32::MAX;
 /// Most entries of all trees together; beyond it old trees are dropped and made again when asked for.
@@ -28,7 +28,17 @@ pub struct Routes {
 struct Edge {
     from: u32,
     to: u32,
+    /// Or [`WITHDRAWN`].
     delay: u64,
+}
+
+/// The delay of a link that no route takes.
+const WITHDRAWN: u64 = u64::MAX;
+
+impl Edge {
+    fn is_open(&self) -> bool {
+        self.delay != WITHDRAWN
+    }
 }
 
 /// Where a node stands.
@@ -46,10 +56,21 @@ impl Routes {
     /// # Panics
     /// If a link's end is not below `nodes`.
     pub fn new(nodes: usize, links: &[Link]) -> Routes {
+        Routes::without(nodes, links, &[])
+    }
+    /// Routes at the start, and from each change on.
+    pub fn over_time(nodes: usize, links: &[Link], reroutes: &[Reroute]) -> impl Iterator<Item = Routes> {
+        let changed = reroutes.iter().map(move |r| Routes::without(nodes, links, &r.without));
+        core::iter::once_with(move || Routes::new(nodes, links)).chain(changed)
+    }
+
+    /// Routes that leave out some links.
+    fn without(nodes: usize, links: &[Link], avoided: &[usize]) -> Routes {
         let edge = |l: &Link| Edge { from: l.from as u32, to: l.to as u32, delay: l.delay.0 };
-        let links: Vec<Edge> = links.iter().map(edge).collect();
+        let mut links: Vec<Edge> = links.iter().map(edge).collect();
+        avoided.iter().for_each(|&l| links[l].delay = WITHDRAWN);
         let mut starts = vec![0u32; nodes + 1];
-        for l in &links {
+        for l in links.iter().filter(|l| l.is_open()) {
             starts[l.from as usize + 1] += 1;
         }
         for i in 0..nodes {
@@ -57,7 +78,7 @@ impl Routes {
         }
         let mut next = starts.clone();
         let mut outgoing = vec![0u32; links.len()];
-        for (i, l) in links.iter().enumerate() {
+        for (i, l) in links.iter().enumerate().filter(|(_, l)| l.is_open()) {
             outgoing[next[l.from as usize] as usize] = i as u32;
             next[l.from as usize] += 1;
         }
@@ -159,7 +180,7 @@ impl Routes {
 fn places(nodes: usize, links: &[Edge]) -> (Vec<Place>, usize) {
     let mut neighbour = vec![NONE; nodes];
     let mut several = vec![false; nodes];
-    for l in links {
+    for l in links.iter().filter(|l| l.is_open()) {
         for (a, b) in [(l.from, l.to), (l.to, l.from)] {
             let seen = &mut neighbour[a as usize];
             several[a as usize] |= *seen != NONE && *seen != b;
@@ -178,7 +199,7 @@ fn places(nodes: usize, links: &[Edge]) -> (Vec<Place>, usize) {
         }
     }
     let better = |link: usize, than: u32| than == NONE || links[link].delay < links[than as usize].delay;
-    for (i, l) in links.iter().enumerate() {
+    for (i, l) in links.iter().enumerate().filter(|(_, l)| l.is_open()) {
         if let Place::Leaf { up, .. } = &mut places[l.from as usize]
             && better(i, *up)
         {

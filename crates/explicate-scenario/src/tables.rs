@@ -138,12 +138,17 @@ pub const LINKS: &[Column] = &[
 pub const SAMPLES: &[Column] = &[
     RUN_NUMBER,
     column("time_s", "s", Kind::F64, "When the sample was taken; rates are of the period that ends then."),
-    column("object", "", Kind::Str, "Name of the link or flow."),
+    column(
+        "object",
+        "",
+        Kind::Str,
+        "Name of the link, flow or node; `node/other` is what an agent keeps about another node.",
+    ),
     column(
         "variable",
         "",
         Kind::Str,
-        "What: `queue_packets`, `throughput_bps`, ..., or the name by which a controller, sender or recovery tells it.",
+        "What: `queue_packets`, `throughput_bps`, ..., or the name by which a controller, sender, recovery or agent tells it.",
     ),
     column("value", "", Kind::F64, "The value, in the unit that the variable's name carries."),
 ];

@@ -5,7 +5,7 @@
 //! `c{k}s0`, ... at the router before it and destinations `c{k}d0`, ... at the router after it, so that a long flow
 //! shares each hop with other neighbours.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use explicate_core::units::{Rate, Time};
 
@@ -55,6 +55,8 @@ pub(crate) struct Graph {
     pub(crate) nodes: Vec<String>,
     /// Whether a node's own ports are a host's.
     pub(crate) host: Vec<bool>,
+    /// Nodes that do not count TTLs down.
+    pub(crate) bridges: BTreeSet<usize>,
     pub(crate) links: Vec<Draft>,
     pub(crate) props: Vec<Shared>,
     pub(crate) media: Vec<MediumDraft>,
@@ -209,6 +211,7 @@ fn generate(ctx: &Context<'_>, root: &Table, flows: usize, own_nodes: bool) -> G
     let mut graph = Graph {
         nodes: Vec::new(),
         host: Vec::new(),
+        bridges: BTreeSet::new(),
         links: Vec::new(),
         props: Vec::new(),
         media: Vec::new(),

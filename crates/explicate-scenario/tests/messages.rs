@@ -436,3 +436,31 @@ fn classes() {
     let warnings = support::parse(&silent).warnings;
     assert_eq!(warnings, ["the flows of `one` speak xcp, but no router of it runs on r1->r2"]);
 }
+
+#[test]
+fn changes_of_routes_and_bridges() {
+    let reroute = |text: &str| plus(&format!("[[reroute]]\n{text}"));
+    cases(vec![
+        (reroute("at = \"5s\""), 11, vec!["[[reroute]] needs `without`"]),
+        (reroute("without = []"), 11, vec!["[[reroute]] needs `at`"]),
+        (reroute("at = \"5s\"\nwithout = \"r1->r2\""), 13, vec!["`without` is a list of names of links"]),
+        (reroute("at = \"5s\"\nwithout = [\"r1->r3\"]"), 13, vec!["no link is called `r1->r3`", "did you mean"]),
+        (reroute("at = \"0s\"\nwithout = []"), 11, vec!["in order of time"]),
+        (reroute("at = \"5s\"\nwithout = [\"r1->r2\"]"), 7, vec!["no route from `s0` to `d0`", "[[reroute]] number 1"]),
+        (plus("[reroute]\nat = \"5s\""), 11, vec!["write [[reroute]] with two brackets"]),
+        (with(3, "[[node]]\nname = \"x\"\nkind = \"brige\"\n[topology]"), 5, vec!["did you mean `bridge`?"]),
+    ]);
+    let bridged = |link: &str, flow: &str| {
+        format!(
+            "[[node]]\nname = \"a\"\n[[node]]\nname = \"b\"\nkind = \"bridge\"\n[[node]]\nname = \"c\"\n[[link]]\nfrom = \"a\"\n\
+             to = \"b\"\nduplex = true\n[[link]]\nfrom = \"b\"\nto = \"c\"\nduplex = true\n{link}\n[[flows]]\nname = \"f\"\n\
+             protocol = \"reno\"\n{flow}\n"
+        )
+    };
+    let through = "from = \"a\"\nto = \"c\"";
+    assert_eq!(problems(&bridged("", through), &[]), Vec::<String>::new());
+    cases(vec![
+        (bridged("router = \"xcp\"", through), 12, vec!["`b` is a bridge and has no controllers"]),
+        (bridged("", "from = \"a\"\nto = \"b\""), 17, vec!["`b` is a bridge, where no flow begins or ends"]),
+    ]);
+}

@@ -2,7 +2,7 @@
 
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
-use explicate_scenario::model::Link;
+use explicate_scenario::model::{Link, Reroute};
 use explicate_scenario::routing::Routes;
 
 fn link(from: usize, to: usize, delay: u64) -> Link {
@@ -123,4 +123,17 @@ fn small_graphs() {
     assert_eq!(routes.path(0, 2), Some(vec![0, 1]));
     assert_eq!(routes.path(2, 0), None);
     assert_eq!(routes.path(1, 0), None);
+}
+
+/// Over time: a square whose short side goes and comes back.
+#[test]
+fn routes_leave_links_out() {
+    let links = duplex(&[(0, 1, 5), (0, 2, 5), (2, 1, 5), (1, 3, 5)]);
+    let away = |at: u64, without: &[usize]| Reroute { at: Time::secs(at), without: without.to_vec() };
+    let changes = [away(1, &[0]), away(2, &[0, 1, 7]), away(3, &[])];
+    let mut phases: Vec<Routes> = Routes::over_time(4, &links, &changes).collect();
+    let there: Vec<_> = phases.iter_mut().map(|r| r.path(0, 3)).collect();
+    assert_eq!(there, [Some(vec![0, 6]), Some(vec![2, 4, 6]), Some(vec![2, 4, 6]), Some(vec![0, 6])]);
+    let back: Vec<_> = phases.iter_mut().map(|r| r.path(3, 0)).collect();
+    assert_eq!(back, [Some(vec![7, 1]), Some(vec![7, 1]), None, Some(vec![7, 1])]);
 }

@@ -1,7 +1,6 @@
 //! From a scenario to a network: ports, routes, flows and their applications.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use explicate_core::flow::{FlowInit, PARAMS};
 use explicate_core::medium::dcf::rate_index;
@@ -18,17 +17,18 @@ use explicate_scenario::model::{RouterSpec, Scenario, Station};
 use explicate_scenario::routing::Routes;
 
 use crate::dcf::{Medium, Over};
-use crate::engine::Engine;
+use crate::engine::{Engine, RouteFinder};
 
 /// Builds the network of a scenario for a run with this seed.
 ///
 /// The error names a flow whose ends are not connected: a scenario that was checked has none.
 pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, String> {
     let mut engine = Engine::new(scenario.duration, fuse);
-    let ways = ways(scenario)?;
-    let crossing = crossing(scenario, &ways);
+    let of_phases: Vec<Vec<Ways>> = scenario.routes().map(|routes| ways(scenario, routes)).collect::<Result<_, _>>()?;
+    let ways = &of_phases[0];
+    let crossing = crossing(scenario, &of_phases);
     let flows = scenario.flows.iter().map(|g| g.count as usize).sum();
-    engine.reserve(scenario.links.len(), flows, ways.iter().map(Ways::places).sum());
+    engine.reserve(scenario.links.len(), flows, of_phases.iter().flatten().map(Ways::places).sum());
     let mut ends: BTreeMap<usize, SharedLine> = BTreeMap::new();
     for (number, (link, &crossing)) in scenario.links.iter().zip(&crossing).enumerate() {
         let line = link.shares_with.map(|twin| {
@@ -42,6 +42,9 @@ pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, Strin
         if let Some(twin) = link.shares_with.filter(|twin| *twin < number) {
             engine.pair(number as u32, twin as u32);
         }
+        if scenario.bridges.contains(&link.to) {
+            engine.end_at_bridge(number as u32);
+        }
     }
     for index in 0..scenario.media.len() {
         add_medium(&mut engine, scenario, index, &crossing, seed);
@@ -49,14 +52,20 @@ pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, Strin
     for (index, ways) in ways.iter().enumerate() {
         add_group(&mut engine, ways, scenario, index, seed)?;
     }
-    add_agents(&mut engine, scenario, seed);
+    let agents = add_agents(&mut engine, scenario, seed);
+    let routes = agents.then(|| scenario.routes()).into_iter().flatten();
+    let mut finders = routes.map(|routes| finder(scenario, routes));
+    engine.set_routes(finders.next());
+    for k in 1..of_phases.len() {
+        add_reroute(&mut engine, scenario, k, &of_phases, finders.next());
+    }
     engine.prepare();
     Ok(engine)
 }
 
 /// Agents at nodes whose ports have controllers of protocols with agents, and at the ends of their flows. An end whose own
-/// ports say nothing does as the first such router of the scenario.
-fn add_agents(engine: &mut Engine, scenario: &Scenario, seed: u64) {
+/// ports say nothing does as the first such router of the scenario. Whether there are any.
+fn add_agents(engine: &mut Engine, scenario: &Scenario, seed: u64) -> bool {
     let agent = |protocol: &dyn Protocol, values: &Values, node: usize| {
         let rng = Rng::stream(seed, &format!("{}/agent", scenario.nodes[node]));
         protocol.agent(&AgentInit { values, own: Address(node as u32), rng })
@@ -101,22 +110,38 @@ fn add_agents(engine: &mut Engine, scenario: &Scenario, seed: u64) {
         }
     }
     if agents.is_empty() {
-        return;
+        return false;
     }
     engine.set_destinations(destinations);
-    let nodes = scenario.nodes.len();
-    let routes = Arc::new(Mutex::new(Routes::new(scenario.nodes.len(), &scenario.links)));
     for (node, agent) in agents {
-        let routes = routes.clone();
-        let find = move |from: u32, to: u32| {
-            let mut routes = routes.lock().unwrap_or_else(PoisonError::into_inner);
-            // A forged address may be of no node.
-            let known = |node: u32| (node as usize) < nodes;
-            let path = (known(from) && known(to)).then(|| routes.path(from as usize, to as usize))?;
-            path.filter(|links| !links.is_empty())
-        };
-        engine.add_agent(Address(node as u32), agent, Box::new(find));
+        engine.add_agent(Address(node as u32), agent);
     }
+    true
+}
+
+/// Finds ways for agents' messages.
+fn finder(scenario: &Scenario, mut routes: Routes) -> RouteFinder {
+    let (nodes, bridges) = (scenario.nodes.len(), scenario.bridges.clone());
+    Box::new(move |from: u32, to: u32| {
+        // A forged address may be of no node.
+        let known = |node: u32| (node as usize) < nodes && !bridges.contains(&(node as usize));
+        let path = (known(from) && known(to)).then(|| routes.path(from as usize, to as usize))?;
+        path.filter(|links| !links.is_empty())
+    })
+}
+
+/// The change of routes that phase `k` begins with.
+fn add_reroute(engine: &mut Engine, scenario: &Scenario, k: usize, ways: &[Vec<Ways>], finder: Option<RouteFinder>) {
+    let way = |phase: usize, (group, i): (u32, u32)| {
+        let ways = &ways[phase][group as usize];
+        ways.get(i as usize % ways.len())
+    };
+    let moved = |(id, group): (usize, (u32, u32))| {
+        let (there, back) = way(k, group);
+        ((there, back) != way(k - 1, group)).then_some((id as u32, there, back))
+    };
+    let flows: Vec<_> = engine.ends.iter().map(|e| e.group).enumerate().filter_map(moved).collect();
+    engine.reroute(scenario.reroutes[k - 1].at, &flows, finder);
 }
 
 /// A medium: the interfaces of its stations, and the links over it.

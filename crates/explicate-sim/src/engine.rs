@@ -19,7 +19,11 @@ use crate::dcf::Medium;
 use crate::wheel::{Taken, Wheel};
 
 mod agents;
+mod fusing;
+mod looking;
 mod media;
+mod reroute;
+mod timers;
 
 /// A one-way link and the port that feeds it.
 pub struct Link {
@@ -41,6 +45,8 @@ pub struct Link {
     before: u32,
     /// The node whose agent sees packets that are delivered at the end of this link, or else nobody.
     after: u32,
+    /// It ends at a bridge, which does not count the TTL down.
+    bridged: bool,
 }
 
 /// What an event leaves to be done: a packet to send on from a place, or a flow that may send, with a slot that is free for
@@ -131,6 +137,7 @@ const PORT: u32 = 0xa000_0000;
 const AGENT: u32 = 0xb000_0000;
 const SINK: u32 = 0xc000_0000;
 const MEDIUM: u32 = 0xd000_0000;
+const REROUTE: u32 = 0xe000_0000;
 const KIND: u32 = 0xf000_0000;
 
 /// A network, its flows and the events that wait.
@@ -156,6 +163,8 @@ pub struct Engine {
     /// Routes of control packets between nodes, found when first needed.
     control_routes: BTreeMap<(u32, u32), u32>,
     find_route: Option<RouteFinder>,
+    /// Changes of routes.
+    changes: Vec<reroute::Change>,
     /// What the last acknowledgement with ranges reported.
     sack: SackRanges,
     now: Time,
@@ -188,6 +197,7 @@ impl Engine {
             destinations: Vec::new(),
             control_routes: BTreeMap::new(),
             find_route: None,
+            changes: Vec::new(),
             sack: SackRanges::NONE,
             now: Time::ZERO,
             end,
@@ -223,8 +233,13 @@ impl Engine {
             twin: NIL,
             before: NIL,
             after: NIL,
+            bridged: false,
         });
         self.links.len() as u32 - 1
+    }
+    /// The node at the end of a link does not count TTLs down.
+    pub fn end_at_bridge(&mut self, link: u32) {
+        self.links[link as usize].bridged = true;
     }
     /// Two links share one line: what happens at one changes when the other may send.
     pub fn pair(&mut self, one: u32, other: u32) {
@@ -261,73 +276,11 @@ impl Engine {
         let first = self.routes.len() as u32;
         assert!(self.routes.len() + links.len() < TIMER as usize, "too many routes");
         let (last, others) = links.split_last().expect("a route has links");
+        assert!(!self.links[*last as usize].bridged, "no route ends at a bridge");
         self.routes.extend_from_slice(others);
         self.routes.push(last | LAST);
         first
     }
-
-    /// Looks for links that can be fused: fed by one link alone, deciding nothing. Call once, after everything was added.
-    pub fn prepare(&mut self) {
-        const NOBODY: u32 = NIL - 1;
-        let mut feeder = vec![NOBODY; self.links.len()];
-        let mut before = NIL;
-        for &hop in &self.routes {
-            let known = &mut feeder[(hop & LINK) as usize];
-            *known = if *known == NOBODY || *known == before { before } else { NIL };
-            before = if hop & LAST != 0 { NIL } else { hop };
-        }
-        for (index, feeder) in feeder.into_iter().enumerate() {
-            let alone = self.fuse && self.agents.is_empty() && feeder < NOBODY;
-            if alone && self.links[index].port.is_foreseeable() && !self.links[feeder as usize].port.is_scheduled() {
-                self.links[index].fused_to = feeder;
-                self.links[index].settles = true;
-            }
-        }
-        for place in 1..self.routes.len() {
-            let (before, link) = (self.routes[place - 1], self.routes[place] & LINK);
-            if before & LAST == 0 && self.links[link as usize].fused_to == before & LINK {
-                self.routes[place - 1] |= FUSED;
-            }
-        }
-        for place in 0..self.routes.len() {
-            let hop = self.routes[place];
-            let seen = match hop & LAST {
-                0 => self.links[(self.routes[place + 1] & LINK) as usize].before,
-                _ => self.links[(hop & LINK) as usize].after,
-            };
-            if seen != NIL {
-                self.routes[place] |= SEEN;
-            }
-        }
-        self.put_off(self.arena.log.is_none());
-    }
-
-    /// Lets plain ports put off their counting, or not. Call before the first event.
-    fn put_off(&mut self, yes: bool) {
-        assert!(self.events() == 0, "packets are under way");
-        for link in &mut self.links {
-            link.port.put_off(yes && self.fuse);
-            link.foresees = self.fuse && link.port.is_foreseeable();
-            link.settles = !link.port.puts_off() && (!yes || link.fused_to != NIL || link.port.writes());
-        }
-        // Whoever comes after such ports in a chain counts a packet's TTL down for them.
-        for index in 0..self.links.len() {
-            let (mut hops, mut before) = (0, self.links[index].fused_to);
-            while before != NIL
-                && self.links[before as usize].port.puts_off()
-                && self.links[before as usize].fused_to != NIL
-            {
-                (hops, before) = (hops + 1, self.links[before as usize].fused_to);
-            }
-            let link = &mut self.links[index];
-            let off = link.fused_to != NIL && link.port.puts_off();
-            // What comes from elsewhere was counted down when it came.
-            link.port.set_hops(if link.fused_to == NIL { 0 } else { 1 + hops });
-            link.hops = if off { 2 + hops } else { 1 };
-        }
-    }
-
-    // ------------------------------------------------------------------------------------------ the loop
 
     /// Runs all events up to `until` (included).
     pub fn run_until(&mut self, until: Time) {
@@ -513,211 +466,5 @@ impl Engine {
         if timer < Time::NEVER {
             self.arm_flow(id, timer);
         }
-    }
-
-    // ------------------------------------------------------------------------------------------ timers
-
-    fn arm(&mut self, place: u32, due: Time) -> u32 {
-        if due > self.end {
-            return NIL;
-        }
-        let slot = self.arena.take();
-        self.wheel.insert(&mut self.arena, slot, due.max(self.now).0, place, |p| rank(&self.routes, p));
-        slot
-    }
-
-    fn arm_flow(&mut self, id: u32, due: Time) {
-        let timer = self.arm(FLOW | id, self.ends[id as usize].flow.expires(due));
-        let ends = &mut self.ends[id as usize];
-        (ends.timer, ends.timer_due) = (timer, if timer == NIL { Time::NEVER } else { due });
-    }
-
-    /// A timer's time has come. The flow that may send then, if any.
-    #[cold]
-    fn timer(&mut self, slot: u32, place: u32) -> u32 {
-        let id = place & !KIND;
-        self.arena.give(slot);
-        match place & KIND {
-            FLOW => return self.flow_timer(id, slot),
-            SOURCE => return self.source_timer(id),
-            PORT => self.port_timer(id),
-            SINK => self.sink_timer(id),
-            MEDIUM => self.medium_timer(id),
-            _ => self.agent_timer(id),
-        }
-        NIL
-    }
-
-    fn flow_timer(&mut self, id: u32, slot: u32) -> u32 {
-        let ends = &mut self.ends[id as usize];
-        if ends.timer != slot {
-            return NIL;
-        }
-        (ends.timer, ends.timer_due) = (NIL, Time::NEVER);
-        let due = ends.flow.poll_timeout();
-        if due > self.now {
-            // Timers move ahead without being re-armed; this one has caught up.
-            self.arm_flow(id, due);
-            return NIL;
-        }
-        ends.flow.handle_timeout(self.now);
-        if let Source::Sessions(sessions) = &mut ends.source
-            && let Some(at) = sessions.check(self.now, &mut ends.flow, &mut ends.sink)
-        {
-            self.arm(SOURCE | id, at);
-        }
-        id
-    }
-
-    fn source_timer(&mut self, id: u32) -> u32 {
-        let ends = &mut self.ends[id as usize];
-        let again = ends.source.act(self.now, &mut ends.flow, &mut ends.sink);
-        if let Some(at) = again {
-            self.arm(SOURCE | id, at);
-        }
-        id
-    }
-
-    /// A receiving end that acknowledged nothing may be waiting for more.
-    #[cold]
-    fn arm_sink(&mut self, id: u32) {
-        let due = self.ends[id as usize].sink.poll_timeout();
-        let armed = self.held_back.entry(id).or_insert(Time::NEVER);
-        // A pending timer that comes too early finds out then.
-        if due < *armed {
-            *armed = due;
-            self.arm(SINK | id, due);
-        }
-    }
-
-    fn sink_timer(&mut self, id: u32) {
-        if self.held_back.get(&id) != Some(&self.now) {
-            return;
-        }
-        self.held_back.remove(&id);
-        let ends = &mut self.ends[id as usize];
-        ends.sink.handle_timeout(self.now);
-        let slot = self.arena.take();
-        if !ends.sink.poll_transmit(self.now, self.arena.get_mut(slot), &mut self.sack) {
-            self.arena.give(slot);
-            self.arm_sink(id);
-            return;
-        }
-        let place = ends.back;
-        self.arena.set_sack(slot, &self.sack);
-        self.forward(slot, place);
-    }
-
-    /// A scheduled port is driven from outside: its departures are not known in advance.
-    fn arm_port(&mut self, index: u32) {
-        self.arm_port_alone(index);
-        let twin = self.links[index as usize].twin;
-        if twin != NIL {
-            self.arm_port_alone(twin);
-        }
-    }
-
-    fn arm_port_alone(&mut self, index: u32) {
-        if let Some(due) = self.links[index as usize].port.next_event(self.now) {
-            self.arm(PORT | index, due);
-        }
-    }
-
-    fn port_timer(&mut self, index: u32) {
-        let link = &mut self.links[index as usize];
-        if !link.port.take_event(self.now) {
-            return;
-        }
-        link.port.handle_timeout(self.now, &mut self.arena);
-        while let Some((slot, departed)) = link.port.poll_transmit() {
-            let at = departed + link.delay;
-            let place = self.arena.get(slot).place;
-            self.wheel.insert(&mut self.arena, slot, at.max(self.now).0, place, |p| rank(&self.routes, p));
-        }
-        self.arm_port(index);
-    }
-
-    // ------------------------------------------------------------------------------------------ looking in
-
-    /// Settles every port up to the present.
-    pub fn settle_all(&mut self) {
-        self.settle_media(None);
-        for index in 0..self.links.len() {
-            self.settle(index);
-        }
-    }
-    /// Settles one port up to the present, and first those that it is fused to.
-    pub fn settle(&mut self, index: usize) {
-        let feeder = self.links[index].fused_to;
-        if feeder != NIL {
-            self.settle(feeder as usize);
-        }
-        self.links[index].port.settle(self.now, &mut self.arena);
-        self.settle_media(Some(index));
-    }
-    /// Follows packets. Call before the first event.
-    pub fn follow(&mut self, log: crate::packet_log::PacketLog) {
-        // The log reads each packet as it departs, so nothing may be put off until after it was delivered.
-        self.put_off(false);
-        self.arena.log = Some(Box::new(log));
-    }
-    /// What was followed.
-    pub fn followed(&mut self) -> Option<crate::packet_log::PacketLog> {
-        self.arena.log.take().map(|b| *b)
-    }
-    /// Packet-hops so far: packets carried over one link, data and acknowledgements.
-    pub fn hops(&self) -> u64 {
-        self.delivered().iter().sum()
-    }
-    /// Packets that reached the end of each link. Those that went on over a fused link are counted as they arrive there.
-    fn delivered(&self) -> Vec<u64> {
-        let mut delivered: Vec<u64> = self.links.iter().map(|l| l.port.stats.delivered).collect();
-        for link in self.links.iter().filter(|l| l.fused_to != NIL) {
-            delivered[link.fused_to as usize] += link.port.stats.arrived;
-        }
-        delivered
-    }
-
-    /// Checks that no packet appeared or vanished: on every link, what came has been delivered, dropped for a known cause, or is
-    /// still there; and every slot of the arena is accounted for. Settle first. The error says where it does not add up.
-    pub fn audit(&self) -> Result<(), String> {
-        let waiting = self.wheel.slots(&self.arena);
-        let mut on_link = vec![0u64; self.links.len()];
-        let mut timers = 0;
-        for &slot in &waiting {
-            let place = self.arena.get(slot).place;
-            if place & TIMER != 0 { timers += 1 } else { on_link[(self.routes[place as usize] & LINK) as usize] += 1 }
-        }
-        for index in 0..self.links.len() {
-            // Foreseen packets are in the queue of events as on the last fused link, but on an earlier one in truth.
-            let feeder = self.links[index].fused_to;
-            if feeder != NIL {
-                let foreseen = self.links[index].port.foreseen() as u64;
-                on_link[index] = on_link[index].wrapping_sub(foreseen);
-                on_link[feeder as usize] = on_link[feeder as usize].wrapping_add(foreseen);
-            }
-        }
-        let delivered = self.delivered();
-        let mut slots = timers + self.audit_media(&on_link, &delivered)?;
-        for (index, link) in self.links.iter().enumerate() {
-            let unseen = if link.port.is_scheduled() { link.port.len() } else { link.port.doomed() } as u64;
-            let inside = on_link[index] + unseen;
-            let stats = &link.port.stats;
-            let gone = stats.total().gone();
-            if self.radio(index as u32).is_some() {
-                continue;
-            }
-            if stats.arrived + stats.total().copies != delivered[index] + gone + inside {
-                return Err(format!(
-                    "link {index}: {} packets came, but {} were delivered, {gone} dropped and {inside} are there",
-                    stats.arrived, delivered[index]
-                ));
-            }
-            slots += inside;
-        }
-        if slots != self.arena.live() as u64 {
-            return Err(format!("{} slots are in use, {slots} accounted for", self.arena.live()));
-        }
-        Ok(())
     }
 }

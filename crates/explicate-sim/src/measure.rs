@@ -72,11 +72,18 @@ pub fn measure(scenario: &Scenario, index: usize, run: &mut Run, version: &str) 
     let classes = class_names(scenario);
     measure_flows(&mut tables.flows, scenario, number, run, &flows);
     measure_links(&mut tables.links, scenario, number, run);
+    let node = |n: u32| scenario.nodes.get(n as usize).map_or("unknown", |name| name.as_str());
     for s in &run.samples {
+        let peers;
         let object = match s.object {
             Object::Link(l) => scenario.links[l as usize].name.as_str(),
             Object::Class(l, c) => classes[&(l, c)].as_str(),
             Object::Flow(f) => flows[f as usize].as_str(),
+            Object::Agent(n) => node(n),
+            Object::Peer(a, b) => {
+                peers = format!("{}/{}", node(a), node(b));
+                peers.as_str()
+            }
         };
         let value = Cell::F64(s.value);
         tables.samples.push([number.into(), s.at.as_secs_f64().into(), object.into(), s.variable.into(), value]);

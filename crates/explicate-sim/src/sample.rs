@@ -18,7 +18,7 @@ pub struct Sample {
     pub value: f64,
 }
 
-/// What a sample is of: indices into the engine's links, their classes, or flows.
+/// What a sample is of: indices into the engine's links, their classes, or flows; numbers of nodes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Object {
     /// A link.
@@ -27,6 +27,10 @@ pub enum Object {
     Class(u32, u32),
     /// A flow.
     Flow(u32),
+    /// The agent of a node.
+    Agent(u32),
+    /// What the agent of a node keeps about another one.
+    Peer(u32, u32),
 }
 
 /// Takes samples.
@@ -39,6 +43,7 @@ pub struct Sampler {
     goodput: bool,
     router: bool,
     flow: bool,
+    agent: bool,
     /// Links over media and those with a limited queue: the others never hold anything that matters.
     links: Vec<(u32, Counted)>,
     flows: Vec<Before>,
@@ -79,6 +84,7 @@ impl Sampler {
             goodput: of("goodput"),
             router: of("router"),
             flow: of("flow"),
+            agent: of("agent"),
             links: (0..engine.links.len()).filter_map(limited).collect(),
             flows: vec![Before::default(); engine.ends.len()],
             samples: Vec::new(),
@@ -92,6 +98,9 @@ impl Sampler {
     pub fn take(&mut self, engine: &mut Engine) {
         self.take_links(engine);
         self.take_flows(engine);
+        if self.agent {
+            self.take_agents(engine);
+        }
     }
 
     fn take_links(&mut self, engine: &mut Engine) {
@@ -140,6 +149,18 @@ impl Sampler {
             }
             let airtime = over.map_or(Time::ZERO, |(medium, number)| medium.airtime(number).1);
             *before = Counted { bytes: port.stats.bytes, airtime };
+        }
+    }
+
+    fn take_agents(&mut self, engine: &Engine) {
+        let at = engine.now();
+        let samples = &mut self.samples;
+        for node in engine.agents() {
+            let object = Object::Agent(node.0);
+            engine.probe_agent(node, &mut |variable, value| samples.push(Sample { at, object, variable, value }));
+            engine.probe_peers(node, &mut |peer, variable, value| {
+                samples.push(Sample { at, object: Object::Peer(node.0, peer.0), variable, value });
+            });
         }
     }
 

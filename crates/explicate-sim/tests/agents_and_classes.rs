@@ -76,13 +76,11 @@ fn messages_between_agents_are_routed_through_the_queues_of_data() {
         engine.add_link(port(number, Rate::mbps(8), class(1e6, false, Rate::mbps(8))), Time::millis(10));
     }
     let heard: [Heard; 2] = [Arc::default(), Arc::default()];
-    let find = || {
-        Box::new(|from, to| match (from, to) {
-            (0, 2) => Some(vec![0, 1]),
-            (2, 0) => Some(vec![2, 3]),
-            _ => None,
-        })
-    };
+    engine.set_routes(Some(Box::new(|from, to| match (from, to) {
+        (0, 2) => Some(vec![0, 1]),
+        (2, 0) => Some(vec![2, 3]),
+        _ => None,
+    })));
     let agent = |peer: Option<u32>, heard: &Heard| Asking {
         peer: peer.map(Address),
         at: if peer.is_some() { Time::millis(5) } else { Time::NEVER },
@@ -90,8 +88,8 @@ fn messages_between_agents_are_routed_through_the_queues_of_data() {
         outgoing: Vec::new(),
         heard: heard.clone(),
     };
-    engine.add_agent(Address(0), Box::new(agent(Some(2), &heard[0])), find());
-    engine.add_agent(Address(2), Box::new(agent(None, &heard[1])), find());
+    engine.add_agent(Address(0), Box::new(agent(Some(2), &heard[0])));
+    engine.add_agent(Address(2), Box::new(agent(None, &heard[1])));
     engine.prepare();
     engine.run_until(Time::secs(1));
     engine.settle_all();

@@ -100,3 +100,16 @@ fn saturation_throughput_is_bianchis() {
         assert!(error.abs() < 0.03, "n = {n}, rts {rts}: {got:.2} Mbit/s, model {expected:.2}");
     }
 }
+
+/// Worked out by hand: 380 us for RTS, CTS, data and ACK, 308 us for each further SIFS, data, SIFS and ACK, then DIFS and 7.5
+/// slots. 1 ms holds three packets, 690 us two, 500 us one.
+#[test]
+fn a_burst_contends_once() {
+    for (burst, packets) in [("0s", 1), ("500us", 1), ("690us", 2), ("1ms", 3)] {
+        let got = throughput(1, 54, true, 3, &format!("burst = \"{burst}\""));
+        let cycle = 380.0 + 308.0 * (packets - 1) as f64 + 34.0 + 67.5;
+        let expected = 12000.0 * packets as f64 / cycle;
+        println!("burst {burst}: {got:.2} Mbit/s, by hand {expected:.2}");
+        assert!((got / expected - 1.0).abs() < 0.005, "burst {burst}: {got:.2} Mbit/s, by hand {expected:.2}");
+    }
+}

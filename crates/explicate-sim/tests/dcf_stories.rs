@@ -175,6 +175,54 @@ fn shadowing_and_drift_change_the_rate() {
     assert!(spread(&rates("drift = \"6dB\"\ncoherence = \"500ms\"", 1)) > 20e6, "levels come and go");
 }
 
+/// Three hops at 54 Mbit/s with ns-2's rules carry what ns-2.35 carries (docs/validation.md: 5.17 Mbit/s), and more without
+/// its reservations.
+#[test]
+fn a_chain_carries_what_it_does_in_ns2() {
+    let carried = |capture: &str| {
+        let text = r#"
+            duration = "22s"
+            warmup = "2s"
+            [[medium]]
+            name = "air"
+            control_rate = "24Mbit/s"
+            rts_threshold = "0B"
+            cca_time = "0us"
+            capture = "CAPTURE"
+            queue = { limit = "50pkt" }
+            layout = { kind = "chain", stations = 4, spacing = "200m" }
+            [[flows]]
+            name = "f"
+            protocol = "sack"
+            from = "n1"
+            to = "n4"
+            params = { receiver_window = 4 }
+        "#;
+        mbps(&run(&text.replace("CAPTURE", capture)), "f")
+    };
+    let (as_ns2, usual) = (carried("ns2"), carried("first"));
+    println!("three hops: {as_ns2:.3} Mbit/s by ns-2's rules, {usual:.3} by the usual ones");
+    assert!((as_ns2 / 5.17 - 1.0).abs() < 0.03 && usual > 1.05 * as_ns2);
+}
+
+/// The example of a mesh: flows go the static ways that they name, in a room that makes every used link's rate move.
+#[test]
+fn a_mesh_in_a_changing_room() {
+    let text = include_str!("../../../scenarios/wifi-mesh.toml").replace("60s", "20s").replace("runs = 3", "");
+    let done = run(&text);
+    for (link, used) in [("n1->n2", true), ("n4->n5", true), ("n5->n6", true), ("n2->n5", false), ("n1->n4", true)] {
+        let share = done.link(link, "utilisation");
+        assert_eq!(share > 0.01, used, "{link}: {share}");
+        let rates = done.samples(link, "air_rate_bps", 5.0);
+        let moves = rates.windows(2).filter(|w| w[0] != w[1]).count();
+        println!("{link}: {share:.3} of the time, mean rate {:.1} Mbit/s, moved in {moves} of 150", mean(&rates) / 1e6);
+        assert!(moves > 0 || !used, "{link}");
+    }
+    // The controller stands before whatever queue there is.
+    assert!(!done.samples("n5->n6", "avg_rtt_s", 5.0).is_empty());
+    assert!(mbps(&done, "upper") > 1.0 && mbps(&done, "lower") > 1.0);
+}
+
 /// What is counted: airtime shares of all links together are below one, queues belong to the interface.
 #[test]
 fn links_of_one_interface_share_its_queue() {

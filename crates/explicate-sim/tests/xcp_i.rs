@@ -70,6 +70,11 @@ fn two_clouds_do_no_harm() {
     assert!((bulk.rate / reference.rate - 1.0).abs() <= 0.02);
     assert!((bulk.window / reference.window - 1.0).abs() <= 0.05);
     assert!(bulk.spread <= 0.05 && bulk.timeouts == 0.0 && done.drops() == 0.0);
+    let seconds: Vec<f64> = done.samples("c1->r1", "throughput_bps", 5.0).chunks(10).map(mean).collect();
+    let (average, most) = (mean(&seconds), seconds.iter().fold(0.0f64, |most, s| most.max(*s)));
+    let least = seconds.iter().fold(f64::MAX, |least, s| least.min(*s));
+    println!("fig6 seconds: from {:.3} to {:.3} of the mean", least / average, most / average);
+    assert!((most - least) / average <= 0.03);
     // Eq. 1 does not see the queue in the cloud, so its window is larger; the rest holds.
     assert!((by_paper.rate / reference.rate - 1.0).abs() <= 0.02);
     assert!(by_paper.spread <= 0.05 && by_paper.timeouts == 0.0 && paper.drops() == 0.0);
@@ -153,6 +158,15 @@ fn hosts_do_the_part_of_routers() {
         let done = run(&chain("xcp_i", links));
         let ours = flow(&format!("fig4 {case}"), &done, "bulk");
         assert!(ours.rate >= 0.95 * 30.0 && done.drops() == 0.0, "{case}: {} {}", ours.rate, done.drops());
+        // Plain XCP, where nobody asks (I-fig4-d).
+        let plain = run(&chain("xcp", links));
+        let xcp = flow(&format!("fig4 {case}, XCP"), &plain, "bulk");
+        println!(
+            "fig4 {case}: goodput {:?} and {:?}",
+            plain.flows("bulk", "goodput_bps"),
+            done.flows("bulk", "goodput_bps")
+        );
+        assert!(plain.drops() > 1000.0 && xcp.timeouts > 0.0, "{case}");
     }
     // The last router does the receiver's part on request.
     let asks = with_router(&chain("xcp_i", &receiver), "{ kind = \"xcp_i\", receiver = \"ask\" }");

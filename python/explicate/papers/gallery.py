@@ -21,6 +21,7 @@ from explicate.papers.judge import Outcome, Verdict
 from explicate.papers.plan import choices
 from explicate.papers.register import PAPERS, Paper
 from explicate.papers.study import Case, Panel
+from explicate.report import style
 from explicate.source import Source, overrides_of
 
 WORDS = {True: ("holds", "holds"), False: ("fails", "fails"), None: ("not judged", "open")}
@@ -121,7 +122,7 @@ def _page(title: str, nav: str, lead: str, body: str) -> str:
         nav=nav,
         lead=lead,
         body=body,
-        style=_asset("report.css") + _asset("gallery.css"),
+        style=style() + _asset("gallery.css"),
         script=_asset("report.js"),
     )
 

@@ -12,6 +12,7 @@
 //! | (1 - p) / p | mean run between losses | packets | | follows |
 //! | sigma / mean | `spread` | of the mean run | 0.25 | NIST Net's table: a standard deviation |
 //! | a | `shape` | | 3 | netem's table `pareto` |
+//! | | `start`, `most` | s, packets | 0, no limit | paper 000 section IV: a path that turns lossy later; one forced loss |
 //!
 //! Deviations:
 //! 1. netem's and NIST Net's tables of normal and Pareto variates shape *delays*; that they shape losses is what paper 000
@@ -56,6 +57,9 @@ const PARAMS: &[Param] = &[
         .within(0.0, 1.0),
     Param::new("shape", Unit::Number, 3.0, "netem", "Shape of the Pareto law of runs; the smaller, the burstier.")
         .within(1.01, 100.0),
+    Param::new("start", Unit::Seconds, 0.0, "paper 000 section IV", "Nothing is lost before.").within(0.0, 1e9),
+    Param::new("most", Unit::Number, 0.0, "paper 000 section III", "So many packets are lost in all; 0: no limit.")
+        .within(0.0, 1e12),
 ];
 
 impl ChannelKind for RandomLoss {
@@ -80,7 +84,8 @@ impl ChannelKind for RandomLoss {
     }
     fn predict(&self, values: &Values, packet: &Packet, put: Probe<'_>) {
         let applies = super::placing::affects(values, packet);
-        put("packet_loss", if applies { values.get(PARAMS, "rate") } else { 0.0 });
+        let lasts = values.get(PARAMS, "most") == 0.0;
+        put("packet_loss", if applies && lasts { values.get(PARAMS, "rate") } else { 0.0 });
     }
     fn build(&self, init: ChannelInit<'_>) -> ChannelStages {
         let get = |name| init.values.get(PARAMS, name);
@@ -96,13 +101,39 @@ impl ChannelKind for RandomLoss {
                 true if rng.uniform() < p => 0,
                 true => rng.run_length(fresh).saturating_add(1),
             };
-            return lossy(init.values, Uniform { fresh, again, correlated, until_loss, rng });
+            return limited(init.values, Uniform { fresh, again, correlated, until_loss, rng });
         }
         let law = if law == 1.0 { Law::Normal(get("spread")) } else { Law::Pareto(get("shape")) };
         // The first loss comes within a mean run of the start.
         let mean = (1.0 - p) / p;
         let left = (1.0 - rng.uniform()) * (1.0 + mean);
-        lossy(init.values, Spaced { mean, law, left, rng })
+        limited(init.values, Spaced { mean, law, left, rng })
+    }
+}
+
+/// `channel` within the limits that are given, if any.
+fn limited(values: &Values, channel: impl Channel + 'static) -> ChannelStages {
+    let (start, most) = (values.get(PARAMS, "start"), values.get(PARAMS, "most"));
+    if start == 0.0 && most == 0.0 {
+        return lossy(values, channel);
+    }
+    let left = if most == 0.0 { u64::MAX } else { most as u64 };
+    lossy(values, Limited { start: Time::from_secs_f64(start), left, channel })
+}
+
+/// Losses that begin late or end after some.
+struct Limited<C> {
+    start: Time,
+    /// Packets that may still be lost.
+    left: u64,
+    channel: C,
+}
+
+impl<C: Channel> Channel for Limited<C> {
+    fn loses(&mut self, at: Time, packet: &Packet, wire_bytes: u32) -> bool {
+        let lost = at >= self.start && self.left > 0 && self.channel.loses(at, packet, wire_bytes);
+        self.left -= lost as u64;
+        lost
     }
 }
 
@@ -211,6 +242,15 @@ mod tests {
                 assert!((lost - p).abs() <= slack, "{law:?} {p}: {lost}");
             }
         }
+    }
+
+    #[test]
+    fn losses_begin_late_and_end_after_some() {
+        let mut channel = channel(&[("rate", 0.5), ("start", 10.0), ("most", 3.0)]);
+        let lost: Vec<u64> = (0..100).filter(|s| channel.loses(Time::secs(*s), &Packet::EMPTY, 100)).collect();
+        assert!(lost.len() == 3 && lost[0] >= 10, "{lost:?}");
+        let mut channel = super::tests::channel(&[("rate", 1.0), ("start", 10.0)]);
+        assert_eq!((0..20).filter(|s| channel.loses(Time::secs(*s), &Packet::EMPTY, 100)).count(), 10);
     }
 
     #[test]

@@ -112,7 +112,7 @@ pub struct ProbePacket {
     pub ip_len: u16,
 }
 
-/// Measures one path, again and again.
+/// Measures one path, again and again. When its time has come, it is asked for an estimate first and then for probes.
 pub trait Estimator: Send {
     /// An estimate is wanted this often from now on.
     fn set_period(&mut self, now: Time, period: Time);

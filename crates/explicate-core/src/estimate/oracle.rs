@@ -5,7 +5,8 @@
 //! bandwidth by a maximum of 10% and 20%").
 //!
 //! The idea: once per period the driver is asked, for every link of the path, what it could have carried since the last time
-//! and what came to it. The least difference is the bandwidth that the path has left. An error is drawn for every estimate.
+//! and what came to it. The least difference is the bandwidth that the path has left. An error is drawn for every estimate,
+//! or stays for `estimate_hold`.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
@@ -31,7 +32,7 @@ use crate::units::Time;
 pub struct Oracle;
 
 /// Parameters, as the router's list has them too.
-pub const PARAMS: [Param; 3] = [
+pub const PARAMS: [Param; 4] = [
     Param::new("estimate_error", Unit::Fraction, 0.0, "paper 001 IV-D", "Greatest error of the oracle, either way.")
         .within(0.0, 1.0),
     Param::new(
@@ -49,6 +50,14 @@ pub const PARAMS: [Param; 3] = [
         "How long the oracle thinks before it says what it saw.",
     )
     .within(0.0, 100.0),
+    Param::new(
+        "estimate_hold",
+        Unit::Seconds,
+        0.0,
+        "ours",
+        "How long an error of the oracle stays; 0s: every estimate has one of its own.",
+    )
+    .within(0.0, 1000.0),
 ];
 
 impl EstimatorKind for Oracle {
@@ -71,6 +80,9 @@ impl EstimatorKind for Oracle {
             error: get("estimate_error"),
             of_capacity: get("estimate_of") != 0.0,
             delay: Time::from_secs_f64(get("estimate_delay")),
+            hold: Time::from_secs_f64(get("estimate_hold")),
+            factor: 1.0,
+            redraw: init.now,
             period: init.period,
             asked: None,
             next: init.now,
@@ -86,12 +98,16 @@ struct Asking {
     error: f64,
     of_capacity: bool,
     delay: Time,
+    /// How long an error stays, the present one (a factor), and until when it does.
+    hold: Time,
+    factor: f64,
+    redraw: Time,
     period: Time,
     /// When the oracle was asked last.
     asked: Option<Time>,
     next: Time,
-    /// Bytes that had come to each link then.
-    came: Vec<f64>,
+    /// The links of the path then, and bytes that had come to each.
+    came: Vec<(u32, f64)>,
     /// What it said, and when that may be told.
     pending: Option<(Time, f64)>,
     rng: Rng,
@@ -114,23 +130,79 @@ impl Estimator for Asking {
         }
         let since = self.asked.unwrap_or(now);
         let elapsed = now.since(since).as_secs_f64();
-        let factor = 1.0 + self.error * (2.0 * self.rng.uniform() - 1.0);
+        if now >= self.redraw {
+            self.factor = 1.0 + self.error * (2.0 * self.rng.uniform() - 1.0);
+            self.redraw = now + self.hold;
+        }
+        let factor = self.factor;
         let (of_capacity, before) = (self.of_capacity, core::mem::take(&mut self.came));
         let mut least = f64::INFINITY;
+        let mut same = true;
         let came = &mut self.came;
-        oracle.links(self.ends.0, self.ends.1, since, &mut |offered, bytes| {
-            let load = bytes - before.get(came.len()).copied().unwrap_or(bytes);
-            came.push(bytes);
+        oracle.links(self.ends.0, self.ends.1, since, &mut |link, offered, bytes| {
+            let known = before.get(came.len()).filter(|(number, _)| *number == link);
+            same &= known.is_some();
+            let load = bytes - known.map_or(bytes, |(_, bytes)| *bytes);
+            came.push((link, bytes));
             let left = if of_capacity { offered * factor - load } else { (offered - load) * factor };
             least = least.min(left);
         });
-        if elapsed > 0.0 && least.is_finite() {
+        // Of a path that is new, or has become another, nothing is known of the load yet.
+        same &= came.len() == before.len() && elapsed > 0.0 && least.is_finite();
+        if same {
             self.pending = Some((now + self.delay, least / elapsed));
         }
-        self.next = now + if self.asked.is_none() { self.period.min(FIRST) } else { self.period };
+        let again = !same && !self.came.is_empty();
+        self.next = now + if again { self.period.min(FIRST) } else { self.period };
         self.asked = Some(now);
     }
     fn poll_estimate(&mut self, now: Time) -> Option<f64> {
         self.pending.take_if(|(at, _)| *at <= now).map(|(_, left)| left)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Values;
+
+    /// A link that carries 1000 bytes/s, with nothing on it.
+    struct Idle;
+
+    impl PathOracle for Idle {
+        fn links(&mut self, _: Address, _: Address, _: Time, tell: &mut dyn FnMut(u32, f64, f64)) {
+            tell(0, 100.0, 0.0);
+        }
+    }
+
+    /// What is said every 100 ms for 5 s, bytes/s.
+    fn estimates(given: &[(&str, f64)]) -> alloc::vec::Vec<f64> {
+        let mut values = Values::default();
+        for &(name, value) in given {
+            values.set(PARAMS.iter().find(|p| p.name == name).unwrap(), value);
+        }
+        let (own, peer, period) = (Address(1), Address(2), Time::millis(100));
+        let rng = Rng::stream(1, "test");
+        let mut oracle = Oracle.build(EstimatorInit { values: &values, own, peer, period, rng, now: Time::ZERO });
+        let mut said = Vec::new();
+        for tick in 0..50 {
+            let now = Time::millis(100 * tick);
+            oracle.consult(now, &mut Idle);
+            said.extend(oracle.poll_estimate(now));
+        }
+        said
+    }
+    fn distinct(estimates: &[f64]) -> usize {
+        1 + estimates.windows(2).filter(|pair| (pair[0] - pair[1]).abs() > 1e-9).count()
+    }
+
+    #[test]
+    fn an_error_stays_as_long_as_it_is_told_to() {
+        let exact = estimates(&[]);
+        assert!(exact.len() > 40 && exact.iter().all(|left| (left - 1000.0).abs() < 1e-6), "{exact:?}");
+        let each = estimates(&[("estimate_error", 0.2)]);
+        let held = estimates(&[("estimate_error", 0.2), ("estimate_hold", 2.0)]);
+        assert!(each.iter().chain(&held).all(|left| (800.0..=1200.0).contains(left)));
+        assert_eq!((distinct(&each), distinct(&held)), (each.len(), 3));
     }
 }

@@ -128,8 +128,15 @@ impl Estimator for Search {
         Some(ProbePacket { index: self.base.wrapping_add(sent), ip_len: self.bytes as u16 })
     }
     fn handle_echo(&mut self, _now: Time, index: u16, sent: Time, came: Time) {
-        let ours = index.wrapping_sub(self.base) < self.count;
-        if ours && self.stream.len() < self.count as usize {
+        // Echoes of what was not sent yet are an earlier stream's, or nobody's.
+        let awaited = match self.state {
+            State::Resting(_) => 0,
+            State::Sending(_, sent) => sent,
+            State::Waiting(_) => self.count,
+        };
+        let ours = index.wrapping_sub(self.base) < awaited;
+        let copied = self.stream.iter().any(|p| p.index == index);
+        if ours && !copied {
             self.stream.push(Arrived { index, sent, came });
         }
     }

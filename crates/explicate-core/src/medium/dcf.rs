@@ -36,7 +36,12 @@
 //!    (`capture_threshold`) destroys it whatever the rate.
 //! 5. A frame that is sensed but not decoded makes EIFS follow, as in ns-2; the standard asks for that only if its preamble
 //!    was heard. Bursts of an interferer make no EIFS follow.
-//! 6. Rates adapt to every attempt without an answer, lost RTS included (ARF counts data frames); without ARF's timer.
+//! 6. `capture = "ns2"` is for comparisons, and follows ns-2.35 where it departs from the standard: a frame that was not decoded
+//!    reserves the air for EIFS, and DIFS follows that; a frame that capture overcomes does so too, from its end on; CTS, and
+//!    data after CTS, are sent only if the air is free at that moment, else the sender begins anew with RTS.
+//! 7. A burst's later frames come after SIFS without RTS, and each announces only itself: who hears neither sender nor data
+//!    may begin between them.
+//! 8. Rates adapt to every attempt without an answer, lost RTS included (ARF counts data frames); without ARF's timer.
 
 use crate::params::{Param, Unit, Values};
 use crate::protocol::MediumKind;
@@ -111,6 +116,14 @@ pub const PARAMS: &[Param] = &[
     Param::new("rx_start_delay", Unit::Seconds, 25e-6, TABLE, "An answer that has not begun by then does not come.")
         .within(1e-6, 1e-3),
     Param::new("cca_time", Unit::Seconds, 4e-6, TABLE, "A frame is not noticed before this.").within(0.0, 1e-3),
+    Param::new(
+        "burst",
+        Unit::Seconds,
+        0.0,
+        "IEEE 802.11 clause 9.19 (TXOP limit); Atheros Super A/G",
+        "Who has the air may send frames of its queue for so long, SIFS apart; 0s: one frame.",
+    )
+    .within(0.0, 0.1),
     Param::new("cw_min", Unit::Number, 15.0, TABLE, "Least contention window, slots.").within(1.0, 65535.0),
     Param::new("cw_max", Unit::Number, 1023.0, TABLE, "Greatest contention window, slots.").within(1.0, 65535.0),
     Param::new("short_retry", Unit::Number, 7.0, CLAUSE_9, "Attempts of RTS and of frames sent without.")
@@ -124,7 +137,7 @@ pub const PARAMS: &[Param] = &[
         0.0,
         "ours; ns-2.35, Mac/802_11",
         "Which of overlapping frames survives if it is the stronger: one that is received, or begins within its preamble; \
-         any; none; `ns2`: the first that is sensed, understood or not.",
+         any; none; `ns2`: the first that is sensed, understood or not, and ns-2's reservations.",
     ),
     Param::new("capture_threshold", Unit::Decibels, 10.0, "ns-2.35, CPThresh", "By how much it has to be stronger.")
         .within(0.0, 100.0),
@@ -225,7 +238,7 @@ pub enum Capture {
     Any,
     /// None.
     Off,
-    /// The first that is sensed, understood or not, if no other one alone comes too near to it.
+    /// The first that is sensed, understood or not, if no other one alone comes too near to it; and ns-2's reservations.
     Ns2,
 }
 
@@ -252,6 +265,8 @@ pub struct Settings {
     pub preamble: Time,
     /// From the end of a frame to when an answer must have begun.
     pub answer: Time,
+    /// A station's exchanges may follow one another within this.
+    pub burst: Time,
     /// Frames younger than this are not noticed.
     pub cca_time: Time,
     /// Least contention window, slots.
@@ -302,6 +317,7 @@ impl Settings {
             eifs: difs,
             preamble: time("preamble"),
             answer: sifs + slot + time("rx_start_delay"),
+            burst: time("burst"),
             cca_time: time("cca_time"),
             cw_min: get("cw_min") as u32,
             cw_max: get("cw_max").max(get("cw_min")) as u32,

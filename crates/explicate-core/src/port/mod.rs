@@ -12,13 +12,15 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::protocol::{Channel, Discipline, DropCause, PortView, Probe, Qdisc, Router, ServiceCurve, Verdict};
+use crate::protocol::{Channel, Discipline, DropCause, PortView, Router, ServiceCurve, Verdict};
 use crate::units::{Rate, Time};
 use crate::wire::{Ecn, Packet};
 
 mod balance;
+mod gate;
 mod lanes;
 mod line;
+mod looking;
 mod pulled;
 mod put_off;
 mod ring;
@@ -26,6 +28,8 @@ mod shared;
 mod special;
 pub mod stats;
 
+pub use gate::Class;
+use gate::Gate;
 use lanes::Lanes;
 use line::Line;
 use ring::{Ring, Waiting};
@@ -81,46 +85,6 @@ pub enum Arrival {
     Queued,
     /// It was dropped, and its handle released.
     Dropped,
-}
-
-/// A queue discipline and a router controller for one class of packets, as a port is made from them.
-#[derive(Default)]
-pub struct Class {
-    /// What may wait, and in which order; `None` is first in, first out without a limit.
-    pub qdisc: Option<Discipline>,
-    /// Controller; `None` is a plain IP router.
-    pub router: Option<Box<dyn Router>>,
-}
-
-/// What looks at packets that come and go.
-#[derive(Default)]
-struct Gate {
-    /// Admission; `None` admits everything.
-    qdisc: Option<Box<dyn Qdisc>>,
-    router: Option<Box<dyn Router>>,
-}
-
-impl Gate {
-    fn next_timer(&self) -> Time {
-        let router = self.router.as_ref().map_or(Time::NEVER, |r| r.next_timer());
-        router.min(self.qdisc.as_ref().map_or(Time::NEVER, |q| q.next_timer()))
-    }
-    fn run_timers(&mut self, at: Time, view: &PortView) {
-        if let Some(r) = self.router.as_mut().filter(|r| r.next_timer() <= at) {
-            r.on_timer(at, view);
-        }
-        if let Some(q) = self.qdisc.as_mut().filter(|q| q.next_timer() <= at) {
-            q.on_timer(at, view);
-        }
-    }
-    fn probe(&self, put: Probe<'_>) {
-        if let Some(router) = &self.router {
-            router.probe(put);
-        }
-        if let Some(qdisc) = &self.qdisc {
-            qdisc.probe(put);
-        }
-    }
 }
 
 /// An output port.
@@ -252,51 +216,6 @@ impl Port {
     /// What controllers see. Settle first.
     pub fn view(&self) -> PortView {
         self.view
-    }
-    /// The measured span begins. Settle first.
-    pub fn start_measuring(&mut self, now: Time) {
-        let (bytes, packets) = self.backlog();
-        self.stats.start_measuring(now, packets, bytes);
-    }
-    /// The queue from `start`, when the measured span began, until now. Settle first.
-    pub fn queue(&mut self, start: Time, now: Time) -> stats::QueueSummary {
-        let (bytes, packets) = self.backlog();
-        self.stats.queue(start, now, packets, bytes)
-    }
-    /// Whether a discipline limits the queue.
-    pub fn has_qdisc(&self) -> bool {
-        self.gate.qdisc.is_some() || self.lanes.as_ref().is_some_and(|l| l.limited())
-    }
-    /// Bytes that the line offers in `(from, to]`.
-    pub fn offered(&self, from: Time, to: Time) -> f64 {
-        self.line.offered(from, to)
-    }
-    /// Packets in the port, waiting or in service.
-    pub fn len(&self) -> usize {
-        self.ring.len() as usize + self.lanes.as_ref().map_or(0, |l| l.len())
-    }
-    /// Whether no packet is in the port.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-    /// IP bytes that have come so far. Those that were dropped count with the mean length of those that were sent. Settle first.
-    pub fn arrived_bytes(&self) -> f64 {
-        let inside: u64 = self.ring.iter().map(|w| w.bytes as u64).sum();
-        let (waiting, _) = self.lanes.as_ref().map_or((0, 0), |l| l.waiting());
-        let gone = self.stats.total().overflow + self.stats.total().early;
-        let sent = self.stats.arrived.saturating_sub(gone + self.len() as u64).max(1);
-        (self.stats.bytes + inside + waiting) as f64 + gone as f64 * (self.stats.bytes as f64 / sent as f64)
-    }
-    /// Packets that the channel will lose and that have not departed.
-    pub fn doomed(&self) -> usize {
-        self.ring.iter().filter(|w| w.lost).count()
-    }
-    /// Bytes and packets that wait, without the packet in service. Settle first.
-    pub fn backlog(&self) -> (u64, u32) {
-        match &self.lanes {
-            Some(lanes) => lanes.waiting(),
-            None => (self.view.backlog_bytes, self.view.backlog_packets),
-        }
     }
 
     fn rearm(&mut self) {
@@ -561,30 +480,6 @@ impl Port {
     /// A packet of a scheduled port that has left: its handle and when its last bit did. Lost packets are not told.
     pub fn poll_transmit(&mut self) -> Option<(u32, Time)> {
         self.lanes.as_mut()?.sent.pop_front()
-    }
-
-    /// Number of classes with queues of their own.
-    pub fn classes(&self) -> usize {
-        self.lanes.as_ref().map_or(1, |l| l.lanes.len())
-    }
-    /// Tells the variables of one of several classes: its queue, its controller's and discipline's own. Settle first.
-    pub fn probe_class(&self, class: usize, put: Probe<'_>) {
-        let Some(lanes) = &self.lanes else { return };
-        let view = lanes.view(class, self.view.capacity);
-        put("queue_packets", view.backlog_packets as f64);
-        put("queue_bytes", view.backlog_bytes as f64);
-        put("share", view.capacity / self.view.capacity);
-        lanes.probe(class, put);
-    }
-    /// Tells the port's variables: its queue, and if there is one class its controller's and discipline's own. Settle first.
-    pub fn probe(&self, put: Probe<'_>) {
-        let (bytes, packets) = self.backlog();
-        put("queue_packets", packets as f64);
-        put("queue_bytes", bytes as f64);
-        self.gate.probe(put);
-        if let Some(lanes) = self.lanes.as_ref().filter(|l| l.lanes.len() == 1) {
-            lanes.probe(0, put);
-        }
     }
 }
 

@@ -24,8 +24,9 @@
 //!    can do ("restriction of the maximum growth rate", section V). That is so up to a load of k/(k + epsilon), 3.5 %.
 //! 3. A packet that came with 10 keeps it, as in VCP. With independent draws the shares of several routers at low load would
 //!    multiply, and links stay at 60 % for good where access links were twice as fast. So a draw for 01 that falls on a
-//!    packet with 10 is made good on the next packet without: of several shares the least counts. One router alone, as in
-//!    the paper, draws for each packet.
+//!    packet with 10 is made good on the next packet without, and at most two of them wait: of several shares about the
+//!    least counts. Exactly so with `spread`; of draws at shares much alike a part is lost, of three equal ones a third
+//!    or more. One router alone, as in the paper, draws for each packet.
 //! 4. `spread = true` deals codes out evenly instead of drawing them (error diffusion), so that windows of few packets get the
 //!    share that they should.
 

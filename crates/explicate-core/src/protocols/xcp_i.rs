@@ -37,6 +37,8 @@
 //! 5. A router that computes on a receiver's behalf does not see the queue of that cloud.
 //! 6. Requests take the shortest way, which may not be the data's. A hop that does not count the TTL down (a tunnel, a bridge) is
 //!    not seen, as the paper says.
+//! 7. What is known of a cloud is forgotten when its number of plain routers changes: the route has. A change that
+//!    keeps the number is noticed by the next results alone, and a longer way is taken for a queue for up to twice `idle`.
 
 use alloc::boxed::Box;
 
@@ -144,7 +146,7 @@ const fn joined<const N: usize>(lists: &[&[Param]]) -> [Param; N] {
     assert!(at == N, "the lists have another length");
     all
 }
-const ROUTER: &[Param] = &joined::<30>(&[
+const ROUTER: &[Param] = &joined::<31>(&[
     &xcp_router::params(0.0),
     &OWN,
     &[estimate::CHOICE],

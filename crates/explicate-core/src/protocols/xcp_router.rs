@@ -103,7 +103,7 @@ pub(super) struct Controller<const PAPER: bool> {
     // The persistent queue and its mean, bytes.
     queue: u64,
     min_queue: u64,
-    mean_queue: f64,
+    pub(super) mean_queue: f64,
     /// Mean RTT of the flows, seconds.
     pub(super) avg_rtt: f64,
     interval_began: Time,

@@ -102,7 +102,7 @@ impl Protocol for Xtcp {
     }
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
         let spend_on_flagged = init.values.get(ROUTER, "spend_on_flagged") != 0.0;
-        Some(Box::new(XtcpRouter { count: 0, spend_on_flagged }))
+        Some(Box::new(XtcpRouter { spend_on_flagged, ..XtcpRouter::default() }))
     }
 }
 
@@ -211,9 +211,13 @@ impl Receiver for XtcpReceiver {
 
 // ---------------------------------------------------------------------------------------------- router, 003 section 3.2
 
+#[derive(Default)]
 struct XtcpRouter {
     /// Drops that no packet has told of yet.
     count: u32,
+    /// Packets that it flagged, and drops that note 1 kept it from counting.
+    flagged: u32,
+    uncounted: u32,
     spend_on_flagged: bool,
 }
 
@@ -231,20 +235,28 @@ impl Router for XtcpRouter {
         }
         let header = &mut packet.transport;
         if self.spend_on_flagged || !header.has(flag::XTCP) {
+            self.flagged += !header.has(flag::XTCP) as u32;
             header.set_flags(header.flags() | flag::XTCP);
             self.count -= 1;
         }
     }
 
     fn on_drop(&mut self, _now: Time, packet: &Packet, _cause: DropCause, port: &PortView) {
+        if !is_xtcp(packet) {
+            return;
+        }
         // Note 1: a counter that an empty queue cannot pay off would flag the innocent.
-        if is_xtcp(packet) && self.count < port.backlog_packets {
+        if self.count < port.backlog_packets {
             self.count += 1;
+        } else {
+            self.uncounted += 1;
         }
     }
 
     fn probe(&self, put: Probe<'_>) {
         put("congestion_counter", self.count as f64);
+        put("congestion_flags", self.flagged as f64);
+        put("uncounted_drops", self.uncounted as f64);
     }
 }
 
@@ -345,7 +357,7 @@ mod tests {
     // ------------------------------------------------------------------------------------------------ router
 
     fn router(spend_on_flagged: bool) -> XtcpRouter {
-        XtcpRouter { count: 0, spend_on_flagged }
+        XtcpRouter { spend_on_flagged, ..XtcpRouter::default() }
     }
     fn view(backlog_packets: u32) -> PortView {
         PortView { capacity: 6.25e5, backlog_bytes: 1000 * backlog_packets as u64, backlog_packets, busy: true }
@@ -369,8 +381,9 @@ mod tests {
     fn the_counter_stops_at_what_waits() {
         let mut r = router(false);
         (0..5).for_each(|_| drops(&mut r, flag::XTCP_CAPABLE, 3));
-        assert_eq!(r.count, 3);
+        assert_eq!((r.count, r.uncounted), (3, 2));
         assert_eq!([(); 4].map(|()| leaves(&mut r, flag::XTCP_CAPABLE)), [true, true, true, false]);
+        assert_eq!((r.count, r.flagged), (0, 3));
         r.on_drop(Time::ZERO, &packet(flag::XTCP_CAPABLE), DropCause::Early, &view(1));
         assert_eq!(r.count, 1, "early drops are congestion, too");
         drops(&mut r, flag::XTCP_CAPABLE, 0);

@@ -31,7 +31,8 @@
 //! 3. Where the probability reaches one, packets that could be marked are dropped too (RFC 3168 section 7).
 //! 4. An automatic `min_th` does not look at the limit, as ns-2's derivation does not.
 //! 5. `max_p` is adapted by a timer; in ns-2 by the first packet after the interval.
-//! 6. ns-2 besides drops nothing early while at most one packet waits, and counts whole packet times of an idle line only.
+//! 6. ns-2 besides drops nothing early while at most one packet waits, and counts whole packet times of an idle line only:
+//!    two points of utilisation more where the queue is often empty (docs/validation.md).
 
 use alloc::boxed::Box;
 

@@ -1,7 +1,8 @@
-//! Laws: what every registered protocol, recovery, queue discipline and channel keeps, under random operations.
+//! Laws: what every registered protocol, recovery, queue discipline, channel, agent and estimator keeps, under random operations.
 //!
 //! A new entry is under these laws the moment its line stands in a registry.
 
+mod agents;
 mod flows;
 mod machines;
 mod parsers;

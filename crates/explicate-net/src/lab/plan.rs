@@ -183,6 +183,12 @@ fn refuse(scenario: &Scenario) -> Result<()> {
     if let Some(link) = scenario.links.iter().find(|l| l.shares_with.is_some()) {
         return no(format!("the link `{}` is half duplex", link.name));
     }
+    if !scenario.reroutes.is_empty() {
+        return no("its routes change".to_string());
+    }
+    if let Some(&node) = scenario.bridges.first() {
+        return no(format!("the node `{}` does not count TTLs down", scenario.nodes[node]));
+    }
     if scenario.nodes.len() > 60 {
         return no(format!("{} nodes are too many for one machine; 60 can be", scenario.nodes.len()));
     }

@@ -41,10 +41,9 @@ impl Ways {
     }
 }
 
-/// For each group the ways of its flows, one for each entry of its `ends`. The error names ends that are not connected: a
+/// For each group the ways of its flows with these routes, one for each entry of its `ends`. The error names ends that are not connected: a
 /// scenario that was checked has none.
-pub fn ways(scenario: &Scenario) -> Result<Vec<Ways>, String> {
-    let mut routes = Routes::new(scenario.nodes.len(), &scenario.links);
+pub fn ways(scenario: &Scenario, mut routes: Routes) -> Result<Vec<Ways>, String> {
     let mut path = |from: usize, to: usize| {
         let missing = || format!("no path from {} to {}", scenario.nodes[from], scenario.nodes[to]);
         routes.path(from, to).ok_or_else(missing)
@@ -65,9 +64,9 @@ pub fn ways(scenario: &Scenario) -> Result<Vec<Ways>, String> {
 }
 
 /// For each link whose controllers the data that cross it want, as bits in the order of the registry; and [`HEADERS`].
-pub fn crossing(scenario: &Scenario, ways: &[Ways]) -> Vec<u64> {
+pub fn crossing(scenario: &Scenario, phases: &[Vec<Ways>]) -> Vec<u64> {
     let mut crossing = vec![0; scenario.links.len()];
-    for (group, ways) in scenario.flows.iter().zip(ways) {
+    for (group, ways) in phases.iter().flat_map(|ways| scenario.flows.iter().zip(ways)) {
         let protocol = group.resolved.protocol;
         let headers = if protocol.congestion_header() { HEADERS } else { 0 };
         let wanted = bit(registry::controller(protocol).unwrap_or(protocol)) | headers;

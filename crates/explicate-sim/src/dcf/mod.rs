@@ -6,63 +6,25 @@
 //! its sender may go on sending it as a ghost, if the acknowledgement was lost.
 
 mod air;
+mod exchange;
 mod link;
 mod station;
+mod world;
 
 use std::sync::Arc;
 
-use explicate_core::medium::dcf::{CTS_ACK, FRAMING, RATES, RTS, Settings};
-use explicate_core::port::{Note, Port, Store};
+use explicate_core::medium::dcf::{FRAMING, RATES, Settings};
+use explicate_core::port::Port;
 use explicate_core::protocol::Probe;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
-use explicate_core::wire::Packet;
 use explicate_scenario::model;
 
-use crate::arena::Arena;
-use crate::engine::{LINK, Link};
 use air::{Air, Heard};
 use link::AirLink;
 pub use station::StationStats;
-use station::{Answer, Frame, Head, Phase, Station};
-
-/// What the medium sees of the engine.
-pub(crate) struct World<'a> {
-    pub(crate) now: Time,
-    pub(crate) arena: &'a mut Arena,
-    pub(crate) links: &'a mut [Link],
-    pub(crate) routes: &'a [u32],
-    /// For each link its medium and its number there.
-    pub(crate) radios: &'a [(u32, u32)],
-}
-
-impl World<'_> {
-    /// The link that a packet is on.
-    fn link_of(&self, slot: u32) -> u32 {
-        self.routes[self.arena.get(slot).place as usize] & LINK
-    }
-}
-
-/// What an interface does to a packet is told to the packet's link.
-impl Store for World<'_> {
-    fn packet(&mut self, handle: u32) -> &mut Packet {
-        self.arena.get_mut(handle)
-    }
-    fn release(&mut self, handle: u32) {
-        self.arena.give(handle);
-    }
-    fn note(&mut self, at: Time, _port: u32, handle: u32, what: Note) {
-        let link = self.link_of(handle);
-        let port = &mut self.links[link as usize].port;
-        match what {
-            Note::Arrived => return, // at the link already
-            Note::Dropped(cause) => port.refused(cause),
-            Note::Marked => port.marked(),
-            Note::Departed | Note::Lost | Note::Damaged | Note::Copied => {}
-        }
-        self.arena.note(at, link, handle, what);
-    }
-}
+use station::{Frame, Head, Phase, Station};
+pub(crate) use world::World;
 
 /// A frame on the air.
 struct Transmission {
@@ -202,109 +164,7 @@ impl Medium {
         self.next = ends.min(dues).min(self.air.next());
     }
 
-    fn act(&mut self, w: &mut World<'_>, number: u32) {
-        let s = &mut self.stations[number as usize];
-        if let Some(answer) = s.answer.filter(|a| a.at <= w.now) {
-            s.answer = None;
-            match answer.frame {
-                Frame::Data => self.send_data(w, number, answer.rate),
-                frame => {
-                    let Answer { to, link, rate, silent_until, .. } = answer;
-                    let bytes = if frame == Frame::Rts { RTS } else { CTS_ACK };
-                    self.begin(
-                        w,
-                        Sent { frame, from: number, to, link, bytes, data_rate: rate, silent_until, doomed: false },
-                    );
-                }
-            }
-        } else if s.answer_by <= w.now {
-            s.answer_by = Time::NEVER;
-            // What is being received may be the answer.
-            if s.lock.is_none() {
-                self.fail(w, number);
-            }
-        } else {
-            self.take_turn(w, number);
-        }
-        self.plan(number);
-    }
-
-    // ------------------------------------------------------------------------------------------ sending
-
-    /// The station's back-off is over.
-    fn take_turn(&mut self, w: &mut World<'_>, number: u32) {
-        let s = &mut self.stations[number as usize];
-        let Some(head) = &s.head else { return };
-        let (to, link, bytes) = (head.to, head.link, head.bytes);
-        s.stats.attempts += 1;
-        self.links[link as usize].attempts += 1;
-        let rate = self.links[link as usize].rate;
-        if bytes as f64 <= self.settings.rts_threshold {
-            return self.send_data(w, number, rate);
-        }
-        let c = &self.settings;
-        let control = c.control(rate);
-        let (rts, answer) = (c.airtime(RTS, control), c.airtime(CTS_ACK, control));
-        let gaps = c.sifs + c.sifs + c.sifs;
-        let silent_until = w.now + rts + gaps + answer + c.airtime(bytes, rate) + answer;
-        self.begin(
-            w,
-            Sent {
-                frame: Frame::Rts,
-                from: number,
-                to,
-                link,
-                bytes: RTS,
-                data_rate: rate,
-                silent_until,
-                doomed: false,
-            },
-        );
-    }
-
-    fn send_data(&mut self, w: &mut World<'_>, number: u32, rate: u8) {
-        let Some(head) = &self.stations[number as usize].head else { return };
-        let (to, link, bytes) = (head.to, head.link, head.bytes);
-        let port = &mut w.links[self.links[link as usize].link as usize].port;
-        let doomed = port.attempt_is_lost(w.now, &head.packet, bytes);
-        let c = &self.settings;
-        let silent_until = w.now + c.airtime(bytes, rate) + c.sifs + c.airtime(CTS_ACK, c.control(rate));
-        self.begin(
-            w,
-            Sent { frame: Frame::Data, from: number, to, link, bytes, data_rate: rate, silent_until, doomed },
-        );
-    }
-
-    /// A frame begins.
-    fn begin(&mut self, w: &mut World<'_>, sent: Sent) {
-        let Sent { frame, from, to, link, bytes, data_rate, silent_until, doomed } = sent;
-        let rate = if frame == Frame::Data { data_rate } else { self.settings.control(data_rate) };
-        let span = self.settings.airtime(bytes, rate);
-        self.links[link as usize].airtime += span;
-        let s = &mut self.stations[from as usize];
-        s.begins(w.now, &self.settings);
-        if matches!(frame, Frame::Rts | Frame::Data) {
-            s.phase = Phase::Exchange;
-        }
-        let ends = w.now + span;
-        self.emit(
-            w.now,
-            Transmission {
-                serial: 0,
-                frame,
-                from,
-                to,
-                link,
-                bytes,
-                rate,
-                data_rate,
-                ends,
-                silent_until,
-                doomed,
-                heard: self.air.heard(from),
-            },
-        );
-    }
+    // ---------------------------------------------------------------------------------------- on the air
 
     /// An interferer begins a burst.
     fn disturb(&mut self, now: Time, emitter: u32, span: Time) {
@@ -362,7 +222,7 @@ impl Medium {
                 if intact && self.settings.noisy {
                     intact = s.error_rng.uniform() >= self.settings.error(t.bytes, t.rate, sinr);
                 }
-                s.decoded(intact);
+                s.decoded(w.now, &self.settings, intact);
                 if intact {
                     self.receive(w, heard.station, t);
                 } else if matches!(s.phase, Phase::AwaitCts | Phase::AwaitAck) {
@@ -372,102 +232,6 @@ impl Medium {
             self.stations[heard.station as usize].resume(w.now, &self.settings);
             self.plan(heard.station);
         }
-    }
-
-    // ---------------------------------------------------------------------------------------- receiving
-
-    /// A station understood a frame.
-    fn receive(&mut self, w: &mut World<'_>, number: u32, t: &Transmission) {
-        let s = &mut self.stations[number as usize];
-        if t.to != number {
-            s.reserve(t.silent_until);
-        }
-        let expected = t.to == number && s.head.as_ref().is_some_and(|h| h.to == t.from);
-        match (s.phase, t.frame) {
-            (Phase::AwaitCts, Frame::Cts) if expected => {
-                s.phase = Phase::Exchange;
-                s.answer_by = Time::NEVER;
-                self.reply(w.now, number, t, Frame::Data);
-                return;
-            }
-            (Phase::AwaitAck, Frame::Ack) if expected => return self.succeed(w, number),
-            // Anything else means that the answer does not come.
-            (Phase::AwaitCts | Phase::AwaitAck, _) => self.fail(w, number),
-            _ => {}
-        }
-        let s = &mut self.stations[number as usize];
-        match t.frame {
-            _ if t.to != number => {}
-            Frame::Rts if !s.is_reserved(w.now) => self.reply(w.now, number, t, Frame::Cts),
-            Frame::Data => {
-                self.arrived(t);
-                self.reply(w.now, number, t, Frame::Ack);
-            }
-            _ => {}
-        }
-    }
-
-    fn reply(&mut self, now: Time, number: u32, t: &Transmission, frame: Frame) {
-        let (to, link, rate, silent_until) = (t.from, t.link, t.data_rate, t.silent_until);
-        let at = now + self.settings.sifs;
-        self.stations[number as usize].answer = Some(Answer { at, frame, to, link, rate, silent_until });
-    }
-
-    /// A data frame reached its receiver: its packet goes on, unless it did before.
-    fn arrived(&mut self, t: &Transmission) {
-        let Some(head) = &mut self.stations[t.from as usize].head else { return };
-        if !head.delivered {
-            head.delivered = true;
-            self.delivered.push(head.slot);
-        }
-    }
-
-    // ------------------------------------------------------------------------------------------ outcomes
-
-    fn succeed(&mut self, w: &mut World<'_>, number: u32) {
-        if let Some(head) = &self.stations[number as usize].head {
-            self.links[head.link as usize].succeeded(&self.settings);
-        }
-        self.next_packet(w, number);
-    }
-
-    /// An attempt was not answered.
-    fn fail(&mut self, w: &mut World<'_>, number: u32) {
-        let c = &self.settings;
-        let s = &mut self.stations[number as usize];
-        s.stats.failures += 1;
-        let (awaited, Some(head)) = (s.phase, &mut s.head) else { return };
-        (s.phase, s.answer_by) = (Phase::Contend, Time::NEVER);
-        let link = &mut self.links[head.link as usize];
-        link.failed(c);
-        let long = awaited == Phase::AwaitAck && head.bytes as f64 > c.rts_threshold;
-        let given_up = if long {
-            head.long_tries += 1;
-            head.long_tries >= c.long_retry
-        } else {
-            head.short_tries += 1;
-            head.short_tries >= c.short_retry
-        };
-        if given_up {
-            if !head.delivered {
-                w.links[link.link as usize].port.gave_up(w.now, head.slot, w.arena);
-            }
-            return self.next_packet(w, number);
-        }
-        s.double_window(c);
-        s.draw_backoff();
-        s.resume(w.now, c);
-    }
-
-    /// Done with the first packet, one way or the other: back-off, and the next one.
-    fn next_packet(&mut self, w: &mut World<'_>, number: u32) {
-        let s = &mut self.stations[number as usize];
-        (s.phase, s.answer_by, s.head) = (Phase::Contend, Time::NEVER, None);
-        s.cw = self.settings.cw_min;
-        s.port.pull_next(w.now, w);
-        s.draw_backoff();
-        self.take_head(w, number);
-        self.stations[number as usize].resume(w.now, &self.settings);
     }
 
     // ---------------------------------------------------------------------------------------- looking in
@@ -521,16 +285,4 @@ impl Medium {
         put("air_unanswered", link.unanswered as f64);
         put("air_window_slots", self.stations[link.from as usize].cw as f64);
     }
-}
-
-/// A frame that is about to be sent.
-struct Sent {
-    frame: Frame,
-    from: u32,
-    to: u32,
-    link: u32,
-    bytes: u32,
-    data_rate: u8,
-    silent_until: Time,
-    doomed: bool,
 }

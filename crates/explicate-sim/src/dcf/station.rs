@@ -104,6 +104,8 @@ pub(super) struct Station {
     /// It found the air idle and needs no back-off unless that changes.
     at_once: bool,
     pub(super) cw: u32,
+    /// It may send until then without contending again.
+    pub(super) burst_until: Time,
     pub(super) phase: Phase,
     pub(super) head: Option<Head>,
     pub(super) answer: Option<Answer>,
@@ -129,6 +131,7 @@ impl Station {
             counts_from: Time::NEVER,
             at_once: false,
             cw: settings.cw_min,
+            burst_until: Time::ZERO,
             phase: Phase::Contend,
             head: None,
             answer: None,
@@ -156,6 +159,10 @@ impl Station {
         // The window is a power of two less one, so that the low bits are uniform; else the bias is below 2^-48.
         self.backoff = Some((self.backoff_rng.next_u64() % (self.cw as u64 + 1)) as u32);
         self.counts_from = Time::NEVER;
+    }
+    /// Its next frame needs no back-off.
+    pub(super) fn keep_the_air(&mut self) {
+        (self.backoff, self.counts_from, self.phase) = (None, Time::NEVER, Phase::Exchange);
     }
     pub(super) fn double_window(&mut self, s: &Settings) {
         self.cw = (2 * self.cw + 1).min(s.cw_max);
@@ -218,8 +225,15 @@ impl Station {
     pub(super) fn reserve(&mut self, until: Time) {
         self.nav = self.nav.max(until);
     }
-    pub(super) fn decoded(&mut self, yes: bool) {
-        self.undecoded = !yes;
+    pub(super) fn decoded(&mut self, now: Time, s: &Settings, yes: bool) {
+        match s.capture {
+            Capture::Ns2 if !yes => self.reserve(now + s.eifs), // and DIFS after that
+            _ => self.undecoded = !yes,
+        }
+    }
+    /// By ns-2's rules no CTS and no data follow on what a station heard if it finds the air taken at that moment.
+    pub(super) fn may_answer(&self, now: Time, s: &Settings, frame: Frame) -> bool {
+        s.capture != Capture::Ns2 || frame == Frame::Ack || !(self.is_busy() || self.is_reserved(now))
     }
 
     /// It sends.
@@ -296,7 +310,8 @@ impl Station {
         let fresh = Lock { serial: t.serial, began: now, ends: t.ends, power: heard.power, worst: 0.0, intact };
         match &mut self.lock {
             None => self.lock = Some(fresh),
-            Some(lock) if lock.power >= s.capture_factor * heard.power => {}
+            // What is too weak to matter is left out of the reception, and of what is sensed: a reservation stands for it.
+            Some(lock) if lock.power >= s.capture_factor * heard.power => self.nav = self.nav.max(t.ends + s.eifs),
             Some(lock) if lock.ends >= t.ends => lock.intact = false,
             Some(lock) => *lock = Lock { intact: false, ..fresh },
         }

@@ -7,11 +7,14 @@ use explicate_core::wire::{Packet, flag};
 use super::{AGENT, Engine, LAST, LINK, NIL, RouteFinder};
 
 impl Engine {
-    /// Puts an agent at a node; `find_route` answers from then on for all agents.
-    pub fn add_agent(&mut self, node: Address, agent: Box<dyn Agent>, find_route: RouteFinder) {
+    /// Puts an agent at a node.
+    pub fn add_agent(&mut self, node: Address, agent: Box<dyn Agent>) {
         self.agents.insert(node.0, (agent, Time::NEVER));
-        self.find_route = Some(find_route);
         self.arm_agent(node.0);
+    }
+    /// Says which way agents' messages go.
+    pub fn set_routes(&mut self, find_route: Option<RouteFinder>) {
+        self.find_route = find_route;
     }
 
     pub(super) fn agent_timer(&mut self, node: u32) {
@@ -40,6 +43,16 @@ impl Engine {
     /// The nodes that flows are for, by number: agents that see their packets are told.
     pub fn set_destinations(&mut self, nodes: Vec<u32>) {
         self.destinations = nodes;
+    }
+    /// Nodes with agents.
+    pub fn agents(&self) -> impl Iterator<Item = Address> {
+        self.agents.keys().map(|&node| Address(node))
+    }
+    /// Tells what a node's agent keeps about other nodes.
+    pub fn probe_peers(&self, node: Address, put: &mut dyn FnMut(Address, &'static str, f64)) {
+        if let Some((agent, _)) = self.agents.get(&node.0) {
+            agent.probe_peers(put);
+        }
     }
     /// Tells the variables of a node's agent.
     pub fn probe_agent(&self, node: Address, put: Probe<'_>) {
@@ -123,14 +136,14 @@ impl Engine {
 }
 
 impl PathOracle for Engine {
-    fn links(&mut self, from: Address, to: Address, since: Time, tell: &mut dyn FnMut(f64, f64)) {
+    fn links(&mut self, from: Address, to: Address, since: Time, tell: &mut dyn FnMut(u32, f64, f64)) {
         let Some(mut place) = self.control_route(from.0, to.0) else { return };
         loop {
             let hop = self.routes[place as usize];
             let link = (hop & LINK) as usize;
             self.settle(link);
             let port = &self.links[link].port;
-            tell(port.offered(since, self.now), port.arrived_bytes());
+            tell(link as u32, port.offered(since, self.now), port.arrived_bytes());
             if hop & LAST != 0 {
                 return;
             }

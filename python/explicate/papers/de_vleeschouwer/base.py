@@ -30,6 +30,7 @@ PROCESSING = '{ kind = "jitter", mean = "0.8ms", keep_order = true, of = "data" 
 All rates are the same: without it packets arrive exactly when others leave, and one flow always finds room (the phase
 effects of Floyd and Jacobson 1992, and their remedy). The paper does not say what its simulations did about that.
 """
+SOURCES = [f"s{i}" for i in range(10)]
 QUICK_GRID = (0.0, 1.0, 2.0, 5.0, 10.0)
 BOTTLENECK, CLEAN, LOSSY = "n0->n1", "n1->n2", "n1->n3"
 
@@ -41,6 +42,7 @@ def case(
     *,
     clean: str | None = None,
     params: Mapping[str, Any] | None = None,
+    clean_params: Mapping[str, Any] | None = None,
     burst: int = 1,
     queue: str | None = None,
     delay_ms: float = 20,
@@ -53,33 +55,30 @@ def case(
     text = [
         f'name = "paper-D"\nduration = "{seconds or effort.seconds:g}s"\nwarmup = "{WARMUP_S:g}s"',
         '[sampling]\nevery = "1s"\nof = ["throughput", "queue", "router", "flow"]',
-        *(f'[[node]]\nname = "{node}"' for node in _nodes(choices)),
+        *(f'[[node]]\nname = "{node}"' for node in (*SOURCES, "n0", "n1", "n2", "n3")),
         *_links(choices, queue or limit, delay_ms),
         _refined(choices, loss_percent, burst),
-        _flows(choices, "clean", clean or protocol, "n2", params),
+        _flows(choices, "clean", clean or protocol, "n2", params if clean_params is None else clean_params),
         _flows(choices, "lossy", protocol, "n3", params),
     ]
     return Case("\n\n".join(text) + "\n", trace=trace)
 
 
-def _sources(choices: Mapping[str, str]) -> list[str]:
-    return [f"s{i}" for i in range(10)] if choices["D-P1"] == "3" else []
-
-
-def _nodes(choices: Mapping[str, str]) -> list[str]:
-    return [*_sources(choices), "n0", "n1", "n2", "n3"]
-
-
 def _links(choices: Mapping[str, str], queue: str, delay_ms: float) -> list[str]:
-    ends = [(source, "n0") for source in _sources(choices)] + [("n0", "n1"), ("n1", "n2"), ("n1", "n3")]
-    made = []
-    for a, b in ends:
-        channel = f"\nchannel = [{PROCESSING}]" if a.startswith("s") else ""
-        made.append(
-            f'[[link]]\nfrom = "{a}"\nto = "{b}"\nduplex = true\nrate = "{RATE_MBPS:g}Mbit/s"\n'
-            f'delay = "{delay_ms:g}ms"\nqueue = {queue}{channel}'
-        )
-    return made
+    made = [_link(source, "n0", *_access(choices, queue, delay_ms), PROCESSING) for source in SOURCES]
+    return made + [_link(a, b, RATE_MBPS, delay_ms, queue) for a, b in (("n0", "n1"), ("n1", "n2"), ("n1", "n3"))]
+
+
+def _access(choices: Mapping[str, str], queue: str, delay_ms: float) -> tuple[float, float, str]:
+    """Return what joins a source to the bottleneck: a link like the others, or with two hops (next to) nothing."""
+    return (RATE_MBPS, delay_ms, queue) if choices["D-P1"] == "3" else (1000, 0, '"unlimited"')
+
+
+def _link(a: str, b: str, mbps: float, delay_ms: float, queue: str, channel: str = "") -> str:
+    return (
+        f'[[link]]\nfrom = "{a}"\nto = "{b}"\nduplex = true\nrate = "{mbps:g}Mbit/s"\ndelay = "{delay_ms:g}ms"\n'
+        f"queue = {queue}\nchannel = [{channel}]"
+    )
 
 
 def _refined(choices: Mapping[str, str], loss_percent: float, burst: int) -> str:
@@ -97,15 +96,25 @@ def _refined(choices: Mapping[str, str], loss_percent: float, burst: int) -> str
 
 
 def _flows(choices: Mapping[str, str], name: str, protocol: str, sink: str, params: Mapping[str, Any] | None) -> str:
-    sources = _sources(choices) or ["n0"]
-    mine = sources[:5] if name == "clean" else sources[5:] or sources
-    values = {"receiver_window": int(choices["D-P6"]), "min_rto": choices["D-P7"], **(params or {})}
+    mine = SOURCES[:5] if name == "clean" else SOURCES[5:]
+    values = {"receiver_window": int(choices["D-P6"]), **timer(choices["D-P7"]), **(params or {})}
     start = choices["D-P8"]
     start = '"0s"' if start == "0s" else f'{{ uniform = "{start}" }}'
     return (
         f'[[flows]]\nname = "{name}"\ncount = 5\nprotocol = "{protocol}"\npacket = "1000B"\n'
         f"from = {value_text(mine)}\nto = {value_text([sink])}\nparams = {value_text(values)}\nstart = {start}"
     )
+
+
+def silent(effort: Effort) -> dict[str, int]:
+    """Return the duplicates that make a retransmission where the paper is silent about them."""
+    return {"dupackthreshold": int(effort.choices["D-P12"])}
+
+
+def timer(choice: str) -> dict[str, str]:
+    """Return the recovery timer's parameters: its least length, and the clock's tick after a stroke."""
+    least, *tick = choice.split("/")
+    return {"min_rto": least, "clock_tick": tick[0] if tick else "0ms"}
 
 
 def tcp(effort: Effort) -> str:
@@ -164,3 +173,8 @@ def unrest(results: Results, link: str = LOSSY) -> float:
 def fairness(data: Data, *label: Label) -> Sample:
     """Return F of a case."""
     return data.measure(label, ratio)
+
+
+def refused(results: Results) -> float:
+    """Return the packets that the bottleneck's queue dropped."""
+    return sum(metrics.link(results, BOTTLENECK, f"drops_{cause}") for cause in ("overflow", "early"))

@@ -19,7 +19,12 @@ WITHOUT, WITH = "LR-XCP_PA", "LR-XCPQ_PA"
 @study.cases
 def cases(effort: Effort) -> dict[tuple[str, float], Case]:
     """Both routers at every loss rate."""
-    return {(system, loss): base.case(effort, system, loss) for system in (WITHOUT, WITH) for loss in losses(effort)}
+    params = base.silent(effort)
+    return {
+        (system, loss): base.case(effort, system, loss, params=params)
+        for system in (WITHOUT, WITH)
+        for loss in losses(effort)
+    }
 
 
 @study.predicate("D-fig4-a", least=0.97, up_to_percent=10)

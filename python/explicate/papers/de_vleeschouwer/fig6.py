@@ -15,6 +15,10 @@ study = Study("D-fig6")
 SYSTEMS = ("LR-XCP", "LR-LMXCP")
 
 
+LONG_S = 1000
+"""Where few bursts come (to 1 %) the runs are longer: their number decides how well the loss rate is known."""
+
+
 def losses(effort: Effort) -> Sequence[float]:
     """Return the loss rates, percent."""
     return effort.pick((0.5, 1.0, 2.0, 5.0, 8.0, 10.0), (0.5, 1.0, 5.0, 10.0))
@@ -29,7 +33,9 @@ def bursts(effort: Effort) -> Sequence[int]:
 def cases(effort: Effort) -> dict[tuple[str, int, float], Case]:
     """Both systems, every burst, every loss rate."""
     return {
-        (system, burst, loss): base.case(effort, system, loss, burst=burst)
+        (system, burst, loss): base.case(
+            effort, system, loss, burst=burst, params=base.silent(effort), seconds=LONG_S if loss <= 1 else None
+        )
         for system in SYSTEMS
         for burst in bursts(effort)
         for loss in losses(effort)

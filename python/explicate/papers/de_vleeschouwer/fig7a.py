@@ -18,7 +18,12 @@ SYSTEM = "LR-LMXTCP"
 @study.cases
 def cases(effort: Effort) -> dict[str, Case]:
     """TCP on the clean side, the other system on the side that is lossy elsewhere."""
-    return {SYSTEM: base.case(effort, SYSTEM, 0.0, clean=base.tcp(effort))}
+    return {SYSTEM: beside_tcp(effort, SYSTEM)}
+
+
+def beside_tcp(effort: Effort, system: str) -> Case:
+    """Return the network with `system` beside TCP, which keeps its own threshold of duplicates."""
+    return base.case(effort, system, 0.0, clean=base.tcp(effort), params=base.silent(effort), clean_params={})
 
 
 @study.predicate("D-fig7a-a", low=2.3, high=5)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from explicate.papers.de_vleeschouwer import base
-from explicate.papers.de_vleeschouwer.fig7a import panel
+from explicate.papers.de_vleeschouwer.fig7a import beside_tcp, panel
 from explicate.papers.statistics import Check, at_least, between, fact
 from explicate.papers.study import Case, Data, Effort, Panel, Study
 
@@ -18,7 +18,7 @@ UNFRIENDLY, FRIEND = "LR-LMXTCP", "LR-LMXTCP_TCPfriend"
 @study.cases
 def cases(effort: Effort) -> dict[str, Case]:
     """The panel's system, and that of panel (a)."""
-    return {system: base.case(effort, system, 0.0, clean=base.tcp(effort)) for system in (UNFRIENDLY, FRIEND)}
+    return {system: beside_tcp(effort, system) for system in (UNFRIENDLY, FRIEND)}
 
 
 @study.predicate("D-fig7b-a", low=0.7, high=1.4)

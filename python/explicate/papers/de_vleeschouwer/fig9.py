@@ -12,6 +12,8 @@ from explicate.results import Results
 
 study = Study("D-fig9")
 
+QUEUE = '{ kind = "droptail", limit = "50pkt" }'
+"""Fixed by the text."""
 TCP, MONITOR, FRIEND = "TCP", "LR-LMXTCP", "LR-LMXTCP_TCPfriend"
 
 
@@ -25,7 +27,7 @@ def cases(effort: Effort) -> dict[tuple[str, float], Case]:
     """Every system at every delay."""
     names = {TCP: base.tcp(effort), MONITOR: MONITOR, FRIEND: FRIEND}
     return {
-        (label, delay): base.case(effort, protocol, 0.0, delay_ms=delay)
+        (label, delay): base.case(effort, protocol, 0.0, delay_ms=delay, queue=QUEUE)
         for label, protocol in names.items()
         for delay in delays(effort)
     }

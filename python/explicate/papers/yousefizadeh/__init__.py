@@ -1,1 +1,1 @@
-"""Paper Y: cross-layer profiling of XCP, VCP and TCP."""
+"""Paper Y: cross-layer profiling of XCP, VCP and TCP with REM and ECN."""

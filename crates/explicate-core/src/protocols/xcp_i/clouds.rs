@@ -36,6 +36,8 @@ pub(super) struct Upstream {
     /// The period that was asked for last.
     asked: Time,
     last_seen: Time,
+    /// Plain routers between, by the last packet.
+    plain: u8,
     /// Bytes that came from there since the last result.
     bytes: f64,
     /// What the last result said, bytes/s, and when it came.
@@ -48,8 +50,20 @@ pub(super) struct Upstream {
     least_since: Time,
     /// How much longer than the least the last two were.
     longer: [u64; 2],
-    /// The virtual router.
+    /// The virtual router, and what went into its last control interval.
     router: XcpRouter<false>,
+    handed_out: HandedOut,
+}
+
+/// What a virtual router's law made of what: eq. 1, for whoever wants to see it at work.
+#[derive(Default)]
+struct HandedOut {
+    /// Spare bandwidth, bytes/s.
+    spare: f64,
+    /// Persistent queue, bytes.
+    queue: f64,
+    /// Aggregate feedback, bytes/s.
+    feedback: f64,
 }
 
 impl Upstream {
@@ -64,9 +78,28 @@ impl Upstream {
         let least = if self.least[1] == u64::MAX { self.least[0] } else { sooner(self.least[0], self.least[1]) };
         self.longer = [delay.wrapping_sub(least), self.longer[0]];
     }
+    /// The cloud has become another, of which nothing is known.
+    fn forget(&mut self) {
+        (self.bandwidth, self.least, self.longer) = (None, [u64::MAX; 2], [0; 2]);
+    }
     #[cfg(test)]
     pub(super) fn nonce(&self) -> u64 {
         self.nonce
+    }
+    /// Ends the virtual router's control interval, with spare bandwidth by the traffic that it saw.
+    fn control(&mut self, now: Time, spare: impl FnOnce(f64) -> f64) {
+        let law = &mut self.router.0;
+        let handed = &mut self.handed_out;
+        handed.queue = law.mean_queue;
+        law.control_by(
+            now,
+            |y| {
+                handed.spare = spare(y);
+                handed.spare
+            },
+            1.0,
+        );
+        handed.feedback = law.res_pos - law.res_neg;
     }
     /// What waits in the cloud and does not go away, bytes.
     fn queue(&self) -> f64 {
@@ -136,11 +169,11 @@ impl Clouds {
         }
     }
 
-    /// A packet has crossed the cloud behind `from`. Returns whether there is something to send.
+    /// A packet has crossed the cloud behind `from`, so many plain routers. Returns whether there is something to send.
     pub(super) fn handle_packet(
         &mut self,
         now: Time,
-        from: Address,
+        (from, plain): (Address, u8),
         packet: &mut Packet,
         port: &PortView,
         out: &mut Vec<Control>,
@@ -151,6 +184,10 @@ impl Clouds {
             hold(packet);
             return false;
         };
+        if known && entry.plain != plain {
+            entry.forget(); // the route has changed
+        }
+        entry.plain = plain;
         entry.bytes += packet.ip_len as f64;
         entry.router.0.tick_queue(now, port);
         entry.router.on_arrival(now, packet, port);
@@ -218,6 +255,7 @@ impl Clouds {
             refresh_at: Time::NEVER,
             asked: Time::ZERO,
             last_seen: now,
+            plain: 0,
             bytes: 0.0,
             bandwidth: None,
             told: now,
@@ -226,22 +264,24 @@ impl Clouds {
             least_since: now,
             longer: [0; 2],
             router,
+            handed_out: HandedOut::default(),
         };
         self.table.insert(from.0, entry);
         true
     }
 
-    /// Sends a request, unless too many were sent lately: then it waits for its turn.
+    /// Sends a request, unless too many were sent lately to those who have not answered: then it waits for its turn.
     fn ask(&mut self, now: Time, to: Address, out: &mut Vec<Control>) {
         let rate = self.rules.requests_per_s;
         let gained = now.since(self.allowed_at).as_secs_f64() * rate;
         (self.allowance, self.allowed_at) = ((self.allowance + gained).min(rate.max(1.0)), now);
         let Some(entry) = self.table.get_mut(&to.0) else { return };
-        if self.allowance < 1.0 {
+        // Whoever has answered does not wait behind those who may be forged.
+        if self.allowance < 1.0 && !entry.accepted {
             entry.deadline = now + Time::from_secs_f64(1.0 / rate);
             return;
         }
-        self.allowance -= 1.0;
+        self.allowance = (self.allowance - 1.0).max(0.0);
         self.requests += 1;
         entry.tries += 1;
         entry.deadline = now + self.rules.timeout;
@@ -290,7 +330,7 @@ impl Clouds {
         }
         (entry.bytes, entry.told, entry.bandwidth) = (0.0, now, Some(left));
         if self.rules.by_paper {
-            entry.router.0.control_by(now, |_| left, 1.0);
+            entry.control(now, |_| left);
         }
     }
 
@@ -308,7 +348,7 @@ impl Clouds {
         for (&from, entry) in &mut self.table {
             if !self.rules.by_paper && entry.router.0.control_due() <= now {
                 let capacity = entry.capacity - self.rules.drain * entry.queue() / entry.router.0.avg_rtt.max(1e-6);
-                entry.router.0.control_by(now, |y| capacity - y, 1.0);
+                entry.control(now, |y| capacity - y);
             }
             if entry.bandwidth.is_some() && now.since(entry.told) >= idle {
                 entry.bandwidth = None; // nobody tells us any more
@@ -322,6 +362,30 @@ impl Clouds {
         }
         for from in due {
             self.ask(now, Address(from), out);
+        }
+    }
+
+    /// Tells of every entry where it stands (0: asked; 1: answered; 2: measured; 3: broken), and what is known of its cloud.
+    pub(super) fn probe(&self, put: &mut dyn FnMut(Address, &'static str, f64)) {
+        for (&from, entry) in &self.table {
+            let mut tell = |name, value| put(Address(from), name, value);
+            let state = match (entry.broken, entry.bandwidth, entry.accepted) {
+                (true, ..) => 3.0,
+                (_, Some(_), _) => 2.0,
+                (_, None, accepted) => accepted as u8 as f64,
+            };
+            tell("cloud_state", state);
+            tell("cloud_plain_routers", entry.plain as f64);
+            if let Some(left) = entry.bandwidth {
+                tell("cloud_available_bps", 8.0 * left);
+                tell("cloud_capacity_bps", 8.0 * entry.capacity);
+                tell("cloud_queue_bytes", entry.queue());
+            }
+            let (law, handed) = (&entry.router.0, &entry.handed_out);
+            tell("virtual_spare_bps", 8.0 * handed.spare);
+            tell("virtual_rtt_s", law.avg_rtt);
+            tell("virtual_queue_bytes", handed.queue);
+            tell("virtual_feedback_bytes", handed.feedback * law.avg_rtt);
         }
     }
 

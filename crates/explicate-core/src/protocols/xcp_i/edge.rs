@@ -27,6 +27,9 @@ struct Session {
     /// The other end wants no results: this node has a virtual router for packets to it.
     behalf: bool,
     estimator: Box<dyn Estimator>,
+    /// What was sent to measure, bytes, and what was found last, bytes/s.
+    probe_bytes: u64,
+    found: Option<f64>,
 }
 
 pub(super) struct Edge {
@@ -86,7 +89,7 @@ impl Edge {
                 answer(Message { first: cookie, ..Message::new(Kind::Challenge, message.nonce) });
             }
             Kind::Request => {
-                let period = Time(message.second.clamp(self.least_period.0, self.lease.0));
+                let period = Time(message.second.max(self.least_period.0).min(self.lease.0));
                 let room = self.sessions.len() < self.most;
                 if let Some(session) = self.sessions.get_mut(&peer.0) {
                     session.nonce = message.nonce;
@@ -105,6 +108,8 @@ impl Edge {
                             until: now + self.lease,
                             behalf: message.index == BEHALF,
                             estimator,
+                            probe_bytes: 0,
+                            found: None,
                         },
                     );
                 } else {
@@ -135,18 +140,21 @@ impl Edge {
         self.sessions.retain(|_, session| session.until > now);
         for (&peer, session) in &mut self.sessions {
             let peer = Address(peer);
+            if let Some(left) = session.estimator.poll_estimate(now) {
+                session.found = Some(left);
+                if session.behalf {
+                    self.own_results.push((peer, left));
+                } else {
+                    let first = left as i64 as u64;
+                    let message = Message { first, second: now.0, ..Message::new(Kind::Result, session.nonce) };
+                    out.push(Control { peer, ip_len: MESSAGE_LEN, message: message.to_bytes() });
+                }
+            }
             while let Some(probe) = session.estimator.poll_probe(now) {
                 let message = Message { index: probe.index, first: now.0, ..Message::new(Kind::Probe, session.nonce) };
                 self.probe_bytes += probe.ip_len as u64;
+                session.probe_bytes += probe.ip_len as u64;
                 out.push(Control { peer, ip_len: probe.ip_len.max(MESSAGE_LEN), message: message.to_bytes() });
-            }
-            let Some(left) = session.estimator.poll_estimate(now) else { continue };
-            if session.behalf {
-                self.own_results.push((peer, left));
-            } else {
-                let first = left as i64 as u64;
-                let message = Message { first, second: now.0, ..Message::new(Kind::Result, session.nonce) };
-                out.push(Control { peer, ip_len: MESSAGE_LEN, message: message.to_bytes() });
             }
         }
     }
@@ -165,6 +173,13 @@ impl Edge {
         self.own_results.pop()
     }
 
+    /// Tells of every path that is measured what was found last, and what that cost so far.
+    pub(super) fn probe(&self, put: &mut dyn FnMut(Address, &'static str, f64)) {
+        for (&peer, session) in &self.sessions {
+            put(Address(peer), "measured_bps", session.found.map_or(f64::NAN, |left| 8.0 * left));
+            put(Address(peer), "probe_bytes", session.probe_bytes as f64);
+        }
+    }
     pub(super) fn sessions(&self) -> usize {
         self.sessions.len()
     }

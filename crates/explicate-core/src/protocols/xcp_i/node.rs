@@ -63,14 +63,14 @@ impl Agent for Node {
         if plain < 0 || (plain > 0 && !known) {
             self.malformed += 1;
         } else if plain > 0 && (port.is_some() || self.receives == Receives::Compute) {
-            news = self.clouds.handle_packet(now, from, packet, port.unwrap_or(&NO_PORT), &mut self.out);
+            news = self.clouds.handle_packet(now, (from, plain as u8), packet, port.unwrap_or(&NO_PORT), &mut self.out);
         } else if plain > 0 && self.receives == Receives::Ask {
             news = self.clouds.see_packet(now, from, packet, &mut self.out);
         }
         if let Some(port) = port
             && self.edge.computes_for(to)
         {
-            news |= self.ahead.handle_packet(now, to, packet, port, &mut self.out);
+            news |= self.ahead.handle_packet(now, (to, 0), packet, port, &mut self.out);
         }
         XcpI { ttl: packet.ttl, last_router: self.own.0 }.put(packet);
         news
@@ -121,9 +121,12 @@ impl Agent for Node {
         put("sessions", self.edge.sessions() as f64);
         put("refused", self.edge.refused as f64);
         put("probe_bytes", self.edge.probe_bytes as f64);
-        if let Some(bandwidth) = self.clouds.table.values().find_map(|e| e.bandwidth) {
-            put("bandwidth_bytes_per_s", bandwidth);
-        }
+    }
+
+    fn probe_peers(&self, put: &mut dyn FnMut(Address, &'static str, f64)) {
+        self.clouds.probe(put);
+        self.ahead.probe(put);
+        self.edge.probe(put);
     }
 }
 
@@ -300,24 +303,41 @@ mod tests {
         assert_eq!(told(&u, "sessions"), 0.0);
     }
 
+    /// 100,000 forged addresses in 20 s, all below that of the one true neighbour: the table is full and no fuller, requests are
+    /// few, and the neighbour goes on measuring, for which he has to be asked again in time.
     #[test]
     fn a_flood_of_forged_addresses_leaves_known_clouds_alone() {
-        let mut k = informed(&[], 1, 1e6);
-        let mut requests = 0;
+        const TRUE: u32 = 4_000_000_000;
+        let (mut k, mut u) = (node_with(2, &[("requests_per_s", 10.0)]), node(TRUE));
+        k.handle_data(Time::ZERO, &mut packet(TRUE, 2), Address(99), Some(&VIEW));
+        talk(Time::ZERO, &mut k, &mut u);
+        let (mut requests, mut asked) = (0, Time::ZERO);
         for i in 0..100_000u64 {
-            let now = Time::millis(100) + Time(i * 50_000); // 20,000 a second
+            let now = Time::micros(200 * i);
             if k.poll_timeout() <= now {
                 k.handle_timeout(now);
+                assert!(k.poll_timeout() > now, "a driver would spin");
             }
             k.handle_data(now, &mut packet(1000 + i as u32, 2), Address(99), Some(&VIEW));
             if i % 1000 == 0 {
-                k.handle_data(now, &mut packet(1, 2), Address(99), Some(&VIEW));
+                u.handle_timeout(now);
+                k.handle_data(now, &mut packet(TRUE, 2), Address(99), Some(&VIEW));
+                assert_eq!(told(&u, "sessions"), 1.0, "at {now}");
+                tell(&mut k, TRUE, now, 1e6);
             }
-            requests += sends(&mut k, now).len();
+            for (to, message) in sends(&mut k, now) {
+                requests += (to != TRUE) as u32;
+                if to == TRUE {
+                    assert!(now.since(asked) < Time::millis(3600), "asked at {asked} and then at {now}");
+                    asked = now;
+                    hears(&mut u, now, 2, message);
+                    sends(&mut u, now).into_iter().for_each(|(_, answer)| hears(&mut k, now, TRUE, answer));
+                }
+            }
         }
         assert_eq!(told(&k, "virtual_routers"), 256.0);
-        assert_eq!(k.clouds.table[&1].bandwidth, Some(1e6));
-        assert!(requests <= 100 * 6, "{requests} in 5 s");
+        assert_eq!(k.clouds.table[&TRUE].bandwidth, Some(1e6));
+        assert!(requests <= 10 * 21, "{requests} in 20 s");
     }
 
     /// I-txt-vr: feedback = alpha rtt BW - beta Q to 1e-9, then the smaller of both routers' feedback.

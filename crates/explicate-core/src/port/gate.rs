@@ -1,0 +1,46 @@
+//! What looks at the packets of a class: its queue discipline and its router controller.
+
+use alloc::boxed::Box;
+
+use crate::protocol::{Discipline, PortView, Probe, Qdisc, Router};
+use crate::units::Time;
+
+/// A queue discipline and a router controller for one class of packets, as a port is made from them.
+#[derive(Default)]
+pub struct Class {
+    /// What may wait, and in which order; `None` is first in, first out without a limit.
+    pub qdisc: Option<Discipline>,
+    /// Controller; `None` is a plain IP router.
+    pub router: Option<Box<dyn Router>>,
+}
+
+/// What looks at packets that come and go.
+#[derive(Default)]
+pub(super) struct Gate {
+    /// Admission; `None` admits everything.
+    pub(super) qdisc: Option<Box<dyn Qdisc>>,
+    pub(super) router: Option<Box<dyn Router>>,
+}
+
+impl Gate {
+    pub(super) fn next_timer(&self) -> Time {
+        let router = self.router.as_ref().map_or(Time::NEVER, |r| r.next_timer());
+        router.min(self.qdisc.as_ref().map_or(Time::NEVER, |q| q.next_timer()))
+    }
+    pub(super) fn run_timers(&mut self, at: Time, view: &PortView) {
+        if let Some(r) = self.router.as_mut().filter(|r| r.next_timer() <= at) {
+            r.on_timer(at, view);
+        }
+        if let Some(q) = self.qdisc.as_mut().filter(|q| q.next_timer() <= at) {
+            q.on_timer(at, view);
+        }
+    }
+    pub(super) fn probe(&self, put: Probe<'_>) {
+        if let Some(router) = &self.router {
+            router.probe(put);
+        }
+        if let Some(qdisc) = &self.qdisc {
+            qdisc.probe(put);
+        }
+    }
+}

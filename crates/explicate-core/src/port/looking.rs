@@ -1,0 +1,77 @@
+//! Looking into a port: what is in it, what it counted, and what its controllers and disciplines tell.
+
+use super::{Port, stats};
+use crate::protocol::Probe;
+use crate::units::Time;
+
+impl Port {
+    /// The measured span begins. Settle first.
+    pub fn start_measuring(&mut self, now: Time) {
+        let (bytes, packets) = self.backlog();
+        self.stats.start_measuring(now, packets, bytes);
+    }
+    /// The queue from `start`, when the measured span began, until now. Settle first.
+    pub fn queue(&mut self, start: Time, now: Time) -> stats::QueueSummary {
+        let (bytes, packets) = self.backlog();
+        self.stats.queue(start, now, packets, bytes)
+    }
+    /// Whether a discipline limits the queue.
+    pub fn has_qdisc(&self) -> bool {
+        self.gate.qdisc.is_some() || self.lanes.as_ref().is_some_and(|l| l.limited())
+    }
+    /// Bytes that the line offers in `(from, to]`.
+    pub fn offered(&self, from: Time, to: Time) -> f64 {
+        self.line.offered(from, to)
+    }
+    /// Packets in the port, waiting or in service.
+    pub fn len(&self) -> usize {
+        self.ring.len() as usize + self.lanes.as_ref().map_or(0, |l| l.len())
+    }
+    /// Whether no packet is in the port.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// IP bytes that have come so far. Those that were dropped count with the mean length of those that were sent. Settle first.
+    pub fn arrived_bytes(&self) -> f64 {
+        let inside: u64 = self.ring.iter().map(|w| w.bytes as u64).sum();
+        let (waiting, _) = self.lanes.as_ref().map_or((0, 0), |l| l.waiting());
+        let gone = self.stats.total().overflow + self.stats.total().early;
+        let sent = self.stats.arrived.saturating_sub(gone + self.len() as u64).max(1);
+        (self.stats.bytes + inside + waiting) as f64 + gone as f64 * (self.stats.bytes as f64 / sent as f64)
+    }
+    /// Packets that the channel will lose and that have not departed.
+    pub fn doomed(&self) -> usize {
+        self.ring.iter().filter(|w| w.lost).count()
+    }
+    /// Bytes and packets that wait, without the packet in service. Settle first.
+    pub fn backlog(&self) -> (u64, u32) {
+        match &self.lanes {
+            Some(lanes) => lanes.waiting(),
+            None => (self.view.backlog_bytes, self.view.backlog_packets),
+        }
+    }
+
+    /// Number of classes with queues of their own.
+    pub fn classes(&self) -> usize {
+        self.lanes.as_ref().map_or(1, |l| l.lanes.len())
+    }
+    /// Tells the variables of one of several classes: its queue, its controller's and discipline's own. Settle first.
+    pub fn probe_class(&self, class: usize, put: Probe<'_>) {
+        let Some(lanes) = &self.lanes else { return };
+        let view = lanes.view(class, self.view.capacity);
+        put("queue_packets", view.backlog_packets as f64);
+        put("queue_bytes", view.backlog_bytes as f64);
+        put("share", view.capacity / self.view.capacity);
+        lanes.probe(class, put);
+    }
+    /// Tells the port's variables: its queue, and if there is one class its controller's and discipline's own. Settle first.
+    pub fn probe(&self, put: Probe<'_>) {
+        let (bytes, packets) = self.backlog();
+        put("queue_packets", packets as f64);
+        put("queue_bytes", bytes as f64);
+        self.gate.probe(put);
+        if let Some(lanes) = self.lanes.as_ref().filter(|l| l.lanes.len() == 1) {
+            lanes.probe(0, put);
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Agents and estimators: what speaks for nodes, whatever it is told.
+
+use std::collections::VecDeque;
+
+use explicate_core::estimate::{CHOICE, ESTIMATORS, EstimatorInit, EstimatorKind, PROBING, oracle};
+use explicate_core::params::Values;
+use explicate_core::protocol::{Address, Agent, AgentInit, CONTROL_LEN, Control, PathOracle, PortView, Protocol};
+use explicate_core::registry::PROTOCOLS;
+use explicate_core::units::Time;
+use explicate_core::wire::{Packet, XcpI, flag};
+
+use crate::{Dice, Hash, repeats};
+
+/// A path that is made up.
+struct Rumour<'a>(&'a mut Dice);
+
+impl PathOracle for Rumour<'_> {
+    fn links(&mut self, _: Address, _: Address, _: Time, tell: &mut dyn FnMut(u32, f64, f64)) {
+        for _ in 0..self.0.below(4) {
+            tell(self.0.number(3), self.0.below(1 << 40) as f64, self.0.below(1 << 40) as f64);
+        }
+    }
+}
+
+// ------------------------------------------------------------------------------------------------- agents
+
+const NODES: u32 = 3;
+
+/// Nodes, what they have said and nobody has heard yet, and what a listener has kept.
+struct World {
+    agents: Vec<Box<dyn Agent>>,
+    /// From, to, what.
+    said: VecDeque<(u32, Control)>,
+    kept: Vec<(u32, Control)>,
+    now: Time,
+    hash: Hash,
+}
+
+impl World {
+    /// Takes what a node has to say; how much that is.
+    fn listen(&mut self, node: u32) -> usize {
+        let before = self.said.len();
+        while let Some(control) = self.agents[node as usize].poll_control(self.now) {
+            control.message.iter().for_each(|b| self.hash.put(*b as u64));
+            self.hash.put((control.peer.0 as u64) << 16 | control.ip_len as u64);
+            assert!(control.ip_len as usize >= 28 + CONTROL_LEN, "a message has room in its packet");
+            if self.kept.len() < 500 {
+                self.kept.push((node, control));
+            }
+            self.said.push_back((node, control));
+        }
+        self.said.len() - before
+    }
+    fn expire(&mut self, node: u32, dice: &mut Dice, name: &str) {
+        let agent = &mut self.agents[node as usize];
+        if agent.poll_timeout() > self.now {
+            return;
+        }
+        agent.consult(self.now, &mut Rumour(dice));
+        agent.handle_timeout(self.now);
+        self.listen(node);
+        let next = self.agents[node as usize].poll_timeout();
+        assert!(next > self.now, "{name}: a driver would spin at {}", self.now);
+        self.hash.put(next.0);
+    }
+}
+
+/// Data with the fields of XCP-i, true, forged or wild.
+fn data(dice: &mut Dice) -> Packet {
+    let mut packet = Packet { ip_len: 40 + dice.number(1461) as u16, congestion: dice.congestion(), ..Packet::EMPTY };
+    packet.transport.set_flow(dice.number(5));
+    if dice.flip(0.02) {
+        packet.transport.set_flags(flag::CONTROL);
+    }
+    packet.ttl = if dice.flip(0.1) { dice.number(256) as u8 } else { 64 - dice.number(5) as u8 };
+    if dice.flip(0.95) {
+        let ttl = if dice.flip(0.1) {
+            dice.number(256) as u8
+        } else {
+            packet.ttl.saturating_add(dice.number(4) as u8).min(64)
+        };
+        let last_router = match dice.below(20) {
+            0 => u32::MAX,
+            1 => dice.0.next_u64() as u32,
+            _ => dice.number(NODES),
+        };
+        XcpI { ttl, last_router }.put(&mut packet);
+    }
+    packet
+}
+
+fn agents(p: &dyn Protocol, dice: &mut Dice) -> Hash {
+    let name = p.name();
+    let values = dice.values(&[p.router_params()]);
+    let make = |own: u32| p.agent(&AgentInit { values: &values, own: Address(own), rng: dice.0.clone() });
+    let Some(agents) = (0..NODES).map(make).collect::<Option<Vec<_>>>() else { return Hash::new() };
+    let mut w = World { agents, said: VecDeque::new(), kept: Vec::new(), now: Time::ZERO, hash: Hash::new() };
+    for _ in 0..4_000 {
+        w.now += if dice.flip(0.01) { dice.span(20.0) } else { dice.span(0.005) };
+        (0..NODES).for_each(|node| w.expire(node, dice, name));
+        let node = dice.number(NODES);
+        let agent = &mut w.agents[node as usize];
+        match dice.below(10) {
+            0..=3 => {
+                let mut packet = data(dice);
+                let asked = packet.congestion.delta_throughput();
+                let (standard, control) = (packet.congestion.is_standard(), packet.transport.has(flag::CONTROL));
+                let view =
+                    PortView { capacity: 1e6, backlog_bytes: dice.below(100_000), backlog_packets: 3, busy: true };
+                let port = dice.flip(0.7).then_some(&view);
+                let news = agent.handle_data(w.now, &mut packet, Address(dice.number(NODES)), port);
+                assert!(!standard || packet.congestion.delta_throughput() <= asked, "{name}: nobody asks for more");
+                assert!(!control || !news, "{name}: messages are no data");
+                w.hash.put(packet.congestion.delta_throughput() as u64);
+                assert!(news || w.listen(node) == 0, "{name}: who has something to say tells the driver");
+            }
+            4 => {
+                // Anybody's bytes, in anybody's name.
+                let mut message = [0; CONTROL_LEN];
+                message.fill_with(|| dice.below(256) as u8);
+                if dice.flip(0.8) {
+                    (message[0], message[1]) = (dice.number(9) as u8, 0);
+                }
+                let peer = Address(if dice.flip(0.5) { dice.number(NODES) } else { dice.0.next_u64() as u32 });
+                agent.handle_control(w.now, &Control { peer, ip_len: 28 + CONTROL_LEN as u16, message });
+            }
+            5 if !w.kept.is_empty() => {
+                // Said once, heard again, perhaps by another.
+                let (from, control) = w.kept[dice.below(w.kept.len() as u64) as usize];
+                agent.handle_control(w.now, &Control { peer: Address(from), ..control });
+            }
+            _ => {}
+        }
+        w.listen(node);
+        for _ in 0..dice.below(50) {
+            let Some((from, control)) = w.said.pop_front() else { break };
+            if control.peer.0 < NODES && dice.flip(0.95) {
+                let heard = Control { peer: Address(from), ..control };
+                w.agents[control.peer.0 as usize].handle_control(w.now, &heard);
+                let answers = w.listen(control.peer.0);
+                assert!(answers <= 1, "{name}: {answers} messages answer one");
+            }
+        }
+        w.said.truncate(10_000);
+    }
+    for agent in &w.agents {
+        let mut told = 0;
+        agent.probe(&mut |variable, value| {
+            assert!(value.is_finite() && value >= 0.0, "{name}: {variable} is {value}");
+            told += 1;
+        });
+        agent.probe_peers(&mut |_, variable, value| {
+            assert!(!value.is_infinite(), "{name}: {variable} is {value}");
+            w.hash.put_f64(value);
+        });
+        assert!(told > 0, "{name} tells nothing of itself");
+    }
+    w.hash
+}
+
+#[test]
+fn agents_survive_any_message() {
+    let mut with = 0;
+    for p in PROTOCOLS {
+        let init = AgentInit { values: &Values::default(), own: Address(0), rng: Dice::new(1, "agent").0 };
+        if p.agent(&init).is_some() {
+            with += 1;
+            repeats(p.name(), 40, |dice| agents(*p, dice));
+        }
+    }
+    assert!(with > 0);
+}
+
+// --------------------------------------------------------------------------------------------- estimators
+
+fn estimator(kind: &dyn EstimatorKind, dice: &mut Dice) -> Hash {
+    let name = kind.name();
+    let values = dice.values(&[&PROBING, &oracle::PARAMS, &[CHOICE]]);
+    let period = dice.span(0.2) + Time::millis(10);
+    let (own, peer) = (Address(1), Address(2));
+    let mut e = kind.build(EstimatorInit { values: &values, own, peer, period, rng: dice.0.clone(), now: Time::ZERO });
+    let mut hash = Hash::new();
+    let mut now = Time::ZERO;
+    // Echoes under way: when they come, and what.
+    let mut echoes: VecDeque<(Time, u16, Time, Time)> = VecDeque::new();
+    let (mut sent, mut told) = (0u64, 0);
+    let (mut free, service) = (Time::ZERO, Time(1 + dice.below(100_000)));
+    for _ in 0..20_000 {
+        let due = echoes.front().map_or(Time::NEVER, |(at, ..)| *at).min(e.poll_timeout().max(now));
+        now = due.min(now + Time::secs(1)) + Time(dice.below(1000));
+        while echoes.front().is_some_and(|(at, ..)| *at <= now) {
+            let Some((_, index, sent, came)) = echoes.pop_front() else { break };
+            e.handle_echo(now, index, sent, came);
+            if dice.flip(0.01) {
+                e.handle_echo(now, index, sent, came); // a copy
+            }
+        }
+        match dice.below(1000) {
+            0 => e.handle_echo(now, dice.number(1 << 16) as u16, Time(dice.0.next_u64()), Time(dice.0.next_u64())),
+            1 => e.set_period(now, Time(dice.below(2_000_000_000))),
+            _ => {}
+        }
+        e.consult(now, &mut Rumour(dice));
+        while let Some(left) = e.poll_estimate(now) {
+            told += 1;
+            assert!(left.is_finite() && left.abs() < 1e18, "{name}: {left} bytes/s are left");
+            hash.put_f64(left);
+        }
+        let mut burst = 0;
+        while let Some(probe) = e.poll_probe(now) {
+            burst += 1;
+            assert!(burst <= 2000, "{name}: probes without end at {now}");
+            sent += probe.ip_len as u64;
+            hash.put((probe.index as u64) << 16 | probe.ip_len as u64);
+            free = free.max(now) + service;
+            if !dice.flip(0.02) {
+                echoes.push_back((free + Time::millis(40), probe.index, now, free + Time::millis(20)));
+            }
+        }
+        assert!(e.poll_timeout() > now, "{name}: a driver would spin at {now}");
+    }
+    // What it loads the path with is bounded: `probe_rate`, and a stream or some pairs in advance.
+    let get = |name| values.get(&PROBING, name);
+    let auto = |value: f64, auto: f64| if value.is_nan() { auto } else { value };
+    let (bytes, probes) = (auto(get("probe_bytes"), 1500.0), auto(get("probes"), 40.0));
+    let most = get("probe_rate") / 8.0 * now.as_secs_f64() + 2.0 * bytes * probes;
+    // Times between Spruce's pairs are random.
+    let most = most + 6.0 * (2.0 * bytes * most).sqrt();
+    assert!(sent as f64 <= most, "{name}: {sent} bytes in {now}, {most} are allowed; {values:?}");
+    hash.put(told);
+    hash
+}
+
+#[test]
+fn estimators_stay_within_their_means() {
+    for kind in ESTIMATORS {
+        repeats(kind.name(), 40, |dice| estimator(*kind, dice));
+    }
+}

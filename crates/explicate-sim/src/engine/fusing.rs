@@ -1,0 +1,67 @@
+//! Fusing: which links are computed within the event before them, and which ports put their counting off.
+
+use super::{Engine, FUSED, LAST, LINK, NIL, SEEN};
+
+impl Engine {
+    /// Looks for links that can be fused: fed by one link alone, deciding nothing. Call once, after everything was added.
+    pub fn prepare(&mut self) {
+        const NOBODY: u32 = NIL - 1;
+        let mut feeder = vec![NOBODY; self.links.len()];
+        let mut before = NIL;
+        for &hop in &self.routes {
+            let known = &mut feeder[(hop & LINK) as usize];
+            *known = if *known == NOBODY || *known == before { before } else { NIL };
+            before = if hop & LAST != 0 { NIL } else { hop };
+        }
+        for (index, feeder) in feeder.into_iter().enumerate() {
+            // A bridge stands at the end of no link but the last of a chain, so that it is counted out there.
+            let alone = self.fuse && self.agents.is_empty() && feeder < NOBODY && !self.links[feeder as usize].bridged;
+            if alone && self.links[index].port.is_foreseeable() && !self.links[feeder as usize].port.is_scheduled() {
+                self.links[index].fused_to = feeder;
+                self.links[index].settles = true;
+            }
+        }
+        for place in 1..self.routes.len() {
+            let (before, link) = (self.routes[place - 1], self.routes[place] & LINK);
+            if before & LAST == 0 && self.links[link as usize].fused_to == before & LINK {
+                self.routes[place - 1] |= FUSED;
+            }
+        }
+        for place in 0..self.routes.len() {
+            let hop = self.routes[place];
+            let seen = match hop & LAST {
+                0 => self.links[(self.routes[place + 1] & LINK) as usize].before,
+                _ => self.links[(hop & LINK) as usize].after,
+            };
+            if seen != NIL {
+                self.routes[place] |= SEEN;
+            }
+        }
+        self.put_off(self.arena.log.is_none());
+    }
+
+    /// Lets plain ports put off their counting, or not. Call before the first event.
+    pub(super) fn put_off(&mut self, yes: bool) {
+        assert!(self.events() == 0, "packets are under way");
+        for link in &mut self.links {
+            link.port.put_off(yes && self.fuse);
+            link.foresees = self.fuse && link.port.is_foreseeable();
+            link.settles = !link.port.puts_off() && (!yes || link.fused_to != NIL || link.port.writes());
+        }
+        // Whoever comes after such ports in a chain counts a packet's TTL down for them.
+        for index in 0..self.links.len() {
+            let (mut hops, mut before) = (0, self.links[index].fused_to);
+            while before != NIL
+                && self.links[before as usize].port.puts_off()
+                && self.links[before as usize].fused_to != NIL
+            {
+                (hops, before) = (hops + 1, self.links[before as usize].fused_to);
+            }
+            let link = &mut self.links[index];
+            let off = link.fused_to != NIL && link.port.puts_off();
+            // What comes from elsewhere was counted down when it came.
+            link.port.set_hops(if link.fused_to == NIL { 0 } else { 1 + hops });
+            link.hops = if off { 2 + hops } else { 1 } - link.bridged as u8;
+        }
+    }
+}

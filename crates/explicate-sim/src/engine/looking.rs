@@ -1,0 +1,88 @@
+//! Looking in from outside: settled ports, followed packets, counts of hops, and whether every packet is accounted for.
+
+use super::{Engine, LINK, NIL, TIMER};
+use crate::packet_log::PacketLog;
+
+impl Engine {
+    /// Settles every port up to the present.
+    pub fn settle_all(&mut self) {
+        self.settle_media(None);
+        for index in 0..self.links.len() {
+            self.settle(index);
+        }
+    }
+    /// Settles one port up to the present, and first those that it is fused to.
+    pub fn settle(&mut self, index: usize) {
+        let feeder = self.links[index].fused_to;
+        if feeder != NIL {
+            self.settle(feeder as usize);
+        }
+        self.links[index].port.settle(self.now, &mut self.arena);
+        self.settle_media(Some(index));
+    }
+    /// Follows packets. Call before the first event.
+    pub fn follow(&mut self, log: PacketLog) {
+        // The log reads each packet as it departs, so nothing may be put off until after it was delivered.
+        self.put_off(false);
+        self.arena.log = Some(Box::new(log));
+    }
+    /// What was followed.
+    pub fn followed(&mut self) -> Option<PacketLog> {
+        self.arena.log.take().map(|b| *b)
+    }
+    /// Packet-hops so far: packets carried over one link, data and acknowledgements.
+    pub fn hops(&self) -> u64 {
+        self.delivered().iter().sum()
+    }
+    /// Packets that reached the end of each link. Those that went on over a fused link are counted as they arrive there.
+    fn delivered(&self) -> Vec<u64> {
+        let mut delivered: Vec<u64> = self.links.iter().map(|l| l.port.stats.delivered).collect();
+        for link in self.links.iter().filter(|l| l.fused_to != NIL) {
+            delivered[link.fused_to as usize] += link.port.stats.arrived;
+        }
+        delivered
+    }
+
+    /// Checks that no packet appeared or vanished: on every link, what came has been delivered, dropped for a known cause, or is
+    /// still there; and every slot of the arena is accounted for. Settle first. The error says where it does not add up.
+    pub fn audit(&self) -> Result<(), String> {
+        let waiting = self.wheel.slots(&self.arena);
+        let mut on_link = vec![0u64; self.links.len()];
+        let mut timers = 0;
+        for &slot in &waiting {
+            let place = self.arena.get(slot).place;
+            if place & TIMER != 0 { timers += 1 } else { on_link[(self.routes[place as usize] & LINK) as usize] += 1 }
+        }
+        for index in 0..self.links.len() {
+            // Foreseen packets are in the queue of events as on the last fused link, but on an earlier one in truth.
+            let feeder = self.links[index].fused_to;
+            if feeder != NIL {
+                let foreseen = self.links[index].port.foreseen() as u64;
+                on_link[index] = on_link[index].wrapping_sub(foreseen);
+                on_link[feeder as usize] = on_link[feeder as usize].wrapping_add(foreseen);
+            }
+        }
+        let delivered = self.delivered();
+        let mut slots = timers + self.audit_media(&on_link, &delivered)?;
+        for (index, link) in self.links.iter().enumerate() {
+            let unseen = if link.port.is_scheduled() { link.port.len() } else { link.port.doomed() } as u64;
+            let inside = on_link[index] + unseen;
+            let stats = &link.port.stats;
+            let gone = stats.total().gone();
+            if self.radio(index as u32).is_some() {
+                continue;
+            }
+            if stats.arrived + stats.total().copies != delivered[index] + gone + inside {
+                return Err(format!(
+                    "link {index}: {} packets came, but {} were delivered, {gone} dropped and {inside} are there",
+                    stats.arrived, delivered[index]
+                ));
+            }
+            slots += inside;
+        }
+        if slots != self.arena.live() as u64 {
+            return Err(format!("{} slots are in use, {slots} accounted for", self.arena.live()));
+        }
+        Ok(())
+    }
+}

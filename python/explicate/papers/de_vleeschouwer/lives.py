@@ -1,0 +1,104 @@
+"""One flow's life read again from the record of its packets: every retransmission held against what its sender knew."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from explicate.results import Results
+
+LINE = re.compile(r" *(\d+)\.(\d{9})  (\S*) +(enqueue|delivered) +\S+ (data|ack) (\d+) packet (\d+) ")
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A segment's last transmission: the packet, when it left, and how many acknowledgements had come."""
+
+    packet: int
+    at_ns: int
+    acks: int
+
+
+@dataclass
+class Life:
+    """What a flow sent again, and how often a rule was broken (the fields that should be zero)."""
+
+    resent: int = 0
+    """Retransmissions that an acknowledgement let go."""
+    by_clock: int = 0
+    """Retransmissions at any other time: a timer's."""
+    in_vain: int = 0
+    """Those of them whose segment had arrived."""
+    early: int = 0
+    """Resent before `threshold` acknowledgements of later packets than its last copy."""
+    crowded: int = 0
+    """Resent less than `threshold` acknowledgements after another."""
+    hasty: int = 0
+    """Resent within the shortest round trip since its last copy."""
+    wrong: int = 0
+    """Resent though another missing segment had been sent longer ago."""
+    beyond: int = 0
+    """New segments for which the monitor had no free place."""
+    widest: int = 0
+    """Most segments from the first missing one to the last one sent."""
+    distances: list[tuple[int, int]] = field(default_factory=list)
+    """For each retransmission by acknowledgements: when (ns), and how many packets after the last copy."""
+
+
+def life(results: Results, threshold: int, places: int) -> Life:
+    """Replay the traced flow, whose monitor has so many places; raise ValueError if nothing was traced."""
+    events = sorted(_events(results.trace), key=lambda event: event[0])
+    if not events:
+        raise ValueError("no packets were traced")
+    made, latest, segments = Life(), dict[int, Copy](), dict[int, int]()
+    answered: list[int] = []
+    missing, arrived, known = 0, set[int](), set[int]()
+    shortest, last_ack_ns, last_resent = 10**18, -1, -(10**9)
+    left = dict[int, int]()
+    for at, what, segment, packet in events:
+        if what == "arrives":
+            arrived.add(segment)
+        elif what == "answered":
+            missing = max(missing, segment)
+            answered.append(packet)
+            last_ack_ns = at
+            known.add(segments.get(packet, -1))
+            if packet in left:
+                shortest = min(shortest, at - left[packet])
+        else:
+            copy = latest.get(segment)
+            if copy is None:
+                made.beyond += segment - missing >= places
+                made.widest = max(made.widest, segment - missing + 1)
+            elif at != last_ack_ns:
+                made.by_clock += 1
+                made.in_vain += segment in arrived
+            else:
+                made.resent += 1
+                later = sum(number > copy.packet for number in answered[copy.acks :])
+                made.early += later < threshold
+                made.crowded += len(answered) - last_resent < threshold
+                made.hasty += at - copy.at_ns < shortest
+                oldest = min((latest[j].packet, j) for j in latest if j >= missing and j not in known)
+                made.wrong += oldest[1] != segment
+                made.distances.append((at, packet - copy.packet))
+                last_resent = len(answered)
+            latest[segment], segments[packet], left[packet] = Copy(packet, at, len(answered)), segment, at
+            if len(latest) > 4 * places:
+                latest = {j: one for j, one in latest.items() if j >= missing - 1}
+    return made
+
+
+def _events(trace: str) -> Iterator[tuple[int, str, int, int]]:
+    """Yield time, what happened (sent, arrives, answered), segment or first missing one, and packet number."""
+    for line in trace.splitlines():
+        found = LINE.match(line)
+        if not found:
+            continue
+        seconds, rest, link, event, kind, segment, packet = found.groups()
+        at = int(seconds) * 10**9 + int(rest)
+        if event == "delivered":
+            yield at, "arrives" if kind == "data" else "answered", int(segment), int(packet)
+        elif kind == "data" and link.startswith("s"):
+            yield at, "sent", int(segment), int(packet)

@@ -1,0 +1,81 @@
+"""D-txt-beyond: what the paper expects or wishes (sections 5.1, 8.1). Set-up: `base.py`.
+
+(a) SACK in place of packet numbers. (b) A path that does not speak XTCP: its end refuses, and the flow goes on as TCP.
+(c) Video over UDP that obeys the routers' flags, beside file transfers over XTCP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from explicate.papers import metrics
+from explicate.papers.de_vleeschouwer import base
+from explicate.papers.statistics import Check, at_least, between, close, equal, near
+from explicate.papers.study import Case, Data, Effort, Line, Panel, Study
+from explicate.results import Results
+
+study = Study("D-txt-beyond")
+
+LOSSES = (0.0, 1.0, 5.0, 10.0)
+SACK, MONITOR, XTCP, TCP = "LR-SACK-XCP", "LR-LMXCP", "LR-LMXTCP", "TCP SACK"
+REFUSED, VIDEO = "LR-LMXTCP, refused", "video"
+
+
+@study.cases
+def cases(effort: Effort) -> dict[tuple[str, float], Case]:
+    """Three comparisons."""
+    made = {}
+    for loss in LOSSES:
+        made[MONITOR, loss] = base.case(effort, MONITOR, loss)
+        made[SACK, loss] = base.case(effort, "xcp/sack", loss, params={"on_loss": "keep"})
+    for loss in (0.0, 1.0):
+        made[TCP, loss] = base.case(effort, "sack", loss)
+        made[REFUSED, loss] = base.case(effort, XTCP, loss, params={"refuse_explicit": True})
+    made[VIDEO, 0.0] = base.case(effort, VIDEO + "_xtcp", 0.0, clean=XTCP)
+    return made
+
+
+@study.predicate("D-txt-beyond-a", most=0.07, up_to_percent=10)
+def sack_does_as_well(data: Data, most: float, up_to_percent: float) -> Iterator[Check]:
+    """Either way the sender knows what arrived."""
+    for loss in LOSSES:
+        if loss <= up_to_percent:
+            sack, monitor = (base.fairness(data, system, loss) for system in (SACK, MONITOR))
+            yield close(f"F at {loss:g} %: {SACK} and {MONITOR}", sack, monitor, most)
+
+
+def told(results: Results) -> float:
+    """Return what the bottleneck's router made of XTCP packets: flags, drops counted or not."""
+    names = ("congestion_flags", "congestion_counter", "uncounted_drops")
+    return sum(metrics.largest(metrics.series(results, base.BOTTLENECK, name)) for name in names)
+
+
+def delivered(group: str) -> Callable[[Results], float]:
+    """Return the metric: a group's throughput, Mbit/s."""
+    return lambda results: metrics.total(results, "throughput_bps", group) / 1e6
+
+
+@study.predicate("D-txt-beyond-b", percent=5)
+def reverts_to_tcp(data: Data, percent: float) -> Iterator[Check]:
+    """No packet of XTCP's is seen, and the flows get what TCP gets."""
+    for loss in (0.0, 1.0):
+        yield at_least(f"drops at {loss:g} %", data.measure((REFUSED, loss), base.refused), 1)
+        yield equal(f"flags and drops of XTCP's at {loss:g} %", data.measure((REFUSED, loss), told), 0)
+        for group in ("clean", "lossy"):
+            ours, tcp = (data.measure((system, loss), delivered(group)) for system in (REFUSED, TCP))
+            yield near(f"throughput at {loss:g} %, {group} half: refused over TCP", ours / tcp, 1, percent / 100)
+
+
+@study.predicate("D-txt-beyond-c", low=0.7, high=1.4)
+def video_shares(data: Data, low: float, high: float) -> Check:
+    """Flags govern both alike."""
+    return between("video over files", data.measure((VIDEO, 0.0), base.ratio), low, high)
+
+
+@study.plot
+def plot(data: Data) -> Sequence[Panel]:
+    """F against the loss rate."""
+    lines = [
+        Line.of(system, LOSSES, [base.fairness(data, system, loss) for loss in LOSSES]) for system in (SACK, MONITOR)
+    ]
+    return [Panel("Fairness ratio", "loss rate (%)", "lossy / loss-free throughput", lines)]

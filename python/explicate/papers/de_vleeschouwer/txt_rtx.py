@@ -1,0 +1,108 @@
+"""D-txt-rtx: the retransmission timer's length and its reasons (section 4.3, note 3). Set-up: `base.py`.
+
+Round trips are under-estimated (c) by timers that never exceed half of their usual length. Whether an expiry was
+justified (d) is read from the lives of a lossy flow's packets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from explicate.papers import metrics
+from explicate.papers.de_vleeschouwer import base
+from explicate.papers.de_vleeschouwer.lives import life
+from explicate.papers.statistics import Check, above, at_least, at_most, close
+from explicate.papers.study import Case, Data, Effort, Line, Panel, Study
+from explicate.results import Results
+
+study = Study("D-txt-rtx")
+
+SYSTEMS = ("LR-XCP", "LR-XCP_PA", "LR-XTCP")
+FACTORS = (1.5, 2.0, 3.0)
+LOSSES = (1.0, 5.0, 10.0)
+USUAL = 2.0
+SHORT, TRACED = "half", "traced"
+HALF = {"min_rto": "100ms", "max_rto": "100ms"}
+"""Half of what the timeout is at least (D-P7), and less than the 120 ms that a packet travels."""
+WATCHED = 5
+"""The number of the first lossy flow."""
+
+
+@study.cases
+def cases(effort: Effort) -> dict[tuple[str, float, float | str], Case]:
+    """Every factor at every loss rate, and two looks at single mechanisms."""
+    made: dict[tuple[str, float, float | str], Case] = {
+        (system, loss, factor): base.case(effort, system, loss, params={"retransmission_factor": factor})
+        for system in SYSTEMS
+        for loss in LOSSES
+        for factor in FACTORS
+    }
+    for system in SYSTEMS:
+        made[system, 5.0, SHORT] = base.case(effort, system, 5.0, params=HALF)
+        made[system, 5.0, TRACED] = base.case(effort, system, 5.0, trace=f"flow={WATCHED}")
+    return made
+
+
+@study.predicate("D-txt-rtx-a", fairness=0.05, use=0.02)
+def no_significant_effect(data: Data, fairness: float, use: float) -> Iterator[Check]:
+    """1.5 or 3 times the recovery timeout do as well as 2 times."""
+    for system in SYSTEMS:
+        for loss in LOSSES:
+            for factor in (1.5, 3.0):
+                for name, metric, bound in (("F", base.ratio, fairness), ("utilisation", base.utilisation, use)):
+                    one, usual = (data.measure((system, loss, value), metric) for value in (factor, USUAL))
+                    yield close(f"{name} of {system} at {loss:g} %: factor {factor:g} and {USUAL:g}", one, usual, bound)
+
+
+def timer_resends(results: Results) -> float:
+    """Return how often the retransmission timers of the lossy flows fired."""
+    return sum(metrics.largest(metrics.series(results, f"lossy.{i}", "timer_resends")) for i in range(5))
+
+
+@study.predicate("D-txt-rtx-b")
+def fires_before_the_recovery_timer(data: Data) -> Iterator[Check]:
+    """It is longer, but duplicates do not put it off; resets are rare."""
+    for system in SYSTEMS:
+        fired, resets = (data.measure((system, 5.0, USUAL), metric) for metric in (timer_resends, base.timeouts))
+        yield above(f"{system} at 5 %: the timer's expiries over ten times the resets", fired, 10 * resets)
+
+
+@study.predicate("D-txt-rtx-c", percent=10)
+def stable_with_short_timers(data: Data, percent: float) -> Iterator[Check]:
+    """Too short an estimate swamps nobody."""
+    most = 1 + percent / 100
+    for system in SYSTEMS:
+        short, usual = ((system, 5.0, value) for value in (SHORT, USUAL))
+        for name, metric in (("mean queue", base.queue), ("packets lost by the queue", base.refused)):
+            one, other = (data.measure(label, metric) for label in (short, usual))
+            yield at_most(f"{system}: {name} with half timers, less {most:g} times the usual", one - other * most, 0)
+
+
+def needless(results: Results) -> float:
+    """Return the retransmissions by clock of what had arrived, for each expiry of the timer, percent."""
+    return 100 * life(results, 3, 1000).in_vain / max(fired(results), 1.0)
+
+
+def fired(results: Results) -> float:
+    """Return how often the watched flow's timer fired."""
+    return metrics.largest(metrics.series(results, f"lossy.{WATCHED - 5}", "timer_resends"))
+
+
+@study.predicate("D-txt-rtx-d", percent=1)
+def always_justified(data: Data, percent: float) -> Iterator[Check]:
+    """What the timer resends was lost."""
+    for system in SYSTEMS:
+        yield at_least(f"{system}: expiries", data.measure((system, 5.0, TRACED), fired), 1)
+        share = data.measure((system, 5.0, TRACED), needless)
+        yield at_most(f"{system}: needless retransmissions, % of the expiries", share, percent)
+
+
+@study.plot
+def plot(data: Data) -> Sequence[Panel]:
+    """F against the factor."""
+    lines = [
+        Line.of(f"{system}, {loss:g} %", FACTORS, [data.measure((system, loss, one), base.ratio) for one in FACTORS])
+        for system in SYSTEMS
+        for loss in LOSSES
+    ]
+    return [Panel("Fairness ratio", "timeout (recovery timeouts)", "lossy / loss-free throughput", lines)]

@@ -1,0 +1,109 @@
+"""K-txt-claims: what sections I to III say of VCP beside TCP and XCP, on the paper's own path. Set-up: `base.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from explicate.papers import metrics
+from explicate.papers.ikeda import base, fig4
+from explicate.papers.statistics import Check, Sample, above, between, near
+from explicate.papers.study import Case, Data, Effort, Line, Panel, Study
+from explicate.results import Results
+
+study = Study("K-txt-claims")
+
+XCP = "xcp/newreno"
+LONG_S = 300.0
+STEADY = "150s"
+"""When ten flows have settled."""
+
+
+@study.cases
+def cases(effort: Effort) -> dict[tuple[str, str], Case]:
+    """One flow that starts, ten flows for 300 s, one flow for 300 s with losses, and cuts to look at."""
+    seconds = fig4.VCP_S[effort.choices["K-P3"]]
+    made = {
+        ("start", base.VCP): base.case(effort, base.VCP, seconds=seconds),
+        ("start", base.TCP): base.case(effort, base.TCP, seconds=fig4.SHOWN_S),
+        ("cut", base.VCP): base.case(effort, base.VCP, mbps=10, seconds=60, every="10ms"),
+        ("cut", base.TCP): base.case(effort, base.TCP, mbps=10, loss=1e-3, seconds=60, every="10ms"),
+    }
+    for system in (base.VCP, XCP):
+        made["ten", system] = base.case(
+            effort, system, flows=10, seconds=LONG_S, warmup=STEADY, of=("throughput",), every="500ms"
+        )
+    for system in (base.VCP, base.TCP):
+        made["lossy", system] = base.case(effort, system, loss=1e-6, seconds=LONG_S, of=("cwnd",), every="500ms")
+    few = {"start": 1, "cut": min(effort.seeds, 5), "ten": 2, "lossy": min(effort.seeds, 5)}
+    return {label: Case(case.text, seeds=few[label[0]]) for label, case in made.items()}
+
+
+filled = partial(base.window_reaches, base.MBPS)
+
+
+@study.predicate("K-txt-claims-a")
+def slower_than_slow_start(data: Data) -> Check:
+    """TCP's slow start fills the pipe first."""
+    vcp, tcp = (data.measure(("start", system), filled) for system in (base.VCP, base.TCP))
+    return above("s to 80 % of the pipe: VCP over NewReno", vcp, tcp)
+
+
+def converged(results: Results) -> float:
+    """Return when the link is first used by 80 %, s."""
+    rate = metrics.series(results, base.BOTTLENECK, "throughput_bps")
+    return metrics.first_time(rate, 0.8e6 * base.MBPS)
+
+
+@study.predicate("K-txt-claims-b", low=0.02, high=0.1)
+def slightly_below_xcp(data: Data, low: float, high: float) -> Iterator[Check]:
+    """XCP uses a little more of the link, and earlier."""
+    xcp, vcp = (data.measure(("ten", system), base.utilisation) for system in (XCP, base.VCP))
+    yield between(f"utilisation: XCP ({xcp}) less VCP ({vcp})", xcp - vcp, -low, high)
+    late, early = (data.measure(("ten", system), converged) for system in (base.VCP, XCP))
+    yield above("s until the link is used by 80 %: VCP over XCP", late, early)
+
+
+@study.predicate("K-txt-claims-c", loss=1e-6)
+def keeps_throughput(data: Data, loss: float) -> Check:
+    """Over 300 s with rare losses VCP uses more than TCP."""
+    vcp, tcp = (data.measure(("lossy", system), base.utilisation) for system in (base.VCP, base.TCP))
+    return above(f"utilisation with loss {loss:g}: VCP over NewReno", vcp, tcp)
+
+
+def overload_cut(results: Results) -> float:
+    """Return what the first overload leaves of VCP's window."""
+    return _first_fall(results)
+
+
+def recovery_cut(results: Results) -> float:
+    """Return what the first fast retransmit after slow start leaves of TCP's window."""
+    return _first_fall(results)
+
+
+def _first_fall(results: Results) -> float:
+    steps = base.steps(base.cwnd(results))
+    return float(steps.filter((steps < 1) & (steps > 0.4))[0])
+
+
+@study.predicate("K-txt-claims-d", vcp=0.875, tcp=0.5)
+def cuts_less(data: Data, vcp: float, tcp: float) -> Iterator[Check]:
+    """0.875 against a half (of what is in flight, which is a little more than the window by then)."""
+    mine, other = data.measure(("cut", base.VCP), overload_cut), data.measure(("cut", base.TCP), recovery_cut)
+    yield near("what a cut leaves of VCP's window", mine, vcp, 0.005)
+    yield near("what a cut leaves of NewReno's window", other, tcp, 0.05)
+    yield above("VCP keeps more", mine, Sample.of([other.mean] * len(mine.values)))
+
+
+@study.plot
+def plot(data: Data) -> Sequence[Panel]:
+    """The link under ten flows, the window under losses."""
+    links = [
+        Line.series(name, metrics.series(data.runs(("ten", system))[0], base.BOTTLENECK, "throughput_bps"), 1e6)
+        for name, system in (("VCP", base.VCP), ("XCP", XCP))
+    ]
+    windows = [Line.series(system, base.cwnd(data.runs(("lossy", system))[0])) for system in (base.VCP, base.TCP)]
+    return [
+        Panel("Ten flows", "time (s)", "throughput (Mbit/s)", links),
+        Panel("One flow, loss 1e-6", "time (s)", "window (packets)", windows),
+    ]

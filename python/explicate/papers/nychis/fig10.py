@@ -1,0 +1,38 @@
+"""N-fig10: rates of thirty flows of 10 s from one station to another (figure 10). Set-up: `fig9.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from explicate.papers.nychis.fig9 import LONG_S, OVER, SHORT_S, UNDER, jain, rates, two_stations
+from explicate.papers.statistics import Check, above, at_least
+from explicate.papers.study import Case, Data, Effort, Panel, Study
+
+study = Study("N-fig10")
+
+LONG = "long"
+
+
+@study.cases
+def cases(effort: Effort) -> Mapping[object, Case]:
+    """Both capacities, and the long flows that are told too much."""
+    short: dict[object, Case] = {capacity: two_stations(effort, capacity, SHORT_S) for capacity in (UNDER, OVER)}
+    return {**short, LONG: two_stations(effort, OVER, LONG_S)}
+
+
+@study.predicate("N-fig10-a", least=0.9)
+def fair_if_told_too_little(data: Data, least: float) -> Check:
+    """Fairness is maintained."""
+    return at_least("Jain's index, told 20", data.measure(UNDER, jain), least)
+
+
+@study.predicate("N-fig10-b")
+def worse_than_long(data: Data) -> Check:
+    """Short flows that are told too much are treated worse than long ones."""
+    return above("Jain's index, told 54: long over short", data.measure(LONG, jain), data.measure(OVER, jain))
+
+
+@study.plot
+def plot(data: Data) -> Sequence[Panel]:
+    """Rates of all flows."""
+    return [rates(data, "Two stations, 10 s")]

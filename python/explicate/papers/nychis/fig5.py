@@ -1,0 +1,79 @@
+"""N-fig5: throughput over three hops against the loss rate of each link (figure 5). Set-up: `base.py`.
+
+The caption names the two protocols the wrong way round; the text says that XCP is the better one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+
+from explicate.papers.nychis import base
+from explicate.papers.nychis.fig3 import curves, never_below, sweep
+from explicate.papers.nychis.fig4 import SYSTEMS, meet_at_ten
+from explicate.papers.statistics import Check, Sample, above, rising
+from explicate.papers.study import Case, Data, Effort, Panel, Study
+
+study = Study("N-fig5")
+
+HOPS = (1, 2, 3, 4, 5)
+PAPER = 3
+
+
+def middle(effort: Effort) -> list[float]:
+    """Return the loss rates of the range in which the text compares hops."""
+    return [loss for loss in base.losses(effort) if 0.1 <= loss <= 1]
+
+
+@study.cases
+def cases(effort: Effort) -> Mapping[object, Case]:
+    """Both systems at every loss rate over three hops, and in the middle of the range over others."""
+    others: dict[object, Case] = {
+        (system, loss, hops): base.chain(effort, system, loss, ends=(1, 1 + hops))
+        for hops in HOPS
+        if hops != PAPER
+        for system in SYSTEMS
+        for loss in middle(effort)
+    }
+    return {**sweep(effort, SYSTEMS, PAPER), **others}
+
+
+def lead(data: Data, hops: int) -> Sample:
+    """Return XCP over TCP, mean over the middle of the range."""
+    label = () if hops == PAPER else (hops,)
+    means = [
+        base.rate(data, base.XCP, loss, *label) / base.rate(data, base.TCP, loss, *label)
+        for loss in middle(data.effort)
+    ]
+    return Sample.of(fmean(values) for values in zip(*(mean.values for mean in means), strict=True))
+
+
+@study.predicate("N-fig5-a", up_to=5)
+def xcp_leads(data: Data, up_to: float) -> Iterator[Check]:
+    """XCP outperforms TCP."""
+    yield from never_below(data, up_to)
+
+
+@study.predicate("N-fig5-b")
+def gap_grows_from_two_hops(data: Data) -> Check:
+    """The gap in the middle of the range is larger than over two hops."""
+    return above("XCP over TCP: three hops over two", lead(data, 3), lead(data, 2))
+
+
+@study.predicate("N-fig5-c", difference=0.04)
+def meet(data: Data, difference: float) -> Check:
+    """Evident in all experiments."""
+    return meet_at_ten(data, difference)
+
+
+@study.predicate("N-fig5-d", slack=0.05)
+def gap_grows_with_hops(data: Data, slack: float) -> Check:
+    """The authors expect it to go on."""
+    leads = [lead(data, hops) for hops in HOPS]
+    return rising("XCP over TCP, 1 to 5 hops", leads, slack * leads[0].mean)
+
+
+@study.plot
+def plot(data: Data) -> Sequence[Panel]:
+    """Throughput against the loss rate."""
+    return curves(data, SYSTEMS, "Node 1 to node 4")

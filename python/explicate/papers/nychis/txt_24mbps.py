@@ -1,0 +1,72 @@
+"""N-txt-24mbps: XCP told 24 Mbit/s instead of 54, at 1 % loss (section V-A). Set-up: `base.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from explicate.papers.nychis import base
+from explicate.papers.statistics import Check, Sample, above, at_least, between
+from explicate.papers.study import Case, Data, Effort, Line, Panel, Study
+
+study = Study("N-txt-24mbps")
+
+LOSS = 1.0
+
+
+def told(effort: Effort) -> Sequence[float]:
+    """Return the capacities that routers are told, Mbit/s."""
+    return effort.pick((12, 16, 20, 22, 24, 26, 30, 36, 54), (12, 20, 24, 26, 30, 54))
+
+
+@study.cases
+def cases(effort: Effort) -> Mapping[object, Case]:
+    """XCP with each capacity, TCP, and the test of the hop."""
+    runs: dict[object, Case] = {
+        capacity: base.chain(effort, base.XCP, LOSS, capacity=capacity) for capacity in told(effort)
+    }
+    return {**runs, base.TCP: base.chain(effort, base.TCP, LOSS), base.LINK: base.link_test(effort)}
+
+
+def rate(data: Data, label: object) -> Sample:
+    """Return the throughput of a case, KB/s."""
+    return data.measure(label, base.kilobytes)
+
+
+@study.predicate("N-txt-24mbps-a", low=2.1, high=3.1)
+def almost_triple(data: Data, low: float, high: float) -> Iterator[Check]:
+    """3013.51 KB/s against 1173.58 in the paper."""
+    best = max(rate(data, base.TCP))
+    what = f"XCP, told 24, over the best TCP run ({best:.0f} KB/s)"
+    yield between(what, Sample.of([rate(data, base.TUNED).mean / best]), low, high)
+
+
+@study.predicate("N-txt-24mbps-b")
+def truth_is_better(data: Data) -> Check:
+    """The tuned capacity beats the default."""
+    return above("KB/s: told 24 over told 54", rate(data, base.TUNED), rate(data, base.TOLD))
+
+
+@study.predicate("N-txt-24mbps-c", least=0.85)
+def whole_hop(data: Data, least: float) -> Check:
+    """It is what the hop carries."""
+    return at_least("XCP over the hop's capacity", rate(data, base.TUNED) / rate(data, base.LINK), least)
+
+
+@study.predicate("N-txt-24mbps-d", within=0.2)
+def best_is_the_truth(data: Data, within: float) -> Check:
+    """The best capacity to tell is about what the air carries."""
+    best = max(told(data.effort), key=lambda capacity: rate(data, capacity).mean)
+    truth = base.hop_capacity(data) * 8e-3
+    return between("best capacity over that of the hop", Sample.of([best / truth]), 1 - within, 1 + within)
+
+
+@study.plot
+def plot(data: Data) -> Sequence[Panel]:
+    """Throughput against what routers are told."""
+    grid = list(told(data.effort))
+    lines = [
+        Line.of("XCP", grid, [rate(data, capacity) for capacity in grid]),
+        Line("TCP", grid, [rate(data, base.TCP).mean] * len(grid)),
+        Line("link test", grid, [base.hop_capacity(data)] * len(grid)),
+    ]
+    return [Panel("1 % loss", "capacity told (Mbit/s)", "throughput (KB/s)", lines)]

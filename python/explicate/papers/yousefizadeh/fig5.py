@@ -1,0 +1,56 @@
+"""Y-fig5: VCP and XCP with four code rates of data, 1x2 antennas (figure 5). See `base.py`, `coding.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from explicate.papers.statistics import Check, at_least
+from explicate.papers.study import Case, Data, Effort, Panel, Study
+from explicate.papers.yousefizadeh.base import BETA_12, VCP, XCP
+from explicate.papers.yousefizadeh.coding import RATES, Curves, Key
+
+study = Study("Y-fig5")
+
+MARKS = {1.0: 32.9, 0.9: 8.5, 0.8: 6.0, 0.7: 4.5}
+SYSTEMS = {system: Curves(system, "1x2", BETA_12, MARKS) for system in (VCP, XCP)}
+
+
+@study.cases
+def cases(effort: Effort) -> dict[Key, Case]:
+    """Both systems at every rate."""
+    return {key: case for curves in SYSTEMS.values() for key, case in curves.cases(effort).items()}
+
+
+@study.predicate("Y-fig5-a")
+def a_little_helps_a_lot(data: Data) -> Iterator[Check]:
+    """As in figure 4."""
+    for curves in SYSTEMS.values():
+        yield from curves.a_little_helps_a_lot(data, 2)
+
+
+@study.predicate("Y-fig5-b")
+def less_rate_less_signal(data: Data) -> Iterator[Check]:
+    """As in figure 4."""
+    for curves in SYSTEMS.values():
+        yield from curves.less_rate_less_signal(data)
+
+
+@study.predicate("Y-fig5-c")
+def xcp_leads(data: Data) -> Iterator[Check]:
+    """At equal rates, where nothing is lost."""
+    for rate in RATES:
+        lead = SYSTEMS[XCP].plateau(data, rate) - SYSTEMS[VCP].plateau(data, rate)
+        yield at_least(f"plateau at rate {rate:g}: XCP less VCP, million packets", lead, 0)
+
+
+@study.predicate("Y-fig5-d", around_db=1)
+def waterfalls(data: Data, around_db: float) -> Iterator[Check]:
+    """One packet in a thousand."""
+    for curves in SYSTEMS.values():
+        yield from curves.waterfalls(data, around_db)
+
+
+@study.plot
+def plot(data: Data) -> Sequence[Panel]:
+    """One panel for a system."""
+    return [curves.panel(data) for curves in SYSTEMS.values()]

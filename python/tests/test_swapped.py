@@ -1,0 +1,43 @@
+"""No verdict is hard-wired: another protocol in a figure's scenario changes it. One experiment of a paper each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from explicate.papers.judge import attempts
+from explicate.papers.register import experiments
+from explicate.papers.store import Store
+
+PLAIN_VCP: Mapping[str, Any] = {
+    "flows.bulk.protocol": "vcp/newreno",
+    "flows.bulk.params": {"initial_window": 1, "min_rto": "1s"},
+    "topology.access.router": {"kind": "vcp"},
+    "topology.bottleneck.router": {"kind": "vcp"},
+}
+
+
+def verdicts(experiment: str, settings: Mapping[str, Any], folder: Path) -> dict[str, bool | None]:
+    (attempt,) = attempts([experiments()[experiment]], "quick", settings=settings)
+    kept = Store(folder)
+    kept.perform(attempt.jobs, 2, lambda _done, _all: None)
+    return {verdict.predicate.id: verdict.holds for verdict in attempt.judge(kept).verdicts}
+
+
+@pytest.mark.usefixtures("native_real")
+@pytest.mark.parametrize(
+    ("experiment", "predicate", "settings"),
+    [
+        pytest.param("I-fig2", "I-fig2-b", {"flows.bulk.protocol": "reno"}, id="I: XCP for Reno"),
+        pytest.param("D-fig7a", "D-fig7a-b", {"flows.lossy.protocol": "reno"}, id="D: XTCP for Reno"),
+        pytest.param("K-fig4", "K-fig4-b", PLAIN_VCP, id="K: BISE for VCP"),
+    ],
+)
+def test_another_protocol_changes_the_verdict(
+    experiment: str, predicate: str, settings: Mapping[str, Any], tmp_path: Path
+) -> None:
+    assert verdicts(experiment, {}, tmp_path)[predicate] is True
+    assert verdicts(experiment, settings, tmp_path)[predicate] is False
