@@ -51,11 +51,12 @@ def measure(controller: str) -> tuple[float, float]:
     receiver = subprocess.Popen(inside("b", "recv", "-i", "0", "--window", "300"), stdout=subprocess.DEVNULL)
     time.sleep(0.5)
     words = ["send", "10.9.0.2", "-P", "2", "--packet", "1200B", "-J"]
-    subprocess.run(inside("a", *words, "--time", str(SECONDS)), stdout=subprocess.DEVNULL, check=True)
+    sent = subprocess.run(inside("a", *words, "--time", str(SECONDS)), stdout=subprocess.DEVNULL, check=False)
     router.send_signal(signal.SIGINT)
     told: dict[str, Any] = json.loads(router.communicate()[0].splitlines()[-1])
     receiver.send_signal(signal.SIGINT)
     receiver.wait()
+    sent.check_returncode()
     return told["cpu_us_per_frame"], told["sent"] / SECONDS
 
 

@@ -24,10 +24,26 @@ fn parse(text: &str, what: &str) -> Result<Scenario> {
     Scenario::parse(text, what, Path::new("."), &[]).map_err(|problems| Error::Input(format!("{what}: {problems}")))
 }
 
+/// A text without what stands in its brackets, braces and quotes.
+fn outermost(text: &str) -> String {
+    let (mut depth, mut quoted) = (0, false);
+    let mut keep = |c: char| {
+        match c {
+            '"' => quoted = !quoted,
+            '[' | '{' if !quoted => depth += 1,
+            ']' | '}' if !quoted => depth -= 1,
+            _ => return depth == 0 && !quoted,
+        }
+        false
+    };
+    text.chars().filter(|c| keep(*c)).collect()
+}
+
 /// A link with these properties, whose port gets the controllers of a protocol (or none) unless they name one. Without a rate it
 /// is as fast as the wire.
 pub(super) fn link(name: &str, properties: &str, controller: Option<&str>) -> Result<Link> {
-    let said = |key: &str| properties.split(',').any(|p| p.split('=').next().is_some_and(|k| k.trim() == key));
+    let said =
+        |key: &str| outermost(properties).split(',').any(|p| p.split('=').next().is_some_and(|k| k.trim() == key));
     let mut more = String::new();
     if !said("rate") {
         more += "rate = \"100Gbit/s\", router = \"none\", queue = \"unlimited\", ";

@@ -10,6 +10,7 @@ use explicate_core::units::Time;
 use explicate_scenario::machines::rows::{FlowRow, LinkRow};
 use explicate_scenario::machines::ways::{crossing, ways};
 use explicate_scenario::model::Scenario;
+use explicate_scenario::routing::Routes;
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -93,8 +94,8 @@ fn run_once(
         let group = &scenario.flows[flow.group.0].name;
         flow.kernel = kernel.iter().find(|(name, _)| name == group).map(|(_, law)| law.clone());
     }
-    let phases: Result<Vec<_>> = scenario.routes().map(|r| ways(scenario, r).map_err(Error::Failed)).collect();
-    let crossing = crossing(scenario, &phases?);
+    let routes = Routes::new(scenario.nodes.len(), &scenario.links);
+    let crossing = crossing(scenario, &[ways(scenario, routes).map_err(Error::Failed)?]);
     let clock = Clock::start_in(PREPARATION);
     let halt = AtomicBool::new(false);
     let stop = || sys::stopped() || halt.load(Ordering::Relaxed);

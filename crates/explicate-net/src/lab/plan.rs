@@ -184,10 +184,10 @@ fn refuse(scenario: &Scenario) -> Result<()> {
         return no(format!("the link `{}` is half duplex", link.name));
     }
     if !scenario.reroutes.is_empty() {
-        return no("routes that change (`[[reroute]]`) are not built yet".into());
+        return no("its routes change".to_string());
     }
-    if let Some(&bridge) = scenario.bridges.iter().next() {
-        return no(format!("the bridge `{}` is not built yet", scenario.nodes[bridge]));
+    if let Some(&node) = scenario.bridges.first() {
+        return no(format!("the node `{}` does not count TTLs down", scenario.nodes[node]));
     }
     if scenario.nodes.len() > 60 {
         return no(format!("{} nodes are too many for one machine; 60 can be", scenario.nodes.len()));

@@ -2,9 +2,9 @@
 //! agents, and changes of routes. Each is a slot in the queue of events whose place says what it is of.
 
 use explicate_core::units::Time;
+use explicate_scenario::machines::source::Source;
 
 use super::{Engine, FLOW, KIND, MEDIUM, NIL, PORT, REROUTE, SINK, SOURCE, rank};
-use explicate_scenario::machines::source::Source;
 
 impl Engine {
     pub(super) fn arm(&mut self, place: u32, due: Time) -> u32 {
