@@ -1,6 +1,6 @@
 """Make docs/reproduction.md from the verdicts that `explicate reproduce all -o DIR` leaves in DIR/verdicts.json.
 
-They also go on record in tests/papers.json, beside those of `--quick`: a test asks whether the two agree.
+They also go on record in tests/papers.json: a test asks whether those of `--quick` and of `all` agree.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ RECORD = ROOT / "tests" / "papers.json"
 HEAD = """\
 # The papers, figure by figure
 
-<!-- Made by `scripts/make_reproduction.py` from the verdicts of `explicate reproduce all`. -->
+<!-- Made by `scripts/make_reproduction.py` from the verdicts of `explicate reproduce all{option}`. -->
 
-`explicate reproduce all -o papers` repeats every experiment of the five papers and judges each claim;
+`explicate reproduce all{option} -o papers` repeats every experiment of the five papers and judges each claim;
 `papers/index.html` shows plots, measured values and scenarios. This page counts the verdicts and explains those that
 are not "holds". A claim is judged by a criterion that was written down before the experiment was run, on the mean over
 seeds; an ordering also on 80 % of them. Parameters that a paper leaves out are chosen once for all of its figures.
@@ -116,16 +116,18 @@ def main() -> None:
     parser.add_argument("verdicts", type=Path, help="DIR/verdicts.json")
     args = parser.parse_args()
     rows: list[Row] = json.loads(args.verdicts.read_text(encoding="utf-8"))
-    parts = [HEAD, *counts(rows), ""]
+    effort = rows[0]["effort"]
+    option = "" if effort == "all" else f" --{effort}"
+    parts = [HEAD.format(option=option), *counts(rows), ""]
     for letter in PAPERS:
         mine = [row for row in rows if experiments()[row["experiment"]].paper.letter == letter]
         if mine:
             parts += paper(letter, mine)
     DOCUMENT.write_text("\n".join(parts).rstrip() + "\n", encoding="utf-8")
     record = json.loads(RECORD.read_text(encoding="utf-8"))
-    record["all"] = {}
+    record[effort] = {}
     for row in rows:
-        record["all"].setdefault(row["experiment"], {})[row["predicate"]] = row["pass"]
+        record[effort].setdefault(row["experiment"], {})[row["predicate"]] = row["pass"]
     RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 

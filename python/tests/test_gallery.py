@@ -26,13 +26,21 @@ def site(tmp_path: Path) -> Path:
     one, other = experiments()["I-fig2"], experiments()["D-fig3"]
     checks = (at_least("measured", Sample.of([1.0, 2.0]), 1.2),)
     verdicts = tuple(
-        Verdict(one.id, predicate, holds, checks if holds is not None else (), 4, "" if holds else "because <of> this")
+        Verdict(
+            one.id,
+            "quick",
+            predicate,
+            holds,
+            checks if holds is not None else (),
+            4,
+            "" if holds else "because <of> this",
+        )
         for predicate, holds in zip(one.predicates, [True, False, None, True, True, True, True], strict=True)
     )
     line = Line.of("rising <fast>", [1.0, 10.0, 1000.0], [Sample.of([1.0, 2.0]), Sample.of([3.0]), Sample.of([9.0])])
     panel = Panel("A panel", "loss rate", "share", [line], log="x")
     drawn = Outcome(one, effort(one, "quick"), verdicts, (panel, panel), {("a", 1.0): Case(SCENARIO)})
-    open_ = tuple(Verdict(other.id, predicate, None, note="later") for predicate in other.predicates)
+    open_ = tuple(Verdict(other.id, "quick", predicate, None, note="later") for predicate in other.predicates)
     gallery.write([drawn, Outcome(other, effort(other, "quick"), open_)], tmp_path / "site")
     return tmp_path / "site"
 

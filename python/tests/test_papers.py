@@ -12,13 +12,14 @@ import pytest
 
 from explicate.cli import main
 from explicate.papers import command, store
-from explicate.papers.judge import attempts
+from explicate.papers.judge import attempts, explanations
 from explicate.papers.plan import EFFORTS, choices, effort, studies
 from explicate.papers.register import PAPERS, experiments, predicates
 from explicate.papers.statistics import Sample, above, at_least, falling, in_most, rising
 from explicate.papers.store import Store
 from explicate.papers.study import Study
 
+ROOT = Path(__file__).resolve().parents[2]
 CRITERIA = Path(__file__).with_name("criteria.json")
 """For each predicate that has been written the hash of its criterion and its bounds, as they came in."""
 
@@ -70,6 +71,24 @@ def test_choices_name_parameters_of_their_paper() -> None:
         assert set(choices(paper)) <= known
         for choice in choices(paper).values():
             assert choice.used not in choice.others
+
+
+def test_what_does_not_hold_is_explained() -> None:
+    record = json.loads((ROOT / "tests" / "papers.json").read_text(encoding="utf-8"))
+    failing = {
+        key
+        for effort in ("quick", "all")
+        for verdicts in record[effort].values()
+        for key, holds in verdicts.items()
+        if holds is False
+    }
+    assert failing, "nothing on record"
+    told = {key: text for paper in PAPERS.values() for key, text in explanations(paper).items()}
+    assert sorted(failing - set(told)) == []
+    for key in failing:
+        assert told[key]["cause"] in {"paper", "parameter", "ours", "register", "open"}
+        assert len(told[key]["tried"]) >= 2, key
+        assert told[key]["text"], key
 
 
 def test_a_sample_knows_its_interval() -> None:

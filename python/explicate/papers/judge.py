@@ -24,6 +24,7 @@ class Verdict:
     """What became of a predicate: it holds, it does not, or (None) it was not judged, and `note` says why."""
 
     experiment: str
+    effort: str
     predicate: Predicate
     holds: bool | None
     checks: tuple[Check, ...] = ()
@@ -39,6 +40,7 @@ class Verdict:
         """Return the verdict as ``explicate reproduce --json`` prints it."""
         return {
             "experiment": self.experiment,
+            "effort": self.effort,
             "predicate": self.predicate.id,
             "basis": self.predicate.basis,
             "statement": self.predicate.statement,
@@ -104,18 +106,18 @@ class Attempt:
 
     def _verdict(self, predicate: Predicate, data: Data) -> Verdict:
         if self.study is None:
-            return Verdict(self.experiment.id, predicate, None, note=NO_FILE)
+            return Verdict(self.experiment.id, self.effort.name, predicate, None, note=NO_FILE)
         rule = self.study.rules.get(predicate.id)
         if rule is None:
             reason = self.study.skipped.get(predicate.id, "not attempted: nobody has written it yet")
-            return Verdict(self.experiment.id, predicate, None, note=reason)
+            return Verdict(self.experiment.id, self.effort.name, predicate, None, note=reason)
         try:
             checks = _checks(rule, data)
         except NotAttemptedError as error:
-            return Verdict(self.experiment.id, predicate, None, note=str(error))
+            return Verdict(self.experiment.id, self.effort.name, predicate, None, note=str(error))
         holds = all(check.holds for check in checks)
         note = "" if holds else explanations(self.experiment.paper).get(predicate.id, {}).get("text", "")
-        return Verdict(self.experiment.id, predicate, holds, checks, len(self.jobs), note)
+        return Verdict(self.experiment.id, self.effort.name, predicate, holds, checks, len(self.jobs), note)
 
 
 def _checks(rule: Rule, data: Data) -> tuple[Check, ...]:
