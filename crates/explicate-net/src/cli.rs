@@ -142,7 +142,7 @@ pub struct Recv {
 /// `explicated router`.
 #[derive(Args, Debug)]
 pub struct Router {
-    /// An interface, with what stands before its wire as in a scenario's [[link]]: `eth1` or
+    /// An interface, with what stands before its wire as in a scenario's `[[link]]`: `eth1` or
     /// `eth1: rate = "50Mbit/s", queue = { kind = "droptail", limit = "250kB" }`
     #[arg(long = "port", value_name = "INTERFACE[: PROPERTIES]", required = true)]
     pub ports: Vec<String>,
@@ -164,7 +164,7 @@ pub struct Link {
     pub a: String,
     /// The other
     pub b: String,
-    /// What the link from A to B is like, as in a scenario's [[link]]: `rate = "50Mbit/s", delay = "20ms"`
+    /// What the link from A to B is like, as in a scenario's `[[link]]`: `rate = "50Mbit/s", delay = "20ms"`
     #[arg(long, default_value = "")]
     pub there: String,
     /// What the link from B to A is like; without it like the other

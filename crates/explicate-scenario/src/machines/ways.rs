@@ -41,8 +41,8 @@ impl Ways {
     }
 }
 
-/// For each group the ways of its flows with these routes, one for each entry of its `ends`. The error names ends that are not connected: a
-/// scenario that was checked has none.
+/// For each group the ways of its flows with these routes, one for each entry of its `ends`. The error names ends that
+/// are not connected: a scenario that was checked has none.
 pub fn ways(scenario: &Scenario, mut routes: Routes) -> Result<Vec<Ways>, String> {
     let mut path = |from: usize, to: usize| {
         let missing = || format!("no path from {} to {}", scenario.nodes[from], scenario.nodes[to]);
@@ -63,7 +63,8 @@ pub fn ways(scenario: &Scenario, mut routes: Routes) -> Result<Vec<Ways>, String
     scenario.flows.iter().map(&mut of_group).collect()
 }
 
-/// For each link whose controllers the data that cross it want, as bits in the order of the registry; and [`HEADERS`].
+/// For each link whose controllers the data that cross it want, as bits in the order of the registry; one bit more says
+/// that packets with congestion headers cross it.
 pub fn crossing(scenario: &Scenario, phases: &[Vec<Ways>]) -> Vec<u64> {
     let mut crossing = vec![0; scenario.links.len()];
     for (group, ways) in phases.iter().flat_map(|ways| scenario.flows.iter().zip(ways)) {
