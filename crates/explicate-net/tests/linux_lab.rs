@@ -59,10 +59,12 @@ fn a_loss_resilient_flow_holds_its_rate_on_a_link_that_loses() {
 #[test]
 #[ignore = "needs root: make linux"]
 fn other_signals_cross_the_same_router() {
-    for protocol in ["vcp", "xtcp"] {
-        let told = lab(DUMBBELL, &[&format!("flows.f.protocol={protocol}"), "duration=20s", "warmup=8s"]);
+    // VCP doubles its window in some twenty round trips of low load, and is there after 20 s, simulated and real.
+    for (protocol, warmup, duration) in [("vcp", 22, 36), ("xtcp", 8, 20)] {
+        let span = [format!("warmup={warmup}s"), format!("duration={duration}s")];
+        let told = lab(DUMBBELL, &[&format!("flows.f.protocol={protocol}"), &span[0], &span[1]]);
         let share = numbers(&told, "flows", "goodput_bps").iter().sum::<f64>() / 50e6;
-        assert!(share > 0.75, "{protocol}: {share}");
+        assert!(share > 0.8, "{protocol}: {share}");
         // Less than end-to-end congestion control would lose on its own.
         let lost = number(&told, "links", "link", "r1->r2", "drops_overflow");
         let sent: f64 = numbers(&told, "flows", "sent_packets").iter().sum();
