@@ -8,7 +8,7 @@ use std::net::UdpSocket;
 use std::thread::sleep;
 use std::time::Duration;
 
-use common::{Net, last_json, run};
+use common::{Net, last_json, measured, run};
 use explicate_core::rng::Rng;
 
 /// Two hosts, `a` (10.9.0.1) and `b` (10.9.0.2), and between them `m` with the interfaces `left` and `right`.
@@ -230,10 +230,12 @@ fn through_the_cloud(protocol: &str, addresses: bool) -> (f64, f64) {
 #[test]
 #[ignore = "needs root: make linux"]
 fn routers_that_speak_with_each_other_see_the_cloud_between_them() {
-    let (used, resent) = through_the_cloud("xcp_i", true);
-    assert!(used >= 0.8 && resent < 0.01, "{used} {resent}");
-    let (used, resent) = through_the_cloud("xcp", false);
-    assert!(used < 0.8 || resent > 0.05, "without, the cloud overflows: {used} {resent}");
+    measured(|| {
+        let (used, resent) = through_the_cloud("xcp_i", true);
+        assert!(used >= 0.8 && resent < 0.01, "{used} {resent}");
+        let (used, resent) = through_the_cloud("xcp", false);
+        assert!(used < 0.8 || resent > 0.05, "without, the cloud overflows: {used} {resent}");
+    });
 }
 
 /// The kernel's TCP leaves segments to its interface to cut, and their checksums too.
@@ -269,17 +271,19 @@ fn tcp_passes_a_router_whole() {
 #[test]
 #[ignore = "needs root: make linux"]
 fn a_probe_finds_what_a_path_has() {
-    let net = chain();
-    let narrow = "rate = \"20Mbit/s\", delay = \"5ms\", queue = { kind = \"droptail\", limit = \"100pkt\" }";
-    let _link = net.start("m", &["link", "left", "right", "--there", narrow, "--real-time"]);
-    let _recv = net.start("b", &["recv"]);
-    let said = net.program("a", &["probe", "10.9.0.2", "--time", "15", "--json"]);
-    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
-    let told = last_json(&String::from_utf8_lossy(&said.stdout));
-    let of = |key: &str| told[key].as_f64().unwrap() / 20e6;
-    assert!((0.85..1.15).contains(&of("capacity_bps")), "{told}");
-    assert!((0.7..1.2).contains(&of("available_bps")), "{told}");
-    // Nobody answers, and nothing hangs.
-    let said = net.program("a", &["probe", "10.9.0.77", "--time", "1"]);
-    assert!(!said.status.success() && String::from_utf8_lossy(&said.stderr).contains("no probe was answered"));
+    measured(|| {
+        let net = chain();
+        let narrow = "rate = \"20Mbit/s\", delay = \"5ms\", queue = { kind = \"droptail\", limit = \"100pkt\" }";
+        let _link = net.start("m", &["link", "left", "right", "--there", narrow, "--real-time"]);
+        let _recv = net.start("b", &["recv"]);
+        let said = net.program("a", &["probe", "10.9.0.2", "--time", "15", "--json"]);
+        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+        let told = last_json(&String::from_utf8_lossy(&said.stdout));
+        let of = |key: &str| told[key].as_f64().unwrap() / 20e6;
+        assert!((0.85..1.15).contains(&of("capacity_bps")), "{told}");
+        assert!((0.7..1.2).contains(&of("available_bps")), "{told}");
+        // Nobody answers, and nothing hangs.
+        let said = net.program("a", &["probe", "10.9.0.77", "--time", "1"]);
+        assert!(!said.status.success() && String::from_utf8_lossy(&said.stderr).contains("no probe was answered"));
+    });
 }
