@@ -5,6 +5,7 @@ python validation/worlds.py
 
 from __future__ import annotations
 
+import os
 import statistics
 import sys
 from pathlib import Path
@@ -74,8 +75,9 @@ def main() -> None:
     lines = [
         "The same file in the simulator and, by `explicated lab`, on real sockets, queues and clocks;",
         f"{len(SEEDS)} seeds of 25 s, of which 15 s are measured. Goodput is to agree within 5 %, the mean queue",
-        "within 25 % or 2 packets. Where a simulated queue is next to empty, the real one holds some packets more:",
-        "hosts and routers wake late and in bursts while others have the processors (load average about 20 on two).",
+        "within 25 % or 2 packets. Where a simulated queue is next to empty, the real one holds some packets more.",
+        f"Load average {os.getloadavg()[2]:.0f} on {os.cpu_count()} processors; late wake-ups are a likely cause,",
+        "not a shown one.",
         "",
         "| protocol | loss | one way | rate | flows | Mbit/s: simulated | real | queue: simulated | real | agree |",
         "| --- | --- | --- | --- | --- | ---: | ---: | ---: | ---: | --- |",
