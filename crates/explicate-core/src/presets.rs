@@ -98,7 +98,13 @@ pub const PRESETS: &[Preset] = &[
         params: &[KEEP],
         ..preset("vcp-bise-wlte", "vcp-bise", "newreno", "paper 004 section IV", "VCP with both, BISE and WLTE")
     },
-    of_paper_003("XCP_dumb", "xcp", "reno", &[], "XCP with TCP Reno's reaction to losses"),
+    of_paper_003(
+        "XCP_dumb",
+        "xcp",
+        "reno",
+        &[("follow_duplicates", 0.0)],
+        "XCP with TCP Reno's reaction to losses, deaf to the feedback of duplicates as ns-2's",
+    ),
     of_paper_003(
         "XCP",
         "xcp",

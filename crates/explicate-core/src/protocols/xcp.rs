@@ -30,6 +30,8 @@
 //! 3. On a loss the sender halves its window (`on_loss`), then follows feedback again; D03 section 3.2 leaves the return open.
 //! 4. Severe congestion is what the retransmission timer shows: the window goes back to one packet as TCP's does, which
 //!    XCP02 does not mention and paper 001 section II-A assumes; `on_timeout = "keep"` leaves it to the routers.
+//! 5. The feedback of duplicate acknowledgements counts (D03 section 3.3 speaks of any). ns-2's sender drops it, so that its
+//!    window stands still while a loss is repaired: `follow_duplicates = false`.
 
 use alloc::boxed::Box;
 
@@ -49,7 +51,7 @@ pub(super) const HALVE: f64 = 0.0;
 pub(super) const KEEP: f64 = 1.0;
 
 /// Parameters of every sender of the family; `on_loss` is the default of the parameter of this name.
-pub(super) const fn params(on_loss: f64) -> [Param; 4] {
+pub(super) const fn params(on_loss: f64) -> [Param; 5] {
     [
         Param::new(
             "desired_rate",
@@ -74,6 +76,13 @@ pub(super) const fn params(on_loss: f64) -> [Param; 4] {
         ),
         Param::new("aging", Unit::Fraction, 0.5, "D03 3.1.1", "Share of an unused allowance given up per RTT, p.")
             .within(0.0, 1.0),
+        Param::new(
+            "follow_duplicates",
+            Unit::Flag,
+            1.0,
+            "D03 3.3; paper 003 section 4.2",
+            "Whether the feedback of duplicate acknowledgements counts; ns-2's XCP drops it.",
+        ),
     ]
 }
 
@@ -175,6 +184,7 @@ pub(super) struct XcpSender<F> {
     form: F,
     on_loss: OnLoss,
     keep_on_timeout: bool,
+    follow_duplicates: bool,
     aging: f64,
     /// What the next packets carry.
     words: (u32, u32, i32),
@@ -207,6 +217,7 @@ impl<F: Form> XcpSender<F> {
             form: F::default(),
             on_loss: [OnLoss::Halve, OnLoss::Keep, OnLoss::Reset][get("on_loss") as usize],
             keep_on_timeout: get("on_timeout") != 0.0,
+            follow_duplicates: get("follow_duplicates") != 0.0,
             aging: get("aging"),
             words: (0, 0, 0),
             aged_at: Time::ZERO,
@@ -265,7 +276,9 @@ impl<F: Form> Sender for XcpSender<F> {
     fn on_ack(&mut self, ack: &Ack<'_>) {
         self.window.srtt = ack.srtt.0 as i64 as f64 * 1e-9; // a signed conversion is one instruction
         self.feedback = ack.header.reverse_feedback();
-        self.window.cwnd = self.form.answered(&self.window, ack).max(1.0);
+        if self.follow_duplicates || !ack.duplicate {
+            self.window.cwnd = self.form.answered(&self.window, ack).max(1.0);
+        }
         self.age(ack);
         self.restate();
     }
@@ -366,6 +379,19 @@ mod tests {
         header.set_reverse_feedback(-200_000);
         s.on_ack(&ack(Time::millis(50), &header));
         assert_eq!(s.allowance().cwnd, 1.0, "one packet is the least");
+    }
+
+    #[test]
+    fn duplicates_bring_feedback_too_unless_the_user_says_no() {
+        let mut header = Congestion::new(Format::Minimal);
+        header.set_reverse_feedback(5_000);
+        for (follow, expected) in [(1.0, 10.5), (0.0, 10.0)] {
+            let mut s = sender(&[("follow_duplicates", follow)]);
+            s.on_ack(&Ack { duplicate: true, newly_acked: 0, ..ack(Time::millis(50), &header) });
+            assert_eq!(s.allowance().cwnd, expected);
+            s.on_ack(&ack(Time::millis(60), &header));
+            assert_eq!(s.allowance().cwnd, expected + 0.5, "new data's always counts");
+        }
     }
 
     #[test]

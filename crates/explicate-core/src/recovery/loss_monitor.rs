@@ -193,6 +193,7 @@ impl Recovery for LossMonitorRecovery {
             self.window[at] = Slot::InFlight(packet_number);
             self.timers.resent(now, !self.by_timer);
             self.resend = None;
+            self.dupcount = 0; // the timer's retransmission changes the candidate, too
         }
         self.sent.push_back((packet_number, segment));
         self.prune();
@@ -306,6 +307,30 @@ mod tests {
     fn resend(r: &mut LossMonitorRecovery, ms: u64, segment: u32, number: u32) {
         assert_eq!(r.next(1.0, 9), Next::Resend(segment));
         r.on_sent(Time::millis(ms), segment, number);
+    }
+
+    /// Segments 0 and 2 of four are lost. What was counted against 0 does not count against 2 when the timer resends 0.
+    #[test]
+    fn a_retransmission_by_the_timer_starts_the_count_again() {
+        let mut r = monitor(3.0);
+        r.on_rtt(Time::millis(100));
+        for packet in 0..4 {
+            r.on_sent(Time::ZERO, packet, packet);
+        }
+        ack(&mut r, 100, 0, 1);
+        r.on_sent(Time::millis(100), 4, 4);
+        ack(&mut r, 250, 0, 3);
+        r.on_sent(Time::millis(250), 5, 5);
+        assert_eq!(r.dupcount, 2);
+        r.timers.duplicate(Time::millis(390)); // the connection lives: only the retransmission timer may expire
+        let at = r.next_timer();
+        r.timers.duplicate(at);
+        assert_eq!(r.on_timer(at), None, "no reset");
+        resend(&mut r, 600, 0, 6);
+        assert_eq!((r.sent.front(), r.dupcount), (Some(&(2, 2)), 0));
+        ack(&mut r, 601, 0, 4);
+        ack(&mut r, 602, 0, 5);
+        assert!(r.next(1.0, 9) != Next::Resend(2), "two answers to later packets since segment 2 became the candidate");
     }
 
     /// The walk-through of reference section 9: N = 8, dupackthreshold 1, segments 1..4 as packets 0..3; the first two

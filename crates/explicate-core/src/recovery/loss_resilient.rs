@@ -37,9 +37,13 @@
 //!    keep the window inflated for good: as long as some hole is open, nothing takes them back.
 //! 3. A connection reset ends the inflation and rolls `nextseq` back; what it sends again counts as sent for the first time.
 //!    The window's fall to one is the law's, who is told of a timeout.
-//! 4. Round-trip samples are taken from every acknowledgement, duplicates too: each echoes the number and the time of the
+//! 4. After a reset no duplicate asks for a retransmission until all that was sent before is passed (RFC 6582 section 3.2, 1
+//!    and 4; ns-2's TCP, which the paper's simulator builds on, does so too). What the reset sends again although it had
+//!    arrived causes duplicates, which would be taken for losses and repaired in vain (the paper's note 2 warns of such).
+//!    A segment that is lost meanwhile is the timers'.
+//! 5. Round-trip samples are taken from every acknowledgement, duplicates too: each echoes the number and the time of the
 //!    packet that caused it, so that none is ambiguous.
-//! 5. A loss is reported to the law once for what was in flight when it was noticed; TCP's laws, over this recovery, halve
+//! 6. A loss is reported to the law once for what was in flight when it was noticed; TCP's laws, over this recovery, halve
 //!    then once a window.
 
 use alloc::boxed::Box;
@@ -99,6 +103,7 @@ impl RecoveryKind for LossResilient {
             mark: 0,
             resend: Resend::No,
             recover: 0,
+            guard: 0,
         })
     }
 }
@@ -126,6 +131,8 @@ struct LossResilientRecovery {
     resend: Resend,
     /// Losses of segments below belong to the episode that was reported.
     recover: u32,
+    /// Duplicates that name a segment below may come of what a reset sent again.
+    guard: u32,
 }
 
 impl LossResilientRecovery {
@@ -174,7 +181,8 @@ impl Recovery for LossResilientRecovery {
         self.inflation = (self.inflation + 1).min(self.seq.flight().saturating_sub(1));
         self.duplicates += 1;
         let mut outcome = Outcome { duplicate: true, ..Outcome::default() };
-        if self.duplicates == self.dupackthreshold && self.mark == 0 && self.seq.flight() > 0 {
+        let lost = self.duplicates == self.dupackthreshold && cumulative >= self.guard;
+        if lost && self.mark == 0 && self.seq.flight() > 0 {
             self.resend = Resend::ByAcknowledgements;
             if cumulative >= self.recover {
                 self.recover = self.seq.highest;
@@ -212,6 +220,8 @@ impl Recovery for LossResilientRecovery {
             }
             Expired::Recovery => {
                 let flight = self.in_flight();
+                // The last duplicate of what is sent again needlessly names `highest` itself.
+                self.guard = self.seq.highest.saturating_add(1);
                 self.seq.roll_back();
                 self.duplicates = 0;
                 self.inflation = 0;
@@ -422,6 +432,35 @@ mod tests {
         assert!(at < Time::millis(700 + 20));
         assert!(r.on_timer(at).is_some());
         assert_eq!((r.next_segment(), probe(&*r, "inflation")), (0, 0.0));
+    }
+
+    #[test]
+    fn duplicates_of_what_a_reset_sent_again_resend_nothing() {
+        // Ten segments; 1 to 9 arrive and 0 is lost. The acknowledgements come after the reset.
+        let mut r = sent(with(&[("dupackthreshold", 1.0)]), 10);
+        assert!(r.on_timer(r.next_timer()).is_some(), "silence");
+        send(&mut r, 400, 1);
+        ack(&mut r, 500, 10);
+        assert_eq!((r.next_segment(), r.acknowledged()), (10, 10));
+
+        // Ten segments that all arrive, late: the reset sends some of them again.
+        let mut r = sent(with(&[("dupackthreshold", 1.0)]), 10);
+        assert!(r.on_timer(r.next_timer()).is_some());
+        send(&mut r, 400, 1);
+        ack(&mut r, 410, 1);
+        ack(&mut r, 410, 2);
+        send(&mut r, 410, 4);
+        ack(&mut r, 420, 10);
+        send(&mut r, 420, 5);
+        // Each of 0, 2, 3, 4, 5 arrives a second time.
+        for _ in 0..5 {
+            ack(&mut r, 500, 10);
+            assert!(!matches!(r.next(1.0, 1000), Next::Resend(_)), "a needless duplicate is no loss");
+        }
+        // Beyond what had been sent before the reset a duplicate is a loss again.
+        ack(&mut r, 520, 12);
+        ack(&mut r, 521, 12);
+        assert_eq!(r.next(1.0, 1000), Next::Resend(12));
     }
 
     /// Segment 40 of 400 is lost with its retransmission; the window is 16 segments, the round trip 100 ms.

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from explicate.results import Results
 
 LINE = re.compile(r" *(\d+)\.(\d{9})  (\S*) +(enqueue|delivered) +\S+ (data|ack) (\d+) packet (\d+) ")
+
+
+Event = tuple[int, str, int, int]
+"""Time (ns), what happened (sent, arrives, answered), segment or first missing one, and packet number."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +32,11 @@ class Life:
     resent: int = 0
     """Retransmissions that an acknowledgement let go."""
     by_clock: int = 0
-    """Retransmissions at any other time: a timer's."""
+    """Retransmissions at any other time: the retransmission timer's."""
     in_vain: int = 0
     """Those of them whose segment had arrived."""
+    resets: int = 0
+    """Expiries of the recovery timer: the sender forgets what it knew and goes back to the first missing segment."""
     early: int = 0
     """Resent before `threshold` acknowledgements of later packets than its last copy."""
     crowded: int = 0
@@ -56,7 +63,7 @@ def life(results: Results, threshold: int, places: int) -> Life:
     missing, arrived, known = 0, set[int](), set[int]()
     shortest, last_ack_ns, last_resent = 10**18, -1, -(10**9)
     left = dict[int, int]()
-    for at, what, segment, packet in events:
+    for i, (at, what, segment, packet) in enumerate(events):
         if what == "arrives":
             arrived.add(segment)
         elif what == "answered":
@@ -71,6 +78,9 @@ def life(results: Results, threshold: int, places: int) -> Life:
             if copy is None:
                 made.beyond += segment - missing >= places
                 made.widest = max(made.widest, segment - missing + 1)
+            elif at != last_ack_ns and at - last_ack_ns >= shortest and _goes_back(events, i, max(latest)):
+                made.resets += 1
+                latest, known, segments = {}, set(), {}
             elif at != last_ack_ns:
                 made.by_clock += 1
                 made.in_vain += segment in arrived
@@ -90,8 +100,23 @@ def life(results: Results, threshold: int, places: int) -> Life:
     return made
 
 
-def _events(trace: str) -> Iterator[tuple[int, str, int, int]]:
-    """Yield time, what happened (sent, arrives, answered), segment or first missing one, and packet number."""
+def _goes_back(events: Sequence[Event], start: int, highest: int) -> bool:
+    """Return whether what is sent from event `start` on, up to `highest`, is all that follows that segment in order."""
+    follows = events[start][2] + 1
+    for _, what, segment, _ in islice(events, start + 1, None):
+        if what == "answered":
+            follows = max(follows, segment)
+        elif what == "sent" and segment > follows:
+            return False
+        elif what == "sent" and segment == follows:
+            follows += 1
+        if follows > highest:
+            break
+    return True
+
+
+def _events(trace: str) -> Iterator[Event]:
+    """Yield what happened to a flow's packets, link by link."""
     for line in trace.splitlines():
         found = LINE.match(line)
         if not found:
