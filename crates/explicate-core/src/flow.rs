@@ -43,6 +43,14 @@ pub const PARAMS: &[Param] = &[
         "Longest that an acknowledgement waits for more packets.",
     )
     .within(1e-6, 0.5),
+    Param::new(
+        "quick_acks",
+        Unit::Packets,
+        0.0,
+        "RFC 5681 section 4.2 permits it; Linux sends up to 16",
+        "Acknowledgements at the beginning that wait for no second packet, so that slow start is not slowed down.",
+    )
+    .within(0.0, 1e6),
     Param::new("ecn", Unit::Flag, 0.0, "RFC 3168", "Packets are ECN-capable: routers mark instead of dropping."),
     Param::new(
         "paced",

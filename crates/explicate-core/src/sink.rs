@@ -1,9 +1,9 @@
 //! The receiving end of a flow: reassembles, and acknowledges every packet, or every few.
 //!
 //! What an acknowledgement says beyond its number depends on the packet that caused it, whose number and time stamp it
-//! echoes. One that was held back (`ack_every`) goes at once with a packet that is out of order, fills a gap, came before,
-//! is marked or is the last (RFC 5681 section 4.2), or after `ack_delay`; it echoes the latest packet's number, the
-//! time stamp of the first that it covers (RFC 7323 section 4.3), and the feedback of all.
+//! echoes. One that was held back (`ack_every`; the first `quick_acks` are not) goes at once with a packet that is out of
+//! order, fills a gap, came before, is marked or is the last (RFC 5681 section 4.2), or after `ack_delay`; it echoes the
+//! latest packet's number, the time stamp of the first that it covers (RFC 7323 section 4.3), and the feedback of all.
 //!
 //! A driver may speak the four verbs of [`crate::flow`], or let an acknowledgement take its packet's place by [`Sink::turn`].
 
@@ -65,6 +65,8 @@ pub struct Sink {
 /// An acknowledgement that is held back for others that it may cover.
 struct Delay {
     every: u32,
+    /// Acknowledgements to come that are not held back.
+    quick: u32,
     longest: Time,
     /// Packets that it covers so far; the number of the last one, and the time stamp of the first.
     held: u32,
@@ -86,6 +88,7 @@ impl Sink {
         let every = init.values.get(PARAMS, "ack_every") as u32;
         let delay = || Delay {
             every,
+            quick: init.values.get(PARAMS, "quick_acks") as u32,
             longest: Time::from_secs_f64(init.values.get(PARAMS, "ack_delay")),
             held: 0,
             packet_number: 0,
@@ -195,9 +198,10 @@ impl Sink {
         }
         delay.held += 1;
         delay.packet_number = header.packet_number();
-        if may_wait && delay.held < delay.every {
+        if may_wait && delay.quick == 0 && delay.held < delay.every {
             return None;
         }
+        delay.quick = delay.quick.saturating_sub(1);
         delay.held = 0;
         delay.deadline = Time::NEVER;
         Some(delay.timestamp)
@@ -345,6 +349,14 @@ mod tests {
         assert_eq!(s.poll_timeout(), Time::millis(160), "0.1 s");
         assert_eq!(told(answer(&mut s, 65, &data(1, 15))), Some((2, 15, 10)));
         assert_eq!(s.poll_timeout(), Time::NEVER);
+    }
+
+    #[test]
+    fn the_first_acknowledgements_may_be_quick() {
+        let mut s = sink("xcp", &[("ack_every", 2.0), ("quick_acks", 3.0)]);
+        let acknowledged = |segment: u32| told(answer(&mut s, 60, &data(segment, 10))).map(|ack| ack.0);
+        let acks: alloc::vec::Vec<_> = (0..6).map(acknowledged).collect();
+        assert_eq!(acks, [Some(1), Some(2), Some(3), None, Some(5), None]);
     }
 
     #[test]

@@ -44,6 +44,19 @@ fn round_trips_are_counted_in_ticks() {
     assert!(ticking.iter().all(|&ms| ms == 10.0), "at least a tick: {ticking:?}");
 }
 
+/// What routers read is what hosts measured: XCP's header carries the round trip of a clock that ticks, the smoothed one.
+#[test]
+fn headers_carry_round_trips_in_ticks() {
+    let believed = |params: &str| {
+        let sampling = "[sampling]\nevery = \"10ms\"\nof = [\"router\"]\n";
+        let text = path(params, "", "").split("[sampling]").next().expect("a part").to_string() + sampling;
+        mean(&outcome::run(&text).samples("r1->r2", "avg_rtt_s", 0.5))
+    };
+    let (exact, ticking) = (believed(""), believed(", clock_tick = \"10ms\""));
+    assert!(exact > 0.0064 && exact < 0.0095, "{exact}");
+    assert!((ticking - 0.01).abs() < 1e-6, "{ticking}");
+}
+
 #[test]
 fn timers_expire_at_ticks() {
     let times = |params: &str| -> Vec<f64> {

@@ -15,6 +15,7 @@
 //! | IsLost(s) | `s < lost_below` | | | section 4 |
 //! | RecoveryPoint | `recover` | segment, one past | | section 5 |
 //! | RescueRxt | `rescue` | | once an episode | section 4, NextSeg (4) |
+//! | HighData at the last retransmission | `resent_before` | segment, one past | | Linux 2.4 `tcp_input.c`, event C |
 //!
 //! IsLost counts octets or discontiguous blocks in the RFC; in whole segments both rules say "`dupackthreshold` segments
 //! above". Limited transmit (RFC 3042) needs no code: a report lowers `pipe` and so releases a segment.
@@ -28,11 +29,15 @@
 //! 3. A second episode that begins where the first one ended does not resend what the first has already resent.
 //! 4. The reduction is told the `pipe` before the acknowledgement that showed the loss; with limited transmit this is the
 //!    FlightSize without the segments that limited transmit added.
-//! 5. Without reports (a receiver that refuses SACK) only the timer repairs. So it is for a retransmission that is lost.
+//! 5. Without reports (a receiver that refuses SACK) only the timer repairs.
+//! 6. A retransmission that is lost waits for the timer too, as in the RFC. `lost_retransmission = "reports"` does what
+//!    Linux 2.4 did: once `dupackthreshold` segments are reported that were sent after the last retransmission, holes that
+//!    were resent are lost again, and are resent again (Linux takes one report while it sees no reordering, and looks at
+//!    every retransmission by itself). The law is not told.
 
 use alloc::boxed::Box;
 
-use crate::params::Values;
+use crate::params::{Param, Unit, Values};
 use crate::protocol::{Next, Outcome, Probe, Recovery, RecoveryKind, RecoveryState};
 use crate::recovery::COMMON;
 use crate::recovery::rto::{Rto, Sequence};
@@ -41,6 +46,14 @@ use crate::units::Time;
 
 /// Recovery from selective acknowledgements.
 pub struct Sack;
+
+const PARAMS: &[Param] = &[Param::new(
+    "lost_retransmission",
+    Unit::Choice(&["timer", "reports"]),
+    0.0,
+    "RFC 6675; Linux 2.4",
+    "What repairs a retransmission that is lost: the timer, or reports of data that was sent after it.",
+)];
 
 impl RecoveryKind for Sack {
     fn name(&self) -> &'static str {
@@ -51,6 +64,9 @@ impl RecoveryKind for Sack {
     }
     fn source(&self) -> &'static str {
         "RFC 2018, RFC 6675"
+    }
+    fn params(&self) -> &'static [Param] {
+        PARAMS
     }
     fn wants_sack(&self) -> bool {
         true
@@ -82,6 +98,10 @@ struct SackRecovery {
     reported_above: u32,
     /// Unreported segments below `cursor`.
     resent: u32,
+    /// Whether reports show that retransmissions are lost.
+    watches: bool,
+    /// Segments from here on were sent after the last retransmission, if that is watched.
+    resent_before: u32,
     pipe: u32,
     recover: u32,
     recovering: bool,
@@ -103,6 +123,8 @@ impl SackRecovery {
             cursor: 0,
             reported_above: 0,
             resent: 0,
+            watches: values.get(PARAMS, "lost_retransmission") != 0.0,
+            resent_before: 0,
             pipe: 0,
             recover: 0,
             recovering: false,
@@ -158,6 +180,11 @@ impl SackRecovery {
             self.lost_below = boundary;
             self.reported_above = self.dupackthreshold;
         }
+        if self.watches && self.recovering && self.resent > 0 && self.reported_after_resending() {
+            self.cursor = self.seq.acked;
+            self.resent = 0;
+            self.first = true;
+        }
         if self.recovering || self.lost_below <= self.seq.acked {
             return false;
         }
@@ -179,6 +206,11 @@ impl SackRecovery {
         self.first = false;
         self.pipe = self.seq.flight();
         self.quiet = true;
+    }
+
+    /// Whether `dupackthreshold` segments that were sent after the last retransmission are reported.
+    fn reported_after_resending(&self) -> bool {
+        self.board.from_top(self.dupackthreshold).is_some_and(|segment| segment >= self.resent_before)
     }
 
     /// Whether an unreported segment that was not resent has a report above it.
@@ -203,6 +235,9 @@ impl Recovery for SackRecovery {
             self.resent += 1;
             self.pipe += 1;
             self.cursor = self.board.skip(segment + 1);
+            if self.watches {
+                self.resent_before = self.seq.highest;
+            }
             if self.first {
                 self.first = false;
                 self.rto.restart(now);
@@ -313,6 +348,12 @@ mod tests {
     fn sack() -> SackRecovery {
         SackRecovery::new(&Values::default())
     }
+    /// With `lost_retransmission = "reports"`.
+    fn watching() -> SackRecovery {
+        let mut values = Values::default();
+        values.set(&PARAMS[0], 1.0);
+        SackRecovery::new(&values)
+    }
     fn sent(n: u32) -> SackRecovery {
         let mut r = sack();
         for segment in 0..n {
@@ -392,6 +433,51 @@ mod tests {
         r.on_sent(Time::ZERO, 11, 101);
         recount(&r);
         assert_eq!(r.spare(), None, "once an episode");
+    }
+
+    /// 0 is lost, and so is its retransmission; 10 to 13 are sent after that.
+    #[test]
+    fn data_sent_after_a_retransmission_shows_that_it_was_lost() {
+        for watches in [false, true] {
+            let mut r = if watches { watching() } else { sack() };
+            (0..10).for_each(|segment| r.on_sent(Time::ZERO, segment, segment));
+            assert!(ack(&mut r, 0, &[(1, 4)]).loss.is_some());
+            r.on_sent(Time::millis(100), 0, 10);
+            (10..14).for_each(|segment| r.on_sent(Time::millis(100), segment, segment));
+            let out = ack(&mut r, 0, &[(1, 12)]);
+            assert_eq!((out.newly_acked, r.next(3.0, 100)), (8, Next::Nothing), "0, 12 and 13 are in flight");
+            assert!(ack(&mut r, 0, &[(1, 13)]).loss.is_none(), "the law knows of it");
+            if !watches {
+                assert_eq!((r.in_flight(), r.next(9.0, 100)), (2, Next::New), "it is left to the timer");
+                continue;
+            }
+            assert_eq!((r.in_flight(), r.next(1.0, 100)), (1, Next::Resend(0)), "it does not wait for the window");
+            r.on_sent(Time::millis(200), 0, 14);
+            assert_eq!(r.next_timer(), Time::millis(200) + r.rto.timeout(), "the timer starts afresh");
+            (14..17).for_each(|segment| r.on_sent(Time::millis(200), segment, segment));
+            ack(&mut r, 0, &[(1, 16)]);
+            assert_eq!(r.next(9.0, 100), Next::New, "two are not enough");
+            ack(&mut r, 0, &[(1, 17)]);
+            assert_eq!(r.next(9.0, 100), Next::Resend(0), "lost a third time");
+            r.on_sent(Time::millis(300), 0, 17);
+            assert!(ack(&mut r, 17, &[]).loss.is_none() && r.quiet);
+        }
+    }
+
+    /// One segment in fifty is lost, retransmissions too. What nothing follows, or too little, still waits for the timer.
+    #[test]
+    fn reports_replace_the_timer() {
+        let timeouts = |watched: bool| {
+            let transfer = |seed| {
+                let mut r = if watched { watching() } else { sack() };
+                let story = transfer_randomly(&mut r, seed, 1500, (0.02, 0.0), recount);
+                assert_eq!((story.resent_in_flight, story.resent_arrived), (0, 0), "{story:?}");
+                story.timeouts
+            };
+            (0..40).map(transfer).sum::<u32>()
+        };
+        let (without, with) = (timeouts(false), timeouts(true));
+        assert!(with * 3 < without * 2, "{with} of {without} timeouts are left");
     }
 
     #[test]
@@ -474,7 +560,7 @@ mod tests {
     fn random_answers_keep_the_counts() {
         for seed in 0..200 {
             let mut rng = Rng::stream(seed, "answers");
-            let mut r = sack();
+            let mut r = if seed % 2 == 0 { sack() } else { watching() };
             let mut below = |n: u32| (rng.next_u64() % n as u64) as u32;
             for step in 0..2000 {
                 let now = Time::millis(step);

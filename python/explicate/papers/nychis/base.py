@@ -81,9 +81,12 @@ def flows(
         "receiver_window": int(choices["N-P8"]),
         "clock_tick": choices["N-P11"],
         "ack_every": 2,
+        "quick_acks": int(choices["N-P20"]),
     }
     if protocol.startswith(XCP):
         values["on_loss"] = choices["N-P4"]
+    if protocol != XCP_NO_SACK:
+        values["lost_retransmission"] = choices["N-P19"]
     start = f'{{ uniform = "{choices["N-P13"]}" }}' if count > 1 and choices["N-P13"] != "0s" else '"0s"'
     return (
         f'[[flows]]\nname = "{name}"\ncount = {count}\nprotocol = "{protocol}"\npacket = "1500B"\n'

@@ -1,8 +1,8 @@
 """N-txt-zh: what the text quotes of the wired emulation of a wireless last hop (section II-A).
 
-Set-up: one flow over 10 Mbit/s and a round trip of N-P17, packets lost before the hop, on it, or on the way back. For
-link contention: two flows from each of two stations to a hub in between over radios in a steady channel, and four over
-a wire, both told 24 Mbit/s.
+Set-up: one flow over 10 Mbit/s and a round trip of N-P17, with the window of N-P21, packets lost before the hop, on it,
+or on the way back. For link contention: two flows from each of two stations to a hub in between over radios in a steady
+channel, and four over a wire, both told 24 Mbit/s.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def wire(effort: Effort, system: str, place: str = "on", loss: float = 0.0, beli
     return base.wired(
         effort, system, rate=MBPS, rtt_ms=rtt, believed=believed,
         channel="" if place == "back" else lost, back=lost if place == "back" else "",
-        every="100ms" if believed else "",
+        every="100ms" if believed else "", params={"receiver_window": int(effort.choices["N-P21"])},
     )  # fmt: skip
 
 
