@@ -14,9 +14,9 @@ SEEDS = range(1, 6)
 
 
 def red(name: str, min_th: int, max_th: int, weight: float, max_p: float) -> Queue:
-    """RED by packets, gentle, dropping; thresholds in packets."""
+    """RED by packets, gentle, dropping, nearly empty queues left alone as in ns-2; thresholds in packets."""
     ours = f'kind = "red", min_th = "{min_th}pkt", max_th = "{max_th}pkt", weight = {weight}, max_p = {max_p}'
-    return Queue(name, f"red:{min_th}:{max_th}:{weight}:{max_p}", f"{ours}, gentle = true, mark = false")
+    return Queue(name, f"red:{min_th}:{max_th}:{weight}:{max_p}", f"{ours}, gentle = true, ns2 = true, mark = false")
 
 
 def rem(name: str, interval_ms: float, target: int) -> Queue:

@@ -31,8 +31,9 @@
 //! 3. Where the probability reaches one, packets that could be marked are dropped too (RFC 3168 section 7).
 //! 4. An automatic `min_th` does not look at the limit, as ns-2's derivation does not.
 //! 5. `max_p` is adapted by a timer; in ns-2 by the first packet after the interval.
-//! 6. ns-2 besides drops nothing early while at most one packet waits, and counts whole packet times of an idle line only:
-//!    two points of utilisation more where the queue is often empty (docs/validation.md).
+//! 6. `ns2` follows ns-2.35 where the queue is nearly empty: while at most one packet waits nothing is dropped early, and
+//!    the count starts over; of an idle time only whole packet times age the average. Where the queue is often empty that makes
+//!    two points of utilisation (docs/validation.md).
 
 use alloc::boxed::Box;
 
@@ -91,6 +92,13 @@ const PARAMS: &[Param] = &[
         1.0,
         "Floyd, gentle RED, 2000",
         "From `max_th` the probability climbs to 1 at twice that.",
+    ),
+    Param::new(
+        "ns2",
+        Unit::Flag,
+        0.0,
+        "ns-2 red.cc",
+        "While at most one packet waits nothing is dropped early; idle times age by whole packet times.",
     ),
     Param::new("wait", Unit::Flag, 1.0, "ns-2 red.cc, wait_", "Drops keep at least 1/p_b packets apart."),
     MARK,
@@ -172,6 +180,7 @@ struct RedQueue {
     max_p: f64,
     gentle: bool,
     wait: bool,
+    ns2: bool,
     mark: bool,
     limit: f64,
     in_packets: bool,
@@ -205,6 +214,7 @@ impl RedQueue {
             max_p: get("max_p"),
             gentle: get("gentle") != 0.0,
             wait: get("wait") != 0.0,
+            ns2: get("ns2") != 0.0,
             mark: get("mark") != 0.0,
             limit: get("limit") / unit,
             in_packets,
@@ -223,7 +233,8 @@ impl RedQueue {
         if let Some(since) = idle_since {
             // An arrival that was dropped leaves the port idle: that time has been counted.
             let idle = now.since(since.max(self.decayed)).as_secs_f64();
-            self.average *= libm::pow(1.0 - self.weight, idle / self.packet_time);
+            let packets = idle / self.packet_time;
+            self.average *= libm::pow(1.0 - self.weight, if self.ns2 { libm::floor(packets) } else { packets });
             self.decayed = now;
         }
         self.average += self.weight * (queue - self.average);
@@ -259,6 +270,10 @@ impl Qdisc for RedQueue {
         if port.busy && queue + own > self.limit {
             self.count = 0.0;
             return Verdict::Drop(DropCause::Overflow);
+        }
+        if self.ns2 && port.backlog_packets <= 1 {
+            self.count = 0.0;
+            return Verdict::Accept;
         }
         let capable = self.mark && packet.ecn() != Ecn::NotCapable;
         match self.chosen(bytes) {
@@ -387,6 +402,21 @@ mod tests {
             let mean = gaps.iter().sum::<u32>() as f64 / gaps.len() as f64;
             assert!((mean - (least + most) as f64 / 2.0).abs() < 0.5, "{mean}");
         }
+    }
+
+    /// The average asks for a drop of every packet; with at most one waiting that is not done, and the count starts over.
+    #[test]
+    fn a_nearly_empty_queue_is_left_alone_as_in_ns2() {
+        let mut q = red(&[("ns2", 1.0), ("count", 1.0)]);
+        for (waiting, verdict) in [(2, Verdict::Drop(DropCause::Early)), (1, Verdict::Accept), (0, Verdict::Accept)] {
+            (q.average, q.count) = (40.0, 7.0);
+            assert_eq!(q.on_arrival(Time(1), &packet(Ecn::NotCapable), &view(waiting), None), verdict);
+            assert_eq!(q.count, 0.0);
+        }
+        // Ten packet times and a half idle, of which ten count.
+        q.average = 40.0;
+        q.sample(Time::micros(30_500), 0.0, Some(Time::millis(20)));
+        assert!((q.average - 40.0 * libm::pow(0.998, 11.0)).abs() < 1e-9, "{}", q.average);
     }
 
     #[test]
