@@ -11,10 +11,15 @@ from typing import Any
 from explicate import engine
 
 
-@cache
 def engine_digest() -> str:
     """Return a hash of the compiled engine: other code, other results."""
-    return hashlib.sha256(Path(engine.file()).read_bytes()).hexdigest()[:16]
+    return file_digest(engine.file())[:16]
+
+
+@cache
+def file_digest(path: str) -> str:
+    """Return the hash of a file, which is read once."""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
 def content_key(*parts: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from explicate.engine import Override, ScenarioError
 from explicate.errors import BadInputError
 from explicate.source import Scenario, Source, overrides_of, value_text
 from explicate.sweeps import measures
-from explicate.sweeps.design import Design, Point
+from explicate.sweeps.design import Design, Point, Range
 from explicate.sweeps.measures import Measure
 from explicate.sweeps.work import Unit, units_of
 
@@ -116,6 +116,7 @@ class _SweepFile:
         for key, text in latin.items():
             if not isinstance(text, str):
                 raise self._wrong(key, f'[latin] `{key}` is a range in quotes, such as "1ms..100ms"')
+            self._tried(key, Range.of, key, text)
         path = Path(self.source.base, self.given["scenario"])
         try:
             scenario = Source.of(path)
@@ -123,10 +124,7 @@ class _SweepFile:
             raise self._wrong("scenario", f"{path}: {error.strerror}") from error
         wanted = tuple(str(text) for text in self.given.get("measure", ()))
         for text in wanted:
-            try:
-                Measure.of(text)
-            except BadInputError as error:
-                raise self._wrong("measure", str(error)) from error
+            self._tried("measure", Measure.of, text)
         design = Design(grid, latin, self.given.get("points"), self.given.get("draw", 1))
         return Plan(
             _anywhere(scenario),
@@ -137,6 +135,12 @@ class _SweepFile:
             wanted,
             {key: f"{self._place(key)}: " for key in (*grid, *latin, *settings)},
         )
+
+    def _tried(self, key: str, read: Callable[..., object], *words: str) -> None:
+        try:
+            read(*words)
+        except BadInputError as error:
+            raise self._wrong(key, str(error)) from error
 
     def _known(self, key: str, value: Any) -> None:
         if key not in KEYS:
