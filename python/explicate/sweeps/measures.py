@@ -69,14 +69,6 @@ class Measure:
             raise BadInputError(f"measure {text}: {_instead(parts[-1], names)}; `explicate columns` lists the columns")
         return cls(text.strip(), table, ".".join(parts[:-1]), parts[-1], statistic)
 
-    def taken(self, tables: Mapping[str, pl.DataFrame], keys: Sequence[str]) -> pl.DataFrame:
-        """Return one row for each run: `keys`, which tell runs apart, and the number."""
-        frame = tables[self.table]
-        if self.name:
-            frame = frame.filter(pl.col(NAMES[self.table]) == self.name)
-        rows = without_nan(frame.select(*keys, pl.col(self.column).cast(pl.Float64).alias(self.text)))
-        return rows.group_by(keys, maintain_order=True).agg(STATISTICS[self.statistic](self.text).alias(self.text))
-
 
 def _instead(word: str, known: Sequence[str] | Mapping[str, str]) -> str:
     near = difflib.get_close_matches(word, list(known), 1)
@@ -87,9 +79,19 @@ def measured(tables: Mapping[str, pl.DataFrame], axes: Sequence[str], measures: 
     """Return the tidy table: one row for each run, its point of `axes`, its number and seed, and each measure."""
     keys = [*axes, "run"]
     table = tables["run"].select(*keys, "seed")
+    alike: dict[tuple[str, str], dict[str, Measure]] = {}
     for measure in measures:
-        table = table.join(measure.taken(tables, keys), on=keys, how="left", maintain_order="left", nulls_equal=True)
-    return table
+        alike.setdefault((measure.table, measure.name), {})[measure.text] = measure
+    for (source, name), group in alike.items():
+        frame = tables[source] if not name else tables[source].filter(pl.col(NAMES[source]) == name)
+        rows = without_nan(
+            frame.select(*keys, *(pl.col(m.column).cast(pl.Float64).alias(m.text) for m in group.values()))
+        )
+        found = rows.group_by(keys, maintain_order=True).agg(
+            STATISTICS[m.statistic](m.text).alias(m.text) for m in group.values()
+        )
+        table = table.join(found, on=keys, how="left", maintain_order="left", nulls_equal=True)
+    return table.select(*keys, "seed", *dict.fromkeys(measure.text for measure in measures))
 
 
 def intervals(table: pl.DataFrame, axes: Sequence[str], measures: Sequence[str]) -> pl.DataFrame:

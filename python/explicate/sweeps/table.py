@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,14 @@ class SweepResults(Results):
         An axis whose values all have one unit is a number here, with the unit in its name. Raise ValueError for a
         measure that does not exist.
         """
-        taken = [Measure.of(text) for text in wanted or self.wanted]
+        return self._measured(wanted) if wanted else self._own
+
+    @cached_property
+    def _own(self) -> pl.DataFrame:
+        return self._measured(self.wanted)
+
+    def _measured(self, wanted: Sequence[str]) -> pl.DataFrame:
+        taken = [Measure.of(text) for text in wanted]
         return with_numbers(measures.measured(self.tables(), self.axes, taken), self.axes)
 
     def intervals(self, wanted: Sequence[str] = ()) -> pl.DataFrame:
