@@ -83,7 +83,7 @@ def case(
 def _system(effort: Effort, system: str, k: float, growth: float) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """Return a system's protocol, the parameters of its senders, and the controller of its routers."""
     recovery, scale = effort.choices["K-P17"], effort.choices["K-P2"]
-    step = {"in_step": effort.choices["K-P14"].endswith("in step")}
+    step = {"in_step": True} if effort.choices["K-P14"].endswith("in step") else {}
     if system == VCP:
         interval = effort.choices["K-P3"]
         return f"vcp/{recovery}", {"t_rho": interval, "ai_scale": scale}, {"kind": "vcp", "t_rho": interval, **step}
