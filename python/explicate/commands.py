@@ -131,6 +131,8 @@ def run(args: argparse.Namespace) -> None:
     if trace_alone:
         sys.stdout.write(results.trace)
     _deliver(results, args, source.origin, sys.stderr if trace_alone else sys.stdout)
+    if args.fluid and not args.json:
+        print(display.fluid(results))
 
 
 def compare(args: argparse.Namespace) -> None:

@@ -65,6 +65,10 @@ pub fn run(scenario: &Scenario, index: usize, version: &str, progress: &dyn Fn(f
             return Err("interrupted".to_string());
         }
     }
+    if !progress(1.0) {
+        return Err("interrupted".to_string());
+    }
+    engine.audit().map_err(|e| format!("fluid is not conserved, which is a defect of the model: {e}"))?;
     measure(&mut tables, scenario, index as u64, &engine.network, &before);
     let (name, resolved) = (scenario.name.as_str(), scenario.resolved.as_str());
     tables.run.push([(index as u64).into(), name.into(), seed.into(), version.into(), resolved.into()]);
