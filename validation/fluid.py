@@ -69,7 +69,9 @@ start = {{ spread = "1s" }}
         """Say the dumbbell in a table."""
         low, high = self.rtt
         rtt = f"{low:g}" if low == high else f"{low:g}..{high:g}"
-        return self.name + ("" if self.text else f", {self.mbps:g} Mbit/s, {rtt} ms, {self.flows} flows")
+        return self.name + (
+            "" if self.text else f", {self.mbps:g} Mbit/s, {rtt} ms, {self.flows} flow{'s' * (self.flows > 1)}"
+        )
 
 
 LOT = """
@@ -259,7 +261,7 @@ def picture() -> None:
     width, height, left, top, gap = 380, 130, 52, 30, 46
     parts = []
     for column, protocol in enumerate(("xcp", "vcp")):
-        fluid, packets = both(Case(protocol, text=VISIT.format(protocol, 0, 200)), 1)
+        fluid, packets = both(Case(protocol, text=VISIT.format(protocol, 0, 400)), 1)
         panels = [
             ("a flow that stays, Mbit/s", "f.0", "throughput_bps", 1e-6, 15.0),
             ("a flow that visits, Mbit/s", "visits.0", "throughput_bps", 1e-6, 15.0),
@@ -303,6 +305,9 @@ The same file, packet by packet and with `--fluid` ([what the models are](fluid.
 equilibrium of `equilibrium.rs` in which shuffling keeps XCP's free flow below its share.
 
 {table(["case", "", "fluid", "packets", "difference", "holds"], rows)}
+
+Of flows with equal round trips DropTail makes flows that lose together, in packets; a mean cannot, and its queue stays
+too long.
 
 The equilibria of XCP next to their closed forms, joining and leaving, what is refused:
 
