@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use explicate_core::port::Store;
@@ -69,6 +70,8 @@ pub struct Interface {
     socket: OwnedFd,
     /// Its output.
     pub output: Output,
+    /// A link that ends here, if it is emulated at its end: what comes in passes it first, by its own time.
+    pub input: Option<Output>,
 }
 
 impl Interface {
@@ -76,7 +79,7 @@ impl Interface {
     pub fn open(name: &str, output: Output) -> Result<Interface> {
         let index = sys::interface_index(name).or_fail(|| format!("find the interface `{name}`"))?;
         let socket = sys::packet_socket(index).or_fail(|| format!("open a packet socket on `{name}`"))?;
-        Ok(Interface { name: name.to_string(), socket, output })
+        Ok(Interface { name: name.to_string(), socket, output, input: None })
     }
 }
 
@@ -165,26 +168,50 @@ impl Forwarder {
 
     /// Forwards until `until`, or until it is told to stop.
     pub fn run(&mut self, until: Time, stop: &dyn Fn() -> bool) -> Result<()> {
+        let patience = self.patience();
         while self.clock.now() < until && !stop() {
             self.turn()?;
-            let outputs = self.interfaces.iter().map(|i| i.output.due());
-            let due = outputs.chain(self.speaker.iter().map(|(s, _)| s.due())).min().unwrap_or(Time::NEVER);
+            let ends = self.interfaces.iter().flat_map(|i| i.input.iter().chain([&i.output]));
+            let due =
+                ends.map(Output::due).chain(self.speaker.iter().map(|(s, _)| s.due())).min().unwrap_or(Time::NEVER);
             let sockets: Vec<BorrowedFd<'_>> = self.interfaces.iter().map(|i| i.socket.as_fd()).collect();
-            self.waiter.wait(&sockets, due.min(until)).or_fail(|| "wait for packets".to_string())?;
+            let mut wait = |sockets: &[BorrowedFd<'_>], until: Time| {
+                self.waiter.wait(sockets, until).or_fail(|| "wait for packets".to_string())
+            };
+            if due <= self.clock.now() + patience {
+                wait(&[], due.min(until))?;
+                wait(&sockets, Time::ZERO)?;
+            } else {
+                wait(&sockets, due.min(until))?;
+            }
         }
         Ok(())
+    }
+
+    /// How long a frame may lie in its socket, where the system has noted when it came: it leaves later, delayed as it is by
+    /// links. So where delays are no thread is woken for each frame that comes.
+    fn patience(&self) -> Time {
+        if self.speaker.is_some() {
+            return Time::ZERO;
+        }
+        let shortest = |delays: &mut dyn Iterator<Item = Time>| delays.min().unwrap_or(Time::ZERO);
+        shortest(&mut self.interfaces.iter().map(|i| i.input.as_ref().map_or(Time::ZERO, |o| o.delay)))
+            + shortest(&mut self.interfaces.iter().map(|i| i.output.delay))
     }
 
     /// Lets all ports do what they had to do until now.
     pub fn settle(&mut self) -> Time {
         let now = self.clock.now();
-        for interface in &mut self.interfaces {
-            interface.output.catch_up(now, &mut self.pool);
+        self.arrive(now);
+        for end in self.interfaces.iter_mut().flat_map(|i| i.input.iter_mut().chain([&mut i.output])) {
+            end.catch_up(now, &mut self.pool);
         }
         now
     }
 
     fn turn(&mut self) -> Result<()> {
+        // All that came until now is received before anything happens later.
+        let known = self.clock.now();
         for from in 0..self.interfaces.len() {
             if !self.waiter.is_readable(from) {
                 continue;
@@ -208,12 +235,13 @@ impl Forwarder {
                 }
             }
         }
+        self.arrive(known);
         self.say();
         for to in 0..self.interfaces.len() {
             let interface = &mut self.interfaces[to];
             let now = self.clock.now();
-            if interface.output.due() <= now {
-                interface.output.run(now, &mut self.pool, &mut self.ready);
+            if interface.output.due() <= known {
+                interface.output.run(known, now, &mut self.pool, &mut self.ready);
                 self.flush(to);
             }
         }
@@ -231,7 +259,7 @@ impl Forwarder {
         // It came when the kernel says, not when this thread had time for it.
         let now = message.at.map_or(now, |at| self.clock.of(at).min(now));
         let bytes = message.bytes;
-        let mut lifted = frame::lift(bytes);
+        let lifted = frame::lift(bytes);
         match lifted.odd {
             Some(Odd::Malformed) => {
                 self.counters.malformed += 1;
@@ -240,40 +268,91 @@ impl Forwarder {
             Some(Odd::Merged) => self.counters.merged += 1,
             None => {}
         }
+        let Some(handle) = self.pool.take(bytes, &lifted) else {
+            self.counters.no_room += 1;
+            return;
+        };
+        match &mut self.interfaces[from].input {
+            Some(input) => drop(input.enqueue(now, handle, &mut self.pool)),
+            None => self.route(now, from, handle),
+        }
+    }
+
+    /// What has come over links that end here until `now` goes on, in order of time and each when it came, however late that is
+    /// noticed.
+    fn arrive(&mut self, now: Time) {
+        loop {
+            let inputs = self.interfaces.iter_mut().enumerate().filter_map(|(i, face)| Some((i, face.input.as_mut()?)));
+            let Some((from, input)) = inputs.min_by_key(|(_, input)| input.due()).filter(|(_, i)| i.due() <= now)
+            else {
+                return;
+            };
+            let due = input.due();
+            input.catch_up(due, &mut self.pool);
+            while let Some((at, handle)) =
+                self.interfaces[from].input.as_mut().and_then(|i| i.arrived(due, &mut self.pool))
+            {
+                self.route(at, from, handle);
+            }
+        }
+    }
+
+    /// A frame is here: it joins the outputs that it is for, or is dropped.
+    fn route(&mut self, now: Time, from: usize, handle: u32) {
+        let targets = self.targets(now, from, handle);
+        let mut last = None;
+        for target in targets.filter(|t| *t != from) {
+            if let Some(before) = last.replace(target) {
+                match self.pool.copy(handle) {
+                    Some(copy) => self.join(now, before, copy),
+                    None => self.counters.no_room += 1,
+                }
+            }
+        }
+        match last {
+            Some(target) => self.join(now, target, handle),
+            None => self.pool.release(handle),
+        }
+    }
+
+    /// The interfaces that a frame is for, its own perhaps among them; none if it is for this node, or ends here.
+    fn targets(&mut self, now: Time, from: usize, handle: u32) -> Range<usize> {
+        const NONE: Range<usize> = 0..0;
+        let (bytes, packet, kind) = self.pool.parts(handle);
         if let Some((speaker, station)) = &mut self.speaker {
-            if lifted.kind == Kind::Alien
+            if kind == Kind::Alien
                 && let Some(answer) = frame::answer_arp(bytes, speaker.own, *station)
             {
                 if let Some(handle) = self.pool.take(&answer, &frame::lift(&answer)) {
                     self.interfaces[from].output.enqueue(now, handle, &mut self.pool);
                 }
-                return;
+                return NONE;
             }
-            if matches!(lifted.kind, Kind::Explicit { .. }) {
+            if matches!(kind, Kind::Explicit { .. }) {
                 let (source, destination) = frame::addresses(bytes);
                 // Whoever wants an answer is reached the way his packets came.
                 let back = (address(bytes, 6), from);
-                let named = XcpI::of(&lifted.packet).map(|fields| fields.last_router.into());
-                let message = lifted.packet.transport.has(flag::CONTROL);
+                let named = XcpI::of(packet).map(|fields| fields.last_router.into());
+                let message = packet.transport.has(flag::CONTROL);
                 for node in named.into_iter().chain(message.then_some(source)) {
                     if self.neighbours.len() < MOST_STATIONS || self.neighbours.contains_key(&node) {
                         self.neighbours.insert(node, back);
                     }
                 }
                 if message && destination == speaker.own {
-                    speaker.handle_control(now, source, &lifted.packet);
-                    return;
+                    speaker.handle_control(now, source, packet);
+                    return NONE;
                 }
             }
         }
-        if let Kind::Explicit { .. } = lifted.kind {
+        if let Kind::Explicit { .. } = kind {
             self.counters.explicit += 1;
             if self.manner == Manner::Router {
-                if lifted.packet.ttl <= 1 {
+                if packet.ttl <= 1 {
                     self.counters.expired += 1;
-                    return;
+                    return NONE;
                 }
-                lifted.packet.ttl -= 1;
+                packet.ttl -= 1;
             }
         }
         let (to, own): ([u8; 6], [u8; 6]) = (address(bytes, 0), address(bytes, 6));
@@ -289,28 +368,26 @@ impl Forwarder {
                 self.stations.get(&to).copied()
             }
         };
-        let targets = match target {
+        match target {
             Some(target) => target..target + 1,
             None if self.learns => 0..self.interfaces.len(),
-            None => return,
-        };
-        for target in targets.filter(|t| *t != from) {
-            if self.watched[target]
-                && let Some((speaker, _)) = &mut self.speaker
-                && matches!(lifted.kind, Kind::Explicit { writable: true, .. })
-                && !lifted.packet.is_ack()
-            {
-                let output = &mut self.interfaces[target].output;
-                output.catch_up(now.max(output.caught_up()), &mut self.pool);
-                let view = output.port.view();
-                speaker.handle_data(now, &mut lifted.packet, frame::addresses(bytes).1, Some(&view));
-            }
-            let Some(handle) = self.pool.take(bytes, &lifted) else {
-                self.counters.no_room += 1;
-                return;
-            };
-            self.interfaces[target].output.enqueue(now, handle, &mut self.pool);
+            None => NONE,
         }
+    }
+
+    /// A frame joins an output.
+    fn join(&mut self, now: Time, target: usize, handle: u32) {
+        let output = &mut self.interfaces[target].output;
+        if self.watched[target]
+            && let Some((speaker, _)) = &mut self.speaker
+        {
+            output.catch_up(now.max(output.caught_up()), &mut self.pool);
+            let (bytes, packet, kind) = self.pool.parts(handle);
+            if matches!(kind, Kind::Explicit { writable: true, .. }) && !packet.is_ack() {
+                speaker.handle_data(now, packet, frame::addresses(bytes).1, Some(&output.port.view()));
+            }
+        }
+        output.enqueue(now, handle, &mut self.pool);
     }
 
     /// Sends what this node has to say, through the same queues as all else.
@@ -368,8 +445,8 @@ impl Forwarder {
     }
     /// Frames held in memory, and those that ports and delays account for: unequal only by a defect.
     pub fn audit(&self) -> (usize, usize) {
-        let held = |i: &Interface| i.output.held().0 + i.output.held().1;
-        (self.pool.live(), self.interfaces.iter().map(held).sum())
+        let ends = self.interfaces.iter().flat_map(|i| i.input.iter().chain([&i.output]));
+        (self.pool.live(), ends.map(|o| o.held().0 + o.held().1).sum())
     }
 }
 

@@ -51,6 +51,11 @@ impl Pool {
     pub fn bytes(&self, handle: u32) -> &[u8] {
         &self.slots[handle as usize].bytes
     }
+    /// The bytes of a frame as they came, its packet and what it is.
+    pub fn parts(&mut self, handle: u32) -> (&[u8], &mut Packet, Kind) {
+        let Slot { bytes, packet, kind, .. } = &mut self.slots[handle as usize];
+        (bytes, packet, *kind)
+    }
     /// Frames that are held.
     pub fn live(&self) -> usize {
         self.slots.len() - self.free.len()
