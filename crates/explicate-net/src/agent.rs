@@ -9,14 +9,30 @@ use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 use explicate_core::wire::{IP_UDP_LEN, Packet, TRANSPORT_LEN, flag};
 
+use crate::error::{Error, Result};
+
 /// The estimator that stands in for one which would have to know the truth.
-const INSTEAD: &str = "delay_trend";
+pub const INSTEAD: &str = "delay_trend";
 
 /// An agent and its address.
 pub struct Speaker {
     /// The address.
     pub own: Ipv4Addr,
     agent: Box<dyn Agent>,
+}
+
+/// Whether these values leave it to [`CHOICE`]'s default, which only a simulator can carry out, how a path is measured; `Err` if
+/// somebody asked for that by name.
+pub fn leaves_estimator_open(protocol: &dyn Protocol, values: &Values) -> Result<bool> {
+    let chosen = values.given().iter().find(|(name, _)| *name == CHOICE.name);
+    match chosen {
+        _ if !protocol.router_params().iter().any(|p| p.name == CHOICE.name) => Ok(false),
+        None => Ok(true),
+        Some((_, 0.0)) => Err(Error::Input(format!(
+            "the estimator `oracle` asks the simulator how loaded a path is, and here nobody knows: choose another, such as `{INSTEAD}`"
+        ))),
+        Some(_) => Ok(false),
+    }
 }
 
 /// A message to send: to whom, in which packet, with so many bytes behind its headers.

@@ -50,6 +50,16 @@ pub fn go_first() -> io::Result<()> {
     }
 }
 
+/// This thread runs on this processor alone.
+pub fn stay_on(processor: usize) -> io::Result<()> {
+    // SAFETY: a cpu_set_t is plain data, read while it lives; CPU_SET ignores numbers beyond it.
+    unsafe {
+        let mut set: libc::cpu_set_t = zeroed();
+        libc::CPU_SET(processor % libc::CPU_SETSIZE as usize, &mut set);
+        check(libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)).map(drop)
+    }
+}
+
 /// This thread and those that it starts have no capability any more, and get none by starting programs.
 pub fn drop_privileges() -> io::Result<()> {
     /// `_LINUX_CAPABILITY_VERSION_3` of linux/capability.h.
