@@ -103,14 +103,15 @@ def main() -> None:
     load, processors = os.getloadavg()[2], os.cpu_count()
     lines = [
         "The same file in the simulator and, by `explicated lab`, on real sockets, queues and clocks;",
-        f"{SEEDS[0]} to {SEEDS[1]} seeds of 25 s, of which 15 s are measured. Goodput is to agree within 5 %, the mean",
-        "queue within 25 % or 2 packets. A virtual machine loses its processors now and then for up to some 10 ms;",
-        "what was due meanwhile leaves in one burst, a queue that the scenario does not have. Threads that only wake up",
-        "every millisecond note when that is so, and `undisturbed` is the mean queue without the half second after each such",
-        f"stop of more than 1 ms: it is what has to agree. Load average {load:.0f} on {processors} processors.",
+        f"{SEEDS[0]} to {SEEDS[1]} seeds of 25 s, of which 15 s are measured. Goodput is to agree within 5 %,",
+        "the mean queue within 25 % or 2 packets. A virtual machine loses its processors now and then for up to",
+        "some 10 ms; what was due meanwhile leaves in one burst, a queue that the scenario does not have. Threads",
+        "that only wake up every millisecond note when that is so, and `undisturbed` is the mean queue without the",
+        "half second after each such stop of more than 1 ms: it is what has to agree. `s` is how long that was.",
+        f"Load average {load:.0f} on {processors} processors.",
         "",
         "| protocol | loss | one way | rate | flows | Mbit/s: simulated | real | queue: simulated | real | undisturbed "
-        "| of s | agree |",
+        "| s | agree |",
         "| --- | --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
     ]
     for case in CASES:
