@@ -42,7 +42,7 @@ def real_source(source: Source, overrides: Sequence[Override], like: Results, ex
         file, out = Path(scratch) / "scenario.toml", Path(scratch) / "out"
         file.write_text(source.text, encoding="utf-8")
         sets = [word for key, value in overrides for word in ("--set", f"{key}={value}")]
-        command = [program(), "lab", str(file), "-o", str(out), *sets, *extra]
+        command = [program(), "lab", "--with-parent", str(file), "-o", str(out), *sets, *extra]
         done = subprocess.run(command, cwd=source.base or ".", capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise RuntimeError(done.stderr.strip().replace(str(file), source.origin) or f"{PROGRAM} failed")

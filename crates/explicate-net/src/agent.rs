@@ -9,8 +9,6 @@ use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 use explicate_core::wire::{IP_UDP_LEN, Packet, TRANSPORT_LEN, flag};
 
-use crate::error::{Error, Result};
-
 /// The estimator that stands in for one which would have to know the truth.
 pub const INSTEAD: &str = "delay_trend";
 
@@ -21,18 +19,10 @@ pub struct Speaker {
     agent: Box<dyn Agent>,
 }
 
-/// Whether these values leave it to [`CHOICE`]'s default, which only a simulator can carry out, how a path is measured; `Err` if
-/// somebody asked for that by name.
-pub fn leaves_estimator_open(protocol: &dyn Protocol, values: &Values) -> Result<bool> {
-    let chosen = values.given().iter().find(|(name, _)| *name == CHOICE.name);
-    match chosen {
-        _ if !protocol.router_params().iter().any(|p| p.name == CHOICE.name) => Ok(false),
-        None => Ok(true),
-        Some((_, 0.0)) => Err(Error::Input(format!(
-            "the estimator `oracle` asks the simulator how loaded a path is, and here nobody knows: choose another, such as `{INSTEAD}`"
-        ))),
-        Some(_) => Ok(false),
-    }
+/// Whether these values leave it to the estimator that only a simulator has how a path is measured.
+pub fn wants_oracle(protocol: &dyn Protocol, values: &Values) -> bool {
+    protocol.router_params().iter().any(|p| p.name == CHOICE.name)
+        && values.get(std::slice::from_ref(&CHOICE), CHOICE.name) == 0.0
 }
 
 /// A message to send: to whom, in which packet, with so many bytes behind its headers.
@@ -43,8 +33,7 @@ impl Speaker {
     /// estimator that would is replaced by one that measures.
     pub fn new(protocol: &dyn Protocol, values: &Values, own: Ipv4Addr, rng: Rng) -> Option<Speaker> {
         let mut values = values.clone();
-        if protocol.router_params().iter().any(|p| p.name == CHOICE.name)
-            && values.get(std::slice::from_ref(&CHOICE), CHOICE.name) == 0.0
+        if wants_oracle(protocol, &values)
             && let explicate_core::params::Unit::Choice(words) = CHOICE.unit
             && let Some(index) = words.iter().position(|w| *w == INSTEAD)
         {

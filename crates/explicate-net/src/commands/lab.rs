@@ -9,6 +9,7 @@ use crate::cli::Lab;
 use crate::error::{Context, Error, Result};
 use crate::lab::results::{to_csv, to_json, to_text};
 use crate::lab::{self, Outcome, witness};
+use crate::sys;
 
 /// Reads a scenario with what was changed on the command line.
 fn read_scenario(path: &Path, sets: &[String]) -> Result<Scenario> {
@@ -40,6 +41,9 @@ pub(super) fn run(args: &Lab) -> Result<()> {
         let wrong = || Error::Input(format!("--kernel wants GROUP=LAW, not `{word}`"));
         word.split_once('=').map(|(group, law)| (group.to_string(), law.to_string())).ok_or_else(wrong)
     };
+    if args.with_parent {
+        sys::die_with_parent().or_fail(|| "follow the parent".to_string())?;
+    }
     let kernel = args.kernel.iter().map(split).collect::<Result<Vec<_>>>()?;
     let outcome = lab::run(&scenario, &kernel)?;
     for failure in &outcome.failures {

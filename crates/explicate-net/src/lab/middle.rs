@@ -13,7 +13,7 @@ use explicate_scenario::routing::Routes;
 use super::host::Sample;
 use super::plan::{Cable, Plan, Role};
 use super::schedule::{Look, Schedule};
-use crate::agent::Speaker;
+use crate::agent::{self, Speaker};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::forward::output::Output;
@@ -198,7 +198,7 @@ impl<'a> Middle<'a> {
     }
 }
 
-/// The first controller of a router that has somebody to speak for it, and at which of its outputs such stand.
+/// A controller of a router that has somebody to speak for it, and at which of its outputs such stand.
 fn speaking<'a>(
     scenario: &'a Scenario,
     links: &[(Option<usize>, Option<usize>)],
@@ -212,7 +212,9 @@ fn speaking<'a>(
         let link = &scenario.links[(*leaves)?];
         link.routers.iter().chain(link.classes.iter().flat_map(|c| &c.routers)).find(wanted)
     };
-    (links.iter().find_map(of), links.iter().map(|l| of(l).is_some()).collect())
+    // One whose estimator is real goes before those that name none.
+    let chosen = links.iter().filter_map(of).min_by_key(|spec| agent::wants_oracle(spec.protocol, &spec.values));
+    (chosen, links.iter().map(|l| of(l).is_some()).collect())
 }
 
 /// The port of a link with its delay behind it. Where there is none, a wire that nothing should come to.

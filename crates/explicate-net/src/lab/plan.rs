@@ -15,8 +15,8 @@
 
 use std::net::Ipv4Addr;
 
-use explicate_core::protocol::Protocol;
-use explicate_scenario::model::{Scenario, Traffic};
+use explicate_core::estimate::CHOICE;
+use explicate_scenario::model::{RouterSpec, Scenario, Traffic};
 use explicate_scenario::routing::Routes;
 
 use super::netns::Step;
@@ -61,7 +61,7 @@ impl Plan {
     /// A plan for a scenario; the error says what of it cannot be built of cables.
     pub(super) fn new(scenario: &Scenario, prefix: &str) -> Result<Plan> {
         refuse(scenario)?;
-        check_estimators(scenario)?;
+        warn_of_estimator(scenario);
         let cables = cables(scenario);
         let degree = |node: usize| cables.iter().filter(|c| c.ends.contains(&node)).count();
         let roles: Vec<Role> =
@@ -224,16 +224,19 @@ fn refuse(scenario: &Scenario) -> Result<()> {
     Ok(())
 }
 
-/// Nobody here can ask how loaded a path is: whoever names the estimator that does is told so, and so is who names none.
-fn check_estimators(scenario: &Scenario) -> Result<()> {
-    let mut open = false;
+/// Nobody here can ask how loaded a path is: says so if that is what the routers are to do.
+fn warn_of_estimator(scenario: &Scenario) {
     let specs = scenario.links.iter().flat_map(|l| l.routers.iter().chain(l.classes.iter().flat_map(|c| &c.routers)));
-    let wanted = |p: &dyn Protocol| scenario.flows.iter().any(|g| g.resolved.protocol.name() == p.name());
-    for spec in specs.filter(|spec| wanted(spec.protocol)) {
-        open |= agent::leaves_estimator_open(spec.protocol, &spec.values)?;
-    }
-    if open {
+    let crossed = |spec: &&RouterSpec| {
+        let flows = scenario.flows.iter().map(|g| g.resolved.protocol);
+        flows.into_iter().any(|p| p.name() == spec.protocol.name())
+    };
+    let mut speaking =
+        specs.filter(crossed).filter(|s| s.protocol.router_params().iter().any(|p| p.name == CHOICE.name));
+    if let Some(spec) = speaking.by_ref().next()
+        && agent::wants_oracle(spec.protocol, &spec.values)
+        && speaking.all(|spec| agent::wants_oracle(spec.protocol, &spec.values))
+    {
         tracing::warn!("the simulator's estimator `oracle` cannot be real: `{}` measures in its place", agent::INSTEAD);
     }
-    Ok(())
 }
