@@ -17,7 +17,8 @@ use explicate_net::agent::Speaker;
 use explicate_net::endpoint::message::{DIGEST, Message};
 use explicate_net::endpoint::outbox::Outbox;
 use explicate_net::endpoint::receiving::{Limits, Receivers};
-use explicate_net::forward::frame::{self, IP, Kind, Odd, lift, make};
+use explicate_net::forward::frame::{self, IP, Kind, Odd, lift};
+use explicate_net::forward::made::make;
 use explicate_net::forward::output::Output;
 use explicate_net::forward::pool::Pool;
 use explicate_net::sys::OFFLOAD_LEN;
@@ -79,7 +80,7 @@ impl Middle {
             self.malformed += 1;
             return;
         }
-        let Some(handle) = self.pool.take(bytes, &lifted) else {
+        let Some(handle) = self.pool.take(bytes) else {
             self.dropped += 1;
             return;
         };

@@ -8,7 +8,7 @@
 use explicate_core::units::Time;
 
 use super::host::Sample;
-use crate::clock::{Clock, Waiter};
+use crate::clock::Clock;
 use crate::error::{Context, Result};
 use crate::sys;
 
@@ -21,12 +21,12 @@ pub const MACHINE: &str = "machine";
 /// Watches a processor until `end`; a sample for each time that it stood still.
 pub(super) fn watch(processor: usize, clock: Clock, end: Time, stop: &dyn Fn() -> bool) -> Result<Vec<Sample>> {
     sys::stay_on(processor).or_fail(|| format!("stay on processor {processor}"))?;
-    let mut waiter = Waiter::new(clock);
+    sys::sharpen_timers();
     let mut samples = Vec::new();
     // Before the scenario begins its clock stands still.
     let mut due = EVERY;
     while due < end && !stop() {
-        waiter.wait(&[], due).or_fail(|| "wait".to_string())?;
+        clock.sleep_until(due);
         let now = clock.now();
         let late = now.since(due);
         if late > EVERY {
