@@ -44,21 +44,26 @@ struct Middle {
 }
 
 impl Middle {
-    fn new() -> Middle {
+    /// One that does everything wrong that a channel can.
+    fn wrong() -> Middle {
+        Middle::new(r#"{ kind = "corruption", rate = "1%" }, { kind = "duplication" }, { kind = "reordering" }"#)
+    }
+
+    fn new(channel: &str) -> Middle {
         let text = r#"
             duration = "1s"
             [topology]
             kind = "dumbbell"
             access = { rate = "1Gbit/s", delay = "1ms" }
-            bottleneck = { rate = "40Mbit/s", delay = "5ms", queue = { kind = "red", limit = "200pkt" } }
+            bottleneck = { rate = "40Mbit/s", delay = "5ms", queue = { kind = "droptail", limit = "200pkt" } }
             [[link]]
             name = "r1->r2"
-            channel = [{ kind = "corruption", rate = "1%" }, { kind = "duplication" }, { kind = "reordering" }]
+            channel = [CHANNEL]
             [[flows]]
             name = "f"
             protocol = "xcp_i"
         "#;
-        let scenario = Scenario::parse(text, "hostile", Path::new("."), &[]).unwrap();
+        let scenario = Scenario::parse(&text.replace("CHANNEL", channel), "hostile", Path::new("."), &[]).unwrap();
         let output = |name: &str| {
             let link = scenario.links.iter().find(|l| l.name == name).unwrap();
             Output::new(port(link, 0, 1, u64::MAX, None), link.delay)
@@ -219,7 +224,7 @@ fn init(id: u32, values: &Values) -> FlowInit<'_> {
 
 /// Sends `count` spoilt frames through a router into both ends of a transfer that nobody wants, then a transfer that somebody does.
 fn survives(count: u64) {
-    let (mut middle, seeds, values) = (Middle::new(), seeds(), Values::default());
+    let (mut middle, seeds, values) = (Middle::wrong(), seeds(), Values::default());
     let mut rng = Rng::stream(count, "hostile");
     let limits = Limits { flows: 64, waiting: 1 << 20, ..Limits::default() };
     let (mut receivers, mut out) = (Receivers::new(limits), Outbox::default());
@@ -312,9 +317,96 @@ fn completes(middle: &mut Middle, mut now: Time) {
     assert!(sink.stats.payload >= 2_000_000);
 }
 
+/// What each of two flows delivers in each of three spans of six seconds, as a share of the link, and packets dropped at the queue. The
+/// first one's receiving end returns more feedback than came if it is `greedy`, and it ends after the first span.
+fn shares(greedy: bool) -> ([[f64; 2]; 3], u64) {
+    const SPAN: Time = Time::secs(6);
+    let (mut middle, values) = (Middle::new(""), Values::default());
+    let mut ends: Vec<(Flow, Sink)> =
+        (0..2).map(|i| (Flow::new(&init(i, &values)), Sink::new(&init(i, &values)))).collect();
+    ends.iter_mut().for_each(|(flow, _)| flow.write(u64::MAX, false));
+    let (mut now, mut delivered) = (Time::ZERO, [[0.0; 2]; 3]);
+    while now + Time::micros(200) < Time(3 * SPAN.0) {
+        now += Time::micros(200);
+        if now == SPAN {
+            ends[0].0.withdraw();
+        }
+        let (mut packet, mut sack) = (Packet::EMPTY, SackRanges::NONE);
+        for (flow, sink) in &mut ends {
+            if flow.poll_timeout() <= now {
+                flow.handle_timeout(now);
+            }
+            while flow.poll_transmit(now, &mut packet) {
+                let payload = if packet.transport.has(flag::SYN) { 0 } else { packet.transport.payload() as usize };
+                middle.handle(now, 0, &framed(&packet, &SackRanges::NONE, &vec![0; payload], RECEIVER));
+            }
+            if sink.poll_timeout() <= now {
+                sink.handle_timeout(now);
+            }
+        }
+        let mut arrived = Vec::new();
+        middle.leaving(now, |to, bytes| arrived.push((to, lift(bytes))));
+        for (to, lifted) in arrived {
+            let id = lifted.packet.transport.flow() as usize;
+            let Some((flow, sink)) = ends.get_mut(id) else { continue };
+            if to == 1 {
+                flow.handle_packet(now, &lifted.packet, &lifted.sack);
+                continue;
+            }
+            let before = sink.stats.payload;
+            sink.handle_packet(now, &lifted.packet);
+            delivered[(now.0 / SPAN.0) as usize][id] += (sink.stats.payload - before) as f64 * 8.0 / 6.0 / 40e6;
+            if sink.poll_transmit(now, &mut packet, &mut sack) {
+                if greedy && id == 0 && packet.congestion.is_present() {
+                    packet.congestion.set_reverse_feedback(100_000);
+                }
+                middle.handle(now, 1, &framed(&packet, &sack, &[], SENDER));
+            }
+        }
+    }
+    (delivered, middle.outputs[0].port.stats.total().overflow)
+}
+
+/// As the documentation says: it is not prevented, and it is over when it is over.
+#[test]
+fn a_greedy_receiver_takes_nearly_all_while_it_lasts() {
+    let (fair, drops) = shares(false);
+    assert!(fair[0].iter().sum::<f64>() > 0.8 && drops == 0, "{fair:?} {drops}");
+    assert!((0.8..1.25).contains(&(fair[0][0] / fair[0][1])), "{fair:?}");
+    let (taken, drops) = shares(true);
+    println!("fair {fair:?}, beside a greedy one {taken:?}, {drops} dropped");
+    assert!(taken[0][0] > 2.0 * taken[0][1] && drops > 0, "{taken:?} {drops}");
+    assert!(taken.iter().flatten().sum::<f64>() <= 3.0, "{taken:?}");
+    assert!(taken[2][1] > 0.8, "the other one has all again: {taken:?}");
+}
+
+#[test]
+fn feedback_forged_on_the_way_is_only_lowered() {
+    let mut middle = Middle::new("");
+    let (mut rng, mut now, mut lowered) = (Rng::stream(3, "forged"), Time::ZERO, 0);
+    for i in 0..200_000u32 {
+        // More than the link carries, so that there is nothing to give away.
+        now += Time::micros(180);
+        let mut packet = Packet { congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+        packet.congestion.set_x(explicate_core::wire::seconds_to_units(0.001));
+        packet.congestion.set_rtt(explicate_core::wire::seconds_to_units(0.02));
+        let asked = (rng.next_u64() >> 33) as i32 >> (i % 24);
+        packet.congestion.set_delta_throughput(asked);
+        packet.transport.set_packet_number(asked as u32);
+        middle.handle(now, 0, &framed(&packet, &SackRanges::NONE, &[0; 900], RECEIVER));
+        middle.leaving(now, |_, bytes| {
+            let told = lift(bytes).packet;
+            let (asked, given) = (told.transport.packet_number() as i32, told.congestion.delta_throughput());
+            assert!(given <= asked, "{asked} became {given}");
+            lowered += u32::from(given < asked);
+        });
+    }
+    assert!(lowered > 50_000, "{lowered}");
+}
+
 /// Whether the UDP checksum of a frame is right.
 fn checks(bytes: &[u8]) -> bool {
-    let ip = &bytes[IP..];
+    let Some(ip) = bytes.get(IP..).filter(|ip| ip.len() > 28) else { return false };
     let words =
         |bytes: &[u8]| bytes.chunks(2).map(|p| u32::from(p[0]) << 8 | u32::from(*p.get(1).unwrap_or(&0))).sum::<u32>();
     let mut sum = 17 + words(&ip[24..26]) + words(&ip[12..20]) + words(&ip[20..]);
