@@ -165,8 +165,8 @@ fn an_estimator_that_only_a_simulator_has_is_replaced_loudly() {
 #[ignore = "needs root: make linux"]
 fn nothing_stays_behind_whatever_ends_the_lab() {
     let path = std::env::temp_dir().join(format!("exptest-{}-stop.toml", std::process::id()));
-    std::fs::write(&path, DUMBBELL).unwrap();
-    let gone = |own: &str| (0..100).any(|_| namespaces(own).is_empty() || (sleep(Duration::from_millis(50)), false).1);
+    std::fs::write(&path, DUMBBELL.replace("duration = \"14s\"", "duration = \"120s\"")).unwrap();
+    let soon = |what: &dyn Fn() -> bool| (0..400).any(|_| what() || (sleep(Duration::from_millis(50)), false).1);
     // The lab itself, which ends in its own time or has none left, ...
     let labs = ["INT", "TERM", "HUP", "KILL"].map(|signal| {
         let mut command = Command::new(PROGRAM);
@@ -183,16 +183,21 @@ fn nothing_stays_behind_whatever_ends_the_lab() {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         (signal, format!("explicate-{}-", line.trim()), child)
     });
-    sleep(Duration::from_millis(4000));
-    for (signal, own, mut child) in labs.into_iter().chain(parents) {
-        assert!(!namespaces(&own).is_empty(), "the lab has begun");
+    let all: Vec<_> = labs.into_iter().chain(parents).collect();
+    for (_, own, _) in &all {
+        assert!(soon(&|| namespaces(own).len() >= 6), "the lab has begun");
+    }
+    sleep(Duration::from_millis(1500));
+    for (signal, _, child) in &all {
         Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
+    }
+    for (signal, own, mut child) in all {
         assert!(!child.wait().unwrap().success());
-        assert!(gone(&own), "{signal}: {:?}", namespaces(&own));
+        assert!(soon(&|| namespaces(&own).is_empty()), "{signal}: {:?}", namespaces(&own));
         let process = own.split('-').nth(1).unwrap().to_string();
         // One that nobody has waited for yet is dead, too.
-        let runs = || std::fs::read_to_string(format!("/proc/{process}/stat")).is_ok_and(|s| !s.contains(") Z "));
-        assert!((0..100).any(|_| !runs() || (sleep(Duration::from_millis(50)), false).1), "{signal}: the lab goes on");
+        let ended = || !std::fs::read_to_string(format!("/proc/{process}/stat")).is_ok_and(|s| !s.contains(") Z "));
+        assert!(soon(&ended), "{signal}: the lab goes on");
     }
     std::fs::remove_file(&path).unwrap();
 }
