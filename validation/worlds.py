@@ -50,7 +50,7 @@ CASES = (
     {"protocol": "cubic", "loss": "0%", "delay": "18ms", "rate": "30Mbit/s", "count": 2},
 )
 WARMUP = 10.0
-SEEDS = (2, 8)
+SEEDS = (2, 4)
 """How many seeds at least; more, up to so many, until :data:`ENOUGH` is reached."""
 ENOUGH = 10.0
 """Seconds, all seeds together, in which the machine ran undisturbed."""

@@ -30,7 +30,7 @@ def program() -> str:
     found = found or next((str(path) for path in built if path.exists()), None)
     if found is None:
         raise FileNotFoundError(f"no {PROGRAM} on PATH; build it: cargo build --release -p explicate-net")
-    return found
+    return str(Path(found).absolute())
 
 
 def real_source(source: Source, overrides: Sequence[Override], like: Results, extra: Sequence[str] = ()) -> Results:
