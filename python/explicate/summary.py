@@ -13,6 +13,20 @@ import polars as pl
 BUSY_QUEUE_PACKETS = 0.1
 """A link whose mean queue is at least this long, in packets, is worth a line."""
 
+# Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom.
+T_95 = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+    2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+    2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+)  # fmt: skip
+
+
+def t_95(freedom: int) -> float:
+    """Return the two-sided 95 % quantile of Student's t: mean ± t s / √n is the confidence interval of a mean."""
+    if freedom <= len(T_95):
+        return T_95[freedom - 1]
+    return 1.96 + 2.372 / freedom + 2.823 / freedom**2  # Cornish-Fisher; 2.0394 at 31, the table says 2.0395
+
 
 def jain_index(values: Iterable[float | None]) -> float:
     """Return Jain's fairness index (Σx)² / (n Σx²): 1 if all are equal, 1/n if one has everything.
@@ -29,7 +43,8 @@ def jain_index(values: Iterable[float | None]) -> float:
     return math.fsum(scaled) ** 2 / (len(scaled) * math.fsum(value * value for value in scaled))
 
 
-def _jain(column: str) -> pl.Expr:
+def jain(column: str) -> pl.Expr:
+    """Return the expression of Jain's index of a column; null where all are zero."""
     share = pl.col(column) / pl.col(column).max()
     index = share.sum() ** 2 / (share.count() * (share * share).sum())
     return pl.when(pl.col(column).max() > 0).then(index)
@@ -53,7 +68,7 @@ def group_summary(flows: pl.DataFrame, axes: Sequence[str] = ()) -> pl.DataFrame
         .agg(
             pl.len().alias("flows"),
             pl.col("goodput_bps").mean(),
-            _jain("goodput_bps").alias("jain"),
+            jain("goodput_bps").alias("jain"),
             pl.col("retransmissions").sum(),
             pl.col("timeouts").sum(),
             pl.col("rtt_mean_ms").mean(),

@@ -6,7 +6,7 @@ use explicate_core::protocol::{ChannelInit, ChannelStages, Protocol, QdiscInit, 
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 
-use super::ways::{HEADERS, bit};
+use super::ways::{answers, bit};
 use crate::model::{Link, Queue, RouterSpec};
 
 /// The port of a link that data of the protocols `crossing` cross ([`crossing`](super::ways::crossing)); `line` is its end of
@@ -15,11 +15,11 @@ pub fn port(link: &Link, number: u32, seed: u64, crossing: u64, line: Option<Sha
     let stream = |what: &str| Rng::stream(seed, &format!("{}/{what}", link.name));
     let capacity = link.capacity.bytes_per_sec();
     // A controller that sees acknowledgements alone never speaks: left out, nothing changes but the cost.
-    // One that the user chose may answer headers that were meant for another's.
-    let answers =
-        |p: &dyn Protocol, of: &[RouterSpec]| if p.congestion_header() && of.len() == 1 { HEADERS } else { 0 };
-    let speaks =
-        |p: &dyn Protocol, of: &[RouterSpec]| crossing & (bit(p) | answers(p, of)) != 0 || !p.router_needs_data();
+    // One that the user chose may answer headers or codes that were meant for another's.
+    let speaks = |p: &dyn Protocol, of: &[RouterSpec]| {
+        let others = if of.len() == 1 { answers(p) } else { 0 };
+        crossing & (bit(p) | others) != 0 || !p.router_needs_data()
+    };
     // Of a class with this share of the line, whose draws have this name.
     let class = |queue: &Option<Queue>, routers: &[RouterSpec], share: f64, name: &str| Class {
         qdisc: queue.as_ref().map(|queue| {
