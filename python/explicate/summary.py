@@ -49,7 +49,7 @@ def jain_index(values: Iterable[float | None], counts: Iterable[int] | None = No
 
 
 def jain(column: str, count: pl.Expr | None = None) -> pl.Expr:
-    """Return the expression of Jain's index of a column, whose rows stand for one or for `count`; null if all are zero."""
+    """Return Jain's index of a column, whose rows stand for one or for `count`; null if all are zero."""
     share, weight = pl.col(column) / pl.col(column).max(), pl.lit(1) if count is None else count
     index = (share * weight).sum() ** 2 / ((weight * share.is_not_null()).sum() * (share * share * weight).sum())
     return pl.when(pl.col(column).max() > 0).then(index)
