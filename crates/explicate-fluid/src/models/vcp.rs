@@ -38,6 +38,10 @@ impl Model for Vcp {
         let params = protocols::vcp::Vcp.router_params();
         Some(Box::new(VcpRouter(Load::new(init.values, params, init.capacity, &mut init.rng.clone()))))
     }
+    /// Where bursts fall in intervals decides when overload is seen.
+    fn steps(&self) -> f64 {
+        100.0
+    }
     fn longest_step(&self, values: &Values) -> f64 {
         values.get(protocols::vcp::Vcp.params(), "t_rho") / 20.0
     }
