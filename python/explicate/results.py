@@ -142,9 +142,9 @@ class Results:
             "warnings": list(self.warnings),
             "scenario": self.scenario,
         }
-        _write_json(folder / "run.json", about)
+        write_json(folder / "run.json", about)
         if self.timing is not None:
-            _write_json(folder / "timing.json", self.timing)
+            write_json(folder / "timing.json", self.timing)
         if self.trace:
             (folder / "trace.txt").write_text(self.trace, encoding="utf-8")
         return folder
@@ -212,7 +212,8 @@ def rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
     return finite.to_dicts()
 
 
-def _write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: Any) -> None:
+    """Write `value` as JSON to read."""
     path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

@@ -14,6 +14,20 @@ import polars as pl
 BUSY_QUEUE_PACKETS = 0.1
 """A link whose mean queue is at least this long, in packets, is worth a line."""
 
+# Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom.
+T_95 = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+    2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+    2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+)  # fmt: skip
+
+
+def t_95(freedom: int) -> float:
+    """Return the two-sided 95 % quantile of Student's t: mean ± t s / √n is the confidence interval of a mean."""
+    if freedom <= len(T_95):
+        return T_95[freedom - 1]
+    return 1.96 + 2.372 / freedom + 2.823 / freedom**2  # Cornish-Fisher; 2.0394 at 31, the table says 2.0395
+
 
 def jain_index(values: Iterable[float | None], counts: Iterable[int] | None = None) -> float:
     """Return Jain's fairness index (Σx)² / (n Σx²): 1 if all are equal, 1/n if one has everything.
@@ -34,9 +48,10 @@ def jain_index(values: Iterable[float | None], counts: Iterable[int] | None = No
     return total**2 / (number * math.fsum(count * value * value for value, count in scaled))
 
 
-def _jain(column: str) -> pl.Expr:
-    share, count = pl.col(column) / pl.col(column).max(), pl.col("count")
-    index = (share * count).sum() ** 2 / (count.filter(share.is_not_null()).sum() * (share * share * count).sum())
+def jain(column: str, count: pl.Expr | None = None) -> pl.Expr:
+    """Return Jain's index of a column, whose rows stand for one or for `count`; null if all are zero."""
+    share, weight = pl.col(column) / pl.col(column).max(), pl.lit(1) if count is None else count
+    index = (share * weight).sum() ** 2 / ((weight * share.is_not_null()).sum() * (share * share * weight).sum())
     return pl.when(pl.col(column).max() > 0).then(index)
 
 
@@ -69,7 +84,7 @@ def group_summary(flows: pl.DataFrame, axes: Sequence[str] = ()) -> pl.DataFrame
         .agg(
             pl.col("count").sum().alias("flows"),
             _mean("goodput_bps"),
-            _jain("goodput_bps").alias("jain"),
+            jain("goodput_bps", pl.col("count")).alias("jain"),
             (pl.col("retransmissions", "timeouts") * pl.col("count")).sum(),
             _mean("rtt_mean_ms"),
             _mean("completion_s"),

@@ -284,6 +284,8 @@ def run(
     if scenario["name"] in fault:
         raise fault[scenario["name"]]
     started = time.perf_counter()
+    if scenario["name"] == "slow":
+        time.sleep(0.05)
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
     for number in range(scenario["runs"]):
         for name, new in _one_run(scenario, number, scenario["seed"] + number).items():

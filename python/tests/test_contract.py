@@ -45,7 +45,7 @@ def test_every_template_runs_with_its_companions(
     native_real: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for kind in ("dumbbell", "chain", "parking_lot", "explicit", "trace"):
+    for kind in ("dumbbell", "chain", "parking_lot", "star", "explicit", "trace"):
         text = native_real.template(kind)
         for name, contents in json.loads(native_real.companions(kind)).items():
             (tmp_path / name).write_text(contents, encoding="utf-8")

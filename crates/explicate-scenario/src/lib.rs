@@ -7,6 +7,7 @@ mod classes;
 mod document;
 mod ends;
 mod flows;
+mod generator;
 mod keys;
 pub mod limits;
 pub mod machines;

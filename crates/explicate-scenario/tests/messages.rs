@@ -52,7 +52,11 @@ fn keys() {
         (with(8, "# no name"), 7, vec!["[[flows]] number 1 needs `name`"]),
         (with(9, "# no protocol"), 7, vec!["[[flows]] `one` needs `protocol`"]),
         (with(4, "kind = \"dumbell\""), 4, vec!["`kind` cannot be `dumbell`", "did you mean `dumbbell`?"]),
-        (with(4, "kind = \"star\""), 4, vec!["the star is not available yet", "chain"]),
+        (
+            with(4, "kind = \"star\"").replace("bottleneck", "link"),
+            5,
+            vec!["`pairs` has no meaning in a star; its keys are kind, hosts, link"],
+        ),
         (with(5, "hops = 2"), 5, vec!["`hops` has no meaning in a dumbbell"]),
         (with(3, "[[topology]]"), 3, vec!["[topology] has to be a table", "not a list"]),
         (with(7, "[flows]"), 7, vec!["write [[flows]] with two brackets"]),
