@@ -93,9 +93,8 @@ pub struct Forwarder {
     transmitter: Transmitter,
     clock: Clock,
     waiter: Waiter,
-    /// How far turns are apart while there is something to do in each, and when the last began.
+    /// How far turns are apart while there is something to do in each.
     apart: Time,
-    began: Time,
     /// What it counted.
     pub counters: Counters,
     /// CPU time of its thread when it began.
@@ -123,7 +122,6 @@ impl Forwarder {
             clock,
             waiter,
             apart: Time::ZERO,
-            began: Time::ZERO,
             counters,
             cpu,
         })
@@ -158,27 +156,40 @@ impl Forwarder {
 
     /// Forwards until `until`, or until it is told to stop.
     pub fn run(&mut self, until: Time, stop: &dyn Fn() -> bool) -> Result<()> {
-        let mut now = self.clock.now();
+        let (mut now, mut busy, mut found_at) = (self.clock.now(), false, Time::ZERO);
         while now < until && !stop() {
-            let found = self.turn(now);
-            let busy = found > 0 && now.since(self.began) < self.apart + self.apart;
-            self.began = now;
+            let (began, found) = (now, self.turn(now));
+            busy = found > 0 && (busy || began.since(found_at) < self.apart);
             now = self.clock.now();
+            if found > 0 {
+                found_at = began;
+            }
             if busy {
-                // Whatever comes, comes to the rings.
-                let next = self.began + self.apart;
-                if now < next {
-                    self.clock.sleep_until(next);
-                    now = self.clock.now();
-                }
+                // Whatever comes in the meantime, comes to the rings.
+                self.clock.sleep_until(began + self.apart);
+                now = self.clock.now();
                 continue;
             }
             let outputs = self.interfaces.iter().map(|i| i.output.due());
             let due = outputs.chain(self.speaker.iter().map(|(s, _)| s.due())).min().unwrap_or(Time::NEVER);
             self.waiter.wait(&self.interfaces, due.min(until)).or_fail(|| "wait for packets".to_string())?;
+            self.heed_errors();
             now = self.clock.now();
         }
         Ok(())
+    }
+    /// What woke this thread may be an interface's error.
+    fn heed_errors(&mut self) {
+        for (number, interface) in self.interfaces.iter().enumerate() {
+            if self.waiter.is_readable(number)
+                && !interface.socket.has_frame()
+                && let Some(error) = interface.socket.error()
+            {
+                // An interface that goes down comes back, or the operator stops us.
+                self.counters.errors += 1;
+                tracing::warn!(interface = interface.name, %error, "cannot receive");
+            }
+        }
     }
 
     /// Lets all ports do what they had to do until now.
@@ -198,12 +209,6 @@ impl Forwarder {
             if self.interfaces[from].socket.has_frame() {
                 found += self.receive(now, from);
                 now = self.clock.now();
-            } else if self.waiter.is_readable(from)
-                && let Some(error) = self.interfaces[from].socket.error()
-            {
-                // An interface that goes down comes back, or the operator stops us.
-                self.counters.errors += 1;
-                tracing::warn!(interface = self.interfaces[from].name, %error, "cannot receive");
             }
         }
         self.say(now);
