@@ -36,9 +36,10 @@ rust: ## Rust tests: no root, no network, no Python
 	cargo test
 	cargo test --release -p explicate-sim --test repeatability
 
-linux: ## Programs and laboratory in network namespaces: needs root, and fails without
+linux: install ## Programs and laboratory in network namespaces: needs root, and fails without
 	scripts/packages ip:iproute2 ping:iputils-ping sysctl:procps tshark:tshark
 	cargo test -p explicate-net --tests -- --ignored --test-threads=1
+	EXPLICATED=target/debug/explicated $(PY) -m pytest -q python/tests/linux_worlds.py
 
 packages: ## Debian packages that the tests use, if they are missing
 	scripts/packages chromium:chromium valgrind:valgrind
@@ -74,8 +75,12 @@ cost: install packages ## Instructions per packet-hop against their limit
 bench: install packages ## What the engine costs; fills docs/performance.md
 	$(PY) scripts/cost.py --markdown docs/performance.md
 
-peers: install ## ns-2 and Explicate side by side; installs ns-2; fills the tables in docs
-	$(PY) peers/peers.py --install --markdown docs/ --bench-binary scripts/bench_once
+peers: install ## ns-2, ns-3 and Explicate side by side; installs them; fills the tables in docs
+	$(PY) peers/peers.py --install
+	$(PY) peers/peers.py --markdown docs/ --bench-binary scripts/bench_once
+
+sweep-cost: install ## What a sweep costs, and what a second core brings; fills docs/sweeps.md
+	$(PY) scripts/sweep_cost.py --markdown docs/sweeps.md
 
 validation: install ## Recomputes docs/validation.md
 	$(PY) validation/make.py
@@ -86,4 +91,4 @@ docs: install ## Recomputes docs/reference
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: help install demo test lint rust linux packages python papers gallery wheel extend fuzz-short fuzz cost bench peers validation docs clean
+.PHONY: help install demo test lint rust linux packages python papers gallery wheel extend fuzz-short fuzz cost bench peers sweep-cost validation docs clean

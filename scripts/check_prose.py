@@ -6,11 +6,13 @@ import contextlib
 import io
 import re
 import shlex
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from explicate import ScenarioError, engine
 from explicate.cli import build_parser
+from explicate.sweeps.plan import plan_of
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/reference/*.md")
@@ -21,6 +23,9 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 LEAST = '\n[[flows]]\nname = "added"\nprotocol = "reno"\n'
 """What makes a fragment without flows whole."""
+
+SWEPT = 'topology = { kind = "dumbbell" }\n[[flows]]\nname = "bulk"\nprotocol = "reno"\n'
+"""What sweep files are about."""
 
 BEGIN, END = "<!-- example:begin -->", "<!-- example:end -->"
 EXAMPLE = ROOT / "docs" / "examples" / "aimd.rs"
@@ -44,6 +49,9 @@ def wrong_scenarios(text: str) -> Iterator[str]:
     for language, block in BLOCK.findall(text):
         if language != "toml":
             continue
+        if block.startswith("scenario ="):
+            yield from wrong_sweep(block)
+            continue
         whole = block if "[[flows]]" in block else block + LEAST
         if "protocol = " not in whole:
             continue
@@ -55,11 +63,23 @@ def wrong_scenarios(text: str) -> Iterator[str]:
             yield from (f"a scenario warns: {warning}\n{block}" for warning in checked["warnings"])
 
 
+def wrong_sweep(block: str) -> Iterator[str]:
+    """A sweep file that cannot be used beside an `x.toml` with a flow group `bulk`."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "x.toml").write_text(SWEPT, encoding="utf-8")
+        path = Path(folder, "study.toml")
+        path.write_text(block, encoding="utf-8")
+        try:
+            plan_of(path).units()
+        except ValueError as error:
+            yield f"a sweep is wrong: {error}\n{block}"
+
+
 def wrong_commands(text: str) -> Iterator[str]:
     """Commands among the blocks that the parser of the command line does not take."""
     for language, block in BLOCK.findall(text):
         for line in block.splitlines() if language == "sh" else ():
-            for command in re.split(r"&&|\|", line.split(" #")[0]):
+            for command in re.split(r"&&|\|", re.sub(r"\$[A-Z_]+", "7", line.split(" #")[0])):
                 words = shlex.split(command.split(">")[0] if " > " in command else command)
                 if not words or Path(words[0]).name != "explicate":
                     continue

@@ -7,11 +7,12 @@
 
 from explicate.curves import channel_curves
 from explicate.engine import ScenarioError, columns, registry, schema, template, version
-from explicate.lab import compare, run, sweep
+from explicate.lab import compare, run
 from explicate.notebook import show
 from explicate.report import write_report
 from explicate.results import Results
 from explicate.summary import jain_index
+from explicate.sweeps.api import sweep
 
 __version__ = version()
 

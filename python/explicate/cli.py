@@ -98,6 +98,51 @@ def _common(parser: argparse.ArgumentParser, *, jobs: str) -> None:
     parser.add_argument("--json", action="store_true", help="print the tables as JSON for machines")
 
 
+def _sweep(verb: Callable[[str, str, str], argparse.ArgumentParser]) -> None:
+    sweep = verb(
+        "sweep",
+        "simulate many points and seeds: every combination of some settings, or a Latin hypercube",
+        "explicate sweep mine.toml --vary flows.0.count=2,10,50 --runs 5 -o out\n"
+        "explicate sweep mine.toml --vary link.r1->r2.delay=10ms,100ms --vary flows.0.protocol=xcp,vcp\n"
+        "explicate sweep mine.toml --latin topology.bottleneck.rate=1Mbit/s..1000Mbit/s:log --points 50 -o out\n"
+        "explicate sweep mine.toml                (only the scenario's own [sweep])\n"
+        "explicate sweep study.toml -o out        (a sweep file: scenario, [grid], [latin], runs, measure)\n"
+        "explicate sweep study.toml -o out        (again, after whatever stopped it: it goes on)\n"
+        "explicate sweep study.toml -o out --executor dask:tcp://10.0.0.1:8786\n"
+        "explicate sweep study.toml -o out --shard $SLURM_ARRAY_TASK_ID/100",
+    )
+    _common(sweep, jobs="threads or processes (default: one per core); results do not depend on it")
+    sweep.add_argument(
+        "--vary", metavar="KEY=V1,V2", type=_axis, action="append", default=[],
+        help="one axis; repeatable; added to the file's own, or in place of its axis of that name",
+    )  # fmt: skip
+    sweep.add_argument(
+        "--latin", metavar="KEY=LOW..HIGH", type=_setting, action="append", default=[],
+        help="one axis of a Latin hypercube, with :log after it a logarithmic one; repeatable; needs --points",
+    )  # fmt: skip
+    sweep.add_argument("--points", type=_positive, help="how many points the Latin hypercube has")
+    sweep.add_argument("--draw", metavar="N", type=_seed, help="another draw of the Latin hypercube (default 1)")
+    sweep.add_argument(
+        "--measure", metavar="M,...", type=_names, action="extend", default=[],
+        help="what to tell of each run, TABLE[.NAME].COLUMN[.STATISTIC], such as links.r1->r2.utilisation",
+    )  # fmt: skip
+    sweep.add_argument(
+        "--executor", metavar="WHAT", default="threads",
+        help="threads (default), processes, loky, or dask:ADDRESS of a scheduler or of its file",
+    )  # fmt: skip
+    sweep.add_argument(
+        "--shard", metavar="I/N", type=_shard,
+        help="run part I of N, from 1, into -o DIR; without it, the tables are written and what is missing is run",
+    )  # fmt: skip
+
+
+def _shard(text: str) -> tuple[int, int]:
+    index, _, count = text.partition("/")
+    if not (index.isdigit() and count.isdigit() and 1 <= int(index) <= int(count)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a part of the whole, such as 1/8 ... 8/8")
+    return int(index), int(count)
+
+
 def _curves(verb: Callable[[str, str, str], argparse.ArgumentParser]) -> None:
     curves = verb(
         "curves",
@@ -142,13 +187,18 @@ def build_parser() -> argparse.ArgumentParser:
         "run",
         "simulate a scenario",
         "explicate run mine.toml\nexplicate run mine.toml --seed 7 --runs 5 -o out\n"
-        "explicate run mine.toml --set flows.0.protocol=vcp --json\nexplicate run mine.toml --trace flow=3 | less",
+        "explicate run mine.toml --set flows.0.protocol=vcp --json\nexplicate run mine.toml --trace flow=3 | less\n"
+        "explicate run mine.toml --fluid",
     )
     _common(run, jobs="runs that go on at the same time (default 1); results do not depend on it")
     run.add_argument(
         "--trace", metavar="WHAT", help="print the life of each packet of flow=N (to DIR/trace.txt with -o)"
     )
     run.add_argument("--pcap", metavar="DIR", help="write pcapng captures here")
+    run.add_argument(
+        "--fluid", action="store_true",
+        help=f"compute a fluid model instead of packets: for {', '.join(engine.fluid_models())}",
+    )  # fmt: skip
 
     compare = verb(
         "compare",
@@ -168,18 +218,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     _common(both, jobs="ignored: real time cannot be shared")
 
-    sweep = verb(
-        "sweep",
-        "simulate every combination of some settings",
-        "explicate sweep mine.toml --vary flows.0.count=2,10,50 -o out\n"
-        "explicate sweep mine.toml --vary link.r1->r2.delay=10ms,100ms --vary flows.0.protocol=xcp,vcp\n"
-        "explicate sweep mine.toml                (only the scenario's own [sweep])",
-    )
-    _common(sweep, jobs="combinations that go on at the same time (default: one per core)")
-    sweep.add_argument(
-        "--vary", metavar="KEY=V1,V2", type=_axis, action="append", default=[],
-        help="one axis; repeatable; added to the scenario's own [sweep], or in place of its axis of that name",
-    )  # fmt: skip
+    _sweep(verb)
 
     again = verb(
         "reproduce",

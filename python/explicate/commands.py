@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,12 @@ from explicate.progress import ProgressLine
 from explicate.report import write_report
 from explicate.results import Results, rows
 from explicate.source import Source
+from explicate.sweeps.api import extended, sweep_plan
+from explicate.sweeps.executors import opened
+from explicate.sweeps.plan import plan_of_source
+from explicate.sweeps.plot import plot
+from explicate.sweeps.store import Store
+from explicate.sweeps.table import AllFailedError, SweepResults, write_failures
 
 
 def split_values(text: str) -> list[int | float | str]:
@@ -114,20 +121,25 @@ def run(args: argparse.Namespace) -> None:
         raise BadInputError(
             "--trace and --json both want standard output: add -o DIR, the trace then goes to DIR/trace.txt"
         )
+    if args.fluid and (args.trace or args.pcap):
+        raise BadInputError("--fluid has no packets to trace or capture; leave out --trace and --pcap")
     source = _source(args.scenario)
-    axes = source.check(args.set)["sweep"]
+    axes = [] if args.fluid else source.check(args.set)["sweep"]
     if axes:
         keys = ", ".join(key for key, _ in axes)
         print(f"note: [sweep] ({keys}) is not run here; `explicate sweep {args.scenario}` does", file=sys.stderr)
     with ProgressLine(sys.stderr, "running") as progress:
         results = lab.run_source(
             source, args.set, seed=args.seed, runs=args.runs, jobs=args.jobs or 1, trace=args.trace, pcap=args.pcap,
+            fluid=args.fluid,
             progress=progress if progress.active else None,
         )  # fmt: skip
     trace_alone = bool(args.trace) and not args.out
     if trace_alone:
         sys.stdout.write(results.trace)
     _deliver(results, args, source.origin, sys.stderr if trace_alone else sys.stdout)
+    if args.fluid and not args.json:
+        print(display.fluid(results))
 
 
 def compare(args: argparse.Namespace) -> None:
@@ -157,19 +169,58 @@ def compare_worlds(args: argparse.Namespace) -> None:
     _deliver(results, args, source.origin, sys.stdout)
 
 
-def sweep(args: argparse.Namespace) -> None:
-    """Simulate every combination."""
+def sweep(args: argparse.Namespace) -> int:
+    """Simulate every point; 1 if a run failed."""
     _check_outputs(args)
+    if args.shard and not args.out:
+        raise BadInputError("--shard keeps its runs for the others to be put together: add -o DIR")
     source = _source(args.scenario)
-    axes = dict(args.vary)
-    if not axes and not source.check(args.set)["sweep"]:
-        raise BadInputError(f"{source.origin}: nothing to vary; add --vary key=v1,v2 or a [sweep] table")
-    with ProgressLine(sys.stderr, "sweeping") as progress:
-        results = lab.sweep_source(
-            source, args.set, axes, seed=args.seed, runs=args.runs, jobs=args.jobs,
-            progress=progress if progress.active else None,
-        )  # fmt: skip
-    _deliver(results, args, source.origin, sys.stdout)
+    plan = extended(
+        plan_of_source(source), dict(args.vary), dict(args.latin), points=args.points, draw=args.draw
+    )  # fmt: skip
+    plan = replace(
+        plan,
+        settings=(*plan.settings, *args.set),
+        seed=plan.seed if args.seed is None else args.seed,
+        runs=plan.runs if args.runs is None else args.runs,
+        measures=tuple(args.measure) or plan.measures,
+    )
+    store = Store(Path(args.out) / "runs" if args.out else None)
+    try:
+        with ProgressLine(sys.stderr, "sweeping") as progress, opened(args.executor, args.jobs) as executor:
+            results = sweep_plan(
+                plan, store, executor=executor, jobs=args.jobs, shard=args.shard,
+                progress=progress if progress.active else None,
+            )  # fmt: skip
+    except AllFailedError as error:
+        if args.out:
+            write_failures(Path(args.out), error.failures)
+        raise
+    for path in store.damaged:
+        print(f"warning: {path} was damaged; it was put aside, and its runs were repeated", file=sys.stderr)
+    _deliver_sweep(results, args, plan.source.origin)
+    return 1 if results.failures else 0
+
+
+def _deliver_sweep(results: SweepResults, args: argparse.Namespace, origin: str) -> None:
+    _warn(results, origin)
+    if args.shard:
+        write_failures(Path(args.out) / "shard-{}-of-{}".format(*args.shard), results.failures)
+    elif args.out:
+        results.write(args.out, csv=args.csv)
+        plot(results, Path(args.out) / "sweep.svg")
+    if results.failures:
+        print(display.failures(results, args.out), file=sys.stderr)
+    if args.json:
+        more = {"measures": rows(results.measures()), "failures": [asdict(failure) for failure in results.failures]}
+        _print_json({**_as_json(results), **more})
+        return
+    print(display.heading(results) + f"; {results.fresh} run now")
+    if args.shard:
+        print("\nkept for the whole: the same command without --shard, when all shards have ended, writes the tables")
+        return
+    print("\n" + display.intervals(results))
+    _finish(args, sys.stdout)
 
 
 def report(args: argparse.Namespace) -> None:

@@ -11,9 +11,13 @@ import polars as pl
 from explicate.engine import BenchCase, Column, Entry
 from explicate.results import Results
 from explicate.summary import busy_links
+from explicate.sweeps.measures import MARGIN
+from explicate.sweeps.table import SweepResults
 from explicate.text import number, percent, rate, table
 
 MOST_LINKS = 12
+MOST_POINTS = 40
+MOST_FAILURES = 5
 
 
 def heading(results: Results) -> str:
@@ -71,6 +75,48 @@ def links(results: Results) -> str:
     ]
     more = f"\n… and {len(names) - MOST_LINKS} more in the table of links" if len(names) > MOST_LINKS else ""
     return table(head, body, left=len(results.axes) + 1) + more
+
+
+def intervals(results: SweepResults) -> str:
+    """Return the table of a sweep's measures: a line for each point, means with their 95 % intervals over the runs."""
+    frame = results.intervals()
+    axes, names = frame.columns[: len(results.axes)], results.wanted
+    spread = frame["runs"].max() != 1
+    body = [
+        [
+            *(value if isinstance(value, str) else number(value, 4) for value in (row[axis] for axis in axes)),
+            str(row["runs"]),
+            *(
+                number(row[name], 4) + (f" ± {number(row[name + MARGIN], 2)}" if spread else "")
+                for name in names
+            ),
+        ]
+        for row in frame.head(MOST_POINTS).to_dicts()
+    ]  # fmt: skip
+    more = frame.height - len(body)
+    note = f"\n… and {more} more points in intervals.parquet" if more > 0 else ""
+    note += "\n± is half the 95 % interval of the mean, over seeds" if spread else ""
+    return table([*axes, "runs", *names], body, left=len(axes)) + note
+
+
+def failures(results: SweepResults, out: str | None) -> str:
+    """Return a line for each of the first runs that failed, and where their scenarios are."""
+    count = len(results.failures)
+    lines = [f"explicate: {count} of {results.run.height + count} runs failed"]
+    lines += [f"explicate:   {failure}" for failure in results.failures[:MOST_FAILURES]]
+    lines += [f"explicate:   … and {count - MOST_FAILURES} more"] if count > MOST_FAILURES else []
+    if out:
+        lines.append(f"explicate: their scenarios are listed in {out}/failures.json; the same command tries them again")
+    return "\n".join(lines)
+
+
+def fluid(results: Results) -> str:
+    """Return one line: how large the fluid model was, and what it cost."""
+    runs = results.timing["runs"]
+    first, seconds = runs[0], sum(run["set_up_s"] + run["wall_s"] for run in runs)
+    flows, size = results.flows.filter(pl.col("run") == 0)["count"].sum(), first["bytes"] / 1e6
+    shape = f"{first['classes']:,} classes with {first['class_hops']:,} hops, {first['steps']:,} steps"
+    return f"\nfluid: {flows:,} flows in {shape}; {seconds:.1f} s, {size:.1f} MB for the model"
 
 
 def registry(entries: Sequence[Entry]) -> str:

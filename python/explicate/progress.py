@@ -7,6 +7,7 @@ from typing import TextIO
 
 WIDTH = 24
 INTERVAL_S = 0.1
+FIRST_GUESS_S = 2.0
 
 
 class ProgressLine:
@@ -16,7 +17,8 @@ class ProgressLine:
         self._stream = stream
         self._label = label
         self._shown = False
-        self._next = time.monotonic() + INTERVAL_S
+        self._began = time.monotonic()
+        self._next = self._began + INTERVAL_S
         self.active = stream.isatty()
 
     def __call__(self, fraction: float) -> None:
@@ -27,9 +29,19 @@ class ProgressLine:
         self._next = now + INTERVAL_S
         done = min(max(fraction, 0.0), 1.0)
         bar = "#" * round(done * WIDTH)
-        self._stream.write(f"\r{self._label} [{bar:<{WIDTH}}] {done:4.0%}")
+        self._stream.write(f"\r{self._label} [{bar:<{WIDTH}}] {done:4.0%}{self._left(now, done)}\033[K")
         self._stream.flush()
         self._shown = True
+
+    def _left(self, now: float, done: float) -> str:
+        """Return the time left, if what was done so far says enough about it."""
+        spent = now - self._began
+        if spent < FIRST_GUESS_S or not 0 < done < 1:
+            return ""
+        left = round(spent * (1 - done) / done)
+        hours, minutes, seconds = left // 3600, left // 60 % 60, left % 60
+        parts = [f"{hours} h"] * (hours > 0) + [f"{minutes} min"] * (left >= 60) + [f"{seconds} s"] * (hours == 0)
+        return f", {' '.join(parts)} left"
 
     def __enter__(self) -> ProgressLine:
         return self

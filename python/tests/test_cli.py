@@ -34,6 +34,7 @@ Capture = pytest.CaptureFixture[str]
         (["run", "{s}", "-o", "{s}"], "small.toml: is not a directory"),
         (["run", "{s}", "--set", "durration=3s"], "{s}:1:1: unknown key `durration`; did you mean `duration`?"),
         (["run", "{s}", "--trace", "flow=1", "--json"], "both want standard output"),
+        (["run", "{s}", "--fluid", "--trace", "flow=1"], "no packets to trace or capture"),
         (["check", "{s}", "--set", "flows.0.protocol=tcpp"], "{s}:14:1: unknown protocol `tcpp`; the protocols are"),
         (["compare", "{s}"], "required: --protocols"),
         (["compare", "{s}", "--protocols", ","], "name one protocol or more"),
@@ -241,6 +242,17 @@ class _Terminal(io.StringIO):
         return True
 
 
+def test_progress_tells_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter((0.0, 10.0, 20.0, 3600.0))
+    monkeypatch.setattr("explicate.progress.time.monotonic", lambda: next(clock))
+    shown = _Terminal()
+    line = ProgressLine(shown, "sweeping")
+    for fraction in (0.5, 0.1, 0.5):
+        line(fraction)
+    lefts = [text.partition(", ")[2].removesuffix("\033[K") for text in shown.getvalue().split("\r")[1:]]
+    assert lefts == ["10 s left", "3 min 0 s left", "1 h 0 min left"]
+
+
 def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(100))
     monkeypatch.setattr("explicate.progress.time.monotonic", lambda: float(next(clock)))
@@ -251,5 +263,5 @@ def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
             line(7.0)
     assert silent.getvalue() == ""
     assert shown.getvalue() == (
-        "\rrunning [############            ]  50%\rrunning [########################] 100%\r\033[K"
+        "\rrunning [############            ]  50%\033[K\rrunning [########################] 100%\033[K\r\033[K"
     )

@@ -45,7 +45,7 @@ def test_every_template_runs_with_its_companions(
     native_real: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for kind in ("dumbbell", "chain", "parking_lot", "explicit", "trace"):
+    for kind in ("dumbbell", "chain", "parking_lot", "star", "explicit", "trace"):
         text = native_real.template(kind)
         for name, contents in json.loads(native_real.companions(kind)).items():
             (tmp_path / name).write_text(contents, encoding="utf-8")
@@ -113,6 +113,28 @@ def test_progress(either: ModuleType) -> None:
     assert seen == sorted(seen)
     assert all(0 <= fraction <= 1 for fraction in seen)
     assert seen[-1] == 1
+
+
+def test_a_fluid_has_the_same_tables_in_classes(either: ModuleType) -> None:
+    seen: list[float] = []
+    text = engine.template("dumbbell")
+    fluid = explicate.run(text, set={**SMALL, "flows.0.protocol": "xcp"}, fluid=True, progress=seen.append)
+    packets = explicate.run(text, set={**SMALL, "flows.0.protocol": "xcp"})
+    assert fluid.flows.columns == [*packets.flows.columns, "count"]
+    assert fluid.flows["count"].sum() == packets.flows.height
+    assert fluid.links.schema == packets.links.schema
+    assert fluid.summary()["flows"].to_list() == packets.summary()["flows"].to_list()
+    assert seen[-1] == 1
+    assert "xcp" in engine.fluid_models()
+    with pytest.raises(ValueError, match="no packets"):
+        explicate.run(text, fluid=True, trace="flow=0")
+
+
+def test_what_no_fluid_model_covers_is_refused_by_line(native_real: ModuleType) -> None:
+    text = engine.template("dumbbell")
+    at = rf"^--set flows.0.protocol: --fluid: `cubic` has no fluid model; there are {', '.join(engine.fluid_models())}"
+    with pytest.raises(explicate.ScenarioError, match=at):
+        explicate.run(text, set={"flows.0.protocol": "cubic"}, fluid=True)
 
 
 def test_bench(either: ModuleType) -> None:

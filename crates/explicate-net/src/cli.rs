@@ -60,6 +60,9 @@ pub struct Lab {
     /// Prints the tables of flows and links as JSON
     #[arg(long)]
     pub json: bool,
+    /// Ends, and cleans up, when the program that started it does
+    #[arg(long)]
+    pub with_parent: bool,
     /// Writes all tables as CSV into this folder
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,

@@ -82,14 +82,14 @@ impl Lanes {
         group: &Group,
         count: u32,
     ) -> Option<Ends> {
-        let lane = (graph.default_lane().to_string(), group.place);
+        let lane = (graph.generator.default_lane().to_string(), group.place);
         let (lane, place) = match &group.way {
             Some(Way::Nodes(names)) => return given_path(ctx, graph, links, names),
             Some(Way::Ends(from, to)) => return Some((given_ends(ctx, graph, from, to)?, None)),
             Some(Way::Lane(lane, place)) => (lane.clone(), *place),
             None => lane,
         };
-        let all = graph.lane(&lane).map_err(|m| ctx.error(place, format!("`path`: {m}"))).ok()?;
+        let all = graph.generator.lane(&lane).map_err(|m| ctx.error(place, format!("`path`: {m}"))).ok()?;
         let next = self.next.entry(lane).or_default();
         let ends = (0..all.len().min(count as usize)).map(|i| all[(*next + i) % all.len()]).collect();
         *next = (*next + count as usize) % all.len();

@@ -58,7 +58,7 @@ const fn key(name: &'static str, form: Form, default: &'static str, doc: &'stati
 }
 
 /// Kinds of topology.
-pub(crate) const KINDS: &[&str] = &["dumbbell", "chain", "parking_lot", "explicit"];
+pub(crate) const KINDS: &[&str] = &["dumbbell", "chain", "parking_lot", "star", "explicit"];
 /// Kinds of node.
 pub(crate) const NODE_KINDS: &[&str] = &["host", "router", "bridge"];
 /// What can be sampled.
@@ -98,10 +98,11 @@ pub(crate) const TOPOLOGY: &[Key] = &[
         "pairs",
         Form::Whole(1, limits::COUNT),
         "the number of flows",
-        "Pairs of hosts at the ends (all but explicit).",
+        "Pairs of hosts at the ends (dumbbell, chain, parking_lot).",
     ),
     key("hops", Form::Whole(1, limits::HOPS), "2", "Links between routers (chain, parking_lot)."),
     key("cross", Form::Whole(1, limits::COUNT), "1", "Pairs of hosts beside every hop (parking_lot)."),
+    key("hosts", Form::Whole(2, limits::COUNT), "one more than flows", "Hosts around the router (star)."),
     key(
         "access",
         Form::Table(ACCESS),
@@ -113,7 +114,7 @@ pub(crate) const TOPOLOGY: &[Key] = &[
         "link",
         Form::Table(PROPS),
         "10Mbit/s, 20ms",
-        "The links between routers, both directions (chain, parking_lot).",
+        "The links between routers (chain, parking_lot), or of all hosts (star), both directions.",
     ),
 ];
 
@@ -341,7 +342,7 @@ pub(crate) const INTERFERER: &[Key] = &[
 
 pub(crate) const FLOWS: &[Key] = &[
     key("name", Form::Text, "", "Name of the group; flow i is called `name.i`."),
-    key("count", Form::Whole(1, limits::COUNT), "1; with arrivals, enough for the whole run", "Number of flows."),
+    key("count", Form::Whole(1, limits::GROUP), "1; with arrivals, enough for the whole run", "Number of flows."),
     key("protocol", Form::Protocol, "", "A preset, a protocol, or law/recovery."),
     key("params", Form::FlowParams, "{}", "Parameters of the law, the recovery and the flow."),
     key("packet", Form::Bytes, "1500B", "IP length of a full data packet, with all headers."),

@@ -7,6 +7,7 @@ mod classes;
 mod document;
 mod ends;
 mod flows;
+mod generator;
 mod keys;
 pub mod limits;
 pub mod machines;
@@ -29,3 +30,5 @@ pub mod tables;
 pub mod templates;
 mod topology;
 mod trace;
+
+pub use parse::locate;

@@ -70,7 +70,7 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
     }
     scenario.resolved = write_head(&scenario, &graph) + &reroutes::written(&scenario.reroutes, &graph);
     for (group, count) in groups.iter().zip(&counts) {
-        scenario.resolved += &format!("[[flows]]\n{}", flows::written(group, *count, graph.default_lane()));
+        scenario.resolved += &format!("[[flows]]\n{}", flows::written(group, *count, graph.generator.default_lane()));
     }
     scenario.resolved += &write_tail(&scenario, reader.table);
     (scenario.links, scenario.media) = make_network(ctx, &graph, &groups);

@@ -33,6 +33,12 @@ pub const TEMPLATES: &[Template] = &[
         companion: None,
     },
     Template {
+        name: "star",
+        summary: "All hosts of a switch send to one of them",
+        text: include_str!("../templates/star.toml"),
+        companion: None,
+    },
+    Template {
         name: "explicit",
         summary: "Nodes and links of one's own",
         text: include_str!("../templates/explicit.toml"),

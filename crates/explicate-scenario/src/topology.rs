@@ -1,36 +1,16 @@
 //! Nodes and links as written: a generator's, one's own, and refinements of named links.
-//!
-//! A dumbbell has routers `r1` and `r2` and pairs of hosts `s0`, `d0`, `s1`, `d1`, ...; a chain has `hops` links between
-//! its routers instead of one. A parking lot is a chain whose every hop k also carries cross traffic: sources
-//! `c{k}s0`, ... at the router before it and destinations `c{k}d0`, ... at the router after it, so that a long flow
-//! shares each hop with other neighbours.
 
 use std::collections::{BTreeSet, HashMap};
 
 use explicate_core::units::{Rate, Time};
 
-use crate::document::{Data, Node, Place, Table, key};
-use crate::keys;
-use crate::limits;
+use crate::document::{Data, Node, Table, key};
+use crate::generator::{self, Generator};
 use crate::media::{self, MediumDraft};
 use crate::own;
 use crate::problem::suggestion;
-use crate::props::{Delay, Props};
-use crate::reader::{Context, Reader, short};
-
-/// Rate and delay of what says none.
-const RATE: Rate = Rate::mbps(10);
-const MIDDLE_DELAY: Time = Time::millis(20);
-const ACCESS_DELAY: Time = Time::millis(1);
-
-/// A generator, its numbers known.
-#[derive(Clone, Copy, PartialEq)]
-enum Kind {
-    Dumbbell,
-    Chain,
-    ParkingLot,
-    Explicit,
-}
+use crate::props::Props;
+use crate::reader::{Context, short};
 
 /// A one-way link before its queue is known.
 pub(crate) struct Draft {
@@ -62,70 +42,12 @@ pub(crate) struct Graph {
     pub(crate) media: Vec<MediumDraft>,
     /// All of it as TOML, defaults filled in.
     pub(crate) written: String,
-    generator: Generator,
+    pub(crate) generator: Generator,
     /// Numbers of the nodes.
     pub(crate) by_name: HashMap<String, usize>,
 }
 
-#[derive(Clone, Copy)]
-struct Generator {
-    kind: Kind,
-    pairs: usize,
-    hops: usize,
-    cross: usize,
-}
-
-impl Generator {
-    fn routers(&self) -> usize {
-        if self.kind == Kind::Explicit { 0 } else { self.hops + 1 }
-    }
-    /// Source and destination of a pair.
-    fn pair(&self, i: usize) -> (usize, usize) {
-        (self.routers() + 2 * i, self.routers() + 2 * i + 1)
-    }
-    /// Source and destination of cross traffic at a hop, counted from 0.
-    fn beside(&self, hop: usize, j: usize) -> (usize, usize) {
-        let first = self.routers() + 2 * self.pairs + 2 * (hop * self.cross + j);
-        (first, first + 1)
-    }
-}
-
 impl Graph {
-    /// The ends that a path's name stands for; the error is a sentence.
-    pub(crate) fn lane(&self, name: &str) -> Result<Vec<(usize, usize)>, String> {
-        let g = &self.generator;
-        if g.kind == Kind::Explicit {
-            return Err("in an explicit topology flows need `from` and `to`, or a list of nodes as `path`".to_string());
-        }
-        let pairs = || (0..g.pairs).map(|i| g.pair(i));
-        match name {
-            "long" => return Ok(pairs().collect()),
-            "back" => return Ok(pairs().map(|(s, d)| (d, s)).collect()),
-            "cross" if g.kind == Kind::ParkingLot => {
-                return Ok((0..g.cross).flat_map(|j| (0..g.hops).map(move |hop| g.beside(hop, j))).collect());
-            }
-            _ => {}
-        }
-        if g.kind != Kind::ParkingLot {
-            return Err(format!("no path is called `{}`; there are long, back, or a list of nodes", short(name)));
-        }
-        let hop =
-            name.strip_prefix("cross.").and_then(|k| k.parse::<usize>().ok()).filter(|k| (1..=g.hops).contains(k));
-        match hop {
-            Some(hop) => Ok((0..g.cross).map(|j| g.beside(hop - 1, j)).collect()),
-            None => {
-                let last = g.hops;
-                let known = format!("long, back, cross, cross.1 to cross.{last}, or a list of nodes");
-                Err(format!("no path is called `{}`; there are {known}", short(name)))
-            }
-        }
-    }
-
-    /// The path that a group of flows takes that says nothing.
-    pub(crate) fn default_lane(&self) -> &'static str {
-        if self.generator.kind == Kind::Explicit { "" } else { "long" }
-    }
-
     /// A node by name; the error is a sentence.
     pub(crate) fn node(&self, name: &str) -> Result<usize, String> {
         match self.by_name.get(name) {
@@ -142,7 +64,7 @@ impl Graph {
 pub(crate) fn read(ctx: &Context<'_>, root: &Table, flows: usize) -> Graph {
     let nodes = tables(ctx, root, "node");
     let (media, links) = (tables(ctx, root, "medium"), tables(ctx, root, "link"));
-    let mut graph = generate(ctx, root, flows, !nodes.is_empty() || !media.is_empty());
+    let mut graph = generator::generate(ctx, root, flows, !nodes.is_empty() || !media.is_empty());
     let mut kinds: Vec<Option<bool>> = vec![Some(false); graph.nodes.len()];
     for (i, host) in graph.host.iter().enumerate() {
         kinds[i] = Some(*host);
@@ -183,188 +105,6 @@ fn tables<'a>(ctx: &Context<'_>, root: &'a Table, name: &str) -> &'a [Node] {
             &[]
         }
     }
-}
-
-fn generate(ctx: &Context<'_>, root: &Table, flows: usize, own_nodes: bool) -> Graph {
-    let reader = root.get("topology").and_then(|n| Reader::open(ctx, n, keys::TOPOLOGY, "[topology]".to_string()));
-    let kind = reader.as_ref().map_or(Some(None), |r| read_kind(r));
-    let default = if own_nodes { Kind::Explicit } else { Kind::Dumbbell };
-    let kind = kind.flatten().unwrap_or(default);
-    let number =
-        |key, most, default: usize| reader.as_ref().and_then(|r| r.whole(key, 1, most)).map_or(default, |n| n as usize);
-    let generator = Generator {
-        kind,
-        pairs: number("pairs", limits::COUNT, flows.clamp(1, limits::COUNT as usize)),
-        hops: number("hops", limits::HOPS, if kind == Kind::Dumbbell { 1 } else { 2 }),
-        cross: if kind == Kind::ParkingLot { number("cross", limits::COUNT, 1) } else { 0 },
-    };
-    let section = |name: &str, keys| {
-        let node = reader.as_ref()?.get(name)?;
-        Reader::open(ctx, node, keys, format!("[topology.{name}]")).map(|r| Props::read(&r))
-    };
-    let middle_name = if kind == Kind::Dumbbell { "bottleneck" } else { "link" };
-    let middle = section(middle_name, keys::PROPS).unwrap_or_default();
-    let access = section("access", keys::ACCESS).unwrap_or_default();
-    if let Some(r) = &reader {
-        misplaced(r, kind);
-    }
-    let mut graph = Graph {
-        nodes: Vec::new(),
-        host: Vec::new(),
-        bridges: BTreeSet::new(),
-        links: Vec::new(),
-        props: Vec::new(),
-        media: Vec::new(),
-        written: String::new(),
-        generator,
-        by_name: HashMap::new(),
-    };
-    if kind == Kind::Explicit {
-        graph.written = "[topology]\nkind = \"explicit\"\n".to_string();
-        return graph;
-    }
-    let most = 2 * limits::COUNT as usize;
-    if generator.cross.saturating_mul(generator.hops) + generator.pairs > most / 2 {
-        let place = reader.as_ref().map_or(Place::At(0), |r| r.place);
-        ctx.error(
-            place,
-            format!("[topology] has more than {} pairs of hosts; lower `pairs`, `cross` or `hops`", most / 2),
-        );
-        return graph;
-    }
-    write_generator(&mut graph, &middle, &access, middle_name);
-    make_generated(&mut graph, middle, access);
-    graph
-}
-
-fn read_kind(reader: &Reader<'_>) -> Option<Option<Kind>> {
-    let node = reader.get("kind");
-    if let Some(Node { data: Data::Text(word), place }) = node
-        && word == "star"
-    {
-        let message = "the star is not available yet; use dumbbell, chain, parking_lot, explicit with [[node]] and [[link]], or \
-                       the `layout` of a [[medium]]";
-        reader.ctx.error(*place, message);
-        return Some(None);
-    }
-    Some(match reader.word("kind", keys::KINDS) {
-        Some("dumbbell") => Some(Kind::Dumbbell),
-        Some("chain") => Some(Kind::Chain),
-        Some("parking_lot") => Some(Kind::ParkingLot),
-        Some(_) => Some(Kind::Explicit),
-        None => None,
-    })
-}
-
-/// Reports keys that the kind of topology does not have.
-fn misplaced(reader: &Reader<'_>, kind: Kind) {
-    let (name, good): (&str, &[&str]) = match kind {
-        Kind::Dumbbell => ("dumbbell", &["kind", "pairs", "access", "bottleneck"]),
-        Kind::Chain => ("chain", &["kind", "pairs", "hops", "access", "link"]),
-        Kind::ParkingLot => ("parking_lot", &["kind", "pairs", "hops", "cross", "access", "link"]),
-        Kind::Explicit => ("topology of one's own", &["kind"]),
-    };
-    for entry in &reader.table.entries {
-        let declared = keys::TOPOLOGY.iter().any(|k| k.name == entry.key);
-        if declared && !good.contains(&entry.key.as_str()) {
-            let message = format!("`{}` has no meaning in a {name}; its keys are {}", entry.key, good.join(", "));
-            reader.ctx.error(entry.place, message);
-        }
-    }
-}
-
-fn make_generated(graph: &mut Graph, middle: Props, access: Props) {
-    let g = graph.generator;
-    let access_rate = ten_times(middle.nominal(RATE));
-    let middle_delay = match middle.delay {
-        Some(Delay::Fixed(t)) => t,
-        _ => MIDDLE_DELAY,
-    };
-    let access_delay = access.delay.unwrap_or(Delay::Fixed(ACCESS_DELAY));
-    graph.props = vec![Shared { props: middle, rate: RATE }, Shared { props: access, rate: access_rate }];
-    let add = |graph: &mut Graph, name: String, host: bool| {
-        graph.by_name.insert(name.clone(), graph.nodes.len());
-        graph.nodes.push(name);
-        graph.host.push(host);
-    };
-    for r in 1..=g.routers() {
-        add(graph, format!("r{r}"), false);
-    }
-    for i in 0..g.pairs {
-        add(graph, format!("s{i}"), true);
-        add(graph, format!("d{i}"), true);
-    }
-    for hop in 1..=if g.cross > 0 { g.hops } else { 0 } {
-        for j in 0..g.cross {
-            add(graph, format!("c{hop}s{j}"), true);
-            add(graph, format!("c{hop}d{j}"), true);
-        }
-    }
-    for r in 0..g.hops {
-        both_ways(graph, r, r + 1, middle_delay, 0);
-    }
-    let mut attach = |source: (usize, usize), sink: (usize, usize), delay: Time| {
-        both_ways(graph, source.0, source.1, delay, 1);
-        both_ways(graph, sink.1, sink.0, delay, 1);
-    };
-    for i in 0..g.pairs {
-        let (s, d) = g.pair(i);
-        attach((s, 0), (d, g.hops), delay_of(access_delay, i, g.pairs));
-    }
-    for hop in 0..if g.cross > 0 { g.hops } else { 0 } {
-        for j in 0..g.cross {
-            let (s, d) = g.beside(hop, j);
-            attach((s, hop), (d, hop + 1), delay_of(access_delay, j, g.cross));
-        }
-    }
-}
-
-fn both_ways(graph: &mut Graph, a: usize, b: usize, delay: Time, props: usize) {
-    for (from, to) in [(a, b), (b, a)] {
-        let name = format!("{}->{}", graph.nodes[from], graph.nodes[to]);
-        graph.links.push(Draft { name, from, to, delay, props, over: None });
-    }
-}
-
-/// Delay of pair `i` of `n`.
-fn delay_of(delay: Delay, i: usize, n: usize) -> Time {
-    match delay {
-        Delay::Fixed(t) => t,
-        Delay::Range(from, _) if n < 2 => from,
-        Delay::Range(from, to) => {
-            let span = to.0 as i128 - from.0 as i128;
-            Time((from.0 as i128 + i as i128 * span / (n as i128 - 1)) as u64)
-        }
-    }
-}
-
-fn ten_times(rate: Rate) -> Rate {
-    Rate(rate.0.saturating_mul(10).min(limits::RATE))
-}
-
-fn write_generator(graph: &mut Graph, middle: &Props, access: &Props, middle_name: &str) {
-    let g = graph.generator;
-    let mut text = String::from("[topology]\n");
-    text += match g.kind {
-        Kind::Chain => "kind = \"chain\"\n",
-        Kind::ParkingLot => "kind = \"parking_lot\"\n",
-        _ => "kind = \"dumbbell\"\n",
-    };
-    text += &format!("pairs = {}\n", g.pairs);
-    if g.kind != Kind::Dumbbell {
-        text += &format!("hops = {}\n", g.hops);
-    }
-    if g.kind == Kind::ParkingLot {
-        text += &format!("cross = {}\n", g.cross);
-    }
-    let access_rate = ten_times(middle.nominal(RATE));
-    for (name, props) in
-        [("access", access.written(access_rate, ACCESS_DELAY)), (middle_name, middle.written(RATE, MIDDLE_DELAY))]
-    {
-        text += &format!("[topology.{name}]\n");
-        text += &lines(&props);
-    }
-    graph.written = text;
 }
 
 /// Properties, one a line.

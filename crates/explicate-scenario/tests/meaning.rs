@@ -137,6 +137,25 @@ fn chains_and_parking_lots() {
 }
 
 #[test]
+fn stars() {
+    let star = SMALL.replace("dumbbell\"", "star\"").replace("pairs = 2", "hosts = 4").replace("bottleneck", "link");
+    let s = parse(&star);
+    assert_eq!(s.nodes, ["r1", "h0", "h1", "h2", "h3"]);
+    assert_eq!(s.links.len(), 8, "each host's cable, both ways");
+    assert_eq!(link(&s, "r1->h0").rate, Rate::mbps(10));
+    let ends = |more: &str| -> Vec<String> {
+        let s = parse(&format!("{star}{more}"));
+        s.flows[0].ends.iter().map(|(a, b)| format!("{} {}", s.nodes[*a], s.nodes[*b])).collect()
+    };
+    assert_eq!(ends("count = 4\n"), ["h1 h0", "h2 h0", "h3 h0"], "in is the path that need not be named");
+    assert_eq!(ends("path = \"out\"\ncount = 3\n"), ["h0 h1", "h0 h2", "h0 h3"]);
+    assert_eq!(ends("from = \"h2\"\nto = \"h3\"\n"), ["h2 h3"]);
+    let s = parse(&star.replace("hosts = 4\n", "").replace("packet =", "count = 6\npacket ="));
+    assert_eq!(s.nodes.len(), 1 + 7, "a host for each flow and the one where they meet");
+    assert_eq!(parse(&s.resolved).links.len(), s.links.len(), "what is written down reads as what was read");
+}
+
+#[test]
 fn nodes_and_links_of_ones_own() {
     let text = r#"
 [[node]]

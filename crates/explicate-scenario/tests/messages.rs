@@ -52,7 +52,11 @@ fn keys() {
         (with(8, "# no name"), 7, vec!["[[flows]] number 1 needs `name`"]),
         (with(9, "# no protocol"), 7, vec!["[[flows]] `one` needs `protocol`"]),
         (with(4, "kind = \"dumbell\""), 4, vec!["`kind` cannot be `dumbell`", "did you mean `dumbbell`?"]),
-        (with(4, "kind = \"star\""), 4, vec!["the star is not available yet", "chain"]),
+        (
+            with(4, "kind = \"star\"").replace("bottleneck", "link"),
+            5,
+            vec!["`pairs` has no meaning in a star; its keys are kind, hosts, link"],
+        ),
         (with(5, "hops = 2"), 5, vec!["`hops` has no meaning in a dumbbell"]),
         (with(3, "[[topology]]"), 3, vec!["[topology] has to be a table", "not a list"]),
         (with(7, "[flows]"), 7, vec!["write [[flows]] with two brackets"]),
@@ -127,7 +131,7 @@ fn counts() {
         (with(1, "seed = \"1\""), 1, vec!["without quotes"]),
         (with(5, "pairs = 1000001"), 5, vec!["from 1 to 1000000, not 1000001"]),
         (plus("count = 1.5"), 11, vec!["`count` is a whole number", "not 1.5"]),
-        (plus("count = 0"), 11, vec!["from 1 to 1000000"]),
+        (plus("count = 0"), 11, vec!["from 1 to 1000000000"]),
     ]);
     let lot = with(4, "kind = \"parking_lot\"\ncross = 1000000\nhops = 1000").replace("bottleneck", "link");
     check(&[(&lot, 3, &["more than 1000000 pairs of hosts"])]);

@@ -12,15 +12,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, stdev
 
+from explicate.summary import t_95
+
 SHARE = 0.8
 """An ordering holds if it holds for the mean and for this share of the seeds."""
-
-# Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom.
-T_95 = (
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-    2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
-    2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -45,8 +40,7 @@ class Sample:
         count = len(self.values)
         if count < 2 or not all(map(math.isfinite, self.values)):
             return math.nan
-        quantile = T_95[count - 2] if count - 2 < len(T_95) else 1.96
-        return quantile * stdev(self.values) / math.sqrt(count)
+        return t_95(count - 1) * stdev(self.values) / math.sqrt(count)
 
     def share(self, holds: Callable[[float], bool]) -> float:
         """Return the share of the seeds for which `holds`."""

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shutil
 import tempfile
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from threading import Event
 from typing import Protocol
 
-from explicate import engine
+from explicate.identity import content_key
 from explicate.lab import run_source
 from explicate.papers.study import Case
 from explicate.results import Results
@@ -33,8 +30,7 @@ class Job:
     def of(cls, case: Case, seed: int) -> Job:
         """Resolve `case`; raise ScenarioError if it cannot be used."""
         checked = _source(case).check(overrides_of(case.settings))
-        what = json.dumps([checked["resolved"], case.trace, seed, engine_digest()])
-        return cls(case, seed, hashlib.sha256(what.encode()).hexdigest(), checked["duration_s"])
+        return cls(case, seed, content_key(checked["resolved"], case.trace, seed), checked["duration_s"])
 
 
 class Told(Protocol):
@@ -42,12 +38,6 @@ class Told(Protocol):
 
     def __call__(self, done: float, all_of: float, /) -> None:
         """Hear it."""
-
-
-@cache
-def engine_digest() -> str:
-    """Return a hash of the compiled engine: other code, other results."""
-    return hashlib.sha256(Path(engine.file()).read_bytes()).hexdigest()[:16]
 
 
 class Store:

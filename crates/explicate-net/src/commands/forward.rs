@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
-use explicate_scenario::machines::ports::{Part, port};
+use explicate_scenario::machines::ports::port;
 use explicate_scenario::model::Link;
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ pub(super) fn run_router(args: &cli::Router) -> Result<()> {
         links.push(link);
     }
     let open = |(name, number): (String, usize)| {
-        let port = port(&links[number], number as u32, args.common.seed, ALL, None, Part::Whole);
+        let port = port(&links[number], number as u32, args.common.seed, ALL, None);
         Interface::holding(HELD_BY_FEW, &name, Output::new(port, links[number].delay))
     };
     let interfaces = interfaces.into_iter().map(open).collect::<Result<Vec<_>>>()?;
@@ -68,7 +68,7 @@ pub(super) fn run_link(args: &cli::Link) -> Result<()> {
         words::link(&format!("{}->{}", args.a, args.b), there, None)?,
     ];
     let open = |(number, name): (usize, &String)| {
-        let port = port(&links[number], number as u32, args.common.seed, ALL, None, Part::Whole);
+        let port = port(&links[number], number as u32, args.common.seed, ALL, None);
         Interface::holding(HELD_BY_FEW, name, Output::new(port, links[number].delay))
     };
     let interfaces = [&args.a, &args.b].into_iter().enumerate().map(open).collect::<Result<Vec<_>>>()?;

@@ -18,6 +18,8 @@ pub struct Interface {
     pub(super) socket: PacketSocket,
     /// Its output.
     pub output: Output,
+    /// A link that ends here, if it is emulated at its end: what comes in passes it first, by its own time.
+    pub input: Option<Output>,
 }
 
 impl Interface {
@@ -29,7 +31,11 @@ impl Interface {
     pub fn holding(bytes: usize, name: &str, output: Output) -> Result<Interface> {
         let index = sys::interface_index(name).or_fail(|| format!("find the interface `{name}`"))?;
         let socket = PacketSocket::open(name, index, bytes).or_fail(|| format!("open a packet socket on `{name}`"))?;
-        Ok(Interface { name: name.to_string(), socket, output })
+        Ok(Interface { name: name.to_string(), socket, output, input: None })
+    }
+    /// Both ports.
+    pub(super) fn ports(&self) -> impl Iterator<Item = &Output> {
+        self.input.iter().chain([&self.output])
     }
 }
 

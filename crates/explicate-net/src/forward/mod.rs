@@ -19,14 +19,17 @@ use crate::clock::{Clock, Waiter};
 use crate::error::{Context, Result};
 use crate::sys::{self, OFFLOAD_LEN, Transmitter};
 
+pub mod counters;
 pub mod frame;
 pub mod interface;
 pub mod made;
 pub mod output;
 pub mod pool;
 
+pub use counters::Counters;
 use frame::{Kind, Odd};
 pub use interface::{HELD_BY_FEW, Interface};
+use output::Output;
 use pool::Pool;
 
 /// Most frames that are held at a time.
@@ -35,35 +38,6 @@ const MOST_FRAMES: usize = 1 << 16;
 const MOST_STATIONS: usize = 4096;
 /// Most frames from one interface in a row, so that the others get their turn.
 const MOST_AT_ONCE: usize = 128;
-
-/// What a forwarder counts.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct Counters {
-    /// Frames that came in.
-    pub received: u64,
-    /// Explicit packets among them.
-    pub explicit: u64,
-    /// Frames that went out.
-    pub sent: u64,
-    /// Dropped: to our port with headers that make no sense.
-    pub malformed: u64,
-    /// Passed on unread: several explicit packets put together by an offload.
-    pub merged: u64,
-    /// Dropped: their TTL was used up.
-    pub expired: u64,
-    /// Dropped: longer than any frame.
-    pub cut: u64,
-    /// Dropped: no room in memory.
-    pub no_room: u64,
-    /// Dropped: the system did not take them.
-    pub refused: u64,
-    /// Lost before this program saw them.
-    pub missed: u64,
-    /// Errors of the system that went by.
-    pub errors: u64,
-    /// How often it looked for something to do.
-    pub turns: u64,
-}
 
 /// Who forwards how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -156,11 +130,11 @@ impl Forwarder {
 
     /// Forwards until `until`, or until it is told to stop.
     pub fn run(&mut self, until: Time, stop: &dyn Fn() -> bool) -> Result<()> {
+        let patience = self.patience();
         let (mut now, mut busy, mut found_at) = (self.clock.now(), false, Time::ZERO);
         while now < until && !stop() {
             let (began, found) = (now, self.turn(now));
             busy = found > 0 && (busy || began.since(found_at) < self.apart);
-            now = self.clock.now();
             if found > 0 {
                 found_at = began;
             }
@@ -170,8 +144,15 @@ impl Forwarder {
                 now = self.clock.now();
                 continue;
             }
-            let outputs = self.interfaces.iter().map(|i| i.output.due());
-            let due = outputs.chain(self.speaker.iter().map(|(s, _)| s.due())).min().unwrap_or(Time::NEVER);
+            now = self.clock.now();
+            let ports = self.interfaces.iter().flat_map(Interface::ports);
+            let due =
+                ports.map(Output::due).chain(self.speaker.iter().map(|(s, _)| s.due())).min().unwrap_or(Time::NEVER);
+            if due <= now + patience {
+                self.clock.sleep_until(due.min(until));
+                now = self.clock.now();
+                continue;
+            }
             self.waiter.wait(&self.interfaces, due.min(until)).or_fail(|| "wait for packets".to_string())?;
             self.heed_errors();
             now = self.clock.now();
@@ -192,17 +173,31 @@ impl Forwarder {
         }
     }
 
+    /// How long a frame may lie in its ring, where the system has noted when it came: it leaves later, delayed as it is by
+    /// links. So where delays are no thread is woken for each frame that comes.
+    fn patience(&self) -> Time {
+        if self.speaker.is_some() {
+            return Time::ZERO;
+        }
+        let shortest = |delays: &mut dyn Iterator<Item = Time>| delays.min().unwrap_or(Time::ZERO);
+        shortest(&mut self.interfaces.iter().map(|i| i.input.as_ref().map_or(Time::ZERO, |o| o.delay)))
+            + shortest(&mut self.interfaces.iter().map(|i| i.output.delay))
+    }
+
     /// Lets all ports do what they had to do until now.
     pub fn settle(&mut self) -> Time {
         let now = self.clock.now();
-        for interface in &mut self.interfaces {
-            interface.output.catch_up(now, &mut self.pool);
+        self.arrive(now);
+        for Interface { input, output, .. } in &mut self.interfaces {
+            input.iter_mut().chain([output]).for_each(|port| port.catch_up(now, &mut self.pool));
         }
         now
     }
 
     /// Does what there is to do; how many frames came and went.
     fn turn(&mut self, mut now: Time) -> usize {
+        // All that came until then is received before anything happens later.
+        let known = now;
         self.counters.turns += 1;
         let mut found = 0;
         for from in 0..self.interfaces.len() {
@@ -211,11 +206,12 @@ impl Forwarder {
                 now = self.clock.now();
             }
         }
+        self.arrive(known);
         self.say(now);
         for to in 0..self.interfaces.len() {
             let output = &mut self.interfaces[to].output;
-            if output.due() <= now {
-                output.run(now, &mut self.pool, &mut self.ready);
+            if output.due() <= known {
+                output.run(known, now, &mut self.pool, &mut self.ready);
                 found += self.ready.len();
                 self.flush(to);
             }
@@ -245,19 +241,46 @@ impl Forwarder {
                 continue;
             }
             self.pool.read(handle);
-            let mut targets = self.sort(at, from, handle).unwrap_or(0..0).filter(|to| *to != from).peekable();
-            if targets.peek().is_none() {
-                self.pool.release(handle);
-            }
-            while let Some(to) = targets.next() {
-                let copy = if targets.peek().is_none() { Some(handle) } else { self.pool.copy(handle) };
-                match copy {
-                    Some(copy) => self.join(at, to, copy),
-                    None => self.counters.no_room += 1,
-                }
+            match &mut self.interfaces[from].input {
+                Some(input) => drop(input.enqueue(at, handle, &mut self.pool)),
+                None => self.route(at, from, handle),
             }
         }
         count
+    }
+
+    /// What has come over links that end here until `now` goes on, in order of time and each when it came, however late that is
+    /// noticed.
+    fn arrive(&mut self, now: Time) {
+        loop {
+            let inputs = self.interfaces.iter_mut().enumerate().filter_map(|(i, face)| Some((i, face.input.as_mut()?)));
+            let Some((from, input)) = inputs.min_by_key(|(_, input)| input.due()).filter(|(_, i)| i.due() <= now)
+            else {
+                return;
+            };
+            let due = input.due();
+            input.catch_up(due, &mut self.pool);
+            while let Some((at, handle)) =
+                self.interfaces[from].input.as_mut().and_then(|i| i.arrived(due, &mut self.pool))
+            {
+                self.route(at, from, handle);
+            }
+        }
+    }
+
+    /// A frame is here: it joins the outputs that it is for, or is dropped.
+    fn route(&mut self, at: Time, from: usize, handle: u32) {
+        let mut targets = self.sort(at, from, handle).unwrap_or(0..0).filter(|to| *to != from).peekable();
+        if targets.peek().is_none() {
+            self.pool.release(handle);
+        }
+        while let Some(to) = targets.next() {
+            let copy = if targets.peek().is_none() { Some(handle) } else { self.pool.copy(handle) };
+            match copy {
+                Some(copy) => self.join(at, to, copy),
+                None => self.counters.no_room += 1,
+            }
+        }
     }
 
     /// Which interfaces a frame is for that came in; none if it goes no further.
@@ -389,8 +412,8 @@ impl Forwarder {
     }
     /// Frames held in memory, and those that ports and delays account for: unequal only by a defect.
     pub fn audit(&self) -> (usize, usize) {
-        let held = |i: &Interface| i.output.held().0 + i.output.held().1;
-        (self.pool.live(), self.interfaces.iter().map(held).sum())
+        let ports = self.interfaces.iter().flat_map(Interface::ports);
+        (self.pool.live(), ports.map(|port| port.held().0 + port.held().1).sum())
     }
 }
 

@@ -18,7 +18,7 @@ use explicate_scenario::model::Scenario;
 
 use super::plan::Plan;
 use super::schedule::{Look, Schedule};
-use crate::agent::Speaker;
+use crate::agent::{self, Speaker};
 use crate::clock::Clock;
 use crate::endpoint::Endpoint;
 use crate::endpoint::content::Supply;
@@ -210,7 +210,8 @@ fn speaker(scenario: &Scenario, flows: &[LabFlow], node: usize, seed: u64) -> Op
     flows.iter().filter(|f| f.ends.0 == node || f.ends.1 == node).map(protocol).find_map(|protocol| {
         let specs =
             scenario.links.iter().flat_map(|l| l.routers.iter().chain(l.classes.iter().flat_map(|c| &c.routers)));
-        let spec = specs.into_iter().find(|spec| spec.protocol.name() == protocol.name());
+        let specs = specs.filter(|spec| spec.protocol.name() == protocol.name());
+        let spec = specs.min_by_key(|spec| agent::wants_oracle(spec.protocol, &spec.values));
         let rng = Rng::stream(seed, &format!("{}/agent", scenario.nodes[node]));
         Speaker::new(protocol, &spec.map_or_else(Values::default, |s| s.values.clone()), Plan::address(node), rng)
     })

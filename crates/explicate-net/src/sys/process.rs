@@ -18,6 +18,22 @@ pub fn go_first() -> io::Result<()> {
     }
 }
 
+/// This thread runs on this processor alone.
+pub fn stay_on(processor: usize) -> io::Result<()> {
+    // SAFETY: a cpu_set_t is plain data, read while it lives; CPU_SET ignores numbers beyond it.
+    unsafe {
+        let mut set: libc::cpu_set_t = zeroed();
+        libc::CPU_SET(processor % libc::CPU_SETSIZE as usize, &mut set);
+        check(libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)).map(drop)
+    }
+}
+
+/// Sends SIGTERM to this process when its parent dies, whatever that dies of.
+pub fn die_with_parent() -> io::Result<()> {
+    // SAFETY: PR_SET_PDEATHSIG takes a number.
+    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) }).map(drop)
+}
+
 /// This thread and those that it starts have no capability any more, and get none by starting programs.
 pub fn drop_privileges() -> io::Result<()> {
     /// `_LINUX_CAPABILITY_VERSION_3` of linux/capability.h.

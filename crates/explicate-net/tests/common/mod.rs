@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
+use explicate_core::rng::Rng;
 use serde_json::Value;
 
 /// The program.
@@ -189,4 +190,21 @@ pub(crate) fn numbers(told: &Value, table: &str, column: &str) -> Vec<f64> {
 pub(crate) fn jain(rates: &[f64]) -> f64 {
     let sum: f64 = rates.iter().sum();
     sum * sum / (rates.len() as f64 * rates.iter().map(|r| r * r).sum::<f64>())
+}
+
+/// Two hosts, `a` (10.9.0.1) and `b` (10.9.0.2), and between them `m` with the interfaces `left` and `right`.
+pub(crate) fn chain() -> Net {
+    let net = Net::new(&["a", "m", "b"]);
+    net.cable(("a", "eth0", "10.9.0.1/24"), ("m", "left", ""));
+    net.cable(("b", "eth0", "10.9.0.2/24"), ("m", "right", ""));
+    net
+}
+
+/// A file that cannot be guessed or compressed.
+pub(crate) fn file(net: &Net, bytes: usize) -> (String, Vec<u8>) {
+    let mut rng = Rng::stream(bytes as u64, "file");
+    let content: Vec<u8> = (0..bytes).map(|_| rng.next_u64() as u8).collect();
+    let path = net.folder.join("sent.bin");
+    fs::write(&path, &content).unwrap();
+    (path.display().to_string(), content)
 }

@@ -27,7 +27,9 @@ def cases(effort: Effort) -> dict[tuple[str, float], Case]:
     made = {}
     for loss in LOSSES:
         made[MONITOR, loss] = base.case(effort, MONITOR, loss)
-        made[SACK, loss] = base.case(effort, "xcp/sack", loss, params={"on_loss": "keep"})
+        made[SACK, loss] = base.case(
+            effort, "xcp/sack", loss, params={"on_loss": "keep", "lost_retransmission": "reports"}
+        )
     for loss in (0.0, 1.0):
         made[TCP, loss] = base.case(effort, "sack", loss)
         made[REFUSED, loss] = base.case(effort, XTCP, loss, params={"refuse_explicit": True})

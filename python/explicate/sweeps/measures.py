@@ -1,0 +1,120 @@
+"""What is measured of each run of a sweep, one number each, and its mean over the seeds with a 95 % interval.
+
+A measure is written ``TABLE[.NAME].COLUMN[.STATISTIC]``: the flows or the links of a run, all of them or a flow group
+or a link by name, a column of the table, and what is made of the rows (by default their mean).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from explicate import engine
+from explicate.errors import BadInputError
+from explicate.summary import jain, t_95, without_nan
+
+DEFAULT = (
+    "flows.goodput_bps",
+    "flows.goodput_bps.jain",
+    "flows.rtt_mean_ms",
+    "flows.retransmissions.sum",
+    "links.utilisation.max",
+    "links.queue_mean_packets.max",
+    "links.drops_total.sum",
+)
+
+STATISTICS: Mapping[str, Callable[[str], pl.Expr]] = {
+    "mean": lambda column: pl.col(column).mean(),
+    "sum": lambda column: pl.col(column).sum(),
+    "min": lambda column: pl.col(column).min(),
+    "max": lambda column: pl.col(column).max(),
+    "median": lambda column: pl.col(column).median(),
+    "p5": lambda column: pl.col(column).quantile(0.05, "linear"),
+    "p95": lambda column: pl.col(column).quantile(0.95, "linear"),
+    "sd": lambda column: pl.col(column).std(),
+    "jain": jain,
+}
+
+NAMES = {"flows": "group", "links": "link"}
+"""The column of each table by which a measure chooses rows."""
+
+MARGIN = ".margin_95"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number of a run; `text` is as it was written, and the name of its column."""
+
+    text: str
+    table: str
+    name: str
+    column: str
+    statistic: str
+
+    @classmethod
+    def of(cls, text: str) -> Measure:
+        """Read a measure; raise BadInputError, with the near name."""
+        table, *parts = text.strip().split(".")
+        if table not in NAMES:
+            raise BadInputError(f"measure {text}: {_instead(table, NAMES)}; such as {DEFAULT[0]}")
+        statistic = parts.pop() if parts and parts[-1] in STATISTICS else "mean"
+        known = [column["name"] for column in engine.columns()[table]]
+        if not parts:
+            raise BadInputError(f"measure {text}: it names no column of {table}; `explicate columns` lists them")
+        if parts[-1] not in known:
+            names = [*known, *(STATISTICS if len(parts) > 1 and parts[-2] in known else ())]
+            raise BadInputError(f"measure {text}: {_instead(parts[-1], names)}; `explicate columns` lists the columns")
+        return cls(text.strip(), table, ".".join(parts[:-1]), parts[-1], statistic)
+
+
+def _instead(word: str, known: Sequence[str] | Mapping[str, str]) -> str:
+    near = difflib.get_close_matches(word, list(known), 1)
+    return f"`{word}` is not known; " + (f"did you mean `{near[0]}`?" if near else f"there are {', '.join(known)}")
+
+
+def measured(tables: Mapping[str, pl.DataFrame], axes: Sequence[str], measures: Sequence[Measure]) -> pl.DataFrame:
+    """Return the tidy table: one row for each run, its point of `axes`, its number and seed, and each measure."""
+    keys = [*axes, "run"]
+    table = tables["run"].select(*keys, "seed")
+    alike: dict[tuple[str, str], dict[str, Measure]] = {}
+    for measure in measures:
+        alike.setdefault((measure.table, measure.name), {})[measure.text] = measure
+    for (source, name), group in alike.items():
+        frame = tables[source] if not name else tables[source].filter(pl.col(NAMES[source]) == name)
+        rows = without_nan(
+            frame.select(*keys, *(pl.col(m.column).cast(pl.Float64).alias(m.text) for m in group.values()))
+        )
+        found = rows.group_by(keys, maintain_order=True).agg(
+            STATISTICS[m.statistic](m.text).alias(m.text) for m in group.values()
+        )
+        table = table.join(found, on=keys, how="left", maintain_order="left", nulls_equal=True)
+    return table.select(*keys, "seed", *dict.fromkeys(measure.text for measure in measures))
+
+
+def intervals(table: pl.DataFrame, axes: Sequence[str], measures: Sequence[str]) -> pl.DataFrame:
+    """Return one row for each point: how many runs, and of each measure the mean and half its 95 % interval.
+
+    The interval is Student's, over seeds; null for a single run.
+    """
+    found = table.group_by(axes, maintain_order=True).agg(
+        pl.len().alias("runs"),
+        *(
+            expression
+            for name in measures
+            for expression in (
+                pl.col(name).mean(),
+                (pl.col(name).std() / pl.col(name).count().sqrt()).alias(f"{name}{MARGIN}"),
+                pl.col(name).count().alias(f"{name}.count"),
+            )
+        ),
+    )
+    for name in measures:
+        counts = [count for count in found[f"{name}.count"].unique() if count > 1]
+        quantile = pl.col(f"{name}.count").replace_strict(
+            counts, [t_95(count - 1) for count in counts], default=None, return_dtype=pl.Float64
+        )
+        found = found.with_columns(pl.col(f"{name}{MARGIN}") * quantile).drop(f"{name}.count")
+    return found

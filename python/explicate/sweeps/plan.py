@@ -1,0 +1,173 @@
+"""A sweep as it was asked for: the scenario, what to vary, how often, and what to measure; a file can hold all that."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from explicate.engine import Override, ScenarioError
+from explicate.errors import BadInputError
+from explicate.source import Scenario, Source, overrides_of, value_text
+from explicate.sweeps import measures
+from explicate.sweeps.design import Design, Point, Range
+from explicate.sweeps.measures import Measure
+from explicate.sweeps.work import Unit, units_of
+
+KEYS: Mapping[str, type] = {
+    "scenario": str, "grid": dict, "latin": dict, "points": int, "draw": int, "set": dict, "seed": int, "runs": int,
+    "measure": list,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One sweep. `places` says of an axis where it was written, for messages."""
+
+    source: Source
+    design: Design = field(default_factory=Design)
+    settings: tuple[Override, ...] = ()
+    seed: int | None = None
+    runs: int | None = None
+    measures: tuple[str, ...] = ()
+    places: Mapping[str, str] = field(default_factory=dict)
+
+    def units(self) -> list[Unit]:
+        """Return every run, in order; raise BadInputError or ScenarioError if one cannot be used."""
+        for measure in self.wanted():
+            Measure.of(measure)
+        own = dict(self._check(self.settings)["sweep"])
+        grid = {**own, **self.design.grid}
+        design = replace(
+            self.design, grid={key: values for key, values in grid.items() if key not in self.design.ranges}
+        )
+        units: list[Unit] = []
+        for point in design.combinations():
+            overrides = [*self.settings, *((key, value_text(value)) for key, value in point.items())]
+            units += self._units(point, overrides)
+        return units
+
+    def wanted(self) -> tuple[str, ...]:
+        """Return the measures, as they are written."""
+        return self.measures or measures.DEFAULT
+
+    def _check(self, overrides: Sequence[Override]) -> Any:
+        try:
+            return self.source.check(overrides)
+        except ScenarioError as error:
+            raise self._located(error) from error
+
+    def _units(self, point: Point, overrides: Sequence[Override]) -> list[Unit]:
+        try:
+            return list(units_of(self.source, point, overrides, self.seed, self.runs))
+        except ScenarioError as error:
+            raise self._located(error) from error
+
+    def _located(self, error: ScenarioError) -> ScenarioError:
+        """Return `error` with the place of the axis in place of ``--set``, if it is of one."""
+        lines = str(error).splitlines()
+        for i, line in enumerate(lines):
+            for key, place in self.places.items():
+                if line.startswith(f"--set {key}:"):
+                    lines[i] = place + line.removeprefix("--set ")
+        return ScenarioError("\n".join(lines))
+
+
+def plan_of(scenario: Scenario) -> Plan:
+    """Return the sweep that `scenario`, a sweep file, describes; or, of a plain scenario, one without any axis.
+
+    Raise OSError if a file cannot be read, ValueError if it cannot be used.
+    """
+    return plan_of_source(Source.of(scenario))
+
+
+def plan_of_source(source: Source) -> Plan:
+    """As `plan_of`. A sweep file is told by its key ``scenario``."""
+    try:
+        given = tomllib.loads(source.text)
+    except tomllib.TOMLDecodeError:
+        return Plan(_anywhere(source))  # the engine says what is wrong with it, and where
+    if "scenario" not in given:
+        return Plan(_anywhere(source))
+    return _SweepFile(source, given).plan()
+
+
+def _anywhere(source: Source) -> Source:
+    """Return `source` fit for any process: files that it names are looked for where they were."""
+    return replace(source, base=str(Path(source.base).resolve()))
+
+
+@dataclass(frozen=True)
+class _SweepFile:
+    source: Source
+    given: dict[str, Any]
+
+    def plan(self) -> Plan:
+        for key, value in self.given.items():
+            self._known(key, value)
+        grid, latin, settings = (self._table(name) for name in ("grid", "latin", "set"))
+        for key, values in grid.items():
+            if not isinstance(values, list) or not values:
+                raise self._wrong(key, f"[grid] `{key}` needs a list of one value or more")
+        for key, text in latin.items():
+            if not isinstance(text, str):
+                raise self._wrong(key, f'[latin] `{key}` is a range in quotes, such as "1ms..100ms"')
+            self._tried(key, Range.of, key, text)
+        path = Path(self.source.base, self.given["scenario"])
+        try:
+            scenario = Source.of(path)
+        except OSError as error:
+            raise self._wrong("scenario", f"{path}: {error.strerror}") from error
+        wanted = tuple(str(text) for text in self.given.get("measure", ()))
+        for text in wanted:
+            self._tried("measure", Measure.of, text)
+        design = Design(grid, latin, self.given.get("points"), self.given.get("draw", 1))
+        return Plan(
+            _anywhere(scenario),
+            design,
+            tuple(overrides_of(settings)),
+            self.given.get("seed"),
+            self.given.get("runs"),
+            wanted,
+            {key: f"{self._place(key)}: " for key in (*grid, *latin, *settings)},
+        )
+
+    def _tried(self, key: str, read: Callable[..., object], *words: str) -> None:
+        try:
+            read(*words)
+        except BadInputError as error:
+            raise self._wrong(key, str(error)) from error
+
+    def _known(self, key: str, value: Any) -> None:
+        if key not in KEYS:
+            near = difflib.get_close_matches(key, KEYS, 1)
+            raise self._wrong(
+                key,
+                f"unknown key `{key}`; " + (f"did you mean `{near[0]}`?" if near else f"there are {', '.join(KEYS)}"),
+            )
+        if not isinstance(value, KEYS[key]) or isinstance(value, bool):
+            kinds = {str: "a text", dict: "a table", int: "a whole number", list: "a list of texts"}
+            raise self._wrong(key, f"`{key}` is {kinds[KEYS[key]]}, not {value!r}")
+        if isinstance(value, int) and value < (key in ("runs", "points")):
+            raise self._wrong(key, f"`{key}` is {value}, which is too small")
+
+    def _table(self, name: str) -> dict[str, Any]:
+        table: dict[str, Any] = self.given.get(name, {})
+        for key, value in table.items():
+            if isinstance(value, dict) and name != "set":
+                raise self._wrong(key, f'[{name}]: a path with dots stands in quotes, like "topology.bottleneck.rate"')
+        return table
+
+    def _place(self, key: str) -> str:
+        """Return file and line of `key`."""
+        for number, line in enumerate(self.source.text.splitlines(), 1):
+            if re.match(rf"""\s*\[?\s*["']?{re.escape(key)}["']?\s*[=.\]]""", line):
+                return f"{self.source.origin}:{number}"
+        return self.source.origin
+
+    def _wrong(self, key: str, message: str) -> BadInputError:
+        return BadInputError(f"{self._place(key)}: {message}")

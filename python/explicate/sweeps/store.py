@@ -1,0 +1,95 @@
+"""Finished runs of sweeps, on disk: Parquet files with a row for each run, under the hash of what decided it.
+
+A run's row has its `key` and its tables, each as a list of that table's rows, so that one file holds many runs and
+appears at once: it is written under another name, forced to the disk and renamed. Runs that finish within a second
+share a file. Whatever kills the process, at most the runs of that last second are to be repeated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Collection
+from pathlib import Path
+
+import polars as pl
+
+from explicate.results import TABLES, Results, write_parquet
+
+INTERVAL_S = 1.0
+MOST_BYTES = 64 << 20
+LEFT_BEHIND_S = 3600.0
+"""Scratch files this old belong to nobody any more."""
+
+
+class Store:
+    """A folder of finished runs, or, without a folder, the memory of this process."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._fresh: dict[str, Results] = {}
+        self._bytes = 0
+        self._due = 0.0
+        self._memory: list[pl.DataFrame] = []
+        self.damaged: list[Path] = []
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            for scratch in folder.glob("*.unfinished"):
+                if time.time() - scratch.stat().st_mtime > LEFT_BEHIND_S:
+                    scratch.unlink(missing_ok=True)
+
+    def keys(self) -> set[str]:
+        """Return which runs are there. A file that cannot be read is put aside, and its runs are not there."""
+        found = {key for part in self._memory for key in part["key"]}
+        for path in self._parts():
+            try:
+                found.update(pl.read_parquet(path, columns=["key"])["key"])
+            except (pl.exceptions.PolarsError, OSError):
+                path.replace(path.with_suffix(".damaged"))
+                self.damaged.append(path)
+        return found
+
+    def add(self, key: str, results: Results) -> None:
+        """Keep a run; it is on the disk by the next `flush`."""
+        if not self._fresh:
+            self._due = time.monotonic() + INTERVAL_S
+        self._fresh[key] = results
+        self._bytes += sum(int(frame.estimated_size()) for frame in results.tables().values())
+        if self._bytes > MOST_BYTES or self.waits() == 0:
+            self.flush()
+
+    def waits(self) -> float | None:
+        """Return in how many seconds a `flush` is due; None if there is nothing to write."""
+        return max(self._due - time.monotonic(), 0.0) if self._fresh else None
+
+    def flush(self) -> None:
+        """Write what was added since the last time."""
+        if not self._fresh:
+            return
+        columns = [pl.Series("key", list(self._fresh))] + [
+            pl.Series(name, [results.tables()[name].to_struct() for results in self._fresh.values()]) for name in TABLES
+        ]
+        part = pl.DataFrame(columns)
+        self._fresh, self._bytes = {}, 0
+        if self._folder is None:
+            self._memory.append(part)
+            return
+        name = hashlib.sha256("".join(part["key"]).encode()).hexdigest()
+        scratch = self._folder / f"{name}-{os.getpid()}.unfinished"
+        write_parquet(part, scratch)
+        with scratch.open("rb") as file:
+            os.fsync(file.fileno())
+        scratch.replace(self._folder / f"{name}.parquet")
+
+    def load(self, keys: Collection[str]) -> pl.DataFrame:
+        """Return the rows of those of `keys` that are there, one each."""
+        self.flush()
+        wanted = pl.col("key").is_in(pl.Series("key", list(keys), dtype=pl.String).implode())
+        found = [part.filter(wanted) for part in self._memory]
+        found += [pl.read_parquet(path).filter(wanted) for path in self._parts()]
+        found = [part for part in found if part.height]
+        return pl.concat(found).unique("key", keep="first", maintain_order=True) if found else pl.DataFrame()
+
+    def _parts(self) -> list[Path]:
+        return [] if self._folder is None else sorted(self._folder.glob("*.parquet"))

@@ -1,0 +1,133 @@
+"""The results of a sweep: the tables of all its runs, its measures, and what failed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from explicate import engine
+from explicate.results import TABLES, Results, write_json, write_parquet
+from explicate.sweeps import measures
+from explicate.sweeps.design import numbers
+from explicate.sweeps.measures import Measure
+from explicate.sweeps.work import Failure, Unit
+
+
+class AllFailedError(RuntimeError):
+    """Not one run of a sweep has a result."""
+
+    def __init__(self, message: str, failures: Sequence[Failure]) -> None:
+        super().__init__(message)
+        self.failures = tuple(failures)
+
+
+@dataclass(frozen=True)
+class SweepResults(Results):
+    """The tables of a sweep. `wanted` are the measures that `measures` and `intervals` take unless told others.
+
+    `failures` are the runs that are not in the tables; `fresh` is how many were run now, the others were there.
+    """
+
+    wanted: tuple[str, ...] = measures.DEFAULT
+    failures: tuple[Failure, ...] = ()
+    fresh: int = 0
+
+    def measures(self, wanted: Sequence[str] = ()) -> pl.DataFrame:
+        """Return one row for each run: its point, its seed and each measure, such as ``flows.goodput_bps.mean``.
+
+        An axis whose values all have one unit is a number here, with the unit in its name. Raise ValueError for a
+        measure that does not exist.
+        """
+        return self._measured(wanted) if wanted else self._own
+
+    @cached_property
+    def _own(self) -> pl.DataFrame:
+        return self._measured(self.wanted)
+
+    def _measured(self, wanted: Sequence[str]) -> pl.DataFrame:
+        taken = [Measure.of(text) for text in wanted]
+        return with_numbers(measures.measured(self.tables(), self.axes, taken), self.axes)
+
+    def intervals(self, wanted: Sequence[str] = ()) -> pl.DataFrame:
+        """Return one row for each point: the mean of each measure over its runs, and half the 95 % interval."""
+        table = self.measures(wanted)
+        return measures.intervals(table, table.columns[: len(self.axes)], table.columns[len(self.axes) + 2 :])
+
+    def write(self, directory: str | Path, *, csv: bool = False) -> Path:
+        """Write what `Results.write` does, ``measures``, ``intervals``, and ``failures.json`` with scenarios."""
+        folder = super().write(directory, csv=csv)
+        for name, frame in (("measures", self.measures()), ("intervals", self.intervals())):
+            write_parquet(frame, folder / f"{name}.parquet")
+            if csv:
+                frame.write_csv(folder / f"{name}.csv")
+        write_failures(folder, self.failures)
+        return folder
+
+
+def write_failures(folder: Path, failures: Sequence[Failure]) -> None:
+    """Write each failed run's scenario into ``failures/``, and ``failures.json`` that lists them; nothing if none."""
+    scenarios, index = folder / "failures", folder / "failures.json"
+    shutil.rmtree(scenarios, ignore_errors=True)
+    index.unlink(missing_ok=True)
+    if not failures:
+        return
+    scenarios.mkdir(parents=True)
+    listed = []
+    for number, failure in enumerate(failures):
+        name = f"failures/{number}.toml"
+        (folder / name).write_text(failure.scenario, encoding="utf-8")
+        listed.append({"point": failure.point, "seed": failure.seed, "error": failure.error, "scenario": name})
+    write_json(index, json.loads(json.dumps(listed, default=str)))
+
+
+def assemble(
+    units: Sequence[Unit], rows: pl.DataFrame, wanted: Sequence[str], failures: Sequence[Failure], fresh: int
+) -> SweepResults:
+    """Put the runs' tables below each other, in the order of `units`, the points' values as leading columns.
+
+    Raise AllFailedError if there is not one.
+    """
+    there = set(rows["key"]) if rows.height else set()
+    done = [unit for unit in units if unit.key in there]
+    if not done:
+        first = f": {failures[0]}" if failures else ""
+        raise AllFailedError(f"not one run of {len(units)} has a result{first}", failures)
+    taken = {column["name"] for table in TABLES for column in engine.columns().get(table, [])}
+    labels = {key: f"set.{key}" if key in taken else key for key in done[0].point}
+    columns: dict[str, Any] = {labels[key]: [unit.point[key] for unit in done] for key in labels}
+    index = pl.DataFrame({"_key": [unit.key for unit in done], **columns, "_run": [unit.replica for unit in done]})
+    tables: dict[str, Any] = {name: _unfold(index, rows, name, list(labels.values())) for name in TABLES}
+    warnings = dict.fromkeys(warning for unit in done for warning in unit.warnings)
+    return SweepResults(
+        **tables,
+        axes=tuple(labels.values()),
+        warnings=tuple(warnings),
+        wanted=tuple(wanted),
+        failures=tuple(failures),
+        fresh=fresh,
+    )
+
+
+def _unfold(index: pl.DataFrame, rows: pl.DataFrame, name: str, axes: Sequence[str]) -> pl.DataFrame:
+    """Return the rows of one table of all runs."""
+    flat = rows.select(pl.col("key").alias("_key"), name).filter(pl.col(name).list.len() > 0).explode(name).unnest(name)
+    own = flat.columns[1:]
+    joined = index.join(flat, on="_key", how="inner", maintain_order="left_right")
+    return joined.select(*axes, pl.col("_run").cast(flat.schema["run"]).alias("run"), *own[1:])
+
+
+def with_numbers(table: pl.DataFrame, axes: Sequence[str]) -> pl.DataFrame:
+    """Return `table` with numbers for the texts of `axes`, where an axis has one unit: it moves into the name."""
+    for axis in axes:
+        values = table[axis]
+        if values.dtype == pl.String and (found := numbers(values.to_list())) is not None:
+            name = f"{axis} ({found[1]})" if found[1] else axis
+            table = table.with_columns(pl.Series(axis, found[0])).rename({axis: name})
+    return table

@@ -1,0 +1,164 @@
+"""The runs of a sweep, on any executor: what is missing is run, what finishes is kept, what fails is told apart."""
+
+from __future__ import annotations
+
+import queue
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+
+from explicate.engine import Override, ScenarioError
+from explicate.identity import content_key, engine_digest
+from explicate.lab import Progress, run_source
+from explicate.results import Results
+from explicate.source import Source
+from explicate.sweeps.design import Point
+from explicate.sweeps.store import Store
+
+AHEAD = 1000
+"""So many runs are with the executor at most: enough for a large cluster, few enough for its scheduler."""
+
+NO_AXES: Override = ("sweep", "{}")
+"""A point is no sweep; and the hash of a run must not depend on which others were asked for."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One run of a sweep: a point at one seed, `replica` counts them from 0. `key` is its name in the store."""
+
+    point: Point
+    replica: int
+    seed: int
+    overrides: tuple[Override, ...]
+    resolved: str
+    duration_s: float
+    key: str
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that failed: where, why, and the scenario that repeats it."""
+
+    point: Point
+    seed: int
+    error: str
+    scenario: str
+
+    def __str__(self) -> str:
+        where = ", ".join(f"{key}={value}" for key, value in self.point.items())
+        return f"{where}, seed {self.seed}: {self.error}"
+
+
+def units_of(
+    source: Source, point: Point, overrides: Sequence[Override], seed: int | None, runs: int | None
+) -> Iterator[Unit]:
+    """Yield the runs of a point; raise ScenarioError if it cannot be used."""
+    changed = (*overrides, NO_AXES)
+    checked = source.check(changed)
+    first = checked["seed"] if seed is None else seed
+    head, table, rest = checked["resolved"].partition("\n[")
+    alone = re.sub(r"(?m)^(?:runs|seed) = .*\n?", "", head + "\n") + table + rest
+    files = files_of(alone, source.base)
+    warnings = tuple(map(source.anonymous, checked["warnings"]))
+    for replica in range(checked["runs"] if runs is None else runs):
+        text = f"seed = {first + replica}\nruns = 1\n{alone}"
+        key = content_key(alone, files, first + replica)
+        yield Unit(point, replica, first + replica, changed, text, checked["duration_s"], key, warnings)
+
+
+def files_of(resolved: str, base: str) -> list[str]:
+    """Return the hashes of the files that a scenario names, such as traces: other contents, other results."""
+    digests = (_digest(base, name) for name in sorted(set(re.findall(r'"([^"\n]+)"', resolved))))
+    return [digest for digest in digests if digest]
+
+
+@lru_cache(1 << 16)
+def _digest(base: str, name: str) -> str:
+    path = Path(base, name)
+    try:
+        return sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+    except OSError:
+        return ""
+
+
+def perform(
+    units: Sequence[Unit], source: Source, executor: Executor, store: Store, stop: threading.Event | None,
+    progress: Progress | None,
+) -> dict[str, str]:  # fmt: skip
+    """Run `units` and return the errors of those that failed, by key.
+
+    `stop` is for threads of this process alone: it ends their runs when this one is interrupted. Whatever happens,
+    finished runs are kept. Raise RuntimeError if the executor itself broke.
+    """
+    everything = sum(unit.duration_s for unit in units)
+    missing, done, came = iter(units), 0.0, queue.SimpleQueue[Future[Results]]()
+    pending: dict[Future[Results], Unit] = {}
+    errors: dict[str, str] = {}
+    try:
+        while True:
+            while len(pending) < AHEAD and (unit := next(missing, None)) is not None:
+                future = executor.submit(run_unit, source, unit.overrides, unit.seed, engine_digest(), stop)
+                pending[future] = unit
+                future.add_done_callback(came.put)
+            if not pending:
+                break
+            try:
+                future = came.get(timeout=store.waits())
+            except queue.Empty:
+                store.flush()
+                continue
+            unit = pending.pop(future)
+            done += unit.duration_s
+            results = _outcome(future, unit)
+            if isinstance(results, str):
+                errors[unit.key] = results
+            else:
+                store.add(unit.key, results)
+            if progress is not None:
+                progress(done / everything)
+    except BaseException:
+        if stop is not None:
+            stop.set()
+        for future in pending:
+            future.cancel()
+        raise
+    finally:
+        store.flush()
+    return errors
+
+
+def _outcome(future: Future[Results], unit: Unit) -> Results | str:
+    """Return the results of a run, or why it failed; raise RuntimeError if that is not the run's fault."""
+    try:
+        return future.result()
+    except (BrokenExecutor, CancelledError) as error:
+        raise RuntimeError(
+            f"the executor lost a worker ({error or type(error).__name__}), perhaps through {unit.point}, seed "
+            f"{unit.seed}; what has finished is kept with -o, and the same command goes on from there"
+        ) from error
+    except (OSError, ScenarioError, RuntimeError) as error:
+        return str(error)
+    except BaseException as error:  # such as a task that a cluster gave up, for it ended worker after worker
+        if isinstance(error, Exception) or type(error).__name__ == "PanicException":
+            return f"{type(error).__name__}: {error}"
+        raise
+
+
+def run_unit(
+    source: Source, overrides: Sequence[Override], seed: int, digest: str, stop: threading.Event | None
+) -> Results:
+    """Run one unit, in whatever process this is."""
+    if digest != engine_digest():
+        raise RuntimeError("this worker has another build of explicate; install the same one everywhere")
+
+    def look(_: float) -> None:
+        if stop is not None and stop.is_set():
+            raise KeyboardInterrupt
+
+    return run_source(source, overrides, seed=seed, runs=1, progress=look if stop is not None else None)
