@@ -156,8 +156,8 @@ pub struct Router {
     #[arg(short, long, default_value = DEFAULT_EXPLICIT)]
     pub controller: String,
     /// While busy, looks for frames only so often, microseconds: they are handed on later by up to that, and cost less. 0 is at
-    /// once
-    #[arg(long, value_name = "US", default_value_t = 100)]
+    /// once, and so it is with --address, because what measures has to be prompt
+    #[arg(long, value_name = "US", default_value_t = 200)]
     pub coalesce: u64,
     /// What both forwarders have
     #[command(flatten)]

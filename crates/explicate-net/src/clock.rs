@@ -32,7 +32,9 @@ impl Clock {
     }
     /// Sleeps until it says so, or a signal comes.
     pub fn sleep_until(&self, time: Time) {
-        sys::sleep_until(self.epoch + time.0);
+        if self.now() < time {
+            sys::sleep_until(self.at(time));
+        }
     }
 }
 

@@ -90,9 +90,11 @@ fn forward(
     }
     let clock = Clock::start();
     let mut forwarder = Forwarder::new(interfaces, manner, clock)?;
-    forwarder.keep_apart(apart);
     if let Some((speaker, station, watched)) = speaker {
         forwarder.speak(speaker, station, watched);
+    } else {
+        // What speaks for a router measures by when its packets leave and come.
+        forwarder.keep_apart(apart);
     }
     let metrics = args.metrics.map(Metrics::serve).transpose()?;
     // All sockets are open.

@@ -19,12 +19,14 @@ use crate::clock::{Clock, Waiter};
 use crate::error::{Context, Result};
 use crate::sys::{self, OFFLOAD_LEN, Transmitter};
 
+pub mod counters;
 pub mod frame;
 pub mod interface;
 pub mod made;
 pub mod output;
 pub mod pool;
 
+pub use counters::Counters;
 use frame::{Kind, Odd};
 pub use interface::{HELD_BY_FEW, Interface};
 use output::Output;
@@ -36,35 +38,6 @@ const MOST_FRAMES: usize = 1 << 16;
 const MOST_STATIONS: usize = 4096;
 /// Most frames from one interface in a row, so that the others get their turn.
 const MOST_AT_ONCE: usize = 128;
-
-/// What a forwarder counts.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct Counters {
-    /// Frames that came in.
-    pub received: u64,
-    /// Explicit packets among them.
-    pub explicit: u64,
-    /// Frames that went out.
-    pub sent: u64,
-    /// Dropped: to our port with headers that make no sense.
-    pub malformed: u64,
-    /// Passed on unread: several explicit packets put together by an offload.
-    pub merged: u64,
-    /// Dropped: their TTL was used up.
-    pub expired: u64,
-    /// Dropped: longer than any frame.
-    pub cut: u64,
-    /// Dropped: no room in memory.
-    pub no_room: u64,
-    /// Dropped: the system did not take them.
-    pub refused: u64,
-    /// Lost before this program saw them.
-    pub missed: u64,
-    /// Errors of the system that went by.
-    pub errors: u64,
-    /// How often it looked for something to do.
-    pub turns: u64,
-}
 
 /// Who forwards how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,9 +67,8 @@ pub struct Forwarder {
     transmitter: Transmitter,
     clock: Clock,
     waiter: Waiter,
-    /// How far turns are apart while there is something to do in each, and when the last began.
+    /// How far turns are apart while there is something to do in each.
     apart: Time,
-    began: Time,
     /// What it counted.
     pub counters: Counters,
     /// CPU time of its thread when it began.
@@ -124,7 +96,6 @@ impl Forwarder {
             clock,
             waiter,
             apart: Time::ZERO,
-            began: Time::ZERO,
             counters,
             cpu,
         })
@@ -160,21 +131,20 @@ impl Forwarder {
     /// Forwards until `until`, or until it is told to stop.
     pub fn run(&mut self, until: Time, stop: &dyn Fn() -> bool) -> Result<()> {
         let patience = self.patience();
-        let mut now = self.clock.now();
+        let (mut now, mut busy, mut found_at) = (self.clock.now(), false, Time::ZERO);
         while now < until && !stop() {
-            let found = self.turn(now);
-            let busy = found > 0 && now.since(self.began) < self.apart + self.apart;
-            self.began = now;
-            now = self.clock.now();
+            let (began, found) = (now, self.turn(now));
+            busy = found > 0 && (busy || began.since(found_at) < self.apart);
+            if found > 0 {
+                found_at = began;
+            }
             if busy {
-                // Whatever comes, comes to the rings.
-                let next = self.began + self.apart;
-                if now < next {
-                    self.clock.sleep_until(next);
-                    now = self.clock.now();
-                }
+                // Whatever comes in the meantime, comes to the rings.
+                self.clock.sleep_until(began + self.apart);
+                now = self.clock.now();
                 continue;
             }
+            now = self.clock.now();
             let ports = self.interfaces.iter().flat_map(Interface::ports);
             let due =
                 ports.map(Output::due).chain(self.speaker.iter().map(|(s, _)| s.due())).min().unwrap_or(Time::NEVER);
@@ -184,9 +154,23 @@ impl Forwarder {
                 continue;
             }
             self.waiter.wait(&self.interfaces, due.min(until)).or_fail(|| "wait for packets".to_string())?;
+            self.heed_errors();
             now = self.clock.now();
         }
         Ok(())
+    }
+    /// What woke this thread may be an interface's error.
+    fn heed_errors(&mut self) {
+        for (number, interface) in self.interfaces.iter().enumerate() {
+            if self.waiter.is_readable(number)
+                && !interface.socket.has_frame()
+                && let Some(error) = interface.socket.error()
+            {
+                // An interface that goes down comes back, or the operator stops us.
+                self.counters.errors += 1;
+                tracing::warn!(interface = interface.name, %error, "cannot receive");
+            }
+        }
     }
 
     /// How long a frame may lie in its ring, where the system has noted when it came: it leaves later, delayed as it is by
@@ -220,12 +204,6 @@ impl Forwarder {
             if self.interfaces[from].socket.has_frame() {
                 found += self.receive(now, from);
                 now = self.clock.now();
-            } else if self.waiter.is_readable(from)
-                && let Some(error) = self.interfaces[from].socket.error()
-            {
-                // An interface that goes down comes back, or the operator stops us.
-                self.counters.errors += 1;
-                tracing::warn!(interface = self.interfaces[from].name, %error, "cannot receive");
             }
         }
         self.arrive(known);
