@@ -75,8 +75,12 @@ cost: install packages ## Instructions per packet-hop against their limit
 bench: install packages ## What the engine costs; fills docs/performance.md
 	$(PY) scripts/cost.py --markdown docs/performance.md
 
-peers: install ## ns-2 and Explicate side by side; installs ns-2; fills the tables in docs
-	$(PY) peers/peers.py --install --markdown docs/ --bench-binary scripts/bench_once
+peers: install ## ns-2, ns-3 and Explicate side by side; installs them; fills the tables in docs
+	$(PY) peers/peers.py --install
+	$(PY) peers/peers.py --markdown docs/ --bench-binary scripts/bench_once
+
+sweep-cost: install ## What a sweep costs, and what a second core brings; fills docs/sweeps.md
+	$(PY) scripts/sweep_cost.py --markdown docs/sweeps.md
 
 validation: install ## Recomputes docs/validation.md
 	$(PY) validation/make.py
@@ -87,4 +91,4 @@ docs: install ## Recomputes docs/reference
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: help install demo test lint rust linux packages python papers gallery wheel extend fuzz-short fuzz cost bench peers validation docs clean
+.PHONY: help install demo test lint rust linux packages python papers gallery wheel extend fuzz-short fuzz cost bench peers sweep-cost validation docs clean

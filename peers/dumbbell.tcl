@@ -247,6 +247,14 @@ proc derived_hops {} {
     return [expr {6 * $acks + int([$drops set pdrops_])}]
 }
 
+# The most memory that this process had.
+proc peak_bytes {} {
+    set file [open /proc/self/status]
+    regexp {VmHWM:\s+(\d+) kB} [read $file] -> kib
+    close $file
+    return [expr {1024 * $kib}]
+}
+
 proc finish {} {
     global opt flows duration warmup rate buffer packet sample monitors monitored
     global sender monitor drops mark_acked mark_departed mark_drops
@@ -267,7 +275,7 @@ proc finish {} {
     lappend out "\"goodput_bps\": \[[join $goodput {, }]\]" "\"retransmissions\": $resent"
     set all [expr {int([$drops set pdrops_])}]
     lappend out "\"drops\": $all" "\"drops_measured\": [expr {$all - int($mark_drops)}]"
-    lappend out "\"hops\": [derived_hops]"
+    lappend out "\"hops\": [derived_hops]" "\"peak_bytes\": [peak_bytes]"
     if {$monitors} {
         set counted 0
         foreach m $monitored { incr counted [expr {int([$m set pdepartures_])}] }

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from footing import Footing
 from simulators import Case, Outcome, PeerError, Spent
 
 NOTHING = "-"
@@ -61,7 +62,7 @@ def ratios(prices: Prices, ours: str, theirs: str) -> list[float]:
     """Ours over theirs, repetition by repetition."""
     if ours not in prices or theirs not in prices:
         return []
-    pairs = zip(prices[ours].hops_per_cpu_s, prices[theirs].hops_per_cpu_s, strict=True)
+    pairs = zip(prices[ours].hops_per_cpu_s, prices[theirs].hops_per_cpu_s, strict=False)
     return [our / their for our, their in pairs]
 
 
@@ -101,21 +102,26 @@ def system_rows(results: Mapping[Case, Outcomes], system: str, names: Sequence[s
     return rows
 
 
-def cost_rows(prices: Mapping[Case, Prices], ours: str, theirs: str) -> list[list[str]]:
-    rows = [["one core, nothing watched"]]
-    rows[0] += [f"instructions per packet-hop, {name}" for name in (theirs, ours)]
-    rows[0] += [f"million packet-hops per CPU second, {name}" for name in (theirs, ours)]
-    rows[0] += ["ratio"]
+def cost_rows(prices: Mapping[Case, Prices], footings: Mapping[str, Footing], ours: str) -> list[list[str]]:
+    """A row for each case and simulator, then one for what each needs to set a flow up."""
+    rows = [["one core, nothing watched", "simulator", "instructions per packet-hop"]]
+    rows[0] += [
+        "million packet-hops per CPU second",
+        f"{ours} over it",
+        "set-up of a flow, us",
+        "memory of a flow, bytes",
+    ]
     for case, of in prices.items():
-        prices_of = [of.get(name) for name in (theirs, ours)]
-        row = [case.name]
-        for price in prices_of:
-            counted = price.instructions_per_hop if price else None
-            row.append(NOTHING if counted is None else f"{counted:,.0f}")
-        row += [NOTHING if price is None else f"{price.rate / 1e6:.2f}" for price in prices_of]
-        found = ratios(of, ours, theirs)
-        row.append(f"{statistics.median(found):.1f}" if found else NOTHING)
-        rows.append(row)
+        for name, price in of.items():
+            counted = price.instructions_per_hop
+            found = ratios(of, ours, name) if name != ours else []
+            rows.append([
+                case.name, name, NOTHING if counted is None else f"{counted:,.0f}", f"{price.rate / 1e6:.3g}",
+                f"{statistics.median(found):.1f}" if found else NOTHING, NOTHING, NOTHING,
+            ])  # fmt: skip
+    for name, one in footings.items():
+        what = f"sack 1000 Mbit/s, {one.flows} flows, before they send"
+        rows.append([what, name, NOTHING, NOTHING, NOTHING, f"{one.setup_us:,.3g}", f"{one.bytes_per_flow:,.0f}"])
     return rows
 
 

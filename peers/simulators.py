@@ -1,6 +1,6 @@
-"""Running one dumbbell under ns-2 or Explicate, and reading what it says.
+"""Running one dumbbell under ns-2 or Explicate, and reading what it says (`ns3.py` has ns-3).
 
-Both simulators offer the same two questions: `measure` (what happened on the
+Every simulator offers the same two questions: `measure` (what happened on the
 bottleneck) and `cost` (what the run took, with nothing watched).
 """
 
@@ -128,7 +128,7 @@ def run(command: Sequence[str], core: int | None = None) -> tuple[dict[str, Any]
     environment = {**os.environ, "PYTHONHASHSEED": "0"}
     for program in {pinned[0], command[0]}:
         if shutil.which(program) is None:
-            raise PeerError(f"{program}: no such command (--install brings ns-2 and valgrind)")
+            raise PeerError(f"{program}: no such command (--install brings the simulators and valgrind)")
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(pinned, check=False, capture_output=True, text=True, env=environment)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -168,8 +168,17 @@ def cost(simulator: Simulator, case: Case, duration_s: float, core: int, *, coun
     """One untraced run on one core; `count` runs it under valgrind for instructions."""
     command = simulator.cost_command(case, duration_s)
     report, log, cpu_s = run([*VALGRIND, *command] if count else command, core)
-    row = report["cases"][0] if "cases" in report else report
-    return Spent(int(row["hops"]), cpu_s, parse_instructions(log) if count else None)
+    return Spent(int(only_case(report)["hops"]), cpu_s, parse_instructions(log) if count else None)
+
+
+def cost_report(simulator: Simulator, case: Case, duration_s: float, core: int) -> tuple[dict[str, Any], float]:
+    """What one untraced run on one core reports, and its CPU seconds."""
+    report, _, cpu_s = run(simulator.cost_command(case, duration_s), core)
+    return only_case(report), cpu_s
+
+
+def only_case(report: dict[str, Any]) -> dict[str, Any]:
+    return dict(report["cases"][0]) if "cases" in report else report
 
 
 # --- ns-2 -------------------------------------------------------------------
@@ -308,7 +317,7 @@ start = {{ {start} = "{START_SPREAD_S:g}s" }}
 # --- what must be installed ---------------------------------------------------
 
 
-def install(packages: Sequence[str] = ("ns2", "valgrind")) -> None:
+def install(packages: Sequence[str]) -> None:
     """Install the Debian packages, on explicit request only."""
     command = ["apt-get", "install", "-y", *packages]
     if os.geteuid() != 0:

@@ -11,6 +11,8 @@ import peers
 import pytest
 import report
 import simulators
+from footing import FEW, MANY, Footing, footing
+from ns3 import Ns3
 from simulators import Case, Explicate, Ns2, Outcome, PeerError, Spent
 
 NS2_OUTPUT = """\
@@ -62,6 +64,43 @@ def test_chatter_before_the_object_is_skipped() -> None:
 def test_output_without_an_object_is_an_error(text: str) -> None:
     with pytest.raises(PeerError):
         simulators.parse_report(text)
+
+
+def test_ns3_is_asked_as_its_twin_is() -> None:
+    command = Ns3("dumbbell-ns3").cost_command(Case("sack", 100, 80, 10), 4.0)
+    assert command[0] == "dumbbell-ns3"
+    options = dict(zip(command[1::2], command[2::2], strict=True))
+    assert (options["-duration"], options["-warmup"], options["-sample"]) == ("4.0", "0.0", "0")
+    assert (options["-buffer"], options["-access"]) == ("1000", "400")
+    # Every option that is given stands in the program's table.
+    known = (Path(__file__).parent / "dumbbell.cc").read_text(encoding="utf-8")
+    assert all(f'{{"{name[1:]}",' in known for name in options)
+    with pytest.raises(PeerError, match="ns-3 has no xcp"):
+        Ns3("dumbbell-ns3").arguments(SPREAD)
+
+
+class Grows:
+    """A simulator whose flows need 4 ms and 3000 bytes each."""
+
+    name = "ns-3"
+
+    def measure(self, case: Case) -> Outcome:
+        raise NotImplementedError
+
+    def cost_command(self, case: Case, duration_s: float) -> list[str]:
+        return [str(case.flows), str(duration_s)]
+
+
+def test_a_flows_footing_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(command: list[str], core: int) -> tuple[dict[str, int], str, float]:
+        assert (command[1], core) == ("0.001", 3)
+        return {"peak_bytes": 10**6 + 3000 * int(command[0]), "hops": 0}, "", 0.5 + 0.004 * int(command[0])
+
+    monkeypatch.setattr(simulators, "run", run)
+    found = footing(Grows(), 3, 2)
+    assert (found.flows, found.bytes_per_flow) == (MANY["ns-3"], 3000.0)
+    assert found.setup_us == pytest.approx(4000.0)
+    assert found.flows > FEW
 
 
 def test_ns2_is_asked_for_the_case() -> None:
@@ -123,15 +162,18 @@ def test_ratios_are_taken_within_a_repetition() -> None:
     }
     assert report.ratios(prices, "Explicate", "ns-2") == [10.0, 15.0, 9.0]
     assert report.ratios(prices, "Explicate", "nobody") == []
-    table = report.cost_rows({SACK: prices}, "Explicate", "ns-2")
-    assert table[1] == [SACK.name, "1,700", "250", "4.00", "36.00", "10.0"]
+    footings = {"ns-2": Footing(200, 12_345.0, 250_000.4)}
+    table = report.cost_rows({SACK: prices}, footings, "Explicate")
+    assert table[1] == [SACK.name, "ns-2", "1,700", "4", "10.0", "-", "-"]
+    assert table[2] == [SACK.name, "Explicate", "250", "36", "-", "-", "-"]
+    assert table[3][1:] == ["ns-2", "-", "-", "-", "1.23e+04", "250,000"]
 
 
 def test_a_missing_simulator_leaves_its_column_empty() -> None:
     rows = report.case_rows({"ns-2": outcome()}, ["ns-2", "Explicate"])
     assert rows[1] == ["utilisation, %", "50.00", "-"]
     prices = {"ns-2": report.Price(1700.0, [4e6])}
-    assert report.cost_rows({SACK: prices}, "Explicate", "ns-2")[1][-1] == "-"
+    assert report.cost_rows({SACK: prices}, {}, "Explicate")[1][4] == "-"
 
 
 def test_terminal_columns_are_in_line() -> None:

@@ -15,6 +15,8 @@ from itertools import groupby, pairwise
 WIDTH, HEIGHT = 460, 270
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 26, 40
 PLOT_WIDTH, PLOT_HEIGHT = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
+ROW = 18
+"""The height of a line of a legend below."""
 LETTER = 7.4
 """About the width of a letter, where one line of text has to stand beside another."""
 MOST_SERIES = 8
@@ -231,14 +233,30 @@ def _dots(axes: Axes, series: Series) -> str:
     return "".join(f"M{x} {y}h0" for x, y in places)
 
 
-def picture(title: str, panels: Sequence[tuple[Axes, Sequence[Series]]], style: str, columns: int) -> str:
-    """Return an SVG file of its own: line charts, two in a row, each with the names of its lines."""
-    width, height = WIDTH * min(len(panels), 2), HEIGHT * ((len(panels) + 1) // 2)
+def picture(
+    title: str,
+    panels: Sequence[tuple[Axes, Sequence[Series]]],
+    style: str,
+    columns: int,
+    legend: Sequence[Series] = (),
+) -> str:
+    """Return an SVG file of its own: line charts, two in a row.
+
+    Each has the names of its lines, unless a `legend` below all of them has them.
+    """
+    width, top = WIDTH * min(len(panels), 2), HEIGHT * ((len(panels) + 1) // 2)
+    height = top + ROW * len(legend)
     drawn = "".join(
         f'<g class="chart" transform="translate({WIDTH * (i % 2)} {HEIGHT * (i // 2)})">{_frame(axes, axes.x_ticks())}'
-        f"{_marks(axes, series, columns)}{_names(series)}</g>"
+        f"{_marks(axes, series, columns)}{'' if legend else _names(series)}</g>"
         for i, (axes, series) in enumerate(panels)
     )
+    for i, one in enumerate(legend):
+        shape = ('d="M22 9h0"', "dots") if one.dots else ('d="M12 9h20"', "line")
+        drawn += (
+            f'<g class="chart" transform="translate({LEFT} {top + ROW * i})"><path class="{shape[1]} s{one.place}" '
+            f'{shape[0]}/><text x="40" y="13">{escape(one.name)}</text></g>'
+        )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
         f"<title>{escape(title)}</title><style>{style}</style>"

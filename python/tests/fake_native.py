@@ -284,6 +284,8 @@ def run(
     if scenario["name"] in fault:
         raise fault[scenario["name"]]
     started = time.perf_counter()
+    if scenario["name"] == "slow":
+        time.sleep(0.05)
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
     for number in range(scenario["runs"]):
         for name, new in _one_run(scenario, number, scenario["seed"] + number).items():
@@ -294,6 +296,30 @@ def run(
     timing = json.dumps([{"run": 0, "wall_s": time.perf_counter() - started, "events": 1000, "hops": 1000}])
     lines = f"0.000000 {trace} enqueue r1->r2 packet 1\n" if trace else ""
     return Output(tables, _warnings(scenario, origin), lines, timing)
+
+
+def fluid(
+    text: str,
+    origin: str,
+    base: str,
+    overrides: list[tuple[str, str]],
+    seed: int | None,
+    runs: int | None,
+    progress: Callable[[float], None] | None,
+) -> Output:
+    done = run(text, origin, base, overrides, seed, runs, 1, None, None, progress)
+    classes = (
+        pl.DataFrame(done.flows).group_by("run", "group", maintain_order=True).agg(pl.all().first(), count=pl.len())
+    )
+    done.flows = Table(classes.select(*FLOW_COLUMNS, pl.col("count").cast(pl.UInt64)))
+    done.timing = json.dumps(
+        {"runs": [{"set_up_s": 0, "wall_s": 1, "steps": 9, "classes": 1, "class_hops": 6, "bytes": 800}]}
+    )
+    return done
+
+
+def fluid_models() -> str:
+    return json.dumps([{"protocol": "xcp", "summary": "by intervals"}])
 
 
 def bench_cases() -> list[str]:

@@ -299,7 +299,7 @@ def test_a_sweep_file(study: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert "is for a Latin hypercube" in capsys.readouterr().err
     assert main(["sweep", str(study), "--runs", "2", "-o", str(out), "--csv"]) == 0
     assert pl.read_csv(out / "intervals.csv").height == 8
-    assert (out / "sweep.svg").read_text(encoding="utf-8").count('<g class="chart"') == 2
+    assert (out / "sweep.svg").read_text(encoding="utf-8").count('class="label"') == 2
     assert explicate.Results.load(out).axes == swept.axes
 
 

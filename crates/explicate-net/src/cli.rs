@@ -157,7 +157,7 @@ pub struct Router {
     pub controller: String,
     /// While busy, looks for frames only so often, microseconds: they are handed on later by up to that, and cost less. 0 is at
     /// once
-    #[arg(long, value_name = "US", default_value_t = 50)]
+    #[arg(long, value_name = "US", default_value_t = 100)]
     pub coalesce: u64,
     /// What both forwarders have
     #[command(flatten)]

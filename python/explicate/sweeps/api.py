@@ -46,7 +46,7 @@ def sweep(
     replaces the file's. `latin` has a range for each key, such as ``"1ms..100ms"``, of which `points` points are
     taken (`draw` another number for other ones). Each point runs with `runs` seeds from `seed`, the same at all.
 
-    `executor` may be any `concurrent.futures.Ecutor` (by default `jobs` threads, one per core); no result depends on
+    `executor` may be any `concurrent.futures.Executor` (by default `jobs` threads, one per core); no result depends on
     it. `store` is a folder that keeps each run when it has finished: the same sweep, or a larger one, goes on from
     there. `shard` (2, 8) runs the second of eight parts.
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from explicate.charts import MOST_SERIES, Axes, Range, Series, picture, round_up
 from explicate.sweeps.measures import MARGIN
 from explicate.sweeps.table import SweepResults
+from explicate.text import prefix
 
 FONT = "text{font-family:system-ui,sans-serif}"
 LOG_FROM = 30.0
@@ -29,32 +30,47 @@ def plot(results: SweepResults, path: Path) -> bool:
     if not numeric:
         return False
     x = max(numeric, key=lambda axis: frame[axis].n_unique())
-    others = [axis for axis in axes if axis != x and frame[axis].n_unique() <= MOST_SERIES]
-    dots = len(others) < len(axes) - 1
-    parts = frame.partition_by(others, maintain_order=True) if others else [frame]
-    names = [", ".join(str(part[axis][0]) for axis in others) for part in parts[:MOST_SERIES]]
-    panels = [_panel(parts[:MOST_SERIES], names, x, measure, dots=dots) for measure in results.wanted]
-    left_out = len(parts) - len(names)
-    title = f"{results.name} over {x}" + (f"; {left_out} more lines are in the table" if left_out else "")
+    lines = _lines(frame, [axis for axis in axes if axis != x])
+    dots = any(frame[axis].n_unique() > 1 for axis in axes if axis not in (x, *lines))
+    parts = frame.partition_by(lines, maintain_order=True) if lines else [frame]
+    names = [", ".join(f"{axis} = {_text(part[axis][0])}" for axis in lines) for part in parts]
+    panels = [_panel(parts, names, x, measure, dots=dots) for measure in results.wanted]
     style = resources.files("explicate").joinpath("assets", "charts.css").read_text(encoding="utf-8") + FONT
-    path.write_text(picture(title, panels, style, 200), encoding="utf-8")
+    legend = panels[0][1] if lines else []
+    path.write_text(picture(f"{results.name} over {x}", panels, style, 200, legend), encoding="utf-8")
     return True
+
+
+def _lines(frame: pl.DataFrame, axes: Sequence[str]) -> list[str]:
+    """Return the axes whose values get a line each, words before numbers, as long as the lines can be told apart."""
+    chosen: list[str] = []
+    for axis in sorted(axes, key=lambda axis: frame[axis].dtype.is_numeric()):
+        if frame[axis].n_unique() > 1 and frame.select(*chosen, axis).n_unique() <= MOST_SERIES:
+            chosen.append(axis)
+    return [axis for axis in axes if axis in chosen]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 def _panel(
     parts: Sequence[pl.DataFrame], names: Sequence[str], x: str, measure: str, *, dots: bool
 ) -> tuple[Axes, list[Series]]:
+    most = max([0.0, *(value for part in parts for value in part[measure].drop_nulls())])
+    factor, letter = prefix(most) if most >= 1e4 else (1.0, "")
     series: list[Series] = []
     for place, (part, name) in enumerate(zip(parts, names, strict=True)):
         kept = part.filter(pl.col(measure).is_not_null()).sort(x)
-        x_values, y, half = kept[x].to_list(), kept[measure].to_list(), kept[measure + MARGIN].to_list()
+        y = (kept[measure] / factor).to_list()
+        half = (kept[measure + MARGIN] / factor).to_list()
         spread = [] if dots or None in half else list(zip(y, half, strict=True))
         low, high = [value - margin for value, margin in spread], [value + margin for value, margin in spread]
-        series.append(Series(name, place, x_values, y, low, high, dots=dots))
-    across, up = _range([v for one in series for v in one.x]), [v for one in series for v in (*one.y, *one.high)]
+        series.append(Series(name, place, kept[x].to_list(), y, low, high, dots=dots))
+    across = _range([v for one in series for v in one.x])
     log = "x" if across[0] > 0 and across[1] / across[0] >= LOG_FROM else ""
-    most = max([0.0, *filter(math.isfinite, up)])
-    return Axes(measure, x, measure, across, (0.0, round_up(most)), log=log), series
+    label = f"{measure} ({letter})" if letter else measure
+    return Axes(measure, x, label, across, (0.0, round_up(most / factor)), log=log), series
 
 
 def _range(values: Sequence[float]) -> Range:

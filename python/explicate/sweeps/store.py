@@ -85,9 +85,9 @@ class Store:
     def load(self, keys: Collection[str]) -> pl.DataFrame:
         """Return the rows of those of `keys` that are there, one each."""
         self.flush()
-        wanted = pl.Series("key", list(keys), dtype=pl.String)
-        parts = [*self._memory, *(pl.read_parquet(path) for path in self._parts())]
-        found = [part.filter(pl.col("key").is_in(wanted.implode())) for part in parts]
+        wanted = pl.col("key").is_in(pl.Series("key", list(keys), dtype=pl.String).implode())
+        found = [part.filter(wanted) for part in self._memory]
+        found += [pl.read_parquet(path).filter(wanted) for path in self._parts()]
         found = [part for part in found if part.height]
         return pl.concat(found).unique("key", keep="first", maintain_order=True) if found else pl.DataFrame()
 

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::cli::Lab;
 use crate::error::{Context, Error, Result};
-use crate::lab::results::{to_csv, to_json, to_text};
+use crate::lab::results::{named, to_csv, to_json, to_text};
 use crate::lab::{self, Outcome, witness};
 use crate::sys;
 
@@ -58,7 +58,7 @@ pub(super) fn run(args: &Lab) -> Result<()> {
     }
     if let Some(folder) = &args.output {
         std::fs::create_dir_all(folder).or_fail(|| format!("make the folder {}", folder.display()))?;
-        for (name, table) in outcome.tables.named() {
+        for (name, table) in named(&outcome.tables) {
             let path = folder.join(format!("{name}.csv"));
             std::fs::write(&path, to_csv(table)).or_fail(|| format!("write {}", path.display()))?;
         }

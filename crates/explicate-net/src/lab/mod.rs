@@ -11,6 +11,7 @@ use explicate_scenario::machines::rows::{FlowRow, LinkRow};
 use explicate_scenario::machines::ways::{crossing, ways};
 use explicate_scenario::model::Scenario;
 use explicate_scenario::routing::Routes;
+use explicate_scenario::tables::Tables;
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -31,7 +32,6 @@ use host::{Host, HostReport, Sample};
 use middle::{Middle, Report};
 use netns::Namespaces;
 use plan::{Plan, Role};
-use results::Tables;
 
 /// Time for all threads to open their sockets before the clock starts.
 const PREPARATION: Time = Time::millis(500);
