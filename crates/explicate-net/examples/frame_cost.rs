@@ -16,7 +16,7 @@ use explicate_net::forward::made::make;
 use explicate_net::forward::output::Output;
 use explicate_net::forward::pool::Pool;
 use explicate_net::sys::thread_cpu;
-use explicate_scenario::machines::ports::{Part, port};
+use explicate_scenario::machines::ports::port;
 use explicate_scenario::model::Scenario;
 
 /// What a 1200-byte packet takes on a line of 500 Mbit/s, and a little more: the queue stays short.
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
          flows = [{{ name = \"f\", protocol = \"newreno\", from = \"here\", to = \"there\" }}]\n",
     );
     let scenario = Scenario::parse(&text, "link", Path::new("."), &[]).map_err(|problems| problems.to_string())?;
-    let mut output = Output::new(port(&scenario.links[0], 0, 1, u64::MAX, None, Part::Whole), Time::ZERO);
+    let mut output = Output::new(port(&scenario.links[0], 0, 1, u64::MAX, None), Time::ZERO);
 
     // Packets of flows of many speeds, with different wishes.
     let mut rng = Rng::stream(1, "frame_cost");
@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             output.enqueue(now, handle, &mut pool);
         }
         now = Time(now.0 + TOGETHER as u64 * GAP.0);
-        output.run(now, &mut pool, &mut ready);
+        output.run(now, now, &mut pool, &mut ready);
         for handle in ready.drain(..) {
             pool.finish(handle);
             sum += pool.bytes(handle)[IP + 26] as u64; // of the checksum
