@@ -36,9 +36,10 @@ rust: ## Rust tests: no root, no network, no Python
 	cargo test
 	cargo test --release -p explicate-sim --test repeatability
 
-linux: ## Programs and laboratory in network namespaces: needs root, and fails without
+linux: install ## Programs and laboratory in network namespaces: needs root, and fails without
 	scripts/packages ip:iproute2 ping:iputils-ping sysctl:procps tshark:tshark
 	cargo test -p explicate-net --tests -- --ignored --test-threads=1
+	EXPLICATED=target/debug/explicated $(PY) -m pytest -q python/tests/linux_worlds.py
 
 packages: ## Debian packages that the tests use, if they are missing
 	scripts/packages chromium:chromium valgrind:valgrind

@@ -64,9 +64,9 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def replace_between(path: Path, text: str) -> None:
-    """Puts `text` between the markers of a document."""
-    begin, end = "<!-- bench:begin -->", "<!-- bench:end -->"
+def replace_between(path: Path, text: str, name: str) -> None:
+    """Puts `text` between the markers of this name in a document."""
+    begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
     old = path.read_text(encoding="utf-8")
     if begin not in old or end not in old:
         sys.exit(f"{path}: no {begin} ... {end}")
@@ -105,7 +105,7 @@ def main() -> None:
     text = table(rows)
     print(text)
     if options.markdown:
-        replace_between(options.markdown, text)
+        replace_between(options.markdown, text, "bench")
     over = judge(rows) + judge_channels()
     if over:
         sys.exit("\n".join(over))

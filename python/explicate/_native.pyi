@@ -53,6 +53,16 @@ def run(
     pcap: str | None,
     progress: Callable[[float], None] | None,
 ) -> Output: ...
+def fluid(
+    text: str,
+    origin: str,
+    base: str,
+    overrides: list[tuple[str, str]],
+    seed: int | None,
+    runs: int | None,
+    progress: Callable[[float], None] | None,
+) -> Output: ...
+def fluid_models() -> str: ...
 def curves(
     text: str,
     origin: str,

@@ -187,13 +187,18 @@ def build_parser() -> argparse.ArgumentParser:
         "run",
         "simulate a scenario",
         "explicate run mine.toml\nexplicate run mine.toml --seed 7 --runs 5 -o out\n"
-        "explicate run mine.toml --set flows.0.protocol=vcp --json\nexplicate run mine.toml --trace flow=3 | less",
+        "explicate run mine.toml --set flows.0.protocol=vcp --json\nexplicate run mine.toml --trace flow=3 | less\n"
+        "explicate run mine.toml --fluid",
     )
     _common(run, jobs="runs that go on at the same time (default 1); results do not depend on it")
     run.add_argument(
         "--trace", metavar="WHAT", help="print the life of each packet of flow=N (to DIR/trace.txt with -o)"
     )
     run.add_argument("--pcap", metavar="DIR", help="write pcapng captures here")
+    run.add_argument(
+        "--fluid", action="store_true",
+        help=f"compute a fluid model instead of packets: for {', '.join(engine.fluid_models())}",
+    )  # fmt: skip
 
     compare = verb(
         "compare",

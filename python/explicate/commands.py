@@ -121,20 +121,25 @@ def run(args: argparse.Namespace) -> None:
         raise BadInputError(
             "--trace and --json both want standard output: add -o DIR, the trace then goes to DIR/trace.txt"
         )
+    if args.fluid and (args.trace or args.pcap):
+        raise BadInputError("--fluid has no packets to trace or capture; leave out --trace and --pcap")
     source = _source(args.scenario)
-    axes = source.check(args.set)["sweep"]
+    axes = [] if args.fluid else source.check(args.set)["sweep"]
     if axes:
         keys = ", ".join(key for key, _ in axes)
         print(f"note: [sweep] ({keys}) is not run here; `explicate sweep {args.scenario}` does", file=sys.stderr)
     with ProgressLine(sys.stderr, "running") as progress:
         results = lab.run_source(
             source, args.set, seed=args.seed, runs=args.runs, jobs=args.jobs or 1, trace=args.trace, pcap=args.pcap,
+            fluid=args.fluid,
             progress=progress if progress.active else None,
         )  # fmt: skip
     trace_alone = bool(args.trace) and not args.out
     if trace_alone:
         sys.stdout.write(results.trace)
     _deliver(results, args, source.origin, sys.stderr if trace_alone else sys.stdout)
+    if args.fluid and not args.json:
+        print(display.fluid(results))
 
 
 def compare(args: argparse.Namespace) -> None:

@@ -110,6 +110,15 @@ def failures(results: SweepResults, out: str | None) -> str:
     return "\n".join(lines)
 
 
+def fluid(results: Results) -> str:
+    """Return one line: how large the fluid model was, and what it cost."""
+    runs = results.timing["runs"]
+    first, seconds = runs[0], sum(run["set_up_s"] + run["wall_s"] for run in runs)
+    flows, size = results.flows.filter(pl.col("run") == 0)["count"].sum(), first["bytes"] / 1e6
+    shape = f"{first['classes']:,} classes with {first['class_hops']:,} hops, {first['steps']:,} steps"
+    return f"\nfluid: {flows:,} flows in {shape}; {seconds:.1f} s, {size:.1f} MB for the model"
+
+
 def registry(entries: Sequence[Entry]) -> str:
     """Return all names by kind, each with a summary and its source."""
     parts = []

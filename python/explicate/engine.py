@@ -156,7 +156,29 @@ def run(
     progress: Callable[[float], None] | None = None,
 ) -> Output:
     """Simulate; `progress` gets the fraction done, 0 to 1. Raise ScenarioError or RuntimeError."""
-    raw = _native.run(text, origin, base, list(overrides), seed, runs, jobs, trace, pcap, progress)
+    return _output(_native.run(text, origin, base, list(overrides), seed, runs, jobs, trace, pcap, progress))
+
+
+def fluid(
+    text: str,
+    origin: str,
+    base: str,
+    overrides: Sequence[Override],
+    *,
+    seed: int | None,
+    runs: int | None,
+    progress: Callable[[float], None] | None = None,
+) -> Output:
+    """Compute the scenario's fluid model; as `run`, the rows of `flows` being classes."""
+    return _output(_native.fluid(text, origin, base, list(overrides), seed, runs, progress))
+
+
+def fluid_models() -> dict[str, str]:
+    """Return the protocols that have a fluid model, with a sentence about each."""
+    return {model["protocol"]: model["summary"] for model in json.loads(_native.fluid_models())}
+
+
+def _output(raw: _native.Output) -> Output:
     return Output(
         flows=pl.DataFrame(raw.flows),
         links=pl.DataFrame(raw.links),

@@ -27,13 +27,15 @@ def run(
     set: Mapping[str, Any] | Sequence[Override] | None = None,  # noqa: A002  (the name of the command's option)
     trace: str | None = None,
     pcap: str | Path | None = None,
+    fluid: bool = False,
     progress: Progress | None = None,
 ) -> Results:
     """Simulate `scenario`, a file or a text of more than one line, and return its tables.
 
     `seed` and `runs` override the scenario's own; `set` overrides any key, by dotted path; `jobs` runs go on at the
     same time and change no result. `trace` selects what to trace, such as ``flow=3``; `pcap` is a directory for
-    captures. Raise ScenarioError for a scenario that cannot be used, OSError for a file that cannot be read and
+    captures. With `fluid` it is computed as a fluid (docs/fluid.md): the rows of `flows` are then classes, with their
+    `count`. Raise ScenarioError for a scenario that cannot be used, OSError for a file that cannot be read and
     RuntimeError for a run that failed.
     """
     return run_source(
@@ -44,6 +46,7 @@ def run(
         jobs=jobs,
         trace=trace,
         pcap=pcap,
+        fluid=fluid,
         progress=progress,
     )
 
@@ -57,6 +60,7 @@ def run_source(
     jobs: int = 1,
     trace: str | None = None,
     pcap: str | Path | None = None,
+    fluid: bool = False,
     progress: Progress | None = None,
 ) -> Results:
     """Simulate `source` with `overrides`; as `run`, but picklable in all its parts, for executors."""
@@ -64,18 +68,21 @@ def run_source(
         raise ValueError(f"jobs must be 1 or more, not {jobs}")
     if runs is not None and runs < 1:
         raise ValueError(f"runs must be 1 or more, not {runs}")
-    output = engine.run(
-        source.text,
-        source.origin,
-        source.base,
-        overrides,
-        seed=seed,
-        runs=runs,
-        jobs=jobs,
-        trace=trace,
-        pcap=None if pcap is None else str(pcap),
-        progress=progress,
-    )
+    if fluid and (trace or pcap):
+        raise ValueError("a fluid has no packets to trace or capture; leave one of the two out")
+    where = (source.text, source.origin, source.base, overrides)
+    if fluid:
+        output = engine.fluid(*where, seed=seed, runs=runs, progress=progress)
+    else:
+        output = engine.run(
+            *where,
+            seed=seed,
+            runs=runs,
+            jobs=jobs,
+            trace=trace,
+            pcap=None if pcap is None else str(pcap),
+            progress=progress,
+        )
     return Results(
         output.flows,
         output.links,

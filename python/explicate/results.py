@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from explicate.summary import group_summary, jain_index, link_summary
+from explicate.summary import group_summary, jain_index, link_summary, with_count
 
 TABLES = ("flows", "links", "samples", "run")
 FORMAT = 1
@@ -79,7 +79,10 @@ class Results:
             if flows.is_empty():
                 known = ", ".join(self.flows["group"].unique(maintain_order=True).to_list())
                 raise ValueError(f"no flow group {group!r}; the groups are: {known}")
-        per_run = [jain_index(frame["goodput_bps"].to_list()) for frame in flows.partition_by("run")]
+        per_run = [
+            jain_index(frame["goodput_bps"].to_list(), frame["count"].to_list())
+            for frame in with_count(flows).partition_by("run")
+        ]
         return math.fsum(per_run) / len(per_run) if per_run else math.nan
 
     def summary(self) -> pl.DataFrame:

@@ -5,6 +5,7 @@ Every figure is taken within one run first and then averaged over the runs, so t
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 
@@ -28,26 +29,41 @@ def t_95(freedom: int) -> float:
     return 1.96 + 2.372 / freedom + 2.823 / freedom**2  # Cornish-Fisher; 2.0394 at 31, the table says 2.0395
 
 
-def jain_index(values: Iterable[float | None]) -> float:
+def jain_index(values: Iterable[float | None], counts: Iterable[int] | None = None) -> float:
     """Return Jain's fairness index (Σx)² / (n Σx²): 1 if all are equal, 1/n if one has everything.
 
-    None and NaN are left out. The index of nothing, or of zeros alone, is NaN. Raise ValueError for a negative value.
+    Each value stands for one, or for as many as `counts` says. None and NaN are left out. The index of nothing, or of
+    zeros alone, is NaN. Raise ValueError for a negative value.
     """
-    kept = [value for value in values if value is not None and not math.isnan(value)]
-    if any(value < 0 for value in kept):
+    weighted = zip(values, itertools.repeat(1) if counts is None else counts, strict=False)
+    kept = [(value, count) for value, count in weighted if value is not None and not math.isnan(value)]
+    if any(value < 0 for value, _ in kept):
         raise ValueError("Jain's index is for quantities that are not negative")
-    largest = max(kept, default=0.0)
+    largest = max((value for value, _ in kept), default=0.0)
     if largest == 0:
         return math.nan
-    scaled = [value / largest for value in kept]  # so that no square overflows or vanishes
-    return math.fsum(scaled) ** 2 / (len(scaled) * math.fsum(value * value for value in scaled))
+    scaled = [(value / largest, count) for value, count in kept]  # so that no square overflows or vanishes
+    number = sum(count for _, count in scaled)
+    total = math.fsum(count * value for value, count in scaled)
+    return total**2 / (number * math.fsum(count * value * value for value, count in scaled))
 
 
-def jain(column: str) -> pl.Expr:
-    """Return the expression of Jain's index of a column; null where all are zero."""
-    share = pl.col(column) / pl.col(column).max()
-    index = share.sum() ** 2 / (share.count() * (share * share).sum())
+def jain(column: str, count: pl.Expr | None = None) -> pl.Expr:
+    """Return Jain's index of a column, whose rows stand for one or for `count`; null if all are zero."""
+    share, weight = pl.col(column) / pl.col(column).max(), pl.lit(1) if count is None else count
+    index = (share * weight).sum() ** 2 / ((weight * share.is_not_null()).sum() * (share * share * weight).sum())
     return pl.when(pl.col(column).max() > 0).then(index)
+
+
+def _mean(column: str) -> pl.Expr:
+    value, count = pl.col(column).cast(pl.Float64), pl.col("count")
+    known = value.is_not_null()
+    return pl.when(known.any()).then((value * count).sum() / count.filter(known).sum()).alias(column)
+
+
+def with_count(flows: pl.DataFrame) -> pl.DataFrame:
+    """Return `flows` with the flows that each row stands for: as a fluid model says, else one."""
+    return flows if "count" in flows.columns else flows.with_columns(pl.lit(1).alias("count"))
 
 
 def without_nan(frame: pl.DataFrame) -> pl.DataFrame:
@@ -63,16 +79,15 @@ def group_summary(flows: pl.DataFrame, axes: Sequence[str] = ()) -> pl.DataFrame
     """
     keys = [*axes, "group", "protocol"]
     per_run = (
-        without_nan(flows)
+        with_count(without_nan(flows))
         .group_by([*keys, "run"], maintain_order=True)
         .agg(
-            pl.len().alias("flows"),
-            pl.col("goodput_bps").mean(),
-            jain("goodput_bps").alias("jain"),
-            pl.col("retransmissions").sum(),
-            pl.col("timeouts").sum(),
-            pl.col("rtt_mean_ms").mean(),
-            pl.col("completion_s").cast(pl.Float64).mean(),
+            pl.col("count").sum().alias("flows"),
+            _mean("goodput_bps"),
+            jain("goodput_bps", pl.col("count")).alias("jain"),
+            (pl.col("retransmissions", "timeouts") * pl.col("count")).sum(),
+            _mean("rtt_mean_ms"),
+            _mean("completion_s"),
         )
     )
     return per_run.group_by(keys, maintain_order=True).agg(

@@ -30,7 +30,7 @@ def program() -> str:
     found = found or next((str(path) for path in built if path.exists()), None)
     if found is None:
         raise FileNotFoundError(f"no {PROGRAM} on PATH; build it: cargo build --release -p explicate-net")
-    return found
+    return str(Path(found).absolute())
 
 
 def real_source(source: Source, overrides: Sequence[Override], like: Results, extra: Sequence[str] = ()) -> Results:
@@ -42,7 +42,7 @@ def real_source(source: Source, overrides: Sequence[Override], like: Results, ex
         file, out = Path(scratch) / "scenario.toml", Path(scratch) / "out"
         file.write_text(source.text, encoding="utf-8")
         sets = [word for key, value in overrides for word in ("--set", f"{key}={value}")]
-        command = [program(), "lab", str(file), "-o", str(out), *sets, *extra]
+        command = [program(), "lab", "--with-parent", str(file), "-o", str(out), *sets, *extra]
         done = subprocess.run(command, cwd=source.base or ".", capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise RuntimeError(done.stderr.strip().replace(str(file), source.origin) or f"{PROGRAM} failed")
@@ -72,3 +72,23 @@ def pairs(results: Results, table: str, column: str) -> list[tuple[str, float, f
     for world, name, value in frame.select(WORLD, key, column).iter_rows():
         values.setdefault(name, {})[world] = value
     return [(name, value["simulated"], value["real"]) for name, value in values.items() if len(value) == 2]
+
+
+CALM = 0.5
+"""Seconds after which a burst from a machine that stood still is forgotten: several round trips."""
+
+
+def undisturbed_queue(results: Results, link: str, since: float, calm: float = CALM) -> tuple[float, float]:
+    """Return the mean of a link's sampled queue in the real world while the machine ran, packets, and their share.
+
+    What was due while the machine stood still leaves in one burst; samples up to `calm` seconds after that are left
+    out, and so are those before `since`.
+    """
+    real = results.samples.filter(pl.col(WORLD) == "real")
+    queue = real.filter(pl.col("object") == link, pl.col("variable") == "queue_packets", pl.col("time_s") >= since)
+    late = real.filter(pl.col("variable") == "late_ms").select("time_s", "value").iter_rows()
+    kept = queue
+    for at, milliseconds in late:
+        kept = kept.filter(~pl.col("time_s").is_between(at - 0.01, at + milliseconds / 1e3 + calm))
+    mean = kept["value"].mean()
+    return (float("nan") if mean is None else float(str(mean))), len(kept) / max(len(queue), 1)

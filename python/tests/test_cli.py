@@ -34,6 +34,7 @@ Capture = pytest.CaptureFixture[str]
         (["run", "{s}", "-o", "{s}"], "small.toml: is not a directory"),
         (["run", "{s}", "--set", "durration=3s"], "{s}:1:1: unknown key `durration`; did you mean `duration`?"),
         (["run", "{s}", "--trace", "flow=1", "--json"], "both want standard output"),
+        (["run", "{s}", "--fluid", "--trace", "flow=1"], "no packets to trace or capture"),
         (["check", "{s}", "--set", "flows.0.protocol=tcpp"], "{s}:14:1: unknown protocol `tcpp`; the protocols are"),
         (["compare", "{s}"], "required: --protocols"),
         (["compare", "{s}", "--protocols", ","], "name one protocol or more"),

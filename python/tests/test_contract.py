@@ -115,6 +115,28 @@ def test_progress(either: ModuleType) -> None:
     assert seen[-1] == 1
 
 
+def test_a_fluid_has_the_same_tables_in_classes(either: ModuleType) -> None:
+    seen: list[float] = []
+    text = engine.template("dumbbell")
+    fluid = explicate.run(text, set={**SMALL, "flows.0.protocol": "xcp"}, fluid=True, progress=seen.append)
+    packets = explicate.run(text, set={**SMALL, "flows.0.protocol": "xcp"})
+    assert fluid.flows.columns == [*packets.flows.columns, "count"]
+    assert fluid.flows["count"].sum() == packets.flows.height
+    assert fluid.links.schema == packets.links.schema
+    assert fluid.summary()["flows"].to_list() == packets.summary()["flows"].to_list()
+    assert seen[-1] == 1
+    assert "xcp" in engine.fluid_models()
+    with pytest.raises(ValueError, match="no packets"):
+        explicate.run(text, fluid=True, trace="flow=0")
+
+
+def test_what_no_fluid_model_covers_is_refused_by_line(native_real: ModuleType) -> None:
+    text = engine.template("dumbbell")
+    at = rf"^--set flows.0.protocol: --fluid: `cubic` has no fluid model; there are {', '.join(engine.fluid_models())}"
+    with pytest.raises(explicate.ScenarioError, match=at):
+        explicate.run(text, set={"flows.0.protocol": "cubic"}, fluid=True)
+
+
 def test_bench(either: ModuleType) -> None:
     for case in engine.bench(None, 1.0):
         assert case["hops"] > 0

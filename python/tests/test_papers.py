@@ -60,7 +60,12 @@ def test_every_effort_has_seeds_and_seconds(name: str) -> None:
         assert made.seconds > 0
 
 
+def _number(parameter: str) -> int:
+    return int(parameter.split("-P")[1])
+
+
 def test_choices_name_parameters_of_their_paper() -> None:
+    """Those of the register, or ones that it did not see, numbered after its last."""
     for paper in PAPERS.values():
         known = {
             missing.param_id
@@ -68,7 +73,10 @@ def test_choices_name_parameters_of_their_paper() -> None:
             if experiment.paper is paper
             for missing in experiment.not_given
         }
-        assert set(choices(paper)) <= known
+        found_by_us = sorted(set(choices(paper)) - known, key=_number)
+        listed = max(map(_number, known))
+        assert [_number(key) for key in found_by_us] == [listed + 1 + i for i in range(len(found_by_us))]
+        assert all(key.startswith(f"{paper.letter}-P") for key in found_by_us)
         for choice in choices(paper).values():
             assert choice.used not in choice.others
 

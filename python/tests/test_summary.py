@@ -64,6 +64,15 @@ def test_a_run_counts_once() -> None:
     assert row["runs"] == 2
 
 
+def test_a_class_counts_as_many_flows() -> None:
+    classes = _flows([[10.0, 30.0]]).with_columns(pl.Series("count", [3, 1]))
+    flows = _flows([[10.0, 10.0, 10.0, 30.0]])
+    (of_classes,), (of_flows,) = (group_summary(frame).to_dicts() for frame in (classes, flows))
+    for name in ("flows", "goodput_bps", "jain", "retransmissions", "timeouts"):
+        assert of_classes[name] == pytest.approx(of_flows[name])
+    assert jain_index([10, 30], [3, 1]) == pytest.approx(jain_index([10, 10, 10, 30]))
+
+
 def test_one_run_has_no_spread_and_nothing_sent_no_index() -> None:
     (row,) = group_summary(_flows([[0.0, 0.0]])).to_dicts()
     assert row["goodput_sd_bps"] is None

@@ -10,13 +10,19 @@ use explicate_core::units::Time;
 use explicate_core::wire::{IP_UDP_LEN, Packet, TRANSPORT_LEN, flag};
 
 /// The estimator that stands in for one which would have to know the truth.
-const INSTEAD: &str = "delay_trend";
+pub const INSTEAD: &str = "delay_trend";
 
 /// An agent and its address.
 pub struct Speaker {
     /// The address.
     pub own: Ipv4Addr,
     agent: Box<dyn Agent>,
+}
+
+/// Whether these values leave it to the estimator that only a simulator has how a path is measured.
+pub fn wants_oracle(protocol: &dyn Protocol, values: &Values) -> bool {
+    protocol.router_params().iter().any(|p| p.name == CHOICE.name)
+        && values.get(std::slice::from_ref(&CHOICE), CHOICE.name) == 0.0
 }
 
 /// A message to send: to whom, in which packet, with so many bytes behind its headers.
@@ -27,8 +33,7 @@ impl Speaker {
     /// estimator that would is replaced by one that measures.
     pub fn new(protocol: &dyn Protocol, values: &Values, own: Ipv4Addr, rng: Rng) -> Option<Speaker> {
         let mut values = values.clone();
-        if protocol.router_params().iter().any(|p| p.name == CHOICE.name)
-            && values.get(std::slice::from_ref(&CHOICE), CHOICE.name) == 0.0
+        if wants_oracle(protocol, &values)
             && let explicate_core::params::Unit::Choice(words) = CHOICE.unit
             && let Some(index) = words.iter().position(|w| *w == INSTEAD)
         {

@@ -60,6 +60,9 @@ pub struct Lab {
     /// Prints the tables of flows and links as JSON
     #[arg(long)]
     pub json: bool,
+    /// Ends, and cleans up, when the program that started it does
+    #[arg(long)]
+    pub with_parent: bool,
     /// Writes all tables as CSV into this folder
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
@@ -152,6 +155,10 @@ pub struct Router {
     /// The protocol whose controllers the ports get that have a rate
     #[arg(short, long, default_value = DEFAULT_EXPLICIT)]
     pub controller: String,
+    /// While busy, looks for frames only so often, microseconds: they are handed on later by up to that, and cost less. 0 is at
+    /// once, and so it is with --address, because what measures has to be prompt
+    #[arg(long, value_name = "US", default_value_t = 200)]
+    pub coalesce: u64,
     /// What both forwarders have
     #[command(flatten)]
     pub common: Forwarding,

@@ -1,7 +1,7 @@
 //! Real time as the core counts it, and waiting for it.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
 use explicate_core::units::Time;
 
@@ -30,6 +30,12 @@ impl Clock {
     pub fn now(&self) -> Time {
         Time(sys::monotonic().saturating_sub(self.epoch))
     }
+    /// Sleeps until it says so, or a signal comes.
+    pub fn sleep_until(&self, time: Time) {
+        if self.now() < time {
+            sys::sleep_until(self.at(time));
+        }
+    }
 }
 
 /// Longest wait: after it a loop looks whether it was told to stop.
@@ -55,20 +61,19 @@ impl Waiter {
         Ok(Waiter { timer: Some(sys::timer()?), ..Waiter::new(clock) })
     }
     /// Waits until one of `sockets` has something to read, or `until`, or a while.
-    pub fn wait(&mut self, sockets: &[BorrowedFd<'_>], until: Time) -> io::Result<()> {
+    pub fn wait(&mut self, sockets: &[impl AsFd], until: Time) -> io::Result<()> {
         let now = self.clock.now();
         let until = until.min(now + LONGEST);
         let left = until.since(now).0;
-        let Some(timer) = self.timer.as_ref().filter(|_| left > 0) else { return self.polled.wait(sockets, left) };
+        let Some(timer) = self.timer.as_ref().filter(|_| left > 0) else {
+            return self.polled.wait(sockets, None, left);
+        };
         // One that is set for an earlier time comes first, and then there is nothing to do yet.
         if self.set <= now || self.set > until {
             sys::set_timer(timer.as_fd(), self.clock.at(until))?;
             self.set = until;
         }
-        let mut all: Vec<BorrowedFd<'_>> = Vec::with_capacity(sockets.len() + 1);
-        all.extend_from_slice(sockets);
-        all.push(timer.as_fd());
-        self.polled.wait(&all, LONGEST.0)
+        self.polled.wait(sockets, Some(timer), LONGEST.0)
     }
     /// Whether the socket of this number had something to read when the last wait ended.
     pub fn is_readable(&self, index: usize) -> bool {

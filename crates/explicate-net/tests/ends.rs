@@ -4,12 +4,20 @@ use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
 use std::time::Duration;
 
 use explicate_core::datagram::{self, MOST_HEADERS};
-use explicate_core::units::Time;
+use explicate_core::flow::{Flow, FlowInit};
+use explicate_core::params::Values;
+use explicate_core::registry;
+use explicate_core::sink::Sink;
+use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Packet, SackRanges, flag};
 use explicate_net::clock::Clock;
 use explicate_net::endpoint::Endpoint;
-use explicate_net::endpoint::message::{DIGEST, Message};
+use explicate_net::endpoint::content::Supply;
+use explicate_net::endpoint::hello::{Content, Hello};
+use explicate_net::endpoint::message::{DIGEST, Message, Verdict};
 use explicate_net::endpoint::receiving::Limits;
+use explicate_net::endpoint::sending::{Plan, Sending, Standing};
+use explicate_scenario::machines::source::Source;
 
 fn bytes(packet: &Packet, more: &[u8]) -> Vec<u8> {
     let mut headers = [0; MOST_HEADERS];
@@ -98,4 +106,75 @@ fn a_flood_finds_no_room() {
     drop(end);
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0, "no part stays behind");
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A transfer without end of this number to `peer`.
+fn transfer(id: u32, peer: SocketAddrV4) -> Sending {
+    let (values, resolved) = (Values::default(), registry::resolve("sack").unwrap());
+    let init = FlowInit {
+        id,
+        protocol: resolved.protocol,
+        fallback: resolved.protocol,
+        recovery: resolved.recovery,
+        values: &values,
+        packet: 1000,
+        interface: Rate::mbps(1000),
+    };
+    Sending::new(Plan {
+        flow: Flow::new(&init),
+        elsewhere: Sink::new(&init),
+        source: Source::Bulk,
+        start: Time::ZERO,
+        hello: Hello::new("sack", 1000, &values, Content::Nothing),
+        supply: Supply::Filler,
+        peer,
+        patience: Time::secs(60),
+        confirm: true,
+    })
+}
+
+#[test]
+fn nobody_but_the_receiver_acknowledges_or_ends_a_transfer() {
+    let address = |socket: &UdpSocket| match socket.local_addr().unwrap() {
+        SocketAddr::V4(address) => address,
+        SocketAddr::V6(_) => panic!("IPv4"),
+    };
+    let mut end = Endpoint::open("127.0.0.1:0".parse().unwrap(), None, Clock::start()).unwrap();
+    let (receiver, stranger) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.2:0").unwrap());
+    end.sending.insert(77, transfer(77, address(&receiver)));
+    turn(&mut end);
+    let own = end.address().unwrap();
+    let mut ack = Packet::EMPTY;
+    ack.transport.set_flags(flag::ACK | flag::SYN);
+    ack.transport.set_flow(77);
+    ack.transport.set_window(1000);
+    let connected = bytes(&ack, &[]);
+    ack.transport.set_flags(flag::ACK);
+    ack.transport.set_segment(1);
+    let first = bytes(&ack, &[]);
+    ack.transport.set_flow(78);
+    let guessed = bytes(&ack, &[]);
+    let ends = [Message::Unknown(77), Message::Answer(77, Verdict::Same, 1), Message::Answer(77, Verdict::Differs, 1)];
+    let state = |end: &Endpoint| (end.sending[&77].flow.acked(), end.sending[&77].standing.clone());
+    // Same address, another port, is a stranger too.
+    let neighbour = UdpSocket::bind("127.0.0.1:0").unwrap();
+    for liar in [&stranger, &neighbour] {
+        for forged in [&connected, &first, &guessed] {
+            liar.send_to(forged, own).unwrap();
+        }
+        for message in &ends {
+            liar.send_to(&bytes(&message.to_packet(), &[]), own).unwrap();
+        }
+        turn(&mut end);
+        assert_eq!(state(&end), (0, Standing::Open));
+    }
+    // Who does not know the flow's number has to guess it, even from the right place.
+    receiver.send_to(&guessed, own).unwrap();
+    turn(&mut end);
+    assert_eq!(state(&end), (0, Standing::Open));
+    receiver.send_to(&connected, own).unwrap();
+    turn(&mut end);
+    receiver.send_to(&first, own).unwrap();
+    turn(&mut end);
+    assert_eq!(state(&end), (1, Standing::Open), "the receiver itself is heard");
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use explicate_core::wire::{Congestion, Format, Packet, SackRanges, UDP_PORT, XcpI, flag};
 use explicate_net::endpoint::message::Message;
-use explicate_net::forward::frame;
+use explicate_net::forward::made;
 use explicate_net::sys::OFFLOAD_LEN;
 
 #[test]
@@ -42,7 +42,7 @@ fn wireshark_reads_every_field() {
     }
     for (packet, sack, payload) in frames {
         let (stations, addresses) = (([1; 6], [2; 6]), ([10, 0, 0, 1], [10, 0, 0, 2]));
-        let frame = frame::make(&packet, &sack, payload, stations, addresses, (61_000, UDP_PORT));
+        let frame = made::make(&packet, &sack, payload, stations, addresses, (61_000, UDP_PORT));
         let bytes = &frame[OFFLOAD_LEN..];
         for word in [0, 0, bytes.len() as u32, bytes.len() as u32] {
             capture.extend(word.to_le_bytes());

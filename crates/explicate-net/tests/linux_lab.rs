@@ -2,11 +2,18 @@
 
 mod common;
 
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
 use common::{PROGRAM, jain, lab, measured, namespaces, number, numbers};
+use explicate_scenario::model::Scenario;
+use explicate_scenario::tables::Data;
+use explicate_sim::measure::measure;
+use explicate_sim::simulation::{Options, run_once};
 
 const DUMBBELL: &str = r#"
 name = "dumbbell"
@@ -78,30 +85,140 @@ fn other_signals_cross_the_same_router() {
     });
 }
 
+/// When the flow `third` that begins at 6 s has nine tenths of its third of the windows, seconds after that; from samples of `cwnd`
+/// as time, flow and value, every 50 ms, means over 200 ms.
+fn converged(samples: &[(f64, String, f64)]) -> f64 {
+    let mut windows: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
+    for (time, flow, value) in samples {
+        let (third, all) = windows.entry((time / 0.05).round() as u64).or_default();
+        *all += value;
+        *third += if flow == "third.0" { *value } else { 0.0 };
+    }
+    let windows: Vec<_> = windows.into_iter().collect();
+    let reached = windows.windows(4).find(|w| {
+        let (third, all) = w.iter().fold((0.0, 0.0), |sum, (_, (third, all))| (sum.0 + third, sum.1 + all));
+        w[0].0 > 120 && 3.0 * third / all >= 0.9
+    });
+    reached.map_or(f64::INFINITY, |w| w[3].0 as f64 * 0.05 - 6.0)
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_third_flow_converges_when_the_simulator_says() {
+    let more = "[[flows]]\nname = \"third\"\nprotocol = \"xcp\"\npacket = \"1500B\"\nstart = \"6s\"\n";
+    let text = format!("{DUMBBELL}{more}[sampling]\nevery = \"50ms\"\nof = [\"cwnd\"]\n");
+    let text = text.replace("duration = \"14s\"", "duration = \"10s\"");
+    let scenario = Scenario::parse(&text, "third", Path::new("."), &[]).unwrap();
+    let mut run = run_once(&scenario, 0, &Options::default(), &|_, _| true).unwrap();
+    let table = measure(&scenario, 0, &mut run, "test").samples;
+    let (Some(Data::F64(times)), Some(Data::Str(flows)), Some(Data::F64(values)), Some(Data::Str(variables))) =
+        (table.get("time_s"), table.get("object"), table.get("value"), table.get("variable"))
+    else {
+        panic!("columns of samples")
+    };
+    let rows = (0..times.len()).filter(|i| variables[*i] == "cwnd");
+    let simulated = converged(&rows.map(|i| (times[i], flows[i].clone(), values[i])).collect::<Vec<_>>());
+    assert!((0.2..3.0).contains(&simulated), "{simulated}");
+
+    let folder = std::env::temp_dir().join(format!("exptest-{}-third", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("third.toml");
+    std::fs::write(&file, &text).unwrap();
+    let real = || {
+        let done = Command::new(PROGRAM).arg("lab").arg(&file).arg("-o").arg(&folder).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let text = std::fs::read_to_string(folder.join("samples.csv")).unwrap();
+        let rows = text.lines().map(|l| l.split(',').collect::<Vec<_>>()).filter(|c| c[3] == "cwnd");
+        converged(&rows.map(|c| (c[1].parse().unwrap(), c[2].to_string(), c[4].parse().unwrap())).collect::<Vec<_>>())
+    };
+    let real = [real(), real()];
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(real.iter().any(|r| (r / simulated - 1.0).abs() <= 0.5), "{real:?} s, simulated {simulated} s");
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn sessions_begin_and_end_when_the_simulator_says() {
+    let text = DUMBBELL
+        .replace("protocol = \"xcp\"", "protocol = \"xcp\"\nsession = { duration = \"1s\", pause = \"300ms\" }");
+    let text = text.replace("14s", "8s").replace("6s", "1s");
+    let scenario = Scenario::parse(&text, "sessions", Path::new("."), &[]).unwrap();
+    let mut run = run_once(&scenario, 0, &Options::default(), &|_, _| true).unwrap();
+    let table = measure(&scenario, 0, &mut run, "test").flows;
+    let (Some(Data::U64(begun)), Some(Data::F64(rates))) = (table.get("sessions"), table.get("goodput_bps")) else {
+        panic!("columns of flows")
+    };
+    measured(|| {
+        let told = lab(&text, &[]);
+        let real = numbers(&told, "flows", "sessions");
+        assert_eq!(real, begun.iter().map(|n| *n as f64).collect::<Vec<_>>());
+        let (sum, real) = (rates.iter().sum::<f64>(), numbers(&told, "flows", "goodput_bps").iter().sum::<f64>());
+        assert!((real / sum - 1.0).abs() < 0.15, "{real} for {sum}");
+    });
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn an_estimator_that_only_a_simulator_has_is_replaced_loudly() {
+    let text = r#"
+        duration = "1s"
+        [topology]
+        kind = "dumbbell"
+        bottleneck = { rate = "10Mbit/s", delay = "5ms" ROUTER }
+        [[flows]]
+        name = "f"
+        protocol = "xcp_i"
+    "#;
+    let path = std::env::temp_dir().join(format!("exptest-{}-estimator.toml", std::process::id()));
+    let dry = |router: &str| {
+        std::fs::write(&path, text.replace("ROUTER", router)).unwrap();
+        let done = Command::new(PROGRAM).args(["lab", "--dry-run"]).arg(&path).output().unwrap();
+        (done.status.success(), String::from_utf8_lossy(&done.stderr).to_string())
+    };
+    let (good, said) = dry("");
+    assert!(good && said.contains("`delay_trend` measures in its place"), "{said}");
+    let (good, said) = dry(", router = { kind = \"xcp_i\", estimator = \"spruce\" }");
+    assert!(good && said.is_empty(), "{said}");
+    std::fs::remove_file(&path).unwrap();
+}
+
 #[test]
 #[ignore = "needs root: make linux"]
 fn nothing_stays_behind_whatever_ends_the_lab() {
     let path = std::env::temp_dir().join(format!("exptest-{}-stop.toml", std::process::id()));
-    std::fs::write(&path, DUMBBELL).unwrap();
-    for signal in ["INT", "TERM"] {
-        let mut child =
-            Command::new(PROGRAM).arg("lab").arg(&path).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let own = format!("explicate-{}-", child.id());
-        sleep(Duration::from_millis(2500));
-        assert!(!namespaces(&own).is_empty(), "the lab has begun");
-        Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
-        assert!(!child.wait().unwrap().success());
-        assert_eq!(namespaces(&own), Vec::<String>::new(), "{signal}");
+    std::fs::write(&path, DUMBBELL.replace("duration = \"14s\"", "duration = \"120s\"")).unwrap();
+    let soon = |what: &dyn Fn() -> bool| (0..400).any(|_| what() || (sleep(Duration::from_millis(50)), false).1);
+    // The lab itself, which ends in its own time or has none left, ...
+    let labs = ["INT", "TERM", "HUP", "KILL"].map(|signal| {
+        let mut command = Command::new(PROGRAM);
+        command.arg("lab").arg(&path).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().unwrap();
+        (signal, format!("explicate-{}-", child.id()), child)
+    });
+    // ... and a program that started it.
+    let parents = ["INT", "TERM", "KILL"].map(|signal| {
+        let mut command = Command::new("sh");
+        command.args(["-c", "\"$0\" lab --with-parent \"$1\" & echo $!; wait", PROGRAM]).arg(&path);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        (signal, format!("explicate-{}-", line.trim()), child)
+    });
+    let all: Vec<_> = labs.into_iter().chain(parents).collect();
+    for (_, own, _) in &all {
+        assert!(soon(&|| namespaces(own).len() >= 6), "the lab has begun");
     }
-    // What one leaves behind that had no time to clean up, the next one removes.
-    let mut child =
-        Command::new(PROGRAM).arg("lab").arg(&path).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let own = format!("explicate-{}-", child.id());
-    sleep(Duration::from_millis(2500));
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert!(!namespaces(&own).is_empty());
-    lab(DUMBBELL, &["duration=1s", "warmup=0s"]);
-    assert_eq!(namespaces(&own), Vec::<String>::new());
+    sleep(Duration::from_millis(1500));
+    for (signal, _, child) in &all {
+        Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
+    }
+    for (signal, own, mut child) in all {
+        assert!(!child.wait().unwrap().success());
+        assert!(soon(&|| namespaces(&own).is_empty()), "{signal}: {:?}", namespaces(&own));
+        let process = own.split('-').nth(1).unwrap().to_string();
+        // One that nobody has waited for yet is dead, too.
+        let ended = || !std::fs::read_to_string(format!("/proc/{process}/stat")).is_ok_and(|s| !s.contains(") Z "));
+        assert!(soon(&ended), "{signal}: the lab goes on");
+    }
     std::fs::remove_file(&path).unwrap();
 }

@@ -8,8 +8,9 @@ use std::sync::{Mutex, PoisonError};
 
 use explicate_core::registry;
 use explicate_scenario::model::Scenario;
+use explicate_scenario::tables::Tables;
 use explicate_sim::bench::{CASES, Case, Cost};
-use explicate_sim::measure::{Tables, flow_names, link_names, measure};
+use explicate_sim::measure::{flow_names, link_names, measure};
 use explicate_sim::packet_log::{PacketLog, Selector};
 use explicate_sim::pcap::write_pcapng;
 use explicate_sim::simulation::{Options, run_all};
@@ -137,6 +138,11 @@ mod _native {
     }
 
     #[pyfunction]
+    fn fluid_models() -> String {
+        texts::fluid_models().to_string()
+    }
+
+    #[pyfunction]
     fn schema() -> String {
         explicate_scenario::schema::schema().to_string()
     }
@@ -231,6 +237,51 @@ mod _native {
         }
         let timing = json!({ "runs": timing }).to_string();
         Ok(Output { tables, warnings: scenario.warnings, trace: followed, timing })
+    }
+
+    #[pyfunction]
+    #[pyo3(signature = (text, origin, base, overrides, seed, runs, progress))]
+    #[expect(clippy::too_many_arguments, reason = "the border passes by position")]
+    fn fluid(
+        py: Python<'_>,
+        text: &str,
+        origin: &str,
+        base: &str,
+        mut overrides: Overrides,
+        seed: Option<u64>,
+        runs: Option<u32>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Output> {
+        overrides.extend(seed.map(|s| ("seed".to_string(), s.to_string())));
+        overrides.extend(runs.map(|r| ("runs".to_string(), r.to_string())));
+        let bad = |e: explicate_scenario::problem::Problems| ScenarioError::new_err(e.to_string());
+        let scenario = Scenario::parse_fluid(text, origin, Path::new(base), &overrides).map_err(bad)?;
+        explicate_fluid::check::check(&scenario, text, origin, &overrides).map_err(bad)?;
+        let (mut tables, mut timing) = (Tables::of_classes(), Vec::new());
+        let mut warnings = scenario.warnings.clone();
+        for index in 0..scenario.runs as usize {
+            let interrupted: Mutex<Option<PyErr>> = Mutex::new(None);
+            let report = |share: f64| {
+                let done = (index as f64 + share) / scenario.runs as f64;
+                let told = Python::attach(|py| {
+                    py.check_signals()?;
+                    progress.as_ref().map_or(Ok(()), |p| p.call1(py, (done,)).map(|_| ()))
+                });
+                let goes_on = told.is_ok();
+                *interrupted.lock().unwrap_or_else(PoisonError::into_inner) = told.err();
+                goes_on
+            };
+            let done = py.detach(|| explicate_fluid::run::run(&scenario, index, version(), &report));
+            if let Some(error) = interrupted.into_inner().unwrap_or_else(PoisonError::into_inner) {
+                return Err(error);
+            }
+            let done = done.map_err(PyRuntimeError::new_err)?;
+            timing.push(texts::fluid_timing(&done));
+            tables.append(done.tables);
+            warnings.extend(done.warnings.into_iter().filter(|_| index == 0));
+        }
+        let timing = json!({ "runs": timing }).to_string();
+        Ok(Output { tables, warnings, trace: String::new(), timing })
     }
 
     #[pyfunction]

@@ -142,6 +142,25 @@ pub(crate) fn curves(
     Ok(Value::Array(rows))
 }
 
+/// The fluid models.
+pub(crate) fn fluid_models() -> Value {
+    let model = |m: &&dyn explicate_fluid::model::Model| json!({ "protocol": m.protocol(), "summary": m.summary() });
+    explicate_fluid::models::MODELS.iter().map(model).collect()
+}
+
+/// What a run of a fluid took.
+pub(crate) fn fluid_timing(done: &explicate_fluid::run::Done) -> Value {
+    let (set_up, wall) = done.wall_s;
+    json!({
+        "set_up_s": set_up,
+        "wall_s": wall,
+        "steps": done.steps,
+        "classes": done.classes,
+        "class_hops": done.hops,
+        "bytes": done.bytes,
+    })
+}
+
 /// What a run took.
 pub(crate) fn timing(run: &Run) -> Value {
     json!({ "wall_s": run.wall_s, "events": run.engine.events(), "hops": run.engine.hops() })

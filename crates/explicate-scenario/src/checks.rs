@@ -56,18 +56,22 @@ pub(crate) fn whole(
 fn sizes(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario, crossings: &[Crossing]) {
     let place = |key: &str| reader.get(key).map_or(Place::At(0), |n| n.place);
     let flows: u64 = scenario.flows.iter().map(|g| g.count as u64).sum();
-    if flows > limits::FLOWS {
-        ctx.error(place("flows"), format!("there are {flows} flows; {} is the most", limits::FLOWS));
+    let most = if ctx.fluid { limits::FLUID_FLOWS } else { limits::FLOWS };
+    if flows > most {
+        ctx.error(place("flows"), format!("there are {flows} flows; {most} is the most"));
     }
     let seconds = scenario.duration.as_secs_f64();
     let rates = scenario.links.iter().map(|l| l.rate.0 as f64);
     let hops: f64 = crossings.iter().zip(rates).map(|(c, rate)| c.packets_per_second(rate) * seconds).sum();
-    if hops > limits::PACKET_HOPS {
+    if hops > limits::PACKET_HOPS && !ctx.fluid {
         let most = "shorten `duration`, lower rates or take larger packets";
         ctx.error(place("duration"), format!("a run would move about {hops:.0e} packets over links; {most}"));
     }
     if let Some(every) = scenario.sampling.every {
-        let objects = (scenario.links.len() as u64 + scenario.nodes.len() as u64 + flows) as f64
+        // Of a fluid only classes are sampled: no more than there are ways.
+        let ways = scenario.flows.iter().map(|g| g.ends.len() as u64).sum();
+        let sampled = if ctx.fluid { flows.min(ways) } else { flows };
+        let objects = (scenario.links.len() as u64 + scenario.nodes.len() as u64 + sampled) as f64
             * scenario.sampling.of.len() as f64;
         let samples = objects * seconds / every.as_secs_f64().max(1e-9);
         if samples > limits::SAMPLES {

@@ -53,7 +53,7 @@ pub(crate) fn read(ctx: &Context<'_>, node: &Node, index: usize) -> Option<Group
     let title = known_name.unwrap_or_else(|| format!("[[flows]] number {}", index + 1));
     let reader = Reader::open(ctx, node, keys::FLOWS, title)?;
     let name = reader.need("name").and(reader.name("name"));
-    let count = reader.whole("count", 1, limits::COUNT).map(|n| n as u32);
+    let count = reader.whole("count", 1, limits::GROUP).map(|n| n as u32);
     let start = read_start(&reader);
     let traffic = read_traffic(&reader);
     let (stop, way) = (reader.time("stop"), read_way(&reader));

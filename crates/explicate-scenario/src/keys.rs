@@ -342,7 +342,7 @@ pub(crate) const INTERFERER: &[Key] = &[
 
 pub(crate) const FLOWS: &[Key] = &[
     key("name", Form::Text, "", "Name of the group; flow i is called `name.i`."),
-    key("count", Form::Whole(1, limits::COUNT), "1; with arrivals, enough for the whole run", "Number of flows."),
+    key("count", Form::Whole(1, limits::GROUP), "1; with arrivals, enough for the whole run", "Number of flows."),
     key("protocol", Form::Protocol, "", "A preset, a protocol, or law/recovery."),
     key("params", Form::FlowParams, "{}", "Parameters of the law, the recovery and the flow."),
     key("packet", Form::Bytes, "1500B", "IP length of a full data packet, with all headers."),

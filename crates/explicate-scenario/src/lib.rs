@@ -30,3 +30,5 @@ pub mod tables;
 pub mod templates;
 mod topology;
 mod trace;
+
+pub use parse::locate;

@@ -10,10 +10,14 @@ pub const SECONDS: f64 = 1e8;
 pub const LEAST_RATE: u64 = 10;
 /// Greatest rate of a link, bit/s.
 pub const RATE: u64 = 1_000_000_000_000_000;
-/// Most flows of a group, pairs of hosts, or runs.
+/// Most pairs of hosts, or runs.
 pub const COUNT: u64 = 1_000_000;
-/// Most flows of all groups together.
+/// Most flows of a group.
+pub const GROUP: u64 = 1_000_000_000;
+/// Most flows of all groups together, packet by packet.
 pub const FLOWS: u64 = 4_000_000;
+/// Most flows of all groups together in a fluid model, which computes classes of them.
+pub const FLUID_FLOWS: u64 = 4_000_000_000;
 /// Most hops of a chain or parking lot.
 pub const HOPS: u64 = 1000;
 /// Most changes of routes.

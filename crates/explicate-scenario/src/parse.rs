@@ -18,13 +18,28 @@ impl Scenario {
     /// # Errors
     /// All problems that could be found at once, in the order of the file, those of overrides last.
     pub fn parse(text: &str, origin: &str, base: &Path, overrides: &[(String, String)]) -> Result<Scenario, Problems> {
+        Scenario::read(text, origin, Context::new(base), overrides)
+    }
+    /// The same for a fluid model: it may have more flows, and faster links, than could be moved packet by packet.
+    ///
+    /// # Errors
+    /// As [`Scenario::parse`].
+    pub fn parse_fluid(
+        text: &str,
+        origin: &str,
+        base: &Path,
+        overrides: &[(String, String)],
+    ) -> Result<Scenario, Problems> {
+        Scenario::read(text, origin, Context { fluid: true, ..Context::new(base) }, overrides)
+    }
+
+    fn read(text: &str, origin: &str, ctx: Context<'_>, overrides: &[(String, String)]) -> Result<Scenario, Problems> {
         let lines = Lines::new(origin, text);
         if text.len() > limits::FILE_BYTES {
             let message = format!("the file has more than {} MiB", limits::FILE_BYTES >> 20);
             return Err(Problems(vec![Problem { site: lines.site(0), message }]));
         }
         let table = document::parse(text, &lines).map_err(Problems)?;
-        let ctx = Context::new(base);
         let mut root = Node { data: Data::Table(table), place: Place::At(0) };
         for (i, (key, value)) in overrides.iter().enumerate() {
             apply(&ctx, &mut root, key, document::parse_value(value, Place::Set(i)));
@@ -39,6 +54,25 @@ impl Scenario {
             Some(scenario) if !ctx.failed() => Ok(scenario),
             _ => Err(problems(&ctx, &lines, overrides)),
         }
+    }
+}
+
+/// Where a scenario that was read says something: the first of these paths of keys that is written in it, else its beginning.
+pub fn locate(text: &str, origin: &str, overrides: &[(String, String)], keys: &[String]) -> Site {
+    let lines = Lines::new(origin, text);
+    let mut table = document::parse(text, &lines).unwrap_or_default();
+    for (i, (key, value)) in overrides.iter().enumerate() {
+        // What could not be set was reported when the scenario was read.
+        let _ = path::set(&mut table, key, document::parse_value(value, Place::Set(i)));
+    }
+    let place = keys.iter().find_map(|key| path::find(&table, key)).unwrap_or(Place::At(0));
+    site(place, &lines, overrides)
+}
+
+fn site(place: Place, lines: &Lines<'_>, overrides: &[(String, String)]) -> Site {
+    match place {
+        Place::At(at) => lines.site(at),
+        Place::Set(i) => Site::Override(overrides.get(i).map_or_else(String::new, |(key, _)| key.clone())),
     }
 }
 
@@ -76,15 +110,11 @@ fn problems(ctx: &Context<'_>, lines: &Lines<'_>, overrides: &[(String, String)]
     let mut found = ctx.problems.take();
     found.sort();
     found.dedup();
-    let site = |place: Place| match place {
-        Place::At(at) => lines.site(at),
-        Place::Set(i) => Site::Override(overrides.get(i).map_or_else(String::new, |(key, _)| key.clone())),
-    };
     let more = found.len().saturating_sub(limits::PROBLEMS);
     let mut problems: Vec<Problem> = found
         .into_iter()
         .take(limits::PROBLEMS)
-        .map(|(place, message)| Problem { site: site(place), message })
+        .map(|(place, message)| Problem { site: site(place, lines, overrides), message })
         .collect();
     if problems.is_empty() {
         problems.push(Problem { site: lines.site(0), message: "the scenario could not be read".to_string() });

@@ -3,7 +3,7 @@
 //! An entry of a list is addressed by its `name` (a channel by its `kind`, a class by its `match`) or by its number from 0. Names may contain dots:
 //! the longest that fits is taken. A generated link that the file does not refine yet may be named too.
 
-use crate::document::{Data, Node, Table};
+use crate::document::{Data, Node, Place, Table};
 use crate::limits;
 use crate::problem::suggestion;
 use crate::reader::short;
@@ -17,6 +17,32 @@ pub(crate) fn set(root: &mut Table, path: &str, value: Node) -> Result<(), Strin
         return Err("a path is keys with dots between them, like topology.bottleneck.rate".to_string());
     }
     set_in_table(root, path, "", value)
+}
+
+/// Where the value at `path` was written, if it was.
+pub(crate) fn find(table: &Table, path: &str) -> Option<Place> {
+    let key = longest(table.entries.iter().map(|e| e.key.as_str()), path)?;
+    let node = table.get(key)?;
+    match path[key.len()..].strip_prefix('.') {
+        None => Some(node.place),
+        Some(rest) => find_below(node, rest),
+    }
+}
+
+fn find_below(node: &Node, path: &str) -> Option<Place> {
+    let nodes = match &node.data {
+        Data::Table(table) => return find(table, path),
+        Data::List(nodes) => nodes,
+        _ => return None,
+    };
+    let names: Vec<String> = nodes.iter().map(name_of).collect();
+    let head = longest(names.iter().filter(|n| !n.is_empty()).map(String::as_str), path)
+        .unwrap_or_else(|| path.split('.').next().unwrap_or(path));
+    let at = names.iter().position(|n| n == head).or_else(|| head.parse().ok().filter(|i| *i < nodes.len()))?;
+    match path[head.len()..].strip_prefix('.') {
+        None => Some(nodes[at].place),
+        Some(rest) => find_below(&nodes[at], rest),
+    }
 }
 
 fn set_in_table(table: &mut Table, path: &str, parent: &str, value: Node) -> Result<(), String> {

@@ -21,11 +21,19 @@ pub(crate) struct Context<'a> {
     pub(crate) warnings: RefCell<Vec<String>>,
     /// Files that were read already.
     pub(crate) files: RefCell<BTreeMap<String, Arc<[u64]>>>,
+    /// The scenario is for a fluid model: it may ask for more than could be moved packet by packet.
+    pub(crate) fluid: bool,
 }
 
 impl<'a> Context<'a> {
     pub(crate) fn new(base: &'a Path) -> Context<'a> {
-        Context { base, problems: RefCell::default(), warnings: RefCell::default(), files: RefCell::default() }
+        Context {
+            base,
+            problems: RefCell::default(),
+            warnings: RefCell::default(),
+            files: RefCell::default(),
+            fluid: false,
+        }
     }
     pub(crate) fn error(&self, place: Place, message: impl Into<String>) {
         self.problems.borrow_mut().push((place, message.into()));

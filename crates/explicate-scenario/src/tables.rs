@@ -162,6 +162,14 @@ pub const RUN: &[Column] = &[
     column("scenario", "", Kind::Str, "The scenario with every default filled in, as TOML."),
 ];
 
+/// What a fluid model adds to the table `flows`, whose rows are then classes of flows.
+pub const COUNT: Column = column(
+    "count",
+    "flows",
+    Kind::U64,
+    "Fluid models: flows that the row stands for, all alike; its other columns are of one of them, and its name is the first's.",
+);
+
 /// All tables by name.
 pub const TABLES: &[(&str, &[Column])] = &[("flows", FLOWS), ("links", LINKS), ("samples", SAMPLES), ("run", RUN)];
 
@@ -278,6 +286,45 @@ impl Table {
                 _ => panic!("column `{}` has two kinds", column.name),
             }
         }
+    }
+}
+
+/// The tables of a run, or of several runs one after the other.
+pub struct Tables {
+    /// One row per flow and run.
+    pub flows: Table,
+    /// One row per link and run.
+    pub links: Table,
+    /// One row per sample.
+    pub samples: Table,
+    /// One row per run.
+    pub run: Table,
+}
+
+impl Default for Tables {
+    fn default() -> Tables {
+        Tables {
+            flows: Table::new(FLOWS),
+            links: Table::new(LINKS),
+            samples: Table::new(SAMPLES),
+            run: Table::new(RUN),
+        }
+    }
+}
+
+impl Tables {
+    /// Those of a fluid model: classes of flows stand for flows.
+    pub fn of_classes() -> Tables {
+        let mut tables = Tables::default();
+        tables.flows.columns.push((&COUNT, Data::empty(COUNT.kind)));
+        tables
+    }
+    /// Appends the rows of further runs.
+    pub fn append(&mut self, other: Tables) {
+        self.flows.append(other.flows);
+        self.links.append(other.links);
+        self.samples.append(other.samples);
+        self.run.append(other.run);
     }
 }
 

@@ -131,7 +131,7 @@ fn counts() {
         (with(1, "seed = \"1\""), 1, vec!["without quotes"]),
         (with(5, "pairs = 1000001"), 5, vec!["from 1 to 1000000, not 1000001"]),
         (plus("count = 1.5"), 11, vec!["`count` is a whole number", "not 1.5"]),
-        (plus("count = 0"), 11, vec!["from 1 to 1000000"]),
+        (plus("count = 0"), 11, vec!["from 1 to 1000000000"]),
     ]);
     let lot = with(4, "kind = \"parking_lot\"\ncross = 1000000\nhops = 1000").replace("bottleneck", "link");
     check(&[(&lot, 3, &["more than 1000000 pairs of hosts"])]);

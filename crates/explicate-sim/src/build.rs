@@ -11,7 +11,7 @@ use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::Rate;
 use explicate_scenario::machines::flows;
-use explicate_scenario::machines::ports::{Part, port};
+use explicate_scenario::machines::ports::port;
 use explicate_scenario::machines::ways::{Ways, crossing, ways};
 use explicate_scenario::model::{RouterSpec, Scenario, Station};
 use explicate_scenario::routing::Routes;
@@ -38,7 +38,7 @@ pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, Strin
                 one
             })
         });
-        engine.add_link(port(link, number as u32, seed, crossing, line, Part::Whole), link.delay);
+        engine.add_link(port(link, number as u32, seed, crossing, line), link.delay);
         if let Some(twin) = link.shares_with.filter(|twin| *twin < number) {
             engine.pair(number as u32, twin as u32);
         }
@@ -157,7 +157,7 @@ fn add_medium(engine: &mut Engine, scenario: &Scenario, index: usize, crossing: 
     }
     let names: Vec<&str> = medium.stations.iter().map(|s| scenario.nodes[s.node].as_str()).collect();
     let interface = |(station, crossing): (&Station, u64)| {
-        let mut port = port(&station.interface, 0, seed, crossing, None, Part::Whole);
+        let mut port = port(&station.interface, 0, seed, crossing, None);
         port.pulled();
         port
     };
@@ -188,7 +188,7 @@ fn add_group(engine: &mut Engine, ways: &Ways, scenario: &Scenario, index: usize
             &init,
             there,
             back,
-            flows::source(group, &name, seed, &init, own, start),
+            flows::source(group, &name, seed, &init, own, start, 0),
             start,
             (index as u32, i),
         );

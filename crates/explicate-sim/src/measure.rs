@@ -5,43 +5,12 @@ use std::collections::BTreeMap;
 use explicate_scenario::machines::rows::{FlowRow, LinkRow};
 use explicate_scenario::machines::source::Source;
 use explicate_scenario::model::{Class, Link, Scenario};
-use explicate_scenario::tables::{Cell, FLOWS, LINKS, RUN, SAMPLES, Table};
+use explicate_scenario::tables::{Cell, Table};
+
+pub use explicate_scenario::tables::Tables;
 
 use crate::sample::Object;
 use crate::simulation::Run;
-
-/// The tables of a run, or of several runs one after the other.
-pub struct Tables {
-    /// One row per flow and run.
-    pub flows: Table,
-    /// One row per link and run.
-    pub links: Table,
-    /// One row per sample.
-    pub samples: Table,
-    /// One row per run.
-    pub run: Table,
-}
-
-impl Default for Tables {
-    fn default() -> Tables {
-        Tables {
-            flows: Table::new(FLOWS),
-            links: Table::new(LINKS),
-            samples: Table::new(SAMPLES),
-            run: Table::new(RUN),
-        }
-    }
-}
-
-impl Tables {
-    /// Appends the rows of further runs.
-    pub fn append(&mut self, other: Tables) {
-        self.flows.append(other.flows);
-        self.links.append(other.links);
-        self.samples.append(other.samples);
-        self.run.append(other.run);
-    }
-}
 
 /// Names of a run's flows, in the engine's order.
 pub fn flow_names(scenario: &Scenario, run: &Run) -> Vec<String> {

@@ -79,6 +79,14 @@ fn bise_fills_any_link_in_the_same_time() {
     assert!(vcp[1] > 2.0 * bise[1], "{vcp:?} {bise:?}");
 }
 
+/// Which router answers the two bits is the user's choice: BISE's mixes the codes of plain VCP's senders.
+#[test]
+fn the_router_that_was_chosen_runs() {
+    let done = satellite("vcp", "vcp-bise", 10, 20, "");
+    let shares = done.samples("r1->r2", "mixing_ratio", 0.0);
+    assert!(shares.iter().any(|r| *r < 1.0), "{shares:?}");
+}
+
 #[test]
 fn wlte_keeps_its_window_where_packets_are_lost_on_the_air() {
     let lossy = r#"channel = [{ kind = "random_loss", rate = "0.01%" }]"#;

@@ -18,7 +18,7 @@ pub const HIGH: u8 = Ecn::Capable0 as u8;
 pub const OVERLOAD: u8 = Ecn::Marked as u8;
 
 /// Parameters of a router with this control interval (s).
-pub const fn router_params(t_rho: f64) -> [Param; 5] {
+pub const fn router_params(t_rho: f64) -> [Param; 6] {
     [
         Param::new(
             "t_rho",
@@ -47,6 +47,13 @@ pub const fn router_params(t_rho: f64) -> [Param; 5] {
         .within(1e-3, 1.0),
         Param::new("queue_weight", Unit::Fraction, 0.25, "VCP's ns-2 code", "Weight of a new mean of the queue.")
             .within(1e-6, 1.0),
+        Param::new(
+            "in_step",
+            Unit::Flag,
+            0.0,
+            "VCP's ns-2 code",
+            "The first interval is a whole one too, so that all routers measure at the same times.",
+        ),
     ]
 }
 
@@ -71,10 +78,11 @@ pub struct LoadFactor {
 }
 
 impl LoadFactor {
-    /// The first interval lasts 0.5..1.5 t_rho, as `rng` says.
+    /// The first interval lasts 0.5..1.5 t_rho, as `rng` says, or t_rho.
     pub fn new(values: &Values, params: &[Param], rng: &mut Rng) -> LoadFactor {
         let get = |name| values.get(params, name);
         let seconds = |name| Time::from_secs_f64(get(name));
+        let first = if get("in_step") != 0.0 { 1.0 } else { 0.5 + rng.uniform() };
         LoadFactor {
             t_rho: seconds("t_rho"),
             t_q: seconds("t_q"),
@@ -86,7 +94,7 @@ impl LoadFactor {
             queue: 0.0,
             rho: 0.0,
             began: Time::ZERO,
-            measure_at: Time::from_secs_f64(get("t_rho") * (0.5 + rng.uniform())),
+            measure_at: Time::from_secs_f64(get("t_rho") * first),
             sample_at: seconds("t_q"),
         }
     }
@@ -171,6 +179,20 @@ mod tests {
     fn after(load: &mut LoadFactor, bytes: u64, backlog: u64) -> u8 {
         load.bytes += bytes;
         load.measure(load.began + Time::millis(200), &view(backlog))
+    }
+
+    /// One interval, or half to three halves of one.
+    #[test]
+    fn the_first_interval_is_drawn_or_whole() {
+        let params = router_params(0.2);
+        let mut whole = Values::default();
+        whole.set(&params[5], 1.0);
+        let first =
+            |values: &Values, seed| LoadFactor::new(values, &params, &mut Rng::stream(seed, "test")).next_timer();
+        assert!((1..20).all(|seed| first(&whole, seed) == Time::millis(200)));
+        let drawn = [1, 2, 3].map(|seed| first(&Values::default(), seed));
+        assert!(drawn.iter().all(|t| (Time::millis(100)..Time::millis(300)).contains(t)), "{drawn:?}");
+        assert!(drawn[0] != drawn[1] && drawn[1] != drawn[2]);
     }
 
     /// 0.98 * 1.25e6 B/s * 0.2 s = 245000 B are full: 196000 are 0.8, and 245000 are 1.

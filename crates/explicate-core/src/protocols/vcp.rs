@@ -42,7 +42,8 @@
 //!    power of two.
 //! 6. An acknowledgement counts as one packet however many it covers: receivers answer every packet, as in the sources, and one
 //!    that holds answers back (`ack_every`) slows growth down.
-//! 7. The first interval of a router lasts 0.5..1.5 t_rho, drawn from the port's stream, so that routers do not march in step.
+//! 7. The first interval of a router lasts 0.5..1.5 t_rho, drawn from the port's stream, so that routers do not march in step;
+//!    with `in_step = true` it is a whole one, as in the author's code, where all intervals begin with the simulation.
 //!
 //! Not built: EVCP and VCP-FC, which paper 004 names for faster convergence to equal shares.
 

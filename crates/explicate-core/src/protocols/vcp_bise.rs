@@ -25,10 +25,14 @@
 //! 3. A packet that came with 10 keeps it, as in VCP. With independent draws the shares of several routers at low load would
 //!    multiply, and links stay at 60 % for good where access links were twice as fast. So a draw for 01 that falls on a
 //!    packet with 10 is made good on the next packet without, and at most two of them wait: of several shares about the
-//!    least counts. Exactly so with `spread`; of draws at shares much alike a part is lost, of three equal ones a third
-//!    or more. One router alone, as in the paper, draws for each packet.
+//!    least counts. Where two are equal, one in three is lost (one in 17, were sixteen to wait). That lies between the least
+//!    share and the product, which is what independent draws would give; with the least share itself, starts at small k
+//!    are faster than equation 12, and the paper's are slower. One router alone, as in the paper, draws for each packet.
 //! 4. `spread = true` deals codes out evenly instead of drawing them (error diffusion), so that windows of few packets get the
 //!    share that they should.
+//! 5. Equation 11 is exact for round trips of t_rho. In one of a part x of it the window grows by (1 + epsilon)^x - 1 at most,
+//!    and what is asked for in an interval takes r = (G^x - 1) / ((1 + epsilon)^x - 1), G being rho_{n+1}/rho_n: up to
+//!    2.4 times equation 11 where x = 0.4, epsilon = 9. `exact_rtt` takes that for a given round trip.
 
 use alloc::boxed::Box;
 
@@ -45,17 +49,20 @@ pub struct VcpBise;
 
 const T_RHO: f64 = 1.25;
 const EPSILON: f64 = 9.0;
+/// Draws for 01 that may wait for a packet without 10.
+const MOST_OWED: f64 = 2.0;
 
 const SENDER: &[Param] = &sender_params(EPSILON, T_RHO);
 
 const ROUTER: &[Param] = &{
-    let [t_rho, t_q, kappa_q, gamma_l, queue_weight] = router_params(T_RHO);
+    let [t_rho, t_q, kappa_q, gamma_l, queue_weight, in_step] = router_params(T_RHO);
     [
         t_rho,
         t_q,
         kappa_q,
         gamma_l,
         queue_weight,
+        in_step,
         Param::new(
             "k",
             Unit::Fraction,
@@ -75,6 +82,14 @@ const ROUTER: &[Param] = &{
         )
         .within(1e-6, 1e6),
         Param::new("spread", Unit::Flag, 0.0, "error diffusion", "Codes are dealt out evenly instead of drawn."),
+        Param::new(
+            "exact_rtt",
+            Unit::Seconds,
+            0.0,
+            "equations 8 and 10",
+            "Round trip for which the mixing ratio is made exact; 0 takes equation 11.",
+        )
+        .within(0.0, 100.0),
     ]
 };
 
@@ -116,6 +131,8 @@ struct BiseRouter {
     k: f64,
     rho_inf: f64,
     eps_r: f64,
+    /// Round trip over interval for which r is exact; 0 for equation 11.
+    exact: f64,
     spread: bool,
     /// The code of the region; at low load a share of the packets gets [`HIGH`] instead.
     code: u8,
@@ -135,6 +152,7 @@ impl BiseRouter {
             k: get("k"),
             rho_inf: get("rho_inf"),
             eps_r: get("eps_r"),
+            exact: get("exact_rtt") / get("t_rho"),
             spread: get("spread") != 0.0,
             code: LOW,
             share: 1.0,
@@ -143,16 +161,22 @@ impl BiseRouter {
         }
     }
 
-    /// Equation 11; an empty link takes all that it can get.
+    /// Equation 11, or what solves equations 8 and 10 for one round trip; an empty link takes all that it can get.
     fn mix(&self, rho: f64) -> f64 {
-        if rho > 0.0 { (self.k * (self.rho_inf - rho) / (self.eps_r * rho)).clamp(0.0, 1.0) } else { 1.0 }
+        if rho <= 0.0 {
+            return 1.0;
+        }
+        let more = self.k * (self.rho_inf - rho) / rho;
+        let in_round_trip = |growth: f64| libm::pow(1.0 + growth, self.exact) - 1.0;
+        let r = if self.exact > 0.0 { in_round_trip(more) / in_round_trip(self.eps_r) } else { more / self.eps_r };
+        r.clamp(0.0, 1.0)
     }
 
     /// What becomes of a packet at low load that carries `code`.
     fn deal(&mut self, code: u8) -> u8 {
         let chosen = if self.spread { self.share } else { (self.rng.uniform() < self.share) as u8 as f64 };
         // A choice that falls on a packet with 10 waits for one without; what routers before have left nothing for is lost.
-        self.owed = (self.owed + chosen).min(2.0);
+        self.owed = (self.owed + chosen).min(MOST_OWED);
         if code == LOW && self.owed >= 1.0 {
             self.owed -= 1.0;
             LOW
@@ -199,7 +223,8 @@ mod tests {
 
     fn router(spread: bool) -> BiseRouter {
         let mut values = Values::default();
-        values.set(&ROUTER[8], spread as u8 as f64);
+        let param = |name| ROUTER.iter().find(|p| p.name == name).unwrap();
+        values.set(param("spread"), spread as u8 as f64);
         let rng = Rng::stream(1, "test");
         BiseRouter::new(&RouterInit { values: &values, capacity: VIEW.capacity, delay: Time::ZERO, rng })
     }
@@ -220,6 +245,20 @@ mod tests {
         assert_eq!((r.mix(0.03), r.mix(0.0), r.mix(1.2)), (1.0, 1.0, 0.0));
         // The edge of the cut: 0.33 / 9.33.
         assert!(r.mix(0.035_36) == 1.0 && r.mix(0.035_38) < 1.0);
+    }
+
+    /// Two and a half round trips of 0.5 s make equation 10's 0.598 / 0.4 of 40 %, and ten of 3.5 %.
+    #[test]
+    fn the_exact_ratio_compounds_to_the_target() {
+        let mut r = router(false);
+        r.exact = 0.4;
+        let growth = |share: f64| libm::pow(1.0 + (libm::pow(10.0, 0.4) - 1.0) * share, 2.5);
+        for rho in [0.04, 0.1, 0.4, 0.79] {
+            let target = 1.0 + 0.33 * (1.0 - rho) / rho;
+            assert!((growth(r.mix(rho)) / target - 1.0).abs() < 1e-12, "{rho}");
+        }
+        assert!((r.mix(0.4) - 0.115_4).abs() < 1e-4, "{}", r.mix(0.4));
+        assert_eq!((r.mix(0.03), r.mix(0.0), r.mix(1.2)), (1.0, 1.0, 0.0));
     }
 
     /// An interval of 1.25 s at 40 % load: 0.4 * 0.98 * 1.25e6 * 1.25 bytes came.
@@ -280,6 +319,24 @@ mod tests {
                 let got = low as f64 / 10_000.0;
                 assert!((got - 0.1).abs() < if spread { 0.001 } else { 0.009 }, "{spread} {shares:?}: {got}");
             }
+        }
+    }
+
+    /// What waits at equal shares is at each of 0, 1, 2 alike often, so that a third is lost at the second router, and less at
+    /// the third, where less comes. The rest is three standard deviations of what is left.
+    #[test]
+    fn of_equal_shares_two_thirds_are_left_by_each_router() {
+        for share in [0.02, 0.1, 0.4] {
+            let mut routers =
+                [1, 2, 3].map(|seed| BiseRouter { share, rng: Rng::stream(seed, "test"), ..router(false) });
+            let low = (0..100_000).filter(|_| {
+                let mut p = Packet { tos: LOW, ..Packet::EMPTY };
+                routers.iter_mut().for_each(|r| r.on_departure(Time::ZERO, &mut p, &VIEW));
+                p.tos == LOW
+            });
+            let due = 100_000.0 * share;
+            let (left, noise) = (low.count() as f64 / due, 3.0 / libm::sqrt(due));
+            assert!(left > 4.0 / 9.0 - noise && left < 2.0 / 3.0 + noise, "{share}: {left} of it is left");
         }
     }
 

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
-use explicate_scenario::machines::ports::{Part, port};
+use explicate_scenario::machines::ports::port;
 use explicate_scenario::model::Link;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::cli::{self, Forwarding};
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
 use crate::forward::output::Output;
-use crate::forward::{Forwarder, Interface, Manner};
+use crate::forward::{Forwarder, HELD_BY_FEW, Interface, Manner};
 use crate::metrics::Metrics;
 use crate::sys;
 
@@ -34,15 +34,15 @@ pub(super) fn run_router(args: &cli::Router) -> Result<()> {
         links.push(link);
     }
     let open = |(name, number): (String, usize)| {
-        let port = port(&links[number], number as u32, args.common.seed, ALL, None, Part::Whole);
-        Interface::open(&name, Output::new(port, links[number].delay))
+        let port = port(&links[number], number as u32, args.common.seed, ALL, None);
+        Interface::holding(HELD_BY_FEW, &name, Output::new(port, links[number].delay))
     };
     let interfaces = interfaces.into_iter().map(open).collect::<Result<Vec<_>>>()?;
     let speaker = match args.address {
         Some(own) => Some(speaker(args, &links, own)?),
         None => None,
     };
-    forward(interfaces, &links, Manner::Router, speaker, &args.common)
+    forward(interfaces, &links, Manner::Router, speaker, &args.common, Time::micros(args.coalesce))
 }
 
 /// What speaks for a router, its hardware address, and at which ports it looks at packets.
@@ -68,11 +68,11 @@ pub(super) fn run_link(args: &cli::Link) -> Result<()> {
         words::link(&format!("{}->{}", args.a, args.b), there, None)?,
     ];
     let open = |(number, name): (usize, &String)| {
-        let port = port(&links[number], number as u32, args.common.seed, ALL, None, Part::Whole);
-        Interface::open(name, Output::new(port, links[number].delay))
+        let port = port(&links[number], number as u32, args.common.seed, ALL, None);
+        Interface::holding(HELD_BY_FEW, name, Output::new(port, links[number].delay))
     };
     let interfaces = [&args.a, &args.b].into_iter().enumerate().map(open).collect::<Result<Vec<_>>>()?;
-    forward(interfaces, &links, Manner::Link, None, &args.common)
+    forward(interfaces, &links, Manner::Link, None, &args.common, Time::ZERO)
 }
 
 fn forward(
@@ -81,6 +81,7 @@ fn forward(
     manner: Manner,
     speaker: Option<Speaking>,
     args: &Forwarding,
+    apart: Time,
 ) -> Result<()> {
     if args.real_time
         && let Err(error) = sys::go_first()
@@ -91,6 +92,9 @@ fn forward(
     let mut forwarder = Forwarder::new(interfaces, manner, clock)?;
     if let Some((speaker, station, watched)) = speaker {
         forwarder.speak(speaker, station, watched);
+    } else {
+        // What speaks for a router measures by when its packets leave and come.
+        forwarder.keep_apart(apart);
     }
     let metrics = args.metrics.map(Metrics::serve).transpose()?;
     // All sockets are open.
@@ -204,6 +208,7 @@ fn tell(forwarder: &mut Forwarder, links: &[Link], now: Time) -> Value {
         "refused": c.refused,
         "missed": c.missed,
         "errors": c.errors,
+        "turns": c.turns,
         "cpu_us_per_frame": cpu as f64 / 1e3 / c.sent.max(1) as f64,
         "ports": ports,
     })

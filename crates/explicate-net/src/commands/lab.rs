@@ -7,8 +7,9 @@ use serde_json::json;
 
 use crate::cli::Lab;
 use crate::error::{Context, Error, Result};
-use crate::lab::results::{to_csv, to_json, to_text};
-use crate::lab::{self, Outcome};
+use crate::lab::results::{named, to_csv, to_json, to_text};
+use crate::lab::{self, Outcome, witness};
+use crate::sys;
 
 /// Reads a scenario with what was changed on the command line.
 fn read_scenario(path: &Path, sets: &[String]) -> Result<Scenario> {
@@ -40,14 +41,24 @@ pub(super) fn run(args: &Lab) -> Result<()> {
         let wrong = || Error::Input(format!("--kernel wants GROUP=LAW, not `{word}`"));
         word.split_once('=').map(|(group, law)| (group.to_string(), law.to_string())).ok_or_else(wrong)
     };
+    if args.with_parent {
+        sys::die_with_parent().or_fail(|| "follow the parent".to_string())?;
+    }
     let kernel = args.kernel.iter().map(split).collect::<Result<Vec<_>>>()?;
     let outcome = lab::run(&scenario, &kernel)?;
     for failure in &outcome.failures {
         eprintln!("explicated: {failure}");
     }
+    if let Some((times, longest)) = outcome.stood_still {
+        eprintln!(
+            "explicated: warning: the machine stood still {times} times for more than 1 ms, up to {longest:.1} ms; what was due \
+             then left in bursts, which queue (samples of `{}`)",
+            witness::MACHINE
+        );
+    }
     if let Some(folder) = &args.output {
         std::fs::create_dir_all(folder).or_fail(|| format!("make the folder {}", folder.display()))?;
-        for (name, table) in outcome.tables.named() {
+        for (name, table) in named(&outcome.tables) {
             let path = folder.join(format!("{name}.csv"));
             std::fs::write(&path, to_csv(table)).or_fail(|| format!("write {}", path.display()))?;
         }
@@ -91,12 +102,13 @@ fn print_lab(scenario: &Scenario, outcome: &Outcome) {
     for work in &outcome.work {
         let (c, late) = (&work.counters, &work.late);
         println!(
-            "{}: {} frames, {:.2} us of CPU each; handed on late by p50 {} us, p99 {} us; missed {}, refused {}",
+            "{}: {} frames, {:.2} us of CPU each; handed on late by p50 {} us, p99 {} us, at most {} us; missed {}, refused {}",
             work.name,
             c.sent,
             work.cpu as f64 / 1e3 / c.sent.max(1) as f64,
             late.percentile(0.5).0 / 1000,
             late.percentile(0.99).0 / 1000,
+            late.most.0 / 1000,
             c.missed,
             c.refused,
         );
@@ -120,6 +132,7 @@ fn forwarders(outcome: &Outcome) -> Vec<serde_json::Value> {
             "missed": c.missed,
             "late_p50_us": work.late.percentile(0.5).0 as f64 / 1e3,
             "late_p99_us": work.late.percentile(0.99).0 as f64 / 1e3,
+            "late_most_us": work.late.most.0 as f64 / 1e3,
             "cpu_us_per_frame": work.cpu as f64 / 1e3 / c.sent.max(1) as f64,
         })
     };

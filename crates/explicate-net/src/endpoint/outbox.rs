@@ -52,6 +52,10 @@ impl Outbox {
         let total = length + more(&mut slot[length..ROOM - IP_UDP_LEN]);
         self.waiting.push((total, to, packet.tos));
     }
+    /// Forgets all that waits.
+    pub fn discard(&mut self) {
+        self.waiting.clear();
+    }
     /// Sends all that waits.
     pub fn flush(&mut self, socket: BorrowedFd<'_>) {
         let mut first = 0;

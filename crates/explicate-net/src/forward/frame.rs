@@ -9,7 +9,7 @@
 use std::net::Ipv4Addr;
 
 use explicate_core::datagram::{self, MOST_HEADERS};
-use explicate_core::wire::{Ecn, IP_UDP_LEN, Packet, SackRanges, UDP_PORT, flag};
+use explicate_core::wire::{Ecn, Packet, SackRanges, UDP_PORT, flag};
 
 use crate::sys::OFFLOAD_LEN;
 
@@ -46,6 +46,7 @@ pub enum Odd {
 }
 
 /// A frame as the core sees it.
+#[derive(Clone, Copy)]
 pub struct Lifted {
     /// The packet.
     pub packet: Packet,
@@ -57,7 +58,7 @@ pub struct Lifted {
     pub odd: Option<Odd>,
 }
 
-fn word(bytes: &[u8], at: usize) -> u16 {
+pub(super) fn word(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
@@ -113,25 +114,6 @@ pub fn addresses(bytes: &[u8]) -> (Ipv4Addr, Ipv4Addr) {
     (at(IP + 12), at(IP + 16))
 }
 
-/// The answer to a frame that asks who has `own` (RFC 826): `station` has.
-pub fn answer_arp(bytes: &[u8], own: Ipv4Addr, station: [u8; 6]) -> Option<Vec<u8>> {
-    let arp = bytes.get(IP..IP + 28)?;
-    // Ethernet, IPv4, request.
-    let asks = word(bytes, IP - 2) == 0x0806 && arp[..8] == [0, 1, 8, 0, 6, 4, 0, 1] && arp[24..28] == own.octets();
-    if !asks {
-        return None;
-    }
-    let mut answer = vec![0; OFFLOAD_LEN];
-    answer.extend(&arp[8..14]);
-    answer.extend(station);
-    answer.extend([8, 6, 0, 1, 8, 0, 6, 4, 0, 2]);
-    answer.extend(station);
-    answer.extend(own.octets());
-    answer.extend(&arp[8..18]);
-    answer.resize(IP + 46, 0); // the least that Ethernet carries
-    Some(answer)
-}
-
 /// Tells flows apart by addresses, protocol and ports (FNV-1a).
 fn fingerprint(ip: &[u8], ports: &[u8]) -> u32 {
     let parts = ip[12..20].iter().chain(&ip[9..10]).chain(ports);
@@ -139,7 +121,8 @@ fn fingerprint(ip: &[u8], ports: &[u8]) -> u32 {
 }
 
 /// Writes what has changed in a packet into its frame.
-pub fn lower(bytes: &mut [u8], packet: &Packet, sack: &SackRanges, kind: Kind) {
+pub fn lower(bytes: &mut [u8], lifted: &Lifted) {
+    let Lifted { packet, sack, kind, .. } = *lifted;
     if kind == Kind::Alien {
         return;
     }
@@ -152,7 +135,7 @@ pub fn lower(bytes: &mut [u8], packet: &Packet, sack: &SackRanges, kind: Kind) {
     let (old, new) = ([bytes[IP + 8], bytes[IP + 9]], [clean.ttl, bytes[IP + 9]]);
     patch(bytes, IP + 8, &old, &new, IP + 10);
     if let Kind::Explicit { udp, headers, writable: true } = kind {
-        write_headers(bytes, &clean, sack, udp as usize, headers as usize);
+        write_headers(bytes, &clean, &sack, udp as usize, headers as usize);
     }
     if packet.is_damaged() {
         // The last byte of the datagram; its checksum stays, so that its end finds out. One that was left to hardware would
@@ -202,63 +185,9 @@ fn patch(bytes: &mut [u8], at: usize, old: &[u8], new: &[u8], sum: usize) {
     bytes[at..at + new.len()].copy_from_slice(new);
 }
 
-/// Makes the frame of a packet: for messages that a router sends itself, and for tests. `payload` follows the headers.
-pub fn make(
-    packet: &Packet,
-    sack: &SackRanges,
-    payload: &[u8],
-    (from, to): ([u8; 6], [u8; 6]),
-    (source, destination): ([u8; 4], [u8; 4]),
-    (from_port, to_port): (u16, u16),
-) -> Vec<u8> {
-    let mut headers = [0; MOST_HEADERS];
-    let length = datagram::write(packet, sack, &mut headers);
-    let total = IP_UDP_LEN + length + payload.len();
-    let mut bytes = vec![0; OFFLOAD_LEN];
-    bytes.extend(to);
-    bytes.extend(from);
-    bytes.extend([0x08, 0x00, 0x45, packet.tos]);
-    bytes.extend((total as u16).to_be_bytes());
-    bytes.extend([0, 0, 0x40, 0, packet.ttl, 17, 0, 0]);
-    bytes.extend(source);
-    bytes.extend(destination);
-    let sum = !ones_sum(0, &bytes[IP..IP + 20]);
-    bytes[IP + 10..IP + 12].copy_from_slice(&sum.to_be_bytes());
-    bytes.extend(from_port.to_be_bytes());
-    bytes.extend(to_port.to_be_bytes());
-    bytes.extend(((total - 20) as u16).to_be_bytes());
-    bytes.extend([0, 0]);
-    bytes.extend(&headers[..length]);
-    bytes.extend(payload);
-    let sum = udp_sum(&bytes);
-    bytes[IP + 26..IP + 28].copy_from_slice(&sum.to_be_bytes());
-    bytes
-}
-
-/// The sum of 16-bit words in ones' complement.
-fn ones_sum(start: u32, bytes: &[u8]) -> u16 {
-    let mut sum = start;
-    for pair in bytes.chunks(2) {
-        sum += u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)]) as u32;
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
-}
-
-/// The UDP checksum that the frame of a datagram without IP options ought to have.
-fn udp_sum(bytes: &[u8]) -> u16 {
-    let udp = &bytes[IP + 20..];
-    let length = word(udp, 4) as usize;
-    let mut sum = ones_sum(17 + length as u32, &bytes[IP + 12..IP + 20]);
-    sum = ones_sum(sum as u32, &udp[..6]);
-    match !ones_sum(sum as u32, &udp[8..length]) {
-        0 => 0xffff,
-        sum => sum,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::made::{make, ones_sum, udp_sum};
     use super::*;
     use explicate_core::rng::Rng;
     use explicate_core::wire::{Congestion, Format, XcpI};
@@ -291,7 +220,7 @@ mod tests {
             lifted.packet.congestion.set_delta_throughput(rng.next_u64() as i32);
             lifted.packet.tos = rng.next_u64() as u8 & 0x7f;
             lifted.packet.ttl = rng.next_u64() as u8;
-            lower(&mut bytes, &lifted.packet, &lifted.sack, lifted.kind);
+            lower(&mut bytes, &lifted);
             assert!(sums_are_right(&bytes));
             let again = lift(&bytes);
             assert_eq!(again.packet.congestion, lifted.packet.congestion);
@@ -306,7 +235,7 @@ mod tests {
         let mut bytes = frame(&packet);
         let mut lifted = lift(&bytes);
         XcpI { ttl: 63, last_router: 0x0a00_0001 }.put(&mut lifted.packet);
-        lower(&mut bytes, &lifted.packet, &lifted.sack, lifted.kind);
+        lower(&mut bytes, &lifted);
         assert!(sums_are_right(&bytes));
         assert_eq!(XcpI::of(&lift(&bytes).packet), Some(XcpI { ttl: 63, last_router: 0x0a00_0001 }));
     }
@@ -318,10 +247,10 @@ mod tests {
         let mut lifted = lift(&bytes);
         assert_eq!(lifted.kind, Kind::Other);
         lifted.packet.set_ecn(Ecn::Capable1); // as a controller of another protocol would
-        lower(&mut bytes, &lifted.packet, &lifted.sack, lifted.kind);
+        lower(&mut bytes, &lifted);
         assert_eq!(bytes, before);
         lifted.packet.set_ecn(Ecn::Marked);
-        lower(&mut bytes, &lifted.packet, &lifted.sack, lifted.kind);
+        lower(&mut bytes, &lifted);
         assert_eq!(bytes[IP + 1], 0x2b);
         assert!(sums_are_right(&bytes));
     }
@@ -332,7 +261,7 @@ mod tests {
         bytes[IP + 26..IP + 28].fill(0);
         let mut lifted = lift(&bytes);
         lifted.packet.congestion.set_delta_throughput(1);
-        lower(&mut bytes, &lifted.packet, &lifted.sack, lifted.kind);
+        lower(&mut bytes, &lifted);
         assert_eq!((word(&bytes, IP + 26), lift(&bytes).packet.congestion.delta_throughput()), (0, 1));
     }
 
@@ -362,23 +291,9 @@ mod tests {
             bytes[0] = left_to_hardware;
             let mut lifted = lift(&bytes);
             lifted.packet.damage();
-            lower(&mut bytes, &lifted.packet, &lifted.sack, lifted.kind);
+            lower(&mut bytes, &lifted);
             assert!(bytes[0] == 0 && word(&bytes, IP + 26) != udp_sum(&bytes));
         }
-    }
-
-    #[test]
-    fn who_asks_for_us_is_answered() {
-        let own = Ipv4Addr::new(10, 0, 0, 9);
-        let mut asks = vec![0; OFFLOAD_LEN];
-        asks.extend([0xff; 6]);
-        asks.extend([1; 6]);
-        asks.extend([8, 6, 0, 1, 8, 0, 6, 4, 0, 1, 1, 1, 1, 1, 1, 1, 10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 10, 0, 0, 9]);
-        let answer = answer_arp(&asks, own, [7; 6]).unwrap();
-        assert_eq!(answer[OFFLOAD_LEN..IP], [1, 1, 1, 1, 1, 1, 7, 7, 7, 7, 7, 7, 8, 6]);
-        assert_eq!(answer[IP + 6..IP + 28], [0, 2, 7, 7, 7, 7, 7, 7, 10, 0, 0, 9, 1, 1, 1, 1, 1, 1, 10, 0, 0, 1]);
-        assert!(answer_arp(&asks, Ipv4Addr::new(10, 0, 0, 8), [7; 6]).is_none());
-        assert!(answer_arp(&asks[..40], own, [7; 6]).is_none());
     }
 
     /// Whatever comes: nothing panics, nothing but the bytes that may change does, lengths stay.
@@ -400,7 +315,7 @@ mod tests {
                 lifted.packet.damage();
             }
             lifted.packet.congestion.set_delta_throughput(-1);
-            lower(&mut bytes, &lifted.packet, &lifted.sack, lifted.kind);
+            lower(&mut bytes, &lifted);
             assert_eq!(bytes.len(), before.len());
             if lifted.kind == Kind::Alien {
                 assert_eq!(bytes, before);

@@ -1,12 +1,13 @@
 //! Forwarding between interfaces: what a router and an emulated link have in common.
 //!
-//! Frames that come in by one interface go out by another, through its [`Output`]: at a router by what was learned of who
-//! is where, as a bridge does, at a link by the other of its two ends. One thread does it all: it receives what there is, lets
-//! the ports do what is due, sends, and waits for the next of both.
+//! Frames that come in by one interface go out by another, through its [output](output::Output): at a router by what was learned of who
+//! is where, as a bridge does, at a link by the other of its two ends. One thread does it all in turns: it receives what there is,
+//! lets the ports do what is due, sends, and waits for the next of both. While there is always something to do, turns keep a
+//! distance from each other, as interface cards do with interrupts, so that one call and one wake-up serve many frames.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ops::Range;
 
 use explicate_core::port::Store;
 use explicate_core::protocol::Probe;
@@ -16,69 +17,27 @@ use explicate_core::wire::{SackRanges, UDP_PORT, XcpI, flag};
 use crate::agent::Speaker;
 use crate::clock::{Clock, Waiter};
 use crate::error::{Context, Result};
-use crate::sys::{self, BATCH, Batch, OFFLOAD_LEN, Outgoing};
+use crate::sys::{self, OFFLOAD_LEN, Transmitter};
 
+pub mod counters;
 pub mod frame;
+pub mod interface;
+pub mod made;
 pub mod output;
 pub mod pool;
 
+pub use counters::Counters;
 use frame::{Kind, Odd};
+pub use interface::{HELD_BY_FEW, Interface};
 use output::Output;
 use pool::Pool;
 
-/// Longest frame that is taken: what an offload may put together, with both headers.
-const LONGEST: usize = (1 << 16) + OFFLOAD_LEN + frame::ETHERNET_LEN;
 /// Most frames that are held at a time.
 const MOST_FRAMES: usize = 1 << 16;
 /// Most stations that are remembered.
 const MOST_STATIONS: usize = 4096;
-/// Calls to one interface in a row, so that the others get their turn.
-const ROUNDS: usize = 4;
-
-/// What a forwarder counts.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct Counters {
-    /// Frames that came in.
-    pub received: u64,
-    /// Explicit packets among them.
-    pub explicit: u64,
-    /// Frames that went out.
-    pub sent: u64,
-    /// Dropped: to our port with headers that make no sense.
-    pub malformed: u64,
-    /// Passed on unread: several explicit packets put together by an offload.
-    pub merged: u64,
-    /// Dropped: their TTL was used up.
-    pub expired: u64,
-    /// Dropped: longer than any frame.
-    pub cut: u64,
-    /// Dropped: no room in memory.
-    pub no_room: u64,
-    /// Dropped: the system did not take them.
-    pub refused: u64,
-    /// Lost before this program saw them.
-    pub missed: u64,
-    /// Errors of the system that went by.
-    pub errors: u64,
-}
-
-/// An interface and what stands before its wire.
-pub struct Interface {
-    /// Its name.
-    pub name: String,
-    socket: OwnedFd,
-    /// Its output.
-    pub output: Output,
-}
-
-impl Interface {
-    /// Opens an interface of this thread's namespace.
-    pub fn open(name: &str, output: Output) -> Result<Interface> {
-        let index = sys::interface_index(name).or_fail(|| format!("find the interface `{name}`"))?;
-        let socket = sys::packet_socket(index).or_fail(|| format!("open a packet socket on `{name}`"))?;
-        Ok(Interface { name: name.to_string(), socket, output })
-    }
-}
+/// Most frames from one interface in a row, so that the others get their turn.
+const MOST_AT_ONCE: usize = 128;
 
 /// Who forwards how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,10 +63,12 @@ pub struct Forwarder {
     /// How those that it may have to speak to are reached.
     neighbours: BTreeMap<Ipv4Addr, ([u8; 6], usize)>,
     pool: Pool,
-    batch: Batch,
     ready: Vec<u32>,
+    transmitter: Transmitter,
     clock: Clock,
     waiter: Waiter,
+    /// How far turns are apart while there is something to do in each.
+    apart: Time,
     /// What it counted.
     pub counters: Counters,
     /// CPU time of its thread when it began.
@@ -119,7 +80,6 @@ impl Forwarder {
     pub fn new(interfaces: Vec<Interface>, manner: Manner, clock: Clock) -> Result<Forwarder> {
         let waiter = Waiter::new(clock);
         let (stations, ready, counters) = Default::default();
-        let (pool, batch) = (Pool::new(MOST_FRAMES), Batch::new(LONGEST));
         let cpu = sys::thread_cpu();
         let (speaker, watched, neighbours) = (None, vec![false; interfaces.len()], BTreeMap::new());
         Ok(Forwarder {
@@ -130,16 +90,21 @@ impl Forwarder {
             speaker,
             watched,
             neighbours,
-            pool,
-            batch,
+            pool: Pool::new(MOST_FRAMES),
             ready,
+            transmitter: Transmitter::default(),
             clock,
             waiter,
+            apart: Time::ZERO,
             counters,
             cpu,
         })
     }
 
+    /// Turns keep this distance while there is something to do in each: frames are handed on later by up to that, and cost less.
+    pub fn keep_apart(&mut self, apart: Time) {
+        self.apart = apart;
+    }
     /// A station is reached by this interface. Once one was told, no other is learned.
     pub fn place(&mut self, station: [u8; 6], interface: usize) {
         self.stations.insert(station, interface);
@@ -165,91 +130,181 @@ impl Forwarder {
 
     /// Forwards until `until`, or until it is told to stop.
     pub fn run(&mut self, until: Time, stop: &dyn Fn() -> bool) -> Result<()> {
-        while self.clock.now() < until && !stop() {
-            self.turn()?;
-            let outputs = self.interfaces.iter().map(|i| i.output.due());
-            let due = outputs.chain(self.speaker.iter().map(|(s, _)| s.due())).min().unwrap_or(Time::NEVER);
-            let sockets: Vec<BorrowedFd<'_>> = self.interfaces.iter().map(|i| i.socket.as_fd()).collect();
-            self.waiter.wait(&sockets, due.min(until)).or_fail(|| "wait for packets".to_string())?;
+        let patience = self.patience();
+        let (mut now, mut busy, mut found_at) = (self.clock.now(), false, Time::ZERO);
+        while now < until && !stop() {
+            let (began, found) = (now, self.turn(now));
+            busy = found > 0 && (busy || began.since(found_at) < self.apart);
+            if found > 0 {
+                found_at = began;
+            }
+            if busy {
+                // Whatever comes in the meantime, comes to the rings.
+                self.clock.sleep_until(began + self.apart);
+                now = self.clock.now();
+                continue;
+            }
+            now = self.clock.now();
+            let ports = self.interfaces.iter().flat_map(Interface::ports);
+            let due =
+                ports.map(Output::due).chain(self.speaker.iter().map(|(s, _)| s.due())).min().unwrap_or(Time::NEVER);
+            if due <= now + patience {
+                self.clock.sleep_until(due.min(until));
+                now = self.clock.now();
+                continue;
+            }
+            self.waiter.wait(&self.interfaces, due.min(until)).or_fail(|| "wait for packets".to_string())?;
+            self.heed_errors();
+            now = self.clock.now();
         }
         Ok(())
+    }
+    /// What woke this thread may be an interface's error.
+    fn heed_errors(&mut self) {
+        for (number, interface) in self.interfaces.iter().enumerate() {
+            if self.waiter.is_readable(number)
+                && !interface.socket.has_frame()
+                && let Some(error) = interface.socket.error()
+            {
+                // An interface that goes down comes back, or the operator stops us.
+                self.counters.errors += 1;
+                tracing::warn!(interface = interface.name, %error, "cannot receive");
+            }
+        }
+    }
+
+    /// How long a frame may lie in its ring, where the system has noted when it came: it leaves later, delayed as it is by
+    /// links. So where delays are no thread is woken for each frame that comes.
+    fn patience(&self) -> Time {
+        if self.speaker.is_some() {
+            return Time::ZERO;
+        }
+        let shortest = |delays: &mut dyn Iterator<Item = Time>| delays.min().unwrap_or(Time::ZERO);
+        shortest(&mut self.interfaces.iter().map(|i| i.input.as_ref().map_or(Time::ZERO, |o| o.delay)))
+            + shortest(&mut self.interfaces.iter().map(|i| i.output.delay))
     }
 
     /// Lets all ports do what they had to do until now.
     pub fn settle(&mut self) -> Time {
         let now = self.clock.now();
-        for interface in &mut self.interfaces {
-            interface.output.catch_up(now, &mut self.pool);
+        self.arrive(now);
+        for Interface { input, output, .. } in &mut self.interfaces {
+            input.iter_mut().chain([output]).for_each(|port| port.catch_up(now, &mut self.pool));
         }
         now
     }
 
-    fn turn(&mut self) -> Result<()> {
+    /// Does what there is to do; how many frames came and went.
+    fn turn(&mut self, mut now: Time) -> usize {
+        // All that came until then is received before anything happens later.
+        let known = now;
+        self.counters.turns += 1;
+        let mut found = 0;
         for from in 0..self.interfaces.len() {
-            if !self.waiter.is_readable(from) {
-                continue;
-            }
-            for _ in 0..ROUNDS {
-                let received = match self.batch.receive(self.interfaces[from].socket.as_fd()) {
-                    Ok(n) => n,
-                    Err(e) => {
-                        // An interface that goes down comes back, or the operator stops us.
-                        self.counters.errors += 1;
-                        tracing::warn!(interface = self.interfaces[from].name, error = %e, "cannot receive");
-                        break;
-                    }
-                };
-                let now = self.clock.now();
-                for i in 0..received {
-                    self.handle(now, from, i);
-                }
-                if received < BATCH {
-                    break;
-                }
+            if self.interfaces[from].socket.has_frame() {
+                found += self.receive(now, from);
+                now = self.clock.now();
             }
         }
-        self.say();
+        self.arrive(known);
+        self.say(now);
         for to in 0..self.interfaces.len() {
-            let interface = &mut self.interfaces[to];
-            let now = self.clock.now();
-            if interface.output.due() <= now {
-                interface.output.run(now, &mut self.pool, &mut self.ready);
+            let output = &mut self.interfaces[to].output;
+            if output.due() <= known {
+                output.run(known, now, &mut self.pool, &mut self.ready);
+                found += self.ready.len();
                 self.flush(to);
             }
         }
-        Ok(())
+        found
     }
 
-    /// A frame of the batch came in.
-    fn handle(&mut self, now: Time, from: usize, index: usize) {
-        self.counters.received += 1;
-        let message = self.batch.message(index);
-        if message.cut || message.bytes.len() < OFFLOAD_LEN + frame::ETHERNET_LEN {
-            self.counters.cut += 1;
-            return;
+    /// Takes in what came by an interface; how many frames.
+    fn receive(&mut self, now: Time, from: usize) -> usize {
+        let ahead = sys::wall_ahead();
+        let mut count = 0;
+        while count < MOST_AT_ONCE && self.interfaces[from].socket.has_frame() {
+            count += 1;
+            self.counters.received += 1;
+            let socket = &mut self.interfaces[from].socket;
+            let Some(handle) = self.pool.blank() else {
+                socket.receive(&mut Vec::new());
+                self.counters.no_room += 1;
+                continue;
+            };
+            let bytes = self.pool.buffer(handle);
+            // It came when the kernel says, not when this thread had time for it.
+            let at = socket.receive(bytes).map_or(now, |at| self.clock.of(at.saturating_sub(ahead)).min(now));
+            if bytes.len() < OFFLOAD_LEN + frame::ETHERNET_LEN {
+                self.counters.cut += 1;
+                self.pool.release(handle);
+                continue;
+            }
+            self.pool.read(handle);
+            match &mut self.interfaces[from].input {
+                Some(input) => drop(input.enqueue(at, handle, &mut self.pool)),
+                None => self.route(at, from, handle),
+            }
         }
-        // It came when the kernel says, not when this thread had time for it.
-        let now = message.at.map_or(now, |at| self.clock.of(at).min(now));
-        let bytes = message.bytes;
-        let mut lifted = frame::lift(bytes);
+        count
+    }
+
+    /// What has come over links that end here until `now` goes on, in order of time and each when it came, however late that is
+    /// noticed.
+    fn arrive(&mut self, now: Time) {
+        loop {
+            let inputs = self.interfaces.iter_mut().enumerate().filter_map(|(i, face)| Some((i, face.input.as_mut()?)));
+            let Some((from, input)) = inputs.min_by_key(|(_, input)| input.due()).filter(|(_, i)| i.due() <= now)
+            else {
+                return;
+            };
+            let due = input.due();
+            input.catch_up(due, &mut self.pool);
+            while let Some((at, handle)) =
+                self.interfaces[from].input.as_mut().and_then(|i| i.arrived(due, &mut self.pool))
+            {
+                self.route(at, from, handle);
+            }
+        }
+    }
+
+    /// A frame is here: it joins the outputs that it is for, or is dropped.
+    fn route(&mut self, at: Time, from: usize, handle: u32) {
+        let mut targets = self.sort(at, from, handle).unwrap_or(0..0).filter(|to| *to != from).peekable();
+        if targets.peek().is_none() {
+            self.pool.release(handle);
+        }
+        while let Some(to) = targets.next() {
+            let copy = if targets.peek().is_none() { Some(handle) } else { self.pool.copy(handle) };
+            match copy {
+                Some(copy) => self.join(at, to, copy),
+                None => self.counters.no_room += 1,
+            }
+        }
+    }
+
+    /// Which interfaces a frame is for that came in; none if it goes no further.
+    fn sort(&mut self, now: Time, from: usize, handle: u32) -> Option<Range<usize>> {
+        let (bytes, lifted) = self.pool.frame(handle);
         match lifted.odd {
             Some(Odd::Malformed) => {
                 self.counters.malformed += 1;
-                return;
+                return None;
             }
             Some(Odd::Merged) => self.counters.merged += 1,
             None => {}
         }
+        let explicit = matches!(lifted.kind, Kind::Explicit { .. });
         if let Some((speaker, station)) = &mut self.speaker {
             if lifted.kind == Kind::Alien
-                && let Some(answer) = frame::answer_arp(bytes, speaker.own, *station)
+                && let Some(answer) = made::answer_arp(bytes, speaker.own, *station)
             {
-                if let Some(handle) = self.pool.take(&answer, &frame::lift(&answer)) {
-                    self.interfaces[from].output.enqueue(now, handle, &mut self.pool);
+                if let Some(answer) = self.pool.take(&answer) {
+                    self.interfaces[from].output.enqueue(now, answer, &mut self.pool);
                 }
-                return;
+                return None;
             }
-            if matches!(lifted.kind, Kind::Explicit { .. }) {
+            if explicit {
                 let (source, destination) = frame::addresses(bytes);
                 // Whoever wants an answer is reached the way his packets came.
                 let back = (address(bytes, 6), from);
@@ -262,68 +317,62 @@ impl Forwarder {
                 }
                 if message && destination == speaker.own {
                     speaker.handle_control(now, source, &lifted.packet);
-                    return;
+                    return None;
                 }
             }
         }
-        if let Kind::Explicit { .. } = lifted.kind {
+        if explicit {
             self.counters.explicit += 1;
             if self.manner == Manner::Router {
                 if lifted.packet.ttl <= 1 {
                     self.counters.expired += 1;
-                    return;
+                    return None;
                 }
                 lifted.packet.ttl -= 1;
             }
         }
+        if self.manner == Manner::Link {
+            return Some((from ^ 1)..(from ^ 1) + 1);
+        }
         let (to, own): ([u8; 6], [u8; 6]) = (address(bytes, 0), address(bytes, 6));
-        let target = match self.manner {
-            Manner::Link => Some(from ^ 1),
-            Manner::Router => {
-                if self.learns
-                    && own[0] & 1 == 0
-                    && (self.stations.len() < MOST_STATIONS || self.stations.contains_key(&own))
-                {
-                    self.stations.insert(own, from);
-                }
-                self.stations.get(&to).copied()
-            }
-        };
-        let targets = match target {
-            Some(target) => target..target + 1,
-            None if self.learns => 0..self.interfaces.len(),
-            None => return,
-        };
-        for target in targets.filter(|t| *t != from) {
-            if self.watched[target]
-                && let Some((speaker, _)) = &mut self.speaker
-                && matches!(lifted.kind, Kind::Explicit { writable: true, .. })
-                && !lifted.packet.is_ack()
-            {
-                let output = &mut self.interfaces[target].output;
-                output.catch_up(now.max(output.caught_up()), &mut self.pool);
-                let view = output.port.view();
-                speaker.handle_data(now, &mut lifted.packet, frame::addresses(bytes).1, Some(&view));
-            }
-            let Some(handle) = self.pool.take(bytes, &lifted) else {
-                self.counters.no_room += 1;
-                return;
-            };
-            self.interfaces[target].output.enqueue(now, handle, &mut self.pool);
+        let knows = self.stations.get(&own) == Some(&from);
+        let room = self.stations.len() < MOST_STATIONS || self.stations.contains_key(&own);
+        if self.learns && own[0] & 1 == 0 && !knows && room {
+            self.stations.insert(own, from);
+        }
+        match self.stations.get(&to) {
+            Some(&target) => Some(target..target + 1),
+            None => self.learns.then_some(0..self.interfaces.len()),
         }
     }
 
+    /// A frame joins an output.
+    fn join(&mut self, now: Time, to: usize, handle: u32) {
+        let output = &mut self.interfaces[to].output;
+        let (bytes, lifted) = self.pool.frame(handle);
+        if self.watched[to]
+            && let Some((speaker, _)) = &mut self.speaker
+            && matches!(lifted.kind, Kind::Explicit { writable: true, .. })
+            && !lifted.packet.is_ack()
+        {
+            let destination = frame::addresses(bytes).1;
+            output.catch_up(now.max(output.caught_up()), &mut self.pool);
+            let view = output.port.view();
+            speaker.handle_data(now, self.pool.packet(handle), destination, Some(&view));
+        }
+        output.enqueue(now, handle, &mut self.pool);
+    }
+
     /// Sends what this node has to say, through the same queues as all else.
-    fn say(&mut self) {
+    fn say(&mut self, now: Time) {
         let Some((speaker, station)) = &mut self.speaker else { return };
-        let now = self.clock.now();
         speaker.handle_timeout(now);
         while let Some((to, packet, more)) = speaker.poll(now) {
             let Some(&(there, by)) = self.neighbours.get(&to) else { continue };
             let (stations, addresses) = ((*station, there), (speaker.own.octets(), to.octets()));
             let ports = (UDP_PORT, UDP_PORT);
-            let bytes = frame::make(&packet, &SackRanges::NONE, &vec![0; more], stations, addresses, ports);
-            if let Some(handle) = self.pool.take(&bytes, &frame::lift(&bytes)) {
+            let bytes = made::make(&packet, &SackRanges::NONE, &vec![0; more], stations, addresses, ports);
+            if let Some(handle) = self.pool.take(&bytes) {
                 self.interfaces[by].output.enqueue(now, handle, &mut self.pool);
             }
         }
@@ -334,15 +383,10 @@ impl Forwarder {
         for handle in &self.ready {
             self.pool.finish(*handle);
         }
-        let socket = self.interfaces[to].socket.as_fd();
+        let socket = &self.interfaces[to].socket;
         let mut rest = &self.ready[..];
         while !rest.is_empty() {
-            let count = rest.len().min(BATCH);
-            let mut messages = [Outgoing { bytes: &[], to: None }; BATCH];
-            for (message, handle) in messages.iter_mut().zip(rest) {
-                message.bytes = self.pool.bytes(*handle);
-            }
-            let taken = match sys::send(socket, &messages[..count]) {
+            let taken = match self.transmitter.send(socket, rest.iter().map(|handle| self.pool.bytes(*handle))) {
                 Ok(taken) => {
                     self.counters.sent += taken as u64;
                     taken.max(1)
@@ -363,13 +407,13 @@ impl Forwarder {
     /// Takes down what the system dropped before this program saw it.
     pub fn count_missed(&mut self) {
         for interface in &self.interfaces {
-            self.counters.missed += sys::packet_drops(interface.socket.as_fd());
+            self.counters.missed += interface.socket.drops();
         }
     }
     /// Frames held in memory, and those that ports and delays account for: unequal only by a defect.
     pub fn audit(&self) -> (usize, usize) {
-        let held = |i: &Interface| i.output.held().0 + i.output.held().1;
-        (self.pool.live(), self.interfaces.iter().map(held).sum())
+        let ports = self.interfaces.iter().flat_map(Interface::ports);
+        (self.pool.live(), ports.map(|port| port.held().0 + port.held().1).sum())
     }
 }
 

@@ -17,7 +17,7 @@ pub struct Output {
     /// Its port.
     pub port: Port,
     /// How much later than the port sends them packets arrive.
-    delay: Time,
+    pub delay: Time,
     /// In a settled port, in order of departure.
     inside: VecDeque<(Time, u32)>,
     /// Under way, by time of arrival and order of departure.
@@ -51,22 +51,27 @@ impl Output {
     /// When something is to be done.
     pub fn due(&self) -> Time {
         let port = match self.inside.front() {
-            Some((departs, _)) => *departs,
+            // Nobody needs to look at it before it is there.
+            Some((departs, _)) => *departs + self.delay,
             None if self.port.is_empty() => Time::NEVER,
             None => self.port.poll_timeout(),
         };
         port.min(self.under_way.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at))
     }
-    /// Does what is due, and puts what is to go out into `ready`.
-    pub fn run(&mut self, now: Time, pool: &mut Pool, ready: &mut Vec<u32>) {
-        self.catch_up(now, pool);
-        while let Some(Reverse((at, _, handle))) = self.under_way.peek().copied().filter(|Reverse((at, ..))| *at <= now)
-        {
-            self.under_way.pop();
+    /// Does what was due until `known`, and puts what is to go out `now` into `ready`.
+    pub fn run(&mut self, known: Time, now: Time, pool: &mut Pool, ready: &mut Vec<u32>) {
+        self.catch_up(known, pool);
+        while let Some((at, handle)) = self.arrived(known, pool) {
             self.late.add(now.since(at));
-            self.bytes += pool.packet(handle).ip_len as u64;
             ready.push(handle);
         }
+    }
+    /// The next packet that has arrived behind the delay by `now`, and when it did. Catch up first.
+    pub fn arrived(&mut self, now: Time, pool: &mut Pool) -> Option<(Time, u32)> {
+        let Reverse((at, _, handle)) = self.under_way.peek().copied().filter(|Reverse((at, ..))| *at <= now)?;
+        self.under_way.pop();
+        self.bytes += pool.packet(handle).ip_len as u64;
+        Some((at, handle))
     }
     /// Until when its port has caught up.
     pub fn caught_up(&self) -> Time {

@@ -1,38 +1,31 @@
 //! The routers and emulated links of the lab: forwarders with the scenario's ports.
 
-use explicate_core::port::stats::Causes;
+use std::collections::BTreeMap;
+
 use explicate_core::protocol::{Address, AgentInit};
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
-use explicate_scenario::machines::ports::{Part, port};
+use explicate_scenario::machines::ports::port;
 use explicate_scenario::machines::rows::LinkRow;
 use explicate_scenario::model::{RouterSpec, Scenario};
 use explicate_scenario::routing::Routes;
 
 use super::host::Sample;
-use super::plan::{Plan, Role};
+use super::plan::{Cable, Plan, Role};
 use super::schedule::{Look, Schedule};
-use crate::agent::Speaker;
+use crate::agent::{self, Speaker};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::forward::output::Output;
 use crate::forward::{Counters, Forwarder, Interface, Manner};
 use crate::histogram::Histogram;
 
-/// What an output knows of a link.
-pub(super) enum Part1<'a> {
-    /// Its row.
-    Row(usize, LinkRow<'a>),
-    /// What its channels did after the interface of another forwarder: in the measured span and in the whole run.
-    Air(usize, Causes, Causes),
-}
-
 /// What a forwarder has measured.
 pub(super) struct Report<'a> {
     /// The node, or nothing for the links.
     pub(super) node: Option<usize>,
-    /// What its outputs know.
-    pub(super) links: Vec<Part1<'a>>,
+    /// What its ports know of links, by their numbers.
+    pub(super) links: Vec<(usize, LinkRow<'a>)>,
     /// Samples.
     pub(super) samples: Vec<Sample>,
     /// What it counted.
@@ -48,10 +41,11 @@ pub(super) struct Middle<'a> {
     scenario: &'a Scenario,
     node: Option<usize>,
     forwarder: Forwarder,
-    /// For each interface the link that leaves by it and which part of it stands there.
-    links: Vec<Option<(usize, Part)>>,
+    /// For each interface the link that leaves by it, and the one that ends there if that is emulated there.
+    links: Vec<(Option<usize>, Option<usize>)>,
     measured_from: Time,
-    sampled: Vec<u64>,
+    /// By link, bytes when the last sample was taken.
+    sampled: BTreeMap<usize, u64>,
     samples: Vec<Sample>,
 }
 
@@ -68,11 +62,14 @@ impl<'a> Middle<'a> {
         let (mut interfaces, mut links) = (Vec::new(), Vec::new());
         let cables: Vec<usize> = plan.cables_of(node).collect();
         for &cable in &cables {
-            let end = plan.cables[cable].ends.iter().position(|n| *n == node).unwrap_or(0);
-            let link = plan.cables[cable].links[end];
-            let output = output(scenario, link, Part::Interface, seed, crossing);
-            interfaces.push(Interface::open(&Plan::interface(cable), output)?);
-            links.push(link.map(|l| (l, Part::Interface)));
+            let Cable { ends, links: both } = &plan.cables[cable];
+            let own = ends.iter().position(|n| *n == node).unwrap_or(0);
+            let mut interface = Interface::open(&Plan::interface(cable), output(scenario, both[own], seed, crossing))?;
+            // A host leaves its link to the router at the other end.
+            let input = both[1 - own].filter(|_| plan.roles[ends[1 - own]] == Role::Host);
+            interface.input = input.map(|link| output(scenario, Some(link), seed, crossing));
+            interfaces.push(interface);
+            links.push((both[own], input));
         }
         let mut forwarder = Forwarder::new(interfaces, Manner::Router, clock)?;
         let (specs, watched) = speaking(scenario, &links);
@@ -94,7 +91,7 @@ impl<'a> Middle<'a> {
         Ok(Middle::new(scenario, Some(node), forwarder, links))
     }
 
-    /// All emulated links, in this thread's namespace.
+    /// The links between hosts, in this thread's namespace.
     pub(super) fn links(
         scenario: &'a Scenario,
         plan: &Plan,
@@ -103,16 +100,12 @@ impl<'a> Middle<'a> {
         clock: Clock,
     ) -> Result<Middle<'a>> {
         let (mut interfaces, mut links) = (Vec::new(), Vec::new());
-        for (i, cable) in plan.cables.iter().enumerate() {
+        for (i, cable) in plan.cables.iter().enumerate().filter(|(_, c)| plan.has_middle(c)) {
             // What goes out by an end came in by the other, and left the node there.
             for end in [0, 1] {
                 let link = cable.links[1 - end];
-                let part = match plan.roles[cable.ends[1 - end]] {
-                    Role::Host => Part::Whole,
-                    Role::Router => Part::Air,
-                };
-                interfaces.push(Interface::open(&Plan::middle(i, end), output(scenario, link, part, seed, crossing))?);
-                links.push(link.map(|l| (l, part)));
+                interfaces.push(Interface::open(&Plan::middle(i, end), output(scenario, link, seed, crossing))?);
+                links.push((link, None));
             }
         }
         Ok(Middle::new(scenario, None, Forwarder::new(interfaces, Manner::Link, clock)?, links))
@@ -122,10 +115,19 @@ impl<'a> Middle<'a> {
         scenario: &'a Scenario,
         node: Option<usize>,
         forwarder: Forwarder,
-        links: Vec<Option<(usize, Part)>>,
+        links: Vec<(Option<usize>, Option<usize>)>,
     ) -> Middle<'a> {
-        let sampled = vec![0; links.len()];
-        Middle { scenario, node, forwarder, links, measured_from: Time::ZERO, sampled, samples: Vec::new() }
+        let (sampled, samples) = Default::default();
+        Middle { scenario, node, forwarder, links, measured_from: Time::ZERO, sampled, samples }
+    }
+
+    /// The links that it emulates, by their numbers.
+    fn ports(&mut self) -> impl Iterator<Item = (usize, &mut Output)> {
+        let ends = self.forwarder.interfaces.iter_mut().zip(&self.links);
+        ends.flat_map(|(interface, (leaves, ends))| {
+            let output = leaves.map(|link| (link, &mut interface.output));
+            output.into_iter().chain(ends.and_then(|link| Some((link, interface.input.as_mut()?))))
+        })
     }
 
     /// Forwards to the end of the scenario.
@@ -137,7 +139,7 @@ impl<'a> Middle<'a> {
             match look {
                 Look::Measure => {
                     self.measured_from = now;
-                    self.forwarder.interfaces.iter_mut().for_each(|i| i.output.port.start_measuring(now));
+                    self.ports().for_each(|(_, output)| output.port.start_measuring(now));
                 }
                 Look::Sample => self.sample(now, schedule.period()),
             }
@@ -150,27 +152,27 @@ impl<'a> Middle<'a> {
     fn sample(&mut self, at: Time, seconds: f64) {
         let of = |name: &str| self.scenario.sampling.of.iter().any(|n| n == name);
         let (queue, router, throughput) = (of("queue"), of("router"), of("throughput"));
-        for (i, interface) in self.forwarder.interfaces.iter().enumerate() {
-            let Some((link, part)) = self.links[i] else { continue };
-            let port = &interface.output.port;
-            if part == Part::Air || !port.has_qdisc() {
-                continue;
-            }
-            let object = &self.scenario.links[link].name;
-            let mut put = |variable, value| self.samples.push(Sample { at, object: object.clone(), variable, value });
+        let (scenario, mut sampled) = (self.scenario, std::mem::take(&mut self.sampled));
+        let mut samples = Vec::new();
+        for (link, output) in self.ports().filter(|(_, output)| output.port.has_qdisc()) {
+            let port = &output.port;
+            let object = &scenario.links[link].name;
+            let mut put = |variable, value| samples.push(Sample { at, object: object.clone(), variable, value });
             port.probe(&mut |variable, value| {
                 if if variable.starts_with("queue_") { queue } else { router } {
                     put(variable, value);
                 }
             });
+            let before = sampled.insert(link, port.stats.bytes).unwrap_or(0);
             if throughput {
-                let rate = (port.stats.bytes - self.sampled[i]) as f64 / seconds;
+                let rate = (port.stats.bytes - before) as f64 / seconds;
                 let offered = port.offered(at - Time::from_secs_f64(seconds), at) / seconds;
                 put("throughput_bps", 8.0 * rate);
                 put("utilisation", if offered > 0.0 { rate / offered } else { f64::NAN });
             }
-            self.sampled[i] = port.stats.bytes;
         }
+        self.sampled = sampled;
+        self.samples.extend(samples);
     }
 
     fn finish(mut self, end: Time) -> Result<Report<'a>> {
@@ -182,46 +184,42 @@ impl<'a> Middle<'a> {
         }
         self.forwarder.count_missed();
         let (from, span) = (self.measured_from, end.since(self.measured_from).as_secs_f64());
-        let mut links = Vec::new();
+        let scenario = self.scenario;
         let mut late = Histogram::default();
-        for (interface, link) in self.forwarder.interfaces.iter_mut().zip(&self.links) {
-            late.merge(&interface.output.late);
-            let port = &mut interface.output.port;
-            let Some((link, part)) = *link else { continue };
-            links.push(if part == Part::Air {
-                Part1::Air(link, port.stats.measured(), port.stats.total())
-            } else {
-                let (queue, offered) = (port.queue(from, end), port.offered(from, end));
-                Part1::Row(
-                    link,
-                    LinkRow::of_port(0, &self.scenario.links[link].name, &port.stats, queue, offered, span),
-                )
-            });
-        }
+        self.forwarder.interfaces.iter().for_each(|i| late.merge(&i.output.late));
+        let row = |(link, output): (usize, &mut Output)| {
+            let (name, port) = (&scenario.links[link].name, &mut output.port);
+            let (queue, offered) = (port.queue(from, end), port.offered(from, end));
+            (link, LinkRow::of_port(0, name, &port.stats, queue, offered, span))
+        };
+        let links = self.ports().map(row).collect();
         let (counters, cpu) = (self.forwarder.counters, self.forwarder.cpu());
         Ok(Report { node: self.node, links, samples: self.samples, counters, late, cpu })
     }
 }
 
-/// The first controller of a router that has somebody to speak for it, and at which of its outputs such stand.
-fn speaking<'a>(scenario: &'a Scenario, links: &[Option<(usize, Part)>]) -> (Option<&'a RouterSpec>, Vec<bool>) {
+/// A controller of a router that has somebody to speak for it, and at which of its outputs such stand.
+fn speaking<'a>(
+    scenario: &'a Scenario,
+    links: &[(Option<usize>, Option<usize>)],
+) -> (Option<&'a RouterSpec>, Vec<bool>) {
     let wanted = |spec: &&RouterSpec| {
         let init = AgentInit { values: &spec.values, own: Address(0), rng: Rng::stream(0, "") };
         let crosses = scenario.flows.iter().any(|g| g.resolved.protocol.name() == spec.protocol.name());
         crosses && spec.protocol.agent(&init).is_some()
     };
-    let of = |link: &Option<(usize, Part)>| {
-        let link = &scenario.links[link.as_ref()?.0];
+    let of = |(leaves, _): &(Option<usize>, Option<usize>)| {
+        let link = &scenario.links[(*leaves)?];
         link.routers.iter().chain(link.classes.iter().flat_map(|c| &c.routers)).find(wanted)
     };
-    (links.iter().find_map(of), links.iter().map(|l| of(l).is_some()).collect())
+    // One whose estimator is real goes before those that name none.
+    let chosen = links.iter().filter_map(of).min_by_key(|spec| agent::wants_oracle(spec.protocol, &spec.values));
+    (chosen, links.iter().map(|l| of(l).is_some()).collect())
 }
 
-/// The output for a part of a link. Where there is none, a wire that nothing should come to.
-fn output(scenario: &Scenario, link: Option<usize>, part: Part, seed: u64, crossing: &[u64]) -> Output {
+/// The port of a link with its delay behind it. Where there is none, a wire that nothing should come to.
+fn output(scenario: &Scenario, link: Option<usize>, seed: u64, crossing: &[u64]) -> Output {
     let index = link.unwrap_or(0);
     let model = &scenario.links[index];
-    let part = if link.is_some() { part } else { Part::Air };
-    let delay = if part == Part::Interface { Time::ZERO } else { model.delay };
-    Output::new(port(model, index as u32, seed, crossing[index], None, part), delay)
+    Output::new(port(model, index as u32, seed, crossing[index], None), model.delay)
 }

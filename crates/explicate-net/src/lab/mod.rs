@@ -11,6 +11,7 @@ use explicate_scenario::machines::rows::{FlowRow, LinkRow};
 use explicate_scenario::machines::ways::{crossing, ways};
 use explicate_scenario::model::Scenario;
 use explicate_scenario::routing::Routes;
+use explicate_scenario::tables::Tables;
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -25,12 +26,12 @@ pub mod netns;
 mod plan;
 pub mod results;
 mod schedule;
+pub mod witness;
 
 use host::{Host, HostReport, Sample};
-use middle::{Middle, Part1, Report};
+use middle::{Middle, Report};
 use netns::Namespaces;
 use plan::{Plan, Role};
-use results::Tables;
 
 /// Time for all threads to open their sockets before the clock starts.
 const PREPARATION: Time = Time::millis(500);
@@ -56,6 +57,8 @@ pub struct Outcome {
     pub work: Vec<Work>,
     /// What went wrong with flows.
     pub failures: Vec<String>,
+    /// How often the machine stood still, and how long at most, ms; nothing if it did not.
+    pub stood_still: Option<(usize, f64)>,
 }
 
 /// The commands that build a scenario's topology.
@@ -120,6 +123,10 @@ fn run_once(
                 let sends = matches!(job, Job::TcpSend(_));
                 keep(&hosts, if sends { carried.send(&stop) } else { carried.receive(&stop) }?);
             }
+            Job::Witness(processor) => {
+                let samples = witness::watch(processor, clock, scenario.duration, &stop)?;
+                keep(&hosts, HostReport { samples, ..HostReport::default() });
+            }
             Job::Host(node) => keep(&hosts, Host::open(scenario, &flows, node, seed, clock)?.run(&stop)?),
         }
         Ok(())
@@ -137,7 +144,9 @@ fn run_once(
     });
     let carried = flows.iter().enumerate().filter(|(_, f)| f.kernel.is_some()).map(|(id, _)| id);
     let carried = carried.flat_map(|id| [Job::TcpReceive(id), Job::TcpSend(id)]);
-    let jobs: Vec<Job> = [Job::Links].into_iter().chain(roles).chain(carried).collect();
+    let links = plan.namespaces().contains(&plan.links()).then_some(Job::Links);
+    let witnesses = (0..thread::available_parallelism().map_or(1, usize::from)).map(Job::Witness);
+    let jobs: Vec<Job> = links.into_iter().chain(roles).chain(carried).chain(witnesses).collect();
     thread::scope(|scope| {
         let guarded = &guarded;
         let threads: Vec<_> = jobs.into_iter().map(|job| scope.spawn(move || guarded(job))).collect();
@@ -157,6 +166,8 @@ enum Job {
     Links,
     Router(usize),
     Host(usize),
+    /// Watches a processor.
+    Witness(usize),
     TcpSend(usize),
     TcpReceive(usize),
 }
@@ -165,6 +176,8 @@ impl Job {
     fn namespace(self, plan: &Plan, flows: &[host::LabFlow]) -> String {
         match self {
             Job::Links => plan.links(),
+            // Any will do.
+            Job::Witness(_) => plan.namespace(0),
             Job::Router(node) | Job::Host(node) => plan.namespace(node),
             Job::TcpSend(id) => plan.namespace(flows[id].ends.0),
             Job::TcpReceive(id) => plan.namespace(flows[id].ends.1),
@@ -195,18 +208,18 @@ fn collect(
         outcome.failures.extend(host.failures);
     }
     for (id, flow) in flows.iter().enumerate() {
-        let Some((flow_before, flow_after, completed, size)) = sent.remove(&id) else { continue };
+        let Some(end) = sent.remove(&id) else { continue };
         let (sink_before, sink_after) = received.remove(&id).unwrap_or_default();
         let row = FlowRow {
             run,
             name: &flow.name,
             group: &scenario.flows[flow.group.0],
             start: flow.start,
-            size,
-            completed,
-            before: (flow_before, sink_before),
-            after: (flow_after, sink_after),
-            sessions: (1, 0),
+            size: end.size,
+            completed: end.completed,
+            before: (end.stats.0, sink_before),
+            after: (end.stats.1, sink_after),
+            sessions: end.sessions,
             span,
         };
         row.push(&mut outcome.tables.flows);
@@ -215,29 +228,19 @@ fn collect(
         }
     }
     let mut rows: BTreeMap<usize, LinkRow<'_>> = BTreeMap::new();
-    let mut air = Vec::new();
     for report in forwarders {
         let name = report.node.map_or_else(|| plan::LINKS.to_string(), |n| scenario.nodes[n].clone());
         outcome.work.push(Work { name, counters: report.counters, late: report.late, cpu: report.cpu });
         samples.extend(report.samples);
-        for part in report.links {
-            match part {
-                Part1::Row(link, row) => drop(rows.insert(link, row)),
-                Part1::Air(link, measured, total) => air.push((link, measured, total)),
-            }
-        }
-    }
-    for (link, measured, total) in air {
-        let Some(row) = rows.get_mut(&link) else { continue };
-        for (sum, more) in [(&mut row.measured, measured), (&mut row.total, total)] {
-            sum.channel += more.channel;
-            sum.damaged += more.damaged;
-            sum.copies += more.copies;
-        }
+        rows.extend(report.links);
     }
     for row in rows.values_mut() {
         row.run = run;
         row.push(&mut outcome.tables.links);
+    }
+    for late in samples.iter().filter(|s| s.object == witness::MACHINE) {
+        let (times, longest) = outcome.stood_still.unwrap_or_default();
+        outcome.stood_still = Some((times + 1, late.value.max(longest)));
     }
     samples.sort_by_key(|s| s.at);
     for s in samples {

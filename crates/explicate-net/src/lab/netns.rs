@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::thread;
 
 use crate::error::{Context, Error, Result};
@@ -67,9 +67,22 @@ pub fn prefix() -> String {
     format!("{WORD}-{}-", std::process::id())
 }
 
-/// Namespaces, as long as this value lives.
+/// Namespaces, as long as this value lives, or if it cannot say so any more as its process.
 pub struct Namespaces {
     names: Vec<String>,
+    heir: Option<Child>,
+}
+
+/// Waits for the end of its input, which comes when our process ends, whatever ends it, and removes what is left.
+const HEIR: &str =
+    "trap '' INT TERM HUP; read _; for n in \"$@\"; do [ -e /run/netns/\"$n\" ] && ip netns delete \"$n\"; done";
+
+/// Starts the shell that does so, which has nothing to do if all goes well.
+fn heir(names: &[String]) -> Result<Child> {
+    let mut command = Command::new("sh");
+    command.args(["-c", HEIR, "sh"]).args(names);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().or_fail(|| "start a shell".to_string())
 }
 
 impl Namespaces {
@@ -78,7 +91,7 @@ impl Namespaces {
     pub fn make(names: &[String], steps: &[Step]) -> Result<Namespaces> {
         remove_orphans();
         // What was made so far goes when a step fails.
-        let mut made = Namespaces { names: Vec::new() };
+        let mut made = Namespaces { names: Vec::new(), heir: Some(heir(names)?) };
         for name in names {
             Step::Command(format!("ip netns add {name}")).run()?;
             made.names.push(name.clone());
@@ -97,6 +110,10 @@ impl Drop for Namespaces {
     fn drop(&mut self) {
         for name in &self.names {
             remove(name);
+        }
+        if let Some(mut heir) = self.heir.take() {
+            drop(heir.stdin.take());
+            let _ = heir.wait();
         }
     }
 }

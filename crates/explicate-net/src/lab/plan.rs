@@ -1,21 +1,26 @@
 //! A scenario's topology on real interfaces.
 //!
-//! Every node becomes a namespace. Each pair of links between two nodes becomes two cables (veth pairs) that end in one
-//! more namespace, where the links are emulated:
+//! Every node becomes a namespace, each pair of links between two nodes a cable (a veth pair):
 //!
 //! ```text
-//!   s0 ─ p0══a0 ~links~ b0══p0 ─ r1 ─ p2══a2 ~links~ b2══p2 ─ r2 ...
+//!   s0 ─ p0══p0 ─ r1 ─ p2══p2 ─ r2 ...
 //! ```
+//!
+//! A link is emulated by the router that it leaves, whose queue stands before it; one that leaves a host by the router where
+//! it ends. Only between two hosts stands one more namespace, in which their links are emulated. So a packet wakes as
+//! few threads as it passes nodes: each of them adds what its wake-up is late.
 //!
 //! All hosts share one subnet, their neighbours are entered by hand, and routers are told who is where, so no packet but those
 //! of flows is on the way.
 
 use std::net::Ipv4Addr;
 
-use explicate_scenario::model::{Scenario, Traffic};
+use explicate_core::estimate::CHOICE;
+use explicate_scenario::model::{RouterSpec, Scenario};
 use explicate_scenario::routing::Routes;
 
 use super::netns::Step;
+use crate::agent;
 use crate::error::{Error, Result};
 
 /// Name of the namespace in which links are emulated.
@@ -56,6 +61,7 @@ impl Plan {
     /// A plan for a scenario; the error says what of it cannot be built of cables.
     pub(super) fn new(scenario: &Scenario, prefix: &str) -> Result<Plan> {
         refuse(scenario)?;
+        warn_of_estimator(scenario);
         let cables = cables(scenario);
         let degree = |node: usize| cables.iter().filter(|c| c.ends.contains(&node)).count();
         let roles: Vec<Role> =
@@ -87,7 +93,8 @@ impl Plan {
     }
     /// The namespaces to make.
     pub(super) fn namespaces(&self) -> Vec<String> {
-        (0..self.names.len()).map(|n| self.namespace(n)).chain([self.links()]).collect()
+        let links = self.cables.iter().any(|c| self.has_middle(c)).then(|| self.links());
+        (0..self.names.len()).map(|n| self.namespace(n)).chain(links).collect()
     }
     /// The interface of a node to a cable.
     pub(super) fn interface(cable: usize) -> String {
@@ -96,6 +103,10 @@ impl Plan {
     /// The interface of the links' namespace to an end of a cable.
     pub(super) fn middle(cable: usize, end: usize) -> String {
         format!("{}{cable}", ["a", "b"][end])
+    }
+    /// Whether its links are emulated in a namespace between its ends.
+    pub(super) fn has_middle(&self, cable: &Cable) -> bool {
+        cable.ends.iter().all(|node| self.roles[*node] == Role::Host)
     }
     /// The address of a node.
     pub(super) fn address(node: usize) -> Ipv4Addr {
@@ -133,14 +144,21 @@ impl Plan {
         let mut bare = Vec::new();
         for (i, cable) in self.cables.iter().enumerate() {
             let own = Plan::interface(i);
+            if !self.has_middle(cable) {
+                let [here, there] = cable.ends.map(|node| self.namespace(node));
+                run(format!("ip -n {here} link add {own} type veth peer name {own} netns {there}"));
+            }
             for (end, &node) in cable.ends.iter().enumerate() {
-                let (here, middle) = (self.namespace(node), Plan::middle(i, end));
-                run(format!("ip -n {here} link add {own} type veth peer name {middle} netns {links}"));
+                let here = self.namespace(node);
+                if self.has_middle(cable) {
+                    let middle = Plan::middle(i, end);
+                    run(format!("ip -n {here} link add {own} type veth peer name {middle} netns {links}"));
+                    run(format!("ip -n {links} link set {middle} mtu {MTU} up"));
+                    bare.push(Step::OffloadsOff(links.clone(), middle));
+                }
                 let station = Plan::station(node, i).map(|b| format!("{b:02x}")).join(":");
                 run(format!("ip -n {here} link set {own} address {station} mtu {MTU} up"));
-                run(format!("ip -n {links} link set {middle} mtu {MTU} up"));
                 bare.push(Step::OffloadsOff(here.clone(), own.clone()));
-                bare.push(Step::OffloadsOff(links.clone(), middle));
                 if self.roles[node] == Role::Host {
                     run(format!("ip -n {here} addr add {}/16 dev {own}", Plan::address(node)));
                 }
@@ -193,9 +211,6 @@ fn refuse(scenario: &Scenario) -> Result<()> {
         return no(format!("{} nodes are too many for one machine; 60 can be", scenario.nodes.len()));
     }
     for group in &scenario.flows {
-        if let Traffic::Sessions { .. } = group.traffic {
-            return no(format!("the flows `{}` have sessions", group.name));
-        }
         if group.via.is_some() {
             return no(format!("the flows `{}` have a `path` of their own; packets take the shortest", group.name));
         }
@@ -204,4 +219,21 @@ fn refuse(scenario: &Scenario) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Nobody here can ask how loaded a path is: says so if that is what the routers are to do.
+fn warn_of_estimator(scenario: &Scenario) {
+    let specs = scenario.links.iter().flat_map(|l| l.routers.iter().chain(l.classes.iter().flat_map(|c| &c.routers)));
+    let crossed = |spec: &&RouterSpec| {
+        let flows = scenario.flows.iter().map(|g| g.resolved.protocol);
+        flows.into_iter().any(|p| p.name() == spec.protocol.name())
+    };
+    let mut speaking =
+        specs.filter(crossed).filter(|s| s.protocol.router_params().iter().any(|p| p.name == CHOICE.name));
+    if let Some(spec) = speaking.by_ref().next()
+        && agent::wants_oracle(spec.protocol, &spec.values)
+        && speaking.all(|spec| agent::wants_oracle(spec.protocol, &spec.values))
+    {
+        tracing::warn!("the simulator's estimator `oracle` cannot be real: `{}` measures in its place", agent::INSTEAD);
+    }
 }

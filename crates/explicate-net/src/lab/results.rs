@@ -2,33 +2,12 @@
 
 use std::fmt::Write as _;
 
-use explicate_scenario::tables::{Data, FLOWS, LINKS, RUN, SAMPLES, Table};
+use explicate_scenario::tables::{Data, Table, Tables};
 use serde_json::{Map, Value, json};
 
-/// The tables of a lab's runs.
-pub struct Tables {
-    /// One row per flow and run.
-    pub flows: Table,
-    /// One row per link and run.
-    pub links: Table,
-    /// One row per sample.
-    pub samples: Table,
-    /// One row per run.
-    pub run: Table,
-}
-
-impl Default for Tables {
-    fn default() -> Tables {
-        let [flows, links, samples, run] = [FLOWS, LINKS, SAMPLES, RUN].map(Table::new);
-        Tables { flows, links, samples, run }
-    }
-}
-
-impl Tables {
-    /// The tables by name.
-    pub fn named(&self) -> [(&'static str, &Table); 4] {
-        [("flows", &self.flows), ("links", &self.links), ("samples", &self.samples), ("run", &self.run)]
-    }
+/// The tables by name.
+pub fn named(tables: &Tables) -> [(&'static str, &Table); 4] {
+    [("flows", &tables.flows), ("links", &tables.links), ("samples", &tables.samples), ("run", &tables.run)]
 }
 
 fn number(x: f64) -> Value {

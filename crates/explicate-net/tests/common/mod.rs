@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
+use explicate_core::rng::Rng;
 use serde_json::Value;
 
 /// The program.
@@ -164,8 +165,9 @@ pub(crate) fn lab(text: &str, sets: &[&str]) -> Value {
 
 /// Measures in real time, up to three times: a machine that stands still for some milliseconds spoils one measurement, what
 /// is wrong spoils all. What spoilt one is printed.
-pub(crate) fn measured(once: fn()) {
-    assert!((0..3).any(|_| std::panic::catch_unwind(once).is_ok()), "three measurements in a row");
+pub(crate) fn measured(once: impl Fn()) {
+    let tried = || std::panic::catch_unwind(std::panic::AssertUnwindSafe(&once));
+    assert!((0..3).any(|_| tried().is_ok()), "three measurements in a row");
 }
 
 /// Names of namespaces that begin so.
@@ -189,4 +191,21 @@ pub(crate) fn numbers(told: &Value, table: &str, column: &str) -> Vec<f64> {
 pub(crate) fn jain(rates: &[f64]) -> f64 {
     let sum: f64 = rates.iter().sum();
     sum * sum / (rates.len() as f64 * rates.iter().map(|r| r * r).sum::<f64>())
+}
+
+/// Two hosts, `a` (10.9.0.1) and `b` (10.9.0.2), and between them `m` with the interfaces `left` and `right`.
+pub(crate) fn chain() -> Net {
+    let net = Net::new(&["a", "m", "b"]);
+    net.cable(("a", "eth0", "10.9.0.1/24"), ("m", "left", ""));
+    net.cable(("b", "eth0", "10.9.0.2/24"), ("m", "right", ""));
+    net
+}
+
+/// A file that cannot be guessed or compressed.
+pub(crate) fn file(net: &Net, bytes: usize) -> (String, Vec<u8>) {
+    let mut rng = Rng::stream(bytes as u64, "file");
+    let content: Vec<u8> = (0..bytes).map(|_| rng.next_u64() as u8).collect();
+    let path = net.folder.join("sent.bin");
+    fs::write(&path, &content).unwrap();
+    (path.display().to_string(), content)
 }

@@ -2,53 +2,24 @@
 
 use explicate_core::port::stats::NINETY_BIN;
 use explicate_core::port::{Class, Equipment, Port, PortInit, SharedLine};
-use explicate_core::protocol::{ChannelInit, ChannelStages, Protocol, QdiscInit, RouterInit, ServiceCurve};
+use explicate_core::protocol::{ChannelInit, ChannelStages, Protocol, QdiscInit, RouterInit};
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 
-use super::ways::{HEADERS, bit};
+use super::ways::{answers, bit};
 use crate::model::{Link, Queue, RouterSpec};
-
-/// Which part of a link a port stands for. Where interface and medium are apart, on real hosts, either gets its own.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
-    /// All of it.
-    Whole,
-    /// What belongs to the sending interface: losses before the queue, the queue, controllers, the line and its coding.
-    Interface,
-    /// What happens to packets after they have left it: losses, delays and damage on the air.
-    Air,
-}
-
-/// A line that takes no time: the interface before it has spent it.
-struct NoTime;
-
-impl ServiceCurve for NoTime {
-    fn finish(&mut self, start: Time, _bytes: u32, _idle: bool) -> Time {
-        start
-    }
-    fn offered(&self, _from: Time, _to: Time) -> f64 {
-        f64::INFINITY
-    }
-    fn mean_rate(&self) -> f64 {
-        f64::INFINITY
-    }
-}
 
 /// The port of a link that data of the protocols `crossing` cross ([`crossing`](super::ways::crossing)); `line` is its end of
 /// a line that it shares.
-pub fn port(link: &Link, number: u32, seed: u64, crossing: u64, line: Option<SharedLine>, part: Part) -> Port {
-    if part == Part::Air {
-        return air(link, number, seed);
-    }
+pub fn port(link: &Link, number: u32, seed: u64, crossing: u64, line: Option<SharedLine>) -> Port {
     let stream = |what: &str| Rng::stream(seed, &format!("{}/{what}", link.name));
     let capacity = link.capacity.bytes_per_sec();
     // A controller that sees acknowledgements alone never speaks: left out, nothing changes but the cost.
-    // One that the user chose may answer headers that were meant for another's.
-    let answers =
-        |p: &dyn Protocol, of: &[RouterSpec]| if p.congestion_header() && of.len() == 1 { HEADERS } else { 0 };
-    let speaks =
-        |p: &dyn Protocol, of: &[RouterSpec]| crossing & (bit(p) | answers(p, of)) != 0 || !p.router_needs_data();
+    // One that the user chose may answer headers or codes that were meant for another's.
+    let speaks = |p: &dyn Protocol, of: &[RouterSpec]| {
+        let others = if of.len() == 1 { answers(p) } else { 0 };
+        crossing & (bit(p) | others) != 0 || !p.router_needs_data()
+    };
     // Of a class with this share of the line, whose draws have this name.
     let class = |queue: &Option<Queue>, routers: &[RouterSpec], share: f64, name: &str| Class {
         qdisc: queue.as_ref().map(|queue| {
@@ -71,10 +42,8 @@ pub fn port(link: &Link, number: u32, seed: u64, crossing: u64, line: Option<Sha
     for stages in stages(link, seed) {
         before.extend(stages.before);
         equipment.coding.extend(stages.coding);
-        if part == Part::Whole {
-            equipment.after.extend(stages.after);
-            on_air.extend(stages.on_air);
-        }
+        equipment.after.extend(stages.after);
+        on_air.extend(stages.on_air);
         service = stages.service.or(service);
     }
     let whole = class(&link.queue, &link.routers, 1.0, "");
@@ -102,23 +71,6 @@ pub fn port(link: &Link, number: u32, seed: u64, crossing: u64, line: Option<Sha
     if link.over.is_some() {
         port.share();
     }
-    port
-}
-
-/// The part of a link that its channels play after its line.
-fn air(link: &Link, number: u32, seed: u64) -> Port {
-    let mut equipment = Equipment::default();
-    let mut on_air = Vec::new();
-    for stages in stages(link, seed) {
-        equipment.coding.extend(stages.coding);
-        equipment.after.extend(stages.after);
-        on_air.extend(stages.on_air);
-    }
-    let service: Option<Box<dyn ServiceCurve>> = Some(Box::new(NoTime));
-    let (class, before) = (Class::default(), Vec::new());
-    let capacity = link.capacity.bytes_per_sec();
-    let mut port = Port::new(PortInit { number, rate: link.rate, service, capacity, class, before, on_air });
-    port.equip(equipment);
     port
 }
 

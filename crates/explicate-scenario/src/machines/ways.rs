@@ -63,14 +63,14 @@ pub fn ways(scenario: &Scenario, mut routes: Routes) -> Result<Vec<Ways>, String
     scenario.flows.iter().map(&mut of_group).collect()
 }
 
-/// For each link whose controllers the data that cross it want, as bits in the order of the registry; one bit more says
-/// that packets with congestion headers cross it.
+/// For each link whose controllers the data that cross it want, as bits in the order of the registry; two bits more say
+/// that explicit packets with congestion headers, or without, cross it.
 pub fn crossing(scenario: &Scenario, phases: &[Vec<Ways>]) -> Vec<u64> {
     let mut crossing = vec![0; scenario.links.len()];
     for (group, ways) in phases.iter().flat_map(|ways| scenario.flows.iter().zip(ways)) {
         let protocol = group.resolved.protocol;
-        let headers = if protocol.congestion_header() { HEADERS } else { 0 };
-        let wanted = bit(registry::controller(protocol).unwrap_or(protocol)) | headers;
+        let kind = if protocol.explicit() { answers(protocol) } else { 0 };
+        let wanted = bit(registry::controller(protocol).unwrap_or(protocol)) | kind;
         for &link in (0..ways.len()).flat_map(|i| ways.get(i).0) {
             crossing[link as usize] |= wanted;
         }
@@ -78,10 +78,12 @@ pub fn crossing(scenario: &Scenario, phases: &[Vec<Ways>]) -> Vec<u64> {
     crossing
 }
 
-/// Says that data with congestion headers cross a link.
-pub(super) const HEADERS: u64 = 1 << 63;
+/// The bit of what a protocol's controllers can answer: congestion headers, or codes in other headers.
+pub(super) fn answers(protocol: &dyn Protocol) -> u64 {
+    if protocol.congestion_header() { 1 << 63 } else { 1 << 62 }
+}
 
-/// The bit of a protocol; those beyond the 62nd share one, which only means that a controller too many is installed.
+/// The bit of a protocol; those beyond the 61st share one, which only means that a controller too many is installed.
 pub(super) fn bit(protocol: &dyn Protocol) -> u64 {
-    1 << registry::PROTOCOLS.iter().position(|p| p.name() == protocol.name()).unwrap_or(62).min(62)
+    1 << registry::PROTOCOLS.iter().position(|p| p.name() == protocol.name()).unwrap_or(61).min(61)
 }

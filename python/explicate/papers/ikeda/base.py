@@ -63,7 +63,7 @@ def case(
     outside = controller if choices["K-P7"] == "every" else '"none"'
     access = float(choices["K-P5"].removesuffix("ms"))
     queue = f'queue = {{ kind = "droptail", limit = "{buffer}" }}'
-    start = choices["K-P14"]
+    start = choices["K-P14"].split(", ")[0]
     start = '"0s"' if start == "0s" else f'{{ uniform = "{start}" }}'
     text = [
         f'name = "paper-K"\nduration = "{seconds or effort.seconds:g}s"\nwarmup = "{warmup}"',
@@ -83,13 +83,17 @@ def case(
 def _system(effort: Effort, system: str, k: float, growth: float) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """Return a system's protocol, the parameters of its senders, and the controller of its routers."""
     recovery, scale = effort.choices["K-P17"], effort.choices["K-P2"]
+    step = {"in_step": True} if effort.choices["K-P14"].endswith("in step") else {}
     if system == VCP:
         interval = effort.choices["K-P3"]
-        return f"vcp/{recovery}", {"t_rho": interval, "ai_scale": scale}, {"kind": "vcp", "t_rho": interval}
+        return f"vcp/{recovery}", {"t_rho": interval, "ai_scale": scale}, {"kind": "vcp", "t_rho": interval, **step}
     if system in (PROPOSED, BISE):
         sender = {"xi": growth - 1, "ai_scale": scale, "on_loss": "keep" if system == PROPOSED else "halve"}
-        epsilon = float(effort.choices["K-P6"]) if growth == GROWTH else growth - 1
-        return f"vcp-bise/{recovery}", sender, {"kind": "vcp-bise", "k": k, "eps_r": epsilon}
+        epsilon = effort.choices["K-P6"]
+        law: dict[str, Any] = {"eps_r": float(epsilon) if epsilon != "exact" and growth == GROWTH else growth - 1}
+        if epsilon == "exact":
+            law["exact_rtt"] = f"{RTT_S:g}s"
+        return f"vcp-bise/{recovery}", sender, {"kind": "vcp-bise", "k": k, **law, **step}
     return {TCP: "newreno"}.get(system, system), {}, {}
 
 

@@ -1,0 +1,166 @@
+//! What no fluid model covers: refused, with the place where the scenario asks for it.
+
+use explicate_core::flow;
+use explicate_core::protocol::Protocol;
+use explicate_core::recovery;
+use explicate_core::registry;
+use explicate_scenario::locate;
+use explicate_scenario::model::{FlowGroup, Link, Queue, Scenario, Size, Start, Traffic};
+use explicate_scenario::problem::{Problem, Problems};
+
+use crate::models::{MODELS, model};
+
+/// Something that is not covered: paths of keys where it may stand in the file, the likely one first, and a sentence.
+struct Refusal(Vec<String>, String);
+
+/// Says what of a scenario the models do not cover. `text`, `origin` and `overrides` are what it was read from.
+///
+/// # Errors
+/// All that is not covered, each where it is written.
+pub fn check(scenario: &Scenario, text: &str, origin: &str, overrides: &[(String, String)]) -> Result<(), Problems> {
+    let mut refusals = Vec::new();
+    if !scenario.media.is_empty() {
+        refusals.push(Refusal(vec!["medium".into()], "a shared medium has no fluid model; use wired links".into()));
+    }
+    if !scenario.reroutes.is_empty() {
+        refusals.push(Refusal(vec!["reroute".into()], "a fluid's routes do not change; remove [[reroute]]".into()));
+    }
+    scenario.flows.iter().for_each(|group| of_group(group, &mut refusals));
+    scenario.links.iter().filter(|l| l.over.is_none()).for_each(|link| of_link(scenario, link, &mut refusals));
+    // A generated topology repeats one line for each of its links: one message is enough.
+    let mut problems: Vec<Problem> = Vec::new();
+    for Refusal(keys, message) in refusals {
+        let site = locate(text, origin, overrides, &keys);
+        if !problems.iter().any(|p| p.site == site) {
+            problems.push(Problem { site, message: format!("--fluid: {message}") });
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
+}
+
+fn of_group(group: &FlowGroup, refusals: &mut Vec<Refusal>) {
+    let mut refuse = |key: &str, message: String| {
+        let keys = vec![format!("flows.{}.{key}", group.name), format!("flows.{}", group.name)];
+        refusals.push(Refusal(keys, message));
+    };
+    let protocol = group.resolved.protocol;
+    let Some(model) = model(protocol.name()) else {
+        let known: Vec<&str> = MODELS.iter().map(|m| m.protocol()).collect();
+        let known = known.join(", ");
+        return refuse("protocol", format!("`{}` has no fluid model; there are {known}", protocol.name()));
+    };
+    if !group.resolved.recovery.reliable() {
+        refuse("protocol", "flows that do not send again have no fluid model".to_string());
+    }
+    if let Some((param, remedy)) = model.refuses(&group.values) {
+        refuse(&format!("params.{param}"), format!("`{param}` is not covered: {remedy}"));
+    }
+    let of_flow = |name| group.values.get(flow::PARAMS, name);
+    let given = [
+        ("ack_every", of_flow("ack_every") != 1.0, "every packet is acknowledged"),
+        ("refuse_explicit", of_flow("refuse_explicit") != 0.0, "both ends speak the protocol"),
+        ("ecn", of_flow("ecn") != 0.0 && !model.hears_marks(), "its model does not hear marks"),
+        ("clock_tick", group.values.get(recovery::COMMON, "clock_tick") != 0.0, "clocks are exact"),
+    ];
+    for (param, wrong, what) in given {
+        if wrong {
+            refuse(&format!("params.{param}"), format!("`{param}` is not covered: {what}"));
+        }
+    }
+    match group.traffic {
+        Traffic::Bulk | Traffic::Sized(Size::Fixed(_)) => {}
+        Traffic::Sized(_) => refuse("size", "random sizes are not covered; give one size".to_string()),
+        Traffic::OnOff { .. } => refuse("on_off", "on-periods are not covered; use `start` and `stop`".to_string()),
+        Traffic::Sessions { .. } => refuse("session", "sessions are not covered".to_string()),
+    }
+    if let Start::Poisson { .. } = group.start {
+        refuse("arrivals", "random arrivals are not covered; use `count` and `start`".to_string());
+    }
+}
+
+fn of_link(scenario: &Scenario, link: &Link, refusals: &mut Vec<Refusal>) {
+    let mut refuse = |key: &str, message: String| refusals.push(Refusal(places(scenario, link, key), message));
+    let name = &link.name;
+    if !link.classes.is_empty() {
+        refuse("classes", format!("`{name}` has classes of packets; a fluid's ports have one queue"));
+    }
+    if link.shares_with.is_some() {
+        refuse("half_duplex", format!("`{name}` is half duplex; a fluid's links are apart"));
+    }
+    if !link.beliefs.is_empty() {
+        refuse("capacity", format!("the capacity that `{name}`'s router believes in changes; a fluid's is constant"));
+    }
+    if link.clock_tick.0 > 0 {
+        refuse("clock_tick", format!("`{name}`'s clock ticks; a fluid's is exact"));
+    }
+    for channel in &link.channel {
+        let kind = channel.kind.name();
+        let get = |param| channel.values.get(channel.kind.params(), param);
+        if kind == "random_loss" {
+            for (param, plain) in [("law", 0.0), ("correlation", 0.0), ("start", 0.0), ("most", 0.0), ("place", 0.0)] {
+                if get(param) != plain {
+                    let message =
+                        format!("`{name}` loses packets with another `{param}`; a fluid loses a constant share");
+                    refuse("channel", message);
+                }
+            }
+        } else if kind != "wire" {
+            refuse("channel", format!("the channel `{kind}` of `{name}` has no fluid model; there is `random_loss`"));
+        }
+    }
+    if let Some(queue) = &link.queue {
+        of_queue(name, queue, scenario, &mut refuse);
+    }
+    if let [spec] = &link.routers[..] {
+        let has = |p: &dyn Protocol| p.name() == spec.protocol.name();
+        let answered = |g: &&FlowGroup| {
+            let protocol = g.resolved.protocol;
+            protocol.congestion_header() && !registry::controller(protocol).is_some_and(has)
+        };
+        if spec.protocol.congestion_header() && scenario.flows.iter().any(|g| answered(&g)) {
+            let router = spec.protocol.name();
+            refuse("router", format!("`{name}`'s router is `{router}`; a fluid is answered by its own protocol's"));
+        }
+    }
+}
+
+fn of_queue(name: &str, queue: &Queue, scenario: &Scenario, refuse: &mut dyn FnMut(&str, String)) {
+    let kind = queue.kind.name();
+    let get = |param| queue.values.get(queue.kind.params(), param);
+    match kind {
+        "droptail" => {}
+        "red" if get("ns2") != 0.0 => refuse("queue", format!("`ns2` of `{name}`'s queue has no fluid model")),
+        "red" => {
+            // Bits that say how loaded routers are look like ECN's.
+            let coded = |g: &&FlowGroup| g.resolved.protocol.explicit() && !g.resolved.protocol.congestion_header();
+            if let Some(group) = scenario.flows.iter().find(coded).filter(|_| get("mark") != 0.0) {
+                let (group, protocol) = (&group.name, &group.protocol);
+                refuse("queue", format!("`{name}` marks `{group}`'s {protocol} packets; say `mark = false`"));
+            }
+        }
+        _ => refuse("queue", format!("the queue `{kind}` of `{name}` has no fluid model; there are droptail and red")),
+    }
+}
+
+/// Where the file may say something of a link.
+fn places(scenario: &Scenario, link: &Link, key: &str) -> Vec<String> {
+    let (from, to) = (&scenario.nodes[link.from], &scenario.nodes[link.to]);
+    let router = |name: &str| name.strip_prefix('r').is_some_and(|n| n.parse::<u32>().is_ok());
+    let middle = router(from) && router(to);
+    let generated = if middle { ["bottleneck", "link", "access"] } else { ["access", "bottleneck", "link"] };
+    let own = [format!("link.{}.{key}", link.name), format!("link.{to}->{from}.{key}")];
+    let of_generator = generated.iter().map(|section| format!("topology.{section}.{key}"));
+    own.into_iter().chain(of_generator).chain([format!("link.{}", link.name), "topology".to_string()]).collect()
+}
+
+/// Shares of data and of acknowledgements that a link's channels lose.
+pub(crate) fn losses(link: &Link) -> (f64, f64) {
+    let mut passes = (1.0, 1.0);
+    for channel in link.channel.iter().filter(|c| c.kind.name() == "random_loss") {
+        let get = |param| channel.values.get(channel.kind.params(), param);
+        let (rate, of) = (get("rate"), get("of"));
+        passes.0 *= if of == 2.0 { 1.0 } else { 1.0 - rate };
+        passes.1 *= if of == 1.0 { 1.0 } else { 1.0 - rate };
+    }
+    (1.0 - passes.0, 1.0 - passes.1)
+}

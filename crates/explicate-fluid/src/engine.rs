@@ -1,0 +1,240 @@
+//! A step of time.
+//!
+//! For every class, what its acknowledgements free and its window allows is sent; every hop takes what the ring of the hop
+//! before brings. A link that came to hold T bytes and can send L of them lets the share L/T of everything leave, what waited
+//! and what came alike: fluid is conserved exactly, waits Q/C on average, and mixes with what waits beside it. What leaves gets
+//! the router's answer and enters the ring.
+
+use explicate_core::units::Time;
+use explicate_scenario::model::{FlowGroup, Scenario};
+
+use crate::model::{Acks, LawInit, Parcel};
+use crate::network::{Class, Hop, Link, Network};
+
+/// A network in motion.
+pub(crate) struct Engine<'a> {
+    pub(crate) network: Network,
+    groups: &'a [FlowGroup],
+    steps: u64,
+    pub(crate) measuring: bool,
+}
+
+impl<'a> Engine<'a> {
+    pub(crate) fn new(scenario: &'a Scenario, network: Network) -> Engine<'a> {
+        Engine { network, groups: &scenario.flows, steps: 0, measuring: scenario.warmup == Time::ZERO }
+    }
+    /// The end of the last step, s.
+    pub(crate) fn now(&self) -> f64 {
+        self.steps as f64 * self.network.dt
+    }
+
+    /// Carries out the next step.
+    pub(crate) fn step(&mut self) {
+        self.steps += 1;
+        let now = self.now();
+        let Network { links, classes, hops, rings, dt, .. } = &mut self.network;
+        for class in classes.iter_mut() {
+            if class.over || now < class.begins {
+                continue;
+            }
+            let (first, end) = (class.hops.0 as usize, class.hops.1 as usize);
+            let hops = &hops[first..end];
+            send(class, &self.groups[class.group as usize], links, hops, rings, (now, *dt));
+            arrive(class, links, hops, rings);
+        }
+        for link in links.iter_mut() {
+            serve(link, now, *dt, self.measuring);
+        }
+        for class in classes.iter_mut() {
+            if class.over || now < class.begins {
+                continue;
+            }
+            let (first, end) = (class.hops.0 as usize, class.hops.1 as usize);
+            depart(class, links, &mut hops[first..end], rings);
+        }
+    }
+}
+
+impl Engine<'_> {
+    /// Fluid is conserved: what a class has under way is in its rings and queues, and what waits at a link is what classes
+    /// have there. The error says where it is not, which is a defect.
+    pub(crate) fn audit(&self) -> Result<(), String> {
+        let Network { links, classes, hops, rings, .. } = &self.network;
+        let mut waiting = vec![0.0; links.len()];
+        for (number, class) in classes.iter().enumerate() {
+            let mut found = 0.0;
+            for hop in &hops[class.hops.0 as usize..class.hops.1 as usize] {
+                let ring = &rings[hop.ring as usize..(hop.ring + hop.places) as usize];
+                found += ring.iter().chain([&hop.waiting]).map(|p| p.bytes + p.lost).sum::<f64>();
+                waiting[hop.link as usize] += hop.waiting.bytes * hop.weight as f64;
+            }
+            let off = (found - class.in_flight).abs();
+            // Of a class that is over, the last answer stays in its ring though it was heard.
+            if !class.over && off > 1e-6 * class.stats.sent.max(class.packet) {
+                return Err(format!(
+                    "class {number} has {} bytes under way, of which {found} are found",
+                    class.in_flight
+                ));
+            }
+        }
+        for (number, (link, found)) in links.iter().zip(&waiting).enumerate() {
+            if (link.queue - found).abs() > 1e-6 * (link.stats.total + link.packet) {
+                return Err(format!("at link {number} {} bytes wait, of which {found} are found", link.queue));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the ring behind a hop brings now.
+fn brought(hop: &Hop, rings: &[Parcel]) -> Parcel {
+    rings[(hop.ring + hop.at) as usize]
+}
+
+/// The sending end: hears, and sends what the window allows.
+fn send(class: &mut Class, group: &FlowGroup, links: &[Link], hops: &[Hop], rings: &[Parcel], (now, dt): (f64, f64)) {
+    let acks = brought(&hops[hops.len() - 1], rings);
+    let rtt = class.rtt;
+    let law = class.law.get_or_insert_with(|| {
+        class.model.law(&LawInit {
+            values: &group.values,
+            packet: class.packet,
+            initial_window: group.values.get(explicate_core::flow::PARAMS, "initial_window"),
+            interface: links[hops[0].link as usize].rate,
+            rtt,
+        })
+    });
+    let per_packet = 1.0 / (class.count * class.packet);
+    law.on_acks(&Acks {
+        now,
+        dt,
+        packets: acks.bytes * per_packet,
+        lost: acks.lost * per_packet,
+        tags: [acks.tags[0] / class.count, acks.tags[1] / class.count],
+        rtt,
+    });
+    let stats = &mut class.stats;
+    stats.lost += acks.lost;
+    stats.acked += acks.bytes;
+    stats.rtt += acks.bytes * rtt;
+    class.in_flight -= acks.bytes + acks.lost;
+    let window = law.window().min(class.most_window);
+    let left = if now < class.stop { class.count * class.size - (stats.sent - stats.lost) } else { 0.0 };
+    let mut allowed = class.count * window * class.packet - class.in_flight;
+    if class.paced || law.paces(rtt) {
+        allowed = allowed.min(class.count * window * class.packet * dt / rtt);
+    }
+    let bytes = allowed.min(left).max(0.0);
+    class.sending = Parcel { bytes, lost: 0.0, tags: law.tags(bytes / class.packet) };
+    stats.sent += bytes;
+    class.in_flight += bytes;
+    if stats.completed.is_nan() && stats.acked >= class.count * class.size * (1.0 - 1e-9) {
+        stats.completed = now - class.start;
+    }
+    // Nothing is under way any more, and nothing will be.
+    class.over = class.in_flight < 1e-6 * class.packet && left <= 0.0;
+}
+
+/// Fluid comes to the links.
+fn arrive(class: &mut Class, links: &mut [Link], hops: &[Hop], rings: &[Parcel]) {
+    let mut parcel = class.sending;
+    let mut rtt = class.base_rtt;
+    for (i, hop) in hops.iter().enumerate() {
+        if i as u32 == class.data_hops {
+            class.stats.delivered += parcel.bytes;
+        }
+        let link = &mut links[hop.link as usize];
+        let bytes = parcel.bytes * hop.weight as f64;
+        link.arriving += bytes;
+        if hop.data && class.bears_marks {
+            link.bearing += bytes;
+        }
+        rtt += link.queue / link.rate;
+        if hop.answered
+            && let Some(router) = &mut link.router
+        {
+            router.on_arrival(&parcel, class.packet, class.rtt);
+        }
+        parcel = brought(hop, rings);
+    }
+    class.rtt = rtt;
+}
+
+/// A link refuses, serves and controls.
+fn serve(link: &mut Link, now: f64, dt: f64, measuring: bool) {
+    let service = link.rate * dt;
+    let (arriving, bearing) = (link.arriving, link.bearing);
+    link.fate = link.tail.step(link.queue, arriving, bearing, service, dt);
+    let early = link.fate.early * (arriving - bearing);
+    let overflow = link.fate.overflow * (arriving - early);
+    let total = link.queue + arriving - early - overflow;
+    let left = total.min(service);
+    link.leaves = if total > service { service / total } else { 1.0 };
+    link.queue = total - left;
+    if let Some(router) = &mut link.router {
+        router.step(now, dt, arriving, link.queue);
+    }
+    let marked = link.fate.early * bearing;
+    link.stats.step(
+        (now, dt),
+        measuring,
+        left,
+        link.queue / link.packet,
+        [overflow, early, marked].map(|x| x / link.packet),
+    );
+    (link.arriving, link.bearing) = (0.0, 0.0);
+}
+
+/// Fluid leaves the links for the rings behind them: the last hop first, for each takes what the ring before it brings.
+fn depart(class: &Class, links: &mut [Link], hops: &mut [Hop], rings: &mut [Parcel]) {
+    for i in (0..hops.len()).rev() {
+        let mut parcel = if i == 0 { class.sending } else { brought(&hops[i - 1], rings) };
+        let hop = &mut hops[i];
+        let link = &mut links[hop.link as usize];
+        // An acknowledgement that is lost takes its answer along, but the next one says how far the data came.
+        let mut beside = Parcel::default();
+        if link.fate.early > 0.0 {
+            if class.bears_marks && hop.data {
+                parcel.tags[0] += link.fate.early * (parcel.bytes / class.packet - parcel.tags[0]);
+            } else {
+                drop(hop.data, &mut parcel, &mut beside, link.fate.early);
+            }
+        }
+        if link.fate.overflow > 0.0 {
+            drop(hop.data, &mut parcel, &mut beside, link.fate.overflow);
+        }
+        hop.waiting.add(&parcel);
+        let mut out = hop.waiting;
+        if link.leaves < 1.0 {
+            out = out.share(link.leaves);
+            hop.waiting = hop.waiting.share(1.0 - link.leaves);
+        } else {
+            hop.waiting = Parcel::default();
+        }
+        if hop.answered
+            && let Some(router) = &mut link.router
+        {
+            router.on_departure(&mut out);
+        }
+        let loss = if hop.data { link.loss.0 } else { link.loss.1 };
+        if loss > 0.0 {
+            link.stats.channel += loss * out.bytes * hop.weight as f64 / link.packet;
+            drop(hop.data, &mut out, &mut beside, loss);
+        }
+        out.add(&beside);
+        rings[(hop.ring + hop.at) as usize] = out;
+        hop.at = if hop.at + 1 == hop.places { 0 } else { hop.at + 1 };
+    }
+}
+
+/// A share is lost: data for good, acknowledgements but for how far the data came, which stays `beside`.
+fn drop(data: bool, parcel: &mut Parcel, beside: &mut Parcel, share: f64) {
+    if data {
+        parcel.lose(share);
+        return;
+    }
+    let lost = parcel.share(share);
+    *parcel = parcel.share(1.0 - share);
+    beside.bytes += lost.bytes;
+    beside.lost += lost.lost;
+}

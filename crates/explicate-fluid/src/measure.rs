@@ -1,0 +1,178 @@
+//! What links and classes count, and the rows of the result tables made of it.
+
+use explicate_scenario::model::Scenario;
+use explicate_scenario::tables::{Cell, Tables};
+
+use crate::network::{Class, FlowStats};
+
+/// Buckets of the histogram of a queue, and the ratio of their bounds: the 95th percentile is good to 4 %.
+const BUCKETS: usize = 192;
+const RATIO: f64 = 1.08;
+/// Packets at which the first bucket begins.
+const LEAST: f64 = 0.5;
+/// Fewer packets than this are no queue.
+const NOTHING: f64 = 0.01;
+/// Bins in which a link is looked at for `time_to_90_s`, s.
+const BIN: f64 = 0.1;
+
+/// What a link counts.
+#[derive(Default)]
+pub(crate) struct LinkStats {
+    /// Of the measured span: seconds, bytes that left, packets times seconds that waited, and seconds in which some did.
+    seconds: f64,
+    bytes: f64,
+    waited: f64,
+    busy: f64,
+    most: f64,
+    peak: f64,
+    /// Steps by the length of the queue; none until there is one.
+    lengths: Vec<u32>,
+    steps: u32,
+    /// Packets dropped for want of room, early, and marked, in the measured span; and dropped in the whole run.
+    counts: [f64; 3],
+    pub(crate) channel: f64,
+    channel_before: f64,
+    dropped: f64,
+    /// Bytes in the present bin, when it began, and when it ends.
+    bin: f64,
+    bin_began: f64,
+    bin_ends: f64,
+    ninety: f64,
+    time_to_90: f64,
+    /// Bytes in all, for samples.
+    pub(crate) total: f64,
+}
+
+impl LinkStats {
+    /// Its rate, bytes/s.
+    pub(crate) fn expects(&mut self, rate: f64) {
+        (self.ninety, self.bin_ends, self.time_to_90) = (0.9 * rate * BIN, BIN, f64::NAN);
+    }
+    /// The measured span begins.
+    pub(crate) fn begin(&mut self) {
+        self.channel_before = self.channel;
+    }
+    /// A step in which `bytes` left and after which `queue` packets wait. `counts`: packets that found no room, were dropped
+    /// early, were marked.
+    pub(crate) fn step(&mut self, (now, dt): (f64, f64), measuring: bool, bytes: f64, queue: f64, counts: [f64; 3]) {
+        self.total += bytes;
+        self.bin += bytes;
+        if now >= self.bin_ends - 0.5 * dt {
+            // A bin has whole steps: what it holds is compared with what they could hold.
+            if self.time_to_90.is_nan() && self.bin >= self.ninety * (now - self.bin_began) / BIN {
+                self.time_to_90 = self.bin_ends;
+            }
+            (self.bin, self.bin_began) = (0.0, now);
+            self.bin_ends += BIN * (1.0 + (now - self.bin_ends).max(0.0) / BIN) as u64 as f64;
+        }
+        self.peak = self.peak.max(queue);
+        self.dropped += counts[0] + counts[1];
+        if !measuring {
+            return;
+        }
+        self.seconds += dt;
+        self.bytes += bytes;
+        self.steps += 1;
+        for (sum, count) in self.counts.iter_mut().zip(counts) {
+            *sum += count;
+        }
+        if queue < NOTHING {
+            return;
+        }
+        self.waited += queue * dt;
+        self.busy += dt;
+        self.most = self.most.max(queue);
+        if queue >= LEAST {
+            if self.lengths.is_empty() {
+                self.lengths = vec![0; BUCKETS];
+            }
+            let bucket = (libm::log(queue / LEAST) / libm::log(RATIO)) as usize;
+            self.lengths[bucket.min(BUCKETS - 1)] += 1;
+        }
+    }
+
+    fn p95(&self) -> f64 {
+        let mut above = 0.05 * self.steps as f64;
+        for (bucket, &steps) in self.lengths.iter().enumerate().rev() {
+            if steps as f64 > above {
+                let inside = 1.0 - above / steps as f64;
+                return LEAST * explicate_core::rng::power(RATIO, bucket as f64 + inside);
+            }
+            above -= steps as f64;
+        }
+        0.0
+    }
+}
+
+/// Packets, rounded.
+fn whole(packets: f64) -> Cell {
+    Cell::U64((packets + 0.5) as u64)
+}
+
+/// Name of a class: that of its first flow.
+pub(crate) fn name(scenario: &Scenario, class: &Class) -> String {
+    format!("{}.{}", scenario.flows[class.group as usize].name, class.first)
+}
+
+/// Appends a run's rows of flows and links. `before` is what classes had counted when the measured span began.
+pub(crate) fn measure(
+    tables: &mut Tables,
+    scenario: &Scenario,
+    run: u64,
+    network: &crate::network::Network,
+    before: &[FlowStats],
+) {
+    let span = scenario.duration.since(scenario.warmup).as_secs_f64();
+    for (class, before) in network.classes.iter().zip(before) {
+        let group = &scenario.flows[class.group as usize];
+        let stats = &class.stats;
+        let per_flow = |bytes: f64| if span > 0.0 { 8.0 * bytes / class.count / span } else { f64::NAN };
+        let (delivered, acked) = (stats.delivered - before.delivered, stats.acked - before.acked);
+        let each = class.count * class.packet;
+        let size = class.size * class.payload;
+        tables.flows.push([
+            run.into(),
+            name(scenario, class).into(),
+            group.name.as_str().into(),
+            group.protocol.as_str().into(),
+            class.start.into(),
+            Cell::F64(if size.is_finite() { size } else { f64::NAN }),
+            per_flow(delivered * class.payload).into(),
+            per_flow(delivered).into(),
+            whole((stats.sent - before.sent) / each),
+            whole((stats.lost - before.lost) / each),
+            0u64.into(),
+            Cell::F64(if acked > 0.0 { (stats.rtt - before.rtt) / acked * 1e3 } else { f64::NAN }),
+            stats.completed.into(),
+            0u64.into(),
+            1u64.into(),
+            0u64.into(),
+            Cell::U64(class.count as u64),
+        ]);
+    }
+    for (link, of_scenario) in network.links.iter().zip(&scenario.links) {
+        let stats = &link.stats;
+        let offered = link.rate * stats.seconds;
+        let mean = if stats.seconds > 0.0 { stats.waited / stats.seconds } else { f64::NAN };
+        tables.links.push([
+            run.into(),
+            of_scenario.name.as_str().into(),
+            Cell::F64(if offered > 0.0 { stats.bytes / offered } else { f64::NAN }),
+            mean.into(),
+            Cell::F64(if stats.busy > 0.0 { stats.waited / stats.busy } else { f64::NAN }),
+            stats.p95().into(),
+            whole(stats.most),
+            (mean * link.packet / link.rate * 1e3).into(),
+            (mean * link.packet).into(),
+            whole(stats.peak),
+            whole(stats.counts[0]),
+            whole(stats.counts[1]),
+            whole(stats.channel - stats.channel_before),
+            whole(stats.dropped + stats.channel),
+            whole(stats.counts[2]),
+            stats.time_to_90.into(),
+            0u64.into(),
+            0u64.into(),
+        ]);
+    }
+}

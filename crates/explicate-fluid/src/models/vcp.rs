@@ -1,0 +1,189 @@
+//! VCP (paper 004 section III): a link says once per t_rho in which region its load is, and windows multiply, add, or are cut
+//! and then frozen.
+//!
+//! dW = a (l xi_s + h alpha_s/W);  W <- beta W, once, when the code of overload comes back
+//!
+//! | symbol | field | meaning |
+//! | --- | --- | --- |
+//! | | tag 0, tag 1 | bytes that carry the code of low load, and of overload; the rest says high load |
+//! | a, l, h | | packets acknowledged per flow, and the shares with each code |
+//! | xi_s, alpha_s | `xi_s`, `alpha_s` | equations 6 and 5 for the class's round trip |
+//! | NONE, FREEZE, PROBE | `Mode` | after a cut codes of overload mean nothing for t_rho, then for a round trip to add |
+//!
+//! A class cuts all its windows at once: its flows see the same code within a round trip. Left out: timeouts, and that
+//! windows of few packets hear codes only now and then.
+
+use explicate_core::params::{Param, Values};
+use explicate_core::protocol::{Probe, Protocol};
+use explicate_core::protocols;
+
+use super::load::{Load, Region};
+use super::losses::Losses;
+use crate::model::{Acks, Law, LawInit, Model, Parcel, Router, RouterInit};
+
+/// VCP.
+pub struct Vcp;
+
+impl Model for Vcp {
+    fn protocol(&self) -> &'static str {
+        "vcp"
+    }
+    fn summary(&self) -> &'static str {
+        "load factor by intervals, three regions; a class multiplies, adds and cuts as one flow"
+    }
+    fn law(&self, init: &LawInit<'_>) -> Box<dyn Law> {
+        Box::new(VcpLaw::new(init, protocols::vcp::Vcp.params()))
+    }
+    fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
+        let params = protocols::vcp::Vcp.router_params();
+        Some(Box::new(VcpRouter(Load::new(init.values, params, init.capacity, &mut init.rng.clone()))))
+    }
+    /// Where bursts fall in intervals decides when overload is seen.
+    fn steps(&self) -> f64 {
+        100.0
+    }
+    fn longest_step(&self, values: &Values) -> f64 {
+        values.get(protocols::vcp::Vcp.params(), "t_rho") / 20.0
+    }
+}
+
+/// Where flows stand after a cut.
+#[derive(Clone, Copy, PartialEq)]
+enum Mode {
+    None,
+    Freeze,
+    Probe,
+}
+
+/// The windows of VCP's senders.
+pub(super) struct VcpLaw {
+    window: f64,
+    packet: f64,
+    xi: f64,
+    alpha: f64,
+    beta: f64,
+    t_rho: f64,
+    by_t_d: bool,
+    max_rtt_ratio: f64,
+    keep: bool,
+    pace_below: f64,
+    xi_s: f64,
+    alpha_s: f64,
+    /// The scales follow the round trip once in one.
+    scale_at: f64,
+    mode: Mode,
+    until: f64,
+    /// Packets per flow that said overload since the last cut could be made: one is heard.
+    overload: f64,
+    losses: Losses,
+}
+
+impl VcpLaw {
+    pub(super) fn new(init: &LawInit<'_>, params: &[Param]) -> VcpLaw {
+        let get = |name| init.values.get(params, name);
+        VcpLaw {
+            window: init.initial_window,
+            packet: init.packet,
+            xi: get("xi"),
+            alpha: get("alpha") * get("weight"),
+            beta: get("beta"),
+            t_rho: get("t_rho"),
+            by_t_d: get("ai_scale") == 1.0,
+            max_rtt_ratio: get("max_rtt_ratio"),
+            keep: get("on_loss") == 1.0,
+            pace_below: get("pace_below"),
+            xi_s: 0.0,
+            alpha_s: 0.0,
+            scale_at: 0.0,
+            mode: Mode::None,
+            until: 0.0,
+            overload: 0.0,
+            losses: Losses::default(),
+        }
+    }
+
+    /// Equations 6 and 5.
+    fn scale(&mut self, now: f64, rtt: f64) {
+        let ratio = rtt / self.t_rho;
+        self.xi_s = libm::pow(1.0 + self.xi, ratio.min(self.max_rtt_ratio)) - 1.0;
+        self.alpha_s = self.alpha * if self.by_t_d { by_t_d(rtt / protocols::vcp::T_D) } else { ratio * ratio };
+        self.scale_at = now + rtt;
+    }
+}
+
+/// How the author's code scales the additive increase: quadratic, below 20 and above 500 ms linear.
+fn by_t_d(x: f64) -> f64 {
+    if x <= 0.2 {
+        0.2 * x
+    } else if x <= 5.0 {
+        x * x
+    } else {
+        25.0 + (x - 5.0)
+    }
+}
+
+impl Law for VcpLaw {
+    fn on_acks(&mut self, acks: &Acks) {
+        if self.scale_at <= acks.now {
+            self.scale(acks.now, acks.rtt);
+        }
+        if self.mode == Mode::Freeze && self.until <= acks.now {
+            (self.mode, self.until) = (Mode::Probe, self.until + acks.rtt);
+        }
+        if self.mode == Mode::Probe && self.until <= acks.now {
+            (self.mode, self.overload) = (Mode::None, 0.0);
+        }
+        let (low, over) = (acks.tags[0] / self.packet, acks.tags[1] / self.packet);
+        let high = (acks.packets - low - over).max(0.0);
+        if self.mode == Mode::None {
+            self.overload += over;
+        }
+        if self.overload >= 1.0 && self.mode == Mode::None {
+            self.window = (self.beta * self.window).max(1.0);
+            (self.mode, self.until) = (Mode::Freeze, acks.now + self.t_rho);
+        }
+        let add = high + if self.mode == Mode::Probe { over } else { 0.0 };
+        self.window += low * self.xi_s + add * self.alpha_s / self.window;
+        let events = self.losses.events(acks.lost, acks.dt, acks.rtt);
+        if !self.keep {
+            self.window = (self.window * (1.0 - 0.5 * events)).max(1.0);
+        }
+    }
+    fn window(&self) -> f64 {
+        self.window
+    }
+    fn tags(&self, packets: f64) -> [f64; 2] {
+        [packets * self.packet, 0.0]
+    }
+    fn paces(&self, rtt: f64) -> bool {
+        self.window > 1.0 && self.window <= self.pace_below && 2.0 * rtt > self.t_rho * self.window
+    }
+    fn probe(&self, put: Probe<'_>) {
+        put("cwnd", self.window);
+        put("frozen", (self.mode == Mode::Freeze) as u8 as f64);
+    }
+}
+
+/// Raises the codes of what leaves.
+pub(super) fn raise(parcel: &mut Parcel, region: Region) {
+    match region {
+        Region::Low => {}
+        Region::High => parcel.tags[0] = 0.0,
+        Region::Overload => parcel.tags = [0.0, parcel.bytes],
+    }
+}
+
+struct VcpRouter(Load);
+
+impl Router for VcpRouter {
+    fn on_arrival(&mut self, _parcel: &Parcel, _packet: f64, _rtt: f64) {}
+    fn step(&mut self, now: f64, dt: f64, arrived: f64, queue: f64) {
+        self.0.step(now, dt, arrived, queue);
+    }
+    fn on_departure(&mut self, parcel: &mut Parcel) {
+        raise(parcel, self.0.region);
+    }
+    fn probe(&self, put: Probe<'_>) {
+        self.0.probe(put);
+    }
+}

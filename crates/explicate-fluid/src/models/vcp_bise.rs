@@ -1,0 +1,77 @@
+//! BISE for VCP (paper 004 section IV-A): at low load a router lets the share r of the packets say so, the rest says high
+//! load. Senders are VCP's ([`super::vcp`]).
+//!
+//! r = k (rho_inf - rho) / (epsilon rho), within 0..1  (equations 7 and 11)
+//!
+//! Of several routers at low load the least share counts. With codes that are drawn (`spread = false`, the default) packets
+//! lose a part of it where several shares are much alike: that is left out.
+
+use explicate_core::params::Values;
+use explicate_core::protocol::{Probe, Protocol};
+use explicate_core::protocols;
+
+use super::load::{Load, Region};
+use super::vcp::{VcpLaw, raise};
+use crate::model::{Law, LawInit, Model, Parcel, Router, RouterInit};
+
+/// VCP with BISE.
+pub struct VcpBise;
+
+impl Model for VcpBise {
+    fn protocol(&self) -> &'static str {
+        "vcp-bise"
+    }
+    fn summary(&self) -> &'static str {
+        "VCP's model, and at low load a share of the fluid that says multiply"
+    }
+    fn law(&self, init: &LawInit<'_>) -> Box<dyn Law> {
+        Box::new(VcpLaw::new(init, protocols::vcp_bise::VcpBise.params()))
+    }
+    fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
+        let params = protocols::vcp_bise::VcpBise.router_params();
+        let get = |name| init.values.get(params, name);
+        Some(Box::new(BiseRouter {
+            load: Load::new(init.values, params, init.capacity, &mut init.rng.clone()),
+            k: get("k"),
+            rho_inf: get("rho_inf"),
+            eps_r: get("eps_r"),
+            share: 1.0,
+        }))
+    }
+    /// Where bursts fall in intervals decides when overload is seen.
+    fn steps(&self) -> f64 {
+        100.0
+    }
+    fn longest_step(&self, values: &Values) -> f64 {
+        values.get(protocols::vcp_bise::VcpBise.params(), "t_rho") / 20.0
+    }
+}
+
+struct BiseRouter {
+    load: Load,
+    k: f64,
+    rho_inf: f64,
+    eps_r: f64,
+    share: f64,
+}
+
+impl Router for BiseRouter {
+    fn on_arrival(&mut self, _parcel: &Parcel, _packet: f64, _rtt: f64) {}
+    fn step(&mut self, now: f64, dt: f64, arrived: f64, queue: f64) {
+        if self.load.step(now, dt, arrived, queue) {
+            let rho = self.load.rho;
+            let ratio = if rho > 0.0 { self.k * (self.rho_inf - rho) / (self.eps_r * rho) } else { 1.0 };
+            self.share = ratio.clamp(0.0, 1.0);
+        }
+    }
+    fn on_departure(&mut self, parcel: &mut Parcel) {
+        raise(parcel, self.load.region);
+        if self.load.region == Region::Low {
+            parcel.tags[0] = parcel.tags[0].min(self.share * (parcel.bytes - parcel.tags[1]));
+        }
+    }
+    fn probe(&self, put: Probe<'_>) {
+        self.load.probe(put);
+        put("mixing_ratio", self.share);
+    }
+}

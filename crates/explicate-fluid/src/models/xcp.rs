@@ -1,0 +1,227 @@
+//! XCP in the rate form of draft-falk-xcp-spec-03: the router of section 3.4 and the sender of 3.1 and 3.3 with sums over
+//! packets instead of packets.
+//!
+//! Per link, once per control interval d (mean RTT of the flows, Sum X RTT / Sum X):
+//!
+//! F = alpha (C - y) - beta Q/d,  h = max(0, gamma y - |F|),  Cp = (h + F+)/Sum X,  Cn = (h + F-)/y d
+//!
+//! Fluid with the sum x of inter-packet times and b bytes that leaves asks for Delta and is offered Cp x - Cn b, out of two
+//! pools that empty over the interval; what asks for less gives back by the rule of the pools, as packets do. The window of
+//! each flow follows what comes back: dW = RTT/s Sum Delta.
+//!
+//! | symbol | field | meaning |
+//! | --- | --- | --- |
+//! | Delta | tag 0 | sum of the packets' requests, bytes/s |
+//! | X | tag 1 | sum of their inter-packet times RTT/W, s |
+//! | W | `window` | packets |
+//! | Cp, Cn, pools | `cp`, `cn`, `res_pos`, `res_neg` | as in the protocol's page |
+//! | Q | `queue` | smallest queue of an interval of the queue timer, bytes |
+//!
+//! Left out: aging of windows that are not used, rounding of feedback, timeouts.
+
+use explicate_core::params::Values;
+use explicate_core::protocol::{Probe, Protocol};
+use explicate_core::protocols;
+
+use super::losses::Losses;
+use crate::model::{Acks, Law, LawInit, Model, Parcel, Router, RouterInit};
+
+/// XCP.
+pub struct Xcp;
+
+impl Model for Xcp {
+    fn protocol(&self) -> &'static str {
+        "xcp"
+    }
+    fn summary(&self) -> &'static str {
+        "router by intervals with its pools, window by feedback; a loss halves once a round trip"
+    }
+    fn law(&self, init: &LawInit<'_>) -> Box<dyn Law> {
+        let get = |name| init.values.get(protocols::xcp::Xcp.params(), name);
+        let asked = get("desired_rate");
+        Box::new(XcpLaw {
+            window: init.initial_window,
+            packet: init.packet,
+            desired: if asked.is_nan() { init.interface } else { asked / 8.0 },
+            rtt: init.rtt,
+            keeps: [0.5, 1.0, 0.0][get("on_loss") as usize],
+            losses: Losses::default(),
+        })
+    }
+    fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
+        Some(Box::new(XcpRouter::new(init)))
+    }
+    fn longest_step(&self, values: &Values) -> f64 {
+        values.get(protocols::xcp::Xcp.router_params(), "min_interval") / 2.0
+    }
+}
+
+struct XcpLaw {
+    window: f64,
+    packet: f64,
+    /// Bytes/s.
+    desired: f64,
+    rtt: f64,
+    /// What a loss leaves of the window.
+    keeps: f64,
+    losses: Losses,
+}
+
+impl Law for XcpLaw {
+    fn on_acks(&mut self, acks: &Acks) {
+        self.rtt = acks.rtt;
+        let events = self.losses.events(acks.lost, acks.dt, acks.rtt);
+        let window = self.window + acks.tags[0] * acks.rtt / self.packet;
+        self.window = (window * (1.0 - (1.0 - self.keeps) * events)).max(1.0);
+    }
+    fn window(&self) -> f64 {
+        self.window
+    }
+    fn tags(&self, packets: f64) -> [f64; 2] {
+        let request = self.desired / self.window - self.packet / self.rtt;
+        [packets * request, packets * self.rtt / self.window]
+    }
+    fn probe(&self, put: Probe<'_>) {
+        put("cwnd", self.window);
+    }
+}
+
+struct XcpRouter {
+    capacity: f64,
+    alpha: f64,
+    beta: f64,
+    gamma: f64,
+    min_interval: f64,
+    max_interval: f64,
+    allowed_queue: f64,
+    target_queue: f64,
+    queue_weight: f64,
+    /// The rule of the pools is that of the paper, not of the draft.
+    paper: bool,
+    input_bytes: f64,
+    sum_x: f64,
+    sum_xrtt: f64,
+    cp: f64,
+    cn: f64,
+    res_pos: f64,
+    res_neg: f64,
+    queue: f64,
+    min_queue: f64,
+    mean_queue: f64,
+    avg_rtt: f64,
+    began: f64,
+    control_at: f64,
+    queue_at: f64,
+}
+
+impl XcpRouter {
+    fn new(init: &RouterInit<'_>) -> XcpRouter {
+        let get = |name| init.values.get(protocols::xcp::Xcp.router_params(), name);
+        let mut rng = init.rng.clone();
+        let first = get("initial_interval");
+        let mut jittered = || first * (0.8 + 0.4 * rng.uniform());
+        XcpRouter {
+            capacity: init.capacity,
+            alpha: get("alpha"),
+            beta: get("beta"),
+            gamma: get("gamma"),
+            min_interval: get("min_interval"),
+            max_interval: get("max_interval"),
+            allowed_queue: get("allowed_queue"),
+            target_queue: get("target_queue"),
+            queue_weight: get("queue_weight"),
+            paper: get("pools") == 1.0,
+            input_bytes: 0.0,
+            sum_x: 0.0,
+            sum_xrtt: 0.0,
+            cp: 0.0,
+            cn: 0.0,
+            res_pos: 0.0,
+            res_neg: 0.0,
+            queue: 0.0,
+            min_queue: 0.0,
+            mean_queue: 0.0,
+            avg_rtt: first,
+            began: 0.0,
+            control_at: jittered(),
+            queue_at: jittered(),
+        }
+    }
+
+    fn sample_queue(&mut self, now: f64, queue: f64) {
+        self.queue = self.min_queue.min(queue);
+        self.min_queue = queue;
+        self.mean_queue += self.queue_weight * (self.queue - self.mean_queue);
+        self.queue_at = now + ((self.avg_rtt - queue / self.capacity) / 2.0).max(self.allowed_queue);
+    }
+
+    fn control(&mut self, now: f64) {
+        if self.sum_x > 0.0 {
+            self.avg_rtt = self.sum_xrtt / self.sum_x;
+        }
+        let y = self.input_bytes / (now - self.began);
+        let queue = self.mean_queue - self.target_queue;
+        let f = self.alpha * (self.capacity - y) - self.beta * queue / self.avg_rtt.max(1e-6);
+        let shuffle = (self.gamma * y - f.abs()).max(0.0);
+        self.res_pos = shuffle + f.max(0.0);
+        self.res_neg = shuffle + (-f).max(0.0);
+        self.cp = if self.sum_x > 0.0 { self.res_pos / self.sum_x } else { 0.0 };
+        self.cn = if self.input_bytes > 0.0 { self.res_neg / self.input_bytes } else { 0.0 };
+        (self.input_bytes, self.sum_x, self.sum_xrtt) = (0.0, 0.0, 0.0);
+        self.began = now;
+        self.control_at = now + self.avg_rtt.max(self.min_interval);
+    }
+}
+
+impl Router for XcpRouter {
+    fn on_arrival(&mut self, parcel: &Parcel, _packet: f64, rtt: f64) {
+        self.sum_x += parcel.tags[1];
+        self.sum_xrtt += parcel.tags[1] * rtt.min(self.max_interval);
+    }
+
+    fn step(&mut self, now: f64, dt: f64, arrived: f64, queue: f64) {
+        self.input_bytes += arrived;
+        self.min_queue = self.min_queue.min(queue);
+        // A step belongs to the interval that ends nearest to its end.
+        let due = now + 0.5 * dt;
+        if self.queue_at <= due {
+            self.sample_queue(now, queue);
+        }
+        if self.control_at <= due {
+            self.control(now);
+        }
+    }
+
+    fn on_departure(&mut self, parcel: &mut Parcel) {
+        let [delta, x] = parcel.tags;
+        let mut pos = (self.cp * x).min(self.res_pos);
+        let mut neg = (self.cn * parcel.bytes).min(self.res_neg);
+        let offer = pos - neg;
+        if delta > offer {
+            parcel.tags[0] = offer;
+        } else if self.paper {
+            pos = delta.max(0.0);
+            neg = if delta > 0.0 { offer - delta } else { offer.max(0.0) - delta };
+        } else {
+            neg = (neg + (offer - delta)).min(self.res_neg);
+            pos = delta + neg;
+        }
+        self.res_pos -= pos;
+        self.res_neg -= neg;
+        if self.res_pos <= 0.0 {
+            (self.res_pos, self.cp) = (0.0, 0.0);
+        }
+        if self.res_neg <= 0.0 {
+            (self.res_neg, self.cn) = (0.0, 0.0);
+        }
+    }
+
+    fn probe(&self, put: Probe<'_>) {
+        put("avg_rtt_s", self.avg_rtt);
+        put("persistent_queue_bytes", self.queue);
+        put("res_pos_bytes_per_s", self.res_pos);
+        put("res_neg_bytes_per_s", self.res_neg);
+        put("cp", self.cp);
+        put("cn", self.cn);
+    }
+}

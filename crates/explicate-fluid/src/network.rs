@@ -1,0 +1,370 @@
+//! From a scenario to links and classes, and to the rings that delay fluid between them.
+//!
+//! A class walks its data's links and then those of its acknowledgements; each is a *hop*. What leaves a hop enters a ring as
+//! long as the link's delay (and the time a packet takes on its line), counted in steps so that a round trip is as long as in
+//! the packet simulator to within half a step.
+
+use explicate_core::flow::{self, header_bytes};
+use explicate_core::registry;
+use explicate_core::rng::Rng;
+use explicate_core::units::Time;
+use explicate_scenario::machines::flows::starts;
+use explicate_scenario::machines::ways::ways;
+use explicate_scenario::model::{FlowGroup, Scenario, Size, Start, Traffic};
+
+use crate::measure::LinkStats;
+use crate::model::{Law, Model, Parcel, Router, RouterInit};
+use crate::models::model;
+use crate::queue::{Fate, Tail};
+
+/// Most times at which the flows of a group start on one way; more are put together.
+const STARTS: usize = 64;
+/// Bytes of a SYN and of its answer.
+const SYN: f64 = 44.0;
+
+/// A link with its port.
+pub(crate) struct Link {
+    /// Bytes/s.
+    pub(crate) rate: f64,
+    /// Bytes that wait.
+    pub(crate) queue: f64,
+    /// Bytes that came in this step, and of them those that bear marks.
+    pub(crate) arriving: f64,
+    pub(crate) bearing: f64,
+    pub(crate) fate: Fate,
+    /// Share of what waits and came that leaves in this step.
+    pub(crate) leaves: f64,
+    pub(crate) tail: Tail,
+    pub(crate) router: Option<Box<dyn Router>>,
+    /// The protocol that it answers.
+    pub(crate) answers: Option<&'static str>,
+    /// Shares of data and of acknowledgements that the channel loses.
+    pub(crate) loss: (f64, f64),
+    /// Typical length of packets, bytes.
+    pub(crate) packet: f64,
+    pub(crate) stats: LinkStats,
+}
+
+/// A class at a link.
+pub(crate) struct Hop {
+    pub(crate) link: u32,
+    /// Its ring: the first place, the number of places, the present one.
+    pub(crate) ring: u32,
+    pub(crate) places: u32,
+    pub(crate) at: u32,
+    /// Bytes on the line for a byte of data.
+    pub(crate) weight: f32,
+    pub(crate) data: bool,
+    /// The port's router answers it.
+    pub(crate) answered: bool,
+    pub(crate) waiting: Parcel,
+}
+
+/// Flows that are all alike.
+pub(crate) struct Class {
+    /// Indices of the group, and of the first flow in it.
+    pub(crate) group: u32,
+    pub(crate) first: u32,
+    /// How many flows.
+    pub(crate) count: f64,
+    /// When they connect, when their data begin and when they stop, s.
+    pub(crate) start: f64,
+    pub(crate) begins: f64,
+    pub(crate) stop: f64,
+    /// IP bytes that each has to send.
+    pub(crate) size: f64,
+    pub(crate) packet: f64,
+    /// Payload in a byte of data.
+    pub(crate) payload: f64,
+    /// Hops, of which so many are the data's.
+    pub(crate) hops: (u32, u32),
+    pub(crate) data_hops: u32,
+    /// Round trip without queues, and with what waits now, s.
+    pub(crate) base_rtt: f64,
+    pub(crate) rtt: f64,
+    /// A queue marks its packets instead of dropping them.
+    pub(crate) bears_marks: bool,
+    pub(crate) paced: bool,
+    pub(crate) most_window: f64,
+    pub(crate) model: &'static dyn Model,
+    pub(crate) law: Option<Box<dyn Law>>,
+    /// Bytes that are neither acknowledged nor known to be lost.
+    pub(crate) in_flight: f64,
+    /// What it sent in this step.
+    pub(crate) sending: Parcel,
+    pub(crate) over: bool,
+    pub(crate) stats: FlowStats,
+}
+
+/// What a class counts, all of its flows together.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct FlowStats {
+    /// Bytes sent, found lost, come to the receiver and acknowledged.
+    pub(crate) sent: f64,
+    pub(crate) lost: f64,
+    pub(crate) delivered: f64,
+    pub(crate) acked: f64,
+    /// Round trips weighted by acknowledged bytes.
+    pub(crate) rtt: f64,
+    /// When all was acknowledged; NaN if it was not.
+    pub(crate) completed: f64,
+}
+
+/// A scenario as a fluid.
+pub(crate) struct Network {
+    pub(crate) links: Vec<Link>,
+    pub(crate) classes: Vec<Class>,
+    pub(crate) hops: Vec<Hop>,
+    pub(crate) rings: Vec<Parcel>,
+    /// Length of a step, s.
+    pub(crate) dt: f64,
+    /// Oddities.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// A class before its rings are made.
+struct Draft {
+    group: usize,
+    first: u32,
+    count: u32,
+    start: f64,
+    there: Vec<u32>,
+    back: Vec<u32>,
+    delays: Vec<f64>,
+}
+
+impl Network {
+    /// Builds it. The scenario was checked ([`crate::check`]).
+    pub(crate) fn new(scenario: &Scenario, seed: u64) -> Result<Network, String> {
+        let mut warnings = Vec::new();
+        let drafts = drafts(scenario, seed, &mut warnings)?;
+        let dt = step(scenario, &drafts);
+        let mut links = links(scenario, seed, &drafts);
+        let (mut classes, mut hops, mut places) = (Vec::with_capacity(drafts.len()), Vec::new(), 0u64);
+        for draft in &drafts {
+            classes.push(class(scenario, draft, (dt, &links), &mut hops, &mut places)?);
+        }
+        for (link, of_scenario) in links.iter_mut().zip(&scenario.links) {
+            link.stats.expects(of_scenario.rate.bytes_per_sec());
+        }
+        let places = usize::try_from(places).ok().filter(|&n| n < u32::MAX as usize);
+        let places =
+            places.ok_or("the delays of all classes take too many steps; take fewer ways or longer round trips")?;
+        Ok(Network { links, classes, hops, rings: vec![Parcel::default(); places], dt, warnings })
+    }
+}
+
+/// Bytes of an acknowledgement.
+fn ack_bytes(group: &FlowGroup) -> f64 {
+    header_bytes(group.resolved.protocol.congestion_header()) as f64
+}
+
+/// Flows grouped by way and start.
+fn drafts(scenario: &Scenario, seed: u64, warnings: &mut Vec<String>) -> Result<Vec<Draft>, String> {
+    let routes = scenario.routes().next().ok_or("there are no routes")?;
+    let ways = ways(scenario, routes)?;
+    let mut drafts = Vec::new();
+    for (index, (group, ways)) in scenario.flows.iter().zip(&ways).enumerate() {
+        let n = ways.len() as u32;
+        let mut merged = 0;
+        // For each way its flows' starts: the first flow, how many, and the mean.
+        let mut of_way: Vec<Vec<(u32, u32, f64)>> = vec![Vec::new(); ways.len()];
+        if let Start::At(at) = group.start {
+            for (k, starts) in (0..n.min(group.count)).zip(&mut of_way) {
+                let count = (group.count - k).div_ceil(n);
+                starts.extend((at <= scenario.duration).then_some((k, count, at.as_secs_f64())));
+            }
+        } else {
+            for (i, at) in starts(group, seed, scenario.duration) {
+                of_way[(i % n) as usize].push((i, 1, at.as_secs_f64()));
+            }
+            for starts in &mut of_way {
+                merged += starts.len().saturating_sub(STARTS);
+                put_together(starts);
+            }
+        }
+        if merged > 0 {
+            let message = "starts of its flows are put together, so that no way has more than";
+            warnings.push(format!("[[flows]] `{}`: {merged} {message} {STARTS}", group.name));
+        }
+        for (k, starts) in of_way.into_iter().enumerate() {
+            let (there, back) = ways.get(k);
+            let both = || there.iter().map(|l| (l, true)).chain(back.iter().map(|l| (l, false)));
+            let delay = |(&l, data): (&u32, bool)| {
+                let link = &scenario.links[l as usize];
+                let bytes = if data { group.packet as f64 } else { ack_bytes(group) };
+                link.delay.as_secs_f64() + bytes / link.rate.bytes_per_sec()
+            };
+            for (first, count, start) in starts {
+                let delays = both().map(delay).collect();
+                drafts.push(Draft {
+                    group: index,
+                    first,
+                    count,
+                    start,
+                    there: there.to_vec(),
+                    back: back.to_vec(),
+                    delays,
+                });
+            }
+        }
+    }
+    Ok(drafts)
+}
+
+/// Puts neighbouring starts together until there are few enough, and those that are one anyway.
+fn put_together(starts: &mut Vec<(u32, u32, f64)>) {
+    starts.sort_by(|a, b| a.2.total_cmp(&b.2).then(a.0.cmp(&b.0)));
+    let per = starts.len().div_ceil(STARTS).max(1);
+    let mut few: Vec<(u32, u32, f64)> = Vec::new();
+    for (i, &(first, count, at)) in starts.iter().enumerate() {
+        match few.last_mut() {
+            Some(last) if i % per != 0 || (per == 1 && last.2 == at) => {
+                last.2 += (at - last.2) / (last.1 + count) as f64;
+                last.1 += count;
+            }
+            _ => few.push((first, count, at)),
+        }
+    }
+    *starts = few;
+}
+
+/// The step: short beside every round trip and every control interval.
+fn step(scenario: &Scenario, drafts: &[Draft]) -> f64 {
+    let of_class = |d: &Draft| {
+        let group = &scenario.flows[d.group];
+        let model = model(group.resolved.protocol.name())?;
+        let steps = model.steps().max(2.0 * d.delays.len() as f64);
+        Some((d.delays.iter().sum::<f64>() / steps).min(model.longest_step(&group.values)))
+    };
+    let longest = drafts.iter().filter_map(of_class).fold(scenario.duration.as_secs_f64() / 100.0, f64::min);
+    longest.max(1e-7)
+}
+
+fn links(scenario: &Scenario, seed: u64, drafts: &[Draft]) -> Vec<Link> {
+    // For each link the groups whose data cross it.
+    let mut crossed: Vec<Vec<usize>> = vec![Vec::new(); scenario.links.len()];
+    for draft in drafts {
+        for &l in &draft.there {
+            if !crossed[l as usize].contains(&draft.group) {
+                crossed[l as usize].push(draft.group);
+            }
+        }
+    }
+    let make = |(link, groups): (&explicate_scenario::model::Link, &Vec<usize>)| {
+        let wanted = |name: &str| {
+            groups.iter().any(|&g| {
+                let protocol = scenario.flows[g].resolved.protocol;
+                registry::controller(protocol).is_some_and(|c| c.name() == name)
+            })
+        };
+        let spec = link.routers.iter().find(|spec| wanted(spec.protocol.name()));
+        let rng = Rng::stream(seed, &format!("{}/router", link.name));
+        let capacity = link.capacity.bytes_per_sec();
+        let router = spec
+            .and_then(|spec| model(spec.protocol.name())?.router(&RouterInit { values: &spec.values, capacity, rng }));
+        let rate = link.rate.bytes_per_sec();
+        let packets: f64 = groups.iter().map(|&g| scenario.flows[g].packet as f64).sum();
+        let own = if groups.is_empty() { 1500.0 } else { packets / groups.len() as f64 };
+        Link {
+            rate,
+            queue: 0.0,
+            arriving: 0.0,
+            bearing: 0.0,
+            fate: Fate::default(),
+            leaves: 1.0,
+            tail: Tail::new(link.queue.as_ref(), rate),
+            router,
+            answers: spec.map(|spec| spec.protocol.name()),
+            loss: crate::check::losses(link),
+            packet: link.queue.as_ref().map_or(own, |q| q.mean_packet),
+            stats: LinkStats::default(),
+        }
+    };
+    scenario.links.iter().zip(&crossed).map(make).collect()
+}
+
+/// The steps after which fluid has passed each of these delays, to the nearest, but one at least for each.
+fn positions(delays: &[f64], dt: f64) -> Vec<u64> {
+    let mut passed = 0.0;
+    let mut at: Vec<u64> = Vec::with_capacity(delays.len());
+    for delay in delays {
+        passed += delay;
+        let least = at.last().map_or(1, |before| before + 1);
+        at.push(((passed / dt + 0.5) as u64).max(least));
+    }
+    // The whole is as long as it should be, whatever short delays in it were lengthened.
+    let whole = ((passed / dt + 0.5) as u64).max(delays.len() as u64);
+    for (behind, position) in at.iter_mut().rev().enumerate() {
+        *position = (*position).min(whole - behind as u64);
+    }
+    at
+}
+
+fn class(
+    scenario: &Scenario,
+    draft: &Draft,
+    (dt, links): (f64, &[Link]),
+    hops: &mut Vec<Hop>,
+    places: &mut u64,
+) -> Result<Class, String> {
+    let group = &scenario.flows[draft.group];
+    let protocol = group.resolved.protocol;
+    let model = model(protocol.name()).ok_or_else(|| format!("`{}` has no fluid model", protocol.name()))?;
+    let packet = group.packet as f64;
+    let get = |name| group.values.get(flow::PARAMS, name);
+    let first = hops.len() as u32;
+    let (mut position, passed) = (0u64, draft.delays.iter().sum::<f64>());
+    let both = || draft.there.iter().map(|l| (l, true)).chain(draft.back.iter().map(|l| (l, false)));
+    for ((&l, data), arrives) in both().zip(positions(&draft.delays, dt)) {
+        let controller = registry::controller(protocol).map(|c| c.name());
+        hops.push(Hop {
+            link: l,
+            ring: *places as u32,
+            places: (arrives - position) as u32,
+            at: 0,
+            weight: if data { 1.0 } else { (ack_bytes(group) / packet) as f32 },
+            data,
+            answered: data && controller.is_some() && links[l as usize].answers == controller,
+            waiting: Parcel::default(),
+        });
+        *places += arrives - position;
+        position = arrives;
+    }
+    // Set-up takes a round trip of short packets.
+    let lines = both().map(|(&l, data)| {
+        let bytes = if data { packet } else { ack_bytes(group) };
+        (SYN - bytes) / scenario.links[l as usize].rate.bytes_per_sec()
+    });
+    let set_up = passed + lines.sum::<f64>();
+    let payload = packet - (header_bytes(false) + protocol.congestion_header_len()) as f64;
+    let size = match &group.traffic {
+        Traffic::Sized(Size::Fixed(bytes)) => *bytes as f64 * packet / payload,
+        _ => f64::INFINITY,
+    };
+    let base_rtt = position as f64 * dt;
+    Ok(Class {
+        group: draft.group as u32,
+        first: draft.first,
+        count: draft.count as f64,
+        start: draft.start,
+        begins: draft.start + set_up,
+        stop: group.stop.map_or(f64::INFINITY, Time::as_secs_f64),
+        size,
+        packet,
+        payload: payload / packet,
+        hops: (first, hops.len() as u32),
+        data_hops: draft.there.len() as u32,
+        base_rtt,
+        rtt: base_rtt,
+        bears_marks: get("ecn") != 0.0,
+        paced: get("paced") != 0.0,
+        most_window: get("receiver_window"),
+        model,
+        law: None,
+        in_flight: 0.0,
+        sending: Parcel::default(),
+        over: false,
+        stats: FlowStats { completed: f64::NAN, ..FlowStats::default() },
+    })
+}

@@ -1,0 +1,110 @@
+//! Samples over time, under the simulator's names.
+
+use explicate_scenario::model::{Sampling, Scenario};
+use explicate_scenario::tables::{Cell, Table};
+
+use crate::engine::Engine;
+use crate::measure::name;
+
+/// Takes samples.
+pub(crate) struct Sampler {
+    /// Seconds between two.
+    every: f64,
+    taken: u64,
+    of: Wanted,
+    names: Vec<String>,
+    /// Bytes that links had sent, and classes delivered, at the last sample.
+    links: Vec<f64>,
+    classes: Vec<f64>,
+}
+
+struct Wanted {
+    queue: bool,
+    throughput: bool,
+    cwnd: bool,
+    rtt: bool,
+    goodput: bool,
+    router: bool,
+    flow: bool,
+}
+
+impl Sampler {
+    /// A sampler, if anything is to be sampled.
+    pub(crate) fn new(scenario: &Scenario, engine: &Engine<'_>) -> Option<Sampler> {
+        let Sampling { every, of } = &scenario.sampling;
+        let of = |name: &str| of.iter().any(|n| n == name);
+        Some(Sampler {
+            every: every.filter(|e| e.0 > 0)?.as_secs_f64(),
+            taken: 0,
+            of: Wanted {
+                queue: of("queue"),
+                throughput: of("throughput"),
+                cwnd: of("cwnd"),
+                rtt: of("rtt"),
+                goodput: of("goodput"),
+                router: of("router"),
+                flow: of("flow"),
+            },
+            names: engine.network.classes.iter().map(|c| name(scenario, c)).collect(),
+            links: vec![0.0; engine.network.links.len()],
+            classes: vec![0.0; engine.network.classes.len()],
+        })
+    }
+
+    /// After a step: samples everything if it is time.
+    pub(crate) fn step(&mut self, run: u64, scenario: &Scenario, engine: &Engine<'_>, table: &mut Table) {
+        let at = (self.taken + 1) as f64 * self.every;
+        if engine.now() + 0.5 * engine.network.dt < at {
+            return;
+        }
+        self.taken += 1;
+        let put = |table: &mut Table, object: &str, variable: &str, value: f64| {
+            table.push([run.into(), at.into(), object.into(), variable.into(), Cell::F64(value)]);
+        };
+        for ((link, of_scenario), before) in engine.network.links.iter().zip(&scenario.links).zip(&mut self.links) {
+            if of_scenario.queue.is_none() {
+                continue;
+            }
+            let object = of_scenario.name.as_str();
+            if self.of.queue {
+                put(table, object, "queue_packets", link.queue / link.packet);
+                put(table, object, "queue_bytes", link.queue);
+            }
+            if self.of.router {
+                if let Some(router) = &link.router {
+                    router.probe(&mut |variable, value| put(table, object, variable, value));
+                }
+                if let Some(average) = link.tail.average() {
+                    put(table, object, "average_bytes", average);
+                }
+            }
+            if self.of.throughput {
+                let rate = (link.stats.total - *before) / self.every;
+                put(table, object, "throughput_bps", 8.0 * rate);
+                put(table, object, "utilisation", rate / link.rate);
+            }
+            *before = link.stats.total;
+        }
+        for ((class, object), before) in engine.network.classes.iter().zip(&self.names).zip(&mut self.classes) {
+            if class.start > at {
+                continue;
+            }
+            if let Some(law) = class.law.as_ref().filter(|_| self.of.flow) {
+                law.probe(&mut |variable, value| put(table, object, variable, value));
+            } else if let Some(law) = class.law.as_ref().filter(|_| self.of.cwnd) {
+                put(table, object, "cwnd", law.window());
+            }
+            if self.of.rtt && class.law.is_some() {
+                put(table, object, "rtt_ms", class.rtt * 1e3);
+            }
+            let rate = 8.0 * (class.stats.delivered - *before) / class.count / self.every;
+            if self.of.throughput {
+                put(table, object, "throughput_bps", rate);
+            }
+            if self.of.goodput {
+                put(table, object, "goodput_bps", rate * class.payload);
+            }
+            *before = class.stats.delivered;
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What no model covers is refused where the scenario asks for it.
+
+use std::path::Path;
+
+use explicate_fluid::check::check;
+use explicate_scenario::model::Scenario;
+
+const DUMBBELL: &str = r#"duration = "10s"
+[topology]
+kind = "dumbbell"
+pairs = 1
+bottleneck = { rate = "10Mbit/s", delay = "20ms" }
+[[flows]]
+name = "one"
+protocol = "xcp"
+"#;
+
+fn refusal(text: &str, sets: &[(&str, &str)]) -> String {
+    let sets: Vec<(String, String)> = sets.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let scenario = Scenario::parse_fluid(text, "x.toml", &here, &sets).unwrap();
+    check(&scenario, text, "x.toml", &sets).map_or_else(|problems| problems.to_string(), |()| String::new())
+}
+
+fn refused(text: &str, sets: &[(&str, &str)], wanted: &[&str]) {
+    let message = refusal(text, sets);
+    assert!(wanted.iter().all(|part| message.contains(part)), "{message:?} lacks some of {wanted:?}");
+}
+
+#[test]
+fn what_is_covered_passes() {
+    assert_eq!(refusal(DUMBBELL, &[]), "");
+    assert_eq!(refusal(DUMBBELL, &[("flows.0.protocol", "vcp-bise"), ("flows.0.count", "100000000")]), "");
+}
+
+#[test]
+fn flows_without_a_model() {
+    refused(&DUMBBELL.replace("xcp", "cubic"), &[], &["x.toml:8:12: --fluid: `cubic` has no fluid model", "xcp, vcp"]);
+    refused(DUMBBELL, &[("flows.0.protocol", "bbr")], &["--set flows.0.protocol: ", "`bbr`"]);
+    refused(&format!("{DUMBBELL}on_off = {{ on = \"1s\", off = \"1s\" }}"), &[], &["x.toml:9:10: ", "on-periods"]);
+    refused(&format!("{DUMBBELL}params = {{ ack_every = 2 }}"), &[], &["x.toml:9:24: ", "`ack_every`"]);
+    refused(&format!("{DUMBBELL}arrivals = \"5/s\""), &[], &["x.toml:9:12: ", "random arrivals"]);
+}
+
+#[test]
+fn links_without_a_model() {
+    let with = |more: &str| DUMBBELL.replace("\"20ms\"", &format!("\"20ms\", {more}"));
+    refused(&with("queue = \"codel\""), &[], &["x.toml:5:", "`codel` of `r1->r2`", "droptail and red"]);
+    let bursts = with("channel = [{ kind = \"burst_loss\" }]");
+    refused(&bursts, &[], &["x.toml:5:", "`burst_loss`", "there is `random_loss`"]);
+    assert_eq!(refusal(&with("channel = [{ kind = \"random_loss\", rate = \"1%\" }]"), &[]), "");
+    let later = with("channel = [{ kind = \"random_loss\", rate = \"1%\", start = \"5s\" }]");
+    refused(&later, &[], &["x.toml:5:", "another `start`"]);
+    refused(&with("half_duplex = true"), &[], &["x.toml:5:", "half duplex"]);
+    let red = with("queue = { kind = \"red\", limit = \"100pkt\" }");
+    assert_eq!(refusal(&red, &[]), "");
+    refused(&red, &[("flows.0.protocol", "vcp")], &["x.toml:5:", "marks `one`'s vcp packets"]);
+}
+
+#[test]
+fn wireless_and_reroutes() {
+    let wifi = include_str!("../../../scenarios/wifi-chain.toml");
+    refused(wifi, &[], &["x.toml:", "a shared medium has no fluid model"]);
+    let reroute = include_str!("../../../scenarios/xcp-i-reroute.toml");
+    refused(reroute, &[], &["[[reroute]]", "`xcp_i` has no fluid model"]);
+}

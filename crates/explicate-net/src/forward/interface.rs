@@ -1,0 +1,46 @@
+//! An interface that is forwarded between.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use super::output::Output;
+use crate::error::{Context, Result};
+use crate::sys::{self, PacketSocket};
+
+/// Bytes of frames that an interface holds until they are looked at, where it is one of a few...
+pub const HELD_BY_FEW: usize = 16 << 20;
+/// ... and where it is one of many.
+const HELD_BY_MANY: usize = 4 << 20;
+
+/// An interface and what stands before its wire.
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    pub(super) socket: PacketSocket,
+    /// Its output.
+    pub output: Output,
+    /// A link that ends here, if it is emulated at its end: what comes in passes it first, by its own time.
+    pub input: Option<Output>,
+}
+
+impl Interface {
+    /// Opens an interface of this thread's namespace.
+    pub fn open(name: &str, output: Output) -> Result<Interface> {
+        Interface::holding(HELD_BY_MANY, name, output)
+    }
+    /// Opens one that holds so many bytes of frames until they are looked at.
+    pub fn holding(bytes: usize, name: &str, output: Output) -> Result<Interface> {
+        let index = sys::interface_index(name).or_fail(|| format!("find the interface `{name}`"))?;
+        let socket = PacketSocket::open(name, index, bytes).or_fail(|| format!("open a packet socket on `{name}`"))?;
+        Ok(Interface { name: name.to_string(), socket, output, input: None })
+    }
+    /// Both ports.
+    pub(super) fn ports(&self) -> impl Iterator<Item = &Output> {
+        self.input.iter().chain([&self.output])
+    }
+}
+
+impl AsFd for Interface {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}

@@ -1,0 +1,427 @@
+//! Frames that nobody should send, through what a router is made of (parser, agent, port, queue, writer) and into both ends of
+//! transfers: nothing panics, nothing grows, nothing gets stuck. The clock is counted, so millions of frames take seconds.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::Path;
+
+use explicate_core::datagram;
+use explicate_core::flow::{Flow, FlowInit};
+use explicate_core::params::Values;
+use explicate_core::port::Store;
+use explicate_core::registry;
+use explicate_core::rng::Rng;
+use explicate_core::sink::Sink;
+use explicate_core::units::{Rate, Time};
+use explicate_core::wire::{Congestion, Format, Packet, SackRanges, UDP_PORT, XcpI, flag};
+use explicate_net::agent::Speaker;
+use explicate_net::endpoint::message::{DIGEST, Message};
+use explicate_net::endpoint::outbox::Outbox;
+use explicate_net::endpoint::receiving::{Limits, Receivers};
+use explicate_net::forward::frame::{self, IP, Kind, Odd, lift};
+use explicate_net::forward::made::make;
+use explicate_net::forward::output::Output;
+use explicate_net::forward::pool::Pool;
+use explicate_net::sys::OFFLOAD_LEN;
+use explicate_scenario::machines::ports::port;
+use explicate_scenario::model::Scenario;
+
+const SENDER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+const ROUTER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
+/// Frames that a router may hold.
+const MOST: usize = 4096;
+/// Between two frames that come.
+const STEP: Time = Time::micros(50);
+
+/// A router between two interfaces, without the sockets.
+struct Middle {
+    outputs: [Output; 2],
+    pool: Pool,
+    speaker: Speaker,
+    malformed: u64,
+    explicit: u64,
+    dropped: u64,
+}
+
+impl Middle {
+    /// One that does everything wrong that a channel can.
+    fn wrong() -> Middle {
+        Middle::new(r#"{ kind = "corruption", rate = "1%" }, { kind = "duplication" }, { kind = "reordering" }"#)
+    }
+
+    fn new(channel: &str) -> Middle {
+        let text = r#"
+            duration = "1s"
+            [topology]
+            kind = "dumbbell"
+            access = { rate = "1Gbit/s", delay = "1ms" }
+            bottleneck = { rate = "40Mbit/s", delay = "5ms", queue = { kind = "droptail", limit = "200pkt" } }
+            [[link]]
+            name = "r1->r2"
+            channel = [CHANNEL]
+            [[flows]]
+            name = "f"
+            protocol = "xcp_i"
+        "#;
+        let scenario = Scenario::parse(&text.replace("CHANNEL", channel), "hostile", Path::new("."), &[]).unwrap();
+        let output = |name: &str| {
+            let link = scenario.links.iter().find(|l| l.name == name).unwrap();
+            Output::new(port(link, 0, 1, u64::MAX, None), link.delay)
+        };
+        let protocol = registry::resolve("xcp_i").unwrap().protocol;
+        let speaker = Speaker::new(protocol, &Values::default(), ROUTER, Rng::stream(1, "agent")).unwrap();
+        let (malformed, explicit, dropped) = Default::default();
+        let outputs = [output("r1->r2"), output("r2->r1")];
+        Middle { outputs, pool: Pool::new(MOST), speaker, malformed, explicit, dropped }
+    }
+
+    /// What [`explicate_net::forward::Forwarder`] does with a frame that came and is for the other side.
+    fn handle(&mut self, now: Time, to: usize, bytes: &[u8]) {
+        if bytes.len() < IP {
+            return;
+        }
+        let lifted = lift(bytes);
+        if lifted.odd == Some(Odd::Malformed) {
+            self.malformed += 1;
+            return;
+        }
+        let Some(handle) = self.pool.take(bytes) else {
+            self.dropped += 1;
+            return;
+        };
+        if let Kind::Explicit { writable, .. } = lifted.kind {
+            self.explicit += 1;
+            let (source, destination) = frame::addresses(bytes);
+            let packet = self.pool.packet(handle);
+            if packet.transport.has(flag::CONTROL) && destination == ROUTER {
+                self.speaker.handle_control(now, source, packet);
+                return self.pool.release(handle);
+            }
+            if packet.ttl <= 1 {
+                return self.pool.release(handle);
+            }
+            packet.ttl -= 1;
+            if writable && !packet.is_ack() {
+                self.outputs[to].catch_up(now, &mut self.pool);
+                let view = self.outputs[to].port.view();
+                self.speaker.handle_data(now, self.pool.packet(handle), destination, Some(&view));
+            }
+        }
+        self.outputs[to].enqueue(now, handle, &mut self.pool);
+    }
+
+    /// What leaves until now.
+    fn leaving(&mut self, now: Time, mut each: impl FnMut(usize, &[u8])) {
+        self.speaker.handle_timeout(now);
+        while self.speaker.poll(now).is_some() {}
+        let mut ready = Vec::new();
+        for to in [0, 1] {
+            self.outputs[to].run(now, now, &mut self.pool, &mut ready);
+            for handle in ready.drain(..) {
+                self.pool.finish(handle);
+                each(to, self.pool.bytes(handle));
+                self.pool.release(handle);
+            }
+        }
+    }
+
+    /// Frames held, and those accounted for.
+    fn audit(&self) -> (usize, usize) {
+        let held = |o: &Output| o.held().0 + o.held().1;
+        (self.pool.live(), self.outputs.iter().map(held).sum())
+    }
+}
+
+fn framed(packet: &Packet, sack: &SackRanges, payload: &[u8], to: Ipv4Addr) -> Vec<u8> {
+    let from = if to == SENDER { RECEIVER } else { SENDER };
+    make(packet, sack, payload, ([2; 6], [4; 6]), (from.octets(), to.octets()), (UDP_PORT, UDP_PORT))
+}
+
+/// Good frames of all kinds, and the fuzzers' headers in frames.
+fn seeds() -> Vec<Vec<u8>> {
+    let mut seeds = Vec::new();
+    let mut data = Packet::EMPTY;
+    data.transport.set_flow(7);
+    data.transport.set_payload(40);
+    for format in [None, Some(Format::Standard), Some(Format::Minimal), Some(Format::Window)] {
+        let mut packet = Packet { congestion: format.map_or(Congestion::NONE, Congestion::new), tos: 2, ..data };
+        packet.congestion.set_delta_throughput(if format.is_some() { 100_000 } else { 0 });
+        seeds.push(framed(&packet, &SackRanges::NONE, &[1; 40], RECEIVER));
+        if format == Some(Format::Standard) {
+            XcpI { ttl: 60, last_router: u32::from(SENDER) }.put(&mut packet);
+            seeds.push(framed(&packet, &SackRanges::NONE, &[1; 40], RECEIVER));
+        }
+    }
+    let mut syn = data;
+    syn.transport.set_flags(flag::SYN);
+    let greeting = b"explicate/1 protocol=xcp packet=1500 kind=file name=a.iso size=1000";
+    seeds.push(framed(&syn, &SackRanges::NONE, greeting, RECEIVER));
+    seeds.push(framed(&syn, &SackRanges::NONE, b"explicate/1 protocol=sack packet=1000", RECEIVER));
+    let (mut ack, mut sack) = (data, SackRanges::NONE);
+    ack.transport.set_flags(flag::ACK);
+    sack.push(3, 9);
+    ack.transport.set_sack_count(1);
+    seeds.push(framed(&ack, &sack, &[], SENDER));
+    for message in [Message::Question(7, [3; DIGEST]), Message::Unknown(7), Message::Probe(1, 2, Time(3))] {
+        seeds.push(framed(&message.to_packet(), &SackRanges::NONE, &[], RECEIVER));
+    }
+    let mut asked = Packet::EMPTY;
+    asked.transport.set_flags(flag::CONTROL);
+    seeds.push(framed(&asked, &SackRanges::NONE, &[0; 200], ROUTER));
+    for folder in ["headers", "agents"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(folder);
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+            let mut frame = framed(&data, &SackRanges::NONE, &bytes, RECEIVER);
+            let at = IP + 28;
+            frame.splice(at..at + 24, []);
+            let length = (frame.len() - IP) as u16;
+            frame[IP + 2..IP + 4].copy_from_slice(&length.to_be_bytes());
+            frame[IP + 24..IP + 26].copy_from_slice(&(length - 20).to_be_bytes());
+            seeds.push(frame);
+        }
+    }
+    seeds
+}
+
+/// Changes some bytes, most often in the headers, and sometimes the length.
+fn spoil(rng: &mut Rng, bytes: &mut Vec<u8>) {
+    let draw = rng.next_u64();
+    for i in 0..draw % 5 {
+        let near = rng.next_u64();
+        let reach = if near & 3 == 0 { bytes.len() } else { bytes.len().min(IP + 96) };
+        let at = (near >> 8) as usize % reach;
+        bytes[at] = if i == 0 { bytes[at] ^ 1 << (near >> 4 & 7) } else { (near >> 56) as u8 };
+    }
+    // What the network card notes of offloads is not the sender's to say.
+    bytes[..OFFLOAD_LEN].fill(0);
+    match draw >> 32 & 31 {
+        0 => bytes.truncate((draw >> 40) as usize % bytes.len()),
+        1 => bytes.resize(bytes.len() + (draw >> 40) as usize % 1500, 0xaa),
+        _ => {}
+    }
+}
+
+/// Memory that this process has in use, bytes.
+fn resident() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    4096 * text.split(' ').nth(1).unwrap().parse::<u64>().unwrap()
+}
+
+fn init(id: u32, values: &Values) -> FlowInit<'_> {
+    let resolved = registry::resolve("xcp_i").unwrap();
+    let fallback = registry::resolve("newreno").unwrap();
+    FlowInit {
+        id,
+        protocol: resolved.protocol,
+        fallback: fallback.protocol,
+        recovery: resolved.recovery,
+        values,
+        packet: 1000,
+        interface: Rate::mbps(1000),
+    }
+}
+
+/// Sends `count` spoilt frames through a router into both ends of a transfer that nobody wants, then a transfer that somebody does.
+fn survives(count: u64) {
+    let (mut middle, seeds, values) = (Middle::wrong(), seeds(), Values::default());
+    let mut rng = Rng::stream(count, "hostile");
+    let limits = Limits { flows: 64, waiting: 1 << 20, ..Limits::default() };
+    let (mut receivers, mut out) = (Receivers::new(limits), Outbox::default());
+    let mut victim = Flow::new(&init(7, &values));
+    victim.write(u64::MAX, false);
+    let peer = SocketAddrV4::new(SENDER, UDP_PORT);
+    let (mut now, mut bytes, mut before, mut reached) = (Time::ZERO, Vec::new(), 0, 0u64);
+    for i in 0..count {
+        now += STEP;
+        bytes.clone_from(&seeds[rng.next_u64() as usize % seeds.len()]);
+        spoil(&mut rng, &mut bytes);
+        middle.handle(now, (i & 15 == 0) as usize, &bytes);
+        middle.leaving(now, |_, bytes| {
+            let Some(Ok(read)) = bytes.get(IP + 28..).map(datagram::read) else { return };
+            reached += 1;
+            let header = &read.packet.transport;
+            if header.has(flag::CONTROL) {
+                if let Some(message) = Message::of(&read.packet) {
+                    receivers.handle_message(now, peer, message, &mut out);
+                }
+            } else if header.has(flag::ACK) {
+                victim.handle_packet(now, &read.packet, &read.sack);
+            } else {
+                receivers.handle_packet(now, peer, &read, &bytes[IP + 28 + read.payload..], &mut out);
+            }
+        });
+        out.discard();
+        if i % 64 == 0 {
+            receivers.handle_timeout(now, &mut out);
+            receivers.ended.clear();
+            if victim.poll_timeout() <= now {
+                victim.handle_timeout(now);
+            }
+            let mut packet = Packet::EMPTY;
+            (0..4).any(|_| !victim.poll_transmit(now, &mut packet));
+        }
+        // All tables are as full as they get early on.
+        if i == count / 4 {
+            before = resident();
+        }
+    }
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 8 << 20, "{grown} bytes more after {count} frames");
+    assert!(middle.malformed > count / 50 && middle.explicit > count / 10, "{} {}", middle.malformed, middle.explicit);
+    assert!(reached > count / 50, "{reached} frames passed");
+    assert!(receivers.flows.len() <= 64);
+    middle.outputs.iter_mut().for_each(|o| o.catch_up(now, &mut middle.pool));
+    let (held, accounted) = middle.audit();
+    assert_eq!(held, accounted, "no frame is lost in memory");
+    completes(&mut middle, now);
+}
+
+/// A transfer of 2 MB through the router comes to its end.
+fn completes(middle: &mut Middle, mut now: Time) {
+    let values = Values::default();
+    let (mut flow, mut sink) = (Flow::new(&init(9, &values)), Sink::new(&init(9, &values)));
+    flow.write(2_000_000, true);
+    let end = now + Time::secs(60);
+    while flow.poll_event() != Some(explicate_core::flow::Event::Drained) {
+        assert!(now < end, "the transfer is stuck at segment {}", flow.acked());
+        now += Time::micros(200);
+        if flow.poll_timeout() <= now {
+            flow.handle_timeout(now);
+        }
+        let (mut packet, mut sack) = (Packet::EMPTY, SackRanges::NONE);
+        while flow.poll_transmit(now, &mut packet) {
+            let payload = if packet.transport.has(flag::SYN) { 0 } else { packet.transport.payload() as usize };
+            middle.handle(now, 0, &framed(&packet, &SackRanges::NONE, &vec![0; payload], RECEIVER));
+        }
+        if sink.poll_timeout() <= now {
+            sink.handle_timeout(now);
+        }
+        let mut arrived = Vec::new();
+        middle.leaving(now, |to, bytes| arrived.push((to, lift(bytes), checks(bytes))));
+        for (to, lifted, whole) in arrived {
+            // The socket of a real end would drop what fails its checksum.
+            if !whole || lifted.packet.transport.flow() != 9 {
+                continue;
+            }
+            if to == 0 {
+                sink.handle_packet(now, &lifted.packet);
+            } else {
+                flow.handle_packet(now, &lifted.packet, &lifted.sack);
+            }
+        }
+        if sink.poll_transmit(now, &mut packet, &mut sack) {
+            middle.handle(now, 1, &framed(&packet, &sack, &[], SENDER));
+        }
+    }
+    assert!(sink.stats.payload >= 2_000_000);
+}
+
+/// What each of two flows delivers in each of three spans of six seconds, as a share of the link, and packets dropped at the queue. The
+/// first one's receiving end returns more feedback than came if it is `greedy`, and it ends after the first span.
+fn shares(greedy: bool) -> ([[f64; 2]; 3], u64) {
+    const SPAN: Time = Time::secs(6);
+    let (mut middle, values) = (Middle::new(""), Values::default());
+    let mut ends: Vec<(Flow, Sink)> =
+        (0..2).map(|i| (Flow::new(&init(i, &values)), Sink::new(&init(i, &values)))).collect();
+    ends.iter_mut().for_each(|(flow, _)| flow.write(u64::MAX, false));
+    let (mut now, mut delivered) = (Time::ZERO, [[0.0; 2]; 3]);
+    while now + Time::micros(200) < Time(3 * SPAN.0) {
+        now += Time::micros(200);
+        if now == SPAN {
+            ends[0].0.withdraw();
+        }
+        let (mut packet, mut sack) = (Packet::EMPTY, SackRanges::NONE);
+        for (flow, sink) in &mut ends {
+            if flow.poll_timeout() <= now {
+                flow.handle_timeout(now);
+            }
+            while flow.poll_transmit(now, &mut packet) {
+                let payload = if packet.transport.has(flag::SYN) { 0 } else { packet.transport.payload() as usize };
+                middle.handle(now, 0, &framed(&packet, &SackRanges::NONE, &vec![0; payload], RECEIVER));
+            }
+            if sink.poll_timeout() <= now {
+                sink.handle_timeout(now);
+            }
+        }
+        let mut arrived = Vec::new();
+        middle.leaving(now, |to, bytes| arrived.push((to, lift(bytes))));
+        for (to, lifted) in arrived {
+            let id = lifted.packet.transport.flow() as usize;
+            let Some((flow, sink)) = ends.get_mut(id) else { continue };
+            if to == 1 {
+                flow.handle_packet(now, &lifted.packet, &lifted.sack);
+                continue;
+            }
+            let before = sink.stats.payload;
+            sink.handle_packet(now, &lifted.packet);
+            delivered[(now.0 / SPAN.0) as usize][id] += (sink.stats.payload - before) as f64 * 8.0 / 6.0 / 40e6;
+            if sink.poll_transmit(now, &mut packet, &mut sack) {
+                if greedy && id == 0 && packet.congestion.is_present() {
+                    packet.congestion.set_reverse_feedback(100_000);
+                }
+                middle.handle(now, 1, &framed(&packet, &sack, &[], SENDER));
+            }
+        }
+    }
+    (delivered, middle.outputs[0].port.stats.total().overflow)
+}
+
+/// As the documentation says: it is not prevented, and it is over when it is over.
+#[test]
+fn a_greedy_receiver_takes_nearly_all_while_it_lasts() {
+    let (fair, drops) = shares(false);
+    assert!(fair[0].iter().sum::<f64>() > 0.8 && drops == 0, "{fair:?} {drops}");
+    assert!((0.8..1.25).contains(&(fair[0][0] / fair[0][1])), "{fair:?}");
+    let (taken, drops) = shares(true);
+    assert!(taken[0][0] > 2.0 * taken[0][1] && drops > 0, "{taken:?} {drops}");
+    assert!(taken.iter().flatten().sum::<f64>() <= 3.0, "{taken:?}");
+    assert!(taken[2][1] > 0.8, "the other one has all again: {taken:?}");
+}
+
+#[test]
+fn feedback_forged_on_the_way_is_only_lowered() {
+    let mut middle = Middle::new("");
+    let (mut rng, mut now, mut lowered) = (Rng::stream(3, "forged"), Time::ZERO, 0);
+    for i in 0..200_000u32 {
+        // More than the link carries, so that there is nothing to give away.
+        now += Time::micros(180);
+        let mut packet = Packet { congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+        packet.congestion.set_x(explicate_core::wire::seconds_to_units(0.001));
+        packet.congestion.set_rtt(explicate_core::wire::seconds_to_units(0.02));
+        let asked = (rng.next_u64() >> 33) as i32 >> (i % 24);
+        packet.congestion.set_delta_throughput(asked);
+        packet.transport.set_packet_number(asked as u32);
+        middle.handle(now, 0, &framed(&packet, &SackRanges::NONE, &[0; 900], RECEIVER));
+        middle.leaving(now, |_, bytes| {
+            let told = lift(bytes).packet;
+            let (asked, given) = (told.transport.packet_number() as i32, told.congestion.delta_throughput());
+            assert!(given <= asked, "{asked} became {given}");
+            lowered += u32::from(given < asked);
+        });
+    }
+    assert!(lowered > 50_000, "{lowered}");
+}
+
+/// Whether the UDP checksum of a frame is right.
+fn checks(bytes: &[u8]) -> bool {
+    let Some(ip) = bytes.get(IP..).filter(|ip| ip.len() > 28) else { return false };
+    let words =
+        |bytes: &[u8]| bytes.chunks(2).map(|p| u32::from(p[0]) << 8 | u32::from(*p.get(1).unwrap_or(&0))).sum::<u32>();
+    let mut sum = 17 + words(&ip[24..26]) + words(&ip[12..20]) + words(&ip[20..]);
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum == 0xffff
+}
+
+#[test]
+fn half_a_million_hostile_frames() {
+    survives(500_000);
+}
+
+#[test]
+#[ignore = "takes long: make linux"]
+fn ten_million_hostile_frames() {
+    survives(10_000_000);
+}

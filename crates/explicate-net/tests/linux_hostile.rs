@@ -1,0 +1,125 @@
+//! What strangers, broken links and dying programs do to transfers, on this machine's kernel. Needs root, so `make linux` runs it.
+
+mod common;
+
+use std::fs;
+use std::net::UdpSocket;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
+
+use common::{Net, chain, file, last_json, run};
+use explicate_core::rng::Rng;
+
+/// Memory that a program has in use, kB.
+fn resident(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// Sends datagrams to the port from `a`'s namespace: headers of the fuzzers' corpus, changed; how many.
+fn flood(net: &Net, count: usize) -> std::thread::JoinHandle<u64> {
+    // From a test's own namespace nothing reaches them: enter one.
+    let place = fs::File::open(format!("/run/netns/{}", net.name("a"))).unwrap();
+    std::thread::spawn(move || {
+        explicate_net::sys::enter_namespace(std::os::fd::AsFd::as_fd(&place)).unwrap();
+        let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
+        let mut rng = Rng::stream(9, "hostile");
+        let seeds: Vec<Vec<u8>> = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/headers"))
+            .unwrap()
+            .map(|entry| fs::read(entry.unwrap().path()).unwrap())
+            .collect();
+        let mut sent = 0u64;
+        for i in 0..count {
+            let mut bytes = seeds[i % seeds.len()].clone();
+            bytes.resize(bytes.len() + rng.next_u64() as usize % 60, 0);
+            for _ in 0..rng.next_u64() % 8 {
+                let at = rng.next_u64() as usize % bytes.len();
+                bytes[at] = rng.next_u64() as u8;
+            }
+            sent += socket.send_to(&bytes, "10.9.0.2:49407").is_ok() as u64;
+            if i % 64 == 0 {
+                sleep(Duration::from_micros(300));
+            }
+        }
+        sent
+    })
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn hostile_packets_are_counted_and_dropped_while_a_file_passes() {
+    let net = chain();
+    let router = net.start("m", &["router", "--port", "left", "--port", "right", "--json"]);
+    let folder = net.folder.join("received");
+    let recv = net.start("b", &["recv", "--to", folder.to_str().unwrap(), "--json"]);
+    let (path, content) = file(&net, 20_000_000);
+    let mut send = net.start("a", &["send", "10.9.0.2", &path, "--protocol", "cubic/sack"]);
+    let before = [resident(router.id()), resident(recv.id())];
+    let sent = flood(&net, 300_000).join().unwrap();
+    let (said, good) = send.wait(60);
+    assert!(good, "{said}");
+    assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file");
+    let after = [resident(router.id()), resident(recv.id())];
+    for (before, after) in before.iter().zip(after) {
+        assert!(after < before + (64 << 10), "{before} kB, then {after} kB");
+    }
+    // Both still work.
+    let transfer = net.program("a", &["send", "10.9.0.2", "--time", "1", "--json"]);
+    assert!(transfer.status.success(), "{}", String::from_utf8_lossy(&transfer.stderr));
+    let told = last_json(&router.stop("INT"));
+    let of = |key: &str| told[key].as_u64().unwrap();
+    assert!(of("malformed") > sent / 20, "{} of {sent}", of("malformed"));
+    assert!(of("malformed") + of("explicit") + of("missed") >= sent, "{told}");
+    assert_eq!(of("errors"), 0);
+    let said = recv.stop("INT");
+    assert!(said.contains("listening"), "{said}");
+}
+
+/// What is in a folder, apart from what has its final name.
+fn parts(folder: &Path) -> usize {
+    fs::read_dir(folder)
+        .unwrap()
+        .filter(|e| e.as_ref().unwrap().path().extension().is_some_and(|x| x == "part"))
+        .count()
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_file_survives_links_that_go_down_and_a_sender_that_is_killed() {
+    let net = chain();
+    let slow = "rate = \"20Mbit/s\", delay = \"5ms\", queue = { kind = \"droptail\", limit = \"100pkt\" }";
+    let link = net.start("m", &["link", "left", "right", "--there", slow, "--json"]);
+    let folder = net.folder.join("received");
+    let recv = net.start("b", &["recv", "--to", folder.to_str().unwrap(), "--idle", "3"]);
+    let (path, content) = file(&net, 8_000_000);
+
+    // The link's interfaces and the receiver's go down in turn.
+    let mut send = net.start("a", &["send", "10.9.0.2", &path, "--protocol", "cubic/sack"]);
+    for (name, device) in [("m", "right"), ("m", "left"), ("b", "eth0")] {
+        run(&format!("ip -n {} link set {device} down", net.name(name)));
+        sleep(Duration::from_millis(250));
+        run(&format!("ip -n {} link set {device} up", net.name(name)));
+        sleep(Duration::from_millis(400));
+    }
+    assert!(!folder.join("sent.bin").exists(), "it is still on its way");
+    let (said, good) = send.wait(60);
+    assert!(good, "{said}");
+    assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file");
+    fs::remove_file(folder.join("sent.bin")).unwrap();
+
+    // A sender dies; what it left unfinished gets no name, and the next one is not disturbed by it.
+    let send = net.start("a", &["send", "10.9.0.2", &path]);
+    sleep(Duration::from_millis(500));
+    send.stop("KILL");
+    assert!(!folder.join("sent.bin").exists() && parts(&folder) == 1);
+    let mut send = net.start("a", &["send", "10.9.0.2", &path]);
+    let (said, good) = send.wait(60);
+    assert!(good, "{said}");
+    assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file");
+    let forgotten = || parts(&folder) == 0;
+    assert!((0..50).any(|_| forgotten() || (sleep(Duration::from_millis(100)), false).1), "a part stays behind");
+    recv.stop("INT");
+    assert!(last_json(&link.stop("INT"))["sent"].as_u64().unwrap() > 10_000);
+}

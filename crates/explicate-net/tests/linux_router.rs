@@ -1,0 +1,149 @@
+//! What is not explicit passes a router: IPv6, VLANs, and all of it through the queue. Needs root, so `make linux` runs it.
+
+mod common;
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
+use std::thread::{JoinHandle, sleep};
+use std::time::Duration;
+
+use common::{Net, last_json};
+use explicate_net::sys::{OFFLOAD_LEN, PacketSocket, Transmitter, enter_namespace, interface_index, monotonic};
+
+/// Two hosts, `a` (fd00::1) and `b` (fd00::2), and between them `m` with the interfaces `left` and `right`.
+fn chain() -> Net {
+    let net = Net::new(&["a", "m", "b"]);
+    net.cable(("a", "eth0", "10.9.0.1/24"), ("m", "left", ""));
+    net.cable(("b", "eth0", "10.9.0.2/24"), ("m", "right", ""));
+    for (host, number) in [("a", 1), ("b", 2)] {
+        net.exec(host, "sysctl -qw net.ipv6.conf.all.disable_ipv6=0");
+        net.exec(host, &format!("ip -6 addr add fd00::{number}/64 dev eth0 nodad"));
+    }
+    net
+}
+
+/// Does something in a namespace, beside the test.
+fn inside<T: Send + 'static>(net: &Net, name: &str, what: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    let place = File::open(format!("/run/netns/{}", net.name(name))).unwrap();
+    std::thread::spawn(move || {
+        enter_namespace(place.as_fd()).unwrap();
+        what()
+    })
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn ipv6_passes_as_it_came_and_waits_in_the_same_queue() {
+    let net = chain();
+    let port = "right: rate = \"2Mbit/s\", queue = { kind = \"droptail\", limit = \"100kB\" }";
+    let router = net.start("m", &["router", "--port", "left", "--port", port, "--json"]);
+    let ping = net.exec("a", "ping -6 -c 3 -i 0.2 fd00::2");
+    assert!(ping.contains("ttl=64") && ping.contains(" 0% packet loss"), "{ping}");
+
+    // 40 datagrams at once: 1200 bytes of payload each, 1248 of packet.
+    let sink = inside(&net, "b", || {
+        let socket = UdpSocket::bind("[fd00::2]:5000").unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let (mut bytes, mut first, mut right) = ([0; 2000], None, 0);
+        for i in 0..40u8 {
+            right += (socket.recv(&mut bytes).unwrap() == 1200 && bytes[..1200] == [i; 1200]) as u32;
+            first.get_or_insert_with(monotonic);
+        }
+        ((monotonic() - first.unwrap()) as f64 / 1e9, right)
+    });
+    sleep(Duration::from_millis(200));
+    inside(&net, "a", || {
+        let socket = UdpSocket::bind("[fd00::1]:0").unwrap();
+        for i in 0..40u8 {
+            socket.send_to(&[i; 1200], "[fd00::2]:5000").unwrap();
+        }
+    })
+    .join()
+    .unwrap();
+    let (took, right) = sink.join().unwrap();
+    assert_eq!(right, 40, "in order, and as they came");
+    let expected = 39.0 * 1248.0 * 8.0 / 2e6;
+    assert!((expected - 0.03..expected + 0.2).contains(&took), "{took} s, at that rate {expected}");
+
+    let told = last_json(&router.stop("INT"));
+    for none in ["explicit", "malformed", "merged", "expired", "cut", "refused"] {
+        assert_eq!(told[none], 0, "{none}: {told}");
+    }
+}
+
+/// The sender leaves segments to its interface to cut: longer than a slot of the ring, and without checksums.
+#[test]
+#[ignore = "needs root: make linux"]
+fn tcp_over_ipv6_passes_whole() {
+    let net = chain();
+    let port = "right: rate = \"80Mbit/s\", queue = { kind = \"droptail\", limit = \"300kB\" }";
+    let router = net.start("m", &["router", "--port", "left", "--port", port, "--json"]);
+    let content: Vec<u8> = (0..3_000_000u32).map(|i| (i.wrapping_mul(i) >> 7) as u8).collect();
+    let receiver = inside(&net, "b", || {
+        let (mut stream, _) = TcpListener::bind("[fd00::2]:5000").unwrap().accept().unwrap();
+        let mut all = Vec::new();
+        stream.read_to_end(&mut all).unwrap();
+        all
+    });
+    sleep(Duration::from_millis(200));
+    let sent = content.clone();
+    inside(&net, "a", move || TcpStream::connect("[fd00::2]:5000").unwrap().write_all(&sent).unwrap()).join().unwrap();
+    assert!(receiver.join().unwrap() == content, "other bytes");
+    let told = last_json(&router.stop("INT"));
+    let (frames, bytes) = (told["ports"][1]["arrived"].as_f64().unwrap(), told["ports"][1]["bytes"].as_f64().unwrap());
+    assert!(bytes / frames > 2000.0, "super-packets: {told}");
+    assert_eq!((&told["cut"], &told["errors"], &told["refused"]), (&0.into(), &0.into(), &0.into()), "{told}");
+}
+
+/// The kernel takes the tag out of a frame before a packet socket sees it.
+#[test]
+#[ignore = "needs root: make linux"]
+fn frames_of_a_vlan_keep_their_tag_and_a_link_that_went_down_comes_back() {
+    let net = chain();
+    let router = net.start("m", &["router", "--port", "left", "--port", "right: rate = \"50Mbit/s\"", "--json"]);
+    net.exec("m", "ip link set left down");
+    sleep(Duration::from_millis(200));
+    net.exec("m", "ip link set left up");
+    sleep(Duration::from_millis(200));
+    let ping = net.exec("a", "ping -c 3 -i 0.2 10.9.0.2");
+    assert!(ping.contains(" 0% packet loss"), "{ping}");
+
+    let open = || PacketSocket::open("eth0", interface_index("eth0").unwrap(), 1 << 20).unwrap();
+    let tagged = |number: u8| {
+        let mut frame = vec![0; OFFLOAD_LEN];
+        frame.extend([0xff; 6]);
+        frame.extend([2, 0, 0, 0, 0, 9, 0x81, 0, 0x60, 5, 0x88, 0xb5]); // priority 3, VLAN 5, an experiment's type
+        frame.extend([number; 300]);
+        frame
+    };
+    let seen = inside(&net, "b", move || {
+        let (mut socket, mut frame, mut seen) = (open(), Vec::new(), Vec::new());
+        for _ in 0..2000 {
+            while socket.receive(&mut frame).is_some() {
+                if frame[OFFLOAD_LEN + 6] == 2 && frame.ends_with(&[7; 2]) {
+                    seen.push(frame.clone());
+                }
+            }
+            if seen.len() >= 5 {
+                break;
+            }
+            sleep(Duration::from_millis(1));
+        }
+        seen
+    });
+    sleep(Duration::from_millis(300));
+    inside(&net, "a", move || {
+        let frame = tagged(7);
+        let frames = [0; 5].map(|_| frame.as_slice());
+        Transmitter::default().send(&open(), frames.into_iter()).unwrap()
+    })
+    .join()
+    .unwrap();
+    let seen = seen.join().unwrap();
+    assert_eq!(seen.len(), 5);
+    assert!(seen.iter().all(|frame| frame[OFFLOAD_LEN..] == tagged(7)[OFFLOAD_LEN..]), "{:?}", &seen[0][..40]);
+    let told = last_json(&router.stop("INT"));
+    assert!(told["errors"].as_u64().unwrap() >= 1, "that it went down is counted: {told}");
+}

@@ -1,0 +1,102 @@
+"""``explicate compare-worlds`` on this machine's kernel. Needs root and ``explicated``, so `make linux` runs it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+
+from explicate import worlds
+from explicate.results import Results
+
+SCENARIO = """
+name = "both"
+duration = "5s"
+warmup = "2s"
+[sampling]
+every = "10ms"
+of = ["queue"]
+[topology]
+kind = "dumbbell"
+bottleneck = { rate = "20Mbit/s", delay = "8ms" }
+[[flows]]
+name = "f"
+count = 2
+protocol = "xcp"
+"""
+
+
+def command(*words: str) -> list[str]:
+    """Return the command line of ``explicate``."""
+    return [sys.executable, "-m", "explicate", *words]
+
+
+def namespaces() -> set[str]:
+    """Return the names of the laboratory's namespaces."""
+    folder = Path("/run/netns")
+    return (
+        {entry.name for entry in folder.iterdir() if entry.name.startswith("explicate-")} if folder.exists() else set()
+    )
+
+
+def test_both_worlds_stand_side_by_side(tmp_path: Path) -> None:
+    """Goodput agrees, the tables have the axis, and the page can be made."""
+    scenario, out = tmp_path / "both.toml", tmp_path / "out"
+    scenario.write_text(SCENARIO, encoding="utf-8")
+    done = subprocess.run(
+        command("compare-worlds", str(scenario), "-o", str(out), "--set", "flows.f.count=1"),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "simulated" in done.stdout
+    assert "real" in done.stdout
+    results = Results.load(out)
+    assert results.axes == (worlds.WORLD,)
+    assert results.flows[worlds.WORLD].to_list() == ["simulated", "real"], "one flow in each"
+    [(name, simulated, real)] = worlds.pairs(results, "flows", "goodput_bps")
+    assert name == "f.0"
+    assert abs(real / simulated - 1) < 0.1, (simulated, real)
+    mean, share = worlds.undisturbed_queue(results, "r1->r2", 2.0)
+    assert share == 0.0 or mean >= 0.0
+    late = results.samples.filter(pl.col("variable") == "late_ms")
+    assert set(late["object"]) <= {"machine"}
+    page = subprocess.run(command("report", str(out)), capture_output=True, text=True, check=False)
+    assert page.returncode == 0, page.stderr
+
+
+def test_what_cannot_be_built_is_said_in_the_users_words(tmp_path: Path) -> None:
+    """The program's error names the user's file, and nothing stays behind."""
+    scenario = tmp_path / "mine.toml"
+    scenario.write_text(SCENARIO.replace('"8ms"', '"8ms", half_duplex = true'), encoding="utf-8")
+    before = namespaces()
+    done = subprocess.run(command("compare-worlds", str(scenario)), capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr, done.stderr
+    assert "is half duplex" in done.stderr, done.stderr
+    assert namespaces() == before
+
+
+def test_nothing_stays_behind_when_the_program_dies(tmp_path: Path) -> None:
+    """Killed in the middle, it takes the laboratory with it."""
+    scenario = tmp_path / "long.toml"
+    scenario.write_text(SCENARIO.replace('"5s"', '"60s"'), encoding="utf-8")
+    before = namespaces()
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with subprocess.Popen(
+            command("compare-worlds", str(scenario)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as child:
+            end = time.monotonic() + 30
+            while len(namespaces() - before) < 4 and time.monotonic() < end:
+                time.sleep(0.1)
+            assert namespaces() != before, "the laboratory has begun"
+            os.kill(child.pid, number)
+            child.wait()
+        end = time.monotonic() + 20
+        while namespaces() - before and time.monotonic() < end:
+            time.sleep(0.1)
+        assert not namespaces() - before, number
