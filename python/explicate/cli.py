@@ -108,7 +108,7 @@ def _sweep(verb: Callable[[str, str, str], argparse.ArgumentParser]) -> None:
         "explicate sweep mine.toml                (only the scenario's own [sweep])\n"
         "explicate sweep study.toml -o out        (a sweep file: scenario, [grid], [latin], runs, measure)\n"
         "explicate sweep study.toml -o out        (again, after whatever stopped it: it goes on)\n"
-        "explicate sweep study.toml -o out --executor dask:tcp://10.0.0.1:8786\n"
+        "explicate sweep study.toml -o out --executor dask:tcp://host:8786\n"
         "explicate sweep study.toml -o out --shard $SLURM_ARRAY_TASK_ID/100",
     )
     _common(sweep, jobs="threads or processes (default: one per core); results do not depend on it")

@@ -72,11 +72,12 @@ def test_both_worlds_stand_side_by_side(tmp_path: Path) -> None:
 def test_what_cannot_be_built_is_said_in_the_users_words(tmp_path: Path) -> None:
     """The program's error names the user's file, and nothing stays behind."""
     scenario = tmp_path / "mine.toml"
-    scenario.write_text(SCENARIO + 'start = "1s"\ntraffic = { kind = "sessions" }\n', encoding="utf-8")
+    scenario.write_text(SCENARIO.replace('"8ms"', '"8ms", half_duplex = true'), encoding="utf-8")
     before = namespaces()
     done = subprocess.run(command("compare-worlds", str(scenario)), capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "Traceback" not in done.stderr, done.stderr
+    assert "is half duplex" in done.stderr, done.stderr
     assert namespaces() == before
 
 

@@ -56,7 +56,7 @@ def wait_for_more(folder: Path, there: int) -> None:
 
 
 def test_killed_and_taken_up_again(scenario: Path, tmp_path: Path, process: Command) -> None:
-    command = ["sweep", str(scenario), "--vary", "flows.0.count=" + ",".join(map(str, range(1, 26))), "--runs", "6"]
+    command = ["sweep", str(scenario), "--vary", "flows.0.count=" + ",".join(map(str, range(1, 41))), "--runs", "6"]
     command += ["--set", "name=slow", "--jobs", "2"]  # 40 runs a second at most
     out, whole = tmp_path / "killed", tmp_path / "whole"
     there = 0
@@ -72,15 +72,15 @@ def test_killed_and_taken_up_again(scenario: Path, tmp_path: Path, process: Comm
         assert running.wait() == -signal.SIGKILL
         keys = kept(out / "runs")
         assert len(keys) == len(set(keys))
-        assert there < len(keys) < 150
+        assert there < len(keys) < 240
         there = len(list((out / "runs").glob("*.parquet")))
         before = len(keys)
     assert not (out / "flows.parquet").exists()
     done = process(*command, "-o", out)
     assert done.returncode == 0, done.stderr
-    assert f"150 runs, 25 points, seed 7, explicate 0.1.0; {150 - before} run now" in done.stdout
+    assert f"240 runs, 40 points, seed 7, explicate 0.1.0; {240 - before} run now" in done.stdout
     keys = kept(out / "runs")
-    assert len(keys) == len(set(keys)) == 150
+    assert len(keys) == len(set(keys)) == 240
     assert process(*command, "-o", whole).returncode == 0
     names = {path.name for path in whole.iterdir() if path.is_file()}
     assert {"measures.parquet", "intervals.parquet", "flows.parquet"} < names

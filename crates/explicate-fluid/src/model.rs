@@ -62,6 +62,10 @@ pub trait Model: Sync {
     fn hears_marks(&self) -> bool {
         false
     }
+    /// Steps in a round trip, at least: so many that twice as many change little.
+    fn steps(&self) -> f64 {
+        40.0
+    }
     /// The longest step that it bears, s: its control intervals take several.
     fn longest_step(&self, values: &Values) -> f64 {
         let _ = values;

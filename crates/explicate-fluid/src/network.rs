@@ -17,8 +17,6 @@ use crate::model::{Law, Model, Parcel, Router, RouterInit};
 use crate::models::model;
 use crate::queue::{Fate, Tail};
 
-/// Steps in the shortest round trip, at least.
-const STEPS: f64 = 100.0;
 /// Most times at which the flows of a group start on one way; more are put together.
 const STARTS: usize = 64;
 /// Bytes of a SYN and of its answer.
@@ -233,13 +231,13 @@ fn put_together(starts: &mut Vec<(u32, u32, f64)>) {
 
 /// The step: short beside every round trip and every control interval.
 fn step(scenario: &Scenario, drafts: &[Draft]) -> f64 {
-    let of_class = |d: &Draft| d.delays.iter().sum::<f64>() / STEPS.max(2.0 * d.delays.len() as f64);
-    let of_flows = drafts.iter().map(of_class);
-    let of_models = scenario.flows.iter().filter_map(|g| {
-        let model = model(g.resolved.protocol.name())?;
-        Some(model.longest_step(&g.values))
-    });
-    let longest = of_flows.chain(of_models).fold(scenario.duration.as_secs_f64() / 100.0, f64::min);
+    let of_class = |d: &Draft| {
+        let group = &scenario.flows[d.group];
+        let model = model(group.resolved.protocol.name())?;
+        let steps = model.steps().max(2.0 * d.delays.len() as f64);
+        Some((d.delays.iter().sum::<f64>() / steps).min(model.longest_step(&group.values)))
+    };
+    let longest = drafts.iter().filter_map(of_class).fold(scenario.duration.as_secs_f64() / 100.0, f64::min);
     longest.max(1e-7)
 }
 

@@ -120,7 +120,7 @@ fn xcp_dumbbells() {
 #[test]
 fn vcp_dumbbells() {
     for (mbps, rtt, flows) in [(10.0, (40.0, 40.0), 2), (50.0, (80.0, 80.0), 10), (45.0, (40.0, 160.0), 15)] {
-        let text = dumbbell("vcp", mbps, rtt, flows, 120, BUFFER);
+        let text = dumbbell("vcp", mbps, rtt, flows, 80, BUFFER);
         agree(&format!("vcp {mbps} {rtt:?} {flows}"), &text, &["f"], &["r1->r2"], bdp(mbps, rtt));
     }
 }
@@ -128,13 +128,13 @@ fn vcp_dumbbells() {
 #[test]
 fn reno_over_red() {
     let red = r#"{ kind = "red", min_th = "20pkt", max_th = "1000pkt", limit = "3000pkt" }"#;
-    let text = dumbbell("sack", 100.0, (80.0, 80.0), 60, 30, red);
+    let text = dumbbell("sack", 100.0, (80.0, 80.0), 60, 20, red);
     agree("red", &text, &["f"], &["r1->r2"], bdp(100.0, (80.0, 80.0)));
 }
 
 const LOT: &str = r#"
-duration = "60s"
-warmup = "30s"
+duration = "40s"
+warmup = "20s"
 [topology]
 kind = "parking_lot"
 hops = 3

@@ -374,7 +374,6 @@ fn a_greedy_receiver_takes_nearly_all_while_it_lasts() {
     assert!(fair[0].iter().sum::<f64>() > 0.8 && drops == 0, "{fair:?} {drops}");
     assert!((0.8..1.25).contains(&(fair[0][0] / fair[0][1])), "{fair:?}");
     let (taken, drops) = shares(true);
-    println!("fair {fair:?}, beside a greedy one {taken:?}, {drops} dropped");
     assert!(taken[0][0] > 2.0 * taken[0][1] && drops > 0, "{taken:?} {drops}");
     assert!(taken.iter().flatten().sum::<f64>() <= 3.0, "{taken:?}");
     assert!(taken[2][1] > 0.8, "the other one has all again: {taken:?}");

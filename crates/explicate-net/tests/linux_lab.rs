@@ -138,6 +138,27 @@ fn a_third_flow_converges_when_the_simulator_says() {
 
 #[test]
 #[ignore = "needs root: make linux"]
+fn sessions_begin_and_end_when_the_simulator_says() {
+    let text = DUMBBELL
+        .replace("protocol = \"xcp\"", "protocol = \"xcp\"\nsession = { duration = \"1s\", pause = \"300ms\" }");
+    let text = text.replace("14s", "8s").replace("6s", "1s");
+    let scenario = Scenario::parse(&text, "sessions", Path::new("."), &[]).unwrap();
+    let mut run = run_once(&scenario, 0, &Options::default(), &|_, _| true).unwrap();
+    let table = measure(&scenario, 0, &mut run, "test").flows;
+    let (Some(Data::U64(begun)), Some(Data::F64(rates))) = (table.get("sessions"), table.get("goodput_bps")) else {
+        panic!("columns of flows")
+    };
+    measured(|| {
+        let told = lab(&text, &[]);
+        let real = numbers(&told, "flows", "sessions");
+        assert_eq!(real, begun.iter().map(|n| *n as f64).collect::<Vec<_>>());
+        let (sum, real) = (rates.iter().sum::<f64>(), numbers(&told, "flows", "goodput_bps").iter().sum::<f64>());
+        assert!((real / sum - 1.0).abs() < 0.15, "{real} for {sum}");
+    });
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
 fn an_estimator_that_only_a_simulator_has_is_replaced_loudly() {
     let text = r#"
         duration = "1s"

@@ -4,12 +4,10 @@ mod common;
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::UdpSocket;
 use std::thread::sleep;
 use std::time::Duration;
 
 use common::{Net, chain, file, last_json, measured, run};
-use explicate_core::rng::Rng;
 
 #[test]
 #[ignore = "needs root: make linux"]

@@ -188,7 +188,7 @@ fn add_group(engine: &mut Engine, ways: &Ways, scenario: &Scenario, index: usize
             &init,
             there,
             back,
-            flows::source(group, &name, seed, &init, own, start),
+            flows::source(group, &name, seed, &init, own, start, 0),
             start,
             (index as u32, i),
         );

@@ -1,8 +1,8 @@
 """Finished runs of sweeps, on disk: Parquet files with a row for each run, under the hash of what decided it.
 
 A run's row has its `key` and its tables, each as a list of that table's rows, so that one file holds many runs and
-appears at once: it is written under another name, forced to the disk and renamed. Runs that finish within a second
-share a file. Whatever kills the process, at most the runs of that last second are to be repeated.
+appears at once: it is written under another name, forced to the disk and renamed. Runs that finish within two seconds
+share a file. Whatever kills the process, at most the runs of these last seconds are to be repeated.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import polars as pl
 
 from explicate.results import TABLES, Results, write_parquet
 
-INTERVAL_S = 1.0
+INTERVAL_S = 2.0
+"""A file costs some milliseconds to write and to read: this often, they are a few thousandths of the time."""
 MOST_BYTES = 64 << 20
 LEFT_BEHIND_S = 3600.0
 """Scratch files this old belong to nobody any more."""

@@ -30,10 +30,11 @@
 //! 4. The reduction is told the `pipe` before the acknowledgement that showed the loss; with limited transmit this is the
 //!    FlightSize without the segments that limited transmit added.
 //! 5. Without reports (a receiver that refuses SACK) only the timer repairs.
-//! 6. A retransmission that is lost waits for the timer too, as in the RFC. `lost_retransmission = "reports"` does what
-//!    Linux 2.4 did: once `dupackthreshold` segments are reported that were sent after the last retransmission, holes that
-//!    were resent are lost again, and are resent again (Linux takes one report while it sees no reordering, and looks at
-//!    every retransmission by itself). The law is not told.
+//! 6. A retransmission that is lost waits for the timer too, as in the RFC. `lost_retransmission = "reports"`: once
+//!    `dupackthreshold` segments are reported that were sent after the last retransmission, holes that were resent are
+//!    lost again, and are resent again; `"first_report"`: one such segment is enough, as in Linux 2.4 with forward
+//!    acknowledgements, its default while it sees no reordering (but Linux looks at every retransmission by itself). The
+//!    law is not told.
 
 use alloc::boxed::Box;
 
@@ -49,10 +50,10 @@ pub struct Sack;
 
 const PARAMS: &[Param] = &[Param::new(
     "lost_retransmission",
-    Unit::Choice(&["timer", "reports"]),
+    Unit::Choice(&["timer", "reports", "first_report"]),
     0.0,
     "RFC 6675; Linux 2.4",
-    "What repairs a retransmission that is lost: the timer, or reports of data that was sent after it.",
+    "What repairs a retransmission that is lost: the timer, `dupackthreshold` reports of data sent after it, or one.",
 )];
 
 impl RecoveryKind for Sack {
@@ -98,8 +99,8 @@ struct SackRecovery {
     reported_above: u32,
     /// Unreported segments below `cursor`.
     resent: u32,
-    /// Whether reports show that retransmissions are lost.
-    watches: bool,
+    /// Reports of later data that show that retransmissions are lost; 0 leaves these to the timer.
+    reports_needed: u32,
     /// Segments from here on were sent after the last retransmission, if that is watched.
     resent_before: u32,
     pipe: u32,
@@ -123,7 +124,11 @@ impl SackRecovery {
             cursor: 0,
             reported_above: 0,
             resent: 0,
-            watches: values.get(PARAMS, "lost_retransmission") != 0.0,
+            reports_needed: match values.get(PARAMS, "lost_retransmission") as u32 {
+                0 => 0,
+                1 => values.get(COMMON, "dupackthreshold") as u32,
+                _ => 1,
+            },
             resent_before: 0,
             pipe: 0,
             recover: 0,
@@ -180,7 +185,7 @@ impl SackRecovery {
             self.lost_below = boundary;
             self.reported_above = self.dupackthreshold;
         }
-        if self.watches && self.recovering && self.resent > 0 && self.reported_after_resending() {
+        if self.reports_needed > 0 && self.recovering && self.resent > 0 && self.reported_after_resending() {
             self.cursor = self.seq.acked;
             self.resent = 0;
             self.first = true;
@@ -210,7 +215,7 @@ impl SackRecovery {
 
     /// Whether `dupackthreshold` segments that were sent after the last retransmission are reported.
     fn reported_after_resending(&self) -> bool {
-        self.board.from_top(self.dupackthreshold).is_some_and(|segment| segment >= self.resent_before)
+        self.board.from_top(self.reports_needed).is_some_and(|segment| segment >= self.resent_before)
     }
 
     /// Whether an unreported segment that was not resent has a report above it.
@@ -235,7 +240,7 @@ impl Recovery for SackRecovery {
             self.resent += 1;
             self.pipe += 1;
             self.cursor = self.board.skip(segment + 1);
-            if self.watches {
+            if self.reports_needed > 0 {
                 self.resent_before = self.seq.highest;
             }
             if self.first {
@@ -348,11 +353,15 @@ mod tests {
     fn sack() -> SackRecovery {
         SackRecovery::new(&Values::default())
     }
+    /// With a choice of `lost_retransmission`.
+    fn choosing(choice: f64) -> SackRecovery {
+        let mut values = Values::default();
+        values.set(&PARAMS[0], choice);
+        SackRecovery::new(&values)
+    }
     /// With `lost_retransmission = "reports"`.
     fn watching() -> SackRecovery {
-        let mut values = Values::default();
-        values.set(&PARAMS[0], 1.0);
-        SackRecovery::new(&values)
+        choosing(1.0)
     }
     fn sent(n: u32) -> SackRecovery {
         let mut r = sack();
@@ -462,6 +471,19 @@ mod tests {
             r.on_sent(Time::millis(300), 0, 17);
             assert!(ack(&mut r, 17, &[]).loss.is_none() && r.quiet);
         }
+    }
+
+    #[test]
+    fn one_report_is_enough_if_no_reordering_is_feared() {
+        let mut r = choosing(2.0);
+        (0..10).for_each(|segment| r.on_sent(Time::ZERO, segment, segment));
+        assert!(ack(&mut r, 0, &[(1, 4)]).loss.is_some());
+        r.on_sent(Time::millis(100), 0, 10);
+        r.on_sent(Time::millis(100), 10, 11);
+        ack(&mut r, 0, &[(1, 10)]);
+        assert_eq!(r.next(1.0, 100), Next::Nothing, "all that is reported was sent before");
+        ack(&mut r, 0, &[(1, 11)]);
+        assert_eq!(r.next(9.0, 100), Next::Resend(0));
     }
 
     /// One segment in fifty is lost, retransmissions too. What nothing follows, or too little, still waits for the timer.

@@ -10,8 +10,8 @@
 //! | a | `acks.packets` | packets acknowledged in the step, per flow |
 //! | s | `starting` | share of the flows that are still in slow start: falls by e of itself |
 //! | r | `losses.repairing()` | share of the flows that repair a loss, during which windows do not grow |
-//! | e | `losses.events` | reactions per flow in the step ([`super::losses`]) |
-//! | kappa | [`SPREAD`] | E\[W^2\]/E\[W\]^2 of the flows |
+//! | e | `losses.events` | reactions per flow in the step (`losses.rs`) |
+//! | kappa | `SPREAD` | E\[W^2\]/E\[W\]^2 of the flows |
 //!
 //! Losses hit large windows more often: what they take is half of E\[W^2\]/E\[W\]. With losses at random the windows of a
 //! class are spread so that kappa = 2/1.3098^2 (Ott, Kemperman, Mathis, "The stationary behavior of ideal TCP congestion

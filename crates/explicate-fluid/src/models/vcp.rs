@@ -8,7 +8,7 @@
 //! | | tag 0, tag 1 | bytes that carry the code of low load, and of overload; the rest says high load |
 //! | a, l, h | | packets acknowledged per flow, and the shares with each code |
 //! | xi_s, alpha_s | `xi_s`, `alpha_s` | equations 6 and 5 for the class's round trip |
-//! | NONE, FREEZE, PROBE | [`Mode`] | after a cut codes of overload mean nothing for t_rho, then for a round trip to add |
+//! | NONE, FREEZE, PROBE | `Mode` | after a cut codes of overload mean nothing for t_rho, then for a round trip to add |
 //!
 //! A class cuts all its windows at once: its flows see the same code within a round trip. Left out: timeouts, and that
 //! windows of few packets hear codes only now and then.
@@ -37,6 +37,10 @@ impl Model for Vcp {
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
         let params = protocols::vcp::Vcp.router_params();
         Some(Box::new(VcpRouter(Load::new(init.values, params, init.capacity, &mut init.rng.clone()))))
+    }
+    /// Where bursts fall in intervals decides when overload is seen.
+    fn steps(&self) -> f64 {
+        100.0
     }
     fn longest_step(&self, values: &Values) -> f64 {
         values.get(protocols::vcp::Vcp.params(), "t_rho") / 20.0

@@ -38,6 +38,10 @@ impl Model for VcpBise {
             share: 1.0,
         }))
     }
+    /// Where bursts fall in intervals decides when overload is seen.
+    fn steps(&self) -> f64 {
+        100.0
+    }
     fn longest_step(&self, values: &Values) -> f64 {
         values.get(protocols::vcp_bise::VcpBise.params(), "t_rho") / 20.0
     }

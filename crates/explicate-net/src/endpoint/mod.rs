@@ -125,6 +125,13 @@ impl Endpoint {
                 self.out.flush(self.socket.as_fd());
             }
         }
+        // A session that began is a flow of its own, by another number.
+        while let Some((&old, new)) = self.sending.iter().map(|(id, f)| (id, f.flow.id())).find(|(id, new)| *id != new)
+        {
+            if let Some(flow) = self.sending.remove(&old) {
+                self.sending.insert(new, flow);
+            }
+        }
         self.out.flush(self.socket.as_fd());
         Ok(())
     }

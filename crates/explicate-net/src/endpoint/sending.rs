@@ -38,7 +38,7 @@ pub struct Sending {
     /// When the application acts next.
     acts: Time,
     /// An application's other end, which is elsewhere in truth.
-    elsewhere: Sink,
+    pub elsewhere: Sink,
     hello: String,
     supply: Supply,
     /// Where it sends to.
@@ -135,6 +135,11 @@ impl Sending {
             }
             if self.flow.poll_timeout() <= now {
                 self.flow.handle_timeout(now);
+                if let Source::Sessions(sessions) = &mut self.source
+                    && let Some(next) = sessions.check(now, &mut self.flow, &mut self.elsewhere)
+                {
+                    self.acts = next;
+                }
             }
         }
         if self.gives_up() <= now {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::time::Duration;
 
 use explicate_core::flow::Flow;
 use explicate_core::flow::{FlowInit, FlowStats};
@@ -14,7 +13,8 @@ use explicate_core::sink::{Sink, SinkStats};
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::UDP_PORT;
 use explicate_scenario::machines::flows::{source, starts};
-use explicate_scenario::model::Scenario;
+use explicate_scenario::machines::source::Source;
+use explicate_scenario::model::{Scenario, Traffic};
 
 use super::plan::Plan;
 use super::schedule::{Look, Schedule};
@@ -69,12 +69,39 @@ pub(super) struct Sample {
     pub(super) value: f64,
 }
 
+/// What the sending end of a flow has measured.
+pub(super) struct Sent {
+    /// Its counters at the start of the measured span and at its end.
+    pub(super) stats: (FlowStats, FlowStats),
+    /// When it was complete.
+    pub(super) completed: Time,
+    /// What it had to send.
+    pub(super) size: Option<u64>,
+    /// Sessions begun, and torn down.
+    pub(super) sessions: (u64, u64),
+}
+
+/// Flows have numbers below this; a session's, which is a flow of its own, is its number times this more.
+const SESSION: u32 = 1 << 16;
+
+/// The number of the flow that a flow on the wire belongs to.
+fn index(id: u32) -> usize {
+    (id % SESSION) as usize
+}
+
+/// Counters of a flow's sending end, over all its sessions.
+fn stats(sending: &Sending) -> FlowStats {
+    match &sending.source {
+        Source::Sessions(sessions) => sessions.all(&sending.flow, &sending.elsewhere).0,
+        _ => sending.flow.stats,
+    }
+}
+
 /// What a host has measured.
 #[derive(Default)]
 pub(super) struct HostReport {
-    /// By number of the flow: its sending end's counters at the start of the measured span and at its end, its completion,
-    /// its size.
-    pub(super) sent: BTreeMap<usize, (FlowStats, FlowStats, Time, Option<u64>)>,
+    /// By number of the flow.
+    pub(super) sent: BTreeMap<usize, Sent>,
     /// By number of the flow: its receiving end's counters.
     pub(super) received: BTreeMap<usize, (SinkStats, SinkStats)>,
     /// Samples.
@@ -110,7 +137,9 @@ impl<'a> Host<'a> {
         let ours = |f: &LabFlow| f.kernel.is_none();
         let listen = flows.iter().any(|f| ours(f) && f.ends.1 == node);
         let address = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, UDP_PORT);
-        let mut endpoint = Endpoint::open(address, listen.then(Limits::default), clock)?;
+        // Sessions that are over still count.
+        let limits = Limits { idle: Time::NEVER, flows: SESSION as usize, ..Limits::default() };
+        let mut endpoint = Endpoint::open(address, listen.then_some(limits), clock)?;
         for (id, flow) in flows.iter().enumerate().filter(|(_, f)| ours(f) && f.ends.0 == node) {
             endpoint.sending.insert(id as u32, sending(scenario, flow, id as u32, seed)?);
         }
@@ -134,9 +163,12 @@ impl<'a> Host<'a> {
     }
 
     fn counters(&self) -> (BTreeMap<usize, FlowStats>, BTreeMap<usize, SinkStats>) {
-        let sent = self.endpoint.sending.iter().map(|(id, f)| (*id as usize, f.flow.stats)).collect();
-        let received = self.endpoint.receivers.iter().flat_map(|r| &r.flows);
-        (sent, received.map(|((_, id), f)| (*id as usize, f.sink.stats)).collect())
+        let sent = self.endpoint.sending.iter().map(|(id, f)| (index(*id), stats(f))).collect();
+        let mut received: BTreeMap<usize, SinkStats> = BTreeMap::new();
+        for ((_, id), flow) in self.endpoint.receivers.iter().flat_map(|r| &r.flows) {
+            *received.entry(index(*id)).or_default() += flow.sink.stats;
+        }
+        (sent, received)
     }
 
     fn sample(&mut self, seconds: f64) {
@@ -148,7 +180,7 @@ impl<'a> Host<'a> {
             if sending.start > at {
                 continue;
             }
-            let name = &self.flows[*id as usize].name;
+            let name = &self.flows[index(*id)].name;
             let samples = &mut self.report.samples;
             let mut put = |variable, value| samples.push(Sample { at, object: name.clone(), variable, value });
             if flow {
@@ -156,16 +188,16 @@ impl<'a> Host<'a> {
             } else if cwnd {
                 put("cwnd", sending.flow.cwnd());
             }
-            let (now, before) = (sending.flow.stats, self.sampled.0.get(&(*id as usize)).copied().unwrap_or_default());
+            let (now, before) = (stats(sending), self.sampled.0.get(&index(*id)).copied().unwrap_or_default());
             let count = now.rtt_count - before.rtt_count;
             if rtt && count > 0 {
                 put("rtt_ms", (now.rtt_sum - before.rtt_sum) as f64 / count as f64 * 1e-6);
             }
         }
-        for ((_, id), receiving) in self.endpoint.receivers.iter().flat_map(|r| &r.flows) {
-            let Some(flow) = self.flows.get(*id as usize) else { continue };
-            let (now, before) =
-                (receiving.sink.stats, self.sampled.1.get(&(*id as usize)).copied().unwrap_or_default());
+        let counted = self.counters();
+        for (id, now) in &counted.1 {
+            let Some(flow) = self.flows.get(*id) else { continue };
+            let before = self.sampled.1.get(id).copied().unwrap_or_default();
             let mut put = |variable, value| {
                 self.report.samples.push(Sample { at, object: flow.name.clone(), variable, value });
             };
@@ -176,26 +208,27 @@ impl<'a> Host<'a> {
                 put("goodput_bps", 8.0 * (now.payload - before.payload) as f64 / seconds);
             }
         }
-        self.sampled = self.counters();
+        self.sampled = counted;
     }
 
     fn finish(mut self) -> HostReport {
         for (id, sending) in &self.endpoint.sending {
             if let Standing::Failed(why) = &sending.standing {
-                self.report.failures.push(format!("{}: {why}", self.flows[*id as usize].name));
+                self.report.failures.push(format!("{}: {why}", self.flows[index(*id)].name));
             }
-            let before = self.before.0.get(&(*id as usize)).copied().unwrap_or_default();
-            let size = match sending.source {
-                explicate_scenario::machines::source::Source::Sized(bytes) => Some(bytes),
-                _ => None,
+            let before = self.before.0.get(&index(*id)).copied().unwrap_or_default();
+            let (size, sessions) = match &sending.source {
+                Source::Sized(bytes) => (Some(*bytes), (1, 0)),
+                Source::Sessions(sessions) => (None, (sessions.begun, sessions.torn_down)),
+                _ => (None, (1, 0)),
             };
-            self.report.sent.insert(*id as usize, (before, sending.flow.stats, sending.completed, size));
+            let sent = Sent { stats: (before, stats(sending)), completed: sending.completed, size, sessions };
+            self.report.sent.insert(index(*id), sent);
         }
-        for ((_, id), receiving) in self.endpoint.receivers.iter().flat_map(|r| &r.flows) {
-            let id = *id as usize;
+        for (id, after) in self.counters().1 {
             if self.flows.get(id).is_some_and(|f| f.ends.1 == self.node) {
                 let before = self.before.1.get(&id).copied().unwrap_or_default();
-                self.report.received.insert(id, (before, receiving.sink.stats));
+                self.report.received.insert(id, (before, after));
             }
         }
         self.report.refused = self.endpoint.sent().1;
@@ -239,12 +272,13 @@ fn sending(scenario: &Scenario, flow: &LabFlow, id: u32, seed: u64) -> Result<Se
     Ok(Sending::new(sending::Plan {
         flow: sender,
         elsewhere: Sink::new(&init),
-        source: source(group, &flow.name, seed, &init, own, flow.start),
+        source: source(group, &flow.name, seed, &init, own, flow.start, SESSION),
         start: flow.start,
         hello: Hello::new(&group.protocol, group.packet, &group.values, Content::Nothing),
         supply: Supply::Filler,
         peer: SocketAddrV4::new(Plan::address(to), UDP_PORT),
-        patience: Time(Duration::from_secs(30).as_nanos() as u64),
+        // How long an outage lasts is the scenario's; what a session makes of it too.
+        patience: if matches!(group.traffic, Traffic::Sessions { .. }) { Time::secs(1 << 20) } else { Time::secs(30) },
         confirm: false,
     }))
 }

@@ -16,7 +16,7 @@ use explicate_core::units::Time;
 use explicate_scenario::machines::flows::draw;
 use explicate_scenario::model::{Scenario, Traffic};
 
-use super::host::{HostReport, LabFlow, Sample};
+use super::host::{HostReport, LabFlow, Sample, Sent};
 use super::plan::Plan;
 use super::schedule::{Look, Schedule};
 use crate::clock::Clock;
@@ -126,7 +126,7 @@ impl Carried<'_> {
             }
         }
         let info = sys::tcp_info(stream.as_fd()).unwrap_or_default();
-        report.sent.insert(self.id, (before, stats(&info), completed, size));
+        report.sent.insert(self.id, Sent { stats: (before, stats(&info)), completed, size, sessions: (1, 0) });
         Ok(report)
     }
 

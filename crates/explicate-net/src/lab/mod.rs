@@ -208,18 +208,18 @@ fn collect(
         outcome.failures.extend(host.failures);
     }
     for (id, flow) in flows.iter().enumerate() {
-        let Some((flow_before, flow_after, completed, size)) = sent.remove(&id) else { continue };
+        let Some(end) = sent.remove(&id) else { continue };
         let (sink_before, sink_after) = received.remove(&id).unwrap_or_default();
         let row = FlowRow {
             run,
             name: &flow.name,
             group: &scenario.flows[flow.group.0],
             start: flow.start,
-            size,
-            completed,
-            before: (flow_before, sink_before),
-            after: (flow_after, sink_after),
-            sessions: (1, 0),
+            size: end.size,
+            completed: end.completed,
+            before: (end.stats.0, sink_before),
+            after: (end.stats.1, sink_after),
+            sessions: end.sessions,
             span,
         };
         row.push(&mut outcome.tables.flows);

@@ -16,7 +16,7 @@
 use std::net::Ipv4Addr;
 
 use explicate_core::estimate::CHOICE;
-use explicate_scenario::model::{RouterSpec, Scenario, Traffic};
+use explicate_scenario::model::{RouterSpec, Scenario};
 use explicate_scenario::routing::Routes;
 
 use super::netns::Step;
@@ -211,9 +211,6 @@ fn refuse(scenario: &Scenario) -> Result<()> {
         return no(format!("{} nodes are too many for one machine; 60 can be", scenario.nodes.len()));
     }
     for group in &scenario.flows {
-        if let Traffic::Sessions { .. } = group.traffic {
-            return no(format!("the flows `{}` have sessions", group.name));
-        }
         if group.via.is_some() {
             return no(format!("the flows `{}` have a `path` of their own; packets take the shortest", group.name));
         }

@@ -165,8 +165,9 @@ pub(crate) fn lab(text: &str, sets: &[&str]) -> Value {
 
 /// Measures in real time, up to three times: a machine that stands still for some milliseconds spoils one measurement, what
 /// is wrong spoils all. What spoilt one is printed.
-pub(crate) fn measured(once: fn()) {
-    assert!((0..3).any(|_| std::panic::catch_unwind(once).is_ok()), "three measurements in a row");
+pub(crate) fn measured(once: impl Fn()) {
+    let tried = || std::panic::catch_unwind(std::panic::AssertUnwindSafe(&once));
+    assert!((0..3).any(|_| tried().is_ok()), "three measurements in a row");
 }
 
 /// Names of namespaces that begin so.

@@ -37,8 +37,17 @@ pub fn starts(group: &FlowGroup, seed: u64, end: Time) -> Vec<(u32, Time)> {
     starts
 }
 
-/// The application of the flow that `init` describes, which has this name, leaves from `own` and begins at `start`.
-pub fn source(group: &FlowGroup, name: &str, seed: u64, init: &FlowInit<'_>, own: Address, start: Time) -> Source {
+/// The application of the flow that `init` describes, which has this name, leaves from `own` and begins at `start`. Where its sessions
+/// are told apart by the flow's number, that grows by `step` with each.
+pub fn source(
+    group: &FlowGroup,
+    name: &str,
+    seed: u64,
+    init: &FlowInit<'_>,
+    own: Address,
+    start: Time,
+    step: u32,
+) -> Source {
     let stop = group.stop.unwrap_or(Time::NEVER);
     let stream = || Rng::stream(seed, &format!("{name}/traffic"));
     match &group.traffic {
@@ -53,7 +62,8 @@ pub fn source(group: &FlowGroup, name: &str, seed: u64, init: &FlowInit<'_>, own
             // What a session is made from, kept for those to come.
             let FlowInit { id, protocol, fallback, recovery, values: _, packet, interface } = *init;
             let values = init.values.clone();
-            let fresh = move || {
+            let fresh = move |session: u64| {
+                let id = id.wrapping_add(step.wrapping_mul(session as u32));
                 let init = FlowInit { id, protocol, fallback, recovery, values: &values, packet, interface };
                 let mut flow = Flow::new(&init);
                 flow.attach(own);

@@ -9,8 +9,8 @@ use explicate_core::rng::Rng;
 use explicate_core::sink::{Sink, SinkStats};
 use explicate_core::units::Time;
 
-/// Makes both ends of the next session.
-pub type Fresh = Box<dyn Fn() -> (Flow, Sink) + Send>;
+/// Makes both ends of the next session, from the number of those before it.
+pub type Fresh = Box<dyn Fn(u64) -> (Flow, Sink) + Send>;
 
 /// When sessions end and come again.
 pub struct Plan {
@@ -97,7 +97,7 @@ impl Sessions {
     fn replace(&mut self, flow: &mut Flow, sink: &mut Sink) {
         self.earlier.0 += flow.stats;
         self.earlier.1 += sink.stats;
-        (*flow, *sink) = (self.fresh)();
+        (*flow, *sink) = (self.fresh)(self.begun);
     }
 
     /// Counters of all sessions.
