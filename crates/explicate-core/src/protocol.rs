@@ -10,6 +10,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::params::{Param, Values};
+use crate::qdisc::common::Room;
 use crate::rng::Rng;
 use crate::units::{Rate, Time};
 use crate::wire::{Congestion, Packet, Transport};
@@ -493,6 +494,11 @@ pub trait Qdisc: Send {
     /// Whether [`Qdisc::on_departure`] does anything: asked once.
     fn minds_departures(&self) -> bool {
         true
+    }
+    /// The room that this discipline is, if all that it does is to drop what does not fit behind the packets that wait, and
+    /// nothing while no packet is in service: asked once, and never for anything else.
+    fn room(&self) -> Option<Room> {
+        None
     }
     /// The timer asked for by [`Qdisc::next_timer`] expired.
     fn on_timer(&mut self, now: Time, port: &PortView) {

@@ -67,8 +67,8 @@ impl Due {
 
 impl Link {
     #[inline(always)]
-    fn foresee(&mut self, now: Time, at: Time, slot: u32, bytes: u16) -> Time {
-        if self.port.puts_off() { self.port.pass(now, at, bytes) } else { self.port.foresee(at, slot, bytes) }
+    fn foresee(&mut self, (now, unseen): (Time, Time), at: Time, slot: u32, bytes: u16) -> Time {
+        if self.port.puts_off() { self.port.pass(now, at, bytes, unseen) } else { self.port.foresee(at, slot, bytes) }
     }
 }
 
@@ -168,6 +168,8 @@ pub struct Engine {
     /// What the last acknowledgement with ranges reported.
     sack: SackRanges,
     now: Time,
+    /// Nobody looks before this time.
+    unseen: Time,
     end: Time,
     fuse: bool,
 }
@@ -200,6 +202,7 @@ impl Engine {
             changes: Vec::new(),
             sack: SackRanges::NONE,
             now: Time::ZERO,
+            unseen: Time::ZERO,
             end,
             fuse,
         }
@@ -284,7 +287,14 @@ impl Engine {
 
     /// Runs all events up to `until` (included).
     pub fn run_until(&mut self, until: Time) {
+        self.run_unseen(until, until);
+    }
+
+    /// The same where nobody looks at ports or flows before `looked_at`, nor at this time's end unless it is that.
+    pub fn run_unseen(&mut self, until: Time, looked_at: Time) {
         let until = until.min(self.end);
+        let looks = !self.fuse || self.arena.log.is_some() || !self.agents.is_empty();
+        self.unseen = if looks { Time::ZERO } else { looked_at.min(self.end) };
         while let Some(Taken { slot, time, place }) =
             self.wheel.pop(&mut self.arena, until.0, |p| rank(&self.routes, p))
         {
@@ -364,9 +374,9 @@ impl Engine {
         let mut hop = self.routes[place as usize];
         let link = &mut self.links[(hop & LINK) as usize];
         let departs = if link.foresees {
-            link.foresee(self.now, self.now, slot, bytes)
+            link.foresee((self.now, self.unseen), self.now, slot, bytes)
         } else {
-            match link.port.handle_packet(self.now, slot, &mut self.arena) {
+            match link.port.handle_unseen(self.now, self.unseen, slot, &mut self.arena) {
                 Arrival::Departs(departs) => departs,
                 Arrival::Queued => {
                     self.arena.get_mut(slot).place = place;
@@ -380,7 +390,7 @@ impl Engine {
             place += 1;
             hop = self.routes[place as usize];
             let link = &mut self.links[(hop & LINK) as usize];
-            at = link.foresee(self.now, at, slot, bytes) + link.delay;
+            at = link.foresee((self.now, self.unseen), at, slot, bytes) + link.delay;
         }
         self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
     }

@@ -12,7 +12,8 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::protocol::{Channel, Discipline, DropCause, PortView, Router, ServiceCurve, Verdict};
+use crate::protocol::{Channel, Discipline, DropCause, PortView, Qdisc, Router, ServiceCurve, Verdict};
+use crate::qdisc::common::Room;
 use crate::units::{Rate, Time};
 use crate::wire::{Ecn, Packet};
 
@@ -100,6 +101,8 @@ pub struct Port {
     ring: Ring,
     view: PortView,
     gate: Gate,
+    /// What may wait, if the discipline is no more than that; else everything.
+    room: Room,
     line: Line,
     /// When the last admitted packet departs, ns.
     busy_until: u64,
@@ -107,6 +110,10 @@ pub struct Port {
     lanes: Option<Box<Lanes>>,
     /// Nothing special and no lanes: one flag to test where packets pass.
     simple: bool,
+    /// The discipline is more than a limit: it is asked about every packet.
+    decides: bool,
+    /// Nothing special, no controller, no discipline that is more than a limit: see [`Port::handle_unseen`].
+    counts: bool,
     /// The discipline hears of departures.
     minded: bool,
     /// See [`Port::put_off`].
@@ -155,6 +162,8 @@ impl Port {
             Some(Discipline::Arrival(qdisc)) => (Gate { qdisc: Some(qdisc), router }, None),
             Some(qdisc) => (Gate::default(), Some(Class { qdisc: Some(qdisc), router })),
         };
+        let room = gate.qdisc.as_ref().and_then(|q| q.room());
+        let decides = gate.qdisc.is_some() && room.is_none();
         let mut port = Port {
             due: Time::NEVER,
             leaves: Time::NEVER,
@@ -164,6 +173,9 @@ impl Port {
             view: PortView { capacity: init.capacity, backlog_bytes: 0, backlog_packets: 0, busy: false },
             line: Line::new(init.rate, init.service),
             busy_until: 0,
+            room: room.unwrap_or(Room::ANY),
+            decides,
+            counts: special.is_none() && !decides && gate.router.is_none(),
             simple: special.is_none(),
             minded: gate.qdisc.as_ref().is_some_and(|q| q.minds_departures()),
             put_off: false,
@@ -188,7 +200,7 @@ impl Port {
     pub fn schedule(&mut self, classes: Vec<(Class, f64)>, classify: impl Fn(&Packet) -> usize + Send + 'static) {
         self.gate = Gate::default();
         self.lanes = Some(Box::new(Lanes::new(classes, Box::new(classify))));
-        self.simple = false;
+        (self.simple, self.counts) = (false, false);
         self.rearm();
     }
 
@@ -207,7 +219,7 @@ impl Port {
     }
     /// Whether a controller or discipline may write into packets.
     pub fn writes(&self) -> bool {
-        self.gate.router.is_some() || self.gate.qdisc.is_some()
+        self.gate.router.is_some() || self.decides
     }
     /// The capacity that controllers believe in, bytes/s.
     pub fn capacity(&self) -> f64 {
@@ -242,16 +254,29 @@ impl Port {
     }
 
     /// A packet arrives. Call in order of time.
-    #[inline(always)]
     pub fn handle_packet(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
+        self.handle_unseen(now, Time::ZERO, handle, store)
+    }
+
+    /// [`Port::handle_packet`] by a driver that knows that nobody looks at the port before `unseen`. Then a packet that finds
+    /// the line idle at a port that only counts, and that has left by then, need not be kept in mind: it is counted.
+    #[inline(always)]
+    pub fn handle_unseen(&mut self, now: Time, unseen: Time, handle: u32, store: &mut impl Store) -> Arrival {
         self.settle_due(now, store);
         self.stats.arrived += 1;
         store.note(now, self.number, handle, Note::Arrived);
         if !self.simple {
             return self.handle_specially(now, handle, store);
         }
+        if self.counts && !self.view.busy && self.busy_until > now.0 {
+            self.recall(Time(self.busy_until));
+        }
         let Some(bytes) = self.admit(now, handle, store) else { return Arrival::Dropped };
         let departs = self.departure(now, bytes as u32);
+        if self.counts && !self.view.busy && departs <= self.stats.unwatched(unseen) {
+            self.stats.bytes += bytes as u64;
+            return Arrival::Departs(departs);
+        }
         self.ring.push(Waiting { arrives: now, departs, handle, bytes, lost: false });
         self.join(now, departs, bytes);
         Arrival::Departs(departs)
@@ -265,14 +290,19 @@ impl Port {
         if let Some(router) = &mut self.gate.router {
             router.on_arrival(now, packet, &self.view);
         }
-        if let Some(qdisc) = &mut self.gate.qdisc {
+        let waiting = (self.view.backlog_bytes, self.view.backlog_packets);
+        let mut verdict = Verdict::Accept;
+        if self.decides {
             let idle_since = (!self.view.busy).then_some(Time(self.busy_until));
-            let verdict = qdisc.on_arrival(now, packet, &self.view, idle_since);
-            if verdict != Verdict::Accept {
-                let (router, stats) = (&mut self.gate.router, &mut self.stats);
-                if !mark_or_drop(router, stats, now, (self.number, handle), verdict, &self.view, store) {
-                    return None;
-                }
+            let decide = |q: &mut Box<dyn Qdisc>| q.on_arrival(now, packet, &self.view, idle_since);
+            verdict = self.gate.qdisc.as_mut().map_or(Verdict::Accept, decide);
+        } else if self.view.busy && !self.room.fits(waiting, bytes) {
+            verdict = Verdict::Drop(DropCause::Overflow);
+        }
+        if verdict != Verdict::Accept {
+            let (router, stats) = (&mut self.gate.router, &mut self.stats);
+            if !mark_or_drop(router, stats, now, (self.number, handle), verdict, &self.view, store) {
+                return None;
             }
         }
         Some(bytes)

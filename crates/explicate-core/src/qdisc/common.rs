@@ -30,6 +30,8 @@ pub struct Room {
 }
 
 impl Room {
+    /// Room for everything.
+    pub const ANY: Room = Room { bytes: u64::MAX, packets: u32::MAX };
     /// The room that the values of [`LIMIT`] and [`COUNT`] give.
     pub fn new(values: &Values, mean_packet: f64) -> Room {
         let limit = values.get(&[LIMIT], LIMIT.name);
@@ -40,10 +42,12 @@ impl Room {
         }
     }
     /// Whether this many bytes and packets may wait.
+    #[inline]
     pub fn holds(&self, (bytes, packets): (u64, u32)) -> bool {
         bytes <= self.bytes && packets <= self.packets
     }
     /// Whether a packet of `length` bytes fits behind what waits.
+    #[inline]
     pub fn fits(&self, (bytes, packets): (u64, u32), length: u16) -> bool {
         self.holds((bytes + length as u64, packets.saturating_add(1)))
     }
