@@ -215,8 +215,24 @@ pub trait Sender: Send {
     fn probe(&self, put: Probe<'_>);
 }
 
+/// What a receiver returns where every packet is acknowledged at once, if a flow's end may do that itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Returns {
+    /// Nothing.
+    Nothing,
+    /// The Delta_Throughput of the packet, as Reverse_Feedback; zero if its header is not standard.
+    Delta,
+    /// Whatever [`Receiver::on_ack`] says.
+    Own,
+}
+
 /// What the receiving end of a protocol does beyond acknowledging.
 pub trait Receiver: Send {
+    /// What it returns: asked once, and if that is not its own, not asked for anything else while packets are acknowledged one by
+    /// one.
+    fn returns(&self) -> Returns {
+        Returns::Own
+    }
     /// A data packet arrived, a duplicate too.
     fn on_data(&mut self, now: Time, packet: &Packet) {
         let _ = (now, packet);
@@ -229,7 +245,11 @@ pub trait Receiver: Send {
 
 /// A receiver with nothing to tell.
 pub struct PlainReceiver;
-impl Receiver for PlainReceiver {}
+impl Receiver for PlainReceiver {
+    fn returns(&self) -> Returns {
+        Returns::Nothing
+    }
+}
 
 // ------------------------------------------------------------------------------------------------ routers
 

@@ -24,6 +24,7 @@ mod looking;
 mod media;
 mod reroute;
 mod timers;
+mod turning;
 
 /// A one-way link and the port that feeds it.
 pub struct Link {
@@ -45,6 +46,10 @@ pub struct Link {
     before: u32,
     /// The node whose agent sees packets that are delivered at the end of this link, or else nobody.
     after: u32,
+    /// Where data ends that is answered over one link alone, that link; for that link, this one: see `turning.rs`.
+    turn: u32,
+    /// Packets under way to their end here of which the engine has not seen to the answer.
+    bound: u32,
     /// It ends at a bridge, which does not count the TTL down.
     bridged: bool,
 }
@@ -123,11 +128,15 @@ impl Ends {
 }
 
 /// A place of a route is a link's index; of the upper bits one says that the route ends with it, one that the next link is
-/// fused to it, one that an agent sees the packets that reach its end.
+/// fused to it, one that an agent sees the packets that reach its end, one that packets may be turned there ahead of time.
 const LAST: u32 = 0x8000_0000;
 const FUSED: u32 = 0x4000_0000;
 const SEEN: u32 = 0x2000_0000;
-pub(crate) const LINK: u32 = 0x1fff_ffff;
+const TURN: u32 = 0x1000_0000;
+pub(crate) const LINK: u32 = 0x0fff_ffff;
+
+/// In a packet's place: it has still to be turned where it came from, before the link of that place.
+const TURNED: u32 = 0x4000_0000;
 
 /// Kinds of timers, in the upper four bits of a slot's place. Packets' places lie below.
 const TIMER: u32 = 0x8000_0000;
@@ -170,6 +179,9 @@ pub struct Engine {
     now: Time,
     /// Nobody looks before this time.
     unseen: Time,
+    /// Links over which answers are turned ahead, and events when somebody last looked.
+    turns: u32,
+    looked_after: u64,
     end: Time,
     fuse: bool,
 }
@@ -180,7 +192,8 @@ pub type RouteFinder = Box<dyn FnMut(u32, u32) -> Option<Vec<u32>> + Send>;
 /// The rank of a slot's source among events of the same time: links, then timers by kind and owner.
 #[inline]
 fn rank(routes: &[u32], packet: &Packet) -> u32 {
-    if packet.place & TIMER != 0 { packet.place } else { routes[packet.place as usize] & LINK }
+    let place = packet.place;
+    if place & TIMER != 0 { place } else { routes[(place & !TURNED) as usize] & LINK }
 }
 
 impl Engine {
@@ -203,6 +216,8 @@ impl Engine {
             sack: SackRanges::NONE,
             now: Time::ZERO,
             unseen: Time::ZERO,
+            turns: 0,
+            looked_after: 0,
             end,
             fuse,
         }
@@ -236,6 +251,8 @@ impl Engine {
             twin: NIL,
             before: NIL,
             after: NIL,
+            turn: NIL,
+            bound: 0,
             bridged: false,
         });
         self.links.len() as u32 - 1
@@ -277,7 +294,7 @@ impl Engine {
     }
     fn add_route(&mut self, links: &[u32]) -> u32 {
         let first = self.routes.len() as u32;
-        assert!(self.routes.len() + links.len() < TIMER as usize, "too many routes");
+        assert!(self.routes.len() + links.len() < TURNED as usize, "too many routes");
         let (last, others) = links.split_last().expect("a route has links");
         assert!(!self.links[*last as usize].bridged, "no route ends at a bridge");
         self.routes.extend_from_slice(others);
@@ -294,13 +311,23 @@ impl Engine {
     pub fn run_unseen(&mut self, until: Time, looked_at: Time) {
         let until = until.min(self.end);
         let looks = !self.fuse || self.arena.log.is_some() || !self.agents.is_empty();
-        self.unseen = if looks { Time::ZERO } else { looked_at.min(self.end) };
+        let unseen = if looks { Time::ZERO } else { looked_at.min(self.end) };
+        if unseen != self.unseen {
+            self.unseen = unseen;
+            self.turn_waiting();
+        }
         while let Some(Taken { slot, time, place }) =
             self.wheel.pop(&mut self.arena, until.0, |p| rank(&self.routes, p))
         {
             self.now = Time(time);
-            let Due { mut slot, mut place, mut flow } =
-                if place & TIMER == 0 { self.arrive(slot, place) } else { Due::of(self.timer(slot, place)) };
+            let Due { mut slot, mut place, mut flow } = if place & TIMER != 0 {
+                Due::of(self.timer(slot, place))
+            } else {
+                if place & TURNED != 0 {
+                    self.turn_late(slot, place & !TURNED);
+                }
+                self.arrive(slot, place & !TURNED)
+            };
             // All packets take this one way on, so that it need not be a call.
             loop {
                 if flow != NIL {
@@ -326,6 +353,7 @@ impl Engine {
         let link = self.settle_before_reading(hop & LINK);
         link.port.stats.delivered += 1;
         let hops = link.hops;
+        link.bound -= (hop & TURN != 0) as u32;
         let packet = self.arena.get_mut(slot);
         if hop & (LAST | SEEN) != 0 {
             packet.ttl = packet.ttl.saturating_sub(hops - 1);
@@ -391,6 +419,9 @@ impl Engine {
             hop = self.routes[place as usize];
             let link = &mut self.links[(hop & LINK) as usize];
             at = link.foresee((self.now, self.unseen), at, slot, bytes) + link.delay;
+        }
+        if hop & TURN != 0 {
+            (at, place) = self.turn_ahead(slot, at, place, hop & LINK);
         }
         self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
     }

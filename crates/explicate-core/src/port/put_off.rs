@@ -35,6 +35,24 @@ impl Port {
         departs
     }
 
+    /// [`Port::pass`] if the packet finds an idle line and has left it before `unseen`; else nothing.
+    #[inline(always)]
+    pub fn pass_by(&mut self, at: Time, bytes: u16, unseen: Time) -> Option<Time> {
+        if !self.put_off || self.busy_until > at.0 || !self.ring.is_empty() {
+            return None;
+        }
+        self.busy_until = self.line.finish_by(at.0, bytes as u32, self.stats.unwatched(unseen).0)?;
+        self.stats.arrived += 1;
+        self.stats.bytes += bytes as u64;
+        Some(Time(self.busy_until))
+    }
+
+    /// Whether [`Port::pass_by`] will take packets of up to `bytes`.
+    pub fn passes_by(&self, at: Time, bytes: u16, unseen: Time) -> bool {
+        let free = self.put_off && self.busy_until <= at.0 && self.ring.is_empty();
+        free && self.line.idle_finish(at.0, bytes as u32).is_some_and(|at| at <= self.stats.unwatched(unseen).0)
+    }
+
     /// A packet waits, somebody looks before it has left, or packets are remembered for such reasons.
     #[inline(never)]
     fn pass_slowly(&mut self, (now, unseen): (Time, Time), at: Time, bytes: u16, (free, departs): (Time, Time)) {
