@@ -179,6 +179,8 @@ pub struct Engine {
     now: Time,
     /// Nobody looks before this time.
     unseen: Time,
+    /// All ones, or zero if ports are to be settled up to the present before any packet is read.
+    lag: u64,
     /// Links over which answers are turned ahead, and events when somebody last looked.
     turns: u32,
     looked_after: u64,
@@ -216,6 +218,7 @@ impl Engine {
             sack: SackRanges::NONE,
             now: Time::ZERO,
             unseen: Time::ZERO,
+            lag: 0,
             turns: 0,
             looked_after: 0,
             end,
@@ -312,6 +315,7 @@ impl Engine {
         let until = until.min(self.end);
         let looks = !self.fuse || self.arena.log.is_some() || !self.agents.is_empty();
         let unseen = if looks { Time::ZERO } else { looked_at.min(self.end) };
+        self.lag = if looks { 0 } else { u64::MAX };
         if unseen != self.unseen {
             self.unseen = unseen;
             self.turn_waiting();
@@ -350,7 +354,7 @@ impl Engine {
     #[inline]
     fn arrive(&mut self, slot: u32, place: u32) -> Due {
         let hop = self.routes[place as usize];
-        let link = self.settle_before_reading(hop & LINK);
+        let link = self.settle_before_reading(hop & LINK, 0);
         link.port.stats.delivered += 1;
         let hops = link.hops;
         link.bound -= (hop & TURN != 0) as u32;
@@ -366,33 +370,40 @@ impl Engine {
         Due { slot, place: place + 1, flow: NIL }
     }
 
-    /// What a packet on this link carries is final once the port is settled, and those that it is fused to before it.
+    /// What a packet carries that has come over this link, and has been under way for `since` ns after that, is final once the
+    /// port is settled up to its departure, and those that it is fused to before it. They are settled up to the present then,
+    /// so that most packets find it done.
     #[inline(always)]
-    fn settle_before_reading(&mut self, link: u32) -> &mut Link {
-        let fused_to = self.links[link as usize].fused_to;
-        if fused_to != NIL {
-            self.settle_feeder(fused_to);
+    fn settle_before_reading(&mut self, link: u32, since: u64) -> &mut Link {
+        let l = &self.links[link as usize];
+        let departed = Time(self.now.0.wrapping_sub((since + l.delay.0) & self.lag));
+        let feeder = l.fused_to;
+        if l.settles {
+            if l.port.is_due(departed) {
+                self.settle_chain(link);
+            }
+        } else if feeder != NIL {
+            let f = &mut self.links[feeder as usize];
+            if f.fused_to != NIL {
+                self.settle_chain(feeder);
+            } else if f.settles && f.port.is_due(departed) {
+                f.port.settle_due(self.now, &mut self.arena);
+            }
+        }
+        &mut self.links[link as usize]
+    }
+
+    /// Settles a port up to the present, and first those that it is fused to.
+    #[inline(never)]
+    fn settle_chain(&mut self, link: u32) {
+        let feeder = self.links[link as usize].fused_to;
+        if feeder != NIL {
+            self.settle_chain(feeder);
         }
         let l = &mut self.links[link as usize];
         if l.settles {
             l.port.settle_due(self.now, &mut self.arena);
         }
-        l
-    }
-
-    #[inline(always)]
-    fn settle_feeder(&mut self, feeder: u32) {
-        let f = &mut self.links[feeder as usize];
-        if f.fused_to != NIL {
-            self.settle_chain(feeder);
-        } else if f.settles {
-            f.port.settle_due(self.now, &mut self.arena);
-        }
-    }
-
-    #[cold]
-    fn settle_chain(&mut self, link: u32) {
-        self.settle_before_reading(link);
     }
 
     /// A packet joins the port at its place, and those of the links that are fused to it.

@@ -427,6 +427,12 @@ impl Port {
         }
     }
 
+    /// Whether something happened here up to `at` that is not settled.
+    #[inline(always)]
+    pub fn is_due(&self, at: Time) -> bool {
+        self.due <= at
+    }
+
     /// One function beside the driver's loop: inlined there, it would crowd out what the loop keeps in registers.
     #[inline(never)]
     fn settle_all(&mut self, now: Time, store: &mut impl Store) {

@@ -125,8 +125,9 @@ impl Engine {
     /// The answer to a packet has reached the end of the first link of its way: it is written now.
     #[inline(always)]
     pub(super) fn turn_late(&mut self, slot: u32, place: u32) {
-        let down = self.links[(self.routes[place as usize] & LINK) as usize].turn;
-        self.settle_before_reading(down).port.stats.delivered += 1;
+        let up = &self.links[(self.routes[place as usize] & LINK) as usize];
+        let (down, since) = (up.turn, up.delay.0);
+        self.settle_before_reading(down, since).port.stats.delivered += 1;
         let packet = self.arena.get_mut(slot);
         if let Some(ends) = self.ends.get(packet.transport.flow() as usize) {
             ends.sink.turn_late(packet);
