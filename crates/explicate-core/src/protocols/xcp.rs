@@ -37,8 +37,8 @@ use alloc::boxed::Box;
 
 use crate::params::{Param, Unit};
 use crate::protocol::{
-    Ack, Address, Allowance, Loss, LossKind, Probe, Protocol, Receiver, Returns, Router, RouterInit, Sender, SenderInit,
-    Sent,
+    Ack, Address, Allowance, Loss, LossKind, Probe, Protocol, Receiver, Returns, Router, RouterInit, Sender,
+    SenderInit, Sent,
 };
 use crate::protocols::xcp_router::{self, Controller, XcpRouter};
 use crate::units::Time;
