@@ -54,8 +54,8 @@ pub struct Sink {
     /// A mark arrived and the sender has not said that it reduced (RFC 3168 section 6.1.3).
     ece: bool,
     window: u32,
-    receiver: Box<dyn Receiver>,
-    /// What the receiver is not asked for.
+    /// Kept if it is asked for what it returns.
+    receiver: Option<Box<dyn Receiver>>,
     returns: Returns,
     data: Reassembly,
     answer: Option<Answer>,
@@ -100,6 +100,7 @@ impl Sink {
             deadline: Time::NEVER,
         };
         let receiver = init.protocol.receiver();
+        let returns = if every > 1 { Returns::Own } else { receiver.returns() };
         Sink {
             id: init.id,
             speaks: false,
@@ -110,8 +111,8 @@ impl Sink {
             refuse_explicit: init.values.get(PARAMS, "refuse_explicit") != 0.0,
             ece: false,
             window: init.values.get(PARAMS, "receiver_window") as u32,
-            returns: if every > 1 { Returns::Own } else { receiver.returns() },
-            receiver,
+            returns,
+            receiver: (returns == Returns::Own).then_some(receiver),
             data: Reassembly::default(),
             answer: None,
             delay: (every > 1).then(|| Box::new(delay())),
@@ -183,8 +184,8 @@ impl Sink {
         self.stats.payload = self.data.payload();
         self.ece = (self.ece && !header.has(flag::CWR)) || packet.ecn() == Ecn::Marked;
         let delta = self.delta(packet);
-        if self.returns == Returns::Own {
-            self.receiver.on_data(now, packet);
+        if let Some(receiver) = &mut self.receiver {
+            receiver.on_data(now, packet);
         }
         if self.delay.is_some() {
             timestamp = self.hold(now, expected, packet)?;
@@ -266,8 +267,10 @@ impl Sink {
         if let Some(options) = answer.syn_options {
             out.transport.set_flags(flag::ACK | flag::SYN);
             out.transport.set_options(options);
-        } else if self.speaks && self.returns == Returns::Own {
-            self.receiver.on_ack(now, out);
+        } else if self.speaks
+            && let Some(receiver) = &mut self.receiver
+        {
+            receiver.on_ack(now, out);
         }
     }
 

@@ -40,8 +40,6 @@ pub struct Link {
     foresees: bool,
     /// What a packet's TTL falls by at the end of this link: one, and one for each plain port that put it off before.
     hops: u8,
-    /// The link of the other direction, if both share one line.
-    twin: u32,
     /// The node whose agent sees packets before they join this port, or else nobody.
     before: u32,
     /// The node whose agent sees packets that are delivered at the end of this link, or else nobody.
@@ -165,6 +163,8 @@ pub struct Engine {
     media: Vec<(Medium, Time)>,
     /// For each link its medium and its number there, or [`NIL`]; empty without media.
     radios: Vec<(u32, u32)>,
+    /// For a link that shares its line, the link of the other direction.
+    twins: BTreeMap<u32, u32>,
     /// Agents by node, and when the pending event of each is due.
     agents: BTreeMap<u32, (Box<dyn Agent>, Time)>,
     /// The nodes that flows are for, where agents want to know.
@@ -210,6 +210,7 @@ impl Engine {
             held_back: BTreeMap::new(),
             media: Vec::new(),
             radios: Vec::new(),
+            twins: BTreeMap::new(),
             agents: BTreeMap::new(),
             destinations: Vec::new(),
             control_routes: BTreeMap::new(),
@@ -251,7 +252,6 @@ impl Engine {
             settles,
             foresees: false,
             hops: 1,
-            twin: NIL,
             before: NIL,
             after: NIL,
             turn: NIL,
@@ -266,7 +266,7 @@ impl Engine {
     }
     /// Two links share one line: what happens at one changes when the other may send.
     pub fn pair(&mut self, one: u32, other: u32) {
-        (self.links[one as usize].twin, self.links[other as usize].twin) = (other, one);
+        self.twins.extend([(one, other), (other, one)]);
     }
     /// Adds a flow over routes of links there and back. Its number in `init` must be the number of flows so far.
     pub fn add_flow(

@@ -12,8 +12,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::protocol::{Channel, Discipline, DropCause, PortView, Qdisc, Router, ServiceCurve, Verdict};
-use crate::qdisc::common::Room;
+use crate::protocol::{Channel, Discipline, DropCause, PortView, Router, ServiceCurve, Verdict};
 use crate::units::{Rate, Time};
 use crate::wire::{Ecn, Packet};
 
@@ -30,7 +29,7 @@ mod special;
 pub mod stats;
 
 pub use gate::Class;
-use gate::Gate;
+use gate::{Admission, Gate};
 use lanes::Lanes;
 use line::Line;
 use ring::{Ring, Waiting};
@@ -101,8 +100,6 @@ pub struct Port {
     ring: Ring,
     view: PortView,
     gate: Gate,
-    /// What may wait, if the discipline is no more than that; else everything.
-    room: Room,
     line: Line,
     /// When the last admitted packet departs, ns.
     busy_until: u64,
@@ -158,12 +155,11 @@ impl Port {
             .then(|| Box::new(Special { before: init.before, on_air: init.on_air, ..Special::default() }));
         let Class { qdisc, router } = init.class;
         let (gate, polled) = match qdisc {
-            None => (Gate { qdisc: None, router }, None),
-            Some(Discipline::Arrival(qdisc)) => (Gate { qdisc: Some(qdisc), router }, None),
+            None => (Gate::new(None, router), None),
+            Some(Discipline::Arrival(qdisc)) => (Gate::new(Some(qdisc), router), None),
             Some(qdisc) => (Gate::default(), Some(Class { qdisc: Some(qdisc), router })),
         };
-        let room = gate.qdisc.as_ref().and_then(|q| q.room());
-        let decides = gate.qdisc.is_some() && room.is_none();
+        let decides = gate.qdisc.as_ref().is_some_and(|q| q.room.is_none());
         let mut port = Port {
             due: Time::NEVER,
             leaves: Time::NEVER,
@@ -173,11 +169,10 @@ impl Port {
             view: PortView { capacity: init.capacity, backlog_bytes: 0, backlog_packets: 0, busy: false },
             line: Line::new(init.rate, init.service),
             busy_until: 0,
-            room: room.unwrap_or(Room::ANY),
             decides,
             counts: special.is_none() && !decides && gate.router.is_none(),
             simple: special.is_none(),
-            minded: gate.qdisc.as_ref().is_some_and(|q| q.minds_departures()),
+            minded: gate.qdisc.as_ref().is_some_and(|q| q.law.minds_departures()),
             put_off: false,
             stats: PortStats::default(),
             gate,
@@ -294,9 +289,12 @@ impl Port {
         let mut verdict = Verdict::Accept;
         if self.decides {
             let idle_since = (!self.view.busy).then_some(Time(self.busy_until));
-            let decide = |q: &mut Box<dyn Qdisc>| q.on_arrival(now, packet, &self.view, idle_since);
+            let decide = |q: &mut Box<Admission>| q.law.on_arrival(now, packet, &self.view, idle_since);
             verdict = self.gate.qdisc.as_mut().map_or(Verdict::Accept, decide);
-        } else if self.view.busy && !self.room.fits(waiting, bytes) {
+        } else if self.view.busy
+            && let Some(Admission { room: Some(room), .. }) = self.gate.qdisc.as_deref()
+            && !room.fits(waiting, bytes)
+        {
             verdict = Verdict::Drop(DropCause::Overflow);
         }
         if verdict != Verdict::Accept {
@@ -477,7 +475,7 @@ impl Port {
             router.on_departure(at, store.packet(done.handle), &self.view);
         }
         if let Some(qdisc) = self.gate.qdisc.as_mut().filter(|_| self.minded) {
-            qdisc.on_departure(at, &self.view);
+            qdisc.law.on_departure(at, &self.view);
         }
         store.note(at, self.number, done.handle, Note::Departed);
         if done.lost {

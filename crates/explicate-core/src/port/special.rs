@@ -8,8 +8,8 @@ use alloc::vec::Vec;
 
 use super::ring::Waiting;
 use super::shared::SharedLine;
-use super::{Arrival, Class, Note, Port, Store};
-use crate::protocol::{Channel, Coding, Discipline, Disturbance};
+use super::{Arrival, Note, Port, Store};
+use crate::protocol::{Channel, Coding, Disturbance};
 use crate::units::Time;
 
 /// What a port may be equipped with beside what it is made from.
@@ -66,8 +66,8 @@ impl Port {
             let polled = !after.is_empty() || line.is_some();
             (special.coding, special.after, special.capacity, special.line) = (coding, after, capacity, line);
             if polled && self.lanes.is_none() {
-                let (qdisc, router) = (self.gate.qdisc.take().map(Discipline::Arrival), self.gate.router.take());
-                self.schedule(vec![(Class { qdisc, router }, 1.0)], |_| 0);
+                let class = core::mem::take(&mut self.gate).into_class();
+                self.schedule(vec![(class, 1.0)], |_| 0);
             }
             self.rearm();
         }

@@ -30,8 +30,6 @@ pub struct Room {
 }
 
 impl Room {
-    /// Room for everything.
-    pub const ANY: Room = Room { bytes: u64::MAX, packets: u32::MAX };
     /// The room that the values of [`LIMIT`] and [`COUNT`] give.
     pub fn new(values: &Values, mean_packet: f64) -> Room {
         let limit = values.get(&[LIMIT], LIMIT.name);
