@@ -11,7 +11,7 @@ use explicate_core::units::Time;
 use explicate_core::wire::{Packet, SACK_RANGES};
 use explicate_scenario::machines::source::Source;
 
-use super::{Engine, LAST, LINK, NIL, TIMER, TURN, TURNED, rank};
+use super::{Engine, FUSED, LAST, LINK, NIL, TIMER, TURN, TURNED, rank};
 
 impl Engine {
     /// Looks for links at whose ends packets may be turned ahead: all data that ends there is answered over one link, which
@@ -31,7 +31,9 @@ impl Engine {
         for ends in &self.ends {
             let down = self.routes[last(ends.forward) as usize] & LINK;
             let up = self.routes[ends.back as usize] & LINK;
-            let alike = ends.sink.foretells() && !matches!(ends.source, Source::Sessions(_));
+            // An acknowledgement whose way is fused reaches the end of more than that link at once.
+            let alone = self.routes[ends.back as usize] & FUSED == 0;
+            let alike = alone && ends.sink.foretells() && !matches!(ends.source, Source::Sessions(_));
             let known = turns.entry(down).or_insert((up, 0));
             *known = if known.0 == up && alike { (up, known.1 + 1) } else { (NIL, 0) };
         }
