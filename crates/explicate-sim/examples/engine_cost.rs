@@ -1,6 +1,6 @@
 //! What the engine costs on any scenario: `engine_cost FILE SECONDS [KEY=VALUE ...]`, without samples. Prints a line of JSON. Made
-//! to be counted by callgrind: the run of 2 T minus that of T leaves out set-up and start. `scripts/cost_rows.py` does so
-//! for all that is registered; with a million flows it tells the memory and the time to set them up.
+//! to be counted by callgrind: the run of 2 T minus that of T leaves out set-up and start. With a million flows it tells
+//! the memory and the time to set them up.
 
 use std::path::Path;
 
