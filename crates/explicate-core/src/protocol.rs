@@ -10,6 +10,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::params::{Param, Values};
+use crate::qdisc::common::Room;
 use crate::rng::Rng;
 use crate::units::{Rate, Time};
 use crate::wire::{Congestion, Packet, Transport};
@@ -214,8 +215,24 @@ pub trait Sender: Send {
     fn probe(&self, put: Probe<'_>);
 }
 
+/// What a receiver returns where every packet is acknowledged at once, if a flow's end may do that itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Returns {
+    /// Nothing.
+    Nothing,
+    /// The Delta_Throughput of the packet, as Reverse_Feedback; zero if its header is not standard.
+    Delta,
+    /// Whatever [`Receiver::on_ack`] says.
+    Own,
+}
+
 /// What the receiving end of a protocol does beyond acknowledging.
 pub trait Receiver: Send {
+    /// What it returns: asked once, and if that is not its own, not asked for anything else while packets are acknowledged one by
+    /// one.
+    fn returns(&self) -> Returns {
+        Returns::Own
+    }
     /// A data packet arrived, a duplicate too.
     fn on_data(&mut self, now: Time, packet: &Packet) {
         let _ = (now, packet);
@@ -228,7 +245,11 @@ pub trait Receiver: Send {
 
 /// A receiver with nothing to tell.
 pub struct PlainReceiver;
-impl Receiver for PlainReceiver {}
+impl Receiver for PlainReceiver {
+    fn returns(&self) -> Returns {
+        Returns::Nothing
+    }
+}
 
 // ------------------------------------------------------------------------------------------------ routers
 
@@ -493,6 +514,11 @@ pub trait Qdisc: Send {
     /// Whether [`Qdisc::on_departure`] does anything: asked once.
     fn minds_departures(&self) -> bool {
         true
+    }
+    /// The room that this discipline is, if all that it does is to drop what does not fit behind the packets that wait, and
+    /// nothing while no packet is in service: asked once, and never for anything else.
+    fn room(&self) -> Option<Room> {
+        None
     }
     /// The timer asked for by [`Qdisc::next_timer`] expired.
     fn on_timer(&mut self, now: Time, port: &PortView) {

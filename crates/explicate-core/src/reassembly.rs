@@ -43,6 +43,13 @@ impl Reassembly {
         self.beyond.as_ref().is_none_or(|beyond| beyond.ranges.is_empty())
     }
 
+    /// Takes the next segment, not the last, with nothing beyond it.
+    #[inline(always)]
+    pub fn insert_next(&mut self, payload: u16) {
+        self.full = self.full.max(payload);
+        self.next += 1;
+    }
+
     /// Takes a segment, unless it lies `window` or more segments ahead (there is no room for it) or came before.
     #[inline]
     pub fn insert(&mut self, segment: u32, window: u32, payload: u16, last: bool) {

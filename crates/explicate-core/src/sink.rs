@@ -11,7 +11,7 @@ use alloc::boxed::Box;
 use core::ops::AddAssign;
 
 use crate::flow::{FlowInit, PARAMS, header_bytes};
-use crate::protocol::Receiver;
+use crate::protocol::{Receiver, Returns};
 use crate::reassembly::Reassembly;
 use crate::units::Time;
 use crate::wire::{Congestion, Ecn, Format, Packet, SackRanges, Transport, flag, option};
@@ -54,7 +54,9 @@ pub struct Sink {
     /// A mark arrived and the sender has not said that it reduced (RFC 3168 section 6.1.3).
     ece: bool,
     window: u32,
-    receiver: Box<dyn Receiver>,
+    /// Kept if it is asked for what it returns.
+    receiver: Option<Box<dyn Receiver>>,
+    returns: Returns,
     data: Reassembly,
     answer: Option<Answer>,
     delay: Option<Box<Delay>>,
@@ -80,6 +82,8 @@ struct Answer {
     syn_options: Option<u8>,
     packet_number: u32,
     timestamp: u32,
+    /// What is returned, if that is [`Returns::Delta`].
+    delta: i32,
 }
 
 impl Sink {
@@ -95,6 +99,8 @@ impl Sink {
             timestamp: 0,
             deadline: Time::NEVER,
         };
+        let receiver = init.protocol.receiver();
+        let returns = if every > 1 { Returns::Own } else { receiver.returns() };
         Sink {
             id: init.id,
             speaks: false,
@@ -105,7 +111,8 @@ impl Sink {
             refuse_explicit: init.values.get(PARAMS, "refuse_explicit") != 0.0,
             ece: false,
             window: init.values.get(PARAMS, "receiver_window") as u32,
-            receiver: init.protocol.receiver(),
+            returns,
+            receiver: (returns == Returns::Own).then_some(receiver),
             data: Reassembly::default(),
             answer: None,
             delay: (every > 1).then(|| Box::new(delay())),
@@ -169,18 +176,21 @@ impl Sink {
         let (packet_number, mut timestamp) = (header.packet_number(), header.timestamp());
         if header.has(flag::SYN) {
             let syn_options = Some(self.grant(header.options()));
-            return Some(Answer { syn_options, packet_number, timestamp });
+            return Some(Answer { syn_options, packet_number, timestamp, delta: 0 });
         }
         self.stats.bytes += packet.ip_len as u64;
         let expected = self.data.next();
         self.data.insert(header.segment(), self.window, header.payload(), header.has(flag::FIN));
         self.stats.payload = self.data.payload();
         self.ece = (self.ece && !header.has(flag::CWR)) || packet.ecn() == Ecn::Marked;
-        self.receiver.on_data(now, packet);
+        let delta = self.delta(packet);
+        if let Some(receiver) = &mut self.receiver {
+            receiver.on_data(now, packet);
+        }
         if self.delay.is_some() {
             timestamp = self.hold(now, expected, packet)?;
         }
-        Some(Answer { syn_options: None, packet_number, timestamp })
+        Some(Answer { syn_options: None, packet_number, timestamp, delta })
     }
 
     /// Holds the answer to a packet back if it may wait, else says which time stamp it echoes; `expected` was the next segment
@@ -232,13 +242,40 @@ impl Sink {
         options
     }
 
+    /// What a packet brings that is to be returned.
+    #[inline(always)]
+    fn delta(&self, packet: &Packet) -> i32 {
+        let returned = self.returns == Returns::Delta && packet.congestion.is_standard();
+        if returned { packet.congestion.delta_throughput() } else { 0 }
+    }
+
+    /// The SACK ranges to report, in `sack`, and how many that are.
+    #[inline(always)]
+    fn ranges(&self, sack: &mut SackRanges) -> usize {
+        if !self.sack || self.data.is_in_order() {
+            return 0;
+        }
+        *sack = self.data.ranges();
+        sack.as_slice().len()
+    }
+
     #[inline]
     fn write(&mut self, now: Time, answer: &Answer, out: &mut Packet, sack: &mut SackRanges) {
-        let mut ranges = 0;
-        if self.sack && !self.data.is_in_order() {
-            *sack = self.data.ranges();
-            ranges = sack.as_slice().len();
+        let ranges = self.ranges(sack);
+        let flags = flag::ACK | if self.ece { flag::ECE } else { 0 };
+        self.fill(answer, flags, self.data.next(), ranges, out);
+        if let Some(options) = answer.syn_options {
+            out.transport.set_flags(flag::ACK | flag::SYN);
+            out.transport.set_options(options);
+        } else if self.speaks
+            && let Some(receiver) = &mut self.receiver
+        {
+            receiver.on_ack(now, out);
         }
+    }
+
+    #[inline(always)]
+    fn fill(&self, answer: &Answer, flags: u8, next: u32, ranges: usize, out: &mut Packet) {
         let congestion = self.header && answer.syn_options.is_none();
         out.ip_len = header_bytes(congestion) + 8 * ranges as u16;
         out.ttl = 64;
@@ -246,21 +283,77 @@ impl Sink {
         // A copy from memory: built in place it would take twice the instructions.
         static HEADERS: [Congestion; 2] = [Congestion::NONE, Congestion::new(Format::Minimal)];
         out.congestion = HEADERS[congestion as usize];
+        if self.speaks && self.returns == Returns::Delta {
+            out.congestion.set_reverse_feedback(answer.delta);
+        }
         let header = &mut out.transport;
         *header = Transport::EMPTY;
-        header.set_flags(flag::ACK | if self.ece { flag::ECE } else { 0 });
+        header.set_flags(flags);
         header.set_sack_count(ranges);
         header.set_flow(self.id);
-        header.set_segment(self.data.next());
+        header.set_segment(next);
         header.set_packet_number(answer.packet_number);
         header.set_window(self.window);
         header.set_timestamp(answer.timestamp);
-        if let Some(options) = answer.syn_options {
-            header.set_flags(flag::ACK | flag::SYN);
-            header.set_options(options);
-        } else if self.speaks {
-            self.receiver.on_ack(now, out);
+    }
+
+    // ------------------------------------------------------------- acknowledgements that are known before the packet came
+
+    /// Whether acknowledgements may be foretold at all: each says what its packet brings, and at once.
+    pub fn foretells(&self) -> bool {
+        self.returns != Returns::Own
+    }
+    /// The length of the acknowledgement that a data packet under way will cause, if all packets before it have been taken
+    /// and it is the next in order: then nothing that may still be written into it changes when and how it is answered. Take it
+    /// by [`Sink::take_ahead`] then.
+    #[inline(always)]
+    pub fn foretell(&self, packet: &Packet) -> Option<u16> {
+        let header = &packet.transport;
+        let plain = header.flags() == 0 && packet.tos == 0 && !self.ece && self.returns != Returns::Own;
+        let next = header.segment() == self.data.next() && self.data.is_in_order();
+        (plain && next).then_some(header_bytes(self.header))
+    }
+    /// Takes the segment of any other data packet whose answer cannot change any more, and says how many SACK ranges that has,
+    /// which go to `sack`. `None`: it can.
+    pub fn foretell_any(&mut self, packet: &mut Packet, sack: &mut SackRanges) -> Option<usize> {
+        let header = &packet.transport;
+        let plain = header.flags() & !(flag::FIN | flag::CWR) == 0 && packet.tos == 0 && !self.ece;
+        if !plain || self.returns == Returns::Own {
+            return None;
         }
+        self.stats.received += 1;
+        self.stats.bytes += packet.ip_len as u64;
+        self.data.insert(header.segment(), self.window, header.payload(), header.has(flag::FIN));
+        self.stats.payload = self.data.payload();
+        packet.transport.set_window(self.data.next());
+        let ranges = self.ranges(sack);
+        packet.transport.set_sack_count(ranges);
+        Some(ranges)
+    }
+    /// Length of an acknowledgement with so many ranges, bytes.
+    pub fn answer_bytes(&self, ranges: usize) -> u16 {
+        header_bytes(self.header) + 8 * ranges as u16
+    }
+    /// Takes the segment of a packet that was foretold. What is to be answered is kept in the packet, for [`Sink::turn_late`].
+    #[inline(always)]
+    pub fn take_ahead(&mut self, packet: &mut Packet) {
+        self.stats.received += 1;
+        self.stats.bytes += packet.ip_len as u64;
+        self.data.insert_next(packet.transport.payload());
+        self.stats.payload = self.data.payload();
+        packet.transport.set_window(self.data.next());
+    }
+    /// [`Sink::turn`] for a packet that was taken ahead, once all that is written into it is known.
+    #[inline(always)]
+    pub fn turn_late(&self, packet: &mut Packet) {
+        let header = &packet.transport;
+        let answer = Answer {
+            syn_options: None,
+            packet_number: header.packet_number(),
+            timestamp: header.timestamp(),
+            delta: self.delta(packet),
+        };
+        self.fill(&answer, flag::ACK, header.window(), header.sack_count(), packet);
     }
 
     /// When this end next needs [`Sink::handle_timeout`]: never, unless an acknowledgement is held back.
@@ -272,8 +365,12 @@ impl Sink {
         let Some(delay) = self.delay.as_mut().filter(|delay| delay.deadline <= now) else { return };
         delay.held = 0;
         delay.deadline = Time::NEVER;
-        self.answer =
-            Some(Answer { syn_options: None, packet_number: delay.packet_number, timestamp: delay.timestamp });
+        self.answer = Some(Answer {
+            syn_options: None,
+            packet_number: delay.packet_number,
+            timestamp: delay.timestamp,
+            delta: 0,
+        });
     }
 }
 

@@ -113,7 +113,7 @@ impl Case {
 }
 
 /// Resident memory of this process; 0 where the system does not tell.
-fn resident_bytes() -> u64 {
+pub fn resident_bytes() -> u64 {
     let told = std::fs::read_to_string("/proc/self/statm").ok();
     told.and_then(|t| t.split_whitespace().nth(1).and_then(|n| n.parse::<u64>().ok())).unwrap_or(0) * 4096
 }

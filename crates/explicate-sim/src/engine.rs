@@ -24,6 +24,7 @@ mod looking;
 mod media;
 mod reroute;
 mod timers;
+mod turning;
 
 /// A one-way link and the port that feeds it.
 pub struct Link {
@@ -39,12 +40,14 @@ pub struct Link {
     foresees: bool,
     /// What a packet's TTL falls by at the end of this link: one, and one for each plain port that put it off before.
     hops: u8,
-    /// The link of the other direction, if both share one line.
-    twin: u32,
     /// The node whose agent sees packets before they join this port, or else nobody.
     before: u32,
     /// The node whose agent sees packets that are delivered at the end of this link, or else nobody.
     after: u32,
+    /// Where data ends that is answered over one link alone, that link; for that link, this one: see `turning.rs`.
+    turn: u32,
+    /// Packets under way to their end here of which the engine has not seen to the answer.
+    bound: u32,
     /// It ends at a bridge, which does not count the TTL down.
     bridged: bool,
 }
@@ -67,8 +70,8 @@ impl Due {
 
 impl Link {
     #[inline(always)]
-    fn foresee(&mut self, now: Time, at: Time, slot: u32, bytes: u16) -> Time {
-        if self.port.puts_off() { self.port.pass(now, at, bytes) } else { self.port.foresee(at, slot, bytes) }
+    fn foresee(&mut self, (now, unseen): (Time, Time), at: Time, slot: u32, bytes: u16) -> Time {
+        if self.port.puts_off() { self.port.pass(now, at, bytes, unseen) } else { self.port.foresee(at, slot, bytes) }
     }
 }
 
@@ -123,11 +126,15 @@ impl Ends {
 }
 
 /// A place of a route is a link's index; of the upper bits one says that the route ends with it, one that the next link is
-/// fused to it, one that an agent sees the packets that reach its end.
+/// fused to it, one that an agent sees the packets that reach its end, one that packets may be turned there ahead of time.
 const LAST: u32 = 0x8000_0000;
 const FUSED: u32 = 0x4000_0000;
 const SEEN: u32 = 0x2000_0000;
-pub(crate) const LINK: u32 = 0x1fff_ffff;
+const TURN: u32 = 0x1000_0000;
+pub(crate) const LINK: u32 = 0x0fff_ffff;
+
+/// In a packet's place: it has still to be turned where it came from, before the link of that place.
+const TURNED: u32 = 0x4000_0000;
 
 /// Kinds of timers, in the upper four bits of a slot's place. Packets' places lie below.
 const TIMER: u32 = 0x8000_0000;
@@ -156,6 +163,8 @@ pub struct Engine {
     media: Vec<(Medium, Time)>,
     /// For each link its medium and its number there, or [`NIL`]; empty without media.
     radios: Vec<(u32, u32)>,
+    /// For a link that shares its line, the link of the other direction.
+    twins: BTreeMap<u32, u32>,
     /// Agents by node, and when the pending event of each is due.
     agents: BTreeMap<u32, (Box<dyn Agent>, Time)>,
     /// The nodes that flows are for, where agents want to know.
@@ -168,6 +177,13 @@ pub struct Engine {
     /// What the last acknowledgement with ranges reported.
     sack: SackRanges,
     now: Time,
+    /// Nobody looks before this time.
+    unseen: Time,
+    /// All ones, or zero if ports are to be settled up to the present before any packet is read.
+    lag: u64,
+    /// Links over which answers are turned ahead, and events when somebody last looked.
+    turns: u32,
+    looked_after: u64,
     end: Time,
     fuse: bool,
 }
@@ -178,7 +194,8 @@ pub type RouteFinder = Box<dyn FnMut(u32, u32) -> Option<Vec<u32>> + Send>;
 /// The rank of a slot's source among events of the same time: links, then timers by kind and owner.
 #[inline]
 fn rank(routes: &[u32], packet: &Packet) -> u32 {
-    if packet.place & TIMER != 0 { packet.place } else { routes[packet.place as usize] & LINK }
+    let place = packet.place;
+    if place & TIMER != 0 { place } else { routes[(place & !TURNED) as usize] & LINK }
 }
 
 impl Engine {
@@ -193,6 +210,7 @@ impl Engine {
             held_back: BTreeMap::new(),
             media: Vec::new(),
             radios: Vec::new(),
+            twins: BTreeMap::new(),
             agents: BTreeMap::new(),
             destinations: Vec::new(),
             control_routes: BTreeMap::new(),
@@ -200,6 +218,10 @@ impl Engine {
             changes: Vec::new(),
             sack: SackRanges::NONE,
             now: Time::ZERO,
+            unseen: Time::ZERO,
+            lag: 0,
+            turns: 0,
+            looked_after: 0,
             end,
             fuse,
         }
@@ -230,9 +252,10 @@ impl Engine {
             settles,
             foresees: false,
             hops: 1,
-            twin: NIL,
             before: NIL,
             after: NIL,
+            turn: NIL,
+            bound: 0,
             bridged: false,
         });
         self.links.len() as u32 - 1
@@ -243,7 +266,7 @@ impl Engine {
     }
     /// Two links share one line: what happens at one changes when the other may send.
     pub fn pair(&mut self, one: u32, other: u32) {
-        (self.links[one as usize].twin, self.links[other as usize].twin) = (other, one);
+        self.twins.extend([(one, other), (other, one)]);
     }
     /// Adds a flow over routes of links there and back. Its number in `init` must be the number of flows so far.
     pub fn add_flow(
@@ -274,7 +297,7 @@ impl Engine {
     }
     fn add_route(&mut self, links: &[u32]) -> u32 {
         let first = self.routes.len() as u32;
-        assert!(self.routes.len() + links.len() < TIMER as usize, "too many routes");
+        assert!(self.routes.len() + links.len() < TURNED as usize, "too many routes");
         let (last, others) = links.split_last().expect("a route has links");
         assert!(!self.links[*last as usize].bridged, "no route ends at a bridge");
         self.routes.extend_from_slice(others);
@@ -284,13 +307,31 @@ impl Engine {
 
     /// Runs all events up to `until` (included).
     pub fn run_until(&mut self, until: Time) {
+        self.run_unseen(until, until);
+    }
+
+    /// The same where nobody looks at ports or flows before `looked_at`, nor at this time's end unless it is that.
+    pub fn run_unseen(&mut self, until: Time, looked_at: Time) {
         let until = until.min(self.end);
+        let looks = !self.fuse || self.arena.log.is_some() || !self.agents.is_empty();
+        let unseen = if looks { Time::ZERO } else { looked_at.min(self.end) };
+        self.lag = if looks { 0 } else { u64::MAX };
+        if unseen != self.unseen {
+            self.unseen = unseen;
+            self.turn_waiting();
+        }
         while let Some(Taken { slot, time, place }) =
             self.wheel.pop(&mut self.arena, until.0, |p| rank(&self.routes, p))
         {
             self.now = Time(time);
-            let Due { mut slot, mut place, mut flow } =
-                if place & TIMER == 0 { self.arrive(slot, place) } else { Due::of(self.timer(slot, place)) };
+            let Due { mut slot, mut place, mut flow } = if place & TIMER != 0 {
+                Due::of(self.timer(slot, place))
+            } else {
+                if place & TURNED != 0 {
+                    self.turn_late(slot, place & !TURNED);
+                }
+                self.arrive(slot, place & !TURNED)
+            };
             // All packets take this one way on, so that it need not be a call.
             loop {
                 if flow != NIL {
@@ -313,9 +354,10 @@ impl Engine {
     #[inline]
     fn arrive(&mut self, slot: u32, place: u32) -> Due {
         let hop = self.routes[place as usize];
-        let link = self.settle_before_reading(hop & LINK);
+        let link = self.settle_before_reading(hop & LINK, 0);
         link.port.stats.delivered += 1;
         let hops = link.hops;
+        link.bound -= (hop & TURN != 0) as u32;
         let packet = self.arena.get_mut(slot);
         if hop & (LAST | SEEN) != 0 {
             packet.ttl = packet.ttl.saturating_sub(hops - 1);
@@ -328,33 +370,40 @@ impl Engine {
         Due { slot, place: place + 1, flow: NIL }
     }
 
-    /// What a packet on this link carries is final once the port is settled, and those that it is fused to before it.
+    /// What a packet carries that has come over this link, and has been under way for `since` ns after that, is final once the
+    /// port is settled up to its departure, and those that it is fused to before it. They are settled up to the present then,
+    /// so that most packets find it done.
     #[inline(always)]
-    fn settle_before_reading(&mut self, link: u32) -> &mut Link {
-        let fused_to = self.links[link as usize].fused_to;
-        if fused_to != NIL {
-            self.settle_feeder(fused_to);
+    fn settle_before_reading(&mut self, link: u32, since: u64) -> &mut Link {
+        let l = &self.links[link as usize];
+        let departed = Time(self.now.0.wrapping_sub((since + l.delay.0) & self.lag));
+        let feeder = l.fused_to;
+        if l.settles {
+            if l.port.is_due(departed) {
+                self.settle_chain(link);
+            }
+        } else if feeder != NIL {
+            let f = &mut self.links[feeder as usize];
+            if f.fused_to != NIL {
+                self.settle_chain(feeder);
+            } else if f.settles && f.port.is_due(departed) {
+                f.port.settle_due(self.now, &mut self.arena);
+            }
+        }
+        &mut self.links[link as usize]
+    }
+
+    /// Settles a port up to the present, and first those that it is fused to.
+    #[inline(never)]
+    fn settle_chain(&mut self, link: u32) {
+        let feeder = self.links[link as usize].fused_to;
+        if feeder != NIL {
+            self.settle_chain(feeder);
         }
         let l = &mut self.links[link as usize];
         if l.settles {
             l.port.settle_due(self.now, &mut self.arena);
         }
-        l
-    }
-
-    #[inline(always)]
-    fn settle_feeder(&mut self, feeder: u32) {
-        let f = &mut self.links[feeder as usize];
-        if f.fused_to != NIL {
-            self.settle_chain(feeder);
-        } else if f.settles {
-            f.port.settle_due(self.now, &mut self.arena);
-        }
-    }
-
-    #[cold]
-    fn settle_chain(&mut self, link: u32) {
-        self.settle_before_reading(link);
     }
 
     /// A packet joins the port at its place, and those of the links that are fused to it.
@@ -364,9 +413,9 @@ impl Engine {
         let mut hop = self.routes[place as usize];
         let link = &mut self.links[(hop & LINK) as usize];
         let departs = if link.foresees {
-            link.foresee(self.now, self.now, slot, bytes)
+            link.foresee((self.now, self.unseen), self.now, slot, bytes)
         } else {
-            match link.port.handle_packet(self.now, slot, &mut self.arena) {
+            match link.port.handle_unseen(self.now, self.unseen, slot, &mut self.arena) {
                 Arrival::Departs(departs) => departs,
                 Arrival::Queued => {
                     self.arena.get_mut(slot).place = place;
@@ -380,7 +429,10 @@ impl Engine {
             place += 1;
             hop = self.routes[place as usize];
             let link = &mut self.links[(hop & LINK) as usize];
-            at = link.foresee(self.now, at, slot, bytes) + link.delay;
+            at = link.foresee((self.now, self.unseen), at, slot, bytes) + link.delay;
+        }
+        if hop & TURN != 0 {
+            (at, place) = self.turn_ahead(slot, at, place, hop & LINK);
         }
         self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
     }

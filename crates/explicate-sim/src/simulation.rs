@@ -62,11 +62,12 @@ pub fn run_once(scenario: &Scenario, index: usize, options: &Options, progress: 
     let (mut next_sample, mut next_report) = (every, report);
     let mut measuring = false;
     while engine.now() < end || !measuring {
-        let mut until = end.min(next_sample).min(next_report);
+        let mut looked_at = end.min(next_sample);
         if !measuring {
-            until = until.min(warmup);
+            looked_at = looked_at.min(warmup);
         }
-        engine.run_until(until);
+        let until = looked_at.min(next_report);
+        engine.run_unseen(until, looked_at);
         if until == warmup && !measuring {
             engine.settle_all();
             baseline = engine.ends.iter().map(|e| e.stats()).collect();

@@ -73,7 +73,6 @@ impl Wheel {
     }
 
     /// Events that wait.
-    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         (self.put - self.taken) as usize
     }
@@ -243,17 +242,23 @@ impl Wheel {
         if wanted.abs_diff(self.shift) < 2 {
             return;
         }
-        let all = self.slots(arena);
-        self.beyond.clear();
-        self.far.fill(EMPTY);
-        self.occupied.fill(0);
-        (self.put, self.distant, self.beyond_from) = (self.taken, 0, u64::MAX);
+        let all = self.take_all(arena);
         self.shift = wanted;
         self.tick = now >> self.shift;
         for slot in all {
             let &Packet { time, place, .. } = arena.get(slot);
             self.insert(arena, slot, time, place, &rank);
         }
+    }
+
+    /// Takes out every slot that waits, in an order in which those of one time come as they went in.
+    pub(crate) fn take_all(&mut self, arena: &Arena) -> Vec<u32> {
+        let all = self.slots(arena);
+        self.beyond.clear();
+        self.far.fill(EMPTY);
+        self.occupied.fill(0);
+        (self.put, self.distant, self.beyond_from) = (self.taken, 0, u64::MAX);
+        all
     }
 
     /// Every slot that waits, in no order.

@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 
 use crate::protocol::{Discipline, PortView, Probe, Qdisc, Router};
+use crate::qdisc::common::Room;
 use crate::units::Time;
 
 /// A queue discipline and a router controller for one class of packets, as a port is made from them.
@@ -18,21 +19,34 @@ pub struct Class {
 #[derive(Default)]
 pub(super) struct Gate {
     /// Admission; `None` admits everything.
-    pub(super) qdisc: Option<Box<dyn Qdisc>>,
+    pub(super) qdisc: Option<Box<Admission>>,
     pub(super) router: Option<Box<dyn Router>>,
 }
 
+/// A discipline and the room that it is, if it is no more than that. In one box: most ports have none.
+pub(super) struct Admission {
+    pub(super) law: Box<dyn Qdisc>,
+    pub(super) room: Option<Room>,
+}
+
 impl Gate {
+    pub(super) fn new(qdisc: Option<Box<dyn Qdisc>>, router: Option<Box<dyn Router>>) -> Gate {
+        Gate { qdisc: qdisc.map(|law| Box::new(Admission { room: law.room(), law })), router }
+    }
+    /// What it was made from.
+    pub(super) fn into_class(self) -> Class {
+        Class { qdisc: self.qdisc.map(|q| Discipline::Arrival(q.law)), router: self.router }
+    }
     pub(super) fn next_timer(&self) -> Time {
         let router = self.router.as_ref().map_or(Time::NEVER, |r| r.next_timer());
-        router.min(self.qdisc.as_ref().map_or(Time::NEVER, |q| q.next_timer()))
+        router.min(self.qdisc.as_ref().map_or(Time::NEVER, |q| q.law.next_timer()))
     }
     pub(super) fn run_timers(&mut self, at: Time, view: &PortView) {
         if let Some(r) = self.router.as_mut().filter(|r| r.next_timer() <= at) {
             r.on_timer(at, view);
         }
-        if let Some(q) = self.qdisc.as_mut().filter(|q| q.next_timer() <= at) {
-            q.on_timer(at, view);
+        if let Some(q) = self.qdisc.as_mut().filter(|q| q.law.next_timer() <= at) {
+            q.law.on_timer(at, view);
         }
     }
     pub(super) fn probe(&self, put: Probe<'_>) {
@@ -40,7 +54,7 @@ impl Gate {
             router.probe(put);
         }
         if let Some(qdisc) = &self.qdisc {
-            qdisc.probe(put);
+            qdisc.law.probe(put);
         }
     }
 }

@@ -84,7 +84,7 @@ impl Lanes {
                 Some(Discipline::Departure(queue)) => (None, queue),
             };
             Lane {
-                gate: Gate { qdisc, router: class.router },
+                gate: Gate::new(qdisc, class.router),
                 queue,
                 bytes: 0,
                 packets: 0,
@@ -170,7 +170,7 @@ impl Lanes {
             router.on_departure(at, store.packet(handle), &view);
         }
         if let Some(qdisc) = qdisc {
-            qdisc.on_departure(at, &view);
+            qdisc.law.on_departure(at, &view);
         }
     }
     /// Tells the variables of a lane's queue, discipline and controller.
@@ -197,7 +197,7 @@ impl Port {
         }
         let busy = view.backlog_packets > 0 || lanes.serving.is_some_and(|s| s.lane == index);
         let idle_since = (!busy).then_some(lane.idle_since);
-        let verdict = qdisc.as_mut().map_or(Verdict::Accept, |q| q.on_arrival(now, packet, &view, idle_since));
+        let verdict = qdisc.as_mut().map_or(Verdict::Accept, |q| q.law.on_arrival(now, packet, &view, idle_since));
         if let Some(balance) = lanes.balance.as_mut().filter(|_| verdict != Verdict::Accept) {
             balance.told(index);
         }

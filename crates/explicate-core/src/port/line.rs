@@ -43,6 +43,25 @@ impl Line {
         }
     }
 
+    /// [`Line::finish`] at an idle line of constant rate if that is not after `latest`, else nothing.
+    #[inline(always)]
+    pub(super) fn finish_by(&mut self, start: u64, bytes: u32, latest: u64) -> Option<u64> {
+        let Line::Constant { per_byte, part } = self else { return None };
+        let span = bytes as u128 * *per_byte as u128;
+        let finish = start + (span >> 32) as u64;
+        if finish > latest {
+            return None;
+        }
+        *part = span as u32;
+        Some(finish)
+    }
+
+    /// What [`Line::finish`] would say of an idle line, if its rate is constant.
+    pub(super) fn idle_finish(&self, start: u64, bytes: u32) -> Option<u64> {
+        let Line::Constant { per_byte, .. } = self else { return None };
+        Some(start + ((bytes as u128 * *per_byte as u128) >> 32) as u64)
+    }
+
     /// Bytes that the line offers in `(from, to]`.
     pub(super) fn offered(&self, from: Time, to: Time) -> f64 {
         match self {

@@ -29,7 +29,7 @@ mod special;
 pub mod stats;
 
 pub use gate::Class;
-use gate::Gate;
+use gate::{Admission, Gate};
 use lanes::Lanes;
 use line::Line;
 use ring::{Ring, Waiting};
@@ -107,6 +107,10 @@ pub struct Port {
     lanes: Option<Box<Lanes>>,
     /// Nothing special and no lanes: one flag to test where packets pass.
     simple: bool,
+    /// The discipline is more than a limit: it is asked about every packet.
+    decides: bool,
+    /// Nothing special, no controller, no discipline that is more than a limit: see [`Port::handle_unseen`].
+    counts: bool,
     /// The discipline hears of departures.
     minded: bool,
     /// See [`Port::put_off`].
@@ -151,10 +155,11 @@ impl Port {
             .then(|| Box::new(Special { before: init.before, on_air: init.on_air, ..Special::default() }));
         let Class { qdisc, router } = init.class;
         let (gate, polled) = match qdisc {
-            None => (Gate { qdisc: None, router }, None),
-            Some(Discipline::Arrival(qdisc)) => (Gate { qdisc: Some(qdisc), router }, None),
+            None => (Gate::new(None, router), None),
+            Some(Discipline::Arrival(qdisc)) => (Gate::new(Some(qdisc), router), None),
             Some(qdisc) => (Gate::default(), Some(Class { qdisc: Some(qdisc), router })),
         };
+        let decides = gate.qdisc.as_ref().is_some_and(|q| q.room.is_none());
         let mut port = Port {
             due: Time::NEVER,
             leaves: Time::NEVER,
@@ -164,8 +169,10 @@ impl Port {
             view: PortView { capacity: init.capacity, backlog_bytes: 0, backlog_packets: 0, busy: false },
             line: Line::new(init.rate, init.service),
             busy_until: 0,
+            decides,
+            counts: special.is_none() && !decides && gate.router.is_none(),
             simple: special.is_none(),
-            minded: gate.qdisc.as_ref().is_some_and(|q| q.minds_departures()),
+            minded: gate.qdisc.as_ref().is_some_and(|q| q.law.minds_departures()),
             put_off: false,
             stats: PortStats::default(),
             gate,
@@ -188,7 +195,7 @@ impl Port {
     pub fn schedule(&mut self, classes: Vec<(Class, f64)>, classify: impl Fn(&Packet) -> usize + Send + 'static) {
         self.gate = Gate::default();
         self.lanes = Some(Box::new(Lanes::new(classes, Box::new(classify))));
-        self.simple = false;
+        (self.simple, self.counts) = (false, false);
         self.rearm();
     }
 
@@ -207,7 +214,7 @@ impl Port {
     }
     /// Whether a controller or discipline may write into packets.
     pub fn writes(&self) -> bool {
-        self.gate.router.is_some() || self.gate.qdisc.is_some()
+        self.gate.router.is_some() || self.decides
     }
     /// The capacity that controllers believe in, bytes/s.
     pub fn capacity(&self) -> f64 {
@@ -242,16 +249,29 @@ impl Port {
     }
 
     /// A packet arrives. Call in order of time.
-    #[inline(always)]
     pub fn handle_packet(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
+        self.handle_unseen(now, Time::ZERO, handle, store)
+    }
+
+    /// [`Port::handle_packet`] by a driver that knows that nobody looks at the port before `unseen`. Then a packet that finds
+    /// the line idle at a port that only counts, and that has left by then, need not be kept in mind: it is counted.
+    #[inline(always)]
+    pub fn handle_unseen(&mut self, now: Time, unseen: Time, handle: u32, store: &mut impl Store) -> Arrival {
         self.settle_due(now, store);
         self.stats.arrived += 1;
         store.note(now, self.number, handle, Note::Arrived);
         if !self.simple {
             return self.handle_specially(now, handle, store);
         }
+        if self.counts && !self.view.busy && self.busy_until > now.0 {
+            self.recall(Time(self.busy_until));
+        }
         let Some(bytes) = self.admit(now, handle, store) else { return Arrival::Dropped };
         let departs = self.departure(now, bytes as u32);
+        if self.counts && !self.view.busy && departs <= self.stats.unwatched(unseen) {
+            self.stats.bytes += bytes as u64;
+            return Arrival::Departs(departs);
+        }
         self.ring.push(Waiting { arrives: now, departs, handle, bytes, lost: false });
         self.join(now, departs, bytes);
         Arrival::Departs(departs)
@@ -265,14 +285,22 @@ impl Port {
         if let Some(router) = &mut self.gate.router {
             router.on_arrival(now, packet, &self.view);
         }
-        if let Some(qdisc) = &mut self.gate.qdisc {
+        let waiting = (self.view.backlog_bytes, self.view.backlog_packets);
+        let mut verdict = Verdict::Accept;
+        if self.decides {
             let idle_since = (!self.view.busy).then_some(Time(self.busy_until));
-            let verdict = qdisc.on_arrival(now, packet, &self.view, idle_since);
-            if verdict != Verdict::Accept {
-                let (router, stats) = (&mut self.gate.router, &mut self.stats);
-                if !mark_or_drop(router, stats, now, (self.number, handle), verdict, &self.view, store) {
-                    return None;
-                }
+            let decide = |q: &mut Box<Admission>| q.law.on_arrival(now, packet, &self.view, idle_since);
+            verdict = self.gate.qdisc.as_mut().map_or(Verdict::Accept, decide);
+        } else if self.view.busy
+            && let Some(Admission { room: Some(room), .. }) = self.gate.qdisc.as_deref()
+            && !room.fits(waiting, bytes)
+        {
+            verdict = Verdict::Drop(DropCause::Overflow);
+        }
+        if verdict != Verdict::Accept {
+            let (router, stats) = (&mut self.gate.router, &mut self.stats);
+            if !mark_or_drop(router, stats, now, (self.number, handle), verdict, &self.view, store) {
+                return None;
             }
         }
         Some(bytes)
@@ -397,6 +425,12 @@ impl Port {
         }
     }
 
+    /// Whether something happened here up to `at` that is not settled.
+    #[inline(always)]
+    pub fn is_due(&self, at: Time) -> bool {
+        self.due <= at
+    }
+
     /// One function beside the driver's loop: inlined there, it would crowd out what the loop keeps in registers.
     #[inline(never)]
     fn settle_all(&mut self, now: Time, store: &mut impl Store) {
@@ -441,7 +475,7 @@ impl Port {
             router.on_departure(at, store.packet(done.handle), &self.view);
         }
         if let Some(qdisc) = self.gate.qdisc.as_mut().filter(|_| self.minded) {
-            qdisc.on_departure(at, &self.view);
+            qdisc.law.on_departure(at, &self.view);
         }
         store.note(at, self.number, done.handle, Note::Departed);
         if done.lost {

@@ -9,8 +9,8 @@
 
 use alloc::vec;
 
-use super::{Class, Note, Port, Store};
-use crate::protocol::{Discipline, DropCause};
+use super::{Note, Port, Store};
+use crate::protocol::DropCause;
 use crate::units::Time;
 use crate::wire::Packet;
 
@@ -18,8 +18,7 @@ impl Port {
     /// Makes this port an interface: a medium takes its packets.
     pub fn pulled(&mut self) {
         if self.lanes.is_none() {
-            let gate = core::mem::take(&mut self.gate);
-            let class = Class { qdisc: gate.qdisc.map(Discipline::Arrival), router: gate.router };
+            let class = core::mem::take(&mut self.gate).into_class();
             self.schedule(vec![(class, 1.0)], |_| 0);
         }
         if let Some(lanes) = &mut self.lanes {
@@ -31,7 +30,7 @@ impl Port {
     pub fn share(&mut self) {
         debug_assert!(!self.writes(), "the queue is the interface's");
         self.on_medium = true;
-        self.simple = false;
+        (self.simple, self.counts) = (false, false);
     }
 
     /// Controllers and disciplines have a clock that ticks: their timers expire at its multiples. Zero is exact.

@@ -41,6 +41,11 @@ impl Ring {
     pub(super) fn len_ahead(&self) -> u32 {
         self.end.wrapping_sub(self.ahead)
     }
+    /// Whether there are none, neither in the port nor ahead.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.end == self.head
+    }
     /// Whether one more needs more room.
     #[inline]
     pub(super) fn is_full(&self) -> bool {

@@ -8,8 +8,8 @@ use alloc::vec::Vec;
 
 use super::ring::Waiting;
 use super::shared::SharedLine;
-use super::{Arrival, Class, Note, Port, Store};
-use crate::protocol::{Channel, Coding, Discipline, Disturbance};
+use super::{Arrival, Note, Port, Store};
+use crate::protocol::{Channel, Coding, Disturbance};
 use crate::units::Time;
 
 /// What a port may be equipped with beside what it is made from.
@@ -61,13 +61,13 @@ impl Port {
     pub fn equip(&mut self, equipment: Equipment) {
         let Equipment { coding, after, capacity, line } = equipment;
         if !coding.is_empty() || !after.is_empty() || capacity.is_some() || line.is_some() {
-            self.simple = false;
+            (self.simple, self.counts) = (false, false);
             let special = self.special.get_or_insert_default();
             let polled = !after.is_empty() || line.is_some();
             (special.coding, special.after, special.capacity, special.line) = (coding, after, capacity, line);
             if polled && self.lanes.is_none() {
-                let (qdisc, router) = (self.gate.qdisc.take().map(Discipline::Arrival), self.gate.router.take());
-                self.schedule(vec![(Class { qdisc, router }, 1.0)], |_| 0);
+                let class = core::mem::take(&mut self.gate).into_class();
+                self.schedule(vec![(class, 1.0)], |_| 0);
             }
             self.rearm();
         }

@@ -37,7 +37,8 @@ use alloc::boxed::Box;
 
 use crate::params::{Param, Unit};
 use crate::protocol::{
-    Ack, Address, Allowance, Loss, LossKind, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit, Sent,
+    Ack, Address, Allowance, Loss, LossKind, Probe, Protocol, Receiver, Returns, Router, RouterInit, Sender,
+    SenderInit, Sent,
 };
 use crate::protocols::xcp_router::{self, Controller, XcpRouter};
 use crate::units::Time;
@@ -321,6 +322,9 @@ impl XcpReceiver {
 }
 
 impl Receiver for XcpReceiver {
+    fn returns(&self) -> Returns {
+        Returns::Delta
+    }
     fn on_data(&mut self, _now: Time, packet: &Packet) {
         if packet.congestion.is_standard() {
             self.add(packet.congestion.delta_throughput());

@@ -40,10 +40,12 @@ impl Room {
         }
     }
     /// Whether this many bytes and packets may wait.
+    #[inline]
     pub fn holds(&self, (bytes, packets): (u64, u32)) -> bool {
         bytes <= self.bytes && packets <= self.packets
     }
     /// Whether a packet of `length` bytes fits behind what waits.
+    #[inline]
     pub fn fits(&self, (bytes, packets): (u64, u32), length: u16) -> bool {
         self.holds((bytes + length as u64, packets.saturating_add(1)))
     }

@@ -43,5 +43,8 @@ impl Qdisc for Tail {
     fn minds_departures(&self) -> bool {
         false
     }
+    fn room(&self) -> Option<Room> {
+        Some(self.0)
+    }
     fn probe(&self, _put: Probe<'_>) {}
 }

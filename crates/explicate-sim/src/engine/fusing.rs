@@ -37,6 +37,7 @@ impl Engine {
                 self.routes[place] |= SEEN;
             }
         }
+        self.find_turns();
         self.put_off(self.arena.log.is_none());
     }
 

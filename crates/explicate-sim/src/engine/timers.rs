@@ -102,8 +102,7 @@ impl Engine {
     /// A scheduled port is driven from outside: its departures are not known in advance.
     pub(super) fn arm_port(&mut self, index: u32) {
         self.arm_port_alone(index);
-        let twin = self.links[index as usize].twin;
-        if twin != NIL {
+        if let Some(&twin) = self.twins.get(&index) {
             self.arm_port_alone(twin);
         }
     }

@@ -1,0 +1,138 @@
+//! Turning ahead: a packet and its answer are one event.
+//!
+//! When a data packet will reach its receiver is known as soon as it joins the last port that decides something. If it is the
+//! next in order, nothing else goes over the link that its acknowledgement takes first, and nobody looks before that has
+//! reached the link's end, then the acknowledgement's arrival there is known too: that is the next event. What the ports
+//! before the receiver write into the packet is known by then, and goes into the acknowledgement.
+
+use std::collections::BTreeMap;
+
+use explicate_core::units::Time;
+use explicate_core::wire::{Packet, SACK_RANGES};
+use explicate_scenario::machines::source::Source;
+
+use super::{Engine, FUSED, LAST, LINK, NIL, TIMER, TURN, TURNED, rank};
+
+impl Engine {
+    /// Looks for links at whose ends packets may be turned ahead: all data that ends there is answered over one link, which
+    /// nothing else takes.
+    pub(super) fn find_turns(&mut self) {
+        if !self.fuse || !self.agents.is_empty() || !self.changes.is_empty() {
+            return;
+        }
+        let last = |first: u32| {
+            let rest = &self.routes[first as usize..];
+            first + rest.iter().position(|hop| hop & LAST != 0).unwrap_or(0) as u32
+        };
+        // The link before the receiver, and what is known of it: the link after it, and how many flows.
+        let mut turns: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
+        let mut uses = vec![0u32; self.links.len()];
+        self.routes.iter().for_each(|hop| uses[(hop & LINK) as usize] += 1);
+        for ends in &self.ends {
+            let down = self.routes[last(ends.forward) as usize] & LINK;
+            let up = self.routes[ends.back as usize] & LINK;
+            // An acknowledgement whose way is fused reaches the end of more than that link at once.
+            let alone = self.routes[ends.back as usize] & FUSED == 0;
+            let alike = alone && ends.sink.foretells() && !matches!(ends.source, Source::Sessions(_));
+            let known = turns.entry(down).or_insert((up, 0));
+            *known = if known.0 == up && alike { (up, known.1 + 1) } else { (NIL, 0) };
+        }
+        let places: Vec<u32> = self.ends.iter().map(|ends| last(ends.forward)).collect();
+        for (down, (up, flows)) in turns {
+            let plain = up != NIL && self.links[up as usize].port.is_plain() && self.links[up as usize].fused_to == NIL;
+            if plain && uses[up as usize] == flows && !self.links[down as usize].port.is_scheduled() {
+                self.links[down as usize].turn = up;
+                self.links[up as usize].turn = down;
+                self.turns += 1;
+            }
+        }
+        for place in places {
+            let link = (self.routes[place as usize] & LINK) as usize;
+            if self.links[link].turn != NIL {
+                self.routes[place as usize] |= TURN;
+            }
+        }
+    }
+
+    /// A packet will reach the end of its way over link `down` at `at`. Its next event: that, or its answer's arrival at the
+    /// end of the link after it.
+    #[inline(always)]
+    pub(super) fn turn_ahead(&mut self, slot: u32, at: Time, place: u32, down: u32) -> (Time, u32) {
+        let packet = self.arena.get_mut(slot);
+        let link = &self.links[down as usize];
+        let turn = link.turn;
+        if link.bound == 0 {
+            if let Some(ends) = self.ends.get_mut(packet.transport.flow() as usize)
+                && let Some(bytes) = ends.sink.foretell(packet)
+            {
+                let up = &mut self.links[turn as usize];
+                if let Some(departs) = up.port.pass_by(at, bytes, self.unseen.since(up.delay)) {
+                    ends.sink.take_ahead(packet);
+                    return (departs + up.delay, ends.back | TURNED);
+                }
+            } else if let Some(turned) = self.turn_slowly(slot, at, turn) {
+                return turned;
+            }
+        }
+        self.links[down as usize].bound += 1;
+        (at, place)
+    }
+
+    /// A packet that is not the next in order.
+    #[inline(never)]
+    fn turn_slowly(&mut self, slot: u32, at: Time, up: u32) -> Option<(Time, u32)> {
+        let packet = self.arena.get_mut(slot);
+        let ends = self.ends.get_mut(packet.transport.flow() as usize)?;
+        let up = &mut self.links[up as usize];
+        let unseen = self.unseen.since(up.delay);
+        if !up.port.passes_by(at, ends.sink.answer_bytes(SACK_RANGES), unseen) {
+            return None;
+        }
+        let ranges = ends.sink.foretell_any(packet, &mut self.sack)?;
+        let departs = up.port.pass_by(at, ends.sink.answer_bytes(ranges), unseen)?;
+        let turned = (departs + up.delay, ends.back | TURNED);
+        if ranges > 0 {
+            self.arena.set_sack(slot, &self.sack);
+        }
+        Some(turned)
+    }
+
+    /// What was to be looked at has been, and what was not turned for that reason is now, if that is not more work than it saves.
+    pub(super) fn turn_waiting(&mut self) {
+        let events = self.wheel.taken - self.looked_after;
+        self.looked_after = self.wheel.taken;
+        if self.unseen <= self.now || self.turns == 0 || events < self.wheel.len() as u64 {
+            return;
+        }
+        let mut slots = self.wheel.take_all(&self.arena);
+        let key = |packet: &Packet| (packet.time, rank(&self.routes, packet));
+        slots.sort_by_key(|&slot| key(self.arena.get(slot)));
+        let down = |routes: &[u32], place: u32| {
+            let hop = if place & (TIMER | TURNED) == 0 { routes[place as usize] } else { 0 };
+            (hop & TURN != 0).then_some(hop & LINK)
+        };
+        for link in slots.iter().filter_map(|&slot| down(&self.routes, self.arena.get(slot).place)) {
+            self.links[link as usize].bound -= 1;
+        }
+        for slot in slots {
+            let &Packet { time, place, .. } = self.arena.get(slot);
+            let (at, place) = match down(&self.routes, place) {
+                Some(link) => self.turn_ahead(slot, Time(time), place, link),
+                None => (Time(time), place),
+            };
+            self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
+        }
+    }
+
+    /// The answer to a packet has reached the end of the first link of its way: it is written now.
+    #[inline(always)]
+    pub(super) fn turn_late(&mut self, slot: u32, place: u32) {
+        let up = &self.links[(self.routes[place as usize] & LINK) as usize];
+        let (down, since) = (up.turn, up.delay.0);
+        self.settle_before_reading(down, since).port.stats.delivered += 1;
+        let packet = self.arena.get_mut(slot);
+        if let Some(ends) = self.ends.get(packet.transport.flow() as usize) {
+            ends.sink.turn_late(packet);
+        }
+    }
+}
