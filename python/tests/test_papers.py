@@ -99,6 +99,18 @@ def test_what_does_not_hold_is_explained() -> None:
         assert told[key]["text"], key
 
 
+def test_quick_and_all_agree() -> None:
+    """On 95 % of the claims that both efforts have judged."""
+    record = json.loads((ROOT / "tests" / "papers.json").read_text(encoding="utf-8"))
+    both = [
+        (holds, verdicts[key])
+        for name, verdicts in record["all"].items()
+        for key, holds in record["quick"][name].items()
+    ]
+    assert len(both) > 100, "nothing on record"
+    assert sum(quick == complete for quick, complete in both) >= 0.95 * len(both)
+
+
 def test_a_sample_knows_its_interval() -> None:
     sample = Sample.of([1.0, 2.0, 3.0])
     assert sample.mean == 2.0

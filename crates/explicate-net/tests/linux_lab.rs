@@ -188,17 +188,23 @@ fn nothing_stays_behind_whatever_ends_the_lab() {
     let path = std::env::temp_dir().join(format!("exptest-{}-stop.toml", std::process::id()));
     std::fs::write(&path, DUMBBELL.replace("duration = \"14s\"", "duration = \"120s\"")).unwrap();
     let soon = |what: &dyn Fn() -> bool| (0..400).any(|_| what() || (sleep(Duration::from_millis(50)), false).1);
+    // A test that runs in the background inherits ignored signals, and must not pass them on.
+    let heeding = || {
+        let mut command = Command::new("env");
+        command.arg("--default-signal=INT,HUP");
+        command
+    };
     // The lab itself, which ends in its own time or has none left, ...
     let labs = ["INT", "TERM", "HUP", "KILL"].map(|signal| {
-        let mut command = Command::new(PROGRAM);
-        command.arg("lab").arg(&path).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut command = heeding();
+        command.arg(PROGRAM).arg("lab").arg(&path).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().unwrap();
         (signal, format!("explicate-{}-", child.id()), child)
     });
     // ... and a program that started it.
     let parents = ["INT", "TERM", "KILL"].map(|signal| {
-        let mut command = Command::new("sh");
-        command.args(["-c", "\"$0\" lab --with-parent \"$1\" & echo $!; wait", PROGRAM]).arg(&path);
+        let mut command = heeding();
+        command.args(["sh", "-c", "\"$0\" lab --with-parent \"$1\" & echo $!; wait", PROGRAM]).arg(&path);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
