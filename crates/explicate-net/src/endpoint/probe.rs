@@ -46,6 +46,8 @@ const PAIR_LEN: u16 = 1500;
 const HEADERS: usize = IP_UDP_LEN + 40;
 /// Pairs are numbered apart from the estimator's probes.
 const PAIRS: u16 = 0x8000;
+/// The number of packets before pairs; no pair has it.
+const WAKER: u16 = 0x7fff;
 const BETWEEN_PAIRS: Time = Time::millis(20);
 
 /// A node that measures.
@@ -143,7 +145,8 @@ impl Prober {
         Ok(found)
     }
 
-    /// Pairs of packets, back to back.
+    /// Pairs of packets, back to back, behind a packet that wakes whom it meets: those who have slept for long handle it late, and
+    /// the next two each in its time.
     fn pairs(&mut self, length: Time, found: &mut Found, stop: &dyn Fn() -> bool) -> Result<()> {
         let end = self.clock.now() + length;
         let mut first: Vec<Option<Time>> = Vec::new();
@@ -151,6 +154,7 @@ impl Prober {
         while self.clock.now() < end && !stop() {
             if self.clock.now() >= next && first.len() < 0x3fff {
                 let index = PAIRS | (2 * first.len()) as u16;
+                self.push(PAIRS | WAKER, PAIR_LEN);
                 self.push(index, PAIR_LEN);
                 self.push(index + 1, PAIR_LEN);
                 self.out.flush(self.socket.as_fd());
