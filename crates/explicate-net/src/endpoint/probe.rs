@@ -3,7 +3,7 @@
 //! The listening end answers each probe with a shorter message that says when it came, by its own clock: of that only differences
 //! are used. What is left of the path's capacity comes from an estimator of the core; the capacity itself from pairs of
 //! packets sent back to back, which the narrowest link spreads (Dovrolis, Ramanathan, Moore, INFOCOM 2001): the median of
-//! length over spread, for single pairs lie.
+//! length over spread, for single pairs lie. A packet of which nothing is measured goes before each.
 
 use std::net::{SocketAddrV4, UdpSocket};
 use std::os::fd::AsFd;
@@ -145,8 +145,8 @@ impl Prober {
         Ok(found)
     }
 
-    /// Pairs of packets, back to back, behind a packet that wakes whom it meets: those who have slept for long handle it late, and
-    /// the next two each in its time.
+    /// Pairs of packets, back to back, behind a packet that wakes whom it meets: those who have slept for long handle it late,
+    /// and the next two each in its time.
     fn pairs(&mut self, length: Time, found: &mut Found, stop: &dyn Fn() -> bool) -> Result<()> {
         let end = self.clock.now() + length;
         let mut first: Vec<Option<Time>> = Vec::new();
