@@ -119,6 +119,7 @@ pub(super) struct Host<'a> {
     scenario: &'a Scenario,
     flows: &'a [LabFlow],
     node: usize,
+    clock: Clock,
     endpoint: Endpoint,
     before: (BTreeMap<usize, FlowStats>, BTreeMap<usize, SinkStats>),
     sampled: (BTreeMap<usize, FlowStats>, BTreeMap<usize, SinkStats>),
@@ -145,11 +146,13 @@ impl<'a> Host<'a> {
         }
         endpoint.speaker = speaker(scenario, flows, node, seed);
         let (before, sampled, report) = Default::default();
-        Ok(Host { scenario, flows, node, endpoint, before, sampled, report })
+        Ok(Host { scenario, flows, node, clock, endpoint, before, sampled, report })
     }
 
     /// Runs the flows to the end of the scenario.
     pub(super) fn run(mut self, stop: &(dyn Fn() -> bool + Sync)) -> Result<HostReport> {
+        // What was sent before would come before the routers are there, and its loss would cost the first timeout.
+        self.clock.wait_for_start();
         let mut schedule = Schedule::new(self.scenario);
         while let Some((until, look)) = schedule.next() {
             self.endpoint.run(until, &|_| stop())?;

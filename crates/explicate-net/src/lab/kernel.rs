@@ -77,6 +77,7 @@ impl Carried<'_> {
     /// The sending end.
     pub(super) fn send(self, stop: &(dyn Fn() -> bool + Sync)) -> Result<HostReport> {
         let end = self.scenario.duration;
+        self.clock.wait_for_start();
         while self.clock.now() < self.flow.start && !stop() {
             sleep(NAP);
         }
