@@ -11,8 +11,8 @@ use core::ops::AddAssign;
 
 use crate::params::{Param, Unit, Values};
 use crate::protocol::{
-    Ack, Address, Allowance, Loss, LossKind, Next, Outcome, Probe, Protocol, Recovery, RecoveryKind, RecoveryState,
-    Sender, SenderInit, Sent,
+    Ack, Address, Allowance, Loss, LossKind, Minds, Next, Outcome, Probe, Protocol, Recovery, RecoveryKind,
+    RecoveryState, Sender, SenderInit, Sent,
 };
 use crate::recovery::COMMON;
 use crate::recovery::steady::Steady;
@@ -144,6 +144,7 @@ pub struct Flow {
     id: u32,
     state: State,
     sender: Box<dyn Sender>,
+    minds: Minds,
     /// What the sender allowed after the last event.
     allowance: Allowance,
     recovery: Box<dyn Recovery>,
@@ -206,6 +207,7 @@ impl Flow {
         Flow {
             id: init.id,
             state: State::Idle,
+            minds: sender.minds(),
             allowance: sender.allowance(),
             sender,
             at: recovery.state(),
@@ -403,6 +405,7 @@ impl Flow {
                 initial_window: self.initial_window as f64,
                 interface: self.interface,
             });
+            self.minds = self.sender.minds();
         }
         let rtt = self.in_ticks(now, stamp_age(now, header.timestamp()));
         self.rwnd = header.window();
@@ -433,7 +436,8 @@ impl Flow {
     #[inline]
     pub fn poll_timeout(&self) -> Time {
         let pace = if self.pace_at > Time::ZERO { self.pace_at } else { Time::NEVER };
-        self.at.timer.min(self.sender.next_timer()).min(self.syn_deadline).min(pace)
+        let law = if self.minds.time { self.sender.next_timer() } else { Time::NEVER };
+        self.at.timer.min(law).min(self.syn_deadline).min(pace)
     }
     /// Runs every timer that is due.
     pub fn handle_timeout(&mut self, now: Time) {
@@ -565,7 +569,9 @@ impl Flow {
         static HEADERS: [Congestion; 2] = [Congestion::NONE, Congestion::new(Format::Standard)];
         out.congestion = HEADERS[self.header as usize];
         let backlogged = segment + 1 < self.supply;
-        self.sender.on_send(out, &Sent { now, srtt, in_flight, backlogged });
+        if self.minds.sending {
+            self.sender.on_send(out, &Sent { now, srtt, in_flight, backlogged });
+        }
         let windows = (self.allowance.cwnd, self.rwnd);
         self.next = Some(match &self.lent {
             Some(steady) => {

@@ -179,8 +179,21 @@ pub struct Sent {
     pub backlogged: bool,
 }
 
+/// What a law is told of; what it does not mind it is not told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Minds {
+    /// [`Sender::on_send`] does something.
+    pub sending: bool,
+    /// [`Sender::next_timer`] may be other than never.
+    pub time: bool,
+}
+
 /// The window law of one flow. It never looks for lost segments.
 pub trait Sender: Send {
+    /// Which calls beside those that it must have it wants: asked once.
+    fn minds(&self) -> Minds {
+        Minds { sending: true, time: true }
+    }
     /// What may be in flight now.
     fn allowance(&self) -> Allowance;
     /// The connection is set up; `rtt` is its first sample.

@@ -274,9 +274,9 @@ impl Sink {
         }
     }
 
+    /// All of an acknowledgement but its transport header.
     #[inline(always)]
-    fn fill(&self, answer: &Answer, flags: u8, next: u32, ranges: usize, out: &mut Packet) {
-        let congestion = self.header && answer.syn_options.is_none();
+    fn begin(&self, congestion: bool, delta: i32, ranges: usize, out: &mut Packet) {
         out.ip_len = header_bytes(congestion) + 8 * ranges as u16;
         out.ttl = 64;
         out.tos = 0;
@@ -284,8 +284,13 @@ impl Sink {
         static HEADERS: [Congestion; 2] = [Congestion::NONE, Congestion::new(Format::Minimal)];
         out.congestion = HEADERS[congestion as usize];
         if self.speaks && self.returns == Returns::Delta {
-            out.congestion.set_reverse_feedback(answer.delta);
+            out.congestion.set_reverse_feedback(delta);
         }
+    }
+
+    #[inline(always)]
+    fn fill(&self, answer: &Answer, flags: u8, next: u32, ranges: usize, out: &mut Packet) {
+        self.begin(self.header && answer.syn_options.is_none(), answer.delta, ranges, out);
         let header = &mut out.transport;
         *header = Transport::EMPTY;
         header.set_flags(flags);
@@ -346,14 +351,13 @@ impl Sink {
     /// [`Sink::turn`] for a packet that was taken ahead, once all that is written into it is known.
     #[inline(always)]
     pub fn turn_late(&self, packet: &mut Packet) {
-        let header = &packet.transport;
-        let answer = Answer {
-            syn_options: None,
-            packet_number: header.packet_number(),
-            timestamp: header.timestamp(),
-            delta: self.delta(packet),
-        };
-        self.fill(&answer, flag::ACK, header.window(), header.sack_count(), packet);
+        self.begin(self.header, self.delta(packet), packet.transport.sack_count(), packet);
+        // Flow, packet number, time stamp and the number of ranges stand where they belong.
+        let header = &mut packet.transport;
+        header.set_flags(flag::ACK);
+        header.set_receiver_stamp(0);
+        header.set_segment(header.window());
+        header.set_window(self.window);
     }
 
     /// When this end next needs [`Sink::handle_timeout`]: never, unless an acknowledgement is held back.

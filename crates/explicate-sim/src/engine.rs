@@ -37,6 +37,8 @@ pub struct Link {
     fused_to: u32,
     /// The port writes into packets or foresees them, so it is settled before they are read.
     settles: bool,
+    /// What is settled before a packet is read that has come over this link.
+    reads: Reads,
     /// Nothing is decided at the port: its packets are foreseen.
     foresees: bool,
     /// What a packet's TTL falls by at the end of this link: one, and one for each plain port that put it off before.
@@ -53,23 +55,42 @@ pub struct Link {
     bridged: bool,
 }
 
-/// What an event leaves to be done: a packet to send on from a place, or a flow that may send, with a slot that is free for
-/// it; or [`NIL`].
+/// What an event leaves to be done: a packet to send on from a place; or, as [`FLOW`] with its number, a flow that may send and
+/// takes the acknowledgement in the slot before, if there is one; or nothing. Two words, which calls return in registers.
 struct Due {
     slot: u32,
-    place: u32,
-    flow: u32,
+    what: u32,
 }
-const DONE: Due = Due { slot: NIL, place: NIL, flow: NIL };
+const DONE: Due = Due { slot: NIL, what: 0 };
 
 impl Due {
     /// What a flow may send.
     fn of(flow: u32) -> Due {
-        Due { slot: NIL, place: NIL, flow }
+        Due { slot: NIL, what: FLOW | flow }
     }
 }
 
+/// Which ports may still write into a packet at a link's end.
+#[derive(Clone, Copy, PartialEq)]
+enum Reads {
+    /// None.
+    Nothing,
+    /// The link's own, which is not fused.
+    Own,
+    /// Those that it is fused to, and perhaps its own.
+    Chain,
+}
+
 impl Link {
+    /// Settles the link's own port if a packet that departed at `departed` is to be read; whether others come before it.
+    #[inline(always)]
+    fn settle_own(&mut self, departed: Time, now: Time, arena: &mut Arena) -> bool {
+        if self.reads == Reads::Own && self.port.is_due(departed) {
+            self.port.settle_due(now, arena);
+        }
+        self.reads == Reads::Chain
+    }
+
     #[inline(always)]
     fn foresee(&mut self, (now, unseen): (Time, Time), at: Time, slot: u32, bytes: u16) -> Time {
         if self.port.puts_off() { self.port.pass(now, at, bytes, unseen) } else { self.port.foresee(at, slot, bytes) }
@@ -151,6 +172,7 @@ const AGENT: u32 = 0xb000_0000;
 const SINK: u32 = 0xc000_0000;
 const MEDIUM: u32 = 0xd000_0000;
 const REROUTE: u32 = 0xe000_0000;
+const WAITING: u32 = 0xf000_0000;
 const KIND: u32 = 0xf000_0000;
 
 /// A network, its flows and the events that wait.
@@ -180,6 +202,10 @@ pub struct Engine {
     find_route: Option<RouteFinder>,
     /// Changes of routes.
     changes: Vec<reroute::Change>,
+    /// Acknowledgements that were under way when somebody looked and may be replied to ahead of time, the last one first; and when
+    /// the present one arrives.
+    waiting: Vec<u32>,
+    waited: Time,
     /// What the last acknowledgement with ranges reported.
     sack: SackRanges,
     now: Time,
@@ -222,6 +248,8 @@ impl Engine {
             control_routes: BTreeMap::new(),
             find_route: None,
             changes: Vec::new(),
+            waiting: Vec::new(),
+            waited: Time::ZERO,
             sack: SackRanges::NONE,
             now: Time::ZERO,
             unseen: Time::ZERO,
@@ -256,6 +284,7 @@ impl Engine {
             delay,
             fused_to: NIL,
             settles,
+            reads: Reads::Nothing,
             foresees: false,
             hops: 1,
             before: NIL,
@@ -323,37 +352,30 @@ impl Engine {
         let looks = !self.fuse || self.arena.log.is_some() || !self.agents.is_empty();
         let unseen = if looks { Time::ZERO } else { looked_at.min(self.end) };
         self.lag = if looks { 0 } else { u64::MAX };
-        let mut replies = Vec::new().into_iter();
         if unseen != self.unseen {
             self.unseen = unseen;
-            replies = self.turn_waiting().into_iter();
+            self.turn_waiting();
         }
-        loop {
+        while let Some(Taken { slot, time, place }) =
+            self.wheel.pop(&mut self.arena, until.0, |p| rank(&self.routes, p))
+        {
             // When it happens: now, or when an acknowledgement that is replied to ahead of time will have come.
-            let mut at;
-            let Due { mut slot, mut place, mut flow } = if let Some(reply) = replies.next() {
-                at = Time(self.arena.get(reply).time);
-                self.reply_waiting(reply, at)
-            } else if let Some(Taken { slot, time, place }) =
-                self.wheel.pop(&mut self.arena, until.0, |p| rank(&self.routes, p))
-            {
-                at = Time(time);
-                self.now = at;
-                if place & TIMER != 0 {
-                    self.timer(slot, place)
-                } else {
-                    if place & TURNED != 0 {
-                        self.turn_late(slot, place & !TURNED);
-                    }
-                    self.arrive(slot, place & !TURNED)
-                }
+            let mut at = Time(time);
+            self.now = at;
+            let Due { mut slot, what } = if place & TIMER != 0 {
+                let due = self.timer(slot, place);
+                at = self.waited;
+                due
+            } else if place & TURNED != 0 {
+                self.arrive_turned(slot, place & !TURNED)
             } else {
-                break;
+                self.arrive(slot, place)
             };
+            let (mut place, mut flow) = if what & TIMER != 0 { (NIL, what & !KIND) } else { (what, NIL) };
             // All packets take this one way on, so that it need not be a call.
             loop {
                 if flow != NIL {
-                    Due { slot, place, flow } = self.next_of(at, flow, slot);
+                    (slot, place, flow) = self.next_of(at, flow, slot);
                 }
                 if slot == NIL {
                     break;
@@ -375,7 +397,12 @@ impl Engine {
     #[inline]
     fn arrive(&mut self, slot: u32, place: u32) -> Due {
         let hop = self.routes[place as usize];
-        let link = self.settle_before_reading(hop & LINK, 0);
+        let mut link = &mut self.links[(hop & LINK) as usize];
+        let departed = Time(self.now.0.wrapping_sub(link.delay.0 & self.lag));
+        if link.settle_own(departed, self.now, &mut self.arena) {
+            self.settle_before_reading(hop & LINK, departed);
+            link = &mut self.links[(hop & LINK) as usize];
+        }
         link.port.stats.delivered += 1;
         let hops = link.hops;
         link.bound -= (hop & (TURN | REPLY) != 0) as u32;
@@ -385,19 +412,18 @@ impl Engine {
             if hop & SEEN == 0 || self.show(slot, place) {
                 return self.deliver(slot);
             }
-            return Due { slot, place: place + 1, flow: NIL };
+            return Due { slot, what: place + 1 };
         }
         packet.ttl = packet.ttl.saturating_sub(hops);
-        Due { slot, place: place + 1, flow: NIL }
+        Due { slot, what: place + 1 }
     }
 
-    /// What a packet carries that has come over this link, and has been under way for `since` ns after that, is final once the
-    /// port is settled up to its departure, and those that it is fused to before it. They are settled up to the present then,
-    /// so that most packets find it done.
+    /// What a packet carries that has come over this link, for which it departed at `departed`, is final once the port is settled
+    /// up to that, and those that it is fused to before it. They are settled up to the present then, so that most packets find
+    /// it done.
     #[inline(always)]
-    fn settle_before_reading(&mut self, link: u32, since: u64) -> &mut Link {
+    fn settle_before_reading(&mut self, link: u32, departed: Time) {
         let l = &self.links[link as usize];
-        let departed = Time(self.now.0.wrapping_sub((since + l.delay.0) & self.lag));
         let feeder = l.fused_to;
         if l.settles {
             if l.port.is_due(departed) {
@@ -411,7 +437,6 @@ impl Engine {
                 f.port.settle_due(self.now, &mut self.arena);
             }
         }
-        &mut self.links[link as usize]
     }
 
     /// Settles a port up to the present, and first those that it is fused to.
@@ -437,7 +462,7 @@ impl Engine {
         let departs = if link.foresees {
             link.foresee((self.now, self.unseen), now, slot, bytes)
         } else {
-            match link.port.handle_unseen(now, self.unseen, slot, &mut self.arena) {
+            match link.port.handle_unseen((now, self.unseen), (slot, bytes), &mut self.arena) {
                 Arrival::Departs(departs) => departs,
                 Arrival::Queued => {
                     self.arena.get_mut(slot).place = place;
@@ -467,7 +492,7 @@ impl Engine {
     }
 
     /// A packet has reached the node that it is for. The answer takes its slot.
-    #[inline]
+    #[inline(never)]
     fn deliver(&mut self, slot: u32) -> Due {
         if self.arena.log.is_some() {
             self.arena.log_delivery(self.now, slot);
@@ -481,7 +506,7 @@ impl Engine {
             return DONE;
         };
         if packet.is_ack() {
-            return Due { slot, place: NIL, flow };
+            return Due { slot, what: FLOW | flow };
         }
         let packet = self.arena.get_mut(slot);
         if !ends.sink.turn(self.now, packet, &mut self.sack) {
@@ -493,7 +518,7 @@ impl Engine {
         if packet.transport.sack_count() > 0 {
             self.arena.set_sack(slot, &self.sack);
         }
-        Due { slot, place, flow: NIL }
+        Due { slot, what: place }
     }
 
     /// A message between agents, or a packet for nobody.
@@ -512,32 +537,32 @@ impl Engine {
         }
     }
 
-    /// A flow takes the acknowledgement in `slot`, if there is one. The next packet that it may send, in that slot or a new one, and
-    /// the flow itself unless that is all for now; then its timer is armed.
+    /// A flow takes the acknowledgement in `slot`, if there is one. The next packet that it may send, in that slot or a new one, its
+    /// place, and the flow itself unless that is all for now; then its timer is armed.
     #[inline(always)]
-    fn next_of(&mut self, now: Time, id: u32, slot: u32) -> Due {
+    fn next_of(&mut self, now: Time, id: u32, slot: u32) -> (u32, u32, u32) {
         let ends = &mut self.ends[id as usize];
         if slot != NIL {
             ends.flow.handle_packet(now, self.arena.get(slot), self.arena.sack(slot));
         }
         let Some(next) = ends.flow.poll_next(now) else {
             self.nothing_of(now, id, slot);
-            return DONE;
+            return (NIL, NIL, NIL);
         };
         let slot = if slot == NIL { self.arena.take() } else { slot };
         if !ends.flow.transmit(now, next, self.arena.get_mut(slot)) {
             self.nothing_of(now, id, slot);
-            return DONE;
+            return (NIL, NIL, NIL);
         }
         let place = ends.forward;
         if !ends.flow.is_full() {
-            return Due { slot, place, flow: id };
+            return (slot, place, id);
         }
         let timer = ends.rest(now);
         if timer < Time::NEVER {
             self.arm_flow(now, id, timer);
         }
-        Due { slot, place, flow: NIL }
+        (slot, place, NIL)
     }
 
     /// A flow has nothing to send now.

@@ -39,6 +39,8 @@ pub(crate) struct Wheel {
     shift: u32,
     /// Bucket number (time >> shift) that the search stands at.
     tick: u64,
+    /// The first bucket number that is not in `near`: two rotations from the beginning of the present one.
+    near_end: u64,
     near: Box<[Chain; BUCKETS]>,
     /// One bit per bucket of `near` that holds something.
     occupied: Box<[u64; BUCKETS / 64]>,
@@ -59,6 +61,7 @@ impl Wheel {
         Wheel {
             shift: 14,
             tick: 0,
+            near_end: BUCKETS as u64,
             // All zero: memory that is not yet used costs nothing.
             near: vec![[0; 2]; BUCKETS].try_into().expect("as many"),
             occupied: Box::new([0; BUCKETS / 64]),
@@ -92,7 +95,7 @@ impl Wheel {
         (packet.time, packet.place, packet.next) = (time, place, NIL);
         let tick = time >> self.shift;
         debug_assert!(tick >= self.tick, "an event before the present");
-        if (tick >> NEAR_BITS) <= (self.tick >> NEAR_BITS) + 1 {
+        if tick < self.near_end {
             self.insert_near(arena, slot, tick, rank);
         } else {
             self.insert_distant(arena, slot, tick >> NEAR_BITS);
@@ -208,6 +211,7 @@ impl Wheel {
             }
         }
         let rotation = self.tick >> NEAR_BITS;
+        self.near_end = (rotation + 2) << NEAR_BITS;
         if self.beyond_from < rotation + FAR {
             self.beyond_from = u64::MAX;
             for slot in core::mem::take(&mut self.beyond) {
@@ -245,6 +249,7 @@ impl Wheel {
         let all = self.take_all(arena);
         self.shift = wanted;
         self.tick = now >> self.shift;
+        self.near_end = ((self.tick >> NEAR_BITS) + 2) << NEAR_BITS;
         for slot in all {
             let &Packet { time, place, .. } = arena.get(slot);
             self.insert(arena, slot, time, place, &rank);

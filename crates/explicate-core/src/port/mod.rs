@@ -250,60 +250,89 @@ impl Port {
 
     /// A packet arrives. Call in order of time.
     pub fn handle_packet(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
-        self.handle_unseen(now, Time::ZERO, handle, store)
+        let bytes = store.packet(handle).ip_len;
+        self.handle_unseen((now, Time::ZERO), (handle, bytes), store)
     }
 
-    /// [`Port::handle_packet`] by a driver that knows that nobody looks at the port before `unseen`. Then a packet that finds
-    /// the line idle at a port that only counts, and that has left by then, need not be kept in mind: it is counted.
+    /// [`Port::handle_packet`], given the packet's length, by a driver that knows that nobody looks at the port before `unseen`.
+    /// Then a packet that finds the line idle at a port that only counts, and that has left by then, need not be kept in mind: it
+    /// is counted.
     #[inline(always)]
-    pub fn handle_unseen(&mut self, now: Time, unseen: Time, handle: u32, store: &mut impl Store) -> Arrival {
+    pub fn handle_unseen(
+        &mut self,
+        (now, unseen): (Time, Time),
+        (handle, bytes): (u32, u16),
+        store: &mut impl Store,
+    ) -> Arrival {
         self.settle_due(now, store);
         self.stats.arrived += 1;
         store.note(now, self.number, handle, Note::Arrived);
-        if !self.simple {
-            return self.handle_specially(now, handle, store);
-        }
-        if self.counts && !self.view.busy && self.busy_until > now.0 {
-            self.recall(Time(self.busy_until));
-        }
-        let Some(bytes) = self.admit(now, handle, store) else { return Arrival::Dropped };
-        let departs = self.departure(now, bytes as u32);
-        if self.counts && !self.view.busy && departs <= self.stats.unwatched(unseen) {
-            self.stats.bytes += bytes as u64;
-            return Arrival::Departs(departs);
+        let departs;
+        if self.counts {
+            if !self.view.busy && self.busy_until > now.0 {
+                self.recall(Time(self.busy_until));
+            }
+            if !self.view.busy {
+                departs = self.departure(now, bytes as u32);
+                if departs <= self.stats.unwatched(unseen) {
+                    self.stats.bytes += bytes as u64;
+                    return Arrival::Departs(departs);
+                }
+            } else {
+                if !self.has_room(bytes) {
+                    self.drop_packet(now, handle, DropCause::Overflow, store);
+                    return Arrival::Dropped;
+                }
+                departs = self.departure(now, bytes as u32);
+            }
+        } else {
+            if !self.simple {
+                return self.handle_specially(now, handle, store);
+            }
+            if !self.admit(now, (handle, bytes), store) {
+                return Arrival::Dropped;
+            }
+            departs = self.departure(now, bytes as u32);
         }
         self.ring.push(Waiting { arrives: now, departs, handle, bytes, lost: false });
         self.join(now, departs, bytes);
         Arrival::Departs(departs)
     }
 
-    /// Controller and discipline look at an arriving packet; its length if it joins the queue.
+    /// Whether a packet may wait behind those that do, if a limit is all that the discipline is.
+    #[inline(always)]
+    fn has_room(&self, bytes: u16) -> bool {
+        let waiting = (self.view.backlog_bytes, self.view.backlog_packets);
+        let room = self.gate.qdisc.as_ref().and_then(|qdisc| qdisc.room.as_ref());
+        room.is_none_or(|room| room.fits(waiting, bytes))
+    }
+
+    #[cold]
+    fn drop_packet(&mut self, now: Time, handle: u32, cause: DropCause, store: &mut impl Store) {
+        let (router, stats) = (&mut self.gate.router, &mut self.stats);
+        mark_or_drop(router, stats, now, (self.number, handle), Verdict::Drop(cause), &self.view, store);
+    }
+
+    /// Controller and discipline look at an arriving packet; whether it joins the queue.
     #[inline]
-    fn admit(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Option<u16> {
+    fn admit(&mut self, now: Time, (handle, bytes): (u32, u16), store: &mut impl Store) -> bool {
         let packet = store.packet(handle);
-        let bytes = packet.ip_len;
         if let Some(router) = &mut self.gate.router {
             router.on_arrival(now, packet, &self.view);
         }
-        let waiting = (self.view.backlog_bytes, self.view.backlog_packets);
         let mut verdict = Verdict::Accept;
         if self.decides {
             let idle_since = (!self.view.busy).then_some(Time(self.busy_until));
             let decide = |q: &mut Box<Admission>| q.law.on_arrival(now, packet, &self.view, idle_since);
             verdict = self.gate.qdisc.as_mut().map_or(Verdict::Accept, decide);
-        } else if self.view.busy
-            && let Some(Admission { room: Some(room), .. }) = self.gate.qdisc.as_deref()
-            && !room.fits(waiting, bytes)
-        {
+        } else if self.view.busy && !self.has_room(bytes) {
             verdict = Verdict::Drop(DropCause::Overflow);
         }
         if verdict != Verdict::Accept {
             let (router, stats) = (&mut self.gate.router, &mut self.stats);
-            if !mark_or_drop(router, stats, now, (self.number, handle), verdict, &self.view, store) {
-                return None;
-            }
+            return mark_or_drop(router, stats, now, (self.number, handle), verdict, &self.view, store);
         }
-        Some(bytes)
+        true
     }
 
     /// When a packet leaves that comes at `at`, after those before it.

@@ -85,7 +85,10 @@ impl Port {
         if self.lanes.is_some() {
             return self.enqueue_in_lane(now, handle, store);
         }
-        let Some(bytes) = self.admit(now, handle, store) else { return Arrival::Dropped };
+        let bytes = store.packet(handle).ip_len;
+        if !self.admit(now, (handle, bytes), store) {
+            return Arrival::Dropped;
+        }
         let wire = self.wire_bytes(handle, bytes, store);
         let departs = self.departure(now, wire);
         let lost = self.lost_on_air(departs, handle, wire, store);

@@ -19,7 +19,7 @@
 use alloc::boxed::Box;
 
 use crate::params::{Param, Unit};
-use crate::protocol::{Ack, Allowance, Loss, LossKind, Probe, Protocol, Sender, SenderInit};
+use crate::protocol::{Ack, Allowance, Loss, LossKind, Minds, Probe, Protocol, Sender, SenderInit};
 use crate::protocols::window::{Window, grows};
 
 /// TCP's AIMD window.
@@ -75,6 +75,10 @@ struct RenoSender {
 impl Sender for RenoSender {
     fn allowance(&self) -> Allowance {
         Allowance { cwnd: self.window.cwnd, pacing: None }
+    }
+
+    fn minds(&self) -> Minds {
+        Minds { sending: false, time: false }
     }
 
     fn on_ack(&mut self, ack: &Ack<'_>) {

@@ -37,7 +37,7 @@ use alloc::boxed::Box;
 
 use crate::params::{Param, Unit};
 use crate::protocol::{
-    Ack, Address, Allowance, Loss, LossKind, Probe, Protocol, Receiver, Returns, Router, RouterInit, Sender,
+    Ack, Address, Allowance, Loss, LossKind, Minds, Probe, Protocol, Receiver, Returns, Router, RouterInit, Sender,
     SenderInit, Sent,
 };
 use crate::protocols::xcp_router::{self, Controller, XcpRouter};
@@ -258,6 +258,10 @@ impl<F: Form> Sender for XcpSender<F> {
         Allowance { cwnd: self.window.cwnd, pacing: None }
     }
 
+    fn minds(&self) -> Minds {
+        Minds { sending: true, time: false }
+    }
+
     fn on_attach(&mut self, own: Address) {
         self.form.attach(own);
     }
@@ -273,7 +277,7 @@ impl<F: Form> Sender for XcpSender<F> {
         self.form.write(packet, (x, rtt, if sent.backlogged || request < 0 { request } else { 0 }));
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_ack(&mut self, ack: &Ack<'_>) {
         self.window.srtt = ack.srtt.0 as i64 as f64 * 1e-9; // a signed conversion is one instruction
         self.feedback = ack.header.reverse_feedback();

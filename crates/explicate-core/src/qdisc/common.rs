@@ -47,7 +47,7 @@ impl Room {
     /// Whether a packet of `length` bytes fits behind what waits.
     #[inline]
     pub fn fits(&self, (bytes, packets): (u64, u32), length: u16) -> bool {
-        self.holds((bytes + length as u64, packets.saturating_add(1)))
+        bytes + length as u64 <= self.bytes && packets < self.packets
     }
 }
 

@@ -1,6 +1,6 @@
 //! Fusing: which links are computed within the event before them, and which ports put their counting off.
 
-use super::{Engine, FUSED, LAST, LINK, NIL, SEEN};
+use super::{Engine, FUSED, LAST, LINK, NIL, Reads, SEEN};
 
 impl Engine {
     /// Looks for links that can be fused: fed by one link alone, deciding nothing. Call once, after everything was added.
@@ -42,6 +42,22 @@ impl Engine {
         self.put_off(self.arena.log.is_none());
     }
 
+    /// What is to be settled before a packet is read at the end of this link.
+    fn reads(&self, index: usize) -> Reads {
+        let settles = |link: u32| self.links[link as usize].settles;
+        let feeder = |link: &u32| Some(self.links[*link as usize].fused_to).filter(|feeder| *feeder != NIL);
+        let first = index as u32;
+        if core::iter::successors(feeder(&first), feeder).any(settles) {
+            Reads::Chain
+        } else if !settles(first) {
+            Reads::Nothing
+        } else if feeder(&first).is_some() {
+            Reads::Chain
+        } else {
+            Reads::Own
+        }
+    }
+
     /// Lets plain ports put off their counting, or not. Call before the first event.
     pub(super) fn put_off(&mut self, yes: bool) {
         assert!(self.events() == 0, "packets are under way");
@@ -59,7 +75,9 @@ impl Engine {
             {
                 (hops, before) = (hops + 1, self.links[before as usize].fused_to);
             }
+            let reads = self.reads(index);
             let link = &mut self.links[index];
+            link.reads = reads;
             let off = link.fused_to != NIL && link.port.puts_off();
             // What comes from elsewhere was counted down when it came.
             link.port.set_hops(if link.fused_to == NIL { 0 } else { 1 + hops });

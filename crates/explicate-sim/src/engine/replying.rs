@@ -5,10 +5,10 @@
 //! their own, then the flow takes it at once, as of that time: the next event is the arrival of what it sends.
 
 use explicate_core::units::Time;
-use explicate_core::wire::flag;
+use explicate_core::wire::{Packet, flag};
 use explicate_scenario::machines::source::Source;
 
-use super::{DONE, Due, Engine, FUSED, LINK, NIL, REPLY, rank};
+use super::{DONE, Due, Engine, FLOW, FUSED, LINK, NIL, REPLY, WAITING, rank};
 
 impl Engine {
     /// Looks for links at whose ends acknowledgements may be replied to ahead of time.
@@ -63,15 +63,19 @@ impl Engine {
         NIL
     }
 
-    /// [`Engine::reply_ahead`] for one that was under way when somebody looked.
-    #[cold]
-    pub(super) fn reply_waiting(&mut self, slot: u32, at: Time) -> Due {
-        let place = self.arena.get(slot).place;
-        let flow = self.reply_ahead(slot, at, self.routes[place as usize] & LINK);
+    /// [`Engine::reply_ahead`] for the next one that was under way when somebody looked; [`Engine::waited`] is its arrival then.
+    pub(super) fn reply_waiting(&mut self) -> Due {
+        let Some(slot) = self.waiting.pop() else { return DONE };
+        if !self.waiting.is_empty() {
+            self.arm(WAITING, self.now);
+        }
+        let &Packet { time, place, .. } = self.arena.get(slot);
+        let flow = self.reply_ahead(slot, Time(time), self.routes[place as usize] & LINK);
         if flow == NIL {
-            self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
+            self.wheel.insert(&mut self.arena, slot, time, place, |p| rank(&self.routes, p));
             return DONE;
         }
-        Due { slot, place: NIL, flow }
+        self.waited = Time(time);
+        Due { slot, what: FLOW | flow }
     }
 }

@@ -4,7 +4,7 @@
 use explicate_core::units::Time;
 use explicate_scenario::machines::source::Source;
 
-use super::{DONE, Due, Engine, FLOW, KIND, MEDIUM, NIL, PORT, REROUTE, SINK, SOURCE, rank};
+use super::{DONE, Due, Engine, FLOW, KIND, MEDIUM, NIL, PORT, REROUTE, SINK, SOURCE, WAITING, rank};
 
 impl Engine {
     pub(super) fn arm(&mut self, place: u32, due: Time) -> u32 {
@@ -27,9 +27,11 @@ impl Engine {
     pub(super) fn timer(&mut self, slot: u32, place: u32) -> Due {
         let id = place & !KIND;
         self.arena.give(slot);
+        self.waited = self.now;
         match place & KIND {
-            FLOW => return Due::of(self.flow_timer(id, slot)),
-            SOURCE => return Due::of(self.source_timer(id)),
+            FLOW => return self.flow_timer(id, slot),
+            SOURCE => return self.source_timer(id),
+            WAITING => return self.reply_waiting(),
             PORT => self.port_timer(id),
             SINK => return self.sink_timer(id),
             MEDIUM => self.medium_timer(id),
@@ -39,17 +41,17 @@ impl Engine {
         DONE
     }
 
-    fn flow_timer(&mut self, id: u32, slot: u32) -> u32 {
+    fn flow_timer(&mut self, id: u32, slot: u32) -> Due {
         let ends = &mut self.ends[id as usize];
         if ends.timer != slot {
-            return NIL;
+            return DONE;
         }
         (ends.timer, ends.timer_due) = (NIL, Time::NEVER);
         let due = ends.flow.poll_timeout();
         if due > self.now {
             // Timers move ahead without being re-armed; this one has caught up.
             self.arm_flow(self.now, id, due);
-            return NIL;
+            return DONE;
         }
         ends.flow.handle_timeout(self.now);
         if let Source::Sessions(sessions) = &mut ends.source
@@ -57,16 +59,16 @@ impl Engine {
         {
             self.arm(SOURCE | id, at);
         }
-        id
+        Due::of(id)
     }
 
-    fn source_timer(&mut self, id: u32) -> u32 {
+    fn source_timer(&mut self, id: u32) -> Due {
         let ends = &mut self.ends[id as usize];
         let again = ends.source.act(self.now, &mut ends.flow, &mut ends.sink);
         if let Some(at) = again {
             self.arm(SOURCE | id, at);
         }
-        id
+        Due::of(id)
     }
 
     /// A receiving end that acknowledged nothing may be waiting for more.
@@ -96,7 +98,7 @@ impl Engine {
         }
         let place = ends.back;
         self.arena.set_sack(slot, &self.sack);
-        Due { slot, place, flow: NIL }
+        Due { slot, what: place }
     }
 
     /// A scheduled port is driven from outside: its departures are not known in advance.

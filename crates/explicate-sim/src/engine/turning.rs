@@ -11,7 +11,7 @@ use explicate_core::units::Time;
 use explicate_core::wire::{Packet, SACK_RANGES};
 use explicate_scenario::machines::source::Source;
 
-use super::{Engine, FUSED, LAST, LINK, NIL, REPLY, TIMER, TURN, TURNED, rank};
+use super::{Due, Engine, FUSED, LAST, LINK, NIL, REPLY, TIMER, TURN, TURNED, WAITING, rank};
 
 impl Engine {
     /// Looks for links at whose ends packets may be turned ahead: all data that ends there is answered over one link, which
@@ -105,13 +105,12 @@ impl Engine {
     }
 
     /// What was to be looked at has been, and what was not turned for that reason is now, if that is not more work than it saves.
-    /// Acknowledgements that wait to be replied to, in order of time.
-    pub(super) fn turn_waiting(&mut self) -> Vec<u32> {
-        let mut replies = Vec::new();
+    /// So are acknowledgements replied to, one by one before anything else.
+    pub(super) fn turn_waiting(&mut self) {
         let events = self.wheel.taken - self.looked_after;
         self.looked_after = self.wheel.taken;
         if self.unseen <= self.now || self.turns == 0 || events < self.wheel.len() as u64 {
-            return replies;
+            return;
         }
         let mut slots = self.wheel.take_all(&self.arena);
         let key = |packet: &Packet| (packet.time, rank(&self.routes, packet));
@@ -127,7 +126,7 @@ impl Engine {
             let &Packet { time, place, .. } = self.arena.get(slot);
             let (at, place) = match down(&self.routes, place) {
                 Some(hop) if hop & REPLY != 0 => {
-                    replies.push(slot);
+                    self.waiting.push(slot);
                     continue;
                 }
                 Some(hop) => self.turn_ahead(slot, Time(time), place, hop & LINK),
@@ -135,18 +134,34 @@ impl Engine {
             };
             self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
         }
-        replies
+        self.waiting.reverse();
+        if !self.waiting.is_empty() {
+            self.arm(WAITING, self.now);
+        }
     }
 
     /// The answer to a packet has reached the end of the first link of its way: it is written now.
     #[inline(always)]
-    pub(super) fn turn_late(&mut self, slot: u32, place: u32) {
-        let up = &self.links[(self.routes[place as usize] & LINK) as usize];
-        let (down, since) = (up.turn, up.delay.0);
-        self.settle_before_reading(down, since).port.stats.delivered += 1;
+    pub(super) fn arrive_turned(&mut self, slot: u32, place: u32) -> Due {
+        let hop = self.routes[place as usize];
+        let up = &mut self.links[(hop & LINK) as usize];
+        up.port.stats.delivered += 1;
+        let (down, since, hops) = (up.turn, up.delay.0, up.hops);
+        let mut link = &mut self.links[down as usize];
+        let departed = Time(self.now.0.wrapping_sub((since + link.delay.0) & self.lag));
+        if link.settle_own(departed, self.now, &mut self.arena) {
+            self.settle_before_reading(down, departed);
+            link = &mut self.links[down as usize];
+        }
+        link.port.stats.delivered += 1;
         let packet = self.arena.get_mut(slot);
         if let Some(ends) = self.ends.get(packet.transport.flow() as usize) {
             ends.sink.turn_late(packet);
         }
+        if hop & LAST != 0 {
+            return self.deliver(slot);
+        }
+        packet.ttl -= hops; // it was written just now
+        Due { slot, what: place + 1 }
     }
 }
