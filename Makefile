@@ -46,6 +46,7 @@ packages: ## Debian packages that the tests use, if they are missing
 
 python: install packages ## Python tests, the report in a real browser, the tutorial notebook, the documentation
 	$(PY) -m pytest --require-native
+	$(PY) -m pytest -q -c /dev/null --rootdir . -p no:cacheprovider tests
 	cd peers && ../$(PY) -m pytest -q -c /dev/null --rootdir . -p no:cacheprovider .
 	$(PY) scripts/make_docs.py --check
 
@@ -71,6 +72,13 @@ fuzz: ## Fuzzes the parsers for minutes
 
 cost: install packages ## Instructions per packet-hop against their limit
 	$(PY) scripts/cost.py
+	$(PY) scripts/cost_rows.py --judge
+
+cost-rows: install packages ## What every entry of the registry costs; fills docs/performance.md
+	$(PY) scripts/cost_rows.py --markdown docs/performance.md
+
+cost-accept: install packages ## Makes today's counts the ones that `make cost` judges by
+	$(PY) scripts/cost_rows.py --accept --markdown docs/performance.md
 
 bench: install packages ## What the engine costs; fills docs/performance.md
 	$(PY) scripts/cost.py --markdown docs/performance.md
@@ -91,4 +99,4 @@ docs: install ## Recomputes docs/reference
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: help install demo test lint rust linux packages python papers gallery wheel extend fuzz-short fuzz cost bench peers sweep-cost validation docs clean
+.PHONY: help install demo test lint rust linux packages python papers gallery wheel extend fuzz-short fuzz cost cost-rows cost-accept bench peers sweep-cost validation docs clean

@@ -282,6 +282,9 @@ def build_parser() -> argparse.ArgumentParser:
     bench = verb("bench", "measure what the engine costs on this machine", "explicate bench --json")
     bench.add_argument("--case", metavar="NAME", help="only this case")
     bench.add_argument("--duration", metavar="S", type=_seconds, help="simulated seconds per case")
+    bench.add_argument(
+        "--floor", action="store_true", help="beside programs of ours that only move packets: what is the least here"
+    )
     bench.add_argument("--json", action="store_true", help="print the figures as JSON")
     return parser
 

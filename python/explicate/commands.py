@@ -303,6 +303,15 @@ def curves(args: argparse.Namespace) -> None:
 
 def bench(args: argparse.Namespace) -> None:
     """Measure the engine; count instructions too, unless one plain run was asked for."""
+    if args.floor:
+        if args.case is not None or args.duration is not None:
+            raise BadInputError("--floor has its own cases and durations; leave out --case and --duration")
+        rows = cost.beside_floor()
+        if args.json:
+            _print_json({"cases": rows})
+        else:
+            print(display.floor(rows))
+        return
     known = engine.bench_cases()
     if args.case is not None and args.case not in known:
         raise BadInputError(f"no case is called {args.case!r}; there are {', '.join(known)}")

@@ -23,6 +23,12 @@ SECONDS = {
     "sack-100M-10": 4.0,
     "sack-1G-10": 3.0,
     "sack-1G-1000": 1.5,
+    "hops-100M-10": 4.0,
+    "merges-100M-10": 4.0,
+    "hops-1G-10": 1.0,
+    "merges-1G-10": 1.0,
+    "hops-1G-1000": 1.0,
+    "merges-1G-1000": 1.0,
 }
 """Simulated seconds T of the cases that are counted: short, because callgrind is slow."""
 
@@ -32,7 +38,8 @@ import importlib.util, sys
 spec = importlib.util.spec_from_file_location("_native", sys.argv[1])
 native = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(native)
-print(native.bench(sys.argv[2], float(sys.argv[3]) if len(sys.argv) > 3 else None))
+run = native.floor if sys.argv[2] in native.floor_cases() else native.bench
+print(run(sys.argv[2], float(sys.argv[3]) if len(sys.argv) > 3 else None))
 """
 
 
@@ -42,15 +49,38 @@ class CountError(RuntimeError):
 
 def measure(case: str) -> engine.BenchCase:
     """Return what one case costs, in a process of its own: memory that another case has freed would be missed."""
+    row = run(case)
+    row["instructions_per_hop"] = instructions_per_hop(case) if countable(case) else None
+    return row
+
+
+def run(case: str) -> engine.BenchCase:
+    """Return what one case, or one floor, costs in time and memory, in a process of its own."""
     if not engine.file().endswith(".so"):
-        return engine.bench(case)[0]
+        return engine.floor(case) if case in engine.floor_cases() else engine.bench(case)[0]
     command = [sys.executable, "-I", "-S", "-c", ONE_RUN, engine.file(), case]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise CountError(f"{case} failed: {done.stderr[-1000:]}")
     row: engine.BenchCase = json.loads(done.stdout)["cases"][0]
-    row["instructions_per_hop"] = instructions_per_hop(case) if countable(case) else None
     return row
+
+
+ROUNDS = 3
+"""How often floor and engine are timed in turn."""
+
+
+def beside_floor() -> list[engine.BenchCase]:
+    """Return floors and the engine on the same dumbbells; times are the least of some rounds, all in turn."""
+    sizes = sorted({name.partition("-")[2] for name in engine.floor_cases()})
+    names = [n for size in sizes for n in (*engine.floor_cases(), *engine.bench_cases()) if n.partition("-")[2] == size]
+    rows = {name: run(name) for name in names}
+    for _ in range(ROUNDS - 1):
+        for name in names:
+            rows[name] = max(rows[name], run(name), key=lambda row: row["hops_per_cpu_second"])
+    for name, row in rows.items():
+        row["instructions_per_hop"] = instructions_per_hop(name) if countable(name) else None
+    return list(rows.values())
 
 
 def countable(case: str) -> bool:

@@ -157,6 +157,29 @@ def curves(frame: pl.DataFrame) -> str:
     return table(frame.columns, [[cell(value) for value in row] for row in frame.rows()], left=1)
 
 
+def floor(cases: Sequence[BenchCase]) -> str:
+    """Return the cost of a hop in each case, and how many times that of the lowest floor of its size it is."""
+
+    def nanoseconds(case: BenchCase) -> float:
+        return 1e9 * case["cpu_seconds"] / max(case["hops"], 1)
+
+    body = []
+    for case in cases:
+        alike = [c for c in cases if c["name"].partition("-")[2] == case["name"].partition("-")[2]]
+        counts = [c["instructions_per_hop"] for c in alike if c["instructions_per_hop"] is not None]
+        own, least = case["instructions_per_hop"], min(map(nanoseconds, alike))
+        body.append(
+            [
+                case["name"],
+                f"{nanoseconds(case):.1f}",
+                f"{nanoseconds(case) / least:.1f}" if least > 0 else "–",
+                "–" if own is None else f"{own:.0f}",
+                "–" if own is None else f"{own / min(counts):.1f}",
+            ]
+        )
+    return table(["case", "ns / hop", "times the least", "instructions / hop", "times the least"], body)
+
+
 def bench(cases: Sequence[BenchCase]) -> str:
     """Return the cost of each case."""
 

@@ -213,3 +213,13 @@ def bench_cases() -> list[str]:
 def bench(case: str | None = None, duration: float | None = None) -> list[BenchCase]:
     """Measure the engine; `duration` is in simulated seconds. Raise ValueError for an unknown case."""
     return cast(list[BenchCase], json.loads(_native.bench(case, duration))["cases"])
+
+
+def floor_cases() -> list[str]:
+    """Return the names of the programs that only move packets."""
+    return _native.floor_cases()
+
+
+def floor(case: str, duration: float | None = None) -> BenchCase:
+    """Measure what moving packets costs, without an engine; raise ValueError for an unknown case."""
+    return cast(BenchCase, json.loads(_native.floor(case, duration))["cases"][0])

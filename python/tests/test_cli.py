@@ -45,6 +45,7 @@ Capture = pytest.CaptureFixture[str]
         (["new", "torus"], "the kinds are: dumbbell"),
         (["protocols", "tcpp"], "nothing is called 'tcpp'"),
         (["bench", "--case", "x"], "no case is called 'x'; there are dumbbell"),
+        (["bench", "--floor", "--case", "dumbbell"], "leave out --case and --duration"),
         (["bench", "--duration", "soon"], "'soon' is not a number of seconds"),
     ],
 )
@@ -197,6 +198,11 @@ def test_lists(capsys: Capture) -> None:
     assert case["instructions_per_hop"] is None
     assert main(["bench"]) == 0
     assert "40.0" in capsys.readouterr().out
+    assert main(["bench", "--floor"]) == 0
+    floor = capsys.readouterr().out
+    assert re.search(r"hops +12\.5 +1\.0", floor)
+    assert main(["bench", "--floor", "--json"]) == 0
+    assert [case["name"] for case in json.loads(capsys.readouterr().out)["cases"]] == ["hops", "dumbbell"]
 
 
 def test_every_verb_has_help_with_an_example(capsys: Capture) -> None:

@@ -146,6 +146,16 @@ def test_bench(either: ModuleType) -> None:
         engine.bench("nonsuch", None)
 
 
+def test_floor(either: ModuleType) -> None:
+    for name in engine.floor_cases():
+        case = engine.floor(name, 0.2)
+        assert case["name"] == name
+        assert case["hops_per_cpu_second"] > 0
+        assert case["bytes_per_flow"] is None
+    with pytest.raises(ValueError, match="nonsuch"):
+        engine.floor("nonsuch", None)
+
+
 def test_the_installed_command(native_real: ModuleType, tmp_path: Path) -> None:
     def command(*args: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -10,6 +10,7 @@ use explicate_core::registry;
 use explicate_scenario::model::Scenario;
 use explicate_scenario::tables::Tables;
 use explicate_sim::bench::{CASES, Case, Cost};
+use explicate_sim::floor::{FLOORS, Floor};
 use explicate_sim::measure::{flow_names, link_names, measure};
 use explicate_sim::packet_log::{PacketLog, Selector};
 use explicate_sim::pcap::write_pcapng;
@@ -330,5 +331,18 @@ mod _native {
             rows.push(cost_json(case.name, &cost.map_err(PyRuntimeError::new_err)?));
         }
         Ok(json!({ "cases": rows }).to_string())
+    }
+
+    #[pyfunction]
+    fn floor_cases() -> Vec<&'static str> {
+        FLOORS.iter().map(|f| f.name).collect()
+    }
+
+    #[pyfunction]
+    #[pyo3(signature = (case, duration))]
+    fn floor(py: Python<'_>, case: &str, duration: Option<f64>) -> PyResult<String> {
+        let floor = Floor::find(case).ok_or_else(|| PyValueError::new_err(format!("no floor is called `{case}`")))?;
+        let cost = py.detach(|| floor.run(duration.unwrap_or(floor.seconds)));
+        Ok(json!({ "cases": [cost_json(floor.name, &cost)] }).to_string())
     }
 }

@@ -8,6 +8,7 @@ pub mod bench;
 pub mod build;
 pub mod dcf;
 pub mod engine;
+pub mod floor;
 pub mod measure;
 pub mod packet_log;
 pub mod pcap;

@@ -179,7 +179,7 @@ impl<'a> Host<'a> {
         let of = |name: &str| self.scenario.sampling.of.iter().any(|n| n == name);
         let (flow, cwnd, rtt) = (of("flow"), of("cwnd"), of("rtt"));
         let (throughput, goodput) = (of("throughput"), of("goodput"));
-        for (id, sending) in &self.endpoint.sending {
+        for (id, sending) in &mut self.endpoint.sending {
             if sending.start > at {
                 continue;
             }
