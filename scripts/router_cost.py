@@ -3,8 +3,9 @@
 Two hosts in namespaces with the router between them, packets of 1200 bytes, with controller and without by turns. CPU
 time is that of the router's thread, in the kernel and outside; on virtual cables it includes what the kernel of the
 receiving host does with a packet. Three loads: packets at even distances that heed no feedback, as many of them as
-come through, and two flows with their acknowledgements. What the controller alone costs is measured on the path of
-frames without system calls. `--markdown` puts the figures into a document.
+come through, and two flows with their acknowledgements. A loop that hands frames on and reads none shows what packet
+sockets cost at least. What the controller alone costs is measured on the path of frames without system calls.
+`--markdown` puts the figures into a document.
 """
 
 from __future__ import annotations
@@ -28,6 +29,12 @@ from explicate.worlds import program
 
 SPACES = {name: f"cost-{os.getpid()}-{name}" for name in ("a", "m", "b")}
 CONTROLLERS = ("xcp", "none")
+BARE = "bare loop"
+"""Stands where a controller does: frames are handed on and not looked at."""
+APART = 800
+"""Microseconds between two turns: at most at the router (its default), always in the bare loop."""
+FIRST = ("chrt", "--rr", "1")
+"""Sender, router and receiver go before whatever else the machine does, which would thin the load."""
 SECONDS = 3
 EVEN = 45_000
 """Packets per second of the first load: 432 Mbit/s."""
@@ -62,8 +69,8 @@ def ip(words: str) -> None:
 
 
 def inside(name: str, *words: str) -> list[str]:
-    """Return the command that runs something in a namespace."""
-    return ["ip", "netns", "exec", SPACES[name], *words]
+    """Return the command that runs something in a namespace, at real-time priority."""
+    return ["ip", "netns", "exec", SPACES[name], *FIRST, *words]
 
 
 def furnish() -> None:
@@ -80,9 +87,10 @@ def furnish() -> None:
 def forward(controller: str, rate: str, receiver: list[str], load: list[str]) -> Run:
     """Run a router whose port has `rate`, and `load` through it."""
     port = f'rate = "{rate}", queue = {{ kind = "droptail", limit = "2MB" }}, router = "{controller}"'
-    words = ["router", "--port", "left", "--port", f"right: {port}", "--json", "--real-time"]
+    words = [program(), "router", "--port", "left", "--port", f"right: {port}", "--json", "--real-time"]
+    words = [example("bare_forward"), "left", "right"] if controller == BARE else [*words, "--coalesce"]
     with subprocess.Popen(inside("b", *receiver), stdout=subprocess.DEVNULL) as sink:
-        with subprocess.Popen(inside("m", program(), *words), stdout=subprocess.PIPE, text=True) as router:
+        with subprocess.Popen(inside("m", *words, str(APART)), stdout=subprocess.PIPE, text=True) as router:
             time.sleep(0.6)
             sent = subprocess.run(inside("a", *load), stdout=subprocess.DEVNULL, check=False)
             router.send_signal(signal.SIGINT)
@@ -128,7 +136,7 @@ def main() -> None:
     """Measure, print, judge."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--markdown", type=Path, help="document whose router table is replaced")
-    parser.add_argument("--rounds", type=int, default=5, help="pairs of runs for each load")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of runs for each load")
     options = parser.parse_args()
     build = ["cargo", "build", "--release", "--quiet", "--package", "explicate-net", "--bins", "--examples"]
     subprocess.run(build, check=True, cwd=ROOT)
@@ -142,10 +150,10 @@ def main() -> None:
     try:
         furnish()
         for load, run in LOADS.items():
-            pairs = [[run(controller) for controller in CONTROLLERS] for _ in range(options.rounds)]
-            ratios[load] = statistics.median(on.cost / off.cost for on, off in pairs)
-            first = first or [on for on, _ in pairs]
-            for controller, of in zip(CONTROLLERS, zip(*pairs, strict=True), strict=True):
+            rounds = [[run(controller) for controller in (*CONTROLLERS, BARE)] for _ in range(options.rounds)]
+            ratios[load] = statistics.median(on.cost / off.cost for on, off, _ in rounds)
+            first = first or [on for on, _, _ in rounds]
+            for controller, of in zip((*CONTROLLERS, BARE), zip(*rounds, strict=True), strict=True):
                 costs = [r.cost for r in of]
                 cost = f"{statistics.median(costs):.2f} ({min(costs):.2f})"
                 kernel = statistics.median(r.kernel for r in of)
@@ -163,7 +171,7 @@ def main() -> None:
         f"With the controller over without, median of the pairs: {listed}. The controller itself, with the writing of",
         f"its feedback and the checksum's correction: {middle:.0f} ns a packet ({few:.0f} to {many:.0f}).",
         f"Measured with a load average of {load_before:.1f} at the start, on {os.cpu_count()} processors that sender,",
-        f"router and receiver share, {options.rounds} pairs of {SECONDS} s each.",
+        f"router and receiver share, at real-time priority all three; {options.rounds} rounds of {SECONDS} s each.",
     ]
     text = "\n".join(lines)
     print(text)

@@ -155,9 +155,9 @@ pub struct Router {
     /// The protocol whose controllers the ports get that have a rate
     #[arg(short, long, default_value = DEFAULT_EXPLICIT)]
     pub controller: String,
-    /// While busy, looks for frames only so often, microseconds: they are handed on later by up to that, and cost less. 0 is at
-    /// once, and so it is with --address, because what measures has to be prompt
-    #[arg(long, value_name = "US", default_value_t = 200)]
+    /// While busy, looks for frames once some dozens have come, or after so many microseconds: they are handed on later by up to that,
+    /// and cost less. 0 is at once, and so it is with --address, because what measures has to be prompt
+    #[arg(long, value_name = "US", default_value_t = 800)]
     pub coalesce: u64,
     /// What both forwarders have
     #[command(flatten)]
