@@ -87,7 +87,7 @@ def sentence(comments: list[str]) -> str:
     """The first sentence of a comment, without links."""
     text = re.sub(r"\s+", " ", " ".join(comments)).strip()
     text = re.sub(r"\[(`[^`]*`)\](\([^)]*\))?", r"\1", text).replace("|", "\\|")
-    return re.split(r"(?<=[.;])\s(?=[A-Z])|(?<=:)\s*$", text, maxsplit=1)[0]
+    return re.split(r"(?<=\.)\s(?=[A-Z`])", text, maxsplit=1)[0].rstrip(":")
 
 
 @cache
