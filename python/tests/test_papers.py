@@ -6,13 +6,15 @@ import hashlib
 import json
 import math
 import re
+from html import escape
 from pathlib import Path
 
 import pytest
 
 from explicate.cli import main
 from explicate.papers import command, store
-from explicate.papers.judge import attempts, explanations
+from explicate.papers.gallery import choice_table
+from explicate.papers.judge import Outcome, attempts, explanations
 from explicate.papers.plan import EFFORTS, choices, effort, studies
 from explicate.papers.register import PAPERS, experiments, predicates
 from explicate.papers.statistics import Sample, above, at_least, falling, in_most, rising
@@ -202,6 +204,16 @@ def test_the_list_names_every_experiment(capsys: pytest.CaptureFixture[str]) -> 
     assert main(["reproduce", "--list"]) == 0
     out = capsys.readouterr().out
     assert all(key in out for key in experiments())
+
+
+def test_a_page_tells_the_choices_that_the_register_does_not_name() -> None:
+    named = {missing.param_id for one in experiments().values() for missing in one.not_given}
+    for one in experiments().values():
+        page = choice_table(Outcome(one, effort(one, "quick"), ()))
+        mine = {missing.param_id for missing in one.not_given}
+        for key, choice in choices(one.paper).items():
+            assert (f">{key}<" in page) == (key in mine or key not in named), (one.id, key)
+            assert f">{key}<" not in page or escape(choice.used) in page, (one.id, key)
 
 
 @pytest.mark.usefixtures("native_real")

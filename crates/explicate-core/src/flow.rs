@@ -11,10 +11,11 @@ use core::ops::AddAssign;
 
 use crate::params::{Param, Unit, Values};
 use crate::protocol::{
-    Ack, Address, Allowance, Loss, LossKind, Next, Probe, Protocol, Recovery, RecoveryKind, RecoveryState, Sender,
-    SenderInit, Sent,
+    Ack, Address, Allowance, Loss, LossKind, Next, Outcome, Probe, Protocol, Recovery, RecoveryKind, RecoveryState,
+    Sender, SenderInit, Sent,
 };
 use crate::recovery::COMMON;
+use crate::recovery::steady::Steady;
 use crate::units::{Rate, Time};
 use crate::wire::{
     CONGESTION_LEN, Congestion, Ecn, Format, IP_UDP_LEN, Packet, SackRanges, TRANSPORT_LEN, Transport, flag, option,
@@ -149,6 +150,8 @@ pub struct Flow {
     /// Where recovery stands, and what it would send next if that is known: of each change one call tells both.
     at: RecoveryState,
     next: Option<Next>,
+    /// What recovery has lent: its counts are this flow's own until it takes them back.
+    lent: Option<Steady>,
     fallback: &'static dyn Protocol,
     /// Data packets carry a congestion header.
     header: bool,
@@ -208,6 +211,7 @@ impl Flow {
             at: recovery.state(),
             recovery,
             next: None,
+            lent: None,
             fallback: init.fallback,
             header,
             overhead,
@@ -278,6 +282,8 @@ impl Flow {
     /// Timers that expired since the other end was last heard of with something new.
     pub fn timeouts_in_a_row(&self) -> u32 {
         match self.state {
+            // What is lent has no back-off.
+            State::Established if self.lent.is_some() => 0,
             State::Established => self.recovery.backoffs(),
             _ => self.stats.timeouts as u32,
         }
@@ -291,7 +297,8 @@ impl Flow {
         self.allowance.cwnd
     }
     /// Tells the variables of law and recovery.
-    pub fn probe(&self, put: Probe<'_>) {
+    pub fn probe(&mut self, put: Probe<'_>) {
+        self.give_back();
         self.sender.probe(put);
         self.recovery.probe(put);
     }
@@ -312,10 +319,17 @@ impl Flow {
         let packet_number = header.packet_number();
         let exact = stamp_age(now, header.timestamp());
         let rtt = self.in_ticks(now, exact);
-        let out = self.recovery.take_ack(now, cumulative, packet_number, sack.as_slice(), rtt, &mut self.at);
+        let newly_acked = match &mut self.lent {
+            Some(steady) if sack.as_slice().is_empty() => steady.acknowledge(&mut self.at, now, cumulative, rtt),
+            _ => 0,
+        };
+        let mut out = Outcome { newly_acked, duplicate: false, loss: None };
         self.next = None;
-        if out.newly_acked == 0 && !out.duplicate {
-            return;
+        if newly_acked == 0 {
+            out = self.recover(now, header, sack, rtt);
+            if out.newly_acked == 0 && !out.duplicate {
+                return;
+            }
         }
         self.rwnd = header.window();
         self.stats.rtt_sum += exact.0;
@@ -353,6 +367,22 @@ impl Flow {
             recovering,
             app_limited: !self.window_limited,
         });
+    }
+
+    /// Recovery sees to an acknowledgement.
+    #[inline(never)]
+    fn recover(&mut self, now: Time, header: &Transport, sack: &SackRanges, rtt: Time) -> Outcome {
+        self.give_back();
+        let (cumulative, number) = (header.segment(), header.packet_number());
+        let out = self.recovery.take_ack(now, cumulative, number, sack.as_slice(), rtt, &mut self.at);
+        self.lent = self.recovery.lend();
+        out
+    }
+    /// Gives the counts back to recovery, which is to be told something.
+    fn give_back(&mut self) {
+        if let Some(steady) = self.lent.take() {
+            self.recovery.take_back(&steady, &self.at);
+        }
     }
 
     fn handle_syn_ack(&mut self, now: Time, header: &Transport) {
@@ -415,6 +445,7 @@ impl Flow {
         let RecoveryState { timer, srtt, .. } = self.at;
         self.next = None;
         if timer <= now {
+            self.give_back();
             let repeated = self.recovery.backoffs() > 0;
             let expired = self.recovery.on_timer(now);
             self.at = self.recovery.state();
@@ -450,7 +481,11 @@ impl Flow {
             return None;
         }
         self.pace_at = Time::ZERO;
-        let next = self.next.unwrap_or_else(|| self.recovery.next(self.allowance.cwnd, self.rwnd));
+        let next = match (self.next, &self.lent) {
+            (Some(next), _) => next,
+            (None, Some(steady)) => steady.next(&self.at, self.allowance.cwnd, self.rwnd),
+            (None, None) => self.recovery.next(self.allowance.cwnd, self.rwnd),
+        };
         if next == Next::Nothing {
             self.window_limited = true;
             return None;
@@ -505,7 +540,8 @@ impl Flow {
         let (srtt, in_flight, highest) = (state.srtt, state.in_flight, state.highest);
         let mut segment = if let Next::Resend(segment) = next { segment } else { state.next };
         if segment >= self.supply {
-            let Some(spare) = self.recovery.spare() else {
+            // What is lent has no holes.
+            let Some(spare) = (if self.lent.is_some() { None } else { self.recovery.spare() }) else {
                 self.window_limited = false;
                 return false;
             };
@@ -531,8 +567,16 @@ impl Flow {
         let backlogged = segment + 1 < self.supply;
         self.sender.on_send(out, &Sent { now, srtt, in_flight, backlogged });
         let windows = (self.allowance.cwnd, self.rwnd);
-        self.next =
-            Some(self.recovery.take_sent(now, (segment, self.packet_number.wrapping_sub(1)), windows, &mut self.at));
+        self.next = Some(match &self.lent {
+            Some(steady) => {
+                steady.sent(&mut self.at, now);
+                steady.next(&self.at, windows.0, windows.1)
+            }
+            None => {
+                let sent = (segment, self.packet_number.wrapping_sub(1));
+                self.recovery.take_sent(now, sent, windows, &mut self.at)
+            }
+        });
         self.pace(now, out.ip_len, srtt);
         true
     }

@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 
 use crate::params::{Param, Values};
 use crate::qdisc::common::Room;
+use crate::recovery::steady::Steady;
 use crate::rng::Rng;
 use crate::units::{Rate, Time};
 use crate::wire::{Congestion, Packet, Transport};
@@ -410,6 +411,15 @@ pub trait Recovery: Send {
         let outcome = self.on_ack(now, cumulative, packet_number, sack, rtt);
         *state = self.state();
         outcome
+    }
+    /// Lends its counts to the flow while nothing is missing, nothing is resent and all that is outstanding is in flight: until it
+    /// takes them back, it is told nothing of acknowledgements in order and of new segments. By default it does not.
+    fn lend(&self) -> Option<Steady> {
+        None
+    }
+    /// Takes back what it has lent.
+    fn take_back(&mut self, steady: &Steady, at: &RecoveryState) {
+        let _ = (steady, at);
     }
     /// [`Recovery::on_sent`], then [`Recovery::state`] and [`Recovery::next`].
     fn take_sent(&mut self, now: Time, sent: (u32, u32), windows: (f64, u32), state: &mut RecoveryState) -> Next {

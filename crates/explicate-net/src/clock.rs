@@ -30,6 +30,10 @@ impl Clock {
     pub fn now(&self) -> Time {
         Time(sys::monotonic().saturating_sub(self.epoch))
     }
+    /// Sleeps until its epoch, before which it says zero too, or until a signal comes.
+    pub fn wait_for_start(&self) {
+        sys::sleep_until(self.epoch);
+    }
     /// Sleeps until it says so, or a signal comes.
     pub fn sleep_until(&self, time: Time) {
         if self.now() < time {

@@ -22,6 +22,7 @@ mod agents;
 mod fusing;
 mod looking;
 mod media;
+mod replying;
 mod reroute;
 mod timers;
 mod turning;
@@ -95,6 +96,8 @@ pub struct Ends {
     /// The slot of the pending timer, and its time; never if there is none.
     timer: u32,
     timer_due: Time,
+    /// When the flow needs its next timer, after all that it was told.
+    due: Time,
 }
 
 impl Ends {
@@ -106,6 +109,7 @@ impl Ends {
             self.completed = self.completed.min(now);
         }
         let due = self.flow.poll_timeout();
+        self.due = due;
         if due < self.timer_due { due } else { Time::NEVER }
     }
 
@@ -126,12 +130,14 @@ impl Ends {
 }
 
 /// A place of a route is a link's index; of the upper bits one says that the route ends with it, one that the next link is
-/// fused to it, one that an agent sees the packets that reach its end, one that packets may be turned there ahead of time.
+/// fused to it, one that an agent sees the packets that reach its end, one that packets may be turned there ahead of time, one
+/// that acknowledgements may be replied to ahead of time.
 const LAST: u32 = 0x8000_0000;
 const FUSED: u32 = 0x4000_0000;
 const SEEN: u32 = 0x2000_0000;
 const TURN: u32 = 0x1000_0000;
-pub(crate) const LINK: u32 = 0x0fff_ffff;
+const REPLY: u32 = 0x0800_0000;
+pub(crate) const LINK: u32 = 0x07ff_ffff;
 
 /// In a packet's place: it has still to be turned where it came from, before the link of that place.
 const TURNED: u32 = 0x4000_0000;
@@ -292,6 +298,7 @@ impl Engine {
             back,
             timer: NIL,
             timer_due: Time::NEVER,
+            due: Time::ZERO,
         });
         self.arm(SOURCE | init.id, start);
     }
@@ -316,35 +323,49 @@ impl Engine {
         let looks = !self.fuse || self.arena.log.is_some() || !self.agents.is_empty();
         let unseen = if looks { Time::ZERO } else { looked_at.min(self.end) };
         self.lag = if looks { 0 } else { u64::MAX };
+        let mut replies = Vec::new().into_iter();
         if unseen != self.unseen {
             self.unseen = unseen;
-            self.turn_waiting();
+            replies = self.turn_waiting().into_iter();
         }
-        while let Some(Taken { slot, time, place }) =
-            self.wheel.pop(&mut self.arena, until.0, |p| rank(&self.routes, p))
-        {
-            self.now = Time(time);
-            let Due { mut slot, mut place, mut flow } = if place & TIMER != 0 {
-                Due::of(self.timer(slot, place))
-            } else {
-                if place & TURNED != 0 {
-                    self.turn_late(slot, place & !TURNED);
+        loop {
+            // When it happens: now, or when an acknowledgement that is replied to ahead of time will have come.
+            let mut at;
+            let Due { mut slot, mut place, mut flow } = if let Some(reply) = replies.next() {
+                at = Time(self.arena.get(reply).time);
+                self.reply_waiting(reply, at)
+            } else if let Some(Taken { slot, time, place }) =
+                self.wheel.pop(&mut self.arena, until.0, |p| rank(&self.routes, p))
+            {
+                at = Time(time);
+                self.now = at;
+                if place & TIMER != 0 {
+                    self.timer(slot, place)
+                } else {
+                    if place & TURNED != 0 {
+                        self.turn_late(slot, place & !TURNED);
+                    }
+                    self.arrive(slot, place & !TURNED)
                 }
-                self.arrive(slot, place & !TURNED)
+            } else {
+                break;
             };
             // All packets take this one way on, so that it need not be a call.
             loop {
                 if flow != NIL {
-                    Due { slot, place, flow } = self.next_of(flow, slot);
+                    Due { slot, place, flow } = self.next_of(at, flow, slot);
                 }
                 if slot == NIL {
                     break;
                 }
-                self.forward(slot, place);
-                if flow == NIL {
+                let (replies, arrives) = self.forward(at, slot, place);
+                if replies != NIL {
+                    (flow, at) = (replies, arrives);
+                } else if flow == NIL {
                     break;
+                } else {
+                    slot = NIL;
                 }
-                slot = NIL;
             }
         }
         self.now = until;
@@ -357,7 +378,7 @@ impl Engine {
         let link = self.settle_before_reading(hop & LINK, 0);
         link.port.stats.delivered += 1;
         let hops = link.hops;
-        link.bound -= (hop & TURN != 0) as u32;
+        link.bound -= (hop & (TURN | REPLY) != 0) as u32;
         let packet = self.arena.get_mut(slot);
         if hop & (LAST | SEEN) != 0 {
             packet.ttl = packet.ttl.saturating_sub(hops - 1);
@@ -406,22 +427,24 @@ impl Engine {
         }
     }
 
-    /// A packet joins the port at its place, and those of the links that are fused to it.
+    /// A packet joins the port at its place, and those of the links that are fused to it. The flow that replies ahead of time to
+    /// what is in this slot, if any, and when.
     #[inline(always)]
-    fn forward(&mut self, slot: u32, mut place: u32) {
+    fn forward(&mut self, now: Time, slot: u32, mut place: u32) -> (u32, Time) {
         let bytes = self.arena.get(slot).ip_len;
         let mut hop = self.routes[place as usize];
         let link = &mut self.links[(hop & LINK) as usize];
         let departs = if link.foresees {
-            link.foresee((self.now, self.unseen), self.now, slot, bytes)
+            link.foresee((self.now, self.unseen), now, slot, bytes)
         } else {
-            match link.port.handle_unseen(self.now, self.unseen, slot, &mut self.arena) {
+            match link.port.handle_unseen(now, self.unseen, slot, &mut self.arena) {
                 Arrival::Departs(departs) => departs,
                 Arrival::Queued => {
                     self.arena.get_mut(slot).place = place;
-                    return self.queued(hop & LINK, slot);
+                    self.queued(hop & LINK, slot);
+                    return (NIL, now);
                 }
-                Arrival::Doomed(_) | Arrival::Dropped => return,
+                Arrival::Doomed(_) | Arrival::Dropped => return (NIL, now),
             }
         };
         let mut at = departs + link.delay;
@@ -431,10 +454,16 @@ impl Engine {
             let link = &mut self.links[(hop & LINK) as usize];
             at = link.foresee((self.now, self.unseen), at, slot, bytes) + link.delay;
         }
-        if hop & TURN != 0 {
+        if hop & REPLY != 0 {
+            let flow = self.reply_ahead(slot, at, hop & LINK);
+            if flow != NIL {
+                return (flow, at);
+            }
+        } else if hop & TURN != 0 {
             (at, place) = self.turn_ahead(slot, at, place, hop & LINK);
         }
         self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
+        (NIL, now)
     }
 
     /// A packet has reached the node that it is for. The answer takes its slot.
@@ -452,7 +481,6 @@ impl Engine {
             return DONE;
         };
         if packet.is_ack() {
-            ends.flow.handle_packet(self.now, packet, self.arena.sack(slot));
             return Due { slot, place: NIL, flow };
         }
         let packet = self.arena.get_mut(slot);
@@ -484,39 +512,42 @@ impl Engine {
         }
     }
 
-    /// The next packet that a flow may send now, in `slot` (or a new one), and the flow itself unless that is all for now; then
-    /// its timer is armed.
+    /// A flow takes the acknowledgement in `slot`, if there is one. The next packet that it may send, in that slot or a new one, and
+    /// the flow itself unless that is all for now; then its timer is armed.
     #[inline(always)]
-    fn next_of(&mut self, id: u32, slot: u32) -> Due {
+    fn next_of(&mut self, now: Time, id: u32, slot: u32) -> Due {
         let ends = &mut self.ends[id as usize];
-        let Some(next) = ends.flow.poll_next(self.now) else {
-            self.nothing_of(id, slot);
+        if slot != NIL {
+            ends.flow.handle_packet(now, self.arena.get(slot), self.arena.sack(slot));
+        }
+        let Some(next) = ends.flow.poll_next(now) else {
+            self.nothing_of(now, id, slot);
             return DONE;
         };
         let slot = if slot == NIL { self.arena.take() } else { slot };
-        if !ends.flow.transmit(self.now, next, self.arena.get_mut(slot)) {
-            self.nothing_of(id, slot);
+        if !ends.flow.transmit(now, next, self.arena.get_mut(slot)) {
+            self.nothing_of(now, id, slot);
             return DONE;
         }
         let place = ends.forward;
         if !ends.flow.is_full() {
             return Due { slot, place, flow: id };
         }
-        let timer = ends.rest(self.now);
+        let timer = ends.rest(now);
         if timer < Time::NEVER {
-            self.arm_flow(id, timer);
+            self.arm_flow(now, id, timer);
         }
         Due { slot, place, flow: NIL }
     }
 
     /// A flow has nothing to send now.
-    fn nothing_of(&mut self, id: u32, slot: u32) {
+    fn nothing_of(&mut self, now: Time, id: u32, slot: u32) {
         if slot != NIL {
             self.arena.give(slot);
         }
-        let timer = self.ends[id as usize].rest(self.now);
+        let timer = self.ends[id as usize].rest(now);
         if timer < Time::NEVER {
-            self.arm_flow(id, timer);
+            self.arm_flow(now, id, timer);
         }
     }
 }

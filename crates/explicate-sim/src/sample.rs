@@ -164,10 +164,10 @@ impl Sampler {
         }
     }
 
-    fn take_flows(&mut self, engine: &Engine) {
+    fn take_flows(&mut self, engine: &mut Engine) {
         let at = engine.now();
         let seconds = self.every.as_secs_f64();
-        for (index, (ends, before)) in engine.ends.iter().zip(&mut self.flows).enumerate() {
+        for (index, (ends, before)) in engine.ends.iter_mut().zip(&mut self.flows).enumerate() {
             if ends.start > at {
                 continue;
             }

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -18,8 +18,8 @@ from explicate import engine
 from explicate.charts import MOST_SERIES, Axes, Range, Series, line_chart, round_up, ticks
 from explicate.figures import legend
 from explicate.papers.judge import Outcome, Verdict
-from explicate.papers.plan import choices
-from explicate.papers.register import PAPERS, Paper
+from explicate.papers.plan import Choice, choices
+from explicate.papers.register import PAPERS, Paper, experiments
 from explicate.papers.study import Case, Panel
 from explicate.report import style
 from explicate.source import Source, overrides_of
@@ -106,7 +106,7 @@ def _experiment(outcome: Outcome, downloads: Sequence[tuple[str, str]]) -> str:
         + "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in facts.items() if text)
         + "</dl>"
     )
-    parts = [_figure(outcome.panels), _predicates(outcome.verdicts), _setup(outcome), _choices(outcome)]
+    parts = [_figure(outcome.panels), _predicates(outcome.verdicts), _setup(outcome), choice_table(outcome)]
     parts.append(_downloads(downloads))
     nav = f'<nav><a href="index.html#{one.paper.folder}">All experiments</a></nav>'
     return _page(f"{one.id}: {one.title}", nav, lead, "\n".join(filter(None, parts)))
@@ -173,23 +173,38 @@ def _setup(outcome: Outcome) -> str:
     return f'<section class="wrap"><h2>What the paper did</h2><table><tbody>{lines}</tbody></table></section>'
 
 
-def _choices(outcome: Outcome) -> str:
-    known = choices(outcome.experiment.paper)
+def choice_table(outcome: Outcome) -> str:
+    """Return what the paper leaves out and what is used instead, as HTML.
+
+    It is what the register names for the experiment, and the paper's choices that the register names nowhere.
+    """
+    known, used = choices(outcome.experiment.paper), outcome.effort.choices
     rows = []
     for missing in outcome.experiment.not_given:
-        choice = known.get(missing.param_id)
-        used = outcome.effort.choices.get(missing.param_id, "") if choice else missing.suggestion
-        also = f" (or: {', '.join(choice.others)})" if choice and choice.others else ""
-        rows.append(
-            f'<tr><th scope="row">{escape(missing.name)} <span class="id">{missing.param_id}</span></th>'
-            f"<td>{escape(used + also)}</td><td>{escape(choice.why if choice else missing.reason)}</td></tr>"
-        )
+        if missing.param_id not in known:
+            rows.append(_choice_row(missing.name, missing.param_id, missing.suggestion, missing.reason))
+        else:
+            rows.append(_choice_row(missing.name, *_chosen(known[missing.param_id], used)))
+    registered = {missing.param_id for one in experiments().values() for missing in one.not_given}
+    rows += [_choice_row(choice.name, *_chosen(choice, used)) for key, choice in known.items() if key not in registered]
     if not rows:
         return ""
     head = "<thead><tr><th>Not given</th><th>Used instead</th><th>Why</th></tr></thead>"
     return (
         f'<section class="wrap"><h2>What the paper leaves out</h2><div class="scroll"><table>{head}'
         f"<tbody>{''.join(rows)}</tbody></table></div></section>"
+    )
+
+
+def _chosen(choice: Choice, used: Mapping[str, str]) -> tuple[str, str, str]:
+    also = f" (or: {', '.join(choice.others)})" if choice.others else ""
+    return choice.id, used[choice.id] + also, choice.why
+
+
+def _choice_row(name: str, key: str, used: str, why: str) -> str:
+    return (
+        f'<tr><th scope="row">{escape(name)} <span class="id">{escape(key)}</span></th>'
+        f"<td>{escape(used)}</td><td>{escape(why)}</td></tr>"
     )
 
 

@@ -9,6 +9,10 @@ impl Port {
     pub fn is_plain(&self) -> bool {
         self.is_foreseeable() && self.gate.router.is_none()
     }
+    /// Whether nothing is written at this port, and all that is decided is whether there is room.
+    pub fn only_counts(&self) -> bool {
+        self.counts
+    }
     /// Lets a plain port put off its counting until somebody looks or its ring is full. All of its packets must be told
     /// by [`Port::pass`] then. It touches none of them, for they may be gone: the driver counts their TTL down.
     pub fn put_off(&mut self, yes: bool) {

@@ -5,6 +5,7 @@ use crate::protocol::RecoveryKind;
 
 pub mod rto;
 pub mod scoreboard;
+pub mod steady;
 #[cfg(test)]
 mod testing;
 pub mod timers;

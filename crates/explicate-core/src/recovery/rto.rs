@@ -3,6 +3,7 @@
 use crate::params::Values;
 use crate::protocol::{Probe, RecoveryState};
 use crate::recovery::COMMON;
+use crate::recovery::steady::Steady;
 use crate::units::Time;
 
 /// Round-trip estimate and retransmission timer (RFC 6298), integer nanoseconds.
@@ -40,16 +41,23 @@ impl Rto {
             self.srtt = r;
             self.rttvar = r / 2;
         } else {
-            // (2.3): the variance first, from the old SRTT.
-            self.rttvar = self.rttvar - self.rttvar / 4 + self.srtt.abs_diff(r) / 4;
-            self.srtt = self.srtt - self.srtt / 8 + r / 8;
+            (self.srtt, self.rttvar) = smoothed(self.srtt, self.rttvar, r);
         }
     }
     /// The timeout now, with back-off.
     pub fn timeout(&self) -> Time {
         let base =
-            if self.srtt == 0 { self.initial } else { (self.srtt + (4 * self.rttvar).max(self.tick)).max(self.min) };
+            if self.srtt == 0 { self.initial } else { timeout_of(self.srtt, self.rttvar, self.tick).max(self.min) };
         Time((base << self.backoffs.min(16)).min(self.max))
+    }
+    /// What a flow needs to keep the timer by itself, once there is a sample and no back-off.
+    pub fn lend(&self) -> Option<Steady> {
+        let ready = self.srtt > 0 && self.backoffs == 0;
+        ready.then_some(Steady { rttvar: self.rttvar, min: self.min, max: self.max, tick: self.tick })
+    }
+    /// Takes it back.
+    pub fn take_back(&mut self, steady: &Steady, srtt: Time, deadline: Time) {
+        (self.srtt, self.rttvar, self.deadline) = (srtt.0, steady.rttvar, deadline);
     }
     /// Starts the timer over (5.1, 5.3).
     #[inline]
@@ -101,6 +109,17 @@ impl Rto {
         put("srtt_ms", Time(self.srtt).as_millis_f64());
         put("rto_ms", self.timeout().as_millis_f64());
     }
+}
+
+/// SRTT and RTTVAR after one more sample (RFC 6298 (2.3)): the variance first, from the old SRTT.
+#[inline(always)]
+pub(super) fn smoothed(srtt: u64, rttvar: u64, sample: u64) -> (u64, u64) {
+    (srtt - srtt / 8 + sample / 8, rttvar - rttvar / 4 + srtt.abs_diff(sample) / 4)
+}
+/// The timeout before its bounds.
+#[inline(always)]
+pub(super) fn timeout_of(srtt: u64, rttvar: u64, tick: u64) -> u64 {
+    srtt + (4 * rttvar).max(tick)
 }
 
 /// Where a flow stands: `acked <= next <= highest`, in segments.

@@ -43,6 +43,7 @@ use crate::protocol::{Next, Outcome, Probe, Recovery, RecoveryKind, RecoveryStat
 use crate::recovery::COMMON;
 use crate::recovery::rto::{Rto, Sequence};
 use crate::recovery::scoreboard::Scoreboard;
+use crate::recovery::steady::Steady;
 use crate::units::Time;
 
 /// Recovery from selective acknowledgements.
@@ -310,6 +311,17 @@ impl Recovery for SackRecovery {
 
     fn next_timer(&self) -> Time {
         self.rto.deadline()
+    }
+
+    fn lend(&self) -> Option<Steady> {
+        let steady = self.quiet && !self.first && self.pipe == self.seq.highest - self.seq.acked;
+        self.rto.lend().filter(|_| steady)
+    }
+
+    fn take_back(&mut self, steady: &Steady, at: &RecoveryState) {
+        self.seq = Sequence { acked: at.acked, next: at.next, highest: at.highest };
+        self.pipe = at.in_flight;
+        self.rto.take_back(steady, at.srtt, at.timer);
     }
 
     fn on_timer(&mut self, now: Time) -> Option<u32> {

@@ -78,7 +78,7 @@ pub(super) fn run(args: &Send) -> Result<()> {
         }
         endpoint.run(next.min(series.next(now)), &over)?;
         let now = endpoint.now();
-        series.write(now, &endpoint)?;
+        series.write(now, &mut endpoint)?;
         if now >= next {
             let line = intervals.end(now, endpoint.sending.iter(), group.packet);
             if !args.json {
@@ -214,11 +214,11 @@ impl Series {
     fn next(&self, _now: Time) -> Time {
         self.due
     }
-    fn write(&mut self, now: Time, endpoint: &Endpoint) -> Result<()> {
+    fn write(&mut self, now: Time, endpoint: &mut Endpoint) -> Result<()> {
         let Some(out) = self.out.as_mut().filter(|_| self.due <= now) else { return Ok(()) };
         self.due = now + SERIES;
         let mut text = String::new();
-        for (id, flow) in &endpoint.sending {
+        for (id, flow) in &mut endpoint.sending {
             let mut put = |variable: &'static str, value: f64| {
                 text += &format!("{:.6},{id},{variable},{value}\n", now.as_secs_f64());
             };

@@ -12,7 +12,6 @@ use std::ops::Range;
 use explicate_core::port::Store;
 use explicate_core::protocol::Probe;
 use explicate_core::units::Time;
-use explicate_core::wire::{SackRanges, UDP_PORT, XcpI, flag};
 
 use crate::agent::Speaker;
 use crate::clock::{Clock, Waiter};
@@ -24,18 +23,22 @@ pub mod frame;
 pub mod interface;
 pub mod made;
 pub mod output;
+mod pace;
 pub mod pool;
+mod stations;
+mod voice;
 
 pub use counters::Counters;
 use frame::{Kind, Odd};
 pub use interface::{HELD_BY_FEW, Interface};
 use output::Output;
+use pace::Pace;
 use pool::Pool;
+use stations::Stations;
+use voice::{Heard, Voice};
 
 /// Most frames that are held at a time.
 const MOST_FRAMES: usize = 1 << 16;
-/// Most stations that are remembered.
-const MOST_STATIONS: usize = 4096;
 /// Most frames from one interface in a row, so that the others get their turn.
 const MOST_AT_ONCE: usize = 128;
 
@@ -44,6 +47,8 @@ const MOST_AT_ONCE: usize = 128;
 pub enum Manner {
     /// A router: learns who is where, and counts the TTL of explicit packets down.
     Router,
+    /// The same, but leaves the TTL as it is.
+    Bridge,
     /// Links between pairs of interfaces, the first and the second, the third and the fourth, and so on.
     Link,
 }
@@ -53,22 +58,15 @@ pub struct Forwarder {
     /// Its interfaces.
     pub interfaces: Vec<Interface>,
     manner: Manner,
-    stations: BTreeMap<[u8; 6], usize>,
-    /// Stations may still be learned; else what is for unknown ones is dropped.
-    learns: bool,
-    /// What speaks for this node, with its hardware address.
-    speaker: Option<(Speaker, [u8; 6])>,
-    /// Which outputs it looks at packets for.
-    watched: Vec<bool>,
-    /// How those that it may have to speak to are reached.
-    neighbours: BTreeMap<Ipv4Addr, ([u8; 6], usize)>,
+    stations: Stations,
+    /// What speaks for this node.
+    voice: Option<Voice>,
     pool: Pool,
     ready: Vec<u32>,
     transmitter: Transmitter,
     clock: Clock,
     waiter: Waiter,
-    /// How far turns are apart while there is something to do in each.
-    apart: Time,
+    pace: Pace,
     /// What it counted.
     pub counters: Counters,
     /// CPU time of its thread when it began.
@@ -79,47 +77,41 @@ impl Forwarder {
     /// A forwarder for this thread.
     pub fn new(interfaces: Vec<Interface>, manner: Manner, clock: Clock) -> Result<Forwarder> {
         let waiter = Waiter::new(clock);
-        let (stations, ready, counters) = Default::default();
-        let cpu = sys::thread_cpu();
-        let (speaker, watched, neighbours) = (None, vec![false; interfaces.len()], BTreeMap::new());
+        let (stations, voice, ready, transmitter, counters) = Default::default();
+        let (pool, pace, cpu) = (Pool::new(MOST_FRAMES), Pace::new(Time::ZERO), sys::thread_cpu());
         Ok(Forwarder {
             interfaces,
             manner,
             stations,
-            learns: true,
-            speaker,
-            watched,
-            neighbours,
-            pool: Pool::new(MOST_FRAMES),
+            voice,
+            pool,
             ready,
-            transmitter: Transmitter::default(),
+            transmitter,
             clock,
             waiter,
-            apart: Time::ZERO,
+            pace,
             counters,
             cpu,
         })
     }
 
-    /// Turns keep this distance while there is something to do in each: frames are handed on later by up to that, and cost less.
-    pub fn keep_apart(&mut self, apart: Time) {
-        self.apart = apart;
+    /// Turns are so far apart at most while there is something to do in each: frames are handed on later by up to that, and cost less.
+    pub fn keep_apart(&mut self, most: Time) {
+        self.pace = Pace::new(most);
     }
-    /// A station is reached by this interface. Once one was told, no other is learned.
-    pub fn place(&mut self, station: [u8; 6], interface: usize) {
-        self.stations.insert(station, interface);
-        self.learns = false;
+    /// Addresses are reached by these interfaces from now on, and no others are learned.
+    pub fn place(&mut self, addresses: BTreeMap<Ipv4Addr, usize>) {
+        self.stations.place(addresses);
     }
 
     /// `speaker` speaks for this node, and looks at the packets of flows before they join the outputs that are `watched`.
     pub fn speak(&mut self, speaker: Speaker, station: [u8; 6], watched: Vec<bool>) {
-        self.speaker = Some((speaker, station));
-        self.watched = watched;
+        self.voice = Some(Voice::new(speaker, station, watched));
     }
     /// Tells the variables of what speaks for this node.
     pub fn probe(&self, put: Probe<'_>) {
-        if let Some((speaker, _)) = &self.speaker {
-            speaker.probe(put);
+        if let Some(voice) = &self.voice {
+            voice.speaker.probe(put);
         }
     }
 
@@ -131,23 +123,19 @@ impl Forwarder {
     /// Forwards until `until`, or until it is told to stop.
     pub fn run(&mut self, until: Time, stop: &dyn Fn() -> bool) -> Result<()> {
         let patience = self.patience();
-        let (mut now, mut busy, mut found_at) = (self.clock.now(), false, Time::ZERO);
+        let mut now = self.clock.now();
         while now < until && !stop() {
-            let (began, found) = (now, self.turn(now));
-            busy = found > 0 && (busy || began.since(found_at) < self.apart);
-            if found > 0 {
-                found_at = began;
-            }
-            if busy {
+            let frames = self.turn(now);
+            if let Some(next) = self.pace.next(now, frames) {
                 // Whatever comes in the meantime, comes to the rings.
-                self.clock.sleep_until(began + self.apart);
+                self.clock.sleep_until(next);
                 now = self.clock.now();
                 continue;
             }
             now = self.clock.now();
             let ports = self.interfaces.iter().flat_map(Interface::ports);
             let due =
-                ports.map(Output::due).chain(self.speaker.iter().map(|(s, _)| s.due())).min().unwrap_or(Time::NEVER);
+                ports.map(Output::due).chain(self.voice.iter().map(|v| v.speaker.due())).min().unwrap_or(Time::NEVER);
             if due <= now + patience {
                 self.clock.sleep_until(due.min(until));
                 now = self.clock.now();
@@ -176,7 +164,7 @@ impl Forwarder {
     /// How long a frame may lie in its ring, where the system has noted when it came: it leaves later, delayed as it is by
     /// links. So where delays are no thread is woken for each frame that comes.
     fn patience(&self) -> Time {
-        if self.speaker.is_some() {
+        if self.voice.is_some() {
             return Time::ZERO;
         }
         let shortest = |delays: &mut dyn Iterator<Item = Time>| delays.min().unwrap_or(Time::ZERO);
@@ -194,15 +182,15 @@ impl Forwarder {
         now
     }
 
-    /// Does what there is to do; how many frames came and went.
+    /// Does what there is to do; how many frames came or went, whichever were more.
     fn turn(&mut self, mut now: Time) -> usize {
         // All that came until then is received before anything happens later.
         let known = now;
         self.counters.turns += 1;
-        let mut found = 0;
+        let (mut came, mut went) = (0, 0);
         for from in 0..self.interfaces.len() {
             if self.interfaces[from].socket.has_frame() {
-                found += self.receive(now, from);
+                came += self.receive(now, from);
                 now = self.clock.now();
             }
         }
@@ -212,11 +200,11 @@ impl Forwarder {
             let output = &mut self.interfaces[to].output;
             if output.due() <= known {
                 output.run(known, now, &mut self.pool, &mut self.ready);
-                found += self.ready.len();
+                went += self.ready.len();
                 self.flush(to);
             }
         }
-        found
+        came.max(went)
     }
 
     /// Takes in what came by an interface; how many frames.
@@ -294,34 +282,17 @@ impl Forwarder {
             Some(Odd::Merged) => self.counters.merged += 1,
             None => {}
         }
-        let explicit = matches!(lifted.kind, Kind::Explicit { .. });
-        if let Some((speaker, station)) = &mut self.speaker {
-            if lifted.kind == Kind::Alien
-                && let Some(answer) = made::answer_arp(bytes, speaker.own, *station)
-            {
+        match self.voice.as_mut().map_or(Heard::Other, |voice| voice.hear(now, from, bytes, lifted)) {
+            Heard::Other => {}
+            Heard::Taken => return None,
+            Heard::Answer(answer) => {
                 if let Some(answer) = self.pool.take(&answer) {
                     self.interfaces[from].output.enqueue(now, answer, &mut self.pool);
                 }
                 return None;
             }
-            if explicit {
-                let (source, destination) = frame::addresses(bytes);
-                // Whoever wants an answer is reached the way his packets came.
-                let back = (address(bytes, 6), from);
-                let named = XcpI::of(&lifted.packet).map(|fields| fields.last_router.into());
-                let message = lifted.packet.transport.has(flag::CONTROL);
-                for node in named.into_iter().chain(message.then_some(source)) {
-                    if self.neighbours.len() < MOST_STATIONS || self.neighbours.contains_key(&node) {
-                        self.neighbours.insert(node, back);
-                    }
-                }
-                if message && destination == speaker.own {
-                    speaker.handle_control(now, source, &lifted.packet);
-                    return None;
-                }
-            }
         }
-        if explicit {
+        if matches!(lifted.kind, Kind::Explicit { .. }) {
             self.counters.explicit += 1;
             if self.manner == Manner::Router {
                 if lifted.packet.ttl <= 1 {
@@ -334,44 +305,22 @@ impl Forwarder {
         if self.manner == Manner::Link {
             return Some((from ^ 1)..(from ^ 1) + 1);
         }
-        let (to, own): ([u8; 6], [u8; 6]) = (address(bytes, 0), address(bytes, 6));
-        let knows = self.stations.get(&own) == Some(&from);
-        let room = self.stations.len() < MOST_STATIONS || self.stations.contains_key(&own);
-        if self.learns && own[0] & 1 == 0 && !knows && room {
-            self.stations.insert(own, from);
-        }
-        match self.stations.get(&to) {
-            Some(&target) => Some(target..target + 1),
-            None => self.learns.then_some(0..self.interfaces.len()),
-        }
+        self.stations.targets(bytes, lifted.kind, from, self.interfaces.len())
     }
 
     /// A frame joins an output.
     fn join(&mut self, now: Time, to: usize, handle: u32) {
         let output = &mut self.interfaces[to].output;
-        let (bytes, lifted) = self.pool.frame(handle);
-        if self.watched[to]
-            && let Some((speaker, _)) = &mut self.speaker
-            && matches!(lifted.kind, Kind::Explicit { writable: true, .. })
-            && !lifted.packet.is_ack()
-        {
-            let destination = frame::addresses(bytes).1;
-            output.catch_up(now.max(output.caught_up()), &mut self.pool);
-            let view = output.port.view();
-            speaker.handle_data(now, self.pool.packet(handle), destination, Some(&view));
+        if let Some(voice) = &mut self.voice {
+            voice.look(now, to, output, handle, &mut self.pool);
         }
         output.enqueue(now, handle, &mut self.pool);
     }
 
     /// Sends what this node has to say, through the same queues as all else.
     fn say(&mut self, now: Time) {
-        let Some((speaker, station)) = &mut self.speaker else { return };
-        speaker.handle_timeout(now);
-        while let Some((to, packet, more)) = speaker.poll(now) {
-            let Some(&(there, by)) = self.neighbours.get(&to) else { continue };
-            let (stations, addresses) = ((*station, there), (speaker.own.octets(), to.octets()));
-            let ports = (UDP_PORT, UDP_PORT);
-            let bytes = made::make(&packet, &SackRanges::NONE, &vec![0; more], stations, addresses, ports);
+        let Some(voice) = &mut self.voice else { return };
+        while let Some((by, bytes)) = voice.say(now) {
             if let Some(handle) = self.pool.take(&bytes) {
                 self.interfaces[by].output.enqueue(now, handle, &mut self.pool);
             }
@@ -415,11 +364,4 @@ impl Forwarder {
         let ports = self.interfaces.iter().flat_map(Interface::ports);
         (self.pool.live(), ports.map(|port| port.held().0 + port.held().1).sum())
     }
-}
-
-fn address(bytes: &[u8], at: usize) -> [u8; 6] {
-    let first = OFFLOAD_LEN + at;
-    let mut address = [0; 6];
-    address.copy_from_slice(&bytes[first..first + 6]);
-    address
 }

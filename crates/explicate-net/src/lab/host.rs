@@ -16,8 +16,8 @@ use explicate_scenario::machines::flows::{source, starts};
 use explicate_scenario::machines::source::Source;
 use explicate_scenario::model::{Scenario, Traffic};
 
-use super::plan::Plan;
 use super::schedule::{Look, Schedule};
+use super::ways;
 use crate::agent::{self, Speaker};
 use crate::clock::Clock;
 use crate::endpoint::Endpoint;
@@ -38,6 +38,8 @@ pub(super) struct LabFlow {
     pub(super) start: Time,
     /// Its ends.
     pub(super) ends: (usize, usize),
+    /// The address that it sends to.
+    pub(super) peer: Ipv4Addr,
     /// The kernel's congestion control, if its TCP carries the flow.
     pub(super) kernel: Option<String>,
 }
@@ -45,12 +47,10 @@ pub(super) struct LabFlow {
 /// The flows of a run, in the order of the simulator.
 pub(super) fn flows(scenario: &Scenario, seed: u64) -> Vec<LabFlow> {
     let of_group = |(index, group): (usize, &explicate_scenario::model::FlowGroup)| -> Vec<LabFlow> {
-        let flow = |(i, start): (u32, Time)| LabFlow {
-            group: (index, i),
-            name: format!("{}.{i}", group.name),
-            start,
-            ends: group.ends[i as usize % group.ends.len()],
-            kernel: None,
+        let flow = |(i, start): (u32, Time)| {
+            let ends = group.ends[i as usize % group.ends.len()];
+            let [_, peer] = ways::addresses(scenario, index, ends);
+            LabFlow { group: (index, i), name: format!("{}.{i}", group.name), start, ends, peer, kernel: None }
         };
         starts(group, seed, scenario.duration).into_iter().map(flow).collect()
     };
@@ -119,6 +119,7 @@ pub(super) struct Host<'a> {
     scenario: &'a Scenario,
     flows: &'a [LabFlow],
     node: usize,
+    clock: Clock,
     endpoint: Endpoint,
     before: (BTreeMap<usize, FlowStats>, BTreeMap<usize, SinkStats>),
     sampled: (BTreeMap<usize, FlowStats>, BTreeMap<usize, SinkStats>),
@@ -145,11 +146,13 @@ impl<'a> Host<'a> {
         }
         endpoint.speaker = speaker(scenario, flows, node, seed);
         let (before, sampled, report) = Default::default();
-        Ok(Host { scenario, flows, node, endpoint, before, sampled, report })
+        Ok(Host { scenario, flows, node, clock, endpoint, before, sampled, report })
     }
 
     /// Runs the flows to the end of the scenario.
     pub(super) fn run(mut self, stop: &(dyn Fn() -> bool + Sync)) -> Result<HostReport> {
+        // What was sent before would come before the routers are there, and its loss would cost the first timeout.
+        self.clock.wait_for_start();
         let mut schedule = Schedule::new(self.scenario);
         while let Some((until, look)) = schedule.next() {
             self.endpoint.run(until, &|_| stop())?;
@@ -176,7 +179,7 @@ impl<'a> Host<'a> {
         let of = |name: &str| self.scenario.sampling.of.iter().any(|n| n == name);
         let (flow, cwnd, rtt) = (of("flow"), of("cwnd"), of("rtt"));
         let (throughput, goodput) = (of("throughput"), of("goodput"));
-        for (id, sending) in &self.endpoint.sending {
+        for (id, sending) in &mut self.endpoint.sending {
             if sending.start > at {
                 continue;
             }
@@ -246,7 +249,7 @@ fn speaker(scenario: &Scenario, flows: &[LabFlow], node: usize, seed: u64) -> Op
         let specs = specs.filter(|spec| spec.protocol.name() == protocol.name());
         let spec = specs.min_by_key(|spec| agent::wants_oracle(spec.protocol, &spec.values));
         let rng = Rng::stream(seed, &format!("{}/agent", scenario.nodes[node]));
-        Speaker::new(protocol, &spec.map_or_else(Values::default, |s| s.values.clone()), Plan::address(node), rng)
+        Speaker::new(protocol, &spec.map_or_else(Values::default, |s| s.values.clone()), ways::address(node), rng)
     })
 }
 
@@ -254,7 +257,7 @@ fn speaker(scenario: &Scenario, flows: &[LabFlow], node: usize, seed: u64) -> Op
 fn sending(scenario: &Scenario, flow: &LabFlow, id: u32, seed: u64) -> Result<Sending> {
     let group = &scenario.flows[flow.group.0];
     let fallback = registry::resolve(group.resolved.fallback).map_err(Error::Failed)?;
-    let (from, to) = flow.ends;
+    let from = flow.ends.0;
     let interface = scenario.links.iter().find(|l| l.from == from).map_or(Rate(0), |l| l.rate);
     let init = FlowInit {
         id,
@@ -265,7 +268,7 @@ fn sending(scenario: &Scenario, flow: &LabFlow, id: u32, seed: u64) -> Result<Se
         packet: group.packet,
         interface,
     };
-    let own = Address(u32::from(Plan::address(from)));
+    let own = Address(u32::from(ways::address(from)));
     let mut sender = Flow::new(&init);
     sender.attach(own);
     // Its time is the application's: one that is due while the machine is busy acts for when it was due.
@@ -276,7 +279,7 @@ fn sending(scenario: &Scenario, flow: &LabFlow, id: u32, seed: u64) -> Result<Se
         start: flow.start,
         hello: Hello::new(&group.protocol, group.packet, &group.values, Content::Nothing),
         supply: Supply::Filler,
-        peer: SocketAddrV4::new(Plan::address(to), UDP_PORT),
+        peer: SocketAddrV4::new(flow.peer, UDP_PORT),
         // How long an outage lasts is the scenario's; what a session makes of it too.
         patience: if matches!(group.traffic, Traffic::Sessions { .. }) { Time::secs(1 << 20) } else { Time::secs(30) },
         confirm: false,

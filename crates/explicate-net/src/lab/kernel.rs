@@ -17,7 +17,6 @@ use explicate_scenario::machines::flows::draw;
 use explicate_scenario::model::{Scenario, Traffic};
 
 use super::host::{HostReport, LabFlow, Sample, Sent};
-use super::plan::Plan;
 use super::schedule::{Look, Schedule};
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
@@ -77,10 +76,11 @@ impl Carried<'_> {
     /// The sending end.
     pub(super) fn send(self, stop: &(dyn Fn() -> bool + Sync)) -> Result<HostReport> {
         let end = self.scenario.duration;
+        self.clock.wait_for_start();
         while self.clock.now() < self.flow.start && !stop() {
             sleep(NAP);
         }
-        let to = SocketAddr::from((Plan::address(self.flow.ends.1), port(self.id)));
+        let to = SocketAddr::from((self.flow.peer, port(self.id)));
         let law = self.law;
         let segment = self.scenario.flows[self.flow.group.0].packet.saturating_sub(HEADERS);
         let mut stream = sys::tcp_connect(to, law, segment)

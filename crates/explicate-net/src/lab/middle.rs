@@ -1,6 +1,6 @@
 //! The routers and emulated links of the lab: forwarders with the scenario's ports.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use explicate_core::protocol::{Address, AgentInit};
 use explicate_core::rng::Rng;
@@ -8,11 +8,11 @@ use explicate_core::units::Time;
 use explicate_scenario::machines::ports::port;
 use explicate_scenario::machines::rows::LinkRow;
 use explicate_scenario::model::{RouterSpec, Scenario};
-use explicate_scenario::routing::Routes;
 
 use super::host::Sample;
 use super::plan::{Cable, Plan, Role};
 use super::schedule::{Look, Schedule};
+use super::ways::{self, Table};
 use crate::agent::{self, Speaker};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -43,6 +43,8 @@ pub(super) struct Middle<'a> {
     forwarder: Forwarder,
     /// For each interface the link that leaves by it, and the one that ends there if that is emulated there.
     links: Vec<(Option<usize>, Option<usize>)>,
+    /// By which interfaces addresses are reached, and from when on.
+    tables: VecDeque<(Time, Table)>,
     measured_from: Time,
     /// By link, bytes when the last sample was taken.
     sampled: BTreeMap<usize, u64>,
@@ -71,24 +73,22 @@ impl<'a> Middle<'a> {
             interfaces.push(interface);
             links.push((both[own], input));
         }
-        let mut forwarder = Forwarder::new(interfaces, Manner::Router, clock)?;
+        let manner = if plan.roles[node] == Role::Bridge { Manner::Bridge } else { Manner::Router };
+        let mut forwarder = Forwarder::new(interfaces, manner, clock)?;
         let (specs, watched) = speaking(scenario, &links);
         if let Some(spec) = specs {
             let rng = Rng::stream(seed, &format!("{}/agent", scenario.nodes[node]));
-            if let Some(speaker) = Speaker::new(spec.protocol, &spec.values, Plan::address(node), rng) {
+            if let Some(speaker) = Speaker::new(spec.protocol, &spec.values, ways::address(node), rng) {
                 forwarder.speak(speaker, Plan::station(node, cables[0]), watched);
             }
         }
-        let mut routes = Routes::new(scenario.nodes.len(), &scenario.links);
-        // Routers too may be spoken to.
-        for host in (0..scenario.nodes.len()).filter(|n| *n != node) {
-            let Some(by) = plan.way(&mut routes, node, host) else { continue };
-            let (Some(own), Some(far)) = (cables.iter().position(|c| *c == by), plan.cables_of(host).next()) else {
-                return Err(Error::Failed(format!("no way from {} to {}", scenario.nodes[node], scenario.nodes[host])));
-            };
-            forwarder.place(Plan::station(host, far), own);
+        let mut tables: VecDeque<(Time, Table)> = ways::tables(scenario, plan, node).into();
+        for cable in tables.iter_mut().flat_map(|(_, table)| table.values_mut()) {
+            *cable = cables.iter().position(|own| own == cable).unwrap_or(0);
         }
-        Ok(Middle::new(scenario, Some(node), forwarder, links))
+        let mut middle = Middle::new(scenario, Some(node), forwarder, links);
+        middle.tables = tables;
+        Ok(middle)
     }
 
     /// The links between hosts, in this thread's namespace.
@@ -117,8 +117,8 @@ impl<'a> Middle<'a> {
         forwarder: Forwarder,
         links: Vec<(Option<usize>, Option<usize>)>,
     ) -> Middle<'a> {
-        let (sampled, samples) = Default::default();
-        Middle { scenario, node, forwarder, links, measured_from: Time::ZERO, sampled, samples }
+        let (tables, sampled, samples) = Default::default();
+        Middle { scenario, node, forwarder, links, tables, measured_from: Time::ZERO, sampled, samples }
     }
 
     /// The links that it emulates, by their numbers.
@@ -130,11 +130,20 @@ impl<'a> Middle<'a> {
         })
     }
 
+    /// Forwards until `until`, by the routes of their times.
+    fn forward(&mut self, until: Time, stop: &(dyn Fn() -> bool + Sync)) -> Result<()> {
+        while let Some((at, table)) = self.tables.pop_front_if(|(at, _)| *at < until) {
+            self.forwarder.run(at, stop)?;
+            self.forwarder.place(table);
+        }
+        self.forwarder.run(until, stop)
+    }
+
     /// Forwards to the end of the scenario.
     pub(super) fn run(mut self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Report<'a>> {
         let mut schedule = Schedule::new(self.scenario);
         while let Some((until, look)) = schedule.next() {
-            self.forwarder.run(until, stop)?;
+            self.forward(until, stop)?;
             let now = self.forwarder.settle();
             match look {
                 Look::Measure => {
@@ -144,7 +153,7 @@ impl<'a> Middle<'a> {
                 Look::Sample => self.sample(now, schedule.period()),
             }
         }
-        self.forwarder.run(schedule.end(), stop)?;
+        self.forward(schedule.end(), stop)?;
         let end = self.forwarder.settle();
         self.finish(end)
     }

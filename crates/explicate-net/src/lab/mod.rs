@@ -8,9 +8,8 @@ use std::thread;
 
 use explicate_core::units::Time;
 use explicate_scenario::machines::rows::{FlowRow, LinkRow};
-use explicate_scenario::machines::ways::{crossing, ways};
+use explicate_scenario::machines::ways as machines;
 use explicate_scenario::model::Scenario;
-use explicate_scenario::routing::Routes;
 use explicate_scenario::tables::Tables;
 
 use crate::clock::Clock;
@@ -26,6 +25,7 @@ pub mod netns;
 mod plan;
 pub mod results;
 mod schedule;
+mod ways;
 pub mod witness;
 
 use host::{Host, HostReport, Sample};
@@ -97,8 +97,8 @@ fn run_once(
         let group = &scenario.flows[flow.group.0].name;
         flow.kernel = kernel.iter().find(|(name, _)| name == group).map(|(_, law)| law.clone());
     }
-    let routes = Routes::new(scenario.nodes.len(), &scenario.links);
-    let crossing = crossing(scenario, &[ways(scenario, routes).map_err(Error::Failed)?]);
+    let of_phase = |routes| machines::ways(scenario, routes).map_err(Error::Failed);
+    let crossing = machines::crossing(scenario, &scenario.routes().map(of_phase).collect::<Result<Vec<_>>>()?);
     let clock = Clock::start_in(PREPARATION);
     let halt = AtomicBool::new(false);
     let stop = || sys::stopped() || halt.load(Ordering::Relaxed);
@@ -139,7 +139,7 @@ fn run_once(
         result
     };
     let roles = plan.roles.iter().enumerate().filter_map(|(node, role)| match role {
-        Role::Router => Some(Job::Router(node)),
+        Role::Router | Role::Bridge => Some(Job::Router(node)),
         Role::Host => used(node).then_some(Job::Host(node)),
     });
     let carried = flows.iter().enumerate().filter(|(_, f)| f.kernel.is_some()).map(|(id, _)| id);

@@ -10,16 +10,17 @@
 //! it ends. Only between two hosts stands one more namespace, in which their links are emulated. So a packet wakes as
 //! few threads as it passes nodes: each of them adds what its wake-up is late.
 //!
-//! All hosts share one subnet, their neighbours are entered by hand, and routers are told who is where, so no packet but those
-//! of flows is on the way.
+//! All hosts share one subnet, their neighbours are entered by hand, and routers are told who is where ([`ways`]), so no packet but
+//! those of flows is on the way.
 
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 use explicate_core::estimate::CHOICE;
 use explicate_scenario::model::{RouterSpec, Scenario};
-use explicate_scenario::routing::Routes;
 
 use super::netns::Step;
+use super::ways;
 use crate::agent;
 use crate::error::{Error, Result};
 
@@ -43,6 +44,8 @@ pub(super) enum Role {
     Host,
     /// It forwards.
     Router,
+    /// It forwards and does not count TTLs down.
+    Bridge,
 }
 
 /// A plan.
@@ -51,8 +54,8 @@ pub(super) struct Plan {
     pub(super) cables: Vec<Cable>,
     /// What each node is.
     pub(super) roles: Vec<Role>,
-    /// The ends of flows.
-    pub(super) pairs: Vec<(usize, usize)>,
+    /// Who speaks with whom: nodes, and their addresses for that.
+    pairs: BTreeSet<[(usize, Ipv4Addr); 2]>,
     prefix: String,
     names: Vec<String>,
 }
@@ -64,16 +67,24 @@ impl Plan {
         warn_of_estimator(scenario);
         let cables = cables(scenario);
         let degree = |node: usize| cables.iter().filter(|c| c.ends.contains(&node)).count();
-        let roles: Vec<Role> =
-            (0..scenario.nodes.len()).map(|n| if degree(n) > 1 { Role::Router } else { Role::Host }).collect();
-        let mut pairs: Vec<(usize, usize)> = scenario.flows.iter().flat_map(|g| g.ends.iter().copied()).collect();
-        pairs.sort_unstable();
-        pairs.dedup();
-        if let Some(node) = pairs.iter().flat_map(|p| [p.0, p.1]).find(|n| roles[*n] == Role::Router) {
+        let role = |node: usize| match degree(node) {
+            0 | 1 => Role::Host,
+            _ if scenario.bridges.contains(&node) => Role::Bridge,
+            _ => Role::Router,
+        };
+        let roles: Vec<Role> = (0..scenario.nodes.len()).map(role).collect();
+        let groups = scenario.flows.iter().enumerate();
+        let ends = || groups.clone().flat_map(|(i, g)| g.ends.iter().map(move |ends| (i, *ends)));
+        if let Some(node) = ends().flat_map(|(_, p)| [p.0, p.1]).find(|n| roles[*n] != Role::Host) {
             let name = &scenario.nodes[node];
             let message = "begins or ends flows and forwards too; the lab needs hosts with one neighbour at their ends";
             return Err(Error::Input(format!("the node `{name}` {message}")));
         }
+        let pair = |(group, ends): (usize, (usize, usize))| {
+            let [from, to] = ways::addresses(scenario, group, ends);
+            [(ends.0, from), (ends.1, to)]
+        };
+        let pairs = ends().map(pair).collect();
         let plain = |name: &String| name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
         let mut names: Vec<String> = scenario.nodes.iter().map(plain).collect();
         for i in 0..names.len() {
@@ -108,10 +119,6 @@ impl Plan {
     pub(super) fn has_middle(&self, cable: &Cable) -> bool {
         cable.ends.iter().all(|node| self.roles[*node] == Role::Host)
     }
-    /// The address of a node.
-    pub(super) fn address(node: usize) -> Ipv4Addr {
-        Ipv4Addr::new(10, 77, (node / 250) as u8, (node % 250) as u8 + 1)
-    }
     /// The hardware address of a node's interface.
     pub(super) fn station(node: usize, cable: usize) -> [u8; 6] {
         let ([n1, n2], [c1, c2]) = ((node as u16).to_be_bytes(), (cable as u16).to_be_bytes());
@@ -125,11 +132,6 @@ impl Plan {
     pub(super) fn cable_of(&self, link: usize) -> Option<(usize, usize)> {
         let find = |c: &Cable| c.links.iter().position(|l| *l == Some(link));
         self.cables.iter().enumerate().find_map(|(i, c)| find(c).map(|end| (i, end)))
-    }
-    /// By which cable a router sends on what is for a host.
-    pub(super) fn way(&self, routes: &mut Routes, from: usize, to: usize) -> Option<usize> {
-        let first = *routes.path(from, to)?.first()?;
-        self.cable_of(first as usize).map(|(cable, _)| cable)
     }
 
     /// What furnishes the namespaces.
@@ -160,18 +162,22 @@ impl Plan {
                 run(format!("ip -n {here} link set {own} address {station} mtu {MTU} up"));
                 bare.push(Step::OffloadsOff(here.clone(), own.clone()));
                 if self.roles[node] == Role::Host {
-                    run(format!("ip -n {here} addr add {}/16 dev {own}", Plan::address(node)));
+                    run(format!("ip -n {here} addr add {}/16 dev {own}", ways::address(node)));
                 }
             }
         }
-        for &(a, b) in &self.pairs {
-            for (here, there) in [(a, b), (b, a)] {
-                let (Some(own), Some(far)) = (self.cables_of(here).next(), self.cables_of(there).next()) else {
+        for &[a, b] in &self.pairs {
+            for ((here, own), (there, address)) in [(a, b), (b, a)] {
+                let (Some(cable), Some(far)) = (self.cables_of(here).next(), self.cables_of(there).next()) else {
                     continue;
                 };
                 let station = Plan::station(there, far).map(|b| format!("{b:02x}")).join(":");
-                let (namespace, address, own) = (self.namespace(here), Plan::address(there), Plan::interface(own));
-                run(format!("ip -n {namespace} neigh replace {address} lladdr {station} dev {own} nud permanent"));
+                let (namespace, device) = (self.namespace(here), Plan::interface(cable));
+                if own != ways::address(here) {
+                    run(format!("ip -n {namespace} addr add {own}/32 dev {device}"));
+                    run(format!("ip -n {namespace} route add {address} dev {device} src {own}"));
+                }
+                run(format!("ip -n {namespace} neigh replace {address} lladdr {station} dev {device} nud permanent"));
             }
         }
         steps.extend(bare);
@@ -196,24 +202,20 @@ fn cables(scenario: &Scenario) -> Vec<Cable> {
 fn refuse(scenario: &Scenario) -> Result<()> {
     let no = |what: String| Err(Error::Input(format!("the lab cannot build this scenario: {what}")));
     if let Some(medium) = scenario.media.first() {
-        return no(format!("the medium `{}` is air, and namespaces have only cables", medium.name));
+        let instead = "simulate it, or put links with channels that fade and lose in its place";
+        return no(format!("the medium `{}` is air, and namespaces have only cables; {instead}", medium.name));
     }
     if let Some(link) = scenario.links.iter().find(|l| l.shares_with.is_some()) {
-        return no(format!("the link `{}` is half duplex", link.name));
-    }
-    if !scenario.reroutes.is_empty() {
-        return no("its routes change".to_string());
-    }
-    if let Some(&node) = scenario.bridges.first() {
-        return no(format!("the node `{}` does not count TTLs down", scenario.nodes[node]));
+        let instead = "simulate it, or give each direction a rate of its own";
+        return no(format!(
+            "the link `{}` is half duplex, and a cable carries both directions at once; {instead}",
+            link.name
+        ));
     }
     if scenario.nodes.len() > 60 {
         return no(format!("{} nodes are too many for one machine; 60 can be", scenario.nodes.len()));
     }
     for group in &scenario.flows {
-        if group.via.is_some() {
-            return no(format!("the flows `{}` have a `path` of their own; packets take the shortest", group.name));
-        }
         if group.packet > MTU {
             return no(format!("packets of `{}` are longer than {MTU} B", group.name));
         }

@@ -119,7 +119,8 @@ impl Engine {
             packet.transport.set_segment(node);
             packet.transport.0[12..].copy_from_slice(&control.message[..12]);
             packet.congestion.0[4..].copy_from_slice(&control.message[12..]);
-            self.forward(slot, place);
+            // With agents nothing is replied to ahead of time.
+            self.forward(self.now, slot, place);
         }
         self.arm_agent(node);
     }

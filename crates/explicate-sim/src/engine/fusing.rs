@@ -38,6 +38,7 @@ impl Engine {
             }
         }
         self.find_turns();
+        self.find_replies();
         self.put_off(self.arena.log.is_none());
     }
 

@@ -4,7 +4,7 @@
 use explicate_core::units::Time;
 use explicate_scenario::machines::source::Source;
 
-use super::{Engine, FLOW, KIND, MEDIUM, NIL, PORT, REROUTE, SINK, SOURCE, rank};
+use super::{DONE, Due, Engine, FLOW, KIND, MEDIUM, NIL, PORT, REROUTE, SINK, SOURCE, rank};
 
 impl Engine {
     pub(super) fn arm(&mut self, place: u32, due: Time) -> u32 {
@@ -16,27 +16,27 @@ impl Engine {
         slot
     }
 
-    pub(super) fn arm_flow(&mut self, id: u32, due: Time) {
-        let timer = self.arm(FLOW | id, self.ends[id as usize].flow.expires(due));
+    pub(super) fn arm_flow(&mut self, now: Time, id: u32, due: Time) {
+        let timer = self.arm(FLOW | id, self.ends[id as usize].flow.expires(due).max(now));
         let ends = &mut self.ends[id as usize];
         (ends.timer, ends.timer_due) = (timer, if timer == NIL { Time::NEVER } else { due });
     }
 
-    /// A timer's time has come. The flow that may send then, if any.
+    /// A timer's time has come. What is to be sent then: by the flow that may send, or an acknowledgement.
     #[cold]
-    pub(super) fn timer(&mut self, slot: u32, place: u32) -> u32 {
+    pub(super) fn timer(&mut self, slot: u32, place: u32) -> Due {
         let id = place & !KIND;
         self.arena.give(slot);
         match place & KIND {
-            FLOW => return self.flow_timer(id, slot),
-            SOURCE => return self.source_timer(id),
+            FLOW => return Due::of(self.flow_timer(id, slot)),
+            SOURCE => return Due::of(self.source_timer(id)),
             PORT => self.port_timer(id),
-            SINK => self.sink_timer(id),
+            SINK => return self.sink_timer(id),
             MEDIUM => self.medium_timer(id),
             REROUTE => self.change_routes(id),
             _ => self.agent_timer(id),
         }
-        NIL
+        DONE
     }
 
     fn flow_timer(&mut self, id: u32, slot: u32) -> u32 {
@@ -48,7 +48,7 @@ impl Engine {
         let due = ends.flow.poll_timeout();
         if due > self.now {
             // Timers move ahead without being re-armed; this one has caught up.
-            self.arm_flow(id, due);
+            self.arm_flow(self.now, id, due);
             return NIL;
         }
         ends.flow.handle_timeout(self.now);
@@ -81,9 +81,9 @@ impl Engine {
         }
     }
 
-    fn sink_timer(&mut self, id: u32) {
+    fn sink_timer(&mut self, id: u32) -> Due {
         if self.held_back.get(&id) != Some(&self.now) {
-            return;
+            return DONE;
         }
         self.held_back.remove(&id);
         let ends = &mut self.ends[id as usize];
@@ -92,11 +92,11 @@ impl Engine {
         if !ends.sink.poll_transmit(self.now, self.arena.get_mut(slot), &mut self.sack) {
             self.arena.give(slot);
             self.arm_sink(id);
-            return;
+            return DONE;
         }
         let place = ends.back;
         self.arena.set_sack(slot, &self.sack);
-        self.forward(slot, place);
+        Due { slot, place, flow: NIL }
     }
 
     /// A scheduled port is driven from outside: its departures are not known in advance.

@@ -11,7 +11,7 @@ use explicate_core::units::Time;
 use explicate_core::wire::{Packet, SACK_RANGES};
 use explicate_scenario::machines::source::Source;
 
-use super::{Engine, FUSED, LAST, LINK, NIL, TIMER, TURN, TURNED, rank};
+use super::{Engine, FUSED, LAST, LINK, NIL, REPLY, TIMER, TURN, TURNED, rank};
 
 impl Engine {
     /// Looks for links at whose ends packets may be turned ahead: all data that ends there is answered over one link, which
@@ -20,16 +20,11 @@ impl Engine {
         if !self.fuse || !self.agents.is_empty() || !self.changes.is_empty() {
             return;
         }
-        let last = |first: u32| {
-            let rest = &self.routes[first as usize..];
-            first + rest.iter().position(|hop| hop & LAST != 0).unwrap_or(0) as u32
-        };
         // The link before the receiver, and what is known of it: the link after it, and how many flows.
         let mut turns: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
-        let mut uses = vec![0u32; self.links.len()];
-        self.routes.iter().for_each(|hop| uses[(hop & LINK) as usize] += 1);
+        let uses = self.uses();
         for ends in &self.ends {
-            let down = self.routes[last(ends.forward) as usize] & LINK;
+            let down = self.routes[self.last_place(ends.forward) as usize] & LINK;
             let up = self.routes[ends.back as usize] & LINK;
             // An acknowledgement whose way is fused reaches the end of more than that link at once.
             let alone = self.routes[ends.back as usize] & FUSED == 0;
@@ -37,7 +32,7 @@ impl Engine {
             let known = turns.entry(down).or_insert((up, 0));
             *known = if known.0 == up && alike { (up, known.1 + 1) } else { (NIL, 0) };
         }
-        let places: Vec<u32> = self.ends.iter().map(|ends| last(ends.forward)).collect();
+        let places: Vec<u32> = self.ends.iter().map(|ends| self.last_place(ends.forward)).collect();
         for (down, (up, flows)) in turns {
             let plain = up != NIL && self.links[up as usize].port.is_plain() && self.links[up as usize].fused_to == NIL;
             if plain && uses[up as usize] == flows && !self.links[down as usize].port.is_scheduled() {
@@ -52,6 +47,18 @@ impl Engine {
                 self.routes[place as usize] |= TURN;
             }
         }
+    }
+
+    /// Places of routes at each link.
+    pub(super) fn uses(&self) -> Vec<u32> {
+        let mut uses = vec![0; self.links.len()];
+        self.routes.iter().for_each(|hop| uses[(hop & LINK) as usize] += 1);
+        uses
+    }
+    /// The last place of the route that begins at `first`.
+    pub(super) fn last_place(&self, first: u32) -> u32 {
+        let rest = &self.routes[first as usize..];
+        first + rest.iter().position(|hop| hop & LAST != 0).unwrap_or(0) as u32
     }
 
     /// A packet will reach the end of its way over link `down` at `at`. Its next event: that, or its answer's arrival at the
@@ -98,30 +105,37 @@ impl Engine {
     }
 
     /// What was to be looked at has been, and what was not turned for that reason is now, if that is not more work than it saves.
-    pub(super) fn turn_waiting(&mut self) {
+    /// Acknowledgements that wait to be replied to, in order of time.
+    pub(super) fn turn_waiting(&mut self) -> Vec<u32> {
+        let mut replies = Vec::new();
         let events = self.wheel.taken - self.looked_after;
         self.looked_after = self.wheel.taken;
         if self.unseen <= self.now || self.turns == 0 || events < self.wheel.len() as u64 {
-            return;
+            return replies;
         }
         let mut slots = self.wheel.take_all(&self.arena);
         let key = |packet: &Packet| (packet.time, rank(&self.routes, packet));
         slots.sort_by_key(|&slot| key(self.arena.get(slot)));
         let down = |routes: &[u32], place: u32| {
             let hop = if place & (TIMER | TURNED) == 0 { routes[place as usize] } else { 0 };
-            (hop & TURN != 0).then_some(hop & LINK)
+            (hop & (TURN | REPLY) != 0).then_some(hop)
         };
         for link in slots.iter().filter_map(|&slot| down(&self.routes, self.arena.get(slot).place)) {
-            self.links[link as usize].bound -= 1;
+            self.links[(link & LINK) as usize].bound -= 1;
         }
         for slot in slots {
             let &Packet { time, place, .. } = self.arena.get(slot);
             let (at, place) = match down(&self.routes, place) {
-                Some(link) => self.turn_ahead(slot, Time(time), place, link),
+                Some(hop) if hop & REPLY != 0 => {
+                    replies.push(slot);
+                    continue;
+                }
+                Some(hop) => self.turn_ahead(slot, Time(time), place, hop & LINK),
                 None => (Time(time), place),
             };
             self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
         }
+        replies
     }
 
     /// The answer to a packet has reached the end of the first link of its way: it is written now.
