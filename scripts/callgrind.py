@@ -7,6 +7,7 @@ asked for, without set-up and start.
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-ENGINE = ROOT / "target/release/examples/engine_cost"
+ENGINE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/examples/engine_cost"
 SPAN = "*counted_span*"
 
 
