@@ -142,7 +142,7 @@ def drawing(costs: dict[tuple[Point, str], Cost]) -> str:
                 known = [(x, y) for x, y in values if y is not None]
                 series.append(Series(system, place, [x for x, _ in known], [y for _, y in known]))
             top = round_up(max(y for cost in costs.values() if (y := getattr(cost, of)) is not None))
-            ends = (min(p.size for p in points), max(p.size for p in points))
+            ends = (min(p.size for p in points), 1.8 * max(p.size for p in points))
             panels.append((Axes(y_label, label, y_label, ends, (0.0, top), log="x"), series))
     return picture("What a packet-hop costs", panels, style(), 400)
 
