@@ -77,6 +77,13 @@ cost: install packages ## Instructions per packet-hop against their limit
 cost-rows: install packages ## What every entry of the registry costs; fills docs/performance.md
 	$(PY) scripts/cost_rows.py --markdown docs/performance.md
 
+cost-profile: install packages ## Which functions the instructions go to, and the floor; fills docs/performance.md
+	$(PY) scripts/profile_cost.py --markdown docs/performance.md
+	$(EXPLICATE) bench --floor --json | $(PY) scripts/floor_table.py docs/performance.md
+
+cost-scaling: install packages ## Cost against flows, bandwidth-delay product and links; fills docs/performance.md
+	$(PY) scripts/cost_scaling.py --markdown docs/performance.md
+
 cost-accept: install packages ## Makes today's counts the ones that `make cost` judges by
 	$(PY) scripts/cost_rows.py --accept --markdown docs/performance.md
 
@@ -99,4 +106,4 @@ docs: install ## Recomputes docs/reference
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: help install demo test lint rust linux packages python papers gallery wheel extend fuzz-short fuzz cost cost-rows cost-accept bench peers sweep-cost validation docs clean
+.PHONY: help install demo test lint rust linux packages python papers gallery wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-accept bench peers sweep-cost validation docs clean

@@ -1,12 +1,13 @@
 """Runs a program under valgrind's callgrind and reads what it counted, instruction by instruction.
 
-Only what runs inside functions that match `STEADY` is counted: of `engine_cost` the span of simulated time that was
+Only what runs inside functions that match `SPAN` is counted: of `engine_cost` the span of simulated time that was
 asked for, without set-up and start.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -18,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-ENGINE = ROOT / "target/release/examples/engine_cost"
-STEADY = "*steady*"
+ENGINE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/examples/engine_cost"
+SPAN = "*counted_span*"
 
 
 class CountError(RuntimeError):
@@ -52,7 +53,7 @@ def count(program: Path, arguments: Sequence[str | Path]) -> Counted:
     """Return what a run costs; raise CountError with the program's own words if it fails."""
     with tempfile.TemporaryDirectory() as place:
         out = Path(place) / "callgrind.out"
-        options = [f"--toggle-collect={STEADY}", "--dump-instr=yes", f"--callgrind-out-file={out}"]
+        options = [f"--toggle-collect={SPAN}", "--dump-instr=yes", f"--callgrind-out-file={out}"]
         command = ["valgrind", "--tool=callgrind", *options, program, *arguments]
         try:
             done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
@@ -64,7 +65,7 @@ def count(program: Path, arguments: Sequence[str | Path]) -> Counted:
         for place_of, address, cost in costs(out.read_text(encoding="utf-8").splitlines()):
             counts[place_of, address] += cost
     if not counts:
-        raise CountError(f"callgrind found no function like {STEADY} in {program.name}")
+        raise CountError(f"callgrind found no function like {SPAN} in {program.name}")
     return Counted(json.loads(done.stdout), counts)
 
 

@@ -76,14 +76,19 @@ def strays(names: Iterable[tuple[str, str]]) -> list[str]:
     return [f"{kind}.{name}" for kind, name in tables if (kind, name) not in known]
 
 
+def style() -> str:
+    """The style sheet of a picture that stands alone."""
+    sheet = resources.files("explicate").joinpath("assets", "charts.css").read_text(encoding="utf-8")
+    return re.sub(r"\n+", "", sheet) + "text{font-family:system-ui,sans-serif}"
+
+
 def drawn(entries: Sequence[tuple[str, str]]) -> dict[str, tuple[str, str]]:
     """The sentence and the SVG of each entry (kind and name), by `KIND-NAME`."""
-    style = resources.files("explicate").joinpath("assets", "charts.css").read_text(encoding="utf-8")
-    style = re.sub(r"\n+", "", style) + "text{font-family:system-ui,sans-serif}"
+    looks = style()
 
     def one(entry: tuple[str, str]) -> tuple[str, str]:
         plan = Plan.of(*entry)
-        return plan.about, draw(entry, plan, style)
+        return plan.about, draw(entry, plan, looks)
 
     with ThreadPoolExecutor() as threads:
         return {f"{kind}-{name}": made for (kind, name), made in zip(entries, threads.map(one, entries), strict=True)}

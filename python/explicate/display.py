@@ -157,7 +157,10 @@ def curves(frame: pl.DataFrame) -> str:
     return table(frame.columns, [[cell(value) for value in row] for row in frame.rows()], left=1)
 
 
-def floor(cases: Sequence[BenchCase]) -> str:
+FLOOR_TITLES = ["case", "ns / hop", "times the least", "instructions / hop", "times the least"]
+
+
+def floor_rows(cases: Sequence[BenchCase]) -> list[list[str]]:
     """Return the cost of a hop in each case, and how many times that of the lowest floor of its size it is."""
 
     def nanoseconds(case: BenchCase) -> float:
@@ -177,7 +180,12 @@ def floor(cases: Sequence[BenchCase]) -> str:
                 "–" if own is None else f"{own / min(counts):.1f}",
             ]
         )
-    return table(["case", "ns / hop", "times the least", "instructions / hop", "times the least"], body)
+    return body
+
+
+def floor(cases: Sequence[BenchCase]) -> str:
+    """Return the table of floors and engine."""
+    return table(FLOOR_TITLES, floor_rows(cases))
 
 
 def bench(cases: Sequence[BenchCase]) -> str:

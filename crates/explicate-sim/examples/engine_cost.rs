@@ -1,5 +1,5 @@
 //! What the engine costs on any scenario: `engine_cost FILE [FROM..]SECONDS [KEY=VALUE ...]`, without samples. Prints a line of
-//! JSON. Made to be counted by callgrind: with `--toggle-collect='*steady*'` it counts what lies between FROM and SECONDS of
+//! JSON. Made to be counted by callgrind: with `--toggle-collect='*counted_span*'` it counts what lies between FROM and SECONDS of
 //! simulated time, and neither set-up nor start; `hops` and `cpu_s` are of that span too. With a million flows it tells the
 //! memory and the time to set them up.
 
@@ -14,7 +14,7 @@ use explicate_sim::engine::Engine;
 
 /// The part of the run that is counted, under a name that callgrind finds.
 #[inline(never)]
-fn steady(engine: &mut Engine, until: Time) {
+fn counted_span(engine: &mut Engine, until: Time) {
     engine.run_until(until);
 }
 
@@ -38,7 +38,7 @@ fn main() -> Result<(), String> {
     engine.run_until(Time::from_secs_f64(from));
     let (hops, events) = (engine.hops(), engine.events());
     let started = ThreadTime::now();
-    steady(&mut engine, Time::from_secs_f64(seconds));
+    counted_span(&mut engine, Time::from_secs_f64(seconds));
     let cpu = started.elapsed().as_secs_f64();
     engine.settle_all();
     let after = resident_bytes().saturating_sub(before);

@@ -1,0 +1,164 @@
+"""What a packet-hop costs against the number of flows, the bandwidth-delay product and the number of links.
+
+    python scripts/cost_scaling.py                     measure, and print the table
+    python scripts/cost_scaling.py --markdown FILE     put it between the `scaling` markers; draw cost.svg beside FILE
+
+A point is one network. Nanoseconds are of the thread's CPU time, the least of some rounds that go over all points in
+turn, so that what else the machine does falls on all alike. Instructions are counted by callgrind over the same span of
+simulated time, where the run up to its end is short enough: callgrind is a hundred times slower.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from callgrind import ENGINE, build_engine, count
+from cost import replace_between
+from page_figures import style
+
+from explicate.charts import Axes, Series, picture, round_up
+
+SYSTEMS = ("xcp", "sack")
+ROUNDS = 3
+COUNTED = 2e7
+"""Most packet-hops of a run that callgrind is given."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One network, at one size along one axis."""
+
+    axis: str
+    size: int
+    mbps: int
+    flows: int
+    hops: int
+    span: tuple[float, float]
+
+    def scenario(self, system: str) -> str:
+        """Its text: 80 ms and buffers of one product, however many links; with one, it is a dumbbell."""
+        return f"""
+name = "scaling"
+[topology]
+kind = "chain"
+hops = {self.hops}
+pairs = {self.flows}
+access = {{ rate = "{4 * self.mbps}Mbit/s", delay = "5ms", queue = "unlimited" }}
+link = {{ rate = "{self.mbps}Mbit/s", delay = "{30_000 // self.hops}us" }}
+[[flows]]
+name = "bulk"
+count = {self.flows}
+protocol = "{system}"
+packet = "1000B"
+start = {{ spread = "{self.span[0] / 3:g}s" }}
+"""
+
+
+POINTS = [
+    *(Point("flows", n, 10_000, n, 1, (0.6, 0.7)) for n in (10, 100, 1_000, 10_000, 100_000)),
+    *(Point("packets of the product", mbps * 10, mbps, 10, 1, (6.0, 6.0 + span)) for mbps, span in ((10, 6), (100, 3))),
+    Point("packets of the product", 10_000, 1_000, 10, 1, (3.0, 3.3)),
+    Point("packets of the product", 100_000, 10_000, 10, 1, (3.0, 3.1)),
+    *(Point("links in a row", n + 2, 100, 10, n, (4.0, 5.0)) for n in (1, 8, 62, 254)),
+]
+AXES = {
+    "flows": "flows, at 10 Gbit/s and 80 ms",
+    "packets of the product": "bandwidth-delay product, packets: 10 flows, 10 Mbit/s to 10 Gbit/s",
+    "links in a row": "links in a row: 10 flows, 100 Mbit/s, 80 ms in all",
+}
+
+
+@dataclass
+class Cost:
+    """What a hop costs."""
+
+    nanoseconds: float
+    instructions: float | None = None
+
+
+def run(point: Point, system: str, *, counted: bool) -> tuple[float, float]:
+    """Run a point; return packet-hops of its span, and instructions or CPU seconds."""
+    with tempfile.TemporaryDirectory() as place:
+        file = Path(place) / "point.toml"
+        file.write_text(point.scenario(system), encoding="utf-8")
+        arguments = [str(file), "{}..{}".format(*point.span)]
+        if counted:
+            found = count(ENGINE, arguments)
+            return found.told["hops"], found.total()
+        told = json.loads(subprocess.run([ENGINE, *arguments], check=True, capture_output=True, text=True).stdout)
+        return told["hops"], told["cpu_s"]
+
+
+def measure() -> dict[tuple[Point, str], Cost]:
+    """Time all points in turn, some rounds; then count those that are short enough."""
+    pairs = [(point, system) for point in POINTS for system in SYSTEMS]
+    costs = {pair: Cost(float("inf")) for pair in pairs}
+    hops: dict[tuple[Point, str], float] = {}
+    for _ in range(ROUNDS):
+        for pair in pairs:
+            hops[pair], seconds = run(*pair, counted=False)
+            costs[pair].nanoseconds = min(costs[pair].nanoseconds, 1e9 * seconds / hops[pair])
+
+    def whole(pair: tuple[Point, str]) -> float:
+        start, end = pair[0].span
+        return hops[pair] * end / (end - start)
+
+    short = [pair for pair in pairs if whole(pair) <= COUNTED]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for pair, (done, instructions) in zip(short, pool.map(lambda p: run(*p, counted=True), short), strict=True):
+            costs[pair].instructions = instructions / done
+    return costs
+
+
+def table(costs: dict[tuple[Point, str], Cost]) -> str:
+    """The figures as Markdown."""
+    titles = " | ".join(f"{system}: ns | instructions" for system in SYSTEMS)
+    lines = [f"| of what | how many | {titles} |", f"| --- | ---: |{' ---: |' * 2 * len(SYSTEMS)}"]
+    for point in POINTS:
+        cells = []
+        for system in SYSTEMS:
+            cost = costs[point, system]
+            cells += [f"{cost.nanoseconds:.0f}", "" if cost.instructions is None else f"{cost.instructions:.0f}"]
+        lines.append(f"| {point.axis} | {point.size:,} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def drawing(costs: dict[tuple[Point, str], Cost]) -> str:
+    """The plot: for each axis the time on the left and the instructions on the right."""
+    panels = []
+    for axis, label in AXES.items():
+        points = [point for point in POINTS if point.axis == axis]
+        for of, y_label in (("nanoseconds", "ns per packet-hop"), ("instructions", "instructions per packet-hop")):
+            series = []
+            for place, system in enumerate(SYSTEMS):
+                values = [(point.size, getattr(costs[point, system], of)) for point in points]
+                known = [(x, y) for x, y in values if y is not None]
+                series.append(Series(system, place, [x for x, _ in known], [y for _, y in known]))
+            top = round_up(max(y for cost in costs.values() if (y := getattr(cost, of)) is not None))
+            ends = (min(p.size for p in points), 1.8 * max(p.size for p in points))
+            panels.append((Axes(y_label, label, y_label, ends, (0.0, top), log="x"), series))
+    return picture("What a packet-hop costs", panels, style(), 400)
+
+
+def main() -> None:
+    """Measure, print, draw."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--markdown", type=Path, help="document whose table is replaced; the plot goes beside it")
+    options = parser.parse_args()
+    build_engine()
+    costs = measure()
+    print(table(costs))
+    if options.markdown:
+        replace_between(options.markdown, table(costs), "scaling")
+        (options.markdown.parent / "cost.svg").write_text(drawing(costs), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
