@@ -29,6 +29,15 @@ class PeerError(Exception):
     """Something outside this program is missing or went wrong."""
 
 
+TIES = '{ kind = "jitter", mean = "2ns", keep_order = true }'
+"""Leaves to chance which of two events at the same instant comes first.
+
+Packets of a train reach a link of its own rate exactly when the one before has left. ns-2 counts seconds in floating
+point, whose rounding decides at random whether a queue still holds that packet; our clock counts whole nanoseconds, and
+the one before has always left.
+"""
+
+
 @dataclass(frozen=True)
 class Queue:
     """The bottleneck's discipline, in either side's words (ours without the limit)."""
@@ -40,7 +49,10 @@ class Queue:
 
 @dataclass(frozen=True)
 class Case:
-    """A dumbbell; `rtt_high_ms` above `rtt_ms` spreads the flows' RTTs evenly; `starts` are even or random."""
+    """A dumbbell; `rtt_high_ms` above `rtt_ms` spreads the flows' RTTs evenly.
+
+    `starts` are even, or random; then it is also left to chance which of two events at the same instant is first.
+    """
 
     system: str
     rate_mbps: int
@@ -291,6 +303,8 @@ def explicate_scenario(case: Case) -> str:
         high_ms = (case.rtt_high_ms / 2 - case.bottleneck_delay_ms) / 2
         delay = f'{{ from = {delay}, to = "{high_ms:g}ms" }}'
     access = f'rate = "{ACCESS_FACTOR * case.rate_mbps}Mbit/s", delay = {delay}, queue = "unlimited"'
+    if case.starts == "random":
+        access += f", channel = [{TIES}]"
     queue = f'{case.queue.ours}, limit = "{case.buffer_packets}pkt"'
     bottleneck = f'rate = "{case.rate_mbps}Mbit/s", delay = "{case.bottleneck_delay_ms:g}ms"'
     start = {"even": "spread", "random": "uniform"}[case.starts]
