@@ -24,12 +24,6 @@ RATE_MBPS = 5.0
 WARMUP_S = 20.0
 GRID = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0, 8.0, 10.0, 15.0, 20.0)
 """Loss rates, percent."""
-PROCESSING = '{ kind = "jitter", mean = "0.8ms", keep_order = true, of = "data" }'
-"""Random processing time of the hosts, up to one packet time of the bottleneck.
-
-All rates are the same: without it packets arrive exactly when others leave, and one flow always finds room (the phase
-effects of Floyd and Jacobson 1992, and their remedy). The paper does not say what its simulations did about that.
-"""
 SOURCES = [f"s{i}" for i in range(10)]
 QUICK_GRID = (0.0, 1.0, 2.0, 5.0, 10.0)
 BOTTLENECK, CLEAN, LOSSY = "n0->n1", "n1->n2", "n1->n3"
@@ -65,8 +59,18 @@ def case(
 
 
 def _links(choices: Mapping[str, str], queue: str, delay_ms: float) -> list[str]:
-    made = [_link(source, "n0", *_access(choices, queue, delay_ms), PROCESSING) for source in SOURCES]
+    made = [_link(source, "n0", *_access(choices, queue, delay_ms), processing(choices["D-P21"])) for source in SOURCES]
     return made + [_link(a, b, RATE_MBPS, delay_ms, queue) for a, b in (("n0", "n1"), ("n1", "n2"), ("n1", "n3"))]
+
+
+def processing(mean: str) -> str:
+    """Return the time that a host takes for a packet, random and at most twice `mean`.
+
+    All rates are the same, so without any packets arrive exactly when others leave, and one flow always finds room (the
+    phase effects of Floyd and Jacobson 1992). ns-2's hosts take none, but its clock, in floating point, rounds: which of
+    two events of the same instant comes first is left to chance, as it is with a few nanoseconds here.
+    """
+    return f'{{ kind = "jitter", mean = "{mean}", keep_order = true, of = "data" }}'
 
 
 def _access(choices: Mapping[str, str], queue: str, delay_ms: float) -> tuple[float, float, str]:
