@@ -67,8 +67,8 @@ def processing(mean: str) -> str:
     """Return the time that a host takes for a packet, random and at most twice `mean`.
 
     All rates are the same, so without any packets arrive exactly when others leave, and one flow always finds room (the
-    phase effects of Floyd and Jacobson 1992). ns-2's hosts take none, but its clock, in floating point, rounds: which of
-    two events of the same instant comes first is left to chance, as it is with a few nanoseconds here.
+    phase effects of Floyd and Jacobson 1992). ns-2's hosts take none, but its clock, in floating point, rounds: which
+    of two events of the same instant comes first is left to chance, as it is with a few nanoseconds here.
     """
     return f'{{ kind = "jitter", mean = "{mean}", keep_order = true, of = "data" }}'
 
