@@ -220,6 +220,7 @@ fn a_probe_finds_what_a_path_has() {
         let told = last_json(&String::from_utf8_lossy(&said.stdout));
         let of = |key: &str| told[key].as_f64().unwrap() / 20e6;
         assert!((0.85..1.15).contains(&of("capacity_bps")), "{told}");
+        assert!(told["probes_answered"].as_u64() <= told["probes_sent"].as_u64(), "{told}");
         assert!((0.7..1.2).contains(&of("available_bps")), "{told}");
         // Nobody answers, and nothing hangs.
         let said = net.program("a", &["probe", "10.9.0.77", "--time", "1"]);

@@ -3,6 +3,8 @@
 //! Streams of probes are sent at one rate each. A bracket holds the highest rate that was not too much and the lowest that
 //! was; the next stream's rate halves it, and when it is narrow the end is tried again that was not tried last, for what is
 //! left changes. Lost probes mean too much. What is told after each stream is the lower end.
+//!
+//! A sender that is held up sends at less than the rate that it should: its stream speaks of what it was sent at.
 
 use alloc::vec::Vec;
 
@@ -49,6 +51,8 @@ pub(super) struct Search {
 
 /// Width of a bracket that is narrow.
 const NARROW: f64 = 0.15;
+/// A stream sent at less than this share of its rate was held up.
+const HELD_UP: f64 = 0.9;
 /// Echoes that did not come by then were lost.
 const PATIENCE: Time = Time::secs(1);
 
@@ -73,8 +77,19 @@ impl Search {
         }
     }
 
+    /// The rate at which the stream, in order, was sent; infinite if that cannot be told.
+    fn sent_at(&self) -> f64 {
+        let (Some(first), Some(last)) = (self.stream.first(), self.stream.last()) else { return f64::INFINITY };
+        let bytes = self.bytes * last.index.wrapping_sub(first.index) as f64;
+        if bytes > 0.0 { bytes / last.sent.since(first.sent).as_secs_f64() } else { f64::INFINITY }
+    }
+
     fn conclude(&mut self, now: Time) -> f64 {
         self.stream.sort_unstable_by_key(|p| p.index.wrapping_sub(self.base));
+        let sent_at = self.sent_at();
+        if sent_at < HELD_UP * self.rate {
+            self.rate = sent_at;
+        }
         let lost = self.count as usize - self.stream.len();
         let too_much = lost * 10 > self.count as usize || (self.judge)(&self.stream);
         if too_much {
@@ -143,5 +158,38 @@ impl Estimator for Search {
     fn poll_estimate(&mut self, now: Time) -> Option<f64> {
         let State::Waiting(until) = self.state else { return None };
         (self.stream.len() >= self.count as usize || until <= now).then(|| self.conclude(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Values;
+    use crate::protocol::Address;
+    use crate::rng::Rng;
+
+    /// What is told at last if a probe leaves every `gap` at best, and no stream ever is too fast.
+    fn told(gap: Time) -> f64 {
+        let values = Values::default();
+        let (own, peer, period, rng) = (Address(0), Address(1), Time::millis(100), Rng::stream(1, "probe"));
+        let mut search =
+            Search::new(&EstimatorInit { values: &values, own, peer, period, rng, now: Time::ZERO }, |_| false);
+        let (mut now, mut last) = (Time::ZERO, 0.0);
+        while now < Time::secs(20) {
+            if let Some(probe) = search.poll_probe(now) {
+                search.handle_echo(now, probe.index, now, now + Time::millis(5));
+            }
+            last = search.poll_estimate(now).unwrap_or(last);
+            now += gap;
+        }
+        last
+    }
+
+    #[test]
+    fn a_sender_that_is_held_up_tells_no_more_than_it_sent() {
+        // 300 bytes a millisecond.
+        let slow = told(Time::millis(1));
+        assert!((290e3..=330e3).contains(&slow), "{slow}");
+        assert!(told(Time::micros(10)) > 20e6, "it was not held up");
     }
 }

@@ -128,7 +128,8 @@ impl Prober {
                 found.probes.0 += 1;
             }
             self.out.flush(self.socket.as_fd());
-            for (index, sent, came) in self.echoes()? {
+            // Echoes of pairs may still come: they are none of the estimator's.
+            for (index, sent, came) in self.echoes()?.into_iter().filter(|echo| echo.0 & PAIRS == 0) {
                 found.probes.1 += 1;
                 estimator.handle_echo(self.clock.now(), index, sent, came);
             }
