@@ -164,10 +164,30 @@ pub(crate) fn lab(text: &str, sets: &[&str]) -> Value {
 }
 
 /// Measures in real time, up to three times: a machine that stands still for some milliseconds spoils one measurement, what
-/// is wrong spoils all. What spoilt one is printed.
+/// is wrong spoils all. What spoilt one is printed. One of which the host of a virtual machine took much does not count; six
+/// are all.
 pub(crate) fn measured(once: impl Fn()) {
-    let tried = || std::panic::catch_unwind(std::panic::AssertUnwindSafe(&once));
-    assert!((0..3).any(|_| tried().is_ok()), "three measurements in a row");
+    let mut counted = 0;
+    for _ in 0..6 {
+        let before = stolen();
+        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(&once)).is_ok() {
+            return;
+        }
+        counted += (stolen() - before < MUCH) as u32;
+        if counted == 3 {
+            break;
+        }
+    }
+    panic!("no measurement held; {counted} of them count, the host took much of the machine from the others");
+}
+
+/// Much, in hundredths of a second: some percent of a measurement of a minute, all processors together.
+const MUCH: u64 = 300;
+
+/// What the host of this virtual machine has given to others, in hundredths of a second, all processors together.
+fn stolen() -> u64 {
+    let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    stat.lines().next().and_then(|all| all.split_whitespace().nth(8)?.parse().ok()).unwrap_or(0)
 }
 
 /// Names of namespaces that begin so.
