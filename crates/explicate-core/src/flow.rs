@@ -11,11 +11,10 @@ use core::ops::AddAssign;
 
 use crate::params::{Param, Unit, Values};
 use crate::protocol::{
-    Ack, Address, Allowance, Loss, LossKind, Minds, Next, Outcome, Probe, Protocol, Recovery, RecoveryKind,
-    RecoveryState, Sender, SenderInit, Sent,
+    Ack, Address, Allowance, Loss, LossKind, Minds, Next, Probe, Protocol, RecoveryKind, Sender, SenderInit, Sent,
 };
 use crate::recovery::COMMON;
-use crate::recovery::steady::Steady;
+use crate::recovery::outstanding::Outstanding;
 use crate::units::{Rate, Time};
 use crate::wire::{
     CONGESTION_LEN, Congestion, Ecn, Format, IP_UDP_LEN, Packet, SackRanges, TRANSPORT_LEN, Transport, flag, option,
@@ -147,12 +146,7 @@ pub struct Flow {
     minds: Minds,
     /// What the sender allowed after the last event.
     allowance: Allowance,
-    recovery: Box<dyn Recovery>,
-    /// Where recovery stands, and what it would send next if that is known: of each change one call tells both.
-    at: RecoveryState,
-    next: Option<Next>,
-    /// What recovery has lent: its counts are this flow's own until it takes them back.
-    lent: Option<Steady>,
+    outstanding: Outstanding,
     fallback: &'static dyn Protocol,
     /// Data packets carry a congestion header.
     header: bool,
@@ -210,10 +204,7 @@ impl Flow {
             minds: sender.minds(),
             allowance: sender.allowance(),
             sender,
-            at: recovery.state(),
-            recovery,
-            next: None,
-            lent: None,
+            outstanding: Outstanding::new(recovery),
             fallback: init.fallback,
             header,
             overhead,
@@ -253,7 +244,7 @@ impl Flow {
     }
     /// Segments that are acknowledged, all from the first.
     pub fn acked(&self) -> u32 {
-        self.at.acked
+        self.outstanding.at().acked
     }
     /// Payload of a full segment, bytes.
     pub fn payload(&self) -> u16 {
@@ -274,25 +265,23 @@ impl Flow {
     }
     /// The application withdraws what has not been sent yet (the end of an on-period).
     pub fn withdraw(&mut self) {
-        self.supply = self.at.highest;
+        self.supply = self.outstanding.at().highest;
     }
     /// Tells once per call whether all that was written is acknowledged.
     pub fn poll_event(&self) -> Option<Event> {
-        let drained = self.state == State::Established && self.at.acked == self.supply;
+        let drained = self.state == State::Established && self.outstanding.at().acked == self.supply;
         drained.then_some(Event::Drained)
     }
     /// Timers that expired since the other end was last heard of with something new.
     pub fn timeouts_in_a_row(&self) -> u32 {
         match self.state {
-            // What is lent has no back-off.
-            State::Established if self.lent.is_some() => 0,
-            State::Established => self.recovery.backoffs(),
+            State::Established => self.outstanding.backoffs(),
             _ => self.stats.timeouts as u32,
         }
     }
     /// Smoothed round-trip time; zero while unknown.
     pub fn srtt(&self) -> Time {
-        self.at.srtt
+        self.outstanding.at().srtt
     }
     /// Congestion window, segments.
     pub fn cwnd(&self) -> f64 {
@@ -300,9 +289,8 @@ impl Flow {
     }
     /// Tells the variables of law and recovery.
     pub fn probe(&mut self, put: Probe<'_>) {
-        self.give_back();
         self.sender.probe(put);
-        self.recovery.probe(put);
+        self.outstanding.probe(put);
     }
 
     /// A packet for this end arrived; anything but an acknowledgement that fits is ignored.
@@ -317,26 +305,16 @@ impl Flow {
         if self.state != State::Established {
             return;
         }
-        let cumulative = header.segment();
-        let packet_number = header.packet_number();
         let exact = stamp_age(now, header.timestamp());
         let rtt = self.in_ticks(now, exact);
-        let newly_acked = match &mut self.lent {
-            Some(steady) if sack.as_slice().is_empty() => steady.acknowledge(&mut self.at, now, cumulative, rtt),
-            _ => 0,
-        };
-        let mut out = Outcome { newly_acked, duplicate: false, loss: None };
-        self.next = None;
-        if newly_acked == 0 {
-            out = self.recover(now, header, sack, rtt);
-            if out.newly_acked == 0 && !out.duplicate {
-                return;
-            }
+        let out = self.outstanding.acknowledge(now, header, sack, rtt);
+        if out.newly_acked == 0 && !out.duplicate {
+            return;
         }
         self.rwnd = header.window();
         self.stats.rtt_sum += exact.0;
         self.stats.rtt_count += 1;
-        let state = &self.at;
+        let state = self.outstanding.at();
         let srtt = state.srtt;
         // What ends a repair is part of it: it covers a whole window, and is no reason to grow (RFC 5681 section 3.2, 6).
         let recovering = self.repairing || state.recovering;
@@ -360,7 +338,7 @@ impl Flow {
             cumulative: state.acked,
             highest_sent: state.highest,
             duplicate: out.duplicate,
-            packet_number,
+            packet_number: header.packet_number(),
             header: &packet.congestion,
             transport: header,
             rtt,
@@ -369,22 +347,6 @@ impl Flow {
             recovering,
             app_limited: !self.window_limited,
         });
-    }
-
-    /// Recovery sees to an acknowledgement.
-    #[inline(never)]
-    fn recover(&mut self, now: Time, header: &Transport, sack: &SackRanges, rtt: Time) -> Outcome {
-        self.give_back();
-        let (cumulative, number) = (header.segment(), header.packet_number());
-        let out = self.recovery.take_ack(now, cumulative, number, sack.as_slice(), rtt, &mut self.at);
-        self.lent = self.recovery.lend();
-        out
-    }
-    /// Gives the counts back to recovery, which is to be told something.
-    fn give_back(&mut self) {
-        if let Some(steady) = self.lent.take() {
-            self.recovery.take_back(&steady, &self.at);
-        }
     }
 
     fn handle_syn_ack(&mut self, now: Time, header: &Transport) {
@@ -411,8 +373,7 @@ impl Flow {
         self.rwnd = header.window();
         self.state = State::Established;
         self.syn_deadline = Time::NEVER;
-        self.recovery.on_rtt(rtt);
-        (self.at, self.next) = (self.recovery.state(), None);
+        self.outstanding.connected(rtt);
         self.sender.on_start(now, rtt);
         self.allowance = self.sender.allowance();
     }
@@ -437,7 +398,7 @@ impl Flow {
     pub fn poll_timeout(&self) -> Time {
         let pace = if self.pace_at > Time::ZERO { self.pace_at } else { Time::NEVER };
         let law = if self.minds.time { self.sender.next_timer() } else { Time::NEVER };
-        self.at.timer.min(law).min(self.syn_deadline).min(pace)
+        self.outstanding.at().timer.min(law).min(self.syn_deadline).min(pace)
     }
     /// Runs every timer that is due.
     pub fn handle_timeout(&mut self, now: Time) {
@@ -446,21 +407,14 @@ impl Flow {
             self.syn_deadline = Time::NEVER;
             self.state = State::Opening;
         }
-        let RecoveryState { timer, srtt, .. } = self.at;
-        self.next = None;
-        if timer <= now {
-            self.give_back();
-            let repeated = self.recovery.backoffs() > 0;
-            let expired = self.recovery.on_timer(now);
-            self.at = self.recovery.state();
-            if let Some(in_flight) = expired {
-                self.stats.timeouts += 1;
-                let state = &self.at;
-                self.mark_recover = state.highest;
-                self.repairing = state.recovering;
-                let kind = LossKind::Timeout;
-                self.sender.on_loss(&Loss { now, kind, in_flight, srtt, repeated, marked: false });
-            }
+        let srtt = self.outstanding.at().srtt;
+        if let Some((in_flight, repeated)) = self.outstanding.handle_timeout(now) {
+            self.stats.timeouts += 1;
+            let state = self.outstanding.at();
+            self.mark_recover = state.highest;
+            self.repairing = state.recovering;
+            let kind = LossKind::Timeout;
+            self.sender.on_loss(&Loss { now, kind, in_flight, srtt, repeated, marked: false });
         }
         if self.sender.next_timer() <= now {
             self.sender.on_timer(now);
@@ -481,15 +435,11 @@ impl Flow {
         }
         if self.pace_at > now {
             // A pace that follows the window may keep it from ever being full.
-            self.window_limited |= self.at.next < self.supply;
+            self.window_limited |= self.outstanding.at().next < self.supply;
             return None;
         }
         self.pace_at = Time::ZERO;
-        let next = match (self.next, &self.lent) {
-            (Some(next), _) => next,
-            (None, Some(steady)) => steady.next(&self.at, self.allowance.cwnd, self.rwnd),
-            (None, None) => self.recovery.next(self.allowance.cwnd, self.rwnd),
-        };
+        let next = self.outstanding.next((self.allowance.cwnd, self.rwnd));
         if next == Next::Nothing {
             self.window_limited = true;
             return None;
@@ -500,7 +450,7 @@ impl Flow {
     /// Whether it is known that the window is full, so that [`Flow::poll_next`] has nothing. A flow that paces does not tell.
     #[inline]
     pub fn is_full(&mut self) -> bool {
-        let full = self.next == Some(Next::Nothing) && self.pace_at == Time::ZERO;
+        let full = self.outstanding.is_full() && self.pace_at == Time::ZERO;
         self.window_limited |= full;
         full
     }
@@ -540,12 +490,11 @@ impl Flow {
 
     #[inline]
     fn transmit_data(&mut self, now: Time, next: Next, out: &mut Packet) -> bool {
-        let state = &self.at;
+        let state = self.outstanding.at();
         let (srtt, in_flight, highest) = (state.srtt, state.in_flight, state.highest);
         let mut segment = if let Next::Resend(segment) = next { segment } else { state.next };
         if segment >= self.supply {
-            // What is lent has no holes.
-            let Some(spare) = (if self.lent.is_some() { None } else { self.recovery.spare() }) else {
+            let Some(spare) = self.outstanding.spare() else {
                 self.window_limited = false;
                 return false;
             };
@@ -572,17 +521,8 @@ impl Flow {
         if self.minds.sending {
             self.sender.on_send(out, &Sent { now, srtt, in_flight, backlogged });
         }
-        let windows = (self.allowance.cwnd, self.rwnd);
-        self.next = Some(match &self.lent {
-            Some(steady) => {
-                steady.sent(&mut self.at, now);
-                steady.next(&self.at, windows.0, windows.1)
-            }
-            None => {
-                let sent = (segment, self.packet_number.wrapping_sub(1));
-                self.recovery.take_sent(now, sent, windows, &mut self.at)
-            }
-        });
+        let sent = (segment, self.packet_number.wrapping_sub(1));
+        self.outstanding.sent(now, sent, (self.allowance.cwnd, self.rwnd));
         self.pace(now, out.ip_len, srtt);
         true
     }

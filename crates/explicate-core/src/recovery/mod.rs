@@ -3,6 +3,7 @@
 use crate::params::{Param, Unit};
 use crate::protocol::RecoveryKind;
 
+pub(crate) mod outstanding;
 pub mod rto;
 pub mod scoreboard;
 pub mod steady;

@@ -1,0 +1,118 @@
+//! What a flow has sent and not heard of: its recovery, and where that stands. While nothing is missing the flow keeps the counts
+//! by itself ([`Steady`]), and recovery gets them back before it is told of anything else. Of each change one call tells
+//! state and next segment.
+
+use alloc::boxed::Box;
+
+use super::steady::Steady;
+use crate::protocol::{Next, Outcome, Probe, Recovery, RecoveryState};
+use crate::units::Time;
+use crate::wire::{SackRanges, Transport};
+
+/// A flow's recovery, as the flow sees it. Windows are the sender's and the receiver's, in segments.
+pub(crate) struct Outstanding {
+    recovery: Box<dyn Recovery>,
+    at: RecoveryState,
+    /// What would be sent next, if that is known.
+    next: Option<Next>,
+    /// What recovery has lent: `at` is ahead of it until it takes the counts back.
+    lent: Option<Steady>,
+}
+
+impl Outstanding {
+    /// Nothing was sent yet.
+    pub(crate) fn new(recovery: Box<dyn Recovery>) -> Outstanding {
+        Outstanding { at: recovery.state(), recovery, next: None, lent: None }
+    }
+    /// Where it stands.
+    #[inline(always)]
+    pub(crate) fn at(&self) -> &RecoveryState {
+        &self.at
+    }
+    /// The connection is set up, which took `rtt`.
+    pub(crate) fn connected(&mut self, rtt: Time) {
+        self.recovery.on_rtt(rtt);
+        (self.at, self.next) = (self.recovery.state(), None);
+    }
+
+    /// An acknowledgement has come; `rtt` is its sample.
+    #[inline(always)]
+    pub(crate) fn acknowledge(&mut self, now: Time, header: &Transport, sack: &SackRanges, rtt: Time) -> Outcome {
+        self.next = None;
+        if let Some(steady) = &mut self.lent
+            && sack.as_slice().is_empty()
+        {
+            let newly_acked = steady.acknowledge(&mut self.at, now, header.segment(), rtt);
+            if newly_acked > 0 {
+                return Outcome { newly_acked, duplicate: false, loss: None };
+            }
+        }
+        self.recover(now, header, sack, rtt)
+    }
+    #[inline(never)]
+    fn recover(&mut self, now: Time, header: &Transport, sack: &SackRanges, rtt: Time) -> Outcome {
+        self.give_back();
+        let (cumulative, number) = (header.segment(), header.packet_number());
+        let out = self.recovery.take_ack(now, cumulative, number, sack.as_slice(), rtt, &mut self.at);
+        self.lent = self.recovery.lend();
+        out
+    }
+    fn give_back(&mut self) {
+        if let Some(steady) = self.lent.take() {
+            self.recovery.take_back(&steady, &self.at);
+        }
+    }
+
+    /// Runs its timer if that is due: what was in flight if it expired, and whether it had done so just before.
+    pub(crate) fn handle_timeout(&mut self, now: Time) -> Option<(u32, bool)> {
+        self.next = None;
+        if self.at.timer > now {
+            return None;
+        }
+        self.give_back();
+        let repeated = self.recovery.backoffs() > 0;
+        let expired = self.recovery.on_timer(now);
+        self.at = self.recovery.state();
+        Some((expired?, repeated))
+    }
+    /// Expiries in a row; what is lent has none.
+    pub(crate) fn backoffs(&self) -> u32 {
+        if self.lent.is_some() { 0 } else { self.recovery.backoffs() }
+    }
+
+    /// What to send next.
+    #[inline(always)]
+    pub(crate) fn next(&self, (cwnd, rwnd): (f64, u32)) -> Next {
+        match (self.next, &self.lent) {
+            (Some(next), _) => next,
+            (None, Some(steady)) => steady.next(&self.at, cwnd, rwnd),
+            (None, None) => self.recovery.next(cwnd, rwnd),
+        }
+    }
+    /// Whether it is known that there is nothing to send now.
+    #[inline(always)]
+    pub(crate) fn is_full(&self) -> bool {
+        self.next == Some(Next::Nothing)
+    }
+    /// What may be resent when there is nothing new; of what is lent nothing is missing.
+    pub(crate) fn spare(&self) -> Option<u32> {
+        if self.lent.is_some() { None } else { self.recovery.spare() }
+    }
+    /// A segment left, in the packet of this number.
+    #[inline(always)]
+    pub(crate) fn sent(&mut self, now: Time, (segment, number): (u32, u32), windows: (f64, u32)) {
+        self.next = Some(match &self.lent {
+            Some(steady) => {
+                steady.sent(&mut self.at, now);
+                steady.next(&self.at, windows.0, windows.1)
+            }
+            None => self.recovery.take_sent(now, (segment, number), windows, &mut self.at),
+        });
+    }
+
+    /// Tells recovery's variables.
+    pub(crate) fn probe(&mut self, put: Probe<'_>) {
+        self.give_back();
+        self.recovery.probe(put);
+    }
+}
