@@ -47,12 +47,6 @@ rate = "100Mbit/s"
 delay = "30ms"
 queue = {{ kind = "{queue}", limit = "1.0bdp" }}
 channel = [{channel}]
-[[flows]]
-name = "bulk"
-count = 10
-protocol = "{protocol}"
-packet = "1000B"
-start = {{ spread = "1s" }}
 """
 
 CLOUDS = """
@@ -68,10 +62,13 @@ router = "none"
 [[link]]
 name = "r2->r1"
 router = "none"
+"""
+
+FLOWS = """
 [[flows]]
 name = "bulk"
 count = 10
-protocol = "xcp_i"
+protocol = "{protocol}"
 packet = "1000B"
 start = {{ spread = "1s" }}
 """
@@ -95,7 +92,7 @@ WORDS = {
 
 def dumbbell(protocol: str = "reno/sack", queue: str = "droptail", channel: str = "") -> str:
     """A dumbbell with these words."""
-    return DUMBBELL.format(protocol=protocol, queue=queue, channel=channel)
+    return (DUMBBELL + FLOWS).format(protocol=protocol, queue=queue, channel=channel)
 
 
 def with_channel(name: str) -> str:
@@ -127,7 +124,7 @@ KINDS = {
     "qdisc": Kind(lambda name: dumbbell(queue=name), 3, "droptail", "a packet at one port"),
     "channel": Kind(with_channel, 3, "wire", "a packet at one port"),
     "estimator": Kind(
-        lambda name: CLOUDS.format(estimator=name),
+        lambda name: (CLOUDS + FLOWS).format(protocol="xcp_i", estimator=name),
         12,
         meaning="a data packet with its acknowledgement through one cloud",
     ),

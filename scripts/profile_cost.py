@@ -23,25 +23,12 @@ from pathlib import Path
 
 from callgrind import ENGINE, ROOT, Counted, build_engine, count
 from cost import replace_between
+from cost_rows import dumbbell
 
 SYSTEMS = ("xcp", "sack")
 LEAST = 3.0
 """Fewest instructions per hop, in one of the dumbbells, of a function that has a row of its own."""
 SPAN = "3..6"
-
-SCENARIO = """
-name = "profile"
-[topology]
-kind = "dumbbell"
-access = {{ rate = "400Mbit/s", delay = "5ms", queue = "unlimited" }}
-bottleneck = {{ rate = "100Mbit/s", delay = "30ms", queue = {{ kind = "droptail", limit = "1.0bdp" }} }}
-[[flows]]
-name = "bulk"
-count = 10
-protocol = "{system}"
-packet = "1000B"
-start = {{ spread = "1s" }}
-"""
 
 Place = tuple[str, int]
 """A file, below the repository, and a line; ("", 0) for what is not ours."""
@@ -51,7 +38,7 @@ def counted(system: str) -> Counted:
     """Count the dumbbell of this protocol."""
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "profile.toml"
-        file.write_text(SCENARIO.format(system=system), encoding="utf-8")
+        file.write_text(dumbbell(system), encoding="utf-8")
         return count(ENGINE, [file, SPAN])
 
 
