@@ -276,7 +276,7 @@ impl Port {
     ) -> Arrival {
         let departs;
         if self.counts {
-            self.settle_due(now, store);
+            self.settle_before_arrival(now, store);
             self.stats.arrived += 1;
             store.note(now, self.number, handle, Note::Arrived);
             if !self.view.busy && self.busy_until > now.0 {
@@ -300,7 +300,7 @@ impl Port {
             if self.lone_passes(now.min(known), store) {
                 self.forget_lone();
             } else {
-                self.settle_due(now, store);
+                self.settle_before_arrival(now, store);
             }
             if self.takes
                 && !self.view.busy
@@ -381,7 +381,16 @@ impl Port {
             self.due = self.due.min(departs);
         }
     }
+    #[inline(never)]
     fn wait(&mut self, now: Time, bytes: u16) {
+        if !self.stats.queue_changes(now, self.view.backlog_packets, self.view.backlog_bytes, 1) {
+            return self.wait_slowly(now, bytes);
+        }
+        self.view.backlog_packets += 1;
+        self.view.backlog_bytes += bytes as u64;
+    }
+    #[cold]
+    fn wait_slowly(&mut self, now: Time, bytes: u16) {
         self.stats.queue_changed(now, self.view.backlog_packets, self.view.backlog_bytes, 1);
         self.view.backlog_packets += 1;
         self.view.backlog_bytes += bytes as u64;
@@ -397,8 +406,20 @@ impl Port {
             self.serve_waiting(at);
         }
     }
+    #[inline(never)]
     fn serve_waiting(&mut self, at: Time) {
+        if !self.stats.queue_changes(at, self.view.backlog_packets, self.view.backlog_bytes, -1) {
+            return self.serve_slowly(at);
+        }
+        self.serve_first();
+    }
+    #[cold]
+    fn serve_slowly(&mut self, at: Time) {
         self.stats.queue_changed(at, self.view.backlog_packets, self.view.backlog_bytes, -1);
+        self.serve_first();
+    }
+    #[inline(always)]
+    fn serve_first(&mut self) {
         let next = self.ring.first();
         self.leaves = next.departs;
         self.view.backlog_bytes -= next.bytes as u64;
@@ -465,6 +486,17 @@ impl Port {
     pub fn settle_due(&mut self, now: Time, store: &mut impl Store) {
         if self.due <= now {
             self.settle_all(now, store);
+        }
+    }
+
+    /// [`Port::settle_due`] where most often one departure is due, if anything: that needs no call.
+    #[inline(always)]
+    fn settle_before_arrival(&mut self, now: Time, store: &mut impl Store) {
+        if self.due <= now {
+            if self.leaves == self.due {
+                self.depart(store);
+            }
+            self.settle_due(now, store);
         }
     }
 
