@@ -205,7 +205,7 @@ impl Port {
     pub fn schedule(&mut self, classes: Vec<(Class, f64)>, classify: impl Fn(&Packet) -> usize + Send + 'static) {
         self.gate = Gate::default();
         self.lanes = Some(Box::new(Lanes::new(classes, Box::new(classify))));
-        (self.simple, self.takes, self.counts) = (false, false, false);
+        self.becomes_special();
         self.rearm();
     }
 
@@ -216,6 +216,11 @@ impl Port {
             lanes.balance = Some(balance::Balance::new(explicit, kappa));
             self.rearm();
         }
+    }
+
+    /// Its packets take the general path from now on.
+    fn becomes_special(&mut self) {
+        (self.simple, self.takes, self.counts) = (false, false, false);
     }
 
     /// Whether a driver must poll this port because departures are not known in advance.
