@@ -150,7 +150,8 @@ def test_named_places_have_a_point_each_and_a_bar() -> None:
     assert "fast" in texts
     dots = [path.get("d", "").count("M") for path in root.findall("path") if path.get("class", "").startswith("dots")]
     places = {path.get("d") for path in root.findall("path")}
-    assert dots == [2, 2] and len(places) == 4, "two points each, none behind another, with their bars"
+    assert dots == [2, 2], "two points each"
+    assert len(places) == 4, "and their bars, none behind another"
 
 
 def test_labels_stay_inside() -> None:
