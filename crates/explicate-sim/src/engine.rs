@@ -97,6 +97,13 @@ impl Link {
     }
 }
 
+/// First places of a flow's routes.
+#[derive(Clone, Copy)]
+pub struct Way {
+    forward: u32,
+    back: u32,
+}
+
 /// Both ends of a flow.
 pub struct Ends {
     /// The sending end.
@@ -303,19 +310,14 @@ impl Engine {
     pub fn pair(&mut self, one: u32, other: u32) {
         self.twins.extend([(one, other), (other, one)]);
     }
-    /// Adds a flow over routes of links there and back. Its number in `init` must be the number of flows so far.
-    pub fn add_flow(
-        &mut self,
-        init: &FlowInit<'_>,
-        there: &[u32],
-        back: &[u32],
-        source: Source,
-        start: Time,
-        group: (u32, u32),
-    ) {
+    /// Adds routes of links there and back, which flows may share.
+    pub fn add_way(&mut self, there: &[u32], back: &[u32]) -> Way {
+        Way { forward: self.add_route(there), back: self.add_route(back) }
+    }
+    /// Adds a flow. Its number in `init` must be the number of flows so far.
+    pub fn add_flow(&mut self, init: &FlowInit<'_>, way: Way, source: Source, start: Time, group: (u32, u32)) {
         assert_eq!(init.id as usize, self.ends.len(), "flows are numbered in order");
-        let forward = self.add_route(there);
-        let back = self.add_route(back);
+        let Way { forward, back } = way;
         self.ends.push(Ends {
             flow: Flow::new(init),
             sink: Sink::new(init),

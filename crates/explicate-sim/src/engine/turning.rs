@@ -49,10 +49,13 @@ impl Engine {
         }
     }
 
-    /// Places of routes at each link.
+    /// How many flows' routes take each link.
     pub(super) fn uses(&self) -> Vec<u32> {
         let mut uses = vec![0; self.links.len()];
-        self.routes.iter().for_each(|hop| uses[(hop & LINK) as usize] += 1);
+        for first in self.ends.iter().flat_map(|ends| [ends.forward, ends.back]) {
+            let route = &self.routes[first as usize..=self.last_place(first) as usize];
+            route.iter().for_each(|hop| uses[(hop & LINK) as usize] += 1);
+        }
         uses
     }
     /// The last place of the route that begins at `first`.
