@@ -19,6 +19,7 @@ use crate::dcf::Medium;
 use crate::wheel::{Taken, Wheel};
 
 mod agents;
+mod ahead;
 mod fusing;
 mod looking;
 mod media;
@@ -225,6 +226,9 @@ pub struct Engine {
     looked_after: u64,
     end: Time,
     fuse: bool,
+    /// How far the looking ahead has come, which is done in large networks alone.
+    ahead: ahead::Ahead,
+    large: bool,
 }
 
 /// Finds the links from a node to another.
@@ -265,6 +269,8 @@ impl Engine {
             looked_after: 0,
             end,
             fuse,
+            ahead: ahead::Ahead::default(),
+            large: false,
         }
     }
 
@@ -361,6 +367,9 @@ impl Engine {
         while let Some(Taken { slot, time, place }) =
             self.wheel.pop(&mut self.arena, until.0, |p| rank(&self.routes, p))
         {
+            if self.large {
+                self.look_ahead();
+            }
             // When it happens: now, or when an acknowledgement that is replied to ahead of time will have come.
             let mut at = Time(time);
             self.now = at;

@@ -198,6 +198,29 @@ impl Wheel {
         }
     }
 
+    /// The first event of the next bucket that holds any, no more than `within` buckets from now, of those that come after
+    /// number `seen`.
+    #[inline]
+    pub(crate) fn ahead(&self, seen: &mut u64, within: u64) -> Option<u32> {
+        let end = (self.tick + within).min(self.near_end - 1);
+        if *seen < self.tick || *seen > end {
+            *seen = self.tick; // behind, or of buckets of another width
+        }
+        while *seen < end {
+            let from = *seen + 1;
+            let index = from as usize % BUCKETS;
+            let word = self.occupied[index / 64] >> (index % 64);
+            if word == 0 {
+                *seen = (from | 63).min(end);
+                continue;
+            }
+            let skip = word.trailing_zeros();
+            *seen = (from + skip as u64).min(end);
+            return (from + skip as u64 <= end).then(|| self.near[(index + skip as usize) % BUCKETS][HEAD]);
+        }
+        None
+    }
+
     /// A rotation begins: the one after it comes into full resolution.
     fn enter_rotation(&mut self, arena: &mut Arena, limit: u64, rank: &impl Fn(&Packet) -> u32) {
         if self.put - self.taken == self.distant {
