@@ -13,6 +13,8 @@ pub mod measure;
 pub mod packet_log;
 pub mod pcap;
 mod prefetch;
+mod rotations;
 pub mod sample;
+
 pub mod simulation;
 mod wheel;

@@ -17,6 +17,9 @@ pub(crate) fn lines(at: *const u8, bytes: usize) {
     for offset in (0..bytes).step_by(LINE) {
         line(at.wrapping_add(offset));
     }
+    if !bytes.is_multiple_of(LINE) || !at.addr().is_multiple_of(LINE) {
+        line(at.wrapping_add(bytes.wrapping_sub(1)));
+    }
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use explicate_core::units::Time;
-use explicate_core::wire::{Packet, SACK_RANGES};
+use explicate_core::wire::SACK_RANGES;
 use explicate_scenario::machines::source::Source;
 
 use super::{Due, Engine, FUSED, LAST, LINK, NIL, REPLY, TIMER, TURN, TURNED, WAITING, rank};
@@ -115,19 +115,24 @@ impl Engine {
         if self.unseen <= self.now || self.turns == 0 || events < self.wheel.len() as u64 {
             return;
         }
-        let mut slots = self.wheel.take_all(&self.arena);
-        let key = |packet: &Packet| (packet.time, rank(&self.routes, packet));
-        slots.sort_by_key(|&slot| key(self.arena.get(slot)));
         let down = |routes: &[u32], place: u32| {
             let hop = if place & (TIMER | TURNED) == 0 { routes[place as usize] } else { 0 };
             (hop & (TURN | REPLY) != 0).then_some(hop)
         };
-        for link in slots.iter().filter_map(|&slot| down(&self.routes, self.arena.get(slot).place)) {
-            self.links[(link & LINK) as usize].bound -= 1;
-        }
+        // What they are ordered by stands beside the slots: packets lie anywhere in memory.
+        let slots = self.wheel.take_all(&self.arena);
+        let mut events = Vec::with_capacity(slots.len());
         for slot in slots {
-            let &Packet { time, place, .. } = self.arena.get(slot);
-            let (at, place) = match down(&self.routes, place) {
+            let packet = self.arena.get(slot);
+            let hop = down(&self.routes, packet.place);
+            events.push((packet.time, rank(&self.routes, packet), slot, packet.place, hop));
+            if let Some(hop) = hop {
+                self.links[(hop & LINK) as usize].bound -= 1;
+            }
+        }
+        events.sort_by_key(|&(time, rank, ..)| (time, rank));
+        for (time, _, slot, place, hop) in events {
+            let (at, place) = match hop {
                 Some(hop) if hop & REPLY != 0 => {
                     self.waiting.push(slot);
                     continue;
