@@ -224,6 +224,8 @@ pub struct Engine {
     /// Links over which answers are turned ahead, and events when somebody last looked.
     turns: u32,
     looked_after: u64,
+    /// Packets since then that were not turned ahead because one before them was not.
+    unturned: usize,
     end: Time,
     fuse: bool,
     /// How far the looking ahead has come, which is done in large networks alone.
@@ -267,6 +269,7 @@ impl Engine {
             lag: 0,
             turns: 0,
             looked_after: 0,
+            unturned: 0,
             end,
             fuse,
             ahead: ahead::Ahead::default(),
@@ -364,12 +367,14 @@ impl Engine {
             self.unseen = unseen;
             self.turn_waiting();
         }
-        while let Some(Taken { slot, time, place }) =
-            self.wheel.pop(&mut self.arena, until.0, |p| rank(&self.routes, p))
-        {
+        loop {
             if self.large {
                 self.look_ahead();
             }
+            let Some(Taken { slot, time, place }) = self.wheel.pop(&mut self.arena, until.0, |p| rank(&self.routes, p))
+            else {
+                break;
+            };
             // When it happens: now, or when an acknowledgement that is replied to ahead of time will have come.
             let mut at = Time(time);
             self.now = at;

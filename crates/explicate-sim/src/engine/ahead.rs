@@ -32,6 +32,7 @@ impl Engine {
     /// Takes the steps that have come into reach since the event before.
     #[inline(never)]
     pub(super) fn look_ahead(&mut self) {
+        self.turn_again();
         while let Some(slot) = self.wheel.ahead(&mut self.ahead.packets, 4 * STEP) {
             prefetch::whole(self.arena.get(slot));
         }

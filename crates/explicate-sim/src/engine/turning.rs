@@ -83,6 +83,8 @@ impl Engine {
             } else if let Some(turned) = self.turn_slowly(slot, at, turn) {
                 return turned;
             }
+        } else {
+            self.unturned += 1;
         }
         self.links[down as usize].bound += 1;
         (at, place)
@@ -115,9 +117,29 @@ impl Engine {
         if self.unseen <= self.now || self.turns == 0 || events < self.wheel.len() as u64 {
             return;
         }
+        self.turn_all(TURN | REPLY);
+        self.waiting.reverse();
+        if !self.waiting.is_empty() {
+            self.arm(WAITING, self.now);
+        }
+    }
+
+    /// Where the packets of many flows end, one that could not be turned, as a SYN, keeps the next from it, and that the next: there
+    /// is always one under way. Turns them all once that has cost more events than wait.
+    #[inline(always)]
+    pub(super) fn turn_again(&mut self) {
+        if self.unturned > 2 * self.wheel.len() {
+            self.turn_all(TURN);
+        }
+    }
+
+    /// Turns what waits at places with these bits, or lets it wait to be replied to.
+    #[inline(never)]
+    fn turn_all(&mut self, bits: u32) {
+        self.unturned = 0;
         let down = |routes: &[u32], place: u32| {
             let hop = if place & (TIMER | TURNED) == 0 { routes[place as usize] } else { 0 };
-            (hop & (TURN | REPLY) != 0).then_some(hop)
+            (hop & bits != 0).then_some(hop)
         };
         // What they are ordered by stands beside the slots: packets lie anywhere in memory.
         let slots = self.wheel.take_all(&self.arena);
@@ -141,10 +163,6 @@ impl Engine {
                 None => (Time(time), place),
             };
             self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
-        }
-        self.waiting.reverse();
-        if !self.waiting.is_empty() {
-            self.arm(WAITING, self.now);
         }
     }
 
