@@ -238,6 +238,11 @@ impl Flow {
     pub fn attach(&mut self, own: Address) {
         self.sender.on_attach(own);
     }
+    /// Where in memory its law and its recovery lie, and how many bytes: for a driver that fetches them before they are needed.
+    #[inline]
+    pub fn kept_apart(&self) -> [(*const u8, usize); 2] {
+        [(core::ptr::from_ref(&*self.sender).cast(), size_of_val(&*self.sender)), self.outstanding.kept_apart()]
+    }
     /// Its number.
     pub fn id(&self) -> u32 {
         self.id

@@ -37,6 +37,10 @@ pub trait Protocol: Sync {
     fn router_params(&self) -> &'static [Param] {
         &[]
     }
+    /// Those of them that are for the router's [`Agent`], of which it has one, and so should be the same at all its ports.
+    fn agent_params(&self) -> &'static [Param] {
+        &[]
+    }
     /// Whether routers speak to its senders: set-up negotiates that, and falls back to TCP if the other end refuses.
     fn explicit(&self) -> bool {
         false

@@ -1,12 +1,14 @@
 //! What makes a scenario absurd (errors) or meaningless (warnings).
 
+use std::collections::BTreeMap;
+
 use explicate_core::registry;
 use explicate_core::units::Time;
 
 use crate::document::Place;
 use crate::ends::Crossing;
 use crate::limits;
-use crate::model::{Link, Match, Scenario, Start};
+use crate::model::{Link, Match, RouterSpec, Scenario, Start};
 use crate::reader::Context;
 use crate::reader::Reader;
 use crate::routing::Routes;
@@ -36,6 +38,7 @@ pub(crate) fn whole(
     sizes(ctx, reader, scenario, crossings);
     buffers(ctx, scenario);
     routers(ctx, scenario, phases);
+    agents(ctx, scenario);
     if let Some(late) = scenario.reroutes.iter().find(|r| r.at >= scenario.duration) {
         ctx.warn(format!("the change of routes at {}s comes after the end of the run", late.at.as_secs_f64()));
     }
@@ -150,6 +153,28 @@ fn routers(ctx: &Context<'_>, scenario: &Scenario, phases: &mut [Routes]) {
         let names: Vec<&str> = torn.iter().map(|(l, ..)| l.name.as_str()).collect();
         let needed = needed.join(" and ");
         ctx.warn(format!("a port has one router, but flows want {needed} on {}: {first} runs", some(&names)));
+    }
+}
+
+/// Ports of one router that want its agent to do different things: it does what the first port says.
+fn agents(ctx: &Context<'_>, scenario: &Scenario) {
+    let mut firsts: BTreeMap<(usize, &str), (&Link, &RouterSpec)> = BTreeMap::new();
+    for link in &scenario.links {
+        let port = scenario.port(link);
+        for spec in port.routers.iter().chain(port.classes.iter().flat_map(|c| &c.routers)) {
+            let (first, had) = *firsts.entry((link.from, spec.protocol.name())).or_insert((link, spec));
+            let params = spec.protocol.agent_params();
+            let of = |spec: &RouterSpec, name: &str| spec.values.get(params, name).to_bits();
+            let differ = params.iter().find(|p| of(had, p.name) != of(spec, p.name));
+            if let Some(param) = differ {
+                let (node, protocol) = (&scenario.nodes[link.from], spec.protocol.name());
+                ctx.warn(format!(
+                    "`{node}` has one agent for all its ports, but {} and {} differ in `{}` of {protocol}: {} goes",
+                    first.name, link.name, param.name, first.name
+                ));
+                return;
+            }
+        }
     }
 }
 

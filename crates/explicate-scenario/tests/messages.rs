@@ -413,6 +413,23 @@ fn flows_that_want_different_controllers() {
     assert!(torn.len() == 1 && torn[0].starts_with(said) && torn[0].ends_with(": xcp runs"), "{torn:?}");
 }
 
+/// What measures clouds is the router's, not a port's.
+#[test]
+fn ports_that_want_their_router_to_measure_differently() {
+    let warnings = |estimator: &str| {
+        let link = |name: &str, estimator: &str| {
+            format!(
+                "[[link]]\nname = {name:?}\nrouter = {{ kind = \"xcp_i\", estimator = {estimator:?}, alpha = 0.3 }}\n"
+            )
+        };
+        support::parse(&plus(&(link("r1->r2", "spruce") + &link("r1->s0", estimator)))).warnings
+    };
+    let said =
+        "`r1` has one agent for all its ports, but r1->r2 and r1->s0 differ in `estimator` of xcp_i: r1->r2 goes";
+    assert!(warnings("packet_train").iter().any(|w| w == said), "{:?}", warnings("packet_train"));
+    assert!(!warnings("spruce").iter().any(|w| w.contains("agent")));
+}
+
 #[test]
 fn classes() {
     let bad = |classes: &str| with(6, &format!("bottleneck = {{ classes = {classes} }}"));

@@ -11,10 +11,14 @@ pub(crate) const NIL: u32 = u32::MAX;
 
 static NO_RANGES: SackRanges = SackRanges::NONE;
 
+/// A packet in a cache line of its own.
+#[repr(align(64))]
+struct Slot(Packet);
+
 /// All packets of a run, and the pending timers, which travel through the event queue in the same form.
 #[derive(Default)]
 pub(crate) struct Arena {
-    packets: Vec<Packet>,
+    packets: Vec<Slot>,
     /// SACK ranges of the packet with the same handle: grown only once some exist.
     sacks: Vec<SackRanges>,
     free: u32,
@@ -37,16 +41,16 @@ impl Arena {
         self.live += 1;
         if self.free != NIL {
             let handle = self.free;
-            self.free = self.packets[handle as usize].next;
+            self.free = self.packets[handle as usize].0.next;
             return handle;
         }
-        self.packets.push(Packet::EMPTY);
+        self.packets.push(Slot(Packet::EMPTY));
         self.packets.len() as u32 - 1
     }
     #[inline]
     pub(crate) fn give(&mut self, handle: u32) {
         self.live -= 1;
-        self.packets[handle as usize].next = self.free;
+        self.packets[handle as usize].0.next = self.free;
         self.free = handle;
     }
     /// Slots in use.
@@ -55,11 +59,11 @@ impl Arena {
     }
     #[inline]
     pub(crate) fn get(&self, handle: u32) -> &Packet {
-        &self.packets[handle as usize]
+        &self.packets[handle as usize].0
     }
     #[inline]
     pub(crate) fn get_mut(&mut self, handle: u32) -> &mut Packet {
-        &mut self.packets[handle as usize]
+        &mut self.packets[handle as usize].0
     }
     /// The SACK ranges behind a packet's header.
     #[inline]
@@ -105,7 +109,7 @@ impl Store for Arena {
 impl Arena {
     #[cold]
     pub(crate) fn log_delivery(&mut self, at: Time, handle: u32) {
-        let packet = &self.packets[handle as usize];
+        let packet = &self.packets[handle as usize].0;
         if let Some(log) = &mut self.log {
             log.delivered(at, packet);
         }
@@ -113,7 +117,7 @@ impl Arena {
     #[cold]
     fn note_slowly(&mut self, at: Time, port: u32, handle: u32, what: Note) {
         let sack = *self.sack(handle);
-        let packet = &self.packets[handle as usize];
+        let packet = &self.packets[handle as usize].0;
         if let Some(log) = &mut self.log {
             log.port(at, port, packet, &sack, what);
         }

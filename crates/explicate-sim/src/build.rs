@@ -17,7 +17,7 @@ use explicate_scenario::model::{RouterSpec, Scenario, Station};
 use explicate_scenario::routing::Routes;
 
 use crate::dcf::{Medium, Over};
-use crate::engine::{Engine, RouteFinder};
+use crate::engine::{Engine, RouteFinder, Way};
 
 /// Builds the network of a scenario for a run with this seed.
 ///
@@ -169,10 +169,12 @@ fn add_medium(engine: &mut Engine, scenario: &Scenario, index: usize, crossing: 
 fn add_group(engine: &mut Engine, ways: &Ways, scenario: &Scenario, index: usize, seed: u64) -> Result<(), String> {
     let group = &scenario.flows[index];
     let fallback = registry::resolve(group.resolved.fallback)?;
+    let routes: Vec<Way> =
+        (0..ways.len()).map(|i| ways.get(i)).map(|(there, back)| engine.add_way(there, back)).collect();
     for (i, start) in flows::starts(group, seed, scenario.duration) {
         let name = format!("{}.{i}", group.name);
-        let (there, back) = ways.get(i as usize % ways.len());
-        let interface = there.first().map_or(Rate(0), |&l| scenario.links[l as usize].rate);
+        let way = i as usize % ways.len();
+        let interface = ways.get(way).0.first().map_or(Rate(0), |&l| scenario.links[l as usize].rate);
         let init = FlowInit {
             id: engine.ends.len() as u32,
             protocol: group.resolved.protocol,
@@ -186,8 +188,7 @@ fn add_group(engine: &mut Engine, ways: &Ways, scenario: &Scenario, index: usize
         let own = Address(group.ends[i as usize % group.ends.len()].0 as u32);
         engine.add_flow(
             &init,
-            there,
-            back,
+            routes[way],
             flows::source(group, &name, seed, &init, own, start, 0),
             start,
             (index as u32, i),

@@ -19,6 +19,7 @@ use crate::dcf::Medium;
 use crate::wheel::{Taken, Wheel};
 
 mod agents;
+mod ahead;
 mod fusing;
 mod looking;
 mod media;
@@ -95,6 +96,13 @@ impl Link {
         }
         self.reads == Reads::Chain
     }
+}
+
+/// First places of a flow's routes.
+#[derive(Clone, Copy)]
+pub struct Way {
+    forward: u32,
+    back: u32,
 }
 
 /// Both ends of a flow.
@@ -216,8 +224,13 @@ pub struct Engine {
     /// Links over which answers are turned ahead, and events when somebody last looked.
     turns: u32,
     looked_after: u64,
+    /// Packets since then that were not turned ahead because one before them was not.
+    unturned: usize,
     end: Time,
     fuse: bool,
+    /// How far the looking ahead has come, which is done in large networks alone.
+    ahead: ahead::Ahead,
+    large: bool,
 }
 
 /// Finds the links from a node to another.
@@ -256,8 +269,11 @@ impl Engine {
             lag: 0,
             turns: 0,
             looked_after: 0,
+            unturned: 0,
             end,
             fuse,
+            ahead: ahead::Ahead::default(),
+            large: false,
         }
     }
 
@@ -303,19 +319,14 @@ impl Engine {
     pub fn pair(&mut self, one: u32, other: u32) {
         self.twins.extend([(one, other), (other, one)]);
     }
-    /// Adds a flow over routes of links there and back. Its number in `init` must be the number of flows so far.
-    pub fn add_flow(
-        &mut self,
-        init: &FlowInit<'_>,
-        there: &[u32],
-        back: &[u32],
-        source: Source,
-        start: Time,
-        group: (u32, u32),
-    ) {
+    /// Adds routes of links there and back, which flows may share.
+    pub fn add_way(&mut self, there: &[u32], back: &[u32]) -> Way {
+        Way { forward: self.add_route(there), back: self.add_route(back) }
+    }
+    /// Adds a flow. Its number in `init` must be the number of flows so far.
+    pub fn add_flow(&mut self, init: &FlowInit<'_>, way: Way, source: Source, start: Time, group: (u32, u32)) {
         assert_eq!(init.id as usize, self.ends.len(), "flows are numbered in order");
-        let forward = self.add_route(there);
-        let back = self.add_route(back);
+        let Way { forward, back } = way;
         self.ends.push(Ends {
             flow: Flow::new(init),
             sink: Sink::new(init),
@@ -356,9 +367,14 @@ impl Engine {
             self.unseen = unseen;
             self.turn_waiting();
         }
-        while let Some(Taken { slot, time, place }) =
-            self.wheel.pop(&mut self.arena, until.0, |p| rank(&self.routes, p))
-        {
+        loop {
+            if self.large {
+                self.look_ahead();
+            }
+            let Some(Taken { slot, time, place }) = self.wheel.pop(&mut self.arena, until.0, |p| rank(&self.routes, p))
+            else {
+                break;
+            };
             // When it happens: now, or when an acknowledgement that is replied to ahead of time will have come.
             let mut at = Time(time);
             self.now = at;

@@ -1,7 +1,7 @@
 //! A deterministic packet-level simulator for explicit congestion control: same scenario and seed, same bytes in every result.
 //!
 //! [`simulation`] runs a scenario, [`engine`] moves its packets, [`measure`] makes the result tables.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod arena;
 pub mod bench;
@@ -12,6 +12,9 @@ pub mod floor;
 pub mod measure;
 pub mod packet_log;
 pub mod pcap;
+mod prefetch;
+mod rotations;
 pub mod sample;
+
 pub mod simulation;
 mod wheel;

@@ -4,10 +4,12 @@
 //! Events are slots of the arena, chained through the packets themselves. Order is (time, rank, insertion): the rank is
 //! that of the event's source, so that ties do not depend on when an event was put in.
 //!
-//! Two rotations of `NEAR` buckets lie ahead in full resolution; `FAR` further rotations are kept as one unsorted chain each,
+//! Two rotations of `NEAR` buckets lie ahead in full resolution; `FAR` further rotations are kept as one unsorted list each,
 //! spread out when their turn comes; what lies beyond waits in a list.
 
 use crate::arena::{Arena, NIL};
+use crate::prefetch;
+use crate::rotations::Rotations;
 #[cfg(test)]
 use explicate_core::units::Time;
 use explicate_core::wire::Packet;
@@ -20,11 +22,13 @@ const FAR: u64 = 1 << 10;
 /// Pops between two looks at the bucket width.
 const RETUNE: u64 = 1 << 16;
 
+/// How many events ahead a packet is fetched when a rotation is spread out.
+const SOON: usize = 8;
+
 /// The first and the last event of a chain. In `near` they mean nothing while the bucket's bit says that it is empty.
 type Chain = [u32; 2];
 const HEAD: usize = 0;
 const TAIL: usize = 1;
-const EMPTY: Chain = [NIL; 2];
 
 /// An event that was taken out.
 pub(crate) struct Taken {
@@ -44,8 +48,9 @@ pub(crate) struct Wheel {
     near: Box<[Chain; BUCKETS]>,
     /// One bit per bucket of `near` that holds something.
     occupied: Box<[u64; BUCKETS / 64]>,
-    far: Vec<Chain>,
-    beyond: Vec<u32>,
+    far: Rotations,
+    /// Buckets and slots of what is not even in `far`.
+    beyond: Vec<(u64, u32)>,
     /// The first rotation that `beyond` has something for.
     beyond_from: u64,
     /// Events put in and taken out so far.
@@ -65,7 +70,7 @@ impl Wheel {
             // All zero: memory that is not yet used costs nothing.
             near: vec![[0; 2]; BUCKETS].try_into().expect("as many"),
             occupied: Box::new([0; BUCKETS / 64]),
-            far: vec![EMPTY; FAR as usize],
+            far: Rotations::new(FAR),
             beyond: Vec::new(),
             beyond_from: u64::MAX,
             put: 0,
@@ -98,7 +103,7 @@ impl Wheel {
         if tick < self.near_end {
             self.insert_near(arena, slot, tick, rank);
         } else {
-            self.insert_distant(arena, slot, tick >> NEAR_BITS);
+            self.insert_distant(tick, slot);
         }
     }
 
@@ -144,20 +149,15 @@ impl Wheel {
         }
     }
 
-    fn insert_distant(&mut self, arena: &mut Arena, slot: u32, rotation: u64) {
+    fn insert_distant(&mut self, tick: u64, slot: u32) {
         self.distant += 1;
+        let rotation = tick >> NEAR_BITS;
         if rotation - (self.tick >> NEAR_BITS) >= FAR {
             self.beyond_from = self.beyond_from.min(rotation);
-            self.beyond.push(slot);
+            self.beyond.push((tick, slot));
             return;
         }
-        let chain = &mut self.far[(rotation % FAR) as usize];
-        if chain[HEAD] == NIL {
-            chain[HEAD] = slot;
-        } else {
-            arena.get_mut(chain[TAIL]).next = slot;
-        }
-        chain[TAIL] = slot;
+        self.far.push(rotation % FAR, (tick % NEAR) as u32, slot);
     }
 
     /// Takes out the first event if it is due at `limit` or before.
@@ -198,12 +198,35 @@ impl Wheel {
         }
     }
 
+    /// The first event of the next bucket that holds any, no more than `within` buckets from now, of those that come after
+    /// number `seen`.
+    #[inline]
+    pub(crate) fn ahead(&self, seen: &mut u64, within: u64) -> Option<u32> {
+        let end = (self.tick + within).min(self.near_end - 1);
+        if *seen < self.tick || *seen > end {
+            *seen = self.tick; // behind, or of buckets of another width
+        }
+        while *seen < end {
+            let from = *seen + 1;
+            let index = from as usize % BUCKETS;
+            let word = self.occupied[index / 64] >> (index % 64);
+            if word == 0 {
+                *seen = (from | 63).min(end);
+                continue;
+            }
+            let skip = word.trailing_zeros();
+            *seen = (from + skip as u64).min(end);
+            return (from + skip as u64 <= end).then(|| self.near[(index + skip as usize) % BUCKETS][HEAD]);
+        }
+        None
+    }
+
     /// A rotation begins: the one after it comes into full resolution.
     fn enter_rotation(&mut self, arena: &mut Arena, limit: u64, rank: &impl Fn(&Packet) -> u32) {
         if self.put - self.taken == self.distant {
             // Nothing near: jump to just before the first rotation that holds something.
             let rotation = self.tick >> NEAR_BITS;
-            let first = (1..FAR).find(|ahead| self.far[((rotation + ahead) % FAR) as usize][HEAD] != NIL);
+            let first = (1..FAR).find(|ahead| !self.far.is_empty((rotation + ahead) % FAR));
             let to = first.map_or(self.beyond_from, |ahead| rotation + ahead).min(self.beyond_from);
             let to = (to - 1).min((limit >> self.shift) >> NEAR_BITS);
             if to > rotation {
@@ -214,25 +237,28 @@ impl Wheel {
         self.near_end = (rotation + 2) << NEAR_BITS;
         if self.beyond_from < rotation + FAR {
             self.beyond_from = u64::MAX;
-            for slot in core::mem::take(&mut self.beyond) {
+            for (tick, slot) in core::mem::take(&mut self.beyond) {
                 self.distant -= 1;
-                let due = (arena.get(slot).time >> self.shift) >> NEAR_BITS;
-                self.insert_distant(arena, slot, due);
+                self.insert_distant(tick, slot);
             }
         }
-        let chain = core::mem::replace(&mut self.far[((rotation + 1) % FAR) as usize], EMPTY);
-        self.spread(arena, chain, rank);
+        self.spread(arena, rotation + 1, rank);
     }
 
-    fn spread(&mut self, arena: &mut Arena, chain: Chain, rank: &impl Fn(&Packet) -> u32) {
-        let mut slot = chain[HEAD];
-        while slot != NIL {
-            let packet = arena.get_mut(slot);
-            let (next, tick) = (packet.next, packet.time >> self.shift);
-            packet.next = NIL;
-            self.distant -= 1;
-            self.insert_near(arena, slot, tick, rank);
-            slot = next;
+    fn spread(&mut self, arena: &mut Arena, rotation: u64, rank: &impl Fn(&Packet) -> u32) {
+        let (mut piece, last) = self.far.empty(rotation % FAR);
+        while piece != NIL {
+            let (events, next) = self.far.piece(piece);
+            self.distant -= events.len() as u64;
+            for i in 0..events.len() {
+                let events = self.far.piece(piece).0;
+                let (bucket, slot) = events[i];
+                if let Some(&(_, soon)) = events.get(i + SOON) {
+                    prefetch::whole(arena.get(soon));
+                }
+                self.insert_near(arena, slot, (rotation << NEAR_BITS) + bucket as u64, rank);
+            }
+            piece = if piece == last { NIL } else { next };
         }
     }
 
@@ -260,7 +286,7 @@ impl Wheel {
     pub(crate) fn take_all(&mut self, arena: &Arena) -> Vec<u32> {
         let all = self.slots(arena);
         self.beyond.clear();
-        self.far.fill(EMPTY);
+        self.far.clear();
         self.occupied.fill(0);
         (self.put, self.distant, self.beyond_from) = (self.taken, 0, u64::MAX);
         all
@@ -268,10 +294,11 @@ impl Wheel {
 
     /// Every slot that waits, in no order.
     pub(crate) fn slots(&self, arena: &Arena) -> Vec<u32> {
-        let mut all = self.beyond.clone();
+        let mut all: Vec<u32> = self.beyond.iter().map(|&(_, slot)| slot).collect();
         let occupied = |index: usize| self.occupied[index / 64] >> (index % 64) & 1 != 0;
         let near = self.near.iter().enumerate().filter(|(index, _)| occupied(*index)).map(|(_, chain)| chain);
-        for chain in near.chain(&self.far) {
+        all.extend(self.far.slots());
+        for chain in near {
             let mut slot = chain[HEAD];
             while slot != NIL {
                 all.push(slot);

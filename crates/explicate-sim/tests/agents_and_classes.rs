@@ -143,7 +143,8 @@ fn beside(weights: [u32; 2]) -> [u64; 2] {
             packet: 1000,
             interface: rate,
         };
-        engine.add_flow(&init, &[0], &[1], Source::Bulk, Time::ZERO, (0, id as u32));
+        let way = engine.add_way(&[0], &[1]);
+        engine.add_flow(&init, way, Source::Bulk, Time::ZERO, (0, id as u32));
     }
     engine.prepare();
     engine.run_until(Time::secs(10));

@@ -5,6 +5,12 @@ use crate::protocol::Probe;
 use crate::units::Time;
 
 impl Port {
+    /// Where in memory the controller lies, and how many bytes: for a driver that fetches it before it is needed.
+    #[inline]
+    pub fn kept_apart(&self) -> Option<(*const u8, usize)> {
+        self.gate.router.as_deref().map(|router| (core::ptr::from_ref(router).cast(), size_of_val(router)))
+    }
+
     /// The measured span begins. Settle first.
     pub fn start_measuring(&mut self, now: Time) {
         let (bytes, packets) = self.backlog();

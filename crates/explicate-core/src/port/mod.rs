@@ -205,7 +205,7 @@ impl Port {
     pub fn schedule(&mut self, classes: Vec<(Class, f64)>, classify: impl Fn(&Packet) -> usize + Send + 'static) {
         self.gate = Gate::default();
         self.lanes = Some(Box::new(Lanes::new(classes, Box::new(classify))));
-        self.becomes_special();
+        self.complicate();
         self.rearm();
     }
 
@@ -216,11 +216,6 @@ impl Port {
             lanes.balance = Some(balance::Balance::new(explicit, kappa));
             self.rearm();
         }
-    }
-
-    /// Its packets take the general path from now on.
-    fn becomes_special(&mut self) {
-        (self.simple, self.takes, self.counts) = (false, false, false);
     }
 
     /// Whether a driver must poll this port because departures are not known in advance.
@@ -267,6 +262,11 @@ impl Port {
     pub fn handle_packet(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
         let bytes = store.packet(handle).ip_len;
         self.handle_unseen((now, Time::ZERO), (handle, bytes), store)
+    }
+
+    /// It has more than one class with one discipline and one controller before a line.
+    fn complicate(&mut self) {
+        (self.simple, self.takes, self.counts) = (false, false, false);
     }
 
     /// [`Port::handle_packet`], given the packet's length, by a driver that knows that nobody looks at the port before `unseen`.

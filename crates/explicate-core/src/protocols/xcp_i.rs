@@ -146,13 +146,9 @@ const fn joined<const N: usize>(lists: &[&[Param]]) -> [Param; N] {
     assert!(at == N, "the lists have another length");
     all
 }
-const ROUTER: &[Param] = &joined::<31>(&[
-    &xcp_router::params(0.0),
-    &OWN,
-    &[estimate::CHOICE],
-    &estimate::oracle::PARAMS,
-    &estimate::PROBING,
-]);
+const AGENT: &[Param] =
+    &joined::<21>(&[&OWN, &[estimate::CHOICE], &estimate::oracle::PARAMS, &estimate::PROBING]);
+const ROUTER: &[Param] = &joined::<31>(&[&xcp_router::params(0.0), AGENT]);
 
 impl Protocol for XcpI {
     fn name(&self) -> &'static str {
@@ -169,6 +165,9 @@ impl Protocol for XcpI {
     }
     fn router_params(&self) -> &'static [Param] {
         ROUTER
+    }
+    fn agent_params(&self) -> &'static [Param] {
+        AGENT
     }
     fn explicit(&self) -> bool {
         true

@@ -24,6 +24,12 @@ impl Outstanding {
     pub(crate) fn new(recovery: Box<dyn Recovery>) -> Outstanding {
         Outstanding { at: recovery.state(), recovery, next: None, lent: None }
     }
+    /// Where in memory the recovery lies that is asked next, and how many bytes: none while it has lent its counts.
+    #[inline]
+    pub(crate) fn kept_apart(&self) -> (*const u8, usize) {
+        let bytes = if self.lent.is_some() { 0 } else { size_of_val(&*self.recovery) };
+        (core::ptr::from_ref(&*self.recovery).cast(), bytes)
+    }
     /// Where it stands.
     #[inline(always)]
     pub(crate) fn at(&self) -> &RecoveryState {

@@ -40,6 +40,7 @@ impl Engine {
         self.find_turns();
         self.find_replies();
         self.put_off(self.arena.log.is_none());
+        self.large = self.is_large();
     }
 
     /// What is to be settled before a packet is read at the end of this link.

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use explicate_core::units::Time;
-use explicate_core::wire::{Packet, SACK_RANGES};
+use explicate_core::wire::SACK_RANGES;
 use explicate_scenario::machines::source::Source;
 
 use super::{Engine, FUSED, LAST, LINK, NIL, REPLY, TIMER, TURN, TURNED, WAITING, rank};
@@ -49,10 +49,13 @@ impl Engine {
         }
     }
 
-    /// Places of routes at each link.
+    /// How many flows' routes take each link.
     pub(super) fn uses(&self) -> Vec<u32> {
         let mut uses = vec![0; self.links.len()];
-        self.routes.iter().for_each(|hop| uses[(hop & LINK) as usize] += 1);
+        for first in self.ends.iter().flat_map(|ends| [ends.forward, ends.back]) {
+            let route = &self.routes[first as usize..=self.last_place(first) as usize];
+            route.iter().for_each(|hop| uses[(hop & LINK) as usize] += 1);
+        }
         uses
     }
     /// The last place of the route that begins at `first`.
@@ -80,6 +83,8 @@ impl Engine {
             } else if let Some(turned) = self.turn_slowly(slot, at, turn) {
                 return turned;
             }
+        } else {
+            self.unturned += 1;
         }
         self.links[down as usize].bound += 1;
         (at, place)
@@ -112,19 +117,44 @@ impl Engine {
         if self.unseen <= self.now || self.turns == 0 || events < self.wheel.len() as u64 {
             return;
         }
-        let mut slots = self.wheel.take_all(&self.arena);
-        let key = |packet: &Packet| (packet.time, rank(&self.routes, packet));
-        slots.sort_by_key(|&slot| key(self.arena.get(slot)));
+        self.turn_all(TURN | REPLY);
+        self.waiting.reverse();
+        if !self.waiting.is_empty() {
+            self.arm(WAITING, self.now);
+        }
+    }
+
+    /// Where the packets of many flows end, one that could not be turned, as a SYN, keeps the next from it, and that the next: there
+    /// is always one under way. Turns them all once that has cost more events than wait.
+    #[inline(always)]
+    pub(super) fn turn_again(&mut self) {
+        if self.unturned > 2 * self.wheel.len() {
+            self.turn_all(TURN);
+        }
+    }
+
+    /// Turns what waits at places with these bits, or lets it wait to be replied to.
+    #[inline(never)]
+    fn turn_all(&mut self, bits: u32) {
+        self.unturned = 0;
         let down = |routes: &[u32], place: u32| {
             let hop = if place & (TIMER | TURNED) == 0 { routes[place as usize] } else { 0 };
-            (hop & (TURN | REPLY) != 0).then_some(hop)
+            (hop & bits != 0).then_some(hop)
         };
-        for link in slots.iter().filter_map(|&slot| down(&self.routes, self.arena.get(slot).place)) {
-            self.links[(link & LINK) as usize].bound -= 1;
-        }
+        // What they are ordered by stands beside the slots: packets lie anywhere in memory.
+        let slots = self.wheel.take_all(&self.arena);
+        let mut events = Vec::with_capacity(slots.len());
         for slot in slots {
-            let &Packet { time, place, .. } = self.arena.get(slot);
-            let (at, place) = match down(&self.routes, place) {
+            let packet = self.arena.get(slot);
+            let hop = down(&self.routes, packet.place);
+            events.push((packet.time, rank(&self.routes, packet), slot, packet.place, hop));
+            if let Some(hop) = hop {
+                self.links[(hop & LINK) as usize].bound -= 1;
+            }
+        }
+        events.sort_by_key(|&(time, rank, ..)| (time, rank));
+        for (time, _, slot, place, hop) in events {
+            let (at, place) = match hop {
                 Some(hop) if hop & REPLY != 0 => {
                     self.waiting.push(slot);
                     continue;
@@ -133,10 +163,6 @@ impl Engine {
                 None => (Time(time), place),
             };
             self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
-        }
-        self.waiting.reverse();
-        if !self.waiting.is_empty() {
-            self.arm(WAITING, self.now);
         }
     }
 

@@ -1,0 +1,129 @@
+//! Looking ahead: what the next events will touch is fetched into the processor's caches before they come.
+//!
+//! With ten thousand flows and more, an event's packet, links and flow lie somewhere in hundreds of megabytes. Each would be
+//! waited for in turn, for where the next one lies is said by the one before. The queue knows which events come next, so each
+//! step of that chain is made some buckets before the event, for several events at a time. Nothing else depends on it.
+
+use explicate_core::wire::flag;
+
+use super::{Engine, FLOW, FUSED, KIND, LAST, LINK, NIL, SINK, SOURCE, TIMER, TURN, TURNED};
+use crate::prefetch;
+
+/// Flows from which on it pays: their memory no longer fits the caches next to the processor.
+const MANY: usize = 4096;
+/// Buckets between two steps.
+const STEP: u64 = 4;
+
+/// How far each step has come, as a number of a bucket of the queue.
+#[derive(Default)]
+pub(super) struct Ahead {
+    packets: u64,
+    second: u64,
+    links: u64,
+    apart: u64,
+}
+
+impl Engine {
+    /// Whether it pays.
+    pub(super) fn is_large(&self) -> bool {
+        self.ends.len() >= MANY
+    }
+
+    /// Takes the steps that have come into reach since the event before.
+    #[inline(never)]
+    pub(super) fn look_ahead(&mut self) {
+        self.turn_again();
+        while let Some(slot) = self.wheel.ahead(&mut self.ahead.packets, 4 * STEP) {
+            prefetch::whole(self.arena.get(slot));
+        }
+        while let Some(slot) = self.wheel.ahead(&mut self.ahead.second, 3 * STEP) {
+            let next = self.arena.get(slot).next;
+            if next != NIL {
+                prefetch::whole(self.arena.get(next));
+            }
+        }
+        while let Some(slot) = self.wheel.ahead(&mut self.ahead.links, 2 * STEP) {
+            self.fetch(slot);
+            let next = self.arena.get(slot).next;
+            if next != NIL {
+                self.fetch(next);
+            }
+        }
+        while let Some(slot) = self.wheel.ahead(&mut self.ahead.apart, STEP) {
+            self.fetch_apart(slot);
+            let next = self.arena.get(slot).next;
+            if next != NIL {
+                self.fetch_apart(next);
+            }
+        }
+    }
+
+    /// The links and the flow of an event whose packet is here.
+    fn fetch(&self, slot: u32) {
+        let packet = self.arena.get(slot);
+        if packet.place & TIMER != 0 {
+            if matches!(packet.place & KIND, FLOW | SOURCE | SINK) {
+                prefetch::whole(&self.ends[(packet.place & !KIND) as usize]);
+            }
+            return;
+        }
+        let ends = self.ends.get(packet.transport.flow() as usize);
+        let mut place = (packet.place & !TURNED) as usize;
+        let mut hop = self.routes[place];
+        prefetch::whole(&self.links[(hop & LINK) as usize]);
+        if hop & LAST != 0 || packet.place & TURNED != 0 {
+            ends.into_iter().for_each(prefetch::whole);
+        }
+        while hop & LAST == 0 {
+            place += 1;
+            hop = self.routes[place];
+            prefetch::whole(&self.links[(hop & LINK) as usize]);
+            if hop & FUSED == 0 {
+                break;
+            }
+        }
+        if hop & TURN != 0 {
+            ends.into_iter().for_each(prefetch::whole);
+        }
+    }
+
+    /// What the links and the flow of an event keep apart from themselves, now that these are here.
+    fn fetch_apart(&self, slot: u32) {
+        let packet = self.arena.get(slot);
+        if packet.place & TIMER != 0 {
+            return;
+        }
+        let mut place = (packet.place & !TURNED) as usize;
+        let mut hop = self.routes[place];
+        self.fetch_controller(hop);
+        if packet.place & TURNED != 0 {
+            let down = self.links[(hop & LINK) as usize].turn;
+            prefetch::whole(&self.links[(down & LINK) as usize]);
+        }
+        let answers = hop & LAST != 0 && packet.transport.has(flag::ACK);
+        if answers && let Some(ends) = self.ends.get(packet.transport.flow() as usize) {
+            for (at, bytes) in ends.flow.kept_apart() {
+                prefetch::lines(at, bytes);
+            }
+            prefetch::whole(&self.links[(self.routes[ends.forward as usize] & LINK) as usize]);
+        }
+        while hop & LAST == 0 {
+            place += 1;
+            hop = self.routes[place];
+            self.fetch_controller(hop);
+            if hop & FUSED == 0 {
+                break;
+            }
+        }
+        if hop & TURN != 0 {
+            prefetch::whole(&self.links[(self.links[(hop & LINK) as usize].turn & LINK) as usize]);
+        }
+    }
+
+    #[inline(always)]
+    fn fetch_controller(&self, hop: u32) {
+        if let Some((at, bytes)) = self.links[(hop & LINK) as usize].port.kept_apart() {
+            prefetch::lines(at, bytes);
+        }
+    }
+}

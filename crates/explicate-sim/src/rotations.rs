@@ -1,0 +1,89 @@
+//! The events of rotations to come of the event queue, in the order in which they were put in: for each rotation a list of pieces
+//! from a common store. No list leads through packets, which lie anywhere in memory, and none holds more room than it needs.
+
+use crate::arena::NIL;
+
+/// Events of a piece.
+const EVENTS: usize = 255;
+
+/// Some events of a rotation: their buckets and their slots.
+struct Piece {
+    next: u32,
+    len: u32,
+    events: [(u32, u32); EVENTS],
+}
+
+/// Lists of events, by number.
+pub(crate) struct Rotations {
+    pieces: Vec<Piece>,
+    /// The first piece that is free.
+    free: u32,
+    /// The first piece of each list, and the last; nothing where the list is empty.
+    lists: Vec<(u32, u32)>,
+}
+
+impl Rotations {
+    pub(crate) fn new(lists: u64) -> Rotations {
+        Rotations { pieces: Vec::new(), free: NIL, lists: vec![(NIL, NIL); lists as usize] }
+    }
+    pub(crate) fn is_empty(&self, list: u64) -> bool {
+        self.lists[list as usize].0 == NIL
+    }
+
+    /// Adds an event to a list.
+    pub(crate) fn push(&mut self, list: u64, bucket: u32, slot: u32) {
+        let mut last = self.lists[list as usize].1;
+        if last == NIL || self.pieces[last as usize].len as usize == EVENTS {
+            let piece = self.take();
+            if last == NIL {
+                self.lists[list as usize].0 = piece;
+            } else {
+                self.pieces[last as usize].next = piece;
+            }
+            (self.lists[list as usize].1, last) = (piece, piece);
+        }
+        let piece = &mut self.pieces[last as usize];
+        piece.events[piece.len as usize] = (bucket, slot);
+        piece.len += 1;
+    }
+    fn take(&mut self) -> u32 {
+        if self.free == NIL {
+            self.pieces.push(Piece { next: NIL, len: 0, events: [(0, 0); EVENTS] });
+            return self.pieces.len() as u32 - 1;
+        }
+        let piece = self.free;
+        self.free = self.pieces[piece as usize].next;
+        (self.pieces[piece as usize].next, self.pieces[piece as usize].len) = (NIL, 0);
+        piece
+    }
+
+    /// Empties a list; the first and the last of its pieces, see [`Rotations::piece`].
+    pub(crate) fn empty(&mut self, list: u64) -> (u32, u32) {
+        let (first, last) = core::mem::replace(&mut self.lists[list as usize], (NIL, NIL));
+        if last != NIL {
+            self.pieces[last as usize].next = self.free;
+            self.free = first;
+        }
+        (first, last)
+    }
+    /// Events of a piece, and the piece after it. Of a list that was emptied they can be read until the next event is added.
+    pub(crate) fn piece(&self, piece: u32) -> (&[(u32, u32)], u32) {
+        let piece = &self.pieces[piece as usize];
+        (&piece.events[..piece.len as usize], piece.next)
+    }
+
+    /// The slots of all events, list by list.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = u32> {
+        self.lists.iter().flat_map(move |&(first, last)| {
+            let after = move |&piece: &u32| (piece != last).then(|| self.pieces[piece as usize].next);
+            core::iter::successors((first != NIL).then_some(first), after)
+                .flat_map(|piece| self.piece(piece).0.iter().map(|&(_, slot)| slot))
+        })
+    }
+    /// Empties all lists.
+    pub(crate) fn clear(&mut self) {
+        for list in 0..self.lists.len() as u64 {
+            self.empty(list);
+        }
+    }
+}
