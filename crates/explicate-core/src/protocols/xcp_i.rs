@@ -146,8 +146,7 @@ const fn joined<const N: usize>(lists: &[&[Param]]) -> [Param; N] {
     assert!(at == N, "the lists have another length");
     all
 }
-const AGENT: &[Param] =
-    &joined::<21>(&[&OWN, &[estimate::CHOICE], &estimate::oracle::PARAMS, &estimate::PROBING]);
+const AGENT: &[Param] = &joined::<21>(&[&OWN, &[estimate::CHOICE], &estimate::oracle::PARAMS, &estimate::PROBING]);
 const ROUTER: &[Param] = &joined::<31>(&[&xcp_router::params(0.0), AGENT]);
 
 impl Protocol for XcpI {

@@ -5,7 +5,7 @@
 use crate::protocol::{Next, RecoveryState};
 use crate::units::Time;
 
-/// What a flow needs for that beside [`RecoveryState`]; from [`crate::recovery::rto::Rto::lend`]. Nanoseconds.
+/// What a flow needs for that beside [`RecoveryState`]; from [`crate::recovery::rto::Sequence::lend`]. Nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Steady {
     pub(super) rttvar: u64,
