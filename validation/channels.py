@@ -11,8 +11,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import make
-from make import in_parallel, table
+from shared import in_parallel, place, table
 
 import explicate
 
@@ -131,7 +130,7 @@ tested:
     cargo test -p explicate-core --test fading -- --nocapture
     python validation/channels.py
 """
-    make.place("channels", "The fading link: closed forms and a million packets", text)
+    place("channels", "The fading link: closed forms and a million packets", text)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,7 @@ import sys
 from pathlib import Path
 from statistics import fmean
 
-import make
-from make import close, in_parallel, percent, table
+from shared import close, in_parallel, percent, place, table
 
 import explicate
 
@@ -283,7 +282,7 @@ have been longer.
     cargo test -p explicate-sim --test dcf_saturation --test dcf_stories -- --nocapture
     python validation/dcf.py
 """
-    make.place("dcf", "802.11a: Bianchi's model, chains beside ns-2, paper 000's hop", text)
+    place("dcf", "802.11a: Bianchi's model, chains beside ns-2, paper 000's hop", text)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 import polars as pl
-from make import BOTTLENECK, ROOT, in_parallel, link, place, table, verdict
+from shared import BOTTLENECK, ROOT, in_parallel, link, place, table, verdict
 
 import explicate
 

@@ -13,14 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-import make
 import polars as pl
-from make import close, in_parallel, percent, table, verdict
+from shared import HEADERS, close, in_parallel, percent, place, table, verdict
 
 import explicate
 
 SEEDS = range(1, 6)
-PACKET, HEADERS, RTT_S = 1000, make.HEADERS["tcp"], 0.1
+PACKET, HEADERS, RTT_S = 1000, HEADERS["tcp"], 0.1
 SAMPLE_S = 0.02
 
 PATH = """
@@ -289,7 +288,7 @@ at once, up to three windows of three packets. The packet in service does not co
     cargo test -p explicate-sim --test tcp_laws -- --nocapture
     python validation/tcp_laws.py
 """
-    make.place("tcp_laws", "TCP's window laws: closed forms", text)
+    place("tcp_laws", "TCP's window laws: closed forms", text)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from functools import partial
 from statistics import fmean
 
 import polars as pl
-from make import (
+from shared import (
     BOTTLENECK,
     PATHS,
     SCENARIOS,

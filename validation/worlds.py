@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from make import place
+from shared import place
 
 from explicate import worlds
 from explicate.source import Source

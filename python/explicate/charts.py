@@ -29,7 +29,7 @@ Range = tuple[float, float]
 class Series:
     """A line through `x`, `y`, and a band from `low` to `high` where they are given; `place` picks the colour.
 
-    With `dots` the points stand alone.
+    With `dots` the points stand alone, each on a bar from `low` to `high`.
     """
 
     name: str
@@ -54,7 +54,8 @@ class Bar:
 class Axes:
     """What both kinds of chart need: a title for those who cannot see it, labels with units, ranges.
 
-    An axis is logarithmic if `log` has its letter; its range then starts above 0.
+    An axis is logarithmic if `log` has its letter; its range then starts above 0. Places 1, 2 and so on of the
+    horizontal axis may have `x_names` instead of numbers.
     """
 
     title: str
@@ -64,6 +65,7 @@ class Axes:
     y: Range
     shade: Range | None = field(default=None)
     log: str = ""
+    x_names: Sequence[str] = ()
 
     def px(self, value: float) -> float:
         """Return the horizontal position of `value`."""
@@ -76,6 +78,8 @@ class Axes:
 
     def x_ticks(self) -> list[tuple[float, str]]:
         """Return the marks of the horizontal axis with their labels."""
+        if self.x_names:
+            return [(float(place), name) for place, name in enumerate(self.x_names, 1)]
         return _labelled(self.x, "x" in self.log)
 
     def y_ticks(self) -> list[tuple[float, str]]:
@@ -167,7 +171,7 @@ def _path(axes: Axes, points: Sequence[tuple[float, float]]) -> str:
 
 
 def _band(axes: Axes, series: Series, columns: int) -> str:
-    if not series.low or all(a == b for a, b in zip(series.low, series.high, strict=True)):
+    if series.dots or not series.low or all(a == b for a, b in zip(series.low, series.high, strict=True)):
         return ""
     below = thin(series.x, series.low, columns, "least")
     above = thin(series.x, series.high, columns, "greatest")
@@ -190,7 +194,9 @@ def _frame(axes: Axes, x_ticks: Sequence[tuple[float, str]]) -> str:
     for value, text in x_ticks:
         x = _at(axes.px(value))
         parts.append(f'<line class="mark" x1="{x}" x2="{x}" y1="{bottom}" y2="{bottom + 4}"/>')
-        parts.append(f'<text class="tick middle" x="{x}" y="{bottom + 16}">{escape(text)}</text>')
+        over = axes.px(value) + len(text) * LETTER / 2 > WIDTH
+        side, x = ("end", str(WIDTH - 1)) if over else ("middle", x)
+        parts.append(f'<text class="tick {side}" x="{x}" y="{bottom + 16}">{escape(text)}</text>')
     parts.append(f'<line class="axis" x1="{LEFT}" x2="{right}" y1="{bottom}" y2="{bottom}"/>')
     middle = LEFT + PLOT_WIDTH / 2
     parts.append(f'<text class="label middle" x="{_at(middle)}" y="{HEIGHT - 6}">{escape(axes.x_label)}</text>')
@@ -217,14 +223,22 @@ def line_chart(axes: Axes, series: Sequence[Series], columns: int = PLOT_WIDTH) 
 
 
 def _marks(axes: Axes, series: Sequence[Series], columns: int) -> str:
-    bands = "".join(_band(axes, one, columns) for one in series)
-    return bands + "".join(
-        f'<path class="dots s{one.place}" data-name="{escape(one.name)}" d="{_dots(axes, one)}"/>'
+    return "".join(_band(axes, one, columns) for one in series) + "".join(
+        _points(axes, one)
         if one.dots
         else f'<path class="line s{one.place}" data-name="{escape(one.name)}" d="{_path(axes, points)}"/>'
         for one in series
         if (points := thin(one.x, one.y, columns))
     )
+
+
+def _points(axes: Axes, series: Series) -> str:
+    dots = f'<path class="dots s{series.place}" data-name="{escape(series.name)}" d="{_dots(axes, series)}"/>'
+    if not series.low:
+        return dots
+    ends = zip(series.x, series.low, series.high, strict=True)
+    bars = "".join(f"M{round(axes.px(x))} {_at(axes.py(low))}V{_at(axes.py(high))}" for x, low, high in ends)
+    return f'<path class="whisker s{series.place}" d="{bars}"/>{dots}'
 
 
 def _dots(axes: Axes, series: Series) -> str:

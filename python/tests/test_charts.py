@@ -26,6 +26,9 @@ from explicate.charts import (
     tick_texts,
     ticks,
 )
+from explicate.papers.gallery import chart
+from explicate.papers.statistics import Sample
+from explicate.papers.study import Line, Panel
 from explicate.text import number, percent, rate, table
 
 VALUES = st.lists(st.floats(min_value=-1e9, max_value=1e9), min_size=1, max_size=400)
@@ -134,3 +137,34 @@ def test_dots_that_fall_on_each_other_are_one() -> None:
     path = next(p for p in chart.iter("path") if p.get("class") == "dots s2")
     bottom = TOP + PLOT_HEIGHT
     assert path.get("d") == f"M{LEFT} {bottom}h0M{LEFT + 5} {bottom}h0M{LEFT + 5} {bottom - 7}h0"
+
+
+def test_named_places_have_a_point_each_and_a_bar() -> None:
+    measured = [Sample.of([1.0, 2.0, 3.0]), Sample.of([4.0])]
+    lines = [Line.of(name, [1, 2], measured) for name in ("one", "other")]
+    svg, names = chart(Panel("", "system", "share", lines, names=("slow", "fast")))
+    root = ET.fromstring(svg)
+    assert names == ("one", "other")
+    texts = [text.text for text in root.findall("text")]
+    assert "slow" in texts
+    assert "fast" in texts
+    dots = [path.get("d", "").count("M") for path in root.findall("path") if path.get("class", "").startswith("dots")]
+    places = {path.get("d") for path in root.findall("path")}
+    assert dots == [2, 2], "two points each"
+    assert len(places) == 4, "and their bars, none behind another"
+
+
+def test_labels_stay_inside() -> None:
+    svg = line_chart(Axes("", "", "", (10, 1_000_000), (0, 1), log="x"), [Series("x", 0, [10, 1e6], [0, 1])])
+    last = next(text for text in ET.fromstring(svg).findall("text") if text.text == "1e+06")
+    assert last.get("class") == "tick end"
+    assert float(last.get("x", "nan")) <= WIDTH
+
+
+def test_an_axis_need_not_begin_at_zero() -> None:
+    late = Line("late", [20.0, 25.0], [0.97, 0.99])
+    box = ET.fromstring(chart(Panel("", "", "", [late], y_from=0.9))[0])
+    assert box.get("data-x", "").startswith("20 ")
+    assert box.get("data-y", "").startswith("0.9 ")
+    below = ET.fromstring(chart(Panel("", "", "", [Line("", [0.0, 1.0], [0.5, 1.0])], y_from=0.9))[0])
+    assert float(below.get("data-y", "nan").split()[0]) <= 0.5

@@ -88,7 +88,7 @@ impl Reassembly {
     /// The ranges to report: that of the newest arrival first, then those reported before.
     #[inline]
     pub fn ranges(&self) -> SackRanges {
-        self.beyond.as_ref().map_or(SackRanges::NONE, |beyond| beyond.report())
+        self.beyond.as_ref().map_or(SackRanges::NONE, |beyond| beyond.report)
     }
 
     /// Payload received in order, bytes.
@@ -107,11 +107,32 @@ struct Beyond {
     ranges: VecDeque<(u32, u32)>,
     /// A segment of each of the ranges that changed last, the newest first; stale and repeated ones report nothing.
     recent: [u32; SACK_RANGES],
+    /// What is to be reported of them.
+    report: SackRanges,
 }
 
 impl Beyond {
     /// Takes a segment from `next` on. Returns the next one that is missing then.
     fn insert(&mut self, segment: u32, next: u32) -> u32 {
+        let next = if self.extend(segment) { next } else { self.insert_anywhere(segment, next) };
+        debug_assert_eq!(self.report, self.reported());
+        next
+    }
+
+    /// Most packets follow the one before them: whether the highest range, which changed last, ends before the segment. It is
+    /// longer then, and nothing else has changed.
+    fn extend(&mut self, segment: u32) -> bool {
+        let Some(highest) = self.ranges.back_mut().filter(|highest| highest.1 == segment) else { return false };
+        if self.recent[0] < highest.0 {
+            return false;
+        }
+        highest.1 += 1;
+        self.recent[0] = segment;
+        self.report.extend_first();
+        true
+    }
+
+    fn insert_anywhere(&mut self, segment: u32, next: u32) -> u32 {
         // The first range that ends at or after the segment: it contains, touches or follows it.
         let at = first_ending_at(&self.ranges, segment);
         match self.ranges.get_mut(at) {
@@ -128,13 +149,15 @@ impl Beyond {
             _ => self.ranges.insert(at, (segment, segment + 1)),
         }
         self.remember(segment, next);
-        match self.ranges.front() {
+        let after = match self.ranges.front() {
             Some(&(first, end)) if first == next => {
                 self.ranges.pop_front();
                 end
             }
             _ => next,
-        }
+        };
+        self.report = self.reported();
+        after
     }
 
     /// Puts the segment's range first, and keeps those reported before that are apart from it (RFC 2018 section 4).
@@ -153,7 +176,7 @@ impl Beyond {
         self.ranges.get(at).copied().filter(|&(first, _)| first <= segment)
     }
 
-    fn report(&self) -> SackRanges {
+    fn reported(&self) -> SackRanges {
         let mut out = SackRanges::default();
         if self.ranges.is_empty() {
             return out;

@@ -447,6 +447,11 @@ impl SackRanges {
             self.count += 1;
         }
     }
+    /// The first range is longer by a segment.
+    #[inline]
+    pub(crate) fn extend_first(&mut self) {
+        self.ranges[0].1 += 1;
+    }
     /// The ranges.
     #[inline]
     pub fn as_slice(&self) -> &[(u32, u32)] {

@@ -57,6 +57,26 @@ at = "3s"
 without = ["r1->r2"]
 "#;
 
+/// More in both directions than the short way carries if these take turns, by fixed windows.
+const BOTH: &str = r#"
+[[flows]]
+name = "there"
+protocol = "reno/sack"
+params = { receiver_window = 20 }
+from = "a"
+to = "b"
+[[flows]]
+name = "back"
+protocol = "reno/sack"
+params = { receiver_window = 10 }
+from = "b"
+to = "a"
+"#;
+
+fn half_duplex(text: &str) -> String {
+    text.replace("\"8Mbit/s\"", "\"8Mbit/s\", half_duplex = true, queue = \"unlimited\"")
+}
+
 fn two_ways(flows: &str, warmup: &str, duration: &str) -> String {
     TWO_WAYS.replace("WARMUP", warmup).replace("DURATION", duration) + flows
 }
@@ -117,6 +137,10 @@ fn flows_go_where_their_path_says_and_where_routes_change_to() {
         std::thread::scope(|scope| {
             let all = [
                 scope.spawn(|| agree(&two_ways(PINNED, "3s", "8s"), &["long.0", "back.0", "short.0"], &links)),
+                // Both directions share a line between two routers.
+                scope.spawn(|| {
+                    agree(&half_duplex(&two_ways(BOTH, "3s", "8s")), &["there.0", "back.0"], &["r1->r2", "r2->r1"])
+                }),
                 // After the change, and all in all.
                 scope.spawn(|| agree(&two_ways(CHANGES, "5s", "8s"), &["f.0"], &links)),
                 scope.spawn(|| agree(&two_ways(CHANGES, "0s", "8s"), &[], &links)),
@@ -151,7 +175,7 @@ fn bridges_hide_a_cloud_that_routers_show() {
 #[ignore = "needs root: make linux"]
 fn what_is_no_cable_is_refused() {
     let path = std::env::temp_dir().join(format!("exptest-{}-refused.toml", std::process::id()));
-    let half = two_ways(CHANGES, "1s", "2s").replace("\"8Mbit/s\"", "\"8Mbit/s\", half_duplex = true");
+    let half = half_duplex(&two_ways(CHANGES, "1s", "2s")).replace("\"xcp\"", "\"xcp_i\"");
     let air = include_str!("../../../scenarios/wifi-mesh.toml").to_string();
     for (text, why, instead) in
         [(half, "half duplex", "each direction a rate"), (air, "is air", "put links with channels")]

@@ -91,11 +91,6 @@ impl Link {
         }
         self.reads == Reads::Chain
     }
-
-    #[inline(always)]
-    fn foresee(&mut self, (now, unseen): (Time, Time), at: Time, slot: u32, bytes: u16) -> Time {
-        if self.port.puts_off() { self.port.pass(now, at, bytes, unseen) } else { self.port.foresee(at, slot, bytes) }
-    }
 }
 
 /// First places of a flow's routes.
@@ -475,11 +470,11 @@ impl Engine {
         let bytes = self.arena.get(slot).ip_len;
         let mut hop = self.routes[place as usize];
         let link = &mut self.links[(hop & LINK) as usize];
-        let departs = if link.foresees {
-            link.foresee((self.now, self.unseen), now, slot, bytes)
+        let mut at = if link.foresees {
+            self.foresee(now, (NIL, hop & LINK), slot, bytes)
         } else {
             match link.port.handle_unseen((now, self.unseen), (slot, bytes), &mut self.arena) {
-                Arrival::Departs(departs) => departs,
+                Arrival::Departs(departs) => departs + link.delay,
                 Arrival::Queued => {
                     self.arena.get_mut(slot).place = place;
                     self.queued(hop & LINK, slot);
@@ -488,12 +483,11 @@ impl Engine {
                 Arrival::Doomed(_) | Arrival::Dropped => return (NIL, now),
             }
         };
-        let mut at = departs + link.delay;
         while hop & FUSED != 0 {
+            let before = hop & LINK;
             place += 1;
             hop = self.routes[place as usize];
-            let link = &mut self.links[(hop & LINK) as usize];
-            at = link.foresee((self.now, self.unseen), at, slot, bytes) + link.delay;
+            at = self.foresee(at, (before, hop & LINK), slot, bytes);
         }
         if hop & REPLY != 0 {
             let flow = self.reply_ahead(slot, at, hop & LINK);
@@ -505,6 +499,34 @@ impl Engine {
         }
         self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
         (NIL, now)
+    }
+
+    /// A packet arrives at `at` at a link that foresees it, and that is fused to the one before: when it reaches the end.
+    #[inline(always)]
+    fn foresee(&mut self, at: Time, (before, link): (u32, u32), slot: u32, bytes: u16) -> Time {
+        let l = &mut self.links[link as usize];
+        if l.port.puts_off() {
+            return l.port.pass(self.now, at, bytes, self.unseen) + l.delay;
+        }
+        if l.port.keeps() {
+            return l.port.foresee_another(at, (slot, bytes)) + l.delay;
+        }
+        let unsure = if before == NIL { Time::NEVER } else { self.unsure(before) };
+        let l = &mut self.links[link as usize];
+        l.port.foresee(at, (slot, bytes), (self.unseen, unsure), &mut self.arena) + l.delay
+    }
+
+    /// What reaches the end of this link before that will not be written into any more.
+    #[inline(always)]
+    fn unsure(&self, link: u32) -> Time {
+        let l = &self.links[link as usize];
+        if l.settles {
+            l.port.settled_before() + l.delay
+        } else if l.fused_to == NIL {
+            Time::NEVER
+        } else {
+            Time::ZERO
+        }
     }
 
     /// A packet has reached the node that it is for. The answer takes its slot.

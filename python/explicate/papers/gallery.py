@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -25,6 +26,8 @@ from explicate.report import style
 from explicate.source import Source, overrides_of
 
 WORDS = {True: ("holds", "holds"), False: ("fails", "fails"), None: ("not judged", "open")}
+BESIDE = 0.12
+"""How far apart the points of two lines stand that have the same place."""
 
 
 def write(outcomes: Sequence[Outcome], folder: Path) -> None:
@@ -229,7 +232,10 @@ def _figure(panels: Sequence[Panel]) -> str:
     parts = []
     for panel, (svg, names) in zip(panels, drawn, strict=True):
         own = "" if shared or len(names) < 2 else legend(names)
-        parts.append(f'<div class="panel figure"><h3>{escape(panel.title)}</h3>{own}{svg}</div>')
+        title = panel.title
+        if len(panel.lines) > MOST_SERIES:
+            title += f" (the first {MOST_SERIES} of {len(panel.lines)})"
+        parts.append(f'<div class="panel figure"><h3>{escape(title)}</h3>{own}{svg}</div>')
     above = legend(drawn[0][1]) if shared and len(drawn[0][1]) > 1 else ""
     many = " many" if len(panels) > 1 else ""
     return f'<section class="figure{many}">{above}<div class="panels">{"".join(parts)}</div></section>'
@@ -238,22 +244,36 @@ def _figure(panels: Sequence[Panel]) -> str:
 def chart(panel: Panel) -> tuple[str, tuple[str, ...]]:
     """Return a panel as SVG, and the names of its lines."""
     lines = list(panel.lines)[:MOST_SERIES]
-    series = [Series(one.name, place, one.x, one.y, one.low, one.high) for place, one in enumerate(lines)]
-    x = _range([value for one in lines for value in one.x], "x" in panel.log)
-    y = _range([value for one in lines for value in (*one.y, *one.high)], "y" in panel.log)
-    axes = Axes(panel.title, panel.x_label, panel.y_label, x, y, log=panel.log)
+    if panel.names:
+        # Side by side, so that none hides another.
+        shift = [BESIDE * (place - (len(lines) - 1) / 2) for place in range(len(lines))]
+        lines = [replace(one, x=[x + by for x in one.x]) for one, by in zip(lines, shift, strict=True)]
+    series = [
+        Series(one.name, place, one.x, one.y, one.low, one.high, dots=bool(panel.names))
+        for place, one in enumerate(lines)
+    ]
+    xs = [value for one in lines for value in one.x]
+    x = (0.5, len(panel.names) + 0.5) if panel.names else _range(xs, "x" in panel.log, _beginning(xs))
+    y = _range([value for one in lines for value in (*one.y, *one.high)], "y" in panel.log, panel.y_from)
+    axes = Axes(panel.title, panel.x_label, panel.y_label, x, y, log=panel.log, x_names=panel.names)
     return line_chart(axes, series), tuple(one.name for one in lines)
 
 
-def _range(values: Sequence[float], log: bool) -> Range:
+def _beginning(values: Sequence[float]) -> float:
+    """Where a horizontal axis begins: at 0 unless that leaves half of it empty."""
+    finite = [value for value in values if math.isfinite(value)]
+    return min(finite) if finite and min(finite) >= max(finite) / 2 else 0.0
+
+
+def _range(values: Sequence[float], log: bool, begin: float = 0.0) -> Range:
     finite = [value for value in values if math.isfinite(value) and (value > 0 or not log)]
     if not finite:
         return (1.0, 10.0) if log else (0.0, 1.0)
     low, high = min(finite), max(finite)
     if log:
         return (low, high) if high > low else (low / 2, low * 2)
-    bottom = 0.0
-    if low < 0:
-        steps = ticks(low, max(high, 0.0))
+    bottom = begin
+    if low < begin:
+        steps = ticks(low, max(high, begin))
         bottom = min(low, steps[0])
     return bottom, round_up(high) if high > 0 else 0.0

@@ -121,13 +121,19 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """One part of a figure; an axis is logarithmic if its name is in `log` (``x``, ``y``)."""
+    """One part of a figure; an axis is logarithmic if its name is in `log` (``x``, ``y``).
+
+    The vertical axis begins at `y_from`, or below it where a value is less. With `names` the places 1, 2 and so on of
+    the horizontal axis have these, and points stand alone.
+    """
 
     title: str
     x_label: str
     y_label: str
     lines: Sequence[Line]
     log: str = ""
+    y_from: float = 0.0
+    names: Sequence[str] = ()
 
 
 Plot = Callable[[Data], Sequence[Panel]]

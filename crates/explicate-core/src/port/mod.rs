@@ -20,6 +20,7 @@ mod balance;
 mod gate;
 mod lanes;
 mod line;
+mod lone;
 mod looking;
 mod pulled;
 mod put_off;
@@ -32,6 +33,7 @@ pub use gate::Class;
 use gate::{Admission, Gate};
 use lanes::Lanes;
 use line::Line;
+use lone::Lone;
 use ring::{Ring, Waiting};
 pub use shared::SharedLine;
 pub use special::Equipment;
@@ -93,10 +95,12 @@ pub struct Port {
     due: Time,
     /// When the packet in service departs.
     leaves: Time,
-    /// When the first foreseen packet arrives.
+    /// When the first packet arrives of which nothing was done yet.
     arrives: Time,
     /// The controller's and discipline's next timer.
     timer: Time,
+    /// That packet, where it is alone; the ring is empty then.
+    lone: Lone,
     ring: Ring,
     view: PortView,
     gate: Gate,
@@ -109,7 +113,9 @@ pub struct Port {
     simple: bool,
     /// The discipline is more than a limit: it is asked about every packet.
     decides: bool,
-    /// Nothing special, no controller, no discipline that is more than a limit: see [`Port::handle_unseen`].
+    /// Nothing special, no discipline that is more than a limit: an idle port takes every packet.
+    takes: bool,
+    /// And no controller: see [`Port::handle_unseen`].
     counts: bool,
     /// The discipline hears of departures.
     minded: bool,
@@ -160,19 +166,23 @@ impl Port {
             Some(qdisc) => (Gate::default(), Some(Class { qdisc: Some(qdisc), router })),
         };
         let decides = gate.qdisc.as_ref().is_some_and(|q| q.room.is_none());
+        let minded = gate.qdisc.as_ref().is_some_and(|q| q.law.minds_departures());
+        let takes = special.is_none() && !decides && !minded;
         let mut port = Port {
             due: Time::NEVER,
             leaves: Time::NEVER,
             arrives: Time::NEVER,
             timer: Time::NEVER,
+            lone: Lone::NONE,
             ring: Ring::default(),
             view: PortView { capacity: init.capacity, backlog_bytes: 0, backlog_packets: 0, busy: false },
             line: Line::new(init.rate, init.service),
             busy_until: 0,
             decides,
-            counts: special.is_none() && !decides && gate.router.is_none(),
+            takes,
+            counts: takes && gate.router.is_none(),
             simple: special.is_none(),
-            minded: gate.qdisc.as_ref().is_some_and(|q| q.law.minds_departures()),
+            minded,
             put_off: false,
             stats: PortStats::default(),
             gate,
@@ -195,7 +205,7 @@ impl Port {
     pub fn schedule(&mut self, classes: Vec<(Class, f64)>, classify: impl Fn(&Packet) -> usize + Send + 'static) {
         self.gate = Gate::default();
         self.lanes = Some(Box::new(Lanes::new(classes, Box::new(classify))));
-        (self.simple, self.counts) = (false, false);
+        self.complicate();
         self.rearm();
     }
 
@@ -254,9 +264,14 @@ impl Port {
         self.handle_unseen((now, Time::ZERO), (handle, bytes), store)
     }
 
+    /// It has more than one class with one discipline and one controller before a line.
+    fn complicate(&mut self) {
+        (self.simple, self.takes, self.counts) = (false, false, false);
+    }
+
     /// [`Port::handle_packet`], given the packet's length, by a driver that knows that nobody looks at the port before `unseen`.
-    /// Then a packet that finds the line idle at a port that only counts, and that has left by then, need not be kept in mind: it
-    /// is counted.
+    /// Then a packet that finds the line idle and that has left by then need not be kept in mind at a port that only counts: it
+    /// is counted. At others nothing is done about it before the next one comes, see `lone.rs`.
     #[inline(always)]
     pub fn handle_unseen(
         &mut self,
@@ -264,11 +279,11 @@ impl Port {
         (handle, bytes): (u32, u16),
         store: &mut impl Store,
     ) -> Arrival {
-        self.settle_due(now, store);
-        self.stats.arrived += 1;
-        store.note(now, self.number, handle, Note::Arrived);
         let departs;
         if self.counts {
+            self.settle_before_arrival(now, store);
+            self.stats.arrived += 1;
+            store.note(now, self.number, handle, Note::Arrived);
             if !self.view.busy && self.busy_until > now.0 {
                 self.recall(Time(self.busy_until));
             }
@@ -286,6 +301,22 @@ impl Port {
                 departs = self.departure(now, bytes as u32);
             }
         } else {
+            let known = self.stats.unwatched(unseen);
+            if self.lone_passes(now.min(known), store) {
+                self.forget_lone();
+            } else {
+                self.settle_before_arrival(now, store);
+            }
+            if self.takes
+                && !self.view.busy
+                && let Some(departs) = self.line.finish_by(now.0, bytes as u32, known.0)
+            {
+                self.busy_until = departs;
+                self.expect(now, Lone { departs: Time(departs), handle, bytes });
+                return Arrival::Departs(Time(departs));
+            }
+            self.stats.arrived += 1;
+            store.note(now, self.number, handle, Note::Arrived);
             if !self.simple {
                 return self.handle_specially(now, handle, store);
             }
@@ -355,7 +386,16 @@ impl Port {
             self.due = self.due.min(departs);
         }
     }
+    #[inline(never)]
     fn wait(&mut self, now: Time, bytes: u16) {
+        if !self.stats.queue_changes(now, self.view.backlog_packets, self.view.backlog_bytes, 1) {
+            return self.wait_slowly(now, bytes);
+        }
+        self.view.backlog_packets += 1;
+        self.view.backlog_bytes += bytes as u64;
+    }
+    #[cold]
+    fn wait_slowly(&mut self, now: Time, bytes: u16) {
         self.stats.queue_changed(now, self.view.backlog_packets, self.view.backlog_bytes, 1);
         self.view.backlog_packets += 1;
         self.view.backlog_bytes += bytes as u64;
@@ -371,34 +411,33 @@ impl Port {
             self.serve_waiting(at);
         }
     }
+    #[inline(never)]
     fn serve_waiting(&mut self, at: Time) {
+        if !self.stats.queue_changes(at, self.view.backlog_packets, self.view.backlog_bytes, -1) {
+            return self.serve_slowly(at);
+        }
+        self.serve_first();
+    }
+    #[cold]
+    fn serve_slowly(&mut self, at: Time) {
         self.stats.queue_changed(at, self.view.backlog_packets, self.view.backlog_bytes, -1);
+        self.serve_first();
+    }
+    #[inline(always)]
+    fn serve_first(&mut self) {
         let next = self.ring.first();
         self.leaves = next.departs;
         self.view.backlog_bytes -= next.bytes as u64;
         self.view.backlog_packets -= 1;
     }
 
-    /// A packet will arrive at `at` from the only link that feeds this port, or arrives now: computes at once when it leaves again. What the
-    /// port does to it happens when it is settled, in order of time, as if it had been told then. Only for ports that
-    /// admit everything and lose nothing.
-    #[inline]
-    pub fn foresee(&mut self, at: Time, handle: u32, bytes: u16) -> Time {
-        let departs = self.departure(at, bytes as u32);
-        self.ring.push(Waiting { arrives: at, departs, handle, bytes, lost: false });
-        if self.arrives == Time::NEVER {
-            self.arrives = at;
-            self.due = self.due.min(at);
-        }
-        departs
-    }
     /// Whether [`Port::foresee`] is exact: nothing is decided at arrival, nothing lost.
     pub fn is_foreseeable(&self) -> bool {
         self.gate.qdisc.is_none() && self.simple
     }
     /// Packets foreseen that have not arrived.
     pub fn foreseen(&self) -> usize {
-        self.ring.len_ahead() as usize
+        self.ring.len_ahead() as usize + self.lone.is_there() as usize
     }
 
     /// A foreseen packet has passed `hops` routers since its TTL was last counted down, this one included; one by default.
@@ -410,6 +449,7 @@ impl Port {
     /// happens here: so it is with most, and then only its handling counts, not the queue's.
     #[inline(always)]
     fn arrive(&mut self, now: Time, store: &mut impl Store) {
+        self.remember_lone();
         let Waiting { arrives: at, departs, handle, bytes, .. } = *self.ring.first_ahead();
         let next = self.ring.second_arrival();
         let lonely = !self.view.busy && departs <= now.min(next) && departs < self.timer;
@@ -454,10 +494,26 @@ impl Port {
         }
     }
 
+    /// [`Port::settle_due`] where most often one departure is due, if anything: that needs no call.
+    #[inline(always)]
+    fn settle_before_arrival(&mut self, now: Time, store: &mut impl Store) {
+        if self.due <= now {
+            if self.leaves == self.due {
+                self.depart(store);
+            }
+            self.settle_due(now, store);
+        }
+    }
+
     /// Whether something happened here up to `at` that is not settled.
     #[inline(always)]
     pub fn is_due(&self, at: Time) -> bool {
         self.due <= at
+    }
+    /// What happened here before this time is settled.
+    #[inline(always)]
+    pub fn settled_before(&self) -> Time {
+        self.due
     }
 
     /// One function beside the driver's loop: inlined there, it would crowd out what the loop keeps in registers.

@@ -30,7 +30,7 @@ impl Port {
     pub fn share(&mut self) {
         debug_assert!(!self.writes(), "the queue is the interface's");
         self.on_medium = true;
-        (self.simple, self.counts) = (false, false);
+        self.complicate();
     }
 
     /// Controllers and disciplines have a clock that ticks: their timers expire at its multiples. Zero is exact.

@@ -51,6 +51,11 @@ impl Ring {
     pub(super) fn is_full(&self) -> bool {
         self.end.wrapping_sub(self.head) as usize == self.slots.len()
     }
+    /// Every sixteenth time that one is added.
+    #[inline]
+    pub(super) fn is_at_turn(&self) -> bool {
+        self.end.is_multiple_of(16)
+    }
     /// Whether less than half is in use.
     pub(super) fn is_roomy(&self) -> bool {
         (self.end.wrapping_sub(self.head) as usize) < self.slots.len() / 2

@@ -61,7 +61,7 @@ impl Port {
     pub fn equip(&mut self, equipment: Equipment) {
         let Equipment { coding, after, capacity, line } = equipment;
         if !coding.is_empty() || !after.is_empty() || capacity.is_some() || line.is_some() {
-            (self.simple, self.counts) = (false, false);
+            self.complicate();
             let special = self.special.get_or_insert_default();
             let polled = !after.is_empty() || line.is_some();
             (special.coding, special.after, special.capacity, special.line) = (coding, after, capacity, line);

@@ -153,13 +153,17 @@ impl PortStats {
         d.bin_from = sent;
         self.bin_ends += (at - ended).div_ceil(NINETY_BIN.0) * NINETY_BIN.0;
     }
-    /// The waiting packets change from `packets` (`bytes`) by one.
-    #[inline]
+    /// The waiting packets change from `packets` (`bytes`) by one; false, and nothing done, if that takes
+    /// [`PortStats::queue_changed`].
+    #[inline(always)]
+    pub(super) fn queue_changes(&mut self, at: Time, packets: u32, bytes: u64, by: i32) -> bool {
+        let Some(w) = &mut self.waited else { return false };
+        (by < 0 || packets < w.most) && w.account_known(at.0, packets, bytes)
+    }
+    /// The same if there never were so many, or never for so long.
     pub(super) fn queue_changed(&mut self, at: Time, packets: u32, bytes: u64, by: i32) {
         let w = self.waited.get_or_insert_with(Box::default);
-        if !w.account_known(at.0, packets, bytes) {
-            w.account(at.0, packets, bytes);
-        }
+        w.account(at.0, packets, bytes);
         if by > 0 && packets >= w.most {
             w.most = packets + 1;
             w.peak = w.peak.max(packets + 1);

@@ -34,7 +34,7 @@ use alloc::boxed::Box;
 use crate::params::Param;
 use crate::protocol::{PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit};
 use crate::protocols::xcp::{self, Rate, XcpReceiver, XcpSender};
-use crate::protocols::xcp_router::{self, Controller, XcpRouter};
+use crate::protocols::xcp_router::{self, Controller, SECONDS, XcpRouter};
 use crate::units::Time;
 use crate::wire::Packet;
 
@@ -97,7 +97,7 @@ impl<const PAPER: bool> Router for PXcpRouter<PAPER> {
         self.xcp.on_arrival(now, packet, port);
     }
     fn on_departure(&mut self, _now: Time, packet: &mut Packet, port: &PortView) {
-        self.limited_x += self.xcp.answer(packet, port).unwrap_or(0.0);
+        self.limited_x += self.xcp.answer(packet, port).unwrap_or(0.0) * SECONDS;
     }
     fn on_timer(&mut self, now: Time, port: &PortView) {
         let scale = self.scale(now);

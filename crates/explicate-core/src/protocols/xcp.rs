@@ -16,7 +16,7 @@
 //! | gamma | `gamma` | 1 | 0.1 | XCP02 section 3.5.2 |
 //! | F (phi / d) | `f` | bytes/s | | D03 section 3.4; XCP02 equation 1 |
 //! | h / d | `shuffle` | bytes/s | | XCP02 equation 4 |
-//! | Cp = xi_p / ... | `cp` | bytes/s per s of X | | D03 section 3.4 |
+//! | Cp = xi_p / ... | `cp` | bytes/s per unit of X | | D03 section 3.4 |
 //! | Cn | `cn` | bytes/s per byte | | D03 section 3.4 |
 //! | residue_pos/neg | `res_pos`, `res_neg` | bytes/s | | D03 section 3.4 |
 //! | d, Te | `avg_rtt`, `control_at` | s | mean RTT of flows | D03 section 3.4 |

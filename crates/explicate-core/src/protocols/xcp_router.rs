@@ -89,20 +89,22 @@ struct Gains {
 /// The law of a router, without a wire format. `PAPER` chooses the rule of the pools.
 pub(super) struct Controller<const PAPER: bool> {
     gains: Gains,
-    // Sums over the present interval.
-    input_bytes: f64,
-    /// Sum of X, seconds.
+    // Sums over the present interval. No two stand side by side that are changed together: as pairs in one register
+    // they would take more instructions.
+    input_bytes: u64,
+    /// Sum of X, header units.
     sum_x: f64,
-    /// Sum of X * RTT, seconds squared.
+    /// What the interval hands out, bytes/s per header unit of X.
+    cp: f64,
+    /// Sum of X * RTT, header units squared.
     sum_xrtt: f64,
-    // What the present interval hands out.
-    pub(super) cp: f64,
-    pub(super) cn: f64,
     pub(super) res_pos: f64,
+    /// Bytes/s per byte.
+    pub(super) cn: f64,
+    min_queue: u64,
     pub(super) res_neg: f64,
     // The persistent queue and its mean, bytes.
     queue: u64,
-    min_queue: u64,
     pub(super) mean_queue: f64,
     /// Mean RTT of the flows, seconds.
     pub(super) avg_rtt: f64,
@@ -131,7 +133,7 @@ impl<const PAPER: bool> Controller<PAPER> {
                 target_queue: get("target_queue"),
                 queue_weight: get("queue_weight"),
             },
-            input_bytes: 0.0,
+            input_bytes: 0,
             sum_x: 0.0,
             sum_xrtt: 0.0,
             cp: 0.0,
@@ -151,14 +153,14 @@ impl<const PAPER: bool> Controller<PAPER> {
     /// A packet came: every one is load, those without a header too.
     #[inline]
     pub(super) fn load(&mut self, bytes: u16) {
-        self.input_bytes += bytes as f64;
+        self.input_bytes += bytes as u64;
     }
 
-    /// It carries `x` (s) and `rtt` (header units).
+    /// It carries `x` and `rtt` (header units).
     #[inline]
     pub(super) fn count(&mut self, x: f64, rtt: u32) {
         self.sum_x += x;
-        self.sum_xrtt += x * (rtt.min(self.gains.max_interval_units) as f64 * SECONDS);
+        self.sum_xrtt += x * rtt.min(self.gains.max_interval_units) as f64;
     }
 
     /// A packet leaves.
@@ -177,18 +179,19 @@ impl<const PAPER: bool> Controller<PAPER> {
     pub(super) fn control_by(&mut self, now: Time, spare: impl FnOnce(f64) -> f64, scale: f64) {
         let g = &self.gains;
         if self.sum_x > 0.0 {
-            self.avg_rtt = self.sum_xrtt / self.sum_x; // mean over flows: X weights a flow's packets to one flow
+            self.avg_rtt = self.sum_xrtt / self.sum_x * SECONDS; // mean over flows: X weights a flow's packets to one flow
         }
         let elapsed = now.since(self.interval_began).as_secs_f64();
-        let y = if elapsed > 0.0 { self.input_bytes / elapsed } else { 0.0 };
+        let input = self.input_bytes as f64;
+        let y = if elapsed > 0.0 { input / elapsed } else { 0.0 };
         let queue = self.mean_queue - g.target_queue;
         let f = g.alpha * spare(y) - g.beta * queue / self.avg_rtt.max(1e-6);
         let shuffle = (g.gamma * y - f.abs()).max(0.0);
         self.res_pos = shuffle + f.max(0.0);
         self.res_neg = shuffle + (-f).max(0.0);
         self.cp = if self.sum_x > 0.0 { (shuffle + f.max(0.0) * scale) / self.sum_x } else { 0.0 };
-        self.cn = if self.input_bytes > 0.0 { self.res_neg / self.input_bytes } else { 0.0 };
-        (self.input_bytes, self.sum_x, self.sum_xrtt) = (0.0, 0.0, 0.0);
+        self.cn = if input > 0.0 { self.res_neg / input } else { 0.0 };
+        (self.input_bytes, self.sum_x, self.sum_xrtt) = (0, 0.0, 0.0);
         self.interval_began = now;
         self.control_at = now + Time::from_secs_f64(self.avg_rtt.max(g.min_interval));
     }
@@ -249,10 +252,10 @@ impl<const PAPER: bool> Controller<PAPER> {
 
     /// Of the present interval: X of all packets so far (s), and how long it lasts (s).
     pub(super) fn interval(&self, now: Time) -> (f64, f64) {
-        (self.sum_x, now.since(self.interval_began).as_secs_f64())
+        (self.sum_x * SECONDS, now.since(self.interval_began).as_secs_f64())
     }
 
-    /// Feedback for a departing packet that carries inter-packet time `x` (s), length (bytes) and request (bytes/s).
+    /// Feedback for a departing packet that carries inter-packet time `x` (header units), length (bytes) and request (bytes/s).
     /// Returns whether that is less than it asks for, and what.
     pub(super) fn feedback(&mut self, x: f64, bytes: f64, delta: f64) -> (bool, f64) {
         let mut pos = self.cp * x;
@@ -285,7 +288,7 @@ impl<const PAPER: bool> Controller<PAPER> {
         put("persistent_queue_bytes", self.queue as f64);
         put("res_pos_bytes_per_s", self.res_pos);
         put("res_neg_bytes_per_s", self.res_neg);
-        put("cp", self.cp);
+        put("cp", self.cp * UNITS_PER_SEC);
         put("cn", self.cn);
     }
 }
@@ -294,14 +297,14 @@ impl<const PAPER: bool> Controller<PAPER> {
 pub(super) struct XcpRouter<const PAPER: bool>(pub(super) Controller<PAPER>);
 
 impl<const PAPER: bool> XcpRouter<PAPER> {
-    /// What [`Router::on_departure`] does. Returns the X (s) of a packet that asks for no more than it is offered.
+    /// What [`Router::on_departure`] does. Returns the X (header units) of a packet that asks for no more than it is offered.
     #[inline]
     pub(super) fn answer(&mut self, packet: &mut Packet, port: &PortView) -> Option<f64> {
         self.0.watch_queue(port);
         if !packet.congestion.is_standard() {
             return None;
         }
-        let x = packet.congestion.x() as f64 * SECONDS;
+        let x = packet.congestion.x() as f64;
         let delta = packet.congestion.delta_throughput();
         let (tighter, granted) = self.0.feedback(x, packet.ip_len as f64, delta as f64);
         if !tighter {
@@ -320,8 +323,8 @@ impl<const PAPER: bool> Router for XcpRouter<PAPER> {
             return;
         }
         let (x, rtt) = (header.x(), header.rtt());
-        if x != 0 && rtt != 0 {
-            self.0.count(x as f64 * SECONDS, rtt);
+        if rtt != 0 {
+            self.0.count(x as f64, rtt); // an unknown X is zero, and adds nothing
         }
     }
 
@@ -399,7 +402,7 @@ mod tests {
     fn increases_are_equal_per_flow() {
         let mut r = after_interval(50, 0.002, 10, 0.01);
         // X and RTT carry a rounding of 2^-29 s each.
-        assert!((r.0.cp - 1.3e6).abs() < 5.0, "{}", r.0.cp);
+        assert!((r.0.cp * UNITS_PER_SEC - 1.3e6).abs() < 5.0, "{}", r.0.cp);
         assert_eq!(r.0.cn, 0.0);
         assert!((r.0.avg_rtt - 0.1).abs() < 1e-8);
         // 1.3e6 0.002 and 1.3e6 0.01; a flow's packets together get 50 2600 = 10 13000 = 130000 B/s.
@@ -477,7 +480,7 @@ mod tests {
         }
         r.load(62_500);
         r.load(62_500);
-        r.count(0.1, seconds_to_units(0.1));
+        r.count(0.1 * UNITS_PER_SEC, seconds_to_units(0.1));
         r.control(Time::millis(100), C, 1.0);
         let f = -0.226 * (5420.0 - 1e4) / 0.1;
         // The shuffle, 0.1 y - F, is in both pools.

@@ -117,14 +117,14 @@ impl Receiver for WindowReceiver {
 /// Reads and writes the header of the paper.
 struct WindowRouter<const PAPER: bool>(Controller<PAPER>);
 
-/// rtt s / cwnd and rtt of a packet, s; zeros while they are unknown.
+/// rtt s / cwnd of a packet, header units, and rtt, s; zeros while they are unknown.
 fn spacing(packet: &Packet) -> (f64, f64) {
     let (cwnd, rtt) = (packet.congestion.x(), packet.congestion.rtt());
     if cwnd == 0 || rtt == 0 {
         return (0.0, 0.0);
     }
-    let rtt = rtt as f64 * SECONDS;
-    (rtt * packet.ip_len as f64 / cwnd as f64, rtt)
+    let rtt = rtt as f64;
+    (rtt * packet.ip_len as f64 / cwnd as f64, rtt * SECONDS)
 }
 
 impl<const PAPER: bool> Router for WindowRouter<PAPER> {

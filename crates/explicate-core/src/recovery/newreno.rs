@@ -30,6 +30,7 @@ use crate::params::Values;
 use crate::protocol::{Next, Outcome, Probe, Recovery, RecoveryKind, RecoveryState};
 use crate::recovery::COMMON;
 use crate::recovery::rto::{Rto, Sequence};
+use crate::recovery::steady::Steady;
 use crate::units::Time;
 
 /// NewReno's recovery.
@@ -147,6 +148,14 @@ impl Recovery for NewRenoRecovery {
 
     fn state(&self) -> RecoveryState {
         self.seq.state(&self.rto, self.seq.flight().saturating_sub(self.extra.max(0) as u32), self.recovering)
+    }
+
+    fn lend(&self) -> Option<Steady> {
+        if self.extra != 0 || self.recovering { None } else { self.seq.lend(&self.rto) }
+    }
+
+    fn take_back(&mut self, steady: &Steady, at: &RecoveryState) {
+        self.seq.take_back(&mut self.rto, steady, at);
     }
 
     fn next_timer(&self) -> Time {

@@ -11,6 +11,7 @@ use crate::params::Values;
 use crate::protocol::{Next, Outcome, Probe, Recovery, RecoveryKind, RecoveryState};
 use crate::recovery::COMMON;
 use crate::recovery::rto::{Rto, Sequence};
+use crate::recovery::steady::Steady;
 use crate::units::Time;
 
 /// Reno's recovery.
@@ -102,6 +103,14 @@ impl Recovery for RenoRecovery {
 
     fn state(&self) -> RecoveryState {
         self.seq.state(&self.rto, self.seq.flight().saturating_sub(self.duplicates), self.recovering)
+    }
+
+    fn lend(&self) -> Option<Steady> {
+        if self.duplicates > 0 || self.recovering { None } else { self.seq.lend(&self.rto) }
+    }
+
+    fn take_back(&mut self, steady: &Steady, at: &RecoveryState) {
+        self.seq.take_back(&mut self.rto, steady, at);
     }
 
     fn next_timer(&self) -> Time {

@@ -51,12 +51,12 @@ impl Rto {
         Time((base << self.backoffs.min(16)).min(self.max))
     }
     /// What a flow needs to keep the timer by itself, once there is a sample and no back-off.
-    pub fn lend(&self) -> Option<Steady> {
+    fn lend(&self) -> Option<Steady> {
         let ready = self.srtt > 0 && self.backoffs == 0;
         ready.then_some(Steady { rttvar: self.rttvar, min: self.min, max: self.max, tick: self.tick })
     }
     /// Takes it back.
-    pub fn take_back(&mut self, steady: &Steady, srtt: Time, deadline: Time) {
+    fn take_back(&mut self, steady: &Steady, srtt: Time, deadline: Time) {
         (self.srtt, self.rttvar, self.deadline) = (srtt.0, steady.rttvar, deadline);
     }
     /// Starts the timer over (5.1, 5.3).
@@ -181,6 +181,15 @@ impl Sequence {
             srtt: rto.srtt(),
             timer: rto.deadline(),
         }
+    }
+    /// What [`crate::protocol::Recovery::lend`] answers where all that is outstanding is in flight: nothing is sent again.
+    pub fn lend(&self, rto: &Rto) -> Option<Steady> {
+        if self.next == self.highest { rto.lend() } else { None }
+    }
+    /// Takes back sequence and timer.
+    pub fn take_back(&mut self, rto: &mut Rto, steady: &Steady, at: &RecoveryState) {
+        *self = Sequence { acked: at.acked, next: at.next, highest: at.highest };
+        rto.take_back(steady, at.srtt, at.timer);
     }
     /// Goes back to the first unacknowledged segment (after a timeout).
     pub fn roll_back(&mut self) {

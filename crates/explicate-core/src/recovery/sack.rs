@@ -315,13 +315,12 @@ impl Recovery for SackRecovery {
 
     fn lend(&self) -> Option<Steady> {
         let steady = self.quiet && !self.first && self.pipe == self.seq.highest - self.seq.acked;
-        self.rto.lend().filter(|_| steady)
+        if steady { self.seq.lend(&self.rto) } else { None }
     }
 
     fn take_back(&mut self, steady: &Steady, at: &RecoveryState) {
-        self.seq = Sequence { acked: at.acked, next: at.next, highest: at.highest };
+        self.seq.take_back(&mut self.rto, steady, at);
         self.pipe = at.in_flight;
-        self.rto.take_back(steady, at.srtt, at.timer);
     }
 
     fn on_timer(&mut self, now: Time) -> Option<u32> {

@@ -55,10 +55,12 @@ impl Scoreboard {
         self.total
     }
     /// The lowest range.
+    #[inline]
     pub fn first(&self) -> Option<(u32, u32)> {
         self.ranges().front().copied()
     }
     /// The highest range.
+    #[inline]
     pub fn last(&self) -> Option<(u32, u32)> {
         self.ranges().back().copied()
     }
@@ -71,6 +73,16 @@ impl Scoreboard {
     /// Notes `[first, end)` and calls `fresh` with each part that was not noted before.
     pub fn insert(&mut self, first: u32, end: u32, mut fresh: impl FnMut(u32, u32)) {
         let ranges = self.ranges.get_or_insert_default();
+        if let Some(highest) = ranges.back_mut()
+            && (highest.0..=highest.1).contains(&first)
+        {
+            if end > highest.1 {
+                fresh(highest.1, end);
+                self.total += end - highest.1;
+                highest.1 = end;
+            }
+            return; // the newest arrival, mostly
+        }
         let at = first_ending_at(ranges, first);
         if ranges.get(at).is_some_and(|&(f, e)| f <= first && end <= e) {
             return; // told before: most reports repeat
@@ -132,6 +144,9 @@ impl Scoreboard {
     /// The first segment that is not noted, from `segment` on.
     #[inline]
     pub fn skip(&self, segment: u32) -> u32 {
+        if self.first().is_none_or(|(first, _)| segment < first) {
+            return segment;
+        }
         let at = first_ending_at(self.ranges(), segment.saturating_add(1));
         match self.ranges().get(at) {
             Some(&(first, end)) if first <= segment => end,

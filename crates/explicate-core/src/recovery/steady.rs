@@ -49,3 +49,71 @@ impl Steady {
         if at.in_flight >= cwnd as u32 || at.in_flight >= rwnd { Next::Nothing } else { Next::New }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Values;
+    use crate::protocol::Recovery;
+    use crate::recovery::RECOVERIES;
+    use crate::rng::Rng;
+    use std::boxed::Box;
+
+    fn facts(state: &RecoveryState) -> [u64; 7] {
+        let &RecoveryState { acked, next, highest, in_flight, recovering, srtt, timer } = state;
+        [acked as u64, next as u64, highest as u64, in_flight as u64, recovering as u64, srtt.0, timer.0]
+    }
+
+    /// One recovery is told everything, of another the flow keeps the counts: at every moment both stand alike and would send
+    /// the same, and after they were given back too.
+    #[test]
+    fn what_is_lent_keeps_step_with_what_is_told() {
+        let mut lending = 0;
+        for kind in RECOVERIES {
+            let fresh = || {
+                let mut recovery = kind.build(&Values::default());
+                recovery.on_rtt(Time::millis(80));
+                recovery
+            };
+            let (mut told, mut lender) = (fresh(), fresh());
+            let Some(mut steady) = lender.lend() else { continue };
+            lending += 1;
+            let mut at = lender.state();
+            let mut rng = Rng::stream(9, kind.name());
+            let (mut now, mut cwnd) = (Time::ZERO, 3.0);
+            let ack = |told: &mut Box<dyn Recovery>, rng: &mut Rng, now: Time| {
+                let state = told.state();
+                let outstanding = (state.highest - state.acked) as u64;
+                let newly = if outstanding > 0 { 1 + rng.next_u64() % outstanding.min(3) } else { 0 };
+                let rtt = Time::micros(1 + rng.next_u64() % 200_000);
+                let cumulative = state.acked + newly as u32;
+                (newly > 0).then(|| (cumulative, told.on_ack(now, cumulative, 0, &[], rtt).newly_acked, rtt))
+            };
+            for step in 0..20_000 {
+                now += Time::micros(rng.next_u64() % 10_000);
+                cwnd = (cwnd + 2.0 * rng.uniform() - 1.0_f64).clamp(1.0, 60.0);
+                let rwnd = 1 + (rng.next_u64() % 100) as u32;
+                let next = told.next(cwnd, rwnd);
+                assert_eq!(steady.next(&at, cwnd, rwnd), next, "{}, step {step}", kind.name());
+                if next == Next::New && !rng.next_u64().is_multiple_of(4) {
+                    told.on_sent(now, at.next, step);
+                    steady.sent(&mut at, now);
+                } else if let Some((cumulative, newly, rtt)) = ack(&mut told, &mut rng, now) {
+                    assert_eq!(steady.acknowledge(&mut at, now, cumulative, rtt), newly);
+                }
+                assert_eq!(facts(&at), facts(&told.state()), "{}, step {step}", kind.name());
+                if rng.next_u64().is_multiple_of(50) {
+                    lender.take_back(&steady, &at);
+                    if let Some((cumulative, _, rtt)) = ack(&mut told, &mut rng, now) {
+                        lender.on_ack(now, cumulative, 0, &[], rtt);
+                    }
+                    at = lender.state();
+                    assert_eq!(facts(&at), facts(&told.state()), "{}, step {step}", kind.name());
+                    steady = lender.lend().expect("nothing is missing");
+                }
+            }
+            assert!(at.acked > 5000, "{} acknowledged", at.acked);
+        }
+        assert_eq!(lending, 4, "recoveries that lend");
+    }
+}

@@ -2,7 +2,8 @@
 //!
 //! `explicate/1 protocol=NAME packet=1500 ack_every=1 ack_delay_us=100000 kind=file name=a.iso size=1234`
 //!
-//! Words are `key=value`, apart by one space; unknown keys are passed over, so that later versions can add some.
+//! Words are `key=value`, apart by one space; unknown keys are passed over, so that later versions can add some. What is as
+//! most have it is left out: `window` (segments), `quick_acks`, `refuse_explicit`.
 
 use explicate_core::flow::PARAMS;
 use explicate_core::params::Values;
@@ -36,6 +37,12 @@ pub struct Hello {
     pub ack_every: u32,
     /// Longest wait of one, microseconds.
     pub ack_delay_us: u32,
+    /// Most segments that the receiver may take at a time, if that is for the sender to say.
+    pub window: Option<u32>,
+    /// Acknowledgements at the beginning that wait for no second packet.
+    pub quick_acks: u32,
+    /// The receiver is to refuse explicit feedback, to see what the sender does then.
+    pub refuse_explicit: bool,
     /// What is sent.
     pub content: Content,
 }
@@ -49,14 +56,30 @@ impl Hello {
             packet,
             ack_every: get("ack_every") as u32,
             ack_delay_us: (get("ack_delay") * 1e6) as u32,
+            window: values
+                .given()
+                .iter()
+                .any(|(name, _)| *name == "receiver_window")
+                .then(|| get("receiver_window") as u32),
+            quick_acks: get("quick_acks") as u32,
+            refuse_explicit: get("refuse_explicit") != 0.0,
             content,
         }
     }
     /// Its words.
     pub fn words(&self) -> String {
-        let Hello { protocol, packet, ack_every, ack_delay_us, content } = self;
+        let Hello { protocol, packet, ack_every, ack_delay_us, window, quick_acks, refuse_explicit, content } = self;
         let mut words =
             format!("{FIRST} protocol={protocol} packet={packet} ack_every={ack_every} ack_delay_us={ack_delay_us}");
+        if let Some(window) = window {
+            words += &format!(" window={window}");
+        }
+        if *quick_acks > 0 {
+            words += &format!(" quick_acks={quick_acks}");
+        }
+        if *refuse_explicit {
+            words += " refuse_explicit=1";
+        }
         if let Content::File { name, size } = content {
             words += &format!(" kind=file name={name} size={size}");
         }
@@ -71,6 +94,7 @@ impl Hello {
         }
         let (mut protocol, mut packet, mut kind, mut name, mut size) = (None, None, None, None, None);
         let (mut ack_every, mut ack_delay_us) = (1, 100_000);
+        let (mut window, mut quick_acks, mut refuse_explicit) = (None, 0, false);
         for word in words {
             let (key, value) = word.split_once('=')?;
             match key {
@@ -78,6 +102,9 @@ impl Hello {
                 "packet" => packet = value.parse().ok().filter(|p| (100..=9000).contains(p)),
                 "ack_every" => ack_every = value.parse().ok().filter(|n| (1..=1000).contains(n))?,
                 "ack_delay_us" => ack_delay_us = value.parse().ok().filter(|n| (1..=500_000).contains(n))?,
+                "window" => window = Some(value.parse().ok().filter(|n| (1..=1_000_000_000).contains(n))?),
+                "quick_acks" => quick_acks = value.parse().ok().filter(|n| *n <= 1_000_000)?,
+                "refuse_explicit" => refuse_explicit = value == "1",
                 "kind" => kind = Some(value),
                 "name" => name = Some(value).filter(|v| is_file_name(v)),
                 "size" => size = value.parse().ok(),
@@ -89,7 +116,8 @@ impl Hello {
             Some("file") => Content::File { name: name?.to_string(), size: size? },
             Some(_) => return None,
         };
-        Some(Hello { protocol: protocol?.to_string(), packet: packet?, ack_every, ack_delay_us, content })
+        let (protocol, packet) = (protocol?.to_string(), packet?);
+        Some(Hello { protocol, packet, ack_every, ack_delay_us, window, quick_acks, refuse_explicit, content })
     }
 }
 
@@ -128,6 +156,20 @@ mod tests {
     }
 
     #[test]
+    fn what_the_receiving_end_of_a_flow_is_told_comes_back() {
+        let mut values = Values::default();
+        for (name, value) in
+            [("receiver_window", 20.0), ("quick_acks", 16.0), ("refuse_explicit", 1.0), ("ack_every", 2.0)]
+        {
+            values.set(PARAMS.iter().find(|p| p.name == name).unwrap(), value);
+        }
+        let hello = Hello::new("xcp", 1500, &values, Content::Nothing);
+        assert_eq!((hello.window, hello.quick_acks, hello.refuse_explicit, hello.ack_every), (Some(20), 16, true, 2));
+        assert!(hello.words().ends_with(" window=20 quick_acks=16 refuse_explicit=1"));
+        assert_eq!(Hello::parse(hello.words().as_bytes()), Some(hello));
+    }
+
+    #[test]
     fn nonsense_is_refused() {
         let good = "explicate/1 protocol=xcp packet=1000";
         assert!(Hello::parse(good.as_bytes()).is_some());
@@ -146,6 +188,9 @@ mod tests {
             "kind=tape",
             "x",
             "ack_every=0",
+            "window=0",
+            "window=-1",
+            "quick_acks=1e9",
             "packet=99",
         ] {
             assert_eq!(Hello::parse(format!("{good} {more}").as_bytes()), None, "{more}");

@@ -256,7 +256,9 @@ fn sink(id: u32, hello: &Hello, window: u32) -> Option<Sink> {
             values.set(param, value);
         }
     };
-    set("receiver_window", window as f64);
+    set("receiver_window", hello.window.map_or(window, |asked| asked.min(window)) as f64);
+    set("quick_acks", hello.quick_acks as f64);
+    set("refuse_explicit", hello.refuse_explicit as u32 as f64);
     set("ack_every", hello.ack_every as f64);
     set("ack_delay", hello.ack_delay_us as f64 * 1e-6);
     let fallback = registry::resolve(DEFAULT_FALLBACK).ok()?;

@@ -67,6 +67,8 @@ pub struct Forwarder {
     clock: Clock,
     waiter: Waiter,
     pace: Pace,
+    /// Where ports share lines: until when all have done what they had to do.
+    in_step: Option<Time>,
     /// What it counted.
     pub counters: Counters,
     /// CPU time of its thread when it began.
@@ -77,7 +79,7 @@ impl Forwarder {
     /// A forwarder for this thread.
     pub fn new(interfaces: Vec<Interface>, manner: Manner, clock: Clock) -> Result<Forwarder> {
         let waiter = Waiter::new(clock);
-        let (stations, voice, ready, transmitter, counters) = Default::default();
+        let (stations, voice, ready, transmitter, in_step, counters) = Default::default();
         let (pool, pace, cpu) = (Pool::new(MOST_FRAMES), Pace::new(Time::ZERO), sys::thread_cpu());
         Ok(Forwarder {
             interfaces,
@@ -90,6 +92,7 @@ impl Forwarder {
             clock,
             waiter,
             pace,
+            in_step,
             counters,
             cpu,
         })
@@ -98,6 +101,22 @@ impl Forwarder {
     /// Turns are so far apart at most while there is something to do in each: frames are handed on later by up to that, and cost less.
     pub fn keep_apart(&mut self, most: Time) {
         self.pace = Pace::new(most);
+    }
+    /// Some ports share lines: what all do is done in order of time, for each depends on what others did before.
+    pub fn keep_in_step(&mut self) {
+        self.in_step = Some(Time::ZERO);
+    }
+    /// Lets ports that share lines do what they had to do until `now`; until when they have.
+    fn step(&mut self, now: Time) -> Time {
+        let Some(until) = self.in_step else { return now };
+        let now = now.max(until);
+        self.in_step = Some(now);
+        while let Some(next) =
+            self.interfaces.iter_mut().map(|i| &mut i.output).min_by_key(|o| o.acts()).filter(|o| o.acts() <= now)
+        {
+            next.catch_up(next.acts(), &mut self.pool);
+        }
+        now
     }
     /// Addresses are reached by these interfaces from now on, and no others are learned.
     pub fn place(&mut self, addresses: BTreeMap<Ipv4Addr, usize>) {
@@ -176,6 +195,7 @@ impl Forwarder {
     pub fn settle(&mut self) -> Time {
         let now = self.clock.now();
         self.arrive(now);
+        let now = self.step(now);
         for Interface { input, output, .. } in &mut self.interfaces {
             input.iter_mut().chain([output]).for_each(|port| port.catch_up(now, &mut self.pool));
         }
@@ -196,6 +216,7 @@ impl Forwarder {
         }
         self.arrive(known);
         self.say(now);
+        let known = self.step(known);
         for to in 0..self.interfaces.len() {
             let output = &mut self.interfaces[to].output;
             if output.due() <= known {
@@ -310,6 +331,7 @@ impl Forwarder {
 
     /// A frame joins an output.
     fn join(&mut self, now: Time, to: usize, handle: u32) {
+        let now = self.step(now);
         let output = &mut self.interfaces[to].output;
         if let Some(voice) = &mut self.voice {
             voice.look(now, to, output, handle, &mut self.pool);

@@ -77,6 +77,10 @@ impl Output {
     pub fn caught_up(&self) -> Time {
         self.until
     }
+    /// When its port has something to do, if that has to be asked for anew after whatever another one does.
+    pub fn acts(&self) -> Time {
+        if self.port.is_scheduled() { self.port.poll_timeout() } else { Time::NEVER }
+    }
     /// Lets the port do all that it had to do until now.
     pub fn catch_up(&mut self, now: Time, pool: &mut Pool) {
         self.until = self.until.max(now);

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use explicate_core::port::{Port, PortInit, SharedLine};
 use explicate_core::protocol::{Address, AgentInit};
 use explicate_core::rng::Rng;
-use explicate_core::units::Time;
+use explicate_core::units::{Rate, Time};
 use explicate_scenario::machines::ports::port;
 use explicate_scenario::machines::rows::LinkRow;
-use explicate_scenario::model::{RouterSpec, Scenario};
+use explicate_scenario::model::{Link, RouterSpec, Scenario};
 
 use super::host::Sample;
 use super::plan::{Cable, Plan, Role};
@@ -64,18 +65,21 @@ impl<'a> Middle<'a> {
         let (mut interfaces, mut links) = (Vec::new(), Vec::new());
         let cables: Vec<usize> = plan.cables_of(node).collect();
         for &cable in &cables {
-            let Cable { ends, links: both } = &plan.cables[cable];
+            let Cable { ends, links: both, .. } = &plan.cables[cable];
+            // What is emulated elsewhere is but a wire here.
+            let both = if plan.has_middle(&plan.cables[cable]) { &[None; 2] } else { both };
             let own = ends.iter().position(|n| *n == node).unwrap_or(0);
-            let mut interface = Interface::open(&Plan::interface(cable), output(scenario, both[own], seed, crossing))?;
+            let mut interface =
+                Interface::open(&Plan::interface(cable), output(scenario, both[own], seed, crossing, None))?;
             // A host leaves its link to the router at the other end.
             let input = both[1 - own].filter(|_| plan.roles[ends[1 - own]] == Role::Host);
-            interface.input = input.map(|link| output(scenario, Some(link), seed, crossing));
+            interface.input = input.map(|link| output(scenario, Some(link), seed, crossing, None));
             interfaces.push(interface);
             links.push((both[own], input));
         }
         let manner = if plan.roles[node] == Role::Bridge { Manner::Bridge } else { Manner::Router };
         let mut forwarder = Forwarder::new(interfaces, manner, clock)?;
-        let (specs, watched) = speaking(scenario, &links);
+        let (specs, watched) = spokesman(scenario, &links);
         if let Some(spec) = specs {
             let rng = Rng::stream(seed, &format!("{}/agent", scenario.nodes[node]));
             if let Some(speaker) = Speaker::new(spec.protocol, &spec.values, ways::address(node), rng) {
@@ -91,7 +95,7 @@ impl<'a> Middle<'a> {
         Ok(middle)
     }
 
-    /// The links between hosts, in this thread's namespace.
+    /// The links between hosts, and those that share a line, in this thread's namespace.
     pub(super) fn links(
         scenario: &'a Scenario,
         plan: &Plan,
@@ -101,14 +105,20 @@ impl<'a> Middle<'a> {
     ) -> Result<Middle<'a>> {
         let (mut interfaces, mut links) = (Vec::new(), Vec::new());
         for (i, cable) in plan.cables.iter().enumerate().filter(|(_, c)| plan.has_middle(c)) {
+            let lines = if cable.half_duplex { SharedLine::pair().map(Some) } else { [None, None] };
             // What goes out by an end came in by the other, and left the node there.
-            for end in [0, 1] {
+            for (end, line) in lines.into_iter().enumerate() {
                 let link = cable.links[1 - end];
-                interfaces.push(Interface::open(&Plan::middle(i, end), output(scenario, link, seed, crossing))?);
+                let output = output(scenario, link, seed, crossing, line);
+                interfaces.push(Interface::open(&Plan::middle(i, end), output)?);
                 links.push((link, None));
             }
         }
-        Ok(Middle::new(scenario, None, Forwarder::new(interfaces, Manner::Link, clock)?, links))
+        let mut forwarder = Forwarder::new(interfaces, Manner::Link, clock)?;
+        if plan.cables.iter().any(|cable| cable.half_duplex) {
+            forwarder.keep_in_step();
+        }
+        Ok(Middle::new(scenario, None, forwarder, links))
     }
 
     fn new(
@@ -207,28 +217,40 @@ impl<'a> Middle<'a> {
     }
 }
 
-/// A controller of a router that has somebody to speak for it, and at which of its outputs such stand.
-fn speaking<'a>(
-    scenario: &'a Scenario,
-    links: &[(Option<usize>, Option<usize>)],
-) -> (Option<&'a RouterSpec>, Vec<bool>) {
+/// A link's controller that has somebody to speak for it.
+pub(super) fn speaking<'a>(scenario: &'a Scenario, link: &'a Link) -> Option<&'a RouterSpec> {
     let wanted = |spec: &&RouterSpec| {
         let init = AgentInit { values: &spec.values, own: Address(0), rng: Rng::stream(0, "") };
         let crosses = scenario.flows.iter().any(|g| g.resolved.protocol.name() == spec.protocol.name());
         crosses && spec.protocol.agent(&init).is_some()
     };
-    let of = |(leaves, _): &(Option<usize>, Option<usize>)| {
-        let link = &scenario.links[(*leaves)?];
-        link.routers.iter().chain(link.classes.iter().flat_map(|c| &c.routers)).find(wanted)
-    };
+    link.routers.iter().chain(link.classes.iter().flat_map(|c| &c.routers)).find(wanted)
+}
+
+/// Such a one among those of a router, and at which of its outputs they stand.
+fn spokesman<'a>(
+    scenario: &'a Scenario,
+    links: &[(Option<usize>, Option<usize>)],
+) -> (Option<&'a RouterSpec>, Vec<bool>) {
+    let of = |(leaves, _): &(Option<usize>, Option<usize>)| speaking(scenario, &scenario.links[(*leaves)?]);
     // One whose estimator is real goes before those that name none.
     let chosen = links.iter().filter_map(of).min_by_key(|spec| agent::wants_oracle(spec.protocol, &spec.values));
     (chosen, links.iter().map(|l| of(l).is_some()).collect())
 }
 
-/// The port of a link with its delay behind it. Where there is none, a wire that nothing should come to.
-fn output(scenario: &Scenario, link: Option<usize>, seed: u64, crossing: &[u64]) -> Output {
-    let index = link.unwrap_or(0);
+/// The port of a link with its delay behind it, and its end of a `line` that it shares. Where there is no link, a wire.
+fn output(scenario: &Scenario, link: Option<usize>, seed: u64, crossing: &[u64], line: Option<SharedLine>) -> Output {
+    let Some(index) = link else { return wire() };
     let model = &scenario.links[index];
-    Output::new(port(model, index as u32, seed, crossing[index], None), model.delay)
+    Output::new(port(model, index as u32, seed, crossing[index], line), model.delay)
 }
+
+/// Carries everything at once.
+fn wire() -> Output {
+    let (service, class, before, on_air) = Default::default();
+    let capacity = WIRE.bytes_per_sec();
+    Output::new(Port::new(PortInit { number: 0, rate: WIRE, service, capacity, class, before, on_air }), Time::ZERO)
+}
+
+/// Faster than anything that the lab can carry.
+const WIRE: Rate = Rate(1_000_000_000_000);

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A link is emulated by the router that it leaves, whose queue stands before it; one that leaves a host by the router where
-//! it ends. Only between two hosts stands one more namespace, in which their links are emulated. So a packet wakes as
-//! few threads as it passes nodes: each of them adds what its wake-up is late.
+//! it ends. Only between two hosts, and where both directions share a line, stands one more namespace, in which the
+//! links are emulated. So a packet wakes as few threads as it passes nodes: each of them adds what its wake-up is late.
 //!
 //! All hosts share one subnet, their neighbours are entered by hand, and routers are told who is where ([`ways`]), so no packet but
 //! those of flows is on the way.
@@ -35,6 +35,8 @@ pub(super) struct Cable {
     pub(super) ends: [usize; 2],
     /// The links that leave them, if there are.
     pub(super) links: [Option<usize>; 2],
+    /// They take turns on one line.
+    pub(super) half_duplex: bool,
 }
 
 /// What a node is.
@@ -117,7 +119,7 @@ impl Plan {
     }
     /// Whether its links are emulated in a namespace between its ends.
     pub(super) fn has_middle(&self, cable: &Cable) -> bool {
-        cable.ends.iter().all(|node| self.roles[*node] == Role::Host)
+        cable.half_duplex || cable.ends.iter().all(|node| self.roles[*node] == Role::Host)
     }
     /// The hardware address of a node's interface.
     pub(super) fn station(node: usize, cable: usize) -> [u8; 6] {
@@ -189,10 +191,17 @@ impl Plan {
 fn cables(scenario: &Scenario) -> Vec<Cable> {
     let mut cables: Vec<Cable> = Vec::new();
     for (i, link) in scenario.links.iter().enumerate() {
-        let back = cables.iter_mut().find(|c| c.links[1].is_none() && c.ends == [link.to, link.from]);
+        let fits = |c: &Cable| match link.shares_with {
+            Some(twin) => c.links[0] == Some(twin),
+            None => !c.half_duplex,
+        };
+        let back = cables.iter_mut().find(|c| c.links[1].is_none() && c.ends == [link.to, link.from] && fits(c));
         match back {
             Some(cable) => cable.links[1] = Some(i),
-            None => cables.push(Cable { ends: [link.from, link.to], links: [Some(i), None] }),
+            None => {
+                let (ends, links) = ([link.from, link.to], [Some(i), None]);
+                cables.push(Cable { ends, links, half_duplex: link.shares_with.is_some() });
+            }
         }
     }
     cables
@@ -205,12 +214,11 @@ fn refuse(scenario: &Scenario) -> Result<()> {
         let instead = "simulate it, or put links with channels that fade and lose in its place";
         return no(format!("the medium `{}` is air, and namespaces have only cables; {instead}", medium.name));
     }
-    if let Some(link) = scenario.links.iter().find(|l| l.shares_with.is_some()) {
+    let mut half = scenario.links.iter().filter(|l| l.shares_with.is_some());
+    if let Some(link) = half.find(|l| super::middle::speaking(scenario, l).is_some()) {
         let instead = "simulate it, or give each direction a rate of its own";
-        return no(format!(
-            "the link `{}` is half duplex, and a cable carries both directions at once; {instead}",
-            link.name
-        ));
+        let why = "so its controller stands outside of the router that it would have to speak for";
+        return no(format!("the link `{}` is half duplex, {why}; {instead}", link.name));
     }
     if scenario.nodes.len() > 60 {
         return no(format!("{} nodes are too many for one machine; 60 can be", scenario.nodes.len()));

@@ -71,4 +71,4 @@ def plot(data: Data) -> Sequence[Panel]:
         Line.of(system, grid, [data.measure((system, loss), base.utilisation) for loss in grid])
         for system in (WITHOUT, WITH)
     ]
-    return [Panel("Use of the bottleneck", "loss rate (%)", "utilisation", lines)]
+    return [Panel("Use of the bottleneck", "loss rate (%)", "utilisation", lines, y_from=0.9)]

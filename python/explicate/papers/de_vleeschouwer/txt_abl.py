@@ -27,6 +27,7 @@ ON: dict[str, tuple[tuple[str, ...], ...]] = {
     "xcp": ((), *((one,) for one in ALL), *combinations(ALL, 2), ALL, (PARTIAL, RESET, TIMER), SWITCHES),
     "reno": ((), (DEFLATION,), (DEFLATION, RESET), ALL),
 }
+SWITCHED = "D deflation, P partial ACKs, R reset, T timer"
 LOSS = 5.0
 ONCE = 1.0
 
@@ -108,15 +109,8 @@ def plot(data: Data) -> Sequence[Panel]:
     """F of every set of switches, in the order of F."""
     panels = []
     for law in LAWS:
-        samples = sorted((fairness(data, law, *on).mean, name(law, on)[1], on) for on in ON[law])
-        grid = list(range(1, len(samples) + 1))
-        lines = [
-            Line.of(label, [place], [fairness(data, law, *on)])
-            for place, (_, label, on) in zip(grid, samples, strict=True)
-        ]
-        panels.append(
-            Panel(
-                f"{law}: D deflation, P partial ACKs, R reset, T timer", "rank", "lossy / loss-free throughput", lines
-            )
-        )
+        sets = sorted(ON[law], key=lambda on: fairness(data, law, *on).mean)
+        line = Line.of(law, list(range(1, len(sets) + 1)), [fairness(data, law, *on) for on in sets])
+        names = [name(law, on)[1] for on in sets]
+        panels.append(Panel(law, SWITCHED, "lossy / loss-free throughput", [line], names=names))
     return panels

@@ -45,4 +45,4 @@ def plot(data: Data) -> Sequence[Panel]:
     lines = [
         Line.of(system, grid, [data.measure((system, loss), base.utilisation) for loss in grid]) for system in SYSTEMS
     ]
-    return [Panel("Use of the bottleneck", "loss rate (%)", "utilisation", lines)]
+    return [Panel("Use of the bottleneck", "loss rate (%)", "utilisation", lines, y_from=0.9)]

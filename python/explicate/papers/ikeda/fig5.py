@@ -153,8 +153,10 @@ def vcp_pays_for_decades(data: Data, percent: float) -> Iterator[Check]:
 def plot(data: Data) -> Sequence[Panel]:
     """Simulation and analysis for each k."""
     grid = rates(data.effort)
-    lines = []
-    for k in values_of_k(data.effort):
-        lines.append(Line.of(f"k = {k:g}", grid, [elapsed(data, ("k", k, mbps), mbps) for mbps in grid]))
-        lines.append(Line(f"k = {k:g}, analysis", grid, [base.T_RHO_S * intervals(k)] * len(grid)))
-    return [Panel("Time to 80 % of the link", "bandwidth (Mbit/s)", "time (s)", lines, log="x")]
+    ks = {f"k = {k:g}": k for k in values_of_k(data.effort)}
+    runs = [Line.of(name, grid, [elapsed(data, ("k", k, mbps), mbps) for mbps in grid]) for name, k in ks.items()]
+    fluid = [Line(name, grid, [base.T_RHO_S * intervals(k)] * len(grid)) for name, k in ks.items()]
+    return [
+        Panel(title, "bandwidth (Mbit/s)", "time to 80 % of the link (s)", lines, log="x")
+        for title, lines in (("Simulation", runs), ("Analysis", fluid))
+    ]
