@@ -23,6 +23,9 @@ from explicate.source import value_text
 
 Point = dict[str, Any]
 
+MOST_POINTS = 1_000_000
+"""More would be days of checking before the first run."""
+
 QUANTITY = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(\S.*?)?\s*")
 EXAMPLE = "1Mbit/s..100Mbit/s, or 1Mbit/s..100Mbit/s:log"
 
@@ -102,6 +105,9 @@ class Design:
         for key, values in self.grid.items():
             if isinstance(values, str) or not values:
                 raise BadInputError(f"the axis {key} needs a list of one value or more")
+        count = math.prod(len(values) for values in self.grid.values()) * (self.points or 1)
+        if count > MOST_POINTS:
+            raise BadInputError(f"these axes make {count:,} points; {MOST_POINTS:,} is the most, take fewer values")
         columns = {key: one_type(values) for key, values in self.grid.items()}
         squares = [dict(zip(columns, chosen, strict=True)) for chosen in itertools.product(*columns.values())]
         ranges = {key: Range.of(key, text) for key, text in self.ranges.items()}
