@@ -133,7 +133,7 @@ def compare_source(
     progress: Progress | None = None,
 ) -> Results:
     """Simulate `source` once per protocol; see `compare`."""
-    names = list(dict.fromkeys(protocols))
+    names = list(dict.fromkeys([protocols] if isinstance(protocols, str) else protocols))
     if not names:
         raise ValueError("nothing to compare: name one protocol or more")
     groups = len(source.sketch(settings, fluid=fluid)["flows"])

@@ -73,7 +73,19 @@ def value_text(value: Any) -> str:
     return value if isinstance(value, str) else _toml(value)
 
 
+def plain(value: Any) -> Any:
+    """Return what NumPy and its like wrap (a scalar, an array) as Python's own number or list; the rest as it is."""
+    unwrap = getattr(value, "tolist", None)
+    return unwrap() if callable(unwrap) else value
+
+
+def listed(values: Any) -> Any:
+    """Return several values, from whatever gives them in turn, as a list of Python's own; a text is no list."""
+    return values if isinstance(values, str) else [plain(value) for value in values]
+
+
 def _toml(value: Any) -> str:
+    value = plain(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):

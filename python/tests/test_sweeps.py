@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import fake_native
+import numpy
 import polars as pl
 import pytest
 from hypothesis import given
@@ -19,7 +20,7 @@ from polars.testing import assert_frame_equal
 import explicate
 from explicate.cli import main
 from explicate.identity import engine_digest
-from explicate.source import Source
+from explicate.source import Source, value_text
 from explicate.summary import t_95
 from explicate.sweeps.design import Range, latin
 from explicate.sweeps.measures import COUNT, STATISTICS
@@ -143,6 +144,22 @@ def test_bad_measures(scenario: Path, text: str, message: str, counted: Counted)
     with pytest.raises(ValueError, match=message):
         explicate.sweep(scenario, AXES, measures=[text])
     assert counted.calls == 0
+
+
+def test_values_from_numpy_and_generators(scenario: Path) -> None:
+    expected = explicate.sweep(scenario, {"flows.0.count": [1, 2]}).measures()
+    for values in (numpy.arange(1, 3), [numpy.int64(1), numpy.int64(2)], range(1, 3), (n for n in (1, 2))):
+        assert_frame_equal(explicate.sweep(scenario, {"flows.0.count": values}).measures(), expected)  # type: ignore[dict-item]
+    text = value_text({"a": numpy.float64(0.5), "b": [numpy.int8(1), numpy.bool_(True)], "c": numpy.array([1.5, 2])})
+    assert text == '{ "a" = 0.5, "b" = [1, true], "c" = [1.5, 2.0] }'
+
+
+def test_one_name_is_a_list_of_one(scenario: Path) -> None:
+    assert explicate.compare(scenario, "vcp").run["variant"].unique().to_list() == ["vcp"]
+    swept = explicate.sweep(scenario, {"flows.0.count": [1]}, measures="flows.goodput_bps")
+    assert swept.measures().columns[-1] == "flows.goodput_bps"
+    with pytest.raises(ValueError, match="points must be 1 or more, not -1"):
+        explicate.sweep(scenario, latin={"seed": "1..9"}, points=-1)
 
 
 def test_a_name_that_nothing_has_is_told(scenario: Path) -> None:

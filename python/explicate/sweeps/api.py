@@ -13,7 +13,7 @@ from typing import Any
 
 from explicate.engine import Override
 from explicate.lab import Progress
-from explicate.source import Scenario, overrides_of
+from explicate.source import Scenario, listed, overrides_of
 from explicate.sweeps.plan import Plan, plan_of
 from explicate.sweeps.store import Store
 from explicate.sweeps.table import SweepResults, assemble
@@ -59,13 +59,14 @@ def sweep(
     Raise ScenarioError or ValueError, before anything runs, if a point cannot be used or there is nothing to vary;
     RuntimeError if no run has a result or the executor broke, EmptyPartError if the shard has no runs.
     """
-    plan = extended(plan_of(scenario), axes or {}, latin or {}, points=points, draw=draw)
+    taken = {key: listed(values) for key, values in (axes or {}).items()}
+    plan = extended(plan_of(scenario), taken, latin or {}, points=points, draw=draw)
     plan = replace(
         plan,
         settings=(*plan.settings, *overrides_of(set)),
         seed=plan.seed if seed is None else seed,
         runs=plan.runs if runs is None else runs,
-        measures=tuple(measures) or plan.measures,
+        measures=((measures,) if isinstance(measures, str) else tuple(measures)) or plan.measures,
         fluid=fluid,
     )
     kept = Store(None if store is None else Path(store))

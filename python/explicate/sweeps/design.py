@@ -93,6 +93,8 @@ class Design:
         """Return every point, the grid's last axis and then the hypercube fastest; raise BadInputError."""
         if not self.grid and not self.ranges:
             raise BadInputError("nothing to vary; add --vary key=v1,v2, --latin key=low..high or a [sweep] table")
+        if self.points is not None and self.points < 1:
+            raise BadInputError(f"points must be 1 or more, not {self.points}")
         if self.ranges and not self.points:
             raise BadInputError("a Latin hypercube needs its number of points: --points N, or `points` in the file")
         if self.points and not self.ranges:
