@@ -73,6 +73,7 @@ fuzz: ## Fuzzes the parsers for minutes
 cost: install packages ## Instructions per packet-hop against their limit
 	$(PY) scripts/cost.py
 	$(PY) scripts/cost_rows.py --judge
+	$(PY) scripts/cost_million.py --judge
 
 cost-rows: install packages ## What every entry of the registry costs; fills docs/performance.md
 	$(PY) scripts/cost_rows.py --markdown docs/performance.md
@@ -83,6 +84,9 @@ cost-profile: install packages ## Which functions the instructions go to, and th
 
 cost-scaling: install packages ## Cost against flows, bandwidth-delay product and links; fills docs/performance.md
 	$(PY) scripts/cost_scaling.py --markdown docs/performance.md
+
+cost-million: install packages ## Cost with up to a million flows over 100 links; fills docs/performance.md
+	$(PY) scripts/cost_million.py --markdown docs/performance.md
 
 cost-accept: install packages ## Makes today's counts the ones that `make cost` judges by
 	$(PY) scripts/cost_rows.py --accept --markdown docs/performance.md
@@ -106,4 +110,4 @@ docs: install ## Recomputes docs/reference
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: help install demo test lint rust linux packages python papers gallery wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-accept bench peers sweep-cost validation docs clean
+.PHONY: help install demo test lint rust linux packages python papers gallery wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-accept bench peers sweep-cost validation docs clean

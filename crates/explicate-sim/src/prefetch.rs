@@ -8,7 +8,11 @@ const LINE: usize = 64;
 /// All lines of this value will be read.
 #[inline(always)]
 pub(crate) fn whole<T>(value: &T) {
-    lines((value as *const T).cast(), size_of::<T>());
+    let at: *const u8 = (value as *const T).cast();
+    lines(at, size_of::<T>());
+    if size_of::<T>() > LINE && align_of::<T>() < LINE {
+        line(at.wrapping_add(size_of::<T>() - 1));
+    }
 }
 
 /// So many bytes from this address on will be read. Any address will do.
@@ -16,9 +20,6 @@ pub(crate) fn whole<T>(value: &T) {
 pub(crate) fn lines(at: *const u8, bytes: usize) {
     for offset in (0..bytes).step_by(LINE) {
         line(at.wrapping_add(offset));
-    }
-    if !bytes.is_multiple_of(LINE) || !at.addr().is_multiple_of(LINE) {
-        line(at.wrapping_add(bytes.wrapping_sub(1)));
     }
 }
 

@@ -4,23 +4,33 @@
 //! waited for in turn, for where the next one lies is said by the one before. The queue knows which events come next, so each
 //! step of that chain is made some buckets before the event, for several events at a time. Nothing else depends on it.
 
-use explicate_core::wire::flag;
+use explicate_core::wire::{Packet, flag};
 
 use super::{Engine, FLOW, FUSED, KIND, LAST, LINK, NIL, SINK, SOURCE, TIMER, TURN, TURNED};
 use crate::prefetch;
 
 /// Flows from which on it pays: their memory no longer fits the caches next to the processor.
 const MANY: usize = 4096;
-/// Buckets between two steps.
-const STEP: u64 = 4;
+/// How many buckets ahead events are looked for; one holds about one event.
+const BUCKETS: u64 = 16;
+/// How many events later the next step is made for one.
+const STEP: usize = 3;
 
-/// How far each step has come, as a number of a bucket of the queue.
+/// The events that were found last: their slots, which may be of others by now. That misleads nobody.
 #[derive(Default)]
 pub(super) struct Ahead {
-    packets: u64,
-    second: u64,
-    links: u64,
-    apart: u64,
+    /// The bucket of the last one.
+    bucket: u64,
+    found: [u32; 16],
+    count: usize,
+}
+
+impl Ahead {
+    /// The event that was found `steps` steps before the last one.
+    #[inline(always)]
+    fn before(&self, steps: usize) -> u32 {
+        self.found[(self.count.wrapping_sub(steps * STEP)) % 16]
+    }
 }
 
 impl Engine {
@@ -33,28 +43,26 @@ impl Engine {
     #[inline(never)]
     pub(super) fn look_ahead(&mut self) {
         self.turn_again();
-        while let Some(slot) = self.wheel.ahead(&mut self.ahead.packets, 4 * STEP) {
+        while let Some(slot) = self.wheel.ahead(&mut self.ahead.bucket, BUCKETS) {
+            self.ahead.count = self.ahead.count.wrapping_add(1);
+            self.ahead.found[self.ahead.count % 16] = slot;
             prefetch::whole(self.arena.get(slot));
-        }
-        while let Some(slot) = self.wheel.ahead(&mut self.ahead.second, 3 * STEP) {
-            let next = self.arena.get(slot).next;
+            let next = self.arena.get(self.ahead.before(1)).next;
             if next != NIL {
                 prefetch::whole(self.arena.get(next));
             }
+            self.fetch_both(self.ahead.before(2), Engine::fetch);
+            self.fetch_both(self.ahead.before(3), Engine::fetch_apart);
         }
-        while let Some(slot) = self.wheel.ahead(&mut self.ahead.links, 2 * STEP) {
-            self.fetch(slot);
-            let next = self.arena.get(slot).next;
-            if next != NIL {
-                self.fetch(next);
-            }
-        }
-        while let Some(slot) = self.wheel.ahead(&mut self.ahead.apart, STEP) {
-            self.fetch_apart(slot);
-            let next = self.arena.get(slot).next;
-            if next != NIL {
-                self.fetch_apart(next);
-            }
+    }
+
+    /// Takes a step for an event and the one behind it in its bucket.
+    #[inline(always)]
+    fn fetch_both(&self, slot: u32, step: impl Fn(&Engine, u32)) {
+        step(self, slot);
+        let next = self.arena.get(slot).next;
+        if next != NIL {
+            step(self, next);
         }
     }
 
@@ -67,12 +75,15 @@ impl Engine {
             }
             return;
         }
-        let ends = self.ends.get(packet.transport.flow() as usize);
         let mut place = (packet.place & !TURNED) as usize;
         let mut hop = self.routes[place];
         prefetch::whole(&self.links[(hop & LINK) as usize]);
-        if hop & LAST != 0 || packet.place & TURNED != 0 {
-            ends.into_iter().for_each(prefetch::whole);
+        if packet.place & TURNED != 0 {
+            self.fetch_sink(packet);
+        } else if hop & LAST != 0
+            && let Some(ends) = self.ends.get(packet.transport.flow() as usize)
+        {
+            prefetch::whole(ends);
         }
         while hop & LAST == 0 {
             place += 1;
@@ -83,7 +94,13 @@ impl Engine {
             }
         }
         if hop & TURN != 0 {
-            ends.into_iter().for_each(prefetch::whole);
+            self.fetch_sink(packet);
+        }
+    }
+    fn fetch_sink(&self, packet: &Packet) {
+        if let Some(ends) = self.ends.get(packet.transport.flow() as usize) {
+            prefetch::whole(&ends.sink);
+            prefetch::whole(&ends.back);
         }
     }
 

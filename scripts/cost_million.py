@@ -1,0 +1,207 @@
+"""What a packet-hop costs with up to a million flows over a parking lot of 100 links.
+
+    python scripts/cost_million.py                     measure, and print the table
+    python scripts/cost_million.py --markdown FILE     put it between the `million` markers; draw the plot beside FILE
+    python scripts/cost_million.py --judge             only count instructions, with 10,000 and with 100,000 flows
+
+There are two ways to have fewer flows: over links of the same rate, so that each has more of it, or over slower links,
+so that each has as much as one of a million. Times are of the thread's CPU, the least of some rounds that go over all
+points in turn; ratios are the median of those within a round. Nobody looks at the network before the end of the span.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from callgrind import ENGINE, build_engine, count
+from cost import replace_between
+from page_figures import style
+
+from explicate.charts import Axes, Series, picture, round_up
+
+SYSTEMS = ("xcp", "sack")
+HOPS = 100
+SIZES = (10_000, 100_000, 1_000_000)
+ROUNDS = 2
+FROM = 0.8
+"""All flows have started after 0.3 s; the last of them are through their third round trip."""
+LONGEST = 1.15
+"""Most that instructions may grow by."""
+COUNTED = 100_000
+"""The largest size that is counted: callgrind would take a quarter of an hour for ten times as many."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One network."""
+
+    flows: int
+    mbps: int
+
+    @property
+    def span(self) -> float:
+        """Simulated seconds: about as many packet-hops in all, but for the smallest."""
+        return min(0.1 * 1000 / self.mbps, 1.0)
+
+    def scenario(self, system: str) -> str:
+        """Its text: 80 ms; a hundred flows between each pair of hosts, which cross one of the links."""
+        return f"""
+name = "million"
+[topology]
+kind = "parking_lot"
+hops = {HOPS}
+pairs = 1
+cross = {self.flows // HOPS // 100}
+access = {{ rate = "{self.mbps}Mbit/s", delay = "2ms", queue = "unlimited" }}
+link = {{ rate = "{self.mbps}Mbit/s", delay = "36ms" }}
+[[flows]]
+name = "cross"
+count = {self.flows}
+protocol = "{system}"
+packet = "1000B"
+path = "cross"
+start = {{ spread = "0.3s" }}
+"""
+
+
+ALIKE_LINKS = [Point(flows, 1000) for flows in SIZES]
+ALIKE_FLOWS = [Point(flows, flows // 1000) for flows in SIZES]
+POINTS = list(dict.fromkeys([*ALIKE_LINKS, *ALIKE_FLOWS]))
+Told = dict[str, Any]
+
+
+def run(point: Point, system: str, *, counted: bool = False) -> Told:
+    """Run a point; what it tells, with `instructions` if they are counted."""
+    with tempfile.TemporaryDirectory() as place:
+        file = Path(place) / "point.toml"
+        file.write_text(point.scenario(system), encoding="utf-8")
+        end = FROM + point.span
+        # Until a round trip after the span, so that it does not end with what is left for somebody who looks.
+        arguments = [str(file), f"{FROM}..{end:g}", f"duration={end + 0.1:g}s"]
+        if counted:
+            found = count(ENGINE, arguments)
+            return {**found.told, "instructions": found.total() / found.told["hops"]}
+        told: Told = json.loads(subprocess.run([ENGINE, *arguments], check=True, capture_output=True, text=True).stdout)
+        return {**told, "ns": 1e9 * told["cpu_s"] / told["hops"]}
+
+
+Rounds = dict[tuple[Point, str], list[Told]]
+
+
+def measure(rounds: int) -> Rounds:
+    """Time all points in turn, some rounds."""
+    times: Rounds = {(point, system): [] for point in POINTS for system in SYSTEMS}
+    for _ in range(rounds):
+        for (point, system), told in times.items():
+            told.append(run(point, system))
+            print(f"{system} {point}: {told[-1]}", file=sys.stderr)
+    return times
+
+
+def instructions() -> dict[tuple[Point, str], float]:
+    """Per packet-hop, where each flow has as much of the links as one of a million."""
+    counted = [(point, system) for point in ALIKE_FLOWS if point.flows <= COUNTED for system in SYSTEMS]
+    return {pair: run(*pair, counted=True)["instructions"] for pair in counted}
+
+
+def least(told: Sequence[Told], of: str) -> float:
+    """The least of some rounds."""
+    return min(float(round_[of]) for round_ in told)
+
+
+def ratio(times: Rounds, of: Point, to: Point, system: str) -> float:
+    """How many times as long a packet-hop takes, pairwise by round."""
+    pairs = zip(times[of, system], times[to, system], strict=True)
+    return statistics.median(a["ns"] / b["ns"] for a, b in pairs)
+
+
+def tables(times: Rounds, counts: dict[tuple[Point, str], float]) -> str:
+    """The figures as Markdown."""
+    lines = [
+        "| flows, links of | protocol | set-up, s | bytes a flow, built | started "
+        "| ns a packet-hop | times that of 10,000 | instructions |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for points in (ALIKE_LINKS, ALIKE_FLOWS):
+        for point in points[: None if points is ALIKE_LINKS else -1]:
+            for system in SYSTEMS:
+                told = times[point, system]
+                cells = [
+                    f"{point.flows:,}, {point.mbps} Mbit/s",
+                    system,
+                    f"{least(told, 'setup_s'):.2f}",
+                    *(f"{least(told, of) / point.flows:.0f}" for of in ("bytes_built", "bytes_started")),
+                    f"{least(told, 'ns'):.0f}",
+                    f"{ratio(times, point, points[0], system):.2f}",
+                    f"{counts[point, system]:.0f}" if (point, system) in counts else "",
+                ]
+                lines.append(f"| {' | '.join(cells)} |")
+    words = []
+    for system in SYSTEMS:
+        one, other = (ratio(times, ALIKE_LINKS[-1], points[0], system) for points in (ALIKE_LINKS, ALIKE_FLOWS))
+        words.append(f"{system} {one:.2f} and {other:.2f}")
+    rounds = len(next(iter(times.values())))
+    lines += ["", f"A million over ten thousand, links alike and flows alike: {'; '.join(words)} ({rounds} rounds)."]
+    return "\n".join(lines)
+
+
+def drawing(times: Rounds) -> str:
+    """The plot: time against flows, for both ways to have fewer."""
+    series = [
+        Series(
+            f"{system}, {name} alike",
+            place + 2 * way,
+            [point.flows for point in points],
+            [least(times[point, system], "ns") for point in points],
+        )
+        for way, (name, points) in enumerate((("links", ALIKE_LINKS), ("flows", ALIKE_FLOWS)))
+        for place, system in enumerate(SYSTEMS)
+    ]
+    top = round_up(max(y for line in series for y in line.y))
+    label = "flows over a parking lot of 100 links"
+    axes = Axes("ns per packet-hop", label, "ns per packet-hop", (SIZES[0], 1.8 * SIZES[-1]), (0.0, top), log="x")
+    return picture("What a packet-hop costs with up to a million flows", [(axes, series)], style(), 400)
+
+
+def judge(counts: dict[tuple[Point, str], float]) -> list[str]:
+    """What grows too much."""
+    over = []
+    for system in SYSTEMS:
+        few, many = (counts[point, system] for point in ALIKE_FLOWS if point.flows <= COUNTED)
+        print(f"{system}: {few:.0f} instructions a packet-hop with 10,000 flows, {many:.0f} with 100,000")
+        if many > LONGEST * few:
+            over.append(f"{system}: {many / few:.3f} times the instructions with ten times the flows, limit {LONGEST}")
+    return over
+
+
+def main() -> None:
+    """Measure, print, draw; or judge."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--markdown", type=Path, help="document whose tables are replaced; the plot goes beside it")
+    parser.add_argument("--judge", action="store_true", help="count instructions, and fail if they grow too much")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    options = parser.parse_args()
+    build_engine()
+    if options.judge:
+        if over := judge(instructions()):
+            sys.exit("\n".join(over))
+        return
+    times = measure(options.rounds)
+    text = tables(times, instructions())
+    print(text)
+    if options.markdown:
+        replace_between(options.markdown, text, "million")
+        (options.markdown.parent / "million.svg").write_text(drawing(times), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
