@@ -155,7 +155,7 @@ def tables(times: Rounds, counts: dict[tuple[Point, str], float]) -> str:
         one, other = (ratio(times, ALIKE_LINKS[-1], points[0], system) for points in (ALIKE_LINKS, ALIKE_FLOWS))
         words.append(f"{system} {one:.2f} and {other:.2f}")
     rounds = len(next(iter(times.values())))
-    lines += ["", f"A million over ten thousand, links alike and flows alike: {'; '.join(words)} ({rounds} rounds)."]
+    lines += ["", f"A million over ten thousand, links alike and flows alike: {'; '.join(words)} (rounds: {rounds})."]
     return "\n".join(lines)
 
 
