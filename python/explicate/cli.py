@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 from explicate import commands, engine
 from explicate.errors import BadInputError
+from explicate.lab import MOST_RUNS
 
 OK, FAILED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 
@@ -42,6 +43,13 @@ def _positive(text: str) -> int:
         value = 0
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
+    return value
+
+
+def _runs(text: str) -> int:
+    value = _positive(text)
+    if value > MOST_RUNS:
+        raise argparse.ArgumentTypeError(f"{text!r} is too many; {MOST_RUNS:,} is the most")
     return value
 
 
@@ -91,11 +99,18 @@ def _common(parser: argparse.ArgumentParser, *, jobs: str) -> None:
         help="override one key by its path, such as flows.0.count=20 or link.r1->r2.rate=10Mbit/s; repeatable",
     )  # fmt: skip
     parser.add_argument("--seed", type=_seed, help="the seed of the first run, in place of the scenario's")
-    parser.add_argument("--runs", type=_positive, help="how many runs, each with a seed of its own")
+    parser.add_argument("--runs", type=_runs, help="how many runs, each with a seed of its own")
     parser.add_argument("--jobs", type=_positive, default=None, help=jobs)
     parser.add_argument("-o", "--out", metavar="DIR", help="write the tables (Parquet) and run.json here")
     parser.add_argument("--csv", action="store_true", help="write the tables as CSV too; needs -o")
     parser.add_argument("--json", action="store_true", help="print the tables as JSON for machines")
+
+
+def _fluid(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--fluid", action="store_true",
+        help=f"compute a fluid model instead of packets: for {', '.join(engine.fluid_models())}",
+    )  # fmt: skip
 
 
 def _sweep(verb: Callable[[str, str, str], argparse.ArgumentParser]) -> None:
@@ -134,6 +149,7 @@ def _sweep(verb: Callable[[str, str, str], argparse.ArgumentParser]) -> None:
         "--shard", metavar="I/N", type=_shard,
         help="run part I of N, from 1, into -o DIR; without it, the tables are written and what is missing is run",
     )  # fmt: skip
+    _fluid(sweep)
 
 
 def _shard(text: str) -> tuple[int, int]:
@@ -195,10 +211,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--trace", metavar="WHAT", help="print the life of each packet of flow=N (to DIR/trace.txt with -o)"
     )
     run.add_argument("--pcap", metavar="DIR", help="write pcapng captures here")
-    run.add_argument(
-        "--fluid", action="store_true",
-        help=f"compute a fluid model instead of packets: for {', '.join(engine.fluid_models())}",
-    )  # fmt: skip
+    _fluid(run)
 
     compare = verb(
         "compare",
@@ -210,6 +223,7 @@ def build_parser() -> argparse.ArgumentParser:
     compare.add_argument(
         "--protocols", metavar="A,B,...", type=_names, required=True, help="what every flow group speaks"
     )
+    _fluid(compare)
 
     both = verb(
         "compare-worlds",

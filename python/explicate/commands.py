@@ -17,8 +17,8 @@ from explicate.papers import command as papers
 from explicate.progress import ProgressLine
 from explicate.report import write_report
 from explicate.results import Results, rows
-from explicate.source import Source
-from explicate.sweeps.api import extended, sweep_plan
+from explicate.source import Source, decoded
+from explicate.sweeps.api import EmptyPartError, extended, sweep_plan
 from explicate.sweeps.executors import opened
 from explicate.sweeps.plan import plan_of_source
 from explicate.sweeps.plot import plot
@@ -53,13 +53,13 @@ def split_values(text: str) -> list[int | float | str]:
 
 def _source(name: str) -> Source:
     if name == "-":
-        return Source(sys.stdin.read(), "<stdin>", ".")
+        raw = getattr(sys.stdin, "buffer", None)  # whoever put a text in its place has no bytes
+        return Source(decoded(raw, "<stdin>") if raw else sys.stdin.read(), "<stdin>", ".")
     try:
         return Source.of(Path(name))
     except OSError as error:
-        raise BadInputError(f"{name}: {error.strerror}; `explicate new dumbbell > {name}` makes a scenario") from error
-    except ValueError as error:
-        raise BadInputError(error) from error
+        remedy = f"; `explicate new dumbbell > {name}` makes a scenario" if isinstance(error, FileNotFoundError) else ""
+        raise BadInputError(f"{name}: {error.strerror}{remedy}") from error
 
 
 def _print_json(value: Any) -> None:
@@ -148,7 +148,7 @@ def compare(args: argparse.Namespace) -> None:
     source = _source(args.scenario)
     with ProgressLine(sys.stderr, "comparing") as progress:
         results = lab.compare_source(
-            source, args.protocols, args.set, seed=args.seed, runs=args.runs, jobs=args.jobs or 1,
+            source, args.protocols, args.set, seed=args.seed, runs=args.runs, jobs=args.jobs or 1, fluid=args.fluid,
             progress=progress if progress.active else None,
         )  # fmt: skip
     _deliver(results, args, source.origin, sys.stdout)
@@ -184,6 +184,7 @@ def sweep(args: argparse.Namespace) -> int:
         seed=plan.seed if args.seed is None else args.seed,
         runs=plan.runs if args.runs is None else args.runs,
         measures=tuple(args.measure) or plan.measures,
+        fluid=args.fluid,
     )
     store = Store(Path(args.out) / "runs" if args.out else None)
     try:
@@ -192,6 +193,9 @@ def sweep(args: argparse.Namespace) -> int:
                 plan, store, executor=executor, jobs=args.jobs, shard=args.shard,
                 progress=progress if progress.active else None,
             )  # fmt: skip
+    except EmptyPartError as error:
+        print(f"{error}; nothing to do", file=sys.stderr)
+        return 0
     except AllFailedError as error:
         if args.out:
             write_failures(Path(args.out), error.failures)

@@ -137,9 +137,9 @@ def companions(kind: str) -> dict[str, str]:
     return cast(dict[str, str], json.loads(_native.companions(kind)))
 
 
-def check(text: str, origin: str, base: str, overrides: Sequence[Override]) -> Checked:
-    """Validate a scenario and resolve its defaults; raise ScenarioError if it cannot be used."""
-    return cast(Checked, json.loads(_native.check(text, origin, base, list(overrides))))
+def check(text: str, origin: str, base: str, overrides: Sequence[Override], *, fluid: bool = False) -> Checked:
+    """Validate a scenario, with `fluid` as one for a fluid model, and resolve its defaults; raise ScenarioError."""
+    return cast(Checked, json.loads(_native.check(text, origin, base, list(overrides), fluid)))
 
 
 def run(

@@ -14,6 +14,9 @@ from explicate.source import Scenario, Source, overrides_of
 Progress = Callable[[float], None]
 """Told the fraction done, 0 to 1, now and then."""
 
+MOST_RUNS = 1_000_000
+"""As many as a scenario may ask for."""
+
 VARIANT = "variant"
 """The axis of a comparison: the protocol as it was asked for."""
 
@@ -66,8 +69,10 @@ def run_source(
     """Simulate `source` with `overrides`; as `run`, but picklable in all its parts, for executors."""
     if jobs < 1:
         raise ValueError(f"jobs must be 1 or more, not {jobs}")
-    if runs is not None and runs < 1:
-        raise ValueError(f"runs must be 1 or more, not {runs}")
+    if runs is not None and not 1 <= runs <= MOST_RUNS:
+        raise ValueError(f"runs must be from 1 to {MOST_RUNS:,}, not {runs}")
+    if seed is not None and not 0 <= seed < 2**63:
+        raise ValueError(f"seed must be from 0 to 2^63 - 1, not {seed}")
     if fluid and (trace or pcap):
         raise ValueError("a fluid has no packets to trace or capture; leave one of the two out")
     where = (source.text, source.origin, source.base, overrides)
@@ -102,15 +107,18 @@ def compare(
     runs: int | None = None,
     jobs: int = 1,
     set: Mapping[str, Any] | Sequence[Override] | None = None,  # noqa: A002
+    fluid: bool = False,
     progress: Progress | None = None,
 ) -> Results:
     """Simulate `scenario` once per protocol, all flow groups speaking it, everything else and the seeds the same.
 
-    The results have the axis ``variant``. Raise ScenarioError, before anything runs, if one cannot be used.
+    The results have the axis ``variant``. With `fluid` each is computed as a fluid. Raise ScenarioError, before
+    anything runs, if one cannot be used.
     """
     return compare_source(
-        Source.of(scenario), protocols, overrides_of(set), seed=seed, runs=runs, jobs=jobs, progress=progress
-    )
+        Source.of(scenario), protocols, overrides_of(set),
+        seed=seed, runs=runs, jobs=jobs, fluid=fluid, progress=progress,
+    )  # fmt: skip
 
 
 def compare_source(
@@ -121,18 +129,21 @@ def compare_source(
     seed: int | None = None,
     runs: int | None = None,
     jobs: int = 1,
+    fluid: bool = False,
     progress: Progress | None = None,
 ) -> Results:
     """Simulate `source` once per protocol; see `compare`."""
-    names = list(dict.fromkeys(protocols))
+    names = list(dict.fromkeys([protocols] if isinstance(protocols, str) else protocols))
     if not names:
         raise ValueError("nothing to compare: name one protocol or more")
-    groups = len(source.check(settings)["flows"])
+    groups = len(source.sketch(settings, fluid=fluid)["flows"])
     variants = [[*settings, *((f"flows.{i}.protocol", name) for i in range(groups))] for name in names]
     for overrides in variants:
-        source.check(overrides)
+        source.check(overrides, fluid=fluid)
     done = [
-        run_source(source, overrides, seed=seed, runs=runs, jobs=jobs, progress=_part(progress, i, len(names)))
+        run_source(
+            source, overrides, seed=seed, runs=runs, jobs=jobs, fluid=fluid, progress=_part(progress, i, len(names))
+        )
         for i, overrides in enumerate(variants)
     ]
     return stack([{VARIANT: name} for name in names], done)

@@ -6,12 +6,16 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from explicate.engine import Checked, Override, check
+from explicate.engine import Checked, Override, ScenarioError, check
+from explicate.errors import BadInputError
 
 Scenario = str | Path
 """A file's path, or, if a `str` has more than one line, the scenario's own text."""
+
+MOST_BYTES = 64 << 20
+"""The engine takes no longer text; of a device that never ends no more is read."""
 
 
 @dataclass(frozen=True)
@@ -28,20 +32,37 @@ class Source:
         if isinstance(scenario, str) and "\n" in scenario:
             return cls(scenario, "<text>", ".")
         path = Path(scenario)
-        try:
-            text = path.read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            line = path.read_bytes()[: error.start].count(b"\n") + 1
-            raise ValueError(f"{path}:{line}:1: not UTF-8 text; save the file as UTF-8") from error
-        return cls(text, str(path), str(path.parent))
+        with path.open("rb") as file:
+            return cls(decoded(file, str(path)), str(path), str(path.parent))
 
-    def check(self, overrides: Sequence[Override] = ()) -> Checked:
-        """Validate with `overrides` on top; raise ScenarioError."""
-        return check(self.text, self.origin, self.base, overrides)
+    def check(self, overrides: Sequence[Override] = (), *, fluid: bool = False) -> Checked:
+        """Validate with `overrides` on top, with `fluid` for a fluid model; raise ScenarioError."""
+        return check(self.text, self.origin, self.base, overrides, fluid=fluid)
+
+    def sketch(self, overrides: Sequence[Override], *, fluid: bool) -> Checked:
+        """As `check`, but a fluid model need not cover all of it: what is varied may take the place of the rest."""
+        try:
+            return self.check(overrides, fluid=fluid)
+        except ScenarioError:
+            if not fluid:
+                raise
+            return self.check(overrides)
 
     def anonymous(self, message: str) -> str:
         """Return `message` without this source's path, fit for a result file."""
         return message.replace(f"{self.origin}:", "scenario:")
+
+
+def decoded(file: BinaryIO, origin: str) -> str:
+    """Return the text in `file`; raise BadInputError if it is none, or so long that it can be no scenario."""
+    raw = file.read(MOST_BYTES + 1)
+    if len(raw) > MOST_BYTES:
+        raise BadInputError(f"{origin}: longer than {MOST_BYTES >> 20} MiB; no scenario is that long")
+    try:
+        return raw.decode().replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise BadInputError(f"{origin}:{line}:1: not UTF-8 text; save the file as UTF-8") from error
 
 
 def value_text(value: Any) -> str:
@@ -52,7 +73,19 @@ def value_text(value: Any) -> str:
     return value if isinstance(value, str) else _toml(value)
 
 
+def plain(value: Any) -> Any:
+    """Return what NumPy and its like wrap (a scalar, an array) as Python's own number or list; the rest as it is."""
+    unwrap = getattr(value, "tolist", None)
+    return unwrap() if callable(unwrap) else value
+
+
+def listed(values: Any) -> Any:
+    """Return several values, from whatever gives them in turn, as a list of Python's own; a text is no list."""
+    return values if isinstance(values, str) else [plain(value) for value in values]
+
+
 def _toml(value: Any) -> str:
+    value = plain(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):

@@ -167,7 +167,7 @@ def _warnings(scenario: dict[str, Any], origin: str) -> list[str]:
     return []
 
 
-def check(text: str, origin: str, base: str, overrides: list[tuple[str, str]]) -> str:
+def check(text: str, origin: str, base: str, overrides: list[tuple[str, str]], fluid: bool = False) -> str:
     scenario = _resolve(text, origin, overrides)
     return json.dumps(
         {

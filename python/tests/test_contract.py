@@ -137,6 +137,29 @@ def test_what_no_fluid_model_covers_is_refused_by_line(native_real: ModuleType) 
         explicate.run(text, set={"flows.0.protocol": "cubic"}, fluid=True)
 
 
+def test_fluids_compared_and_swept(either: ModuleType) -> None:
+    text = engine.template("dumbbell")
+    compared = explicate.compare(text, ["xcp"], set=SMALL, fluid=True)
+    alone = explicate.run(text, set={**SMALL, "flows.0.protocol": "xcp"}, fluid=True)
+    assert compared.select(variant="xcp").flows["goodput_bps"].to_list() == alone.flows["goodput_bps"].to_list()
+    swept = explicate.sweep(text, {"flows.0.protocol": ["xcp"]}, set=SMALL, fluid=True)
+    assert swept.flows["count"].sum() == alone.flows["count"].sum()
+
+
+def test_a_fluid_sweep_is_checked_before_it_runs(native_real: ModuleType) -> None:
+    text = engine.template("dumbbell")
+    axes = {"flows.0.protocol": ["xcp", "cubic"]}
+    with pytest.raises(explicate.ScenarioError, match="`cubic` has no fluid model"):
+        explicate.sweep(text, axes, fluid=True)
+    with pytest.raises(explicate.ScenarioError, match="`cubic` has no fluid model"):
+        explicate.compare(text, axes["flows.0.protocol"], fluid=True)
+    # A protocol of its own that is varied away; sizes that packets cannot reach.
+    xcp = {"flows.0.protocol": ["xcp"]}
+    assert explicate.sweep(text, xcp, set={**SMALL, "flows.0.protocol": "cubic"}, fluid=True).flows.height
+    many = {**SMALL, "flows.0.protocol": "xcp", "flows.0.count": 10_000_000}
+    assert explicate.sweep(text, xcp, set=many, fluid=True).flows["count"].sum() >= 10_000_000
+
+
 def test_bench(either: ModuleType) -> None:
     for case in engine.bench(None, 1.0):
         assert case["hops"] > 0

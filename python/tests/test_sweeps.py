@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import fake_native
+import numpy
 import polars as pl
 import pytest
 from hypothesis import given
@@ -19,9 +20,10 @@ from polars.testing import assert_frame_equal
 import explicate
 from explicate.cli import main
 from explicate.identity import engine_digest
-from explicate.source import Source
+from explicate.source import Source, value_text
 from explicate.summary import t_95
 from explicate.sweeps.design import Range, latin
+from explicate.sweeps.measures import COUNT, STATISTICS
 from explicate.sweeps.work import run_unit
 
 AXES: dict[str, list[int] | list[str]] = {"flows.0.count": [1, 2, 3], "flows.1.protocol": ["xcp", "vcp"]}
@@ -144,6 +146,57 @@ def test_bad_measures(scenario: Path, text: str, message: str, counted: Counted)
     assert counted.calls == 0
 
 
+def test_values_from_numpy_and_generators(scenario: Path) -> None:
+    expected = explicate.sweep(scenario, {"flows.0.count": [1, 2]}).measures()
+    for values in (numpy.arange(1, 3), [numpy.int64(1), numpy.int64(2)], range(1, 3), (n for n in (1, 2))):
+        assert_frame_equal(explicate.sweep(scenario, {"flows.0.count": values}).measures(), expected)  # type: ignore[dict-item]
+    text = value_text({"a": numpy.float64(0.5), "b": [numpy.int8(1), numpy.bool_(True)], "c": numpy.array([1.5, 2])})
+    assert text == '{ "a" = 0.5, "b" = [1, true], "c" = [1.5, 2.0] }'
+
+
+def test_one_name_is_a_list_of_one(scenario: Path) -> None:
+    assert explicate.compare(scenario, "vcp").run["variant"].unique().to_list() == ["vcp"]
+    swept = explicate.sweep(scenario, {"flows.0.count": [1]}, measures="flows.goodput_bps")
+    assert swept.measures().columns[-1] == "flows.goodput_bps"
+    with pytest.raises(ValueError, match="points must be 1 or more, not -1"):
+        explicate.sweep(scenario, latin={"seed": "1..9"}, points=-1)
+
+
+def test_a_name_that_nothing_has_is_told(scenario: Path) -> None:
+    swept = explicate.sweep(scenario, AXES, measures=["links.r1->r3.utilisation", "flows.goodput_bps"])
+    assert swept.measures()["links.r1->r3.utilisation"].null_count() == swept.run.height
+    told = [warning for warning in swept.warnings if "measure" in warning]
+    assert told == [
+        "measure links.r1->r3.utilisation: `r1->r3` is not known; did you mean `r1->r2`?; no run has a value of it"
+    ]
+
+
+@given(st.lists(st.tuples(st.none() | st.floats(0, 1e6), st.integers(1, 4)), min_size=1, max_size=9))
+def test_classes_count_as_their_flows(rows: list[tuple[float | None, int]]) -> None:
+    schema = {"x": pl.Float64, COUNT: pl.UInt64}
+    classes = pl.DataFrame(rows, schema, orient="row").with_columns(key=0)
+    flows = pl.DataFrame([(x, 1) for x, count in rows for _ in range(count)], schema, orient="row").with_columns(key=0)
+    for name, of in STATISTICS.items():
+        found, expected = (
+            frame.group_by("key").agg(of("x", count).alias(name))[name][0]
+            for frame, count in ((classes, pl.col(COUNT)), (flows, None))
+        )
+        assert (found is None) == (expected is None), name
+        assert found is None or found == pytest.approx(expected, rel=1e-6, abs=1e-3), name
+
+
+def test_a_sweep_of_fluids(scenario: Path, tmp_path: Path, counted: Counted) -> None:
+    folder = tmp_path / "runs"
+    packets = explicate.sweep(scenario, {"flows.0.count": [1, 3]}, store=folder)
+    swept = explicate.sweep(scenario, {"flows.0.count": [1, 3]}, store=folder, fluid=True)
+    assert swept.fresh == packets.fresh == 4  # neither takes the other's runs
+    assert swept.flows.columns[-1] == "count"
+    sums = ["flows.sent_packets.sum"]
+    fluids = [explicate.run(scenario, set={"flows.0.count": n}, fluid=True).flows for n in (1, 3)]
+    expected = [int((frame.filter(run=0)["sent_packets"] * frame.filter(run=0)["count"]).sum()) for frame in fluids]
+    assert swept.measures(sums).filter(run=0)[sums[0]].to_list() == expected
+
+
 def test_nothing_is_run_twice(scenario: Path, tmp_path: Path, counted: Counted) -> None:
     whole = explicate.sweep(scenario, AXES, store=tmp_path / "runs")
     assert (counted.calls, whole.fresh) == (12, 12)
@@ -205,6 +258,9 @@ def test_shards_are_parts_of_the_whole(scenario: Path, tmp_path: Path, capsys: p
     assert main([*command, "-o", str(tmp_path / "parts")]) == 0
     assert "; 0 run now" in capsys.readouterr().out
     assert tables_of(tmp_path / "whole") == tables_of(tmp_path / "parts")
+    capsys.readouterr()
+    assert main([*command, "-o", str(tmp_path / "parts"), "--shard", "99/99"]) == 0  # an array of more jobs than runs
+    assert "part 99 of 99 has no runs" in capsys.readouterr().err
     assert main([*command, "--shard", "1/3"]) == 2
     assert main([*command, "--shard", "4/3"]) == 2
 

@@ -8,6 +8,7 @@ use explicate_core::flow::{self, header_bytes};
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
+use explicate_scenario::limits;
 use explicate_scenario::machines::flows::starts;
 use explicate_scenario::machines::ways::ways;
 use explicate_scenario::model::{FlowGroup, Scenario, Size, Start, Traffic};
@@ -147,12 +148,27 @@ impl Network {
         for (link, of_scenario) in links.iter_mut().zip(&scenario.links) {
             link.stats.expects(of_scenario.rate.bytes_per_sec());
         }
-        let places = usize::try_from(places).ok().filter(|&n| n < u32::MAX as usize);
-        let places =
-            places.ok_or("the delays of all classes take too many steps; take fewer ways or longer round trips")?;
-        Ok(Network { links, classes, hops, rings: vec![Parcel::default(); places], dt, warnings })
+        if places > MOST_PLACES {
+            let (all, us) = (places as f64, dt * 1e6);
+            return Err(format!(
+                "the delays of all classes are {all:.1e} steps of {us:.3} us, {MOST_PLACES} is the most: the shortest \
+                 round trip makes the steps; lengthen it, or take fewer ways and starts"
+            ));
+        }
+        let updates = scenario.duration.as_secs_f64() / dt * hops.len() as f64;
+        if updates > limits::PACKET_HOPS {
+            let us = dt * 1e6;
+            return Err(format!(
+                "a run would take about {updates:.0e} steps of hops, {us:.3} us each: shorten `duration` or lengthen the \
+                 shortest round trip"
+            ));
+        }
+        Ok(Network { links, classes, hops, rings: vec![Parcel::default(); places as usize], dt, warnings })
     }
 }
+
+/// Most places in the rings of all classes: 4 GiB.
+const MOST_PLACES: u64 = 1 << 27;
 
 /// Bytes of an acknowledgement.
 fn ack_bytes(group: &FlowGroup) -> f64 {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use explicate_fluid::check::check;
+use explicate_fluid::run::run;
 use explicate_scenario::model::Scenario;
 
 const DUMBBELL: &str = r#"duration = "10s"
@@ -63,4 +64,23 @@ fn wireless_and_reroutes() {
     refused(wifi, &[], &["x.toml:", "a shared medium has no fluid model"]);
     let reroute = include_str!("../../../scenarios/xcp-i-reroute.toml");
     refused(reroute, &[], &["[[reroute]]", "`xcp_i` has no fluid model"]);
+}
+
+/// Short round trips make short steps, of which long ones then have so many that memory or patience ends: a sentence, and not
+/// the end of the process.
+#[test]
+fn sizes_that_end_memory_or_patience() {
+    let lan = "[[flows]]\nname = \"lan\"\nprotocol = \"xcp\"\nfrom = \"a\"\nto = \"b\"\n";
+    let far = "[[flows]]\nname = \"far\"\nprotocol = \"xcp\"\nfrom = \"a\"\nto = \"c\"\ncount = 64\nstart = { spread = \"1s\" }\n";
+    let link = |to: &str, delay: &str| {
+        format!("[[link]]\nfrom = \"a\"\nto = \"{to}\"\nduplex = true\nrate = \"100Gbit/s\"\ndelay = \"{delay}\"\n")
+    };
+    let nodes: String = ["a", "b", "c"].map(|n| format!("[[node]]\nname = \"{n}\"\n")).concat();
+    let error = |duration: &str, flows: &str| {
+        let text = format!("duration = \"{duration}\"\n{nodes}{}{}{flows}", link("b", "1us"), link("c", "2s"));
+        let scenario = Scenario::parse_fluid(&text, "x.toml", Path::new("."), &[]).unwrap();
+        run(&scenario, 0, "test", &|_| true).err().unwrap_or_default()
+    };
+    assert!(error("10s", &format!("{lan}{far}")).contains("the shortest round trip makes the steps"));
+    assert!(error("10000000s", lan).contains("shorten `duration`"));
 }

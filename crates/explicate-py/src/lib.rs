@@ -32,6 +32,14 @@ fn parse(text: &str, origin: &str, base: &str, overrides: &Overrides) -> PyResul
     Scenario::parse(text, origin, Path::new(base), overrides).map_err(|e| ScenarioError::new_err(e.to_string()))
 }
 
+/// As [`parse`], for a fluid model: larger sizes are allowed, and what no model covers is not.
+fn parse_fluid(text: &str, origin: &str, base: &str, overrides: &Overrides) -> PyResult<Scenario> {
+    let bad = |e: explicate_scenario::problem::Problems| ScenarioError::new_err(e.to_string());
+    let scenario = Scenario::parse_fluid(text, origin, Path::new(base), overrides).map_err(bad)?;
+    explicate_fluid::check::check(&scenario, text, origin, overrides).map_err(bad)?;
+    Ok(scenario)
+}
+
 /// Finds the flow that `--trace` names: `flow=3`, `flow=bulk.3` or `all`.
 fn selector(scenario: &Scenario, text: &str, capture: bool) -> PyResult<Selector> {
     let wrong = || {
@@ -164,8 +172,10 @@ mod _native {
     }
 
     #[pyfunction]
-    fn check(text: &str, origin: &str, base: &str, overrides: Overrides) -> PyResult<String> {
-        Ok(texts::checked(&parse(text, origin, base, &overrides)?).to_string())
+    #[pyo3(signature = (text, origin, base, overrides, fluid = false))]
+    fn check(text: &str, origin: &str, base: &str, overrides: Overrides, fluid: bool) -> PyResult<String> {
+        let parsed = if fluid { parse_fluid } else { parse };
+        Ok(texts::checked(&parsed(text, origin, base, &overrides)?).to_string())
     }
 
     #[pyfunction]
@@ -255,9 +265,7 @@ mod _native {
     ) -> PyResult<Output> {
         overrides.extend(seed.map(|s| ("seed".to_string(), s.to_string())));
         overrides.extend(runs.map(|r| ("runs".to_string(), r.to_string())));
-        let bad = |e: explicate_scenario::problem::Problems| ScenarioError::new_err(e.to_string());
-        let scenario = Scenario::parse_fluid(text, origin, Path::new(base), &overrides).map_err(bad)?;
-        explicate_fluid::check::check(&scenario, text, origin, &overrides).map_err(bad)?;
+        let scenario = parse_fluid(text, origin, base, &overrides)?;
         let (mut tables, mut timing) = (Tables::of_classes(), Vec::new());
         let mut warnings = scenario.warnings.clone();
         for index in 0..scenario.runs as usize {

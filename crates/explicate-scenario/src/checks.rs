@@ -9,6 +9,7 @@ use crate::document::Place;
 use crate::ends::Crossing;
 use crate::limits;
 use crate::model::{Link, Match, RouterSpec, Scenario, Start};
+use crate::quantity;
 use crate::reader::Context;
 use crate::reader::Reader;
 use crate::routing::Routes;
@@ -20,10 +21,10 @@ pub(crate) fn duration(reader: &Reader<'_>, scenario: &Scenario) {
         reader.ctx.error(place, "`duration` has to be at least 1us");
     }
     if scenario.warmup >= scenario.duration {
-        let (warmup, duration) = (scenario.warmup.as_secs_f64(), scenario.duration.as_secs_f64());
-        reader.ctx.warn(format!(
-            "nothing is measured: the warmup ({warmup}s) is not shorter than the duration ({duration}s)"
-        ));
+        let (warmup, duration) = (written(scenario.warmup), written(scenario.duration));
+        reader
+            .ctx
+            .warn(format!("nothing is measured: the warmup ({warmup}) is not shorter than the duration ({duration})"));
     }
 }
 
@@ -40,7 +41,7 @@ pub(crate) fn whole(
     routers(ctx, scenario, phases);
     agents(ctx, scenario);
     if let Some(late) = scenario.reroutes.iter().find(|r| r.at >= scenario.duration) {
-        ctx.warn(format!("the change of routes at {}s comes after the end of the run", late.at.as_secs_f64()));
+        ctx.warn(format!("the change of routes at {} comes after the end of the run", written(late.at)));
     }
     for group in &scenario.flows {
         let first = match group.start {
@@ -53,6 +54,11 @@ pub(crate) fn whole(
             ctx.warn(format!("the flows of `{}` stop before they start", group.name));
         }
     }
+}
+
+/// A time as a scenario writes it.
+fn written(time: Time) -> String {
+    quantity::show(time.0 as f64, &quantity::TIME)
 }
 
 /// Sums that would take for ever.

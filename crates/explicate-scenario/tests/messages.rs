@@ -391,6 +391,8 @@ fn warnings() {
         s.warnings[0].clone()
     };
     assert!(warning(&with(1, "warmup = \"10s\"")).contains("nothing is measured"));
+    // Times are said as they were written: 15 s are no 15.000000000000002.
+    assert!(warning(&with(1, "warmup = \"15s\"")).contains("the warmup (15s) is not shorter than"));
     let tiny = with(6, "bottleneck = { queue = { limit = \"500B\" } }");
     assert!(warning(&tiny).starts_with("the buffer of r1->r2 is shorter than one packet"));
     let silent = with(6, "bottleneck = { router = \"none\" }");

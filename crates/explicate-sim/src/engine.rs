@@ -69,6 +69,11 @@ impl Due {
     fn of(flow: u32) -> Due {
         Due { slot: NIL, what: FLOW | flow }
     }
+    /// Slot, place and flow, each perhaps nothing.
+    #[inline(always)]
+    fn parts(self) -> (u32, u32, u32) {
+        if self.what & TIMER != 0 { (self.slot, NIL, self.what & !KIND) } else { (self.slot, self.what, NIL) }
+    }
 }
 
 /// Which ports may still write into a packet at a link's end.
@@ -373,16 +378,15 @@ impl Engine {
             // When it happens: now, or when an acknowledgement that is replied to ahead of time will have come.
             let mut at = Time(time);
             self.now = at;
-            let Due { mut slot, what } = if place & TIMER != 0 {
+            let (mut slot, mut place, mut flow) = if place & TIMER != 0 {
                 let due = self.timer(slot, place);
                 at = self.waited;
-                due
+                due.parts()
             } else if place & TURNED != 0 {
                 self.arrive_turned(slot, place & !TURNED)
             } else {
                 self.arrive(slot, place)
             };
-            let (mut place, mut flow) = if what & TIMER != 0 { (NIL, what & !KIND) } else { (what, NIL) };
             // All packets take this one way on, so that it need not be a call.
             loop {
                 if flow != NIL {
@@ -404,9 +408,9 @@ impl Engine {
         self.now = until;
     }
 
-    /// A packet reaches the end of a link.
-    #[inline]
-    fn arrive(&mut self, slot: u32, place: u32) -> Due {
+    /// A packet reaches the end of a link: the [`Due::parts`] of what that leaves to be done.
+    #[inline(always)]
+    fn arrive(&mut self, slot: u32, place: u32) -> (u32, u32, u32) {
         let hop = self.routes[place as usize];
         let mut link = &mut self.links[(hop & LINK) as usize];
         let departed = Time(self.now.0.wrapping_sub(link.delay.0 & self.lag));
@@ -421,12 +425,12 @@ impl Engine {
         if hop & (LAST | SEEN) != 0 {
             packet.ttl = packet.ttl.saturating_sub(hops - 1);
             if hop & SEEN == 0 || self.show(slot, place) {
-                return self.deliver(slot);
+                return self.deliver(slot).parts();
             }
-            return Due { slot, what: place + 1 };
+            return (slot, place + 1, NIL);
         }
         packet.ttl = packet.ttl.saturating_sub(hops);
-        Due { slot, what: place + 1 }
+        (slot, place + 1, NIL)
     }
 
     /// What a packet carries that has come over this link, for which it departed at `departed`, is final once the port is settled

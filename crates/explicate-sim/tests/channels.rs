@@ -5,7 +5,7 @@ mod common;
 #[path = "common/outcome.rs"]
 mod outcome;
 
-use common::{number, run, scenario};
+use common::{number, numbers, run, scenario, tables};
 use explicate_sim::measure::measure;
 use explicate_sim::packet_log::Selector;
 use explicate_sim::simulation::Options;
@@ -233,4 +233,16 @@ fn a_trace_tells_what_happened() {
     assert_eq!(count("  drop:damaged "), number(&tables.flows, "flow", "f.0", "damaged"));
     assert_eq!(count("  copy "), number(&tables.links, "link", "r1->r2", "copies"));
     assert!(count("  drop:damaged ") > 0.0 && count("  copy ") > 0.0);
+}
+
+/// What waits before a line that rests for the whole measured span has no delay in units of its capacity, and no share of it
+/// is used: neither is a number, least of all infinity.
+#[test]
+fn a_line_that_rests_throughout_has_no_delay() {
+    let outage = r#"channel = [{ kind = "rate_steps", steps = [{ at = "0s", rate = "10Mbit/s" }, { at = "5s", rate = "0bit/s" }], period = "100s" }]"#;
+    let t = tables(&path(outage, "", SACK).replace("duration", "warmup = \"10s\"\nduration"));
+    assert!(number(&t.links, "link", "r1->r2", "queue_mean_packets") > 0.0);
+    assert!(number(&t.links, "link", "r1->r2", "queue_mean_ms").is_nan());
+    assert!(number(&t.links, "link", "r1->r2", "utilisation").is_nan());
+    assert!(numbers(&t.links, "queue_mean_ms").iter().all(|x| !x.is_infinite()));
 }

@@ -13,7 +13,7 @@ from typing import Any
 
 from explicate.engine import Override
 from explicate.lab import Progress
-from explicate.source import Scenario, overrides_of
+from explicate.source import Scenario, listed, overrides_of
 from explicate.sweeps.plan import Plan, plan_of
 from explicate.sweeps.store import Store
 from explicate.sweeps.table import SweepResults, assemble
@@ -21,6 +21,10 @@ from explicate.sweeps.work import Failure, Unit, perform
 
 Shard = tuple[int, int]
 """Which part, from 1, of how many."""
+
+
+class EmptyPartError(RuntimeError):
+    """A sweep has fewer runs than parts, and this part has none: there is nothing to do."""
 
 
 def sweep(
@@ -34,6 +38,7 @@ def sweep(
     runs: int | None = None,
     set: Mapping[str, Any] | Sequence[Override] | None = None,  # noqa: A002  (the name of the command's option)
     measures: Sequence[str] = (),
+    fluid: bool = False,
     executor: Executor | None = None,
     jobs: int | None = None,
     store: str | Path | None = None,
@@ -52,15 +57,17 @@ def sweep(
 
     A run that fails does not stop the others: it is in `SweepResults.failures`, and a RuntimeWarning tells of it.
     Raise ScenarioError or ValueError, before anything runs, if a point cannot be used or there is nothing to vary;
-    RuntimeError if no run has a result or the executor broke.
+    RuntimeError if no run has a result or the executor broke, EmptyPartError if the shard has no runs.
     """
-    plan = extended(plan_of(scenario), axes or {}, latin or {}, points=points, draw=draw)
+    taken = {key: listed(values) for key, values in (axes or {}).items()}
+    plan = extended(plan_of(scenario), taken, latin or {}, points=points, draw=draw)
     plan = replace(
         plan,
         settings=(*plan.settings, *overrides_of(set)),
         seed=plan.seed if seed is None else seed,
         runs=plan.runs if runs is None else runs,
-        measures=tuple(measures) or plan.measures,
+        measures=((measures,) if isinstance(measures, str) else tuple(measures)) or plan.measures,
+        fluid=fluid,
     )
     kept = Store(None if store is None else Path(store))
     results = sweep_plan(plan, kept, executor=executor, jobs=jobs, shard=shard, progress=progress)
@@ -98,6 +105,8 @@ def sweep_plan(
 ) -> SweepResults:
     """Run what `store` does not have of `plan`, and return all; see `sweep`."""
     units = part(plan.units(), shard)
+    if shard is not None and not units:
+        raise EmptyPartError(f"part {shard[0]} of {shard[1]} has no runs: there are fewer than parts")
     there = store.keys()
     missing = [unit for key, unit in {unit.key: unit for unit in units}.items() if key not in there]
     if executor is not None:

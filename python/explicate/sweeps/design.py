@@ -23,6 +23,9 @@ from explicate.source import value_text
 
 Point = dict[str, Any]
 
+MOST_POINTS = 1_000_000
+"""More would be days of checking before the first run."""
+
 QUANTITY = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(\S.*?)?\s*")
 EXAMPLE = "1Mbit/s..100Mbit/s, or 1Mbit/s..100Mbit/s:log"
 
@@ -90,6 +93,8 @@ class Design:
         """Return every point, the grid's last axis and then the hypercube fastest; raise BadInputError."""
         if not self.grid and not self.ranges:
             raise BadInputError("nothing to vary; add --vary key=v1,v2, --latin key=low..high or a [sweep] table")
+        if self.points is not None and self.points < 1:
+            raise BadInputError(f"points must be 1 or more, not {self.points}")
         if self.ranges and not self.points:
             raise BadInputError("a Latin hypercube needs its number of points: --points N, or `points` in the file")
         if self.points and not self.ranges:
@@ -102,6 +107,9 @@ class Design:
         for key, values in self.grid.items():
             if isinstance(values, str) or not values:
                 raise BadInputError(f"the axis {key} needs a list of one value or more")
+        count = math.prod(len(values) for values in self.grid.values()) * (self.points or 1)
+        if count > MOST_POINTS:
+            raise BadInputError(f"these axes make {count:,} points; {MOST_POINTS:,} is the most, take fewer values")
         columns = {key: one_type(values) for key, values in self.grid.items()}
         squares = [dict(zip(columns, chosen, strict=True)) for chosen in itertools.product(*columns.values())]
         ranges = {key: Range.of(key, text) for key, text in self.ranges.items()}

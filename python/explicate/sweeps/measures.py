@@ -15,6 +15,7 @@ import polars as pl
 from explicate import engine
 from explicate.errors import BadInputError
 from explicate.summary import jain, t_95, without_nan
+from explicate.sweeps import weighted
 
 DEFAULT = (
     "flows.goodput_bps",
@@ -26,17 +27,25 @@ DEFAULT = (
     "links.drops_total.sum",
 )
 
-STATISTICS: Mapping[str, Callable[[str], pl.Expr]] = {
-    "mean": lambda column: pl.col(column).mean(),
-    "sum": lambda column: pl.col(column).sum(),
-    "min": lambda column: pl.col(column).min(),
-    "max": lambda column: pl.col(column).max(),
-    "median": lambda column: pl.col(column).median(),
-    "p5": lambda column: pl.col(column).quantile(0.05, "linear"),
-    "p95": lambda column: pl.col(column).quantile(0.95, "linear"),
-    "sd": lambda column: pl.col(column).std(),
+COUNT = "_count"
+"""How many flows a row stands for, where that is not one: a fluid model's classes."""
+
+Statistic = Callable[[str, pl.Expr | None], pl.Expr]
+
+STATISTICS: Mapping[str, Statistic] = {
+    "mean": weighted.mean,
+    "sum": weighted.sum_,
+    "min": lambda column, _: pl.col(column).min(),
+    "max": lambda column, _: pl.col(column).max(),
+    "median": lambda column, count: weighted.quantile(column, count, 0.5),
+    "p5": lambda column, count: weighted.quantile(column, count, 0.05),
+    "p95": lambda column, count: weighted.quantile(column, count, 0.95),
+    "sd": weighted.sd,
     "jain": jain,
 }
+
+TEXTS = ("flow", "group", "protocol", "link")
+"""Columns of which there is no mean."""
 
 NAMES = {"flows": "group", "links": "link"}
 """The column of each table by which a measure chooses rows."""
@@ -67,12 +76,24 @@ class Measure:
         if parts[-1] not in known:
             names = [*known, *(STATISTICS if len(parts) > 1 and parts[-2] in known else ())]
             raise BadInputError(f"measure {text}: {_instead(parts[-1], names)}; `explicate columns` lists the columns")
+        if parts[-1] in TEXTS:
+            raise BadInputError(f"measure {text}: `{parts[-1]}` holds names, not numbers")
         return cls(text.strip(), table, ".".join(parts[:-1]), parts[-1], statistic)
 
 
 def _instead(word: str, known: Sequence[str] | Mapping[str, str]) -> str:
     near = difflib.get_close_matches(word, list(known), 1)
     return f"`{word}` is not known; " + (f"did you mean `{near[0]}`?" if near else f"there are {', '.join(known)}")
+
+
+def unmet(tables: Mapping[str, pl.DataFrame], measures: Sequence[Measure]) -> list[str]:
+    """Return a sentence for each measure whose name nothing in `tables` has: all of its values are null."""
+    found = []
+    for measure in measures:
+        names = tables[measure.table][NAMES[measure.table]].unique(maintain_order=True).to_list()
+        if measure.name and measure.name not in names:
+            found.append(f"measure {measure.text}: {_instead(measure.name, names)}; no run has a value of it")
+    return found
 
 
 def measured(tables: Mapping[str, pl.DataFrame], axes: Sequence[str], measures: Sequence[Measure]) -> pl.DataFrame:
@@ -84,11 +105,16 @@ def measured(tables: Mapping[str, pl.DataFrame], axes: Sequence[str], measures: 
         alike.setdefault((measure.table, measure.name), {})[measure.text] = measure
     for (source, name), group in alike.items():
         frame = tables[source] if not name else tables[source].filter(pl.col(NAMES[source]) == name)
+        count = pl.col(COUNT) if "count" in frame.columns else None
         rows = without_nan(
-            frame.select(*keys, *(pl.col(m.column).cast(pl.Float64).alias(m.text) for m in group.values()))
+            frame.select(
+                *keys,
+                *(pl.col(m.column).cast(pl.Float64).alias(m.text) for m in group.values()),
+                *([pl.col("count").alias(COUNT)] if count is not None else []),
+            )
         )
         found = rows.group_by(keys, maintain_order=True).agg(
-            STATISTICS[m.statistic](m.text).alias(m.text) for m in group.values()
+            STATISTICS[m.statistic](m.text, count).alias(m.text) for m in group.values()
         )
         table = table.join(found, on=keys, how="left", maintain_order="left", nulls_equal=True)
     return table.select(*keys, "seed", *dict.fromkeys(measure.text for measure in measures))

@@ -12,6 +12,7 @@ from typing import Any
 
 from explicate.engine import Override, ScenarioError
 from explicate.errors import BadInputError
+from explicate.lab import MOST_RUNS
 from explicate.source import Scenario, Source, overrides_of, value_text
 from explicate.sweeps import measures
 from explicate.sweeps.design import Design, Point, Range
@@ -26,7 +27,7 @@ KEYS: Mapping[str, type] = {
 
 @dataclass(frozen=True)
 class Plan:
-    """One sweep. `places` says of an axis where it was written, for messages."""
+    """One sweep, of packets or `fluid`. `places` says of an axis where it was written, for messages."""
 
     source: Source
     design: Design = field(default_factory=Design)
@@ -35,16 +36,16 @@ class Plan:
     runs: int | None = None
     measures: tuple[str, ...] = ()
     places: Mapping[str, str] = field(default_factory=dict)
+    fluid: bool = False
 
     def units(self) -> list[Unit]:
         """Return every run, in order; raise BadInputError or ScenarioError if one cannot be used."""
         for measure in self.wanted():
             Measure.of(measure)
-        own = dict(self._check(self.settings)["sweep"])
-        grid = {**own, **self.design.grid}
-        design = replace(
-            self.design, grid={key: values for key, values in grid.items() if key not in self.design.ranges}
-        )
+        if self.runs is not None and not 1 <= self.runs <= MOST_RUNS:
+            raise BadInputError(f"runs must be from 1 to {MOST_RUNS:,}, not {self.runs}")
+        own = {key: values for key, values in self._sketch()["sweep"] if key not in self.design.ranges}
+        design = replace(self.design, grid={**own, **self.design.grid})
         units: list[Unit] = []
         for point in design.combinations():
             overrides = [*self.settings, *((key, value_text(value)) for key, value in point.items())]
@@ -55,15 +56,15 @@ class Plan:
         """Return the measures, as they are written."""
         return self.measures or measures.DEFAULT
 
-    def _check(self, overrides: Sequence[Override]) -> Any:
+    def _sketch(self) -> Any:
         try:
-            return self.source.check(overrides)
+            return self.source.sketch(self.settings, fluid=self.fluid)
         except ScenarioError as error:
             raise self._located(error) from error
 
     def _units(self, point: Point, overrides: Sequence[Override]) -> list[Unit]:
         try:
-            return list(units_of(self.source, point, overrides, self.seed, self.runs))
+            return list(units_of(self.source, point, overrides, self.seed, self.runs, self.fluid))
         except ScenarioError as error:
             raise self._located(error) from error
 

@@ -105,6 +105,7 @@ def assemble(
     index = pl.DataFrame({"_key": [unit.key for unit in done], **columns, "_run": [unit.replica for unit in done]})
     tables: dict[str, Any] = {name: _unfold(index, rows, name, list(labels.values())) for name in TABLES}
     warnings = dict.fromkeys(warning for unit in done for warning in unit.warnings)
+    warnings |= dict.fromkeys(measures.unmet(tables, [Measure.of(text) for text in wanted]))
     return SweepResults(
         **tables,
         axes=tuple(labels.values()),

@@ -39,6 +39,7 @@ class Unit:
     duration_s: float
     key: str
     warnings: tuple[str, ...]
+    fluid: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,16 @@ class Failure:
 
 
 def units_of(
-    source: Source, point: Point, overrides: Sequence[Override], seed: int | None, runs: int | None
+    source: Source,
+    point: Point,
+    overrides: Sequence[Override],
+    seed: int | None,
+    runs: int | None,
+    fluid: bool = False,
 ) -> Iterator[Unit]:
     """Yield the runs of a point; raise ScenarioError if it cannot be used."""
     changed = (*overrides, NO_AXES)
-    checked = source.check(changed)
+    checked = source.check(changed, fluid=fluid)
     first = checked["seed"] if seed is None else seed
     head, table, rest = checked["resolved"].partition("\n[")
     alone = re.sub(r"(?m)^(?:runs|seed) = .*\n?", "", head + "\n") + table + rest
@@ -68,8 +74,8 @@ def units_of(
     warnings = tuple(map(source.anonymous, checked["warnings"]))
     for replica in range(checked["runs"] if runs is None else runs):
         text = f"seed = {first + replica}\nruns = 1\n{alone}"
-        key = content_key(alone, files, first + replica)
-        yield Unit(point, replica, first + replica, changed, text, checked["duration_s"], key, warnings)
+        key = content_key(alone, files, first + replica, *(["fluid"] if fluid else []))
+        yield Unit(point, replica, first + replica, changed, text, checked["duration_s"], key, warnings, fluid)
 
 
 def files_of(resolved: str, base: str) -> list[str]:
@@ -103,7 +109,7 @@ def perform(
     try:
         while True:
             while len(pending) < AHEAD and (unit := next(missing, None)) is not None:
-                future = executor.submit(run_unit, source, unit.overrides, unit.seed, engine_digest(), stop)
+                future = executor.submit(run_unit, source, unit.overrides, unit.seed, engine_digest(), stop, unit.fluid)
                 pending[future] = unit
                 future.add_done_callback(came.put)
             if not pending:
@@ -151,7 +157,12 @@ def _outcome(future: Future[Results], unit: Unit) -> Results | str:
 
 
 def run_unit(
-    source: Source, overrides: Sequence[Override], seed: int, digest: str, stop: threading.Event | None
+    source: Source,
+    overrides: Sequence[Override],
+    seed: int,
+    digest: str,
+    stop: threading.Event | None,
+    fluid: bool = False,
 ) -> Results:
     """Run one unit, in whatever process this is."""
     if digest != engine_digest():
@@ -161,4 +172,4 @@ def run_unit(
         if stop is not None and stop.is_set():
             raise KeyboardInterrupt
 
-    return run_source(source, overrides, seed=seed, runs=1, progress=look if stop is not None else None)
+    return run_source(source, overrides, seed=seed, runs=1, fluid=fluid, progress=look if stop is not None else None)

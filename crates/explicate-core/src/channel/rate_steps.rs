@@ -50,7 +50,10 @@ impl ChannelKind for RateSteps {
             return Err("the first of `steps` has to be at \"0s\"".to_string());
         }
         if period.is_finite() && Time::from_secs_f64(period) <= last.0 {
-            return Err(format!("`period` has to be longer than the time of the last step, {}s", last.0.as_secs_f64()));
+            return Err(format!(
+                "`period` has to be longer than the time of the last step, {}s",
+                last.0.0 as f64 / 1e9
+            ));
         }
         if period.is_infinite() && last.1.0 == 0 || steps.iter().all(|step| step.1.0 == 0) {
             return Err("the line would rest for ever; give the last step a rate above zero, or a `period`".to_string());

@@ -117,7 +117,7 @@ impl LinkRow<'_> {
             Some(queue.mean_nonempty).filter(|&mean| mean > 0.0).into(),
             (queue.p95_packets as f64).into(),
             (queue.max_packets as u64).into(),
-            (queue.mean_bytes / self.capacity * 1e3).into(),
+            (self.capacity > 0.0).then(|| queue.mean_bytes / self.capacity * 1e3).into(),
             queue.mean_bytes.into(),
             (queue.peak_packets as u64).into(),
             measured.overflow.into(),

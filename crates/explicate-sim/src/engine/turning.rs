@@ -11,7 +11,7 @@ use explicate_core::units::Time;
 use explicate_core::wire::SACK_RANGES;
 use explicate_scenario::machines::source::Source;
 
-use super::{Due, Engine, FUSED, LAST, LINK, NIL, REPLY, TIMER, TURN, TURNED, WAITING, rank};
+use super::{Engine, FUSED, LAST, LINK, NIL, REPLY, TIMER, TURN, TURNED, WAITING, rank};
 
 impl Engine {
     /// Looks for links at whose ends packets may be turned ahead: all data that ends there is answered over one link, which
@@ -168,7 +168,7 @@ impl Engine {
 
     /// The answer to a packet has reached the end of the first link of its way: it is written now.
     #[inline(always)]
-    pub(super) fn arrive_turned(&mut self, slot: u32, place: u32) -> Due {
+    pub(super) fn arrive_turned(&mut self, slot: u32, place: u32) -> (u32, u32, u32) {
         let hop = self.routes[place as usize];
         let up = &mut self.links[(hop & LINK) as usize];
         up.port.stats.delivered += 1;
@@ -185,9 +185,9 @@ impl Engine {
             ends.sink.turn_late(packet);
         }
         if hop & LAST != 0 {
-            return self.deliver(slot);
+            return self.deliver(slot).parts();
         }
         packet.ttl -= hops; // it was written just now
-        Due { slot, what: place + 1 }
+        (slot, place + 1, NIL)
     }
 }
