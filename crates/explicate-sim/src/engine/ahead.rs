@@ -12,7 +12,7 @@ use crate::prefetch;
 /// Flows from which on it pays: their memory no longer fits the caches next to the processor.
 const MANY: usize = 4096;
 /// How many buckets ahead events are looked for; one holds about one event.
-const BUCKETS: u64 = 16;
+const BUCKETS: u64 = 20;
 /// How many events later the next step is made for one.
 const STEP: usize = 3;
 
@@ -53,6 +53,7 @@ impl Engine {
             }
             self.fetch_both(self.ahead.before(2), Engine::fetch);
             self.fetch_both(self.ahead.before(3), Engine::fetch_apart);
+            self.fetch_both(self.ahead.before(4), Engine::fetch_down);
         }
     }
 
@@ -110,12 +111,13 @@ impl Engine {
         if packet.place & TIMER != 0 {
             return;
         }
-        let mut place = (packet.place & !TURNED) as usize;
-        let mut hop = self.routes[place];
-        self.fetch_controller(hop);
+        let first = (packet.place & !TURNED) as usize;
+        let (mut place, mut hop) = (first, self.routes[first]);
         if packet.place & TURNED != 0 {
             let down = self.links[(hop & LINK) as usize].turn;
             prefetch::whole(&self.links[(down & LINK) as usize]);
+        } else {
+            self.fetch_port(hop & LINK);
         }
         let answers = hop & LAST != 0 && packet.transport.has(flag::ACK);
         if answers && let Some(ends) = self.ends.get(packet.transport.flow() as usize) {
@@ -124,23 +126,43 @@ impl Engine {
             }
             prefetch::whole(&self.links[(self.routes[ends.forward as usize] & LINK) as usize]);
         }
-        while hop & LAST == 0 {
+        if hop & LAST == 0 {
+            self.fetch_port(self.routes[place + 1] & LINK);
+        }
+        while hop & LAST == 0 && (place == first || hop & FUSED != 0) {
             place += 1;
             hop = self.routes[place];
-            self.fetch_controller(hop);
-            if hop & FUSED == 0 {
-                break;
-            }
         }
         if hop & TURN != 0 {
             prefetch::whole(&self.links[(self.links[(hop & LINK) as usize].turn & LINK) as usize]);
         }
     }
 
+    /// The port that is settled before an answer is written, and the one that it is fused to.
+    fn fetch_down(&self, slot: u32) {
+        let place = self.arena.get(slot).place;
+        if place & TIMER == 0 && place & TURNED != 0 {
+            let up = self.routes[(place & !TURNED) as usize] & LINK;
+            let down = self.links[up as usize].turn;
+            let feeder = self.links[down as usize].fused_to;
+            self.fetch_port(down);
+            if feeder != NIL {
+                self.fetch_port(feeder);
+            }
+        }
+    }
+
+    /// A port's controller, and the packets that are next in it.
     #[inline(always)]
-    fn fetch_controller(&self, hop: u32) {
-        if let Some((at, bytes)) = self.links[(hop & LINK) as usize].port.kept_apart() {
+    fn fetch_port(&self, link: u32) {
+        let port = &self.links[link as usize].port;
+        if let Some((at, bytes)) = port.kept_apart() {
             prefetch::lines(at, bytes);
+        }
+        for slot in port.expected() {
+            if slot != NIL {
+                prefetch::whole(self.arena.get(slot));
+            }
         }
     }
 }
