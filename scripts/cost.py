@@ -13,11 +13,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-LIMITS = {"xcp": 312.0, "sack": 241.0}
+LIMITS = {"xcp": 320.0, "sack": 241.0}
 """Most instructions per packet-hop. They guard what was reached; the aim is 250 for both, which SACK meets."""
 LIMITS_1000 = {"xcp": 340.0, "sack": 267.0}
 """The same with 1,000 flows. The cost of both grows by a tenth from 10 flows on; the aim is at most 20 %."""
-MEMORY = {"xcp": 2112.0, "sack": 1824.0}
+MEMORY = {"xcp": 2160.0, "sack": 1880.0}
 """Most bytes a flow, with its four access links, at 10,000 flows; XCP's include two controllers."""
 
 

@@ -197,6 +197,7 @@ def test_a_wrong_name_is_answered_with_near_ones(capsys: pytest.CaptureFixture[s
     assert main(["reproduce"]) == 2
     assert "--list" in capsys.readouterr().err
     assert main(["reproduce", "D", "--choice", "D-P99=1"]) == 2
+    assert main(["reproduce", "D", "--choice", "K-P4=2"]) == 2
     assert "D-P99" in capsys.readouterr().err
 
 

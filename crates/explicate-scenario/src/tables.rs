@@ -78,7 +78,8 @@ pub const LINKS: &[Column] = &[
         "",
         Kind::F64,
         "IP bytes that left in the measured span, divided by what the capacity could have sent in it. Over a medium: the \
-         share of the span in which its frames, in vain or not, and their answers were on the air.",
+         share of the span in which its frames, in vain or not, and their answers were on the air. A packet that leaves counts \
+         whole, even if the span began while it was sent: over short spans this may be more than 1, by one packet.",
     ),
     column(
         "queue_mean_packets",

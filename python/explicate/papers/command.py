@@ -32,7 +32,7 @@ def reproduce(args: argparse.Namespace) -> int:
     if not args.what:
         raise BadInputError("name experiments, papers or `all`; `explicate reproduce --list` shows them")
     what = chosen(args.what)
-    changed = _changed(args.choice)
+    changed = _changed(args.choice, what)
     effort = "quick" if args.quick else "full" if args.full else "all"
     folder = Path(args.out) if args.out else DEFAULT_STORE
     tried = attempts(what, effort, changed, dict(overrides_of(args.set)))
@@ -74,11 +74,14 @@ def chosen(names: Sequence[str]) -> list[Experiment]:
     return [one for key, one in known.items() if key in found]
 
 
-def _changed(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+def _changed(pairs: Sequence[tuple[str, str]], what: Sequence[Experiment]) -> dict[str, str]:
     known = {key: choice for paper in PAPERS.values() for key, choice in choices(paper).items()}
     for key, _ in pairs:
         if key not in known:
             raise BadInputError(f"--choice {key}: no such parameter; there are {', '.join(known)}")
+        letter = key.partition("-")[0]
+        if not any(one.id.startswith(f"{letter}-") for one in what):
+            raise BadInputError(f"--choice {key}: a parameter of paper {letter}, of which no experiment was named")
     return dict(pairs)
 
 

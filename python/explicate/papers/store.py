@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -62,19 +62,20 @@ class Store:
         missing = list({job.key: job for job in jobs if not self.has(job)}.values())
         everything, done, stop = sum(job.cost for job in missing), 0.0, Event()
         told(0.0, everything)
-        with ThreadPoolExecutor(workers) as threads:
-            pending = {threads.submit(self._run, job, stop): job for job in missing}
-            try:
-                while pending:
-                    finished, _ = wait(pending, timeout=0.5, return_when=FIRST_COMPLETED)
-                    for future in finished:
-                        done += pending.pop(future).cost
-                        future.result()
-                    told(done, everything)
-            except BaseException:
-                stop.set()
-                threads.shutdown(wait=False, cancel_futures=True)
-                raise
+        threads, pending = ThreadPoolExecutor(workers), dict[Future[None], Job]()
+        try:
+            for job in missing:
+                pending[threads.submit(self._run, job, stop)] = job
+            while pending:
+                finished, _ = wait(pending, timeout=0.5, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    done += pending.pop(future).cost
+                    future.result()
+                told(done, everything)
+        finally:
+            # Whenever ^C comes, also while runs are handed out: none begins any more, and those under way end soon.
+            stop.set()
+            threads.shutdown(cancel_futures=True)
 
     def _run(self, job: Job, stop: Event) -> None:
         def look(_: float) -> None:
