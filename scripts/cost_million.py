@@ -79,6 +79,7 @@ start = {{ spread = "0.3s" }}
 
 ALIKE_LINKS = [Point(flows, 1000) for flows in SIZES]
 ALIKE_FLOWS = [Point(flows, flows // 1000) for flows in SIZES]
+ALIKE = (("links alike", ALIKE_LINKS), ("flows alike", ALIKE_FLOWS))
 POINTS = list(dict.fromkeys([*ALIKE_LINKS, *ALIKE_FLOWS]))
 Told = dict[str, Any]
 
@@ -161,20 +162,19 @@ def tables(times: Rounds, counts: dict[tuple[Point, str], float]) -> str:
 
 def drawing(times: Rounds) -> str:
     """The plot: time against flows, for both ways to have fewer."""
-    series = [
-        Series(
-            f"{system}, {name} alike",
-            place + 2 * way,
-            [point.flows for point in points],
-            [least(times[point, system], "ns") for point in points],
-        )
-        for way, (name, points) in enumerate((("links", ALIKE_LINKS), ("flows", ALIKE_FLOWS)))
-        for place, system in enumerate(SYSTEMS)
+    panels = [(name, [line(times, system, points) for system in SYSTEMS]) for name, points in ALIKE]
+    top = round_up(max(y for _, lines in panels for one in lines for y in one.y))
+    drawn = [
+        (Axes(name, f"flows, {name}", "ns per packet-hop", (SIZES[0], SIZES[-1]), (0.0, top), log="x"), lines)
+        for name, lines in panels
     ]
-    top = round_up(max(y for line in series for y in line.y))
-    label = "flows over a parking lot of 100 links"
-    axes = Axes("ns per packet-hop", label, "ns per packet-hop", (SIZES[0], 1.8 * SIZES[-1]), (0.0, top), log="x")
-    return picture("What a packet-hop costs with up to a million flows", [(axes, series)], style(), 400)
+    return picture("What a packet-hop costs with up to a million flows", drawn, style(), 400)
+
+
+def line(times: Rounds, system: str, points: Sequence[Point]) -> Series:
+    """Its curve."""
+    flows, cost = [point.flows for point in points], [least(times[point, system], "ns") for point in points]
+    return Series(system, SYSTEMS.index(system), flows, cost)
 
 
 def judge(counts: dict[tuple[Point, str], float]) -> list[str]:

@@ -171,7 +171,11 @@ def test_a_name_that_nothing_has_is_told(scenario: Path) -> None:
     ]
 
 
-@given(st.lists(st.tuples(st.none() | st.floats(0, 1e6), st.integers(1, 4)), min_size=1, max_size=9))
+VALUES = st.none() | st.just(0.0) | st.floats(1e-6, 1e6)
+"""Squares of the smallest floats are zero, so that nothing of them is known exactly."""
+
+
+@given(st.lists(st.tuples(VALUES, st.integers(1, 4)), min_size=1, max_size=9))
 def test_classes_count_as_their_flows(rows: list[tuple[float | None, int]]) -> None:
     schema = {"x": pl.Float64, COUNT: pl.UInt64}
     classes = pl.DataFrame(rows, schema, orient="row").with_columns(key=0)
@@ -182,7 +186,7 @@ def test_classes_count_as_their_flows(rows: list[tuple[float | None, int]]) -> N
             for frame, count in ((classes, pl.col(COUNT)), (flows, None))
         )
         assert (found is None) == (expected is None), name
-        assert found is None or found == pytest.approx(expected, rel=1e-6, abs=1e-3), name
+        assert found is None or found == pytest.approx(expected, rel=1e-6, abs=1e-3, nan_ok=True), name
 
 
 def test_a_sweep_of_fluids(scenario: Path, tmp_path: Path, counted: Counted) -> None:

@@ -162,7 +162,8 @@ fn routers(ctx: &Context<'_>, scenario: &Scenario, phases: &mut [Routes]) {
     }
 }
 
-/// Ports of one router that want its agent to do different things: it does what the first port says.
+/// Ports of one router that want its agent to do different things: it does what the first port says, or its defaults if that
+/// says nothing. A port that says nothing wants nothing.
 fn agents(ctx: &Context<'_>, scenario: &Scenario) {
     let mut firsts: BTreeMap<(usize, &str), (&Link, &RouterSpec)> = BTreeMap::new();
     for link in &scenario.links {
@@ -171,7 +172,8 @@ fn agents(ctx: &Context<'_>, scenario: &Scenario) {
             let (first, had) = *firsts.entry((link.from, spec.protocol.name())).or_insert((link, spec));
             let params = spec.protocol.agent_params();
             let of = |spec: &RouterSpec, name: &str| spec.values.get(params, name).to_bits();
-            let differ = params.iter().find(|p| of(had, p.name) != of(spec, p.name));
+            let says = |name: &str| spec.values.given().iter().any(|(given, _)| *given == name);
+            let differ = params.iter().find(|p| says(p.name) && of(had, p.name) != of(spec, p.name));
             if let Some(param) = differ {
                 let (node, protocol) = (&scenario.nodes[link.from], spec.protocol.name());
                 ctx.warn(format!(

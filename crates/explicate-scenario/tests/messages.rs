@@ -430,6 +430,9 @@ fn ports_that_want_their_router_to_measure_differently() {
         "`r1` has one agent for all its ports, but r1->r2 and r1->s0 differ in `estimator` of xcp_i: r1->r2 goes";
     assert!(warnings("packet_train").iter().any(|w| w == said), "{:?}", warnings("packet_train"));
     assert!(!warnings("spruce").iter().any(|w| w.contains("agent")));
+    let one =
+        with(6, "bottleneck = { router = { kind = \"xcp_i\", estimator = \"spruce\" } }").replace("xcp/", "xcp_i/");
+    assert!(!support::parse(&one).warnings.iter().any(|w| w.contains("agent")), "the others say nothing");
 }
 
 #[test]
