@@ -13,7 +13,7 @@ import fake_native
 import numpy
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -175,6 +175,7 @@ VALUES = st.none() | st.just(0.0) | st.floats(1e-6, 1e6)
 """Squares of the smallest floats are zero, so that nothing of them is known exactly."""
 
 
+@settings(deadline=None)  # the first query takes as long as it takes to start the threads
 @given(st.lists(st.tuples(VALUES, st.integers(1, 4)), min_size=1, max_size=9))
 def test_classes_count_as_their_flows(rows: list[tuple[float | None, int]]) -> None:
     schema = {"x": pl.Float64, COUNT: pl.UInt64}
