@@ -72,7 +72,8 @@ def test_both_worlds_stand_side_by_side(tmp_path: Path) -> None:
 def test_what_cannot_be_built_is_said_in_the_users_words(tmp_path: Path) -> None:
     """The program's error names the user's file, and nothing stays behind."""
     scenario = tmp_path / "mine.toml"
-    scenario.write_text(SCENARIO.replace('"8ms"', '"8ms", half_duplex = true'), encoding="utf-8")
+    half_duplex = SCENARIO.replace('"8ms"', '"8ms", half_duplex = true')
+    scenario.write_text(half_duplex.replace('"xcp"', '"xcp_i"'), encoding="utf-8")
     before = namespaces()
     done = subprocess.run(command("compare-worlds", str(scenario)), capture_output=True, text=True, check=False)
     assert done.returncode != 0
