@@ -167,8 +167,7 @@ fn routers(ctx: &Context<'_>, scenario: &Scenario, phases: &mut [Routes]) {
 fn agents(ctx: &Context<'_>, scenario: &Scenario) {
     let mut firsts: BTreeMap<(usize, &str), (&Link, &RouterSpec)> = BTreeMap::new();
     for link in &scenario.links {
-        let port = scenario.port(link);
-        for spec in port.routers.iter().chain(port.classes.iter().flat_map(|c| &c.routers)) {
+        for spec in scenario.port(link).controllers() {
             let (first, had) = *firsts.entry((link.from, spec.protocol.name())).or_insert((link, spec));
             let params = spec.protocol.agent_params();
             let of = |spec: &RouterSpec, name: &str| spec.values.get(params, name).to_bits();

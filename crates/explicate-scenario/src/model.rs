@@ -153,6 +153,10 @@ impl Link {
     pub fn queues(&self) -> impl Iterator<Item = &Queue> {
         self.queue.iter().chain(self.classes.iter().filter_map(|c| c.queue.as_ref()))
     }
+    /// All controllers of its port.
+    pub fn controllers(&self) -> impl Iterator<Item = &RouterSpec> {
+        self.routers.iter().chain(self.classes.iter().flat_map(|c| &c.routers))
+    }
     /// The class of packets that carry a congestion header or do not: its number.
     pub fn class_of(&self, congestion_header: bool) -> usize {
         let find = |wanted| self.classes.iter().position(|c| c.matches == wanted);

@@ -76,8 +76,7 @@ fn add_agents(engine: &mut Engine, scenario: &Scenario, seed: u64) -> bool {
     let wanted: Vec<&dyn Protocol> = scenario.flows.iter().map(|g| g.resolved.protocol).collect();
     for (number, link) in scenario.links.iter().enumerate() {
         let port = scenario.port(link);
-        let specs = port.routers.iter().chain(port.classes.iter().flat_map(|c| &c.routers));
-        for spec in specs.filter(|spec| wanted.iter().any(|p| p.name() == spec.protocol.name())) {
+        for spec in port.controllers().filter(|spec| wanted.iter().any(|p| p.name() == spec.protocol.name())) {
             let Some(made) = agent(spec.protocol, &spec.values, link.from) else { continue };
             first = first.or(Some(spec));
             agents.entry(link.from).or_insert(made);

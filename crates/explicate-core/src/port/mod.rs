@@ -264,7 +264,7 @@ impl Port {
         self.handle_unseen((now, Time::ZERO), (handle, bytes), store)
     }
 
-    /// It has more than one class with one discipline and one controller before a line.
+    /// There is more to it than a class with a discipline and a controller before a line.
     fn complicate(&mut self) {
         (self.simple, self.takes, self.counts) = (false, false, false);
     }

@@ -14,7 +14,7 @@ use explicate_core::units::{Rate, Time};
 use explicate_core::wire::UDP_PORT;
 use explicate_scenario::machines::flows::{source, starts};
 use explicate_scenario::machines::source::Source;
-use explicate_scenario::model::{Scenario, Traffic};
+use explicate_scenario::model::{Link, Scenario, Traffic};
 
 use super::schedule::{Look, Schedule};
 use super::ways;
@@ -245,8 +245,7 @@ fn speaker(scenario: &Scenario, flows: &[LabFlow], node: usize, seed: u64) -> Op
     let protocol = |f: &LabFlow| scenario.flows[f.group.0].resolved.protocol;
     flows.iter().filter(|f| f.ends.0 == node || f.ends.1 == node).map(protocol).find_map(|protocol| {
         let specs =
-            scenario.links.iter().flat_map(|l| l.routers.iter().chain(l.classes.iter().flat_map(|c| &c.routers)));
-        let specs = specs.filter(|spec| spec.protocol.name() == protocol.name());
+            scenario.links.iter().flat_map(Link::controllers).filter(|spec| spec.protocol.name() == protocol.name());
         let spec = specs.min_by_key(|spec| agent::wants_oracle(spec.protocol, &spec.values));
         let rng = Rng::stream(seed, &format!("{}/agent", scenario.nodes[node]));
         Speaker::new(protocol, &spec.map_or_else(Values::default, |s| s.values.clone()), ways::address(node), rng)

@@ -224,7 +224,7 @@ pub(super) fn speaking<'a>(scenario: &'a Scenario, link: &'a Link) -> Option<&'a
         let crosses = scenario.flows.iter().any(|g| g.resolved.protocol.name() == spec.protocol.name());
         crosses && spec.protocol.agent(&init).is_some()
     };
-    link.routers.iter().chain(link.classes.iter().flat_map(|c| &c.routers)).find(wanted)
+    link.controllers().find(wanted)
 }
 
 /// Such a one among those of a router, and at which of its outputs they stand.

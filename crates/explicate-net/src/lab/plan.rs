@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 use explicate_core::estimate::CHOICE;
-use explicate_scenario::model::{RouterSpec, Scenario};
+use explicate_scenario::model::{Link, RouterSpec, Scenario};
 
 use super::netns::Step;
 use super::ways;
@@ -233,7 +233,7 @@ fn refuse(scenario: &Scenario) -> Result<()> {
 
 /// Nobody here can ask how loaded a path is: says so if that is what the routers are to do.
 fn warn_of_estimator(scenario: &Scenario) {
-    let specs = scenario.links.iter().flat_map(|l| l.routers.iter().chain(l.classes.iter().flat_map(|c| &c.routers)));
+    let specs = scenario.links.iter().flat_map(Link::controllers);
     let crossed = |spec: &&RouterSpec| {
         let flows = scenario.flows.iter().map(|g| g.resolved.protocol);
         flows.into_iter().any(|p| p.name() == spec.protocol.name())
