@@ -11,7 +11,11 @@ use explicate_scenario::tables::{Data, Table};
 use explicate_sim::measure::measure;
 use explicate_sim::simulation::{Options, run_once};
 
-/// A short way over r2 and a long one over r3, between the same hosts.
+/// Of both ways, in both directions.
+const LINKS: [&str; 4] = ["r1->r2", "r1->r3", "r2->r1", "r3->r1"];
+
+/// A short way over r2 and a long one over r3, between the same hosts: 46 and 126 ms there and back, so that some milliseconds in
+/// which the machine does something else are little.
 const TWO_WAYS: &str = r#"
 duration = "DURATION"
 warmup = "WARMUP"
@@ -20,9 +24,9 @@ node = [
 ]
 link = [
     { from = "a", to = "r1", duplex = true, rate = "100Mbit/s", delay = "1ms" },
-    { from = "r1", to = "r2", duplex = true, rate = "8Mbit/s", delay = "4ms" },
+    { from = "r1", to = "r2", duplex = true, rate = "8Mbit/s", delay = "20ms" },
     { from = "r2", to = "r4", duplex = true, rate = "100Mbit/s", delay = "1ms" },
-    { from = "r1", to = "r3", duplex = true, rate = "16Mbit/s", delay = "15ms" },
+    { from = "r1", to = "r3", duplex = true, rate = "16Mbit/s", delay = "60ms" },
     { from = "r3", to = "r4", duplex = true, rate = "100Mbit/s", delay = "1ms" },
     { from = "r4", to = "b", duplex = true, rate = "100Mbit/s", delay = "1ms" },
 ]
@@ -62,13 +66,13 @@ const BOTH: &str = r#"
 [[flows]]
 name = "there"
 protocol = "reno/sack"
-params = { receiver_window = 20 }
+params = { receiver_window = 60 }
 from = "a"
 to = "b"
 [[flows]]
 name = "back"
 protocol = "reno/sack"
-params = { receiver_window = 10 }
+params = { receiver_window = 30 }
 from = "b"
 to = "a"
 "#;
@@ -92,19 +96,18 @@ fn simulated(table: &Table, key: &str, name: &str, column: &str) -> f64 {
     }
 }
 
-/// Runs a text in both worlds: rates of these flows and links agree within a tenth, round-trip times within 3 ms.
+/// Runs a text in both worlds: rates and round-trip times of these flows, and the use of these links, agree within a tenth.
 fn agree(text: &str, flows: &[&str], links: &[&str]) {
     let scenario = Scenario::parse(text, "ways", Path::new("."), &[]).unwrap();
     let mut run = run_once(&scenario, 0, &Options::default(), &|_, _| true).unwrap();
     let tables = measure(&scenario, 0, &mut run, "test");
     let told = lab(text, &[]);
     for flow in flows {
-        let both =
-            |column| (simulated(&tables.flows, "flow", flow, column), number(&told, "flows", "flow", flow, column));
-        let (rate, real) = both("goodput_bps");
-        assert!((real / rate - 1.0).abs() < 0.1, "{flow}: {real} bit/s, simulated {rate}");
-        let (rtt, real) = both("rtt_mean_ms");
-        assert!((real - rtt).abs() < 3.0, "{flow}: {real} ms, simulated {rtt}");
+        for column in ["goodput_bps", "rtt_mean_ms"] {
+            let (asked, real) =
+                (simulated(&tables.flows, "flow", flow, column), number(&told, "flows", "flow", flow, column));
+            assert!((real / asked - 1.0).abs() < 0.1, "{column} of {flow}: {real}, simulated {asked}");
+        }
     }
     for link in links {
         let column = "utilisation";
@@ -117,7 +120,7 @@ fn agree(text: &str, flows: &[&str], links: &[&str]) {
 /// The kernel's TCP takes the way of the group that it carries.
 fn kernel_takes_the_path_of_its_group() {
     let path = std::env::temp_dir().join(format!("exptest-{}-pinned.toml", std::process::id()));
-    std::fs::write(&path, two_ways(PINNED, "2s", "6s")).unwrap();
+    std::fs::write(&path, two_ways(PINNED, "3s", "8s")).unwrap();
     let done = Command::new(PROGRAM).args(["lab", "--json", "--kernel", "long=cubic"]).arg(&path).output().unwrap();
     std::fs::remove_file(&path).unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -128,24 +131,21 @@ fn kernel_takes_the_path_of_its_group() {
     }
 }
 
-/// All at once: they are slow, and wait for each other's packets more than for the machine.
+/// One laboratory after the other: several at once keep two processors so busy that round trips take some milliseconds longer.
 #[test]
 #[ignore = "needs root: make linux"]
-fn flows_go_where_their_path_says_and_where_routes_change_to() {
-    let links = ["r1->r2", "r1->r3", "r2->r1", "r3->r1"];
-    measured(|| {
-        std::thread::scope(|scope| {
-            let all = [
-                scope.spawn(|| agree(&two_ways(PINNED, "3s", "8s"), &["long.0", "back.0", "short.0"], &links)),
-                // After the change, and all in all.
-                scope.spawn(|| agree(&two_ways(CHANGES, "5s", "8s"), &["f.0"], &links)),
-                scope.spawn(|| agree(&two_ways(CHANGES, "0s", "8s"), &[], &links)),
-                scope.spawn(kernel_takes_the_path_of_its_group),
-            ];
-            let ended: Vec<_> = all.into_iter().map(|one| one.join()).collect();
-            assert!(ended.iter().all(Result::is_ok));
-        });
-    });
+fn flows_go_where_their_path_says() {
+    let text = two_ways(PINNED, "3s", "8s");
+    measured(|| agree(&text, &["long.0", "back.0", "short.0"], &LINKS));
+    measured(kernel_takes_the_path_of_its_group);
+}
+
+/// Measured from before the change to after it, so that the time of the change shows too.
+#[test]
+#[ignore = "needs root: make linux"]
+fn flows_go_where_routes_change_to() {
+    let text = two_ways(CHANGES, "2s", "8s");
+    measured(|| agree(&text, &["f.0"], &LINKS));
 }
 
 /// Both directions share a line between two routers.
