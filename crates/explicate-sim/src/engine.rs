@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use explicate_core::flow::{Event, Flow, FlowInit, FlowStats};
+use explicate_core::flow::{Flow, FlowInit};
 use explicate_core::port::{Arrival, Port};
 use explicate_core::protocol::Agent;
-use explicate_core::sink::{Sink, SinkStats};
+use explicate_core::sink::Sink;
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, SackRanges, flag};
 use explicate_scenario::machines::source::Source;
@@ -20,7 +20,9 @@ use crate::wheel::{Taken, Wheel};
 
 mod agents;
 mod ahead;
+mod ends;
 mod fusing;
+mod link;
 mod looking;
 mod media;
 mod replying;
@@ -28,33 +30,9 @@ mod reroute;
 mod timers;
 mod turning;
 
-/// A one-way link and the port that feeds it.
-pub struct Link {
-    /// The port.
-    pub port: Port,
-    /// Propagation delay.
-    pub delay: Time,
-    /// The only link that feeds this one, if it is fused to it.
-    fused_to: u32,
-    /// The port writes into packets or foresees them, so it is settled before they are read.
-    settles: bool,
-    /// What is settled before a packet is read that has come over this link.
-    reads: Reads,
-    /// Nothing is decided at the port: its packets are foreseen.
-    foresees: bool,
-    /// What a packet's TTL falls by at the end of this link: one, and one for each plain port that put it off before.
-    hops: u8,
-    /// The node whose agent sees packets before they join this port, or else nobody.
-    before: u32,
-    /// The node whose agent sees packets that are delivered at the end of this link, or else nobody.
-    after: u32,
-    /// Where data ends that is answered over one link alone, that link; for that link, this one: see `turning.rs`.
-    turn: u32,
-    /// Packets under way to their end here of which the engine has not seen to the answer.
-    bound: u32,
-    /// It ends at a bridge, which does not count the TTL down.
-    bridged: bool,
-}
+pub use ends::{Ends, Way};
+pub use link::Link;
+use link::Reads;
 
 /// What an event leaves to be done: a packet to send on from a place; or, as [`FLOW`] with its number, a flow that may send and
 /// takes the acknowledgement in the slot before, if there is one; or nothing. Two words, which calls return in registers.
@@ -73,88 +51,6 @@ impl Due {
     #[inline(always)]
     fn parts(self) -> (u32, u32, u32) {
         if self.what & TIMER != 0 { (self.slot, NIL, self.what & !KIND) } else { (self.slot, self.what, NIL) }
-    }
-}
-
-/// Which ports may still write into a packet at a link's end.
-#[derive(Clone, Copy, PartialEq)]
-enum Reads {
-    /// None.
-    Nothing,
-    /// The link's own, which is not fused.
-    Own,
-    /// Those that it is fused to, and perhaps its own.
-    Chain,
-}
-
-impl Link {
-    /// Settles the link's own port if a packet that departed at `departed` is to be read; whether others come before it.
-    #[inline(always)]
-    fn settle_own(&mut self, departed: Time, now: Time, arena: &mut Arena) -> bool {
-        if self.reads == Reads::Own && self.port.is_due(departed) {
-            self.port.settle_due(now, arena);
-        }
-        self.reads == Reads::Chain
-    }
-}
-
-/// First places of a flow's routes.
-#[derive(Clone, Copy)]
-pub struct Way {
-    forward: u32,
-    back: u32,
-}
-
-/// Both ends of a flow.
-pub struct Ends {
-    /// The sending end.
-    pub flow: Flow,
-    /// The receiving end.
-    pub sink: Sink,
-    /// Its application.
-    pub source: Source,
-    /// When the application begins.
-    pub start: Time,
-    /// The scenario's group, and the flow's number in it.
-    pub group: (u32, u32),
-    /// When all of a sized transfer was acknowledged; [`Time::NEVER`] before.
-    pub completed: Time,
-    /// First places of its routes.
-    forward: u32,
-    back: u32,
-    /// The slot of the pending timer, and its time; never if there is none.
-    timer: u32,
-    timer_due: Time,
-    /// When the flow needs its next timer, after all that it was told.
-    due: Time,
-}
-
-impl Ends {
-    /// Nothing more can be sent now. When the flow needs a timer, if that is before the pending one, which is ignored when it
-    /// comes; else never.
-    #[inline(always)]
-    fn rest(&mut self, now: Time) -> Time {
-        if self.source.finite() && self.flow.poll_event() == Some(Event::Drained) {
-            self.completed = self.completed.min(now);
-        }
-        let due = self.flow.poll_timeout();
-        self.due = due;
-        if due < self.timer_due { due } else { Time::NEVER }
-    }
-
-    /// Counters of both ends, all sessions together.
-    pub fn stats(&self) -> (FlowStats, SinkStats) {
-        match &self.source {
-            Source::Sessions(sessions) => sessions.all(&self.flow, &self.sink),
-            _ => (self.flow.stats, self.sink.stats),
-        }
-    }
-    /// Sessions begun, and torn down; a flow without is one.
-    pub fn sessions(&self) -> (u64, u64) {
-        match &self.source {
-            Source::Sessions(sessions) => (sessions.begun, sessions.torn_down),
-            _ => (1, 0),
-        }
     }
 }
 

@@ -1,0 +1,206 @@
+//! Catching up with what happened in a port before anything looks at it: departures, foreseen arrivals, timers.
+
+use super::ring::Waiting;
+use super::{Note, Port, Store};
+use crate::units::Time;
+
+impl Port {
+    /// A foreseen packet arrives, and departs at once if it finds the line idle and has left by `now`, before anything else
+    /// happens here: so it is with most, and then only its handling counts, not the queue's.
+    #[inline(always)]
+    fn arrive(&mut self, now: Time, store: &mut impl Store) {
+        self.remember_lone();
+        let Waiting { arrives: at, departs, handle, bytes, .. } = *self.ring.first_ahead();
+        let next = self.ring.second_arrival();
+        let lonely = !self.view.busy && departs <= now.min(next) && departs < self.timer;
+        self.stats.arrived += 1;
+        store.note(at, self.number, handle, Note::Arrived);
+        let packet = store.packet(handle);
+        packet.ttl = packet.ttl.saturating_sub(self.hops);
+        let router = self.gate.router.as_mut();
+        if !lonely {
+            if let Some(router) = router {
+                router.on_arrival(at, packet, &self.view);
+            }
+            self.join(at, departs, bytes);
+            self.arrives = next;
+            self.due = self.timer.min(self.leaves).min(next);
+        } else {
+            self.stats.departed(departs, bytes);
+            self.ring.skip();
+            if let Some(router) = router {
+                router.on_passage(at, departs, packet, &self.view);
+            }
+            store.note(departs, self.number, handle, Note::Departed);
+            self.arrives = next;
+            self.due = self.timer.min(next);
+        }
+    }
+
+    /// Catches up with everything that happened in the port up to `now`.
+    pub fn settle(&mut self, now: Time, store: &mut impl Store) {
+        if self.put_off {
+            self.catch_up(now);
+        } else {
+            self.settle_due(now, store);
+        }
+    }
+
+    /// [`Port::settle`] where nothing was put off.
+    #[inline(always)]
+    pub fn settle_due(&mut self, now: Time, store: &mut impl Store) {
+        if self.due <= now {
+            self.settle_all(now, store);
+        }
+    }
+
+    /// [`Port::settle_due`] where most often one departure is due, if anything: that needs no call.
+    #[inline(always)]
+    pub(super) fn settle_before_arrival(&mut self, now: Time, store: &mut impl Store) {
+        if self.due <= now {
+            if self.leaves == self.due {
+                self.depart(store);
+            }
+            self.settle_due(now, store);
+        }
+    }
+
+    /// Whether something happened here up to `at` that is not settled.
+    #[inline(always)]
+    pub fn is_due(&self, at: Time) -> bool {
+        self.due <= at
+    }
+    /// What happened here before this time is settled.
+    #[inline(always)]
+    pub fn settled_before(&self) -> Time {
+        self.due
+    }
+
+    /// One function beside the driver's loop: inlined there, it would crowd out what the loop keeps in registers.
+    #[inline(never)]
+    pub(super) fn settle_all(&mut self, now: Time, store: &mut impl Store) {
+        loop {
+            if self.leaves == self.due {
+                self.depart(store);
+            } else if self.arrives < self.timer {
+                self.arrive(now, store);
+            } else {
+                self.settle_rarely(store);
+            }
+            if self.due > now {
+                return;
+            }
+        }
+    }
+
+    /// What is due is a timer, a class's departure, or the use of a shared line.
+    #[cold]
+    fn settle_rarely(&mut self, store: &mut impl Store) {
+        let departs = self.lanes.as_ref().and_then(|l| l.serving).map_or(Time::NEVER, |s| s.departs);
+        let line = self.special.as_ref().map_or(Time::NEVER, |s| s.line_timer());
+        let at = departs.min(self.timer).min(line);
+        if at > self.due {
+            self.rearm(); // what was due has moved: the other end of the line was faster
+        } else if departs == at {
+            self.depart_from_lane(store);
+        } else if self.timer == at {
+            self.run_timers(at);
+        } else {
+            self.ask_for_line(at, store);
+        }
+    }
+
+    #[inline(always)]
+    fn depart(&mut self, store: &mut impl Store) {
+        let at = self.leaves;
+        let done = self.ring.pop();
+        self.stats.departed(at, done.bytes);
+        // The view is of all that waits when the last bit leaves, the packet about to enter service included.
+        if let Some(router) = &mut self.gate.router {
+            router.on_departure(at, store.packet(done.handle), &self.view);
+        }
+        if let Some(qdisc) = self.gate.qdisc.as_mut().filter(|_| self.minded) {
+            qdisc.law.on_departure(at, &self.view);
+        }
+        store.note(at, self.number, done.handle, Note::Departed);
+        if done.lost {
+            self.lose(at, done.handle, store);
+        }
+        self.serve(at);
+        self.due = self.timer.min(self.leaves).min(self.arrives);
+    }
+
+    fn run_timers(&mut self, at: Time) {
+        if let Some(capacity) = self.special.as_mut().and_then(|s| s.believe(at)) {
+            self.view.capacity = capacity;
+        }
+        match &mut self.lanes {
+            Some(lanes) => {
+                lanes.rebalance(at);
+                for i in 0..lanes.lanes.len() {
+                    let view = lanes.view(i, self.view.capacity);
+                    lanes.lanes[i].gate.run_timers(at, &view);
+                }
+            }
+            None => self.gate.run_timers(at, &self.view),
+        }
+        self.rearm();
+    }
+
+    /// The first packet ahead in the ring enters service or waits.
+    #[inline]
+    pub(super) fn join(&mut self, now: Time, departs: Time, bytes: u16) {
+        self.ring.advance();
+        if self.view.busy {
+            self.wait(now, bytes);
+        } else {
+            self.view.busy = true;
+            self.leaves = departs;
+            self.due = self.due.min(departs);
+        }
+    }
+    #[inline(never)]
+    fn wait(&mut self, now: Time, bytes: u16) {
+        if !self.stats.queue_changes(now, self.view.backlog_packets, self.view.backlog_bytes, 1) {
+            return self.wait_slowly(now, bytes);
+        }
+        self.view.backlog_packets += 1;
+        self.view.backlog_bytes += bytes as u64;
+    }
+    #[cold]
+    fn wait_slowly(&mut self, now: Time, bytes: u16) {
+        self.stats.queue_changed(now, self.view.backlog_packets, self.view.backlog_bytes, 1);
+        self.view.backlog_packets += 1;
+        self.view.backlog_bytes += bytes as u64;
+    }
+
+    /// The next packet that waits enters service.
+    #[inline]
+    pub(super) fn serve(&mut self, at: Time) {
+        if self.view.backlog_packets == 0 {
+            self.view.busy = false;
+            self.leaves = Time::NEVER;
+        } else {
+            self.serve_waiting(at);
+        }
+    }
+    #[inline(never)]
+    fn serve_waiting(&mut self, at: Time) {
+        if !self.stats.queue_changes(at, self.view.backlog_packets, self.view.backlog_bytes, -1) {
+            return self.serve_slowly(at);
+        }
+        self.serve_first();
+    }
+    #[cold]
+    fn serve_slowly(&mut self, at: Time) {
+        self.stats.queue_changed(at, self.view.backlog_packets, self.view.backlog_bytes, -1);
+        self.serve_first();
+    }
+    #[inline(always)]
+    fn serve_first(&mut self) {
+        let next = self.ring.first();
+        self.leaves = next.departs;
+        self.view.backlog_bytes -= next.bytes as u64;
+        self.view.backlog_packets -= 1;
+    }
+}

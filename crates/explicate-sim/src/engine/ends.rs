@@ -1,0 +1,66 @@
+//! Both ends of a flow, as the engine keeps them.
+
+use explicate_core::flow::{Event, Flow, FlowStats};
+use explicate_core::sink::{Sink, SinkStats};
+use explicate_core::units::Time;
+use explicate_scenario::machines::source::Source;
+
+/// First places of a flow's routes.
+#[derive(Clone, Copy)]
+pub struct Way {
+    pub(super) forward: u32,
+    pub(super) back: u32,
+}
+
+/// Both ends of a flow.
+pub struct Ends {
+    /// The sending end.
+    pub flow: Flow,
+    /// The receiving end.
+    pub sink: Sink,
+    /// Its application.
+    pub source: Source,
+    /// When the application begins.
+    pub start: Time,
+    /// The scenario's group, and the flow's number in it.
+    pub group: (u32, u32),
+    /// When all of a sized transfer was acknowledged; [`Time::NEVER`] before.
+    pub completed: Time,
+    /// First places of its routes.
+    pub(super) forward: u32,
+    pub(super) back: u32,
+    /// The slot of the pending timer, and its time; never if there is none.
+    pub(super) timer: u32,
+    pub(super) timer_due: Time,
+    /// When the flow needs its next timer, after all that it was told.
+    pub(super) due: Time,
+}
+
+impl Ends {
+    /// Nothing more can be sent now. When the flow needs a timer, if that is before the pending one, which is ignored when it
+    /// comes; else never.
+    #[inline(always)]
+    pub(super) fn rest(&mut self, now: Time) -> Time {
+        if self.source.finite() && self.flow.poll_event() == Some(Event::Drained) {
+            self.completed = self.completed.min(now);
+        }
+        let due = self.flow.poll_timeout();
+        self.due = due;
+        if due < self.timer_due { due } else { Time::NEVER }
+    }
+
+    /// Counters of both ends, all sessions together.
+    pub fn stats(&self) -> (FlowStats, SinkStats) {
+        match &self.source {
+            Source::Sessions(sessions) => sessions.all(&self.flow, &self.sink),
+            _ => (self.flow.stats, self.sink.stats),
+        }
+    }
+    /// Sessions begun, and torn down; a flow without is one.
+    pub fn sessions(&self) -> (u64, u64) {
+        match &self.source {
+            Source::Sessions(sessions) => (sessions.begun, sessions.torn_down),
+            _ => (1, 0),
+        }
+    }
+}

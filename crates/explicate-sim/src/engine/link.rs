@@ -1,0 +1,56 @@
+//! A link, as the engine keeps it.
+
+use explicate_core::port::Port;
+use explicate_core::units::Time;
+
+use crate::arena::Arena;
+
+/// A one-way link and the port that feeds it.
+pub struct Link {
+    /// The port.
+    pub port: Port,
+    /// Propagation delay.
+    pub delay: Time,
+    /// The only link that feeds this one, if it is fused to it.
+    pub(super) fused_to: u32,
+    /// The port writes into packets or foresees them, so it is settled before they are read.
+    pub(super) settles: bool,
+    /// What is settled before a packet is read that has come over this link.
+    pub(super) reads: Reads,
+    /// Nothing is decided at the port: its packets are foreseen.
+    pub(super) foresees: bool,
+    /// What a packet's TTL falls by at the end of this link: one, and one for each plain port that put it off before.
+    pub(super) hops: u8,
+    /// The node whose agent sees packets before they join this port, or else nobody.
+    pub(super) before: u32,
+    /// The node whose agent sees packets that are delivered at the end of this link, or else nobody.
+    pub(super) after: u32,
+    /// Where data ends that is answered over one link alone, that link; for that link, this one: see `turning.rs`.
+    pub(super) turn: u32,
+    /// Packets under way to their end here of which the engine has not seen to the answer.
+    pub(super) bound: u32,
+    /// It ends at a bridge, which does not count the TTL down.
+    pub(super) bridged: bool,
+}
+
+/// Which ports may still write into a packet at a link's end.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Reads {
+    /// None.
+    Nothing,
+    /// The link's own, which is not fused.
+    Own,
+    /// Those that it is fused to, and perhaps its own.
+    Chain,
+}
+
+impl Link {
+    /// Settles the link's own port if a packet that departed at `departed` is to be read; whether others come before it.
+    #[inline(always)]
+    pub(super) fn settle_own(&mut self, departed: Time, now: Time, arena: &mut Arena) -> bool {
+        if self.reads == Reads::Own && self.port.is_due(departed) {
+            self.port.settle_due(now, arena);
+        }
+        self.reads == Reads::Chain
+    }
+}
