@@ -18,6 +18,13 @@ import polars as pl
 from explicate.summary import group_summary, jain_index, link_summary, with_count
 
 TABLES = ("flows", "links", "samples", "run")
+OWN: Mapping[str, tuple[str, ...]] = {
+    "flows": ("flow", "group", "goodput_bps"),
+    "links": ("link", "utilisation"),
+    "samples": ("time_s", "object", "variable", "value"),
+    "run": ("name", "seed", "version", "scenario"),
+}
+"""Columns that tell a table from all others; before them stand the axes and ``run``."""
 FORMAT = 1
 """The layout of a result directory, in ``run.json``; it changes when an older reader would go wrong."""
 
@@ -159,9 +166,9 @@ class Results:
                 f"{folder}: no results here (run.json is missing); make some with `explicate run -o`"
             )
         about = _read(about_path, lambda path: json.loads(path.read_text(encoding="utf-8")))
-        if not isinstance(about, dict) or about.get("format") != FORMAT:
+        if not isinstance(about, dict) or about.get("format") != FORMAT or not {"axes", "warnings"} <= set(about):
             raise ValueError(f"{about_path}: not results of this version of explicate (format {FORMAT}); run it again")
-        tables = {name: _read(folder / f"{name}.parquet", pl.read_parquet) for name in TABLES}
+        tables = {name: _table(folder, name, about["axes"]) for name in TABLES}
         timing, trace = folder / "timing.json", folder / "trace.txt"
         return cls(
             **tables,
@@ -215,6 +222,17 @@ def rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
 def write_json(path: Path, value: Any) -> None:
     """Write `value` as JSON to read."""
     path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _table(folder: Path, name: str, axes: Sequence[str]) -> pl.DataFrame:
+    path = folder / f"{name}.parquet"
+    table = _read(path, pl.read_parquet)
+    assert isinstance(table, pl.DataFrame)
+    if table.columns[: len(axes) + 1] != [*axes, "run"] or not set(OWN[name]) <= set(table.columns):
+        raise ValueError(f"{path}: not the table `{name}` of the results that run.json tells of; run again")
+    if name == "run" and table.is_empty():
+        raise ValueError(f"{path}: has no run; run again")
+    return table
 
 
 def _read(path: Path, reader: Callable[[Path], Any]) -> Any:

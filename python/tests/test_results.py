@@ -92,6 +92,20 @@ def test_damage_is_named(scenario: Path, tmp_path: Path, broken: str) -> None:
         Results.load(folder)
 
 
+def test_tables_of_other_results_are_told(scenario: Path, tmp_path: Path) -> None:
+    folder = explicate.run(scenario).write(tmp_path / "out")
+    other = explicate.sweep(scenario, {"flows.0.count": [1]}).write(tmp_path / "other")
+    for file, of in (("flows", folder / "links"), ("links", other / "links"), ("samples", folder / "run")):
+        kept = (folder / f"{file}.parquet").read_bytes()
+        (folder / f"{file}.parquet").write_bytes(of.with_suffix(".parquet").read_bytes())
+        with pytest.raises(ValueError, match=f"{file}.parquet: not the table `{file}`"):
+            Results.load(folder)
+        (folder / f"{file}.parquet").write_bytes(kept)
+    explicate.run(scenario).run.clear().write_parquet(folder / "run.parquet")
+    with pytest.raises(ValueError, match=r"run.parquet: has no run"):
+        Results.load(folder)
+
+
 def test_other_formats_are_refused(scenario: Path, tmp_path: Path) -> None:
     folder = explicate.run(scenario).write(tmp_path / "out")
     (folder / "run.json").write_text('{"format": 99}', encoding="utf-8")
