@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -136,9 +137,7 @@ class Results:
         folder = Path(directory)
         folder.mkdir(parents=True, exist_ok=True)
         for name, frame in self.tables().items():
-            write_parquet(frame, folder / f"{name}.parquet")
-            if csv:
-                frame.write_csv(folder / f"{name}.csv")
+            write_table(frame, folder, name, csv=csv)
         about = {
             "format": FORMAT,
             "name": self.name,
@@ -153,7 +152,7 @@ class Results:
         if self.timing is not None:
             write_json(folder / "timing.json", self.timing)
         if self.trace:
-            (folder / "trace.txt").write_text(self.trace, encoding="utf-8")
+            write_text(folder / "trace.txt", self.trace)
         return folder
 
     @classmethod
@@ -181,14 +180,42 @@ class Results:
 
 def write_parquet(frame: pl.DataFrame, path: Path) -> None:
     """Write `frame` so that the same table always gives the same bytes, whatever its chunks were."""
-    frame.rechunk().write_parquet(
-        path,
-        compression="zstd",
-        compression_level=3,
-        statistics=True,
-        row_group_size=1 << 20,
-        data_page_size=1 << 20,
-    )
+    with named(path):
+        frame.rechunk().write_parquet(
+            path,
+            compression="zstd",
+            compression_level=3,
+            statistics=True,
+            row_group_size=1 << 20,
+            data_page_size=1 << 20,
+        )
+
+
+def write_table(frame: pl.DataFrame, folder: Path, name: str, *, csv: bool) -> None:
+    """Write `frame` as Parquet, and with `csv` as CSV too."""
+    write_parquet(frame, folder / f"{name}.parquet")
+    if csv:
+        with named(folder / f"{name}.csv"):
+            frame.write_csv(folder / f"{name}.csv")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file; an OSError names it."""
+    with named(path):
+        path.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Whatever keeps `path` from being written, such as a full disk, is an OSError that names it."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or str(path) in str(error):
+            raise
+        raise OSError(f"{path}: {error.strerror or error}") from error
+    except pl.exceptions.ComputeError as error:
+        raise OSError(f"{path}: {str(error).rpartition('IO error: ')[2]}") from error
 
 
 def stack(points: Sequence[Mapping[str, Any]], results: Sequence[Results]) -> Results:
@@ -221,7 +248,7 @@ def rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
 
 def write_json(path: Path, value: Any) -> None:
     """Write `value` as JSON to read."""
-    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
 def _table(folder: Path, name: str, axes: Sequence[str]) -> pl.DataFrame:

@@ -106,6 +106,18 @@ def test_tables_of_other_results_are_told(scenario: Path, tmp_path: Path) -> Non
         Results.load(folder)
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_told_with_the_file(scenario: Path, tmp_path: Path) -> None:
+    results = explicate.run(scenario)
+    for name in ("flows.parquet", "flows.csv", "run.json"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / name).symlink_to("/dev/full")
+        with pytest.raises(OSError, match="No space left") as caught:
+            results.write(folder, csv=True)
+        assert name in str(caught.value)
+
+
 def test_other_formats_are_refused(scenario: Path, tmp_path: Path) -> None:
     folder = explicate.run(scenario).write(tmp_path / "out")
     (folder / "run.json").write_text('{"format": 99}', encoding="utf-8")
