@@ -1,7 +1,10 @@
 //! `explicated lab`.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
+use explicate_scenario::limits;
 use explicate_scenario::model::Scenario;
 use serde_json::json;
 
@@ -14,8 +17,10 @@ use crate::sys;
 
 /// Reads a scenario with what was changed on the command line.
 fn read_scenario(path: &Path, sets: &[String]) -> Result<Scenario> {
-    let text =
-        std::fs::read_to_string(path).map_err(|e| Error::Input(format!("cannot read {}: {e}", path.display())))?;
+    // Of a device that never ends no more is read than tells that it is too long.
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(limits::FILE_BYTES as u64 + 1).read_to_string(&mut text));
+    read.map_err(|e| Error::Input(format!("cannot read {}: {e}", path.display())))?;
     let mut overrides = Vec::new();
     for set in sets {
         let Some((key, value)) = set.split_once('=') else {

@@ -25,7 +25,7 @@ use crate::clock::Clock;
 use crate::endpoint::content::Supply;
 use crate::endpoint::hello::{Content, Hello, file_name};
 use crate::endpoint::sending::{Plan, Sending, Standing};
-use crate::endpoint::{Endpoint, own_address};
+use crate::endpoint::{Endpoint, LONGEST, own_address};
 use crate::error::{Context, Error, Result};
 use crate::sys;
 
@@ -43,6 +43,9 @@ pub(super) fn peer(text: &str) -> Result<SocketAddrV4> {
 pub(super) fn run(args: &Send) -> Result<()> {
     let peer = peer(&args.peer)?;
     let group = words::flow(&args.protocol, &args.packet, &args.params)?;
+    if group.packet as usize > LONGEST {
+        return Err(Error::Input(format!("--packet {}: both ends take {LONGEST}B at most", args.packet)));
+    }
     if args.file.is_some() && args.flows > 1 {
         return Err(Error::Input("a file goes in one flow".to_string()));
     }
