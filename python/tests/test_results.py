@@ -178,6 +178,8 @@ def test_sweep_is_a_product_in_order(scenario: Path) -> None:
 def test_an_axis_named_like_a_column_is_told_apart(scenario: Path) -> None:
     swept = explicate.sweep(scenario, {"seed": [1, 2]}, runs=1)
     assert swept.axes == ("set.seed",)
+    varied = explicate.sweep(scenario, {"runs": [1, 2]})
+    assert varied.intervals().select("set.runs", "runs").rows() == [(1, 1), (2, 2)]
     assert swept.run.select("set.seed", "seed").rows() == [(1, 1), (2, 2)]
 
 

@@ -97,7 +97,7 @@ def assemble(
     if not done:
         first = f": {failures[0]}" if failures else ""
         raise AllFailedError(f"not one run of {len(units)} has a result{first}", failures)
-    taken = {column["name"] for table in TABLES for column in engine.columns().get(table, [])}
+    taken = {column["name"] for table in TABLES for column in engine.columns().get(table, [])} | {measures.RUNS}
     labels = {key: f"set.{key}" if key in taken else key for key in done[0].point}
     columns: dict[str, Any] = {labels[key]: [unit.point[key] for unit in done] for key in labels}
     index = pl.DataFrame({"_key": [unit.key for unit in done], **columns, "_run": [unit.replica for unit in done]})
