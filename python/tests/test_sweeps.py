@@ -222,6 +222,8 @@ def test_nothing_is_run_twice(scenario: Path, tmp_path: Path, counted: Counted) 
 def test_a_point_that_is_asked_for_twice_is_one(scenario: Path) -> None:
     swept = explicate.sweep(scenario, {"flows.0.count": [2, 1, 2], "flows.1.protocol": ["xcp", "xcp"]}, runs=2)
     assert swept.intervals().select("flows.0.count", "runs").rows() == [(2, 2), (1, 2)]
+    spelled = explicate.sweep(scenario, {"duration": ["20s", "20.0s"]}, runs=2)
+    assert spelled.intervals().select("duration (s)", "runs").rows() == [(20, 2)]
     squared = explicate.sweep(scenario, latin={"flows.0.count": "1..3"}, points=9, runs=1)
     assert sorted(squared.intervals().select("flows.0.count", "runs").rows()) == [(1, 1), (2, 1), (3, 1)]
 

@@ -58,7 +58,9 @@ class SweepResults(Results):
     def intervals(self, wanted: Sequence[str] = ()) -> pl.DataFrame:
         """Return one row for each point: the mean of each measure over its runs, and half the 95 % interval."""
         table = self.measures(wanted)
-        return measures.intervals(table, table.columns[: len(self.axes)], table.columns[len(self.axes) + 2 :])
+        axes = table.columns[: len(self.axes)]
+        own = table.unique([*axes, "run"], keep="first", maintain_order=True)  # 1ms and 1.0ms are one number
+        return measures.intervals(own, axes, table.columns[len(axes) + 2 :])
 
     def write(self, directory: str | Path, *, csv: bool = False) -> Path:
         """Write what `Results.write` does, ``measures``, ``intervals``, and ``failures.json`` with scenarios."""
