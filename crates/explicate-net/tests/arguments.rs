@@ -39,6 +39,14 @@ fn numbers_without_a_meaning_are_refused() {
     }
 }
 
+#[test]
+fn a_lab_that_cannot_keep_its_tables_does_not_begin() {
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/lossy-dumbbell.toml");
+    let done = program(&["lab", scenario, "-o", "/dev/null/tables"], Stdio::piped());
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.code() == Some(1) && said.contains("cannot make the folder /dev/null/tables"), "{said}");
+}
+
 /// A disk that is always full, and a pipe that nobody reads.
 #[test]
 fn an_output_that_takes_nothing_is_an_error_and_no_panic() {

@@ -50,6 +50,10 @@ pub(super) fn run(args: &Lab) -> Result<()> {
         sys::die_with_parent().or_fail(|| "follow the parent".to_string())?;
     }
     let kernel = args.kernel.iter().map(split).collect::<Result<Vec<_>>>()?;
+    // Before the run, not after it.
+    if let Some(folder) = &args.output {
+        std::fs::create_dir_all(folder).or_fail(|| format!("make the folder {}", folder.display()))?;
+    }
     let outcome = lab::run(&scenario, &kernel)?;
     for failure in &outcome.failures {
         complain(failure);
@@ -62,7 +66,6 @@ pub(super) fn run(args: &Lab) -> Result<()> {
         ));
     }
     if let Some(folder) = &args.output {
-        std::fs::create_dir_all(folder).or_fail(|| format!("make the folder {}", folder.display()))?;
         for (name, table) in named(&outcome.tables) {
             let path = folder.join(format!("{name}.csv"));
             std::fs::write(&path, to_csv(table)).or_fail(|| format!("write {}", path.display()))?;
