@@ -47,6 +47,21 @@ fn a_lab_that_cannot_keep_its_tables_does_not_begin() {
     assert!(done.status.code() == Some(1) && said.contains("cannot make the folder /dev/null/tables"), "{said}");
 }
 
+#[test]
+fn the_man_page_has_all_options_of_all_commands() {
+    let text = |arguments: &[&str]| String::from_utf8(program(arguments, Stdio::piped()).stdout).unwrap();
+    let man = text(&["generate", "man"]).replace('\\', "");
+    for command in ["send", "recv", "router", "link", "probe", "lab"] {
+        let page = man.split(".TH ").find(|page| page.starts_with(&format!("explicated-{command} "))).unwrap();
+        assert!(page.contains(&format!("fBexplicated {command}")), "{page}");
+        let help = text(&[command, "--help"]);
+        let options = help.split_whitespace().filter(|word| word.starts_with("--") && word.len() > 3);
+        for option in options.map(|word| word.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '-')) {
+            assert!(page.contains(option), "{command} {option}: {page}");
+        }
+    }
+}
+
 /// A disk that is always full, and a pipe that nobody reads.
 #[test]
 fn an_output_that_takes_nothing_is_an_error_and_no_panic() {

@@ -58,10 +58,10 @@ fn generate(what: &str) -> Result<()> {
     let mut command = Cli::command();
     let mut text = Vec::new();
     if what == "man" {
+        command.build(); // what is global belongs to every command then
         clap_mangen::Man::new(command.clone()).render(&mut text).or_fail(|| "write the man page".to_string())?;
-        for sub in command.get_subcommands().filter(|s| !s.is_hide_set()) {
-            let name = format!("explicated-{}", sub.get_name());
-            let page = clap_mangen::Man::new(sub.clone()).title(name);
+        for sub in command.get_subcommands().filter(|s| !s.is_hide_set() && s.get_name() != "help") {
+            let page = clap_mangen::Man::new(sub.clone()).title(format!("explicated-{}", sub.get_name()));
             page.render(&mut text).or_fail(|| "write the man page".to_string())?;
         }
     } else {
