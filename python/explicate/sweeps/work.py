@@ -69,13 +69,14 @@ def units_of(
     `files` has the hashes of files that earlier points named, by name, and gets those of this one.
     """
     changed = (*overrides, NO_AXES)
-    checked = source.check(changed, fluid=fluid)
-    first = checked["seed"] if seed is None else seed
+    asked = [(key, str(value)) for key, value in (("seed", seed), ("runs", runs)) if value is not None]
+    checked = source.check((*changed, *asked), fluid=fluid)
+    first = checked["seed"]
     head, table, rest = checked["resolved"].partition("\n[")
     alone = re.sub(r"(?m)^(?:runs|seed) = .*\n?", "", head + "\n") + table + rest
     contents = _files_of(alone, source.base, files)
     warnings = tuple(map(source.anonymous, checked["warnings"]))
-    for replica in range(checked["runs"] if runs is None else runs):
+    for replica in range(checked["runs"]):
         text = f"seed = {first + replica}\nruns = 1\n{alone}"
         key = content_key(alone, contents, first + replica, *(["fluid"] if fluid else []))
         yield Unit(point, replica, first + replica, changed, text, checked["duration_s"], key, warnings, fluid)
