@@ -14,7 +14,7 @@ use crate::protocol::{
     Ack, Address, Allowance, Loss, LossKind, Minds, Next, Probe, Protocol, RecoveryKind, Sender, SenderInit, Sent,
 };
 use crate::recovery::COMMON;
-use crate::recovery::outstanding::Outstanding;
+use crate::recovery::outstanding::{Outstanding, Windows};
 use crate::units::{Rate, Time};
 use crate::wire::{
     CONGESTION_LEN, Congestion, Ecn, Format, IP_UDP_LEN, Packet, SackRanges, TRANSPORT_LEN, Transport, flag, option,
@@ -166,6 +166,8 @@ pub struct Flow {
     /// No more will be written after `supply`.
     closed: bool,
     rwnd: u32,
+    /// Whole segments that this and the sender's window allow.
+    window: u32,
     /// Marks are not reacted to until this segment is acknowledged.
     mark_recover: u32,
     cwr: bool,
@@ -218,6 +220,7 @@ impl Flow {
             supply: 0,
             closed: false,
             rwnd: u32::MAX,
+            window: 0,
             mark_recover: 0,
             cwr: false,
             repairing: false,
@@ -337,7 +340,7 @@ impl Flow {
             let kind = LossKind::Mark;
             self.sender.on_loss(&Loss { now, kind, in_flight, srtt, repeated: false, marked: true });
         }
-        self.allowance = self.sender.take_ack(&Ack {
+        let allowance = self.sender.take_ack(&Ack {
             now,
             newly_acked: out.newly_acked,
             cumulative: state.acked,
@@ -352,6 +355,18 @@ impl Flow {
             recovering,
             app_limited: !self.window_limited,
         });
+        self.allow(allowance);
+    }
+
+    /// What the sender allows from now on.
+    #[inline(always)]
+    fn allow(&mut self, allowance: Allowance) {
+        self.allowance = allowance;
+        self.window = self.rwnd.min(allowance.cwnd as u32);
+    }
+    #[inline(always)]
+    fn windows(&self) -> Windows {
+        Windows { cwnd: self.allowance.cwnd, rwnd: self.rwnd, both: self.window }
     }
 
     fn handle_syn_ack(&mut self, now: Time, header: &Transport) {
@@ -380,7 +395,7 @@ impl Flow {
         self.syn_deadline = Time::NEVER;
         self.outstanding.connected(rtt);
         self.sender.on_start(now, rtt);
-        self.allowance = self.sender.allowance();
+        self.allow(self.sender.allowance());
     }
 
     /// A span that ends now, as the host's clock measures it: ticks between its ends, one at least.
@@ -424,7 +439,7 @@ impl Flow {
         if self.sender.next_timer() <= now {
             self.sender.on_timer(now);
         }
-        self.allowance = self.sender.allowance();
+        self.allow(self.sender.allowance());
     }
 
     /// Writes the next packet to send into `out`; false if there is none now.
@@ -444,7 +459,7 @@ impl Flow {
             return None;
         }
         self.pace_at = Time::ZERO;
-        let next = self.outstanding.next((self.allowance.cwnd, self.rwnd));
+        let next = self.outstanding.next(self.windows());
         if next == Next::Nothing {
             self.window_limited = true;
             return None;
@@ -527,7 +542,7 @@ impl Flow {
             self.sender.on_send(out, &Sent { now, srtt, in_flight, backlogged });
         }
         let sent = (segment, self.packet_number.wrapping_sub(1));
-        self.outstanding.sent(now, sent, (self.allowance.cwnd, self.rwnd));
+        self.outstanding.sent(now, sent, self.windows());
         self.pace(now, out.ip_len, srtt);
         true
     }

@@ -128,7 +128,9 @@ impl Port {
         if let Some(router) = &mut self.gate.router {
             router.on_departure(at, store.packet(done.handle), &self.view);
         }
-        if let Some(qdisc) = self.gate.qdisc.as_mut().filter(|_| self.minded) {
+        if self.minded
+            && let Some(qdisc) = &mut self.gate.qdisc
+        {
             qdisc.law.on_departure(at, &self.view);
         }
         store.note(at, self.number, done.handle, Note::Departed);
