@@ -110,17 +110,18 @@ enum State {
     Established,
 }
 
-/// Counters of a sending end.
+/// Counters of a sending end. No two stand side by side that are changed together: as pairs in one register they would take
+/// more instructions.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct FlowStats {
     /// Packets sent, SYNs and retransmissions included.
     pub sent: u64,
+    /// Sum of RTT samples, ns.
+    pub rtt_sum: u64,
     /// Data packets sent again.
     pub retransmissions: u64,
     /// Expiries of the retransmission timer, SYN's included.
     pub timeouts: u64,
-    /// Sum of RTT samples, ns.
-    pub rtt_sum: u64,
     /// Number of RTT samples.
     pub rtt_count: u64,
     /// Acknowledgements that arrived damaged and were dropped.
@@ -340,7 +341,7 @@ impl Flow {
             let kind = LossKind::Mark;
             self.sender.on_loss(&Loss { now, kind, in_flight, srtt, repeated: false, marked: true });
         }
-        let allowance = self.sender.take_ack(&Ack {
+        let ack = Ack {
             now,
             newly_acked: out.newly_acked,
             cumulative: state.acked,
@@ -354,15 +355,15 @@ impl Flow {
             in_flight: state.in_flight,
             recovering,
             app_limited: !self.window_limited,
-        });
-        self.allow(allowance);
+        };
+        self.sender.take_ack(&ack, &mut self.allowance);
+        self.fit_window();
     }
 
-    /// What the sender allows from now on.
+    /// After a change of what sender or receiver allow.
     #[inline(always)]
-    fn allow(&mut self, allowance: Allowance) {
-        self.allowance = allowance;
-        self.window = self.rwnd.min(allowance.cwnd as u32);
+    fn fit_window(&mut self) {
+        self.window = self.rwnd.min(self.allowance.cwnd as u32);
     }
     #[inline(always)]
     fn windows(&self) -> Windows {
@@ -395,7 +396,8 @@ impl Flow {
         self.syn_deadline = Time::NEVER;
         self.outstanding.connected(rtt);
         self.sender.on_start(now, rtt);
-        self.allow(self.sender.allowance());
+        self.allowance = self.sender.allowance();
+        self.fit_window();
     }
 
     /// A span that ends now, as the host's clock measures it: ticks between its ends, one at least.
@@ -439,7 +441,8 @@ impl Flow {
         if self.sender.next_timer() <= now {
             self.sender.on_timer(now);
         }
-        self.allow(self.sender.allowance());
+        self.allowance = self.sender.allowance();
+        self.fit_window();
     }
 
     /// Writes the next packet to send into `out`; false if there is none now.
@@ -524,14 +527,13 @@ impl Flow {
         let payload = if last { self.last_payload } else { self.full_payload };
         self.begin(out, now, payload + self.overhead);
         let header = &mut out.transport;
-        let cwr = if self.cwr { flag::CWR } else { 0 };
-        header.set_flags(if last { flag::FIN | cwr } else { cwr });
+        header.set_flags(flag::FIN * last as u8 | flag::CWR * self.cwr as u8);
         self.cwr = false;
         header.set_segment(segment);
         header.set_payload(payload);
         let resent = segment < highest;
         self.stats.retransmissions += resent as u64;
-        if self.ecn && !resent {
+        if self.ecn & !resent {
             out.set_ecn(Ecn::Capable0);
         }
         // A copy from memory: built in place it would take twice the instructions.

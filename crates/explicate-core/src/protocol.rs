@@ -215,9 +215,9 @@ pub trait Sender: Send {
     /// An acknowledgement came.
     fn on_ack(&mut self, ack: &Ack<'_>);
     /// [`Sender::on_ack`], then [`Sender::allowance`]: saves a flow a call, and is not to be overridden.
-    fn take_ack(&mut self, ack: &Ack<'_>) -> Allowance {
+    fn take_ack(&mut self, ack: &Ack<'_>, allowance: &mut Allowance) {
         self.on_ack(ack);
-        self.allowance()
+        *allowance = self.allowance();
     }
     /// A loss or mark was noticed.
     fn on_loss(&mut self, loss: &Loss);

@@ -24,9 +24,9 @@ const NOTHING: Waiting =
 #[derive(Default)]
 pub(super) struct Ring {
     slots: Box<[Waiting]>,
-    head: u32,
     /// The first that has not arrived.
     ahead: u32,
+    head: u32,
     end: u32,
 }
 

@@ -134,7 +134,7 @@ impl Port {
             qdisc.law.on_departure(at, &self.view);
         }
         store.note(at, self.number, done.handle, Note::Departed);
-        if done.lost {
+        if !self.simple && done.lost {
             self.lose(at, done.handle, store);
         }
         self.serve(at);
