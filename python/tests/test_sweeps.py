@@ -247,6 +247,14 @@ def test_a_file_that_a_scenario_names_decides_too(tmp_path: Path, scenario: Path
     assert counted.calls == 2
 
 
+def test_a_file_that_changes_between_two_sweeps_is_read_again(tmp_path: Path, scenario: Path, counted: Counted) -> None:
+    trace = tmp_path / "steps.trace"
+    for calls, text in enumerate(("1\n", "2\n"), 1):
+        trace.write_text(text, encoding="utf-8")
+        explicate.sweep(scenario, {"flows.0.count": [1]}, set={"rate": "steps.trace"}, runs=1, store=tmp_path / "runs")
+        assert counted.calls == calls, "in one notebook, say"
+
+
 def test_a_damaged_file_is_put_aside(scenario: Path, tmp_path: Path) -> None:
     whole = explicate.sweep(scenario, AXES, store=tmp_path / "runs")
     (part,) = (tmp_path / "runs").glob("*.parquet")

@@ -14,7 +14,7 @@ use crate::protocol::{
     Ack, Address, Allowance, Loss, LossKind, Minds, Next, Probe, Protocol, RecoveryKind, Sender, SenderInit, Sent,
 };
 use crate::recovery::COMMON;
-use crate::recovery::outstanding::Outstanding;
+use crate::recovery::outstanding::{Outstanding, Windows};
 use crate::units::{Rate, Time};
 use crate::wire::{
     CONGESTION_LEN, Congestion, Ecn, Format, IP_UDP_LEN, Packet, SackRanges, TRANSPORT_LEN, Transport, flag, option,
@@ -110,17 +110,18 @@ enum State {
     Established,
 }
 
-/// Counters of a sending end.
+/// Counters of a sending end. No two stand side by side that are changed together: as pairs in one register they would take
+/// more instructions.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct FlowStats {
     /// Packets sent, SYNs and retransmissions included.
     pub sent: u64,
+    /// Sum of RTT samples, ns.
+    pub rtt_sum: u64,
     /// Data packets sent again.
     pub retransmissions: u64,
     /// Expiries of the retransmission timer, SYN's included.
     pub timeouts: u64,
-    /// Sum of RTT samples, ns.
-    pub rtt_sum: u64,
     /// Number of RTT samples.
     pub rtt_count: u64,
     /// Acknowledgements that arrived damaged and were dropped.
@@ -166,6 +167,8 @@ pub struct Flow {
     /// No more will be written after `supply`.
     closed: bool,
     rwnd: u32,
+    /// Whole segments that this and the sender's window allow.
+    window: u32,
     /// Marks are not reacted to until this segment is acknowledged.
     mark_recover: u32,
     cwr: bool,
@@ -218,6 +221,7 @@ impl Flow {
             supply: 0,
             closed: false,
             rwnd: u32::MAX,
+            window: 0,
             mark_recover: 0,
             cwr: false,
             repairing: false,
@@ -337,7 +341,7 @@ impl Flow {
             let kind = LossKind::Mark;
             self.sender.on_loss(&Loss { now, kind, in_flight, srtt, repeated: false, marked: true });
         }
-        self.allowance = self.sender.take_ack(&Ack {
+        let ack = Ack {
             now,
             newly_acked: out.newly_acked,
             cumulative: state.acked,
@@ -351,7 +355,19 @@ impl Flow {
             in_flight: state.in_flight,
             recovering,
             app_limited: !self.window_limited,
-        });
+        };
+        self.sender.take_ack(&ack, &mut self.allowance);
+        self.fit_window();
+    }
+
+    /// After a change of what sender or receiver allow.
+    #[inline(always)]
+    fn fit_window(&mut self) {
+        self.window = self.rwnd.min(self.allowance.cwnd as u32);
+    }
+    #[inline(always)]
+    fn windows(&self) -> Windows {
+        Windows { cwnd: self.allowance.cwnd, rwnd: self.rwnd, both: self.window }
     }
 
     fn handle_syn_ack(&mut self, now: Time, header: &Transport) {
@@ -381,6 +397,7 @@ impl Flow {
         self.outstanding.connected(rtt);
         self.sender.on_start(now, rtt);
         self.allowance = self.sender.allowance();
+        self.fit_window();
     }
 
     /// A span that ends now, as the host's clock measures it: ticks between its ends, one at least.
@@ -425,6 +442,7 @@ impl Flow {
             self.sender.on_timer(now);
         }
         self.allowance = self.sender.allowance();
+        self.fit_window();
     }
 
     /// Writes the next packet to send into `out`; false if there is none now.
@@ -444,7 +462,7 @@ impl Flow {
             return None;
         }
         self.pace_at = Time::ZERO;
-        let next = self.outstanding.next((self.allowance.cwnd, self.rwnd));
+        let next = self.outstanding.next(self.windows());
         if next == Next::Nothing {
             self.window_limited = true;
             return None;
@@ -509,14 +527,13 @@ impl Flow {
         let payload = if last { self.last_payload } else { self.full_payload };
         self.begin(out, now, payload + self.overhead);
         let header = &mut out.transport;
-        let cwr = if self.cwr { flag::CWR } else { 0 };
-        header.set_flags(if last { flag::FIN | cwr } else { cwr });
+        header.set_flags(flag::FIN * last as u8 | flag::CWR * self.cwr as u8);
         self.cwr = false;
         header.set_segment(segment);
         header.set_payload(payload);
         let resent = segment < highest;
         self.stats.retransmissions += resent as u64;
-        if self.ecn && !resent {
+        if self.ecn & !resent {
             out.set_ecn(Ecn::Capable0);
         }
         // A copy from memory: built in place it would take twice the instructions.
@@ -527,7 +544,7 @@ impl Flow {
             self.sender.on_send(out, &Sent { now, srtt, in_flight, backlogged });
         }
         let sent = (segment, self.packet_number.wrapping_sub(1));
-        self.outstanding.sent(now, sent, (self.allowance.cwnd, self.rwnd));
+        self.outstanding.sent(now, sent, self.windows());
         self.pace(now, out.ip_len, srtt);
         true
     }

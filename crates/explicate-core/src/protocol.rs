@@ -215,9 +215,9 @@ pub trait Sender: Send {
     /// An acknowledgement came.
     fn on_ack(&mut self, ack: &Ack<'_>);
     /// [`Sender::on_ack`], then [`Sender::allowance`]: saves a flow a call, and is not to be overridden.
-    fn take_ack(&mut self, ack: &Ack<'_>) -> Allowance {
+    fn take_ack(&mut self, ack: &Ack<'_>, allowance: &mut Allowance) {
         self.on_ack(ack);
-        self.allowance()
+        *allowance = self.allowance();
     }
     /// A loss or mark was noticed.
     fn on_loss(&mut self, loss: &Loss);
@@ -314,8 +314,9 @@ pub trait Router: Send {
     /// A packet came to an idle port and left it before anything else happened: both of the above in one call, which is all that
     /// this is for. Not to be overridden.
     fn on_passage(&mut self, came: Time, left: Time, packet: &mut Packet, port: &PortView) {
-        self.on_arrival(came, packet, port);
-        self.on_departure(left, packet, &PortView { busy: true, ..*port });
+        let idle = PortView { backlog_bytes: 0, backlog_packets: 0, busy: false, ..*port };
+        self.on_arrival(came, packet, &idle);
+        self.on_departure(left, packet, &PortView { busy: true, ..idle });
     }
     /// A packet was dropped at this port's queue.
     fn on_drop(&mut self, now: Time, packet: &Packet, cause: DropCause, port: &PortView) {

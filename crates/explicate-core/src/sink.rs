@@ -21,10 +21,10 @@ use crate::wire::{Congestion, Ecn, Format, Packet, SackRanges, Transport, flag, 
 pub struct SinkStats {
     /// Packets received, SYNs and duplicates included.
     pub received: u64,
-    /// IP bytes of data packets received, duplicates included.
-    pub bytes: u64,
     /// In-order payload of the whole run, bytes.
     pub payload: u64,
+    /// IP bytes of data packets received, duplicates included. Not beside the packets, see [`crate::flow::FlowStats`].
+    pub bytes: u64,
     /// Packets that arrived damaged and were dropped.
     pub damaged: u64,
 }

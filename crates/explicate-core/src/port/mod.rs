@@ -302,15 +302,14 @@ impl Port {
                 departs = self.departure(now, bytes as u32);
             }
         } else {
-            let known = self.stats.unwatched(unseen);
-            if self.lone_passes(now.min(known), store) {
+            if self.lone.departs <= now && self.lone_passes(self.stats.unwatched(now.min(unseen)), store) {
                 self.forget_lone();
             } else {
                 self.settle_before_arrival(now, store);
             }
             if self.takes
                 && !self.view.busy
-                && let Some(departs) = self.line.finish_by(now.0, bytes as u32, known.0)
+                && let Some(departs) = self.line.finish_by(now.0, bytes as u32, self.stats.unwatched(unseen).0)
             {
                 self.busy_until = departs;
                 self.expect(now, Lone { departs: Time(departs), handle, bytes });

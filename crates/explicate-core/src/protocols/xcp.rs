@@ -239,7 +239,7 @@ impl<F: Form> XcpSender<F> {
     fn age(&mut self, ack: &Ack<'_>) {
         self.was_limited |= !ack.app_limited;
         self.most_in_flight = self.most_in_flight.max(ack.in_flight + ack.newly_acked);
-        if ack.now.since(self.aged_at) < ack.srtt {
+        if ack.now.0 < self.aged_at.0 + ack.srtt.0 {
             return;
         }
         let used = self.most_in_flight as f64;
