@@ -527,7 +527,7 @@ impl Flow {
         let payload = if last { self.last_payload } else { self.full_payload };
         self.begin(out, now, payload + self.overhead);
         let header = &mut out.transport;
-        header.set_flags(flag::FIN * last as u8 | flag::CWR * self.cwr as u8);
+        header.set_flags((flag::FIN * last as u8) | (flag::CWR * self.cwr as u8));
         self.cwr = false;
         header.set_segment(segment);
         header.set_payload(payload);
