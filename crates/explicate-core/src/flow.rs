@@ -149,8 +149,8 @@ pub struct Flow {
     allowance: Allowance,
     outstanding: Outstanding,
     fallback: &'static dyn Protocol,
-    /// Data packets carry a congestion header.
-    header: bool,
+    /// What data packets carry, as far as it is known before they leave.
+    congestion: Congestion,
     /// Bytes of headers in front of the payload.
     overhead: u16,
     ecn: bool,
@@ -209,7 +209,7 @@ impl Flow {
             sender,
             outstanding: Outstanding::new(recovery),
             fallback: init.fallback,
-            header,
+            congestion: if header { Congestion::new(Format::Standard) } else { Congestion::NONE },
             overhead,
             ecn: get("ecn") != 0.0,
             paced: get("paced") != 0.0,
@@ -326,7 +326,7 @@ impl Flow {
         let state = self.outstanding.at();
         let srtt = state.srtt;
         // What ends a repair is part of it: it covers a whole window, and is no reason to grow (RFC 5681 section 3.2, 6).
-        let recovering = self.repairing || state.recovering;
+        let recovering = self.repairing | state.recovering;
         self.repairing = state.recovering;
         if let Some(in_flight) = out.loss {
             // A mark of the same window says nothing more (RFC 3168 section 6.1.2).
@@ -356,10 +356,16 @@ impl Flow {
             recovering,
             app_limited: !self.window_limited,
         };
-        self.sender.take_ack(&ack, &mut self.allowance);
+        self.sender.take_ack(&ack, &mut self.allowance, &mut self.congestion);
         self.fit_window();
     }
 
+    /// What the sender allows and states, without an acknowledgement.
+    fn allow(&mut self) {
+        self.allowance = self.sender.allowance();
+        self.sender.state(&mut self.congestion);
+        self.fit_window();
+    }
     /// After a change of what sender or receiver allow.
     #[inline(always)]
     fn fit_window(&mut self) {
@@ -377,7 +383,7 @@ impl Flow {
         let refused = self.options & option::EXPLICIT != 0 && header.options() & option::EXPLICIT == 0;
         if refused {
             let payload = self.payload();
-            self.header = false;
+            self.congestion = Congestion::NONE;
             self.overhead = header_bytes(false);
             self.options &= !option::EXPLICIT;
             // Segments were counted by the explicit payload: keep it, the packets get shorter.
@@ -396,8 +402,7 @@ impl Flow {
         self.syn_deadline = Time::NEVER;
         self.outstanding.connected(rtt);
         self.sender.on_start(now, rtt);
-        self.allowance = self.sender.allowance();
-        self.fit_window();
+        self.allow();
     }
 
     /// A span that ends now, as the host's clock measures it: ticks between its ends, one at least.
@@ -418,9 +423,11 @@ impl Flow {
     /// When this end next needs [`Flow::handle_timeout`].
     #[inline]
     pub fn poll_timeout(&self) -> Time {
-        let pace = if self.pace_at > Time::ZERO { self.pace_at } else { Time::NEVER };
-        let law = if self.minds.time { self.sender.next_timer() } else { Time::NEVER };
-        self.outstanding.at().timer.min(law).min(self.syn_deadline).min(pace)
+        let mut due = self.outstanding.at().timer.min(self.syn_deadline);
+        if self.minds.time {
+            due = due.min(self.sender.next_timer());
+        }
+        if self.pace_at > Time::ZERO { due.min(self.pace_at) } else { due }
     }
     /// Runs every timer that is due.
     pub fn handle_timeout(&mut self, now: Time) {
@@ -441,8 +448,7 @@ impl Flow {
         if self.sender.next_timer() <= now {
             self.sender.on_timer(now);
         }
-        self.allowance = self.sender.allowance();
-        self.fit_window();
+        self.allow();
     }
 
     /// Writes the next packet to send into `out`; false if there is none now.
@@ -454,14 +460,16 @@ impl Flow {
     #[inline]
     pub fn poll_next(&mut self, now: Time) -> Option<Next> {
         if self.state != State::Established {
-            return (self.state == State::Opening).then_some(Next::New);
+            return self.next_opening();
         }
-        if self.pace_at > now {
-            // A pace that follows the window may keep it from ever being full.
-            self.window_limited |= self.outstanding.at().next < self.supply;
-            return None;
+        if self.pace_at > Time::ZERO {
+            if self.pace_at > now {
+                // A pace that follows the window may keep it from ever being full.
+                self.window_limited |= self.outstanding.at().next < self.supply;
+                return None;
+            }
+            self.pace_at = Time::ZERO;
         }
-        self.pace_at = Time::ZERO;
         let next = self.outstanding.next(self.windows());
         if next == Next::Nothing {
             self.window_limited = true;
@@ -470,12 +478,19 @@ impl Flow {
         Some(next)
     }
 
+    #[cold]
+    fn next_opening(&self) -> Option<Next> {
+        (self.state == State::Opening).then_some(Next::New)
+    }
+
     /// Whether it is known that the window is full, so that [`Flow::poll_next`] has nothing. A flow that paces does not tell.
     #[inline]
     pub fn is_full(&mut self) -> bool {
-        let full = self.outstanding.is_full() && self.pace_at == Time::ZERO;
-        self.window_limited |= full;
-        full
+        if !self.outstanding.is_full() || self.pace_at > Time::ZERO {
+            return false;
+        }
+        self.window_limited = true;
+        true
     }
 
     /// The second half: writes what [`Flow::poll_next`] has just named into `out`; false if the application has nothing.
@@ -536,11 +551,9 @@ impl Flow {
         if self.ecn & !resent {
             out.set_ecn(Ecn::Capable0);
         }
-        // A copy from memory: built in place it would take twice the instructions.
-        static HEADERS: [Congestion; 2] = [Congestion::NONE, Congestion::new(Format::Standard)];
-        out.congestion = HEADERS[self.header as usize];
+        out.congestion = self.congestion;
         let backlogged = segment + 1 < self.supply;
-        if self.minds.sending {
+        if self.minds.sending.includes(backlogged) {
             self.sender.on_send(out, &Sent { now, srtt, in_flight, backlogged });
         }
         let sent = (segment, self.packet_number.wrapping_sub(1));

@@ -314,9 +314,11 @@ impl Sink {
     #[inline(always)]
     pub fn foretell(&self, packet: &Packet) -> Option<u16> {
         let header = &packet.transport;
-        let plain = header.flags() == 0 && packet.tos == 0 && !self.ece && self.returns != Returns::Own;
+        if header.flags() | packet.tos | self.ece as u8 != 0 || self.returns == Returns::Own {
+            return None;
+        }
         let next = header.segment() == self.data.next() && self.data.is_in_order();
-        (plain && next).then_some(header_bytes(self.header))
+        next.then_some(header_bytes(self.header))
     }
     /// Takes the segment of any other data packet whose answer cannot change any more, and says how many SACK ranges that has,
     /// which go to `sack`. `None`: it can.

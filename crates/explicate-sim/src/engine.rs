@@ -56,7 +56,7 @@ struct Onward {
     place: u32,
     flow: u32,
     /// Of the packet that goes on: whoever was at its headers last knows them.
-    bytes: u16,
+    bytes: u32,
 }
 
 /// A place of a route is a link's index; of the upper bits one says that the route ends with it, one that the next link is
@@ -316,7 +316,7 @@ impl Engine {
         if what & TIMER != 0 {
             return Onward { slot, place: NIL, flow: what & !KIND, bytes: 0 };
         }
-        let bytes = if slot == NIL { 0 } else { self.arena.get(slot).ip_len };
+        let bytes = if slot == NIL { 0 } else { self.arena.get(slot).ip_len as u32 };
         Onward { slot, place: what, flow: NIL, bytes }
     }
 
@@ -334,7 +334,7 @@ impl Engine {
         let hops = link.hops;
         link.bound -= (hop & (TURN | REPLY) != 0) as u32;
         let packet = self.arena.get_mut(slot);
-        let onward = Onward { slot, place: place + 1, flow: NIL, bytes: packet.ip_len };
+        let onward = Onward { slot, place: place + 1, flow: NIL, bytes: packet.ip_len as u32 };
         if hop & (LAST | SEEN) != 0 {
             packet.ttl = packet.ttl.saturating_sub(hops - 1);
             if hop & SEEN == 0 || self.show(slot, place) {
@@ -384,7 +384,7 @@ impl Engine {
     /// A packet joins the port at its place, and those of the links that are fused to it. The flow that replies ahead of time to
     /// what is in this slot, if any, and when.
     #[inline(always)]
-    fn forward(&mut self, now: Time, (slot, bytes): (u32, u16), mut place: u32) -> (u32, Time) {
+    fn forward(&mut self, now: Time, (slot, bytes): (u32, u32), mut place: u32) -> (u32, Time) {
         let mut hop = self.routes[place as usize];
         let link = &mut self.links[(hop & LINK) as usize];
         let mut at = if link.foresees {
@@ -420,7 +420,7 @@ impl Engine {
 
     /// A packet arrives at `at` at a link that foresees it, and that is fused to the one before: when it reaches the end.
     #[inline(always)]
-    fn foresee(&mut self, at: Time, (before, link): (u32, u32), slot: u32, bytes: u16) -> Time {
+    fn foresee(&mut self, at: Time, (before, link): (u32, u32), slot: u32, bytes: u32) -> Time {
         let l = &mut self.links[link as usize];
         if l.port.puts_off() {
             let departs = l.port.pass(self.now, at, bytes, self.unseen);
@@ -515,7 +515,7 @@ impl Engine {
             self.nothing_of(now, id, slot);
             return NOTHING;
         }
-        let mut onward = Onward { slot, place: ends.forward, flow: NIL, bytes: packet.ip_len };
+        let mut onward = Onward { slot, place: ends.forward, flow: NIL, bytes: packet.ip_len as u32 };
         if !ends.flow.is_full() {
             onward.flow = id;
             return onward;

@@ -21,7 +21,7 @@ impl Port {
         if let Some(router) = self.gate.router.as_mut() {
             router.on_arrival(at, packet, &self.view);
         }
-        self.join(at, departs, bytes);
+        self.join(at, departs, bytes as u32);
         self.arrives = self.ring.next_arrival();
         self.due = self.timer.min(self.leaves).min(self.arrives);
     }
@@ -160,7 +160,7 @@ impl Port {
 
     /// The first packet ahead in the ring enters service or waits.
     #[inline]
-    pub(super) fn join(&mut self, now: Time, departs: Time, bytes: u16) {
+    pub(super) fn join(&mut self, now: Time, departs: Time, bytes: u32) {
         self.ring.advance();
         if self.view.busy {
             self.wait(now, bytes);
@@ -171,7 +171,7 @@ impl Port {
         }
     }
     #[inline(never)]
-    fn wait(&mut self, now: Time, bytes: u16) {
+    fn wait(&mut self, now: Time, bytes: u32) {
         if !self.stats.queue_changes(now, self.view.backlog_packets, self.view.backlog_bytes, 1) {
             return self.wait_slowly(now, bytes);
         }
@@ -179,7 +179,7 @@ impl Port {
         self.view.backlog_bytes += bytes as u64;
     }
     #[cold]
-    fn wait_slowly(&mut self, now: Time, bytes: u16) {
+    fn wait_slowly(&mut self, now: Time, bytes: u32) {
         self.stats.queue_changed(now, self.view.backlog_packets, self.view.backlog_bytes, 1);
         self.view.backlog_packets += 1;
         self.view.backlog_bytes += bytes as u64;

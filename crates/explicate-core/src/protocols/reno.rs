@@ -22,7 +22,7 @@
 use alloc::boxed::Box;
 
 use crate::params::{Param, Unit};
-use crate::protocol::{Ack, Allowance, Loss, LossKind, Minds, Probe, Protocol, Sender, SenderInit};
+use crate::protocol::{Ack, Allowance, Loss, LossKind, Minds, Probe, Protocol, Sender, SenderInit, Sending};
 use crate::protocols::window::{Window, grows};
 
 /// TCP's AIMD window.
@@ -81,7 +81,7 @@ impl Sender for RenoSender {
     }
 
     fn minds(&self) -> Minds {
-        Minds { sending: false, time: false }
+        Minds { sending: Sending::Nothing, time: false }
     }
 
     fn on_ack(&mut self, ack: &Ack<'_>) {

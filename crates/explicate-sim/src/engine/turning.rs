@@ -76,7 +76,7 @@ impl Engine {
                 && let Some(bytes) = ends.sink.foretell(packet)
             {
                 let up = &mut self.links[turn as usize];
-                if let Some(departs) = up.port.pass_by(at, bytes, self.unseen.since(up.delay)) {
+                if let Some(departs) = up.port.pass_by(at, bytes as u32, self.unseen.since(up.delay)) {
                     ends.sink.take_ahead(packet);
                     return (up.end_of(departs), ends.back | TURNED);
                 }
@@ -97,11 +97,11 @@ impl Engine {
         let ends = self.ends.get_mut(packet.transport.flow() as usize)?;
         let up = &mut self.links[up as usize];
         let unseen = self.unseen.since(up.delay);
-        if !up.port.passes_by(at, ends.sink.answer_bytes(SACK_RANGES), unseen) {
+        if !up.port.passes_by(at, ends.sink.answer_bytes(SACK_RANGES) as u32, unseen) {
             return None;
         }
         let ranges = ends.sink.foretell_any(packet, &mut self.sack)?;
-        let departs = up.port.pass_by(at, ends.sink.answer_bytes(ranges), unseen)?;
+        let departs = up.port.pass_by(at, ends.sink.answer_bytes(ranges) as u32, unseen)?;
         let turned = (up.end_of(departs), ends.back | TURNED);
         if ranges > 0 {
             self.arena.set_sack(slot, &self.sack);
@@ -189,6 +189,6 @@ impl Engine {
             return self.onward(due);
         }
         packet.ttl -= hops; // it was written just now
-        Onward { slot, place: place + 1, flow: NIL, bytes: packet.ip_len }
+        Onward { slot, place: place + 1, flow: NIL, bytes: packet.ip_len as u32 }
     }
 }
