@@ -114,7 +114,7 @@ enum State {
 /// more instructions.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct FlowStats {
-    /// Packets sent, SYNs and retransmissions included.
+    /// Packets sent, SYNs and retransmissions included. Its lower half numbers them.
     pub sent: u64,
     /// Sum of RTT samples, ns.
     pub rtt_sum: u64,
@@ -152,16 +152,14 @@ pub struct Flow {
     /// What data packets carry, as far as it is known before they leave.
     congestion: Congestion,
     /// Bytes of headers in front of the payload.
-    overhead: u16,
+    overhead: u8,
     ecn: bool,
     paced: bool,
     /// The window or the pace stopped the last attempt to send: acknowledgements say something about it.
     window_limited: bool,
-    /// IP length of a full packet, its payload and that of the last segment, bytes.
-    packet: u16,
+    /// Payload of a full packet and of the last segment, bytes.
     full_payload: u16,
     last_payload: u16,
-    packet_number: u32,
     /// Segments that the application has written.
     supply: u32,
     /// No more will be written after `supply`.
@@ -179,8 +177,8 @@ pub struct Flow {
     options: u8,
     initial_window: f32,
     interface: Rate,
-    /// Period of the host's clock; zero is exact.
-    tick: Time,
+    /// Period of the host's clock, ns, no more than a second; zero is exact.
+    tick: u32,
     /// Counters.
     pub stats: FlowStats,
 }
@@ -210,14 +208,12 @@ impl Flow {
             outstanding: Outstanding::new(recovery),
             fallback: init.fallback,
             congestion: if header { Congestion::new(Format::Standard) } else { Congestion::NONE },
-            overhead,
+            overhead: overhead as u8,
             ecn: get("ecn") != 0.0,
             paced: get("paced") != 0.0,
             window_limited: false,
-            packet: init.packet,
             full_payload: init.packet.saturating_sub(overhead),
             last_payload: init.packet.saturating_sub(overhead),
-            packet_number: 0,
             supply: 0,
             closed: false,
             rwnd: u32::MAX,
@@ -233,7 +229,7 @@ impl Flow {
                 | if init.protocol.explicit() { option::EXPLICIT } else { 0 },
             initial_window: get("initial_window") as f32,
             interface: init.interface,
-            tick: Time::from_secs_f64(init.values.get(COMMON, "clock_tick")),
+            tick: Time::from_secs_f64(init.values.get(COMMON, "clock_tick")).0 as u32,
             stats: FlowStats::default(),
         }
     }
@@ -384,13 +380,12 @@ impl Flow {
         if refused {
             let payload = self.payload();
             self.congestion = Congestion::NONE;
-            self.overhead = header_bytes(false);
+            self.overhead = header_bytes(false) as u8;
             self.options &= !option::EXPLICIT;
-            // Segments were counted by the explicit payload: keep it, the packets get shorter.
-            self.packet = payload + header_bytes(false);
             self.sender = self.fallback.sender(&SenderInit {
                 values: &Values::default(),
-                packet: self.packet as f64,
+                // Segments were counted by the explicit payload: it is kept, the packets get shorter.
+                packet: (payload + header_bytes(false)) as f64,
                 initial_window: self.initial_window as f64,
                 interface: self.interface,
             });
@@ -408,7 +403,7 @@ impl Flow {
     /// A span that ends now, as the host's clock measures it: ticks between its ends, one at least.
     #[inline]
     fn in_ticks(&self, now: Time, span: Time) -> Time {
-        let tick = self.tick.0;
+        let tick = self.tick as u64;
         if tick == 0 {
             return span;
         }
@@ -417,7 +412,7 @@ impl Flow {
     }
     /// When the host's clock lets a timer expire that is due at `due`: at its next tick. The pace is not kept by that clock.
     pub fn expires(&self, due: Time) -> Time {
-        if self.tick == Time::ZERO || due == self.pace_at { due } else { due.next_multiple_of(self.tick) }
+        if self.tick == 0 || due == self.pace_at { due } else { due.next_multiple_of(Time(self.tick as u64)) }
     }
 
     /// When this end next needs [`Flow::handle_timeout`].
@@ -520,9 +515,8 @@ impl Flow {
         out.tos = 0;
         out.transport = Transport::EMPTY;
         out.transport.set_flow(self.id);
-        out.transport.set_packet_number(self.packet_number);
+        out.transport.set_packet_number(self.stats.sent as u32);
         out.transport.set_timestamp(stamp(now));
-        self.packet_number = self.packet_number.wrapping_add(1);
         self.stats.sent += 1;
     }
 
@@ -540,7 +534,7 @@ impl Flow {
         }
         let last = self.closed && segment + 1 == self.supply;
         let payload = if last { self.last_payload } else { self.full_payload };
-        self.begin(out, now, payload + self.overhead);
+        self.begin(out, now, payload + self.overhead as u16);
         let header = &mut out.transport;
         header.set_flags((flag::FIN * last as u8) | (flag::CWR * self.cwr as u8));
         self.cwr = false;
@@ -556,7 +550,7 @@ impl Flow {
         if self.minds.sending.includes(backlogged) {
             self.sender.on_send(out, &Sent { now, srtt, in_flight, backlogged });
         }
-        let sent = (segment, self.packet_number.wrapping_sub(1));
+        let sent = (segment, self.stats.sent.wrapping_sub(1) as u32);
         self.outstanding.sent(now, sent, self.windows());
         self.pace(now, out.ip_len, srtt);
         true

@@ -6,18 +6,27 @@ use alloc::collections::VecDeque;
 use crate::recovery::scoreboard::first_ending_at;
 use crate::wire::{SACK_RANGES, SackRanges};
 
+/// In place of a count: what is missing is waited for.
+const WAITED_FOR: u32 = u32::MAX;
+
 /// Segments received.
-#[derive(Default)]
 pub struct Reassembly {
     next: u32,
-    /// Made when something first arrives out of order.
-    beyond: Option<Box<Beyond>>,
-    full: u16,
-    /// Holes are passed over: `next` counts the segments that have arrived, `missing` those that have not.
-    passes_over: bool,
+    /// If holes are passed over, `next` counts the segments that have arrived, and this those that have not.
     missing: u32,
-    /// The flow's last segment and its payload.
-    last: Option<(u32, u16)>,
+    /// There while something has arrived out of order.
+    beyond: Option<Box<Beyond>>,
+    /// The flow's last segment, beyond all others while it is unknown.
+    last: u32,
+    /// Its payload, and that of the others.
+    short: u16,
+    full: u16,
+}
+
+impl Default for Reassembly {
+    fn default() -> Reassembly {
+        Reassembly { next: 0, missing: WAITED_FOR, beyond: None, last: u32::MAX, short: 0, full: 0 }
+    }
 }
 
 impl Reassembly {
@@ -29,18 +38,18 @@ impl Reassembly {
 
     /// From now on what is missing is not waited for: [`Reassembly::next`] counts segments that have arrived.
     pub fn pass_over_holes(&mut self) {
-        self.passes_over = true;
+        self.missing = 0;
     }
 
     /// Whether [`Reassembly::pass_over_holes`] was called.
     pub fn passes_over(&self) -> bool {
-        self.passes_over
+        self.missing != WAITED_FOR
     }
 
     /// Whether nothing has arrived beyond it.
     #[inline]
     pub fn is_in_order(&self) -> bool {
-        self.beyond.as_ref().is_none_or(|beyond| beyond.ranges.is_empty())
+        self.beyond.is_none()
     }
 
     /// Takes the next segment, not the last, with nothing beyond it.
@@ -54,13 +63,13 @@ impl Reassembly {
     #[inline]
     pub fn insert(&mut self, segment: u32, window: u32, payload: u16, last: bool) {
         if last {
-            self.last = Some((segment, payload));
+            (self.last, self.short) = (segment, payload);
         } else {
             self.full = self.full.max(payload);
         }
         if segment == self.next && self.is_in_order() {
             self.next += 1;
-        } else if self.passes_over {
+        } else if self.passes_over() {
             self.pass_over(segment, last);
         } else if segment >= self.next && segment - self.next < window {
             self.insert_beyond(segment);
@@ -71,18 +80,22 @@ impl Reassembly {
     #[cold]
     fn pass_over(&mut self, segment: u32, last: bool) {
         match segment.checked_sub(self.next.saturating_add(self.missing)) {
-            Some(more) => self.missing += more,
+            Some(more) => self.missing = (self.missing + more).min(WAITED_FOR - 1),
             None if self.missing > 0 => self.missing -= 1,
             None => return,
         }
         if last {
-            self.last = self.last.map(|(_, payload)| (self.next, payload));
+            self.last = self.next;
         }
         self.next += 1;
     }
 
     fn insert_beyond(&mut self, segment: u32) {
-        self.next = self.beyond.get_or_insert_default().insert(segment, self.next);
+        let beyond = self.beyond.get_or_insert_default();
+        self.next = beyond.insert(segment, self.next);
+        if beyond.ranges.is_empty() {
+            self.beyond = None;
+        }
     }
 
     /// The ranges to report: that of the newest arrival first, then those reported before.
@@ -93,10 +106,8 @@ impl Reassembly {
 
     /// Payload received in order, bytes.
     pub fn payload(&self) -> u64 {
-        match self.last {
-            Some((segment, last)) if segment < self.next => (self.next as u64 - 1) * self.full as u64 + last as u64,
-            _ => self.next as u64 * self.full as u64,
-        }
+        let (full, short) = (self.full as u64, self.short as u64);
+        if self.last < self.next { (self.next as u64 - 1) * full + short } else { self.next as u64 * full }
     }
 }
 

@@ -54,14 +54,22 @@ pub struct Sink {
     /// A mark arrived and the sender has not said that it reduced (RFC 3168 section 6.1.3).
     ece: bool,
     window: u32,
-    /// Kept if it is asked for what it returns.
-    receiver: Option<Box<dyn Receiver>>,
     returns: Returns,
     data: Reassembly,
+    rare: Option<Box<Rare>>,
+    received: u64,
+    bytes: u64,
+}
+
+/// What most flows need not have.
+#[derive(Default)]
+struct Rare {
+    /// Kept if it is asked for what it returns.
+    receiver: Option<Box<dyn Receiver>>,
+    delay: Option<Delay>,
+    /// What a driver of four verbs has not fetched yet.
     answer: Option<Answer>,
-    delay: Option<Box<Delay>>,
-    /// Counters.
-    pub stats: SinkStats,
+    damaged: u64,
 }
 
 /// An acknowledgement that is held back for others that it may cover.
@@ -90,7 +98,7 @@ impl Sink {
     /// The receiving end of the flow that `init` describes.
     pub fn new(init: &FlowInit<'_>) -> Sink {
         let every = init.values.get(PARAMS, "ack_every") as u32;
-        let delay = || Delay {
+        let delay = Delay {
             every,
             quick: init.values.get(PARAMS, "quick_acks") as u32,
             longest: Time::from_secs_f64(init.values.get(PARAMS, "ack_delay")),
@@ -101,6 +109,8 @@ impl Sink {
         };
         let receiver = init.protocol.receiver();
         let returns = if every > 1 { Returns::Own } else { receiver.returns() };
+        let own = returns == Returns::Own;
+        let rare = || Rare { receiver: Some(receiver), delay: (every > 1).then_some(delay), ..Rare::default() };
         Sink {
             id: init.id,
             speaks: false,
@@ -112,12 +122,21 @@ impl Sink {
             ece: false,
             window: init.values.get(PARAMS, "receiver_window") as u32,
             returns,
-            receiver: (returns == Returns::Own).then_some(receiver),
             data: Reassembly::default(),
-            answer: None,
-            delay: (every > 1).then(|| Box::new(delay())),
-            stats: SinkStats::default(),
+            rare: own.then(|| Box::new(rare())),
+            received: 0,
+            bytes: 0,
         }
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> SinkStats {
+        let damaged = self.rare.as_ref().map_or(0, |rare| rare.damaged);
+        SinkStats { received: self.received, bytes: self.bytes, payload: self.data.payload(), damaged }
+    }
+    /// A packet arrived damaged and was dropped.
+    pub fn count_damaged(&mut self) {
+        self.rare.get_or_insert_default().damaged += 1;
     }
 
     /// The next segment expected.
@@ -135,14 +154,14 @@ impl Sink {
     /// A packet for this end arrived; what does not fit is ignored.
     pub fn handle_packet(&mut self, now: Time, packet: &Packet) {
         if let Some(answer) = self.take(now, packet) {
-            self.answer = Some(answer);
+            self.rare.get_or_insert_default().answer = Some(answer);
         }
     }
 
     /// Writes the acknowledgement of what arrived into `out`; false if none is due. `sack` gets the ranges that follow its
     /// header.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Packet, sack: &mut SackRanges) -> bool {
-        let Some(answer) = self.answer.take() else { return false };
+        let Some(answer) = self.rare.as_mut().and_then(|rare| rare.answer.take()) else { return false };
         sack.clear();
         self.write(now, &answer, out, sack);
         true
@@ -162,8 +181,10 @@ impl Sink {
 
     #[cold]
     fn turn_syn(&mut self, now: Time, packet: &mut Packet, sack: &mut SackRanges) -> bool {
-        self.handle_packet(now, packet);
-        self.poll_transmit(now, packet, sack)
+        let Some(answer) = self.take(now, packet) else { return false };
+        sack.clear();
+        self.write(now, &answer, packet, sack);
+        true
     }
 
     #[inline]
@@ -172,23 +193,24 @@ impl Sink {
         if (header.has(flag::ACK) || header.flow() != self.id) && !self.opens(header) {
             return None;
         }
-        self.stats.received += 1;
+        self.received += 1;
         let (packet_number, mut timestamp) = (header.packet_number(), header.timestamp());
         if header.has(flag::SYN) {
             let syn_options = Some(self.grant(header.options()));
             return Some(Answer { syn_options, packet_number, timestamp, delta: 0 });
         }
-        self.stats.bytes += packet.ip_len as u64;
+        self.bytes += packet.ip_len as u64;
         let expected = self.data.next();
         self.data.insert(header.segment(), self.window, header.payload(), header.has(flag::FIN));
-        self.stats.payload = self.data.payload();
         self.ece = (self.ece && !header.has(flag::CWR)) || packet.ecn() == Ecn::Marked;
         let delta = self.delta(packet);
-        if let Some(receiver) = &mut self.receiver {
-            receiver.on_data(now, packet);
-        }
-        if self.delay.is_some() {
-            timestamp = self.hold(now, expected, packet)?;
+        if let Some(rare) = &mut self.rare {
+            if let Some(receiver) = &mut rare.receiver {
+                receiver.on_data(now, packet);
+            }
+            if rare.delay.is_some() {
+                timestamp = self.hold(now, expected, packet)?;
+            }
         }
         Some(Answer { syn_options: None, packet_number, timestamp, delta })
     }
@@ -197,7 +219,7 @@ impl Sink {
     /// before the packet came.
     #[cold]
     fn hold(&mut self, now: Time, expected: u32, packet: &Packet) -> Option<u32> {
-        let delay = self.delay.as_mut()?;
+        let delay = self.rare.as_mut()?.delay.as_mut()?;
         let header = &packet.transport;
         let in_order = header.segment() == expected && self.data.next() - expected == 1 && self.data.is_in_order();
         // Where nothing is sent twice, nothing waits for the news of a hole.
@@ -268,7 +290,7 @@ impl Sink {
             out.transport.set_flags(flag::ACK | flag::SYN);
             out.transport.set_options(options);
         } else if self.speaks
-            && let Some(receiver) = &mut self.receiver
+            && let Some(receiver) = self.rare.as_mut().and_then(|rare| rare.receiver.as_mut())
         {
             receiver.on_ack(now, out);
         }
@@ -328,10 +350,9 @@ impl Sink {
         if !plain || self.returns == Returns::Own {
             return None;
         }
-        self.stats.received += 1;
-        self.stats.bytes += packet.ip_len as u64;
+        self.received += 1;
+        self.bytes += packet.ip_len as u64;
         self.data.insert(header.segment(), self.window, header.payload(), header.has(flag::FIN));
-        self.stats.payload = self.data.payload();
         packet.transport.set_window(self.data.next());
         let ranges = self.ranges(sack);
         packet.transport.set_sack_count(ranges);
@@ -344,10 +365,9 @@ impl Sink {
     /// Takes the segment of a packet that was foretold. What is to be answered is kept in the packet, for [`Sink::turn_late`].
     #[inline(always)]
     pub fn take_ahead(&mut self, packet: &mut Packet) {
-        self.stats.received += 1;
-        self.stats.bytes += packet.ip_len as u64;
+        self.received += 1;
+        self.bytes += packet.ip_len as u64;
         self.data.insert_next(packet.transport.payload());
-        self.stats.payload = self.data.payload();
         packet.transport.set_window(self.data.next());
     }
     /// [`Sink::turn`] for a packet that was taken ahead, once all that is written into it is known.
@@ -364,19 +384,16 @@ impl Sink {
 
     /// When this end next needs [`Sink::handle_timeout`]: never, unless an acknowledgement is held back.
     pub fn poll_timeout(&self) -> Time {
-        self.delay.as_ref().map_or(Time::NEVER, |delay| delay.deadline)
+        self.rare.as_ref().and_then(|rare| rare.delay.as_ref()).map_or(Time::NEVER, |delay| delay.deadline)
     }
     /// Lets an acknowledgement go that has waited long enough; [`Sink::poll_transmit`] has it then.
     pub fn handle_timeout(&mut self, now: Time) {
-        let Some(delay) = self.delay.as_mut().filter(|delay| delay.deadline <= now) else { return };
+        let Some(rare) = &mut self.rare else { return };
+        let Some(delay) = rare.delay.as_mut().filter(|delay| delay.deadline <= now) else { return };
         delay.held = 0;
         delay.deadline = Time::NEVER;
-        self.answer = Some(Answer {
-            syn_options: None,
-            packet_number: delay.packet_number,
-            timestamp: delay.timestamp,
-            delta: 0,
-        });
+        let &mut Delay { packet_number, timestamp, .. } = delay;
+        rare.answer = Some(Answer { syn_options: None, packet_number, timestamp, delta: 0 });
     }
 }
 

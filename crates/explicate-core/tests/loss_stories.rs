@@ -88,7 +88,7 @@ fn tell(protocol: &str, params: &[(&str, f64)], mut loses: impl FnMut(u32, u32) 
             sender.handle_timeout(now);
         }
     }
-    assert_eq!(sink.stats.payload, SEGMENTS as u64 * sender.payload() as u64);
+    assert_eq!(sink.stats().payload, SEGMENTS as u64 * sender.payload() as u64);
     Story { flow: sender, late, most_outstanding, finished: now }
 }
 

@@ -314,7 +314,7 @@ fn completes(middle: &mut Middle, mut now: Time) {
             middle.handle(now, 1, &framed(&packet, &sack, &[], SENDER));
         }
     }
-    assert!(sink.stats.payload >= 2_000_000);
+    assert!(sink.stats().payload >= 2_000_000);
 }
 
 /// What each of two flows delivers in each of three spans of six seconds, as a share of the link, and packets dropped at the queue. The
@@ -353,9 +353,9 @@ fn shares(greedy: bool) -> ([[f64; 2]; 3], u64) {
                 flow.handle_packet(now, &lifted.packet, &lifted.sack);
                 continue;
             }
-            let before = sink.stats.payload;
+            let before = sink.stats().payload;
             sink.handle_packet(now, &lifted.packet);
-            delivered[(now.0 / SPAN.0) as usize][id] += (sink.stats.payload - before) as f64 * 8.0 / 6.0 / 40e6;
+            delivered[(now.0 / SPAN.0) as usize][id] += (sink.stats().payload - before) as f64 * 8.0 / 6.0 / 40e6;
             if sink.poll_transmit(now, &mut packet, &mut sack) {
                 if greedy && id == 0 && packet.congestion.is_present() {
                     packet.congestion.set_reverse_feedback(100_000);

@@ -19,8 +19,7 @@ struct Slot(Packet);
 #[derive(Default)]
 pub(crate) struct Arena {
     packets: Vec<Slot>,
-    /// SACK ranges of the packet with the same handle: grown only once some exist.
-    sacks: Vec<SackRanges>,
+    sacks: Sacks,
     free: u32,
     live: usize,
     /// Somebody follows packets.
@@ -50,8 +49,18 @@ impl Arena {
     #[inline]
     pub(crate) fn give(&mut self, handle: u32) {
         self.live -= 1;
+        if !self.sacks.places.is_empty() {
+            self.sacks.forget(handle);
+        }
         self.packets[handle as usize].0.next = self.free;
         self.free = handle;
+    }
+    /// The acknowledgement in this slot was taken: another packet may take its place.
+    #[inline]
+    pub(crate) fn taken(&mut self, handle: u32) {
+        if self.get(handle).transport.sack_count() != 0 {
+            self.sacks.forget(handle);
+        }
     }
     /// Slots in use.
     pub(crate) fn live(&self) -> usize {
@@ -68,17 +77,51 @@ impl Arena {
     /// The SACK ranges behind a packet's header.
     #[inline]
     pub(crate) fn sack(&self, handle: u32) -> &SackRanges {
-        if self.get(handle).transport.sack_count() == 0 { &NO_RANGES } else { &self.sacks[handle as usize] }
+        if self.get(handle).transport.sack_count() == 0 { &NO_RANGES } else { self.sacks.get(handle) }
     }
     #[inline]
     pub(crate) fn set_sack(&mut self, handle: u32, ranges: &SackRanges) {
-        if ranges.as_slice().is_empty() {
-            return;
+        if !ranges.as_slice().is_empty() {
+            self.sacks.set(handle, ranges);
         }
-        if self.sacks.len() <= handle as usize {
-            self.sacks.resize(self.packets.len(), SackRanges::default());
+    }
+}
+
+/// SACK ranges of packets by handle: room for as many as there were at a time, which are few.
+#[derive(Default)]
+struct Sacks {
+    /// For each handle, up to the highest that had any, one more than where they lie; or zero.
+    places: Vec<u32>,
+    ranges: Vec<SackRanges>,
+    /// Where nothing lies any more.
+    free: Vec<u32>,
+}
+
+impl Sacks {
+    fn get(&self, handle: u32) -> &SackRanges {
+        let place = self.places.get(handle as usize).map_or(0, |place| *place);
+        self.ranges.get((place as usize).wrapping_sub(1)).unwrap_or(&NO_RANGES)
+    }
+    #[inline(never)]
+    fn set(&mut self, handle: u32, ranges: &SackRanges) {
+        if self.places.len() <= handle as usize {
+            self.places.resize(handle as usize + 1, 0);
         }
-        self.sacks[handle as usize] = *ranges;
+        let place = &mut self.places[handle as usize];
+        if *place == 0 {
+            *place = self.free.pop().unwrap_or_else(|| {
+                self.ranges.push(SackRanges::NONE);
+                self.ranges.len() as u32
+            });
+        }
+        self.ranges[*place as usize - 1] = *ranges;
+    }
+    /// The packet of this handle is no more, or is another one.
+    #[inline(never)]
+    fn forget(&mut self, handle: u32) {
+        if let Some(place) = self.places.get_mut(handle as usize).filter(|place| **place != 0) {
+            self.free.push(core::mem::take(place));
+        }
     }
 }
 

@@ -86,8 +86,7 @@ fn add_agents(engine: &mut Engine, scenario: &Scenario, seed: u64) -> bool {
     let mut receivers = BTreeSet::new();
     let mut destinations = Vec::new();
     for id in 0..engine.ends.len() {
-        let group = engine.ends[id].group;
-        let (group, way) = (&scenario.flows[group.0 as usize], group.1 as usize);
+        let (group, way) = (&scenario.flows[engine.group_of(id)], engine.ends[id].number as usize);
         let protocol = group.resolved.protocol;
         let (from, to) = group.ends[way % group.ends.len()];
         destinations.push(to as u32);
@@ -135,11 +134,12 @@ fn add_reroute(engine: &mut Engine, scenario: &Scenario, k: usize, ways: &[Vec<W
         let ways = &ways[phase][group as usize];
         ways.get(i as usize % ways.len())
     };
-    let moved = |(id, group): (usize, (u32, u32))| {
+    let moved = |id: usize| {
+        let group = (engine.group_of(id) as u32, engine.ends[id].number);
         let (there, back) = way(k, group);
         ((there, back) != way(k - 1, group)).then_some((id as u32, there, back))
     };
-    let flows: Vec<_> = engine.ends.iter().map(|e| e.group).enumerate().filter_map(moved).collect();
+    let flows: Vec<_> = (0..engine.ends.len()).filter_map(moved).collect();
     engine.reroute(scenario.reroutes[k - 1].at, &flows, finder);
 }
 

@@ -92,6 +92,8 @@ pub struct Engine {
     pub links: Vec<Link>,
     /// Flows, in the order in which they were added.
     pub ends: Vec<Ends>,
+    /// The first flow of each of the scenario's groups.
+    groups: Vec<u32>,
     /// Routes, end to end.
     routes: Vec<u32>,
     /// When the pending event of each receiving end that holds acknowledgements back is due.
@@ -152,6 +154,7 @@ impl Engine {
             wheel: Wheel::new(),
             links: Vec::new(),
             ends: Vec::new(),
+            groups: Vec::new(),
             routes: Vec::new(),
             held_back: BTreeMap::new(),
             media: Vec::new(),
@@ -224,16 +227,21 @@ impl Engine {
     pub fn add_way(&mut self, there: &[u32], back: &[u32]) -> Way {
         Way { forward: self.add_route(there), back: self.add_route(back) }
     }
-    /// Adds a flow. Its number in `init` must be the number of flows so far.
+    /// The scenario's group that a flow is of.
+    pub fn group_of(&self, flow: usize) -> usize {
+        self.groups.partition_point(|first| *first as usize <= flow) - 1
+    }
+    /// Adds a flow, of a group no lower than that of the last, with its number there. Its own number in `init` must be the number of flows so far.
     pub fn add_flow(&mut self, init: &FlowInit<'_>, way: Way, source: Source, start: Time, group: (u32, u32)) {
         assert_eq!(init.id as usize, self.ends.len(), "flows are numbered in order");
         let Way { forward, back } = way;
+        self.groups.resize(self.groups.len().max(group.0 as usize + 1), init.id);
         self.ends.push(Ends {
             flow: Flow::new(init),
             sink: Sink::new(init),
             source,
             start,
-            group,
+            number: group.1,
             completed: Time::NEVER,
             forward,
             back,
@@ -487,8 +495,11 @@ impl Engine {
         if packet.is_damaged() {
             // Nobody answers it: its checksum is wrong.
             if let Some(ends) = self.ends.get_mut(packet.transport.flow() as usize) {
-                let damaged = if packet.is_ack() { &mut ends.flow.stats.damaged } else { &mut ends.sink.stats.damaged };
-                *damaged += 1;
+                if packet.is_ack() {
+                    ends.flow.stats.damaged += 1;
+                } else {
+                    ends.sink.count_damaged();
+                }
             }
         } else if packet.transport.has(flag::CONTROL) {
             self.deliver_control(&packet);
@@ -504,6 +515,7 @@ impl Engine {
         let ends = &mut self.ends[id as usize];
         if slot != NIL {
             ends.flow.handle_packet(now, self.arena.get(slot), self.arena.sack(slot));
+            self.arena.taken(slot);
         }
         let Some(next) = ends.flow.poll_next(now) else {
             self.nothing_of(now, id, slot);

@@ -9,13 +9,15 @@ use explicate_scenario::tables::{Cell, Table};
 
 pub use explicate_scenario::tables::Tables;
 
+use crate::engine::Ends;
 use crate::sample::Object;
 use crate::simulation::Run;
 
 /// Names of a run's flows, in the engine's order.
 pub fn flow_names(scenario: &Scenario, run: &Run) -> Vec<String> {
     let groups = &scenario.flows;
-    run.engine.ends.iter().map(|e| format!("{}.{}", groups[e.group.0 as usize].name, e.group.1)).collect()
+    let name = |(id, ends): (usize, &Ends)| format!("{}.{}", groups[run.engine.group_of(id)].name, ends.number);
+    run.engine.ends.iter().enumerate().map(name).collect()
 }
 
 /// Names of a scenario's links, in the engine's order.
@@ -68,11 +70,11 @@ fn span(scenario: &Scenario) -> f64 {
 }
 
 fn measure_flows(table: &mut Table, scenario: &Scenario, number: u64, run: &Run, names: &[String]) {
-    for ((ends, before), name) in run.engine.ends.iter().zip(&run.baseline).zip(names) {
+    for (id, ((ends, before), name)) in run.engine.ends.iter().zip(&run.baseline).zip(names).enumerate() {
         let row = FlowRow {
             run: number,
             name,
-            group: &scenario.flows[ends.group.0 as usize],
+            group: &scenario.flows[run.engine.group_of(id)],
             start: ends.start,
             size: if let Source::Sized(bytes) = ends.source { Some(bytes) } else { None },
             completed: ends.completed,

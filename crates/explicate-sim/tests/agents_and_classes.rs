@@ -148,11 +148,11 @@ fn beside(weights: [u32; 2]) -> [u64; 2] {
     }
     engine.prepare();
     engine.run_until(Time::secs(10));
-    let before: Vec<u64> = engine.ends.iter().map(|e| e.sink.stats.bytes).collect();
+    let before: Vec<u64> = engine.ends.iter().map(|e| e.sink.stats().bytes).collect();
     engine.run_until(end);
     engine.settle_all();
     engine.audit().expect("packets are conserved");
-    std::array::from_fn(|i| engine.ends[i].sink.stats.bytes - before[i])
+    std::array::from_fn(|i| engine.ends[i].sink.stats().bytes - before[i])
 }
 
 #[test]

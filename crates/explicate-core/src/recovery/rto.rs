@@ -1,5 +1,7 @@
 //! The retransmission timer (RFC 6298) and the sequence space that every recovery keeps.
 
+use core::num::NonZeroU64;
+
 use crate::params::Values;
 use crate::protocol::{Probe, RecoveryState};
 use crate::recovery::COMMON;
@@ -9,13 +11,14 @@ use crate::units::Time;
 /// Round-trip estimate and retransmission timer (RFC 6298), integer nanoseconds.
 pub struct Rto {
     srtt: u64,
+    /// Before the first sample the initial timeout.
     rttvar: u64,
-    backoffs: u32,
     deadline: Time,
-    min: u64,
+    min: NonZeroU64,
     max: u64,
-    initial: u64,
-    tick: u64,
+    /// No more than a second.
+    tick: u32,
+    backoffs: u32,
 }
 
 impl Rto {
@@ -24,13 +27,12 @@ impl Rto {
         let get = |name| Time::from_secs_f64(values.get(COMMON, name)).0;
         Rto {
             srtt: 0,
-            rttvar: 0,
-            backoffs: 0,
+            rttvar: get("initial_rto"),
             deadline: Time::NEVER,
-            min: get("min_rto"),
+            min: NonZeroU64::new(get("min_rto")).unwrap_or(NonZeroU64::MIN),
             max: get("max_rto"),
-            initial: get("initial_rto"),
-            tick: get("clock_tick"),
+            tick: get("clock_tick") as u32,
+            backoffs: 0,
         }
     }
     /// Takes a sample (RFC 6298 section 2), measured by the flow in ticks of its clock. Samples come from time stamps, so Karn's rule is not needed.
@@ -46,8 +48,10 @@ impl Rto {
     }
     /// The timeout now, with back-off.
     pub fn timeout(&self) -> Time {
-        let base =
-            if self.srtt == 0 { self.initial } else { timeout_of(self.srtt, self.rttvar, self.tick).max(self.min) };
+        let base = match self.srtt {
+            0 => self.rttvar,
+            srtt => timeout_of(srtt, self.rttvar, self.tick).max(self.min.get()),
+        };
         Time((base << self.backoffs.min(16)).min(self.max))
     }
     /// What a flow needs to keep the timer by itself, once there is a sample and no back-off.
@@ -118,8 +122,8 @@ pub(super) fn smoothed(srtt: u64, rttvar: u64, sample: u64) -> (u64, u64) {
 }
 /// The timeout before its bounds.
 #[inline(always)]
-pub(super) fn timeout_of(srtt: u64, rttvar: u64, tick: u64) -> u64 {
-    srtt + (4 * rttvar).max(tick)
+pub(super) fn timeout_of(srtt: u64, rttvar: u64, tick: u32) -> u64 {
+    srtt + (4 * rttvar).max(tick as u64)
 }
 
 /// Where a flow stands: `acked <= next <= highest`, in segments.

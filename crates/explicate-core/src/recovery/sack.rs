@@ -90,7 +90,6 @@ struct SackRecovery {
     /// `next` equals `highest`: a timeout does not roll back, it marks.
     seq: Sequence,
     rto: Rto,
-    dupackthreshold: u32,
     board: Scoreboard,
     /// Unreported segments below are lost.
     lost_below: u32,
@@ -100,8 +99,6 @@ struct SackRecovery {
     reported_above: u32,
     /// Unreported segments below `cursor`.
     resent: u32,
-    /// Reports of later data that show that retransmissions are lost; 0 leaves these to the timer.
-    reports_needed: u32,
     /// Segments from here on were sent after the last retransmission, if that is watched.
     resent_before: u32,
     pipe: u32,
@@ -110,6 +107,10 @@ struct SackRecovery {
     /// The retransmission that opens an episode does not wait for the window.
     first: bool,
     rescue: Rescue,
+    /// See there: no more than 255.
+    dupackthreshold: u8,
+    /// Reports of later data that show that retransmissions are lost; 0 leaves these to the timer.
+    reports_needed: u8,
     /// No episode, no hole: `pipe` is all that is outstanding.
     quiet: bool,
 }
@@ -119,7 +120,7 @@ impl SackRecovery {
         SackRecovery {
             seq: Sequence::default(),
             rto: Rto::new(values),
-            dupackthreshold: values.get(COMMON, "dupackthreshold") as u32,
+            dupackthreshold: values.get(COMMON, "dupackthreshold") as u8,
             board: Scoreboard::default(),
             lost_below: 0,
             cursor: 0,
@@ -127,7 +128,7 @@ impl SackRecovery {
             resent: 0,
             reports_needed: match values.get(PARAMS, "lost_retransmission") as u32 {
                 0 => 0,
-                1 => values.get(COMMON, "dupackthreshold") as u32,
+                1 => values.get(COMMON, "dupackthreshold") as u8,
                 _ => 1,
             },
             resent_before: 0,
@@ -180,11 +181,11 @@ impl SackRecovery {
 
     /// Moves the boundary of loss up to the `dupackthreshold`-th highest report; says whether an episode begins.
     fn look_for_losses(&mut self) -> bool {
-        if let Some(boundary) = self.board.from_top(self.dupackthreshold)
+        if let Some(boundary) = self.board.from_top(self.dupackthreshold as u32)
             && boundary > self.lost_below
         {
             self.lost_below = boundary;
-            self.reported_above = self.dupackthreshold;
+            self.reported_above = self.dupackthreshold as u32;
         }
         if self.reports_needed > 0 && self.recovering && self.resent > 0 && self.reported_after_resending() {
             self.cursor = self.seq.acked;
@@ -216,7 +217,7 @@ impl SackRecovery {
 
     /// Whether `dupackthreshold` segments that were sent after the last retransmission are reported.
     fn reported_after_resending(&self) -> bool {
-        self.board.from_top(self.reports_needed).is_some_and(|segment| segment >= self.resent_before)
+        self.board.from_top(self.reports_needed as u32).is_some_and(|segment| segment >= self.resent_before)
     }
 
     /// Whether an unreported segment that was not resent has a report above it.
@@ -398,7 +399,7 @@ mod tests {
                 above += 1;
                 continue;
             }
-            let lost = if after_timeout { s < r.recover } else { r.recovering && above >= r.dupackthreshold };
+            let lost = if after_timeout { s < r.recover } else { r.recovering && above >= r.dupackthreshold as u32 };
             pipe += !lost as u32 + (s < r.cursor) as u32;
         }
         assert_eq!(r.pipe, pipe);

@@ -1,6 +1,6 @@
 //! The segments that a receiver reported beyond its cumulative number (RFC 2018), as sorted ranges.
 //!
-//! Nothing is allocated while no hole exists. A lookup is a binary search, an insertion touches the ranges that it joins,
+//! Nothing is kept while no hole exists. A lookup is a binary search, an insertion touches the ranges that it joins,
 //! and the count of ranges is bounded: a report that would need one more is not noted, which costs at worst a needless
 //! retransmission, for SACK is advice.
 
@@ -28,9 +28,16 @@ pub fn first_ending_at(ranges: &VecDeque<(u32, u32)>, least: u32) -> usize {
 /// Segments reported beyond the cumulative number.
 #[derive(Default)]
 pub struct Scoreboard {
-    /// Ranges `[first, end)`: sorted, apart from each other. Made when something is first noted.
-    #[expect(clippy::box_collection, reason = "most flows never need it: a pointer in each instead of 32 bytes")]
-    ranges: Option<Box<VecDeque<(u32, u32)>>>,
+    /// There while something is noted: most flows need no more than a pointer.
+    noted: Option<Box<Noted>>,
+}
+
+/// What is noted.
+#[derive(Default)]
+struct Noted {
+    /// Ranges `[first, end)`: sorted, apart from each other.
+    ranges: VecDeque<(u32, u32)>,
+    /// Segments in them.
     total: u32,
 }
 
@@ -39,20 +46,17 @@ static NOTHING: VecDeque<(u32, u32)> = VecDeque::new();
 impl Scoreboard {
     #[inline]
     fn ranges(&self) -> &VecDeque<(u32, u32)> {
-        self.ranges.as_deref().unwrap_or(&NOTHING)
-    }
-    fn ranges_mut(&mut self) -> &mut VecDeque<(u32, u32)> {
-        self.ranges.get_or_insert_default()
+        self.noted.as_ref().map_or(&NOTHING, |noted| &noted.ranges)
     }
     /// Whether nothing is noted.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.total == 0
+        self.noted.is_none()
     }
     /// Segments noted.
     #[inline]
     pub fn total(&self) -> u32 {
-        self.total
+        self.noted.as_ref().map_or(0, |noted| noted.total)
     }
     /// The lowest range.
     #[inline]
@@ -66,19 +70,18 @@ impl Scoreboard {
     }
     /// Forgets all.
     pub fn clear(&mut self) {
-        self.ranges_mut().clear();
-        self.total = 0;
+        self.noted = None;
     }
 
     /// Notes `[first, end)` and calls `fresh` with each part that was not noted before.
     pub fn insert(&mut self, first: u32, end: u32, mut fresh: impl FnMut(u32, u32)) {
-        let ranges = self.ranges.get_or_insert_default();
+        let Noted { ranges, total } = &mut **self.noted.get_or_insert_default();
         if let Some(highest) = ranges.back_mut()
             && (highest.0..=highest.1).contains(&first)
         {
             if end > highest.1 {
                 fresh(highest.1, end);
-                self.total += end - highest.1;
+                *total += end - highest.1;
                 highest.1 = end;
             }
             return; // the newest arrival, mostly
@@ -99,7 +102,7 @@ impl Scoreboard {
         {
             if known < f {
                 fresh(known, f);
-                self.total += f - known;
+                *total += f - known;
             }
             known = known.max(e);
             joined = (joined.0.min(f), joined.1.max(e));
@@ -107,7 +110,7 @@ impl Scoreboard {
         }
         if known < end {
             fresh(known, end);
-            self.total += end - known;
+            *total += end - known;
         }
         if until == at {
             ranges.insert(at, joined);
@@ -121,11 +124,8 @@ impl Scoreboard {
 
     /// Forgets what lies below `acked`, and returns how many segments that were.
     pub fn advance(&mut self, acked: u32) -> u32 {
-        if self.is_empty() {
-            return 0;
-        }
+        let Some(Noted { ranges, total }) = self.noted.as_deref_mut() else { return 0 };
         let mut gone = 0;
-        let ranges = self.ranges_mut();
         while let Some((first, end)) = ranges.front_mut()
             && *first < acked
         {
@@ -137,7 +137,10 @@ impl Scoreboard {
             gone += *end - *first;
             ranges.pop_front();
         }
-        self.total -= gone;
+        *total -= gone;
+        if ranges.is_empty() {
+            self.noted = None;
+        }
         gone
     }
 
@@ -156,7 +159,7 @@ impl Scoreboard {
 
     /// The `n`-th highest segment noted, if there are so many. Looks at no more than `n` ranges.
     pub fn from_top(&self, n: u32) -> Option<u32> {
-        if self.total < n {
+        if self.total() < n {
             return None;
         }
         let mut left = n;

@@ -174,7 +174,7 @@ fn transfer(
         assert!(w.step(), "{what}: stalled at {}", w.now);
         assert!(w.now < Time::secs(5000), "{what}: too slow, {:?}", w.flow.stats);
     }
-    let got = w.sink.stats.payload;
+    let got = w.sink.stats().payload;
     if r.reliable() {
         assert_eq!(got, BYTES, "{what}: payload in order");
     } else {
@@ -213,7 +213,7 @@ fn delayed_acknowledgements_deliver_everything() {
     for (p, r) in pairs() {
         for loss in [(0.0, 0.0), (0.05, 0.05)] {
             let w = transfer(p, r, &values, 1, loss);
-            let (packets, acks) = (w.sink.stats.received, w.acks_sent);
+            let (packets, acks) = (w.sink.stats().received, w.acks_sent);
             assert!(acks >= packets / 2, "{}/{}: {acks} for {packets} packets", p.name(), r.name());
             // What comes out of order is answered at once: nothing was lost where few acknowledgements are asked for. Nor was
             // the window so small that every second one waits for the timer.

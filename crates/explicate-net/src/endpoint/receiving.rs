@@ -151,7 +151,7 @@ impl Receivers {
         flow.heard = now;
         let first = flow.stock.verdict().is_none();
         let verdict = flow.stock.conclude(digest);
-        let payload = flow.sink.stats.payload;
+        let payload = flow.sink.stats().payload;
         out.push(from, &Message::Answer(id, verdict, payload).to_packet(), &SackRanges::NONE, |_| 0);
         if first && verdict != Verdict::Missing {
             self.ended.push(flow.ended(key, now));
@@ -243,7 +243,7 @@ impl Receiving {
     }
     fn ended(&self, key: Key, now: Time) -> Ended {
         let file = self.stock.path().map(|path| (path.to_path_buf(), self.stock.verdict()));
-        Ended { key, payload: self.sink.stats.payload, lasted: now.since(self.since), file }
+        Ended { key, payload: self.sink.stats().payload, lasted: now.since(self.since), file }
     }
 }
 

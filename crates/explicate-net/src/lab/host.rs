@@ -169,7 +169,7 @@ impl<'a> Host<'a> {
         let sent = self.endpoint.sending.iter().map(|(id, f)| (index(*id), stats(f))).collect();
         let mut received: BTreeMap<usize, SinkStats> = BTreeMap::new();
         for ((_, id), flow) in self.endpoint.receivers.iter().flat_map(|r| &r.flows) {
-            *received.entry(index(*id)).or_default() += flow.sink.stats;
+            *received.entry(index(*id)).or_default() += flow.sink.stats();
         }
         (sent, received)
     }

@@ -96,7 +96,7 @@ impl Sessions {
 
     fn replace(&mut self, flow: &mut Flow, sink: &mut Sink) {
         self.earlier.0 += flow.stats;
-        self.earlier.1 += sink.stats;
+        self.earlier.1 += sink.stats();
         (*flow, *sink) = (self.fresh)(self.begun);
     }
 
@@ -104,7 +104,7 @@ impl Sessions {
     pub fn all(&self, flow: &Flow, sink: &Sink) -> (FlowStats, SinkStats) {
         let mut all = self.earlier;
         all.0 += flow.stats;
-        all.1 += sink.stats;
+        all.1 += sink.stats();
         all
     }
 }

@@ -22,8 +22,8 @@ pub struct Ends {
     pub source: Source,
     /// When the application begins.
     pub start: Time,
-    /// The scenario's group, and the flow's number in it.
-    pub group: (u32, u32),
+    /// The flow's number in its group, see [`super::Engine::group_of`].
+    pub number: u32,
     /// When all of a sized transfer was acknowledged; [`Time::NEVER`] before.
     pub completed: Time,
     /// First places of its routes.
@@ -53,7 +53,7 @@ impl Ends {
     pub fn stats(&self) -> (FlowStats, SinkStats) {
         match &self.source {
             Source::Sessions(sessions) => sessions.all(&self.flow, &self.sink),
-            _ => (self.flow.stats, self.sink.stats),
+            _ => (self.flow.stats, self.sink.stats()),
         }
     }
     /// Sessions begun, and torn down; a flow without is one.
