@@ -157,8 +157,7 @@ pub struct Flow {
     paced: bool,
     /// The window or the pace stopped the last attempt to send: acknowledgements say something about it.
     window_limited: bool,
-    /// IP length of a full packet, its payload and that of the last segment, bytes.
-    packet: u16,
+    /// Payload of a full packet and of the last segment, bytes.
     full_payload: u16,
     last_payload: u16,
     packet_number: u32,
@@ -214,7 +213,6 @@ impl Flow {
             ecn: get("ecn") != 0.0,
             paced: get("paced") != 0.0,
             window_limited: false,
-            packet: init.packet,
             full_payload: init.packet.saturating_sub(overhead),
             last_payload: init.packet.saturating_sub(overhead),
             packet_number: 0,
@@ -387,10 +385,10 @@ impl Flow {
             self.overhead = header_bytes(false);
             self.options &= !option::EXPLICIT;
             // Segments were counted by the explicit payload: keep it, the packets get shorter.
-            self.packet = payload + header_bytes(false);
+            let packet = payload + header_bytes(false);
             self.sender = self.fallback.sender(&SenderInit {
                 values: &Values::default(),
-                packet: self.packet as f64,
+                packet: packet as f64,
                 initial_window: self.initial_window as f64,
                 interface: self.interface,
             });
@@ -542,7 +540,7 @@ impl Flow {
         let payload = if last { self.last_payload } else { self.full_payload };
         self.begin(out, now, payload + self.overhead);
         let header = &mut out.transport;
-        header.set_flags(flag::FIN * last as u8 | flag::CWR * self.cwr as u8);
+        header.set_flags((flag::FIN * last as u8) | (flag::CWR * self.cwr as u8));
         self.cwr = false;
         header.set_segment(segment);
         header.set_payload(payload);

@@ -1,5 +1,7 @@
 //! The retransmission timer (RFC 6298) and the sequence space that every recovery keeps.
 
+use core::num::NonZeroU64;
+
 use crate::params::Values;
 use crate::protocol::{Probe, RecoveryState};
 use crate::recovery::COMMON;
@@ -53,7 +55,8 @@ impl Rto {
     /// What a flow needs to keep the timer by itself, once there is a sample and no back-off.
     fn lend(&self) -> Option<Steady> {
         let ready = self.srtt > 0 && self.backoffs == 0;
-        ready.then_some(Steady { rttvar: self.rttvar, min: self.min, max: self.max, tick: self.tick })
+        let max = NonZeroU64::new(self.max)?;
+        ready.then_some(Steady { rttvar: self.rttvar, min: self.min, max, tick: self.tick })
     }
     /// Takes it back.
     fn take_back(&mut self, steady: &Steady, srtt: Time, deadline: Time) {

@@ -2,6 +2,8 @@
 //! on, each brings a sample of the round-trip time and restarts the timer (RFC 6298), and what is sent is new. A flow does
 //! that by itself, on its own copy of where it stands, and gives the counts back as soon as something else happens.
 
+use core::num::NonZeroU64;
+
 use crate::protocol::{Next, RecoveryState};
 use crate::units::Time;
 
@@ -10,7 +12,8 @@ use crate::units::Time;
 pub struct Steady {
     pub(super) rttvar: u64,
     pub(super) min: u64,
-    pub(super) max: u64,
+    /// That it cannot be zero tells what is lent from nothing, in no more room.
+    pub(super) max: NonZeroU64,
     pub(super) tick: u64,
 }
 
@@ -28,7 +31,7 @@ impl Steady {
         at.in_flight -= newly;
         let (srtt, rttvar) = super::rto::smoothed(at.srtt.0, self.rttvar, rtt.0.max(1));
         (at.srtt, self.rttvar) = (Time(srtt), rttvar);
-        let timeout = super::rto::timeout_of(srtt, rttvar, self.tick).max(self.min).min(self.max);
+        let timeout = super::rto::timeout_of(srtt, rttvar, self.tick).max(self.min).min(self.max.get());
         at.timer = if newly == outstanding { Time::NEVER } else { now + Time(timeout) };
         newly
     }
@@ -39,7 +42,7 @@ impl Steady {
         at.highest = at.next;
         at.in_flight += 1;
         if at.timer == Time::NEVER {
-            let timeout = super::rto::timeout_of(at.srtt.0, self.rttvar, self.tick).max(self.min).min(self.max);
+            let timeout = super::rto::timeout_of(at.srtt.0, self.rttvar, self.tick).max(self.min).min(self.max.get());
             at.timer = now + Time(timeout);
         }
     }
