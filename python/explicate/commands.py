@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -76,6 +77,10 @@ def _check_outputs(args: argparse.Namespace) -> None:
         raise BadInputError("--csv needs a place for the files: add -o DIR")
     if args.out and Path(args.out).exists() and not Path(args.out).is_dir():
         raise BadInputError(f"{args.out}: is not a directory; give -o another name")
+    if args.out:  # before the runs, not after them
+        place = next(path for path in (Path(args.out).absolute(), *Path(args.out).absolute().parents) if path.exists())
+        if not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
+            raise BadInputError(f"{args.out}: nothing can be written in {place}; give -o another place")
 
 
 def _finish(args: argparse.Namespace, out: Any) -> None:

@@ -16,6 +16,8 @@ import polars as pl
 from explicate import engine
 from explicate.source import value_text
 
+MOST_TRIALS = 100_000_000
+"""Packets drawn for a row: some minutes with a code."""
 LINK = "r1->r2"
 PATH = f"link.{LINK}.channel.0."
 """Where the channel stands in the scenario that is made for it."""
@@ -53,8 +55,8 @@ def channel_curves(
     """
     if not bytes or not all(1 <= length <= 65535 for length in bytes):
         raise ValueError("`bytes` are lengths of packets, from 1 to 65535")
-    if trials < 0:
-        raise ValueError("`trials` is a number of packets")
+    if not 0 <= trials <= MOST_TRIALS:
+        raise ValueError(f"`trials` is a number of packets, up to {MOST_TRIALS:,}, not {trials}")
     axes = {key: list(value) for key, value in params.items() if _several(value)}
     fixed = {key: value for key, value in params.items() if key not in axes}
     rows = [row for point in _points(axes) for row in _rows(kind, {**fixed, **point}, point, bytes, acks, trials, seed)]

@@ -15,7 +15,7 @@ import polars as pl
 
 from explicate import figures
 from explicate.figures import POINT, Figure, Study, label_points
-from explicate.results import Results
+from explicate.results import Results, write_text
 from explicate.summary import busy_links
 from explicate.text import number, percent, rate
 
@@ -31,7 +31,7 @@ def write_report(results: Results | str | Path, path: str | Path) -> Path:
     loaded = results if isinstance(results, Results) else Results.load(results)
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(page(loaded), encoding="utf-8")
+    write_text(target, page(loaded))
     return target
 
 

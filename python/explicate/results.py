@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,13 @@ import polars as pl
 from explicate.summary import group_summary, jain_index, link_summary, with_count
 
 TABLES = ("flows", "links", "samples", "run")
+OWN: Mapping[str, tuple[str, ...]] = {
+    "flows": ("flow", "group", "goodput_bps"),
+    "links": ("link", "utilisation"),
+    "samples": ("time_s", "object", "variable", "value"),
+    "run": ("name", "seed", "version", "scenario"),
+}
+"""Columns that tell a table from all others; before them stand the axes and ``run``."""
 FORMAT = 1
 """The layout of a result directory, in ``run.json``; it changes when an older reader would go wrong."""
 
@@ -129,9 +137,7 @@ class Results:
         folder = Path(directory)
         folder.mkdir(parents=True, exist_ok=True)
         for name, frame in self.tables().items():
-            write_parquet(frame, folder / f"{name}.parquet")
-            if csv:
-                frame.write_csv(folder / f"{name}.csv")
+            write_table(frame, folder, name, csv=csv)
         about = {
             "format": FORMAT,
             "name": self.name,
@@ -146,7 +152,7 @@ class Results:
         if self.timing is not None:
             write_json(folder / "timing.json", self.timing)
         if self.trace:
-            (folder / "trace.txt").write_text(self.trace, encoding="utf-8")
+            write_text(folder / "trace.txt", self.trace)
         return folder
 
     @classmethod
@@ -159,9 +165,9 @@ class Results:
                 f"{folder}: no results here (run.json is missing); make some with `explicate run -o`"
             )
         about = _read(about_path, lambda path: json.loads(path.read_text(encoding="utf-8")))
-        if not isinstance(about, dict) or about.get("format") != FORMAT:
+        if not isinstance(about, dict) or about.get("format") != FORMAT or not {"axes", "warnings"} <= set(about):
             raise ValueError(f"{about_path}: not results of this version of explicate (format {FORMAT}); run it again")
-        tables = {name: _read(folder / f"{name}.parquet", pl.read_parquet) for name in TABLES}
+        tables = {name: _table(folder, name, about["axes"]) for name in TABLES}
         timing, trace = folder / "timing.json", folder / "trace.txt"
         return cls(
             **tables,
@@ -174,14 +180,42 @@ class Results:
 
 def write_parquet(frame: pl.DataFrame, path: Path) -> None:
     """Write `frame` so that the same table always gives the same bytes, whatever its chunks were."""
-    frame.rechunk().write_parquet(
-        path,
-        compression="zstd",
-        compression_level=3,
-        statistics=True,
-        row_group_size=1 << 20,
-        data_page_size=1 << 20,
-    )
+    with named(path):
+        frame.rechunk().write_parquet(
+            path,
+            compression="zstd",
+            compression_level=3,
+            statistics=True,
+            row_group_size=1 << 20,
+            data_page_size=1 << 20,
+        )
+
+
+def write_table(frame: pl.DataFrame, folder: Path, name: str, *, csv: bool) -> None:
+    """Write `frame` as Parquet, and with `csv` as CSV too."""
+    write_parquet(frame, folder / f"{name}.parquet")
+    if csv:
+        with named(folder / f"{name}.csv"):
+            frame.write_csv(folder / f"{name}.csv")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file; an OSError names it."""
+    with named(path):
+        path.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Whatever keeps `path` from being written, such as a full disk, is an OSError that names it."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or str(path) in str(error):
+            raise
+        raise OSError(f"{path}: {error.strerror or error}") from error
+    except pl.exceptions.ComputeError as error:
+        raise OSError(f"{path}: {str(error).rpartition('IO error: ')[2]}") from error
 
 
 def stack(points: Sequence[Mapping[str, Any]], results: Sequence[Results]) -> Results:
@@ -214,7 +248,18 @@ def rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
 
 def write_json(path: Path, value: Any) -> None:
     """Write `value` as JSON to read."""
-    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def _table(folder: Path, name: str, axes: Sequence[str]) -> pl.DataFrame:
+    path = folder / f"{name}.parquet"
+    table = _read(path, pl.read_parquet)
+    assert isinstance(table, pl.DataFrame)
+    if table.columns[: len(axes) + 1] != [*axes, "run"] or not set(OWN[name]) <= set(table.columns):
+        raise ValueError(f"{path}: not the table `{name}` of the results that run.json tells of; run again")
+    if name == "run" and table.is_empty():
+        raise ValueError(f"{path}: has no run; run again")
+    return table
 
 
 def _read(path: Path, reader: Callable[[Path], Any]) -> Any:

@@ -35,6 +35,7 @@ Capture = pytest.CaptureFixture[str]
         (["run", "{s}", "--seed", "-1"], "'-1' is not a whole number from 0"),
         (["run", "{s}", "--csv"], "add -o DIR"),
         (["run", "{s}", "-o", "{s}"], "small.toml: is not a directory"),
+        (["run", "{s}", "-o", "{s}/out"], "{s}/out: nothing can be written in {s}; give -o another place"),
         (["run", "{s}", "--set", "durration=3s"], "{s}:1:1: unknown key `durration`; did you mean `duration`?"),
         (["run", "{s}", "--trace", "flow=1", "--json"], "both want standard output"),
         (["run", "{s}", "--fluid", "--trace", "flow=1"], "no packets to trace or capture"),

@@ -160,6 +160,29 @@ def test_a_fluid_sweep_is_checked_before_it_runs(native_real: ModuleType) -> Non
     assert explicate.sweep(text, xcp, set=many, fluid=True).flows["count"].sum() >= 10_000_000
 
 
+def test_what_only_a_fluid_warns_of_is_told_by_sweeps_too(native_real: ModuleType, tmp_path: Path) -> None:
+    text = engine.template("dumbbell")
+    many = {**SMALL, "flows.0.protocol": "xcp", "topology.pairs": 1, "flows.0.count": 100}
+    spread = {**many, "flows.0.start": {"spread": "1s"}}
+    told = explicate.run(text, set=spread, fluid=True).warnings
+    assert any("36 starts of its flows are put together" in warning for warning in told)
+    for _ in ("fresh", "kept"):
+        swept = explicate.sweep(text, {"flows.0.packet": ["1000B"]}, set=spread, fluid=True, store=tmp_path / "runs")
+        assert swept.warnings == told
+
+
+@pytest.mark.parametrize("fluid", [False, True])
+def test_the_last_run_has_a_seed_too(native_real: ModuleType, fluid: bool) -> None:
+    text = engine.template("dumbbell")
+    last = 2**63 - 1
+    with pytest.raises(explicate.ScenarioError, match=f"seed.*for 2 of them it is at most {last - 1}"):
+        explicate.run(text, seed=last, runs=2, set=SMALL, fluid=fluid)
+    with pytest.raises(explicate.ScenarioError, match=f"seed.*for 2 of them it is at most {last - 1}"):
+        explicate.sweep(text, {"flows.0.protocol": ["xcp"]}, seed=last, runs=2, set=SMALL, fluid=fluid)
+    swept = explicate.sweep(text, {"flows.0.protocol": ["xcp"]}, seed=last - 1, runs=2, set=SMALL, fluid=fluid)
+    assert swept.run["seed"].to_list() == [last - 1, last]
+
+
 def test_bench(either: ModuleType) -> None:
     for case in engine.bench(None, 1.0):
         assert case["hops"] > 0

@@ -53,6 +53,9 @@ def test_mistakes_are_named() -> None:
         explicate.channel_curves("fading", antennas="4x4")
     with pytest.raises(ValueError, match="lengths of packets"):
         explicate.channel_curves("fading", bytes=[0])
+    with pytest.raises(ValueError, match="up to 100,000,000, not 100000000000000"):
+        explicate.channel_curves("fading", trials=10**14)
+    assert cli.main(["curves", "random_loss", "--trials", "100000000000000"]) == 2
 
 
 def test_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -92,6 +92,32 @@ def test_damage_is_named(scenario: Path, tmp_path: Path, broken: str) -> None:
         Results.load(folder)
 
 
+def test_tables_of_other_results_are_told(scenario: Path, tmp_path: Path) -> None:
+    folder = explicate.run(scenario).write(tmp_path / "out")
+    other = explicate.sweep(scenario, {"flows.0.count": [1]}).write(tmp_path / "other")
+    for file, of in (("flows", folder / "links"), ("links", other / "links"), ("samples", folder / "run")):
+        kept = (folder / f"{file}.parquet").read_bytes()
+        (folder / f"{file}.parquet").write_bytes(of.with_suffix(".parquet").read_bytes())
+        with pytest.raises(ValueError, match=f"{file}.parquet: not the table `{file}`"):
+            Results.load(folder)
+        (folder / f"{file}.parquet").write_bytes(kept)
+    explicate.run(scenario).run.clear().write_parquet(folder / "run.parquet")
+    with pytest.raises(ValueError, match=r"run.parquet: has no run"):
+        Results.load(folder)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_told_with_the_file(scenario: Path, tmp_path: Path) -> None:
+    results = explicate.run(scenario)
+    for name in ("flows.parquet", "flows.csv", "run.json"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / name).symlink_to("/dev/full")
+        with pytest.raises(OSError, match="No space left") as caught:
+            results.write(folder, csv=True)
+        assert name in str(caught.value)
+
+
 def test_other_formats_are_refused(scenario: Path, tmp_path: Path) -> None:
     folder = explicate.run(scenario).write(tmp_path / "out")
     (folder / "run.json").write_text('{"format": 99}', encoding="utf-8")
@@ -152,6 +178,8 @@ def test_sweep_is_a_product_in_order(scenario: Path) -> None:
 def test_an_axis_named_like_a_column_is_told_apart(scenario: Path) -> None:
     swept = explicate.sweep(scenario, {"seed": [1, 2]}, runs=1)
     assert swept.axes == ("set.seed",)
+    varied = explicate.sweep(scenario, {"runs": [1, 2]})
+    assert varied.intervals().select("set.runs", "runs").rows() == [(1, 1), (2, 2)]
     assert swept.run.select("set.seed", "seed").rows() == [(1, 1), (2, 2)]
 
 

@@ -219,6 +219,15 @@ def test_nothing_is_run_twice(scenario: Path, tmp_path: Path, counted: Counted) 
     assert more.run["run"].to_list() == [0, 1, 2] * 4
 
 
+def test_a_point_that_is_asked_for_twice_is_one(scenario: Path) -> None:
+    swept = explicate.sweep(scenario, {"flows.0.count": [2, 1, 2], "flows.1.protocol": ["xcp", "xcp"]}, runs=2)
+    assert swept.intervals().select("flows.0.count", "runs").rows() == [(2, 2), (1, 2)]
+    spelled = explicate.sweep(scenario, {"duration": ["20s", "20.0s"]}, runs=2)
+    assert spelled.intervals().select("duration (s)", "runs").rows() == [(20, 2)]
+    squared = explicate.sweep(scenario, latin={"flows.0.count": "1..3"}, points=9, runs=1)
+    assert sorted(squared.intervals().select("flows.0.count", "runs").rows()) == [(1, 1), (2, 1), (3, 1)]
+
+
 def test_points_that_are_the_same_run_once(scenario: Path, counted: Counted) -> None:
     swept = explicate.sweep(scenario, {"seed": [1, 2]}, runs=2)
     assert counted.calls == 3
@@ -236,6 +245,14 @@ def test_a_file_that_a_scenario_names_decides_too(tmp_path: Path, scenario: Path
         (other / "steps.trace").write_text(text, encoding="utf-8")
         explicate.sweep(other / "small.toml", {"flows.0.count": [1]}, set=settings, runs=1, store=tmp_path / "runs")
     assert counted.calls == 2
+
+
+def test_a_file_that_changes_between_two_sweeps_is_read_again(tmp_path: Path, scenario: Path, counted: Counted) -> None:
+    trace = tmp_path / "steps.trace"
+    for calls, text in enumerate(("1\n", "2\n"), 1):
+        trace.write_text(text, encoding="utf-8")
+        explicate.sweep(scenario, {"flows.0.count": [1]}, set={"rate": "steps.trace"}, runs=1, store=tmp_path / "runs")
+        assert counted.calls == calls, "in one notebook, say"
 
 
 def test_a_damaged_file_is_put_aside(scenario: Path, tmp_path: Path) -> None:

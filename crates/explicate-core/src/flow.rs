@@ -14,7 +14,7 @@ use crate::protocol::{
     Ack, Address, Allowance, Loss, LossKind, Minds, Next, Probe, Protocol, RecoveryKind, Sender, SenderInit, Sent,
 };
 use crate::recovery::COMMON;
-use crate::recovery::outstanding::Outstanding;
+use crate::recovery::outstanding::{Outstanding, Windows};
 use crate::units::{Rate, Time};
 use crate::wire::{
     CONGESTION_LEN, Congestion, Ecn, Format, IP_UDP_LEN, Packet, SackRanges, TRANSPORT_LEN, Transport, flag, option,
@@ -110,17 +110,18 @@ enum State {
     Established,
 }
 
-/// Counters of a sending end.
+/// Counters of a sending end. No two stand side by side that are changed together: as pairs in one register they would take
+/// more instructions.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct FlowStats {
     /// Packets sent, SYNs and retransmissions included. Its lower half numbers them.
     pub sent: u64,
+    /// Sum of RTT samples, ns.
+    pub rtt_sum: u64,
     /// Data packets sent again.
     pub retransmissions: u64,
     /// Expiries of the retransmission timer, SYN's included.
     pub timeouts: u64,
-    /// Sum of RTT samples, ns.
-    pub rtt_sum: u64,
     /// Number of RTT samples.
     pub rtt_count: u64,
     /// Acknowledgements that arrived damaged and were dropped.
@@ -148,8 +149,8 @@ pub struct Flow {
     allowance: Allowance,
     outstanding: Outstanding,
     fallback: &'static dyn Protocol,
-    /// Data packets carry a congestion header.
-    header: bool,
+    /// What data packets carry, as far as it is known before they leave.
+    congestion: Congestion,
     /// Bytes of headers in front of the payload.
     overhead: u8,
     ecn: bool,
@@ -164,6 +165,8 @@ pub struct Flow {
     /// No more will be written after `supply`.
     closed: bool,
     rwnd: u32,
+    /// Whole segments that this and the sender's window allow.
+    window: u32,
     /// Marks are not reacted to until this segment is acknowledged.
     mark_recover: u32,
     cwr: bool,
@@ -204,7 +207,7 @@ impl Flow {
             sender,
             outstanding: Outstanding::new(recovery),
             fallback: init.fallback,
-            header,
+            congestion: if header { Congestion::new(Format::Standard) } else { Congestion::NONE },
             overhead: overhead as u8,
             ecn: get("ecn") != 0.0,
             paced: get("paced") != 0.0,
@@ -214,6 +217,7 @@ impl Flow {
             supply: 0,
             closed: false,
             rwnd: u32::MAX,
+            window: 0,
             mark_recover: 0,
             cwr: false,
             repairing: false,
@@ -318,7 +322,7 @@ impl Flow {
         let state = self.outstanding.at();
         let srtt = state.srtt;
         // What ends a repair is part of it: it covers a whole window, and is no reason to grow (RFC 5681 section 3.2, 6).
-        let recovering = self.repairing || state.recovering;
+        let recovering = self.repairing | state.recovering;
         self.repairing = state.recovering;
         if let Some(in_flight) = out.loss {
             // A mark of the same window says nothing more (RFC 3168 section 6.1.2).
@@ -333,7 +337,7 @@ impl Flow {
             let kind = LossKind::Mark;
             self.sender.on_loss(&Loss { now, kind, in_flight, srtt, repeated: false, marked: true });
         }
-        self.allowance = self.sender.take_ack(&Ack {
+        let ack = Ack {
             now,
             newly_acked: out.newly_acked,
             cumulative: state.acked,
@@ -347,7 +351,25 @@ impl Flow {
             in_flight: state.in_flight,
             recovering,
             app_limited: !self.window_limited,
-        });
+        };
+        self.sender.take_ack(&ack, &mut self.allowance, &mut self.congestion);
+        self.fit_window();
+    }
+
+    /// What the sender allows and states, without an acknowledgement.
+    fn allow(&mut self) {
+        self.allowance = self.sender.allowance();
+        self.sender.state(&mut self.congestion);
+        self.fit_window();
+    }
+    /// After a change of what sender or receiver allow.
+    #[inline(always)]
+    fn fit_window(&mut self) {
+        self.window = self.rwnd.min(self.allowance.cwnd as u32);
+    }
+    #[inline(always)]
+    fn windows(&self) -> Windows {
+        Windows { cwnd: self.allowance.cwnd, rwnd: self.rwnd, both: self.window }
     }
 
     fn handle_syn_ack(&mut self, now: Time, header: &Transport) {
@@ -357,7 +379,7 @@ impl Flow {
         let refused = self.options & option::EXPLICIT != 0 && header.options() & option::EXPLICIT == 0;
         if refused {
             let payload = self.payload();
-            self.header = false;
+            self.congestion = Congestion::NONE;
             self.overhead = header_bytes(false) as u8;
             self.options &= !option::EXPLICIT;
             self.sender = self.fallback.sender(&SenderInit {
@@ -375,7 +397,7 @@ impl Flow {
         self.syn_deadline = Time::NEVER;
         self.outstanding.connected(rtt);
         self.sender.on_start(now, rtt);
-        self.allowance = self.sender.allowance();
+        self.allow();
     }
 
     /// A span that ends now, as the host's clock measures it: ticks between its ends, one at least.
@@ -396,9 +418,11 @@ impl Flow {
     /// When this end next needs [`Flow::handle_timeout`].
     #[inline]
     pub fn poll_timeout(&self) -> Time {
-        let pace = if self.pace_at > Time::ZERO { self.pace_at } else { Time::NEVER };
-        let law = if self.minds.time { self.sender.next_timer() } else { Time::NEVER };
-        self.outstanding.at().timer.min(law).min(self.syn_deadline).min(pace)
+        let mut due = self.outstanding.at().timer.min(self.syn_deadline);
+        if self.minds.time {
+            due = due.min(self.sender.next_timer());
+        }
+        if self.pace_at > Time::ZERO { due.min(self.pace_at) } else { due }
     }
     /// Runs every timer that is due.
     pub fn handle_timeout(&mut self, now: Time) {
@@ -419,7 +443,7 @@ impl Flow {
         if self.sender.next_timer() <= now {
             self.sender.on_timer(now);
         }
-        self.allowance = self.sender.allowance();
+        self.allow();
     }
 
     /// Writes the next packet to send into `out`; false if there is none now.
@@ -431,15 +455,17 @@ impl Flow {
     #[inline]
     pub fn poll_next(&mut self, now: Time) -> Option<Next> {
         if self.state != State::Established {
-            return (self.state == State::Opening).then_some(Next::New);
+            return self.next_opening();
         }
-        if self.pace_at > now {
-            // A pace that follows the window may keep it from ever being full.
-            self.window_limited |= self.outstanding.at().next < self.supply;
-            return None;
+        if self.pace_at > Time::ZERO {
+            if self.pace_at > now {
+                // A pace that follows the window may keep it from ever being full.
+                self.window_limited |= self.outstanding.at().next < self.supply;
+                return None;
+            }
+            self.pace_at = Time::ZERO;
         }
-        self.pace_at = Time::ZERO;
-        let next = self.outstanding.next((self.allowance.cwnd, self.rwnd));
+        let next = self.outstanding.next(self.windows());
         if next == Next::Nothing {
             self.window_limited = true;
             return None;
@@ -447,12 +473,19 @@ impl Flow {
         Some(next)
     }
 
+    #[cold]
+    fn next_opening(&self) -> Option<Next> {
+        (self.state == State::Opening).then_some(Next::New)
+    }
+
     /// Whether it is known that the window is full, so that [`Flow::poll_next`] has nothing. A flow that paces does not tell.
     #[inline]
     pub fn is_full(&mut self) -> bool {
-        let full = self.outstanding.is_full() && self.pace_at == Time::ZERO;
-        self.window_limited |= full;
-        full
+        if !self.outstanding.is_full() || self.pace_at > Time::ZERO {
+            return false;
+        }
+        self.window_limited = true;
+        true
     }
 
     /// The second half: writes what [`Flow::poll_next`] has just named into `out`; false if the application has nothing.
@@ -503,25 +536,22 @@ impl Flow {
         let payload = if last { self.last_payload } else { self.full_payload };
         self.begin(out, now, payload + self.overhead as u16);
         let header = &mut out.transport;
-        let cwr = if self.cwr { flag::CWR } else { 0 };
-        header.set_flags(if last { flag::FIN | cwr } else { cwr });
+        header.set_flags((flag::FIN * last as u8) | (flag::CWR * self.cwr as u8));
         self.cwr = false;
         header.set_segment(segment);
         header.set_payload(payload);
         let resent = segment < highest;
         self.stats.retransmissions += resent as u64;
-        if self.ecn && !resent {
+        if self.ecn & !resent {
             out.set_ecn(Ecn::Capable0);
         }
-        // A copy from memory: built in place it would take twice the instructions.
-        static HEADERS: [Congestion; 2] = [Congestion::NONE, Congestion::new(Format::Standard)];
-        out.congestion = HEADERS[self.header as usize];
+        out.congestion = self.congestion;
         let backlogged = segment + 1 < self.supply;
-        if self.minds.sending {
+        if self.minds.sending.includes(backlogged) {
             self.sender.on_send(out, &Sent { now, srtt, in_flight, backlogged });
         }
         let sent = (segment, self.stats.sent.wrapping_sub(1) as u32);
-        self.outstanding.sent(now, sent, (self.allowance.cwnd, self.rwnd));
+        self.outstanding.sent(now, sent, self.windows());
         self.pace(now, out.ip_len, srtt);
         true
     }

@@ -186,17 +186,36 @@ pub struct Sent {
 /// What a law is told of; what it does not mind it is not told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Minds {
-    /// [`Sender::on_send`] does something.
-    pub sending: bool,
+    /// Which packets [`Sender::on_send`] is for.
+    pub sending: Sending,
     /// [`Sender::next_timer`] may be other than never.
     pub time: bool,
+}
+
+/// The packets that [`Sender::on_send`] is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sending {
+    /// None: it does nothing.
+    Nothing,
+    /// Those behind which the application has no more. All others carry what [`Sender::state`] says.
+    Rest,
+    /// All.
+    All,
+}
+
+impl Sending {
+    /// Whether a packet is among them behind which the application has more, or has no more.
+    #[inline]
+    pub fn includes(self, backlogged: bool) -> bool {
+        self as u8 > backlogged as u8
+    }
 }
 
 /// The window law of one flow. It never looks for lost segments.
 pub trait Sender: Send {
     /// Which calls beside those that it must have it wants: asked once.
     fn minds(&self) -> Minds {
-        Minds { sending: true, time: true }
+        Minds { sending: Sending::All, time: true }
     }
     /// What may be in flight now.
     fn allowance(&self) -> Allowance;
@@ -212,12 +231,18 @@ pub trait Sender: Send {
     fn on_send(&mut self, packet: &mut Packet, sent: &Sent) {
         let _ = (packet, sent);
     }
+    /// The congestion header of packets that leave before the next acknowledgement, loss or timer, if [`Sending::Rest`]: what
+    /// [`Sender::on_send`] would write then.
+    fn state(&self, header: &mut Congestion) {
+        let _ = header;
+    }
     /// An acknowledgement came.
     fn on_ack(&mut self, ack: &Ack<'_>);
-    /// [`Sender::on_ack`], then [`Sender::allowance`]: saves a flow a call, and is not to be overridden.
-    fn take_ack(&mut self, ack: &Ack<'_>) -> Allowance {
+    /// [`Sender::on_ack`], then [`Sender::allowance`] and [`Sender::state`]: saves a flow calls, and is not to be overridden.
+    fn take_ack(&mut self, ack: &Ack<'_>, allowance: &mut Allowance, header: &mut Congestion) {
         self.on_ack(ack);
-        self.allowance()
+        *allowance = self.allowance();
+        self.state(header);
     }
     /// A loss or mark was noticed.
     fn on_loss(&mut self, loss: &Loss);
@@ -314,8 +339,9 @@ pub trait Router: Send {
     /// A packet came to an idle port and left it before anything else happened: both of the above in one call, which is all that
     /// this is for. Not to be overridden.
     fn on_passage(&mut self, came: Time, left: Time, packet: &mut Packet, port: &PortView) {
-        self.on_arrival(came, packet, port);
-        self.on_departure(left, packet, &PortView { busy: true, ..*port });
+        let idle = PortView { backlog_bytes: 0, backlog_packets: 0, busy: false, ..*port };
+        self.on_arrival(came, packet, &idle);
+        self.on_departure(left, packet, &PortView { busy: true, ..idle });
     }
     /// A packet was dropped at this port's queue.
     fn on_drop(&mut self, now: Time, packet: &Packet, cause: DropCause, port: &PortView) {

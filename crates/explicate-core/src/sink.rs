@@ -21,10 +21,10 @@ use crate::wire::{Congestion, Ecn, Format, Packet, SackRanges, Transport, flag, 
 pub struct SinkStats {
     /// Packets received, SYNs and duplicates included.
     pub received: u64,
-    /// IP bytes of data packets received, duplicates included.
-    pub bytes: u64,
     /// In-order payload of the whole run, bytes.
     pub payload: u64,
+    /// IP bytes of data packets received, duplicates included. Not beside the packets, see [`crate::flow::FlowStats`].
+    pub bytes: u64,
     /// Packets that arrived damaged and were dropped.
     pub damaged: u64,
 }
@@ -336,9 +336,11 @@ impl Sink {
     #[inline(always)]
     pub fn foretell(&self, packet: &Packet) -> Option<u16> {
         let header = &packet.transport;
-        let plain = header.flags() == 0 && packet.tos == 0 && !self.ece && self.returns != Returns::Own;
+        if header.flags() | packet.tos | self.ece as u8 != 0 || self.returns == Returns::Own {
+            return None;
+        }
         let next = header.segment() == self.data.next() && self.data.is_in_order();
-        (plain && next).then_some(header_bytes(self.header))
+        next.then_some(header_bytes(self.header))
     }
     /// Takes the segment of any other data packet whose answer cannot change any more, and says how many SACK ranges that has,
     /// which go to `sack`. `None`: it can.

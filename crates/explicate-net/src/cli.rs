@@ -5,6 +5,17 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use explicate_core::presets::DEFAULT_EXPLICIT;
 
+/// A number of seconds; ten years are the most.
+fn seconds(text: &str) -> Result<f64, String> {
+    let found = text.parse().ok().filter(|s| (0.0..=3.2e8).contains(s));
+    found.ok_or_else(|| "seconds, a number from 0 to 3.2e8".to_string())
+}
+
+/// The same, where none make no sense.
+fn some_seconds(text: &str) -> Result<f64, String> {
+    seconds(text).ok().filter(|s| *s > 0.0).ok_or_else(|| "seconds, a number above 0 and up to 3.2e8".to_string())
+}
+
 /// Explicit congestion control between Linux hosts.
 #[derive(Parser, Debug)]
 #[command(name = "explicated", version, about, propagate_version = true)]
@@ -88,13 +99,13 @@ pub struct Send {
     #[arg(short = 'P', long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub flows: u32,
     /// How long to send, seconds
-    #[arg(short, long, default_value_t = 10.0)]
+    #[arg(short, long, default_value_t = 10.0, value_parser = some_seconds)]
     pub time: f64,
     /// Send this many bytes of payload in each flow, and be done then
     #[arg(short = 'n', long, value_name = "BYTES", conflicts_with = "file")]
     pub bytes: Option<u64>,
     /// Seconds between lines of progress; 0 is none
-    #[arg(short, long, default_value_t = 1.0)]
+    #[arg(short, long, default_value_t = 1.0, value_parser = seconds)]
     pub interval: f64,
     /// Prints a report as JSON in the shape of iperf3's
     #[arg(short = 'J', long)]
@@ -103,10 +114,10 @@ pub struct Send {
     #[arg(long, value_name = "FILE")]
     pub series: Option<PathBuf>,
     /// The fastest that this host's interface can be, Mbit/s
-    #[arg(long, default_value_t = 1000)]
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub interface_mbps: u64,
     /// Give up after so many seconds without an answer
-    #[arg(long, default_value_t = 15.0)]
+    #[arg(long, default_value_t = 15.0, value_parser = some_seconds)]
     pub patience: f64,
 }
 
@@ -123,23 +134,23 @@ pub struct Recv {
     #[arg(short = '1', long)]
     pub once: bool,
     /// Seconds between lines of progress; 0 is none
-    #[arg(short, long, default_value_t = 1.0)]
+    #[arg(short, long, default_value_t = 1.0, value_parser = seconds)]
     pub interval: f64,
     /// Prints every event as a JSON object a line
     #[arg(short = 'J', long)]
     pub json: bool,
     /// Forget a flow of which nothing is heard for so many seconds
-    #[arg(long, default_value_t = 30.0)]
+    #[arg(long, default_value_t = 30.0, value_parser = some_seconds)]
     pub idle: f64,
     /// Most flows at a time
-    #[arg(long, default_value_t = 1024)]
-    pub flows: usize,
+    #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
+    pub flows: u32,
     /// Most segments that a flow may be ahead of what has arrived in order
     #[arg(long, default_value_t = 1 << 16, value_parser = clap::value_parser!(u32).range(1..))]
     pub window: u32,
     /// Most megabytes that wait for those before them, all flows together
-    #[arg(long, default_value_t = 256)]
-    pub memory: usize,
+    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
+    pub memory: u32,
 }
 
 /// `explicated router`.
@@ -157,7 +168,7 @@ pub struct Router {
     pub controller: String,
     /// While busy, looks for frames once some dozens have come, or after so many microseconds: they are handed on later by up to that,
     /// and cost less. 0 is at once, and so it is with --address, because what measures has to be prompt
-    #[arg(long, value_name = "US", default_value_t = 800)]
+    #[arg(long, value_name = "US", default_value_t = 800, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     pub coalesce: u64,
     /// What both forwarders have
     #[command(flatten)]
@@ -189,10 +200,10 @@ pub struct Forwarding {
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Ends after so many seconds; without it when told to by a signal
-    #[arg(short, long)]
+    #[arg(short, long, value_parser = some_seconds)]
     pub time: Option<f64>,
     /// Seconds between reports; 0 is one at the end
-    #[arg(short, long, default_value_t = 0.0)]
+    #[arg(short, long, default_value_t = 0.0, value_parser = seconds)]
     pub interval: f64,
     /// Reports as a JSON object a line
     #[arg(short = 'J', long)]
@@ -214,7 +225,7 @@ pub struct Probe {
     #[arg(short, long, default_value = "delay_trend")]
     pub estimator: String,
     /// How long to measure, seconds
-    #[arg(short, long, default_value_t = 10.0)]
+    #[arg(short, long, default_value_t = 10.0, value_parser = some_seconds)]
     pub time: f64,
     /// Prints the result as JSON
     #[arg(short = 'J', long)]

@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
@@ -146,4 +146,19 @@ fn frames_of_a_vlan_keep_their_tag_and_a_link_that_went_down_comes_back() {
     assert!(seen.iter().all(|frame| frame[OFFLOAD_LEN..] == tagged(7)[OFFLOAD_LEN..]), "{:?}", &seen[0][..40]);
     let told = last_json(&router.stop("INT"));
     assert!(told["errors"].as_u64().unwrap() >= 1, "that it went down is counted: {told}");
+}
+
+/// As `ppp0` does when a line breaks: what comes later under its name is another interface, so a router must be started again.
+#[test]
+#[ignore = "needs root: make linux"]
+fn an_interface_that_is_removed_ends_the_router_with_a_reason() {
+    let net = chain();
+    let mut router = net.start("m", &["router", "--port", "left", "--port", "right: rate = \"50Mbit/s\""]);
+    net.exec("m", "ip link set left down");
+    net.exec("m", "ip link set left name other");
+    sleep(Duration::from_millis(1500));
+    assert!(fs::exists(format!("/proc/{}", router.id())).unwrap(), "down, and of another name, it is still there");
+    net.exec("m", "ip link delete other");
+    let (said, good) = router.wait(5);
+    assert!(!good && said.contains("the interface `left` is gone"), "{said}");
 }

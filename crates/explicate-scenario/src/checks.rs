@@ -28,6 +28,16 @@ pub(crate) fn duration(reader: &Reader<'_>, scenario: &Scenario) {
     }
 }
 
+/// Every run has a seed that a scenario may have, or it could not be repeated.
+pub(crate) fn seeds(reader: &Reader<'_>, scenario: &Scenario) {
+    let more = scenario.runs as u64 - 1;
+    if scenario.seed > limits::SEED - more {
+        let place = reader.get("seed").map_or(reader.place, |n| n.place);
+        let (most, runs) = (limits::SEED - more, scenario.runs);
+        reader.ctx.error(place, format!("`seed` counts up with the runs: for {runs} of them it is at most {most}"));
+    }
+}
+
 /// Checks the resolved scenario as a whole.
 pub(crate) fn whole(
     ctx: &Context<'_>,

@@ -53,6 +53,7 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
         resolved: String::new(),
     };
     checks::duration(&reader, &scenario);
+    checks::seeds(&reader, &scenario);
     let groups = read_groups(&reader);
     let counts: Vec<u32> = groups.iter().map(|g| count(ctx, g, scenario.duration)).collect();
     let standing = groups.iter().zip(&counts).filter(|(g, _)| !g.arriving()).map(|(_, n)| *n as usize).sum();

@@ -129,6 +129,7 @@ fn counts() {
         (with(1, "runs = 0"), 1, vec!["`runs` is a whole number from 1 to 1000000, not 0"]),
         (with(1, "seed = -1"), 1, vec!["`seed` is a whole number from 0"]),
         (with(1, "seed = \"1\""), 1, vec!["without quotes"]),
+        (with(1, "runs = 3\nseed = 9223372036854775806"), 2, vec!["for 3 of them it is at most 9223372036854775805"]),
         (with(5, "pairs = 1000001"), 5, vec!["from 1 to 1000000, not 1000001"]),
         (plus("count = 1.5"), 11, vec!["`count` is a whole number", "not 1.5"]),
         (plus("count = 0"), 11, vec!["from 1 to 1000000000"]),

@@ -48,11 +48,16 @@ impl Due {
     fn of(flow: u32) -> Due {
         Due { slot: NIL, what: FLOW | flow }
     }
-    /// Slot, place and flow, each perhaps nothing.
-    #[inline(always)]
-    fn parts(self) -> (u32, u32, u32) {
-        if self.what & TIMER != 0 { (self.slot, NIL, self.what & !KIND) } else { (self.slot, self.what, NIL) }
-    }
+}
+
+/// The same where packets pass: a packet, and from where it goes on; or else a flow, which takes the acknowledgement in the slot.
+/// Each is perhaps nothing.
+struct Onward {
+    slot: u32,
+    place: u32,
+    flow: u32,
+    /// Of the packet that goes on: whoever was at its headers last knows them.
+    bytes: u32,
 }
 
 /// A place of a route is a link's index; of the upper bits one says that the route ends with it, one that the next link is
@@ -285,10 +290,10 @@ impl Engine {
             // When it happens: now, or when an acknowledgement that is replied to ahead of time will have come.
             let mut at = Time(time);
             self.now = at;
-            let (mut slot, mut place, mut flow) = if place & TIMER != 0 {
+            let mut onward = if place & TIMER != 0 {
                 let due = self.timer(slot, place);
                 at = self.waited;
-                due.parts()
+                self.onward(due)
             } else if place & TURNED != 0 {
                 self.arrive_turned(slot, place & !TURNED)
             } else {
@@ -296,28 +301,39 @@ impl Engine {
             };
             // All packets take this one way on, so that it need not be a call.
             loop {
-                if flow != NIL {
-                    (slot, place, flow) = self.next_of(at, flow, slot);
+                if onward.flow != NIL {
+                    onward = self.next_of(at, onward.flow, onward.slot);
                 }
+                let Onward { slot, place, flow, bytes } = onward;
                 if slot == NIL {
                     break;
                 }
-                let (replies, arrives) = self.forward(at, slot, place);
+                let (replies, arrives) = self.forward(at, (slot, bytes), place);
                 if replies != NIL {
-                    (flow, at) = (replies, arrives);
+                    (onward.flow, at) = (replies, arrives);
                 } else if flow == NIL {
                     break;
                 } else {
-                    slot = NIL;
+                    onward.slot = NIL;
                 }
             }
         }
         self.now = until;
     }
 
-    /// A packet reaches the end of a link: the [`Due::parts`] of what that leaves to be done.
     #[inline(always)]
-    fn arrive(&mut self, slot: u32, place: u32) -> (u32, u32, u32) {
+    fn onward(&self, due: Due) -> Onward {
+        let Due { slot, what } = due;
+        if what & TIMER != 0 {
+            return Onward { slot, place: NIL, flow: what & !KIND, bytes: 0 };
+        }
+        let bytes = if slot == NIL { 0 } else { self.arena.get(slot).ip_len as u32 };
+        Onward { slot, place: what, flow: NIL, bytes }
+    }
+
+    /// A packet reaches the end of a link.
+    #[inline(always)]
+    fn arrive(&mut self, slot: u32, place: u32) -> Onward {
         let hop = self.routes[place as usize];
         let mut link = &mut self.links[(hop & LINK) as usize];
         let departed = Time(self.now.0.wrapping_sub(link.delay.0 & self.lag));
@@ -329,15 +345,17 @@ impl Engine {
         let hops = link.hops;
         link.bound -= (hop & (TURN | REPLY) != 0) as u32;
         let packet = self.arena.get_mut(slot);
+        let onward = Onward { slot, place: place + 1, flow: NIL, bytes: packet.ip_len as u32 };
         if hop & (LAST | SEEN) != 0 {
             packet.ttl = packet.ttl.saturating_sub(hops - 1);
             if hop & SEEN == 0 || self.show(slot, place) {
-                return self.deliver(slot).parts();
+                let due = self.deliver(slot);
+                return self.onward(due);
             }
-            return (slot, place + 1, NIL);
+            return onward;
         }
         packet.ttl = packet.ttl.saturating_sub(hops);
-        (slot, place + 1, NIL)
+        onward
     }
 
     /// What a packet carries that has come over this link, for which it departed at `departed`, is final once the port is settled
@@ -377,15 +395,14 @@ impl Engine {
     /// A packet joins the port at its place, and those of the links that are fused to it. The flow that replies ahead of time to
     /// what is in this slot, if any, and when.
     #[inline(always)]
-    fn forward(&mut self, now: Time, slot: u32, mut place: u32) -> (u32, Time) {
-        let bytes = self.arena.get(slot).ip_len;
+    fn forward(&mut self, now: Time, (slot, bytes): (u32, u32), mut place: u32) -> (u32, Time) {
         let mut hop = self.routes[place as usize];
         let link = &mut self.links[(hop & LINK) as usize];
         let mut at = if link.foresees {
             self.foresee(now, (NIL, hop & LINK), slot, bytes)
         } else {
             match link.port.handle_unseen((now, self.unseen), (slot, bytes), &mut self.arena) {
-                Arrival::Departs(departs) => departs + link.delay,
+                Arrival::Departs(departs) => link.end_of(departs),
                 Arrival::Queued => {
                     self.arena.get_mut(slot).place = place;
                     self.queued(hop & LINK, slot);
@@ -414,17 +431,20 @@ impl Engine {
 
     /// A packet arrives at `at` at a link that foresees it, and that is fused to the one before: when it reaches the end.
     #[inline(always)]
-    fn foresee(&mut self, at: Time, (before, link): (u32, u32), slot: u32, bytes: u16) -> Time {
+    fn foresee(&mut self, at: Time, (before, link): (u32, u32), slot: u32, bytes: u32) -> Time {
         let l = &mut self.links[link as usize];
         if l.port.puts_off() {
-            return l.port.pass(self.now, at, bytes, self.unseen) + l.delay;
+            let departs = l.port.pass(self.now, at, bytes, self.unseen);
+            return l.end_of(departs);
         }
         if l.port.keeps() {
-            return l.port.foresee_another(at, (slot, bytes)) + l.delay;
+            let departs = l.port.foresee_another(at, (slot, bytes));
+            return l.end_of(departs);
         }
         let unsure = if before == NIL { Time::NEVER } else { self.unsure(before) };
         let l = &mut self.links[link as usize];
-        l.port.foresee(at, (slot, bytes), (self.unseen, unsure), &mut self.arena) + l.delay
+        let departs = l.port.foresee(at, (slot, bytes), (self.unseen, unsure), &mut self.arena);
+        l.end_of(departs)
     }
 
     /// What reaches the end of this link before that will not be written into any more.
@@ -492,7 +512,9 @@ impl Engine {
     /// A flow takes the acknowledgement in `slot`, if there is one. The next packet that it may send, in that slot or a new one, its
     /// place, and the flow itself unless that is all for now; then its timer is armed.
     #[inline(always)]
-    fn next_of(&mut self, now: Time, id: u32, slot: u32) -> (u32, u32, u32) {
+    fn next_of(&mut self, now: Time, id: u32, slot: u32) -> Onward {
+        const NOTHING: Onward = Onward { slot: NIL, place: NIL, flow: NIL, bytes: 0 };
+        let now = core::hint::black_box(now); // else its time stamp is made for every packet that the loop forwards
         let ends = &mut self.ends[id as usize];
         if slot != NIL {
             ends.flow.handle_packet(now, self.arena.get(slot), self.arena.sack(slot));
@@ -500,22 +522,24 @@ impl Engine {
         }
         let Some(next) = ends.flow.poll_next(now) else {
             self.nothing_of(now, id, slot);
-            return (NIL, NIL, NIL);
+            return NOTHING;
         };
         let slot = if slot == NIL { self.arena.take() } else { slot };
-        if !ends.flow.transmit(now, next, self.arena.get_mut(slot)) {
+        let packet = self.arena.get_mut(slot);
+        if !ends.flow.transmit(now, next, packet) {
             self.nothing_of(now, id, slot);
-            return (NIL, NIL, NIL);
+            return NOTHING;
         }
-        let place = ends.forward;
+        let mut onward = Onward { slot, place: ends.forward, flow: NIL, bytes: packet.ip_len as u32 };
         if !ends.flow.is_full() {
-            return (slot, place, id);
+            onward.flow = id;
+            return onward;
         }
         let timer = ends.rest(now);
         if timer < Time::NEVER {
             self.arm_flow(now, id, timer);
         }
-        (slot, place, NIL)
+        onward
     }
 
     /// A flow has nothing to send now.

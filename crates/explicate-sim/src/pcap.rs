@@ -1,7 +1,7 @@
 //! Packets as they would stand on a real network, for a capture: IPv4, UDP, congestion header, transport header.
 
 use std::borrow::Cow;
-use std::io::Write;
+use std::io::{self, Write};
 use std::time::Duration;
 
 use explicate_core::datagram::{self, MOST_HEADERS};
@@ -51,8 +51,16 @@ pub(crate) fn frame(packet: &Packet, sack: &SackRanges) -> Vec<u8> {
     b
 }
 
-/// Writes a pcapng file with one interface per link, in nanoseconds.
-pub fn write_pcapng(out: impl Write, links: &[String], captures: &[Capture]) -> Result<(), PcapError> {
+/// Writes a pcapng file with one interface per link, in nanoseconds; all of it when it returns.
+pub fn write_pcapng(mut out: impl Write, links: &[String], captures: &[Capture]) -> io::Result<()> {
+    blocks(&mut out, links, captures).map_err(|error| match error {
+        PcapError::IoError(error) => error,
+        other => io::Error::other(other),
+    })?;
+    out.flush()
+}
+
+fn blocks(out: &mut impl Write, links: &[String], captures: &[Capture]) -> Result<(), PcapError> {
     let mut writer = PcapNgWriter::new(out)?;
     for name in links {
         writer.write_pcapng_block(InterfaceDescriptionBlock {
@@ -74,4 +82,39 @@ pub fn write_pcapng(out: impl Write, links: &[String], captures: &[Capture]) -> 
         })?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A disk of so many bytes.
+    struct Disk(usize);
+
+    impl Write for Disk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let fits = self.0.min(bytes.len());
+            self.0 -= fits;
+            if fits > 0 { Ok(fits) } else { Err(io::ErrorKind::StorageFull.into()) }
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_told_also_of_what_a_buffer_still_holds() {
+        let capture = || Capture { at: Time::ZERO, link: 0, original: 1000, bytes: vec![0; 60] };
+        let (links, captures) = (["a->b".to_string()], [capture(), capture()]);
+        let mut whole = Vec::new();
+        write_pcapng(&mut whole, &links, &captures).unwrap();
+        for room in 0..=whole.len() {
+            for buffer in [0, 4096] {
+                let done = write_pcapng(io::BufWriter::with_capacity(buffer, Disk(room)), &links, &captures);
+                let why = done.err().map(|error| error.kind());
+                let full = (room < whole.len()).then_some(io::ErrorKind::StorageFull);
+                assert!(why == full || why == Some(io::ErrorKind::WriteZero) && full.is_some(), "{room}: {why:?}");
+            }
+        }
+    }
 }

@@ -19,7 +19,7 @@ const NEAR: u64 = 1 << NEAR_BITS;
 /// Two rotations. The length is in the arrays' types, so that a masked index needs no check.
 const BUCKETS: usize = 2 * NEAR as usize;
 const FAR: u64 = 1 << 10;
-/// Pops between two looks at the bucket width.
+/// Pops between two looks at the bucket width, at least.
 const RETUNE: u64 = 1 << 16;
 
 /// How many events ahead a packet is fetched when a rotation is spread out.
@@ -58,7 +58,8 @@ pub(crate) struct Wheel {
     pub(crate) taken: u64,
     /// Events that are not in `near`.
     distant: u64,
-    retuned_at: u64,
+    /// When the width of a bucket was last looked at, and how many had been taken out then.
+    retuned: (u64, u64),
 }
 
 impl Wheel {
@@ -76,7 +77,7 @@ impl Wheel {
             put: 0,
             taken: 0,
             distant: 0,
-            retuned_at: 0,
+            retuned: (0, 0),
         }
     }
 
@@ -181,15 +182,16 @@ impl Wheel {
                     self.occupied[index / 64] &= !(1 << (index % 64));
                 }
                 self.taken += 1;
-                if self.taken.is_multiple_of(RETUNE) {
-                    self.retune(arena, time, rank);
-                }
                 return Some(Taken { slot, time, place });
             }
             // The search never stands beyond the limit: a caller may put in events that follow it.
             let next_word = (self.tick | 63) + 1;
             if self.put == self.taken || next_word > limit >> self.shift {
                 return None;
+            }
+            if self.taken - self.retuned.1 >= RETUNE {
+                self.retune(arena, &rank);
+                continue;
             }
             self.tick = next_word;
             if self.tick.is_multiple_of(NEAR) {
@@ -265,9 +267,10 @@ impl Wheel {
     /// Fits the width of a bucket to the mean gap of the last events.
     #[cold]
     #[inline(never)]
-    fn retune(&mut self, arena: &mut Arena, now: u64, rank: impl Fn(&Packet) -> u32) {
-        let gap = (now - self.retuned_at) / RETUNE;
-        self.retuned_at = now;
+    fn retune(&mut self, arena: &mut Arena, rank: &impl Fn(&Packet) -> u32) {
+        let now = self.tick << self.shift;
+        let gap = now.saturating_sub(self.retuned.0) / (self.taken - self.retuned.1);
+        self.retuned = (now, self.taken);
         let wanted = (63 - (gap | 1).leading_zeros()).clamp(4, 30);
         if wanted.abs_diff(self.shift) < 2 {
             return;
@@ -278,7 +281,7 @@ impl Wheel {
         self.near_end = ((self.tick >> NEAR_BITS) + 2) << NEAR_BITS;
         for slot in all {
             let &Packet { time, place, .. } = arena.get(slot);
-            self.insert(arena, slot, time, place, &rank);
+            self.insert(arena, slot, time, place, rank);
         }
     }
 

@@ -23,6 +23,7 @@ from explicate.papers.plan import Choice, choices
 from explicate.papers.register import PAPERS, Paper, experiments
 from explicate.papers.study import Case, Panel
 from explicate.report import style
+from explicate.results import write_text
 from explicate.source import Source, overrides_of
 
 WORDS = {True: ("holds", "holds"), False: ("fails", "fails"), None: ("not judged", "open")}
@@ -35,10 +36,10 @@ def write(outcomes: Sequence[Outcome], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for outcome in outcomes:
         downloads = _scenarios(outcome, folder)
-        (folder / f"{outcome.experiment.id}.html").write_text(_experiment(outcome, downloads), encoding="utf-8")
-    (folder / "index.html").write_text(_index(outcomes), encoding="utf-8")
+        write_text(folder / f"{outcome.experiment.id}.html", _experiment(outcome, downloads))
+    write_text(folder / "index.html", _index(outcomes))
     rows = [verdict.row() for outcome in outcomes for verdict in outcome.verdicts]
-    (folder / "verdicts.json").write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_text(folder / "verdicts.json", json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
 
 
 def _scenarios(outcome: Outcome, folder: Path) -> list[tuple[str, str]]:
@@ -48,7 +49,7 @@ def _scenarios(outcome: Outcome, folder: Path) -> list[tuple[str, str]]:
         shown = " ".join(map(str, label)) if isinstance(label, tuple) else str(label)
         name = "scenarios/" + re.sub(r"[^A-Za-z0-9.%_-]+", "-", f"{outcome.experiment.id}-{shown}") + ".toml"
         (folder / "scenarios").mkdir(exist_ok=True)
-        (folder / name).write_text(_resolved(case), encoding="utf-8")
+        write_text(folder / name, _resolved(case))
         made.append((name, shown))
     return made
 

@@ -90,7 +90,10 @@ class Design:
     draw: int = 1
 
     def combinations(self) -> list[Point]:
-        """Return every point, the grid's last axis and then the hypercube fastest; raise BadInputError."""
+        """Return every point, the grid's last axis and then the hypercube fastest; raise BadInputError.
+
+        A point that is asked for twice is there once: counted twice, its runs would pass for other seeds.
+        """
         if not self.grid and not self.ranges:
             raise BadInputError("nothing to vary; add --vary key=v1,v2, --latin key=low..high or a [sweep] table")
         if self.points is not None and self.points < 1:
@@ -114,7 +117,8 @@ class Design:
         squares = [dict(zip(columns, chosen, strict=True)) for chosen in itertools.product(*columns.values())]
         ranges = {key: Range.of(key, text) for key, text in self.ranges.items()}
         spread = latin(ranges, self.points or 0, self.draw) if ranges else [{}]
-        return [{**one, **other} for one in squares for other in spread]
+        points = ({**one, **other} for one in squares for other in spread)
+        return list({repr(point): point for point in points}.values())
 
 
 def one_type(values: Sequence[Any]) -> list[Any]:

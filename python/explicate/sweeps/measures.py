@@ -51,6 +51,8 @@ NAMES = {"flows": "group", "links": "link"}
 """The column of each table by which a measure chooses rows."""
 
 MARGIN = ".margin_95"
+RUNS = "runs"
+"""The column that counts the runs of a point."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ def intervals(table: pl.DataFrame, axes: Sequence[str], measures: Sequence[str])
     The interval is Student's, over seeds; null for a single run.
     """
     found = table.group_by(axes, maintain_order=True).agg(
-        pl.len().alias("runs"),
+        pl.len().alias(RUNS),
         *(
             expression
             for name in measures

@@ -46,10 +46,10 @@ class Plan:
             raise BadInputError(f"runs must be from 1 to {MOST_RUNS:,}, not {self.runs}")
         own = {key: values for key, values in self._sketch()["sweep"] if key not in self.design.ranges}
         design = replace(self.design, grid={**own, **self.design.grid})
-        units: list[Unit] = []
+        units, files = list[Unit](), dict[str, str]()
         for point in design.combinations():
             overrides = [*self.settings, *((key, value_text(value)) for key, value in point.items())]
-            units += self._units(point, overrides)
+            units += self._units(point, overrides, files)
         return units
 
     def wanted(self) -> tuple[str, ...]:
@@ -62,9 +62,9 @@ class Plan:
         except ScenarioError as error:
             raise self._located(error) from error
 
-    def _units(self, point: Point, overrides: Sequence[Override]) -> list[Unit]:
+    def _units(self, point: Point, overrides: Sequence[Override], files: dict[str, str]) -> list[Unit]:
         try:
-            return list(units_of(self.source, point, overrides, self.seed, self.runs, self.fluid))
+            return list(units_of(self.source, point, overrides, self.seed, self.runs, files, self.fluid))
         except ScenarioError as error:
             raise self._located(error) from error
 

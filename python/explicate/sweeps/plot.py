@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from explicate.charts import MOST_SERIES, Axes, Range, Series, picture, round_up
+from explicate.results import write_text
 from explicate.sweeps.measures import MARGIN
 from explicate.sweeps.table import SweepResults
 from explicate.text import prefix
@@ -37,7 +38,7 @@ def plot(results: SweepResults, path: Path) -> bool:
     panels = [_panel(parts, names, x, measure, dots=dots) for measure in results.wanted]
     style = resources.files("explicate").joinpath("assets", "charts.css").read_text(encoding="utf-8") + FONT
     legend = panels[0][1] if lines else []
-    path.write_text(picture(f"{results.name} over {x}", panels, style, 200, legend), encoding="utf-8")
+    write_text(path, picture(f"{results.name} over {x}", panels, style, 200, legend))
     return True
 
 

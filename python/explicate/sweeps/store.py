@@ -1,8 +1,8 @@
 """Finished runs of sweeps, on disk: Parquet files with a row for each run, under the hash of what decided it.
 
-A run's row has its `key` and its tables, each as a list of that table's rows, so that one file holds many runs and
-appears at once: it is written under another name, forced to the disk and renamed. Runs that finish within two seconds
-share a file. Whatever kills the process, at most the runs of these last seconds are to be repeated.
+A run's row has its `key`, its warnings, and its tables, each as a list of that table's rows, so that one file holds
+many runs and appears at once: it is written under another name, forced to the disk and renamed. Runs that finish within
+two seconds share a file. Whatever kills the process, at most the runs of these last seconds are to be repeated.
 """
 
 from __future__ import annotations
@@ -68,8 +68,12 @@ class Store:
         """Write what was added since the last time."""
         if not self._fresh:
             return
-        columns = [pl.Series("key", list(self._fresh))] + [
-            pl.Series(name, [results.tables()[name].to_struct() for results in self._fresh.values()]) for name in TABLES
+        columns = [
+            pl.Series("key", list(self._fresh)),
+            pl.Series("warnings", [list(run.warnings) for run in self._fresh.values()], dtype=pl.List(pl.String)),
+        ]
+        columns += [
+            pl.Series(name, [run.tables()[name].to_struct() for run in self._fresh.values()]) for name in TABLES
         ]
         part = pl.DataFrame(columns)
         self._fresh, self._bytes = {}, 0
@@ -90,7 +94,11 @@ class Store:
         found = [part.filter(wanted) for part in self._memory]
         found += [pl.read_parquet(path).filter(wanted) for path in self._parts()]
         found = [part for part in found if part.height]
-        return pl.concat(found).unique("key", keep="first", maintain_order=True) if found else pl.DataFrame()
+        return (
+            pl.concat(found, how="diagonal").unique("key", keep="first", maintain_order=True)
+            if found
+            else pl.DataFrame()
+        )
 
     def _parts(self) -> list[Path]:
         return [] if self._folder is None else sorted(self._folder.glob("*.parquet"))

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from explicate import engine
-from explicate.results import TABLES, Results, write_json, write_parquet
+from explicate.results import TABLES, Results, write_json, write_table, write_text
 from explicate.sweeps import measures
 from explicate.sweeps.design import numbers
 from explicate.sweeps.measures import Measure
@@ -58,15 +58,15 @@ class SweepResults(Results):
     def intervals(self, wanted: Sequence[str] = ()) -> pl.DataFrame:
         """Return one row for each point: the mean of each measure over its runs, and half the 95 % interval."""
         table = self.measures(wanted)
-        return measures.intervals(table, table.columns[: len(self.axes)], table.columns[len(self.axes) + 2 :])
+        axes = table.columns[: len(self.axes)]
+        own = table.unique([*axes, "run"], keep="first", maintain_order=True)  # 1ms and 1.0ms are one number
+        return measures.intervals(own, axes, table.columns[len(axes) + 2 :])
 
     def write(self, directory: str | Path, *, csv: bool = False) -> Path:
         """Write what `Results.write` does, ``measures``, ``intervals``, and ``failures.json`` with scenarios."""
         folder = super().write(directory, csv=csv)
         for name, frame in (("measures", self.measures()), ("intervals", self.intervals())):
-            write_parquet(frame, folder / f"{name}.parquet")
-            if csv:
-                frame.write_csv(folder / f"{name}.csv")
+            write_table(frame, folder, name, csv=csv)
         write_failures(folder, self.failures)
         return folder
 
@@ -82,7 +82,7 @@ def write_failures(folder: Path, failures: Sequence[Failure]) -> None:
     listed = []
     for number, failure in enumerate(failures):
         name = f"failures/{number}.toml"
-        (folder / name).write_text(failure.scenario, encoding="utf-8")
+        write_text(folder / name, failure.scenario)
         listed.append({"point": failure.point, "seed": failure.seed, "error": failure.error, "scenario": name})
     write_json(index, json.loads(json.dumps(listed, default=str)))
 
@@ -99,12 +99,13 @@ def assemble(
     if not done:
         first = f": {failures[0]}" if failures else ""
         raise AllFailedError(f"not one run of {len(units)} has a result{first}", failures)
-    taken = {column["name"] for table in TABLES for column in engine.columns().get(table, [])}
+    taken = {column["name"] for table in TABLES for column in engine.columns().get(table, [])} | {measures.RUNS}
     labels = {key: f"set.{key}" if key in taken else key for key in done[0].point}
     columns: dict[str, Any] = {labels[key]: [unit.point[key] for unit in done] for key in labels}
     index = pl.DataFrame({"_key": [unit.key for unit in done], **columns, "_run": [unit.replica for unit in done]})
     tables: dict[str, Any] = {name: _unfold(index, rows, name, list(labels.values())) for name in TABLES}
-    warnings = dict.fromkeys(warning for unit in done for warning in unit.warnings)
+    told = dict(rows.select("key", "warnings").iter_rows()) if "warnings" in rows.columns else {}
+    warnings = dict.fromkeys(warning for unit in done for warning in (*unit.warnings, *(told.get(unit.key) or ())))
     warnings |= dict.fromkeys(measures.unmet(tables, [Measure.of(text) for text in wanted]))
     return SweepResults(
         **tables,

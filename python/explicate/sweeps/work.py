@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from dataclasses import dataclass
-from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -62,35 +61,42 @@ def units_of(
     overrides: Sequence[Override],
     seed: int | None,
     runs: int | None,
+    files: dict[str, str],
     fluid: bool = False,
 ) -> Iterator[Unit]:
-    """Yield the runs of a point; raise ScenarioError if it cannot be used."""
+    """Yield the runs of a point; raise ScenarioError if it cannot be used.
+
+    `files` has the hashes of files that earlier points named, by name, and gets those of this one.
+    """
     changed = (*overrides, NO_AXES)
-    checked = source.check(changed, fluid=fluid)
-    first = checked["seed"] if seed is None else seed
+    asked = [(key, str(value)) for key, value in (("seed", seed), ("runs", runs)) if value is not None]
+    checked = source.check((*changed, *asked), fluid=fluid)
+    first = checked["seed"]
     head, table, rest = checked["resolved"].partition("\n[")
     alone = re.sub(r"(?m)^(?:runs|seed) = .*\n?", "", head + "\n") + table + rest
-    files = files_of(alone, source.base)
+    contents = _files_of(alone, source.base, files)
     warnings = tuple(map(source.anonymous, checked["warnings"]))
-    for replica in range(checked["runs"] if runs is None else runs):
+    for replica in range(checked["runs"]):
         text = f"seed = {first + replica}\nruns = 1\n{alone}"
-        key = content_key(alone, files, first + replica, *(["fluid"] if fluid else []))
+        key = content_key(alone, contents, first + replica, *(["fluid"] if fluid else []))
         yield Unit(point, replica, first + replica, changed, text, checked["duration_s"], key, warnings, fluid)
 
 
-def files_of(resolved: str, base: str) -> list[str]:
-    """Return the hashes of the files that a scenario names, such as traces: other contents, other results."""
-    digests = (_digest(base, name) for name in sorted(set(re.findall(r'"([^"\n]+)"', resolved))))
-    return [digest for digest in digests if digest]
+def _files_of(resolved: str, base: str, known: dict[str, str]) -> list[str]:
+    """Return the hashes of the files that a scenario names, such as traces: other contents, other results.
 
-
-@lru_cache(1 << 16)
-def _digest(base: str, name: str) -> str:
-    path = Path(base, name)
-    try:
-        return sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
-    except OSError:
-        return ""
+    Each is read once as long as `known` is the same.
+    """
+    names = sorted(set(re.findall(r'"([^"\n]+)"', resolved)))
+    for name in names:
+        if name in known:
+            continue
+        path = Path(base, name)
+        try:
+            known[name] = sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        except OSError:
+            known[name] = ""
+    return [known[name] for name in names if known[name]]
 
 
 def perform(

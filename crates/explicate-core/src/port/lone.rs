@@ -34,20 +34,20 @@ impl Port {
     pub fn foresee(
         &mut self,
         at: Time,
-        (handle, bytes): (u32, u16),
+        (handle, bytes): (u32, u32),
         (unseen, unsure): (Time, Time),
         store: &mut impl Store,
     ) -> Time {
         let until = at.min(self.stats.unwatched(unseen));
         let departs = if self.arrives < unsure && self.lone_passes(until, store) {
-            self.busy_until = self.line.finish(at.0, bytes as u32, true);
+            self.busy_until = self.line.finish(at.0, bytes, true);
             Time(self.busy_until)
         } else if self.make_way(until, unsure, store) {
-            self.departure(at, bytes as u32)
+            self.departure(at, bytes)
         } else {
             return self.foresee_another(at, (handle, bytes));
         };
-        self.expect(at, Lone { departs, handle, bytes });
+        self.expect(at, Lone { departs, handle, bytes: bytes as u16 });
         departs
     }
 
@@ -114,9 +114,9 @@ impl Port {
 
     /// [`Port::foresee`] at a port that keeps packets.
     #[inline(always)]
-    pub fn foresee_another(&mut self, at: Time, (handle, bytes): (u32, u16)) -> Time {
-        let departs = self.departure(at, bytes as u32);
-        self.ring.push(Waiting { arrives: at, departs, handle, bytes, lost: false });
+    pub fn foresee_another(&mut self, at: Time, (handle, bytes): (u32, u32)) -> Time {
+        let departs = self.departure(at, bytes);
+        self.ring.push(Waiting { arrives: at, departs, handle, bytes: bytes as u16, lost: false });
         if self.arrives == Time::NEVER {
             self.arrives = at;
             self.due = self.due.min(at);

@@ -261,7 +261,7 @@ impl Port {
 
     /// A packet arrives. Call in order of time.
     pub fn handle_packet(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
-        let bytes = store.packet(handle).ip_len;
+        let bytes = store.packet(handle).ip_len as u32;
         self.handle_unseen((now, Time::ZERO), (handle, bytes), store)
     }
 
@@ -277,7 +277,7 @@ impl Port {
     pub fn handle_unseen(
         &mut self,
         (now, unseen): (Time, Time),
-        (handle, bytes): (u32, u16),
+        (handle, bytes): (u32, u32),
         store: &mut impl Store,
     ) -> Arrival {
         let departs;
@@ -289,7 +289,7 @@ impl Port {
                 self.recall(Time(self.busy_until));
             }
             if !self.view.busy {
-                departs = self.departure(now, bytes as u32);
+                departs = self.departure(now, bytes);
                 if departs <= self.stats.unwatched(unseen) {
                     self.stats.bytes += bytes as u64;
                     return Arrival::Departs(departs);
@@ -299,21 +299,20 @@ impl Port {
                     self.drop_packet(now, handle, DropCause::Overflow, store);
                     return Arrival::Dropped;
                 }
-                departs = self.departure(now, bytes as u32);
+                departs = self.departure(now, bytes);
             }
         } else {
-            let known = self.stats.unwatched(unseen);
-            if self.lone_passes(now.min(known), store) {
+            if self.lone.departs <= now && self.lone_passes(self.stats.unwatched(now.min(unseen)), store) {
                 self.forget_lone();
             } else {
                 self.settle_before_arrival(now, store);
             }
             if self.takes
                 && !self.view.busy
-                && let Some(departs) = self.line.finish_by(now.0, bytes as u32, known.0)
+                && let Some(departs) = self.line.finish_by(now.0, bytes, self.stats.unwatched(unseen).0)
             {
                 self.busy_until = departs;
-                self.expect(now, Lone { departs: Time(departs), handle, bytes });
+                self.expect(now, Lone { departs: Time(departs), handle, bytes: bytes as u16 });
                 return Arrival::Departs(Time(departs));
             }
             self.stats.arrived += 1;
@@ -324,19 +323,19 @@ impl Port {
             if !self.admit(now, (handle, bytes), store) {
                 return Arrival::Dropped;
             }
-            departs = self.departure(now, bytes as u32);
+            departs = self.departure(now, bytes);
         }
-        self.ring.push(Waiting { arrives: now, departs, handle, bytes, lost: false });
+        self.ring.push(Waiting { arrives: now, departs, handle, bytes: bytes as u16, lost: false });
         self.join(now, departs, bytes);
         Arrival::Departs(departs)
     }
 
     /// Whether a packet may wait behind those that do, if a limit is all that the discipline is.
     #[inline(always)]
-    fn has_room(&self, bytes: u16) -> bool {
+    fn has_room(&self, bytes: u32) -> bool {
         let waiting = (self.view.backlog_bytes, self.view.backlog_packets);
         let room = self.gate.qdisc.as_ref().and_then(|qdisc| qdisc.room.as_ref());
-        room.is_none_or(|room| room.fits(waiting, bytes))
+        room.is_none_or(|room| room.fits(waiting, bytes as u16))
     }
 
     #[cold]
@@ -347,7 +346,7 @@ impl Port {
 
     /// Controller and discipline look at an arriving packet; whether it joins the queue.
     #[inline]
-    fn admit(&mut self, now: Time, (handle, bytes): (u32, u16), store: &mut impl Store) -> bool {
+    fn admit(&mut self, now: Time, (handle, bytes): (u32, u32), store: &mut impl Store) -> bool {
         let packet = store.packet(handle);
         if let Some(router) = &mut self.gate.router {
             router.on_arrival(now, packet, &self.view);

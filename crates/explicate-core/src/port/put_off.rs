@@ -27,9 +27,9 @@ impl Port {
     /// [`Port::foresee`] where counting is put off; it may be `now` that the packet arrives. Nobody looks before `unseen`, as
     /// with [`Port::handle_unseen`].
     #[inline(always)]
-    pub fn pass(&mut self, now: Time, at: Time, bytes: u16, unseen: Time) -> Time {
+    pub fn pass(&mut self, now: Time, at: Time, bytes: u32, unseen: Time) -> Time {
         let free = Time(self.busy_until);
-        let departs = self.departure(at, bytes as u32);
+        let departs = self.departure(at, bytes);
         if free > at || departs > self.stats.unwatched(unseen) || !self.ring.is_empty() {
             self.pass_slowly((now, unseen), at, bytes, (free, departs));
         } else {
@@ -41,25 +41,25 @@ impl Port {
 
     /// [`Port::pass`] if the packet finds an idle line and has left it before `unseen`; else nothing.
     #[inline(always)]
-    pub fn pass_by(&mut self, at: Time, bytes: u16, unseen: Time) -> Option<Time> {
+    pub fn pass_by(&mut self, at: Time, bytes: u32, unseen: Time) -> Option<Time> {
         if !self.put_off || self.busy_until > at.0 || !self.ring.is_empty() {
             return None;
         }
-        self.busy_until = self.line.finish_by(at.0, bytes as u32, self.stats.unwatched(unseen).0)?;
+        self.busy_until = self.line.finish_by(at.0, bytes, self.stats.unwatched(unseen).0)?;
         self.stats.arrived += 1;
         self.stats.bytes += bytes as u64;
         Some(Time(self.busy_until))
     }
 
     /// Whether [`Port::pass_by`] will take packets of up to `bytes`.
-    pub fn passes_by(&self, at: Time, bytes: u16, unseen: Time) -> bool {
+    pub fn passes_by(&self, at: Time, bytes: u32, unseen: Time) -> bool {
         let free = self.put_off && self.busy_until <= at.0 && self.ring.is_empty();
-        free && self.line.idle_finish(at.0, bytes as u32).is_some_and(|at| at <= self.stats.unwatched(unseen).0)
+        free && self.line.idle_finish(at.0, bytes).is_some_and(|at| at <= self.stats.unwatched(unseen).0)
     }
 
     /// A packet waits, somebody looks before it has left, or packets are remembered for such reasons.
     #[inline(never)]
-    fn pass_slowly(&mut self, (now, unseen): (Time, Time), at: Time, bytes: u16, (free, departs): (Time, Time)) {
+    fn pass_slowly(&mut self, (now, unseen): (Time, Time), at: Time, bytes: u32, (free, departs): (Time, Time)) {
         if free <= at && departs <= self.stats.unwatched(unseen) {
             self.catch_up(at); // all that is remembered has left by then
             self.stats.arrived += 1;
@@ -72,7 +72,7 @@ impl Port {
         if free > at && self.ring.is_empty() {
             self.recall(free);
         }
-        self.ring.push(Waiting { arrives: at, departs, handle: 0, bytes, lost: false });
+        self.ring.push(Waiting { arrives: at, departs, handle: 0, bytes: bytes as u16, lost: false });
     }
 
     /// The packet in service was counted when it came, and departs at `departs`: others come before that.
@@ -98,7 +98,7 @@ impl Port {
         loop {
             // Most find the line idle and leave before the next one comes.
             if !self.view.busy {
-                let (packets, bytes) = self.ring.pop_lonely(self.stats.unwatched(now));
+                let (packets, bytes) = self.ring.pop_lonely(self.stats.unwatched(now), |_| ());
                 self.stats.arrived += packets as u64;
                 self.stats.bytes += bytes;
             }
@@ -113,7 +113,7 @@ impl Port {
             } else {
                 self.stats.arrived += 1;
                 let Waiting { arrives, departs, bytes, .. } = *self.ring.first_ahead();
-                self.join(arrives, departs, bytes);
+                self.join(arrives, departs, bytes as u32);
             }
         }
     }

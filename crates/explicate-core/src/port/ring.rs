@@ -24,9 +24,9 @@ const NOTHING: Waiting =
 #[derive(Default)]
 pub(super) struct Ring {
     slots: Box<[Waiting]>,
-    head: u32,
     /// The first that has not arrived.
     ahead: u32,
+    head: u32,
     end: u32,
 }
 
@@ -88,12 +88,6 @@ impl Ring {
     pub(super) fn advance(&mut self) {
         self.ahead = self.ahead.wrapping_add(1);
     }
-    /// With nothing in the port: the first that has not arrived comes and goes.
-    #[inline]
-    pub(super) fn skip(&mut self) {
-        self.ahead = self.ahead.wrapping_add(1);
-        self.head = self.ahead;
-    }
     /// Takes out the one in service. Call only while there is one.
     #[inline]
     pub(super) fn pop(&mut self) -> Waiting {
@@ -116,16 +110,10 @@ impl Ring {
     pub(super) fn next_arrival(&self) -> Time {
         if self.ahead == self.end { Time::NEVER } else { self.first_ahead().arrives }
     }
-    /// When the one after it does.
-    #[inline]
-    pub(super) fn second_arrival(&self) -> Time {
-        let after = self.ahead.wrapping_add(1);
-        if after == self.end { Time::NEVER } else { self.at(after).arrives }
-    }
-    /// With nothing in the port: takes out the packets that have left by `until`, each before the next one comes. How many
-    /// and how many bytes that were.
-    #[inline]
-    pub(super) fn pop_lonely(&mut self, until: Time) -> (u32, u64) {
+    /// With nothing in the port: takes out the packets that have left by `until`, each before the next one comes, and shows each.
+    /// How many and how many bytes that were.
+    #[inline(always)]
+    pub(super) fn pop_lonely(&mut self, until: Time, mut show: impl FnMut(&Waiting)) -> (u32, u64) {
         let (mut at, mut bytes) = (self.ahead, 0);
         while at != self.end {
             let first = self.at(at);
@@ -133,6 +121,7 @@ impl Ring {
             if first.departs > until || after != self.end && self.at(after).arrives < first.departs {
                 break;
             }
+            show(first);
             bytes += first.bytes as u64;
             at = after;
         }

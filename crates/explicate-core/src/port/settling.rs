@@ -5,36 +5,45 @@ use super::{Note, Port, Store};
 use crate::units::Time;
 
 impl Port {
-    /// A foreseen packet arrives, and departs at once if it finds the line idle and has left by `now`, before anything else
-    /// happens here: so it is with most, and then only its handling counts, not the queue's.
+    /// A foreseen packet arrives. Most find the line idle and have left by `now`, before anything else happens here: they pass one
+    /// after the other, and then only their handling counts, not the queue's.
     #[inline(always)]
     fn arrive(&mut self, now: Time, store: &mut impl Store) {
         self.remember_lone();
+        if !self.view.busy && self.pass_in_turn(now, store) {
+            return;
+        }
         let Waiting { arrives: at, departs, handle, bytes, .. } = *self.ring.first_ahead();
-        let next = self.ring.second_arrival();
-        let lonely = !self.view.busy && departs <= now.min(next) && departs < self.timer;
         self.stats.arrived += 1;
         store.note(at, self.number, handle, Note::Arrived);
         let packet = store.packet(handle);
         packet.ttl = packet.ttl.saturating_sub(self.hops);
-        let router = self.gate.router.as_mut();
-        if !lonely {
-            if let Some(router) = router {
-                router.on_arrival(at, packet, &self.view);
-            }
-            self.join(at, departs, bytes);
-            self.arrives = next;
-            self.due = self.timer.min(self.leaves).min(next);
-        } else {
-            self.stats.departed(departs, bytes);
-            self.ring.skip();
-            if let Some(router) = router {
-                router.on_passage(at, departs, packet, &self.view);
+        if let Some(router) = self.gate.router.as_mut() {
+            router.on_arrival(at, packet, &self.view);
+        }
+        self.join(at, departs, bytes as u32);
+        self.arrives = self.ring.next_arrival();
+        self.due = self.timer.min(self.leaves).min(self.arrives);
+    }
+
+    /// All that come and go up to `now` before one meets the next, or a timer; whether any did.
+    #[inline(always)]
+    fn pass_in_turn(&mut self, now: Time, store: &mut impl Store) -> bool {
+        let until = self.stats.unwatched(now).min(Time(self.timer.0 - 1));
+        let (packets, bytes) = self.ring.pop_lonely(until, |&Waiting { arrives, departs, handle, .. }| {
+            store.note(arrives, self.number, handle, Note::Arrived);
+            let packet = store.packet(handle);
+            packet.ttl = packet.ttl.saturating_sub(self.hops);
+            if let Some(router) = &mut self.gate.router {
+                router.on_passage(arrives, departs, packet, &self.view);
             }
             store.note(departs, self.number, handle, Note::Departed);
-            self.arrives = next;
-            self.due = self.timer.min(next);
-        }
+        });
+        self.stats.arrived += packets as u64;
+        self.stats.bytes += bytes;
+        self.arrives = self.ring.next_arrival();
+        self.due = self.timer.min(self.arrives);
+        packets > 0
     }
 
     /// Catches up with everything that happened in the port up to `now`.
@@ -119,11 +128,13 @@ impl Port {
         if let Some(router) = &mut self.gate.router {
             router.on_departure(at, store.packet(done.handle), &self.view);
         }
-        if let Some(qdisc) = self.gate.qdisc.as_mut().filter(|_| self.minded) {
+        if self.minded
+            && let Some(qdisc) = &mut self.gate.qdisc
+        {
             qdisc.law.on_departure(at, &self.view);
         }
         store.note(at, self.number, done.handle, Note::Departed);
-        if done.lost {
+        if !self.simple && done.lost {
             self.lose(at, done.handle, store);
         }
         self.serve(at);
@@ -149,7 +160,7 @@ impl Port {
 
     /// The first packet ahead in the ring enters service or waits.
     #[inline]
-    pub(super) fn join(&mut self, now: Time, departs: Time, bytes: u16) {
+    pub(super) fn join(&mut self, now: Time, departs: Time, bytes: u32) {
         self.ring.advance();
         if self.view.busy {
             self.wait(now, bytes);
@@ -160,7 +171,7 @@ impl Port {
         }
     }
     #[inline(never)]
-    fn wait(&mut self, now: Time, bytes: u16) {
+    fn wait(&mut self, now: Time, bytes: u32) {
         if !self.stats.queue_changes(now, self.view.backlog_packets, self.view.backlog_bytes, 1) {
             return self.wait_slowly(now, bytes);
         }
@@ -168,7 +179,7 @@ impl Port {
         self.view.backlog_bytes += bytes as u64;
     }
     #[cold]
-    fn wait_slowly(&mut self, now: Time, bytes: u16) {
+    fn wait_slowly(&mut self, now: Time, bytes: u32) {
         self.stats.queue_changed(now, self.view.backlog_packets, self.view.backlog_bytes, 1);
         self.view.backlog_packets += 1;
         self.view.backlog_bytes += bytes as u64;

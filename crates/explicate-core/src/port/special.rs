@@ -86,14 +86,14 @@ impl Port {
             return self.enqueue_in_lane(now, handle, store);
         }
         let bytes = store.packet(handle).ip_len;
-        if !self.admit(now, (handle, bytes), store) {
+        if !self.admit(now, (handle, bytes as u32), store) {
             return Arrival::Dropped;
         }
         let wire = self.wire_bytes(handle, bytes, store);
         let departs = self.departure(now, wire);
         let lost = self.lost_on_air(departs, handle, wire, store);
         self.ring.push(Waiting { arrives: now, departs, handle, bytes, lost });
-        self.join(now, departs, bytes);
+        self.join(now, departs, bytes as u32);
         if lost { Arrival::Doomed(departs) } else { Arrival::Departs(departs) }
     }
 

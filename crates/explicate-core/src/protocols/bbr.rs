@@ -27,6 +27,7 @@
 //! 4. BBR counts on a recovery that sees when what it resent is lost again (RACK); RFC 6675 does not and waits for the timer. It
 //!    shows where several flows overrun a short buffer, since losses do not slow BBR down: timeouts, and much sent twice.
 //! 5. The first round trip, that of set-up, is not taken for RTprop: its packets are shorter than data.
+//! 6. A flow that was idle goes on at the pace of its phase, not at the bandwidth itself, for a round trip.
 
 use alloc::boxed::Box;
 

@@ -80,7 +80,7 @@ struct HyblaSender {
     /// The least round trip seen.
     least: Time,
     rho: f64,
-    /// Growth in slow start, segments per acknowledged segment, and in congestion avoidance, segments per round trip.
+    /// Growth in slow start, segments per acknowledgement, and in congestion avoidance, segments per round trip.
     doubling: f64,
     per_rtt: f64,
 }

@@ -15,11 +15,14 @@
 //!    counts for all that it covers (RFC 3465 section 2.1).
 //! 2. During a recovery the window does not grow; inflation is recovery's.
 //! 3. Marks do not take the window below two segments, so no timer has to slow down a window of one (RFC 3168 section 6.1.2).
+//! 4. After an idle time the window is what it was (RFC 5681 section 4.1 restarts it after a retransmission timeout). It
+//!    is so for all laws of TCP here.
+//! 5. A SYN that was lost does not shrink the first window (RFC 5681 section 3.1).
 
 use alloc::boxed::Box;
 
 use crate::params::{Param, Unit};
-use crate::protocol::{Ack, Allowance, Loss, LossKind, Minds, Probe, Protocol, Sender, SenderInit};
+use crate::protocol::{Ack, Allowance, Loss, LossKind, Minds, Probe, Protocol, Sender, SenderInit, Sending};
 use crate::protocols::window::{Window, grows};
 
 /// TCP's AIMD window.
@@ -78,7 +81,7 @@ impl Sender for RenoSender {
     }
 
     fn minds(&self) -> Minds {
-        Minds { sending: false, time: false }
+        Minds { sending: Sending::Nothing, time: false }
     }
 
     fn on_ack(&mut self, ack: &Ack<'_>) {

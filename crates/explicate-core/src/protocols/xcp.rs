@@ -38,11 +38,11 @@ use alloc::boxed::Box;
 use crate::params::{Param, Unit};
 use crate::protocol::{
     Ack, Address, Allowance, Loss, LossKind, Minds, Probe, Protocol, Receiver, Returns, Router, RouterInit, Sender,
-    SenderInit, Sent,
+    SenderInit, Sending, Sent,
 };
 use crate::protocols::xcp_router::{self, Controller, XcpRouter};
 use crate::units::Time;
-use crate::wire::{Packet, UNITS_PER_SEC, seconds_to_units};
+use crate::wire::{Congestion, Packet, UNITS_PER_SEC, seconds_to_units};
 
 /// XCP.
 pub struct Xcp;
@@ -142,10 +142,17 @@ pub(super) trait Form: Default + Send {
     /// The words of the next packets' headers: the window (D03: X), RTT, and the request spread over a window.
     fn words(window: &Window) -> (u32, u32, i32);
     /// Writes them.
-    fn write(&mut self, packet: &mut Packet, (x, rtt, request): (u32, u32, i32)) {
-        packet.congestion.set_x(x);
-        packet.congestion.set_rtt(rtt);
-        packet.congestion.set_delta_throughput(request);
+    #[inline(always)]
+    fn state((x, rtt, request): (u32, u32, i32), header: &mut Congestion) {
+        header.set_x(x);
+        header.set_rtt(rtt);
+        header.set_delta_throughput(request);
+    }
+    /// That is all there is to it.
+    const STATES: bool = true;
+    /// Writes them, and all else that a packet carries.
+    fn write(&mut self, packet: &mut Packet, words: (u32, u32, i32)) {
+        Self::state(words, &mut packet.congestion);
     }
     /// The flow leaves from this node.
     fn attach(&mut self, own: Address) {
@@ -239,7 +246,7 @@ impl<F: Form> XcpSender<F> {
     fn age(&mut self, ack: &Ack<'_>) {
         self.was_limited |= !ack.app_limited;
         self.most_in_flight = self.most_in_flight.max(ack.in_flight + ack.newly_acked);
-        if ack.now.since(self.aged_at) < ack.srtt {
+        if ack.now.0 < self.aged_at.0 + ack.srtt.0 {
             return;
         }
         let used = self.most_in_flight as f64;
@@ -259,7 +266,7 @@ impl<F: Form> Sender for XcpSender<F> {
     }
 
     fn minds(&self) -> Minds {
-        Minds { sending: true, time: false }
+        Minds { sending: if F::STATES { Sending::Rest } else { Sending::All }, time: false }
     }
 
     fn on_attach(&mut self, own: Address) {
@@ -275,6 +282,13 @@ impl<F: Form> Sender for XcpSender<F> {
     fn on_send(&mut self, packet: &mut Packet, sent: &Sent) {
         let (x, rtt, request) = self.words;
         self.form.write(packet, (x, rtt, if sent.backlogged || request < 0 { request } else { 0 }));
+    }
+
+    #[inline(always)]
+    fn state(&self, header: &mut Congestion) {
+        if F::STATES {
+            F::state(self.words, header);
+        }
     }
 
     #[inline(always)]

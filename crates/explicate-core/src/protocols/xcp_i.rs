@@ -212,6 +212,7 @@ impl Form for Marked {
     fn words(window: &Window) -> (u32, u32, i32) {
         Rate::words(window)
     }
+    const STATES: bool = false;
     fn write(&mut self, packet: &mut Packet, words: (u32, u32, i32)) {
         Rate.write(packet, words);
         Fields { ttl: packet.ttl, last_router: self.own.0 }.put(packet);

@@ -259,6 +259,16 @@ impl<const PAPER: bool> Controller<PAPER> {
     /// Returns whether that is less than it asks for, and what.
     pub(super) fn feedback(&mut self, x: f64, bytes: f64, delta: f64) -> (bool, f64) {
         let mut pos = self.cp * x;
+        if self.res_neg <= 0.0 {
+            // No negative pool, and no cn either: what follows says the same, at twice the cost.
+            let tighter = delta > pos;
+            self.take_positive(match tighter {
+                true => pos,
+                false if PAPER => delta.max(0.0),
+                false => delta,
+            });
+            return (tighter, pos);
+        }
         let mut neg = self.cn * bytes;
         let fb = pos - neg;
         let tighter = delta > fb;
@@ -272,15 +282,20 @@ impl<const PAPER: bool> Controller<PAPER> {
             neg = if reclaimed < self.res_neg { reclaimed } else { self.res_neg };
             pos = delta + neg;
         }
-        self.res_pos -= pos;
+        self.take_positive(pos);
         self.res_neg -= neg;
-        if self.res_pos <= 0.0 {
-            (self.res_pos, self.cp) = (0.0, 0.0);
-        }
         if self.res_neg <= 0.0 {
             (self.res_neg, self.cn) = (0.0, 0.0);
         }
         (tighter, fb)
+    }
+
+    #[inline(always)]
+    fn take_positive(&mut self, pos: f64) {
+        self.res_pos -= pos;
+        if self.res_pos <= 0.0 {
+            (self.res_pos, self.cp) = (0.0, 0.0);
+        }
     }
 
     pub(super) fn probe(&self, put: Probe<'_>) {

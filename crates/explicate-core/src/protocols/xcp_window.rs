@@ -84,11 +84,9 @@ impl Form for Bytes {
         let request = (w.desired * w.srtt - cwnd) / w.cwnd;
         ((cwnd + 0.5) as u32, seconds_to_units(w.srtt), round(request))
     }
-    fn write(&mut self, packet: &mut Packet, (cwnd, rtt, feedback): (u32, u32, i32)) {
-        packet.congestion = Congestion::new(Format::Window);
-        packet.congestion.set_x(cwnd);
-        packet.congestion.set_rtt(rtt);
-        packet.congestion.set_delta_throughput(feedback);
+    fn state(words: (u32, u32, i32), header: &mut Congestion) {
+        *header = Congestion::new(Format::Window);
+        xcp::Rate::state(words, header);
     }
     /// Section 3.2: cwnd = max(cwnd + H_feedback, s).
     fn answered(&mut self, w: &Window, ack: &Ack<'_>) -> f64 {

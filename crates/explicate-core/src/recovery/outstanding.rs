@@ -9,7 +9,18 @@ use crate::protocol::{Next, Outcome, Probe, Recovery, RecoveryState};
 use crate::units::Time;
 use crate::wire::{SackRanges, Transport};
 
-/// A flow's recovery, as the flow sees it. Windows are the sender's and the receiver's, in segments.
+/// How many segments may be in flight.
+#[derive(Clone, Copy)]
+pub(crate) struct Windows {
+    /// By the sender's window.
+    pub(crate) cwnd: f64,
+    /// By the receiver's.
+    pub(crate) rwnd: u32,
+    /// By both, in whole segments.
+    pub(crate) both: u32,
+}
+
+/// A flow's recovery, as the flow sees it.
 pub(crate) struct Outstanding {
     recovery: Box<dyn Recovery>,
     at: RecoveryState,
@@ -46,7 +57,7 @@ impl Outstanding {
     pub(crate) fn acknowledge(&mut self, now: Time, header: &Transport, sack: &SackRanges, rtt: Time) -> Outcome {
         self.next = None;
         if let Some(steady) = &mut self.lent
-            && sack.as_slice().is_empty()
+            && header.sack_count() == 0
         {
             let newly_acked = steady.acknowledge(&mut self.at, now, header.segment(), rtt);
             if newly_acked > 0 {
@@ -88,11 +99,11 @@ impl Outstanding {
 
     /// What to send next.
     #[inline(always)]
-    pub(crate) fn next(&self, (cwnd, rwnd): (f64, u32)) -> Next {
+    pub(crate) fn next(&self, windows: Windows) -> Next {
         match (self.next, &self.lent) {
             (Some(next), _) => next,
-            (None, Some(steady)) => steady.next(&self.at, cwnd, rwnd),
-            (None, None) => self.recovery.next(cwnd, rwnd),
+            (None, Some(steady)) => steady.next(&self.at, windows.both),
+            (None, None) => self.recovery.next(windows.cwnd, windows.rwnd),
         }
     }
     /// Whether it is known that there is nothing to send now.
@@ -106,13 +117,16 @@ impl Outstanding {
     }
     /// A segment left, in the packet of this number.
     #[inline(always)]
-    pub(crate) fn sent(&mut self, now: Time, (segment, number): (u32, u32), windows: (f64, u32)) {
+    pub(crate) fn sent(&mut self, now: Time, (segment, number): (u32, u32), windows: Windows) {
         self.next = Some(match &self.lent {
             Some(steady) => {
                 steady.sent(&mut self.at, now);
-                steady.next(&self.at, windows.0, windows.1)
+                steady.next(&self.at, windows.both)
             }
-            None => self.recovery.take_sent(now, (segment, number), windows, &mut self.at),
+            None => {
+                let windows = (windows.cwnd, windows.rwnd);
+                self.recovery.take_sent(now, (segment, number), windows, &mut self.at)
+            }
         });
     }
 

@@ -46,10 +46,10 @@ impl Steady {
             at.timer = now + Time(timeout);
         }
     }
-    /// What to send next within `cwnd` and the receiver's window.
+    /// What to send next within so many whole segments.
     #[inline(always)]
-    pub fn next(&self, at: &RecoveryState, cwnd: f64, rwnd: u32) -> Next {
-        if at.in_flight >= cwnd as u32 || at.in_flight >= rwnd { Next::Nothing } else { Next::New }
+    pub fn next(&self, at: &RecoveryState, window: u32) -> Next {
+        if at.in_flight >= window { Next::Nothing } else { Next::New }
     }
 }
 
@@ -97,7 +97,7 @@ mod tests {
                 cwnd = (cwnd + 2.0 * rng.uniform() - 1.0_f64).clamp(1.0, 60.0);
                 let rwnd = 1 + (rng.next_u64() % 100) as u32;
                 let next = told.next(cwnd, rwnd);
-                assert_eq!(steady.next(&at, cwnd, rwnd), next, "{}, step {step}", kind.name());
+                assert_eq!(steady.next(&at, rwnd.min(cwnd as u32)), next, "{}, step {step}", kind.name());
                 if next == Next::New && !rng.next_u64().is_multiple_of(4) {
                     told.on_sent(now, at.next, step);
                     steady.sent(&mut at, now);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use explicate_core::params::Values;
 use explicate_core::protocol::{
     ActiveQueue, Channel, ChannelInit, Discipline, DropCause, Gone, LossKind, Next, PortView, Protocol, Qdisc,
-    QdiscInit, Queued, Recovery, RecoveryKind, Router, RouterInit, Sender, SenderInit, Verdict,
+    QdiscInit, Queued, Recovery, RecoveryKind, Router, RouterInit, Sender, SenderInit, Sending, Verdict,
 };
 use explicate_core::recovery::COMMON;
 use explicate_core::registry::{CHANNELS, PROTOCOLS, QDISCS, RECOVERIES};
@@ -73,7 +73,12 @@ fn sender(p: &dyn Protocol, dice: &mut Dice) -> Hash {
                 let mut sent = testing::sent(now, dice.number(2000));
                 sent.srtt = srtt(dice);
                 sent.backlogged = dice.flip(0.8);
+                let mut stated = packet.congestion;
                 s.on_send(&mut packet, &sent);
+                if sent.backlogged && s.minds().sending == Sending::Rest {
+                    s.state(&mut stated);
+                    assert_eq!(stated, packet.congestion, "what is stated is what would be written");
+                }
                 receiver.on_data(now, &packet);
                 let mut put = |p: &Packet| {
                     let bytes = p.congestion.0.iter().chain(&p.transport.0).chain([&p.tos]);

@@ -8,6 +8,7 @@ use explicate_scenario::machines::ports::port;
 use explicate_scenario::model::Link;
 use serde_json::{Value, json};
 
+use super::say::say;
 use super::words;
 use crate::agent::Speaker;
 use crate::cli::{self, Forwarding};
@@ -20,15 +21,35 @@ use crate::sys;
 
 /// Data of whatever protocol may come: no controller is left out.
 const ALL: u64 = u64::MAX;
+/// How often counters are served and interfaces looked after.
+const LOOK: Time = Time::secs(1);
+
+/// Each port is an interface of its own.
+fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
+    let mut seen = Vec::new();
+    for name in names {
+        if seen.contains(&name) {
+            return Err(Error::Input(format!(
+                "the interface `{name}` is named twice; a port is an interface of its own"
+            )));
+        }
+        seen.push(name);
+    }
+    Ok(())
+}
 
 pub(super) fn run_router(args: &cli::Router) -> Result<()> {
     if args.ports.len() < 2 {
         return Err(Error::Input("a router has at least two ports; say --port for each".to_string()));
     }
+    let ports = || args.ports.iter().map(|written| written.split_once(':').unwrap_or((written, "")));
+    distinct(ports().map(|(name, _)| name.trim()))?;
+    if words::link("a port", "rate = \"1Gbit/s\"", Some(&args.controller))?.routers.is_empty() {
+        return Err(Error::Input(format!("`{}` has no controller for routers", args.controller)));
+    }
     let mut links = Vec::new();
     let mut interfaces = Vec::new();
-    for (number, written) in args.ports.iter().enumerate() {
-        let (name, properties) = written.split_once(':').unwrap_or((written, ""));
+    for (number, (name, properties)) in ports().enumerate() {
         let link = words::link(name.trim(), properties.trim(), Some(&args.controller))?;
         interfaces.push((name.trim().to_string(), number));
         links.push(link);
@@ -51,6 +72,9 @@ type Speaking = (Speaker, [u8; 6], Vec<bool>);
 fn speaker(args: &cli::Router, links: &[Link], own: Ipv4Addr) -> Result<Speaking> {
     let spec = links.iter().find_map(|l| l.routers.first());
     let rng = Rng::stream(args.common.seed, &format!("{own}/agent"));
+    if spec.is_none() {
+        return Err(Error::Input("--address is for ports with a controller, and none has a rate".to_string()));
+    }
     let speaker = spec.and_then(|spec| Speaker::new(spec.protocol, &spec.values, own, rng));
     let Some(speaker) = speaker else {
         let message = "--address is for protocols whose routers speak with each other";
@@ -61,6 +85,7 @@ fn speaker(args: &cli::Router, links: &[Link], own: Ipv4Addr) -> Result<Speaking
 }
 
 pub(super) fn run_link(args: &cli::Link) -> Result<()> {
+    distinct([&args.a[..], &args.b].into_iter())?;
     let (there, back) = (&args.there, args.back.as_ref().unwrap_or(&args.there));
     // Out by an interface goes what came in by the other.
     let links = [
@@ -103,28 +128,31 @@ fn forward(
     let report = if args.interval > 0.0 { Time::from_secs_f64(args.interval) } else { Time::NEVER };
     let mut next = report;
     while clock.now() < end && !sys::stopped() {
-        let look = if metrics.is_some() { clock.now() + Time::secs(1) } else { Time::NEVER };
-        forwarder.run(end.min(next).min(look), &sys::stopped)?;
+        forwarder.run(end.min(next).min(clock.now() + LOOK), &sys::stopped)?;
         forwarder.count_missed();
+        if let Some(gone) = forwarder.interfaces.iter().find(|i| i.is_gone()) {
+            return Err(Error::Failed(format!("the interface `{}` is gone", gone.name)));
+        }
         if let Some(metrics) = &metrics {
             metrics.set(&tell(&mut forwarder, links, clock.now()));
         }
         if clock.now() >= next {
-            show(&mut forwarder, links, clock.now(), args.json);
+            // Packets go on, whether somebody reads this or not.
+            if let Err(error) = show(&mut forwarder, links, clock.now(), args.json) {
+                tracing::warn!(%error, "a report is lost");
+            }
             next = clock.now() + report;
         }
     }
-    show(&mut forwarder, links, clock.now(), args.json);
-    Ok(())
+    show(&mut forwarder, links, clock.now(), args.json)
 }
 
-fn show(forwarder: &mut Forwarder, links: &[Link], now: Time, json: bool) {
+fn show(forwarder: &mut Forwarder, links: &[Link], now: Time, json: bool) -> Result<()> {
     let told = tell(forwarder, links, now);
     if json {
-        println!("{told}");
-        return;
+        return say(told);
     }
-    println!(
+    say(format!(
         "{:.1} s: {} frames in, {} explicit, {} out, {:.2} us of CPU each; malformed {}, merged by offloads {}, expired {}, missed {}, refused {}",
         now.as_secs_f64(),
         told["received"],
@@ -136,9 +164,9 @@ fn show(forwarder: &mut Forwarder, links: &[Link], now: Time, json: bool) {
         told["expired"],
         told["missed"],
         told["refused"],
-    );
+    ))?;
     for port in told["ports"].as_array().into_iter().flatten() {
-        println!(
+        say(format!(
             "  {}: {:.3} Mbit/s of {:.3}; dropped {}, lost {}, marked {}, waiting {} packets; delay asked {} ms, late by p50 {} us, p99 {} us",
             port["name"].as_str().unwrap_or(""),
             port["bits_per_second"].as_f64().unwrap_or(0.0) / 1e6,
@@ -150,8 +178,9 @@ fn show(forwarder: &mut Forwarder, links: &[Link], now: Time, json: bool) {
             port["delay_ms"],
             port["late_p50_us"],
             port["late_p99_us"],
-        );
+        ))?;
     }
+    Ok(())
 }
 
 /// Everything that is counted, with what was asked of each port and what it achieved.

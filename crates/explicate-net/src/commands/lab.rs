@@ -1,10 +1,14 @@
 //! `explicated lab`.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
+use explicate_scenario::limits;
 use explicate_scenario::model::Scenario;
 use serde_json::json;
 
+use super::say::{complain, say};
 use crate::cli::Lab;
 use crate::error::{Context, Error, Result};
 use crate::lab::results::{named, to_csv, to_json, to_text};
@@ -13,8 +17,10 @@ use crate::sys;
 
 /// Reads a scenario with what was changed on the command line.
 fn read_scenario(path: &Path, sets: &[String]) -> Result<Scenario> {
-    let text =
-        std::fs::read_to_string(path).map_err(|e| Error::Input(format!("cannot read {}: {e}", path.display())))?;
+    // Of a device that never ends no more is read than tells that it is too long.
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(limits::FILE_BYTES as u64 + 1).read_to_string(&mut text));
+    read.map_err(|e| Error::Input(format!("cannot read {}: {e}", path.display())))?;
     let mut overrides = Vec::new();
     for set in sets {
         let Some((key, value)) = set.split_once('=') else {
@@ -26,7 +32,7 @@ fn read_scenario(path: &Path, sets: &[String]) -> Result<Scenario> {
     let scenario = Scenario::parse(&text, &path.display().to_string(), base, &overrides)
         .map_err(|problems| Error::Input(problems.to_string()))?;
     for warning in &scenario.warnings {
-        eprintln!("explicated: warning: {warning}");
+        complain(format!("warning: {warning}"));
     }
     Ok(scenario)
 }
@@ -34,8 +40,7 @@ fn read_scenario(path: &Path, sets: &[String]) -> Result<Scenario> {
 pub(super) fn run(args: &Lab) -> Result<()> {
     let scenario = read_scenario(&args.scenario, &args.sets)?;
     if args.dry_run {
-        print!("{}", lab::dry_run(&scenario)?);
-        return Ok(());
+        return say(lab::dry_run(&scenario)?.trim_end());
     }
     let split = |word: &String| {
         let wrong = || Error::Input(format!("--kernel wants GROUP=LAW, not `{word}`"));
@@ -45,19 +50,22 @@ pub(super) fn run(args: &Lab) -> Result<()> {
         sys::die_with_parent().or_fail(|| "follow the parent".to_string())?;
     }
     let kernel = args.kernel.iter().map(split).collect::<Result<Vec<_>>>()?;
-    let outcome = lab::run(&scenario, &kernel)?;
-    for failure in &outcome.failures {
-        eprintln!("explicated: {failure}");
-    }
-    if let Some((times, longest)) = outcome.stood_still {
-        eprintln!(
-            "explicated: warning: the machine stood still {times} times for more than 1 ms, up to {longest:.1} ms; what was due \
-             then left in bursts, which queue (samples of `{}`)",
-            witness::MACHINE
-        );
-    }
+    // Before the run, not after it.
     if let Some(folder) = &args.output {
         std::fs::create_dir_all(folder).or_fail(|| format!("make the folder {}", folder.display()))?;
+    }
+    let outcome = lab::run(&scenario, &kernel)?;
+    for failure in &outcome.failures {
+        complain(failure);
+    }
+    if let Some((times, longest)) = outcome.stood_still {
+        complain(format!(
+            "warning: the machine stood still {times} times for more than 1 ms, up to {longest:.1} ms; what was due \
+             then left in bursts, which queue (samples of `{}`)",
+            witness::MACHINE
+        ));
+    }
+    if let Some(folder) = &args.output {
         for (name, table) in named(&outcome.tables) {
             let path = folder.join(format!("{name}.csv"));
             std::fs::write(&path, to_csv(table)).or_fail(|| format!("write {}", path.display()))?;
@@ -72,17 +80,14 @@ pub(super) fn run(args: &Lab) -> Result<()> {
             "links": to_json(&outcome.tables.links),
             "forwarders": forwarders(&outcome),
         });
-        println!("{value}");
-    } else {
-        print_lab(&scenario, &outcome);
+        return say(value);
     }
-    Ok(())
+    say_tables(&scenario, &outcome)
 }
 
-fn print_lab(scenario: &Scenario, outcome: &Outcome) {
+fn say_tables(scenario: &Scenario, outcome: &Outcome) -> Result<()> {
     let columns = ["flow", "protocol", "goodput_bps", "rtt_mean_ms", "retransmissions", "timeouts", "completion_s"];
-    print!("{}", to_text(&outcome.tables.flows, &columns, |_| true));
-    println!();
+    say(to_text(&outcome.tables.flows, &columns, |_| true))?;
     let columns = [
         "link",
         "utilisation",
@@ -97,11 +102,10 @@ fn print_lab(scenario: &Scenario, outcome: &Outcome) {
     // The links that decide anything: those with a limited queue or channels.
     let links = &scenario.links;
     let decides = |row: usize| links[row % links.len()].queue.is_some() || !links[row % links.len()].channel.is_empty();
-    print!("{}", to_text(&outcome.tables.links, &columns, decides));
-    println!();
+    say(to_text(&outcome.tables.links, &columns, decides))?;
     for work in &outcome.work {
         let (c, late) = (&work.counters, &work.late);
-        println!(
+        say(format!(
             "{}: {} frames, {:.2} us of CPU each; handed on late by p50 {} us, p99 {} us, at most {} us; missed {}, refused {}",
             work.name,
             c.sent,
@@ -111,8 +115,9 @@ fn print_lab(scenario: &Scenario, outcome: &Outcome) {
             late.most.0 / 1000,
             c.missed,
             c.refused,
-        );
+        ))?;
     }
+    Ok(())
 }
 
 fn forwarders(outcome: &Outcome) -> Vec<serde_json::Value> {

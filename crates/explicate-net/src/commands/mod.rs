@@ -1,5 +1,4 @@
 //! What the commands do.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "commands talk to their user")]
 
 use std::process::ExitCode;
 
@@ -14,6 +13,7 @@ mod lab;
 mod probe;
 mod recv;
 mod report;
+mod say;
 mod send;
 mod words;
 
@@ -33,7 +33,7 @@ pub fn main(cli: Cli) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("explicated: {error}");
+            say::complain(&error);
             ExitCode::from(error.status())
         }
     }
@@ -45,7 +45,11 @@ fn log(verbose: u8, json: bool) {
         1 => tracing::Level::INFO,
         _ => tracing::Level::DEBUG,
     };
-    let builder = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false);
+    let builder = tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .log_internal_errors(false);
     if json { builder.json().init() } else { builder.with_ansi(false).init() }
 }
 
@@ -54,10 +58,10 @@ fn generate(what: &str) -> Result<()> {
     let mut command = Cli::command();
     let mut text = Vec::new();
     if what == "man" {
+        command.build(); // what is global belongs to every command then
         clap_mangen::Man::new(command.clone()).render(&mut text).or_fail(|| "write the man page".to_string())?;
-        for sub in command.get_subcommands().filter(|s| !s.is_hide_set()) {
-            let name = format!("explicated-{}", sub.get_name());
-            let page = clap_mangen::Man::new(sub.clone()).title(name);
+        for sub in command.get_subcommands().filter(|s| !s.is_hide_set() && s.get_name() != "help") {
+            let page = clap_mangen::Man::new(sub.clone()).title(format!("explicated-{}", sub.get_name()));
             page.render(&mut text).or_fail(|| "write the man page".to_string())?;
         }
     } else {
@@ -68,5 +72,5 @@ fn generate(what: &str) -> Result<()> {
         })?;
         clap_complete::generate(shell, &mut command, "explicated", &mut text);
     }
-    std::io::Write::write_all(&mut std::io::stdout(), &text).or_fail(|| "write".to_string())
+    say::say(String::from_utf8_lossy(&text).trim_end())
 }

@@ -4,6 +4,7 @@ use explicate_core::params::Values;
 use explicate_core::units::Time;
 use serde_json::json;
 
+use super::say::say;
 use super::send::{peer, random};
 use crate::cli::Probe;
 use crate::endpoint::probe::{Prober, median};
@@ -27,12 +28,10 @@ pub(super) fn run(args: &Probe) -> Result<()> {
             "probes_sent": found.probes.0,
             "probes_answered": found.probes.1,
         });
-        println!("{report}");
-        return Ok(());
+        return say(report);
     }
     let show = |value: Option<f64>| value.map_or("unknown".to_string(), |v| format!("{:.2} Mbit/s", v / 1e6));
-    println!("capacity   {} (median of {} pairs)", show(capacity), found.capacity.len());
-    println!("available  {} (median of {} estimates by {})", show(available), settled.len(), args.estimator);
-    println!("probes     {} sent, {} answered", found.probes.0, found.probes.1);
-    Ok(())
+    say(format!("capacity   {} (median of {} pairs)", show(capacity), found.capacity.len()))?;
+    say(format!("available  {} (median of {} estimates by {})", show(available), settled.len(), args.estimator))?;
+    say(format!("probes     {} sent, {} answered", found.probes.0, found.probes.1))
 }

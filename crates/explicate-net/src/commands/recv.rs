@@ -3,6 +3,7 @@
 use explicate_core::units::Time;
 use serde_json::{Value, json};
 
+use super::say::say;
 use crate::cli::Recv;
 use crate::clock::Clock;
 use crate::endpoint::Endpoint;
@@ -17,16 +18,15 @@ pub(super) fn run(args: &Recv) -> Result<()> {
     }
     let limits = Limits {
         folder: args.to.clone(),
-        flows: args.flows,
-        waiting: args.memory << 20,
+        flows: args.flows as usize,
+        waiting: (args.memory as usize) << 20,
         idle: Time::from_secs_f64(args.idle),
         window: args.window,
     };
     let mut endpoint = Endpoint::open(args.bind, Some(limits), Clock::start())?;
     sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
-    tell(args, json!({ "event": "listening", "address": endpoint.address()?.to_string() }), || {
-        format!("listening at {}", args.bind)
-    });
+    let address = endpoint.address()?;
+    tell(args, json!({ "event": "listening", "address": address.to_string() }), || format!("listening at {address}"))?;
     let step = if args.interval > 0.0 { Time::from_secs_f64(args.interval) } else { Time::NEVER };
     let (mut next, mut before, mut since) = (step, 0, Time::ZERO);
     let mut first: Option<Ended> = None;
@@ -39,7 +39,7 @@ pub(super) fn run(args: &Recv) -> Result<()> {
                 receivers.give_up();
             }
             for ended in std::mem::take(&mut receivers.ended) {
-                tell_end(args, &ended);
+                tell_end(args, &ended)?;
                 first.get_or_insert(ended);
             }
             if now >= next {
@@ -53,7 +53,7 @@ pub(super) fn run(args: &Recv) -> Result<()> {
                     tell(args, event, || {
                         let (from, to) = (since.as_secs_f64(), now.as_secs_f64());
                         format!("{from:6.2}-{to:6.2} s  {:9.3} Mbit/s in {flows} flows", rate / 1e6)
-                    });
+                    })?;
                 }
                 (next, before, since) = (now + step, payload, now);
             }
@@ -74,11 +74,11 @@ pub(super) fn run(args: &Recv) -> Result<()> {
     Ok(())
 }
 
-fn tell(args: &Recv, event: Value, line: impl FnOnce() -> String) {
-    if args.json { println!("{event}") } else { println!("{}", line()) }
+fn tell(args: &Recv, event: Value, line: impl FnOnce() -> String) -> Result<()> {
+    if args.json { say(event) } else { say(line()) }
 }
 
-fn tell_end(args: &Recv, ended: &Ended) {
+fn tell_end(args: &Recv, ended: &Ended) -> Result<()> {
     let (file, verdict) = match &ended.file {
         None => (None, "nothing to keep"),
         Some((path, verdict)) => (
@@ -108,5 +108,5 @@ fn tell_end(args: &Recv, ended: &Ended) {
             "{} from {}: {name}{verdict}; {} bytes in {seconds:.3} s, {rate:.3} Mbit/s",
             ended.key.1, ended.key.0, ended.payload
         )
-    });
+    })
 }

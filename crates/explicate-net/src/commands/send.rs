@@ -17,6 +17,7 @@ use explicate_scenario::model::FlowGroup;
 use serde_json::json;
 
 use super::report::{Done, Intervals, end};
+use super::say::say;
 use super::words;
 use crate::agent::Speaker;
 use crate::cli::Send;
@@ -24,7 +25,7 @@ use crate::clock::Clock;
 use crate::endpoint::content::Supply;
 use crate::endpoint::hello::{Content, Hello, file_name};
 use crate::endpoint::sending::{Plan, Sending, Standing};
-use crate::endpoint::{Endpoint, own_address};
+use crate::endpoint::{Endpoint, LONGEST, own_address};
 use crate::error::{Context, Error, Result};
 use crate::sys;
 
@@ -34,7 +35,7 @@ const SERIES: Time = Time::millis(50);
 pub(super) fn peer(text: &str) -> Result<SocketAddrV4> {
     let with_port = text.parse::<SocketAddrV4>().ok();
     let alone = || text.parse::<Ipv4Addr>().ok().map(|ip| SocketAddrV4::new(ip, UDP_PORT));
-    with_port.or_else(alone).ok_or_else(|| {
+    with_port.or_else(alone).filter(|peer| peer.port() != 0).ok_or_else(|| {
         Error::Input(format!("the receiver is an IPv4 address like 10.0.0.2 or 10.0.0.2:{UDP_PORT}, not `{text}`"))
     })
 }
@@ -42,8 +43,8 @@ pub(super) fn peer(text: &str) -> Result<SocketAddrV4> {
 pub(super) fn run(args: &Send) -> Result<()> {
     let peer = peer(&args.peer)?;
     let group = words::flow(&args.protocol, &args.packet, &args.params)?;
-    if !(args.time > 0.0 && args.time < 1e6) || args.patience.is_nan() || args.interval.is_nan() {
-        return Err(Error::Input("times are seconds above zero".to_string()));
+    if group.packet as usize > LONGEST {
+        return Err(Error::Input(format!("--packet {}: both ends take {LONGEST}B at most", args.packet)));
     }
     if args.file.is_some() && args.flows > 1 {
         return Err(Error::Input("a file goes in one flow".to_string()));
@@ -82,7 +83,7 @@ pub(super) fn run(args: &Send) -> Result<()> {
         if now >= next {
             let line = intervals.end(now, endpoint.sending.iter(), group.packet);
             if !args.json {
-                println!("{line}");
+                say(line)?;
             }
             next = now + step;
         }
@@ -106,7 +107,7 @@ fn sending(args: &Send, group: &FlowGroup, id: u32, peer: SocketAddrV4, own: Ipv
         recovery: group.resolved.recovery,
         values: &group.values,
         packet: group.packet,
-        interface: Rate::mbps(args.interface_mbps.max(1)),
+        interface: Rate::mbps(args.interface_mbps),
     };
     let (supply, content, source) = match (&args.file, args.bytes) {
         (Some(path), _) => {
@@ -176,17 +177,17 @@ fn finish(args: &Send, group: &FlowGroup, endpoint: &Endpoint, mut intervals: In
         if let Some(why) = &problem {
             report["error"] = json!(why);
         }
-        println!("{report}");
+        say(report)?;
     } else {
-        println!("{line}");
+        say(line)?;
         let sum = &total["sum_received"];
         let rate = sum["bits_per_second"].as_f64().unwrap_or(0.0) / 1e6;
         let resent = &total["sum_sent"]["retransmits"];
-        println!(
+        say(format!(
             "in all {} bytes arrived in {:.3} s: {rate:.3} Mbit/s; {resent} packets resent",
             sum["bytes"],
             now.as_secs_f64()
-        );
+        ))?;
     }
     match problem {
         Some(why) => Err(Error::Failed(why)),

@@ -152,7 +152,8 @@ impl Stock {
         freed
     }
     fn write(&mut self, payload: &[u8]) {
-        let Some(arriving) = &mut self.arriving else { return };
+        // What could not be written once is lost, and said once.
+        let Some(arriving) = self.arriving.as_mut().filter(|_| self.verdict.is_none()) else { return };
         let room = arriving.size.saturating_sub(arriving.written);
         let payload = &payload[..payload.len().min(room as usize)];
         arriving.hash.update(payload);
@@ -255,6 +256,20 @@ mod tests {
         assert_eq!(stock.conclude([0; DIGEST]), Verdict::Differs);
         drop(stock);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_tried_once() {
+        let folder = scratch("full");
+        std::os::unix::fs::symlink("/dev/full", folder.join(".copy.00000001.part")).unwrap();
+        let mut stock = Stock::file(&folder, "copy", 300, 1).unwrap();
+        for segment in 0..3 {
+            stock.take(segment, &[0; 100], segment == 2);
+        }
+        assert_eq!(stock.arriving.as_ref().map(|a| a.written), Some(100), "and two that were not tried");
+        assert_eq!(stock.conclude([0; DIGEST]), Verdict::NotWritten);
+        drop(stock);
         fs::remove_dir_all(folder).unwrap();
     }
 

@@ -29,8 +29,8 @@ use outbox::Outbox;
 use receiving::{Limits, Receivers};
 use sending::Sending;
 
-/// Longest datagram that is received.
-const LONGEST: usize = 9216;
+/// Longest datagram, bytes.
+pub const LONGEST: usize = 9216;
 const ROUNDS: usize = 8;
 
 /// A socket with its flows.

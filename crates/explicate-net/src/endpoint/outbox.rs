@@ -6,10 +6,8 @@ use std::os::fd::BorrowedFd;
 use explicate_core::datagram::{self, MOST_HEADERS};
 use explicate_core::wire::{IP_UDP_LEN, Packet, SackRanges};
 
+use super::LONGEST;
 use crate::sys::{self, BATCH, Outgoing};
-
-/// Longest datagram, bytes.
-const ROOM: usize = 9216;
 
 /// Datagrams that wait for a call.
 pub struct Outbox {
@@ -23,7 +21,7 @@ pub struct Outbox {
 
 impl Default for Outbox {
     fn default() -> Outbox {
-        Outbox { bytes: vec![0; ROOM * BATCH], waiting: Vec::with_capacity(BATCH), sent: 0, refused: 0 }
+        Outbox { bytes: vec![0; LONGEST * BATCH], waiting: Vec::with_capacity(BATCH), sent: 0, refused: 0 }
     }
 }
 
@@ -45,11 +43,11 @@ impl Outbox {
             self.refused += 1;
             return;
         }
-        let slot = &mut self.bytes[self.waiting.len() * ROOM..][..ROOM];
+        let slot = &mut self.bytes[self.waiting.len() * LONGEST..][..LONGEST];
         let mut headers = [0; MOST_HEADERS];
         let length = datagram::write(packet, sack, &mut headers);
         slot[..length].copy_from_slice(&headers[..length]);
-        let total = length + more(&mut slot[length..ROOM - IP_UDP_LEN]);
+        let total = length + more(&mut slot[length..LONGEST - IP_UDP_LEN]);
         self.waiting.push((total, to, packet.tos));
     }
     /// Forgets all that waits.
@@ -62,7 +60,7 @@ impl Outbox {
         while first < self.waiting.len() {
             let mut messages = [Outgoing { bytes: &[], to: None }; BATCH];
             for (i, (message, (length, to, tos))) in messages.iter_mut().zip(&self.waiting[first..]).enumerate() {
-                let bytes = &self.bytes[(first + i) * ROOM..][..*length];
+                let bytes = &self.bytes[(first + i) * LONGEST..][..*length];
                 *message = Outgoing { bytes, to: Some((*to, *tos)) };
             }
             match sys::send(socket, &messages[..self.waiting.len() - first]) {

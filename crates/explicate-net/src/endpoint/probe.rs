@@ -139,6 +139,9 @@ impl Prober {
             let due = estimator.poll_timeout().min(end);
             self.waiter.wait(&[self.socket.as_fd()], due).or_fail(|| "wait".to_string())?;
         }
+        if found.probes.0 == 0 && !stop() {
+            return Err(Error::Input(format!("`{}` sends no probes: only a simulator can ask it", kind.name())));
+        }
         if found.probes.1 == 0 {
             let message = "is `explicated recv` running there?";
             return Err(Error::Failed(format!("no probe was answered by {}; {message}", self.peer)));

@@ -15,6 +15,7 @@ const HELD_BY_MANY: usize = 4 << 20;
 pub struct Interface {
     /// Its name.
     pub name: String,
+    index: i32,
     pub(super) socket: PacketSocket,
     /// Its output.
     pub output: Output,
@@ -31,7 +32,11 @@ impl Interface {
     pub fn holding(bytes: usize, name: &str, output: Output) -> Result<Interface> {
         let index = sys::interface_index(name).or_fail(|| format!("find the interface `{name}`"))?;
         let socket = PacketSocket::open(name, index, bytes).or_fail(|| format!("open a packet socket on `{name}`"))?;
-        Ok(Interface { name: name.to_string(), socket, output, input: None })
+        Ok(Interface { name: name.to_string(), index, socket, output, input: None })
+    }
+    /// Whether it is no more; one of its name that comes later is another.
+    pub fn is_gone(&self) -> bool {
+        sys::interface_gone(self.index)
     }
     /// Both ports.
     pub(super) fn ports(&self) -> impl Iterator<Item = &Output> {

@@ -79,8 +79,11 @@ impl Plan {
         let ends = || groups.clone().flat_map(|(i, g)| g.ends.iter().map(move |ends| (i, *ends)));
         if let Some(node) = ends().flat_map(|(_, p)| [p.0, p.1]).find(|n| roles[*n] != Role::Host) {
             let name = &scenario.nodes[node];
-            let message = "begins or ends flows and forwards too; the lab needs hosts with one neighbour at their ends";
-            return Err(Error::Input(format!("the node `{name}` {message}")));
+            let cables = degree(node);
+            let message = "begins or ends flows and has";
+            return Err(Error::Input(format!(
+                "the node `{name}` {message} {cables} cables; the lab needs ends with one"
+            )));
         }
         let pair = |(group, ends): (usize, (usize, usize))| {
             let [from, to] = ways::addresses(scenario, group, ends);

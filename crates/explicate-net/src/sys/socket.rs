@@ -51,6 +51,14 @@ pub fn interface_index(name: &str) -> io::Result<i32> {
     }
 }
 
+/// Whether the interface of this index is gone from this thread's namespace; its name and state may change.
+pub fn interface_gone(index: i32) -> bool {
+    let mut name = [0; libc::IF_NAMESIZE];
+    // SAFETY: there is room for the longest name.
+    let found = unsafe { !libc::if_indextoname(index as u32, name.as_mut_ptr()).is_null() };
+    !found && io::Error::last_os_error().raw_os_error() == Some(libc::ENXIO)
+}
+
 /// A request about an interface.
 fn request(interface: &str) -> libc::ifreq {
     // SAFETY: plain data.

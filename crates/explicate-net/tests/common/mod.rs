@@ -164,8 +164,8 @@ pub(crate) fn lab(text: &str, sets: &[&str]) -> Value {
 }
 
 /// Measures in real time, up to three times: a machine that stands still for some milliseconds spoils one measurement, what
-/// is wrong spoils all. What spoilt one is printed. One of which the host of a virtual machine took much does not count; six
-/// are all.
+/// is wrong spoils all. What spoilt one is printed. One of which the host of a virtual machine took much does not count, and
+/// the next waits until the host leaves it alone; six are all.
 pub(crate) fn measured(once: impl Fn()) {
     let mut counted = 0;
     for _ in 0..6 {
@@ -173,18 +173,30 @@ pub(crate) fn measured(once: impl Fn()) {
         if std::panic::catch_unwind(std::panic::AssertUnwindSafe(&once)).is_ok() {
             return;
         }
-        let after = processors();
-        let (stolen, all) = (after.0 - before.0, after.1 - before.1);
-        counted += (stolen <= MUCH * all) as u32;
+        counted += !taken_since(before) as u32;
         if counted == 3 {
             break;
         }
+        let quiet = || {
+            let before = processors();
+            sleep(Duration::from_secs(1));
+            !taken_since(before)
+        };
+        let _ = (0..PATIENCE).any(|_| quiet());
     }
     panic!("no measurement held; {counted} of them count, the host took much of the machine from the others");
 }
 
 /// Much, as a share of what all processors had.
 const MUCH: f64 = 0.02;
+/// For so many seconds at most a measurement waits for a quiet one.
+const PATIENCE: u32 = 30;
+
+/// Whether the host took much since then.
+fn taken_since(before: (f64, f64)) -> bool {
+    let after = processors();
+    after.0 - before.0 > MUCH * (after.1 - before.1)
+}
 
 /// What the host of this virtual machine has given to others, and all that its processors had, in hundredths of a second.
 fn processors() -> (f64, f64) {

@@ -45,12 +45,18 @@ pub(super) enum Reads {
 }
 
 impl Link {
-    /// Settles the link's own port if a packet that departed at `departed` is to be read; whether others come before it.
+    /// When a packet reaches the end that departs then. No departure is so late that this needs care.
+    #[inline(always)]
+    pub(super) fn end_of(&self, departs: Time) -> Time {
+        Time(departs.0 + self.delay.0)
+    }
+
+    /// Settles the link's own port if a packet that departed at `departed` is to be read; whether others may have to be, before it.
     #[inline(always)]
     pub(super) fn settle_own(&mut self, departed: Time, now: Time, arena: &mut Arena) -> bool {
         if self.reads == Reads::Own && self.port.is_due(departed) {
             self.port.settle_due(now, arena);
         }
-        self.reads == Reads::Chain
+        self.reads == Reads::Chain && (!self.settles || self.port.is_due(departed))
     }
 }

@@ -11,7 +11,7 @@ use explicate_core::units::Time;
 use explicate_core::wire::SACK_RANGES;
 use explicate_scenario::machines::source::Source;
 
-use super::{Engine, FUSED, LAST, LINK, NIL, REPLY, TIMER, TURN, TURNED, WAITING, rank};
+use super::{Engine, FUSED, LAST, LINK, NIL, Onward, REPLY, TIMER, TURN, TURNED, WAITING, rank};
 
 impl Engine {
     /// Looks for links at whose ends packets may be turned ahead: all data that ends there is answered over one link, which
@@ -76,9 +76,9 @@ impl Engine {
                 && let Some(bytes) = ends.sink.foretell(packet)
             {
                 let up = &mut self.links[turn as usize];
-                if let Some(departs) = up.port.pass_by(at, bytes, self.unseen.since(up.delay)) {
+                if let Some(departs) = up.port.pass_by(at, bytes as u32, self.unseen.since(up.delay)) {
                     ends.sink.take_ahead(packet);
-                    return (departs + up.delay, ends.back | TURNED);
+                    return (up.end_of(departs), ends.back | TURNED);
                 }
             } else if let Some(turned) = self.turn_slowly(slot, at, turn) {
                 return turned;
@@ -97,12 +97,12 @@ impl Engine {
         let ends = self.ends.get_mut(packet.transport.flow() as usize)?;
         let up = &mut self.links[up as usize];
         let unseen = self.unseen.since(up.delay);
-        if !up.port.passes_by(at, ends.sink.answer_bytes(SACK_RANGES), unseen) {
+        if !up.port.passes_by(at, ends.sink.answer_bytes(SACK_RANGES) as u32, unseen) {
             return None;
         }
         let ranges = ends.sink.foretell_any(packet, &mut self.sack)?;
-        let departs = up.port.pass_by(at, ends.sink.answer_bytes(ranges), unseen)?;
-        let turned = (departs + up.delay, ends.back | TURNED);
+        let departs = up.port.pass_by(at, ends.sink.answer_bytes(ranges) as u32, unseen)?;
+        let turned = (up.end_of(departs), ends.back | TURNED);
         if ranges > 0 {
             self.arena.set_sack(slot, &self.sack);
         }
@@ -168,7 +168,7 @@ impl Engine {
 
     /// The answer to a packet has reached the end of the first link of its way: it is written now.
     #[inline(always)]
-    pub(super) fn arrive_turned(&mut self, slot: u32, place: u32) -> (u32, u32, u32) {
+    pub(super) fn arrive_turned(&mut self, slot: u32, place: u32) -> Onward {
         let hop = self.routes[place as usize];
         let up = &mut self.links[(hop & LINK) as usize];
         up.port.stats.delivered += 1;
@@ -185,9 +185,10 @@ impl Engine {
             ends.sink.turn_late(packet);
         }
         if hop & LAST != 0 {
-            return self.deliver(slot).parts();
+            let due = self.deliver(slot);
+            return self.onward(due);
         }
         packet.ttl -= hops; // it was written just now
-        (slot, place + 1, NIL)
+        Onward { slot, place: place + 1, flow: NIL, bytes: packet.ip_len as u32 }
     }
 }

@@ -13,8 +13,8 @@ from explicate.results import Results
 study = Study("K-txt-cong")
 
 SYSTEMS = (base.VCP, base.PROPOSED)
-STRESS = "stress"
-STRESS_S = 60.0
+STRESS, WHOLE = "stress", "stress, with its start"
+STRESS_S, SETTLED = 60.0, "30s"
 
 
 def numbers(effort: Effort) -> Sequence[int]:
@@ -24,17 +24,18 @@ def numbers(effort: Effort) -> Sequence[int]:
 
 @study.cases
 def cases(effort: Effort) -> dict[object, Case]:
-    """The runs of figure 6; and 200 flows over a tenth of a pipe of buffer, after their first half minute."""
+    """The runs of figure 6; and 200 flows over a tenth of a pipe of buffer, measured behind their start and with it."""
     made: dict[object, Case] = {
         (system, flows): base.case(effort, system, flows=flows, of=("router",), every="250ms")
         for system in SYSTEMS
         for flows in numbers(effort)
     }
-    stress = base.case(
-        effort, base.PROPOSED, flows=200, buffer="0.1bdp", seconds=STRESS_S, warmup="30s", of=("router", "queue"),
-        every="250ms",
-    )  # fmt: skip
-    made[STRESS] = Case(stress.text, seeds=min(effort.seeds, 5))
+    for name, warmup in ((STRESS, SETTLED), (WHOLE, "0s")):
+        stress = base.case(
+            effort, base.PROPOSED, flows=200, buffer="0.1bdp", seconds=STRESS_S, warmup=warmup, of=("router", "queue"),
+            every="250ms",
+        )  # fmt: skip
+        made[name] = Case(stress.text, seeds=min(effort.seeds, 5))
     return made
 
 
@@ -59,8 +60,8 @@ def goodput_share(results: Results) -> float:
 @study.predicate("K-txt-cong-b", least=0.8, percent=5)
 def backs_off(data: Data, least: float, percent: float) -> Iterator[Check]:
     """Overload marks and timeouts suffice: no collapse."""
-    yield at_least("goodput over the capacity", data.measure(STRESS, goodput_share), least)
-    yield at_most("packets dropped, %", 100 * data.measure(STRESS, lost_share), percent)
+    yield at_least(f"goodput over the capacity, from {SETTLED} on", data.measure(STRESS, goodput_share), least)
+    yield at_most("packets dropped in all, %", 100 * data.measure(WHOLE, lost_share), percent)
 
 
 @study.plot

@@ -1,0 +1,82 @@
+//! What the program answers to arguments that make no sense, and to outputs that nobody reads. Needs no root.
+
+use std::fs::File;
+use std::process::{Command, Output, Stdio};
+
+fn program(arguments: &[&str], out: Stdio) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_explicated"));
+    command.args(arguments).stdout(out).stderr(Stdio::piped()).output().unwrap()
+}
+
+#[test]
+fn numbers_without_a_meaning_are_refused() {
+    let cases: &[(&[&str], &str)] = &[
+        (&["recv", "--idle", "0"], "a number above 0"),
+        (&["recv", "--idle", "nan"], "a number above 0"),
+        (&["recv", "--interval", "inf"], "a number from 0"),
+        (&["recv", "--flows", "0"], "0 is not in 1.."),
+        (&["recv", "--memory", "0"], "0 is not in 1.."),
+        (&["send", "127.0.0.1:0"], "the receiver is an IPv4 address"),
+        (&["send", "127.0.0.1", "--packet", "9217B"], "both ends take 9216B at most"),
+        (&["send", "127.0.0.1", "--time", "nan"], "a number above 0"),
+        (&["send", "127.0.0.1", "--patience", "0"], "a number above 0"),
+        (&["send", "127.0.0.1", "--interface-mbps", "0"], "0 is not in 1.."),
+        (&["probe", "127.0.0.1", "--time", "0"], "a number above 0"),
+        (&["probe", "127.0.0.1", "--estimator", "orakel", "--time", "0.01"], "no estimator is called `orakel`"),
+        (&["probe", "127.0.0.1", "--estimator", "oracle", "--time", "0.01"], "`oracle` sends no probes"),
+        (&["router", "--port", "a", "--port", "b", "--time", "nan"], "a number above 0"),
+        (&["link", "a", "b", "--interval", "nan"], "a number from 0"),
+        (&["lab", "/dev/zero"], "the file has more than 64 MiB"),
+        (&["link", "lo", "lo"], "the interface `lo` is named twice"),
+        (&["router", "--port", "lo", "--port", "lo: rate = \"1Mbit/s\""], "the interface `lo` is named twice"),
+        (&["router", "--port", "a", "--port", "b", "--controller", "cubic"], "`cubic` has no controller"),
+        (&["generate", "fisch"], "neither `man` nor a shell"),
+    ];
+    for (arguments, part) in cases {
+        let done = program(arguments, Stdio::piped());
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.code() == Some(2) && said.contains(part), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn a_lab_that_cannot_keep_its_tables_does_not_begin() {
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/lossy-dumbbell.toml");
+    let done = program(&["lab", scenario, "-o", "/dev/null/tables"], Stdio::piped());
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.code() == Some(1) && said.contains("cannot make the folder /dev/null/tables"), "{said}");
+}
+
+#[test]
+fn the_man_page_has_all_options_of_all_commands() {
+    let text = |arguments: &[&str]| String::from_utf8(program(arguments, Stdio::piped()).stdout).unwrap();
+    let man = text(&["generate", "man"]).replace('\\', "");
+    for command in ["send", "recv", "router", "link", "probe", "lab"] {
+        let page = man.split(".TH ").find(|page| page.starts_with(&format!("explicated-{command} "))).unwrap();
+        assert!(page.contains(&format!("fBexplicated {command}")), "{page}");
+        let help = text(&[command, "--help"]);
+        let options = help.split_whitespace().filter(|word| word.starts_with("--") && word.len() > 3);
+        for option in options.map(|word| word.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '-')) {
+            assert!(page.contains(option), "{command} {option}: {page}");
+        }
+    }
+}
+
+/// A disk that is always full, and a pipe that nobody reads.
+#[test]
+fn an_output_that_takes_nothing_is_an_error_and_no_panic() {
+    let closed = || {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        Stdio::from(writer)
+    };
+    let full = || Stdio::from(File::options().write(true).open("/dev/full").unwrap());
+    for arguments in [&["recv", "--bind", "127.0.0.1:0"][..], &["generate", "man"]] {
+        for (out, why) in [(closed(), "Broken pipe"), (full(), "No space left")] {
+            let done = program(arguments, out);
+            let said = String::from_utf8_lossy(&done.stderr);
+            let expected = format!("explicated: cannot write to standard output: {why}");
+            assert!(done.status.code() == Some(1) && said.starts_with(&expected), "{arguments:?}: {said}");
+        }
+    }
+}
