@@ -2,7 +2,7 @@
 
     python scripts/cost_million.py                     measure, and print the table
     python scripts/cost_million.py --markdown FILE     put it between the `million` markers; draw the plot beside FILE
-    python scripts/cost_million.py --judge             only count instructions, with 10,000 and with 100,000 flows
+    python scripts/cost_million.py --judge             only count instructions (10,000 and 100,000 flows) and memory
 
 There are two ways to have fewer flows: over links of the same rate, so that each has more of it, or over slower links,
 so that each has as much as one of a million. Times are of the thread's CPU, the least of some rounds that go over all
@@ -12,20 +12,17 @@ points in turn; ratios are the median of those within a round. Nobody looks at t
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
-import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from callgrind import ENGINE, build_engine, count
+from callgrind import build_engine
 from cost import replace_between
+from cost_network import Row, Told, run_engine
 from page_figures import style
 
 from explicate.charts import Axes, Series, picture, round_up
@@ -42,6 +39,8 @@ COUNTED = 100_000
 """The largest size that is counted: callgrind would take a quarter of an hour for ten times as many."""
 COUNTED_SPAN = 0.1
 """Seconds, after which counts change little."""
+MOST_BYTES = 1024
+"""Most memory of each of a million flows that have started, links and packets included."""
 
 
 @dataclass(frozen=True)
@@ -58,45 +57,24 @@ class Point:
 
     def scenario(self, system: str) -> str:
         """Its text: 80 ms; a hundred flows between each pair of hosts, which cross one of the links."""
-        return f"""
-name = "million"
-[topology]
-kind = "parking_lot"
-hops = {HOPS}
-pairs = 1
-cross = {self.flows // HOPS // 100}
-access = {{ rate = "{self.mbps}Mbit/s", delay = "2ms", queue = "unlimited" }}
-link = {{ rate = "{self.mbps}Mbit/s", delay = "36ms" }}
-[[flows]]
-name = "cross"
-count = {self.flows}
-protocol = "{system}"
-packet = "1000B"
-path = "cross"
-start = {{ spread = "0.3s" }}
-"""
+        access, link = (f'rate = "{self.mbps}Mbit/s", delay = "{delay}"' for delay in ("2ms", "36ms"))
+        row = Row("parking_lot", HOPS, 1, self.flows, access, link, "0.3s", cross=self.flows // HOPS // 100)
+        return row.scenario(system)
 
 
 ALIKE_LINKS = [Point(flows, 1000) for flows in SIZES]
 ALIKE_FLOWS = [Point(flows, flows // 1000) for flows in SIZES]
 ALIKE = (("links alike", ALIKE_LINKS), ("flows alike", ALIKE_FLOWS))
 POINTS = list(dict.fromkeys([*ALIKE_LINKS, *ALIKE_FLOWS]))
-Told = dict[str, Any]
 
 
-def run(point: Point, system: str, *, counted: bool = False) -> Told:
-    """Run a point; what it tells, with `instructions` if they are counted."""
-    with tempfile.TemporaryDirectory() as place:
-        file = Path(place) / "point.toml"
-        file.write_text(point.scenario(system), encoding="utf-8")
-        end = FROM + (COUNTED_SPAN if counted else point.span)
-        # Until a round trip after the span, so that it does not end with what is left for somebody who looks.
-        arguments = [str(file), f"{FROM}..{end:g}", f"duration={end + 0.1:g}s"]
-        if counted:
-            found = count(ENGINE, arguments)
-            return {**found.told, "instructions": found.total() / found.told["hops"]}
-        told: Told = json.loads(subprocess.run([ENGINE, *arguments], check=True, capture_output=True, text=True).stdout)
-        return {**told, "ns": 1e9 * told["cpu_s"] / told["hops"]}
+def run(point: Point, system: str, span: float | None = None, *, counted: bool = False) -> Told:
+    """Run a point over its span, or another; what it tells, with `instructions` if they are counted."""
+    end = FROM + (span or point.span)
+    # Until a round trip after the span, so that it does not end with what is left for somebody who looks.
+    arguments = [f"{FROM}..{end:g}", f"duration={end + 0.1:g}s"]
+    told, instructions = run_engine(point.scenario(system), arguments, counted=counted)
+    return {**told, "instructions": instructions / told["hops"], "ns": 1e9 * told["cpu_s"] / told["hops"]}
 
 
 Rounds = dict[tuple[Point, str], list[Told]]
@@ -116,7 +94,9 @@ def instructions() -> dict[tuple[Point, str], float]:
     """Per packet-hop, where each flow has as much of the links as one of a million."""
     counted = [(point, system) for point in ALIKE_FLOWS if point.flows <= COUNTED for system in SYSTEMS]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return dict(zip(counted, pool.map(lambda p: run(*p, counted=True)["instructions"], counted), strict=True))
+        return dict(
+            zip(counted, pool.map(lambda p: run(*p, COUNTED_SPAN, counted=True)["instructions"], counted), strict=True)
+        )
 
 
 def least(told: Sequence[Told], of: str) -> float:
@@ -188,16 +168,29 @@ def judge(counts: dict[tuple[Point, str], float]) -> list[str]:
     return over
 
 
+def judge_memory() -> list[str]:
+    """What takes too much memory once a million flows have started."""
+    over = []
+    for system in SYSTEMS:
+        started = run(ALIKE_LINKS[-1], system, COUNTED_SPAN / 10)["bytes_started"] / SIZES[-1]
+        print(f"{system}: {started:.0f} bytes a flow with a million flows that have started")
+        if not 0 < started <= MOST_BYTES:
+            over.append(f"{system}: {started:.0f} bytes a flow with a million, limit {MOST_BYTES}")
+    return over
+
+
 def main() -> None:
     """Measure, print, draw; or judge."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--markdown", type=Path, help="document whose tables are replaced; the plot goes beside it")
-    parser.add_argument("--judge", action="store_true", help="count instructions, and fail if they grow too much")
+    parser.add_argument(
+        "--judge", action="store_true", help="count instructions and memory, and fail if either grows too much"
+    )
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     options = parser.parse_args()
     build_engine()
     if options.judge:
-        if over := judge(instructions()):
+        if over := judge(instructions()) + judge_memory():
             sys.exit("\n".join(over))
         return
     times = measure(options.rounds)

@@ -11,16 +11,14 @@ simulated time, where the run up to its end is short enough: callgrind is a hund
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import subprocess
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from callgrind import ENGINE, build_engine, count
+from callgrind import build_engine
 from cost import replace_between
+from cost_network import Row, run_engine
 from page_figures import style
 
 from explicate.charts import Axes, Series, picture, round_up
@@ -44,21 +42,10 @@ class Point:
 
     def scenario(self, system: str) -> str:
         """Its text: 80 ms and buffers of one product, however many links; with one, it is a dumbbell."""
-        return f"""
-name = "scaling"
-[topology]
-kind = "chain"
-hops = {self.hops}
-pairs = {self.flows}
-access = {{ rate = "{4 * self.mbps}Mbit/s", delay = "5ms", queue = "unlimited" }}
-link = {{ rate = "{self.mbps}Mbit/s", delay = "{30_000 // self.hops}us" }}
-[[flows]]
-name = "bulk"
-count = {self.flows}
-protocol = "{system}"
-packet = "1000B"
-start = {{ spread = "{self.span[0] / 3:g}s" }}
-"""
+        access = f'rate = "{4 * self.mbps}Mbit/s", delay = "5ms"'
+        link = f'rate = "{self.mbps}Mbit/s", delay = "{30_000 // self.hops}us"'
+        row = Row("chain", self.hops, self.flows, self.flows, access, link, f"{self.span[0] / 3:g}s")
+        return row.scenario(system)
 
 
 POINTS = [
@@ -85,15 +72,8 @@ class Cost:
 
 def run(point: Point, system: str, *, counted: bool) -> tuple[float, float]:
     """Run a point; return packet-hops of its span, and instructions or CPU seconds."""
-    with tempfile.TemporaryDirectory() as place:
-        file = Path(place) / "point.toml"
-        file.write_text(point.scenario(system), encoding="utf-8")
-        arguments = [str(file), "{}..{}".format(*point.span)]
-        if counted:
-            found = count(ENGINE, arguments)
-            return found.told["hops"], found.total()
-        told = json.loads(subprocess.run([ENGINE, *arguments], check=True, capture_output=True, text=True).stdout)
-        return told["hops"], told["cpu_s"]
+    told, instructions = run_engine(point.scenario(system), ["{}..{}".format(*point.span)], counted=counted)
+    return told["hops"], instructions if counted else told["cpu_s"]
 
 
 def measure() -> dict[tuple[Point, str], Cost]:

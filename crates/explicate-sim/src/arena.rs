@@ -5,6 +5,7 @@ use explicate_core::units::Time;
 use explicate_core::wire::{Packet, SackRanges};
 
 use crate::packet_log::PacketLog;
+use crate::prefetch;
 
 /// No handle.
 pub(crate) const NIL: u32 = u32::MAX;
@@ -33,6 +34,11 @@ impl Arena {
     /// Makes room for so many more.
     pub(crate) fn reserve(&mut self, slots: usize) {
         self.packets.reserve(slots);
+        prefetch::in_large_pages(self.packets.spare_capacity_mut());
+    }
+    #[cold]
+    fn grow(&mut self) {
+        self.reserve(1);
     }
     /// A slot with undefined contents.
     #[inline]
@@ -43,15 +49,16 @@ impl Arena {
             self.free = self.packets[handle as usize].0.next;
             return handle;
         }
+        if self.packets.len() == self.packets.capacity() {
+            self.grow();
+        }
         self.packets.push(Slot(Packet::EMPTY));
         self.packets.len() as u32 - 1
     }
     #[inline]
     pub(crate) fn give(&mut self, handle: u32) {
         self.live -= 1;
-        if !self.sacks.places.is_empty() {
-            self.sacks.forget(handle);
-        }
+        self.taken(handle);
         self.packets[handle as usize].0.next = self.free;
         self.free = handle;
     }

@@ -16,6 +16,7 @@ use explicate_scenario::machines::source::Source;
 
 use crate::arena::{Arena, NIL};
 use crate::dcf::Medium;
+use crate::prefetch;
 use crate::wheel::{Taken, Wheel};
 
 mod agents;
@@ -195,6 +196,8 @@ impl Engine {
         self.ends.reserve_exact(flows);
         self.routes.reserve_exact(places);
         self.arena.reserve(flows);
+        prefetch::in_large_pages(self.links.spare_capacity_mut());
+        prefetch::in_large_pages(self.ends.spare_capacity_mut());
     }
     /// Adds a link and returns its index.
     pub fn add_link(&mut self, port: Port, delay: Time) -> u32 {

@@ -1,5 +1,5 @@
-//! Hints to the processor that something will be read soon. They change nothing but time: where the processor has none, they
-//! are nothing. This is all unsafe code of the simulator.
+//! Hints to the processor that something will be read soon, and to the system that much lies together. They change nothing but
+//! time: where there are none, they are nothing. This is all unsafe code of the simulator.
 #![allow(unsafe_code)]
 
 /// Bytes of a cache line.
@@ -34,3 +34,29 @@ fn line(at: *const u8) {
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 fn line(_at: *const u8) {}
+
+/// Bytes from which on large pages are asked for: some of them.
+#[cfg(target_os = "linux")]
+const MANY: usize = 8 << 20;
+
+/// Asks the system to keep all that has room here in large pages, if that is much: with small ones most of what is touched at
+/// random waits for the address to be looked up too.
+#[cfg(target_os = "linux")]
+pub(crate) fn in_large_pages<T>(room: &[core::mem::MaybeUninit<T>]) {
+    const PAGE: usize = 4096;
+    let (from, bytes) = (room.as_ptr().cast::<u8>(), size_of_val(room));
+    if bytes >= MANY {
+        let ahead = from.align_offset(PAGE);
+        // SAFETY: the pages lie within what is borrowed, and the advice changes nothing in them. It may be refused.
+        unsafe {
+            libc::madvise(
+                from.wrapping_add(ahead).cast_mut().cast(),
+                (bytes - ahead) / PAGE * PAGE,
+                libc::MADV_HUGEPAGE,
+            );
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn in_large_pages<T>(_room: &[core::mem::MaybeUninit<T>]) {}

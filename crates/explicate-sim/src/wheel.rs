@@ -297,7 +297,8 @@ impl Wheel {
 
     /// Every slot that waits, in no order.
     pub(crate) fn slots(&self, arena: &Arena) -> Vec<u32> {
-        let mut all: Vec<u32> = self.beyond.iter().map(|&(_, slot)| slot).collect();
+        let mut all = Vec::with_capacity(self.len());
+        all.extend(self.beyond.iter().map(|&(_, slot)| slot));
         let occupied = |index: usize| self.occupied[index / 64] >> (index % 64) & 1 != 0;
         let near = self.near.iter().enumerate().filter(|(index, _)| occupied(*index)).map(|(_, chain)| chain);
         all.extend(self.far.slots());
