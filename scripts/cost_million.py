@@ -39,8 +39,8 @@ COUNTED = 100_000
 """The largest size that is counted: callgrind would take a quarter of an hour for ten times as many."""
 COUNTED_SPAN = 0.1
 """Seconds, after which counts change little."""
-MOST_BYTES = 1060
-"""Most memory of each of a million started flows, with links and packets. Guards what was reached; the aim is 1,024."""
+MOST_BYTES = 1024
+"""Most memory of each of a million flows that have started, links and packets included."""
 
 
 @dataclass(frozen=True)

@@ -120,22 +120,23 @@ pub struct FlowStats {
     pub rtt_sum: u64,
     /// Data packets sent again.
     pub retransmissions: u64,
-    /// Expiries of the retransmission timer, SYN's included.
-    pub timeouts: u64,
     /// Number of RTT samples.
     pub rtt_count: u64,
+    /// Expiries of the retransmission timer, SYN's included. This and the next are small, for a flow has no more segments than
+    /// fit in 32 bits, and they stay at their greatest.
+    pub timeouts: u32,
     /// Acknowledgements that arrived damaged and were dropped.
-    pub damaged: u64,
+    pub damaged: u32,
 }
 
 impl AddAssign for FlowStats {
     fn add_assign(&mut self, more: FlowStats) {
         self.sent += more.sent;
         self.retransmissions += more.retransmissions;
-        self.timeouts += more.timeouts;
+        self.timeouts = self.timeouts.saturating_add(more.timeouts);
         self.rtt_sum += more.rtt_sum;
         self.rtt_count += more.rtt_count;
-        self.damaged += more.damaged;
+        self.damaged = self.damaged.saturating_add(more.damaged);
     }
 }
 
@@ -172,8 +173,8 @@ pub struct Flow {
     cwr: bool,
     /// A loss was being repaired after the last event.
     repairing: bool,
-    syn_deadline: Time,
-    pace_at: Time,
+    /// When the pace allows the next packet, and before the flow is established when its SYN is sent again; zero if it may now.
+    wait_until: Time,
     options: u8,
     initial_window: f32,
     interface: Rate,
@@ -221,8 +222,7 @@ impl Flow {
             mark_recover: 0,
             cwr: false,
             repairing: false,
-            syn_deadline: Time::NEVER,
-            pace_at: Time::ZERO,
+            wait_until: Time::ZERO,
             options: option::PACKET_ECHO
                 | sack
                 | unreliable
@@ -281,7 +281,7 @@ impl Flow {
     pub fn timeouts_in_a_row(&self) -> u32 {
         match self.state {
             State::Established => self.outstanding.backoffs(),
-            _ => self.stats.timeouts as u32,
+            _ => self.stats.timeouts,
         }
     }
     /// Smoothed round-trip time; zero while unknown.
@@ -394,7 +394,7 @@ impl Flow {
         let rtt = self.in_ticks(now, stamp_age(now, header.timestamp()));
         self.rwnd = header.window();
         self.state = State::Established;
-        self.syn_deadline = Time::NEVER;
+        self.wait_until = Time::ZERO;
         self.outstanding.connected(rtt);
         self.sender.on_start(now, rtt);
         self.allow();
@@ -412,28 +412,29 @@ impl Flow {
     }
     /// When the host's clock lets a timer expire that is due at `due`: at its next tick. The pace is not kept by that clock.
     pub fn expires(&self, due: Time) -> Time {
-        if self.tick == 0 || due == self.pace_at { due } else { due.next_multiple_of(Time(self.tick as u64)) }
+        let paced = due == self.wait_until && self.state == State::Established;
+        if self.tick == 0 || paced { due } else { due.next_multiple_of(Time(self.tick as u64)) }
     }
 
     /// When this end next needs [`Flow::handle_timeout`].
     #[inline]
     pub fn poll_timeout(&self) -> Time {
-        let mut due = self.outstanding.at().timer.min(self.syn_deadline);
+        let mut due = self.outstanding.at().timer;
         if self.minds.time {
             due = due.min(self.sender.next_timer());
         }
-        if self.pace_at > Time::ZERO { due.min(self.pace_at) } else { due }
+        if self.wait_until > Time::ZERO { due.min(self.wait_until) } else { due }
     }
     /// Runs every timer that is due.
     pub fn handle_timeout(&mut self, now: Time) {
-        if self.syn_deadline <= now {
-            self.stats.timeouts += 1;
-            self.syn_deadline = Time::NEVER;
+        if self.state == State::Opened && self.wait_until <= now {
+            self.stats.timeouts = self.stats.timeouts.saturating_add(1);
+            self.wait_until = Time::ZERO;
             self.state = State::Opening;
         }
         let srtt = self.outstanding.at().srtt;
         if let Some((in_flight, repeated)) = self.outstanding.handle_timeout(now) {
-            self.stats.timeouts += 1;
+            self.stats.timeouts = self.stats.timeouts.saturating_add(1);
             let state = self.outstanding.at();
             self.mark_recover = state.highest;
             self.repairing = state.recovering;
@@ -457,13 +458,13 @@ impl Flow {
         if self.state != State::Established {
             return self.next_opening();
         }
-        if self.pace_at > Time::ZERO {
-            if self.pace_at > now {
+        if self.wait_until > Time::ZERO {
+            if self.wait_until > now {
                 // A pace that follows the window may keep it from ever being full.
                 self.window_limited |= self.outstanding.at().next < self.supply;
                 return None;
             }
-            self.pace_at = Time::ZERO;
+            self.wait_until = Time::ZERO;
         }
         let next = self.outstanding.next(self.windows());
         if next == Next::Nothing {
@@ -481,7 +482,7 @@ impl Flow {
     /// Whether it is known that the window is full, so that [`Flow::poll_next`] has nothing. A flow that paces does not tell.
     #[inline]
     pub fn is_full(&mut self) -> bool {
-        if !self.outstanding.is_full() || self.pace_at > Time::ZERO {
+        if !self.outstanding.is_full() || self.wait_until > Time::ZERO {
             return false;
         }
         self.window_limited = true;
@@ -505,7 +506,7 @@ impl Flow {
         out.transport.set_options(self.options);
         self.state = State::Opened;
         let tries = self.stats.timeouts.min(6);
-        self.syn_deadline = now + Time::secs(1 << tries);
+        self.wait_until = now + Time::secs(1 << tries);
     }
 
     /// Fills in what every packet of this end carries.
@@ -564,6 +565,6 @@ impl Flow {
             None if self.paced => srtt.as_secs_f64() / self.allowance.cwnd,
             None => return,
         };
-        self.pace_at = now + Time::from_secs_f64(gap);
+        self.wait_until = now + Time::from_secs_f64(gap);
     }
 }

@@ -250,7 +250,6 @@ impl Engine {
             back,
             timer: NIL,
             timer_due: Time::NEVER,
-            due: Time::ZERO,
         });
         self.arm(SOURCE | init.id, start);
     }
@@ -499,7 +498,8 @@ impl Engine {
             // Nobody answers it: its checksum is wrong.
             if let Some(ends) = self.ends.get_mut(packet.transport.flow() as usize) {
                 if packet.is_ack() {
-                    ends.flow.stats.damaged += 1;
+                    let damaged = &mut ends.flow.stats.damaged;
+                    *damaged = damaged.saturating_add(1);
                 } else {
                     ends.sink.count_damaged();
                 }

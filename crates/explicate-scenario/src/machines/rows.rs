@@ -75,10 +75,10 @@ impl FlowRow<'_> {
             (8.0 * per_second(sink.bytes - sink_before.bytes, self.span)).into(),
             (flow.sent - flow_before.sent).into(),
             (flow.retransmissions - flow_before.retransmissions).into(),
-            (flow.timeouts - flow_before.timeouts).into(),
+            u64::from(flow.timeouts - flow_before.timeouts).into(),
             rtt.into(),
             completed.into(),
-            (flow.damaged - flow_before.damaged + sink.damaged - sink_before.damaged).into(),
+            (u64::from(flow.damaged - flow_before.damaged) + sink.damaged - sink_before.damaged).into(),
             self.sessions.0.into(),
             self.sessions.1.into(),
         ]);

@@ -32,8 +32,6 @@ pub struct Ends {
     /// The slot of the pending timer, and its time; never if there is none.
     pub(super) timer: u32,
     pub(super) timer_due: Time,
-    /// When the flow needs its next timer, after all that it was told.
-    pub(super) due: Time,
 }
 
 impl Ends {
@@ -45,7 +43,6 @@ impl Ends {
             self.completed = self.completed.min(now);
         }
         let due = self.flow.poll_timeout();
-        self.due = due;
         if due < self.timer_due { due } else { Time::NEVER }
     }
 

@@ -53,7 +53,7 @@ impl Engine {
         let flow = header.flow();
         if link.bound == 0
             && at <= self.unseen
-            && self.ends.get(flow as usize).is_some_and(|ends| at <= ends.due)
+            && self.ends.get(flow as usize).is_some_and(|ends| at <= ends.flow.poll_timeout())
             && header.flags() & (flag::ACK | flag::CONTROL) == flag::ACK
         {
             link.port.stats.delivered += 1;
