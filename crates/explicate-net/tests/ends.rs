@@ -178,3 +178,27 @@ fn nobody_but_the_receiver_acknowledges_or_ends_a_transfer() {
     turn(&mut end);
     assert_eq!(state(&end), (1, Standing::Open), "the receiver itself is heard");
 }
+
+#[test]
+fn whoever_sends_a_file_that_is_not_taken_hears_of_it() {
+    let (mut end, socket) = pair(Limits::default());
+    let mut packet = Packet::EMPTY;
+    packet.transport.set_flags(flag::SYN);
+    packet.transport.set_flow(5);
+    let asked = bytes(&packet, b"explicate/1 protocol=sack packet=1000 kind=file name=a size=9");
+    socket.send(&asked).unwrap();
+    turn(&mut end);
+    let mut buffer = [0; 2000];
+    let length = socket.recv(&mut buffer).unwrap();
+    assert!(length <= asked.len(), "{length}");
+    let answer = Message::of(&datagram::read(&buffer[..length]).unwrap().packet).unwrap();
+    assert_eq!(answer, Message::Answer(5, Verdict::NotWritten, 0));
+
+    let mut sending = transfer(5, "127.0.0.1:9".parse().unwrap());
+    sending.handle_message(Time::ZERO, answer);
+    assert!(
+        matches!(&sending.standing, Standing::Failed(why) if why.contains("takes no files")),
+        "{:?}",
+        sending.standing
+    );
+}

@@ -94,8 +94,8 @@ pub struct Receivers {
     /// When the earliest held-back acknowledgement is due.
     held: Time,
     checked: Time,
-    /// When the last stray was answered.
-    told: Time,
+    /// When the next may be answered of whom nothing is known.
+    tells: Time,
     /// What it counted.
     pub counters: Counters,
     /// Flows that ended since somebody looked.
@@ -106,8 +106,8 @@ impl Receivers {
     /// None yet.
     pub fn new(limits: Limits) -> Receivers {
         let (flows, counters, ended) = Default::default();
-        let (checked, told) = (Time::ZERO, Time::ZERO);
-        Receivers { limits, flows, waiting: 0, held: Time::NEVER, checked, told, counters, ended }
+        let (checked, tells) = (Time::ZERO, Time::ZERO);
+        Receivers { limits, flows, waiting: 0, held: Time::NEVER, checked, tells, counters, ended }
     }
 
     /// A packet that is no acknowledgement arrived.
@@ -115,7 +115,7 @@ impl Receivers {
         let header = &read.packet.transport;
         let key = (from, header.flow());
         let syn = header.has(flag::SYN);
-        let known = self.flows.contains_key(&key) || syn && self.open(now, key, payload);
+        let known = self.flows.contains_key(&key) || syn && self.open(now, key, payload, out);
         if !known {
             return self.stray(now, key, syn, out);
         }
@@ -158,9 +158,10 @@ impl Receivers {
         }
     }
 
-    /// Begins a flow; false if it is refused.
-    fn open(&mut self, now: Time, key: Key, greeting: &[u8]) -> bool {
+    /// Begins a flow; false if it is refused. Whoever sends a file that cannot be kept is told so.
+    fn open(&mut self, now: Time, key: Key, greeting: &[u8], out: &mut Outbox) -> bool {
         let hello = Hello::parse(greeting).filter(|_| self.flows.len() < self.limits.flows);
+        let brings_file = hello.as_ref().is_some_and(|hello| hello.content != Content::Nothing);
         let made = hello.and_then(|hello| {
             let stock = match (&hello.content, &self.limits.folder) {
                 (Content::Nothing, _) => Stock::nothing(),
@@ -180,16 +181,28 @@ impl Receivers {
             }
             None => {
                 self.counters.refused += 1;
+                if brings_file && self.may_tell(now) {
+                    let answer = Message::Answer(key.1, Verdict::NotWritten, 0);
+                    out.push(key.0, &answer.to_packet(), &SackRanges::NONE, |_| 0);
+                }
                 false
             }
         }
     }
 
+    /// Whether it is time to answer someone unknown again.
+    fn may_tell(&mut self, now: Time) -> bool {
+        let may = now >= self.tells;
+        if may {
+            self.tells = now + Time::millis(10);
+        }
+        may
+    }
+
     /// A packet of a flow that is not known: says so, now and then.
     fn stray(&mut self, now: Time, key: Key, syn: bool, out: &mut Outbox) {
         self.counters.strays += 1;
-        if !syn && now.since(self.told) >= Time::millis(10) {
-            self.told = now;
+        if !syn && self.may_tell(now) {
             out.push(key.0, &Message::Unknown(key.1).to_packet(), &SackRanges::NONE, |_| 0);
         }
     }

@@ -121,6 +121,9 @@ impl Sending {
                     Verdict::NotWritten => failed("the other end could not write the file"),
                 };
             }
+            Message::Answer(_, Verdict::NotWritten, _) if self.standing == Standing::Open => {
+                self.standing = failed("the other end takes no files, or cannot write this one");
+            }
             Message::Unknown(_) if matches!(self.standing, Standing::Open | Standing::Asking) => {
                 self.standing = failed("the other end does not know this transfer; was it started again meanwhile?");
             }
