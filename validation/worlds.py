@@ -38,6 +38,7 @@ name = "f"
 count = {count}
 protocol = "{protocol}"
 packet = "1500B"
+paced = {paced}
 start = {{ spread = "500ms" }}
 """
 
@@ -49,6 +50,8 @@ CASES = (
     {"protocol": "vcp", "loss": "0%", "delay": "18ms", "rate": "30Mbit/s", "count": 2},
     {"protocol": "cubic", "loss": "0%", "delay": "18ms", "rate": "30Mbit/s", "count": 2},
 )
+PACED = ("true", "false")
+"""Whether hosts spread a window over a round trip, or send when acknowledgements come."""
 WARMUP = 10.0
 SEEDS = (2, 4)
 """How many seeds at least; more, up to so many, until :data:`ENOUGH` is reached."""
@@ -105,21 +108,23 @@ def main() -> None:
         "The same file in the simulator and, by `explicated lab`, on real sockets, queues and clocks;",
         f"{SEEDS[0]} to {SEEDS[1]} seeds of 25 s, of which 15 s are measured. Goodput is to agree within 5 %,",
         "the mean queue within 25 % or 2 packets. A virtual machine loses its processors now and then for up to",
-        "some 10 ms; what was due meanwhile leaves in one burst, a queue that the scenario does not have. Threads",
-        "that only wake up every millisecond note when that is so, and `undisturbed` is the mean queue without the",
-        "half second after each such stop of more than 1 ms, `s` how long that was. The last column judges by it.",
+        "some 10 ms. What was due meanwhile leaves in one burst, a queue that the scenario does not have, and hosts",
+        "that send whenever acknowledgements come repeat the burst every round trip; hosts that pace (`paced = true`,",
+        "in both worlds) do not. Threads that only wake up every millisecond note when the machine stood still, and",
+        "`undisturbed` is the mean queue without the half second after each stop of more than 1 ms, `s` how long that",
+        "was. The last column judges by it, the one before by all that was measured.",
         f"Load average {load:.0f} on {processors} processors.",
         "",
-        "| protocol | loss | one way | rate | flows | Mbit/s: simulated | real | queue: simulated | real | undisturbed "
-        "| s | agree | undisturbed |",
-        "| --- | --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- |",
+        "| paced | protocol | loss | one way | rate | flows | Mbit/s: simulated | real | queue: simulated | real "
+        "| undisturbed | s | agree | undisturbed |",
+        "| --- | --- | --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- |",
     ]
-    for case in CASES:
+    for case in ({"paced": paced, **case} for paced in PACED for case in CASES):
         m = measure(case)
         good = abs(m.goodput[1] / m.goodput[0] - 1) <= GOODPUT
         most = max(QUEUE[0] * m.queue[0], QUEUE[1])
         near = (abs(queue - m.queue[0]) <= most for queue in (m.queue[1], m.undisturbed))
-        words = [*(str(case[key]) for key in ("protocol", "loss", "delay", "rate", "count"))]
+        words = [*(str(case[key]) for key in ("paced", "protocol", "loss", "delay", "rate", "count"))]
         words += [
             *(f"{value:.2f}" for value in m.goodput),
             *(f"{value:.1f}" for value in (*m.queue, m.undisturbed)),

@@ -7,6 +7,7 @@
 #![expect(clippy::missing_errors_doc, reason = "all functions that talk to the system fail as it does")]
 
 pub mod agent;
+pub mod awake;
 pub mod cli;
 pub mod clock;
 pub mod commands;

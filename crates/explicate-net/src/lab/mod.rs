@@ -12,6 +12,7 @@ use explicate_scenario::machines::ways as machines;
 use explicate_scenario::model::Scenario;
 use explicate_scenario::tables::Tables;
 
+use crate::awake::Awake;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::forward::Counters;
@@ -99,6 +100,7 @@ fn run_once(
     }
     let of_phase = |routes| machines::ways(scenario, routes).map_err(Error::Failed);
     let crossing = machines::crossing(scenario, &scenario.routes().map(of_phase).collect::<Result<Vec<_>>>()?);
+    let _awake = Awake::keep();
     let clock = Clock::start_in(PREPARATION);
     let halt = AtomicBool::new(false);
     let stop = || sys::stopped() || halt.load(Ordering::Relaxed);

@@ -18,6 +18,15 @@ pub fn go_first() -> io::Result<()> {
     }
 }
 
+/// This thread runs when no other wants to.
+pub fn go_last() -> io::Result<()> {
+    // SAFETY: a sched_param is plain data, read while it lives.
+    unsafe {
+        let param: libc::sched_param = zeroed();
+        check(libc::sched_setscheduler(0, libc::SCHED_IDLE, &param)).map(drop)
+    }
+}
+
 /// This thread runs on this processor alone.
 pub fn stay_on(processor: usize) -> io::Result<()> {
     // SAFETY: a cpu_set_t is plain data, read while it lives; CPU_SET ignores numbers beyond it.

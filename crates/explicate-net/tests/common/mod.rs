@@ -10,6 +10,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use explicate_core::rng::Rng;
+use explicate_net::awake::Awake;
 use serde_json::Value;
 
 /// The program.
@@ -167,6 +168,7 @@ pub(crate) fn lab(text: &str, sets: &[&str]) -> Value {
 /// is wrong spoils all. What spoilt one is printed. One of which the host of a virtual machine took much does not count, and
 /// the next waits until the host leaves it alone; six are all.
 pub(crate) fn measured(once: impl Fn()) {
+    let _awake = Awake::keep();
     let mut counted = 0;
     for _ in 0..6 {
         let before = processors();

@@ -1,0 +1,76 @@
+//! Processors that never sleep while something is measured in real time.
+//!
+//! A processor with nothing to do is halted, and wakes up for the next timer: after microseconds on most machines, but after
+//! milliseconds on a virtual one whose host has given the processor to others meanwhile. A thread on each processor that runs
+//! only when nothing else wants to, and does nothing, keeps them. On a machine with two virtual processors that takes nine in ten
+//! of the stops of more than 1 ms away (docs/linux.md).
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::{fs, hint};
+
+use crate::sys;
+
+/// Keeps all processors awake until it is dropped.
+pub struct Awake {
+    halt: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Awake {
+    /// Starts a thread on each processor; none where processor time is rationed, since the ration would go to them.
+    pub fn keep() -> Awake {
+        let halt = Arc::new(AtomicBool::new(false));
+        let processors = if rationed() { 0 } else { thread::available_parallelism().map_or(1, usize::from) };
+        let spin = |processor| {
+            let halt = Arc::clone(&halt);
+            thread::spawn(move || {
+                // Whoever cannot stand behind all others would stand in their way.
+                if sys::go_last().and_then(|()| sys::stay_on(processor)).is_err() {
+                    return;
+                }
+                while !halt.load(Ordering::Relaxed) {
+                    hint::spin_loop();
+                }
+            })
+        };
+        let threads = (0..processors).map(spin).collect();
+        Awake { halt, threads }
+    }
+}
+
+impl Drop for Awake {
+    fn drop(&mut self) {
+        self.halt.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Whether this process or a group above it may only use so much of the processors (`cpu.max` of cgroups).
+fn rationed() -> bool {
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
+    let root = Path::new("/sys/fs/cgroup");
+    let limited = |folder: &Path| fs::read_to_string(folder.join("cpu.max")).is_ok_and(|max| !max.starts_with("max"));
+    root.join(own).ancestors().take_while(|folder| folder.starts_with(root)).any(limited)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The threads go when their owner goes; a machine that could not run them any more would hang here.
+    #[test]
+    fn it_ends_with_its_owner() {
+        let awake = Awake::keep();
+        let halt = Arc::clone(&awake.halt);
+        assert!(!halt.load(Ordering::Relaxed));
+        drop(awake);
+        assert!(halt.load(Ordering::Relaxed));
+        assert_eq!(Arc::strong_count(&halt), 1, "a thread has not ended");
+    }
+}
