@@ -139,10 +139,12 @@ def intervals(table: pl.DataFrame, axes: Sequence[str], measures: Sequence[str])
             )
         ),
     )
-    for name in measures:
-        counts = [count for count in found[f"{name}.count"].unique() if count > 1]
-        quantile = pl.col(f"{name}.count").replace_strict(
-            counts, [t_95(count - 1) for count in counts], default=None, return_dtype=pl.Float64
-        )
-        found = found.with_columns(pl.col(f"{name}{MARGIN}") * quantile).drop(f"{name}.count")
-    return found
+    counted = [f"{name}.count" for name in measures]
+    counts = sorted({count for column in counted for count in found[column].to_list() if count > 1})
+    quantiles = [t_95(count - 1) for count in counts]
+
+    def half(name: str) -> pl.Expr:
+        quantile = pl.col(f"{name}.count").replace_strict(counts, quantiles, default=None, return_dtype=pl.Float64)
+        return pl.col(f"{name}{MARGIN}") * quantile
+
+    return found.with_columns(half(name) for name in measures).drop(counted)

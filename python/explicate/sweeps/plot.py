@@ -33,7 +33,7 @@ def plot(results: SweepResults, path: Path) -> bool:
     x = max(numeric, key=lambda axis: frame[axis].n_unique())
     lines = _lines(frame, [axis for axis in axes if axis != x])
     dots = any(frame[axis].n_unique() > 1 for axis in axes if axis not in (x, *lines))
-    parts = frame.partition_by(lines, maintain_order=True) if lines else [frame]
+    parts = [part.sort(x) for part in (frame.partition_by(lines, maintain_order=True) if lines else [frame])]
     names = [", ".join(f"{axis} = {_text(part[axis][0])}" for axis in lines) for part in parts]
     panels = [_panel(parts, names, x, measure, dots=dots) for measure in results.wanted]
     style = resources.files("explicate").joinpath("assets", "charts.css").read_text(encoding="utf-8") + FONT
@@ -58,16 +58,15 @@ def _text(value: Any) -> str:
 def _panel(
     parts: Sequence[pl.DataFrame], names: Sequence[str], x: str, measure: str, *, dots: bool
 ) -> tuple[Axes, list[Series]]:
-    most = max([0.0, *(value for part in parts for value in part[measure].drop_nulls())])
+    rows = [[row for row in part.select(x, measure, measure + MARGIN).rows() if row[1] is not None] for part in parts]
+    most = max([0.0, *(row[1] for part in rows for row in part)])
     factor, letter = prefix(most) if most >= 1e4 else (1.0, "")
     series: list[Series] = []
-    for place, (part, name) in enumerate(zip(parts, names, strict=True)):
-        kept = part.filter(pl.col(measure).is_not_null()).sort(x)
-        y = (kept[measure] / factor).to_list()
-        half = (kept[measure + MARGIN] / factor).to_list()
-        spread = [] if dots or None in half else list(zip(y, half, strict=True))
-        low, high = [value - margin for value, margin in spread], [value + margin for value, margin in spread]
-        series.append(Series(name, place, kept[x].to_list(), y, low, high, dots=dots))
+    for place, (part, name) in enumerate(zip(rows, names, strict=True)):
+        y = [mean / factor for _, mean, _ in part]
+        plain = dots or any(half is None for _, _, half in part)
+        low, high = ([] if plain else [(mean + sign * half) / factor for _, mean, half in part] for sign in (-1, 1))
+        series.append(Series(name, place, [at for at, _, _ in part], y, low, high, dots=dots))
     across = _range([v for one in series for v in one.x])
     log = "x" if across[0] > 0 and across[1] / across[0] >= LOG_FROM else ""
     label = f"{measure} ({letter})" if letter else measure

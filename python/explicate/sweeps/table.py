@@ -57,7 +57,13 @@ class SweepResults(Results):
 
     def intervals(self, wanted: Sequence[str] = ()) -> pl.DataFrame:
         """Return one row for each point: the mean of each measure over its runs, and half the 95 % interval."""
-        table = self.measures(wanted)
+        return self._with_intervals(self._measured(wanted)) if wanted else self._own_intervals
+
+    @cached_property
+    def _own_intervals(self) -> pl.DataFrame:
+        return self._with_intervals(self._own)
+
+    def _with_intervals(self, table: pl.DataFrame) -> pl.DataFrame:
         axes = table.columns[: len(self.axes)]
         own = table.unique([*axes, "run"], keep="first", maintain_order=True)  # 1ms and 1.0ms are one number
         return measures.intervals(own, axes, table.columns[len(axes) + 2 :])
