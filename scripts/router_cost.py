@@ -88,16 +88,12 @@ def furnish() -> None:
 
 @contextlib.contextmanager
 def awake() -> Iterator[None]:
-    """Keep all processors from halting, by loops that run only when nothing else wants to."""
-    loop = ("sh", "-c", "while :; do :; done")
-    words = (("chrt", "--idle", "0", "taskset", "-c", str(number), *loop) for number in os.sched_getaffinity(0))
-    loops = [subprocess.Popen(command) for command in words]
-    try:
-        yield
-    finally:
-        for process in loops:
-            process.kill()
-            process.wait()
+    """Keep all processors from halting; run whatever is measured inside of it."""
+    with subprocess.Popen([example("keep_awake")]) as loops:
+        try:
+            yield
+        finally:
+            loops.terminate()
 
 
 def forward(controller: str, rate: str, receiver: list[str], load: list[str]) -> Run:

@@ -147,7 +147,7 @@ fn run_once(
     let carried = flows.iter().enumerate().filter(|(_, f)| f.kernel.is_some()).map(|(id, _)| id);
     let carried = carried.flat_map(|id| [Job::TcpReceive(id), Job::TcpSend(id)]);
     let links = plan.namespaces().contains(&plan.links()).then_some(Job::Links);
-    let witnesses = (0..thread::available_parallelism().map_or(1, usize::from)).map(Job::Witness);
+    let witnesses = sys::processors().into_iter().map(Job::Witness);
     let jobs: Vec<Job> = links.into_iter().chain(roles).chain(carried).chain(witnesses).collect();
     thread::scope(|scope| {
         let guarded = &guarded;

@@ -16,7 +16,7 @@ mod time;
 pub use messages::{BATCH, Batch, Message, Outgoing, send};
 pub use packet::{OFFLOAD_LEN, PacketSocket, Transmitter};
 pub use process::{
-    catch_signals, die_with_parent, drop_privileges, enter_namespace, go_first, go_last, stay_on, stopped,
+    catch_signals, die_with_parent, drop_privileges, enter_namespace, go_first, go_last, processors, stay_on, stopped,
 };
 pub use socket::{grow_buffers, interface_gone, interface_index, offloads_off, tell_ttl_and_ecn};
 pub use tcp::{TcpInfo, tcp_connect, tcp_info};

@@ -37,6 +37,18 @@ pub fn stay_on(processor: usize) -> io::Result<()> {
     }
 }
 
+/// The processors that this thread may run on, by their numbers; none if the kernel does not say.
+pub fn processors() -> Vec<usize> {
+    // SAFETY: a cpu_set_t is plain data, written while it lives; CPU_ISSET is asked within its size.
+    unsafe {
+        let mut set: libc::cpu_set_t = zeroed();
+        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
+            return Vec::new();
+        }
+        (0..libc::CPU_SETSIZE as usize).filter(|&processor| libc::CPU_ISSET(processor, &set)).collect()
+    }
+}
+
 /// Sends SIGTERM to this process when its parent dies, whatever that dies of.
 pub fn die_with_parent() -> io::Result<()> {
     // SAFETY: PR_SET_PDEATHSIG takes a number.
