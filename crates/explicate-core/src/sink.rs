@@ -55,9 +55,14 @@ pub struct Sink {
     ece: bool,
     window: u32,
     returns: Returns,
+    /// Acknowledgements of data say what their packets brought: that is what is returned, and explicit feedback was granted.
+    tells: bool,
+    /// Length of an acknowledgement of data without SACK ranges, bytes.
+    answer: u16,
     data: Reassembly,
-    rare: Option<Box<Rare>>,
+    /// The two counters do not stand side by side, see [`crate::flow::FlowStats`].
     received: u64,
+    rare: Option<Box<Rare>>,
     bytes: u64,
 }
 
@@ -122,6 +127,8 @@ impl Sink {
             ece: false,
             window: init.values.get(PARAMS, "receiver_window") as u32,
             returns,
+            tells: false,
+            answer: header_bytes(false),
             data: Reassembly::default(),
             rare: own.then(|| Box::new(rare())),
             received: 0,
@@ -257,6 +264,8 @@ impl Sink {
         let explicit = options & option::EXPLICIT != 0;
         self.speaks = explicit || self.speaks_plainly;
         self.header = explicit && self.has_header;
+        self.tells = self.speaks && self.returns == Returns::Delta;
+        self.answer = header_bytes(self.header);
         self.sack = options & option::SACK != 0;
         if options & option::UNRELIABLE != 0 {
             self.data.pass_over_holes();
@@ -267,8 +276,7 @@ impl Sink {
     /// What a packet brings that is to be returned.
     #[inline(always)]
     fn delta(&self, packet: &Packet) -> i32 {
-        let returned = self.returns == Returns::Delta && packet.congestion.is_standard();
-        if returned { packet.congestion.delta_throughput() } else { 0 }
+        if self.tells && packet.congestion.is_standard() { packet.congestion.delta_throughput() } else { 0 }
     }
 
     /// The SACK ranges to report, in `sack`, and how many that are.
@@ -298,21 +306,22 @@ impl Sink {
 
     /// All of an acknowledgement but its transport header.
     #[inline(always)]
-    fn begin(&self, congestion: bool, delta: i32, ranges: usize, out: &mut Packet) {
-        out.ip_len = header_bytes(congestion) + 8 * ranges as u16;
+    fn begin(&self, congestion: bool, delta: i32, ip_len: u16, out: &mut Packet) {
+        out.ip_len = ip_len;
         out.ttl = 64;
         out.tos = 0;
         // A copy from memory: built in place it would take twice the instructions.
         static HEADERS: [Congestion; 2] = [Congestion::NONE, Congestion::new(Format::Minimal)];
         out.congestion = HEADERS[congestion as usize];
-        if self.speaks && self.returns == Returns::Delta {
+        if self.tells {
             out.congestion.set_reverse_feedback(delta);
         }
     }
 
     #[inline(always)]
     fn fill(&self, answer: &Answer, flags: u8, next: u32, ranges: usize, out: &mut Packet) {
-        self.begin(self.header && answer.syn_options.is_none(), answer.delta, ranges, out);
+        let congestion = self.header && answer.syn_options.is_none();
+        self.begin(congestion, answer.delta, header_bytes(congestion) + 8 * ranges as u16, out);
         let header = &mut out.transport;
         *header = Transport::EMPTY;
         header.set_flags(flags);
@@ -340,7 +349,7 @@ impl Sink {
             return None;
         }
         let next = header.segment() == self.data.next() && self.data.is_in_order();
-        next.then_some(header_bytes(self.header))
+        next.then_some(self.answer)
     }
     /// Takes the segment of any other data packet whose answer cannot change any more, and says how many SACK ranges that has,
     /// which go to `sack`. `None`: it can.
@@ -360,7 +369,7 @@ impl Sink {
     }
     /// Length of an acknowledgement with so many ranges, bytes.
     pub fn answer_bytes(&self, ranges: usize) -> u16 {
-        header_bytes(self.header) + 8 * ranges as u16
+        self.answer + 8 * ranges as u16
     }
     /// Takes the segment of a packet that was foretold. What is to be answered is kept in the packet, for [`Sink::turn_late`].
     #[inline(always)]
@@ -373,7 +382,8 @@ impl Sink {
     /// [`Sink::turn`] for a packet that was taken ahead, once all that is written into it is known.
     #[inline(always)]
     pub fn turn_late(&self, packet: &mut Packet) {
-        self.begin(self.header, self.delta(packet), packet.transport.sack_count(), packet);
+        let ip_len = self.answer_bytes(packet.transport.sack_count());
+        self.begin(self.header, self.delta(packet), ip_len, packet);
         // Flow, packet number, time stamp and the number of ranges stand where they belong.
         let header = &mut packet.transport;
         header.set_flags(flag::ACK);

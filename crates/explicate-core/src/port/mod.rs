@@ -16,6 +16,7 @@ use crate::protocol::{Channel, Discipline, DropCause, PortView, Router, ServiceC
 use crate::units::{Rate, Time};
 use crate::wire::{Ecn, Packet};
 
+mod at_once;
 mod balance;
 mod gate;
 mod lanes;
@@ -30,12 +31,14 @@ mod shared;
 mod special;
 pub mod stats;
 
+use at_once::PASSED;
 pub use gate::Class;
 use gate::{Admission, Gate};
 use lanes::Lanes;
 use line::Line;
 use lone::Lone;
-use ring::{Ring, Waiting};
+use ring::Ring;
+pub use ring::Waiting;
 pub use shared::SharedLine;
 pub use special::Equipment;
 use special::Special;
@@ -45,6 +48,10 @@ pub use stats::PortStats;
 pub trait Store {
     /// The packet behind a handle.
     fn packet(&mut self, handle: u32) -> &mut Packet;
+    /// All packets, if they stand side by side by handle and nobody wants notes; by default one asks for each.
+    fn packets(&mut self) -> Option<&mut [Packet]> {
+        None
+    }
     /// A packet was dropped or lost: its handle is free.
     fn release(&mut self, handle: u32);
     /// A second packet like this one; by default there is none, and channels that double packets do not.
@@ -118,6 +125,12 @@ pub struct Port {
     takes: bool,
     /// And no controller: see [`Port::handle_unseen`].
     counts: bool,
+    /// A limit is all that the discipline is, and packets may pass at once: see `at_once.rs`.
+    at_once: bool,
+    /// Bytes that waited, at the least, when packets left since the last timer that had passed at once.
+    least: u64,
+    /// When the first packet in the ring leaves that did not pass at once; kept where packets may.
+    unpassed: Time,
     /// The discipline hears of departures.
     minded: bool,
     /// See [`Port::put_off`].
@@ -182,7 +195,10 @@ impl Port {
             decides,
             takes,
             counts: takes && gate.router.is_none(),
+            at_once: takes && gate.router.as_ref().is_some_and(|r| r.commutes()),
             simple: special.is_none(),
+            least: u64::MAX,
+            unpassed: Time::NEVER,
             minded,
             put_off: false,
             stats: PortStats::default(),
@@ -267,7 +283,7 @@ impl Port {
 
     /// There is more to it than a class with a discipline and a controller before a line.
     fn complicate(&mut self) {
-        (self.simple, self.takes, self.counts) = (false, false, false);
+        (self.simple, self.takes, self.counts, self.at_once) = (false, false, false, false);
     }
 
     /// [`Port::handle_packet`], given the packet's length, by a driver that knows that nobody looks at the port before `unseen`.
@@ -280,51 +296,74 @@ impl Port {
         (handle, bytes): (u32, u32),
         store: &mut impl Store,
     ) -> Arrival {
-        let departs;
         if self.counts {
-            self.settle_before_arrival(now, store);
-            self.stats.arrived += 1;
-            store.note(now, self.number, handle, Note::Arrived);
-            if !self.view.busy && self.busy_until > now.0 {
-                self.recall(Time(self.busy_until));
-            }
-            if !self.view.busy {
-                departs = self.departure(now, bytes);
-                if departs <= self.stats.unwatched(unseen) {
-                    self.stats.bytes += bytes as u64;
-                    return Arrival::Departs(departs);
-                }
-            } else {
-                if !self.has_room(bytes) {
-                    self.drop_packet(now, handle, DropCause::Overflow, store);
-                    return Arrival::Dropped;
-                }
-                departs = self.departure(now, bytes);
-            }
-        } else {
-            if self.lone.departs <= now && self.lone_passes(self.stats.unwatched(now.min(unseen)), store) {
-                self.forget_lone();
-            } else {
-                self.settle_before_arrival(now, store);
-            }
-            if self.takes
-                && !self.view.busy
-                && let Some(departs) = self.line.finish_by(now.0, bytes, self.stats.unwatched(unseen).0)
-            {
-                self.busy_until = departs;
-                self.expect(now, Lone { departs: Time(departs), handle, bytes: bytes as u16 });
-                return Arrival::Departs(Time(departs));
-            }
-            self.stats.arrived += 1;
-            store.note(now, self.number, handle, Note::Arrived);
-            if !self.simple {
-                return self.handle_specially(now, handle, store);
-            }
-            if !self.admit(now, (handle, bytes), store) {
-                return Arrival::Dropped;
-            }
-            departs = self.departure(now, bytes);
+            return self.handle_counting((now, unseen), (handle, bytes), store);
         }
+        if self.at_once {
+            return self.handle_at_once((now, unseen), (handle, bytes), store);
+        }
+        if self.lone.departs <= now && self.lone_passes(self.stats.unwatched(now.min(unseen)), store) {
+            self.forget_lone();
+        } else {
+            self.settle_before_arrival(now, store);
+        }
+        if self.takes
+            && !self.view.busy
+            && let stats = &self.stats
+            && let Some(departs) = self.line.finish_if(now.0, bytes, |at| stats.is_unwatched(Time(at), unseen))
+        {
+            self.busy_until = departs;
+            self.expect(now, Lone { departs: Time(departs), handle, bytes: bytes as u16 });
+            return Arrival::Departs(Time(departs));
+        }
+        self.stats.arrived += 1;
+        store.note(now, self.number, handle, Note::Arrived);
+        if !self.simple {
+            return self.handle_specially(now, handle, store);
+        }
+        if !self.admit(now, (handle, bytes), store) {
+            return Arrival::Dropped;
+        }
+        let departs = self.departure(now, bytes);
+        self.ring.push(Waiting { arrives: now, departs, handle, bytes: bytes as u16, lost: false });
+        self.join(now, departs, bytes);
+        Arrival::Departs(departs)
+    }
+
+    /// [`Port::handle_unseen`] at a port that only counts.
+    #[inline(always)]
+    fn handle_counting(
+        &mut self,
+        (now, unseen): (Time, Time),
+        (handle, bytes): (u32, u32),
+        store: &mut impl Store,
+    ) -> Arrival {
+        self.settle_before_arrival(now, store);
+        self.stats.arrived += 1;
+        if !self.view.busy && self.busy_until <= now.0 {
+            let departs = Time(self.line.finish(now.0, bytes, true));
+            self.busy_until = departs.0;
+            if self.stats.is_unwatched(departs, unseen) {
+                self.stats.bytes += bytes as u64;
+                return Arrival::Departs(departs);
+            }
+            store.note(now, self.number, handle, Note::Arrived);
+            return self.keep(now, (handle, bytes), departs, unseen);
+        }
+        store.note(now, self.number, handle, Note::Arrived);
+        self.recall_passed(now);
+        if !self.has_room(bytes) {
+            self.drop_packet(now, handle, DropCause::Overflow, store);
+            return Arrival::Dropped;
+        }
+        let departs = self.departure(now, bytes);
+        self.keep(now, (handle, bytes), departs, unseen)
+    }
+
+    /// Keeps in mind a packet of which only the counting is to be done; its handle is for notes, which are taken if somebody looks.
+    #[inline(always)]
+    fn keep(&mut self, now: Time, (handle, bytes): (u32, u32), departs: Time, unseen: Time) -> Arrival {
+        let handle = if unseen > Time::ZERO { PASSED } else { handle };
         self.ring.push(Waiting { arrives: now, departs, handle, bytes: bytes as u16, lost: false });
         self.join(now, departs, bytes);
         Arrival::Departs(departs)

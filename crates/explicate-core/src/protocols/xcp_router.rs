@@ -163,10 +163,10 @@ impl<const PAPER: bool> Controller<PAPER> {
         self.sum_xrtt += x * rtt.min(self.gains.max_interval_units) as f64;
     }
 
-    /// A packet leaves.
+    /// A packet leaves while so much waits.
     #[inline]
-    pub(super) fn watch_queue(&mut self, port: &PortView) {
-        self.min_queue = self.min_queue.min(port.backlog_bytes);
+    pub(super) fn watch_queue(&mut self, backlog_bytes: u64) {
+        self.min_queue = self.min_queue.min(backlog_bytes);
     }
 
     /// The estimation-control timer: efficiency controller, then the scale factors of the fairness controller. `scale`
@@ -315,7 +315,7 @@ impl<const PAPER: bool> XcpRouter<PAPER> {
     /// What [`Router::on_departure`] does. Returns the X (header units) of a packet that asks for no more than it is offered.
     #[inline]
     pub(super) fn answer(&mut self, packet: &mut Packet, port: &PortView) -> Option<f64> {
-        self.0.watch_queue(port);
+        self.0.watch_queue(port.backlog_bytes);
         if !packet.congestion.is_standard() {
             return None;
         }
@@ -345,6 +345,15 @@ impl<const PAPER: bool> Router for XcpRouter<PAPER> {
 
     fn on_departure(&mut self, _now: Time, packet: &mut Packet, port: &PortView) {
         self.answer(packet, port);
+    }
+
+    /// Arrivals add to sums that timers read, departures take from pools that timers fill.
+    fn commutes(&self) -> bool {
+        true
+    }
+
+    fn on_least_backlog(&mut self, bytes: u64) {
+        self.0.watch_queue(bytes);
     }
 
     fn on_timer(&mut self, now: Time, port: &PortView) {

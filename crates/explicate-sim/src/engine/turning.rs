@@ -65,29 +65,30 @@ impl Engine {
     }
 
     /// A packet will reach the end of its way over link `down` at `at`. Its next event: that, or its answer's arrival at the
-    /// end of the link after it.
+    /// end of the link after it, `turn`, or nothing while packets before it are not turned.
     #[inline(always)]
-    pub(super) fn turn_ahead(&mut self, slot: u32, at: Time, place: u32, down: u32) -> (Time, u32) {
+    pub(super) fn turn_ahead(&mut self, slot: u32, mut at: Time, mut place: u32, (down, turn): (u32, u32)) {
         let packet = self.arena.get_mut(slot);
-        let link = &self.links[down as usize];
-        let turn = link.turn;
-        if link.bound == 0 {
-            if let Some(ends) = self.ends.get_mut(packet.transport.flow() as usize)
-                && let Some(bytes) = ends.sink.foretell(packet)
-            {
-                let up = &mut self.links[turn as usize];
-                if let Some(departs) = up.port.pass_by(at, bytes as u32, self.unseen.since(up.delay)) {
-                    ends.sink.take_ahead(packet);
-                    return (up.end_of(departs), ends.back | TURNED);
-                }
-            } else if let Some(turned) = self.turn_slowly(slot, at, turn) {
-                return turned;
+        let mut turned = None;
+        if turn == NIL {
+            self.unturned += 1;
+        } else if let Some(ends) = self.ends.get_mut(packet.transport.flow() as usize)
+            && let Some(bytes) = ends.sink.foretell(packet)
+        {
+            let up = &mut self.links[turn as usize];
+            if let Some(departs) = up.port.pass_by(at, bytes as u32, self.unseen.since(up.delay)) {
+                ends.sink.take_ahead(packet);
+                (packet.time, packet.place, packet.next) = (up.end_of(departs).0, ends.back | TURNED, NIL);
+                return self.wheel.put_in(&mut self.arena, slot, up.end_of(departs).0, |p| rank(&self.routes, p));
             }
         } else {
-            self.unturned += 1;
+            turned = self.turn_slowly(slot, at, turn);
         }
-        self.links[down as usize].bound += 1;
-        (at, place)
+        match turned {
+            Some(turned) => (at, place) = turned,
+            None => self.links[down as usize].bound += 1,
+        }
+        self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
     }
 
     /// A packet that is not the next in order.
@@ -154,15 +155,15 @@ impl Engine {
         }
         events.sort_by_key(|&(time, rank, ..)| (time, rank));
         for (time, _, slot, place, hop) in events {
-            let (at, place) = match hop {
-                Some(hop) if hop & REPLY != 0 => {
-                    self.waiting.push(slot);
-                    continue;
+            match hop {
+                Some(hop) if hop & REPLY != 0 => self.waiting.push(slot),
+                Some(hop) => {
+                    let down = &self.links[(hop & LINK) as usize];
+                    let turn = if down.bound == 0 { down.turn } else { NIL };
+                    self.turn_ahead(slot, Time(time), place, (hop & LINK, turn));
                 }
-                Some(hop) => self.turn_ahead(slot, Time(time), place, hop & LINK),
-                None => (Time(time), place),
-            };
-            self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
+                None => self.wheel.insert(&mut self.arena, slot, time, place, |p| rank(&self.routes, p)),
+            }
         }
     }
 

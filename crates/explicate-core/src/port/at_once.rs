@@ -1,0 +1,131 @@
+//! Packets that pass a port at once: when one comes, or is foreseen, its controller is told of its departure too. That needs a
+//! controller that does not care for the order ([`crate::protocol::Router::commutes`]), and that neither a timer expires nor
+//! anybody looks before the packet has left. If it must wait, the ring still keeps it: the queue is counted in time.
+
+use super::{Arrival, DropCause, Note, Port, PortStats, Store, Waiting};
+use crate::units::Time;
+use crate::wire::Packet;
+
+/// In place of a handle: the packet has passed already, as far as its controller is concerned.
+pub(super) const PASSED: u32 = u32::MAX;
+
+impl Port {
+    /// When a packet leaves that comes at `at` to an idle port and passes at once, which is done then; or nothing.
+    #[inline(always)]
+    pub(super) fn pass_at_once(&mut self, at: Time, packet: &mut Packet, bytes: u32, unseen: Time) -> Option<Time> {
+        if !self.ring.is_empty() || self.busy_until > at.0 {
+            return None;
+        }
+        let (timer, stats) = (self.timer, &self.stats);
+        let quiet = |departs| is_quiet(Time(departs), timer, unseen, stats);
+        let departs = self.line.finish_if(at.0, bytes, quiet)?;
+        self.busy_until = departs;
+        self.stats.arrived += 1;
+        self.stats.bytes += bytes as u64;
+        if self.hops > 0 {
+            packet.ttl = packet.ttl.saturating_sub(self.hops);
+        }
+        if let Some(router) = &mut self.gate.router {
+            router.on_passage_ahead(at, Time(departs), packet, &self.view);
+        }
+        Some(Time(departs))
+    }
+
+    /// [`Port::foresee`] or [`Port::pass`] of a packet whose headers are final, if nothing is in its way: all that happens to it at
+    /// this port is done now. Else nothing is.
+    #[inline(always)]
+    pub fn leave(&mut self, at: Time, packet: &mut Packet, bytes: u32, unseen: Time) -> Option<Time> {
+        if self.at_once { self.pass_at_once(at, packet, bytes, unseen) } else { self.pass_by(at, bytes, unseen) }
+    }
+
+    /// The next packet comes at `at`, before one has left that found the port idle and passed: that one is in service again.
+    #[inline(always)]
+    pub(super) fn recall_passed(&mut self, at: Time) {
+        if self.ring.is_empty() && self.busy_until > at.0 {
+            self.recall(Time(self.busy_until));
+        }
+    }
+
+    /// [`Port::handle_unseen`] where packets may pass at once.
+    #[inline(always)]
+    pub(super) fn handle_at_once(
+        &mut self,
+        (now, unseen): (Time, Time),
+        (handle, bytes): (u32, u32),
+        store: &mut impl Store,
+    ) -> Arrival {
+        self.settle_before_arrival(now, store);
+        let packet = store.packet(handle);
+        if let Some(departs) = self.pass_at_once(now, packet, bytes, unseen) {
+            return Arrival::Departs(departs);
+        }
+        self.recall_passed(now);
+        self.stats.arrived += 1;
+        let room = !self.view.busy || self.has_room(bytes);
+        if self.unpassed < self.timer {
+            self.pass_after_timer(unseen, store);
+        }
+        let ready = room && self.unpassed == Time::NEVER;
+        let departs = if room { self.departure(now, bytes) } else { now };
+        let mut waiting = Waiting { arrives: now, departs, handle, bytes: bytes as u16, lost: false };
+        if ready && is_quiet(departs, self.timer, unseen, &self.stats) {
+            if let Some(router) = &mut self.gate.router {
+                router.on_passage_ahead(now, departs, store.packet(handle), &self.view);
+            }
+            waiting.handle = PASSED;
+        } else if !self.arrive_in_time((now, departs), handle, room, store) {
+            return Arrival::Dropped;
+        }
+        self.ring.push(waiting);
+        self.join(now, departs, bytes);
+        Arrival::Departs(departs)
+    }
+
+    /// Packets wait that could not pass at once, for there was a timer before they leave. That has expired: they do now.
+    #[inline(never)]
+    fn pass_after_timer(&mut self, unseen: Time, store: &mut impl Store) {
+        let (timer, stats, view) = (self.timer, &self.stats, &self.view);
+        let mut next = Time::NEVER;
+        self.ring.show(|packet| {
+            let goes_on = packet.handle == PASSED || is_quiet(packet.departs, timer, unseen, stats);
+            if !goes_on {
+                next = packet.departs;
+            } else if packet.handle != PASSED
+                && let Some(router) = &mut self.gate.router
+            {
+                router.on_departure_ahead(packet.departs, store.packet(packet.handle), view);
+                packet.handle = PASSED;
+            }
+            goes_on
+        });
+        self.unpassed = next;
+    }
+
+    /// A packet comes that cannot pass at once, or for which there is no room; whether it joins the queue.
+    #[inline(never)]
+    fn arrive_in_time(
+        &mut self,
+        (now, departs): (Time, Time),
+        handle: u32,
+        room: bool,
+        store: &mut impl Store,
+    ) -> bool {
+        store.note(now, self.number, handle, Note::Arrived);
+        let packet = store.packet(handle);
+        if let Some(router) = &mut self.gate.router {
+            router.on_arrival(now, packet, &self.view);
+        }
+        if room {
+            self.unpassed = self.unpassed.min(departs);
+        } else {
+            self.drop_packet(now, handle, DropCause::Overflow, store);
+        }
+        room
+    }
+}
+
+/// Nothing happens until a packet departs but that others come and go: no timer, no look, no end of a bin.
+#[inline(always)]
+fn is_quiet(departs: Time, timer: Time, unseen: Time, stats: &PortStats) -> bool {
+    departs < timer && stats.is_unwatched(departs, unseen)
+}
