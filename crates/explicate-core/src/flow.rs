@@ -256,7 +256,8 @@ impl Flow {
         self.outstanding.probe(put);
     }
 
-    /// A packet for this end arrived; anything but an acknowledgement that fits is ignored.
+    /// A packet for this end arrived; anything but an acknowledgement that fits is ignored. `sack` is read only if its header says
+    /// that there are ranges.
     pub fn handle_packet(&mut self, now: Time, packet: &Packet, sack: &SackRanges) {
         let header = &packet.transport;
         if !header.has(flag::ACK) || header.flow() != self.id {

@@ -55,15 +55,17 @@ impl Arena {
     pub(crate) fn give(&mut self, handle: u32) {
         self.live -= 1;
         if self.get(handle).transport.sack_count() != 0 {
-            self.forget_sack(handle);
+            self.sacks.forget(handle);
         }
         self.packets[handle as usize].next = self.free;
         self.free = handle;
     }
-    /// The SACK ranges of an acknowledgement were taken.
-    #[inline]
-    pub(crate) fn forget_sack(&mut self, handle: u32) {
+    /// Takes the SACK ranges behind a packet's header.
+    #[inline(never)]
+    pub(crate) fn take_sack(&mut self, handle: u32) -> SackRanges {
+        let ranges = *self.sack(handle);
         self.sacks.forget(handle);
+        ranges
     }
     /// Slots in use.
     pub(crate) fn live(&self) -> usize {
@@ -81,13 +83,6 @@ impl Arena {
     #[inline]
     pub(crate) fn sack(&self, handle: u32) -> &SackRanges {
         if self.get(handle).transport.sack_count() == 0 { &NO_RANGES } else { self.sacks.get(handle) }
-    }
-    /// A packet and the SACK ranges behind its header, if it has any.
-    #[inline]
-    pub(crate) fn with_sack(&mut self, handle: u32) -> (&mut Packet, Option<&SackRanges>) {
-        let packet = &mut self.packets[handle as usize];
-        let sack = (packet.transport.sack_count() != 0).then(|| self.sacks.get(handle));
-        (packet, sack)
     }
     #[inline]
     pub(crate) fn set_sack(&mut self, handle: u32, ranges: &SackRanges) {

@@ -386,11 +386,10 @@ impl Engine {
     /// what is in this slot, if any, and when.
     #[inline(always)]
     fn forward(&mut self, now: Time, (slot, bytes): (u32, u32), mut place: u32) -> (u32, Time) {
-        let times = (self.now, self.unseen);
         let mut hop = self.routes[place as usize];
         let mut link = &mut self.links[(hop & LINK) as usize];
         let mut at = if link.foresees {
-            link.foresee(times, (now, Time::NEVER), (slot, bytes), &mut self.arena)
+            link.foresee((self.now, self.unseen), (now, Time::NEVER), (slot, bytes), &mut self.arena)
         } else {
             match link.port.handle_unseen((now, self.unseen), (slot, bytes), &mut self.arena) {
                 Arrival::Departs(departs) => link.end_of(departs),
@@ -407,15 +406,15 @@ impl Engine {
             place += 1;
             hop = self.routes[place as usize];
             link = &mut self.links[(hop & LINK) as usize];
-            at = link.foresee(times, (at, unsure), (slot, bytes), &mut self.arena);
+            at = link.foresee((self.now, self.unseen), (at, unsure), (slot, bytes), &mut self.arena);
         }
         if hop & REPLY != 0 {
             if let Some(flow) = link.reply_ahead(at, self.unseen, &self.ends, self.arena.get(slot)) {
                 return (flow, at);
             }
         } else if hop & TURN != 0 {
-            let turn = if link.bound == 0 { link.turn } else { NIL };
-            self.turn_ahead(slot, at, place, (hop & LINK, turn));
+            let (bound, turn) = (link.bound, link.turn);
+            self.turn_ahead(slot, at, place, (hop & LINK, bound, turn));
             return (NIL, now);
         }
         self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
@@ -482,15 +481,16 @@ impl Engine {
     /// Then its timer is armed, unless it may send more: the flow itself then.
     #[inline(always)]
     fn send_next(&mut self, now: Time, id: u32, slot: u32) -> u32 {
-        let now = core::hint::black_box(now); // else its time stamp is made for every packet that is forwarded
         let ends = &mut self.ends[id as usize];
         let acknowledged = slot != NIL;
         let slot = if acknowledged { slot } else { self.arena.take() };
-        let (packet, sack) = self.arena.with_sack(slot);
-        let ranges = acknowledged && sack.is_some();
         if acknowledged {
-            ends.flow.handle_packet(now, packet, sack.unwrap_or(&SackRanges::NONE));
+            if self.arena.get(slot).transport.sack_count() != 0 {
+                self.sack = self.arena.take_sack(slot);
+            }
+            ends.flow.handle_packet(now, self.arena.get(slot), &self.sack);
         }
+        let packet = self.arena.get_mut(slot);
         let next = ends.flow.poll_next(now);
         if !next.is_some_and(|next| ends.flow.transmit(now, next, packet)) {
             self.nothing_of(now, id, slot);
@@ -511,9 +511,6 @@ impl Engine {
             self.wheel.put_in(&mut self.arena, slot, at.0, |p| rank(&self.routes, p));
         } else {
             self.forward_slowly(now, (slot, bytes), place);
-        }
-        if ranges {
-            self.arena.forget_sack(slot);
         }
         if timer < Time::NEVER {
             self.arm_flow(now, id, timer);

@@ -55,30 +55,49 @@ impl Port {
         store: &mut impl Store,
     ) -> Arrival {
         self.settle_before_arrival(now, store);
-        let packet = store.packet(handle);
-        if let Some(departs) = self.pass_at_once(now, packet, bytes, unseen) {
+        self.recall_passed(now);
+        if self.ring.is_empty() {
+            let passes = self.pass_at_once(now, store.packet(handle), bytes, unseen);
+            let departs = passes.unwrap_or_else(|| self.begin_service((now, bytes), handle, store));
             return Arrival::Departs(departs);
         }
-        self.recall_passed(now);
         self.stats.arrived += 1;
-        let room = !self.view.busy || self.has_room(bytes);
+        if !self.has_room(bytes) {
+            self.arrive_in_time(now, handle, store);
+            self.drop_packet(now, handle, DropCause::Overflow, store);
+            return Arrival::Dropped;
+        }
         if self.unpassed < self.timer {
             self.pass_after_timer(unseen, store);
         }
-        let ready = room && self.unpassed == Time::NEVER;
-        let departs = if room { self.departure(now, bytes) } else { now };
-        let mut waiting = Waiting { arrives: now, departs, handle, bytes: bytes as u16, lost: false };
-        if ready && is_quiet(departs, self.timer, unseen, &self.stats) {
+        let departs = Time(self.line.finish(self.busy_until, bytes, false));
+        self.busy_until = departs.0;
+        let mut waiting = Waiting { arrives: now, departs, handle: PASSED, bytes: bytes as u16, lost: false };
+        if self.unpassed == Time::NEVER && is_quiet(departs, self.timer, unseen, &self.stats) {
             if let Some(router) = &mut self.gate.router {
                 router.on_passage_ahead(now, departs, store.packet(handle), &self.view);
             }
-            waiting.handle = PASSED;
-        } else if !self.arrive_in_time((now, departs), handle, room, store) {
-            return Arrival::Dropped;
+        } else {
+            waiting.handle = handle;
+            self.unpassed = self.unpassed.min(departs);
+            self.arrive_in_time(now, handle, store);
         }
         self.ring.push(waiting);
-        self.join(now, departs, bytes);
+        self.ring.advance();
+        self.wait(now, bytes);
         Arrival::Departs(departs)
+    }
+
+    /// A packet comes to an idle port and cannot pass at once.
+    #[inline(never)]
+    fn begin_service(&mut self, (now, bytes): (Time, u32), handle: u32, store: &mut impl Store) -> Time {
+        self.stats.arrived += 1;
+        self.arrive_in_time(now, handle, store);
+        let departs = self.departure(now, bytes);
+        self.unpassed = departs;
+        self.ring.push(Waiting { arrives: now, departs, handle, bytes: bytes as u16, lost: false });
+        self.join(now, departs, bytes);
+        departs
     }
 
     /// Packets wait that could not pass at once, for there was a timer before they leave. That has expired: they do now.
@@ -101,26 +120,13 @@ impl Port {
         self.unpassed = next;
     }
 
-    /// A packet comes that cannot pass at once, or for which there is no room; whether it joins the queue.
+    /// The controller looks at a packet that comes and cannot pass at once.
     #[inline(never)]
-    fn arrive_in_time(
-        &mut self,
-        (now, departs): (Time, Time),
-        handle: u32,
-        room: bool,
-        store: &mut impl Store,
-    ) -> bool {
+    fn arrive_in_time(&mut self, now: Time, handle: u32, store: &mut impl Store) {
         store.note(now, self.number, handle, Note::Arrived);
-        let packet = store.packet(handle);
         if let Some(router) = &mut self.gate.router {
-            router.on_arrival(now, packet, &self.view);
+            router.on_arrival(now, store.packet(handle), &self.view);
         }
-        if room {
-            self.unpassed = self.unpassed.min(departs);
-        } else {
-            self.drop_packet(now, handle, DropCause::Overflow, store);
-        }
-        room
     }
 }
 

@@ -131,8 +131,6 @@ pub struct Port {
     least: u64,
     /// When the first packet in the ring leaves that did not pass at once; kept where packets may.
     unpassed: Time,
-    /// The discipline hears of departures.
-    minded: bool,
     /// See [`Port::put_off`].
     put_off: bool,
     /// What a packet's TTL falls by when it arrives foreseen: one, and one for each plain port that put it off before.
@@ -180,7 +178,7 @@ impl Port {
             Some(qdisc) => (Gate::default(), Some(Class { qdisc: Some(qdisc), router })),
         };
         let decides = gate.qdisc.as_ref().is_some_and(|q| q.room.is_none());
-        let minded = gate.qdisc.as_ref().is_some_and(|q| q.law.minds_departures());
+        let minded = gate.qdisc.as_ref().is_some_and(|q| q.minded);
         let takes = special.is_none() && !decides && !minded;
         let mut port = Port {
             due: Time::NEVER,
@@ -199,7 +197,6 @@ impl Port {
             simple: special.is_none(),
             least: u64::MAX,
             unpassed: Time::NEVER,
-            minded,
             put_off: false,
             stats: PortStats::default(),
             gate,

@@ -152,8 +152,8 @@ impl Port {
         if let Some(router) = &mut self.gate.router {
             router.on_departure(at, store.packet(done.handle), &self.view);
         }
-        if self.minded
-            && let Some(qdisc) = &mut self.gate.qdisc
+        if let Some(qdisc) = &mut self.gate.qdisc
+            && qdisc.minded
         {
             qdisc.law.on_departure(at, &self.view);
         }
@@ -198,7 +198,7 @@ impl Port {
         }
     }
     #[inline(never)]
-    fn wait(&mut self, now: Time, bytes: u32) {
+    pub(super) fn wait(&mut self, now: Time, bytes: u32) {
         if !self.stats.queue_changes(now, self.view.backlog_packets, self.view.backlog_bytes, 1) {
             return self.wait_slowly(now, bytes);
         }

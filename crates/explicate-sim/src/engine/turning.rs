@@ -65,29 +65,28 @@ impl Engine {
     }
 
     /// A packet will reach the end of its way over link `down` at `at`. Its next event: that, or its answer's arrival at the
-    /// end of the link after it, `turn`, or nothing while packets before it are not turned.
+    /// end of link `turn` after it, unless packets before it are `bound` to their end.
     #[inline(always)]
-    pub(super) fn turn_ahead(&mut self, slot: u32, mut at: Time, mut place: u32, (down, turn): (u32, u32)) {
-        let packet = self.arena.get_mut(slot);
-        let mut turned = None;
-        if turn == NIL {
-            self.unturned += 1;
-        } else if let Some(ends) = self.ends.get_mut(packet.transport.flow() as usize)
-            && let Some(bytes) = ends.sink.foretell(packet)
-        {
-            let up = &mut self.links[turn as usize];
-            if let Some(departs) = up.port.pass_by(at, bytes as u32, self.unseen.since(up.delay)) {
-                ends.sink.take_ahead(packet);
-                (packet.time, packet.place, packet.next) = (up.end_of(departs).0, ends.back | TURNED, NIL);
-                return self.wheel.put_in(&mut self.arena, slot, up.end_of(departs).0, |p| rank(&self.routes, p));
+    pub(super) fn turn_ahead(&mut self, slot: u32, at: Time, place: u32, (down, bound, turn): (u32, u32, u32)) {
+        if bound == 0 {
+            let packet = self.arena.get_mut(slot);
+            if let Some(ends) = self.ends.get_mut(packet.transport.flow() as usize)
+                && let Some(bytes) = ends.sink.foretell(packet)
+            {
+                let up = &mut self.links[turn as usize];
+                if let Some(departs) = up.port.pass_by(at, bytes as u32, self.unseen.since(up.delay)) {
+                    ends.sink.take_ahead(packet);
+                    let at = up.end_of(departs);
+                    (packet.time, packet.place, packet.next) = (at.0, ends.back | TURNED, NIL);
+                    return self.wheel.put_in(&mut self.arena, slot, at.0, |p| rank(&self.routes, p));
+                }
+            } else if let Some((at, place)) = self.turn_slowly(slot, at, turn) {
+                return self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
             }
         } else {
-            turned = self.turn_slowly(slot, at, turn);
+            self.unturned += 1;
         }
-        match turned {
-            Some(turned) => (at, place) = turned,
-            None => self.links[down as usize].bound += 1,
-        }
+        self.links[down as usize].bound += 1;
         self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
     }
 
@@ -159,8 +158,8 @@ impl Engine {
                 Some(hop) if hop & REPLY != 0 => self.waiting.push(slot),
                 Some(hop) => {
                     let down = &self.links[(hop & LINK) as usize];
-                    let turn = if down.bound == 0 { down.turn } else { NIL };
-                    self.turn_ahead(slot, Time(time), place, (hop & LINK, turn));
+                    let (bound, turn) = (down.bound, down.turn);
+                    self.turn_ahead(slot, Time(time), place, (hop & LINK, bound, turn));
                 }
                 None => self.wheel.insert(&mut self.arena, slot, time, place, |p| rank(&self.routes, p)),
             }
