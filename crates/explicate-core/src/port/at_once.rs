@@ -54,7 +54,7 @@ impl Port {
         (handle, bytes): (u32, u32),
         store: &mut impl Store,
     ) -> Arrival {
-        self.settle_before_arrival(now, store);
+        self.settle_passed(now, store);
         self.recall_passed(now);
         if self.ring.is_empty() {
             let passes = self.pass_at_once(now, store.packet(handle), bytes, unseen);
@@ -84,8 +84,25 @@ impl Port {
         }
         self.ring.push(waiting);
         self.ring.advance();
-        self.wait(now, bytes);
+        self.wait_now(now, bytes);
         Arrival::Departs(departs)
+    }
+
+    /// [`Port::settle_before_arrival`] where most often a packet that has passed leaves, and the next enters service.
+    #[inline(always)]
+    fn settle_passed(&mut self, now: Time, store: &mut impl Store) {
+        if self.due > now {
+            return;
+        }
+        if self.leaves == self.due && self.view.backlog_packets > 0 && self.ring.first().handle == PASSED {
+            let at = self.leaves;
+            let done = self.ring.pop();
+            self.stats.departed(at, done.bytes);
+            self.least = self.least.min(self.view.backlog_bytes);
+            self.serve_now(at);
+            self.due = self.timer.min(self.leaves).min(self.arrives);
+        }
+        self.settle_due(now, store);
     }
 
     /// A packet comes to an idle port and cannot pass at once.

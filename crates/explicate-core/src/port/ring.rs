@@ -64,9 +64,14 @@ impl Ring {
     pub(super) fn is_roomy(&self) -> bool {
         (self.end.wrapping_sub(self.head) as usize) < self.slots.len() / 2
     }
+    /// Where a counter points to.
+    #[inline(always)]
+    fn place(&self, counter: u32) -> usize {
+        (counter & (self.slots.len() as u32).wrapping_sub(1)) as usize
+    }
     #[inline]
     fn at(&self, counter: u32) -> &Waiting {
-        &self.slots[counter as usize & self.slots.len().wrapping_sub(1)]
+        &self.slots[self.place(counter)]
     }
     /// Adds one that has not arrived.
     #[inline]
@@ -74,8 +79,8 @@ impl Ring {
         if self.is_full() {
             self.grow();
         }
-        let mask = self.slots.len().wrapping_sub(1);
-        self.slots[self.end as usize & mask] = packet;
+        let place = self.place(self.end);
+        self.slots[place] = packet;
         self.end = self.end.wrapping_add(1);
     }
     #[cold]
@@ -117,7 +122,7 @@ impl Ring {
     /// Those that have not arrived, as far as they lie side by side, and when the one after them arrives.
     #[inline]
     pub(super) fn side_by_side(&self) -> (&[Waiting], Time) {
-        let first = self.ahead as usize & self.slots.len().wrapping_sub(1);
+        let first = self.place(self.ahead);
         let rest = self.slots.get(first..).unwrap_or(&[]);
         match rest.get(..self.len_ahead() as usize) {
             Some(all) => (all, Time::NEVER),
@@ -137,9 +142,9 @@ impl Ring {
     }
     /// Shows those in the port while `show` says that it goes on.
     pub(super) fn show(&mut self, mut show: impl FnMut(&mut Waiting) -> bool) {
-        let mask = self.slots.len().wrapping_sub(1);
         for counter in 0..self.len() {
-            if !show(&mut self.slots[self.head.wrapping_add(counter) as usize & mask]) {
+            let place = self.place(self.head.wrapping_add(counter));
+            if !show(&mut self.slots[place]) {
                 return;
             }
         }

@@ -198,7 +198,12 @@ impl Port {
         }
     }
     #[inline(never)]
-    pub(super) fn wait(&mut self, now: Time, bytes: u32) {
+    fn wait(&mut self, now: Time, bytes: u32) {
+        self.wait_now(now, bytes);
+    }
+    /// One more waits.
+    #[inline(always)]
+    pub(super) fn wait_now(&mut self, now: Time, bytes: u32) {
         if !self.stats.queue_changes(now, self.view.backlog_packets, self.view.backlog_bytes, 1) {
             return self.wait_slowly(now, bytes);
         }
@@ -224,6 +229,11 @@ impl Port {
     }
     #[inline(never)]
     fn serve_waiting(&mut self, at: Time) {
+        self.serve_now(at);
+    }
+    /// One waits no longer.
+    #[inline(always)]
+    pub(super) fn serve_now(&mut self, at: Time) {
         if !self.stats.queue_changes(at, self.view.backlog_packets, self.view.backlog_bytes, -1) {
             return self.serve_slowly(at);
         }
