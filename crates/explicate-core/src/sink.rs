@@ -231,7 +231,7 @@ impl Sink {
         let expected = self.data.next();
         self.data.insert(header.segment(), self.window, header.payload(), header.has(flag::FIN));
         self.ece = (self.ece && !header.has(flag::CWR)) || packet.ecn() == Ecn::Marked;
-        let delta = self.delta(packet);
+        let delta = Sink::delta(packet);
         if let Some(rare) = &mut self.rare {
             if let Some(receiver) = &mut rare.receiver {
                 receiver.on_data(now, packet);
@@ -294,10 +294,10 @@ impl Sink {
         options
     }
 
-    /// What a packet brings that is to be returned.
+    /// What a packet brings that is to be returned, if acknowledgements tell.
     #[inline(always)]
-    fn delta(&self, packet: &Packet) -> i32 {
-        if self.tells && packet.congestion.is_standard() { packet.congestion.delta_throughput() } else { 0 }
+    fn delta(packet: &Packet) -> i32 {
+        if packet.congestion.is_standard() { packet.congestion.delta_throughput() } else { 0 }
     }
 
     /// The SACK ranges to report, in `sack`, and how many that are.
@@ -404,7 +404,7 @@ impl Sink {
     #[inline(always)]
     pub fn turn_late(&self, packet: &mut Packet) {
         let ip_len = self.answer_bytes(packet.transport.sack_count());
-        self.begin(self.header, self.delta(packet), ip_len, packet);
+        self.begin(self.header, Sink::delta(packet), ip_len, packet);
         // Flow, packet number, time stamp and the number of ranges stand where they belong.
         let header = &mut packet.transport;
         header.set_flags(flag::ACK);

@@ -55,8 +55,9 @@ impl Port {
         store: &mut impl Store,
     ) -> Arrival {
         self.settle_passed(now, store);
-        self.recall_passed(now);
-        if self.ring.is_empty() {
+        if self.ring.is_empty() && self.busy_until > now.0 {
+            self.recall(Time(self.busy_until));
+        } else if self.ring.is_empty() {
             let passes = self.pass_at_once(now, store.packet(handle), bytes, unseen);
             let departs = passes.unwrap_or_else(|| self.begin_service((now, bytes), handle, store));
             return Arrival::Departs(departs);
@@ -67,7 +68,7 @@ impl Port {
             self.drop_packet(now, handle, DropCause::Overflow, store);
             return Arrival::Dropped;
         }
-        if self.unpassed < self.timer {
+        if self.unpassed < Time::NEVER && self.unpassed < self.timer {
             self.pass_after_timer(unseen, store);
         }
         let departs = Time(self.line.finish(self.busy_until, bytes, false));
