@@ -415,6 +415,7 @@ impl Flow {
     }
 
     /// The second half: writes what [`Flow::poll_next`] has just named into `out`; false if the application has nothing.
+    #[inline(always)]
     pub fn transmit(&mut self, now: Time, next: Next, out: &mut Packet) -> bool {
         if self.state == State::Established {
             return self.transmit_data(now, next, out);
@@ -435,7 +436,7 @@ impl Flow {
         self.stats.sent += 1;
     }
 
-    #[inline]
+    #[inline(always)]
     fn transmit_data(&mut self, now: Time, next: Next, out: &mut Packet) -> bool {
         let state = self.outstanding.at();
         let (srtt, in_flight, highest) = (state.srtt, state.in_flight, state.highest);

@@ -299,13 +299,12 @@ impl Engine {
                 self.arrive(slot, place)
             };
             // All packets take this one way on, so that it need not be a call.
-            let Onward { mut slot, place, mut flow, bytes } = onward;
+            let Onward { slot, place, mut flow, bytes } = onward;
             if flow == NIL && slot != NIL {
                 (flow, at) = self.forward(at, (slot, bytes), place);
             }
-            while flow != NIL {
-                flow = self.send_next(at, flow, slot);
-                slot = NIL;
+            if flow != NIL && self.send_next(at, flow, slot) {
+                self.send_more(at, flow);
             }
         }
         self.now = until;
@@ -477,10 +476,16 @@ impl Engine {
         }
     }
 
+    /// What a flow may still send.
+    #[inline(never)]
+    fn send_more(&mut self, now: Time, id: u32) {
+        while self.send_next(now, id, NIL) {}
+    }
+
     /// A flow takes the acknowledgement in `slot`, if there is one, and sends the next packet, if it may, in that slot or a new one.
-    /// Then its timer is armed, unless it may send more: the flow itself then.
+    /// Whether it may send more; else its timer is armed.
     #[inline(always)]
-    fn send_next(&mut self, now: Time, id: u32, slot: u32) -> u32 {
+    fn send_next(&mut self, now: Time, id: u32, slot: u32) -> bool {
         let ends = &mut self.ends[id as usize];
         let acknowledged = slot != NIL;
         let slot = if acknowledged { slot } else { self.arena.take() };
@@ -494,7 +499,7 @@ impl Engine {
         let next = ends.flow.poll_next(now);
         if !next.is_some_and(|next| ends.flow.transmit(now, next, packet)) {
             self.nothing_of(now, id, slot);
-            return NIL;
+            return false;
         }
         let full = ends.flow.is_full();
         let timer = if full { ends.rest(now) } else { Time::NEVER };
@@ -515,7 +520,7 @@ impl Engine {
         if timer < Time::NEVER {
             self.arm_flow(now, id, timer);
         }
-        if full { NIL } else { id }
+        !full
     }
 
     /// A flow has nothing to send now: the slot is free.
