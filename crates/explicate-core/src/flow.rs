@@ -7,7 +7,6 @@
 //! end has, and passes over what is missing if nothing will be sent twice. If explicit feedback is refused, the flow goes on with the fallback law and without congestion headers.
 
 use alloc::boxed::Box;
-use core::ops::AddAssign;
 
 use crate::params::Values;
 use crate::protocol::{
@@ -23,8 +22,10 @@ use crate::wire::{
 
 mod params;
 mod set_up;
+mod stats;
 
 pub use params::PARAMS;
+pub use stats::FlowStats;
 
 /// Bytes of headers in front of the payload of a data packet, with a congestion header or without.
 pub fn header_bytes(congestion: bool) -> u16 {
@@ -66,36 +67,6 @@ enum State {
     Opened,
     /// Data flows.
     Established,
-}
-
-/// Counters of a sending end. No two stand side by side that are changed together: as pairs in one register they would take
-/// more instructions.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct FlowStats {
-    /// Packets sent, SYNs and retransmissions included. Its lower half numbers them.
-    pub sent: u64,
-    /// Sum of RTT samples, ns.
-    pub rtt_sum: u64,
-    /// Data packets sent again.
-    pub retransmissions: u64,
-    /// Number of RTT samples.
-    pub rtt_count: u64,
-    /// Expiries of the retransmission timer, SYN's included. This and the next are small, for a flow has no more segments than
-    /// fit in 32 bits, and they stay at their greatest.
-    pub timeouts: u32,
-    /// Acknowledgements that arrived damaged and were dropped.
-    pub damaged: u32,
-}
-
-impl AddAssign for FlowStats {
-    fn add_assign(&mut self, more: FlowStats) {
-        self.sent += more.sent;
-        self.retransmissions += more.retransmissions;
-        self.timeouts = self.timeouts.saturating_add(more.timeouts);
-        self.rtt_sum += more.rtt_sum;
-        self.rtt_count += more.rtt_count;
-        self.damaged = self.damaged.saturating_add(more.damaged);
-    }
 }
 
 /// The sending end of a flow.

@@ -18,6 +18,7 @@ use crate::wire::{Ecn, Packet};
 
 mod at_once;
 mod balance;
+mod counting;
 mod gate;
 mod lanes;
 mod line;
@@ -31,7 +32,6 @@ mod shared;
 mod special;
 pub mod stats;
 
-use at_once::PASSED;
 pub use gate::Class;
 use gate::{Admission, Gate};
 use lanes::Lanes;
@@ -322,45 +322,6 @@ impl Port {
             return Arrival::Dropped;
         }
         let departs = self.departure(now, bytes);
-        self.ring.push(Waiting { arrives: now, departs, handle, bytes: bytes as u16, lost: false });
-        self.join(now, departs, bytes);
-        Arrival::Departs(departs)
-    }
-
-    /// [`Port::handle_unseen`] at a port that only counts.
-    #[inline(always)]
-    fn handle_counting(
-        &mut self,
-        (now, unseen): (Time, Time),
-        (handle, bytes): (u32, u32),
-        store: &mut impl Store,
-    ) -> Arrival {
-        self.settle_before_arrival(now, store);
-        self.stats.arrived += 1;
-        if !self.view.busy && self.busy_until <= now.0 {
-            let departs = Time(self.line.finish(now.0, bytes, true));
-            self.busy_until = departs.0;
-            if self.stats.is_unwatched(departs, unseen) {
-                self.stats.bytes += bytes as u64;
-                return Arrival::Departs(departs);
-            }
-            store.note(now, self.number, handle, Note::Arrived);
-            return self.keep(now, (handle, bytes), departs, unseen);
-        }
-        store.note(now, self.number, handle, Note::Arrived);
-        self.recall_passed(now);
-        if !self.has_room(bytes) {
-            self.drop_packet(now, handle, DropCause::Overflow, store);
-            return Arrival::Dropped;
-        }
-        let departs = self.departure(now, bytes);
-        self.keep(now, (handle, bytes), departs, unseen)
-    }
-
-    /// Keeps in mind a packet of which only the counting is to be done; its handle is for notes, which are taken if somebody looks.
-    #[inline(always)]
-    fn keep(&mut self, now: Time, (handle, bytes): (u32, u32), departs: Time, unseen: Time) -> Arrival {
-        let handle = if unseen > Time::ZERO { PASSED } else { handle };
         self.ring.push(Waiting { arrives: now, departs, handle, bytes: bytes as u16, lost: false });
         self.join(now, departs, bytes);
         Arrival::Departs(departs)
