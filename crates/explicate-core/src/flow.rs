@@ -7,9 +7,8 @@
 //! end has, and passes over what is missing if nothing will be sent twice. If explicit feedback is refused, the flow goes on with the fallback law and without congestion headers.
 
 use alloc::boxed::Box;
-use core::ops::AddAssign;
 
-use crate::params::{Param, Unit, Values};
+use crate::params::Values;
 use crate::protocol::{
     Ack, Address, Allowance, Loss, LossKind, Minds, Next, Probe, Protocol, RecoveryKind, Sender, SenderInit, Sent,
 };
@@ -21,52 +20,12 @@ use crate::wire::{
     stamp, stamp_age,
 };
 
-/// Parameters that every flow has, beside those of its protocol and recovery.
-pub const PARAMS: &[Param] = &[
-    Param::new("initial_window", Unit::Packets, 3.0, "RFC 5681 section 3.1", "First congestion window.")
-        .within(1.0, 1e6),
-    Param::new("receiver_window", Unit::Packets, 1e6, "RFC 9293", "Most segments that the receiver has room for.")
-        .within(1.0, 1e9),
-    Param::new(
-        "ack_every",
-        Unit::Packets,
-        1.0,
-        "RFC 5681 section 4.2",
-        "Packets in order to one acknowledgement; 2 is TCP's delayed acknowledgement.",
-    )
-    .within(1.0, 1000.0),
-    Param::new(
-        "ack_delay",
-        Unit::Seconds,
-        0.1,
-        "RFC 1122 section 4.2.3.2; 0.1 s as ns-2",
-        "Longest that an acknowledgement waits for more packets.",
-    )
-    .within(1e-6, 0.5),
-    Param::new(
-        "quick_acks",
-        Unit::Packets,
-        0.0,
-        "RFC 5681 section 4.2 permits it; Linux sends up to 16",
-        "Acknowledgements at the beginning that wait for no second packet, so that slow start is not slowed down.",
-    )
-    .within(0.0, 1e6),
-    Param::new("ecn", Unit::Flag, 0.0, "RFC 3168", "Packets are ECN-capable: routers mark instead of dropping."),
-    Param::new(
-        "paced",
-        Unit::Flag,
-        0.0,
-        "Aggarwal, Savage, Anderson, INFOCOM 2000",
-        "Packets are spread over the round trip even if the law does not ask for it.",
-    ),
-    Param::new(
-        "refuse_explicit",
-        Unit::Flag,
-        0.0,
-        "paper 001 section III",
-        "The receiving end does not speak the explicit protocol.",
-    ),
-];
+mod params;
+mod set_up;
+mod stats;
+
+pub use params::PARAMS;
+pub use stats::FlowStats;
 
 /// Bytes of headers in front of the payload of a data packet, with a congestion header or without.
 pub fn header_bytes(congestion: bool) -> u16 {
@@ -108,36 +67,6 @@ enum State {
     Opened,
     /// Data flows.
     Established,
-}
-
-/// Counters of a sending end. No two stand side by side that are changed together: as pairs in one register they would take
-/// more instructions.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct FlowStats {
-    /// Packets sent, SYNs and retransmissions included. Its lower half numbers them.
-    pub sent: u64,
-    /// Sum of RTT samples, ns.
-    pub rtt_sum: u64,
-    /// Data packets sent again.
-    pub retransmissions: u64,
-    /// Number of RTT samples.
-    pub rtt_count: u64,
-    /// Expiries of the retransmission timer, SYN's included. This and the next are small, for a flow has no more segments than
-    /// fit in 32 bits, and they stay at their greatest.
-    pub timeouts: u32,
-    /// Acknowledgements that arrived damaged and were dropped.
-    pub damaged: u32,
-}
-
-impl AddAssign for FlowStats {
-    fn add_assign(&mut self, more: FlowStats) {
-        self.sent += more.sent;
-        self.retransmissions += more.retransmissions;
-        self.timeouts = self.timeouts.saturating_add(more.timeouts);
-        self.rtt_sum += more.rtt_sum;
-        self.rtt_count += more.rtt_count;
-        self.damaged = self.damaged.saturating_add(more.damaged);
-    }
 }
 
 /// The sending end of a flow.
@@ -298,7 +227,8 @@ impl Flow {
         self.outstanding.probe(put);
     }
 
-    /// A packet for this end arrived; anything but an acknowledgement that fits is ignored.
+    /// A packet for this end arrived; anything but an acknowledgement that fits is ignored. `sack` is read only if its header says
+    /// that there are ranges.
     pub fn handle_packet(&mut self, now: Time, packet: &Packet, sack: &SackRanges) {
         let header = &packet.transport;
         if !header.has(flag::ACK) || header.flow() != self.id {
@@ -343,7 +273,6 @@ impl Flow {
             cumulative: state.acked,
             highest_sent: state.highest,
             duplicate: out.duplicate,
-            packet_number: header.packet_number(),
             header: &packet.congestion,
             transport: header,
             rtt,
@@ -370,34 +299,6 @@ impl Flow {
     #[inline(always)]
     fn windows(&self) -> Windows {
         Windows { cwnd: self.allowance.cwnd, rwnd: self.rwnd, both: self.window }
-    }
-
-    fn handle_syn_ack(&mut self, now: Time, header: &Transport) {
-        if self.state != State::Opened {
-            return;
-        }
-        let refused = self.options & option::EXPLICIT != 0 && header.options() & option::EXPLICIT == 0;
-        if refused {
-            let payload = self.payload();
-            self.congestion = Congestion::NONE;
-            self.overhead = header_bytes(false) as u8;
-            self.options &= !option::EXPLICIT;
-            self.sender = self.fallback.sender(&SenderInit {
-                values: &Values::default(),
-                // Segments were counted by the explicit payload: it is kept, the packets get shorter.
-                packet: (payload + header_bytes(false)) as f64,
-                initial_window: self.initial_window as f64,
-                interface: self.interface,
-            });
-            self.minds = self.sender.minds();
-        }
-        let rtt = self.in_ticks(now, stamp_age(now, header.timestamp()));
-        self.rwnd = header.window();
-        self.state = State::Established;
-        self.wait_until = Time::ZERO;
-        self.outstanding.connected(rtt);
-        self.sender.on_start(now, rtt);
-        self.allow();
     }
 
     /// A span that ends now, as the host's clock measures it: ticks between its ends, one at least.
@@ -474,11 +375,6 @@ impl Flow {
         Some(next)
     }
 
-    #[cold]
-    fn next_opening(&self) -> Option<Next> {
-        (self.state == State::Opening).then_some(Next::New)
-    }
-
     /// Whether it is known that the window is full, so that [`Flow::poll_next`] has nothing. A flow that paces does not tell.
     #[inline]
     pub fn is_full(&mut self) -> bool {
@@ -490,23 +386,13 @@ impl Flow {
     }
 
     /// The second half: writes what [`Flow::poll_next`] has just named into `out`; false if the application has nothing.
+    #[inline(always)]
     pub fn transmit(&mut self, now: Time, next: Next, out: &mut Packet) -> bool {
         if self.state == State::Established {
             return self.transmit_data(now, next, out);
         }
         self.transmit_syn(now, out);
         true
-    }
-
-    #[cold]
-    fn transmit_syn(&mut self, now: Time, out: &mut Packet) {
-        self.begin(out, now, header_bytes(false));
-        out.congestion = Congestion::NONE;
-        out.transport.set_flags(flag::SYN);
-        out.transport.set_options(self.options);
-        self.state = State::Opened;
-        let tries = self.stats.timeouts.min(6);
-        self.wait_until = now + Time::secs(1 << tries);
     }
 
     /// Fills in what every packet of this end carries.
@@ -521,7 +407,7 @@ impl Flow {
         self.stats.sent += 1;
     }
 
-    #[inline]
+    #[inline(always)]
     fn transmit_data(&mut self, now: Time, next: Next, out: &mut Packet) -> bool {
         let state = self.outstanding.at();
         let (srtt, in_flight, highest) = (state.srtt, state.in_flight, state.highest);

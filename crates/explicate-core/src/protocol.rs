@@ -10,6 +10,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::params::{Param, Values};
+use crate::port::Waiting;
 use crate::qdisc::common::Room;
 use crate::recovery::steady::Steady;
 use crate::rng::Rng;
@@ -124,11 +125,9 @@ pub struct Ack<'a> {
     pub highest_sent: u32,
     /// The cumulative number did not move although data was outstanding.
     pub duplicate: bool,
-    /// Echo of the number of the packet that caused this acknowledgement.
-    pub packet_number: u32,
     /// The congestion header of the acknowledgement.
     pub header: &'a Congestion,
-    /// The transport header of the acknowledgement.
+    /// The transport header of the acknowledgement; it echoes the number of the packet that caused it.
     pub transport: &'a Transport,
     /// Round-trip time of the packet that caused this acknowledgement, from its time stamp.
     pub rtt: Time,
@@ -330,18 +329,80 @@ pub enum DropCause {
     Early,
 }
 
+/// Packets that come to an idle port, of which those pass that have left before the next one comes, and by a certain time.
+pub struct Passages<'a> {
+    /// In order of arrival; none that the channel loses.
+    pub queue: &'a [Waiting],
+    /// When the one after these comes.
+    pub after: Time,
+    /// When they must have left.
+    pub until: Time,
+    /// What each one's TTL falls by.
+    pub hops: u8,
+    /// All packets, by handle.
+    pub packets: &'a mut [Packet],
+}
+
+impl Passages<'_> {
+    /// The next one that passes, with its TTL counted down: when it comes, when it leaves, and itself.
+    #[inline(always)]
+    fn next(&mut self) -> Option<(Time, Time, &mut Packet)> {
+        let (first, rest) = self.queue.split_first()?;
+        let after = rest.first().map_or(self.after, |next| next.arrives);
+        if first.departs > self.until || after < first.departs {
+            return None;
+        }
+        self.queue = rest;
+        let packet = &mut self.packets[first.handle as usize];
+        packet.ttl = packet.ttl.saturating_sub(self.hops);
+        Some((first.arrives, first.departs, packet))
+    }
+}
+
 /// A controller: watches the queue of one output port and writes feedback. It is not a queue, and runs over any.
 pub trait Router: Send {
     /// A packet came, whatever becomes of it.
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView);
     /// A packet's last bit leaves; the last chance to write into it.
     fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView);
+    /// Whether arrivals and departures between two timers may be told in any order, as long as those of either kind come in theirs,
+    /// and the backlog matters for nothing but the least one that timers and departures saw: asked once. Then a packet may pass
+    /// as soon as it comes ([`Router::on_passage_ahead`]), if no timer expires before it has left.
+    fn commutes(&self) -> bool {
+        false
+    }
+    /// Bytes that waited, at the least, when packets left that had passed ahead; told before a timer.
+    fn on_least_backlog(&mut self, bytes: u64) {
+        let _ = bytes;
+    }
+    /// A packet will leave at `left`: [`Router::on_departure`] of a backlog that is not known yet. Not to be overridden.
+    #[inline(always)]
+    fn on_departure_ahead(&mut self, left: Time, packet: &mut Packet, port: &PortView) {
+        let unknown = PortView { backlog_bytes: u64::MAX, backlog_packets: u32::MAX, busy: true, ..*port };
+        self.on_departure(left, packet, &unknown);
+    }
+    /// A packet comes, and will leave then: [`Router::on_arrival`] too. Not to be overridden.
+    fn on_passage_ahead(&mut self, came: Time, left: Time, packet: &mut Packet, port: &PortView) {
+        self.on_arrival(came, packet, port);
+        self.on_departure_ahead(left, packet, port);
+    }
     /// A packet came to an idle port and left it before anything else happened: both of the above in one call, which is all that
     /// this is for. Not to be overridden.
+    #[inline(always)]
     fn on_passage(&mut self, came: Time, left: Time, packet: &mut Packet, port: &PortView) {
         let idle = PortView { backlog_bytes: 0, backlog_packets: 0, busy: false, ..*port };
         self.on_arrival(came, packet, &idle);
         self.on_departure(left, packet, &PortView { busy: true, ..idle });
+    }
+    /// The same for packets that pass one after the other; how many did, and their bytes. Not to be overridden: it is compiled into
+    /// each controller, so that one call serves for all of them.
+    fn on_passages(&mut self, mut passages: Passages<'_>, port: &PortView) -> (usize, u64) {
+        let mut passed = (0, 0);
+        while let Some((came, left, packet)) = passages.next() {
+            passed = (passed.0 + 1, passed.1 + packet.ip_len as u64);
+            self.on_passage(came, left, packet, port);
+        }
+        passed
     }
     /// A packet was dropped at this port's queue.
     fn on_drop(&mut self, now: Time, packet: &Packet, cause: DropCause, port: &PortView) {

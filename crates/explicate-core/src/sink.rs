@@ -44,21 +44,45 @@ pub struct Sink {
     id: u32,
     /// The receiver is asked what travels back: explicit feedback was granted, or the protocol wants more than that.
     speaks: bool,
-    /// What [`Protocol::receiver_speaks`] says of a protocol without explicit feedback.
-    speaks_plainly: bool,
-    /// The protocol has a congestion header, and whether acknowledgements carry it.
-    has_header: bool,
+    /// What is asked once, when a SYN comes.
+    terms: Terms,
+    /// Acknowledgements carry a congestion header.
     header: bool,
     sack: bool,
-    refuse_explicit: bool,
     /// A mark arrived and the sender has not said that it reduced (RFC 3168 section 6.1.3).
     ece: bool,
     window: u32,
     returns: Returns,
+    /// Acknowledgements of data say what their packets brought: that is what is returned, and explicit feedback was granted.
+    tells: bool,
+    /// Length of an acknowledgement of data without SACK ranges, bytes.
+    answer: u8,
     data: Reassembly,
-    rare: Option<Box<Rare>>,
+    /// The two counters do not stand side by side, see [`crate::flow::FlowStats`].
     received: u64,
+    rare: Option<Box<Rare>>,
     bytes: u64,
+}
+
+/// What is known of a flow before it opens, a bit each: there are many flows.
+#[derive(Clone, Copy)]
+struct Terms(u8);
+
+impl Terms {
+    /// What [`Protocol::receiver_speaks`] says of a protocol without explicit feedback.
+    const SPEAKS_PLAINLY: u8 = 1;
+    /// The protocol has a congestion header.
+    const HEADER: u8 = 2;
+    /// Explicit feedback is refused.
+    const REFUSES: u8 = 4;
+
+    fn new(speaks_plainly: bool, header: bool, refuses: bool) -> Terms {
+        let bit = |yes: bool, bit| if yes { bit } else { 0 };
+        Terms(bit(speaks_plainly, Terms::SPEAKS_PLAINLY) | bit(header, Terms::HEADER) | bit(refuses, Terms::REFUSES))
+    }
+    fn has(self, bit: u8) -> bool {
+        self.0 & bit != 0
+    }
 }
 
 /// What most flows need not have.
@@ -114,14 +138,18 @@ impl Sink {
         Sink {
             id: init.id,
             speaks: false,
-            speaks_plainly: !init.protocol.explicit() && init.protocol.receiver_speaks(),
-            has_header: init.protocol.congestion_header(),
+            terms: Terms::new(
+                !init.protocol.explicit() && init.protocol.receiver_speaks(),
+                init.protocol.congestion_header(),
+                init.values.get(PARAMS, "refuse_explicit") != 0.0,
+            ),
             header: false,
             sack: false,
-            refuse_explicit: init.values.get(PARAMS, "refuse_explicit") != 0.0,
             ece: false,
             window: init.values.get(PARAMS, "receiver_window") as u32,
             returns,
+            tells: false,
+            answer: header_bytes(false) as u8,
             data: Reassembly::default(),
             rare: own.then(|| Box::new(rare())),
             received: 0,
@@ -203,7 +231,7 @@ impl Sink {
         let expected = self.data.next();
         self.data.insert(header.segment(), self.window, header.payload(), header.has(flag::FIN));
         self.ece = (self.ece && !header.has(flag::CWR)) || packet.ecn() == Ecn::Marked;
-        let delta = self.delta(packet);
+        let delta = Sink::delta(packet);
         if let Some(rare) = &mut self.rare {
             if let Some(receiver) = &mut rare.receiver {
                 receiver.on_data(now, packet);
@@ -251,12 +279,14 @@ impl Sink {
 
     #[cold]
     fn grant(&mut self, mut options: u8) -> u8 {
-        if self.refuse_explicit {
+        if self.terms.has(Terms::REFUSES) {
             options &= !option::EXPLICIT;
         }
         let explicit = options & option::EXPLICIT != 0;
-        self.speaks = explicit || self.speaks_plainly;
-        self.header = explicit && self.has_header;
+        self.speaks = explicit || self.terms.has(Terms::SPEAKS_PLAINLY);
+        self.header = explicit && self.terms.has(Terms::HEADER);
+        self.tells = self.speaks && self.returns == Returns::Delta;
+        self.answer = header_bytes(self.header) as u8;
         self.sack = options & option::SACK != 0;
         if options & option::UNRELIABLE != 0 {
             self.data.pass_over_holes();
@@ -264,11 +294,10 @@ impl Sink {
         options
     }
 
-    /// What a packet brings that is to be returned.
+    /// What a packet brings that is to be returned, if acknowledgements tell.
     #[inline(always)]
-    fn delta(&self, packet: &Packet) -> i32 {
-        let returned = self.returns == Returns::Delta && packet.congestion.is_standard();
-        if returned { packet.congestion.delta_throughput() } else { 0 }
+    fn delta(packet: &Packet) -> i32 {
+        if packet.congestion.is_standard() { packet.congestion.delta_throughput() } else { 0 }
     }
 
     /// The SACK ranges to report, in `sack`, and how many that are.
@@ -298,21 +327,22 @@ impl Sink {
 
     /// All of an acknowledgement but its transport header.
     #[inline(always)]
-    fn begin(&self, congestion: bool, delta: i32, ranges: usize, out: &mut Packet) {
-        out.ip_len = header_bytes(congestion) + 8 * ranges as u16;
+    fn begin(&self, congestion: bool, delta: i32, ip_len: u16, out: &mut Packet) {
+        out.ip_len = ip_len;
         out.ttl = 64;
         out.tos = 0;
         // A copy from memory: built in place it would take twice the instructions.
         static HEADERS: [Congestion; 2] = [Congestion::NONE, Congestion::new(Format::Minimal)];
         out.congestion = HEADERS[congestion as usize];
-        if self.speaks && self.returns == Returns::Delta {
+        if self.tells {
             out.congestion.set_reverse_feedback(delta);
         }
     }
 
     #[inline(always)]
     fn fill(&self, answer: &Answer, flags: u8, next: u32, ranges: usize, out: &mut Packet) {
-        self.begin(self.header && answer.syn_options.is_none(), answer.delta, ranges, out);
+        let congestion = self.header && answer.syn_options.is_none();
+        self.begin(congestion, answer.delta, header_bytes(congestion) + 8 * ranges as u16, out);
         let header = &mut out.transport;
         *header = Transport::EMPTY;
         header.set_flags(flags);
@@ -340,7 +370,7 @@ impl Sink {
             return None;
         }
         let next = header.segment() == self.data.next() && self.data.is_in_order();
-        next.then_some(header_bytes(self.header))
+        next.then_some(self.answer as u16)
     }
     /// Takes the segment of any other data packet whose answer cannot change any more, and says how many SACK ranges that has,
     /// which go to `sack`. `None`: it can.
@@ -360,7 +390,7 @@ impl Sink {
     }
     /// Length of an acknowledgement with so many ranges, bytes.
     pub fn answer_bytes(&self, ranges: usize) -> u16 {
-        header_bytes(self.header) + 8 * ranges as u16
+        self.answer as u16 + 8 * ranges as u16
     }
     /// Takes the segment of a packet that was foretold. What is to be answered is kept in the packet, for [`Sink::turn_late`].
     #[inline(always)]
@@ -373,7 +403,8 @@ impl Sink {
     /// [`Sink::turn`] for a packet that was taken ahead, once all that is written into it is known.
     #[inline(always)]
     pub fn turn_late(&self, packet: &mut Packet) {
-        self.begin(self.header, self.delta(packet), packet.transport.sack_count(), packet);
+        let ip_len = self.answer_bytes(packet.transport.sack_count());
+        self.begin(self.header, Sink::delta(packet), ip_len, packet);
         // Flow, packet number, time stamp and the number of ranges stand where they belong.
         let header = &mut packet.transport;
         header.set_flags(flag::ACK);

@@ -12,7 +12,6 @@ pub fn ack(now: Time, header: &Congestion) -> Ack<'_> {
         cumulative: 1,
         highest_sent: 2,
         duplicate: false,
-        packet_number: 0,
         header,
         transport: &Transport::EMPTY,
         rtt: Time::millis(100),

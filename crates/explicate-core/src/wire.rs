@@ -473,9 +473,9 @@ pub enum Ecn {
     Marked = 3,
 }
 
-/// A packet: 64 bytes, its two headers as they stand on the wire, and what a driver needs to move it.
+/// A packet: 64 bytes, one cache line, its two headers as they stand on the wire, and what a driver needs to move it.
 #[derive(Clone, Copy, Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct Packet {
     /// Driver's: when the packet's next event is due, nanoseconds.
     pub time: u64,

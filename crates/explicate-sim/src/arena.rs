@@ -12,14 +12,10 @@ pub(crate) const NIL: u32 = u32::MAX;
 
 static NO_RANGES: SackRanges = SackRanges::NONE;
 
-/// A packet in a cache line of its own.
-#[repr(align(64))]
-struct Slot(Packet);
-
 /// All packets of a run, and the pending timers, which travel through the event queue in the same form.
 #[derive(Default)]
 pub(crate) struct Arena {
-    packets: Vec<Slot>,
+    packets: Vec<Packet>,
     sacks: Sacks,
     free: u32,
     live: usize,
@@ -46,28 +42,30 @@ impl Arena {
         self.live += 1;
         if self.free != NIL {
             let handle = self.free;
-            self.free = self.packets[handle as usize].0.next;
+            self.free = self.packets[handle as usize].next;
             return handle;
         }
         if self.packets.len() == self.packets.capacity() {
             self.grow();
         }
-        self.packets.push(Slot(Packet::EMPTY));
+        self.packets.push(Packet::EMPTY);
         self.packets.len() as u32 - 1
     }
     #[inline]
     pub(crate) fn give(&mut self, handle: u32) {
         self.live -= 1;
-        self.taken(handle);
-        self.packets[handle as usize].0.next = self.free;
-        self.free = handle;
-    }
-    /// The acknowledgement in this slot was taken: another packet may take its place.
-    #[inline]
-    pub(crate) fn taken(&mut self, handle: u32) {
         if self.get(handle).transport.sack_count() != 0 {
             self.sacks.forget(handle);
         }
+        self.packets[handle as usize].next = self.free;
+        self.free = handle;
+    }
+    /// Takes the SACK ranges behind a packet's header.
+    #[inline(never)]
+    pub(crate) fn take_sack(&mut self, handle: u32) -> SackRanges {
+        let ranges = *self.sack(handle);
+        self.sacks.forget(handle);
+        ranges
     }
     /// Slots in use.
     pub(crate) fn live(&self) -> usize {
@@ -75,11 +73,11 @@ impl Arena {
     }
     #[inline]
     pub(crate) fn get(&self, handle: u32) -> &Packet {
-        &self.packets[handle as usize].0
+        &self.packets[handle as usize]
     }
     #[inline]
     pub(crate) fn get_mut(&mut self, handle: u32) -> &mut Packet {
-        &mut self.packets[handle as usize].0
+        &mut self.packets[handle as usize]
     }
     /// The SACK ranges behind a packet's header.
     #[inline]
@@ -138,6 +136,10 @@ impl Store for Arena {
         self.get_mut(handle)
     }
     #[inline]
+    fn packets(&mut self) -> Option<&mut [Packet]> {
+        self.log.is_none().then_some(&mut self.packets)
+    }
+    #[inline]
     fn release(&mut self, handle: u32) {
         self.give(handle);
     }
@@ -159,7 +161,7 @@ impl Store for Arena {
 impl Arena {
     #[cold]
     pub(crate) fn log_delivery(&mut self, at: Time, handle: u32) {
-        let packet = &self.packets[handle as usize].0;
+        let packet = &self.packets[handle as usize];
         if let Some(log) = &mut self.log {
             log.delivered(at, packet);
         }
@@ -167,7 +169,7 @@ impl Arena {
     #[cold]
     fn note_slowly(&mut self, at: Time, port: u32, handle: u32, what: Note) {
         let sack = *self.sack(handle);
-        let packet = &self.packets[handle as usize].0;
+        let packet = &self.packets[handle as usize];
         if let Some(log) = &mut self.log {
             log.port(at, port, packet, &sack, what);
         }

@@ -289,7 +289,7 @@ impl Engine {
             // When it happens: now, or when an acknowledgement that is replied to ahead of time will have come.
             let mut at = Time(time);
             self.now = at;
-            let mut onward = if place & TIMER != 0 {
+            let onward = if place & TIMER != 0 {
                 let due = self.timer(slot, place);
                 at = self.waited;
                 self.onward(due)
@@ -299,22 +299,12 @@ impl Engine {
                 self.arrive(slot, place)
             };
             // All packets take this one way on, so that it need not be a call.
-            loop {
-                if onward.flow != NIL {
-                    onward = self.next_of(at, onward.flow, onward.slot);
-                }
-                let Onward { slot, place, flow, bytes } = onward;
-                if slot == NIL {
-                    break;
-                }
-                let (replies, arrives) = self.forward(at, (slot, bytes), place);
-                if replies != NIL {
-                    (onward.flow, at) = (replies, arrives);
-                } else if flow == NIL {
-                    break;
-                } else {
-                    onward.slot = NIL;
-                }
+            let Onward { slot, place, mut flow, bytes } = onward;
+            if flow == NIL && slot != NIL {
+                (flow, at) = self.forward(at, (slot, bytes), place);
+            }
+            if flow != NIL && self.send_next(at, flow, slot) {
+                self.send_more(at, flow);
             }
         }
         self.now = until;
@@ -396,9 +386,9 @@ impl Engine {
     #[inline(always)]
     fn forward(&mut self, now: Time, (slot, bytes): (u32, u32), mut place: u32) -> (u32, Time) {
         let mut hop = self.routes[place as usize];
-        let link = &mut self.links[(hop & LINK) as usize];
+        let mut link = &mut self.links[(hop & LINK) as usize];
         let mut at = if link.foresees {
-            self.foresee(now, (NIL, hop & LINK), slot, bytes)
+            link.foresee((self.now, self.unseen), (now, Time::NEVER), (slot, bytes), &mut self.arena)
         } else {
             match link.port.handle_unseen((now, self.unseen), (slot, bytes), &mut self.arena) {
                 Arrival::Departs(departs) => link.end_of(departs),
@@ -411,52 +401,29 @@ impl Engine {
             }
         };
         while hop & FUSED != 0 {
-            let before = hop & LINK;
+            let unsure = link.unsure();
             place += 1;
             hop = self.routes[place as usize];
-            at = self.foresee(at, (before, hop & LINK), slot, bytes);
+            link = &mut self.links[(hop & LINK) as usize];
+            at = link.foresee((self.now, self.unseen), (at, unsure), (slot, bytes), &mut self.arena);
         }
         if hop & REPLY != 0 {
-            let flow = self.reply_ahead(slot, at, hop & LINK);
-            if flow != NIL {
+            if let Some(flow) = link.reply_ahead(at, self.unseen, &self.ends, self.arena.get(slot)) {
                 return (flow, at);
             }
         } else if hop & TURN != 0 {
-            (at, place) = self.turn_ahead(slot, at, place, hop & LINK);
+            let (bound, turn) = (link.bound, link.turn);
+            self.turn_ahead(slot, at, place, (hop & LINK, bound, turn));
+            return (NIL, now);
         }
         self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
         (NIL, now)
     }
 
-    /// A packet arrives at `at` at a link that foresees it, and that is fused to the one before: when it reaches the end.
-    #[inline(always)]
-    fn foresee(&mut self, at: Time, (before, link): (u32, u32), slot: u32, bytes: u32) -> Time {
-        let l = &mut self.links[link as usize];
-        if l.port.puts_off() {
-            let departs = l.port.pass(self.now, at, bytes, self.unseen);
-            return l.end_of(departs);
-        }
-        if l.port.keeps() {
-            let departs = l.port.foresee_another(at, (slot, bytes));
-            return l.end_of(departs);
-        }
-        let unsure = if before == NIL { Time::NEVER } else { self.unsure(before) };
-        let l = &mut self.links[link as usize];
-        let departs = l.port.foresee(at, (slot, bytes), (self.unseen, unsure), &mut self.arena);
-        l.end_of(departs)
-    }
-
-    /// What reaches the end of this link before that will not be written into any more.
-    #[inline(always)]
-    fn unsure(&self, link: u32) -> Time {
-        let l = &self.links[link as usize];
-        if l.settles {
-            l.port.settled_before() + l.delay
-        } else if l.fused_to == NIL {
-            Time::NEVER
-        } else {
-            Time::ZERO
-        }
+    /// The same where it is seldom called.
+    #[inline(never)]
+    pub(super) fn forward_slowly(&mut self, now: Time, packet: (u32, u32), place: u32) {
+        self.forward(now, packet, place);
     }
 
     /// A packet has reached the node that it is for. The answer takes its slot.
@@ -509,44 +476,56 @@ impl Engine {
         }
     }
 
-    /// A flow takes the acknowledgement in `slot`, if there is one. The next packet that it may send, in that slot or a new one, its
-    /// place, and the flow itself unless that is all for now; then its timer is armed.
+    /// What a flow may still send.
+    #[inline(never)]
+    fn send_more(&mut self, now: Time, id: u32) {
+        while self.send_next(now, id, NIL) {}
+    }
+
+    /// A flow takes the acknowledgement in `slot`, if there is one, and sends the next packet, if it may, in that slot or a new one.
+    /// Whether it may send more; else its timer is armed.
     #[inline(always)]
-    fn next_of(&mut self, now: Time, id: u32, slot: u32) -> Onward {
-        const NOTHING: Onward = Onward { slot: NIL, place: NIL, flow: NIL, bytes: 0 };
-        let now = core::hint::black_box(now); // else its time stamp is made for every packet that the loop forwards
+    fn send_next(&mut self, now: Time, id: u32, slot: u32) -> bool {
         let ends = &mut self.ends[id as usize];
-        if slot != NIL {
-            ends.flow.handle_packet(now, self.arena.get(slot), self.arena.sack(slot));
-            self.arena.taken(slot);
+        let acknowledged = slot != NIL;
+        let slot = if acknowledged { slot } else { self.arena.take() };
+        if acknowledged {
+            if self.arena.get(slot).transport.sack_count() != 0 {
+                self.sack = self.arena.take_sack(slot);
+            }
+            ends.flow.handle_packet(now, self.arena.get(slot), &self.sack);
         }
-        let Some(next) = ends.flow.poll_next(now) else {
-            self.nothing_of(now, id, slot);
-            return NOTHING;
-        };
-        let slot = if slot == NIL { self.arena.take() } else { slot };
         let packet = self.arena.get_mut(slot);
-        if !ends.flow.transmit(now, next, packet) {
+        let next = ends.flow.poll_next(now);
+        if !next.is_some_and(|next| ends.flow.transmit(now, next, packet)) {
             self.nothing_of(now, id, slot);
-            return NOTHING;
+            return false;
         }
-        let mut onward = Onward { slot, place: ends.forward, flow: NIL, bytes: packet.ip_len as u32 };
-        if !ends.flow.is_full() {
-            onward.flow = id;
-            return onward;
+        let full = ends.flow.is_full();
+        let timer = if full { ends.rest(now) } else { Time::NEVER };
+        let (place, bytes) = (ends.forward, packet.ip_len as u32);
+        let hop = self.routes[place as usize];
+        let link = &mut self.links[(hop & LINK) as usize];
+        // Most leave by a link of their own, where nothing is in their way.
+        if hop & (FUSED | REPLY | TURN) == 0
+            && link.foresees
+            && let Some(departs) = link.port.leave(now, packet, bytes, self.unseen)
+        {
+            let at = link.end_of(departs);
+            (packet.time, packet.place, packet.next) = (at.0, place, NIL);
+            self.wheel.put_in(&mut self.arena, slot, at.0, |p| rank(&self.routes, p));
+        } else {
+            self.forward_slowly(now, (slot, bytes), place);
         }
-        let timer = ends.rest(now);
         if timer < Time::NEVER {
             self.arm_flow(now, id, timer);
         }
-        onward
+        !full
     }
 
-    /// A flow has nothing to send now.
+    /// A flow has nothing to send now: the slot is free.
     fn nothing_of(&mut self, now: Time, id: u32, slot: u32) {
-        if slot != NIL {
-            self.arena.give(slot);
-        }
+        self.arena.give(slot);
         let timer = self.ends[id as usize].rest(now);
         if timer < Time::NEVER {
             self.arm_flow(now, id, timer);

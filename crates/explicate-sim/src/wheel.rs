@@ -96,9 +96,15 @@ impl Wheel {
         place: u32,
         rank: impl Fn(&Packet) -> u32,
     ) {
-        self.put += 1;
         let packet = arena.get_mut(slot);
         (packet.time, packet.place, packet.next) = (time, place, NIL);
+        self.put_in(arena, slot, time, rank);
+    }
+
+    /// [`Wheel::insert`] of a slot in which time, place and that none is next have been written.
+    #[inline(always)]
+    pub(crate) fn put_in(&mut self, arena: &mut Arena, slot: u32, time: u64, rank: impl Fn(&Packet) -> u32) {
+        self.put += 1;
         let tick = time >> self.shift;
         debug_assert!(tick >= self.tick, "an event before the present");
         if tick < self.near_end {
@@ -224,6 +230,7 @@ impl Wheel {
     }
 
     /// A rotation begins: the one after it comes into full resolution.
+    #[inline(never)]
     fn enter_rotation(&mut self, arena: &mut Arena, limit: u64, rank: &impl Fn(&Packet) -> u32) {
         if self.put - self.taken == self.distant {
             // Nothing near: jump to just before the first rotation that holds something.

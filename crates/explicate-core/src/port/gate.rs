@@ -27,11 +27,16 @@ pub(super) struct Gate {
 pub(super) struct Admission {
     pub(super) law: Box<dyn Qdisc>,
     pub(super) room: Option<Room>,
+    /// It hears of departures.
+    pub(super) minded: bool,
 }
 
 impl Gate {
     pub(super) fn new(qdisc: Option<Box<dyn Qdisc>>, router: Option<Box<dyn Router>>) -> Gate {
-        Gate { qdisc: qdisc.map(|law| Box::new(Admission { room: law.room(), law })), router }
+        Gate {
+            qdisc: qdisc.map(|law| Box::new(Admission { room: law.room(), minded: law.minds_departures(), law })),
+            router,
+        }
     }
     /// What it was made from.
     pub(super) fn into_class(self) -> Class {

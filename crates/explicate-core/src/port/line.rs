@@ -43,13 +43,13 @@ impl Line {
         }
     }
 
-    /// [`Line::finish`] at an idle line of constant rate if that is not after `latest`, else nothing.
+    /// [`Line::finish`] at an idle line of constant rate if that `suits`, else nothing.
     #[inline(always)]
-    pub(super) fn finish_by(&mut self, start: u64, bytes: u32, latest: u64) -> Option<u64> {
+    pub(super) fn finish_if(&mut self, start: u64, bytes: u32, suits: impl FnOnce(u64) -> bool) -> Option<u64> {
         let Line::Constant { per_byte, part } = self else { return None };
         let span = bytes as u128 * *per_byte as u128;
         let finish = start + (span >> 32) as u64;
-        if finish > latest {
+        if !suits(finish) {
             return None;
         }
         *part = span as u32;

@@ -38,6 +38,16 @@ impl Port {
         (unseen, unsure): (Time, Time),
         store: &mut impl Store,
     ) -> Time {
+        if self.at_once && at < unsure {
+            let passes = self.pass_at_once(at, store.packet(handle), bytes, unseen);
+            return passes.unwrap_or_else(|| self.foresee_slowly(at, (handle, bytes), (unseen, unsure), store));
+        }
+        if self.keeps() {
+            return self.foresee_another(at, (handle, bytes));
+        }
+        if self.at_once {
+            return self.foresee_slowly(at, (handle, bytes), (unseen, unsure), store);
+        }
         let until = at.min(self.stats.unwatched(unseen));
         let departs = if self.arrives < unsure && self.lone_passes(until, store) {
             self.busy_until = self.line.finish(at.0, bytes, true);
@@ -95,6 +105,24 @@ impl Port {
         }
     }
 
+    /// [`Port::foresee`] where packets pass at once, for one that perhaps cannot.
+    #[inline(never)]
+    fn foresee_slowly(
+        &mut self,
+        at: Time,
+        packet: (u32, u32),
+        (unseen, unsure): (Time, Time),
+        store: &mut impl Store,
+    ) -> Time {
+        let until = at.min(self.stats.unwatched(unseen)).min(Time(unsure.0.saturating_sub(1)));
+        self.settle_due(until, store);
+        let passes = if at < unsure { self.pass_at_once(at, store.packet(packet.0), packet.1, unseen) } else { None };
+        passes.unwrap_or_else(|| {
+            self.recall_passed(at);
+            self.foresee_another(at, packet)
+        })
+    }
+
     /// Settles what can be up to `until`; whether nothing is left in the port nor ahead.
     #[inline(never)]
     fn make_way(&mut self, until: Time, unsure: Time, store: &mut impl Store) -> bool {
@@ -108,14 +136,15 @@ impl Port {
 
     /// Whether packets of which nothing was done yet are kept in the ring; now and then it is tried whether that is over.
     #[inline(always)]
-    pub fn keeps(&self) -> bool {
+    fn keeps(&self) -> bool {
         !self.ring.is_empty() && !self.ring.is_at_turn()
     }
 
     /// [`Port::foresee`] at a port that keeps packets.
     #[inline(always)]
-    pub fn foresee_another(&mut self, at: Time, (handle, bytes): (u32, u32)) -> Time {
+    fn foresee_another(&mut self, at: Time, (handle, bytes): (u32, u32)) -> Time {
         let departs = self.departure(at, bytes);
+        self.unpassed = self.unpassed.min(departs);
         self.ring.push(Waiting { arrives: at, departs, handle, bytes: bytes as u16, lost: false });
         if self.arrives == Time::NEVER {
             self.arrives = at;

@@ -16,7 +16,9 @@ use crate::protocol::{Channel, Discipline, DropCause, PortView, Router, ServiceC
 use crate::units::{Rate, Time};
 use crate::wire::{Ecn, Packet};
 
+mod at_once;
 mod balance;
+mod counting;
 mod gate;
 mod lanes;
 mod line;
@@ -35,7 +37,8 @@ use gate::{Admission, Gate};
 use lanes::Lanes;
 use line::Line;
 use lone::Lone;
-use ring::{Ring, Waiting};
+use ring::Ring;
+pub use ring::Waiting;
 pub use shared::SharedLine;
 pub use special::Equipment;
 use special::Special;
@@ -45,6 +48,10 @@ pub use stats::PortStats;
 pub trait Store {
     /// The packet behind a handle.
     fn packet(&mut self, handle: u32) -> &mut Packet;
+    /// All packets, if they stand side by side by handle and nobody wants notes; by default one asks for each.
+    fn packets(&mut self) -> Option<&mut [Packet]> {
+        None
+    }
     /// A packet was dropped or lost: its handle is free.
     fn release(&mut self, handle: u32);
     /// A second packet like this one; by default there is none, and channels that double packets do not.
@@ -118,8 +125,12 @@ pub struct Port {
     takes: bool,
     /// And no controller: see [`Port::handle_unseen`].
     counts: bool,
-    /// The discipline hears of departures.
-    minded: bool,
+    /// A limit is all that the discipline is, and packets may pass at once: see `at_once.rs`.
+    at_once: bool,
+    /// Bytes that waited, at the least, when packets left since the last timer that had passed at once.
+    least: u64,
+    /// When the first packet in the ring leaves that did not pass at once; kept where packets may.
+    unpassed: Time,
     /// See [`Port::put_off`].
     put_off: bool,
     /// What a packet's TTL falls by when it arrives foreseen: one, and one for each plain port that put it off before.
@@ -167,7 +178,7 @@ impl Port {
             Some(qdisc) => (Gate::default(), Some(Class { qdisc: Some(qdisc), router })),
         };
         let decides = gate.qdisc.as_ref().is_some_and(|q| q.room.is_none());
-        let minded = gate.qdisc.as_ref().is_some_and(|q| q.law.minds_departures());
+        let minded = gate.qdisc.as_ref().is_some_and(|q| q.minded);
         let takes = special.is_none() && !decides && !minded;
         let mut port = Port {
             due: Time::NEVER,
@@ -182,8 +193,10 @@ impl Port {
             decides,
             takes,
             counts: takes && gate.router.is_none(),
+            at_once: takes && gate.router.as_ref().is_some_and(|r| r.commutes()),
             simple: special.is_none(),
-            minded,
+            least: u64::MAX,
+            unpassed: Time::NEVER,
             put_off: false,
             stats: PortStats::default(),
             gate,
@@ -267,7 +280,7 @@ impl Port {
 
     /// There is more to it than a class with a discipline and a controller before a line.
     fn complicate(&mut self) {
-        (self.simple, self.takes, self.counts) = (false, false, false);
+        (self.simple, self.takes, self.counts, self.at_once) = (false, false, false, false);
     }
 
     /// [`Port::handle_packet`], given the packet's length, by a driver that knows that nobody looks at the port before `unseen`.
@@ -280,51 +293,35 @@ impl Port {
         (handle, bytes): (u32, u32),
         store: &mut impl Store,
     ) -> Arrival {
-        let departs;
         if self.counts {
-            self.settle_before_arrival(now, store);
-            self.stats.arrived += 1;
-            store.note(now, self.number, handle, Note::Arrived);
-            if !self.view.busy && self.busy_until > now.0 {
-                self.recall(Time(self.busy_until));
-            }
-            if !self.view.busy {
-                departs = self.departure(now, bytes);
-                if departs <= self.stats.unwatched(unseen) {
-                    self.stats.bytes += bytes as u64;
-                    return Arrival::Departs(departs);
-                }
-            } else {
-                if !self.has_room(bytes) {
-                    self.drop_packet(now, handle, DropCause::Overflow, store);
-                    return Arrival::Dropped;
-                }
-                departs = self.departure(now, bytes);
-            }
-        } else {
-            if self.lone.departs <= now && self.lone_passes(self.stats.unwatched(now.min(unseen)), store) {
-                self.forget_lone();
-            } else {
-                self.settle_before_arrival(now, store);
-            }
-            if self.takes
-                && !self.view.busy
-                && let Some(departs) = self.line.finish_by(now.0, bytes, self.stats.unwatched(unseen).0)
-            {
-                self.busy_until = departs;
-                self.expect(now, Lone { departs: Time(departs), handle, bytes: bytes as u16 });
-                return Arrival::Departs(Time(departs));
-            }
-            self.stats.arrived += 1;
-            store.note(now, self.number, handle, Note::Arrived);
-            if !self.simple {
-                return self.handle_specially(now, handle, store);
-            }
-            if !self.admit(now, (handle, bytes), store) {
-                return Arrival::Dropped;
-            }
-            departs = self.departure(now, bytes);
+            return self.handle_counting((now, unseen), (handle, bytes), store);
         }
+        if self.at_once {
+            return self.handle_at_once((now, unseen), (handle, bytes), store);
+        }
+        if self.lone.departs <= now && self.lone_passes(self.stats.unwatched(now.min(unseen)), store) {
+            self.forget_lone();
+        } else {
+            self.settle_before_arrival(now, store);
+        }
+        if self.takes
+            && !self.view.busy
+            && let stats = &self.stats
+            && let Some(departs) = self.line.finish_if(now.0, bytes, |at| stats.is_unwatched(Time(at), unseen))
+        {
+            self.busy_until = departs;
+            self.expect(now, Lone { departs: Time(departs), handle, bytes: bytes as u16 });
+            return Arrival::Departs(Time(departs));
+        }
+        self.stats.arrived += 1;
+        store.note(now, self.number, handle, Note::Arrived);
+        if !self.simple {
+            return self.handle_specially(now, handle, store);
+        }
+        if !self.admit(now, (handle, bytes), store) {
+            return Arrival::Dropped;
+        }
+        let departs = self.departure(now, bytes);
         self.ring.push(Waiting { arrives: now, departs, handle, bytes: bytes as u16, lost: false });
         self.join(now, departs, bytes);
         Arrival::Departs(departs)

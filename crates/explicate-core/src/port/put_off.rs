@@ -1,6 +1,7 @@
 //! Plain ports put off their counting: nobody sees the difference, and most packets cost little more than their departure.
 
 use super::Port;
+use super::at_once::PASSED;
 use super::ring::Waiting;
 use crate::units::Time;
 
@@ -29,12 +30,18 @@ impl Port {
     #[inline(always)]
     pub fn pass(&mut self, now: Time, at: Time, bytes: u32, unseen: Time) -> Time {
         let free = Time(self.busy_until);
-        let departs = self.departure(at, bytes);
-        if free > at || departs > self.stats.unwatched(unseen) || !self.ring.is_empty() {
+        if free > at {
+            let departs = self.departure(at, bytes);
             self.pass_slowly((now, unseen), at, bytes, (free, departs));
-        } else {
+            return departs;
+        }
+        let departs = Time(self.line.finish(at.0, bytes, true));
+        self.busy_until = departs.0;
+        if self.stats.is_unwatched(departs, unseen) && self.ring.is_empty() {
             self.stats.arrived += 1;
             self.stats.bytes += bytes as u64;
+        } else {
+            self.pass_slowly((now, unseen), at, bytes, (free, departs));
         }
         departs
     }
@@ -45,7 +52,8 @@ impl Port {
         if !self.put_off || self.busy_until > at.0 || !self.ring.is_empty() {
             return None;
         }
-        self.busy_until = self.line.finish_by(at.0, bytes, self.stats.unwatched(unseen).0)?;
+        let stats = &self.stats;
+        self.busy_until = self.line.finish_if(at.0, bytes, |departs| stats.is_unwatched(Time(departs), unseen))?;
         self.stats.arrived += 1;
         self.stats.bytes += bytes as u64;
         Some(Time(self.busy_until))
@@ -60,7 +68,7 @@ impl Port {
     /// A packet waits, somebody looks before it has left, or packets are remembered for such reasons.
     #[inline(never)]
     fn pass_slowly(&mut self, (now, unseen): (Time, Time), at: Time, bytes: u32, (free, departs): (Time, Time)) {
-        if free <= at && departs <= self.stats.unwatched(unseen) {
+        if free <= at && self.stats.is_unwatched(departs, unseen) {
             self.catch_up(at); // all that is remembered has left by then
             self.stats.arrived += 1;
             self.stats.bytes += bytes as u64;
@@ -78,7 +86,7 @@ impl Port {
     /// The packet in service was counted when it came, and departs at `departs`: others come before that.
     #[inline(never)]
     pub(super) fn recall(&mut self, departs: Time) {
-        self.ring.push(Waiting { arrives: departs, departs, handle: 0, bytes: 0, lost: false });
+        self.ring.push(Waiting { arrives: departs, departs, handle: PASSED, bytes: 0, lost: false });
         self.ring.advance();
         self.view.busy = true;
         self.leaves = departs;

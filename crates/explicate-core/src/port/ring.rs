@@ -6,15 +6,19 @@ use alloc::vec::Vec;
 
 use crate::units::Time;
 
-/// A packet whose departure is known.
+/// A packet at a port, or on its way there, whose departure is known.
 #[derive(Clone, Copy)]
-pub(super) struct Waiting {
-    pub(super) arrives: Time,
-    pub(super) departs: Time,
-    pub(super) handle: u32,
-    pub(super) bytes: u16,
+pub struct Waiting {
+    /// When it comes to the port.
+    pub arrives: Time,
+    /// When its last bit leaves.
+    pub departs: Time,
+    /// What the store knows it by.
+    pub handle: u32,
+    /// Its IP length.
+    pub bytes: u16,
     /// The channel will lose it.
-    pub(super) lost: bool,
+    pub lost: bool,
 }
 
 const NOTHING: Waiting =
@@ -60,9 +64,14 @@ impl Ring {
     pub(super) fn is_roomy(&self) -> bool {
         (self.end.wrapping_sub(self.head) as usize) < self.slots.len() / 2
     }
+    /// Where a counter points to.
+    #[inline(always)]
+    fn place(&self, counter: u32) -> usize {
+        (counter & (self.slots.len() as u32).wrapping_sub(1)) as usize
+    }
     #[inline]
     fn at(&self, counter: u32) -> &Waiting {
-        &self.slots[counter as usize & self.slots.len().wrapping_sub(1)]
+        &self.slots[self.place(counter)]
     }
     /// Adds one that has not arrived.
     #[inline]
@@ -70,8 +79,8 @@ impl Ring {
         if self.is_full() {
             self.grow();
         }
-        let mask = self.slots.len().wrapping_sub(1);
-        self.slots[self.end as usize & mask] = packet;
+        let place = self.place(self.end);
+        self.slots[place] = packet;
         self.end = self.end.wrapping_add(1);
     }
     #[cold]
@@ -110,10 +119,40 @@ impl Ring {
     pub(super) fn next_arrival(&self) -> Time {
         if self.ahead == self.end { Time::NEVER } else { self.first_ahead().arrives }
     }
+    /// Those that have not arrived, as far as they lie side by side, and when the one after them arrives.
+    #[inline]
+    pub(super) fn side_by_side(&self) -> (&[Waiting], Time) {
+        let first = self.place(self.ahead);
+        let rest = self.slots.get(first..).unwrap_or(&[]);
+        match rest.get(..self.len_ahead() as usize) {
+            Some(all) => (all, Time::NEVER),
+            None => (rest, self.slots[0].arrives),
+        }
+    }
+    /// With nothing in the port: the first so many have come and gone.
+    #[inline]
+    pub(super) fn skip(&mut self, count: usize) {
+        self.ahead = self.ahead.wrapping_add(count as u32);
+        self.head = self.ahead;
+    }
+    /// When the first packet leaves that has not left.
+    #[inline]
+    pub(super) fn next_departure(&self) -> Time {
+        if self.is_empty() { Time::NEVER } else { self.first().departs }
+    }
+    /// Shows those in the port while `show` says that it goes on.
+    pub(super) fn show(&mut self, mut show: impl FnMut(&mut Waiting) -> bool) {
+        for counter in 0..self.len() {
+            let place = self.place(self.head.wrapping_add(counter));
+            if !show(&mut self.slots[place]) {
+                return;
+            }
+        }
+    }
     /// With nothing in the port: takes out the packets that have left by `until`, each before the next one comes, and shows each.
     /// How many and how many bytes that were.
     #[inline(always)]
-    pub(super) fn pop_lonely(&mut self, until: Time, mut show: impl FnMut(&Waiting)) -> (u32, u64) {
+    pub(super) fn pop_lonely(&mut self, until: Time, mut show: impl FnMut(&Waiting)) -> (usize, u64) {
         let (mut at, mut bytes) = (self.ahead, 0);
         while at != self.end {
             let first = self.at(at);
@@ -127,7 +166,7 @@ impl Ring {
         }
         let count = at.wrapping_sub(self.ahead);
         (self.head, self.ahead) = (at, at);
-        (count, bytes)
+        (count as usize, bytes)
     }
     /// Those in the port.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Waiting> {

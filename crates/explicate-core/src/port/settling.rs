@@ -1,7 +1,8 @@
 //! Catching up with what happened in a port before anything looks at it: departures, foreseen arrivals, timers.
 
-use super::ring::Waiting;
-use super::{Note, Port, Store};
+use super::at_once::PASSED;
+use super::{Note, Port, Store, Waiting};
+use crate::protocol::Passages;
 use crate::units::Time;
 
 impl Port {
@@ -30,17 +31,27 @@ impl Port {
     #[inline(always)]
     fn pass_in_turn(&mut self, now: Time, store: &mut impl Store) -> bool {
         let until = self.stats.unwatched(now).min(Time(self.timer.0 - 1));
-        let (packets, bytes) = self.ring.pop_lonely(until, |&Waiting { arrives, departs, handle, .. }| {
-            store.note(arrives, self.number, handle, Note::Arrived);
-            let packet = store.packet(handle);
-            packet.ttl = packet.ttl.saturating_sub(self.hops);
-            if let Some(router) = &mut self.gate.router {
-                router.on_passage(arrives, departs, packet, &self.view);
+        let (packets, bytes) = match (&mut self.gate.router, store.packets()) {
+            (Some(router), Some(packets)) => {
+                let (queue, after) = self.ring.side_by_side();
+                let passages = Passages { queue, after, until, hops: self.hops, packets };
+                let passed = router.on_passages(passages, &self.view);
+                self.ring.skip(passed.0);
+                passed
             }
-            store.note(departs, self.number, handle, Note::Departed);
-        });
+            (router, _) => self.ring.pop_lonely(until, |&Waiting { arrives, departs, handle, .. }| {
+                store.note(arrives, self.number, handle, Note::Arrived);
+                let packet = store.packet(handle);
+                packet.ttl = packet.ttl.saturating_sub(self.hops);
+                if let Some(router) = router {
+                    router.on_passage(arrives, departs, packet, &self.view);
+                }
+                store.note(departs, self.number, handle, Note::Departed);
+            }),
+        };
         self.stats.arrived += packets as u64;
         self.stats.bytes += bytes;
+        self.unpassed = self.ring.next_departure();
         self.arrives = self.ring.next_arrival();
         self.due = self.timer.min(self.arrives);
         packets > 0
@@ -79,10 +90,10 @@ impl Port {
     pub fn is_due(&self, at: Time) -> bool {
         self.due <= at
     }
-    /// What happened here before this time is settled.
+    /// What leaves before this time is not written into any more.
     #[inline(always)]
     pub fn settled_before(&self) -> Time {
-        self.due
+        if self.at_once { self.timer.min(self.unpassed) } else { self.due }
     }
 
     /// One function beside the driver's loop: inlined there, it would crowd out what the loop keeps in registers.
@@ -124,12 +135,25 @@ impl Port {
         let at = self.leaves;
         let done = self.ring.pop();
         self.stats.departed(at, done.bytes);
+        if done.handle == PASSED {
+            self.least = self.least.min(self.view.backlog_bytes);
+        } else {
+            self.tell_departure(at, &done, store);
+        }
+        self.serve(at);
+        self.due = self.timer.min(self.leaves).min(self.arrives);
+    }
+
+    /// A packet's last bit leaves that did not pass at once.
+    #[inline(never)]
+    fn tell_departure(&mut self, at: Time, done: &Waiting, store: &mut impl Store) {
+        self.unpassed = self.ring.next_departure();
         // The view is of all that waits when the last bit leaves, the packet about to enter service included.
         if let Some(router) = &mut self.gate.router {
             router.on_departure(at, store.packet(done.handle), &self.view);
         }
-        if self.minded
-            && let Some(qdisc) = &mut self.gate.qdisc
+        if let Some(qdisc) = &mut self.gate.qdisc
+            && qdisc.minded
         {
             qdisc.law.on_departure(at, &self.view);
         }
@@ -137,8 +161,6 @@ impl Port {
         if !self.simple && done.lost {
             self.lose(at, done.handle, store);
         }
-        self.serve(at);
-        self.due = self.timer.min(self.leaves).min(self.arrives);
     }
 
     fn run_timers(&mut self, at: Time) {
@@ -153,7 +175,12 @@ impl Port {
                     lanes.lanes[i].gate.run_timers(at, &view);
                 }
             }
-            None => self.gate.run_timers(at, &self.view),
+            None => {
+                if let Some(router) = self.gate.router.as_mut().filter(|_| self.at_once) {
+                    router.on_least_backlog(core::mem::replace(&mut self.least, u64::MAX));
+                }
+                self.gate.run_timers(at, &self.view);
+            }
         }
         self.rearm();
     }
@@ -172,6 +199,11 @@ impl Port {
     }
     #[inline(never)]
     fn wait(&mut self, now: Time, bytes: u32) {
+        self.wait_now(now, bytes);
+    }
+    /// One more waits.
+    #[inline(always)]
+    pub(super) fn wait_now(&mut self, now: Time, bytes: u32) {
         if !self.stats.queue_changes(now, self.view.backlog_packets, self.view.backlog_bytes, 1) {
             return self.wait_slowly(now, bytes);
         }
@@ -197,6 +229,11 @@ impl Port {
     }
     #[inline(never)]
     fn serve_waiting(&mut self, at: Time) {
+        self.serve_now(at);
+    }
+    /// One waits no longer.
+    #[inline(always)]
+    pub(super) fn serve_now(&mut self, at: Time) {
         if !self.stats.queue_changes(at, self.view.backlog_packets, self.view.backlog_bytes, -1) {
             return self.serve_slowly(at);
         }

@@ -133,6 +133,11 @@ impl PortStats {
     pub(super) fn unwatched(&self, now: Time) -> Time {
         now.min(Time(self.bin_ends))
     }
+    /// Whether a departure need only be added up that nobody looks before.
+    #[inline(always)]
+    pub(super) fn is_unwatched(&self, departs: Time, unseen: Time) -> bool {
+        departs <= unseen && departs.0 <= self.bin_ends
+    }
     /// A packet's last bit left at `at`.
     #[inline]
     pub(super) fn departed(&mut self, at: Time, bytes: u16) {

@@ -138,13 +138,14 @@ impl DeliveryRate {
             self.delivered += arrived as u64;
             self.delivered_at = ack.now;
         }
-        let at = ack.packet_number.wrapping_sub(self.first) as usize;
+        let number = ack.transport.packet_number();
+        let at = number.wrapping_sub(self.first) as usize;
         if at >= self.records.len() {
             return None;
         }
         self.records.drain(..at);
         let packet = self.records.pop_front()?;
-        self.first = ack.packet_number.wrapping_add(1);
+        self.first = number.wrapping_add(1);
         self.first_sent = packet.sent_at;
         let sending = packet.sent_at.since(packet.first_sent);
         let interval = sending.max(self.delivered_at.since(packet.delivered_at));
@@ -158,11 +159,14 @@ impl DeliveryRate {
 mod tests {
     use super::*;
     use crate::testing;
-    use crate::wire::Congestion;
+    use crate::wire::{Congestion, Transport};
+    use alloc::boxed::Box;
 
     fn ack(ms: u64, number: u32, newly_acked: u32) -> Ack<'static> {
         let now = Time::millis(ms);
-        Ack { packet_number: number, newly_acked, duplicate: newly_acked == 0, ..testing::ack(now, &Congestion::NONE) }
+        let transport = Box::leak(Box::new(Transport::EMPTY));
+        transport.set_packet_number(number);
+        Ack { transport, newly_acked, duplicate: newly_acked == 0, ..testing::ack(now, &Congestion::NONE) }
     }
 
     /// Hole at one segment: three duplicates, then a jump of four. Four segments arrived after the hole was sent, not seven.

@@ -99,6 +99,12 @@ impl<const PAPER: bool> Router for PXcpRouter<PAPER> {
     fn on_departure(&mut self, _now: Time, packet: &mut Packet, port: &PortView) {
         self.limited_x += self.xcp.answer(packet, port).unwrap_or(0.0) * SECONDS;
     }
+    fn commutes(&self) -> bool {
+        true // as with XCP
+    }
+    fn on_least_backlog(&mut self, bytes: u64) {
+        self.xcp.on_least_backlog(bytes);
+    }
     fn on_timer(&mut self, now: Time, port: &PortView) {
         let scale = self.scale(now);
         if self.xcp.0.tick(now, port, scale) {

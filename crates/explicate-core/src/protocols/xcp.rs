@@ -194,8 +194,6 @@ pub(super) struct XcpSender<F> {
     keep_on_timeout: bool,
     follow_duplicates: bool,
     aging: f64,
-    /// What the next packets carry.
-    words: (u32, u32, i32),
     aged_at: Time,
     most_in_flight: u32,
     was_limited: bool,
@@ -215,7 +213,7 @@ impl<F: Form> XcpSender<F> {
     pub(super) fn new(init: &SenderInit<'_>, params: &[Param]) -> Self {
         let get = |name| init.values.get(params, name);
         let asked = get("desired_rate");
-        let mut sender = XcpSender {
+        XcpSender {
             window: Window {
                 cwnd: init.initial_window,
                 packet: init.packet,
@@ -227,19 +225,17 @@ impl<F: Form> XcpSender<F> {
             keep_on_timeout: get("on_timeout") != 0.0,
             follow_duplicates: get("follow_duplicates") != 0.0,
             aging: get("aging"),
-            words: (0, 0, 0),
             aged_at: Time::ZERO,
             most_in_flight: 0,
             was_limited: false,
             feedback: 0,
-        };
-        sender.restate();
-        sender
+        }
     }
 
-    /// Computes what packets carry from window and RTT.
-    fn restate(&mut self) {
-        self.words = if self.window.srtt == 0.0 { (0, 0, 0) } else { F::words(&self.window) };
+    /// What the next packets carry, from window and RTT.
+    #[inline(always)]
+    fn words(&self) -> (u32, u32, i32) {
+        if self.window.srtt == 0.0 { (0, 0, 0) } else { F::words(&self.window) }
     }
 
     /// D03 section 3.1.1: an allowance that was not used for an RTT decays towards what was used.
@@ -276,18 +272,17 @@ impl<F: Form> Sender for XcpSender<F> {
     fn on_start(&mut self, now: Time, rtt: Time) {
         self.window.srtt = rtt.as_secs_f64();
         self.aged_at = now;
-        self.restate();
     }
 
     fn on_send(&mut self, packet: &mut Packet, sent: &Sent) {
-        let (x, rtt, request) = self.words;
+        let (x, rtt, request) = self.words();
         self.form.write(packet, (x, rtt, if sent.backlogged || request < 0 { request } else { 0 }));
     }
 
     #[inline(always)]
     fn state(&self, header: &mut Congestion) {
         if F::STATES {
-            F::state(self.words, header);
+            F::state(self.words(), header);
         }
     }
 
@@ -299,7 +294,6 @@ impl<F: Form> Sender for XcpSender<F> {
             self.window.cwnd = self.form.answered(&self.window, ack).max(1.0);
         }
         self.age(ack);
-        self.restate();
     }
 
     fn on_loss(&mut self, loss: &Loss) {
@@ -310,12 +304,11 @@ impl<F: Form> Sender for XcpSender<F> {
             (_, OnLoss::Keep) => cwnd,
             (_, OnLoss::Halve) => (cwnd / 2.0).max(1.0),
         };
-        self.restate();
     }
 
     fn probe(&self, put: Probe<'_>) {
         put("cwnd", self.window.cwnd);
-        F::tell(self.feedback, self.words.0, put);
+        F::tell(self.feedback, self.words().0, put);
     }
 }
 

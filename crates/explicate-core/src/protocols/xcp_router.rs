@@ -163,10 +163,10 @@ impl<const PAPER: bool> Controller<PAPER> {
         self.sum_xrtt += x * rtt.min(self.gains.max_interval_units) as f64;
     }
 
-    /// A packet leaves.
+    /// A packet leaves while so much waits.
     #[inline]
-    pub(super) fn watch_queue(&mut self, port: &PortView) {
-        self.min_queue = self.min_queue.min(port.backlog_bytes);
+    pub(super) fn watch_queue(&mut self, backlog_bytes: u64) {
+        self.min_queue = self.min_queue.min(backlog_bytes);
     }
 
     /// The estimation-control timer: efficiency controller, then the scale factors of the fairness controller. `scale`
@@ -257,17 +257,17 @@ impl<const PAPER: bool> Controller<PAPER> {
 
     /// Feedback for a departing packet that carries inter-packet time `x` (header units), length (bytes) and request (bytes/s).
     /// Returns whether that is less than it asks for, and what.
+    #[inline(always)]
     pub(super) fn feedback(&mut self, x: f64, bytes: f64, delta: f64) -> (bool, f64) {
         let mut pos = self.cp * x;
         if self.res_neg <= 0.0 {
             // No negative pool, and no cn either: what follows says the same, at twice the cost.
-            let tighter = delta > pos;
-            self.take_positive(match tighter {
-                true => pos,
-                false if PAPER => delta.max(0.0),
-                false => delta,
-            });
-            return (tighter, pos);
+            if delta > pos {
+                self.take_positive(pos);
+                return (true, pos);
+            }
+            self.take_positive(if PAPER { delta.max(0.0) } else { delta });
+            return (false, pos);
         }
         let mut neg = self.cn * bytes;
         let fb = pos - neg;
@@ -313,9 +313,9 @@ pub(super) struct XcpRouter<const PAPER: bool>(pub(super) Controller<PAPER>);
 
 impl<const PAPER: bool> XcpRouter<PAPER> {
     /// What [`Router::on_departure`] does. Returns the X (header units) of a packet that asks for no more than it is offered.
-    #[inline]
+    #[inline(always)]
     pub(super) fn answer(&mut self, packet: &mut Packet, port: &PortView) -> Option<f64> {
-        self.0.watch_queue(port);
+        self.0.watch_queue(port.backlog_bytes);
         if !packet.congestion.is_standard() {
             return None;
         }
@@ -331,20 +331,31 @@ impl<const PAPER: bool> XcpRouter<PAPER> {
 }
 
 impl<const PAPER: bool> Router for XcpRouter<PAPER> {
+    #[inline(always)]
     fn on_arrival(&mut self, _now: Time, packet: &mut Packet, _port: &PortView) {
         self.0.load(packet.ip_len);
         let header = &packet.congestion;
         if !header.is_standard() {
             return;
         }
-        let (x, rtt) = (header.x(), header.rtt());
+        let (x, rtt) = (header.x() as f64, header.rtt());
         if rtt != 0 {
-            self.0.count(x as f64, rtt); // an unknown X is zero, and adds nothing
+            self.0.count(x, rtt); // an unknown X is zero, and adds nothing
         }
     }
 
+    #[inline(always)]
     fn on_departure(&mut self, _now: Time, packet: &mut Packet, port: &PortView) {
         self.answer(packet, port);
+    }
+
+    /// Arrivals add to sums that timers read, departures take from pools that timers fill.
+    fn commutes(&self) -> bool {
+        true
+    }
+
+    fn on_least_backlog(&mut self, bytes: u64) {
+        self.0.watch_queue(bytes);
     }
 
     fn on_timer(&mut self, now: Time, port: &PortView) {

@@ -135,7 +135,7 @@ impl<const PAPER: bool> Router for WindowRouter<PAPER> {
     }
 
     fn on_departure(&mut self, _now: Time, packet: &mut Packet, port: &PortView) {
-        self.0.watch_queue(port);
+        self.0.watch_queue(port.backlog_bytes);
         if !packet.congestion.is_window() {
             return;
         }
@@ -151,6 +151,12 @@ impl<const PAPER: bool> Router for WindowRouter<PAPER> {
         }
     }
 
+    fn commutes(&self) -> bool {
+        true // as with XCP
+    }
+    fn on_least_backlog(&mut self, bytes: u64) {
+        self.0.watch_queue(bytes);
+    }
     fn on_timer(&mut self, now: Time, port: &PortView) {
         self.0.tick(now, port, 1.0);
     }

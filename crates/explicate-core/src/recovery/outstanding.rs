@@ -52,7 +52,7 @@ impl Outstanding {
         (self.at, self.next) = (self.recovery.state(), None);
     }
 
-    /// An acknowledgement has come; `rtt` is its sample.
+    /// An acknowledgement has come; `rtt` is its sample. `sack` is read only if the header says that there are ranges.
     #[inline(always)]
     pub(crate) fn acknowledge(&mut self, now: Time, header: &Transport, sack: &SackRanges, rtt: Time) -> Outcome {
         self.next = None;
@@ -70,7 +70,8 @@ impl Outstanding {
     fn recover(&mut self, now: Time, header: &Transport, sack: &SackRanges, rtt: Time) -> Outcome {
         self.give_back();
         let (cumulative, number) = (header.segment(), header.packet_number());
-        let out = self.recovery.take_ack(now, cumulative, number, sack.as_slice(), rtt, &mut self.at);
+        let ranges = if header.sack_count() == 0 { &[] } else { sack.as_slice() };
+        let out = self.recovery.take_ack(now, cumulative, number, ranges, rtt, &mut self.at);
         self.lent = self.recovery.lend();
         out
     }

@@ -120,7 +120,7 @@ impl Engine {
             packet.transport.0[12..].copy_from_slice(&control.message[..12]);
             packet.congestion.0[4..].copy_from_slice(&control.message[12..]);
             // With agents nothing is replied to ahead of time.
-            self.forward(self.now, (slot, control.ip_len as u32), place);
+            self.forward_slowly(self.now, (slot, control.ip_len as u32), place);
         }
         self.arm_agent(node);
     }

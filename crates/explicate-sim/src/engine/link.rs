@@ -2,8 +2,10 @@
 
 use explicate_core::port::Port;
 use explicate_core::units::Time;
+use explicate_core::wire::{Packet, flag};
 
-use crate::arena::Arena;
+use super::Ends;
+use crate::arena::{Arena, NIL};
 
 /// A one-way link and the port that feeds it.
 pub struct Link {
@@ -58,5 +60,52 @@ impl Link {
             self.port.settle_due(now, arena);
         }
         self.reads == Reads::Chain && (!self.settles || self.port.is_due(departed))
+    }
+
+    /// What reaches the end of this link before that will not be written into any more.
+    #[inline(always)]
+    pub(super) fn unsure(&self) -> Time {
+        if self.settles {
+            self.port.settled_before() + self.delay
+        } else if self.fused_to == NIL {
+            Time::NEVER
+        } else {
+            Time::ZERO
+        }
+    }
+
+    /// A packet arrives at `at`, at a port that foresees it, and may still be written into before if that is `unsure` or later: when
+    /// it reaches the end. The times are now, and before which nobody looks.
+    #[inline(always)]
+    pub(super) fn foresee(
+        &mut self,
+        (now, unseen): (Time, Time),
+        (at, unsure): (Time, Time),
+        (slot, bytes): (u32, u32),
+        arena: &mut Arena,
+    ) -> Time {
+        let departs = if self.port.puts_off() {
+            self.port.pass(now, at, bytes, unseen)
+        } else {
+            self.port.foresee(at, (slot, bytes), (unseen, unsure), arena)
+        };
+        self.end_of(departs)
+    }
+
+    /// An acknowledgement will reach the end of its way over this link at `at`: the flow that takes it now, or nobody yet.
+    #[inline(always)]
+    pub(super) fn reply_ahead(&mut self, at: Time, unseen: Time, ends: &[Ends], packet: &Packet) -> Option<u32> {
+        let header = &packet.transport;
+        let flow = header.flow();
+        if self.bound == 0
+            && at <= unseen
+            && ends.get(flow as usize).is_some_and(|ends| at <= ends.flow.poll_timeout())
+            && header.flags() & (flag::ACK | flag::CONTROL) == flag::ACK
+        {
+            self.port.stats.delivered += 1;
+            return Some(flow);
+        }
+        self.bound += 1;
+        None
     }
 }

@@ -5,7 +5,7 @@
 //! their own, then the flow takes it at once, as of that time: the next event is the arrival of what it sends.
 
 use explicate_core::units::Time;
-use explicate_core::wire::{Packet, flag};
+use explicate_core::wire::Packet;
 use explicate_scenario::machines::source::Source;
 
 use super::{DONE, Due, Engine, FLOW, FUSED, LINK, NIL, REPLY, WAITING, rank};
@@ -45,36 +45,19 @@ impl Engine {
         }
     }
 
-    /// An acknowledgement will reach the end of its way over link `last` at `at`: the flow that takes it now, or nobody yet.
-    #[inline(always)]
-    pub(super) fn reply_ahead(&mut self, slot: u32, at: Time, last: u32) -> u32 {
-        let link = &mut self.links[last as usize];
-        let header = &self.arena.get(slot).transport;
-        let flow = header.flow();
-        if link.bound == 0
-            && at <= self.unseen
-            && self.ends.get(flow as usize).is_some_and(|ends| at <= ends.flow.poll_timeout())
-            && header.flags() & (flag::ACK | flag::CONTROL) == flag::ACK
-        {
-            link.port.stats.delivered += 1;
-            return flow;
-        }
-        link.bound += 1;
-        NIL
-    }
-
-    /// [`Engine::reply_ahead`] for the next one that was under way when somebody looked; [`Engine::waited`] is its arrival then.
+    /// [`Link::reply_ahead`] for the next one that was under way when somebody looked; [`Engine::waited`] is its arrival then.
     pub(super) fn reply_waiting(&mut self) -> Due {
         let Some(slot) = self.waiting.pop() else { return DONE };
         if !self.waiting.is_empty() {
             self.arm(WAITING, self.now);
         }
-        let &Packet { time, place, .. } = self.arena.get(slot);
-        let flow = self.reply_ahead(slot, Time(time), self.routes[place as usize] & LINK);
-        if flow == NIL {
+        let packet = self.arena.get(slot);
+        let &Packet { time, place, .. } = packet;
+        let link = &mut self.links[(self.routes[place as usize] & LINK) as usize];
+        let Some(flow) = link.reply_ahead(Time(time), self.unseen, &self.ends, packet) else {
             self.wheel.insert(&mut self.arena, slot, time, place, |p| rank(&self.routes, p));
             return DONE;
-        }
+        };
         self.waited = Time(time);
         Due { slot, what: FLOW | flow }
     }

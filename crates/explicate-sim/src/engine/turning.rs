@@ -65,29 +65,29 @@ impl Engine {
     }
 
     /// A packet will reach the end of its way over link `down` at `at`. Its next event: that, or its answer's arrival at the
-    /// end of the link after it.
+    /// end of link `turn` after it, unless packets before it are `bound` to their end.
     #[inline(always)]
-    pub(super) fn turn_ahead(&mut self, slot: u32, at: Time, place: u32, down: u32) -> (Time, u32) {
-        let packet = self.arena.get_mut(slot);
-        let link = &self.links[down as usize];
-        let turn = link.turn;
-        if link.bound == 0 {
+    pub(super) fn turn_ahead(&mut self, slot: u32, at: Time, place: u32, (down, bound, turn): (u32, u32, u32)) {
+        if bound == 0 {
+            let packet = self.arena.get_mut(slot);
             if let Some(ends) = self.ends.get_mut(packet.transport.flow() as usize)
                 && let Some(bytes) = ends.sink.foretell(packet)
             {
                 let up = &mut self.links[turn as usize];
                 if let Some(departs) = up.port.pass_by(at, bytes as u32, self.unseen.since(up.delay)) {
                     ends.sink.take_ahead(packet);
-                    return (up.end_of(departs), ends.back | TURNED);
+                    let at = up.end_of(departs);
+                    (packet.time, packet.place, packet.next) = (at.0, ends.back | TURNED, NIL);
+                    return self.wheel.put_in(&mut self.arena, slot, at.0, |p| rank(&self.routes, p));
                 }
-            } else if let Some(turned) = self.turn_slowly(slot, at, turn) {
-                return turned;
+            } else if let Some((at, place)) = self.turn_slowly(slot, at, turn) {
+                return self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
             }
         } else {
             self.unturned += 1;
         }
         self.links[down as usize].bound += 1;
-        (at, place)
+        self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
     }
 
     /// A packet that is not the next in order.
@@ -154,15 +154,15 @@ impl Engine {
         }
         events.sort_by_key(|&(time, rank, ..)| (time, rank));
         for (time, _, slot, place, hop) in events {
-            let (at, place) = match hop {
-                Some(hop) if hop & REPLY != 0 => {
-                    self.waiting.push(slot);
-                    continue;
+            match hop {
+                Some(hop) if hop & REPLY != 0 => self.waiting.push(slot),
+                Some(hop) => {
+                    let down = &self.links[(hop & LINK) as usize];
+                    let (bound, turn) = (down.bound, down.turn);
+                    self.turn_ahead(slot, Time(time), place, (hop & LINK, bound, turn));
                 }
-                Some(hop) => self.turn_ahead(slot, Time(time), place, hop & LINK),
-                None => (Time(time), place),
-            };
-            self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
+                None => self.wheel.insert(&mut self.arena, slot, time, place, |p| rank(&self.routes, p)),
+            }
         }
     }
 

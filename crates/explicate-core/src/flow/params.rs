@@ -1,0 +1,50 @@
+//! What a flow may be told beside the parameters of its protocol and its recovery.
+
+use crate::params::{Param, Unit};
+
+/// Parameters that every flow has, beside those of its protocol and recovery.
+pub const PARAMS: &[Param] = &[
+    Param::new("initial_window", Unit::Packets, 3.0, "RFC 5681 section 3.1", "First congestion window.")
+        .within(1.0, 1e6),
+    Param::new("receiver_window", Unit::Packets, 1e6, "RFC 9293", "Most segments that the receiver has room for.")
+        .within(1.0, 1e9),
+    Param::new(
+        "ack_every",
+        Unit::Packets,
+        1.0,
+        "RFC 5681 section 4.2",
+        "Packets in order to one acknowledgement; 2 is TCP's delayed acknowledgement.",
+    )
+    .within(1.0, 1000.0),
+    Param::new(
+        "ack_delay",
+        Unit::Seconds,
+        0.1,
+        "RFC 1122 section 4.2.3.2; 0.1 s as ns-2",
+        "Longest that an acknowledgement waits for more packets.",
+    )
+    .within(1e-6, 0.5),
+    Param::new(
+        "quick_acks",
+        Unit::Packets,
+        0.0,
+        "RFC 5681 section 4.2 permits it; Linux sends up to 16",
+        "Acknowledgements at the beginning that wait for no second packet, so that slow start is not slowed down.",
+    )
+    .within(0.0, 1e6),
+    Param::new("ecn", Unit::Flag, 0.0, "RFC 3168", "Packets are ECN-capable: routers mark instead of dropping."),
+    Param::new(
+        "paced",
+        Unit::Flag,
+        0.0,
+        "Aggarwal, Savage, Anderson, INFOCOM 2000",
+        "Packets are spread over the round trip even if the law does not ask for it.",
+    ),
+    Param::new(
+        "refuse_explicit",
+        Unit::Flag,
+        0.0,
+        "paper 001 section III",
+        "The receiving end does not speak the explicit protocol.",
+    ),
+];

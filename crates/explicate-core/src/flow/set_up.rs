@@ -1,0 +1,56 @@
+//! How a flow opens: a SYN offers, its answer grants, and what is refused is done without.
+
+use super::{Flow, State, header_bytes};
+use crate::params::Values;
+use crate::protocol::{Next, SenderInit};
+use crate::units::Time;
+use crate::wire::{Congestion, Packet, Transport, flag, option, stamp_age};
+
+impl Flow {
+    /// The answer to the SYN has come: what the other end refuses is given up.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn handle_syn_ack(&mut self, now: Time, header: &Transport) {
+        if self.state != State::Opened {
+            return;
+        }
+        let refused = self.options & option::EXPLICIT != 0 && header.options() & option::EXPLICIT == 0;
+        if refused {
+            let payload = self.payload();
+            self.congestion = Congestion::NONE;
+            self.overhead = header_bytes(false) as u8;
+            self.options &= !option::EXPLICIT;
+            self.sender = self.fallback.sender(&SenderInit {
+                values: &Values::default(),
+                // Segments were counted by the explicit payload: it is kept, the packets get shorter.
+                packet: (payload + header_bytes(false)) as f64,
+                initial_window: self.initial_window as f64,
+                interface: self.interface,
+            });
+            self.minds = self.sender.minds();
+        }
+        let rtt = self.in_ticks(now, stamp_age(now, header.timestamp()));
+        self.rwnd = header.window();
+        self.state = State::Established;
+        self.wait_until = Time::ZERO;
+        self.outstanding.connected(rtt);
+        self.sender.on_start(now, rtt);
+        self.allow();
+    }
+
+    #[cold]
+    pub(super) fn next_opening(&self) -> Option<Next> {
+        (self.state == State::Opening).then_some(Next::New)
+    }
+
+    #[cold]
+    pub(super) fn transmit_syn(&mut self, now: Time, out: &mut Packet) {
+        self.begin(out, now, header_bytes(false));
+        out.congestion = Congestion::NONE;
+        out.transport.set_flags(flag::SYN);
+        out.transport.set_options(self.options);
+        self.state = State::Opened;
+        let tries = self.stats.timeouts.min(6);
+        self.wait_until = now + Time::secs(1 << tries);
+    }
+}

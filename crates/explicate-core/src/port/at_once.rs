@@ -1,0 +1,155 @@
+//! Packets that pass a port at once: when one comes, or is foreseen, its controller is told of its departure too. That needs a
+//! controller that does not care for the order ([`crate::protocol::Router::commutes`]), and that neither a timer expires nor
+//! anybody looks before the packet has left. If it must wait, the ring still keeps it: the queue is counted in time.
+
+use super::{Arrival, DropCause, Note, Port, PortStats, Store, Waiting};
+use crate::units::Time;
+use crate::wire::Packet;
+
+/// In place of a handle: the packet has passed already, as far as its controller is concerned.
+pub(super) const PASSED: u32 = u32::MAX;
+
+impl Port {
+    /// When a packet leaves that comes at `at` to an idle port and passes at once, which is done then; or nothing.
+    #[inline(always)]
+    pub(super) fn pass_at_once(&mut self, at: Time, packet: &mut Packet, bytes: u32, unseen: Time) -> Option<Time> {
+        if !self.ring.is_empty() || self.busy_until > at.0 {
+            return None;
+        }
+        let (timer, stats) = (self.timer, &self.stats);
+        let quiet = |departs| is_quiet(Time(departs), timer, unseen, stats);
+        let departs = self.line.finish_if(at.0, bytes, quiet)?;
+        self.busy_until = departs;
+        self.stats.arrived += 1;
+        self.stats.bytes += bytes as u64;
+        if self.hops > 0 {
+            packet.ttl = packet.ttl.saturating_sub(self.hops);
+        }
+        if let Some(router) = &mut self.gate.router {
+            router.on_passage_ahead(at, Time(departs), packet, &self.view);
+        }
+        Some(Time(departs))
+    }
+
+    /// [`Port::foresee`] or [`Port::pass`] of a packet whose headers are final, if nothing is in its way: all that happens to it at
+    /// this port is done now. Else nothing is.
+    #[inline(always)]
+    pub fn leave(&mut self, at: Time, packet: &mut Packet, bytes: u32, unseen: Time) -> Option<Time> {
+        if self.at_once { self.pass_at_once(at, packet, bytes, unseen) } else { self.pass_by(at, bytes, unseen) }
+    }
+
+    /// The next packet comes at `at`, before one has left that found the port idle and passed: that one is in service again.
+    #[inline(always)]
+    pub(super) fn recall_passed(&mut self, at: Time) {
+        if self.ring.is_empty() && self.busy_until > at.0 {
+            self.recall(Time(self.busy_until));
+        }
+    }
+
+    /// [`Port::handle_unseen`] where packets may pass at once.
+    #[inline(always)]
+    pub(super) fn handle_at_once(
+        &mut self,
+        (now, unseen): (Time, Time),
+        (handle, bytes): (u32, u32),
+        store: &mut impl Store,
+    ) -> Arrival {
+        self.settle_passed(now, store);
+        if self.ring.is_empty() && self.busy_until > now.0 {
+            self.recall(Time(self.busy_until));
+        } else if self.ring.is_empty() {
+            let passes = self.pass_at_once(now, store.packet(handle), bytes, unseen);
+            let departs = passes.unwrap_or_else(|| self.begin_service((now, bytes), handle, store));
+            return Arrival::Departs(departs);
+        }
+        self.stats.arrived += 1;
+        if !self.has_room(bytes) {
+            self.arrive_in_time(now, handle, store);
+            self.drop_packet(now, handle, DropCause::Overflow, store);
+            return Arrival::Dropped;
+        }
+        if self.unpassed < Time::NEVER && self.unpassed < self.timer {
+            self.pass_after_timer(unseen, store);
+        }
+        let departs = Time(self.line.finish(self.busy_until, bytes, false));
+        self.busy_until = departs.0;
+        let mut waiting = Waiting { arrives: now, departs, handle: PASSED, bytes: bytes as u16, lost: false };
+        if self.unpassed == Time::NEVER && is_quiet(departs, self.timer, unseen, &self.stats) {
+            if let Some(router) = &mut self.gate.router {
+                router.on_passage_ahead(now, departs, store.packet(handle), &self.view);
+            }
+        } else {
+            waiting.handle = handle;
+            self.unpassed = self.unpassed.min(departs);
+            self.arrive_in_time(now, handle, store);
+        }
+        self.ring.push(waiting);
+        self.ring.advance();
+        self.wait_now(now, bytes);
+        Arrival::Departs(departs)
+    }
+
+    /// [`Port::settle_before_arrival`] where most often a packet that has passed leaves, and the next enters service.
+    #[inline(always)]
+    fn settle_passed(&mut self, now: Time, store: &mut impl Store) {
+        if self.due > now {
+            return;
+        }
+        if self.leaves == self.due && self.view.backlog_packets > 0 && self.ring.first().handle == PASSED {
+            let at = self.leaves;
+            let done = self.ring.pop();
+            self.stats.departed(at, done.bytes);
+            self.least = self.least.min(self.view.backlog_bytes);
+            self.serve_now(at);
+            self.due = self.timer.min(self.leaves).min(self.arrives);
+        }
+        self.settle_due(now, store);
+    }
+
+    /// A packet comes to an idle port and cannot pass at once.
+    #[inline(never)]
+    fn begin_service(&mut self, (now, bytes): (Time, u32), handle: u32, store: &mut impl Store) -> Time {
+        self.stats.arrived += 1;
+        self.arrive_in_time(now, handle, store);
+        let departs = self.departure(now, bytes);
+        self.unpassed = departs;
+        self.ring.push(Waiting { arrives: now, departs, handle, bytes: bytes as u16, lost: false });
+        self.join(now, departs, bytes);
+        departs
+    }
+
+    /// Packets wait that could not pass at once, for there was a timer before they leave. That has expired: they do now.
+    #[inline(never)]
+    fn pass_after_timer(&mut self, unseen: Time, store: &mut impl Store) {
+        let (timer, stats, view) = (self.timer, &self.stats, &self.view);
+        let mut next = Time::NEVER;
+        self.ring.show(|packet| {
+            let goes_on = packet.handle == PASSED || is_quiet(packet.departs, timer, unseen, stats);
+            if !goes_on {
+                next = packet.departs;
+            } else if packet.handle != PASSED
+                && let Some(router) = &mut self.gate.router
+            {
+                router.on_departure_ahead(packet.departs, store.packet(packet.handle), view);
+                packet.handle = PASSED;
+            }
+            goes_on
+        });
+        self.unpassed = next;
+    }
+
+    /// The controller looks at a packet that comes and cannot pass at once.
+    #[inline(never)]
+    fn arrive_in_time(&mut self, now: Time, handle: u32, store: &mut impl Store) {
+        store.note(now, self.number, handle, Note::Arrived);
+        if let Some(router) = &mut self.gate.router {
+            router.on_arrival(now, store.packet(handle), &self.view);
+        }
+    }
+}
+
+/// Nothing happens until a packet departs but that others come and go: no timer, no look, no end of a bin.
+#[inline(always)]
+fn is_quiet(departs: Time, timer: Time, unseen: Time, stats: &PortStats) -> bool {
+    departs < timer && stats.is_unwatched(departs, unseen)
+}
