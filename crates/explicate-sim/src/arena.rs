@@ -32,9 +32,11 @@ impl Arena {
         self.packets.reserve(slots);
         prefetch::in_large_pages(self.packets.spare_capacity_mut());
     }
+    /// Packets that the system moved to where there is more room have lost their large pages.
     #[cold]
     fn grow(&mut self) {
         self.reserve(1);
+        prefetch::into_large_pages(&self.packets);
     }
     /// A slot with undefined contents.
     #[inline]

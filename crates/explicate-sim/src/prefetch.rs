@@ -35,28 +35,66 @@ fn line(at: *const u8) {
 #[inline(always)]
 fn line(_at: *const u8) {}
 
-/// Bytes from which on large pages are asked for: some of them.
-#[cfg(target_os = "linux")]
-const MANY: usize = 8 << 20;
-
 /// Asks the system to keep all that has room here in large pages, if that is much: with small ones most of what is touched at
 /// random waits for the address to be looked up too.
-#[cfg(target_os = "linux")]
 pub(crate) fn in_large_pages<T>(room: &[core::mem::MaybeUninit<T>]) {
-    const PAGE: usize = 4096;
-    let (from, bytes) = (room.as_ptr().cast::<u8>(), size_of_val(room));
-    if bytes >= MANY {
-        let ahead = from.align_offset(PAGE);
-        // SAFETY: the pages lie within what is borrowed, and the advice changes nothing in them. It may be refused.
+    pages::advise(room.as_ptr().cast(), size_of_val(room), pages::TO_COME);
+}
+
+/// Moves what lies here into large pages, if that is much.
+pub(crate) fn into_large_pages<T>(these: &[T]) {
+    pages::advise(these.as_ptr().cast(), size_of_val(these), pages::HERE);
+}
+
+/// Moves the large pages of which these places, with so many bytes each, fill at least half, if they are many.
+pub(crate) fn gather(places: impl Iterator<Item = (*const u8, usize)>) {
+    pages::gather(places);
+}
+
+#[cfg(target_os = "linux")]
+mod pages {
+    use std::collections::BTreeMap;
+
+    const SMALL: usize = 4096;
+    const LARGE: usize = 2 << 20;
+    /// Bytes from which on they are asked for: some of them.
+    const MANY: usize = 8 << 20;
+
+    pub(super) const TO_COME: libc::c_int = libc::MADV_HUGEPAGE;
+    pub(super) const HERE: libc::c_int = libc::MADV_COLLAPSE;
+
+    pub(super) fn advise(from: *const u8, bytes: usize, advice: libc::c_int) {
+        if bytes >= MANY {
+            let ahead = from.align_offset(SMALL);
+            give(from.wrapping_add(ahead), (bytes - ahead) / SMALL * SMALL, advice);
+        }
+    }
+
+    pub(super) fn gather(places: impl Iterator<Item = (*const u8, usize)>) {
+        let mut filled = BTreeMap::new();
+        for (at, bytes) in places {
+            *filled.entry(at.addr() / LARGE).or_insert(0) += bytes;
+        }
+        if filled.values().sum::<usize>() >= MANY {
+            for (page, _) in filled.into_iter().filter(|(_, bytes)| *bytes >= LARGE / 2) {
+                give(core::ptr::without_provenance(page * LARGE), LARGE, HERE);
+            }
+        }
+    }
+
+    /// Whole pages of which at least some are ours. It may be refused.
+    fn give(from: *const u8, bytes: usize, advice: libc::c_int) {
+        // SAFETY: either advice changes nothing in what lies there, whosever it is.
         unsafe {
-            libc::madvise(
-                from.wrapping_add(ahead).cast_mut().cast(),
-                (bytes - ahead) / PAGE * PAGE,
-                libc::MADV_HUGEPAGE,
-            );
+            libc::madvise(from.cast_mut().cast(), bytes, advice);
         }
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn in_large_pages<T>(_room: &[core::mem::MaybeUninit<T>]) {}
+mod pages {
+    pub(super) const TO_COME: i32 = 0;
+    pub(super) const HERE: i32 = 0;
+    pub(super) fn advise(_from: *const u8, _bytes: usize, _advice: i32) {}
+    pub(super) fn gather(_places: impl Iterator<Item = (*const u8, usize)>) {}
+}

@@ -1,6 +1,5 @@
 //! Looking into a port: what is in it, what it counted, and what its controllers and disciplines tell.
 
-use super::ring::{Ring, Waiting};
 use super::{Port, stats};
 use crate::protocol::Probe;
 use crate::units::Time;
@@ -10,19 +9,6 @@ impl Port {
     #[inline]
     pub fn kept_apart(&self) -> Option<(*const u8, usize)> {
         self.gate.router.as_deref().map(|router| (core::ptr::from_ref(router).cast(), size_of_val(router)))
-    }
-
-    /// The packet in service and the first that is foreseen, if the port will touch them; else `u32::MAX`.
-    #[inline]
-    pub fn expected(&self) -> [u32; 2] {
-        if self.puts_off() {
-            return [u32::MAX; 2];
-        }
-        let first = |count: u32, packet: fn(&Ring) -> &Waiting| match count {
-            0 => u32::MAX,
-            _ => packet(&self.ring).handle,
-        };
-        [first(self.ring.len(), Ring::first), first(self.ring.len_ahead(), Ring::first_ahead)]
     }
 
     /// The measured span begins. Settle first.

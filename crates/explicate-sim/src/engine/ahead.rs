@@ -152,17 +152,12 @@ impl Engine {
         }
     }
 
-    /// A port's controller, and the packets that are next in it.
+    /// A port's controller.
     #[inline(always)]
     fn fetch_port(&self, link: u32) {
         let port = &self.links[link as usize].port;
         if let Some((at, bytes)) = port.kept_apart() {
             prefetch::lines(at, bytes);
-        }
-        for slot in port.expected() {
-            if slot != NIL {
-                prefetch::whole(self.arena.get(slot));
-            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Fusing: which links are computed within the event before them, and which ports put their counting off.
 
 use super::{Engine, FUSED, LAST, LINK, NIL, Reads, SEEN};
+use crate::prefetch;
 
 impl Engine {
     /// Looks for links that can be fused: fed by one link alone, deciding nothing. Call once, after everything was added.
@@ -41,6 +42,9 @@ impl Engine {
         self.find_replies();
         self.put_off(self.arena.log.is_none());
         self.large = self.is_large();
+        if self.large {
+            prefetch::gather(self.ends.iter().flat_map(|ends| ends.flow.kept_apart()));
+        }
     }
 
     /// What is to be settled before a packet is read at the end of this link.
