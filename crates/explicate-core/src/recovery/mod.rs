@@ -43,7 +43,7 @@ pub const COMMON: &[Param] = &[
         .within(1e-6, 60.0),
     Param::new("max_rto", Unit::Seconds, 60.0, "RFC 6298 (2.5)", "Greatest retransmission timeout.")
         .within(1e-3, 3600.0),
-    Param::new("clock_tick", Unit::Seconds, 0.0, "RFC 6298, G", "Period of the host's clock, G: round trips are counted in its ticks, timers (not the pace) expire at them; 0s is exact.")
+    Param::new("clock_tick", Unit::Seconds, 0.0, "RFC 6298, G", "Period of the host's clock, G: round trips are counted in its ticks and smoothed in integers, timers (not the pace) expire at them; 0s is exact.")
         .within(0.0, 1.0),
     Param::new(
         "dupackthreshold",

@@ -43,14 +43,14 @@ impl Rto {
             self.srtt = r;
             self.rttvar = r / 2;
         } else {
-            (self.srtt, self.rttvar) = smoothed(self.srtt, self.rttvar, r);
+            (self.srtt, self.rttvar) = smoothed(self.srtt, self.rttvar, r, self.tick);
         }
     }
     /// The timeout now, with back-off.
     pub fn timeout(&self) -> Time {
         let base = match self.srtt {
             0 => self.rttvar,
-            srtt => timeout_of(srtt, self.rttvar, self.tick).max(self.min.get()),
+            srtt => timeout_of(srtt, self.rttvar).max(self.min.get()),
         };
         Time((base << self.backoffs.min(16)).min(self.max))
     }
@@ -115,15 +115,29 @@ impl Rto {
     }
 }
 
-/// SRTT and RTTVAR after one more sample (RFC 6298 (2.3)): the variance first, from the old SRTT.
+/// SRTT and RTTVAR after one more sample (RFC 6298 (2.3)): the variance first, from the old SRTT. A clock that ticks makes
+/// integers of them, as hosts with such clocks compute.
 #[inline(always)]
-pub(super) fn smoothed(srtt: u64, rttvar: u64, sample: u64) -> (u64, u64) {
+pub(super) fn smoothed(srtt: u64, rttvar: u64, sample: u64, tick: u32) -> (u64, u64) {
+    if tick > 0 {
+        return smoothed_in_ticks(srtt, rttvar, sample, tick as u64);
+    }
     (srtt - srtt / 8 + sample / 8, rttvar - rttvar / 4 + srtt.abs_diff(sample) / 4)
 }
-/// The timeout before its bounds.
+/// The same in Jacobson's integers (Congestion avoidance and control, 1988, appendix A): SRTT is kept in eighths of a tick,
+/// RTTVAR in quarters, and what either is compared with is its whole ticks. BSD and ns-2 round like this, and Linux 2.4 but for
+/// its variance. SRTT is then up to a tick above the mean: with samples of one tick and two it stays next to two.
+#[cold]
+fn smoothed_in_ticks(srtt: u64, rttvar: u64, sample: u64, tick: u64) -> (u64, u64) {
+    let whole = |estimate: u64| estimate - estimate % tick;
+    let deviation = whole(srtt).abs_diff(sample);
+    let next = srtt + sample / 8 - whole(srtt) / 8;
+    (next, rttvar + deviation / 4 - whole(rttvar) / 4)
+}
+/// The timeout before its bounds (2.2). RTTVAR is never less than half a tick, so that the least variance, G, needs no word.
 #[inline(always)]
-pub(super) fn timeout_of(srtt: u64, rttvar: u64, tick: u32) -> u64 {
-    srtt + (4 * rttvar).max(tick as u64)
+pub(super) fn timeout_of(srtt: u64, rttvar: u64) -> u64 {
+    srtt + 4 * rttvar
 }
 
 /// Where a flow stands: `acked <= next <= highest`, in segments.
@@ -229,7 +243,26 @@ mod tests {
         rto.sample(Time::millis(20));
         assert_eq!(rto.timeout(), Time::millis(200), "the default minimum");
         (0..100).for_each(|_| rto.sample(Time::millis(300)));
-        // RTTVAR has vanished: G takes its place.
-        assert_eq!((rto.timeout().0 - rto.srtt().0) / 1000, 10_000);
+        // Integers leave three quarters of a tick of RTTVAR: four times that is more than G.
+        assert_eq!((rto.timeout() - rto.srtt()), Time::millis(30));
+    }
+
+    /// By hand, in eighths and quarters of a tick: (8, 2) after a tick, (8 + 2 - 1, 2 + 1 - 0) after two more, and so on.
+    #[test]
+    fn clocks_that_tick_smooth_in_integers() {
+        let mut values = Values::default();
+        values.set(COMMON.iter().find(|p| p.name == "clock_tick").unwrap(), 0.01);
+        let mut rto = Rto::new(&values);
+        let mut after = |ticks: u64| {
+            rto.sample(Time::millis(10 * ticks));
+            (rto.srtt / 1_250_000, rto.rttvar / 2_500_000)
+        };
+        assert_eq!(after(1), (8, 2));
+        assert_eq!([after(2), after(1), after(2)], [(9, 3), (9, 3), (10, 4)]);
+        // One tick in two, and three in four, are one: SRTT climbs to the edge of two and stays there, not at the mean.
+        (0..20).for_each(|_| {
+            after(2);
+        });
+        assert_eq!([after(1), after(2), after(1), after(1), after(1)].map(|(srtt, _)| srtt), [15, 16, 15, 15, 15]);
     }
 }

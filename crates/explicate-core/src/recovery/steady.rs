@@ -29,9 +29,9 @@ impl Steady {
         }
         at.acked = cumulative;
         at.in_flight -= newly;
-        let (srtt, rttvar) = super::rto::smoothed(at.srtt.0, self.rttvar, rtt.0.max(1));
+        let (srtt, rttvar) = super::rto::smoothed(at.srtt.0, self.rttvar, rtt.0.max(1), self.tick);
         (at.srtt, self.rttvar) = (Time(srtt), rttvar);
-        let timeout = super::rto::timeout_of(srtt, rttvar, self.tick).max(self.min.get()).min(self.max);
+        let timeout = super::rto::timeout_of(srtt, rttvar).max(self.min.get()).min(self.max);
         at.timer = if newly == outstanding { Time::NEVER } else { now + Time(timeout) };
         newly
     }
@@ -42,7 +42,7 @@ impl Steady {
         at.highest = at.next;
         at.in_flight += 1;
         if at.timer == Time::NEVER {
-            let timeout = super::rto::timeout_of(at.srtt.0, self.rttvar, self.tick).max(self.min.get()).min(self.max);
+            let timeout = super::rto::timeout_of(at.srtt.0, self.rttvar).max(self.min.get()).min(self.max);
             at.timer = now + Time(timeout);
         }
     }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
     use crate::params::Values;
     use crate::protocol::Recovery;
-    use crate::recovery::RECOVERIES;
+    use crate::recovery::{COMMON, RECOVERIES};
     use crate::rng::Rng;
     use std::boxed::Box;
 
@@ -72,9 +72,11 @@ mod tests {
     #[test]
     fn what_is_lent_keeps_step_with_what_is_told() {
         let mut lending = 0;
-        for kind in RECOVERIES {
+        let (exact, mut ticking) = (Values::default(), Values::default());
+        ticking.set(COMMON.iter().find(|p| p.name == "clock_tick").unwrap(), 0.01);
+        for (kind, values) in RECOVERIES.iter().flat_map(|kind| [(kind, &exact), (kind, &ticking)]) {
             let fresh = || {
-                let mut recovery = kind.build(&Values::default());
+                let mut recovery = kind.build(values);
                 recovery.on_rtt(Time::millis(80));
                 recovery
             };
@@ -117,6 +119,6 @@ mod tests {
             }
             assert!(at.acked > 5000, "{} acknowledged", at.acked);
         }
-        assert_eq!(lending, 4, "recoveries that lend");
+        assert_eq!(lending, 2 * 4, "recoveries that lend, with exact clocks and with clocks that tick");
     }
 }

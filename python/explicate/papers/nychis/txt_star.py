@@ -1,7 +1,8 @@
 """N-txt-star: several flows through one node, and a narrow way back (section VI). Set-up: `base.py`.
 
 Four stations send two flows each through a relay to a fifth; the same over a wire of what the relay carries. A wire of
-10 Mbit/s whose way back has from a fifth of that to a hundredth; every packet is acknowledged.
+10 Mbit/s whose way back has from a fifth of that to a hundredth; every packet is acknowledged. Whether XCP or TCP is
+the fairer through the relay is chance: Jain's index of XCP less TCP's is 0.002 with ten seeds, -0.006 with twenty.
 """
 
 from __future__ import annotations
