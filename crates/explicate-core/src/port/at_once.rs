@@ -68,7 +68,7 @@ impl Port {
             self.drop_packet(now, handle, DropCause::Overflow, store);
             return Arrival::Dropped;
         }
-        if self.unpassed < Time::NEVER && self.unpassed < self.timer {
+        if self.unpassed < Time::NEVER && is_quiet(self.unpassed, self.timer, unseen, &self.stats) {
             self.pass_after_timer(unseen, store);
         }
         let departs = Time(self.line.finish(self.busy_until, bytes, false));
