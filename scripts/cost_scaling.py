@@ -64,9 +64,9 @@ AXES = {
 
 @dataclass
 class Cost:
-    """What a hop costs."""
+    """What a hop costs; nothing where the span is too short for the clock, or too long to be counted."""
 
-    nanoseconds: float
+    nanoseconds: float | None
     instructions: float | None = None
 
 
@@ -79,12 +79,13 @@ def run(point: Point, system: str, *, counted: bool) -> tuple[float, float]:
 def measure() -> dict[tuple[Point, str], Cost]:
     """Time all points in turn, some rounds; then count those that are short enough."""
     pairs = [(point, system) for point in POINTS for system in SYSTEMS]
-    costs = {pair: Cost(float("inf")) for pair in pairs}
+    costs = {pair: Cost(None) for pair in pairs}
     hops: dict[tuple[Point, str], float] = {}
     for _ in range(ROUNDS):
         for pair in pairs:
             hops[pair], seconds = run(*pair, counted=False)
-            costs[pair].nanoseconds = min(costs[pair].nanoseconds, 1e9 * seconds / hops[pair])
+            if seconds > 0:
+                costs[pair].nanoseconds = min(costs[pair].nanoseconds or float("inf"), 1e9 * seconds / hops[pair])
 
     def whole(pair: tuple[Point, str]) -> float:
         start, end = pair[0].span
@@ -105,7 +106,7 @@ def table(costs: dict[tuple[Point, str], Cost]) -> str:
         cells = []
         for system in SYSTEMS:
             cost = costs[point, system]
-            cells += [f"{cost.nanoseconds:.0f}", "" if cost.instructions is None else f"{cost.instructions:.0f}"]
+            cells += ["" if value is None else f"{value:.0f}" for value in (cost.nanoseconds, cost.instructions)]
         lines.append(f"| {point.axis} | {point.size:,} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
