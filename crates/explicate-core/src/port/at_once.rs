@@ -68,8 +68,8 @@ impl Port {
             self.drop_packet(now, handle, DropCause::Overflow, store);
             return Arrival::Dropped;
         }
-        if self.unpassed < Time::NEVER && is_quiet(self.unpassed, self.timer, unseen, &self.stats) {
-            self.pass_after_timer(unseen, store);
+        if is_quiet(self.unpassed, self.timer, unseen, &self.stats) {
+            self.pass_late(unseen, store);
         }
         let departs = Time(self.line.finish(self.busy_until, bytes, false));
         self.busy_until = departs.0;
@@ -118,9 +118,9 @@ impl Port {
         departs
     }
 
-    /// Packets wait that could not pass at once, for there was a timer before they leave. That has expired: they do now.
+    /// Packets wait that could not pass at once, for there was a timer before they leave, or a look. That is past: they do now.
     #[inline(never)]
-    fn pass_after_timer(&mut self, unseen: Time, store: &mut impl Store) {
+    fn pass_late(&mut self, unseen: Time, store: &mut impl Store) {
         let (timer, stats, view) = (self.timer, &self.stats, &self.view);
         let mut next = Time::NEVER;
         self.ring.show(|packet| {
