@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean, stdev
 
@@ -104,12 +104,17 @@ def number(value: float) -> str:
 
 @dataclass(frozen=True)
 class Check:
-    """A comparison that was made: of what, with what, and whether it holds."""
+    """A comparison that was made: of what, with what, and whether it holds.
+
+    `sample` holds the values whose mean was compared with `bounds`, where it was one.
+    """
 
     what: str
     measured: str
     wanted: str
     holds: bool
+    sample: Sample | None = None
+    bounds: tuple[float, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.what}: {self.measured} (wanted {self.wanted})"
@@ -117,30 +122,32 @@ class Check:
 
 def at_least(what: str, sample: Sample, bound: float) -> Check:
     """Check that the mean is `bound` or more."""
-    return Check(what, str(sample), f"≥ {number(bound)}", sample.mean >= bound)
+    return Check(what, str(sample), f"≥ {number(bound)}", sample.mean >= bound, sample, (bound,))
 
 
 def at_most(what: str, sample: Sample, bound: float) -> Check:
     """Check that the mean is `bound` or less."""
-    return Check(what, str(sample), f"≤ {number(bound)}", sample.mean <= bound)
+    return Check(what, str(sample), f"≤ {number(bound)}", sample.mean <= bound, sample, (bound,))
 
 
 def between(what: str, sample: Sample, low: float, high: float) -> Check:
     """Check that the mean lies from `low` to `high`."""
     wanted = f"in [{number(low)}, {number(high)}]"
-    return Check(what, str(sample), wanted, low <= sample.mean <= high)
+    return Check(what, str(sample), wanted, low <= sample.mean <= high, sample, (low, high))
 
 
 def near(what: str, sample: Sample, value: float, tolerance: float) -> Check:
     """Check that the mean is `value` within `tolerance`, absolute."""
     wanted = f"{number(value)} ± {number(tolerance)}"
-    return Check(what, str(sample), wanted, abs(sample.mean - value) <= tolerance)
+    holds = abs(sample.mean - value) <= tolerance
+    return Check(what, str(sample), wanted, holds, sample, (value - tolerance, value + tolerance))
 
 
 def close(what: str, one: Sample, other: Sample, tolerance: float) -> Check:
     """Check that the means differ by at most `tolerance`, absolute."""
     measured, wanted = f"{one} against {other}", f"within {number(tolerance)}"
-    return Check(what, measured, wanted, abs((one - other).mean) <= tolerance)
+    difference = one - other
+    return Check(what, measured, wanted, abs(difference.mean) <= tolerance, difference, (-tolerance, tolerance))
 
 
 def equal(what: str, sample: Sample, value: float) -> Check:
@@ -154,28 +161,38 @@ def above(what: str, high: Sample, low: Sample, slack: float = 0.0) -> Check:
     share = difference.share(lambda value: value > -slack)
     measured = f"{high} against {low}, in {share:.0%} of the seeds"
     wanted = "more" if slack == 0 else f"more, or less by at most {number(slack)}"
-    return Check(what, measured, wanted, difference.mean > -slack and share >= SHARE)
+    return Check(what, measured, wanted, difference.mean > -slack and share >= SHARE, difference, (-slack,))
 
 
 def in_most(what: str, sample: Sample, share: float = SHARE) -> Check:
     """Check that what is 1 where it holds and 0 elsewhere does so in `share` of the seeds."""
     got = sample.share(bool)
-    return Check(what, f"in {got:.0%} of the seeds", f"in {share:.0%}", got >= share)
+    return Check(what, f"in {got:.0%} of the seeds", f"in {share:.0%}", got >= share, sample, (share,))
 
 
-def falling(what: str, samples: Sequence[Sample], slack: float = 0.0) -> Check:
-    """Check that the means do not rise from one sample to the next by more than `slack`, absolute."""
-    means = [sample.mean for sample in samples]
-    worst = max((b - a for a, b in pairwise(means)), default=0.0)
-    wanted = f"never up by more than {number(slack)}" if slack else "never up"
-    return Check(what, " → ".join(map(number, means)), wanted, worst <= slack)
+def falling(what: str, samples: Sequence[Sample], slack: float = 0.0, *, relative: bool = False) -> Check:
+    """Check that the means do not rise from one sample to the next by more than `slack`.
 
-
-def rising(what: str, samples: Sequence[Sample], slack: float = 0.0) -> Check:
-    """Check that the means do not fall from one sample to the next by more than `slack`, absolute."""
-    made = falling(what, [-sample for sample in samples], slack)
+    `slack` is absolute or, if `relative`, a share of the smaller of the two in size.
+    """
+    steps = [(_allowed(before, after, slack, relative=relative), after - before) for before, after in pairwise(samples)]
+    worst = max(steps, key=lambda step: step[1].mean - step[0], default=(slack, Sample(())))
+    share = f"{number(100 * slack)} %" if relative else number(slack)
+    wanted = f"never up by more than {share}" if slack else "never up"
     measured = " → ".join(number(sample.mean) for sample in samples)
-    return Check(what, measured, made.wanted.replace("up", "down"), made.holds)
+    holds = all(step.mean <= allowed for allowed, step in steps)
+    return Check(what, measured, wanted, holds, worst[1], (worst[0],))
+
+
+def rising(what: str, samples: Sequence[Sample], slack: float = 0.0, *, relative: bool = False) -> Check:
+    """Check that the means do not fall from one sample to the next by more than `slack`; see `falling`."""
+    made = falling(what, [-sample for sample in samples], slack, relative=relative)
+    measured = " → ".join(number(sample.mean) for sample in samples)
+    return replace(made, measured=measured, wanted=made.wanted.replace("up", "down"))
+
+
+def _allowed(before: Sample, after: Sample, slack: float, *, relative: bool) -> float:
+    return slack * min(abs(before.mean), abs(after.mean)) if relative else slack
 
 
 def fact(what: str, *, holds: bool, measured: str, wanted: str = "holds") -> Check:

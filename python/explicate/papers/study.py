@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import polars as pl
 
+from explicate.papers.controls import KINDS, Control, Mutation
 from explicate.papers.register import Experiment, experiments
 from explicate.papers.statistics import Check, Sample
 from explicate.results import Results
@@ -88,10 +89,16 @@ Judge = Callable[..., Check | Iterable[Check]]
 
 @dataclass(frozen=True)
 class Rule:
-    """A predicate's function with the bounds that it takes from the criterion."""
+    """A predicate's function with the bounds that it takes from the criterion.
+
+    `instead` says what is judged and why where the criterion cannot be judged as it is written; such a claim is shown
+    beside its criterion and does not count as holding. `deterministic` marks what no seed changes.
+    """
 
     judge: Judge
     bounds: Mapping[str, float]
+    instead: str = ""
+    deterministic: bool = False
 
 
 @dataclass(frozen=True)
@@ -146,6 +153,8 @@ class Study:
         self.experiment: Experiment = experiments()[identifier]
         self.rules: dict[str, Rule] = {}
         self.skipped: dict[str, str] = {}
+        self.controls: dict[str, Control] = {}
+        self.unfailing: dict[str, str] = {}
         self.make_cases: Callable[[Effort], Mapping[Any, Case]] = lambda _: {}
         self.make_panels: Plot | None = None
 
@@ -159,15 +168,32 @@ class Study:
         self.make_cases = make
         return make
 
-    def predicate(self, identifier: str, **bounds: float) -> Callable[[Judge], Judge]:
-        """Take the function that judges a predicate; `bounds` are handed to it by name."""
+    def predicate(
+        self, identifier: str, *, instead: str = "", deterministic: bool = False, **bounds: float
+    ) -> Callable[[Judge], Judge]:
+        """Take the function that judges a predicate; `bounds` are handed to it by name. See `Rule` for the rest."""
         self._own(identifier)
 
         def take(judge: Judge) -> Judge:
-            self.rules[identifier] = Rule(judge, bounds)
+            self.rules[identifier] = Rule(judge, bounds, instead, deterministic)
             return judge
 
         return take
+
+    def control(self, name: str, mutation: Mutation, flips: Sequence[str], why: str) -> None:
+        """Name a mutation under which the claims `flips` must fail, and why they must."""
+        strange = set(flips) - {predicate.id for predicate in self.experiment.predicates}
+        if strange or not flips:
+            raise ValueError(f"{self.id} has no predicate {', '.join(sorted(strange)) or 'to flip'}")
+        if name in self.controls or mutation.kind not in KINDS:
+            raise ValueError(f"{self.id}: control {name} is named twice or of an unknown kind {mutation.kind}")
+        self.controls[name] = Control(name, mutation, tuple(flips), why)
+
+    def cannot_fail(self, identifier: str, reason: str) -> None:
+        """Say why no sensible mutation makes a claim fail: it is labelled so, and not counted."""
+        if identifier not in {predicate.id for predicate in self.experiment.predicates}:
+            raise ValueError(f"{self.id} has no predicate {identifier}")
+        self.unfailing[identifier] = reason
 
     def skip(self, identifier: str, reason: str) -> None:
         """Say why a predicate gets no verdict."""
