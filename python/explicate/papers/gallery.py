@@ -250,7 +250,7 @@ def chart(panel: Panel) -> tuple[str, tuple[str, ...]]:
         shift = [BESIDE * (place - (len(lines) - 1) / 2) for place in range(len(lines))]
         lines = [replace(one, x=[x + by for x in one.x]) for one, by in zip(lines, shift, strict=True)]
     series = [
-        Series(one.name, place, one.x, one.y, one.low, one.high, dots=bool(panel.names))
+        Series(one.name, place, one.x, one.y, one.low, one.high, dots=bool(panel.names) or one.points)
         for place, one in enumerate(lines)
     ]
     xs = [value for one in lines for value in one.x]

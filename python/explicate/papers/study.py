@@ -58,8 +58,15 @@ class NotAttemptedError(Exception):
     """A predicate cannot be judged; the message says why."""
 
 
+class EmptyClassError(Exception):
+    """A class of runs that a predicate compares is empty; the message says which."""
+
+
 class Data:
-    """The results of a study's cases, one `Results` per seed, and the effort that went into them."""
+    """The results of a study's cases, one `Results` per seed, and the effort that went into them.
+
+    The seeds are those of one block: 1, 2 and so on, or 1001, 1002 and so on.
+    """
 
     def __init__(self, effort: Effort, cases: Mapping[Label, Case], load: Callable[[Label], list[Results]]) -> None:
         self.effort = effort
@@ -103,13 +110,17 @@ class Rule:
 
 @dataclass(frozen=True)
 class Line:
-    """A curve of a panel: `low` and `high` are the ends of the confidence intervals, where there are some."""
+    """A curve of a panel: `low` and `high` are the ends of the confidence intervals, where there are some.
+
+    With `points` its points stand alone, without a line: the numbers that a paper prints.
+    """
 
     name: str
     x: Sequence[float]
     y: Sequence[float]
     low: Sequence[float] = ()
     high: Sequence[float] = ()
+    points: bool = False
 
     @classmethod
     def of(cls, name: str, x: Sequence[float], samples: Sequence[Sample]) -> Line:
