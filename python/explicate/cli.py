@@ -113,6 +113,51 @@ def _fluid(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def _reproduce(verb: Callable[..., argparse.ArgumentParser]) -> None:
+    again = verb(
+        "reproduce",
+        "repeat experiments of the five papers and judge their claims",
+        "explicate reproduce --list\nexplicate reproduce D-fig3 -o papers\nexplicate reproduce D K --quick --jobs 2\n"
+        "explicate reproduce all --json > verdicts.json\nexplicate reproduce D-fig7a --choice D-P16=newreno",
+    )
+    again.add_argument(
+        "what", metavar="WHAT", nargs="*",
+        help="experiments (D-fig3), papers (N, I, Y, D, K or 003), or all",
+    )  # fmt: skip
+    again.add_argument("--list", action="store_true", help="list experiments and what is written for them")
+    efforts = again.add_mutually_exclusive_group()
+    efforts.add_argument("--quick", action="store_true", help="fewer seeds and shorter runs, every predicate kept")
+    efforts.add_argument("--full", action="store_true", help="the papers' own numbers of runs; takes days")
+    again.add_argument("--jobs", type=_positive, default=None, help="runs at the same time (default: one per core)")
+    again.add_argument(
+        "--choice", metavar="ID=VALUE", type=_setting, action="append", default=[],
+        help="another value for a parameter that a paper leaves out, such as D-P16=newreno; repeatable",
+    )  # fmt: skip
+    again.add_argument(
+        "--set", metavar="KEY=VALUE", type=_setting, action="append", default=[],
+        help="override one key in every scenario, to see verdicts change",
+    )  # fmt: skip
+    again.add_argument(
+        "--enlarge", action="store_true",
+        help="four times the seeds, once, for experiments with a claim that sampling error leaves open",
+    )  # fmt: skip
+    again.add_argument(
+        "--controls", action="store_true",
+        help="first run the changes under which claims must fail; what no change makes fail is labelled so",
+    )  # fmt: skip
+    again.add_argument(
+        "--multiverse", action="store_true",
+        help="each choice of the papers WHAT replaced by each alternative: how many claims hold (quick, resumable)",
+    )  # fmt: skip
+    again.add_argument(
+        "--law-table", action="store_true", help="the same for what paper I's routers make of estimates, by claim"
+    )
+    again.add_argument("--json", action="store_true", help="print the verdicts as JSON")
+    again.add_argument(
+        "-o", "--out", metavar="DIR", help="write the gallery (index.html) here, and keep finished runs in DIR/runs"
+    )
+
+
 def _sweep(verb: Callable[[str, str, str], argparse.ArgumentParser]) -> None:
     sweep = verb(
         "sweep",
@@ -234,33 +279,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     _sweep(verb)
 
-    again = verb(
-        "reproduce",
-        "repeat experiments of the five papers and judge their claims",
-        "explicate reproduce --list\nexplicate reproduce D-fig3 -o papers\nexplicate reproduce D K --quick --jobs 2\n"
-        "explicate reproduce all --json > verdicts.json\nexplicate reproduce D-fig7a --choice D-P16=newreno",
-    )
-    again.add_argument(
-        "what", metavar="WHAT", nargs="*",
-        help="experiments (D-fig3), papers (N, I, Y, D, K or 003), or all",
-    )  # fmt: skip
-    again.add_argument("--list", action="store_true", help="list experiments and what is written for them")
-    efforts = again.add_mutually_exclusive_group()
-    efforts.add_argument("--quick", action="store_true", help="fewer seeds and shorter runs, every predicate kept")
-    efforts.add_argument("--full", action="store_true", help="the papers' own numbers of runs; takes days")
-    again.add_argument("--jobs", type=_positive, default=None, help="runs at the same time (default: one per core)")
-    again.add_argument(
-        "--choice", metavar="ID=VALUE", type=_setting, action="append", default=[],
-        help="another value for a parameter that a paper leaves out, such as D-P16=newreno; repeatable",
-    )  # fmt: skip
-    again.add_argument(
-        "--set", metavar="KEY=VALUE", type=_setting, action="append", default=[],
-        help="override one key in every scenario, to see verdicts change",
-    )  # fmt: skip
-    again.add_argument("--json", action="store_true", help="print the verdicts as JSON")
-    again.add_argument(
-        "-o", "--out", metavar="DIR", help="write the gallery (index.html) here, and keep finished runs in DIR/runs"
-    )
+    _reproduce(verb)
 
     report = verb("report", "make one self-contained HTML page from a result directory", "explicate report out")
     report.add_argument("directory", metavar="DIR", help="what `run`, `compare` or `sweep` wrote with -o")

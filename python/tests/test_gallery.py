@@ -14,6 +14,7 @@ from explicate.papers.plan import effort
 from explicate.papers.register import experiments
 from explicate.papers.statistics import Sample, at_least
 from explicate.papers.study import Case, Line, Panel
+from explicate.papers.verdicts import Block, Word
 
 pytestmark = pytest.mark.browser
 
@@ -25,23 +26,31 @@ def site(tmp_path: Path) -> Path:
     """A site about two experiments, one of them judged in each of the three ways and drawn with a logarithmic axis."""
     one, other = experiments()["I-fig2"], experiments()["D-fig3"]
     checks = (at_least("measured", Sample.of([1.0, 2.0]), 1.2),)
+    words = [Word.HOLDS, Word.FAILS, Word.NOT_JUDGED, Word.DEPENDS, Word.CANNOT_FAIL, Word.UNDECIDED, Word.HOLDS]
     verdicts = tuple(
         Verdict(
             one.id,
             "quick",
             predicate,
-            holds,
-            checks if holds is not None else (),
-            4,
-            "" if holds else "because <of> this",
+            word,
+            () if word is Word.NOT_JUDGED else (Block(1, True, checks, 4), Block(1001, False, checks, 4)),
+            "" if word is Word.HOLDS else "because <of> this",
+            instead="its square, because <it> is known" if word is Word.NOT_JUDGED else "",
         )
-        for predicate, holds in zip(one.predicates, [True, False, None, True, True, True, True], strict=True)
+        for predicate, word in zip(one.predicates, words, strict=True)
     )
+    trial = {"outcome": "flipped", "why": "share: 0.1"}
+    control = {"kind": "off", "why": "no <router> speaks", "claims": {one.predicates[0].id: trial}}
     line = Line.of("rising <fast>", [1.0, 10.0, 1000.0], [Sample.of([1.0, 2.0]), Sample.of([3.0]), Sample.of([9.0])])
-    panel = Panel("A panel", "loss rate", "share", [line], log="x")
-    drawn = Outcome(one, effort(one, "quick"), verdicts, (panel, panel), {("a", 1.0): Case(SCENARIO)})
-    open_ = tuple(Verdict(other.id, "quick", predicate, None, note="later") for predicate in other.predicates)
-    gallery.write([drawn, Outcome(other, effort(other, "quick"), open_)], tmp_path / "site")
+    printed = Line("paper", [1.0, 1000.0], [1.5, 8.0], points=True)
+    panel = Panel("A panel", "loss rate", "share", [line, printed], log="x")
+    series = Panel("Over time", "time (s)", "window (packets)", [Line("cwnd", [0.0, 1.0], [1.0, 2.0])])
+    drawn = Outcome(one, effort(one, "quick"), verdicts, (panel, panel, series), {("a", 1.0): Case(SCENARIO)})
+    later = tuple(
+        Verdict(other.id, "quick", predicate, Word.NOT_JUDGED, note="later") for predicate in other.predicates
+    )
+    outcomes = [drawn, Outcome(other, effort(other, "quick"), later)]
+    gallery.write(outcomes, tmp_path / "site", {one.id: {"controls": {"silence": control}}})
     return tmp_path / "site"
 
 
@@ -68,9 +77,23 @@ def test_a_reader_finds_the_way(site: Path, open_page: Open) -> None:
     assert page.url.endswith("I-fig2.html")
     assert page.locator(".predicates > li").count() == 7
     texts = page.locator(".verdict").all_inner_texts()
-    assert texts[:3] == ["holds", "fails", "not judged"]
+    assert texts[:6] == ["holds", "fails", "not judged", "depends on seeds", "cannot fail", "undecided"]
+    first, _, third = (page.locator(".predicates > li").nth(place).inner_text() for place in range(3))
+    assert "flipped under control “silence”" in first
+    assert "Seeds from 1001: fails" in first
+    assert "Judged instead, because" in third
+    assert "its square, because <it> is known" in third
     page.click("nav a")
     assert "index.html" in page.url
+
+
+def test_the_page_tells_the_facts_of_its_cases(site: Path, open_page: Open) -> None:
+    page = open_page(site / "I-fig2.html").page
+    facts = page.locator(".facts").inner_text()
+    assert "2 a case in each of 2 blocks" in facts
+    assert "20 s" in facts
+    assert "Time series show seed 1 alone." in page.locator("section.figure").inner_text()
+    assert page.locator(".chart path.dots").count() == 2
 
 
 def test_scenarios_can_be_downloaded(site: Path, open_page: Open) -> None:

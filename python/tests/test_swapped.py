@@ -29,8 +29,8 @@ RENO_OVER_SATELLITES: Mapping[str, Any] = {"flows.long.protocol": "reno", "flows
 def verdicts(experiment: str, settings: Mapping[str, Any], folder: Path) -> dict[str, bool | None]:
     (attempt,) = attempts([experiments()[experiment]], "quick", settings=settings)
     kept = Store(folder)
-    kept.perform(attempt.jobs, 2, lambda _done, _all: None)
-    return {verdict.predicate.id: verdict.holds for verdict in attempt.judge(kept).verdicts}
+    kept.perform(attempt.block_jobs(0), 2, lambda _done, _all: None)
+    return {key: block.holds for key, block in attempt.judge_block(kept, 0).items()}
 
 
 @pytest.mark.usefixtures("native_real")

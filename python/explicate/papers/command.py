@@ -7,49 +7,141 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from explicate.errors import BadInputError
-from explicate.papers import gallery
-from explicate.papers.judge import Outcome, Verdict, attempts
+from explicate.papers import gallery, multiverse, trials
+from explicate.papers.judge import ENLARGED, Attempt, Outcome, Verdict, attempts, to_enlarge
 from explicate.papers.plan import choices, studies
 from explicate.papers.register import PAPERS, Experiment, experiments
 from explicate.papers.store import Store
+from explicate.papers.verdicts import Word
 from explicate.source import overrides_of
 from explicate.text import table
 
 RUNS = "runs"
 DEFAULT_STORE = Path("out") / "papers"
-MARKS = {True: "holds", False: "FAILS", None: "–"}
+CONTROLS = "controls.json"
+MULTIVERSE = "multiverse.json"
 
 
 def reproduce(args: argparse.Namespace) -> int:
-    """Run and judge what was asked for; return 1 if a predicate does not hold."""
+    """Run and judge what was asked for; return 1 if a predicate fails."""
     if args.list:
         print(_listing(chosen(args.what or ["all"])))
         return 0
+    folder = Path(args.out) if args.out else DEFAULT_STORE
+    workers = args.jobs or os.cpu_count() or 1
+    if args.multiverse or args.law_table:
+        return _multiverse(args, folder, workers)
     if not args.what:
         raise BadInputError("name experiments, papers or `all`; `explicate reproduce --list` shows them")
     what = chosen(args.what)
+    if args.controls and (args.choice or args.set):
+        raise BadInputError("--controls runs the experiments as they are planned: leave out --choice and --set")
     changed = _changed(args.choice, what)
     effort = "quick" if args.quick else "full" if args.full else "all"
-    folder = Path(args.out) if args.out else DEFAULT_STORE
-    tried = attempts(what, effort, changed, dict(overrides_of(args.set)))
     store = Store(folder / RUNS)
-    with Progress() as told:
-        store.perform([job for one in tried for job in one.jobs], args.jobs or os.cpu_count() or 1, told)
-    outcomes = [one.judge(store) for one in tried]
+    kept = folder / CONTROLS
+    if args.controls:
+        _controls(what, effort, store, workers, kept)
+    unfailing = trials.unfailing(trials.load(kept, effort))
+    tried = attempts(what, effort, changed, dict(overrides_of(args.set)))
+    outcomes = _judged(tried, store, workers, unfailing)
+    if args.enlarge:
+        open_ = to_enlarge(outcomes)
+        more = [one.larger() for one in tried if one.experiment.id in open_]
+        larger = {one.experiment.id: one for one in _judged(more, store, workers, unfailing)}
+        outcomes = [
+            replace(larger[one.experiment.id], opened=tuple(open_[one.experiment.id]))
+            if one.experiment.id in larger
+            else one
+            for one in outcomes
+        ]
     verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]
     if args.out:
-        gallery.write(outcomes, folder)
+        gallery.write(outcomes, folder, trials.load(kept, effort))
     if args.json:
         print(json.dumps([verdict.row() for verdict in verdicts], indent=2, ensure_ascii=False))
     else:
         print(_report(outcomes))
         if args.out:
             print(f"\nwritten: {folder}/index.html (open it in a browser)")
-    return 1 if any(verdict.holds is False for verdict in verdicts) else 0
+    return 1 if any(verdict.word is Word.FAILS for verdict in verdicts) else 0
+
+
+def _judged(tried: Sequence[Attempt], store: Store, workers: int, unfailing: Collection[str]) -> list[Outcome]:
+    with Progress() as told:
+        store.perform([job for one in tried for job in one.jobs], workers, told)
+    return [one.judge(store, unfailing) for one in tried]
+
+
+def _controls(what: Sequence[Experiment], effort: str, store: Store, workers: int, kept: Path) -> None:
+    """Run the controls of `what`, and put each experiment on record as soon as it is done."""
+
+    def note(experiment: str, entry: dict[str, Any]) -> None:
+        trials.save(kept, effort, {experiment: entry})
+
+    with Progress() as told:
+        trials.run(what, effort, lambda one: store.perform(one.block_jobs(0), workers, told), store, note)
+
+
+def _multiverse(args: argparse.Namespace, folder: Path, workers: int) -> int:
+    """Fill and show the record of the multiverse of the papers that were named; return 0."""
+    letters = _letters(args)
+    file = folder / MULTIVERSE
+    store = Store(folder / RUNS)
+    record = multiverse.load(file)
+    with Progress() as told:
+        for letter in letters:
+            paper = multiverse.Paper(letter, record.get(letter, {}))
+            record[letter] = paper.entry
+            paper.run(
+                multiverse.alternatives(letter, {multiverse.LAW} if args.law_table else ()),
+                lambda jobs, into: into.perform(jobs, workers, told),
+                store,
+                folder,
+                lambda: multiverse.save(file, record),
+            )
+    shown = {letter: record[letter] for letter in letters}
+    if args.json:
+        print(json.dumps(shown, indent=2, ensure_ascii=False))
+    elif args.law_table:
+        head, *body = multiverse.by_claim(record["I"], choices(PAPERS["I"])[multiverse.LAW])
+        print(table(head, body, left=len(head)))
+    else:
+        print("\n".join(_universes(shown)))
+    return 0
+
+
+def _letters(args: argparse.Namespace) -> list[str]:
+    if args.choice or args.set or args.controls or args.enlarge:
+        raise BadInputError("the multiverse changes one choice after another: leave out all other changes")
+    if args.law_table:
+        if args.what not in ([], ["I"], ["001"]):
+            raise BadInputError("--law-table is about paper I alone")
+        return ["I"]
+    numbers = {f"{place:03}": letter for place, letter in enumerate(PAPERS)}
+    letters = [numbers.get(name, name) for name in args.what]
+    if letters in ([], ["all"]):
+        return list(PAPERS)
+    if strange := [name for name in letters if name not in PAPERS]:
+        raise BadInputError(f"--multiverse takes papers ({', '.join(PAPERS)}) or all, not {', '.join(strange)}")
+    return letters
+
+
+def _universes(record: Mapping[str, Any]) -> Iterator[str]:
+    for letter, entry in record.items():
+        body = [
+            [line.name, str(line.held), " ".join(sorted([*line.differs, *line.errors]))]
+            for line in multiverse.lines(entry)
+        ]
+        counts = [multiverse.held(entry["chosen"]), *(line.held for line in multiverse.lines(entry))]
+        yield table([f"paper {letter}: another choice", "hold", "what differs"], body, left=1)
+        yield f"paper {letter}: {min(counts)} hold at least, {counts[0]} as chosen, {max(counts)} at most\n"
 
 
 def chosen(names: Sequence[str]) -> list[Experiment]:
@@ -100,19 +192,34 @@ def _report(outcomes: Sequence[Outcome]) -> str:
     for outcome in outcomes:
         one = outcome.experiment
         lines.append(f"{one.id}  {one.title} ({one.paper.authors}, {one.figure})")
+        if outcome.enlarged:
+            lines.append(f"  enlarged to {ENLARGED} times the seeds: {', '.join(outcome.opened)} could go either way")
         for verdict in outcome.verdicts:
-            lines.append(f"  {MARKS[verdict.holds]:<6} {verdict.predicate.id}  {verdict.predicate.statement}")
-            lines += [f"           {'' if check.holds else '✗ '}{check}" for check in verdict.checks]
-            lines += [f"           {verdict.note}"] if verdict.note else []
+            lines += _told(verdict)
         lines.append("")
     counts = count([verdict for outcome in outcomes for verdict in outcome.verdicts])
-    lines.append(f"{counts[True]} hold, {counts[False]} fail, {counts[None]} not attempted")
+    lines.append(", ".join(f"{number} {word.value}" for word, number in counts.items()))
     return "\n".join(lines)
 
 
-def count(verdicts: Sequence[Verdict]) -> Mapping[bool | None, int]:
-    """Count the verdicts of each kind."""
-    return {kind: sum(verdict.holds is kind for verdict in verdicts) for kind in (True, False, None)}
+def _told(verdict: Verdict) -> Iterator[str]:
+    word = "FAILS" if verdict.word is Word.FAILS else verdict.word.value
+    judged = " (no seed changes it)" if verdict.deterministic else ""
+    yield f"  {word:<16} {verdict.predicate.id}  {verdict.predicate.statement}{judged}"
+    for block in verdict.blocks:
+        if len(verdict.blocks) > 1 and block.checks:
+            yield f"           seeds from {block.first_seed}: {'holds' if block.holds else 'fails'}"
+        for check in block.checks:
+            yield f"           {'' if check.holds else '✗ '}{check}"
+        if block.holds is not None and not block.checks:
+            yield f"           ✗ seeds from {block.first_seed}: {block.note}"
+    if verdict.note:
+        yield f"           {verdict.note}"
+
+
+def count(verdicts: Sequence[Verdict]) -> Mapping[Word, int]:
+    """Count the verdicts of each class; the sum is the number of verdicts."""
+    return {word: sum(verdict.word is word for verdict in verdicts) for word in Word}
 
 
 class Progress:

@@ -14,29 +14,42 @@ from html import escape
 from importlib import resources
 from pathlib import Path
 from string import Template
+from typing import Any
 
 from explicate import engine
 from explicate.charts import MOST_SERIES, Axes, Range, Series, line_chart, round_up, ticks
 from explicate.figures import legend
-from explicate.papers.judge import Outcome, Verdict
-from explicate.papers.plan import Choice, choices
-from explicate.papers.register import PAPERS, Paper, experiments
+from explicate.papers.controls import KINDS
+from explicate.papers.freeze import ledger
+from explicate.papers.judge import ENLARGED, Outcome, Verdict
+from explicate.papers.plan import Choice, choices, seeds
+from explicate.papers.register import PAPERS, Experiment, Paper, experiments
 from explicate.papers.study import Case, Panel
+from explicate.papers.verdicts import MEANING, Block, Word
 from explicate.report import style
 from explicate.results import write_text
 from explicate.source import Source, overrides_of
 
-WORDS = {True: ("holds", "holds"), False: ("fails", "fails"), None: ("not judged", "open")}
+STYLES = {Word.HOLDS: "holds", Word.FAILS: "fails"}
+"""The style of a class on a page; all others have ``open``."""
 BESIDE = 0.12
 """How far apart the points of two lines stand that have the same place."""
 
 
-def write(outcomes: Sequence[Outcome], folder: Path) -> None:
-    """Write the site and ``verdicts.json`` to `folder`; raise OSError if that is not possible."""
+Entry = Mapping[str, Any]
+"""What is on record of an experiment's controls; see `trials`."""
+
+
+def write(outcomes: Sequence[Outcome], folder: Path, controls: Mapping[str, Entry] | None = None) -> None:
+    """Write the site and ``verdicts.json`` to `folder`; raise OSError if that is not possible.
+
+    `controls` is what is on record of them, by experiment.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for outcome in outcomes:
         downloads = _scenarios(outcome, folder)
-        write_text(folder / f"{outcome.experiment.id}.html", _experiment(outcome, downloads))
+        entry = (controls or {}).get(outcome.experiment.id, {})
+        write_text(folder / f"{outcome.experiment.id}.html", _experiment(outcome, downloads, entry))
     write_text(folder / "index.html", _index(outcomes))
     rows = [verdict.row() for outcome in outcomes for verdict in outcome.verdicts]
     write_text(folder / "verdicts.json", json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
@@ -66,7 +79,8 @@ def _index(outcomes: Sequence[Outcome]) -> str:
     effort = ", ".join(sorted({outcome.effort.name for outcome in outcomes}))
     lead = (
         '<p class="lead">Experiments of five papers on explicit congestion control, repeated in simulation. Each '
-        "claim is compared with what came out; a claim that does not hold stays here, with the evidence.</p>"
+        "claim is compared with what came out, on two disjoint blocks of seeds; a claim that does not hold stays here, "
+        f"with the evidence.</p>{_meaning()}"
         f'<p class="tally">{_tally(every)} · effort: {escape(effort)} · explicate {escape(engine.version())}</p>'
     )
     sections = []
@@ -75,6 +89,11 @@ def _index(outcomes: Sequence[Outcome]) -> str:
         if mine:
             sections.append(_paper(paper, mine))
     return _page("Five papers, figure by figure", "", lead, "\n".join(sections))
+
+
+def _meaning() -> str:
+    rows = "".join(f"<div><dt>{word.value}</dt><dd>{escape(MEANING[word])}</dd></div>" for word in Word)
+    return f'<details><summary>What the verdicts mean</summary><dl class="meaning">{rows}</dl></details>'
 
 
 def _paper(paper: Paper, outcomes: Sequence[Outcome]) -> str:
@@ -96,13 +115,13 @@ def _card(outcome: Outcome) -> str:
     )
 
 
-def _experiment(outcome: Outcome, downloads: Sequence[tuple[str, str]]) -> str:
+def _experiment(outcome: Outcome, downloads: Sequence[tuple[str, str]], controls: Entry) -> str:
     one = outcome.experiment
     facts = {
         "Source": one.figure,
         "Kind": one.kind,
-        "Seeds": str(outcome.effort.seeds) if outcome.cases else "",
-        "Simulated": f"{outcome.effort.seconds:g} s" if outcome.cases else "",
+        "Seeds": _seeds(outcome),
+        "Simulated": _simulated(outcome),
         "Repeat": f"explicate reproduce {one.id}{_option(outcome.effort.name)} -o papers",
     }
     lead = (
@@ -110,10 +129,33 @@ def _experiment(outcome: Outcome, downloads: Sequence[tuple[str, str]]) -> str:
         + "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in facts.items() if text)
         + "</dl>"
     )
-    parts = [_figure(outcome.panels), _predicates(outcome.verdicts), _setup(outcome), choice_table(outcome)]
-    parts.append(_downloads(downloads))
+    parts = [_figure(outcome.panels), _predicates(outcome.verdicts, controls), _changes(one), _setup(outcome)]
+    parts += [choice_table(outcome), _downloads(downloads)]
     nav = f'<nav><a href="index.html#{one.paper.folder}">All experiments</a></nav>'
     return _page(f"{one.id}: {one.title}", nav, lead, "\n".join(filter(None, parts)))
+
+
+def _seeds(outcome: Outcome) -> str:
+    """Say how many seeds the cases have, in how many blocks."""
+    if not outcome.cases:
+        return ""
+    counts = [outcome.count(case) for case in outcome.cases.values()]
+    blocks = "" if outcome.blocks == 1 else f" in each of {outcome.blocks} blocks"
+    text = f"{_between(counts)} a case{blocks}"
+    if outcome.enlarged:
+        text += f"; {ENLARGED} times the plan's, since {', '.join(outcome.opened)} could go either way"
+    return text
+
+
+def _simulated(outcome: Outcome) -> str:
+    """Say how many seconds the cases simulate."""
+    checked = [Source.of(one.text).check(overrides_of(one.settings)) for one in (outcome.cases or {}).values()]
+    return f"{_between([one['duration_s'] for one in checked])} s" if checked else ""
+
+
+def _between(values: Sequence[float]) -> str:
+    low, high = min(values), max(values)
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 
 
 def _option(effort: str) -> str:
@@ -139,25 +181,75 @@ def _asset(name: str) -> str:
 
 
 def _tally(verdicts: Sequence[Verdict]) -> str:
-    counts = {kind: sum(verdict.holds is kind for verdict in verdicts) for kind in WORDS}
-    texts = {True: "hold", False: "fail", None: "not judged"}
-    return ", ".join(f"{counts[kind]} {texts[kind]}" for kind in WORDS if counts[kind])
+    counts = {word: sum(verdict.word is word for verdict in verdicts) for word in Word}
+    return ", ".join(f"{number} {word.value}" for word, number in counts.items() if number)
 
 
-def _predicates(verdicts: Iterable[Verdict]) -> str:
+def _predicates(verdicts: Iterable[Verdict], controls: Entry) -> str:
     items = []
     for verdict in verdicts:
-        word, style = WORDS[verdict.holds]
-        checks = "".join(f"<li>{'' if check.holds else '✗ '}{escape(str(check))}</li>" for check in verdict.checks)
-        note = f"<p>{escape(verdict.note)}</p>" if verdict.note else ""
+        note = f"<p>{escape(verdict.note)}</p>" if verdict.note and not verdict.instead else ""
+        judged = "no seed changes it; " if verdict.deterministic else ""
         items.append(
-            f'<li id="{verdict.predicate.id}"><p><span class="verdict {style}">{word}</span> '
+            f'<li id="{verdict.predicate.id}"><p><span class="verdict {STYLES.get(verdict.word, "open")}">'
+            f"{verdict.word.value}</span> "
             f'{escape(verdict.predicate.statement)} <span class="id">{verdict.predicate.id}</span></p>'
             f'<p class="about">Criterion: {escape(verdict.predicate.criterion)} '
-            f"(basis: {escape(verdict.predicate.basis)}; runs: {verdict.runs})</p>"
-            f"{f'<ul>{checks}</ul>' if checks else ''}{note}</li>"
+            f"(basis: {escape(verdict.predicate.basis)}; {judged}runs: {verdict.runs})</p>{_instead(verdict)}"
+            f"{''.join(_block(verdict, block) for block in verdict.blocks)}{note}{_trials(verdict, controls)}</li>"
         )
     return f'<section><h2>Claims</h2><ul class="predicates">{"".join(items)}</ul></section>'
+
+
+def _instead(verdict: Verdict) -> str:
+    """Show the criterion beside what was judged in its place."""
+    if not verdict.instead:
+        return ""
+    rows = {"Criterion": verdict.predicate.criterion, "Judged instead, because": verdict.instead}
+    for block in verdict.blocks:
+        if block.holds is not None:
+            rows[f"This gave, seeds from {block.first_seed}"] = "holds" if block.holds else "fails"
+    cells = "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in rows.items())
+    return f'<dl class="beside">{cells}</dl>'
+
+
+def _block(verdict: Verdict, block: Block) -> str:
+    if block.holds is None:
+        return ""
+    word = "holds" if block.holds else "fails"
+    title = f'<p class="about">Seeds from {block.first_seed}: {word}</p>' if len(verdict.blocks) > 1 else ""
+    said = [f"{'' if check.holds else '✗ '}{check}" for check in block.checks] or [f"✗ {block.note}"]
+    return f"{title}<ul>{''.join(f'<li>{escape(text)}</li>' for text in said)}</ul>"
+
+
+def _trials(verdict: Verdict, controls: Entry) -> str:
+    """Show the controls of a claim and what they did."""
+    rows = [
+        f"<li><strong>{escape(trial['outcome'])}</strong> under control “{escape(name)}” ({KINDS[control['kind']]}): "
+        f"{escape(control['why'])} {escape(trial['why'])}</li>"
+        for name, control in controls.get("controls", {}).items()
+        for claim, trial in control["claims"].items()
+        if claim == verdict.predicate.id
+    ]
+    return f'<ul class="controls">{"".join(rows)}</ul>' if rows else ""
+
+
+def _changes(experiment: Experiment) -> str:
+    """Show what was changed after the judges were frozen."""
+    mine = {experiment.id, *(predicate.id for predicate in experiment.predicates)}
+    rows = "".join(
+        f'<tr><th scope="row">{escape(one.id)}</th><td>{escape(one.reason)}</td><td>{escape(one.before)}</td>'
+        f"<td>{escape(one.after)}</td></tr>"
+        for one in ledger()
+        if one.id in mine
+    )
+    if not rows:
+        return ""
+    head = "<thead><tr><th>What</th><th>Why</th><th>Verdict before</th><th>After</th></tr></thead>"
+    return (
+        '<section class="wrap"><h2>Changed after the judges were frozen</h2><div class="scroll"><table>'
+        f"{head}<tbody>{rows}</tbody></table></div></section>"
+    )
 
 
 def _setup(outcome: Outcome) -> str:
@@ -230,8 +322,9 @@ def _figure(panels: Sequence[Panel]) -> str:
         return ""
     drawn = [chart(panel) for panel in panels]
     shared = len({names for _, names in drawn}) == 1
-    parts = []
+    parts, alone = [], False
     for panel, (svg, names) in zip(panels, drawn, strict=True):
+        alone = alone or _one_seed(panel)
         own = "" if shared or len(names) < 2 else legend(names)
         title = panel.title
         if len(panel.lines) > MOST_SERIES:
@@ -239,7 +332,14 @@ def _figure(panels: Sequence[Panel]) -> str:
         parts.append(f'<div class="panel figure"><h3>{escape(title)}</h3>{own}{svg}</div>')
     above = legend(drawn[0][1]) if shared and len(drawn[0][1]) > 1 else ""
     many = " many" if len(panels) > 1 else ""
-    return f'<section class="figure{many}">{above}<div class="panels">{"".join(parts)}</div></section>'
+    said = f'<p class="about">Time series show seed {seeds(0, 1)[0]} alone.</p>' if alone else ""
+    return f'<section class="figure{many}">{above}<div class="panels">{"".join(parts)}</div>{said}</section>'
+
+
+def _one_seed(panel: Panel) -> bool:
+    """Whether a panel shows what one run did: something over time or packets, without an interval."""
+    over_time = panel.x_label.startswith(("time", "packet"))
+    return over_time and not any(line.low for line in panel.lines)
 
 
 def chart(panel: Panel) -> tuple[str, tuple[str, ...]]:

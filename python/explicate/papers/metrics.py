@@ -21,6 +21,11 @@ def total(results: Results, column: str, group: str | None = None) -> float:
     return float(_flows(results, group)[column].sum())
 
 
+def delivered(results: Results) -> float:
+    """Return the IP bytes of data packets that reached the receivers of all flows, as a rate over the measured span."""
+    return float(results.flows["throughput_bps"].sum()) / 8
+
+
 def jain(results: Results, group: str | None = None) -> float:
     """Return Jain's index of the flows' goodput."""
     return jain_index(_flows(results, group)["goodput_bps"].to_list())

@@ -106,7 +106,8 @@ def number(value: float) -> str:
 class Check:
     """A comparison that was made: of what, with what, and whether it holds.
 
-    `sample` holds the values whose mean was compared with `bounds`, where it was one.
+    `sample` holds the values whose mean was compared with `bounds`, where it was one. Of a `proportion` the values are
+    1 and 0.
     """
 
     what: str
@@ -115,6 +116,7 @@ class Check:
     holds: bool
     sample: Sample | None = None
     bounds: tuple[float, ...] = ()
+    proportion: bool = False
 
     def __str__(self) -> str:
         return f"{self.what}: {self.measured} (wanted {self.wanted})"
@@ -167,7 +169,7 @@ def above(what: str, high: Sample, low: Sample, slack: float = 0.0) -> Check:
 def in_most(what: str, sample: Sample, share: float = SHARE) -> Check:
     """Check that what is 1 where it holds and 0 elsewhere does so in `share` of the seeds."""
     got = sample.share(bool)
-    return Check(what, f"in {got:.0%} of the seeds", f"in {share:.0%}", got >= share, sample, (share,))
+    return Check(what, f"in {got:.0%} of the seeds", f"in {share:.0%}", got >= share, sample, (share,), proportion=True)
 
 
 def falling(what: str, samples: Sequence[Sample], slack: float = 0.0, *, relative: bool = False) -> Check:

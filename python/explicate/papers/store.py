@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,10 +28,11 @@ class Job:
     cost: float
 
     @classmethod
-    def of(cls, case: Case, seed: int) -> Job:
-        """Resolve `case`; raise ScenarioError if it cannot be used."""
+    def of(cls, case: Case, seeds: Iterable[int]) -> list[Job]:
+        """Resolve `case` for each seed; raise ScenarioError if it cannot be used."""
         checked = _source(case).check(overrides_of(case.settings))
-        return cls(case, seed, content_key(checked["resolved"], case.trace, seed), checked["duration_s"])
+        resolved, cost = checked["resolved"], checked["duration_s"]
+        return [cls(case, seed, content_key(resolved, case.trace, seed), cost) for seed in seeds]
 
 
 class Told(Protocol):
@@ -41,20 +43,23 @@ class Told(Protocol):
 
 
 class Store:
-    """A folder of finished runs."""
+    """A folder of finished runs; what stands in the store `beside` it counts as there, too."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, beside: Store | None = None) -> None:
         self._folder = folder
+        self._beside = beside
 
     def has(self, job: Job) -> bool:
         """Whether the run is there."""
-        return self._place(job).is_dir()
+        return self._place(job).is_dir() or (self._beside is not None and self._beside.has(job))
 
     def load(self, job: Job) -> Results:
         """Return a finished run; raise FileNotFoundError if it is not there."""
+        if self._beside is not None and not self._place(job).is_dir():
+            return self._beside.load(job)
         return Results.load(self._place(job))
 
-    def perform(self, jobs: list[Job], workers: int, told: Told) -> None:
+    def perform(self, jobs: Sequence[Job], workers: int, told: Told) -> None:
         """Run what is not there yet, `workers` at a time. If one fails or ^C comes, what has finished is kept.
 
         Raise RuntimeError for a run that failed.

@@ -158,10 +158,11 @@ Plot = Callable[[Data], Sequence[Panel]]
 
 
 class Study:
-    """An experiment of the register, made to run. The decorators fill it in."""
+    """An experiment of the register, made to run. The decorators fill it in; `module` is the one that it stands in."""
 
     def __init__(self, identifier: str) -> None:
         self.experiment: Experiment = experiments()[identifier]
+        self.module = ""
         self.rules: dict[str, Rule] = {}
         self.skipped: dict[str, str] = {}
         self.controls: dict[str, Control] = {}
