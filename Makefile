@@ -50,12 +50,17 @@ python: install packages ## Python tests, the report in a real browser, the tuto
 	cd peers && ../$(PY) -m pytest -q -c /dev/null --rootdir . -p no:cacheprovider .
 	$(PY) scripts/make_docs.py --check
 
-papers: install ## Repeats a fixed shard of the papers' experiments; fails if a verdict flips
+papers: install ## Repeats a fixed shard of the papers' experiments; fails if a verdict or a frozen judge changed
+	$(PY) scripts/freeze_papers.py --check
 	$(PY) scripts/papers_record.py
 
 gallery: install ## Repeats all experiments of the papers; leaves out/papers/index.html
-	-$(EXPLICATE) reproduce all -o out/papers >/dev/null
-	$(PY) scripts/make_reproduction.py out/papers/verdicts.json
+	-$(EXPLICATE) reproduce all --controls --enlarge -o out/papers >/dev/null
+	$(PY) scripts/make_reproduction.py out/papers
+
+multiverse: install ## Replaces each choice of the papers by each alternative; hours, resumable; leaves tests/multiverse.json
+	$(EXPLICATE) reproduce --multiverse all -o out/papers
+	cp out/papers/multiverse.json tests/multiverse.json
 
 wheel: $(VENV)/ready ## Builds the abi3 wheel and tries it in an empty environment without Rust
 	$(VENV)/bin/maturin build --release --quiet --out dist
@@ -110,4 +115,4 @@ docs: install ## Recomputes docs/reference
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: help install demo test lint rust linux packages python papers gallery wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-accept bench peers sweep-cost validation docs clean
+.PHONY: help install demo test lint rust linux packages python papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-accept bench peers sweep-cost validation docs clean

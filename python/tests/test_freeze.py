@@ -1,0 +1,116 @@
+"""Hashes of judges see names and numbers, also in helpers, and neither words nor layout."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from explicate.papers import freeze
+from explicate.papers.freeze import Change, digest, parsed, unrecorded
+from explicate.papers.plan import studies
+
+BEFORE = '''\
+"""A module."""
+
+from explicate.papers import metrics
+from explicate.papers.statistics import at_least
+
+MOST = 5.0
+
+
+def rate(results):
+    """Return the rate."""
+    return metrics.link(results, "a", "b") / MOST
+
+
+def unused(results):
+    return 1
+
+
+@study.predicate("X-a", least=0.5)
+def judge(data, least):
+    """It is fast."""
+    # the mean
+    return at_least("rate", data.measure("one", rate), least)
+'''
+
+
+def hashed(text: str) -> str:
+    syntax = parsed(text)
+    chosen = freeze._statements(syntax, "predicate", "X-a")
+    assert len(chosen) == 1
+    return digest(chosen, "explicate.papers.nychis.new", syntax)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    # the mean\n", ""),
+        ("It is fast.", "It is quick, as the text says."),
+        ('    """Return the rate."""\n', ""),
+        ("\n\n\ndef unused", "\n\n\n\n\ndef unused"),
+        (
+            'at_least("rate", data.measure("one", rate), least)',
+            'at_least(\n        "rate", data.measure("one", rate), least\n    )',
+        ),
+        ("return 1", "return 2"),
+    ],
+)
+def test_words_and_layout_do_not_count(old: str, new: str) -> None:
+    assert old in BEFORE
+    assert hashed(BEFORE.replace(old, new)) == hashed(BEFORE)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("least=0.5", "least=0.4"),
+        ("def judge", "def another"),
+        ("rate", "speed"),
+        ("MOST = 5.0", "MOST = 4.0"),
+        ("at_least", "at_most"),
+        ('"b"', '"c"'),
+        ("metrics.link", "metrics.total"),
+        ("least", "lowest"),
+    ],
+)
+def test_names_numbers_and_helpers_count(old: str, new: str) -> None:
+    assert old in BEFORE
+    assert hashed(BEFORE.replace(old, new)) != hashed(BEFORE)
+
+
+def test_a_hash_follows_helpers_into_other_modules() -> None:
+    syntax = parsed(BEFORE)
+    judged = freeze._statements(syntax, "predicate", "X-a")
+    used = freeze.closure(judged, "explicate.papers.nychis.new", syntax)
+    assert "explicate.papers.metrics:link" in used
+    assert "explicate.papers.statistics:at_least" in used
+    assert "explicate.papers.statistics:Sample" in used
+    assert "explicate.papers.nychis.new:unused" not in used
+
+
+def test_every_judge_is_found() -> None:
+    for study in studies().values():
+        syntax = freeze.module(study.module)
+        assert syntax is not None
+        for claim in study.rules:
+            found = freeze._statements(syntax, "predicate", claim)
+            assert [one for one in found if freeze._names(one, claim) or isinstance(one, ast.For)], claim
+
+
+def test_a_change_needs_an_entry() -> None:
+    before = {"X-a": "1", "X-b": "2", "X-c": "3"}
+    now = {"X-a": "1", "X-b": "9", "X-d": "4"}
+    assert unrecorded(before, [], now) == [
+        "X-b changed since the freeze",
+        "X-c is gone since the freeze",
+        "X-d is new since the freeze",
+    ]
+    said = [Change("X-b", "9", "a bound was misread", "holds", "fails")]
+    assert unrecorded({"X-a": "1", "X-b": "2"}, said, {"X-a": "1", "X-b": "9"}) == []
+    assert unrecorded({"X-a": "1", "X-b": "2"}, said, {"X-a": "1", "X-b": "8"}) == ["X-b changed since the freeze"]
+
+
+def test_the_ledger_gives_reasons() -> None:
+    assert all(change.reason and change.id for change in freeze.ledger())

@@ -1,0 +1,86 @@
+"""Freeze the judges, cases, controls, choices and plans of the papers before they are run, and watch over them.
+
+`--write` freezes what there is. `--check` fails on a change that is not in the ledger, and names the claim.
+`--change REASON` enters the changes in the ledger with the verdicts on record; `--after` adds the verdicts that came
+out afterwards.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from explicate.papers import freeze
+from explicate.papers.freeze import Change
+
+ROOT = Path(__file__).resolve().parent.parent
+PAPERS = ROOT / "python" / "explicate" / "papers"
+FROZEN, LEDGER = PAPERS / "frozen.json", PAPERS / "changes.toml"
+RECORD = ROOT / "tests" / "papers.json"
+HEAD = "# What was changed after the judges were frozen; `scripts/freeze_papers.py --change REASON` adds to it.\n"
+
+
+def words() -> dict[str, str]:
+    """Return the verdicts on record by claim."""
+    record = json.loads(RECORD.read_text(encoding="utf-8"))
+    return {claim: word for verdicts in record["all"].values() for claim, word in verdicts.items()}
+
+
+def write(changes: list[Change]) -> None:
+    """Write the ledger."""
+    entries = [
+        "\n".join(
+            ["[[change]]", *(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in vars(one).items())]
+        )
+        for one in changes
+    ]
+    LEDGER.write_text("\n\n".join([HEAD.rstrip(), *entries]) + "\n", encoding="utf-8")
+
+
+def main() -> int:
+    """Return 1 if something changed that is not in the ledger."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    todo = parser.add_mutually_exclusive_group(required=True)
+    todo.add_argument("--write", action="store_true", help="freeze what there is")
+    todo.add_argument("--check", action="store_true", help="fail on a change that is not in the ledger")
+    todo.add_argument(
+        "--change", metavar="REASON", help="enter all changes that are not in the ledger, with this reason"
+    )
+    todo.add_argument("--after", action="store_true", help="add the verdicts on record to changes that have none after")
+    args = parser.parse_args()
+    now, changes = freeze.now(), freeze.ledger()
+    if args.write:
+        if FROZEN.exists():
+            print(f"{FROZEN.relative_to(ROOT)} is there: enter changes with --change, or remove it", file=sys.stderr)
+            return 1
+        FROZEN.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
+        print(f"{len(now)} hashes frozen")
+        return 0
+    known = {**freeze.frozen(), **{one.id: one.hash for one in changes}}
+    if args.change is not None:
+        moved = [key for key in sorted({*known, *now}) if known.get(key) != now.get(key, "")]
+        moved = [key for key in moved if key in now or known[key]]
+        more = [Change(key, now.get(key, ""), args.change, words().get(key, ""), "") for key in moved]
+        write([*changes, *more])
+        print(f"{len(more)} changes entered")
+    elif args.after:
+        said = words()
+        write(
+            [
+                one if one.after else Change(one.id, one.hash, one.reason, one.before, said.get(one.id, ""))
+                for one in changes
+            ]
+        )
+    else:
+        found = freeze.unrecorded(freeze.frozen(), changes, now)
+        if not freeze.frozen():
+            found = ["nothing is frozen; scripts/freeze_papers.py --write does so before the runs"]
+        print("\n".join(found) or f"{len(now)} hashes as they were frozen, or changed with a reason")
+        return 1 if found else 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
