@@ -1,6 +1,7 @@
-"""Make docs/reproduction.md from the verdicts that `explicate reproduce all -o DIR` leaves in DIR/verdicts.json.
+"""Make docs/reproduction.md from what `explicate reproduce all --controls --enlarge -o DIR` leaves in DIR.
 
-They also go on record in tests/papers.json: a test asks whether those of `--quick` and of `all` agree.
+That is DIR/verdicts.json and DIR/controls.json; the multiverse stands in tests/multiverse.json. Verdicts and controls
+also go on record in tests/papers.json: a test asks whether those of `--quick` and of `all` agree.
 """
 
 from __future__ import annotations
@@ -8,26 +9,35 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from explicate.papers.judge import explanations
+from explicate.papers import multiverse
+from explicate.papers.freeze import ledger
+from explicate.papers.judge import ENLARGED, explanations
 from explicate.papers.plan import choices
 from explicate.papers.register import JUDGED, PAPERS, experiments
+from explicate.papers.trials import flipped
+from explicate.papers.verdicts import MEANING, Word
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "reproduction.md"
 RECORD = ROOT / "tests" / "papers.json"
+UNIVERSES = ROOT / "tests" / "multiverse.json"
 HEAD = """\
 # The papers, figure by figure
 
-<!-- Made by `scripts/make_reproduction.py` from the verdicts of `explicate reproduce all{option}`. -->
+<!-- Made by `scripts/make_reproduction.py`. -->
 
-`explicate reproduce all{option} -o papers` repeats every experiment of the five papers and judges each claim;
-`papers/index.html` shows plots, measured values and scenarios. This page counts the verdicts and explains those that
-are not "holds". A claim is judged by a criterion that was written down before the experiment was run, on the mean over
-seeds; an ordering also on 80 % of them. Parameters that a paper leaves out are chosen once for all of its figures.
+`explicate reproduce all{option} --controls --enlarge -o papers` repeats every experiment of the five papers and judges
+each claim; `papers/index.html` shows plots, measured values and scenarios. This page counts the verdicts and explains
+those that are not "holds".
+
+A criterion was written down for each claim before its experiment was run. It is judged on the mean over seeds, an
+ordering also on 80 % of them, and on two disjoint blocks of seeds. Judges, plans, controls and choices were frozen
+before these runs; changes since then are listed below. If the 95 % interval of a mean that decides contains its bound
+and both blocks agree, the experiment has been enlarged once to {times} times the seeds of the plan.
 """
 CAUSES = {
     "paper": "the paper",
@@ -38,6 +48,8 @@ CAUSES = {
 }
 
 Row = dict[str, Any]
+Controls = Mapping[str, Mapping[str, Any]]
+Universes = Mapping[str, Mapping[str, Any]]
 
 
 def table(head: Sequence[str], body: Sequence[Sequence[object]]) -> Iterator[str]:
@@ -46,40 +58,89 @@ def table(head: Sequence[str], body: Sequence[Sequence[object]]) -> Iterator[str
         yield "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in line) + " |"
 
 
-def tally(rows: Sequence[Row]) -> list[object]:
-    """Return how many hold, fail and are not judged."""
-    count = Counter(row["pass"] for row in rows)
-    return [count[True], count[False], count[None]]
+def letter_of(row: Row) -> str:
+    """Return the letter of a claim's paper."""
+    return experiments()[row["experiment"]].paper.letter
+
+
+def of_classes(rows: Sequence[Row], word: Word) -> list[Row]:
+    """Return the claims of a class."""
+    return [row for row in rows if row["verdict"] == word]
+
+
+def headline(rows: Sequence[Row], controls: Controls, universes: Universes) -> Iterator[str]:
+    """Yield the result in one paragraph; its counts add up to the number of the authors' claims."""
+    claims = [row for row in rows if row["basis"] in JUDGED]
+    shown = flipped(controls)
+    holding = of_classes(claims, Word.HOLDS)
+    proven = [row for row in holding if row["predicate"] in shown]
+    parts = [f"{len(proven)} of {len(claims)} claims hold on two blocks of seeds with a control that fails"]
+    if len(proven) < len(holding):
+        parts.append(f"{len(holding) - len(proven)} hold without such a control")
+    parts += [
+        f"{len(of_classes(claims, Word.DEPENDS))} depend on seeds",
+        f"{len(of_classes(claims, Word.CANNOT_FAIL))} cannot fail",
+        f"{len(of_classes(claims, Word.UNDECIDED))} are undecided",
+        f"{len(of_classes(claims, Word.FAILS))} fail",
+        f"{len(of_classes(claims, Word.NOT_JUDGED))} are not judged as they are written",
+    ]
+    yield f"**{'; '.join(parts)}.**"
+    span = multiverse.span(universes)
+    if span:
+        number = sum(len(entry["alternatives"]) for entry in universes.values())
+        yield (
+            f"Between {span[0]} and {span[2]} hold over all single changes of choices, {span[1]} with the choices used "
+            f"({number} alternatives, each on the first block of seeds of the quick set)."
+        )
+    known = [choice for paper in PAPERS.values() for choice in choices(paper).values()]
+    number = sum(len(choice.others) for choice in known)
+    yield (
+        f"\nThe papers leave out settings that results depend on: {len(known)} choices were made, each once for all of "
+        f"a paper's figures, with {number} alternatives. While this reproduction was built, alternatives were also "
+        "compared by how many claims hold with them; the reason beside a choice says so where that decided. So the "
+        "count above is not a blind test of the papers, and the tables of alternatives say what other choices bring."
+    )
 
 
 def counts(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the table of verdicts by paper and basis."""
-    head = ["paper", "basis", "hold", "fail", "not attempted", "held of those judged"]
+    """Yield the table of classes by paper and basis."""
+    head = ["paper", "basis", "claims", *(word.value for word in Word)]
     body: list[list[object]] = []
     for letter in PAPERS:
-        mine = [row for row in rows if experiments()[row["experiment"]].paper.letter == letter]
+        mine = [row for row in rows if letter_of(row) == letter]
         for basis in dict.fromkeys(row["basis"] for row in mine):
             body.append(_line(letter, basis, [row for row in mine if row["basis"] == basis]))
-    claims = [row for row in rows if row["basis"] in JUDGED]
-    body.append(_line("**all**", ", ".join(JUDGED), claims))
+    body.append(_line("**all**", ", ".join(JUDGED), [row for row in rows if row["basis"] in JUDGED]))
     body.append(_line("**all**", "all", rows))
     yield from table(head, body)
 
 
 def _line(letter: str, basis: str, rows: Sequence[Row]) -> list[object]:
-    hold, fail, none = tally(rows)
-    judged = sum(row["pass"] is not None for row in rows)
-    return [
-        letter,
-        basis,
-        hold,
-        fail,
-        none,
-        f"{100 * sum(row['pass'] is True for row in rows) / judged:.0f} %" if judged else "–",
-    ]
+    count = Counter(row["verdict"] for row in rows)
+    return [letter, basis, len(rows), *(count[word] for word in Word)]
 
 
-def paper(letter: str, rows: Sequence[Row]) -> Iterator[str]:
+def top(rows: Sequence[Row], controls: Controls, universes: Universes) -> Iterator[str]:
+    """Yield the page's beginning: the result, the classes, the counts, and what was changed since the freeze."""
+    yield from headline(rows, controls, universes)
+    yield ""
+    yield from table(["verdict", "meaning"], [[word.value, MEANING[word]] for word in Word])
+    yield ""
+    yield from counts(rows)
+    enlarged = list(dict.fromkeys(row["experiment"] for row in rows if row["enlarged"]))
+    if enlarged:
+        yield f"\nEnlarged to {ENLARGED} times the seeds, since a claim was open: {', '.join(enlarged)}."
+    changes = ledger()
+    yield "\n## Changes since the freeze\n"
+    if changes:
+        body = [[one.id, one.reason, one.before or "–", one.after or "not run yet"] for one in changes]
+        yield from table(["what", "why", "verdict before", "after"], body)
+    else:
+        yield "None."
+    yield ""
+
+
+def paper(letter: str, rows: Sequence[Row], controls: Controls, universes: Universes) -> Iterator[str]:
     """Yield what there is to say of one paper."""
     about = PAPERS[letter]
     yield f"## {letter}: {about.authors}, “{about.title}”\n"
@@ -90,45 +151,112 @@ def paper(letter: str, rows: Sequence[Row]) -> Iterator[str]:
             [[key, one.name, one.used, ", ".join(one.others), one.why] for key, one in known.items()],
         )
         yield ""
-    texts = explanations(about)
+    if letter in universes:
+        yield from alternatives(letter, universes[letter])
+    yield from controlled(rows, controls)
     for row in rows:
-        if row["pass"] is True:
-            continue
-        word = "fails" if row["pass"] is False else "not attempted"
-        yield f"**{row['predicate']}** {word}: {row['statement']}. Criterion: {row['criterion']}.\n"
-        if row["measured"]:
-            checks = row["measured"].split("; ")
-            yield f"Measured: {'; '.join(checks[:8])}{' …' if len(checks) > 8 else ''} ({row['runs']} runs).\n"
-        said = texts.get(row["predicate"], {})
-        for tried in said.get("tried", []):
-            yield f"- tried: {tried}"
-        if said.get("tried"):
-            yield ""
-        if said:
-            yield f"Likely cause: {CAUSES[said['cause']]}. {said['text']}\n"
-        elif row["note"]:
-            yield f"{row['note'][0].upper()}{row['note'][1:]}.\n"
+        if row["verdict"] != Word.HOLDS:
+            yield from claim(row, explanations(about).get(row["predicate"], {}))
+
+
+def alternatives(letter: str, entry: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the multiverse of a paper: what holds with each alternative, and paper I's law claim by claim."""
+    lines = list(multiverse.lines(entry))
+    if not lines:
+        return
+    base = multiverse.held(entry["chosen"])
+    numbers = [base, *(line.held for line in lines)]
+    yield "### Other choices, one at a time\n"
+    yield (
+        f"Authors' claims that hold on the first block of the quick set: {base} with the choices used, at least "
+        f"{min(numbers)}, at most {max(numbers)}.\n"
+    )
+    body = [[line.name, line.held, _differs(line)] for line in lines]
+    yield from table(["choice", "hold", "what differs"], body)
+    yield ""
+    law = choices(PAPERS[letter]).get(multiverse.LAW)
+    if law:
+        head, *cells = multiverse.by_claim(entry, law)
+        yield f"### {law.name[0].upper()}{law.name[1:]} ({law.id}), claim by claim\n"
+        yield from table(head, cells)
+        yield ""
+
+
+def _differs(line: multiverse.Line) -> str:
+    said = [f"{claim} {word}" for claim, word in line.differs.items()]
+    return "; ".join([*said, *(f"{key} could not be run: {error}" for key, error in line.errors.items())]) or "nothing"
+
+
+def controlled(rows: Sequence[Row], controls: Controls) -> Iterator[str]:
+    """Yield the controls of a paper's claims and what they did."""
+    body = []
+    for name in dict.fromkeys(row["experiment"] for row in rows):
+        for control, entry in controls.get(name, {}).get("controls", {}).items():
+            done: dict[str, list[str]] = {}
+            for key, trial in entry["claims"].items():
+                done.setdefault(trial["outcome"], []).append(key)
+            said = "; ".join(f"{outcome}: {', '.join(claims)}" for outcome, claims in done.items())
+            body.append([name, control, entry["kind"], entry["why"], said])
+    if body:
+        yield "### Controls: changes under which claims must fail\n"
+        yield from table(["experiment", "control", "kind", "why", "what happened"], body)
+        yield ""
+
+
+def claim(row: Row, said: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why a claim does not hold: what was measured on each block, what was tried, the likely cause."""
+    yield f"**{row['predicate']}** {row['verdict']}: {row['statement']}.\n"
+    if row["instead"]:
+        yield from table(["criterion", "judged instead, because"], [[row["criterion"], row["instead"]]])
+        yield ""
+    else:
+        yield f"Criterion: {row['criterion']}.\n"
+    for block in row["blocks"]:
+        if block["holds"] is not None and block["measured"]:
+            checks = block["measured"].split("; ")
+            word = "holds" if block["holds"] else "fails"
+            more = " …" if len(checks) > 8 else ""
+            yield f"- seeds from {block['first_seed']}: {word}; {'; '.join(checks[:8])}{more}"
+    if row["runs"]:
+        yield f"- runs: {row['runs']}{', four times the plan' if row['enlarged'] else ''}\n"
+    for tried in said.get("tried", []):
+        yield f"- tried: {tried}"
+    if said.get("tried"):
+        yield ""
+    if said and row["verdict"] != Word.CANNOT_FAIL:
+        yield f"Likely cause: {CAUSES[said['cause']]}. {said['text']}\n"
+    elif row["note"] and not row["instead"]:
+        yield f"{row['note'][0].upper()}{row['note'][1:]}.\n"
+
+
+def page(rows: Sequence[Row], controls: Controls, universes: Universes) -> str:
+    """Return the page."""
+    effort = rows[0]["effort"]
+    option = "" if effort == "all" else f" --{effort}"
+    parts = [HEAD.format(option=option, times=ENLARGED), *top(rows, controls, universes)]
+    for letter in PAPERS:
+        mine = [row for row in rows if letter_of(row) == letter]
+        if mine:
+            parts += paper(letter, mine, controls, universes)
+    return "\n".join(parts).rstrip() + "\n"
 
 
 def main() -> None:
-    """Write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("verdicts", type=Path, help="DIR/verdicts.json")
+    """Write the page and the record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="DIR, with verdicts.json and controls.json")
     args = parser.parse_args()
-    rows: list[Row] = json.loads(args.verdicts.read_text(encoding="utf-8"))
+    rows: list[Row] = json.loads((args.folder / "verdicts.json").read_text(encoding="utf-8"))
     effort = rows[0]["effort"]
-    option = "" if effort == "all" else f" --{effort}"
-    parts = [HEAD.format(option=option), *counts(rows), ""]
-    for letter in PAPERS:
-        mine = [row for row in rows if experiments()[row["experiment"]].paper.letter == letter]
-        if mine:
-            parts += paper(letter, mine)
-    DOCUMENT.write_text("\n".join(parts).rstrip() + "\n", encoding="utf-8")
+    kept = args.folder / "controls.json"
+    controls: Controls = json.loads(kept.read_text(encoding="utf-8")).get(effort, {}) if kept.is_file() else {}
+    DOCUMENT.write_text(page(rows, controls, multiverse.load(UNIVERSES)), encoding="utf-8")
     record = json.loads(RECORD.read_text(encoding="utf-8"))
     record[effort] = {}
     for row in rows:
-        record[effort].setdefault(row["experiment"], {})[row["predicate"]] = row["pass"]
-    RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        record[effort].setdefault(row["experiment"], {})[row["predicate"]] = row["verdict"]
+    record["controls"][effort] = controls
+    RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""Repeat the papers' experiments quickly and compare the verdicts with those on record in tests/papers.json.
+"""Repeat the papers' experiments quickly and compare with what is on record in tests/papers.json.
 
-By default those of the record's ``shard`` are repeated, with `--every` all of them. A predicate that flips is an error,
-whichever way: either something broke, or the record (and docs/reproduction.md) is out of date; `--write` renews it. So
-is taking longer than `--budget`.
+By default the record's ``shard`` is repeated: the verdicts of some experiments on both blocks of seeds, the controls of
+some, and some alternatives of the multiverse (tests/multiverse.json); with `--every` the verdicts of all experiments.
+What differs is an error, whichever way: either something broke, or the record and docs/reproduction.md are out of date.
+`--write` renews verdicts and controls. Taking longer than `--budget` is an error, too.
 """
 
 from __future__ import annotations
@@ -13,51 +14,114 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from explicate.papers import multiverse, trials
 from explicate.papers.command import Progress
-from explicate.papers.judge import attempts
+from explicate.papers.judge import Attempt, attempts
 from explicate.papers.register import experiments
-from explicate.papers.store import Store
+from explicate.papers.store import Job, Store
 
-RECORD = Path(__file__).resolve().parent.parent / "tests" / "papers.json"
+TESTS = Path(__file__).resolve().parent.parent / "tests"
+RECORD, UNIVERSES = TESTS / "papers.json", TESTS / "multiverse.json"
+EFFORT = "quick"
+
+
+class Repeat:
+    """What is repeated, with one store for all of it."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def perform(self, jobs: Sequence[Job]) -> None:
+        """Run what is missing."""
+        with Progress() as told:
+            self.store.perform(jobs, os.cpu_count() or 1, told)
+
+    def verdicts(self, names: Sequence[str], unfailing: set[str]) -> dict[str, dict[str, str]]:
+        """Return the classes of all claims of experiments, on both blocks of seeds."""
+        tried = attempts([experiments()[key] for key in names], EFFORT)
+        self.perform([job for one in tried for job in one.jobs])
+        return {
+            one.experiment.id: {
+                verdict.predicate.id: verdict.word.value for verdict in one.judge(self.store, unfailing).verdicts
+            }
+            for one in tried
+        }
+
+    def controls(self, names: Sequence[str]) -> dict[str, Any]:
+        """Return the entries of the record of controls of experiments."""
+        made: dict[str, Any] = {}
+        chosen = [experiments()[key] for key in names]
+        trials.run(chosen, EFFORT, lambda one: self.perform(one.block_jobs(0)), self.store, made.__setitem__)
+        return made
+
+    def alternative(self, name: str, names: Sequence[str]) -> dict[str, str]:
+        """Return the words of experiments with another value of a choice (``I-P13=blind``)."""
+        key, _, value = name.partition("=")
+        made: dict[str, str] = {}
+        for one in names:
+            attempt = Attempt(experiments()[one], EFFORT, {key: value})
+            self.perform(attempt.block_jobs(0))
+            made |= multiverse.words(attempt, self.store)
+        return made
+
+
+def differences(what: str, known: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    """Yield a line for each claim that differs from the record."""
+    for key, word in now.items():
+        if known.get(key) != word:
+            yield f"{what}{key}: on record {known.get(key, 'nothing')}, now {word}"
+
+
+def _outcomes(entries: Mapping[str, Any]) -> dict[str, str]:
+    return {f"{claim} under “{name}”": outcome for claim, outcome, name in trials.outcomes(entries)}
+
+
+def _on_record(name: str) -> dict[str, str]:
+    entry = multiverse.load(UNIVERSES).get(name[0], {"chosen": {}, "alternatives": {}})
+    one = entry["alternatives"].get(name)
+    return {**entry["chosen"], **one["differs"]} if one else {}
 
 
 def main() -> int:
-    """Return 1 if a verdict differs from the record."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--every", action="store_true", help="repeat all experiments, not only the shard")
-    parser.add_argument("--write", action="store_true", help="record the verdicts")
+    """Return 1 if something differs from the record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--every", action="store_true", help="the verdicts of all experiments, not only the shard")
+    parser.add_argument("--write", action="store_true", help="record the verdicts and the controls")
     parser.add_argument("--store", type=Path, help="keep finished runs here")
-    parser.add_argument("--budget", type=float, help="most seconds that it may take (720, of --every 900)")
+    parser.add_argument("--budget", type=float, help="most seconds that it may take (720, of --every 7200)")
     args = parser.parse_args()
-    budget = args.budget or (900.0 if args.every else 720.0)
+    budget = args.budget or (7200.0 if args.every else 720.0)
     record = json.loads(RECORD.read_text(encoding="utf-8"))
+    shard, controls = record["shard"], record["controls"].get(EFFORT, {})
     began = time.monotonic()
+    flips: list[str] = []
     with tempfile.TemporaryDirectory() as scratch:
-        store = Store(args.store or Path(scratch))
-        chosen = experiments() if args.every else record["shard"]
-        tried = attempts([experiments()[key] for key in chosen], "quick")
-        with Progress() as told:
-            store.perform([job for one in tried for job in one.jobs], os.cpu_count() or 1, told)
-        now = {
-            one.experiment.id: {verdict.predicate.id: verdict.holds for verdict in one.judge(store).verdicts}
-            for one in tried
-        }
+        repeat = Repeat(Store(args.store or Path(scratch)))
+        tried = repeat.controls(shard["controls"])
+        flips += differences("control: ", _outcomes(controls), _outcomes(tried))
+        if args.write:
+            controls = {**controls, **tried}
+        now = repeat.verdicts(list(experiments()) if args.every else shard["verdicts"], trials.unfailing(controls))
+        for name, words in now.items():
+            flips += differences("", record[EFFORT].get(name, {}), words)
+        for name, chosen in shard["multiverse"].items():
+            flips += differences(f"{name}: ", _on_record(name), repeat.alternative(name, chosen))
     spent = time.monotonic() - began
-    known = record["quick"]
-    flips = [
-        f"{key}: on record {known.get(name, {}).get(key)}, now {holds}"
-        for name, verdicts in now.items()
-        for key, holds in verdicts.items()
-        if known.get(name, {}).get(key) != holds
-    ]
     if args.write:
-        record["quick"] = {key: {**known, **now}[key] for key in experiments() if key in {**known, **now}}
-        RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    held = sum(holds is True for verdicts in now.values() for holds in verdicts.values())
-    judged = sum(holds is not None for verdicts in now.values() for holds in verdicts.values())
-    print(f"{len(now)} experiments, {held} of {judged} judged predicates hold, {len(flips)} flipped, {spent:.0f} s")
+        every = {**record[EFFORT], **now}
+        record[EFFORT] = {key: every[key] for key in experiments() if key in every}
+        record["controls"][EFFORT] = {key: controls[key] for key in experiments() if key in controls}
+        RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    held = sum(word == "holds" for words in now.values() for word in words.values())
+    print(
+        f"{len(now)} experiments, {held} of {sum(map(len, now.values()))} claims hold; "
+        f"{len(_outcomes(tried))} trials of controls, {len(shard['multiverse'])} alternatives; "
+        f"{len(flips)} differ from the record; {spent:.0f} s"
+    )
     print("\n".join(flips))
     if spent > budget:
         print(f"it took longer than {budget:.0f} s: make experiments smaller or the shard", file=sys.stderr)

@@ -1,0 +1,97 @@
+"""docs/reproduction.md: its counts add up, and what is not "holds" is explained."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from explicate.papers import multiverse
+from explicate.papers.register import JUDGED, experiments, predicates
+from explicate.papers.verdicts import Word
+
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "make_reproduction.py"
+
+
+def script() -> Any:
+    spec = importlib.util.spec_from_file_location("make_reproduction", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def rows() -> list[dict[str, Any]]:
+    """All claims, with the six classes in turn."""
+    words = list(Word)
+    made: list[dict[str, Any]] = []
+    for one in experiments().values():
+        for predicate in one.predicates:
+            word = words[len(made) % len(words)]
+            block = {"holds": word is Word.HOLDS, "measured": "share: 0.5 (wanted ≥ 0.4); rate: 3 (wanted ≥ 4)"}
+            made.append(
+                {
+                    "experiment": one.id,
+                    "effort": "quick",
+                    "predicate": predicate.id,
+                    "basis": predicate.basis,
+                    "statement": predicate.statement,
+                    "criterion": predicate.criterion,
+                    "verdict": word.value,
+                    "blocks": [{"first_seed": first, **block} for first in (1, 1001)],
+                    "instead": "the mean, because packets are few" if word is Word.NOT_JUDGED else "",
+                    "deterministic": False,
+                    "enlarged": one.id == "I-fig2",
+                    "measured": block["measured"],
+                    "runs": 8,
+                    "pass": None,
+                    "note": "",
+                }
+            )
+    return made
+
+
+@pytest.fixture
+def page() -> str:
+    trial = {"outcome": "flipped", "why": "share: 0.1"}
+    holding = [row["predicate"] for row in rows() if row["verdict"] == "holds" and row["basis"] in JUDGED]
+    entry = {"kind": "off", "why": "no router speaks", "claims": dict.fromkeys(holding[:-2], trial)}
+    chosen = {key: "holds" for key in predicates() if key.startswith("I-")}
+    others = {"I-P1=5ms": {"experiments": 1, "differs": {"I-fig2-a": "fails", "I-fig2-b": "fails"}, "errors": {}}}
+    controls = {"I-fig2": {"key": "", "controls": {"silence": entry}}}
+    return str(script().page(rows(), controls, {"I": {"chosen": chosen, "alternatives": others}}))
+
+
+def test_the_counts_of_the_headline_add_up(page: str) -> None:
+    (line,) = (line for line in page.splitlines() if line.startswith("**") and "two blocks of seeds" in line)
+    numbers = [int(found) for found in re.findall(r"(?:\*\*|; )(\d+)", line)]
+    claims = [row for row in rows() if row["basis"] in JUDGED]
+    assert sum(numbers) == len(claims) == 239
+    assert "2 hold without such a control" in line
+
+
+def test_the_multiverse_has_its_span(page: str) -> None:
+    authors = sum(key.startswith("I-") and one.basis in JUDGED for key, one in predicates().items())
+    assert f"Between {authors - 2} and {authors} hold over all single changes of choices" in page
+    assert "I-fig2-a fails; I-fig2-b fails" in page
+    assert "claim by claim" in page
+
+
+def test_both_texts_stand_side_by_side(page: str) -> None:
+    assert "| criterion | judged instead, because |" in page
+    assert "the mean, because packets are few" in page
+
+
+def test_controls_and_enlargement_are_shown(page: str) -> None:
+    assert "Enlarged to 4 times the seeds, since a claim was open: I-fig2." in page
+    assert "no router speaks" in page
+    assert "Changes since the freeze" in page
+
+
+def test_a_span_needs_alternatives() -> None:
+    assert multiverse.span({}) is None
+    assert multiverse.span({"I": {"chosen": {"I-fig2-a": "holds"}, "alternatives": {}}}) is None
