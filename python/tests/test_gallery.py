@@ -49,8 +49,11 @@ def site(tmp_path: Path) -> Path:
     later = tuple(
         Verdict(other.id, "quick", predicate, Word.NOT_JUDGED, note="later") for predicate in other.predicates
     )
+    differs = {one.predicates[0].id: "fails"}
+    other_buffer = {"experiments": 1, "differs": differs, "errors": {}}
+    universes = {"I": {"chosen": {one.predicates[0].id: "holds"}, "alternatives": {"I-P3=0.5bdp": other_buffer}}}
     outcomes = [drawn, Outcome(other, effort(other, "quick"), later)]
-    gallery.write(outcomes, tmp_path / "site", {one.id: {"controls": {"silence": control}}})
+    gallery.write(outcomes, tmp_path / "site", {one.id: {"controls": {"silence": control}}}, universes)
     return tmp_path / "site"
 
 
@@ -94,6 +97,16 @@ def test_the_page_tells_the_facts_of_its_cases(site: Path, open_page: Open) -> N
     assert "20 s" in facts
     assert "Time series show seed 1 alone." in page.locator("section.figure").inner_text()
     assert page.locator(".chart path.dots").count() == 2
+
+
+def test_the_index_tells_what_other_choices_bring(site: Path, open_page: Open) -> None:
+    page = open_page(site / "index.html").page
+    page.click("text=Other choices, one at a time")
+    texts = page.locator("tr", has_text="I-P3=0.5bdp").first.inner_text()
+    assert "0" in texts.split()
+    assert "I-fig2-a" in texts
+    page.click("text=What the verdicts mean")
+    assert "depends on seeds" in page.locator(".meaning").inner_text()
 
 
 def test_scenarios_can_be_downloaded(site: Path, open_page: Open) -> None:

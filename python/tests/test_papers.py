@@ -15,6 +15,7 @@ from explicate.cli import main
 from explicate.papers import command, store
 from explicate.papers.gallery import choice_table
 from explicate.papers.judge import Outcome, attempts, explanations
+from explicate.papers.multiverse import alternatives
 from explicate.papers.plan import EFFORTS, choices, effort, studies
 from explicate.papers.register import PAPERS, experiments, predicates
 from explicate.papers.statistics import Sample, above, at_least, falling, in_most, rising
@@ -127,6 +128,17 @@ def test_every_claim_has_a_control() -> None:
         and not any(predicate.id in control.flips for control in study.controls.values())
     ]
     assert not missing, f"{len(missing)} claims without a control or a reason: {', '.join(missing)}"
+
+
+def test_the_shard_names_what_there_is() -> None:
+    shard = json.loads((ROOT / "tests" / "papers.json").read_text(encoding="utf-8"))["shard"]
+    assert set(shard["verdicts"]) <= set(experiments())
+    assert set(shard["controls"]) <= set(shard["verdicts"])
+    names = {one.name for letter in PAPERS for one in alternatives(letter)}
+    assert set(shard["multiverse"]) <= names
+    for name, chosen in shard["multiverse"].items():
+        assert chosen
+        assert all(key in experiments() and key[0] == name[0] for key in chosen), name
 
 
 def test_controls_can_be_made() -> None:

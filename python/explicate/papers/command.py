@@ -63,7 +63,8 @@ def reproduce(args: argparse.Namespace) -> int:
         ]
     verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]
     if args.out:
-        gallery.write(outcomes, folder, trials.load(kept, effort))
+        universes = multiverse.load(folder / MULTIVERSE)
+        gallery.write(outcomes, folder, trials.load(kept, effort), universes)
     if args.json:
         print(json.dumps([verdict.row() for verdict in verdicts], indent=2, ensure_ascii=False))
     else:
@@ -206,13 +207,15 @@ def _told(verdict: Verdict) -> Iterator[str]:
     word = "FAILS" if verdict.word is Word.FAILS else verdict.word.value
     judged = " (no seed changes it)" if verdict.deterministic else ""
     yield f"  {word:<16} {verdict.predicate.id}  {verdict.predicate.statement}{judged}"
-    for block in verdict.blocks:
-        if len(verdict.blocks) > 1 and block.checks:
-            yield f"           seeds from {block.first_seed}: {'holds' if block.holds else 'fails'}"
-        for check in block.checks:
-            yield f"           {'' if check.holds else '✗ '}{check}"
+    for place, block in enumerate(verdict.blocks):
+        if len(verdict.blocks) > 1 and block.holds is not None:
+            same = "; measured as before" if place and block.measured == verdict.blocks[0].measured else ""
+            yield f"           seeds from {block.first_seed}: {'holds' if block.holds else 'fails'}{same}"
+            if same:
+                continue
+        yield from (f"           {'' if check.holds else '✗ '}{check}" for check in block.checks)
         if block.holds is not None and not block.checks:
-            yield f"           ✗ seeds from {block.first_seed}: {block.note}"
+            yield f"           ✗ {block.note}"
     if verdict.note:
         yield f"           {verdict.note}"
 

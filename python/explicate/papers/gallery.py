@@ -19,6 +19,7 @@ from typing import Any
 from explicate import engine
 from explicate.charts import MOST_SERIES, Axes, Range, Series, line_chart, round_up, ticks
 from explicate.figures import legend
+from explicate.papers import multiverse
 from explicate.papers.controls import KINDS
 from explicate.papers.freeze import ledger
 from explicate.papers.judge import ENLARGED, Outcome, Verdict
@@ -40,17 +41,22 @@ Entry = Mapping[str, Any]
 """What is on record of an experiment's controls; see `trials`."""
 
 
-def write(outcomes: Sequence[Outcome], folder: Path, controls: Mapping[str, Entry] | None = None) -> None:
+def write(
+    outcomes: Sequence[Outcome],
+    folder: Path,
+    controls: Mapping[str, Entry] | None = None,
+    universes: Mapping[str, Entry] | None = None,
+) -> None:
     """Write the site and ``verdicts.json`` to `folder`; raise OSError if that is not possible.
 
-    `controls` is what is on record of them, by experiment.
+    `controls` is what is on record of them, by experiment, `universes` of the multiverse, by paper.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for outcome in outcomes:
         downloads = _scenarios(outcome, folder)
         entry = (controls or {}).get(outcome.experiment.id, {})
         write_text(folder / f"{outcome.experiment.id}.html", _experiment(outcome, downloads, entry))
-    write_text(folder / "index.html", _index(outcomes))
+    write_text(folder / "index.html", _index(outcomes, universes or {}))
     rows = [verdict.row() for outcome in outcomes for verdict in outcome.verdicts]
     write_text(folder / "verdicts.json", json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
 
@@ -74,7 +80,7 @@ def _resolved(case: Case) -> str:
 # ------------------------------------------------------------------------------------------------- pages
 
 
-def _index(outcomes: Sequence[Outcome]) -> str:
+def _index(outcomes: Sequence[Outcome], universes: Mapping[str, Entry]) -> str:
     every = [verdict for outcome in outcomes for verdict in outcome.verdicts]
     effort = ", ".join(sorted({outcome.effort.name for outcome in outcomes}))
     lead = (
@@ -87,7 +93,7 @@ def _index(outcomes: Sequence[Outcome]) -> str:
     for paper in PAPERS.values():
         mine = [outcome for outcome in outcomes if outcome.experiment.paper is paper]
         if mine:
-            sections.append(_paper(paper, mine))
+            sections.append(_paper(paper, mine, universes.get(paper.letter, {})))
     return _page("Five papers, figure by figure", "", lead, "\n".join(sections))
 
 
@@ -96,13 +102,29 @@ def _meaning() -> str:
     return f'<details><summary>What the verdicts mean</summary><dl class="meaning">{rows}</dl></details>'
 
 
-def _paper(paper: Paper, outcomes: Sequence[Outcome]) -> str:
+def _paper(paper: Paper, outcomes: Sequence[Outcome], universe: Entry) -> str:
     verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]
     cards = "".join(_card(outcome) for outcome in outcomes)
     return (
         f'<section id="{paper.folder}"><h2>{escape(paper.title)}</h2>'
         f'<p class="about">{escape(paper.authors)} · <span class="tally">{_tally(verdicts)}</span></p>'
-        f'<ul class="cards">{cards}</ul></section>'
+        f'<ul class="cards">{cards}</ul>{_universe(universe)}</section>'
+    )
+
+
+def _universe(entry: Entry) -> str:
+    """Show what holds with each alternative of a paper's choices."""
+    lines = list(multiverse.lines(entry)) if entry else []
+    if not lines:
+        return ""
+    rows = [f'<tr><th scope="row">as chosen</th><td>{multiverse.held(entry["chosen"])}</td><td></td></tr>']
+    for line in lines:
+        differs = escape(" ".join(sorted([*line.differs, *line.errors])))
+        rows.append(f'<tr><th scope="row">{escape(line.name)}</th><td>{line.held}</td><td>{differs}</td></tr>')
+    head = "<thead><tr><th>Choice</th><th>Claims that hold</th><th>What differs</th></tr></thead>"
+    return (
+        "<details><summary>Other choices, one at a time (quick set, first block of seeds)</summary>"
+        f'<div class="wrap scroll"><table>{head}<tbody>{"".join(rows)}</tbody></table></div></details>'
     )
 
 
