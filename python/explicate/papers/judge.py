@@ -183,18 +183,19 @@ class Attempt:
 
         `unfailing` are predicates that no control makes fail.
         """
-        parts = [self.judge_block(store, block) for block in range(self.blocks)]
+        first = self.data(store)
+        parts = [self.judge_block(store, block, None if block else first) for block in range(self.blocks)]
         verdicts = tuple(self._verdict(one, [part[one.id] for part in parts], unfailing) for one in self._predicates)
-        panels = tuple(self._drawn(self.data(store)))
+        panels = tuple(self._drawn(first))
         return Outcome(self.experiment, self.effort, verdicts, panels, self.cases, self.enlarged, blocks=self.blocks)
 
     @property
     def _predicates(self) -> Sequence[Predicate]:
         return self.experiment.predicates
 
-    def judge_block(self, store: Store, block: int) -> dict[str, Block]:
-        """Judge every predicate on one block of seeds, whose runs must be in `store`."""
-        data = self.data(store, block)
+    def judge_block(self, store: Store, block: int, data: Data | None = None) -> dict[str, Block]:
+        """Judge every predicate on one block of seeds, whose runs must be in `store`, or are loaded as `data`."""
+        data = data or self.data(store, block)
         return {one.id: self._judged(one, data, block) for one in self._predicates}
 
     def data(self, store: Store, block: int = 0) -> Data:
