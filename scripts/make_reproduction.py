@@ -127,9 +127,10 @@ def top(rows: Sequence[Row], controls: Controls, universes: Universes) -> Iterat
     yield from table(["verdict", "meaning"], [[word.value, MEANING[word]] for word in Word])
     yield ""
     yield from counts(rows)
-    enlarged = list(dict.fromkeys(row["experiment"] for row in rows if row["enlarged"]))
+    enlarged = {row["experiment"]: row["opened"] for row in rows if row["opened"]}
     if enlarged:
-        yield f"\nEnlarged to {ENLARGED} times the seeds, since a claim was open: {', '.join(enlarged)}."
+        said = "; ".join(f"{name} ({', '.join(claims)})" for name, claims in enlarged.items())
+        yield f"\nEnlarged to {ENLARGED} times the seeds, with the claims that were open: {said}."
     changes = ledger()
     yield "\n## Changes since the freeze\n"
     if changes:

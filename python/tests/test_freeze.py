@@ -9,6 +9,7 @@ import pytest
 from explicate.papers import freeze
 from explicate.papers.freeze import Change, digest, parsed, unrecorded
 from explicate.papers.plan import studies
+from explicate.papers.study import Study
 
 BEFORE = '''\
 """A module."""
@@ -97,6 +98,15 @@ def test_every_judge_is_found() -> None:
         for claim in study.rules:
             found = freeze._statements(syntax, "predicate", claim)
             assert [one for one in found if freeze._names(one, claim) or isinstance(one, ast.For)], claim
+
+
+def test_cases_and_controls_are_found() -> None:
+    for study in studies().values():
+        syntax = freeze.module(study.module)
+        assert syntax is not None
+        made = study.make_cases.__module__ != Study.__module__
+        assert bool(freeze._statements(syntax, "cases")) is made, study.id
+        assert bool(freeze._statements(syntax, "control")) is bool(study.controls), study.id
 
 
 def test_a_change_needs_an_entry() -> None:

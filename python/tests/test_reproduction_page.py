@@ -46,6 +46,7 @@ def rows() -> list[dict[str, Any]]:
                     "instead": "the mean, because packets are few" if word is Word.NOT_JUDGED else "",
                     "deterministic": False,
                     "enlarged": one.id == "I-fig2",
+                    "opened": ["I-fig2-e"] if one.id == "I-fig2" else [],
                     "measured": block["measured"],
                     "runs": 8,
                     "pass": None,
@@ -87,7 +88,7 @@ def test_both_texts_stand_side_by_side(page: str) -> None:
 
 
 def test_controls_and_enlargement_are_shown(page: str) -> None:
-    assert "Enlarged to 4 times the seeds, since a claim was open: I-fig2." in page
+    assert "Enlarged to 4 times the seeds, with the claims that were open: I-fig2 (I-fig2-e)." in page
     assert "no router speaks" in page
     assert "Changes since the freeze" in page
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from explicate.papers import judge
+from explicate.cli import main
+from explicate.papers import freeze, judge
 from explicate.papers.judge import Attempt, Outcome, to_enlarge
 from explicate.papers.plan import seeds
 from explicate.papers.register import experiments
@@ -147,7 +149,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Study:
     def arithmetic(data: Data) -> Check:
         return fact("a sum", holds=True, measured="2")
 
-    @study.predicate("I-fig2-e", least=700)
+    @study.predicate("I-fig2-e", least=400)
     def open_(data: Data, least: float) -> Check:
         return at_least("odd seeds", values(data).map(lambda seed: 2000 * (seed % 2)), least)
 
@@ -198,9 +200,9 @@ def test_a_study_is_judged_on_two_blocks(tmp_path: Path) -> None:
 def test_an_open_claim_enlarges_the_whole_experiment_once(tmp_path: Path) -> None:
     outcome = judged(tmp_path)
     assert to_enlarge([outcome]) == {"I-fig2": ["I-fig2-e"]}
-    larger = judged(tmp_path, enlarge=True)
+    larger = judged(tmp_path, opened=["I-fig2-e"])
     assert {verdict.runs for verdict in larger.verdicts if verdict.holds} == {16, 8}
-    assert all(verdict.enlarged for verdict in larger.verdicts)
+    assert all(verdict.row()["opened"] == ["I-fig2-e"] for verdict in larger.verdicts)
     assert to_enlarge([larger]) == {}
 
 
@@ -226,3 +228,28 @@ def test_a_judge_that_cannot_run_ends_nothing_where_something_was_changed(made: 
     assert "the judge could not run: KeyError: 'long'" in verdict.note
     with pytest.raises(KeyError):
         judged(tmp_path)
+
+
+@pytest.mark.usefixtures("made")
+def test_the_command_enlarges_what_is_open(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "I-fig2", "--quick", "--enlarge", "--json", "-o", str(tmp_path)]) == 1, "one fails"
+    rows = {row["predicate"][-1]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["a"]["opened"] == ["I-fig2-e"]
+    assert (rows["a"]["runs"], rows["e"]["verdict"]) == (16, "holds")
+    page = (tmp_path / "I-fig2.html").read_text(encoding="utf-8")
+    assert "8 a case in each of 2 blocks; 4 times the plan&#x27;s, since I-fig2-e could go either way" in page
+    assert main(["reproduce", "I-fig2", "--quick", "-o", str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert "2 holds, 1 depends on seeds, 1 fails, 1 undecided, 0 cannot fail, 2 not judged" in out
+    assert "seeds from 1001: fails" in out
+
+
+@pytest.mark.usefixtures("made")
+def test_what_no_control_flips_on_record_cannot_fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    claims = {"I-fig2-a": {"outcome": "did not flip", "why": "it is still more"}}
+    silence = {"kind": "off", "why": "no router speaks", "claims": claims}
+    entry = {"key": freeze.of_experiment("I-fig2"), "controls": {"silence": silence}}
+    (tmp_path / "controls.json").write_text(json.dumps({"quick": {"I-fig2": entry}}), encoding="utf-8")
+    main(["reproduce", "I-fig2", "--quick", "--json", "-o", str(tmp_path)])
+    assert json.loads(capsys.readouterr().out)[0]["verdict"] == "cannot fail"
+    assert "did not flip" in (tmp_path / "I-fig2.html").read_text(encoding="utf-8")

@@ -8,7 +8,6 @@ import os
 import sys
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,14 +52,9 @@ def reproduce(args: argparse.Namespace) -> int:
     outcomes = _judged(tried, store, workers, unfailing)
     if args.enlarge:
         open_ = to_enlarge(outcomes)
-        more = [one.larger() for one in tried if one.experiment.id in open_]
+        more = [one.larger(open_[one.experiment.id]) for one in tried if one.experiment.id in open_]
         larger = {one.experiment.id: one for one in _judged(more, store, workers, unfailing)}
-        outcomes = [
-            replace(larger[one.experiment.id], opened=tuple(open_[one.experiment.id]))
-            if one.experiment.id in larger
-            else one
-            for one in outcomes
-        ]
+        outcomes = [larger.get(one.experiment.id, one) for one in outcomes]
     verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]
     if args.out:
         universes = multiverse.load(folder / MULTIVERSE)
@@ -193,7 +187,7 @@ def _report(outcomes: Sequence[Outcome]) -> str:
     for outcome in outcomes:
         one = outcome.experiment
         lines.append(f"{one.id}  {one.title} ({one.paper.authors}, {one.figure})")
-        if outcome.enlarged:
+        if outcome.opened:
             lines.append(f"  enlarged to {ENLARGED} times the seeds: {', '.join(outcome.opened)} could go either way")
         for verdict in outcome.verdicts:
             lines += _told(verdict)

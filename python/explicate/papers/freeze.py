@@ -182,8 +182,12 @@ def _statements(syntax: Module, method: str, claim: str = "") -> list[ast.stmt]:
 
 
 def _calls(statement: ast.stmt, method: str) -> bool:
+    """Whether a statement calls this method of the module's study, or is decorated with it."""
     return any(
-        isinstance(node, ast.Attribute) and node.attr == method and isinstance(node.value, ast.Name)
+        isinstance(node, ast.Attribute)
+        and node.attr == method
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "study"
         for node in ast.walk(statement)
     )
 
@@ -197,14 +201,8 @@ def experiment_digest(study: Study) -> str:
     inside = study.module
     syntax = module(inside)
     assert syntax is not None, inside
-    cases = [statement for statement in syntax.statements if _decorates(statement, "cases")]
-    return digest([*cases, *_statements(syntax, "control")], inside, syntax)
-
-
-def _decorates(statement: ast.stmt, method: str) -> bool:
-    return isinstance(statement, ast.FunctionDef) and any(
-        isinstance(one, ast.Attribute) and one.attr == method for one in statement.decorator_list
-    )
+    controls = [(name, one.mutation.kind, one.flips) for name, one in sorted(study.controls.items())]
+    return digest([*_statements(syntax, "cases"), *_statements(syntax, "control")], inside, syntax, controls)
 
 
 def paper_digests(paper: Paper) -> dict[str, str]:

@@ -164,7 +164,7 @@ def _seeds(outcome: Outcome) -> str:
     counts = [outcome.count(case) for case in outcome.cases.values()]
     blocks = "" if outcome.blocks == 1 else f" in each of {outcome.blocks} blocks"
     text = f"{_between(counts)} a case{blocks}"
-    if outcome.enlarged:
+    if outcome.opened:
         text += f"; {ENLARGED} times the plan's, since {', '.join(outcome.opened)} could go either way"
     return text
 

@@ -38,8 +38,8 @@ ENLARGED = 4
 class Verdict:
     """What became of a predicate: its class, and what each block of seeds gave; `note` says why.
 
-    `instead` says what was judged in place of the criterion, `enlarged` that the experiment has four times the seeds of
-    the plan.
+    `instead` says what was judged in place of the criterion. `opened` are the claims because of which the experiment
+    has four times the seeds of the plan, if it has.
     """
 
     experiment: str
@@ -50,7 +50,7 @@ class Verdict:
     note: str = ""
     instead: str = ""
     deterministic: bool = False
-    enlarged: bool = False
+    opened: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool | None:
@@ -82,7 +82,8 @@ class Verdict:
             ],
             "instead": self.instead,
             "deterministic": self.deterministic,
-            "enlarged": self.enlarged,
+            "enlarged": bool(self.opened),
+            "opened": list(self.opened),
             "measured": self.measured,
             "runs": self.runs,
             "pass": self.holds,
@@ -102,20 +103,19 @@ class Outcome:
     verdicts: tuple[Verdict, ...]
     panels: tuple[Panel, ...] = ()
     cases: Mapping[Label, Case] | None = None
-    enlarged: bool = False
     opened: tuple[str, ...] = ()
     blocks: int = BLOCKS
 
     def count(self, case: Case) -> int:
         """Return the number of seeds that a case has in each block."""
-        return _count(case, self.effort, enlarged=self.enlarged)
+        return _count(case, self.effort, enlarged=bool(self.opened))
 
 
 class Attempt:
     """One experiment about to be run with an effort.
 
-    `choices` and `settings` on top of every case change it to see verdicts change, `mutation` is a control; `enlarge`
-    gives it four times the seeds.
+    `choices` and `settings` on top of every case change it to see verdicts change, `mutation` is a control; the claims
+    `opened`, if there are any, give it four times the seeds.
     """
 
     def __init__(
@@ -125,13 +125,13 @@ class Attempt:
         choices: Mapping[str, str] | None = None,
         settings: Mapping[str, Any] | None = None,
         mutation: Mutation | None = None,
-        enlarge: bool = False,
+        opened: Sequence[str] = (),
     ) -> None:
         self.experiment = experiment
         self.effort = effort(experiment, name, choices)
         self.changed = bool(choices or settings or mutation)
         self._given = (experiment, name, choices, settings, mutation)
-        self.enlarged = enlarge
+        self.opened = tuple(opened)
         self.study: Study | None = studies().get(experiment.id)
         made = self._make(mutation) if self.study else {}
         if settings:
@@ -151,9 +151,9 @@ class Attempt:
                 f"{self.experiment.id} cannot be made with what was changed: {_short(error)}"
             ) from error
 
-    def larger(self) -> Attempt:
-        """Return the same with four times the seeds."""
-        return Attempt(*self._given, enlarge=True)
+    def larger(self, opened: Sequence[str]) -> Attempt:
+        """Return the same with four times the seeds, because the claims `opened` could go either way."""
+        return Attempt(*self._given, opened=opened)
 
     @property
     def blocks(self) -> int:
@@ -173,7 +173,7 @@ class Attempt:
     def _of_block(self, block: int) -> dict[Label, list[Job]]:
         if block not in self._jobs:
             self._jobs[block] = {
-                label: Job.of(case, seeds(block, _count(case, self.effort, enlarged=self.enlarged)))
+                label: Job.of(case, seeds(block, _count(case, self.effort, enlarged=bool(self.opened))))
                 for label, case in self.cases.items()
             }
         return self._jobs[block]
@@ -187,7 +187,7 @@ class Attempt:
         parts = [self.judge_block(store, block, None if block else first) for block in range(self.blocks)]
         verdicts = tuple(self._verdict(one, [part[one.id] for part in parts], unfailing) for one in self._predicates)
         panels = tuple(self._drawn(first))
-        return Outcome(self.experiment, self.effort, verdicts, panels, self.cases, self.enlarged, blocks=self.blocks)
+        return Outcome(self.experiment, self.effort, verdicts, panels, self.cases, self.opened, self.blocks)
 
     @property
     def _predicates(self) -> Sequence[Predicate]:
@@ -243,7 +243,7 @@ class Attempt:
         elif word is not Word.HOLDS:
             note = explanations(self.experiment.paper).get(predicate.id, {}).get("text", "")
         return Verdict(
-            self.experiment.id, self.effort.name, predicate, word, kept, note, instead, deterministic, self.enlarged
+            self.experiment.id, self.effort.name, predicate, word, kept, note, instead, deterministic, self.opened
         )
 
     def _drawn(self, data: Data) -> Sequence[Panel]:
@@ -305,6 +305,6 @@ def to_enlarge(outcomes: Sequence[Outcome]) -> dict[str, list[str]]:
     found = {
         outcome.experiment.id: [one.predicate.id for one in outcome.verdicts if one.word is Word.UNDECIDED]
         for outcome in outcomes
-        if not outcome.enlarged
+        if not outcome.opened
     }
     return {key: claims for key, claims in found.items() if claims}
