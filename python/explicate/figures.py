@@ -6,7 +6,7 @@ chart per group or link, and in each the points of the axes stand side by side.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -90,11 +90,14 @@ def _by_group(study: Study, frame: pl.DataFrame) -> pl.DataFrame:
     return frame.join(flows, on=[*keys, "object"], how="inner", maintain_order="left")
 
 
-def legend(names: Sequence[str], mark: str = '<path class="line s{}" d="M0 4H24"/>') -> str:
-    """Return buttons that show or hide the series of these names."""
+DOT = '<path class="whisker s{0}"/><path class="dots s{0}" d="M12 4h0"/>'
+
+
+def legend(names: Sequence[str], mark: str = '<path class="line s{}" d="M0 4H24"/>', dots: Collection[int] = ()) -> str:
+    """Return buttons that show or hide the series of these names; those whose places are in `dots` have a dot."""
     items = "".join(
         f'<li><button type="button" data-series="{i}" aria-pressed="true"><svg viewBox="0 0 24 8" aria-hidden="true">'
-        f"{mark.format(i)}</svg>{escape(name)}</button></li>"
+        f"{(DOT if i in dots else mark).format(i)}</svg>{escape(name)}</button></li>"
         for i, name in enumerate(names)
     )
     return f'<ul class="legend" aria-label="series: press to hide or show">{items}</ul>'

@@ -97,6 +97,7 @@ def test_the_page_tells_the_facts_of_its_cases(site: Path, open_page: Open) -> N
     assert "20 s" in facts
     assert "Time series show seed 1 alone." in page.locator("section.figure").inner_text()
     assert page.locator(".chart path.dots").count() == 2
+    assert page.locator(".legend path.dots").count() == 2
 
 
 def test_the_index_tells_what_other_choices_bring(site: Path, open_page: Open) -> None:

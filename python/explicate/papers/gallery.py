@@ -347,15 +347,20 @@ def _figure(panels: Sequence[Panel]) -> str:
     parts, alone = [], False
     for panel, (svg, names) in zip(panels, drawn, strict=True):
         alone = alone or _one_seed(panel)
-        own = "" if shared or len(names) < 2 else legend(names)
+        own = "" if shared or len(names) < 2 else legend(names, dots=_points(panel))
         title = panel.title
         if len(panel.lines) > MOST_SERIES:
             title += f" (the first {MOST_SERIES} of {len(panel.lines)})"
         parts.append(f'<div class="panel figure"><h3>{escape(title)}</h3>{own}{svg}</div>')
-    above = legend(drawn[0][1]) if shared and len(drawn[0][1]) > 1 else ""
+    above = legend(drawn[0][1], dots=_points(panels[0])) if shared and len(drawn[0][1]) > 1 else ""
     many = " many" if len(panels) > 1 else ""
     said = f'<p class="about">Time series show seed {seeds(0, 1)[0]} alone.</p>' if alone else ""
     return f'<section class="figure{many}">{above}<div class="panels">{"".join(parts)}</div>{said}</section>'
+
+
+def _points(panel: Panel) -> set[int]:
+    """Return the places of the lines that are points alone."""
+    return {place for place, line in enumerate(panel.lines) if line.points or panel.names}
 
 
 def _one_seed(panel: Panel) -> bool:
@@ -371,8 +376,11 @@ def chart(panel: Panel) -> tuple[str, tuple[str, ...]]:
         # Side by side, so that none hides another.
         shift = [BESIDE * (place - (len(lines) - 1) / 2) for place in range(len(lines))]
         lines = [replace(one, x=[x + by for x in one.x]) for one, by in zip(lines, shift, strict=True)]
+    # Points that stand for a paper's numbers get the bars of an interval without width, and so their size.
     series = [
-        Series(one.name, place, one.x, one.y, one.low, one.high, dots=bool(panel.names) or one.points)
+        Series(one.name, place, one.x, one.y, one.low, one.high, dots=bool(panel.names))
+        if not one.points
+        else Series(one.name, place, one.x, one.y, one.low or one.y, one.high or one.y, dots=True)
         for place, one in enumerate(lines)
     ]
     xs = [value for one in lines for value in one.x]
