@@ -3,33 +3,29 @@
     n1 --- n2 --- n3 --- n4        flows n1 -> n2, n1 -> n3, n1 -> n4, one at a time
 
 Packets have 1500 bytes, receivers acknowledge every other one, all clocks tick. KB are 1000 bytes of IP at the
-receiver. What the text leaves out is in ``choices.toml``. XCP without SACK has Reno's recovery: with NewReno's it
-carries 97 % at 0.1 % loss, where the study that wrote the implementation saw it fall. The radios stand so that the
-level between neighbours is 3 dB above what 54 Mbit/s need, and change from run to run and over time (N-P9).
+receiver. What the text leaves out is in ``choices.toml``: among it how far the radios stand apart (N-P22), how the level
+changes from run to run and over time (N-P9), and an interferer (N-P23).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
 import polars as pl
 
 from explicate.papers import metrics
-from explicate.papers.statistics import Sample
+from explicate.papers.statistics import SHARE, Check, Sample, number
 from explicate.papers.study import Case, Data, Effort, Label
 from explicate.results import Results
 from explicate.source import value_text
 
-TCP, XCP, XCP_NO_SACK = "sack", "xcp", "xcp/reno"
+TCP, XCP, XCP_NO_SACK = "sack", "xcp", "xcp without sack"
 TOLD, TUNED = 54.0, 24.0
 """What XCP's routers are told to have, Mbit/s: the default and the setting that was tuned by hand."""
-MARGIN_DB = 3.0
-SPACING_M = 250 * 10 ** (-(17 + MARGIN_DB) / 40)
-"""54 Mbit/s need 17 dB more than what 250 m leave; the level falls with the fourth power of the distance."""
-INTERFERER = '[[medium.interferer]]\nat = ["40m", "150m"]\non = "10ms"\noff = "1s"\nrandom = true\n'
-"""Somebody else's radio, too far to be sensed: what it meets is lost, so that no hop is quite without loss."""
 LINK = "link"
 """The label of the link test: TCP alone on the first hop, no injected loss."""
 
@@ -40,9 +36,29 @@ def losses(effort: Effort) -> Sequence[float]:
     return effort.pick(every, [loss for loss in every if loss not in {0.025, 0.05}])
 
 
+def spacing(effort: Effort) -> str:
+    """Return how far neighbours stand apart: N-P22 above what 54 Mbit/s need, 17 dB more than what 250 m leave."""
+    margin_db = float(effort.choices["N-P22"].removesuffix("dB"))
+    return f"{250 * 10 ** (-(17 + margin_db) / 40):.1f}m"
+
+
+def interferer(effort: Effort) -> str:
+    """Return somebody else's radio (N-P23), too far to be sensed: what it meets is lost."""
+    if effort.choices["N-P23"] == "none":
+        return ""
+    on, off, x, y = effort.choices["N-P23"].split()
+    return f'[[medium.interferer]]\nat = ["{x}", "{y}"]\non = "{on}"\noff = "{off}"\nrandom = true\n'
+
+
+def processing(effort: Effort) -> str:
+    """Return the line of a group of flows that says how long hosts take for a packet (N-P26)."""
+    return f'processing = "{effort.choices["N-P26"]}"\n'
+
+
 def air(effort: Effort, layout: str, capacity: float = TOLD, more: str = "", *, steady: bool = False) -> str:
     """Return the medium: radios in a `layout`, whose routers believe in `capacity`, Mbit/s; `steady` without noise."""
     choices = effort.choices
+    arf_up, arf_down = choices["N-P24"].split()
     noise = f"""errors = "snr"
 shadowing = "{choices["N-P9"]}"
 drift = "{choices["N-P9"]}"
@@ -50,10 +66,11 @@ coherence = "{choices["N-P10"]}"
 """
     return (
         '[[medium]]\nname = "air"\nrate = "54Mbit/s"\nrts_threshold = "0B"\n'
-        f'burst = "{choices["N-P3"]}"\nadaptation = "{choices["N-P12"]}"\narf_down = 3\n{"" if steady else noise}'
+        f'burst = "{choices["N-P3"]}"\nadaptation = "{choices["N-P12"]}"\n'
+        f"arf_up = {arf_up}\narf_down = {arf_down}\n{'' if steady else noise}"
         f'queue = {{ kind = "droptail", limit = "{choices["N-P7"]}pkt" }}\n'
         f'capacity = "{capacity:g}Mbit/s"\nclock_tick = "{choices["N-P11"]}"\nlayout = {layout}\n'
-        f"{more}{'' if steady else INTERFERER}"
+        f"{more}{'' if steady else interferer(effort)}"
     )
 
 
@@ -85,13 +102,15 @@ def flows(
     }
     if protocol.startswith(XCP):
         values["on_loss"] = choices["N-P4"]
-    if protocol != XCP_NO_SACK:
+    if protocol == XCP_NO_SACK:
+        protocol = f"xcp/{choices['N-P29']}"
+    else:
         values["lost_retransmission"] = choices["N-P19"]
     start = f'{{ uniform = "{choices["N-P13"]}" }}' if count > 1 and choices["N-P13"] != "0s" else '"0s"'
     return (
         f'[[flows]]\nname = "{name}"\ncount = {count}\nprotocol = "{protocol}"\npacket = "1500B"\n'
         f"from = {value_text(list(ends[0]))}\nto = {value_text([ends[1]])}\n"
-        f"params = {value_text({**values, **(params or {})})}\nstart = {start}"
+        f"params = {value_text({**values, **(params or {})})}\n{processing(effort)}start = {start}"
     )
 
 
@@ -112,25 +131,27 @@ def chain(
     ends: tuple[int, int] = (1, 2),
     seconds: float | None = None,
     every: str = "",
-    seeds: int | None = None,
     model: str = "",
     params: Mapping[str, Any] | None = None,
+    trace: str | None = None,
+    more: Sequence[str] = (),
 ) -> Case:
-    """Return one flow along the chain; `loss` in percent on every link."""
+    """Return one flow along the chain; `loss` in percent on every link; `more` are further parts of the scenario."""
     first, last = ends
     links = [f"n{a}->n{b}" for i in range(first, last) for a, b in ((i, i + 1), (i + 1, i))]
-    layout = f'{{ kind = "chain", stations = {last}, spacing = "{SPACING_M:.1f}m" }}'
+    layout = f'{{ kind = "chain", stations = {last}, spacing = "{spacing(effort)}" }}'
     parts = [
         air(effort, layout, capacity),
         kernel(effort, links, loss, model),
         flows(effort, protocol, ([f"n{first}"], f"n{last}"), params=params),
+        *more,
     ]
-    return Case(scenario("paper-N", seconds or effort.seconds, parts, every=every), seeds=seeds)
+    return Case(scenario("paper-N", seconds or effort.seconds, parts, every=every), trace=trace)
 
 
-def link_test(effort: Effort, seeds: int | None = None, hop: int = 1) -> Case:
+def link_test(effort: Effort, hop: int = 1) -> Case:
     """Return the test of one hop that the paper makes before everything else."""
-    return chain(effort, TCP, ends=(hop, hop + 1), seeds=seeds)
+    return chain(effort, TCP, ends=(hop, hop + 1))
 
 
 def wired(
@@ -147,7 +168,6 @@ def wired(
     count: int = 1,
     seconds: float | None = None,
     every: str = "",
-    seeds: int | None = None,
     params: Mapping[str, Any] | None = None,
     tick: str | None = None,
 ) -> Case:
@@ -171,10 +191,22 @@ def wired(
         wire("d", "r", rate if back_rate is None else back_rate, rtt_ms / 2 - 0.1, tail + lossy(back)),
         flows(effort, protocol, (["s"], "d"), count=count, params={"clock_tick": tick, **(params or {})}),
     ]
-    return Case(scenario("paper-N-wired", seconds or effort.seconds, parts, every=every), seeds=seeds)
+    return Case(scenario("paper-N-wired", seconds or effort.seconds, parts, every=every))
 
 
 WIRE, BACK = "r->d", "d->r"
+
+
+def calm(_: Label, case: Case) -> Case:
+    """Return a case over the air with a channel that never changes and no interferer: a control."""
+    text = re.sub(r"^(errors|shadowing|drift|coherence) = .*\n", "", case.text, flags=re.MULTILINE)
+    return replace(case, text=re.sub(r"^\[\[medium\.interferer\]\]\n(.+\n)*", "", text, flags=re.MULTILINE))
+
+
+def first_lossless(label: Any) -> Any:
+    """Return the label of the same system without loss: the sweep of figures 3 to 5 kept flat, a control."""
+    return (label[0], 0.0, *label[2:]) if isinstance(label, tuple) else label
+
 
 # ------------------------------------------------------------------------------------------------ measures
 
@@ -219,6 +251,11 @@ def unrest(results: Results) -> float:
     return metrics.variation(window(results, 1.0))
 
 
+def kilobytes_of_bulk(results: Results) -> float:
+    """Return what the receiver got of the flow that is watched, KB/s."""
+    return metrics.total(results, "throughput_bps", "bulk") / 8e3
+
+
 def rate(data: Data, *label: Label) -> Sample:
     """Return the throughput of a case, KB/s."""
     return data.measure(label, kilobytes)
@@ -229,8 +266,47 @@ def hop_capacity(data: Data) -> float:
     return data.measure(LINK, kilobytes).mean
 
 
-def spread(values: Sequence[float]) -> float:
-    """Return (high - low) / mean of three runs, averaged over all neighbouring triples of `values`."""
-    count = len(values)
-    triples = [[values[i], values[(i + 1) % count], values[(i + 2) % count]] for i in range(count)]
-    return fmean((max(three) - min(three)) / fmean(three) for three in triples)
+def spread(rates: Sample) -> Sample:
+    """Return (high - low) / mean of three runs, for each three that follow each other."""
+    values = rates.values
+    triples = [values[i : i + 3] for i in range(0, len(values) - 2, 3)]
+    return Sample.of((max(three) - min(three)) / fmean(three) for three in triples)
+
+
+def seed(data: Data, label: Label, run: int = 0) -> int:
+    """Return the seed of a run that is drawn."""
+    return data.runs(label)[run].seed
+
+
+# ------------------------------------------------------------------------------------------------ checks
+
+
+def ratio_at_least(what: str, part: Sample, whole: Sample, least: float) -> Check:
+    """Check that the mean of `part` is `least` times that of `whole` or more; the sample is what it has above that."""
+    over = part - whole * least
+    return Check(what, _ratio(part, whole), f"≥ {number(least)}", over.mean >= 0, over, (0.0,))
+
+
+def ratio_at_most(what: str, part: Sample, whole: Sample, most: float) -> Check:
+    """Check that the mean of `part` is `most` times that of `whole` or less."""
+    over = part - whole * most
+    return Check(what, _ratio(part, whole), f"≤ {number(most)}", over.mean <= 0, over, (0.0,))
+
+
+def ratio_between(what: str, part: Sample, whole: Sample, low: float, high: float) -> tuple[Check, Check]:
+    """Check that the mean of `part` over that of `whole` lies from `low` to `high`."""
+    return ratio_at_least(what, part, whole, low), ratio_at_most(what, part, whole, high)
+
+
+def not_below(what: str, high: Sample, low: Sample, factor: float = 1.0) -> Check:
+    """Check that `high` is `factor` times `low` or more, for the means and for most seeds."""
+    difference = high - low * factor
+    share = difference.share(lambda value: value >= 0)
+    measured = f"{high} against {low}, in {share:.0%} of the seeds"
+    wanted = "as much or more" if factor == 1 else f"× {number(factor)} or more"
+    return Check(what, measured, wanted, difference.mean >= 0 and share >= SHARE, difference, (0.0,))
+
+
+def _ratio(part: Sample, whole: Sample) -> str:
+    over = part.mean / whole.mean if whole.mean else float("nan")
+    return f"{number(over)} ({part} over {whole})"
