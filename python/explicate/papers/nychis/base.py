@@ -203,7 +203,7 @@ def calm(_: Label, case: Case) -> Case:
     return replace(case, text=re.sub(r"^\[\[medium\.interferer\]\]\n(.+\n)*", "", text, flags=re.MULTILINE))
 
 
-def first_lossless(label: Any) -> Any:
+def lossless(label: Any) -> Any:
     """Return the label of the same system without loss: the sweep of figures 3 to 5 kept flat, a control."""
     return (label[0], 0.0, *label[2:]) if isinstance(label, tuple) else label
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from explicate.papers.nychis.fig9 import LONG_S, OVER, SHORT_S, UNDER, jain, rates, two_stations
+from explicate.papers.controls import Rewrite
+from explicate.papers.nychis.fig9 import LONG_S, OVER, SHORT_S, UNDER, half_tcp, jain, rates, two_stations
 from explicate.papers.statistics import Check, above, at_least
 from explicate.papers.study import Case, Data, Effort, Panel, Study
 
@@ -30,6 +31,19 @@ def fair_if_told_too_little(data: Data, least: float) -> Check:
 def worse_than_long(data: Data) -> Check:
     """Short flows that are told too much are treated worse than long ones."""
     return above("Jain's index, told 54: long over short", data.measure(LONG, jain), data.measure(OVER, jain))
+
+
+study.control(
+    "half of the flows TCP",
+    Rewrite("protocol", half_tcp, lambda label: label == UNDER),
+    ["N-fig10-a"],
+    "Rates are equal since all senders do what routers say; TCP fills the queue, and routers make XCP's flows give way.",
+)
+study.cannot_fail(
+    "N-fig10-b",
+    "Rates that vary average out over 120 s and not over 10 s, whatever routers are told: told 20 in place of 54, which "
+    "takes away the cause that the text gives, the long flows are still the fairer.",
+)
 
 
 @study.plot

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from explicate.papers.nychis.fig9 import LONG_S, OVER, SHORT_S, UNDER, rates
-from explicate.papers.nychis.fig11 import by_station, capacity_hardly_matters, contended, contention_costs
+from explicate.papers.nychis.fig11 import (
+    ONE_SENDER,
+    ONE_SENDER_WHY,
+    TOLD_LESS,
+    TOLD_LESS_WHY,
+    by_station,
+    capacity_hardly_matters,
+    contended,
+    contention_costs,
+)
 from explicate.papers.statistics import Check, between
 from explicate.papers.study import Case, Data, Effort, Panel, Study
 
@@ -35,6 +44,10 @@ def stations_are_equal(data: Data, low: float, high: float) -> Iterator[Check]:
     """The fairness of 802.11 takes over."""
     for told in (UNDER, OVER):
         yield between(f"first station over second, told {told:g}", data.measure(told, by_station), low, high)
+
+
+study.control("two stations for three", ONE_SENDER, ["N-fig12-a", "N-fig12-b"], ONE_SENDER_WHY)
+study.control("second station told 6", TOLD_LESS, ["N-fig12-c"], TOLD_LESS_WHY)
 
 
 @study.plot

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import polars as pl
 
 from explicate.papers import metrics
+from explicate.papers.controls import Place, exchange
 from explicate.papers.nychis import base
-from explicate.papers.statistics import Check, Sample, above, at_least, at_most
+from explicate.papers.statistics import Check, above, at_most
 from explicate.papers.study import Case, Data, Effort, Line, Panel, Study
 from explicate.results import Results
 
@@ -46,7 +47,7 @@ def wire(effort: Effort, system: str, place: str = "on", loss: float = 0.0, beli
 
 def contended(effort: Effort) -> Case:
     """Return four flows from two stations to the hub between them, in a channel that never changes."""
-    layout = f'{{ kind = "star", stations = 2, spacing = "{base.SPACING_M:.1f}m" }}'
+    layout = f'{{ kind = "star", stations = 2, spacing = "{base.spacing(effort)}" }}'
     air = base.air(effort, layout, base.TUNED, steady=True)
     links = [name for station in ("n1", "n2") for name in (f"{station}->n0", f"n0->{station}")]
     parts = [air, base.kernel(effort, links), base.flows(effort, base.XCP, (["n1", "n2"], "n0"), count=4)]
@@ -76,25 +77,26 @@ def use(results: Results) -> float:
     return metrics.total(results, "throughput_bps") / (MBPS * 1e6)
 
 
-def left(data: Data, system: str, loss: float) -> Sample:
-    """Return what loss on the hop leaves of the use without loss."""
-    return data.measure((system, "on", loss), use) / data.measure((system, "on", 0.0), use)
+def falls(data: Data, system: str, least: float, held_at: float, at: float) -> Iterator[Check]:
+    """Yield that loss on the hop leaves the share `least` of the use without loss at one rate, and less at another."""
+    whole = data.measure((system, "on", 0.0), use)
+    before, then = (data.measure((system, "on", 100 * loss), use) for loss in (held_at, at))
+    yield base.ratio_at_least(f"share left at {100 * held_at:g} %", before, whole, least)
+    less = whole * least - then
+    measured = f"{then.mean / whole.mean:.4g} ({then} over {whole})"
+    yield Check(f"share left at {100 * at:g} %", measured, f"< {least:g}", less.mean > 0, less, (0.0,))
 
 
 @study.predicate("N-txt-zh-a", fallen=0.9, at=0.001, held_at=5e-4)
 def falls_early_without_sack(data: Data, fallen: float, at: float, held_at: float) -> Iterator[Check]:
     """From 0.1 % on without SACK."""
-    before, then = left(data, base.XCP_NO_SACK, 100 * held_at), left(data, base.XCP_NO_SACK, 100 * at)
-    yield at_least(f"share left at {100 * held_at:g} %", before, fallen)
-    yield Check(f"share left at {100 * at:g} %", str(then), f"< {fallen:g}", then.mean < fallen)
+    yield from falls(data, base.XCP_NO_SACK, fallen, held_at, at)
 
 
 @study.predicate("N-txt-zh-b", least=0.8, held_at=0.01, at=0.05)
 def falls_late_with_sack(data: Data, least: float, held_at: float, at: float) -> Iterator[Check]:
     """From 2.5 % on with SACK."""
-    before, then = left(data, base.XCP, 100 * held_at), left(data, base.XCP, 100 * at)
-    yield at_least(f"share left at {100 * held_at:g} %", before, least)
-    yield Check(f"share left at {100 * at:g} %", str(then), f"< {least:g}", then.mean < least)
+    yield from falls(data, base.XCP, least, held_at, at)
 
 
 @study.predicate("N-txt-zh-c")
@@ -103,7 +105,7 @@ def xcp_above_tcp(data: Data) -> Iterator[Check]:
     for place in PLACES:
         for loss in losses(data.effort):
             xcp, tcp = (data.measure((system, place, loss), use) for system in (base.XCP, base.TCP))
-            yield Check(f"use, {loss:g} % lost {place}", f"{xcp} against {tcp}", "TCP's or more", xcp.mean >= tcp.mean)
+            yield base.not_below(f"use by XCP and TCP, {loss:g} % lost {place}", xcp, tcp)
 
 
 def swing(results: Results) -> float:
@@ -120,7 +122,7 @@ def swing(results: Results) -> float:
 def contention_makes_it_swing(data: Data, factor: float) -> Check:
     """A fixed capacity is wrong where directions and stations compete."""
     half, full = data.measure(HALF, swing), data.measure(FULL, swing)
-    return at_least(f"variation in 1 s, half ({half}) over full duplex ({full})", half / full, factor)
+    return base.ratio_at_least("variation in 1 s, half over full duplex", half, full, factor)
 
 
 def unrest(results: Results) -> float:
@@ -136,13 +138,44 @@ def told_too_little(data: Data, most: float) -> Iterator[Check]:
     yield above("variation of the window, told 0.85 over told the truth", under, true)
 
 
+study.control(
+    "no loss",
+    Place("flat", lambda label: (*label[:2], 0.0) if isinstance(label, tuple) else label),
+    ["N-txt-zh-a", "N-txt-zh-b"],
+    "Where nothing is lost nothing falls.",
+)
+study.control(
+    "TCP for XCP",
+    exchange(base.TCP, base.XCP),
+    ["N-txt-zh-c"],
+    "The lead is XCP's: its routers refill what a loss takes from the window.",
+)
+study.control(
+    "full duplex for half",
+    exchange(HALF, FULL),
+    ["N-txt-zh-d"],
+    "A wire's capacity does not change, so it cannot swing more than the air.",
+)
+study.control(
+    "capacities exchanged",
+    exchange(UNDER, TRUE),
+    ["N-txt-zh-e"],
+    "Told the truth XCP uses the whole hop.",
+)
+
+
+def without(data: Data, place: str) -> str:
+    """Return the use without loss in words."""
+    return ", ".join(f"{name} {data.measure((system, place, 0.0), use).mean:.2f}" for system, name in SYSTEMS.items())
+
+
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
     """Use against the loss rate."""
     grid = [loss for loss in losses(data.effort) if loss > 0]
     return [
         Panel(
-            f"lost {place}", "loss rate (%)", "use of the hop",
+            f"lost {place}; at 0 % (no place on this axis): {without(data, place)}", "loss rate (%)", "use of the hop",
             [
                 Line.of(name, grid, [data.measure((system, place, loss), use) for loss in grid])
                 for system, name in SYSTEMS.items()
