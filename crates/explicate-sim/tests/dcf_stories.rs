@@ -121,6 +121,19 @@ fn only_losses_on_the_air_move_the_rate() {
     assert!(air.0 < 45.0 && (air.1 - 0.2).abs() < 0.03);
 }
 
+/// Changes of the rate are counted: as many as samples show that lie closer together than two attempts.
+#[test]
+fn changes_of_the_rate_are_counted() {
+    let refine = "[[link]]\nname = \"a->b\"\nchannel = [{ kind = \"random_loss\", rate = \"20%\", place = \"air\" }]\n\
+                  [sampling]\nevery = \"50us\"\nof = [\"router\"]\n";
+    let done = run(&air("adaptation = \"arf\"", &[("a", 0.0), ("b", 50.0)], &[("a", "b")], refine));
+    let shown = done.samples("a->b", "air_rate_bps", 0.0).windows(2).filter(|w| w[0] != w[1]).count();
+    let counted = *done.samples("a->b", "air_rate_changes", 0.0).last().expect("sampled");
+    println!("{shown} changes shown, {counted} counted");
+    assert!(shown > 20);
+    assert_eq!(counted, shown as f64);
+}
+
 /// Where 54 Mbit/s is drowned in noise, a slower rate gets through, and adaptation finds it.
 #[test]
 fn adaptation_finds_the_rate_that_distance_allows() {

@@ -22,6 +22,8 @@ pub(super) struct AirLink {
     /// Frames sent, RTS or data without, and those that were not answered.
     pub(super) attempts: u64,
     pub(super) unanswered: u64,
+    /// Changes of the rate, up or down.
+    pub(super) rate_changes: u64,
 }
 
 impl AirLink {
@@ -38,6 +40,7 @@ impl AirLink {
             airtime_before: Time::ZERO,
             attempts: 0,
             unanswered: 0,
+            rate_changes: 0,
         }
     }
     /// An attempt was acknowledged.
@@ -48,6 +51,7 @@ impl AirLink {
         self.on_trial = false;
         if self.successes >= up && (self.rate as usize) < RATES.len() - 1 {
             self.rate += 1;
+            self.rate_changes += 1;
             self.successes = 0;
             self.on_trial = true;
         }
@@ -59,6 +63,7 @@ impl AirLink {
         self.successes = 0;
         self.failures += 1;
         if self.on_trial || self.failures >= down {
+            self.rate_changes += (self.rate > 0) as u64;
             self.rate = self.rate.saturating_sub(1);
             (self.failures, self.on_trial) = (0, false);
         }

@@ -281,6 +281,7 @@ impl Medium {
     pub(crate) fn probe(&self, number: u32, put: Probe<'_>) {
         let link = &self.links[number as usize];
         put("air_rate_bps", self.phy_rate(number));
+        put("air_rate_changes", link.rate_changes as f64);
         put("air_attempts", link.attempts as f64);
         put("air_unanswered", link.unanswered as f64);
         put("air_window_slots", self.stations[link.from as usize].cw as f64);
