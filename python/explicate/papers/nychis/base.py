@@ -3,7 +3,7 @@
     n1 --- n2 --- n3 --- n4        flows n1 -> n2, n1 -> n3, n1 -> n4, one at a time
 
 Packets have 1500 bytes, receivers acknowledge every other one, all clocks tick. KB are 1000 bytes of IP at the
-receiver. What the text leaves out is in ``choices.toml``: among it how far the radios stand apart (N-P22), how the level
+receiver. What the text leaves out is in ``choices.toml``: also how far the radios stand apart (N-P22), how the level
 changes from run to run and over time (N-P9), and an interferer (N-P23).
 """
 

@@ -37,12 +37,12 @@ study.control(
     "half of the flows TCP",
     Rewrite("protocol", half_tcp, lambda label: label == UNDER),
     ["N-fig10-a"],
-    "Rates are equal since all senders do what routers say; TCP fills the queue, and routers make XCP's flows give way.",
+    "Rates are equal since all senders follow routers; TCP fills the queue, and routers make XCP's flows give way.",
 )
 study.cannot_fail(
     "N-fig10-b",
-    "Rates that vary average out over 120 s and not over 10 s, whatever routers are told: told 20 in place of 54, which "
-    "takes away the cause that the text gives, the long flows are still the fairer.",
+    "Rates that vary average out over 120 s and not over 10 s, whatever routers are told. Told 20 in place of 54, "
+    "which takes the text's cause away, long flows are the fairer too.",
 )
 
 

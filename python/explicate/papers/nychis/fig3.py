@@ -90,9 +90,7 @@ def tcp_falls_at_once(data: Data, slack: float, most: float, at: float) -> Itera
     for loss in grid:
         if 0 < loss <= at:
             # A seed has the same channel with both systems and without loss, so each seed has shares of its own.
-            tcp, xcp = (
-                base.rate(data, system, loss) / base.rate(data, system, 0.0) for system in (base.TCP, base.XCP)
-            )
+            tcp, xcp = (base.rate(data, system, loss) / base.rate(data, system, 0.0) for system in (base.TCP, base.XCP))
             yield above(f"share left at {loss:g} %: XCP's over TCP's", xcp, tcp)
 
 

@@ -27,9 +27,7 @@ def losses(effort: Effort) -> Sequence[float]:
 def cases(effort: Effort) -> Mapping[object, Case]:
     """Both systems at every loss rate, and XCP over a wire of known capacity."""
     runs: dict[object, Case] = {
-        (system, loss): base.chain(effort, system, loss)
-        for system in (base.XCP, base.TCP)
-        for loss in losses(effort)
+        (system, loss): base.chain(effort, system, loss) for system in (base.XCP, base.TCP) for loss in losses(effort)
     }
     return {**runs, WIRED: base.wired(effort, base.XCP)}
 

@@ -1,9 +1,10 @@
 """N-fig7: the window oscillates and the hop is under-used, in 7 of 10 runs (figure 7). Set-up: `base.py`.
 
 XCP is told 24 Mbit/s, about the best that had been seen; nothing is lost on purpose. The kernel printed the window
-before each packet: here the packets of the first seconds are traced, and the window is sampled twice in a millisecond. A run belongs to figure 8 if in half of that time more than N-P25 packets wait: the queue stands. The others
-belong to figure 7. Throughputs are of whole runs. The cases are the same runs, watched in three ways: so controls can
-change what is measured and leave the classes, or the classes alone.
+before each packet: here the packets of the first seconds are traced, and the window is sampled twice in a millisecond.
+A run belongs to figure 8 if in half of that time more than N-P25 packets wait: the queue stands. The others belong to
+figure 7. Throughputs are of whole runs. The cases are the same runs, watched in three ways: so controls can change what
+is measured and leave the classes, or the classes alone.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ def start_s(effort: Effort) -> float:
 
 def watched(effort: Effort) -> Mapping[str, Case]:
     """Return the first seconds of each run roughly and packet by packet, whole runs, and link tests beside them."""
-    more = [base.flows(effort, base.XCP, (["n2"], "n1"), name="reverse")] if effort.choices["N-P30"] == "reverse" else []
+    more = (
+        [base.flows(effort, base.XCP, (["n2"], "n1"), name="reverse")] if effort.choices["N-P30"] == "reverse" else []
+    )
 
     def run(seconds: float, every: str = "", trace: str | None = None) -> Case:
-        return base.chain(
-            effort, base.XCP, capacity=base.TUNED, seconds=seconds, every=every, trace=trace, more=more
-        )
+        return base.chain(effort, base.XCP, capacity=base.TUNED, seconds=seconds, every=every, trace=trace, more=more)
 
     first_s = start_s(effort) + SHOWN_S
     return {

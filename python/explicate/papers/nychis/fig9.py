@@ -94,7 +94,10 @@ def costs_queue_too(data: Data, drops: float, factor: float) -> Check:
     """Efficiency is sacrificed as well: packets are dropped, or the queue is three times as long."""
     dropped = data.measure(OVER, base.drops)
     queue = base.ratio_at_least(
-        f"queue told 54 over told 20 (drops {dropped})", data.measure(OVER, waiting), data.measure(UNDER, waiting), factor
+        f"queue told 54 over told 20 (drops {dropped})",
+        data.measure(OVER, waiting),
+        data.measure(UNDER, waiting),
+        factor,
     )
     if queue.holds or not dropped.mean > drops:
         return queue
@@ -114,7 +117,7 @@ study.control(
     "half of the flows TCP",
     Rewrite("protocol", half_tcp, lambda label: label == UNDER),
     ["N-fig9-a"],
-    "Rates are equal since all senders do what routers say; TCP fills the queue, and routers make XCP's flows give way.",
+    "Rates are equal since all senders follow routers; TCP fills the queue, and routers make XCP's flows give way.",
 )
 study.control(
     "capacities exchanged",

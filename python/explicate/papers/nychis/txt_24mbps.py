@@ -68,7 +68,7 @@ study.control(
     "told 54",
     Place("told", lambda label: base.TOLD if isinstance(label, int | float) else label),
     ["N-txt-24mbps-a", "N-txt-24mbps-b", "N-txt-24mbps-c", "N-txt-24mbps-d"],
-    "What is told near the truth carries the whole hop; with 54 everywhere XCP has about twice TCP's rate, as in figure 3.",
+    "Only XCP that is told near the truth carries the whole hop; told 54 it has about twice TCP's, as in figure 3.",
 )
 
 
