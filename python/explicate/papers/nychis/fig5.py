@@ -109,10 +109,10 @@ study.control(
     "If more hops widen the gap, fewer narrow it.",
 )
 study.control(
-    "hops backwards",
-    _swapped({1: 5, 2: 4, 4: 2, 5: 1}),
+    "two hops for five",
+    _swapped({2: 5, 5: 2}),
     ["N-fig5-d"],
-    "If the lead grows with every hop, it shrinks in the other direction.",
+    "If the lead grows with every hop, it cannot be at five what it is at two.",
 )
 
 

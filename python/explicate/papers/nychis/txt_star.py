@@ -19,6 +19,7 @@ from explicate.results import Results
 study = Study("N-txt-star")
 
 SYSTEMS = {base.XCP: "XCP", base.TCP: "TCP"}
+OTHER = {base.XCP: base.TCP, base.TCP: base.XCP}
 FLOWS = 8
 RELAYED_MBPS = 12.0
 """What two hops carry."""
@@ -88,7 +89,7 @@ def narrow_back(data: Data) -> Iterator[Check]:
 
 study.control(
     "TCP for XCP",
-    exchange(base.TCP, base.XCP),
+    Place("exchange", lambda label: ("star", OTHER[label[1]]) if label[0] == "star" else label),
     ["N-txt-star-a"],
     "If XCP's fairness controller makes the difference, TCP in its place is the less fair.",
 )
@@ -99,10 +100,10 @@ study.control(
     "If 802.11 limits what XCP can add, the wire is the fairer.",
 )
 study.control(
-    "wide way back",
-    Place("flat", lambda label: (*label[:2], BACK[0]) if label[0] == "back" else label),
+    "ways back of 1/20 and 1/40 exchanged",
+    exchange(20, 40),
     ["N-txt-star-c"],
-    "Where the way back holds all acknowledgements the forward direction is used alike.",
+    "The way back that holds all acknowledgements cannot be the one that slows the forward direction.",
 )
 
 
