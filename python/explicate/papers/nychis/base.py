@@ -43,7 +43,7 @@ def spacing(effort: Effort) -> str:
 
 
 def interferer(effort: Effort) -> str:
-    """Return somebody else's radio (N-P23), too far to be sensed: what it meets is lost."""
+    """Return the radio of another network (N-P23), too far to be sensed: what it meets is lost."""
     if effort.choices["N-P23"] == "none":
         return ""
     on, off, x, y = effort.choices["N-P23"].split()
