@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import polars as pl
+
 from explicate.papers import metrics
 from explicate.papers.controls import Rewrite, Settings
 from explicate.papers.nychis import base
@@ -42,7 +44,8 @@ def grows_until_drop(data: Data, results: Results) -> float:
     """Return 1 if the queue of the first seconds reaches its limit, and its mean grows in every second before that."""
     waiting = shown(data, results, "n1->n2", "queue_packets")
     full = metrics.first_time(waiting, float(data.effort.choices["N-P7"]))
-    means = waiting.filter(waiting["time_s"] < full).group_by(waiting["time_s"].floor()).mean().sort("time_s")
+    second = pl.col("time_s").floor()
+    means = waiting.filter(pl.col("time_s") < full).group_by(second).agg(pl.col("value").mean()).sort("time_s")
     return float(full < float("inf") and bool((means["value"].diff().drop_nulls() > 0).all()))
 
 
