@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from statistics import median
 
 import polars as pl
@@ -48,7 +49,7 @@ def watched(effort: Effort) -> Mapping[str, Case]:
     first_s = start_s(effort) + SHOWN_S
     return {
         CLASS: run(first_s, "10ms"),
-        SHOWN: run(first_s, "500us", "flow=0"),
+        SHOWN: replace(run(first_s, "500us", "flow=0"), settings={"sampling.of": ["queue", "cwnd"]}),
         WHOLE: run(effort.seconds),
         base.LINK: base.link_test(effort),
     }
