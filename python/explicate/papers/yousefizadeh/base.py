@@ -3,11 +3,9 @@
     a0 ... a9 --- A ~~~ radio ~~~ B --- b0 ... b9             one link of 54 Mbit/s and 80 ms
     a0 ... a9 --- A ~~~ satellite ~~~ B --- b0 ... b9         two links of 2 Mbit/s and 0.5 s in series
 
-A wire has twice the radio's rate and 8 ms. Controllers and marking stand where the radios are; a host's own port is
-plain. The text names TCP's recovery of losses, Reno's, but not that of XCP and VCP: these have selective
-acknowledgements. (Over Reno's VCP is unsteady where a round trip takes 2 s: its overshoots lose many packets at once.)
-Controllers believe in what the line carries of data and of the other way's acknowledgements, each with its parity.
-An acknowledgement has 40 bytes in the paper; here it has 52, with a congestion header 72.
+A wire has twice the radio's rate and 8 ms. What the text leaves open is in `choices.toml`: the recovery of losses under
+XCP and VCP, sessions and their starts, where controllers stand, and the capacity that they are told. An acknowledgement
+has 40 bytes in the paper; here it has 52, with a congestion header 72.
 """
 
 from __future__ import annotations
@@ -21,8 +19,8 @@ from typing import Any
 import polars as pl
 
 from explicate.papers import metrics
-from explicate.papers.statistics import Sample
-from explicate.papers.study import Case, Data, Effort, Label
+from explicate.papers.statistics import SHARE, Check, Sample
+from explicate.papers.study import Case, Data, Effort, Label, Line
 from explicate.results import Results
 from explicate.source import value_text
 
@@ -40,6 +38,9 @@ WIRES_MS = 16.0
 WARMUP_S, MEASURED_S = 10.0, 990.0
 """What the paper leaves out of its statistics, and what it counts in."""
 FORTH, BACK = "r1->r2", "r2->r1"
+NO_ROUTER = '"none"'
+EVERY_PORT, LINE_RATE, WITH_DROPS = "every port", "the line's rate", "lost by the radio or dropped by queues"
+"""Values of Y-P22, Y-P21 and Y-P12 other than the ones in use."""
 
 
 def case(
@@ -62,7 +63,8 @@ def case(
     """Return the network with `system` on every flow.
 
     `fec` are the code rates of data and of acknowledgements, `sampling` is what is recorded each second, `channel`
-    stands behind the fading one, `more` at the end of the scenario. Without `session` flows start at once and go on.
+    stands behind the fading one, `more` at the end of the scenario. Without `session` flows start within a second and
+    go on.
     """
     choices = effort.choices
     rtt_ms = 2 * (hops * delay_ms + WIRES_MS)
@@ -74,10 +76,10 @@ def case(
         f'name = "paper-Y"\nduration = "{effort.seconds:g}s"\nwarmup = "{WARMUP_S:g}s"',
         f'[sampling]\nevery = "1s"\nof = {value_text(list(sampling))}' if sampling else "",
         f'[topology]\nkind = "chain"\nhops = {hops}\npairs = {20 if two_way else 10}\n'
-        f'access = {{ rate = "{2 * mbps:g}Mbit/s", delay = "{WIRES_MS / 2:g}ms", '
-        'queue = "unlimited", router = "none" }',
+        f'access = {{ rate = "{2 * mbps:g}Mbit/s", delay = "{WIRES_MS / 2:g}ms", queue = "unlimited", '
+        f"router = {_router(choices, system, rtt_ms) if choices['Y-P22'] == EVERY_PORT else NO_ROUTER} }}",
         f'[topology.link]\nrate = "{mbps:g}Mbit/s"\ndelay = "{delay_ms:g}ms"\n'
-        f'capacity = "{mbps * share(system, fec, two_way):.6g}Mbit/s"\n'
+        f'capacity = "{mbps * _told(choices, system, fec, two_way):.6g}Mbit/s"\n'
         f"queue = {_queue(choices, system, mbps * rtt_ms)}\nrouter = {_router(choices, system, rtt_ms)}\n"
         f"channel = [{fading}{', ' if channel else ''}{channel}]",
         *(_flows(effort, system, way, rtt_ms, session) for way in ("long", "back")[: 1 + two_way]),
@@ -99,6 +101,11 @@ def share(system: str, fec: tuple[float, float], two_way: bool) -> float:
     return (PACKET + ack) / (PACKET / fec[0] + ack / fec[1])
 
 
+def _told(choices: Mapping[str, str], system: str, fec: tuple[float, float], two_way: bool) -> float:
+    """Return the share of the line's rate that controllers are told."""
+    return 1.0 if choices["Y-P21"] == LINE_RATE else share(system, fec, two_way)
+
+
 def _queue(choices: Mapping[str, str], system: str, kilobits: float) -> str:
     limit = round(float(choices["Y-P4"].removesuffix("bdp")) * kilobits * 1000 / 8 / PACKET)
     rem = f", {choices['Y-P8']}" if system == TCP else ""
@@ -110,7 +117,7 @@ def _router(choices: Mapping[str, str], system: str, rtt_ms: float) -> str:
         return f'{{ kind = "xcp", max_interval = "{choices["Y-P13"]}" }}'
     if system == VCP:
         return f'{{ kind = "vcp", t_rho = "{_t_rho_ms(choices, rtt_ms):g}ms" }}'
-    return '"none"'
+    return NO_ROUTER
 
 
 def _t_rho_ms(choices: Mapping[str, str], rtt_ms: float) -> float:
@@ -118,29 +125,36 @@ def _t_rho_ms(choices: Mapping[str, str], rtt_ms: float) -> float:
     return 200 if choices["Y-P14"].startswith("200ms") else max(200, math.ceil(rtt_ms))
 
 
-def protocol(system: str) -> str:
-    """Return what the flows of a system speak."""
-    return {XCP: "xcp/sack", VCP: "vcp/sack"}.get(system, "reno/reno")
+def protocol(effort: Effort, system: str) -> str:
+    """Return what the flows of a system speak. The text names Reno for TCP alone."""
+    recovery = effort.choices["Y-P18"]
+    return {XCP: f"xcp/{recovery}", VCP: f"vcp/{recovery}"}.get(system, "reno/reno")
 
 
 def params(effort: Effort, system: str, rtt_ms: float = 2 * (DELAY_MS + WIRES_MS)) -> str:
     """Return the parameters of a system's flows."""
     choices = effort.choices
-    values: dict[str, Any] = {"initial_rto": choices["Y-P15"]}
+    values = [f'initial_rto = "{choices["Y-P15"]}"', choices["Y-P23"]]
     if system == VCP:
         scale = "t_d" if choices["Y-P14"].endswith("t_d") else "t_rho"
-        values |= {"t_rho": f"{_t_rho_ms(choices, rtt_ms):g}ms", "ai_scale": scale}
+        values += [choices["Y-P9"], f't_rho = "{_t_rho_ms(choices, rtt_ms):g}ms", ai_scale = "{scale}"']
     if system == TCP:
-        values["ecn"] = True
-    return value_text(values)
+        values.append("ecn = true")
+    return f"{{ {', '.join(values)} }}"
+
+
+def processing(effort: Effort) -> str:
+    """Return the line that gives a group of flows the processing time of its hosts."""
+    return f'\nprocessing = "{effort.choices["Y-P19"]}"'
 
 
 def _flows(effort: Effort, system: str, path: str, rtt_ms: float, session: bool) -> str:
-    start = f'start = {{ uniform = "{effort.seconds / 10 if session else 1:g}s" }}'
+    within = effort.seconds * float(effort.choices["Y-P20"]) if session else 1
     ends = f"\nsession = {effort.choices['Y-P5']}" if session else ""
     return (
-        f'[[flows]]\nname = "{path}"\ncount = 10\nprotocol = "{protocol(system)}"\npacket = "{PACKET}B"\n'
-        f'path = "{path}"\nparams = {params(effort, system, rtt_ms)}\n{start}{ends}'
+        f'[[flows]]\nname = "{path}"\ncount = 10\nprotocol = "{protocol(effort, system)}"\npacket = "{PACKET}B"\n'
+        f'path = "{path}"\nparams = {params(effort, system, rtt_ms)}\nstart = {{ uniform = "{within:g}s" }}{ends}'
+        f"{processing(effort)}"
     )
 
 
@@ -153,13 +167,28 @@ def delivered(results: Results) -> float:
 
 
 def radio_loss(results: Results) -> float:
-    """Return the packets that the radio lost for each packet of data that was sent."""
-    return _both(results, "drops_channel") / metrics.total(results, "sent_packets")
+    """Return the packets that the radio lost for each one that senders of data sent; not a number if they sent none."""
+    return _of_sent(results, _both(results, "drops_channel"))
 
 
 def congestion_loss(results: Results) -> float:
-    """Return the packets that queues dropped for each packet of data that was sent."""
-    return drops(results) / metrics.total(results, "sent_packets")
+    """Return the packets that queues dropped for each one that senders of data sent; not a number if they sent none."""
+    return _of_sent(results, drops(results))
+
+
+def any_loss(results: Results) -> float:
+    """Return what the radio lost and queues dropped for each packet that senders of data sent."""
+    return radio_loss(results) + congestion_loss(results)
+
+
+def _of_sent(results: Results, lost: float) -> float:
+    sent = metrics.total(results, "sent_packets")
+    return lost / sent if sent else math.nan
+
+
+def error_rate(data: Data, *label: Label) -> Sample:
+    """Return the packet error rate of a case, as the choice Y-P12 has it."""
+    return data.measure(label, any_loss if data.effort.choices["Y-P12"] == WITH_DROPS else radio_loss)
 
 
 def drops(results: Results) -> float:
@@ -186,19 +215,34 @@ def timeouts(results: Results) -> float:
     return metrics.total(results, "timeouts")
 
 
-def used(
-    results: Results, share: float, name: str = FORTH, mbps: float = SAT_MBPS, bin_s: float = 10.0
-) -> pl.DataFrame:
-    """Return the share of a link that is in use over time, in bins; `share` is that of IP bytes on the line."""
-    frame = metrics.series(results, name, "throughput_bps")
+def used(data: Data, label: Label, share: float, mbps: float = SAT_MBPS) -> list[pl.DataFrame]:
+    """Return for each seed the share of the link there that is in use over time, in the bins of Y-P16.
+
+    `share` is that of IP bytes on the line.
+    """
+    bin_s = float(data.effort.choices["Y-P16"].removesuffix("s"))
     end = ((pl.col("time_s") / bin_s - 1e-9).floor() + 1) * bin_s
-    means = frame.group_by(end.alias("time_s")).agg(pl.col("value").mean()).sort("time_s")
-    return means.with_columns(pl.col("value") / (mbps * 1e6 * share))
+    frames = [metrics.series(results, FORTH, "throughput_bps") for results in data.runs(label)]
+    return [
+        frame.group_by(end.alias("time_s"))
+        .agg(pl.col("value").mean())
+        .sort("time_s")
+        .with_columns(pl.col("value") / (mbps * 1e6 * share))
+        for frame in frames
+    ]
 
 
-def steady(frame: pl.DataFrame, from_s: float = 100.0) -> pl.DataFrame:
-    """Return what lies behind the start."""
+def after(frame: pl.DataFrame, from_s: float) -> pl.DataFrame:
+    """Return what lies behind a time."""
     return frame.filter(pl.col("time_s") > from_s)
+
+
+def at_least_as_high(what: str, high: Sample, low: Sample) -> Check:
+    """Check that `high` is not below `low`, for the mean and for most seeds."""
+    difference = high - low
+    share = difference.share(lambda value: value >= 0)
+    measured = f"{high} against {low}, in {share:.0%} of the seeds"
+    return Check(what, measured, "as much or more", difference.mean >= 0 and share >= SHARE, difference, (0.0,))
 
 
 def crossing(x: Sequence[float], samples: Sequence[Sample], level: Sample | float) -> Sample:
@@ -219,3 +263,10 @@ def _crossing(x: Sequence[float], y: Sequence[float], goal: float) -> float:
 def packets(data: Data, *label: Label) -> Sample:
     """Return the delivered packets of a case."""
     return data.measure(label, delivered)
+
+
+def line(name: str, x: Sequence[float], samples: Sequence[Sample]) -> Line:
+    """Return the curve of the means, with a band where there are seeds enough for one to say something."""
+    if all(len(sample.values) >= 3 for sample in samples):
+        return Line.of(name, x, samples)
+    return Line(name, list(x), [sample.mean for sample in samples])
