@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from explicate.papers import metrics
+from explicate.papers.controls import Place, exchange
 from explicate.papers.statistics import Check, above
 from explicate.papers.study import Case, Data, Effort, Line, Panel, Study
 from explicate.papers.yousefizadeh import base
@@ -55,12 +56,31 @@ def routers_that_say_it(data: Data) -> Iterator[Check]:
             yield above(f"{name}: {TCP} over {system}", data.measure(TCP, metric), data.measure(system, metric))
 
 
+def droptail_for_routers(label: str) -> str:
+    """Return TCP without marks in the place of XCP and VCP."""
+    return DROPTAIL if label in (XCP, VCP) else label
+
+
+study.control(
+    "XCP and VCP exchanged", exchange(XCP, VCP), ["Y-txt-intro-a"],
+    "If two bits take longer than a number, the number in their place does not.",
+)  # fmt: skip
+study.control(
+    "marks and no marks exchanged", exchange(TCP, DROPTAIL), ["Y-txt-intro-b"],
+    "Without marks TCP fills the queue until it overflows.",
+)  # fmt: skip
+study.control(
+    "TCP without marks for XCP and VCP", Place("protocol", droptail_for_routers), ["Y-txt-intro-c"],
+    "A sender that is told nothing fills the queue until it overflows.",
+)  # fmt: skip
+
+
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
     """Throughput and queue over time, of the first seed."""
     return [
         Panel(
-            title, "time (s)", label,
+            f"{title}, seed {data.runs(XCP)[0].seed}", "time (s)", label,
             [
                 Line.series(one, metrics.series(data.runs(one)[0], base.FORTH, variable), scale)
                 for one in (*SYSTEMS, DROPTAIL)
