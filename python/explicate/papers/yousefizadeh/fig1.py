@@ -59,7 +59,7 @@ def agrees(
     return near(label, Sample.of([row[f"observed_{what}"]]), row[what], tolerance)
 
 
-@study.predicate("Y-fig1-a", errors=3, percent=1)
+@study.predicate("Y-fig1-a", deterministic=True, errors=3, percent=1)
 def computed_is_observed(data: Data, errors: float, percent: float) -> Iterator[Check]:
     """The average loss in bytes."""
     for snr in PER_BYTE:
@@ -73,14 +73,14 @@ def fraction(data: Data, snr: float) -> Sample:
     return Sample.of([row["observed_lost_bytes"] / row["bytes"]])
 
 
-@study.predicate("Y-fig1-b", percent=2)
+@study.predicate("Y-fig1-b", deterministic=True, percent=2)
 def is_that_of_the_recursion(data: Data, percent: float) -> Iterator[Check]:
     """One less phi(8, 8)."""
     for snr, loss in PER_BYTE.items():
         yield near(f"wrong bytes of a byte at {snr:g} dB", fraction(data, snr), loss, percent / 100 * loss)
 
 
-@study.predicate("Y-fig1-c", low=0.09, high=0.11, from_db=30, to_db=40)
+@study.predicate("Y-fig1-c", deterministic=True, low=0.09, high=0.11, from_db=30, to_db=40)
 def decade_by_decade(data: Data, low: float, high: float, from_db: float, to_db: float) -> Iterator[Check]:
     """One antenna, diversity one."""
     yield falling("wrong bytes of a byte", [fraction(data, snr) for snr in PER_BYTE])
@@ -88,18 +88,24 @@ def decade_by_decade(data: Data, low: float, high: float, from_db: float, to_db:
     yield between(f"loss at {to_db:g} dB over that at {from_db:g} dB", ratio, low, high)
 
 
-@study.predicate("Y-fig1-d")
+@study.predicate(
+    "Y-fig1-d",
+    deterministic=True,
+    instead="symbols of 4 and 16 bits by lost packets, because wrong bytes are counted for symbols of 8 bits alone; "
+    "longer bursts and M = 4 as written",
+)
 def other_channels_too(data: Data) -> Iterator[Check]:
-    """Longer bursts, other symbols, another modulation; symbols that are no bytes are judged by lost packets."""
+    """Longer bursts, other symbols, another modulation, with the bounds of the first claim at the same ratios."""
+    bounds = study.rules["Y-fig1-a"].bounds
     for place, params in enumerate(OTHERS):
         name = "".join(f", {key} {value}" for key, value in params.items())
         what = "packet_loss" if "symbol_bits" in params else "lost_bytes"
-        for snr in (10, 16, 20):
+        for snr in PER_BYTE:
             for row in rows(data, snr, place):
-                yield agrees(row, what, snr, trials(data.effort), 3, 1, name)
+                yield agrees(row, what, snr, trials(data.effort), bounds["errors"], bounds["percent"], name)
 
 
-@study.predicate("Y-fig1-e", low=0.9, high=1.1, least=0.3)
+@study.predicate("Y-fig1-e", deterministic=True, low=0.9, high=1.1, least=0.3)
 def blocks_that_are_mostly_lost(data: Data, low: float, high: float, least: float) -> Iterator[Check]:
     """Equation 6 takes symbols as independent: good where most blocks are lost, and too hopeful where few are."""
     for snr in (5, 10, 12, 14, 15, 16, 17, 18):
@@ -109,6 +115,14 @@ def blocks_that_are_mostly_lost(data: Data, low: float, high: float, least: floa
                 yield between(f"equation 6 over the exact loss of {row['bytes']} bytes at {snr} dB", ratio, low, high)
 
 
+for predicate in study.experiment.predicates:
+    study.cannot_fail(
+        predicate.id,
+        "No network is run: packets are drawn from the channel's own parameters, which computed and observed losses "
+        "share. A wrong formula fails it, but nothing in the experiment can be exchanged or switched off.",
+    )
+
+
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
     """Lost bytes against the signal."""
@@ -116,7 +130,7 @@ def plot(data: Data) -> Sequence[Panel]:
     for place, length in enumerate(lengths(data.effort)):
         points = [rows(data, snr)[place] for snr in PER_BYTE]
         lines += [
-            Line(f"{length} bytes, {name}", list(PER_BYTE), [point[column] for point in points])
-            for name, column in (("computed", "lost_bytes"), ("observed", "observed_lost_bytes"))
+            Line(f"{length} bytes, {name}", list(PER_BYTE), [point[column] for point in points], points=dots)
+            for name, column, dots in (("computed", "lost_bytes", False), ("observed", "observed_lost_bytes", True))
         ]
     return [Panel("Average lost bytes", "SNR of the good state (dB)", "wrong bytes in a packet", lines, log="y")]

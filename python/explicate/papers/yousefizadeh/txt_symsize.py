@@ -21,7 +21,7 @@ def rate(bits: int) -> float:
     return data / (data + more)
 
 
-@study.predicate("Y-txt-symsize-a")
+@study.predicate("Y-txt-symsize-a", deterministic=True)
 def lower_rate(_: Data) -> Iterator[Check]:
     """A burst spoils a large symbol as it does a small one."""
     found = [rate(bits) for bits in RATES]
@@ -30,6 +30,12 @@ def lower_rate(_: Data) -> Iterator[Check]:
     yield fact("code rates", holds=falls, measured=measured, wanted="each below the one before")
     for bits, value in RATES.items():
         yield near(f"code rate for symbols of {bits} bits", Sample.of([rate(bits)]), value, 0.001)
+
+
+for predicate in study.experiment.predicates:
+    study.cannot_fail(
+        predicate.id, "No network is run: the engine's formulas stand beside the paper's and the register's numbers."
+    )
 
 
 @study.plot
