@@ -17,7 +17,7 @@ from explicate.papers.judge import ENLARGED, Attempt, Outcome, Verdict, attempts
 from explicate.papers.plan import choices, studies
 from explicate.papers.register import PAPERS, Experiment, experiments
 from explicate.papers.store import Store
-from explicate.papers.verdicts import Word
+from explicate.papers.verdicts import COUNTED, Word
 from explicate.source import overrides_of
 from explicate.text import table
 
@@ -193,7 +193,7 @@ def _report(outcomes: Sequence[Outcome]) -> str:
             lines += _told(verdict)
         lines.append("")
     counts = count([verdict for outcome in outcomes for verdict in outcome.verdicts])
-    lines.append(", ".join(f"{number} {word.value}" for word, number in counts.items()))
+    lines.append(", ".join(f"{number} {COUNTED[word]}" for word, number in counts.items()))
     return "\n".join(lines)
 
 

@@ -26,7 +26,7 @@ from explicate.papers.judge import ENLARGED, Outcome, Verdict
 from explicate.papers.plan import Choice, choices, seeds
 from explicate.papers.register import PAPERS, Experiment, Paper, experiments
 from explicate.papers.study import Case, Panel
-from explicate.papers.verdicts import MEANING, Block, Word
+from explicate.papers.verdicts import COUNTED, MEANING, Block, Word
 from explicate.report import style
 from explicate.results import write_text
 from explicate.source import Source, overrides_of
@@ -204,7 +204,7 @@ def _asset(name: str) -> str:
 
 def _tally(verdicts: Sequence[Verdict]) -> str:
     counts = {word: sum(verdict.word is word for verdict in verdicts) for word in Word}
-    return ", ".join(f"{number} {word.value}" for word, number in counts.items() if number)
+    return ", ".join(f"{number} {COUNTED[word]}" for word, number in counts.items() if number)
 
 
 def _predicates(verdicts: Iterable[Verdict], controls: Entry) -> str:
@@ -240,6 +240,8 @@ def _block(verdict: Verdict, block: Block) -> str:
         return ""
     word = "holds" if block.holds else "fails"
     title = f'<p class="about">Seeds from {block.first_seed}: {word}</p>' if len(verdict.blocks) > 1 else ""
+    if block is not verdict.blocks[0] and block.measured == verdict.blocks[0].measured:
+        return f'<p class="about">Seeds from {block.first_seed}: {word}; measured as before</p>'
     said = [f"{'' if check.holds else '✗ '}{check}" for check in block.checks] or [f"✗ {block.note}"]
     return f"{title}<ul>{''.join(f'<li>{escape(text)}</li>' for text in said)}</ul>"
 
@@ -248,7 +250,7 @@ def _trials(verdict: Verdict, controls: Entry) -> str:
     """Show the controls of a claim and what they did."""
     rows = [
         f"<li><strong>{escape(trial['outcome'])}</strong> under control “{escape(name)}” ({KINDS[control['kind']]}): "
-        f"{escape(control['why'])} {escape(trial['why'])}</li>"
+        f"{escape(control['why'])}. Measured: {escape(trial['why'])}</li>"
         for name, control in controls.get("controls", {}).items()
         for claim, trial in control["claims"].items()
         if claim == verdict.predicate.id

@@ -38,6 +38,15 @@ MEANING = {
 """What each class means, for the pages."""
 
 
+COUNTED = {
+    **{word: word.value for word in Word},
+    Word.HOLDS: "hold",
+    Word.DEPENDS: "depend on seeds",
+    Word.FAILS: "fail",
+}
+"""What stands behind a number of claims of a class."""
+
+
 @dataclass(frozen=True)
 class Block:
     """What one block of seeds gave for a claim.
