@@ -87,10 +87,9 @@ def headline(rows: Sequence[Row], controls: Controls, universes: Universes) -> I
     yield f"**{'; '.join(parts)}.**"
     span = multiverse.span(universes)
     if span:
-        number = sum(len(entry["alternatives"]) for entry in universes.values())
         yield (
-            f"Between {span[0]} and {span[2]} hold over all single changes of choices, {span[1]} with the choices used "
-            f"({number} alternatives, each on the first block of seeds of the quick set)."
+            f"Between {span.least} and {span.most} hold over all single changes of choices, {span.chosen} with the "
+            f"choices used ({span.alternatives} alternatives, each on the first block of seeds of the quick set)."
         )
     known = [choice for paper in PAPERS.values() for choice in choices(paper).values()]
     number = sum(len(choice.others) for choice in known)
@@ -165,14 +164,14 @@ def alternatives(letter: str, entry: Mapping[str, Any]) -> Iterator[str]:
     lines = list(multiverse.lines(entry))
     if not lines:
         return
-    base = multiverse.held(entry["chosen"])
-    numbers = [base, *(line.held for line in lines)]
     yield "### Other choices, one at a time\n"
-    yield (
-        f"Authors' claims that hold on the first block of the quick set: {base} with the choices used, at least "
-        f"{min(numbers)}, at most {max(numbers)}.\n"
-    )
-    body = [[line.name, line.held, _differs(line)] for line in lines]
+    found = multiverse.span({letter: entry})
+    if found:
+        yield (
+            f"Authors' claims that hold on the first block of the quick set: {found.chosen} with the choices used, at "
+            f"least {found.least}, at most {found.most}.\n"
+        )
+    body = [[line.name, line.held if line.whole else "–", line.flips] for line in lines]
     yield from table(["choice", "hold", "what differs"], body)
     yield ""
     law = choices(PAPERS[letter]).get(multiverse.LAW)
@@ -181,11 +180,6 @@ def alternatives(letter: str, entry: Mapping[str, Any]) -> Iterator[str]:
         yield f"### {law.name[0].upper()}{law.name[1:]} ({law.id}), claim by claim\n"
         yield from table(head, cells)
         yield ""
-
-
-def _differs(line: multiverse.Line) -> str:
-    said = [f"{claim} {word}" for claim, word in line.differs.items()]
-    return "; ".join([*said, *(f"{key} could not be run: {error}" for key, error in line.errors.items())]) or "nothing"
 
 
 def controlled(rows: Sequence[Row], controls: Controls) -> Iterator[str]:

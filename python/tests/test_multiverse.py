@@ -10,7 +10,7 @@ import pytest
 
 from explicate.cli import main
 from explicate.papers import freeze, judge, multiverse, plan
-from explicate.papers.multiverse import Alternative
+from explicate.papers.multiverse import Alternative, Span
 from explicate.papers.plan import Choice
 from explicate.papers.register import PAPERS
 from explicate.papers.statistics import Check, fact
@@ -88,7 +88,8 @@ def test_each_choice_is_replaced_by_each_alternative(tmp_path: Path) -> None:
     assert found["I-P3=2"] == (1, {})
     assert entry["alternatives"]["I-P3=2"]["experiments"] == 0
     assert "cannot be made" in entry["alternatives"]["I-P4=2"]["errors"]["I-fig2"]
-    assert multiverse.span({"I": entry}) == (0, 1, 2)
+    assert multiverse.span({"I": entry}) == Span(0, 1, 2, 4), "what cannot be run does not count"
+    assert [line.name for line in multiverse.lines(entry) if not line.whole] == ["I-P4=2"]
     assert counted.runs == 2 * 3
     assert counted.written == [0, 1, 2, 3, 4, 5]
     assert [path.name for path in tmp_path.iterdir()] == ["runs"], "runs of alternatives are not kept"

@@ -16,10 +16,10 @@ from explicate.papers import command, store
 from explicate.papers.gallery import choice_table
 from explicate.papers.judge import Outcome, attempts, explanations
 from explicate.papers.multiverse import alternatives
-from explicate.papers.plan import EFFORTS, choices, effort, studies
+from explicate.papers.plan import EFFORTS, Reads, choices, effort, studies
 from explicate.papers.register import PAPERS, experiments, predicates
 from explicate.papers.statistics import Sample, above, at_least, falling, in_most, rising
-from explicate.papers.store import Store
+from explicate.papers.store import Job, Store
 from explicate.papers.study import Study
 from explicate.papers.verdicts import Word
 
@@ -140,6 +140,26 @@ def test_the_shard_names_what_there_is() -> None:
     for name, chosen in shard["multiverse"].items():
         assert chosen
         assert all(key in experiments() and key[0] == name[0] for key in chosen), name
+
+
+@pytest.mark.usefixtures("native_real")
+def test_alternatives_can_be_run() -> None:
+    """Each value that stands beside a choice gives scenarios that the engine takes."""
+    wrong = []
+    for study in studies().values():
+        before = effort(study.experiment, "quick")
+        cases = study.make_cases(before)
+        assert isinstance(before.choices, Reads)
+        for one in alternatives(study.experiment.paper.letter):
+            if one.choice.id in before.choices.read:
+                try:
+                    made = study.make_cases(effort(study.experiment, "quick", {one.choice.id: one.value}))
+                    for label, case in made.items():
+                        if case != cases.get(label):
+                            Job.of(case, [1])
+                except (KeyError, ValueError) as error:
+                    wrong.append(f"{study.id} with {one.name}: {str(error).splitlines()[0]}")
+    assert wrong == []
 
 
 def test_controls_can_be_made() -> None:

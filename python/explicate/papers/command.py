@@ -130,13 +130,11 @@ def _letters(args: argparse.Namespace) -> list[str]:
 
 def _universes(record: Mapping[str, Any]) -> Iterator[str]:
     for letter, entry in record.items():
-        body = [
-            [line.name, str(line.held), " ".join(sorted([*line.differs, *line.errors]))]
-            for line in multiverse.lines(entry)
-        ]
-        counts = [multiverse.held(entry["chosen"]), *(line.held for line in multiverse.lines(entry))]
-        yield table([f"paper {letter}: another choice", "hold", "what differs"], body, left=1)
-        yield f"paper {letter}: {min(counts)} hold at least, {counts[0]} as chosen, {max(counts)} at most\n"
+        lines = [[line.name, str(line.held) if line.whole else "–", line.flips] for line in multiverse.lines(entry)]
+        found = multiverse.span({letter: entry})
+        if found:
+            yield table([f"paper {letter}: another choice", "hold", "what differs"], lines, left=3)
+            yield f"paper {letter}: {found.least} hold at least, {found.chosen} as chosen, {found.most} at most\n"
 
 
 def chosen(names: Sequence[str]) -> list[Experiment]:

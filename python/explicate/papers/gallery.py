@@ -119,8 +119,8 @@ def _universe(entry: Entry) -> str:
         return ""
     rows = [f'<tr><th scope="row">as chosen</th><td>{multiverse.held(entry["chosen"])}</td><td></td></tr>']
     for line in lines:
-        differs = escape(" ".join(sorted([*line.differs, *line.errors])))
-        rows.append(f'<tr><th scope="row">{escape(line.name)}</th><td>{line.held}</td><td>{differs}</td></tr>')
+        number = line.held if line.whole else "–"
+        rows.append(f'<tr><th scope="row">{escape(line.name)}</th><td>{number}</td><td>{escape(line.flips)}</td></tr>')
     head = "<thead><tr><th>Choice</th><th>Claims that hold</th><th>What differs</th></tr></thead>"
     return (
         "<details><summary>Other choices, one at a time (quick set, first block of seeds)</summary>"

@@ -138,6 +138,19 @@ class Line:
     differs: Mapping[str, str]
     errors: Mapping[str, str]
 
+    @property
+    def whole(self) -> bool:
+        """Whether all experiments could be run; if not, the number of claims that hold says nothing."""
+        return not self.errors
+
+    @property
+    def flips(self) -> str:
+        """What differs, in words."""
+        said = [f"{claim} {word}" for claim, word in self.differs.items()]
+        if self.errors:
+            said = [f"{key} could not be run: {error}" for key, error in self.errors.items()]
+        return "; ".join(said) or "nothing"
+
 
 def lines(entry: Mapping[str, Any]) -> Iterator[Line]:
     """Yield the alternatives of a paper's record."""
@@ -145,11 +158,21 @@ def lines(entry: Mapping[str, Any]) -> Iterator[Line]:
         yield Line(name, held({**entry["chosen"], **one["differs"]}), one["differs"], one["errors"])
 
 
-def span(record: Mapping[str, Any]) -> tuple[int, int, int] | None:
-    """Return how many claims hold at least, with the choices used, and at most over all single changes on record."""
+@dataclass(frozen=True)
+class Span:
+    """How many claims hold at least, with the choices used, and at most; over how many alternatives."""
+
+    least: int
+    chosen: int
+    most: int
+    alternatives: int
+
+
+def span(record: Mapping[str, Any]) -> Span | None:
+    """Return the span over all single changes on record that could be run; None if there is none."""
     chosen = sum(held(entry["chosen"]) for entry in record.values())
-    steps = [line.held - held(entry["chosen"]) for entry in record.values() for line in lines(entry)]
-    return (chosen + min(0, *steps), chosen, chosen + max(0, *steps)) if steps else None
+    steps = [line.held - held(entry["chosen"]) for entry in record.values() for line in lines(entry) if line.whole]
+    return Span(chosen + min(0, *steps), chosen, chosen + max(0, *steps), len(steps)) if steps else None
 
 
 def by_claim(entry: Mapping[str, Any], choice: Choice) -> list[list[str]]:
