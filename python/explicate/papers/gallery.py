@@ -373,16 +373,17 @@ def _one_seed(panel: Panel) -> bool:
 
 def chart(panel: Panel) -> tuple[str, tuple[str, ...]]:
     """Return a panel as SVG, and the names of its lines."""
-    lines = list(panel.lines)[:MOST_SERIES]
+    # Points that stand for a paper's numbers get the bars of an interval without width, and so their size.
+    lines = [
+        replace(one, low=one.low or one.y, high=one.high or one.y) if one.points else one
+        for one in list(panel.lines)[:MOST_SERIES]
+    ]
     if panel.names:
         # Side by side, so that none hides another.
         shift = [BESIDE * (place - (len(lines) - 1) / 2) for place in range(len(lines))]
         lines = [replace(one, x=[x + by for x in one.x]) for one, by in zip(lines, shift, strict=True)]
-    # Points that stand for a paper's numbers get the bars of an interval without width, and so their size.
     series = [
-        Series(one.name, place, one.x, one.y, one.low, one.high, dots=bool(panel.names))
-        if not one.points
-        else Series(one.name, place, one.x, one.y, one.low or one.y, one.high or one.y, dots=True)
+        Series(one.name, place, one.x, one.y, one.low, one.high, dots=bool(panel.names) or one.points)
         for place, one in enumerate(lines)
     ]
     xs = [value for one in lines for value in one.x]
