@@ -32,6 +32,9 @@
 //!    XCP02 does not mention and paper 001 section II-A assumes; `on_timeout = "keep"` leaves it to the routers.
 //! 5. The feedback of duplicate acknowledgements counts (D03 section 3.3 speaks of any). ns-2's sender drops it, so that its
 //!    window stands still while a loss is repaired: `follow_duplicates = false`.
+//! 6. A packet is offered at most what is left in either pool, as in ns-2.35 (`xcpq.cc`). D03 section 3.4 states this bound
+//!    for the negative share of a packet that asks for less than its offer. Without it, a window that a timeout has collapsed
+//!    to one packet takes many times what an interval has to give: its X is that much larger than those Cp was made from.
 
 use alloc::boxed::Box;
 

@@ -12,6 +12,9 @@
 //! | `paper`, XCP02 appendix A, request > 0 | request | offer - request |
 //! | `paper`, request <= 0 | nothing | -request, and the offer if that is positive |
 //!
+//! What a packet is offered is bounded by what is left in either pool: pos <= residue_pos, neg <= residue_neg (`xcp.rs`,
+//! deviation 6). An interval hands out no more than its pools held at its beginning and what packets gave back.
+//!
 //! A target queue (`target_queue`, paper 003 section 7.2, there called XCPQ) replaces the persistent queue Q of the
 //! efficiency controller by its mean minus the target: Qm - gamma_q, with Qm <- (1 - w) Qm + w Q at every sample of Q, w =
 //! `queue_weight`. Paper 003 takes 10 packets and w = 0.1; its beta = 0.9 and gamma = 10 are not XCP's beta and gamma.
@@ -259,7 +262,8 @@ impl<const PAPER: bool> Controller<PAPER> {
     /// Returns whether that is less than it asks for, and what.
     #[inline(always)]
     pub(super) fn feedback(&mut self, x: f64, bytes: f64, delta: f64) -> (bool, f64) {
-        let mut pos = self.cp * x;
+        // No packet takes more than there is: after a timeout an X may be hundreds of times those that `cp` was made from.
+        let mut pos = (self.cp * x).min(self.res_pos);
         if self.res_neg <= 0.0 {
             // No negative pool, and no cn either: what follows says the same, at twice the cost.
             if delta > pos {
@@ -269,7 +273,7 @@ impl<const PAPER: bool> Controller<PAPER> {
             self.take_positive(if PAPER { delta.max(0.0) } else { delta });
             return (false, pos);
         }
-        let mut neg = self.cn * bytes;
+        let mut neg = (self.cn * bytes).min(self.res_neg);
         let fb = pos - neg;
         let tighter = delta > fb;
         if !tighter && PAPER {
@@ -473,6 +477,22 @@ mod tests {
         (r.cn, r.res_pos, r.res_neg) = (4.0, 1000.0, 100.0);
         assert_eq!(r.feedback(1.0, 1.0, -9.0), (false, -4.0));
         assert_eq!((r.res_pos, r.res_neg), (1000.0, 91.0), "a negative offer does not count");
+    }
+
+    /// Pools of 130 kB/s and nothing, Cp = 1.3e6: an X of 10 s is offered 13 MB/s, and gets what there is. So is a packet of
+    /// 1000 B that would lose 4 kB/s where 100 B/s are to be taken.
+    #[test]
+    fn a_packet_takes_no_more_than_a_pool_holds() {
+        for (pools, delta, feedback, left) in [
+            ([130_000.0, 0.0], 1e9, (true, 130_000.0), [0.0, 0.0]),
+            ([130_000.0, 100.0], 1e9, (true, 129_900.0), [0.0, 0.0]),
+            ([130_000.0, 100.0], 50_000.0, (false, 129_900.0), [79_900.0, 0.0]),
+        ] {
+            let mut r = router().0;
+            (r.cp, r.cn, [r.res_pos, r.res_neg]) = (1.3e6 / UNITS_PER_SEC, 4.0, pools);
+            assert_eq!(r.feedback(10.0 * UNITS_PER_SEC, 1000.0, delta), feedback);
+            assert_eq!([r.res_pos, r.res_neg], left);
+        }
     }
 
     #[test]

@@ -24,6 +24,7 @@
 //!    to the nearest one.
 //! 2. The control interval has the bounds and the first value of the draft's, timers are jittered (`xcp.rs`, deviation 1).
 //! 3. "React like TCP" on losses is `on_loss` and `on_timeout` of `xcp.rs`.
+//! 4. A packet is offered at most what is left in either pool (`xcp.rs`, deviation 6); appendix A empties a pool afterwards.
 
 use alloc::boxed::Box;
 

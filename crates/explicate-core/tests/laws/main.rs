@@ -6,6 +6,7 @@ mod agents;
 mod flows;
 mod machines;
 mod parsers;
+mod pools;
 
 use std::collections::BTreeSet;
 

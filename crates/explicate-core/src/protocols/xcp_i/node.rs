@@ -358,6 +358,15 @@ mod tests {
         k.handle_data(Time::millis(101), &mut p, Address(99), Some(&VIEW));
         // One packet with X = 1 ms was seen: 0.4 1e6 / 0.001 s * 0.001 s.
         assert_eq!(p.congestion.delta_throughput(), 400_000);
+        // Its pool is 0.4 1e6: an X a thousand times as long takes no more.
+        let mut k = informed(&[("law", 0.0)], 1, 1e6);
+        for granted in [400_000, 0] {
+            let mut p = packet(1, 2);
+            p.congestion.set_x(seconds_to_units(1.0));
+            p.congestion.set_delta_throughput(i32::MAX);
+            k.handle_data(Time::millis(101), &mut p, Address(99), Some(&VIEW));
+            assert_eq!(p.congestion.delta_throughput(), granted);
+        }
         // Who asks for less than that keeps it.
         let mut k = informed(&[("law", 0.0)], 1, 1e6);
         let mut modest = packet(1, 2);
