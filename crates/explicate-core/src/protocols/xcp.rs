@@ -21,7 +21,7 @@
 //! | residue_pos/neg | `res_pos`, `res_neg` | bytes/s | | D03 section 3.4 |
 //! | d, Te | `avg_rtt`, `control_at` | s | mean RTT of flows | D03 section 3.4 |
 //! | Tq | `queue_at` | s | | D03 section 3.4 |
-//! | X | `x` | 2^-28 s | rtt / cwnd | D03 section 4.1 |
+//! | X | `x` | 2^-28 s | rtt / whole packets of cwnd | D03 section 4.1 |
 //! | Qm - gamma_q | `mean_queue - target_queue` | bytes | target 0 | paper 003 section 7.2 (XCPQ) |
 //!
 //! Deviations:
@@ -129,6 +129,7 @@ impl Protocol for Xcp {
 // ------------------------------------------------------------------------------------- end systems, D03 section 3.1-3.3
 
 /// What a sender knows of its window.
+#[derive(Clone, Copy)]
 pub(super) struct Window {
     /// Allowed window, segments.
     pub(super) cwnd: f64,
@@ -142,7 +143,8 @@ pub(super) struct Window {
 
 /// In which the members of the family differ: what the words of the header mean on the way there and back.
 pub(super) trait Form: Default + Send {
-    /// The words of the next packets' headers: the window (D03: X), RTT, and the request spread over a window.
+    /// The words of the next packets' headers: the window (D03: X), RTT, and the request spread over a window. `window` holds
+    /// the packets that are sent in a round trip.
     fn words(window: &Window) -> (u32, u32, i32);
     /// Writes them.
     #[inline(always)]
@@ -235,10 +237,15 @@ impl<F: Form> XcpSender<F> {
         }
     }
 
-    /// What the next packets carry, from window and RTT.
+    /// What the next packets carry, from window and RTT. Of the window whole packets are sent; told with its fraction, it would
+    /// overstate the rate, most of all that of a small window.
     #[inline(always)]
     fn words(&self) -> (u32, u32, i32) {
-        if self.window.srtt == 0.0 { (0, 0, 0) } else { F::words(&self.window) }
+        if self.window.srtt == 0.0 {
+            return (0, 0, 0);
+        }
+        let sent = (self.window.cwnd as u32).max(1);
+        F::words(&Window { cwnd: sent as f64, ..self.window })
     }
 
     /// D03 section 3.1.1: an allowance that was not used for an RTT decays towards what was used.
@@ -385,6 +392,18 @@ mod tests {
         assert_eq!(header.delta_throughput(), 90_000);
         // It wants 40 kB/s: 60 kB/s less, over 10 packets.
         assert_eq!(sends(&mut *sender(&[("desired_rate", 320e3)])).delta_throughput(), -6_000);
+    }
+
+    /// A window of 1.9 packets is one packet in 0.1 s: it goes at 10 kB/s, wants 1 MB/s, and asks for all of that at once.
+    #[test]
+    fn x_tells_the_whole_packets_that_are_sent() {
+        let mut s = sender(&[]);
+        let mut header = Congestion::new(Format::Minimal);
+        header.set_reverse_feedback(-81_000);
+        s.on_ack(&ack(Time::millis(50), &header));
+        assert!((s.allowance().cwnd - 1.9).abs() < 1e-12);
+        let sent = sends(&mut *s);
+        assert_eq!((sent.x(), sent.delta_throughput()), (seconds_to_units(0.1), 990_000));
     }
 
     #[test]

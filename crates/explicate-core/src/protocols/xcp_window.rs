@@ -244,5 +244,7 @@ mod tests {
         back.set_reverse_feedback(500);
         sender.on_ack(&ack(Time::millis(10), &back));
         assert_eq!(sender.allowance().cwnd, 10.5);
+        sender.on_send(&mut p, &sent(Time::ZERO, 0));
+        assert_eq!((p.congestion.x(), p.congestion.delta_throughput()), (10_000, 9_000), "ten whole packets");
     }
 }
