@@ -340,6 +340,8 @@ impl Flow {
             self.mark_recover = state.highest;
             self.repairing = state.recovering;
             let kind = LossKind::Timeout;
+            // What fast recovery let out beyond the window does not count: BSD, Linux and ns-2 halve the window.
+            let in_flight = in_flight.min((self.allowance.cwnd as u32).max(1));
             self.sender.on_loss(&Loss { now, kind, in_flight, srtt, repeated, marked: false });
         }
         if self.sender.next_timer() <= now {

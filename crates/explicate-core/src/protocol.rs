@@ -159,7 +159,7 @@ pub struct Loss {
     pub now: Time,
     /// What went wrong.
     pub kind: LossKind,
-    /// Segments in flight before it was noticed.
+    /// Segments in flight before it was noticed; at a timeout no more than the window, which recovery may have exceeded.
     pub in_flight: u32,
     /// Smoothed round-trip time.
     pub srtt: Time,

@@ -128,3 +128,21 @@ fn the_receiver_has_room_for_all_that_is_sent() {
         assert!(story.most_outstanding <= room, "{protocol}: {} beyond, room for {room}", story.most_outstanding);
     }
 }
+
+/// A window of 20 loses segments 2, 6 and 10. Acknowledgements of 0 and 1 make it 22; the third duplicate finds 22 in flight:
+/// ssthresh and window are 11. Its 21 duplicates let segments up to 33 go. Reno's episode ends with the first hole, so that the
+/// timer has to find the next one: 28 are outstanding then, 17 of them beyond the window, and ssthresh is half of 11.
+#[test]
+fn a_timeout_halves_the_window_that_an_episode_has_left() {
+    let ssthresh = |story: &mut Story| {
+        let mut found = f64::NAN;
+        story.flow.probe(&mut |name, value| found = if name == "ssthresh" { value } else { found });
+        found
+    };
+    let lost = |segment, times| matches!(segment, 2 | 6 | 10) && times == 1;
+    let mut reno = tell("reno", &[("initial_window", 20.0)], lost);
+    assert_eq!((ssthresh(&mut reno), reno.flow.stats.timeouts), (5.5, 1));
+    // With partial acknowledgements no timer expires, and the window of 22 is halved once.
+    let mut newreno = tell("newreno", &[("initial_window", 20.0)], lost);
+    assert_eq!((ssthresh(&mut newreno), newreno.flow.stats.timeouts), (11.0, 0));
+}

@@ -20,9 +20,9 @@
 //! 2. The end of an episode takes back the inflation and leaves the rest to the law, so no segment is withheld as in the
 //!    burst-avoiding choice of section 3.2 (3); a law that minds bursts paces.
 //! 3. The timer restarts with the first retransmission and the first partial acknowledgement ("impatient").
-//! 4. What a timeout within an episode reports as in flight leaves out the inflation, as ns-2 and BSD do, who halve the
-//!    window. Segments sent on account of it pile up behind many holes: counted, they would raise ssthresh above what
-//!    the path holds, and every timeout would lead to the next.
+//! 4. What a timeout within an episode reports as in flight leaves out the inflation. Segments sent on account of it pile up
+//!    behind many holes: counted, they would raise ssthresh above what the path holds, and every timeout would lead to the
+//!    next. Nor does it exceed the window (`reno.rs`, deviation 1).
 
 use alloc::boxed::Box;
 

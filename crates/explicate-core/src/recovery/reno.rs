@@ -3,7 +3,12 @@
 //! Three duplicates resend the first hole; further ones inflate the window by a segment each; the first new
 //! acknowledgement ends the episode, so a second loss in a window waits for three more duplicates or the timer.
 //!
-//! Deviation: none known. The timer restarts with the fast retransmission, as in ns-2.
+//! Deviations:
+//! 1. After a timeout ssthresh is half of the window or of what is outstanding, whichever is less, as BSD, Linux and ns-2
+//!    have it; so it is over every recovery (`flow.rs`). FlightSize of RFC 5681 equation 4, read literally, also counts what an
+//!    episode has let out beyond the window. A window with several losses ends in a timeout here, and ssthresh would be
+//!    above what the path holds, so that a second and a third timeout follow.
+//! 2. The timer restarts with the fast retransmission, as in ns-2.
 
 use alloc::boxed::Box;
 

@@ -200,6 +200,34 @@ fn every_pair_delivers_everything() {
     }
 }
 
+/// After a timeout slow start ends at half of the window or below (RFC 5681 equation 4): what fast recovery let out beyond the
+/// window does not count, whether an episode still lasts or has just ended.
+#[test]
+fn a_timeout_halves_the_window_and_not_what_inflated_it() {
+    let mut checked = 0;
+    for (law, r) in ["reno", "hybla", "vegas", "xtcp"].iter().flat_map(|law| RECOVERIES.iter().map(move |r| (law, r))) {
+        let p = registry::protocol(law).unwrap();
+        for seed in 0..8 {
+            let mut w = World::new(p, *r, &Values::default(), seed, (0.04, 0.0));
+            w.flow.write(BYTES, true);
+            w.send();
+            while w.flow.poll_event() != Some(Event::Drained) {
+                let window = w.flow.cwnd();
+                let (timeouts, repeated) = (w.flow.stats.timeouts, w.flow.timeouts_in_a_row() > 0);
+                assert!(w.step());
+                let mut ssthresh = f64::NAN;
+                w.flow.probe(&mut |name, value| ssthresh = if name == "ssthresh" { value } else { ssthresh });
+                if w.flow.stats.timeouts > timeouts && !repeated && w.flow.acked() > 0 {
+                    let what = format!("{law}/{} at {}", r.name(), w.now);
+                    assert!(ssthresh <= (window / 2.0).max(2.0), "{what}: ssthresh {ssthresh} of a window of {window}");
+                    checked += (window > 4.0) as u32;
+                }
+            }
+        }
+    }
+    assert!(checked > 200, "{checked} timeouts of windows above four segments");
+}
+
 /// Values with one of the parameters that every flow has.
 fn with(name: &str, value: f64) -> Values {
     let mut values = Values::default();
