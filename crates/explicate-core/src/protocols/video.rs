@@ -98,7 +98,9 @@ impl VideoSender {
         }
         self.rate = rate.min(self.full).max(self.packet / self.srtt);
         let cwnd = self.rate * self.srtt / self.packet;
-        self.words = RateForm::words(&Window { cwnd, packet: self.packet, desired: self.full, srtt: self.srtt });
+        // Spaced packets are no whole number in a round trip.
+        let window = Window { cwnd, packet: self.packet, desired: self.full, srtt: self.srtt };
+        self.words = RateForm::words(&window, cwnd);
     }
 }
 

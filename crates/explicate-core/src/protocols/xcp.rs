@@ -129,7 +129,6 @@ impl Protocol for Xcp {
 // ------------------------------------------------------------------------------------- end systems, D03 section 3.1-3.3
 
 /// What a sender knows of its window.
-#[derive(Clone, Copy)]
 pub(super) struct Window {
     /// Allowed window, segments.
     pub(super) cwnd: f64,
@@ -143,9 +142,9 @@ pub(super) struct Window {
 
 /// In which the members of the family differ: what the words of the header mean on the way there and back.
 pub(super) trait Form: Default + Send {
-    /// The words of the next packets' headers: the window (D03: X), RTT, and the request spread over a window. `window` holds
-    /// the packets that are sent in a round trip.
-    fn words(window: &Window) -> (u32, u32, i32);
+    /// The words of the next packets' headers where so many of them make a window: the window (D03: X), RTT, and the request
+    /// spread over them.
+    fn words(window: &Window, packets: f64) -> (u32, u32, i32);
     /// Writes them.
     #[inline(always)]
     fn state((x, rtt, request): (u32, u32, i32), header: &mut Congestion) {
@@ -177,12 +176,12 @@ pub(super) trait Form: Default + Send {
 pub(super) struct Rate;
 
 impl Form for Rate {
-    fn words(w: &Window) -> (u32, u32, i32) {
-        // One division serves both quotients: X = rtt / window, and the request spread over a window.
-        let inverse = 1.0 / (w.cwnd * w.srtt);
+    fn words(w: &Window, packets: f64) -> (u32, u32, i32) {
+        // One division serves both quotients: X = rtt / packets, and the request spread over them.
+        let inverse = 1.0 / (packets * w.srtt);
         let per_window = w.srtt * inverse;
         let x = seconds_to_units(w.srtt * per_window);
-        // want / (throughput * RTT / MSS), with throughput * RTT / MSS = cwnd.
+        // want / (throughput * RTT / MSS), with throughput * RTT / MSS = packets.
         (x, seconds_to_units(w.srtt), round(w.desired * per_window - w.packet * (w.cwnd * inverse)))
     }
     /// D03 section 3.3: window = max(window + feedback * srtt, MSS), here in segments. Duplicates count too.
@@ -238,14 +237,11 @@ impl<F: Form> XcpSender<F> {
     }
 
     /// What the next packets carry, from window and RTT. Of the window whole packets are sent; told with its fraction, it would
-    /// overstate the rate, most of all that of a small window.
+    /// overstate the rate, most of all that of a small window. What is wanted is still compared with all of the window.
     #[inline(always)]
     fn words(&self) -> (u32, u32, i32) {
-        if self.window.srtt == 0.0 {
-            return (0, 0, 0);
-        }
-        let sent = (self.window.cwnd as u32).max(1);
-        F::words(&Window { cwnd: sent as f64, ..self.window })
+        let packets = (self.window.cwnd as u32).max(1) as f64;
+        if self.window.srtt == 0.0 { (0, 0, 0) } else { F::words(&self.window, packets) }
     }
 
     /// D03 section 3.1.1: an allowance that was not used for an RTT decays towards what was used.
@@ -394,7 +390,7 @@ mod tests {
         assert_eq!(sends(&mut *sender(&[("desired_rate", 320e3)])).delta_throughput(), -6_000);
     }
 
-    /// A window of 1.9 packets is one packet in 0.1 s: it goes at 10 kB/s, wants 1 MB/s, and asks for all of that at once.
+    /// A window of 1.9 packets is one packet in 0.1 s. It is to become 1 MB/s or 100 packets: the one packet asks for 98.1.
     #[test]
     fn x_tells_the_whole_packets_that_are_sent() {
         let mut s = sender(&[]);
@@ -403,7 +399,7 @@ mod tests {
         s.on_ack(&ack(Time::millis(50), &header));
         assert!((s.allowance().cwnd - 1.9).abs() < 1e-12);
         let sent = sends(&mut *s);
-        assert_eq!((sent.x(), sent.delta_throughput()), (seconds_to_units(0.1), 990_000));
+        assert_eq!((sent.x(), sent.delta_throughput()), (seconds_to_units(0.1), 981_000));
     }
 
     #[test]

@@ -209,8 +209,8 @@ impl Default for Marked {
 const NOBODY: Address = Address(u32::MAX);
 
 impl Form for Marked {
-    fn words(window: &Window) -> (u32, u32, i32) {
-        Rate::words(window)
+    fn words(window: &Window, packets: f64) -> (u32, u32, i32) {
+        Rate::words(window, packets)
     }
     const STATES: bool = false;
     fn write(&mut self, packet: &mut Packet, words: (u32, u32, i32)) {

@@ -69,8 +69,8 @@ struct Absolute {
 }
 
 impl Form for Absolute {
-    fn words(window: &Window) -> (u32, u32, i32) {
-        Rate::words(window)
+    fn words(window: &Window, packets: f64) -> (u32, u32, i32) {
+        Rate::words(window, packets)
     }
     fn answered(&mut self, window: &Window, ack: &Ack<'_>) -> f64 {
         let total = ack.header.reverse_feedback();

@@ -80,10 +80,9 @@ struct Bytes;
 
 impl Form for Bytes {
     /// Section 3.2: H_feedback = (r rtt - cwnd) / packets in the window.
-    fn words(w: &Window) -> (u32, u32, i32) {
-        let cwnd = w.cwnd * w.packet;
-        let request = (w.desired * w.srtt - cwnd) / w.cwnd;
-        ((cwnd + 0.5) as u32, seconds_to_units(w.srtt), round(request))
+    fn words(w: &Window, packets: f64) -> (u32, u32, i32) {
+        let request = (w.desired * w.srtt - w.cwnd * w.packet) / packets;
+        ((packets * w.packet + 0.5) as u32, seconds_to_units(w.srtt), round(request))
     }
     fn state(words: (u32, u32, i32), header: &mut Congestion) {
         *header = Congestion::new(Format::Window);
@@ -245,6 +244,6 @@ mod tests {
         sender.on_ack(&ack(Time::millis(10), &back));
         assert_eq!(sender.allowance().cwnd, 10.5);
         sender.on_send(&mut p, &sent(Time::ZERO, 0));
-        assert_eq!((p.congestion.x(), p.congestion.delta_throughput()), (10_000, 9_000), "ten whole packets");
+        assert_eq!((p.congestion.x(), p.congestion.delta_throughput()), (10_000, 8_950), "ten whole packets");
     }
 }
