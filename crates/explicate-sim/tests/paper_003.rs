@@ -26,7 +26,12 @@ fn ratio(done: &Outcome) -> f64 {
 
 /// The fairness ratio, mean of three seeds.
 fn fairness(protocol: &str, loss: &str, params: &str) -> f64 {
-    let ratios: Vec<f64> = (1..=3).map(|seed| ratio(&run(&text(protocol, loss, seed, params)))).collect();
+    fairness_over(3, protocol, loss, params)
+}
+
+/// The fairness ratio, mean of so many seeds.
+fn fairness_over(seeds: u32, protocol: &str, loss: &str, params: &str) -> f64 {
+    let ratios: Vec<f64> = (1..=seeds).map(|seed| ratio(&run(&text(protocol, loss, seed, params)))).collect();
     println!("{protocol} {params} at {loss}: {:.3} {ratios:.3?}", mean(&ratios));
     mean(&ratios)
 }
@@ -47,10 +52,11 @@ fn the_xcp_family_in_order() {
     assert!(lm.0 >= 0.95 && lm.1 >= 0.7, "{lm:?}");
 }
 
-/// Figure 8 (D-fig8): a coarse signal needs an exact account of what arrived.
+/// Figure 8 (D-fig8): a coarse signal needs an exact account of what arrived. Single runs of XTCP differ by 0.05 (standard
+/// deviation): a mean of 24 tells differences as small as those asked for.
 #[test]
 fn the_xtcp_family_in_order() {
-    let at_5 = |protocol| fairness(protocol, "5%", "");
+    let at_5 = |protocol| fairness_over(24, protocol, "5%", "");
     let [tcp, lr, pa, lm, friend] = ["reno", "LR-XTCP", "LR-XTCP_PA", "LR-LMXTCP", "LR-LMXTCP_TCPfriend"].map(at_5);
     assert!(tcp < 0.3 && tcp < lr - 0.3, "TCP starves: {tcp}, LR-XTCP {lr}");
     assert!(pa >= lr + 0.05, "partial acknowledgements help: {lr} to {pa}");
