@@ -217,7 +217,7 @@ impl Recovery for LossMonitorRecovery {
             self.timers.sample(rtt);
         }
         if advanced > 0 {
-            self.timers.acknowledged(now, self.seq.outstanding());
+            self.timers.acknowledged(now, self.seq.outstanding(), self.seq.acked > self.recover);
             self.recovering &= self.seq.acked < self.recover;
         } else {
             self.timers.duplicate(now);

@@ -146,7 +146,7 @@ impl LossResilientRecovery {
         self.duplicates = 0;
         self.mark = 0;
         self.resend = if partial && self.partial_ack { Resend::ByAcknowledgements } else { Resend::No };
-        self.timers.acknowledged(now, self.seq.outstanding());
+        self.timers.acknowledged(now, self.seq.outstanding(), self.seq.acked >= self.guard);
     }
     fn in_flight(&self) -> u32 {
         self.seq.flight() - self.inflation

@@ -43,6 +43,13 @@ pub const COMMON: &[Param] = &[
         .within(1e-6, 60.0),
     Param::new("max_rto", Unit::Seconds, 60.0, "RFC 6298 (2.5)", "Greatest retransmission timeout.")
         .within(1e-3, 3600.0),
+    Param::new(
+        "backoff_until",
+        Unit::Choice(&["new_ack", "fresh_segment"]),
+        0.0,
+        "RFC 6298 section 5; Karn, Partridge, SIGCOMM 1987",
+        "What ends the back-off of the retransmission timer: the first acknowledgement of new data, whose time stamp is a sample, or the first that covers a segment sent for the first time after the timeout, as in ns-2 without ts_resetRTO_.",
+    ),
     Param::new("clock_tick", Unit::Seconds, 0.0, "RFC 6298, G", "Period of the host's clock, G: round trips are counted in its ticks and smoothed in integers, timers (not the pace) expire at them; 0s is exact.")
         .within(0.0, 1.0),
     Param::new(

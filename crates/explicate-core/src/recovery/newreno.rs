@@ -97,7 +97,7 @@ impl NewRenoRecovery {
         } else if self.extra != 0 || self.recovering {
             self.end_episode();
         }
-        self.rto.acknowledged(now, self.seq.outstanding());
+        self.rto.acknowledged(now, self.seq.outstanding(), self.seq.acked >= self.recover);
     }
 }
 

@@ -84,7 +84,7 @@ impl Recovery for NoRecovery {
         self.arrived = cumulative;
         self.seq.acknowledge(seen);
         self.rto.sample(rtt);
-        self.rto.acknowledged(now, self.seq.outstanding());
+        self.rto.acknowledged(now, self.seq.outstanding(), true);
         let lost = self.seq.acked - self.arrived;
         let more = lost > self.lost;
         self.lost = lost;

@@ -18,7 +18,12 @@ pub struct Rto {
     max: u64,
     /// No more than a second.
     tick: u32,
-    backoffs: u32,
+    /// Expiries since new data was acknowledged.
+    in_a_row: u16,
+    /// How often the timeout is doubled.
+    backoffs: u8,
+    /// The first acknowledgement of new data does not end back-off; one of a segment that was sent once does.
+    keeps_backoff: bool,
 }
 
 impl Rto {
@@ -32,10 +37,13 @@ impl Rto {
             min: NonZeroU64::new(get("min_rto")).unwrap_or(NonZeroU64::MIN),
             max: get("max_rto"),
             tick: get("clock_tick") as u32,
+            in_a_row: 0,
             backoffs: 0,
+            keeps_backoff: values.get(COMMON, "backoff_until") != 0.0,
         }
     }
-    /// Takes a sample (RFC 6298 section 2), measured by the flow in ticks of its clock. Samples come from time stamps, so Karn's rule is not needed.
+    /// Takes a sample (RFC 6298 section 2), measured by the flow in ticks of its clock. Samples come from time stamps, so
+    /// Karn's rule for them (section 3) is not needed.
     #[inline]
     pub fn sample(&mut self, rtt: Time) {
         let r = rtt.0.max(1);
@@ -52,7 +60,7 @@ impl Rto {
             0 => self.rttvar,
             srtt => timeout_of(srtt, self.rttvar).max(self.min.get()),
         };
-        Time((base << self.backoffs.min(16)).min(self.max))
+        Time((base << self.backoffs).min(self.max))
     }
     /// What a flow needs to keep the timer by itself, once there is a sample and no back-off.
     fn lend(&self) -> Option<Steady> {
@@ -75,10 +83,16 @@ impl Rto {
             self.restart(now);
         }
     }
-    /// New data was acknowledged: back-off ends; the timer restarts, or stops if nothing is outstanding (5.2, 5.3).
+    /// New data was acknowledged: the timer restarts, or stops if nothing is outstanding (5.2, 5.3). Back-off ends with the
+    /// next measurement (section 5, after 5.7), which with time stamps every acknowledgement of new data brings. Without
+    /// them only a segment that was sent once gives one: `backoff_until` may ask for that, and `fresh` says that a segment
+    /// is acknowledged that was sent first after the last timeout.
     #[inline]
-    pub fn acknowledged(&mut self, now: Time, outstanding: bool) {
-        self.backoffs = 0;
+    pub fn acknowledged(&mut self, now: Time, outstanding: bool, fresh: bool) {
+        self.in_a_row = 0;
+        if fresh || !self.keeps_backoff {
+            self.backoffs = 0;
+        }
         if outstanding {
             self.restart(now);
         } else {
@@ -87,7 +101,8 @@ impl Rto {
     }
     /// The timer expired: doubles the timeout and starts over (5.5, 5.6).
     pub fn expired(&mut self, now: Time) {
-        self.backoffs += 1;
+        self.in_a_row = self.in_a_row.saturating_add(1);
+        self.backoffs = (self.backoffs + 1).min(16);
         self.restart(now);
     }
     /// Stops the timer.
@@ -106,7 +121,7 @@ impl Rto {
     }
     /// Timeouts since the last acknowledgement of new data.
     pub fn backoffs(&self) -> u32 {
-        self.backoffs
+        self.in_a_row as u32
     }
     /// Tells its variables.
     pub fn probe(&self, put: Probe<'_>) {
@@ -218,6 +233,9 @@ impl Sequence {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::{Next, Recovery};
+    use crate::recovery::RECOVERIES;
+    use alloc::boxed::Box;
 
     #[test]
     fn rfc6298_arithmetic() {
@@ -231,8 +249,71 @@ mod tests {
         assert_eq!((rto.srtt(), rto.timeout()), (Time::millis(110), Time::millis(340)));
         rto.expired(Time::ZERO);
         assert_eq!(rto.deadline(), Time::millis(680));
-        rto.acknowledged(Time::secs(1), true);
+        rto.acknowledged(Time::secs(1), true, false);
         assert_eq!(rto.deadline(), Time::millis(1340));
+    }
+
+    /// RTO 300 ms, doubled twice. New data that a timeout had sent again is acknowledged: the row of expiries ends, the timeout
+    /// stays at 1.2 s, and doubles from there, until a segment is acknowledged that was sent once.
+    #[test]
+    fn back_off_may_outlast_what_was_sent_again() {
+        let mut values = Values::default();
+        values.set(COMMON.iter().find(|p| p.name == "backoff_until").unwrap(), 1.0);
+        let mut rto = Rto::new(&values);
+        rto.sample(Time::millis(100));
+        rto.expired(Time::ZERO);
+        rto.expired(Time::ZERO);
+        assert_eq!((rto.timeout(), rto.backoffs()), (Time::millis(1200), 2));
+        rto.acknowledged(Time::secs(1), true, false);
+        assert_eq!((rto.deadline(), rto.backoffs()), (Time::millis(2200), 0));
+        rto.expired(Time::ZERO);
+        assert_eq!((rto.timeout(), rto.backoffs()), (Time::millis(2400), 1));
+        rto.acknowledged(Time::secs(1), true, true);
+        assert_eq!(rto.deadline(), Time::millis(1300));
+        let lent = Sequence::default().lend(&rto);
+        rto.expired(Time::ZERO);
+        rto.acknowledged(Time::secs(1), true, false);
+        assert!(lent.is_some() && Sequence::default().lend(&rto).is_none(), "the flow keeps no timer that backs off");
+    }
+
+    /// Every recovery: four segments time out and go again. The first comes back, and only then one that was never sent before.
+    #[test]
+    fn every_recovery_knows_what_was_sent_once() {
+        for kind in RECOVERIES.iter().filter(|kind| kind.reliable()) {
+            let timeouts = |backoff_until: f64| {
+                let mut values = Values::default();
+                values.set(COMMON.iter().find(|p| p.name == "backoff_until").unwrap(), backoff_until);
+                let mut r = kind.build(&values);
+                r.on_rtt(Time::millis(100));
+                let mut packets = 0;
+                let mut send = |r: &mut Box<dyn Recovery>, now: Time, window: f64| {
+                    loop {
+                        let segment = match r.next(window, 100) {
+                            Next::New => r.next_segment(),
+                            Next::Resend(segment) => segment,
+                            Next::Nothing => return packets,
+                        };
+                        r.on_sent(now, segment, packets);
+                        packets += 1;
+                    }
+                };
+                send(&mut r, Time::ZERO, 4.0);
+                let late = r.next_timer();
+                assert_eq!(r.on_timer(late), Some(4), "{}", kind.name());
+                let told = |r: &dyn Recovery| {
+                    let mut found = 0.0;
+                    r.probe(&mut |name, value| found = if name == "rto_ms" { value } else { found });
+                    found
+                };
+                [1, 4, 5].map(|cumulative| {
+                    let last = send(&mut r, late, 4.0) - 1;
+                    r.on_ack(late, cumulative, last, &[], Time::millis(100));
+                    told(&*r)
+                })
+            };
+            let (new, fresh) = (timeouts(0.0), timeouts(1.0));
+            assert_eq!(fresh, [2.0 * new[0], 2.0 * new[1], new[2]], "{}", kind.name());
+        }
     }
 
     #[test]

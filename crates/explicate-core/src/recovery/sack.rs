@@ -272,7 +272,7 @@ impl Recovery for SackRecovery {
             self.rto.sample(rtt);
         }
         if advanced > 0 {
-            self.rto.acknowledged(now, self.seq.outstanding());
+            self.rto.acknowledged(now, self.seq.outstanding(), self.seq.acked > self.recover);
         }
         Outcome {
             newly_acked,

@@ -78,7 +78,7 @@ impl Recovery for TahoeRecovery {
         let newly_acked = self.seq.acknowledge(cumulative);
         if newly_acked > 0 {
             self.rto.sample(rtt);
-            self.rto.acknowledged(now, self.seq.outstanding());
+            self.rto.acknowledged(now, self.seq.outstanding(), self.seq.acked >= self.recover);
             self.duplicates = 0;
             return Outcome { newly_acked, ..Outcome::default() };
         }

@@ -90,9 +90,9 @@ impl Timers {
         }
         self.restart_second(now);
     }
-    /// New data was acknowledged.
-    pub fn acknowledged(&mut self, now: Time, outstanding: bool) {
-        self.rto.acknowledged(now, outstanding);
+    /// New data was acknowledged; `fresh` as in [`Rto::acknowledged`].
+    pub fn acknowledged(&mut self, now: Time, outstanding: bool, fresh: bool) {
+        self.rto.acknowledged(now, outstanding, fresh);
         self.resend_at = Time::NEVER;
         if outstanding {
             self.restart_second(now);
