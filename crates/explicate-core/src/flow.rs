@@ -8,6 +8,7 @@
 
 use alloc::boxed::Box;
 
+use self::round_trip::{RoundTrip, in_ticks};
 use crate::params::Values;
 use crate::protocol::{
     Ack, Address, Allowance, Loss, LossKind, Minds, Next, Probe, Protocol, RecoveryKind, Sender, SenderInit, Sent,
@@ -21,6 +22,7 @@ use crate::wire::{
 };
 
 mod params;
+mod round_trip;
 mod set_up;
 mod stats;
 
@@ -109,6 +111,8 @@ pub struct Flow {
     interface: Rate,
     /// Period of the host's clock, ns, no more than a second; zero is exact.
     tick: u32,
+    /// What the law is told of round trips, if that is not what the timer goes by.
+    round_trip: Option<Box<RoundTrip>>,
     /// Counters.
     pub stats: FlowStats,
 }
@@ -159,6 +163,7 @@ impl Flow {
             initial_window: get("initial_window") as f32,
             interface: init.interface,
             tick: Time::from_secs_f64(init.values.get(COMMON, "clock_tick")).0 as u32,
+            round_trip: RoundTrip::new(init.values),
             stats: FlowStats::default(),
         }
     }
@@ -241,7 +246,7 @@ impl Flow {
             return;
         }
         let exact = stamp_age(now, header.timestamp());
-        let rtt = self.in_ticks(now, exact);
+        let mut rtt = in_ticks(self.tick, now, exact);
         let out = self.outstanding.acknowledge(now, header, sack, rtt);
         if out.newly_acked == 0 && !out.duplicate {
             return;
@@ -249,8 +254,11 @@ impl Flow {
         self.rwnd = header.window();
         self.stats.rtt_sum += exact.0;
         self.stats.rtt_count += 1;
+        if let Some(own) = &mut self.round_trip {
+            rtt = own.take(now, exact, out.newly_acked > 0);
+        }
         let state = self.outstanding.at();
-        let srtt = state.srtt;
+        let srtt = self.told_srtt();
         // What ends a repair is part of it: it covers a whole window, and is no reason to grow (RFC 5681 section 3.2, 6).
         let recovering = self.repairing | state.recovering;
         self.repairing = state.recovering;
@@ -301,15 +309,10 @@ impl Flow {
         Windows { cwnd: self.allowance.cwnd, rwnd: self.rwnd, both: self.window }
     }
 
-    /// A span that ends now, as the host's clock measures it: ticks between its ends, one at least.
-    #[inline]
-    fn in_ticks(&self, now: Time, span: Time) -> Time {
-        let tick = self.tick as u64;
-        if tick == 0 {
-            return span;
-        }
-        let ticks = now.0 / tick - now.since(span).0 / tick;
-        Time(ticks.max(1) * tick)
+    /// The smoothed round-trip time that the law is told.
+    #[inline(always)]
+    fn told_srtt(&self) -> Time {
+        self.round_trip.as_ref().map_or(self.outstanding.at().srtt, |own| own.srtt)
     }
     /// When the host's clock lets a timer expire that is due at `due`: at its next tick. The pace is not kept by that clock.
     pub fn expires(&self, due: Time) -> Time {
@@ -333,7 +336,7 @@ impl Flow {
             self.wait_until = Time::ZERO;
             self.state = State::Opening;
         }
-        let srtt = self.outstanding.at().srtt;
+        let srtt = self.told_srtt();
         if let Some((in_flight, repeated)) = self.outstanding.handle_timeout(now) {
             self.stats.timeouts = self.stats.timeouts.saturating_add(1);
             let state = self.outstanding.at();
@@ -412,7 +415,8 @@ impl Flow {
     #[inline(always)]
     fn transmit_data(&mut self, now: Time, next: Next, out: &mut Packet) -> bool {
         let state = self.outstanding.at();
-        let (srtt, in_flight, highest) = (state.srtt, state.in_flight, state.highest);
+        let (in_flight, highest) = (state.in_flight, state.highest);
+        let srtt = self.told_srtt();
         let mut segment = if let Next::Resend(segment) = next { segment } else { state.next };
         if segment >= self.supply {
             let Some(spare) = self.outstanding.spare() else {

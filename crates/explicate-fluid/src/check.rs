@@ -60,6 +60,7 @@ fn of_group(group: &FlowGroup, refusals: &mut Vec<Refusal>) {
         ("ack_every", of_flow("ack_every") != 1.0, "every packet is acknowledged"),
         ("refuse_explicit", of_flow("refuse_explicit") != 0.0, "both ends speak the protocol"),
         ("ecn", of_flow("ecn") != 0.0 && !model.hears_marks(), "its model does not hear marks"),
+        ("rtt_resolution", of_flow("rtt_resolution") > 0.0, "round trips are exact"),
         ("clock_tick", group.values.get(recovery::COMMON, "clock_tick") != 0.0, "clocks are exact"),
     ];
     for (param, wrong, what) in given {

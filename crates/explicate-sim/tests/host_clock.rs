@@ -55,6 +55,11 @@ fn headers_carry_round_trips_in_ticks() {
     let (exact, ticking) = (believed(""), believed(", clock_tick = \"10ms\""));
     assert!(exact > 0.0064 && exact < 0.0095, "{exact}");
     assert!((ticking - 0.01).abs() < 1e-6, "{ticking}");
+    // The timer's clock and the header's resolution apart.
+    let apart = believed(", clock_tick = \"10ms\", rtt_resolution = \"0s\"");
+    assert_eq!(apart.to_bits(), exact.to_bits());
+    let coarse = believed(", rtt_resolution = \"10ms\"");
+    assert_eq!(coarse.to_bits(), ticking.to_bits());
 }
 
 #[test]

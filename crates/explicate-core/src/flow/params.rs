@@ -41,6 +41,14 @@ pub const PARAMS: &[Param] = &[
         "Packets are spread over the round trip even if the law does not ask for it.",
     ),
     Param::new(
+        "rtt_resolution",
+        Unit::Seconds,
+        f64::NAN,
+        "D03 section 4.1, RTT",
+        "Unit in which the law is told round trips and writes them into headers; auto: that of the retransmission timer, `clock_tick`; 0s is exact.",
+    )
+    .within(0.0, 1.0),
+    Param::new(
         "refuse_explicit",
         Unit::Flag,
         0.0,

@@ -1,5 +1,6 @@
 //! How a flow opens: a SYN offers, its answer grants, and what is refused is done without.
 
+use super::round_trip::in_ticks;
 use super::{Flow, State, header_bytes};
 use crate::params::Values;
 use crate::protocol::{Next, SenderInit};
@@ -29,12 +30,14 @@ impl Flow {
             });
             self.minds = self.sender.minds();
         }
-        let rtt = self.in_ticks(now, stamp_age(now, header.timestamp()));
+        let exact = stamp_age(now, header.timestamp());
+        let rtt = in_ticks(self.tick, now, exact);
         self.rwnd = header.window();
         self.state = State::Established;
         self.wait_until = Time::ZERO;
         self.outstanding.connected(rtt);
-        self.sender.on_start(now, rtt);
+        let told = self.round_trip.as_mut().map_or(rtt, |own| own.take(now, exact, true));
+        self.sender.on_start(now, told);
         self.allow();
     }
 

@@ -133,7 +133,7 @@ impl Rto {
 /// SRTT and RTTVAR after one more sample (RFC 6298 (2.3)): the variance first, from the old SRTT. A clock that ticks makes
 /// integers of them, as hosts with such clocks compute.
 #[inline(always)]
-pub(super) fn smoothed(srtt: u64, rttvar: u64, sample: u64, tick: u32) -> (u64, u64) {
+pub(crate) fn smoothed(srtt: u64, rttvar: u64, sample: u64, tick: u32) -> (u64, u64) {
     if tick > 0 {
         return smoothed_in_ticks(srtt, rttvar, sample, tick as u64);
     }

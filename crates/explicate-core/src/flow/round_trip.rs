@@ -1,0 +1,90 @@
+//! Round trips as a law is told them and writes them into headers, where these are counted otherwise than the retransmission
+//! timer's (`rtt_resolution`). Both are smoothed alike (RFC 6298 (2.3)), by the acknowledgements of new data.
+
+use alloc::boxed::Box;
+
+use super::PARAMS;
+use crate::params::Values;
+use crate::recovery::COMMON;
+use crate::recovery::rto::smoothed;
+use crate::units::Time;
+
+/// A span that ends now, in whole ticks of a clock between its ends, one at least; `tick` in ns, zero is exact.
+#[inline]
+pub(super) fn in_ticks(tick: u32, now: Time, span: Time) -> Time {
+    let tick = tick as u64;
+    if tick == 0 {
+        return span;
+    }
+    let ticks = now.0 / tick - now.since(span).0 / tick;
+    Time(ticks.max(1) * tick)
+}
+
+/// A round-trip estimate of a resolution of its own.
+pub(super) struct RoundTrip {
+    /// Its resolution, ns.
+    tick: u32,
+    /// Zero while unknown.
+    pub(super) srtt: Time,
+}
+
+impl RoundTrip {
+    /// None where the timer's clock serves for both.
+    pub(super) fn new(values: &Values) -> Option<Box<RoundTrip>> {
+        let resolution = values.get(PARAMS, "rtt_resolution");
+        let own = !resolution.is_nan() && resolution != values.get(COMMON, "clock_tick");
+        own.then(|| Box::new(RoundTrip { tick: Time::from_secs_f64(resolution).0 as u32, srtt: Time::ZERO }))
+    }
+    /// An acknowledgement that arrives now took `exact`; it counts if it is one of new data. Returns the sample.
+    pub(super) fn take(&mut self, now: Time, exact: Time, counts: bool) -> Time {
+        let sample = in_ticks(self.tick, now, exact);
+        if self.srtt == Time::ZERO {
+            self.srtt = sample;
+        } else if counts {
+            self.srtt = Time(smoothed(self.srtt.0, 0, sample.0.max(1), self.tick).0);
+        }
+        sample
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(given: &[(&str, f64)]) -> Option<Box<RoundTrip>> {
+        let mut values = Values::default();
+        for (name, value) in given {
+            values.set(PARAMS.iter().chain(COMMON).find(|p| p.name == *name).unwrap(), *value);
+        }
+        RoundTrip::new(&values)
+    }
+
+    /// 31 ms from 7 ms to 38 ms pass three ticks of 10 ms, and one from 11 ms to 19 ms none: one at least.
+    #[test]
+    fn spans_are_counted_in_ticks() {
+        let at = |tick, now, span| in_ticks(tick, Time::millis(now), Time::millis(span));
+        assert_eq!([at(10_000_000, 38, 31), at(10_000_000, 19, 8)], [Time::millis(30), Time::millis(10)]);
+        assert_eq!(at(0, 38, 31), Time::millis(31));
+    }
+
+    /// Exact: 40, then 7/8 of 40 and 1/8 of 48. In ticks of 10 ms: 40, then 32 + 4 - 4 eighths.
+    #[test]
+    fn the_estimate_has_its_own_resolution() {
+        let after = |resolution: f64| {
+            let mut own = with(&[("clock_tick", 0.1), ("rtt_resolution", resolution)]).expect("apart from the timer's");
+            own.take(Time::millis(100), Time::millis(40), true);
+            own.take(Time::millis(200), Time::millis(48), false);
+            assert_eq!(own.srtt, Time::millis(40), "not of new data");
+            own.take(Time::millis(208), Time::millis(48), true);
+            own.srtt
+        };
+        assert_eq!((after(0.0), after(0.01)), (Time::millis(41), Time::millis(40)));
+    }
+
+    #[test]
+    fn it_follows_the_timers_clock_unless_set() {
+        assert!(with(&[]).is_none() && with(&[("clock_tick", 0.01)]).is_none());
+        assert!(with(&[("clock_tick", 0.01), ("rtt_resolution", 0.01)]).is_none());
+        assert!(with(&[("clock_tick", 0.01), ("rtt_resolution", 0.0)]).is_some());
+    }
+}
