@@ -28,7 +28,8 @@
 //! Deviations:
 //! 1. The packet in service does not count, as in DropTail here and in ns-2.
 //! 2. `wait`, on by default as in ns-2, keeps two drops at least 1/p_b packets apart.
-//! 3. Where the probability reaches one, packets that could be marked are dropped too (RFC 3168 section 7).
+//! 3. Where p_b reaches `drop_above`, 1 by default, packets that could be marked are dropped too (RFC 3168 section 7). ns-2
+//!    does so from 0.1 on (`mark_p_`), which is `drop_above = 0.1`.
 //! 4. An automatic `min_th` does not look at the limit, as ns-2's derivation does not.
 //! 5. `max_p` is adapted by a timer; in ns-2 by the first packet after the interval.
 //! 6. `ns2` follows ns-2.35 where the queue is nearly empty: while at most one packet waits nothing is dropped early, and
@@ -102,6 +103,14 @@ const PARAMS: &[Param] = &[
     ),
     Param::new("wait", Unit::Flag, 1.0, "ns-2 red.cc, wait_", "Drops keep at least 1/p_b packets apart."),
     MARK,
+    Param::new(
+        "drop_above",
+        Unit::Fraction,
+        1.0,
+        "RFC 3168 section 7; ns-2 red.cc, mark_p_",
+        "Probability p_b from which ECN-capable packets are dropped and no longer marked; ns-2 has 0.1.",
+    )
+    .within(0.0, 1.0),
     LIMIT,
     Param::new(
         "count",
@@ -182,6 +191,7 @@ struct RedQueue {
     wait: bool,
     ns2: bool,
     mark: bool,
+    drop_above: f64,
     limit: f64,
     in_packets: bool,
     mean_packet: f64,
@@ -216,6 +226,7 @@ impl RedQueue {
             wait: get("wait") != 0.0,
             ns2: get("ns2") != 0.0,
             mark: get("mark") != 0.0,
+            drop_above: get("drop_above"),
             limit: get("limit") / unit,
             in_packets,
             mean_packet: init.mean_packet,
@@ -240,16 +251,11 @@ impl RedQueue {
         self.average += self.weight * (queue - self.average);
     }
 
-    /// Whether the average wants this packet dropped or marked; `None` if it must go whatever its ECN field.
-    fn chosen(&mut self, bytes: f64) -> Option<bool> {
-        let p = base_probability(self.average, self.min_th, self.max_th, self.max_p, self.gentle);
-        if p <= 0.0 {
+    /// Whether the average, which asks for probability `p`, wants this packet dropped or marked.
+    fn chosen(&mut self, p: f64, bytes: f64) -> bool {
+        if p <= 0.0 || p >= 1.0 {
             self.count = 0.0;
-            return Some(false);
-        }
-        if p >= 1.0 {
-            self.count = 0.0;
-            return None;
+            return p >= 1.0;
         }
         let length = if self.in_packets { 1.0 } else { bytes / self.mean_packet };
         self.count += length;
@@ -257,7 +263,7 @@ impl RedQueue {
         if chosen {
             self.count = 0.0;
         }
-        Some(chosen)
+        chosen
     }
 }
 
@@ -276,10 +282,11 @@ impl Qdisc for RedQueue {
             return Verdict::Accept;
         }
         let capable = self.mark && packet.ecn() != Ecn::NotCapable;
-        match self.chosen(bytes) {
-            Some(false) => Verdict::Accept,
-            Some(true) if capable => Verdict::Mark,
-            _ => Verdict::Drop(DropCause::Early),
+        let p = base_probability(self.average, self.min_th, self.max_th, self.max_p, self.gentle);
+        match self.chosen(p, bytes) {
+            false => Verdict::Accept,
+            true if capable && p < self.drop_above => Verdict::Mark,
+            true => Verdict::Drop(DropCause::Early),
         }
     }
 
@@ -447,6 +454,14 @@ mod tests {
         assert_eq!(verdict(10_000.0, 10, Ecn::Capable0), Verdict::Mark);
         assert_eq!(verdict(31_000.0, 31, Ecn::Capable0), Verdict::Drop(DropCause::Early));
         assert_eq!(verdict(10_000.0, 49, Ecn::Capable0), Verdict::Mark);
+        // ns-2's mark_p_ = 0.1 is p_b at max_th, 15 packets: one below it marks, from there on it drops.
+        let ns2 = |average: f64| {
+            let mut q = red(&[("drop_above", 0.1), ("wait", 0.0)]);
+            (q.average, q.count) = (average, 1000.0);
+            q.on_arrival(Time::ZERO, &packet(Ecn::Capable0), &view((average / 1000.0) as u32), None)
+        };
+        assert_eq!((ns2(14_000.0), ns2(16_000.0)), (Verdict::Mark, Verdict::Drop(DropCause::Early)));
+        assert_eq!(verdict(16_000.0, 16, Ecn::Capable0), Verdict::Mark);
         assert_eq!(verdict(10_000.0, 50, Ecn::Capable0), Verdict::Drop(DropCause::Overflow));
     }
 
