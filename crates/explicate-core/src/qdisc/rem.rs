@@ -22,15 +22,19 @@
 //! `{ kind = "rem", limit = "1.0bdp", interval_packets = 10, target = "0.333bdp" }`.
 //!
 //! Deviations:
-//! 1. Marks are made when a packet comes, as drops are; ns-2 marks when it leaves.
+//! 1. Marks are made when a packet comes, as drops are; ns-2 marks when it leaves, which is `mark_at = "departure"`: the mark
+//!    then tells of the price at that time and not of one a queue's length ago. What cannot be marked is dropped on arrival
+//!    either way. The price that is told is then that of the last packet that came or left.
 //! 2. The packet in service does not count, as everywhere here.
 //! 3. "A Note on Parameter Values of REM with Reno-like Algorithms" could not be found; its values are not here.
 
 use alloc::boxed::Box;
 
-use super::common::{COUNT, LIMIT, MARK, Room, early};
+use super::common::{COUNT, Fifo, LIMIT, MARK, Room, early};
 use crate::params::{Param, Unit};
-use crate::protocol::{Discipline, DropCause, PortView, Probe, Qdisc, QdiscInit, QdiscKind, Verdict};
+use crate::protocol::{
+    ActiveQueue, Discipline, DropCause, Gone, PortView, Probe, Qdisc, QdiscInit, QdiscKind, Queued, Verdict,
+};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -71,6 +75,13 @@ const PARAMS: &[Param] = &[
     Param::new("weight", Unit::Fraction, 1.0, "ns-2 default, inw_", "Weight of an interval in the mean input.")
         .within(0.0, 1.0),
     MARK,
+    Param::new(
+        "mark_at",
+        Unit::Choice(&["arrival", "departure"]),
+        0.0,
+        "ns-2 rem.cc",
+        "When a packet is marked: when it comes, or when it leaves as in ns-2.",
+    ),
     LIMIT,
     COUNT,
 ];
@@ -89,7 +100,11 @@ impl QdiscKind for Rem {
         PARAMS
     }
     fn build(&self, init: &QdiscInit<'_>) -> Discipline {
-        Discipline::Arrival(Box::new(RemQueue::new(init)))
+        let law = RemQueue::new(init);
+        match init.values.get(PARAMS, "mark_at") as u8 {
+            0 => Discipline::Arrival(Box::new(law)),
+            _ => Discipline::Departure(Box::new(MarkedLate { law, queue: Fifo::default() })),
+        }
     }
 }
 
@@ -157,16 +172,26 @@ impl RemQueue {
         self.price = (self.price + self.gamma * excess).max(0.0);
         self.probability = probability(self.price, self.phi);
     }
+
+    /// What so many bytes weigh, or one packet, in what the price counts.
+    fn length(&self, bytes: u16) -> f64 {
+        if self.in_packets { 1.0 } else { bytes as f64 / self.mean_packet }
+    }
+
+    /// Whether a packet of this length is chosen.
+    fn chooses(&mut self, length: f64) -> bool {
+        self.rng.uniform() < self.probability * length
+    }
 }
 
 impl Qdisc for RemQueue {
     fn on_arrival(&mut self, _now: Time, packet: &Packet, port: &PortView, _idle: Option<Time>) -> Verdict {
-        let length = if self.in_packets { 1.0 } else { packet.ip_len as f64 / self.mean_packet };
+        let length = self.length(packet.ip_len);
         self.arrived += length;
         if port.busy && !self.room.fits((port.backlog_bytes, port.backlog_packets), packet.ip_len) {
             return Verdict::Drop(DropCause::Overflow);
         }
-        if self.rng.uniform() < self.probability * length { early(self.mark, packet) } else { Verdict::Accept }
+        if self.chooses(length) { early(self.mark, packet) } else { Verdict::Accept }
     }
     fn on_timer(&mut self, now: Time, port: &PortView) {
         let packets = port.backlog_packets as f64;
@@ -179,6 +204,55 @@ impl Qdisc for RemQueue {
     fn probe(&self, put: Probe<'_>) {
         put("price", self.price);
         put("mark_probability", self.probability);
+    }
+}
+
+/// The law over a queue of its own, from which packets leave with the mark of that time.
+struct MarkedLate {
+    law: RemQueue,
+    queue: Fifo,
+}
+
+impl MarkedLate {
+    /// Ends the intervals that are over by now; nothing came or left in them but in the first.
+    fn catch_up(&mut self, now: Time) {
+        let waiting =
+            if self.law.in_packets { self.queue.packets() as f64 } else { self.queue.bytes() as f64 / self.law.mean_packet };
+        while self.law.due <= now {
+            self.law.update(waiting);
+            self.law.due += self.law.interval;
+            if self.law.price == 0.0 && waiting == 0.0 && self.law.input <= self.law.carried && self.law.due <= now {
+                // An idle line keeps it there: only the mean input goes on falling.
+                let left = 1 + now.since(self.law.due).0 / self.law.interval.0;
+                self.law.input *= libm::pow(1.0 - self.law.weight, left as f64);
+                self.law.due += Time(left * self.law.interval.0);
+            }
+        }
+    }
+}
+
+impl ActiveQueue for MarkedLate {
+    fn enqueue(&mut self, queued: Queued, packet: &Packet, gone: &mut Gone) {
+        self.catch_up(queued.since);
+        let length = self.law.length(queued.bytes);
+        self.law.arrived += length;
+        if self.queue.packets() > 0 && !self.law.room.fits((self.queue.bytes(), self.queue.packets()), queued.bytes) {
+            gone.push((queued, DropCause::Overflow));
+        } else if early(self.law.mark, packet) != Verdict::Mark && self.law.chooses(length) {
+            gone.push((queued, DropCause::Early));
+        } else {
+            self.queue.push(queued);
+        }
+    }
+    fn dequeue(&mut self, now: Time, _gone: &mut Gone) -> Option<(Queued, bool)> {
+        self.catch_up(now);
+        let first = self.queue.pop()?;
+        let length = self.law.length(first.bytes);
+        let marked = self.law.mark && first.capable && self.law.chooses(length);
+        Some((first, marked))
+    }
+    fn probe(&self, put: Probe<'_>) {
+        Qdisc::probe(&self.law, put);
     }
 }
 
@@ -259,5 +333,54 @@ mod tests {
         near(share(&[("count", 1.0)], 500, Ecn::Capable0, Verdict::Mark), 0.0951);
         let full = [("limit", 10_500.0)];
         assert_eq!(share(&full, 1000, Ecn::Capable0, Verdict::Drop(DropCause::Overflow)), 1.0);
+    }
+
+    fn late(settings: &[(&str, f64)]) -> MarkedLate {
+        MarkedLate { law: rem(settings), queue: Fifo::default() }
+    }
+    fn joins(q: &mut MarkedLate, handle: u32, since: Time, ecn: Ecn) -> Gone {
+        let queued = Queued { handle, bytes: 1000, capable: ecn != Ecn::NotCapable, since };
+        let mut gone = Gone::new();
+        q.enqueue(queued, &packet(1000, ecn), &mut gone);
+        gone
+    }
+
+    /// A packet that came at a price of nothing leaves at a price that marks nearly all, 1 - 1.001^-10000: it is marked. One that
+    /// cannot be is dropped on arrival.
+    #[test]
+    fn marks_may_tell_of_the_price_when_a_packet_leaves() {
+        let mut q = late(&[]);
+        for handle in 0..100 {
+            assert!(joins(&mut q, handle, Time::ZERO, Ecn::Capable0).is_empty());
+        }
+        (q.law.price, q.law.probability) = (10_000.0, probability(10_000.0, 1.001));
+        let marked = |q: &mut MarkedLate, us| q.dequeue(Time::micros(us), &mut Gone::new()).map(|(_, mark)| mark);
+        assert!((0..100).all(|us| marked(&mut q, us) == Some(true)));
+        assert_eq!(marked(&mut q, 100), None);
+        let dropped = joins(&mut q, 100, Time::micros(101), Ecn::NotCapable);
+        assert_eq!(dropped.first().map(|d| d.1), Some(DropCause::Early));
+    }
+
+    /// Intervals that end between packets see what waits: as with a timer, 0.001 (0.1 (50 - 20) + 50 - 25) = 0.028 after the
+    /// first, in which 50 came, and 0.001 (3 + 0 - 25) = -0.022 more after the second. An idle hour leaves no price.
+    #[test]
+    fn intervals_are_made_up_for() {
+        let mut q = late(&[]);
+        (0..50).for_each(|handle| assert!(joins(&mut q, handle, Time::ZERO, Ecn::Capable0).is_empty()));
+        q.catch_up(Time::millis(2));
+        assert!((q.law.price - 0.028).abs() < 1e-12, "{}", q.law.price);
+        q.catch_up(Time::millis(4));
+        assert!((q.law.price - 0.006).abs() < 1e-12, "{}", q.law.price);
+        while q.dequeue(Time::millis(5), &mut Gone::new()).is_some() {}
+        q.catch_up(Time::secs(3600));
+        assert_eq!((q.law.price, q.law.due), (0.0, Time::secs(3600) + Time::millis(2)));
+    }
+
+    #[test]
+    fn what_finds_no_room_is_refused() {
+        let mut q = late(&[("limit", 2500.0)]);
+        let refused: alloc::vec::Vec<bool> =
+            (0..4).map(|handle| !joins(&mut q, handle, Time::ZERO, Ecn::Capable0).is_empty()).collect();
+        assert_eq!(refused, [false, false, true, true]);
     }
 }
