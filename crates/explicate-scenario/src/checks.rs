@@ -1,14 +1,13 @@
 //! What makes a scenario absurd (errors) or meaningless (warnings).
 
-use std::collections::BTreeMap;
-
 use explicate_core::registry;
 use explicate_core::units::Time;
 
 use crate::document::Place;
 use crate::ends::Crossing;
 use crate::limits;
-use crate::model::{Link, Match, RouterSpec, Scenario, Start};
+use crate::machines::agents::{differing, speaking_ports};
+use crate::model::{Link, Match, Scenario, Start};
 use crate::quantity;
 use crate::reader::Context;
 use crate::reader::Reader;
@@ -172,25 +171,16 @@ fn routers(ctx: &Context<'_>, scenario: &Scenario, phases: &mut [Routes]) {
     }
 }
 
-/// Ports of one router that want its agent to do different things: it does what the first port says, or its defaults if that
-/// says nothing. A port that says nothing wants nothing.
+/// Ports of one router that want its agent to do different things: it does what the first port says. A port that says nothing
+/// wants nothing.
 fn agents(ctx: &Context<'_>, scenario: &Scenario) {
-    let mut firsts: BTreeMap<(usize, &str), (&Link, &RouterSpec)> = BTreeMap::new();
-    for link in &scenario.links {
-        for spec in scenario.port(link).controllers() {
-            let (first, had) = *firsts.entry((link.from, spec.protocol.name())).or_insert((link, spec));
-            let params = spec.protocol.agent_params();
-            let of = |spec: &RouterSpec, name: &str| spec.values.get(params, name).to_bits();
-            let says = |name: &str| spec.values.given().iter().any(|(given, _)| *given == name);
-            let differ = params.iter().find(|p| says(p.name) && of(had, p.name) != of(spec, p.name));
-            if let Some(param) = differ {
-                let (node, protocol) = (&scenario.nodes[link.from], spec.protocol.name());
-                ctx.warn(format!(
-                    "`{node}` has one agent for all its ports, but {} and {} differ in `{}` of {protocol}: {} goes",
-                    first.name, link.name, param.name, first.name
-                ));
-                return;
-            }
+    for ((node, protocol), ports) in speaking_ports(scenario) {
+        if let Some((param, first, link)) = differing(&ports) {
+            let (node, first, link) = (&scenario.nodes[node], &first.name, &link.name);
+            return ctx.warn(format!(
+                "`{node}` has one agent for all its ports, but {first} and {link} differ in `{param}` of {protocol}: \
+                 {first} goes"
+            ));
         }
     }
 }

@@ -434,6 +434,10 @@ fn ports_that_want_their_router_to_measure_differently() {
     let one =
         with(6, "bottleneck = { router = { kind = \"xcp_i\", estimator = \"spruce\" } }").replace("xcp/", "xcp_i/");
     assert!(!support::parse(&one).warnings.iter().any(|w| w.contains("agent")), "the others say nothing");
+    // Nor does the first port: what the second names counts.
+    let second = "[[link]]\nname = \"r1->s0\"\nrouter = { kind = \"xcp_i\", estimator = \"spruce\" }\n";
+    let second = plus(second).replace("xcp/", "xcp_i/");
+    assert!(!support::parse(&second).warnings.iter().any(|w| w.contains("agent")));
 }
 
 #[test]

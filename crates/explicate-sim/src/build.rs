@@ -10,10 +10,11 @@ use explicate_core::protocol::{Address, Agent, AgentInit, Protocol};
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::Rate;
+use explicate_scenario::machines::agents::{agent_values, speaking_ports};
 use explicate_scenario::machines::flows;
 use explicate_scenario::machines::ports::port;
 use explicate_scenario::machines::ways::{Ways, crossing, ways};
-use explicate_scenario::model::{RouterSpec, Scenario, Station};
+use explicate_scenario::model::{Scenario, Station};
 use explicate_scenario::routing::Routes;
 
 use crate::dcf::{Medium, Over};
@@ -71,14 +72,17 @@ fn add_agents(engine: &mut Engine, scenario: &Scenario, seed: u64) -> bool {
         protocol.agent(&AgentInit { values, own: Address(node as u32), rng })
     };
     let none = Values::default();
+    let ports = speaking_ports(scenario);
     let mut agents: BTreeMap<usize, Box<dyn Agent>> = BTreeMap::new();
-    let mut first: Option<&RouterSpec> = None;
+    let mut first: Option<(&str, Values)> = None;
     let wanted: Vec<&dyn Protocol> = scenario.flows.iter().map(|g| g.resolved.protocol).collect();
     for (number, link) in scenario.links.iter().enumerate() {
         let port = scenario.port(link);
         for spec in port.controllers().filter(|spec| wanted.iter().any(|p| p.name() == spec.protocol.name())) {
-            let Some(made) = agent(spec.protocol, &spec.values, link.from) else { continue };
-            first = first.or(Some(spec));
+            let name = spec.protocol.name();
+            let values = agent_values(&ports[&(link.from, name)]);
+            let Some(made) = agent(spec.protocol, &values, link.from) else { continue };
+            first = first.or(Some((name, values)));
             agents.entry(link.from).or_insert(made);
             engine.see_before(number as u32, Address(link.from as u32));
         }
@@ -90,10 +94,10 @@ fn add_agents(engine: &mut Engine, scenario: &Scenario, seed: u64) -> bool {
         let protocol = group.resolved.protocol;
         let (from, to) = group.ends[way % group.ends.len()];
         destinations.push(to as u32);
-        let spec = first.filter(|spec| spec.protocol.name() == protocol.name());
+        let values = first.as_ref().filter(|(name, _)| *name == protocol.name()).map_or(&none, |(_, values)| values);
         for node in [from, to] {
             if !agents.contains_key(&node)
-                && let Some(made) = agent(protocol, spec.map_or(&none, |s| &s.values), node)
+                && let Some(made) = agent(protocol, values, node)
             {
                 agents.insert(node, made);
             }

@@ -194,3 +194,16 @@ fn real_estimators_keep_the_clouds_full() {
         assert!(bulk.rate >= 0.85 * 30.0 && loss < 0.01, "{estimator}");
     }
 }
+
+/// A router has one agent for all its ports. `e` names an estimator at its port to the cloud, and none at the one before that
+/// in the file: it measures with probes, and so does the other end of each of its clouds.
+#[test]
+fn an_estimator_that_one_port_names_is_the_routers() {
+    let probed = |router: &str| {
+        let text = FIG6.replace("duration = \"60s\"", "duration = \"5s\"").replace("\"cwnd\"]", "\"agent\"]");
+        let done = run(&format!("{text}\n[[link]]\nname = \"e->c1\"\nrouter = {{ kind = \"xcp_i\"{router} }}\n"));
+        done.samples("e", "probe_bytes", 4.0).last().copied().expect("sampled")
+    };
+    assert_eq!(probed(""), 0.0, "an oracle sends none");
+    assert!(probed(", estimator = \"packet_train\"") > 10_000.0);
+}
