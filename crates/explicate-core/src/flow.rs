@@ -104,6 +104,8 @@ pub struct Flow {
     cwr: bool,
     /// A loss was being repaired after the last event.
     repairing: bool,
+    /// The last packet was of a segment that had been sent before.
+    resent: bool,
     /// When the pace allows the next packet, and before the flow is established when its SYN is sent again; zero if it may now.
     wait_until: Time,
     options: u8,
@@ -155,6 +157,7 @@ impl Flow {
             mark_recover: 0,
             cwr: false,
             repairing: false,
+            resent: false,
             wait_until: Time::ZERO,
             options: option::PACKET_ECHO
                 | sack
@@ -434,6 +437,7 @@ impl Flow {
         header.set_segment(segment);
         header.set_payload(payload);
         let resent = segment < highest;
+        self.resent = resent;
         self.stats.retransmissions += resent as u64;
         if self.ecn & !resent {
             out.set_ecn(Ecn::Capable0);
@@ -447,6 +451,14 @@ impl Flow {
         self.outstanding.sent(now, sent, self.windows());
         self.pace(now, out.ip_len, srtt);
         true
+    }
+
+    /// The packet that was sent last found no room in the host's own queue: to the flow it is lost, to the world it was never
+    /// sent.
+    #[cold]
+    pub fn refused(&mut self) {
+        self.stats.refused += 1;
+        self.stats.retransmissions -= core::mem::take(&mut self.resent) as u64;
     }
 
     /// Sets when the next packet may leave.

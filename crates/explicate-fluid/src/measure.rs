@@ -141,6 +141,7 @@ pub(crate) fn measure(
             whole((stats.sent - before.sent) / each),
             whole((stats.lost - before.lost) / each),
             0u64.into(),
+            0u64.into(),
             Cell::F64(if acked > 0.0 { (stats.rtt - before.rtt) / acked * 1e3 } else { f64::NAN }),
             stats.completed.into(),
             0u64.into(),

@@ -49,9 +49,20 @@ pub const FLOWS: &[Column] = &[
         Kind::F64,
         "IP bytes of data packets at the receiver per second of the measured span.",
     ),
-    column("sent_packets", "packets", Kind::U64, "Packets sent, connection set-up and retransmissions included."),
-    column("retransmissions", "packets", Kind::U64, "Data packets sent again."),
-    column("timeouts", "", Kind::U64, "Expiries of the retransmission timer, connection set-up included."),
+    column(
+        "sent_packets",
+        "packets",
+        Kind::U64,
+        "Packets that joined the host's queue, connection set-up and retransmissions included.",
+    ),
+    column("retransmissions", "packets", Kind::U64, "Data packets sent again, of those that joined the host's queue."),
+    column(
+        "timeouts",
+        "",
+        Kind::U64,
+        "Expiries of the retransmission timer in the measured span, connection set-up included.",
+    ),
+    column("timeouts_total", "", Kind::U64, "The same in the whole run, warm-up included."),
     column(
         "rtt_mean_ms",
         "ms",

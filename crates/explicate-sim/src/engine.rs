@@ -382,7 +382,7 @@ impl Engine {
     }
 
     /// A packet joins the port at its place, and those of the links that are fused to it. The flow that replies ahead of time to
-    /// what is in this slot, if any, and when.
+    /// what is in this slot, if any, and when; never if the port refused it.
     #[inline(always)]
     fn forward(&mut self, now: Time, (slot, bytes): (u32, u32), mut place: u32) -> (u32, Time) {
         let mut hop = self.routes[place as usize];
@@ -397,7 +397,8 @@ impl Engine {
                     self.queued(hop & LINK, slot);
                     return (NIL, now);
                 }
-                Arrival::Doomed(_) | Arrival::Dropped => return (NIL, now),
+                Arrival::Doomed(_) => return (NIL, now),
+                Arrival::Dropped => return (NIL, Time::NEVER),
             }
         };
         while hop & FUSED != 0 {
@@ -420,10 +421,10 @@ impl Engine {
         (NIL, now)
     }
 
-    /// The same where it is seldom called.
+    /// The same where it is seldom called. Whether the port took it.
     #[inline(never)]
-    pub(super) fn forward_slowly(&mut self, now: Time, packet: (u32, u32), place: u32) {
-        self.forward(now, packet, place);
+    pub(super) fn forward_slowly(&mut self, now: Time, packet: (u32, u32), place: u32) -> bool {
+        self.forward(now, packet, place).1 != Time::NEVER
     }
 
     /// A packet has reached the node that it is for. The answer takes its slot.
@@ -514,8 +515,8 @@ impl Engine {
             let at = link.end_of(departs);
             (packet.time, packet.place, packet.next) = (at.0, place, NIL);
             self.wheel.put_in(&mut self.arena, slot, at.0, |p| rank(&self.routes, p));
-        } else {
-            self.forward_slowly(now, (slot, bytes), place);
+        } else if !self.forward_slowly(now, (slot, bytes), place) {
+            self.ends[id as usize].flow.refused();
         }
         if timer < Time::NEVER {
             self.arm_flow(now, id, timer);

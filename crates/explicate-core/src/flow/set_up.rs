@@ -53,6 +53,7 @@ impl Flow {
         out.transport.set_flags(flag::SYN);
         out.transport.set_options(self.options);
         self.state = State::Opened;
+        self.resent = false;
         let tries = self.stats.timeouts.min(6);
         self.wait_until = now + Time::secs(1 << tries);
     }

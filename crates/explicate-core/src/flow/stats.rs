@@ -10,10 +10,12 @@ pub struct FlowStats {
     pub sent: u64,
     /// Sum of RTT samples, ns.
     pub rtt_sum: u64,
-    /// Data packets sent again.
+    /// Data packets sent again, those that the host's own port refused not counted.
     pub retransmissions: u64,
     /// Number of RTT samples.
     pub rtt_count: u64,
+    /// Packets that the host's own port refused: they are in `sent`, but never left.
+    pub refused: u64,
     /// Expiries of the retransmission timer, SYN's included. This and the next are small, for a flow has no more segments than
     /// fit in 32 bits, and they stay at their greatest.
     pub timeouts: u32,
@@ -28,6 +30,7 @@ impl AddAssign for FlowStats {
         self.timeouts = self.timeouts.saturating_add(more.timeouts);
         self.rtt_sum += more.rtt_sum;
         self.rtt_count += more.rtt_count;
+        self.refused += more.refused;
         self.damaged = self.damaged.saturating_add(more.damaged);
     }
 }

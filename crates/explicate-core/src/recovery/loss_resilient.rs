@@ -45,6 +45,7 @@
 //!    packet that caused it, so that none is ambiguous.
 //! 6. A loss is reported to the law once for what was in flight when it was noticed; TCP's laws, over this recovery, halve
 //!    then once a window.
+//! 7. What ends back-off: `reno.rs`, deviation 3.
 
 use alloc::boxed::Box;
 

@@ -22,7 +22,7 @@
 //! 3. The timer restarts with the first retransmission and the first partial acknowledgement ("impatient").
 //! 4. What a timeout within an episode reports as in flight leaves out the inflation. Segments sent on account of it pile up
 //!    behind many holes: counted, they would raise ssthresh above what the path holds, and every timeout would lead to the
-//!    next. Nor does it exceed the window (`reno.rs`, deviation 1).
+//!    next. Nor does it exceed the window (`reno.rs`, deviation 1); what ends back-off stands there too (3).
 
 use alloc::boxed::Box;
 

@@ -9,6 +9,10 @@
 //!    episode has let out beyond the window. A window with several losses ends in a timeout here, and ssthresh would be
 //!    above what the path holds, so that a second and a third timeout follow.
 //! 2. The timer restarts with the fast retransmission, as in ns-2.
+//! 3. Back-off ends with the first acknowledgement of new data, over every recovery: each carries a time stamp, which is the
+//!    new measurement that RFC 6298 section 5 asks for. ns-2 keeps the doubled timeout until a segment is acknowledged that
+//!    was sent once (without `ts_resetRTO_`, its default), as Karn's rule has it without time stamps. That is
+//!    `backoff_until = "fresh_segment"`: where many retransmissions are lost, flows then send much less.
 
 use alloc::boxed::Box;
 

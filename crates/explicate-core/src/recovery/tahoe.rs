@@ -13,6 +13,7 @@
 //! 1. What is sent again may have arrived, and its duplicates would show another loss: none is taken before all that was sent is
 //!    passed (RFC 6582 section 3.2, 1), which 4.3BSD did not know.
 //! 2. No limited transmit (RFC 3042), which came later.
+//! 3. What a timeout halves, and what ends back-off: `reno.rs`, deviations 1 and 3.
 
 use alloc::boxed::Box;
 

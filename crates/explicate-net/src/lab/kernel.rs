@@ -183,6 +183,7 @@ fn stats(info: &sys::TcpInfo) -> FlowStats {
     FlowStats {
         sent: info.segments_out as u64,
         retransmissions: info.retransmitted as u64,
+        refused: 0,
         timeouts: 0,
         rtt_sum: info.rtt_us as u64 * 1000 * info.segments_out as u64,
         rtt_count: info.segments_out as u64,
