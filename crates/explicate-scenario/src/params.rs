@@ -95,14 +95,37 @@ pub(crate) fn read(ctx: &Context<'_>, node: &Node, param: &Param) -> Option<Give
                 None
             }
         },
-        Unit::Choice(words) => crate::reader::word(ctx, node, name, words)
-            .and_then(|word| words.iter().position(|w| *w == word))
-            .map(|i| i as f64),
+        Unit::Choice(words) => choice(ctx, node, name, words).map(|i| i as f64),
         Unit::Decibels => plain(ctx, node, name, "a ratio in decibels, like 20 or \"20dB\"", quantity::decibels),
         Unit::Steps => return steps::rates(ctx, node, name).map(Given::Steps),
         Unit::File => return read_file(ctx, node, name),
     }?;
     in_bounds(ctx, node.place, param, x).then_some(Given::Number(x))
+}
+
+/// The place of a word among `words`. A rate equals another by its value: `"54000000bit/s"` is `"54Mbit/s"`.
+fn choice(ctx: &Context<'_>, node: &Node, name: &str, words: &'static [&'static str]) -> Option<usize> {
+    if !has_rates(words) {
+        let word = crate::reader::word(ctx, node, name, words)?;
+        return words.iter().position(|w| *w == word);
+    }
+    let Data::Text(given) = &node.data else {
+        let there = words.join(", ");
+        ctx.error(node.place, format!("`{name}` is a text in quotes, not {}; there are {there}", node.what()));
+        return None;
+    };
+    let rate = quantity::rate(given);
+    let found = words.iter().position(|w| w == given || (rate.is_ok() && quantity::rate(w) == rate));
+    if found.is_none() {
+        // All of them: the rate that is spelled most alike is no help.
+        ctx.error(node.place, format!("`{name}` cannot be `{}`; there are {}", short(given), words.join(", ")));
+    }
+    found
+}
+
+/// Whether some choices are rates.
+pub(crate) fn has_rates(words: &[&str]) -> bool {
+    words.iter().any(|w| quantity::rate(w).is_ok())
 }
 
 /// Checks a value in base units against the declared bounds.

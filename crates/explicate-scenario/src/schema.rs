@@ -165,6 +165,7 @@ fn param(param: &Param) -> Value {
         Unit::Fraction => vec![number, reference("percentage")],
         Unit::Number => vec![number],
         Unit::Flag => vec![json!({ "type": "boolean" })],
+        Unit::Choice(words) if crate::params::has_rates(words) => vec![json!({ "enum": words }), reference("rate")],
         Unit::Choice(words) => vec![json!({ "enum": words })],
         Unit::Decibels => vec![number, reference("decibels")],
         Unit::Steps => vec![form(&Form::List(&Form::Table(crate::keys::STEP)))],

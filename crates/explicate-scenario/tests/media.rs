@@ -90,6 +90,19 @@ fn paths_lead_into_media() {
     assert_eq!(link(&s, "n1->n2").over.and_then(|o| o.rate), Some(Rate::mbps(9)));
 }
 
+/// A choice of rates takes a value, not a spelling.
+#[test]
+fn rates_of_a_medium_are_values() {
+    let values = |rate: &str| set(AIR, &[("medium.air.rate", rate)]).media[0].values.given().to_vec();
+    for same in ["54000000bit/s", "54000kbit/s", "0.054Gbit/s", "54Mbps", "54 Mbit/s", "6.75MB/s"] {
+        assert_eq!(values(same), values("54Mbit/s"), "{same}");
+    }
+    assert_eq!(values("9000kbps"), [("rate", 1.0)]);
+    let s = set(AIR, &[("medium.air.rate", "54000000bit/s"), ("medium.air.control_rate", "12e6bit/s")]);
+    assert!(s.resolved.contains("rate = \"54Mbit/s\"") && s.resolved.contains("control_rate = \"12Mbit/s\""));
+    assert_eq!(set(AIR, &[("medium.air.control_rate", "auto")]).media[0].values.given(), [("rate", 4.0)]);
+}
+
 #[test]
 fn clocks_tick_at_links_and_stations() {
     let s = parse(&format!("{AIR}clock_tick = \"10ms\"\n"));
@@ -112,7 +125,11 @@ fn slips() {
         (line(10, "sensrange = \"1m\""), 10, &["unknown key `sensrange` in [[medium]] `air`", "`sense_range`?"]),
         (line(10, "sense_range = 5"), 10, &["`sense_range` is a distance and needs a unit", "\"5m\""]),
         (line(10, "shadowing = \"90dB\""), 10, &["`shadowing` is \"90dB\"", "from \"0dB\" to \"40dB\""]),
-        (line(11, "rate = \"11Mbit/s\""), 11, &["`rate` cannot be `11Mbit/s`", "did you mean `12Mbit/s`?"]),
+        (line(11, "rate = \"11Mbit/s\""), 11, &["`rate` cannot be `11Mbit/s`; there are 6Mbit/s, 9Mbit/s, 12Mbit/s"]),
+        (line(11, "rate = \"fast\""), 11, &["`rate` cannot be `fast`; there are 6Mbit/s", "54Mbit/s"]),
+        (line(11, "rate = 54e6"), 11, &["`rate` is a text in quotes, not a number; there are 6Mbit/s", "54Mbit/s"]),
+        (line(11, "control_rate = \"9Mbps\""), 11, &["cannot be `9Mbps`; there are auto, 6Mbit/s, 12Mbit/s, 24Mbit/s"]),
+        (line(11, "adaptation = \"afr\""), 11, &["`adaptation` cannot be `afr`", "did you mean `arf`?"]),
         (line(9, "layout = { kind = \"ring\" }"), 9, &["`kind` cannot be `ring`", "there are chain, star, mesh"]),
         (line(9, "layout = { rows = 2 }"), 9, &["`rows` has no meaning in a chain"]),
         (line(9, "layout = { kind = \"mesh\", rows = 40, columns = 40 }"), 9, &["1600 stations", "1000"]),

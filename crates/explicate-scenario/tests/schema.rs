@@ -119,3 +119,13 @@ fn slips_do_not() {
         assert!(!support::problems(&text, &[]).is_empty(), "{text}");
     }
 }
+
+#[test]
+fn a_medium_takes_any_spelling_of_its_rates() {
+    let validator = Validator(schema());
+    let air = |rate: &str| format!("{}[[medium]]\nname = \"air\"\nlayout = {{}}\nrate = {rate}\n", support::SMALL);
+    for (rate, good) in [("\"54Mbit/s\"", true), ("\"54000000bit/s\"", true), ("\"fast\"", false), ("54e6", false)] {
+        assert_eq!(validator.valid(&validator.0, &json(&air(rate))), good, "{rate}");
+        assert_eq!(support::problems(&air(rate), &[]).is_empty(), good, "{rate}");
+    }
+}
