@@ -1,17 +1,22 @@
 //! What makes a scenario absurd (errors) or meaningless (warnings).
 
+use std::collections::BTreeSet;
+
 use explicate_core::registry;
 use explicate_core::units::Time;
 
+use crate::classes::Class;
 use crate::document::Place;
 use crate::ends::Crossing;
 use crate::limits;
 use crate::machines::agents::{differing, speaking_ports};
-use crate::model::{Link, Match, Scenario, Start};
+use crate::model::{Link, Match, RouterSpec, Scenario, Start};
+use crate::props::Router;
 use crate::quantity;
 use crate::reader::Context;
 use crate::reader::Reader;
 use crate::routing::Routes;
+use crate::topology::Graph;
 
 /// Checks the duration, before anything is built on it.
 pub(crate) fn duration(reader: &Reader<'_>, scenario: &Scenario) {
@@ -43,11 +48,12 @@ pub(crate) fn whole(
     reader: &Reader<'_>,
     scenario: &Scenario,
     crossings: &[Crossing],
+    declined: &Declined,
     phases: &mut [Routes],
 ) {
     sizes(ctx, reader, scenario, crossings);
     buffers(ctx, scenario);
-    routers(ctx, scenario, phases);
+    routers(ctx, scenario, declined, phases);
     agents(ctx, scenario);
     if let Some(late) = scenario.reroutes.iter().find(|r| r.at >= scenario.duration) {
         ctx.warn(format!("the change of routes at {} comes after the end of the run", written(late.at)));
@@ -122,8 +128,34 @@ fn buffers(ctx: &Context<'_>, scenario: &Scenario) {
     }
 }
 
+/// Links and classes on which the scenario asks for no router: there a plain one is no slip.
+pub(crate) type Declined = BTreeSet<(usize, usize)>;
+
+/// Finds them.
+pub(crate) fn declined(graph: &Graph) -> Declined {
+    let mut declined = Declined::new();
+    for (link, draft) in graph.links.iter().enumerate() {
+        let props = match draft.over {
+            Some((medium, from, _)) => &graph.media[medium].stations[from].props,
+            None => &graph.props[draft.props].props,
+        };
+        let none = |router: &Option<Router>| matches!(router, Some(Router::None));
+        match props.classes.as_deref() {
+            None | Some([]) if none(&props.router) => {
+                declined.insert((link, 0));
+            }
+            None | Some([]) => {}
+            Some(classes) => {
+                let of = |class: &Class| none(if class.router.is_some() { &class.router } else { &props.router });
+                declined.extend(classes.iter().enumerate().filter(|(_, c)| of(c)).map(|(class, _)| (link, class)));
+            }
+        }
+    }
+    declined
+}
+
 /// Flows whose routers speak to them, over ports that do not.
-fn routers(ctx: &Context<'_>, scenario: &Scenario, phases: &mut [Routes]) {
+fn routers(ctx: &Context<'_>, scenario: &Scenario, declined: &Declined, phases: &mut [Routes]) {
     let mut needed: Vec<[Vec<&str>; Match::ALL.len()]> = vec![Default::default(); scenario.links.len()];
     for group in &scenario.flows {
         let protocol = group.resolved.protocol;
@@ -138,7 +170,8 @@ fn routers(ctx: &Context<'_>, scenario: &Scenario, phases: &mut [Routes]) {
                 let at = scenario.port(&scenario.links[link as usize]);
                 let class = at.class_of(protocol.congestion_header());
                 let routers = at.routers_of(class);
-                silent[link as usize] = !routers.iter().any(|r| r.protocol.name() == controller.name());
+                silent[link as usize] = !declined.contains(&(link as usize, class))
+                    && !routers.iter().any(|r| r.protocol.name() == controller.name());
                 let all = &mut needed[link as usize][class];
                 if !all.contains(&controller.name()) {
                     all.push(controller.name());

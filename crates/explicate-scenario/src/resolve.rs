@@ -106,8 +106,9 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
         return None;
     }
     fill_queues(ctx, &graph, &mut scenario, &crossings);
+    let declined = checks::declined(&graph);
     (scenario.nodes, scenario.bridges) = (graph.nodes, graph.bridges);
-    checks::whole(ctx, &reader, &scenario, &crossings, &mut phases);
+    checks::whole(ctx, &reader, &scenario, &crossings, &declined, &mut phases);
     scenario.warnings = ctx.warnings.take();
     (!ctx.failed()).then_some(scenario)
 }

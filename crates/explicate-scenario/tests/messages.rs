@@ -396,8 +396,8 @@ fn warnings() {
     assert!(warning(&with(1, "warmup = \"15s\"")).contains("the warmup (15s) is not shorter than"));
     let tiny = with(6, "bottleneck = { queue = { limit = \"500B\" } }");
     assert!(warning(&tiny).starts_with("the buffer of r1->r2 is shorter than one packet"));
-    let silent = with(6, "bottleneck = { router = \"none\" }");
-    assert_eq!(warning(&silent), "the flows of `one` speak xcp, but no router of it runs on r1->r2");
+    let other = with(6, "bottleneck = { router = \"vcp\" }");
+    assert_eq!(warning(&other), "the flows of `one` speak xcp, but no router of it runs on r1->r2");
     assert!(warning(&plus("start = \"10s\"")).contains("start after the end"));
     assert!(warning(&plus("start = \"5s\"\nstop = \"5s\"")).contains("stop before they start"));
 }
@@ -462,9 +462,9 @@ fn classes() {
     ]);
     let sets = [("topology.bottleneck.classes.other.weight", "2")];
     assert!(problems(SMALL, &sets)[0].contains("there is no `classes` here to change; set the whole list"));
-    let silent =
-        with(6, "bottleneck = { classes = [{ match = \"explicit\", router = \"none\" }, { match = \"other\" }] }");
-    let warnings = support::parse(&silent).warnings;
+    let other =
+        with(6, "bottleneck = { classes = [{ match = \"explicit\", router = \"vcp\" }, { match = \"other\" }] }");
+    let warnings = support::parse(&other).warnings;
     assert_eq!(warnings, ["the flows of `one` speak xcp, but no router of it runs on r1->r2"]);
 }
 
