@@ -10,7 +10,8 @@ use crate::document::Place;
 use crate::ends::Crossing;
 use crate::limits;
 use crate::machines::agents::{differing, speaking_ports};
-use crate::model::{Link, Match, RouterSpec, Scenario, Start};
+use crate::model::{FlowGroup, Link, Match, RouterSpec, Scenario, Start};
+use crate::phase_effects;
 use crate::props::Router;
 use crate::quantity;
 use crate::reader::Context;
@@ -55,6 +56,10 @@ pub(crate) fn whole(
     buffers(ctx, scenario);
     routers(ctx, scenario, declined, phases);
     agents(ctx, scenario);
+    if let (false, Some(routes)) = (ctx.fluid, phases.first_mut()) {
+        let processing = |_: &FlowGroup| false; // no sender takes a random time for a packet
+        phase_effects::check(ctx, scenario, crossings, routes, processing);
+    }
     if let Some(late) = scenario.reroutes.iter().find(|r| r.at >= scenario.duration) {
         ctx.warn(format!("the change of routes at {} comes after the end of the run", written(late.at)));
     }
@@ -219,7 +224,7 @@ fn agents(ctx: &Context<'_>, scenario: &Scenario) {
 }
 
 /// The first names of a list.
-fn some(names: &[&str]) -> String {
+pub(crate) fn some(names: &[&str]) -> String {
     if names.len() <= 3 {
         names.join(", ")
     } else {

@@ -60,6 +60,10 @@ impl Crossing {
             (data, _) => Some(self.data_bytes as f64 / data as f64),
         }
     }
+    /// Whether data could take more than this rate, bit/s.
+    pub(crate) fn wants_more_than(&self, rate: f64) -> bool {
+        self.bits > rate
+    }
     /// At most this many packets per second, acknowledgements included.
     pub(crate) fn packets_per_second(&self, rate: f64) -> f64 {
         if self.bits > rate { 2.0 * self.packets * rate / self.bits } else { 2.0 * self.packets }

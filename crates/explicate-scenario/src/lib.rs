@@ -17,6 +17,7 @@ mod own;
 mod params;
 mod parse;
 mod path;
+mod phase_effects;
 pub mod problem;
 mod props;
 mod quantity;

@@ -35,3 +35,53 @@ fn plain_routers_on_request() {
     assert_eq!(radio("router = \"none\""), [""; 0]);
     assert_eq!(radio("router = \"vcp\""), ["the flows of `f` speak xcp, but no router of it runs on n1->n2"]);
 }
+
+/// Ten like flows over drop-tail get what the order of their packets leaves them, as long as nothing is random.
+#[test]
+fn phase_effects() {
+    let reno = SMALL.replace("xcp/reno", "reno").replace("pairs = 2", "pairs = 4") + "count = 4\n";
+    let said = |text: &str| warnings(text).iter().any(|w| w.starts_with("phase effects are likely on r1->r2: "));
+    let [warning] = &warnings(&reno)[..] else { panic!("one warning: {:?}", warnings(&reno)) };
+    assert!(warning.starts_with("phase effects are likely on r1->r2: 4 flows (`one`) have the same round-trip time"));
+    assert!(warning.contains("`processing = \"auto\"`"), "{warning}");
+    let two = reno.replace("count = 4", "[[flows]]\nname = \"two\"\nprotocol = \"newreno\"");
+    assert!(warnings(&two).iter().any(|w| w.contains("r1->r2: 2 flows (`one`, `two`)")), "{:?}", warnings(&two));
+    let still = [
+        // Starts at fixed times, an unused random channel, a loss rate of nothing.
+        reno.clone() + "start = { spread = \"1s\" }",
+        reno.clone() + "[[link]]\nname = \"d0->r2\"\nchannel = [{ kind = \"random_loss\", rate = 0 }]",
+        reno.clone() + "[[link]]\nname = \"d0->r2\"\nchannel = [{ kind = \"outages\", random = false }]",
+        // The header says nothing to a plain router.
+        SMALL.replace("20ms\"", "20ms\", router = \"none\"") + "count = 4\n",
+    ];
+    for text in &still {
+        assert!(said(text), "{text}");
+    }
+    let spread = "pairs = 4\naccess = { delay = { from = \"1ms\", to = \"4ms\" } }";
+    let not = [
+        // Unequal round-trip times; one flow; one flow for each bottleneck.
+        reno.replace("pairs = 4", spread),
+        reno.replace("count = 4", "count = 1"),
+        reno.replace("dumbbell", "star").replace("pairs = 4", "hosts = 3").replace("bottleneck", "link")
+            + "path = \"out\"\n",
+        // A queue that draws or is never full.
+        reno.replace("20ms\"", "20ms\", queue = \"red\""),
+        reno.replace("20ms\"", "20ms\", queue = \"unlimited\""),
+        reno.replace("pairs = 4", "pairs = 4\naccess = { rate = \"2Mbit/s\" }"),
+        // A router that tells rates.
+        SMALL.to_string() + "count = 4\n",
+        // A channel that draws, for data or acknowledgements.
+        reno.clone() + "[[link]]\nname = \"s0->r1\"\nchannel = [{ kind = \"jitter\", mean = \"1ms\" }]",
+        reno.clone() + "[[link]]\nname = \"d0->r2\"\nchannel = [{ kind = \"random_loss\", rate = \"1%\" }]",
+        // Random starts, lengths and pauses.
+        reno.clone() + "start = { uniform = \"1s\" }",
+        reno.replace("count = 4", "arrivals = \"50/s\""),
+        reno.clone() + "size = { mean = \"10MB\" }",
+        reno.clone() + "on_off = { on = \"1s\", off = \"1s\", random = true }",
+        // Other flows at the queue do all that.
+        reno.clone() + "[[flows]]\nname = \"web\"\nprotocol = \"reno\"\nsize = { mean = \"10kB\" }",
+    ];
+    for text in &not {
+        assert!(!said(text), "{text}\n{:?}", warnings(text));
+    }
+}
