@@ -90,6 +90,10 @@ KINDS = (
 )  # fmt: skip
 
 
+HEADERS = (
+    "{bytes} bytes of a data packet are headers (IP and UDP, transport, and a congestion header if it has one), the "
+    "rest is payload: while nothing is lost, `goodput_bps` is `throughput_bps` times (packet - {bytes}) / packet."
+)
 WRITTEN = {"file": '"steps.trace"', "rates over time": '[{ at = "0s", rate = "5Mbit/s" }]'}
 """Units of parameters that have no default, and what a page writes for them."""
 
@@ -211,6 +215,8 @@ def entry_page(kind: Kind, entry: Entry, source: Source, beside: Beside) -> str:
     facts = f"{entry['summary']}.\n\n*{kind.one}* · {entry['source']} · {link}"
     shown = f"![{beside.about}]({PICTURES}/{beside.picture})\n\n{beside.about}"
     parts = [facts, shown, beside.example, "## The idea, the symbols, the deviations", source.docs]
+    if "header_bytes" in entry:
+        parts += ["## Headers", HEADERS.format(bytes=entry["header_bytes"])]
     router = beside.router
     if entry["parameters"]:
         title = "## Parameters of the sender" if router else "## Parameters"
@@ -222,12 +228,21 @@ def entry_page(kind: Kind, entry: Entry, source: Source, beside: Beside) -> str:
             parameters(router),
         ]
     if source.variables:
-        names = ", ".join(f"`{name}`" for name in source.variables)
+        names = ", ".join(map(with_unit, source.variables))
         of = {"qdisc": "`router`", "recovery": "`flow`"}.get(kind.name, "`flow` and `router`" if router else "`flow`")
-        parts += ["## Variables", f"What `[sampling]` of {of} records, units in the names: {names}."]
+        told = f"What `[sampling]` of {of} records: {names}; see [columns](columns.md#samplesvariable)."
+        if kind.name == "channel":
+            told = f"What `explicate curves` computes for each length of packets: {names}."
+        parts += ["## Variables", told]
     if beside.presets:
         parts += ["## Presets", preset_table(beside.presets)]
     return page(entry["name"], ["the registry", f"`{source.path}`"], *parts)
+
+
+def with_unit(variable: str) -> str:
+    """A sampled variable and its unit."""
+    unit = next((v["unit"] for v in engine.columns()["samples.variable"] if v["name"] == variable), None)
+    return f"`{variable}` ({unit})" if unit else f"`{variable}`"
 
 
 def preset_table(presets: Iterable[Entry]) -> str:

@@ -132,6 +132,8 @@ def entry(item: Entry) -> str:
     """Return one entry with its parameters."""
     head = f"{item['name']} ({item['kind']}): {item['summary']}"
     source = f"\nsource: {item['source']}" if item["source"] else ""
+    if "header_bytes" in item:
+        source += f"\nheaders: {item['header_bytes']} bytes of each data packet, the rest is payload"
     if not item["parameters"]:
         return f"{head}{source}\nno parameters"
     body = [[p["name"], p["default"], p["unit"], p["source"], p.get("doc", "")] for p in item["parameters"]]

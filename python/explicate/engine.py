@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict, cast
+from typing import Any, NotRequired, TypedDict, cast
 
 import polars as pl
 
@@ -44,6 +44,8 @@ class Entry(TypedDict):
     summary: str
     source: str
     parameters: list[Parameter]
+    header_bytes: NotRequired[int]
+    """Of a protocol: bytes of headers in front of the payload of its data packets."""
 
 
 class Column(TypedDict):
@@ -123,7 +125,10 @@ def schema() -> dict[str, Any]:
 
 
 def columns() -> dict[str, list[Column]]:
-    """Return, for each result table, its columns in order with unit and definition."""
+    """Return, for each result table, its columns in order with unit and definition.
+
+    ``samples.variable`` lists in the same form what that column can hold.
+    """
     return cast(dict[str, list[Column]], json.loads(_native.columns()))
 
 

@@ -80,6 +80,27 @@ def test_tables_have_the_documented_columns(either: ModuleType) -> None:
         assert set(fake_native.SCHEMAS[name]) <= set(frame.columns), name
 
 
+def test_sampled_variables_have_units(native_real: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_native", native_real)
+    units = {column["name"]: column["unit"] for column in engine.columns()["samples.variable"]}
+    assert (units["cwnd"], units["rtt_ms"], units["throughput_bps"]) == ("segments", "ms", "bit/s")
+    sampling = {"sampling.every": "200ms", "sampling.of": ["queue", "throughput", "rtt", "goodput", "flow", "router"]}
+    results = explicate.run(engine.template("dumbbell"), set={**SMALL, **sampling})
+    assert set(results.samples["variable"].unique()) <= set(units)
+
+
+def test_headers_convert_throughput_to_goodput(native_real: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_native", native_real)
+    headers = {entry["name"]: entry["header_bytes"] for entry in engine.registry() if entry["kind"] == "protocol"}
+    assert (headers["reno"], headers["xcp"], headers["xcp_i"]) == (52, 72, 80)
+    text = engine.template("dumbbell")
+    names = [group["name"] for group in engine.check(text, "a.toml", ".", [])["flows"]]
+    keys = {f"flows.{name}.{key}": value for name in names for key, value in (("packet", "1000B"), ("protocol", "xcp"))}
+    flows = explicate.run(text, set={**SMALL, **keys}).flows
+    expected = flows["throughput_bps"] * (1000 - headers["xcp"]) / 1000
+    assert (flows["goodput_bps"] / expected - 1).abs().max() < 0.001  # type: ignore[operator]
+
+
 def test_sampled_objects_are_flows_and_links(either: ModuleType) -> None:
     sampling = {"sampling.every": "200ms", "sampling.of": ["queue", "cwnd", "throughput", "rtt"]}
     results = explicate.run(engine.template("dumbbell"), set={**SMALL, **sampling})

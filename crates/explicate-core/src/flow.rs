@@ -34,6 +34,11 @@ pub fn header_bytes(congestion: bool) -> u16 {
     (IP_UDP_LEN + TRANSPORT_LEN + if congestion { CONGESTION_LEN } else { 0 }) as u16
 }
 
+/// Bytes of headers in front of the payload of a protocol's data packets.
+pub fn data_header_bytes(protocol: &dyn Protocol) -> u16 {
+    header_bytes(false) + protocol.congestion_header_len()
+}
+
 /// What a flow is made from.
 pub struct FlowInit<'a> {
     /// Number of the flow, in every packet.
@@ -124,7 +129,7 @@ impl Flow {
     pub fn new(init: &FlowInit<'_>) -> Flow {
         let get = |name| init.values.get(PARAMS, name);
         let header = init.protocol.congestion_header();
-        let overhead = header_bytes(false) + init.protocol.congestion_header_len();
+        let overhead = data_header_bytes(init.protocol);
         let sack = if init.recovery.wants_sack() { option::SACK } else { 0 };
         let unreliable = if init.recovery.reliable() { 0 } else { option::UNRELIABLE };
         let sender_init = SenderInit {

@@ -1,12 +1,14 @@
 //! Structured values as JSON.
 
+use explicate_core::flow::data_header_bytes;
 use explicate_core::params::{Param, Unit};
 use explicate_core::protocol::ChannelInit;
-use explicate_core::registry::Entry;
+use explicate_core::registry::{self, Entry};
 use explicate_core::rng::Rng;
 use explicate_core::wire::{Packet, flag};
 use explicate_scenario::model::Scenario;
 use explicate_scenario::tables::TABLES;
+use explicate_scenario::variables::VARIABLES;
 use explicate_sim::simulation::Run;
 use serde_json::{Map, Value, json};
 
@@ -58,23 +60,28 @@ fn unit(unit: Unit) -> String {
     }
 }
 
-/// A row of the registry.
+/// A row of the registry; of a protocol also the bytes of headers in front of a data packet's payload.
 pub(crate) fn entry(entry: &Entry) -> Value {
-    json!({
+    let mut row = json!({
         "kind": entry.kind,
         "name": entry.name,
         "summary": entry.summary,
         "source": entry.source,
         "parameters": entry.params.iter().map(parameter).collect::<Vec<_>>(),
-    })
+    });
+    if let Some(protocol) = registry::protocol(entry.name).filter(|_| entry.kind == "protocol") {
+        row["header_bytes"] = json!(data_header_bytes(protocol));
+    }
+    row
 }
 
-/// Columns of all tables.
+/// Columns of all tables, and behind them the variables of `samples`.
 pub(crate) fn columns() -> Value {
     let columns = |list: &[explicate_scenario::tables::Column]| -> Value {
         list.iter().map(|c| json!({ "name": c.name, "unit": c.unit, "doc": c.doc })).collect()
     };
-    Value::Object(TABLES.iter().map(|(name, list)| (name.to_string(), columns(list))).collect::<Map<_, _>>())
+    let all = TABLES.iter().copied().chain([("samples.variable", VARIABLES)]);
+    Value::Object(all.map(|(name, list)| (name.to_string(), columns(list))).collect::<Map<_, _>>())
 }
 
 /// A template by name; the error lists them.

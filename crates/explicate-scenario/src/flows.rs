@@ -1,6 +1,6 @@
 //! `[[flows]]` as written: who speaks what, from when to when, and how much.
 
-use explicate_core::flow::{self, header_bytes};
+use explicate_core::flow::{self, data_header_bytes};
 use explicate_core::params::{Param, Values};
 use explicate_core::presets::PRESETS;
 use explicate_core::recovery;
@@ -160,7 +160,7 @@ fn read_packet(reader: &Reader<'_>, resolved: &Resolved) -> u16 {
     let Some(node) = reader.get("packet") else { return DEFAULT_PACKET };
     let read = |t: &str| quantity::read(t, &quantity::BYTES);
     let Some(bytes) = quantity_of(reader.ctx, node, "packet", &quantity::BYTES, read) else { return DEFAULT_PACKET };
-    let headers = header_bytes(false) + resolved.protocol.congestion_header_len();
+    let headers = data_header_bytes(resolved.protocol);
     if bytes > headers as f64 && bytes <= u16::MAX as f64 && bytes.fract() == 0.0 {
         return bytes as u16;
     }

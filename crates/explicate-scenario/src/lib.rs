@@ -31,5 +31,6 @@ pub mod tables;
 pub mod templates;
 mod topology;
 mod trace;
+pub mod variables;
 
 pub use parse::locate;

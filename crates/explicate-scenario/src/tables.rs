@@ -139,8 +139,8 @@ pub const LINKS: &[Column] = &[
         "time_to_90_s",
         "s",
         Kind::F64,
-        "End of the first 100 ms of the whole run in which 90 % of the capacity was sent; null if there was none, and over \
-         media.",
+        "End of the first 100 ms of the whole run in which 90 % of the capacity was sent, a multiple of 100 ms: finer \
+         differences need samples of `throughput`. Null if there was none, and over media.",
     ),
     column("damaged", "packets", Kind::U64, "Packets that the channel damaged; whoever they are for drops them."),
     column("copies", "packets", Kind::U64, "Second packets that the channel made of one."),
@@ -160,9 +160,10 @@ pub const SAMPLES: &[Column] = &[
         "variable",
         "",
         Kind::Str,
-        "What: `queue_packets`, `throughput_bps`, ..., or the name by which a controller, sender, recovery or agent tells it.",
+        "What: `queue_packets`, `throughput_bps`, ..., or the name by which a controller, sender, recovery or agent tells it; \
+         see `samples.variable`.",
     ),
-    column("value", "", Kind::F64, "The value, in the unit that the variable's name carries."),
+    column("value", "", Kind::F64, "The value, in the variable's unit."),
 ];
 
 /// The table `run`: one row per run.

@@ -1,8 +1,65 @@
 //! Columns and schema hold together.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use explicate_scenario::tables::{FLOWS, Kind, LINKS, TABLES, Table};
+use explicate_scenario::variables::VARIABLES;
+
+/// Units that a name carries at its end.
+const SUFFIXES: [(&str, &str); 8] = [
+    ("_bytes_per_s", "bytes/s"),
+    ("_segments_per_s", "segments/s"),
+    ("_bps", "bit/s"),
+    ("_s", "s"),
+    ("_ms", "ms"),
+    ("_packets", "packets"),
+    ("_bytes", "bytes"),
+    ("_slots", "slots"),
+];
+
+/// The names that machines tell: what stands in quotes in the first argument of a call of `put`.
+fn told(folder: &Path, names: &mut BTreeSet<String>) {
+    for entry in std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()) {
+        if entry.is_dir() {
+            told(&entry, names);
+        } else if entry.extension().is_some_and(|e| e == "rs") {
+            let text = std::fs::read_to_string(&entry).unwrap();
+            let code = text.split("\n#[cfg(test)]\n").next().unwrap();
+            for call in code.split("put(").skip(1) {
+                let argument = call.split([',', ';', ')']).next().unwrap();
+                names.extend(argument.split('"').skip(1).step_by(2).map(str::to_string));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_variable_has_its_unit() {
+    let mut names = BTreeSet::new();
+    for folder in ["protocols", "recovery", "qdisc", "port"] {
+        told(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../explicate-core/src").join(folder), &mut names);
+    }
+    for folder in ["explicate-sim/src", "explicate-fluid/src"] {
+        told(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder), &mut names);
+    }
+    assert!(names.len() > 60 && names.contains("cwnd") && names.contains("average_packets"), "{names:?}");
+    let listed: BTreeSet<String> = VARIABLES.iter().map(|v| v.name.to_string()).collect();
+    assert_eq!(listed.len(), VARIABLES.len(), "each once");
+    assert_eq!(names.difference(&listed).collect::<Vec<_>>(), [""; 0], "told, but not in variables.rs");
+    assert_eq!(listed.difference(&names).collect::<Vec<_>>(), [""; 0], "in variables.rs, but nothing tells them");
+    for v in VARIABLES {
+        assert!(v.doc.ends_with('.'), "{}", v.name);
+        if let Some((_, unit)) = SUFFIXES.iter().find(|(suffix, _)| v.name.ends_with(suffix)) {
+            assert_eq!(v.unit, *unit, "{}", v.name);
+        }
+    }
+    for (name, unit) in
+        [("cwnd", "segments"), ("ssthresh", "segments"), ("utilisation", ""), ("cn", "bytes/s per byte")]
+    {
+        assert_eq!(VARIABLES.iter().find(|v| v.name == name).map(|v| v.unit), Some(unit), "{name}");
+    }
+}
 
 #[test]
 fn columns_are_documented_once() {

@@ -1,0 +1,103 @@
+//! What `[sampling]` records: the variables of the table `samples`, each with its unit.
+
+use crate::tables::{Column, Kind};
+
+const fn variable(name: &'static str, unit: &'static str, doc: &'static str) -> Column {
+    Column { name, unit, kind: Kind::F64, doc }
+}
+
+/// Every variable that can be sampled. A segment is what a full packet carries.
+pub const VARIABLES: &[Column] = &[
+    // `queue`, `throughput`, `cwnd`, `rtt` and `goodput`.
+    variable("queue_packets", "packets", "Packets that wait at a link, without the packet in service."),
+    variable("queue_bytes", "bytes", "Bytes that wait there."),
+    variable("throughput_bps", "bit/s", "IP bytes that left a link, or that reached a flow's receiver, in the period."),
+    variable("utilisation", "", "The same divided by the link's capacity; over a medium the share of its time."),
+    variable("cwnd", "segments", "Congestion window of a flow."),
+    variable("rtt_ms", "ms", "Mean of the round-trip time samples of the period."),
+    variable("goodput_bps", "bit/s", "In-order payload that reached the receiver in the period."),
+    // `flow`: laws.
+    variable("ssthresh", "segments", "Slow-start threshold."),
+    variable("pacing_bps", "bit/s", "Rate at which packets are paced."),
+    variable("pacing_gain", "", "Multiple of the bandwidth at which packets are paced."),
+    variable("bandwidth_bps", "bit/s", "Estimate of the bottleneck's bandwidth."),
+    variable("rtprop_ms", "ms", "Estimate of the round-trip time without queues."),
+    variable("mode", "", "State: 0 start-up, 1 drain, 2 probing for bandwidth, 3 probing for the round-trip time."),
+    variable("max_win", "segments", "Window before the last reduction, where the search aims."),
+    variable("step", "segments per RTT", "Increase of the window."),
+    variable("w_max", "segments", "Window before the last reduction."),
+    variable("k_s", "s", "Time that the cubic takes to that window."),
+    variable("w_est", "segments", "Window that Reno would have."),
+    variable("base_rtt_ms", "ms", "Least round-trip time seen."),
+    variable("rtt_min_ms", "ms", "Least round-trip time seen."),
+    variable("waiting_packets", "packets", "Packets of the flow that wait in queues, as the sender estimates."),
+    variable("rate_bps", "bit/s", "Rate at which the sender sends."),
+    variable("increase", "segments per RTT", "Increase of the window."),
+    variable("rho", "", "Multiple of the reference round-trip time."),
+    variable("bandwidth_segments_per_s", "segments/s", "Estimate of the available bandwidth."),
+    variable("bwe_segments_per_s", "segments/s", "Estimate of the bandwidth from acknowledgements."),
+    variable("feedback_bytes_per_s", "bytes/s", "Last feedback of an acknowledgement: the change of the rate."),
+    variable("feedback_bytes", "bytes", "Last feedback of an acknowledgement: the change of the window."),
+    variable("heard_bytes", "bytes", "Sum of the feedback that acknowledgements have brought."),
+    variable("x_s", "s", "What packets tell routers as X: the time between two packets."),
+    variable("h_cwnd_bytes", "bytes", "What packets tell routers as the window."),
+    variable("frozen", "", "1 while the window is frozen after a reduction, else 0."),
+    variable("recphase_segment", "segments", "Number of the segment that ends the recovery."),
+    // `flow`: recoveries.
+    variable("srtt_ms", "ms", "Smoothed round-trip time."),
+    variable("rto_ms", "ms", "Retransmission timeout, back-off included."),
+    variable("in_flight", "segments", "Segments sent and not acknowledged."),
+    variable("inflation", "segments", "Segments known to have left the network that let others enter."),
+    variable("dupcount", "acknowledgements", "Duplicates counted for the candidate of a retransmission."),
+    variable("timer_resends", "segments", "Segments that the second timer sent again, in the whole run."),
+    variable("lost", "segments", "Segments given up, in the whole run."),
+    // `router`: controllers.
+    variable("avg_rtt_s", "s", "Mean round-trip time of the traffic, as packets tell it."),
+    variable("persistent_queue_bytes", "bytes", "Least queue of an interval."),
+    variable("res_pos_bytes_per_s", "bytes/s", "What is left of the interval's positive feedback."),
+    variable("res_neg_bytes_per_s", "bytes/s", "What is left of the interval's negative feedback."),
+    variable("cp", "bytes/s per s", "Positive feedback per unit of X."),
+    variable("cn", "bytes/s per byte", "Negative feedback per byte."),
+    variable("limited_x_s", "s", "Sum of X of the flows that are limited elsewhere."),
+    variable("load_factor", "", "Demand of the interval over the target capacity."),
+    variable("code", "", "Load as packets tell it: 1 low, 2 high, 3 overload."),
+    variable("mixing_ratio", "", "Share of packets that are told the other of two codes."),
+    variable("average_queue_bytes", "bytes", "Average queue at which packets are marked."),
+    variable("congestion_counter", "packets", "Drops of XTCP that no packet has told of yet."),
+    variable("congestion_flags", "packets", "Packets that the router flagged, in the whole run."),
+    variable(
+        "uncounted_drops",
+        "packets",
+        "Drops that were more than what waits, and were not counted, in the whole run.",
+    ),
+    variable("share", "", "Part of the line that a class of packets has now."),
+    // `router`: queue disciplines.
+    variable("virtual_queue_packets", "packets", "Length of the virtual queue."),
+    variable("virtual_queue_bytes", "bytes", "Length of the virtual queue."),
+    variable("virtual_share", "", "Virtual capacity over the capacity."),
+    variable("dropping", "", "1 while the discipline drops, else 0."),
+    variable("count", "packets", "Packets dropped since it began to drop."),
+    variable("flows_new", "flows", "Flows in the list of new ones."),
+    variable("flows_old", "flows", "Flows in the list of old ones."),
+    variable("mark_probability", "", "Probability of a mark, or of a drop."),
+    variable("average_packets", "packets", "Average queue."),
+    variable("average_bytes", "bytes", "Average queue."),
+    variable("p_b", "", "Base probability of a mark or a drop."),
+    variable("price", "", "Price of the link; REM's probability of a mark is 1 - phi^-price."),
+    // `router`: media.
+    variable("air_rate_bps", "bit/s", "Rate at which a link over a medium sends."),
+    variable("air_attempts", "frames", "Attempts to send, in the whole run."),
+    variable("air_unanswered", "frames", "Attempts without an answer, in the whole run."),
+    variable("air_window_slots", "slots", "Contention window of the sending station."),
+    // `agent`.
+    variable("virtual_routers", "", "Clouds of plain routers for which the agent computes."),
+    variable("virtual_routers_ahead", "", "Clouds ahead for which it computes on behalf of ends."),
+    variable("clouds_met", "", "Packets that came out of a cloud unmeasured, in the whole run."),
+    variable("requests", "", "Requests for a measurement, in the whole run."),
+    variable("untold", "", "Packets out of a cloud for which the table had no room, in the whole run."),
+    variable("broken", "", "Paths that do not answer requests."),
+    variable("malformed", "packets", "Packets that could not be read, in the whole run."),
+    variable("sessions", "", "Measurements for others that are under way."),
+    variable("refused", "", "Requests refused, in the whole run."),
+    variable("probe_bytes", "bytes", "Bytes of probes sent, in the whole run."),
+];
