@@ -31,7 +31,7 @@ def heading(results: Results) -> str:
 def groups(results: Results) -> str:
     """Return the table of the flow groups, one line per point of the axes and group."""
     summary = results.summary().to_dicts()
-    spread = any(row["goodput_sd_bps"] is not None for row in summary)
+    spread = any(row["goodput_sd_bps"] for row in summary)
     done = any(row["completion_s"] is not None for row in summary)
     head = [*results.axes, "group", "protocol", "flows", "goodput", *(["± runs"] if spread else []), "Jain"]
     head += ["resent", "timeouts", "RTT ms", *(["done s"] if done else [])]
@@ -42,7 +42,7 @@ def groups(results: Results) -> str:
             row["protocol"],
             str(row["flows"]),
             rate(row["goodput_bps"]),
-            *([rate(row["goodput_sd_bps"])] if spread else []),
+            *([rate(row["goodput_sd_bps"]) if row["goodput_sd_bps"] else "–"] if spread else []),
             "–" if row["jain"] is None else f"{row['jain']:.3f}",
             number(row["retransmissions"]),
             number(row["timeouts"]),
@@ -51,7 +51,7 @@ def groups(results: Results) -> str:
         ]
         for row in summary
     ]
-    return table(head, body, left=len(results.axes) + 2)
+    return "\n".join(filter(None, [table(head, body, left=len(results.axes) + 2), results.sameness()]))
 
 
 def links(results: Results) -> str:
@@ -81,13 +81,13 @@ def intervals(results: SweepResults) -> str:
     """Return the table of a sweep's measures: a line for each point, means with their 95 % intervals over the runs."""
     frame = results.intervals()
     axes, names = frame.columns[: len(results.axes)], results.wanted
-    spread = frame["runs"].max() != 1
+    spread = any(frame[name + MARGIN].fill_null(0).max() for name in names)
     body = [
         [
             *(value if isinstance(value, str) else number(value, 4) for value in (row[axis] for axis in axes)),
             str(row["runs"]),
             *(
-                number(row[name], 4) + (f" ± {number(row[name + MARGIN], 2)}" if spread else "")
+                number(row[name], 4) + (f" ± {number(row[name + MARGIN], 2)}" if row[name + MARGIN] else "")
                 for name in names
             ),
         ]
@@ -96,6 +96,7 @@ def intervals(results: SweepResults) -> str:
     more = frame.height - len(body)
     note = f"\n… and {more} more points in intervals.parquet" if more > 0 else ""
     note += "\n± is half the 95 % interval of the mean, over seeds" if spread else ""
+    note += f"\n{same}" if (same := results.sameness()) else ""
     return table([*axes, "runs", *names], body, left=len(axes)) + note
 
 

@@ -134,7 +134,7 @@ def _table(key: str, caption: str, head: Sequence[tuple[str, str]], body: Sequen
 
 def _groups(results: Results) -> str:
     rows = results.summary().to_dicts()
-    spread = any(row["goodput_sd_bps"] is not None for row in rows)
+    spread = any(row["goodput_sd_bps"] for row in rows)
     done = any(row["completion_s"] is not None for row in rows)
     head = [(axis, "") for axis in results.axes] + [("group", ""), ("protocol", ""), ("flows", ""), ("goodput", "mean")]
     head += ([("± among runs", "")] if spread else []) + [("Jain index", ""), ("resent", "packets"), ("timeouts", "")]
@@ -146,7 +146,7 @@ def _groups(results: Results) -> str:
             str(row["protocol"]),
             str(row["flows"]),
             rate(row["goodput_bps"]),
-            *([rate(row["goodput_sd_bps"])] if spread else []),
+            *([rate(row["goodput_sd_bps"]) if row["goodput_sd_bps"] else "–"] if spread else []),
             "–" if row["jain"] is None else f"{row['jain']:.3f}",
             number(row["retransmissions"]),
             number(row["timeouts"]),
@@ -155,9 +155,9 @@ def _groups(results: Results) -> str:
         ]
         for row in rows
     ]
-    return _table(
-        "groups", "Flow groups: means per flow and sums per run, over all runs", head, body, len(results.axes) + 2
-    )
+    same = results.sameness()
+    caption = "Flow groups: means per flow and sums per run, over all runs"
+    return _table("groups", caption, head, body, len(results.axes) + 2) + (f"<p>{escape(same)}</p>" if same else "")
 
 
 def _links(results: Results) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from explicate.summary import group_summary, jain_index, link_summary, with_count
+from explicate.summary import group_summary, identical_runs, jain_index, link_summary, sameness, with_count
 
 TABLES = ("flows", "links", "samples", "run")
 OWN: Mapping[str, tuple[str, ...]] = {
@@ -100,6 +100,10 @@ class Results:
     def link_summary(self) -> pl.DataFrame:
         """Return one row per link and point of the axes, the mean over runs."""
         return link_summary(self.links, self.axes)
+
+    def sameness(self) -> str:
+        """Return a sentence about runs that differ in nothing but their seed; empty if there are none."""
+        return sameness(identical_runs(self.flows, self.links, self.axes), len(self.points()))
 
     def points(self) -> list[dict[str, Any]]:
         """Return the points of the axes in the order of the runs; one empty point if there are no axes."""

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -71,6 +72,35 @@ def without_nan(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.col(pl.Float32, pl.Float64).fill_nan(None))
 
 
+def spread(column: str) -> pl.Expr:
+    """Return the standard deviation of a column: null for one value, and exactly zero if all are equal."""
+    value = pl.col(column)
+    return pl.when((value.count() > 1) & (value.max() == value.min())).then(0.0).otherwise(value.std()).alias(column)
+
+
+def identical_runs(flows: pl.DataFrame, links: pl.DataFrame, axes: Sequence[str] = ()) -> dict[tuple[Any, ...], int]:
+    """Return the points of `axes` where several runs agree in every column of both tables, with their numbers of runs."""
+    found: dict[tuple[Any, ...], int] = {}
+    for frame in map(without_nan, (flows, links)):
+        points = frame.partition_by(axes, as_dict=True, include_key=False) if axes else {(): frame}
+        for point, rows in points.items():
+            first, *others = rows.partition_by("run", include_key=False) or [rows]
+            same = bool(others) and all(run.equals(first) for run in others)
+            found[point] = found.get(point, len(others) + 1) if same else 0
+    return {point: runs for point, runs in found.items() if runs}
+
+
+def sameness(identical: Mapping[tuple[Any, ...], int], points: int) -> str:
+    """Return the sentence for a table of `points` points, some of whose runs are `identical`; empty if none are."""
+    if not identical:
+        return ""
+    if points == 1:
+        (runs,) = identical.values()
+        return f"All {runs} runs gave the same result: nothing random has an effect in this scenario."
+    where = "every point" if len(identical) == points else f"{len(identical)} of {points} points"
+    return f"At {where} all runs gave the same result: nothing random has an effect there."
+
+
 def group_summary(flows: pl.DataFrame, axes: Sequence[str] = ()) -> pl.DataFrame:
     """Return one row per flow group (and per value of `axes`) with means over runs.
 
@@ -94,7 +124,7 @@ def group_summary(flows: pl.DataFrame, axes: Sequence[str] = ()) -> pl.DataFrame
         pl.len().alias("runs"),
         pl.col("flows").mean().round().cast(pl.Int64),
         pl.col("goodput_bps").mean(),
-        pl.col("goodput_bps").std().alias("goodput_sd_bps"),
+        spread("goodput_bps").alias("goodput_sd_bps"),
         pl.col("jain", "retransmissions", "timeouts", "rtt_mean_ms", "completion_s").mean(),
     )
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from explicate import engine
 from explicate.errors import BadInputError
-from explicate.summary import jain, t_95, without_nan
+from explicate.summary import jain, spread, t_95, without_nan
 from explicate.sweeps import weighted
 
 DEFAULT = (
@@ -125,7 +125,7 @@ def measured(tables: Mapping[str, pl.DataFrame], axes: Sequence[str], measures: 
 def intervals(table: pl.DataFrame, axes: Sequence[str], measures: Sequence[str]) -> pl.DataFrame:
     """Return one row for each point: how many runs, and of each measure the mean and half its 95 % interval.
 
-    The interval is Student's, over seeds; null for a single run.
+    The interval is Student's, over seeds; null for a single run, exactly zero if all runs have one value.
     """
     found = table.group_by(axes, maintain_order=True).agg(
         pl.len().alias(RUNS),
@@ -134,7 +134,7 @@ def intervals(table: pl.DataFrame, axes: Sequence[str], measures: Sequence[str])
             for name in measures
             for expression in (
                 pl.col(name).mean(),
-                (pl.col(name).std() / pl.col(name).count().sqrt()).alias(f"{name}{MARGIN}"),
+                (spread(name) / pl.col(name).count().sqrt()).alias(f"{name}{MARGIN}"),
                 pl.col(name).count().alias(f"{name}.count"),
             )
         ),
