@@ -79,7 +79,7 @@ def spread(column: str) -> pl.Expr:
 
 
 def identical_runs(flows: pl.DataFrame, links: pl.DataFrame, axes: Sequence[str] = ()) -> dict[tuple[Any, ...], int]:
-    """Return the points of `axes` where several runs agree in every column of both tables, with their numbers of runs."""
+    """Return the points of `axes` where several runs agree in all columns of both tables, and their runs."""
     found: dict[tuple[Any, ...], int] = {}
     for frame in map(without_nan, (flows, links)):
         points = frame.partition_by(axes, as_dict=True, include_key=False) if axes else {(): frame}

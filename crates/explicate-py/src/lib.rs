@@ -11,7 +11,7 @@ use explicate_scenario::model::Scenario;
 use explicate_scenario::tables::Tables;
 use explicate_sim::bench::{CASES, Case, Cost};
 use explicate_sim::floor::{FLOORS, Floor};
-use explicate_sim::measure::{flow_names, link_names, measure};
+use explicate_sim::measure::{flow_names, link_names, measure, warnings};
 use explicate_sim::packet_log::{PacketLog, Selector};
 use explicate_sim::pcap::write_pcapng;
 use explicate_sim::simulation::{Options, run_all};
@@ -225,8 +225,9 @@ mod _native {
         let finished = py.detach(|| {
             run_all(&scenario, &options, &report, |index, mut run| {
                 let tables = measure(&scenario, index, &mut run, version());
+                let odd = if index == 0 { warnings(&scenario, &run) } else { Vec::new() };
                 let names = flow_names(&scenario, &run);
-                (tables, run.log.take(), names, texts::timing(&run))
+                (tables, odd, run.log.take(), names, texts::timing(&run))
             })
         });
         if let Some(error) = interrupted.into_inner().unwrap_or_else(PoisonError::into_inner) {
@@ -235,8 +236,10 @@ mod _native {
         let finished = finished.map_err(PyRuntimeError::new_err)?;
         let links = link_names(&scenario);
         let (mut tables, mut followed, mut timing) = (Tables::default(), String::new(), Vec::new());
-        for (more, log, names, time) in finished {
+        let mut warnings = scenario.warnings;
+        for (more, odd, log, names, time) in finished {
             tables.append(more);
+            warnings.extend(odd);
             timing.push(time);
             let Some(mut log) = log else { continue };
             if trace.is_some() {
@@ -247,7 +250,7 @@ mod _native {
             }
         }
         let timing = json!({ "runs": timing }).to_string();
-        Ok(Output { tables, warnings: scenario.warnings, trace: followed, timing })
+        Ok(Output { tables, warnings, trace: followed, timing })
     }
 
     #[pyfunction]

@@ -1,6 +1,6 @@
 //! From a finished run to rows of the result tables. What the columns mean stands in [`explicate_scenario::tables`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use explicate_scenario::machines::rows::{FlowRow, LinkRow};
 use explicate_scenario::machines::source::Source;
@@ -62,6 +62,28 @@ pub fn measure(scenario: &Scenario, index: usize, run: &mut Run, version: &str) 
     let name = scenario.name.as_str();
     tables.run.push([number.into(), name.into(), run.seed.into(), version.into(), scenario.resolved.as_str().into()]);
     tables
+}
+
+/// What is odd about a finished run: hosts that refused more packets of their own flows than they delivered.
+pub fn warnings(scenario: &Scenario, run: &Run) -> Vec<String> {
+    let sources: BTreeSet<usize> = scenario.flows.iter().flat_map(|g| g.ends.iter().map(|(from, _)| *from)).collect();
+    let own = scenario.links.iter().zip(&run.engine.links).filter(|(link, _)| sources.contains(&link.from));
+    let refusing = own.filter_map(|(link, made)| {
+        let (refused, delivered) = (made.port.stats.total().overflow, made.port.stats.delivered);
+        (refused > delivered).then_some((link, refused, delivered))
+    });
+    let refusing: Vec<_> = refusing.collect();
+    let Some((link, refused, delivered)) = refusing.first() else { return Vec::new() };
+    let more = match refusing.len() {
+        1 => String::new(),
+        2 => " (as did another host)".to_string(),
+        n => format!(" (as did {} other hosts)", n - 1),
+    };
+    let (host, link) = (&scenario.nodes[link.from], &link.name);
+    vec![format!(
+        "`{host}` refused {refused} packets of its own flows for want of room and delivered {delivered} over {link}{more}: most of \
+         what the flows sent never left the host; lengthen the `queue` of {link}, or send less"
+    )]
 }
 
 /// Seconds from the end of the warm-up to the end.
