@@ -102,6 +102,7 @@ bench: install packages ## What the engine costs; fills docs/performance.md
 peers: install ## ns-2, ns-3 and Explicate side by side; installs them; fills the tables in docs
 	$(PY) peers/peers.py --install
 	$(PY) peers/peers.py --markdown docs/ --bench-binary scripts/bench_once
+	$(PY) peers/compared.py --jobs 2 --markdown docs/validation.md
 
 sweep-cost: install ## What a sweep costs, and what a second core brings; fills docs/sweeps.md
 	$(PY) scripts/sweep_cost.py --markdown docs/sweeps.md

@@ -21,6 +21,7 @@ set options {
     -spread    1      "s over which the flows start"
     -starts    even   "even | random, uniform over the spread, by the seed"
     -tick      0.001  "s, granularity of the senders' clock (ns-2's default is 0.01)"
+    -reset     0      "1: the first new ACK ends a timer's back-off, by time stamps; 0: a timed packet never resent"
     -scheduler Splay  "Splay | Heap | Calendar | List"
     -sample    1      "0: watch nothing while running, for timing"
     -monitors  0      "1: count packet-hops by a monitor on every link"
@@ -76,6 +77,11 @@ ns-random $seed
 
 Agent/TCP set window_ 1000000     ;# packets: the receiver never limits
 Agent/TCP set tcpTick_ $tick
+Agent/TCP set overhead_ 0         ;# no processing time
+if {$opt(-reset)} {
+    Agent/TCP set timestamps_ true
+    Agent/TCP set ts_resetRTO_ true
+}
 # Without useHeaders_ the wire carries packetSize_ bytes exactly, and an XCP
 # sender turns feedback into packets of the size that the router counted.
 Agent/TCP set useHeaders_ false

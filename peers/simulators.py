@@ -23,6 +23,8 @@ ACCESS_FACTOR = 4
 START_SPREAD_S = 1.0
 PACKET_BYTES = 1000
 INITIAL_WINDOW = 2  # ns-2's
+PROCESSING = ""
+"""The line of a group of flows that takes their processing time away, as ns-2's `overhead_` of 0 does."""
 
 
 class PeerError(Exception):
@@ -64,6 +66,13 @@ class Case:
     warmup_s: float = 20.0
     queue: Queue = Queue()
     seed: int = 1
+    buffer: int | None = None  # packets; None is one bandwidth-delay product
+    ours: str | None = None  # Explicate's name of the system, if another
+
+    @property
+    def protocol(self) -> str:
+        """What Explicate calls the senders."""
+        return self.ours or self.system
 
     @property
     def name(self) -> str:
@@ -87,7 +96,9 @@ class Case:
 
     @property
     def buffer_packets(self) -> int:
-        """One bandwidth-delay product of the mean RTT."""
+        """As said, else one bandwidth-delay product of the mean RTT."""
+        if self.buffer is not None:
+            return self.buffer
         mean_rtt_ms = (self.rtt_ms + (self.rtt_high_ms or self.rtt_ms)) / 2
         return round(self.rate_mbps * 1e3 * mean_rtt_ms / (8 * PACKET_BYTES))
 
@@ -128,6 +139,11 @@ def jain(rates: Sequence[float]) -> float:
     """Jain's index: 1 when all are equal, 1/n when one has everything."""
     squares = sum(rate * rate for rate in rates)
     return sum(rates) ** 2 / (len(rates) * squares) if squares else 0.0
+
+
+def header_bytes(protocol: str) -> int:
+    """The headers of a data packet, which ns-2's packets have none of (`explicate protocols NAME` tells them)."""
+    return 72 if protocol.partition("/")[0] == "xcp" else 52
 
 
 # --- processes --------------------------------------------------------------
@@ -261,9 +277,12 @@ class Explicate:
         return self.outcome(self.run(case), self.run(replace(case, warmup_s=0.0)))
 
     def run(self, case: Case) -> dict[str, Any]:
+        return self.run_text(explicate_scenario(case))
+
+    def run_text(self, text: str) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as folder:
             scenario = Path(folder, "peers.toml")
-            scenario.write_text(explicate_scenario(case), encoding="utf-8")
+            scenario.write_text(text, encoding="utf-8")
             return run([self.command, "run", str(scenario), "--json"], self.core)[0]
 
     def cost_command(self, case: Case, duration_s: float) -> list[str]:
@@ -321,10 +340,11 @@ bottleneck = {{ {bottleneck}, queue = {{ {queue} }} }}
 [[flows]]
 name = "all"
 count = {case.flows}
-protocol = "{case.system}"
+protocol = "{case.protocol}"
 packet = "{PACKET_BYTES}B"
 params = {{ initial_window = {INITIAL_WINDOW} }}
 start = {{ {start} = "{START_SPREAD_S:g}s" }}
+{PROCESSING}
 """
 
 

@@ -1,0 +1,76 @@
+"""Paper 001's figure 2 under either simulator: one flow of a minute over a chain whose third link is narrow.
+
+Case a is TCP over plain routers, b XCP over XCP routers, c XCP where the narrow link's router is a plain one.
+`chain.tcl` is the ns-2 half; the scenario is that of `scenarios/`, with other delays and buffers.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from simulators import INITIAL_WINDOW, PACKET_BYTES, PROCESSING, PeerError
+
+SCENARIOS = Path(__file__).resolve().parent.parent / "scenarios"
+PROTOCOLS = {"a": "newreno", "b": "xcp/reno", "c": "xcp/reno"}
+
+
+@dataclass(frozen=True)
+class Figure2:
+    """One case: `delay_ms` of each link, `buffer_bdp` of each router's port, in products of its own rate."""
+
+    case: str
+    delay_ms: float = 10.0
+    buffer_bdp: float = 1.0
+    duration_s: float = 60.0
+    warmup_s: float = 0.0
+    seed: int = 1
+
+    @property
+    def name(self) -> str:
+        """What the table calls it."""
+        return f"{self.case}, {self.delay_ms:g} ms a link, buffers of {self.buffer_bdp:g} BDP"
+
+    @property
+    def protocol(self) -> str:
+        """What Explicate calls the sender."""
+        return PROTOCOLS[self.case]
+
+    def ns2(self, command: str) -> list[str]:
+        """The command that runs it under ns-2."""
+        options = {
+            "case": self.case,
+            "delay": self.delay_ms,
+            "buffer": self.buffer_bdp,
+            "duration": self.duration_s,
+            "warmup": self.warmup_s,
+            "packet": PACKET_BYTES,
+            "seed": self.seed,
+        }
+        pairs = [text for key, value in options.items() for text in (f"-{key}", f"{value}")]
+        return [command, str(Path(__file__).with_name("chain.tcl")), *pairs]
+
+    def scenario(self) -> str:
+        """The project's scenario with this case's delay, buffers, span and seed."""
+        text = (SCENARIOS / f"paper-001-fig2-{self.case}.toml").read_text(encoding="utf-8").partition("[sampling]")[0]
+        head = f'duration = "{self.duration_s:g}s"\nwarmup = "{self.warmup_s:g}s"\nseed = {self.seed}'
+        ours = f'protocol = "{self.protocol}"'
+        for old, new, times in (
+            ('duration = "60s"', head, 1),
+            ('delay = "10ms"', f'delay = "{self.delay_ms:g}ms"', 4),
+            ('limit = "1.0bdp"', f'limit = "{self.buffer_bdp:g}bdp"', 3),
+            (ours, f"{ours}\nparams = {{ initial_window = {INITIAL_WINDOW} }}\n{PROCESSING}", 1),
+        ):
+            text, found = re.subn(re.escape(old), new.replace("\\", r"\\"), text)
+            if found != times:
+                raise PeerError(f"paper-001-fig2-{self.case}.toml: `{old}` stands there {found} times, not {times}")
+        return text
+
+
+CASES = {
+    one.name: one
+    for one in (
+        Figure2(case, delay, buffer) for case in PROTOCOLS for delay in (5.0, 10.0, 20.0) for buffer in (0.5, 1.0, 2.0)
+    )
+}

@@ -1,0 +1,137 @@
+"""The arithmetic of the one table, its bounds, and what either side is asked; neither simulator is needed."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import compared
+import pytest
+from compared import GROUPS, Bound, Judged
+from figure2 import CASES, Figure2
+from simulators import Case, Explicate, Ns2, PeerError, explicate_scenario
+
+LIMITS = {
+    "queue": Bound("mean queue", "because", absolute=2.0, relative=0.10),
+    "utilisation": Bound("used", "because", absolute=0.01, percent=True),
+}
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "holds"),
+    [(0.0, 2.0, True), (0.0, 2.01, False), (100.0, 110.0, True), (100.0, 89.9, False), (10.0, 8.0, True)],
+)
+def test_a_bound_is_the_larger_of_two(theirs: float, ours: float, holds: bool) -> None:
+    assert LIMITS["queue"].holds(theirs, ours) is holds
+
+
+def test_bounds_are_relative_to_ns2() -> None:
+    bound = Bound("", "because", relative=0.5)
+    assert bound.holds(2.0, 1.0)
+    assert not bound.holds(1.0, 2.0)
+
+
+def test_means_over_seeds_are_judged() -> None:
+    """Each seed is outside its bound, the mean is not; shares count figures."""
+    runs = [({"queue": 10.0, "utilisation": 0.9}, {"queue": 4.0, "utilisation": 0.95}),
+            ({"queue": 10.0, "utilisation": 0.9}, {"queue": 16.0, "utilisation": 0.95})]  # fmt: skip
+    one = Judged.of("one", runs)
+    assert one.figures == {"queue": (10.0, 10.0), "utilisation": (0.9, pytest.approx(0.95))}
+    assert one.within(LIMITS) == {"queue": True, "utilisation": False}
+    other = Judged("other", {"queue": (1.0, 9.0), "utilisation": (0.5, 0.505)})
+    good = Judged("good", {"queue": (1.0, 1.0), "utilisation": (0.5, 0.5)})
+    assert compared.rows({"first": [one, other], "second": [good]}, LIMITS) == [
+        ["setting", "mean queue", "used", "within bounds"],
+        ["**first: 2**", "1 of 2", "1 of 2", "2 of 4 (50 %)"],
+        ["one", "10 / 10", "**90.00 / 95.00**", "1 of 2"],
+        ["other", "**1 / 9**", "50.00 / 50.50", "1 of 2"],
+        ["**second: 1**", "1 of 1", "1 of 1", "2 of 2 (100 %)"],
+        ["good", "1 / 1", "50.00 / 50.00", "2 of 2"],
+        ["**all**", "2 of 3", "2 of 3", "4 of 6 (67 %)"],
+    ]
+    section = compared.fragment({"first": [one]}, LIMITS)
+    assert "| mean queue | 2, or 10 % of ns-2's | because |" in section
+    assert "| used | 1 of a hundred | because |" in section
+
+
+def test_the_bounds_of_the_file_have_reasons(tmp_path: Path) -> None:
+    found = compared.bounds()
+    assert set(found) == {"utilisation", "queue", "drops", "jain", "goodput"}
+    text = compared.BOUNDS.read_text(encoding="utf-8")
+    for slip in (
+        text.replace("relative = 0.05", "relative = 0.0"),
+        re.sub(r'reason = "one point.*', 'reason = ""', text),
+        text.replace("absolute = 0.01", "absolut = 0.01"),
+        text.replace("[jain]", "[jain"),
+    ):
+        (tmp_path / "bounds.toml").write_text(slip, encoding="utf-8")
+        with pytest.raises(PeerError, match=r"bounds\.toml"):
+            compared.bounds(tmp_path / "bounds.toml")
+
+
+def test_figures_of_both_sides_mean_the_same() -> None:
+    ns2 = {"utilisation": 0.5, "queue_mean_packets": 3, "drops_measured": 7, "goodput_bps": [6e6, 2e6]}
+    link = {"link": "r1->r2", "utilisation": 0.5, "queue_mean_packets": 3.0, "drops_overflow": 4, "drops_early": 2,
+            "drops_channel": 1}  # fmt: skip
+    ours = {"links": [link], "flows": [{"goodput_bps": 6e6 * 0.928}, {"goodput_bps": 2e6 * 0.928}]}
+    assert compared.of_explicate(ours, "r1->r2", "xcp/reno") == pytest.approx(compared.of_ns2(ns2))
+    with pytest.raises(PeerError, match="no link r9"):
+        compared.of_explicate(ours, "r9", "xcp")
+
+
+def test_groups_have_what_they_promise() -> None:
+    assert len({group.name for group in GROUPS}) == len(GROUPS)
+    settings = {name: setting for group in GROUPS for name, setting in group.settings.items()}
+    assert len(settings) == sum(len(group.settings) for group in GROUPS), "each once"
+    of = {group.name: list(group.settings.values()) for group in GROUPS}
+    spread = {(c.rtt_ms, c.rtt_high_ms) for c in of["unequal round trips"] if isinstance(c, Case)}
+    assert spread == {(40, 330), (30, 500)}
+    assert {one.case for one in CASES.values()} == {"a", "b", "c"}
+    for setting in of["settings with timeouts"]:
+        assert isinstance(setting, Case)
+        assert setting.buffer_packets <= 50
+    chosen = compared.chosen(["XCP, steady"])
+    assert [group.name for group in chosen] == ["XCP, steady"]
+    with pytest.raises(PeerError, match="no group is called 'XCP'; there are: XCP, steady"):
+        compared.chosen(["XCP"])
+
+
+def test_a_short_buffer_is_asked_of_both() -> None:
+    case = compared.small("xcp", 30, 100, 1, 50)
+    arguments = Ns2().arguments(case)
+    assert arguments[arguments.index("-buffer") + 1] == "50"
+    scenario = tomllib.loads(explicate_scenario(case))
+    assert scenario["topology"]["bottleneck"]["queue"]["limit"] == "50pkt"
+    assert scenario["flows"][0]["protocol"] == "xcp/reno"
+    assert Case("xcp", 30, 100, 1).buffer_packets == 375, "one bandwidth-delay product"
+
+
+def test_figure_2_is_asked_as_its_twin_is() -> None:
+    one = Figure2("c", 20.0, 0.5, seed=3)
+    scenario = tomllib.loads(one.scenario())
+    links = {link["from"]: link for link in scenario["link"]}
+    assert all(link["delay"] == "20ms" for link in links.values())
+    assert links["r2"] == {**links["r2"], "rate": "30Mbit/s", "router": "none"}
+    assert links["r2"]["queue"]["limit"] == "0.5bdp"
+    assert (scenario["seed"], scenario["duration"], scenario["flows"][0]["protocol"]) == (3, "60s", "xcp/reno")
+    command = one.ns2("ns")
+    options = dict(zip(command[2::2], command[3::2], strict=True))
+    assert (options["-case"], options["-delay"], options["-buffer"], options["-seed"]) == ("c", "20.0", "0.5", "3")
+    known = Path(command[1]).read_text(encoding="utf-8")
+    assert all(re.search(rf"^    {name} ", known, re.MULTILINE) for name in options)
+    assert "-reset " in Ns2.script.read_text(encoding="utf-8")
+
+
+def test_a_setting_is_judged_from_its_own_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    group = replace(GROUPS[3], seeds=(1, 2, 3))
+
+    def measured(_ns2: Ns2, _ours: Explicate, setting: Case) -> tuple[dict[str, float], dict[str, float]]:
+        return {"queue": float(setting.buffer_packets)}, {"queue": float(setting.seed)}
+
+    monkeypatch.setattr(compared, "measure", measured)
+    found = compared.judge(group, Ns2(), Explicate("explicate"), 2)
+    assert [one.figures["queue"] for one in found] == [(float(c.buffer_packets), 2.0) for c in group.settings.values()]
+    small = compared.smoke(group)
+    assert (len(small.settings), small.seeds) == (1, (1,))
