@@ -64,25 +64,25 @@ pub fn measure(scenario: &Scenario, index: usize, run: &mut Run, version: &str) 
     tables
 }
 
-/// What is odd about a finished run: hosts that refused more packets of their own flows than they delivered.
+/// What is odd about a finished run: hosts that refused more packets of their own flows than they delivered. Without
+/// numbers, so that the points of a sweep say it once.
 pub fn warnings(scenario: &Scenario, run: &Run) -> Vec<String> {
     let sources: BTreeSet<usize> = scenario.flows.iter().flat_map(|g| g.ends.iter().map(|(from, _)| *from)).collect();
     let own = scenario.links.iter().zip(&run.engine.links).filter(|(link, _)| sources.contains(&link.from));
-    let refusing = own.filter_map(|(link, made)| {
-        let (refused, delivered) = (made.port.stats.total().overflow, made.port.stats.delivered);
-        (refused > delivered).then_some((link, refused, delivered))
-    });
-    let refusing: Vec<_> = refusing.collect();
-    let Some((link, refused, delivered)) = refusing.first() else { return Vec::new() };
+    let refusing: Vec<&Link> = own
+        .filter(|(_, made)| made.port.stats.total().overflow > made.port.stats.delivered)
+        .map(|(link, _)| link)
+        .collect();
+    let Some(first) = refusing.first() else { return Vec::new() };
     let more = match refusing.len() {
         1 => String::new(),
         2 => " (as did another host)".to_string(),
         n => format!(" (as did {} other hosts)", n - 1),
     };
-    let (host, link) = (&scenario.nodes[link.from], &link.name);
+    let (host, link) = (&scenario.nodes[first.from], &first.name);
     vec![format!(
-        "`{host}` refused {refused} packets of its own flows for want of room and delivered {delivered} over {link}{more}: most of \
-         what the flows sent never left the host; lengthen the `queue` of {link}, or send less"
+        "`{host}` refused more packets of its own flows than it delivered over {link}{more}: most of what they sent never left \
+         the host; lengthen the `queue` of {link}, or send less"
     )]
 }
 
