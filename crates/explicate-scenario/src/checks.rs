@@ -10,7 +10,7 @@ use crate::document::Place;
 use crate::ends::Crossing;
 use crate::limits;
 use crate::machines::agents::{differing, speaking_ports};
-use crate::model::{FlowGroup, Link, Match, RouterSpec, Scenario, Start};
+use crate::model::{FlowGroup, Link, Match, Scenario, Start};
 use crate::phase_effects;
 use crate::props::Router;
 use crate::quantity;

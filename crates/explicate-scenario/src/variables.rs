@@ -86,6 +86,7 @@ pub const VARIABLES: &[Column] = &[
     variable("price", "", "Price of the link; REM's probability of a mark is 1 - phi^-price."),
     // `router`: media.
     variable("air_rate_bps", "bit/s", "Rate at which a link over a medium sends."),
+    variable("air_rate_changes", "changes", "Changes of that rate, up or down, in the whole run."),
     variable("air_attempts", "frames", "Attempts to send, in the whole run."),
     variable("air_unanswered", "frames", "Attempts without an answer, in the whole run."),
     variable("air_window_slots", "slots", "Contention window of the sending station."),
