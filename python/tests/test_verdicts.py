@@ -252,4 +252,6 @@ def test_what_no_control_flips_on_record_cannot_fail(tmp_path: Path, capsys: pyt
     (tmp_path / "controls.json").write_text(json.dumps({"quick": {"I-fig2": entry}}), encoding="utf-8")
     main(["reproduce", "I-fig2", "--quick", "--json", "-o", str(tmp_path)])
     assert json.loads(capsys.readouterr().out)[0]["verdict"] == "cannot fail"
+    main(["reproduce", "I-fig2", "--quick", "-o", str(tmp_path)])
+    assert "did not flip under control “silence”" in capsys.readouterr().out
     assert "did not flip" in (tmp_path / "I-fig2.html").read_text(encoding="utf-8")

@@ -47,7 +47,8 @@ def reproduce(args: argparse.Namespace) -> int:
     kept = folder / CONTROLS
     if args.controls:
         _controls(what, effort, store, workers, kept)
-    unfailing = trials.unfailing(trials.load(kept, effort))
+    entries = trials.load(kept, effort)
+    unfailing = trials.unfailing(entries)
     tried = attempts(what, effort, changed, dict(overrides_of(args.set)))
     outcomes = _judged(tried, store, workers, unfailing)
     if args.enlarge:
@@ -58,11 +59,11 @@ def reproduce(args: argparse.Namespace) -> int:
     verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]
     if args.out:
         universes = multiverse.load(folder / MULTIVERSE)
-        gallery.write(outcomes, folder, trials.load(kept, effort), universes)
+        gallery.write(outcomes, folder, entries, universes)
     if args.json:
         print(json.dumps([verdict.row() for verdict in verdicts], indent=2, ensure_ascii=False))
     else:
-        print(_report(outcomes))
+        print(_report(outcomes, entries))
         if args.out:
             print(f"\nwritten: {folder}/index.html (open it in a browser)")
     return 1 if any(verdict.word is Word.FAILS for verdict in verdicts) else 0
@@ -180,8 +181,11 @@ def _listing(what: Sequence[Experiment]) -> str:
     return table(["experiment", "source", "kind", "judged", "title"], body, left=5)
 
 
-def _report(outcomes: Sequence[Outcome]) -> str:
+def _report(outcomes: Sequence[Outcome], controls: Mapping[str, Mapping[str, Any]]) -> str:
     lines = []
+    done: dict[str, list[str]] = {}
+    for claim, result, name in trials.outcomes(controls):
+        done.setdefault(claim, []).append(f"{result} under control “{name}”")
     for outcome in outcomes:
         one = outcome.experiment
         lines.append(f"{one.id}  {one.title} ({one.paper.authors}, {one.figure})")
@@ -189,6 +193,7 @@ def _report(outcomes: Sequence[Outcome]) -> str:
             lines.append(f"  enlarged to {ENLARGED} times the seeds: {', '.join(outcome.opened)} could go either way")
         for verdict in outcome.verdicts:
             lines += _told(verdict)
+            lines += [f"           {text}" for text in done.get(verdict.predicate.id, [])]
         lines.append("")
     counts = count([verdict for outcome in outcomes for verdict in outcome.verdicts])
     lines.append(", ".join(f"{number} {COUNTED[word]}" for word, number in counts.items()))
