@@ -167,7 +167,7 @@ def _changed(pairs: Sequence[tuple[str, str]], what: Sequence[Experiment]) -> di
             raise BadInputError(f"--choice {key}: no such parameter; there are {', '.join(known)}")
         letter = key.partition("-")[0]
         if not any(one.id.startswith(f"{letter}-") for one in what):
-            raise BadInputError(f"--choice {key}: a parameter of paper {letter}, of which no experiment was named")
+            raise BadInputError(f"--choice {key}: name an experiment of paper {letter}, too")
     return dict(pairs)
 
 

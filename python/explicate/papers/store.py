@@ -36,10 +36,10 @@ class Job:
 
 
 class Told(Protocol):
-    """What hears of progress: simulated seconds done and to do."""
+    """Takes progress: simulated seconds done and to do."""
 
     def __call__(self, done: float, all_of: float, /) -> None:
-        """Hear it."""
+        """Take it."""
 
 
 class Store:
