@@ -148,7 +148,7 @@ def flipped(entries: Mapping[str, dict[str, Any]]) -> set[str]:
     return {claim for claim, outcome, _ in outcomes(entries) if outcome == FLIPPED}
 
 
-def outcomes(entries: Mapping[str, dict[str, Any]]) -> Iterable[tuple[str, str, str]]:
+def outcomes(entries: Mapping[str, Mapping[str, Any]]) -> Iterable[tuple[str, str, str]]:
     """Yield the claim, the outcome and the control's name of every trial on record."""
     for entry in entries.values():
         for name, control in entry["controls"].items():
