@@ -101,6 +101,20 @@ def test_headers_convert_throughput_to_goodput(native_real: ModuleType, monkeypa
     assert (flows["goodput_bps"] / expected - 1).abs().max() < 0.001  # type: ignore[operator]
 
 
+def test_a_run_warns_of_what_it_saw(native_real: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_native", native_real)
+    text = """
+        duration = "2s"
+        topology = { kind = "dumbbell", pairs = 2, bottleneck = { rate = "1Mbit/s", delay = "10ms" } }
+        flows = [{ name = "loud", count = 2, protocol = "greedy/none", params = { rate = "10Mbit/s" } }]
+    """
+    narrow = {"topology.access": '{ rate = "2Mbit/s", queue = { limit = "10pkt" } }'}
+    refused = "`s0` refused more packets of its own flows than it delivered over s0->r1"
+    assert not any(w.startswith(refused) for w in explicate.run(text).warnings)
+    for results in (explicate.run(text, set=narrow, runs=3), explicate.sweep(text, {"seed": [1, 2]}, set=narrow)):
+        assert sum(w.startswith(refused) for w in results.warnings) == 1, "once, however many runs"
+
+
 def test_sampled_objects_are_flows_and_links(either: ModuleType) -> None:
     sampling = {"sampling.every": "200ms", "sampling.of": ["queue", "cwnd", "throughput", "rtt"]}
     results = explicate.run(engine.template("dumbbell"), set={**SMALL, **sampling})
