@@ -166,17 +166,21 @@ mod tests {
     use super::*;
     use crate::params::Values;
 
-    /// A link that carries 1000 bytes/s, with nothing on it.
-    struct Idle;
+    /// A link that carries 1000 bytes/s: what comes to it every 100 ms, and what has come so far, bytes.
+    struct Loaded(f64, f64);
 
-    impl PathOracle for Idle {
+    impl PathOracle for Loaded {
         fn links(&mut self, _: Address, _: Address, _: Time, tell: &mut dyn FnMut(u32, f64, f64)) {
-            tell(0, 100.0, 0.0);
+            self.1 += self.0;
+            tell(0, 100.0, self.1);
         }
     }
 
-    /// What is said every 100 ms for 5 s, bytes/s.
+    /// What is said every 100 ms for 5 s of an idle link, bytes/s.
     fn estimates(given: &[(&str, f64)]) -> alloc::vec::Vec<f64> {
+        estimates_under(0.0, given)
+    }
+    fn estimates_under(load: f64, given: &[(&str, f64)]) -> alloc::vec::Vec<f64> {
         let mut values = Values::default();
         for &(name, value) in given {
             values.set(PARAMS.iter().find(|p| p.name == name).unwrap(), value);
@@ -184,10 +188,10 @@ mod tests {
         let (own, peer, period) = (Address(1), Address(2), Time::millis(100));
         let rng = Rng::stream(1, "test");
         let mut oracle = Oracle.build(EstimatorInit { values: &values, own, peer, period, rng, now: Time::ZERO });
-        let mut said = Vec::new();
+        let (mut said, mut link) = (Vec::new(), Loaded(load, 0.0));
         for tick in 0..50 {
             let now = Time::millis(100 * tick);
-            oracle.consult(now, &mut Idle);
+            oracle.consult(now, &mut link);
             said.extend(oracle.poll_estimate(now));
         }
         said
@@ -204,5 +208,12 @@ mod tests {
         let held = estimates(&[("estimate_error", 0.2), ("estimate_hold", 2.0)]);
         assert!(each.iter().chain(&held).all(|left| (800.0..=1200.0).contains(left)));
         assert_eq!((distinct(&each), distinct(&held)), (each.len(), 3));
+    }
+
+    /// The difference has a sign (section IV): 250 bytes in a time in which the link carries 100 leave -1500 bytes/s.
+    #[test]
+    fn a_load_beyond_the_capacity_leaves_less_than_nothing() {
+        let said = estimates_under(250.0, &[]);
+        assert!(said.len() > 40 && said.iter().all(|left| (left + 1500.0).abs() < 1e-6), "{said:?}");
     }
 }
