@@ -21,7 +21,8 @@
 //! | alpha, beta, rtt, Q of eq. 1 | as in `xcp_router.rs` | | 0.4, 0.226 | III-A.4 |
 //!
 //! `law` chooses what the virtual router hands out. `paper` is eq. 1, feedback = alpha rtt BW - beta Q: its control interval
-//! ends when a result comes, so each is handed out once, however rare. `capacity` takes BW and the traffic that was seen while
+//! ends when a result comes, so each is handed out once, however rare. `available` is eq. 1 too, at the end of every control
+//! interval and with the newest result: rare results are handed out several times. `capacity` takes BW and the traffic that was seen while
 //! it was measured for a capacity, from which the traffic of each control interval is taken off: the same where results
 //! come once per interval, and right where they are rarer. Eq. 1 cannot see a queue inside the cloud, and what one control
 //! interval gave too much stays there: in figure 6 the window is 18 % above that of XCP. So `capacity`, the default, drains
@@ -64,10 +65,10 @@ const SENDER: &[Param] = &xcp::params(xcp::HALVE);
 const OWN: [Param; 12] = [
     Param::new(
         "law",
-        Unit::Choice(&["paper", "capacity"]),
+        Unit::Choice(&["paper", "capacity", "available"]),
         1.0,
         "paper 001 eq. 1",
-        "What a virtual router hands out: what the cloud has left, or its capacity less the present load.",
+        "What a virtual router hands out: each result once; the cloud's capacity less the present load; or the newest result at every control interval.",
     ),
     Param::new("margin", Unit::Fraction, 1.0, "ours", "Share of the cloud's capacity that `law = \"capacity\"` uses.")
         .within(0.1, 1.0),

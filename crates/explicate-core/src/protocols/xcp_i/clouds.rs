@@ -101,14 +101,29 @@ impl Upstream {
         );
         handed.feedback = law.res_pos - law.res_neg;
     }
+    /// How often this cloud is to be measured: as configured, or once per mean RTT.
+    fn interval(&self, rules: &Rules) -> Time {
+        rules.period.unwrap_or(Time::from_secs_f64(self.router.0.avg_rtt)).max(rules.least_period)
+    }
     /// What waits in the cloud and does not go away, bytes.
     fn queue(&self) -> f64 {
         Time(self.longer[0].min(self.longer[1])).as_secs_f64() * self.capacity
     }
 }
 
+/// What a virtual router hands out, in the order of the parameter `law`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Law {
+    /// Equation 1, each result once.
+    Paper,
+    /// The cloud's capacity less the present load.
+    Capacity,
+    /// Equation 1 at every control interval, with the newest result.
+    Available,
+}
+
 struct Rules {
-    by_paper: bool,
+    law: Law,
     margin: f64,
     weight: f64,
     /// beta / alpha: how much of a queue counts as load.
@@ -143,7 +158,11 @@ impl Clouds {
         let get = |name| values.get(ROUTER, name);
         let period = get("period");
         let rules = Rules {
-            by_paper: get("law") == 0.0,
+            law: match get("law") as u8 {
+                0 => Law::Paper,
+                1 => Law::Capacity,
+                _ => Law::Available,
+            },
             margin: get("margin"),
             weight: get("result_weight"),
             drain: if get("cloud_queue") != 0.0 && get("alpha") > 0.0 { get("beta") / get("alpha") } else { 0.0 },
@@ -286,8 +305,7 @@ impl Clouds {
         entry.tries += 1;
         entry.deadline = now + self.rules.timeout;
         entry.refresh_at = Time::NEVER;
-        let mean_rtt = Time::from_secs_f64(entry.router.0.avg_rtt);
-        entry.asked = self.rules.period.unwrap_or(mean_rtt).max(self.rules.least_period);
+        entry.asked = entry.interval(&self.rules);
         let index = if entry.behalf { BEHALF } else { 0 };
         let message =
             Message { index, first: entry.cookie, second: entry.asked.0, ..Message::new(Kind::Request, entry.nonce) };
@@ -329,8 +347,13 @@ impl Clouds {
             entry.capacity += weight * (capacity - entry.capacity);
         }
         (entry.bytes, entry.told, entry.bandwidth) = (0.0, now, Some(left));
-        if self.rules.by_paper {
+        if self.rules.law == Law::Paper {
             entry.control(now, |_| left);
+        }
+        // The mean RTT is known better than when the period was asked for.
+        let interval = entry.interval(&self.rules);
+        if entry.accepted && self.rules.period.is_none() && interval.0.abs_diff(entry.asked.0) > entry.asked.0 / 4 {
+            entry.refresh_at = now;
         }
     }
 
@@ -346,9 +369,10 @@ impl Clouds {
         });
         let mut due = Vec::new();
         for (&from, entry) in &mut self.table {
-            if !self.rules.by_paper && entry.router.0.control_due() <= now {
+            if self.rules.law != Law::Paper && entry.router.0.control_due() <= now {
                 let capacity = entry.capacity - self.rules.drain * entry.queue() / entry.router.0.avg_rtt.max(1e-6);
-                entry.control(now, |y| capacity - y);
+                let (left, of_capacity) = (entry.bandwidth.unwrap_or(0.0), self.rules.law == Law::Capacity);
+                entry.control(now, |y| if of_capacity { capacity - y } else { left });
             }
             if entry.bandwidth.is_some() && now.since(entry.told) >= idle {
                 entry.bandwidth = None; // nobody tells us any more
@@ -391,7 +415,7 @@ impl Clouds {
 
     pub(super) fn poll_timeout(&self) -> Time {
         let due = |e: &Upstream| {
-            let control = if self.rules.by_paper { Time::NEVER } else { e.router.0.control_due() };
+            let control = if self.rules.law == Law::Paper { Time::NEVER } else { e.router.0.control_due() };
             control.min(e.deadline).min(e.refresh_at).min(e.last_seen + self.rules.idle)
         };
         self.table.values().map(due).min().unwrap_or(Time::NEVER)

@@ -374,6 +374,46 @@ mod tests {
         assert_eq!(modest.congestion.delta_throughput(), 5000);
     }
 
+    /// Equation 1 with less than nothing left takes from packets what it says: alpha BW, spread over one packet of 1 ms.
+    #[test]
+    fn a_cloud_that_is_overloaded_slows_senders_down() {
+        let mut k = informed(&[("law", 0.0)], 1, -1e6);
+        let mut p = packet(1, 2);
+        k.handle_data(Time::millis(101), &mut p, Address(99), Some(&VIEW));
+        assert_eq!(p.congestion.delta_throughput(), -400_000);
+    }
+
+    /// `law = "available"` hands a result out again at every control interval, `paper` once.
+    #[test]
+    fn what_is_left_is_handed_out_once_or_at_every_interval() {
+        let handed_out = |law: f64| {
+            let mut k = informed(&[("law", law)], 1, 1e6);
+            let mut last = 0;
+            for ms in 101..700 {
+                k.handle_timeout(Time::millis(ms));
+                let mut p = packet(1, 2);
+                p.congestion.set_delta_throughput(i32::MAX);
+                k.handle_data(Time::millis(ms), &mut p, Address(99), Some(&VIEW));
+                last = p.congestion.delta_throughput();
+            }
+            last
+        };
+        // In 0.1 s come 100 packets of 1 ms: each gets a hundredth of 0.4 1e6.
+        assert!((3900..=4100).contains(&handed_out(2.0)), "{}", handed_out(2.0));
+        assert!(handed_out(0.0) <= 0, "{}", handed_out(0.0));
+    }
+
+    /// The period follows the mean RTT, which is not known when the first request is sent.
+    #[test]
+    fn the_period_that_is_asked_for_follows_the_round_trip_time() {
+        let mut k = informed(&[("law", 0.0)], 1, 1e6);
+        k.handle_timeout(Time::millis(101));
+        let asked = sends(&mut k, Time::millis(101));
+        assert!(matches!(asked[..], [(1, Message { kind: Kind::Request, .. })]), "{asked:?}");
+        let period = Time(asked[0].1.second).as_secs_f64();
+        assert!((period - 0.1).abs() < 1e-6, "asked for {period} s");
+    }
+
     #[test]
     fn nobody_speeds_up_before_anything_is_known() {
         let mut k = node(2);
