@@ -1,22 +1,26 @@
-"""What paper I's experiments share: networks of XCP-i and plain routers, flows, and measures.
+"""What paper I's experiments share: networks of XCP-i and plain routers, flows, measures, and controls.
 
 A network is a list of links, each of two nodes and a rate, both ways alike; a plain router is one whose ports say
 nothing. A host's own port never drops. The estimator is the paper's unless an experiment says otherwise: an oracle that
-knows what the links of a cloud could have carried and what came to them, and speaks once per control interval.
+takes the load of the cloud's links from their capacity once per control interval; the difference may be negative.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
 
 from explicate.papers import metrics
-from explicate.papers.study import Data, Effort, Label, Line, Panel
+from explicate.papers.controls import Rewrite
+from explicate.papers.statistics import Check, Sample, between
+from explicate.papers.study import Case, Data, Effort, Label, Line, Panel
 from explicate.results import Results
 from explicate.source import value_text
 
@@ -25,21 +29,19 @@ SAMPLED = ("queue", "throughput", "cwnd")
 HEADERS, TCP_HEADERS = {XCP: 72, XCPI: 80}, 52
 """Bytes of a packet that are no payload: 20 of IP and 32 of transport, 20 of congestion header, 28 with XCP-i."""
 LAWS: dict[str, dict[str, Any]] = {
-    "capacity": {"law": "capacity"},
-    "blind": {"law": "capacity", "cloud_queue": False},
     "paper": {"law": "paper"},
+    "available": {"law": "available"},
+    "blind": {"law": "capacity", "cloud_queue": False},
+    "capacity": {"law": "capacity"},
 }
 """What a virtual router hands out, by the choice ``I-P13``."""
-
-UNDER_XCP = "reno"
-"""The simulator of the paper's time has XCP's sender on top of Reno's."""
 
 Metric = Callable[[Results], float]
 
 
 @dataclass(frozen=True)
 class Network:
-    """Links (from, to, Mbit/s), the plain routers among the nodes, buffers of single ports, who counts no TTL down."""
+    """Links (from, to, Mbit/s), plain routers, buffers of single ports, and routers that leave the TTL alone."""
 
     links: Sequence[tuple[str, str, float]]
     plain: Collection[str] = ()
@@ -60,8 +62,18 @@ class Network:
         return Network(self.links, self.nodes, self.buffers)
 
 
-def peering(narrow: float = 30, wide: float = 50) -> Network:
-    """Return figure 5: two clouds, joined by the XCP-i routers r1 and r2."""
+def chain(effort: Effort) -> tuple[Network, str]:
+    """Return figure 1: as many routers as ``I-P6`` says; the middle one, named too, sends into 30 Mbit/s."""
+    count = int(effort.choices["I-P6"])
+    nodes = ["s", *(f"r{place}" for place in range(1, count + 1)), "d"]
+    middle = nodes[(count + 1) // 2]
+    links = [(a, b, 30.0 if a == middle else 80.0) for a, b in pairwise(nodes)]
+    return Network(links), middle
+
+
+def peering(effort: Effort) -> Network:
+    """Return figure 5: two clouds, joined by the XCP-i routers r1 and r2; ``I-P12`` says how fast their links are."""
+    narrow, wide = map(float, effort.choices["I-P12"].split("/"))
     links = [
         ("s", "e", 80),
         ("e", "c1", 80),
@@ -103,14 +115,19 @@ def flow(
     count: int = 1,
     params: Mapping[str, Any] | None = None,
 ) -> str:
-    """Return `count` bulk flows; XCP's and XCP-i's losses are found by Reno's recovery."""
+    """Return `count` bulk flows; ``I-P19`` is the loss recovery under XCP and XCP-i."""
     if protocol in HEADERS:
-        protocol = f"{protocol}/{UNDER_XCP}"
+        protocol = f"{protocol}/{effort.choices['I-P19']}"
     given = f"params = {value_text(dict(params))}\n" if params else ""
     return (
         f'[[flows]]\nname = "{name}"\nprotocol = "{protocol}"\npacket = "{effort.choices["I-P2"]}"\ncount = {count}\n'
-        f'from = "{ends[0]}"\nto = "{ends[1]}"\nstart = "{start}"\n{given}'
+        f'from = "{ends[0]}"\nto = "{ends[1]}"\nstart = "{start}"\n{processing(effort)}{given}'
     )
+
+
+def processing(effort: Effort) -> str:
+    """Return the line of a flow with its host's processing time (``I-P20``)."""
+    return f'processing = "{effort.choices["I-P20"]}"\n'
 
 
 def pair(effort: Effort, protocol: str) -> list[str]:
@@ -131,7 +148,11 @@ def scenario(
     sampled: Sequence[str] = SAMPLED,
 ) -> str:
     """Return a whole scenario file; `router` has the settings of the XCP-i routers, sampled is `every` so often."""
-    law = {"kind": XCPI, **LAWS[effort.choices["I-P13"]], "idle": effort.choices["I-P9"], **(router or {})}
+    choices, period = effort.choices, effort.choices["I-P8"]
+    law = {
+        "kind": XCPI, **LAWS[choices["I-P13"]], "idle": choices["I-P9"], "request_timeout": choices["I-P7"],
+        **({} if period == "control interval" else {"period": period}), **(router or {}),
+    }  # fmt: skip
     text = [*flows]
     speaks = value_text(law) if any(f'"{XCPI}/' in one for one in text) else '"auto"'
     sources = {node for node in network.nodes if sum(node in link[:2] for link in network.links) == 1}
@@ -152,11 +173,22 @@ def scenario(
 def _port(effort: Effort, network: Network, ends: tuple[str, str], rate: float, router: str, *, limited: bool) -> str:
     name = "->".join(ends)
     limit = network.buffers.get(name, effort.choices["I-P3"])
-    queue = f'queue = {{ kind = "droptail", limit = "{limit}" }}\n' if limited else ""
+    kind = effort.choices["I-P5"] if ends[0] in network.plain else "droptail"
+    queue = f'queue = {{ kind = "{kind}", limit = "{limit}" }}\n' if limited else ""
     return (
         f'[[link]]\nfrom = "{ends[0]}"\nto = "{ends[1]}"\nrate = "{rate:g}Mbit/s"\n'
         f'delay = "{effort.choices["I-P1"]}"\n{queue}router = {router}\n'
     )
+
+
+def link_s(effort: Effort) -> float:
+    """Return the delay of a link, s."""
+    return float(effort.choices["I-P1"].removesuffix("ms")) / 1000
+
+
+def packet_bytes(effort: Effort) -> float:
+    """Return the length of a packet, bytes."""
+    return float(effort.choices["I-P2"].removesuffix("B"))
 
 
 # ------------------------------------------------------------------------------------------------ measures
@@ -222,19 +254,16 @@ def timeouts(results: Results) -> float:
     return metrics.total(results, "timeouts")
 
 
-def panels(data: Data, label: Label, groups: Sequence[str]) -> list[Panel]:
-    """Return windows and throughputs over time of the first seed, as the paper's figures have them."""
-    results = data.runs(label)[0]
-    return [
-        Panel(
-            "window", "time (s)", "window (packets)",
-            [Line.series(group, metrics.series(results, f"{group}.0", "cwnd")) for group in groups],
-        ),
-        Panel(
-            "throughput", "time (s)", "throughput (Mbit/s)",
-            [Line.series(group, over_time(results, group, bin_s=0.5), 1e6) for group in groups],
-        ),
-    ]  # fmt: skip
+def known(results: Results, name: str, variable: str) -> pl.DataFrame:
+    """Return the samples of what an agent keeps, as `metrics.series`; none if there is no such agent or entry."""
+    mine = pl.col("object").cast(pl.String) == name
+    return results.samples.filter(mine, pl.col("variable") == variable).select("time_s", "value")
+
+
+def most_known(results: Results, name: str, variable: str) -> float:
+    """Return the largest value of what an agent keeps; 0 if there is no such agent or entry."""
+    frame = known(results, name, variable)
+    return 0.0 if frame.is_empty() else metrics.largest(frame)
 
 
 def requests(results: Results) -> float:
@@ -242,3 +271,59 @@ def requests(results: Results) -> float:
     rows = results.samples.filter(pl.col("variable") == "requests")
     last = rows.group_by("object").agg(pl.col("value").last())
     return float(last["value"].sum())
+
+
+def percent_apart(what: str, ours: Sample, reference: Sample, percent: float) -> Check:
+    """Check that the means differ by at most `percent` of the reference."""
+    named = f"{what}: {ours} against {reference}, apart by percent"
+    return between(named, 100 * (ours - reference) / reference, -percent, percent)
+
+
+# --------------------------------------------------------------------------------------- figures and controls
+
+
+def panels(data: Data, label: Label, groups: Sequence[str], *, total: bool = False) -> list[Panel]:
+    """Return windows and throughputs over time of the first seed, with their `total` if wanted."""
+    results = data.runs(label)[0]
+    rates = {group: over_time(results, group, bin_s=0.5) for group in groups}
+    if total:
+        first, *rest = rates.values()
+        rates["sum"] = first.with_columns(value=first["value"] + sum(one["value"] for one in rest))
+    return [
+        Panel(
+            "window, first seed", "time (s)", "window (packets)",
+            [Line.series(group, metrics.series(results, f"{group}.0", "cwnd")) for group in groups],
+        ),
+        Panel(
+            "throughput, first seed", "time (s)", "throughput (Mbit/s)",
+            [Line.series(name, rate, 1e6) for name, rate in rates.items()],
+        ),
+    ]  # fmt: skip
+
+
+ROUTERS = re.compile(r'^router = \{ ?kind = "xcp_i".*$', re.MULTILINE)
+
+
+def as_xcp(_: Label, case: Case) -> Case:
+    """Return the case with plain XCP in the place of XCP-i: no cloud is found or measured."""
+    return replace(case, text=ROUTERS.sub('router = "auto"', case.text).replace(f'"{XCPI}/', f'"{XCP}/'))
+
+
+def xcp_instead(*labels: Label) -> Rewrite:
+    """Return the mutation that runs plain XCP in the place of XCP-i, in the cases with these labels."""
+    return Rewrite("protocol", as_xcp, lambda label: label in labels)
+
+
+def replaced(kind: str, old: str, new: str, *labels: Label) -> Rewrite:
+    """Return the mutation that writes `new` for `old` in these cases; it raises ValueError where there is no `old`."""
+
+    def change(_: Label, case: Case) -> Case:
+        if old not in case.text:
+            raise ValueError(f"the scenario has no {old}")
+        return replace(case, text=case.text.replace(old, new))
+
+    return Rewrite(kind, change, lambda label: label in labels)
+
+
+XCP_FOR_XCPI = "XCP runs in the place of XCP-i"
+WHY_XCP = "XCP does not see the cloud's narrow link and overruns it, as the paper's section II-B shows"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from explicate.papers import metrics
+from explicate.papers.controls import Settings
 from explicate.papers.lopez_pacheco import base
 from explicate.papers.statistics import Check, at_most
 from explicate.papers.study import Case, Data, Effort, Panel, Study
@@ -40,6 +41,14 @@ def the_late_one_stays_small(data: Data, most: float, after_s: float) -> Check:
 study.skip(
     "I-fig14b-b",
     "no fix is built: an edge that measures a link cannot tell the traffic of the other edge from that of strangers",
+)
+
+
+study.control(
+    "the second sender starts with the first",
+    Settings("off", {"flows.j.start": "0s"}),
+    ["I-fig14b-a"],
+    "two flows that grow together from the same window share what both edges find to be left",
 )
 
 

@@ -19,7 +19,7 @@ CLOUDS, REFERENCE = "clouds", "all XCP"
 @study.cases
 def cases(effort: Effort) -> dict[str, Case]:
     """The two networks."""
-    network = base.peering()
+    network = base.peering(effort)
     return {
         label: Case(base.scenario(effort, f"I-fig6-{protocol}", net, [base.flow(effort, "bulk", protocol, ("s", "d"))]))
         for label, protocol, net in (
@@ -38,9 +38,7 @@ def stable(data: Data, throughput: float, cwnd: float) -> Iterator[Check]:
 
 def apart(data: Data, metric: base.Metric, what: str, percent: float) -> Check:
     """Check by how much the clouds change a mean, percent of that without them."""
-    ours, reference = data.measure(CLOUDS, metric), data.measure(REFERENCE, metric)
-    difference = (100 * (ours - reference) / reference).map(abs)
-    return at_most(f"{what}: {ours} against {reference}, apart by percent", difference, percent)
+    return base.percent_apart(what, data.measure(CLOUDS, metric), data.measure(REFERENCE, metric), percent)
 
 
 @study.predicate("I-fig6-b", throughput=2, cwnd=5)
@@ -55,6 +53,9 @@ def nothing_lost(data: Data) -> Iterator[Check]:
     """No timeout, no loss."""
     yield equal("timeouts", data.measure(CLOUDS, base.timeouts), 0)
     yield equal("drops", data.measure(CLOUDS, base.drops), 0)
+
+
+study.control(base.XCP_FOR_XCPI, base.xcp_instead(CLOUDS), ["I-fig6-a", "I-fig6-b", "I-fig6-c"], base.WHY_XCP)
 
 
 @study.plot
