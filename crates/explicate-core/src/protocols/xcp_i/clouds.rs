@@ -33,8 +33,9 @@ pub(super) struct Upstream {
     pub(super) broken: bool,
     /// When to ask again though nothing is wrong.
     refresh_at: Time,
-    /// The period that was asked for last.
+    /// The period that was asked for last, and whether that was the initial guess of it.
     asked: Time,
+    guessed: bool,
     last_seen: Time,
     /// Plain routers between, by the last packet.
     plain: u8,
@@ -273,6 +274,7 @@ impl Clouds {
             broken: false,
             refresh_at: Time::NEVER,
             asked: Time::ZERO,
+            guessed: self.rules.period.is_none() && self.rules.law != Law::Capacity,
             last_seen: now,
             plain: 0,
             bytes: 0.0,
@@ -350,10 +352,9 @@ impl Clouds {
         if self.rules.law == Law::Paper {
             entry.control(now, |_| left);
         }
-        // The mean RTT is known better than when the period was asked for.
-        let interval = entry.interval(&self.rules);
-        if entry.accepted && self.rules.period.is_none() && interval.0.abs_diff(entry.asked.0) > entry.asked.0 / 4 {
-            entry.refresh_at = now;
+        // The first period was asked for before a mean RTT was known. Only the capacity does not depend on it.
+        if entry.guessed && entry.accepted && entry.interval(&self.rules).0.abs_diff(entry.asked.0) > entry.asked.0 / 4 {
+            (entry.guessed, entry.refresh_at) = (false, now);
         }
     }
 
