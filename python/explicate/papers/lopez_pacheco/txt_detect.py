@@ -1,4 +1,4 @@
-"""I-txt-detect: who finds clouds, and whose name they are found under (section III-A.1, III-A.2).
+"""I-txt-detect: which routers find clouds, and the router that they name before it (section III-A.1, III-A.2).
 
 Set-up: for every length a chain of routers in each pattern of XCP-i and plain ones, all in one run, and one packet
 through each. A node's name says what it is: ``r0110x3`` is the third router of pattern 0110, 1 being a plain one.
@@ -6,11 +6,14 @@ through each. A node's name says what it is: ``r0110x3`` is the third router of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise, product
 
 import polars as pl
 
+from explicate.papers.controls import Rewrite
 from explicate.papers.lopez_pacheco import base
 from explicate.papers.statistics import Check, Sample, equal
 from explicate.papers.study import Case, Data, Effort, Label, Line, Panel, Study
@@ -64,7 +67,7 @@ def cases(effort: Effort) -> dict[Label, Case]:
 
 
 def expected(pattern: str) -> set[tuple[str, str]]:
-    """Return who must find a cloud, and the router before it."""
+    """Return the nodes that must find a cloud, each with the XCP-i node before it."""
     nodes, kinds = chain(pattern), "0" + pattern + "0"
     found, upstream = set(), nodes[0]
     for place in range(1, len(nodes)):
@@ -94,15 +97,15 @@ def _compare(data: Data, wanted_patterns: str) -> Iterator[tuple[int, list[str],
         yield length, kept, data.runs(length)[0]
 
 
-@study.predicate("I-txt-detect-a")
+@study.predicate("I-txt-detect-a", deterministic=True)
 def no_false_alarm(data: Data) -> Iterator[Check]:
-    """In a chain of XCP-i routers nobody finds anything."""
+    """In a chain of XCP-i routers no cloud is found."""
     for length, kept, results in _compare(data, "xcp"):
         nodes = {node for one in kept for node in chain(one)}
         yield equal(f"clouds met, {length} XCP-i routers", _sample(len(nodes & finders(results).keys())), 0)
 
 
-@study.predicate("I-txt-detect-b")
+@study.predicate("I-txt-detect-b", deterministic=True)
 def the_first_after_it_finds_it(data: Data) -> Iterator[Check]:
     """One detection for each cloud, by the XCP-i element behind it."""
     for length, kept, results in _compare(data, "all"):
@@ -113,7 +116,7 @@ def the_first_after_it_finds_it(data: Data) -> Iterator[Check]:
         yield equal(f"{what}: detections for {len(wanted)} clouds", _sample(sum(met.values())), len(wanted))
 
 
-@study.predicate("I-txt-detect-c")
+@study.predicate("I-txt-detect-c", deterministic=True)
 def two_clouds_are_two(data: Data) -> Iterator[Check]:
     """The TTL is copied, so that a second cloud is found for itself."""
     for length, kept, results in _compare(data, "all"):
@@ -124,7 +127,7 @@ def two_clouds_are_two(data: Data) -> Iterator[Check]:
             yield equal(f"{len(double)} chains of {length} routers with two clouds: wrong", _sample(len(wrong)), 0)
 
 
-@study.predicate("I-txt-detect-d")
+@study.predicate("I-txt-detect-d", deterministic=True)
 def the_right_name(data: Data) -> Iterator[Check]:
     """The field names the router before the cloud."""
     for length, kept, results in _compare(data, "all"):
@@ -134,7 +137,7 @@ def the_right_name(data: Data) -> Iterator[Check]:
         )
 
 
-@study.predicate("I-txt-detect-e")
+@study.predicate("I-txt-detect-e", deterministic=True)
 def a_tunnel_is_not_seen(data: Data) -> Check:
     """Routers that do not count the TTL down are no cloud."""
     return equal("clouds met behind a tunnel", _sample(len(finders(data.runs(BRIDGE)[0]))), 0)
@@ -142,6 +145,28 @@ def a_tunnel_is_not_seen(data: Data) -> Check:
 
 def _sample(value: float) -> Sample:
     return Sample.of([value])
+
+
+FIRST = re.compile(r'(from = "r0\d*x1"\n(?:.*\n)*?router = ).*')
+
+
+def first_is_plain(_: Label, case: Case) -> Case:
+    """Return the case with plain routers in the place of the chains' first XCP-i routers."""
+    return replace(case, text=FIRST.sub(r'\1"none"', case.text))
+
+
+study.control(
+    "the first router of each chain is plain",
+    Rewrite("off", first_is_plain, lambda label: label != BRIDGE),
+    ["I-txt-detect-a", "I-txt-detect-b", "I-txt-detect-c", "I-txt-detect-d"],
+    "a cloud is then before the second node, also where the pattern has none",
+)
+study.control(
+    "the routers of the tunnel count the TTL down",
+    base.replaced("off", 'kind = "bridge"', "", BRIDGE),
+    ["I-txt-detect-e"],
+    "the cloud is then seen",
+)
 
 
 @study.plot
