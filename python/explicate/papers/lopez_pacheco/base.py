@@ -301,7 +301,7 @@ def panels(data: Data, label: Label, groups: Sequence[str], *, total: bool = Fal
     ]  # fmt: skip
 
 
-ROUTERS = re.compile(r'^router = \{ ?kind = "xcp_i".*$', re.MULTILINE)
+ROUTERS = re.compile(r'^router = .*"xcp_i".*$', re.MULTILINE)
 
 
 def as_xcp(_: Label, case: Case) -> Case:

@@ -79,9 +79,9 @@ def next_estimate(results: Results) -> float:
 
 
 def first_estimates(results: Results) -> float:
-    """Return the sum of what the two edges believe to be left at first, Mbit/s."""
-    first = [metrics.series(results, f"b{one}/a{one}", "cloud_available_bps")["value"][0] for one in "ij"]
-    return float(sum(first)) / 1e6
+    """Return the sum of what the edges of i and j believe to be left at first, Mbit/s."""
+    known = [base.known(results, f"b{one}/a{one}", "cloud_available_bps")["value"] for one in "ij"]
+    return sum(float(values[0]) for values in known if len(values)) / 1e6
 
 
 @study.predicate("I-fig14a-a", low=45, high=66, rtts=10)

@@ -200,7 +200,7 @@ def second_edge_is_plain(_: object, case: Case) -> Case:
 
 def kept_for_good(_: object, case: Case) -> Case:
     """Return the case with an inactivity period that is longer than the run."""
-    return replace(case, text=re.sub(r'idle = "[^"]*"', 'idle = "1000s"', case.text))
+    return replace(case, text=re.sub(r'"idle" = "[^"]*"', '"idle" = "1000s"', case.text))
 
 
 study.control(

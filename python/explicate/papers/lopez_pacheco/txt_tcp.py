@@ -87,7 +87,7 @@ def shares(results: Results) -> list[Line]:
 
 study.control(
     "TCP's receivers allow little",
-    Settings("off", {"flows.tcp.params": {"receiver_window": 20}}),
+    Settings("off", {"flows.tcp.params": {"receiver_window": 20}}, lambda label: label[1] > 0),
     ["I-txt-tcp-a"],
     "TCP then leaves most of the link, and XCP-i takes more than its fair share",
 )

@@ -136,7 +136,7 @@ study.control(
 )
 study.control(
     "the virtual router hands out capacity less load",
-    base.replaced("off", 'law = "paper"', 'law = "capacity"', RANDOM),
+    base.replaced("off", '"law" = "paper"', '"law" = "capacity"', RANDOM),
     ["I-txt-vr-a"],
     "the law with the present load is not eq. 1 of the last estimate",
 )
