@@ -9,13 +9,15 @@ packet. Table III: the proposed scheme has t_rho = 1.25 s, 1 + epsilon = 10, alp
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from explicate.papers import metrics
-from explicate.papers.study import Case, Effort
+from explicate.papers.study import Case, Effort, Label
 from explicate.results import Results
 from explicate.source import value_text
 
@@ -73,7 +75,7 @@ def case(
         f"router = {controller} }}",
         *_losses(choices, loss),
         f'[[flows]]\nname = "bulk"\ncount = {flows}\nprotocol = "{protocol}"\npacket = "{PACKET}B"\n'
-        f"start = {start}\nparams = {value_text(values)}",
+        f"start = {start}\n{processing(effort)}params = {value_text(values)}",
         f'[sampling]\nevery = "{every}"\nof = {value_text(list(of))}',
         *([more] if more else []),
     ]
@@ -102,6 +104,22 @@ def _losses(choices: Mapping[str, str], loss: float) -> list[str]:
         return []
     links = [BOTTLENECK] + (["r2->r1"] if choices["K-P19"] == "both" else [])
     return [f'[[link]]\nname = "{link}"\nchannel = [{{ kind = "random_loss", rate = {loss:.10f} }}]' for link in links]
+
+
+def processing(effort: Effort) -> str:
+    """Return the line of a flow with its host's processing time (``K-P20``)."""
+    return f'processing = "{effort.choices["K-P20"]}"\n'
+
+
+def watched_s(effort: Effort, parameter: str) -> tuple[float, float]:
+    """Return the two times that a choice of how long something is watched has, s."""
+    first, second = map(float, effort.choices[parameter].split("/"))
+    return first, second
+
+
+def vcp_watched_s(effort: Effort, interval: str) -> float:
+    """Return how long a start of VCP is watched, by its interval (``K-P22``), s."""
+    return dict(zip(("200ms", "1.25s"), watched_s(effort, "K-P22"), strict=True))[interval]
 
 
 def pipe(mbps: float = MBPS) -> int:
@@ -150,3 +168,22 @@ def window_reaches(mbps: float, results: Results) -> float:
 def steps(frame: pl.DataFrame) -> pl.Series:
     """Return each sample of a series over the one before."""
     return (frame["value"] / frame["value"].shift(1)).drop_nulls()
+
+
+# ------------------------------------------------------------------------------------------------ controls
+
+MIXED = re.compile(r'\{ "kind" = "vcp-bise"[^}]*\}')
+
+
+def unmixed(_: Label, case: Case) -> Case:
+    """Return the case with VCP's routers in the place of BISE's: the senders keep their constants, nothing is mixed."""
+    step = ', "in_step" = true' if '"in_step" = true' in case.text else ""
+    text = MIXED.sub(f'{{ "kind" = "vcp", "t_rho" = "{T_RHO_S:g}s"{step} }}', case.text)
+    text = text.replace('protocol = "vcp-bise/', 'protocol = "vcp/').replace(
+        '"xi" =', f'"t_rho" = "{T_RHO_S:g}s", "xi" ='
+    )
+    return replace(case, text=text)
+
+
+UNMIXED = "VCP's routers mark for BISE's senders"
+WHY_UNMIXED = "without mixed codes windows multiply by ten in an interval until the load is known"

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from explicate.papers import metrics
+from explicate.papers.controls import Place, Rewrite
 from explicate.papers.ikeda import base
-from explicate.papers.statistics import Check, at_least, at_most, between, equal, in_most
+from explicate.papers.statistics import Check, Sample, at_least, at_most, between, equal, in_most
 from explicate.papers.study import Case, Data, Effort, Line, Panel, Study
 from explicate.results import Results
 
 study = Study("K-fig4")
 
-VCP_S = {"200ms": 40.0, "1.25s": 240.0}
-"""How long VCP is watched, until it has filled the link: the first 30 s are drawn."""
 SHOWN_S = 30.0
+"""What is drawn; VCP is watched longer, until it has filled the link."""
 
 
 @study.cases
@@ -23,9 +24,8 @@ def cases(effort: Effort) -> dict[str, Case]:
     """One flow of each."""
     return {
         base.PROPOSED: base.case(effort, base.PROPOSED, seconds=SHOWN_S),
-        base.VCP: base.case(effort, base.VCP, seconds=VCP_S[effort.choices["K-P3"]]),
-        # Nothing in its run is random.
-        base.TCP: Case(base.case(effort, base.TCP, seconds=SHOWN_S).text, seeds=1),
+        base.VCP: base.case(effort, base.VCP, seconds=base.vcp_watched_s(effort, effort.choices["K-P3"])),
+        base.TCP: base.case(effort, base.TCP, seconds=SHOWN_S),
     }
 
 
@@ -35,9 +35,10 @@ def longest_queue(results: Results) -> float:
 
 
 @study.predicate("K-fig4-a", packets=6009)
-def pipe(data: Data, packets: float) -> Check:
-    """The queue holds one pipe; TCP fills it to the brim."""
-    return equal("longest queue under TCP, packets", data.measure(base.TCP, longest_queue), packets)
+def pipe(data: Data, packets: float) -> Iterator[Check]:
+    """The product, and what the simulated queue of one product holds: TCP fills it to the brim."""
+    yield equal("rate by round trip over packet, packets", Sample.of([base.pipe()]), packets)
+    yield equal("longest queue under TCP, packets", data.measure(base.TCP, longest_queue), packets)
 
 
 filled = partial(base.window_reaches, base.MBPS)
@@ -71,9 +72,11 @@ def adds_before_cuts(results: Results) -> float:
 
 @study.predicate("K-fig4-d", drops=0, percent=12.5, runs=90)
 def smooth(data: Data, drops: float, percent: float, runs: float) -> Iterator[Check]:
-    """From the hybrid increase to the additive one without a loss."""
+    """From the hybrid increase to the additive one without a loss; no window of any run falls further."""
     yield equal("drops", data.measure(base.PROPOSED, base.drops), drops)
-    yield at_most("largest fall of the window, %", data.measure(base.PROPOSED, deepest_cut), percent + 1e-9)
+    deepest = data.measure(base.PROPOSED, deepest_cut)
+    name = f"runs whose window falls by more than {percent:g} % (deepest falls {deepest} %)"
+    yield equal(name, deepest.map(lambda cut: cut > percent + 1e-9), 0)
     yield in_most("no cut before additive increase", data.measure(base.PROPOSED, adds_before_cuts), runs / 100)
 
 
@@ -88,11 +91,40 @@ def slow_start_overruns(data: Data, low: float, high: float) -> Check:
     return between("TCP's queue is full after, s", data.measure(base.TCP, first_drop), low, high)
 
 
+def half_a_pipe(_: str, case: Case) -> Case:
+    """Return the case with queues of half a bandwidth-delay product."""
+    return replace(case, text=case.text.replace("1.0bdp", "0.5bdp"))
+
+
+study.control(
+    "queues hold half a pipe",
+    Rewrite("off", half_a_pipe, lambda label: label == base.TCP),
+    ["K-fig4-a"],
+    "TCP then fills half as much",
+)
+study.control(
+    "VCP in the place of the others",
+    Place("protocol", lambda _: base.VCP),
+    ["K-fig4-b", "K-fig4-c", "K-fig4-e"],
+    "VCP multiplies by 1.0625 in an interval: it is no faster than itself and overruns nothing",
+)
+study.control(
+    base.UNMIXED, Rewrite("off", base.unmixed, lambda label: label == base.PROPOSED), ["K-fig4-d"], base.WHY_UNMIXED
+)
+
+
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
-    """The windows over time."""
-    lines = []
+    """The windows over time, whole and up to two pipes, which TCP's peak exceeds."""
+    two, times = 2.0 * base.pipe(), [0.0, SHOWN_S]
+    whole, cut = [], []
     for system in (base.PROPOSED, base.VCP, base.TCP):
         window = base.cwnd(data.runs(system)[0])
-        lines.append(Line.series(system, window.filter(window["time_s"] <= SHOWN_S)))
-    return [Panel("Window after the start", "time (s)", "window (packets)", lines)]
+        shown = window.filter(window["time_s"] <= SHOWN_S)
+        whole.append(Line.series(system, shown))
+        cut.append(Line.series(system, shown.with_columns(value=shown["value"].clip(upper_bound=two))))
+    pipe_line = Line("BDP", times, [float(base.pipe())] * 2)
+    return [
+        Panel("Window after the start, cut at two BDP, first seed", "time (s)", "window (packets)", [*cut, pipe_line]),
+        Panel("Window after the start, whole, first seed", "time (s)", "window (packets)", [*whole, pipe_line]),
+    ]

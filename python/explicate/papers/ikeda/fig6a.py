@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from explicate.papers.controls import Place
 from explicate.papers.ikeda import base
 from explicate.papers.statistics import Check, above, at_least, at_most, between
 from explicate.papers.study import Case, Data, Effort, Line, Panel, Study
@@ -60,6 +61,14 @@ def as_the_fluid(data: Data, tolerance: float) -> Iterator[Check]:
         yield between(f"utilisation with {flows} flows", sample, low - tolerance, high + tolerance)
     few, many = min(samples), max(samples)
     yield above(f"utilisation with {many} flows over {few}", samples[many], samples[few])
+
+
+study.control(
+    "VCP in the place of the proposed scheme",
+    Place("protocol", lambda label: (base.VCP, label[1]) if label[0] == base.PROPOSED else label),
+    ["K-fig6a-a", "K-fig6a-b", "K-fig6a-c"],
+    "few flows of VCP have not filled the link after 30 s, and VCP is not above itself",
+)
 
 
 @study.plot

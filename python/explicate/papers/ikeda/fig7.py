@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from explicate.papers import metrics
+from explicate.papers.controls import Place, exchange
 from explicate.papers.ikeda import base
 from explicate.papers.statistics import Check, Sample, above, at_least, at_most, between, fact, falling, in_most, number
 from explicate.papers.study import Case, Data, Effort, Line, Panel, Study
@@ -13,7 +14,6 @@ from explicate.results import Results
 study = Study("K-fig7")
 
 SYSTEMS = (base.PROPOSED, base.BISE, base.VCP, base.TCP)
-LOSSES = (1e-7, 3e-7, 1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3)
 QUICK_LOSSES = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
 COUNTED_SEEDS = 40
 """More runs where the losses themselves are counted: a few each."""
@@ -21,7 +21,7 @@ COUNTED_SEEDS = 40
 
 def losses(effort: Effort) -> Sequence[float]:
     """Return the packet error rates."""
-    return effort.pick(LOSSES, QUICK_LOSSES)
+    return effort.pick([float(rate) for rate in effort.choices["K-P16"].split()], QUICK_LOSSES)
 
 
 @study.cases
@@ -62,7 +62,8 @@ def never_hurts(data: Data, share: float) -> Iterator[Check]:
     """With WLTE the goodput is at no error rate lower than without."""
     for loss in losses(data.effort):
         with_it, without = goodput(data, base.PROPOSED, loss), goodput(data, base.BISE, loss)
-        yield at_least(f"Mbit/s at {loss:g}: with WLTE over without", with_it, share * without.mean)
+        name = f"Mbit/s at {loss:g}: with WLTE ({with_it}) less {share:g} times those without ({without})"
+        yield at_least(name, with_it - share * without, 0)
 
 
 @study.predicate("K-fig7-c", low=3e-6, high=1e-4, clearest=1e-5, percent=5, relative=10)
@@ -74,19 +75,19 @@ def gain_is_clearest(
     most = max(gains, key=lambda loss: gains[loss].mean)
     measured = f"{number(gains[most].mean)} Mbit/s at {most:g}"
     yield fact("largest gain", holds=low <= most <= high, measured=measured, wanted=f"from {low:g} to {high:g}")
-    gain = gains[clearest].mean
-    share = 100 * gain / goodput(data, base.BISE, clearest).mean
-    holds = 100 * gain / base.MBPS >= percent or share >= relative
-    wanted = f"{percent:g} % of the capacity or {relative:g} % of the goodput without"
-    yield fact(f"gain at {clearest:g}", holds=holds, measured=f"{gains[clearest]} Mbit/s, {share:.0f} %", wanted=wanted)
+    gain, without = 100 * gains[clearest], goodput(data, base.BISE, clearest)
+    of_capacity = at_least(f"gain at {clearest:g}, % of the capacity", gain / base.MBPS, percent)
+    of_goodput = at_least(f"gain at {clearest:g}, % of the goodput without", gain / without.mean, relative)
+    # Either will do.
+    yield of_capacity if of_capacity.holds else of_goodput
 
 
 @study.predicate("K-fig7-d", percent=3)
 def falls(data: Data, percent: float) -> Iterator[Check]:
-    """More errors, less goodput; the slack is of the goodput at the least error rate."""
+    """More errors, less goodput; the slack is of the goodput of each step."""
     for system in SYSTEMS:
         samples = [goodput(data, system, loss) for loss in losses(data.effort)]
-        yield falling(f"Mbit/s of {system}", samples, percent / 100 * samples[0].mean)
+        yield falling(f"Mbit/s of {system}", samples, percent / 100, relative=True)
 
 
 def timed_out(results: Results) -> float:
@@ -98,8 +99,9 @@ def timed_out(results: Results) -> float:
 def collapse(data: Data, high: float, low: float, share: float, runs: float) -> Iterator[Check]:
     """At too high an error rate timeouts bring all down."""
     for system in SYSTEMS:
-        left = goodput(data, system, high).mean / goodput(data, system, low).mean
-        yield at_most(f"{system}: goodput at {high:g} over that at {low:g}", Sample.of([left]), share)
+        few, many = goodput(data, system, low), goodput(data, system, high)
+        name = f"{system}: Mbit/s at {high:g} ({many}) less {share:g} times those at {low:g} ({few})"
+        yield at_most(name, many - share * few, 0)
         yield in_most(f"{system}: a timeout at {high:g}", data.measure((system, high), timed_out), runs / 100)
 
 
@@ -113,7 +115,12 @@ def sent(results: Results) -> float:
     return metrics.total(results, "sent_packets")
 
 
-@study.predicate("K-fig7-f", tolerance=20)
+@study.predicate(
+    "K-fig7-f",
+    tolerance=20,
+    instead="at 1e-7 the losses that the packets sent make likely, because to count 3 % of runs to a fifth takes "
+    "thousands of runs; at 1e-5 losses are counted",
+)
 def as_many_as_expected(data: Data, tolerance: float) -> Iterator[Check]:
     """About 3 % of the runs see a loss at 1e-7, and 2 to 4 packets are lost in a run at 1e-5."""
     share = tolerance / 100
@@ -123,6 +130,39 @@ def as_many_as_expected(data: Data, tolerance: float) -> Iterator[Check]:
     yield between("losses in a run at 1e-5", count, 2 * (1 - share), 4 * (1 + share))
     expected = 1e-5 * data.measure(("counted", 1e-5), sent).mean
     yield between("losses over those expected at 1e-5", count / expected, 1 - share, 1 + share)
+
+
+REVERSED = dict(zip(QUICK_LOSSES, reversed(QUICK_LOSSES), strict=True))
+study.control(
+    "VCP in the place of the proposed schemes",
+    Place("protocol", lambda label: (base.VCP, label[1]) if label[0] in (base.PROPOSED, base.BISE) else label),
+    ["K-fig7-a"],
+    "VCP is not above itself",
+)
+study.control(
+    "with WLTE and without exchanged",
+    exchange(base.PROPOSED, base.BISE),
+    ["K-fig7-b", "K-fig7-c"],
+    "halving at every loss then stands where the window is kept",
+)
+study.control(
+    "high and low error rates exchanged",
+    Place("exchange", lambda label: label if label[0] == "counted" else (label[0], REVERSED.get(label[1], label[1]))),
+    ["K-fig7-d"],
+    "goodput then rises with the error rate that the label has",
+)
+study.control(
+    "the least error rate for all",
+    Place("flat", lambda label: label if label[0] == "counted" else (label[0], min(QUICK_LOSSES))),
+    ["K-fig7-e"],
+    "nothing collapses where hardly a packet is lost",
+)
+study.control(
+    "ten times the errors where they are counted",
+    Place("exchange", lambda label: (base.PROPOSED, 1e-4) if label[0] == "counted" else label),
+    ["K-fig7-f"],
+    "losses are as many as errors",
+)
 
 
 @study.plot

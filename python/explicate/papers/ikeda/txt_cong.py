@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from explicate.papers import metrics
+from explicate.papers.controls import Rewrite, Settings
 from explicate.papers.ikeda import base
 from explicate.papers.statistics import Check, Sample, at_least, at_most
 from explicate.papers.study import Case, Data, Effort, Line, Panel, Study
@@ -14,7 +15,7 @@ study = Study("K-txt-cong")
 
 SYSTEMS = (base.VCP, base.PROPOSED)
 STRESS, WHOLE = "stress", "stress, with its start"
-STRESS_S, SETTLED = 60.0, "30s"
+STRESS_S = 60.0
 
 
 def numbers(effort: Effort) -> Sequence[int]:
@@ -30,7 +31,7 @@ def cases(effort: Effort) -> dict[object, Case]:
         for system in SYSTEMS
         for flows in numbers(effort)
     }
-    for name, warmup in ((STRESS, SETTLED), (WHOLE, "0s")):
+    for name, warmup in ((STRESS, effort.choices["K-P24"]), (WHOLE, "0s")):
         stress = base.case(
             effort, base.PROPOSED, flows=200, buffer="0.1bdp", seconds=STRESS_S, warmup=warmup, of=("router", "queue"),
             every="250ms",
@@ -60,8 +61,27 @@ def goodput_share(results: Results) -> float:
 @study.predicate("K-txt-cong-b", least=0.8, percent=5)
 def backs_off(data: Data, least: float, percent: float) -> Iterator[Check]:
     """Overload marks and timeouts suffice: no collapse."""
-    yield at_least(f"goodput over the capacity, from {SETTLED} on", data.measure(STRESS, goodput_share), least)
+    settled = data.effort.choices["K-P24"]
+    yield at_least(f"goodput over the capacity, from {settled} on", data.measure(STRESS, goodput_share), least)
     yield at_most("packets dropped in all, %", 100 * data.measure(WHOLE, lost_share), percent)
+
+
+study.control(
+    "TCP runs in the place of VCP",
+    Settings(
+        "protocol",
+        {"flows.bulk.protocol": "newreno", "flows.bulk.params": {"receiver_window": 1_000_000}},
+        lambda label: isinstance(label, tuple),
+    ),
+    ["K-txt-cong-a"],
+    "slow start finds the end of the queue by losses",
+)
+study.control(
+    base.UNMIXED,
+    Rewrite("off", base.unmixed, lambda label: label in (STRESS, WHOLE)),
+    ["K-txt-cong-b"],
+    "200 windows that multiply by ten before the load is known lose more than a tenth of a pipe of buffer holds",
+)
 
 
 @study.plot

@@ -1,7 +1,7 @@
 """What paper K's checks of mechanisms share: a constant load on the paper's bottleneck, and a small flow beside it.
 
-The load obeys nobody, so that the routers' load factor is known. The flow's packets have a tenth of the usual length,
-so that its window may grow without the routers' noticing. Nothing is paced here: the equations are about windows. A
+The load has a constant rate, so that the routers' load factor is known. The flow's packets have a tenth of the usual
+length, so that its window hardly changes that. Nothing is paced here: the equations are about windows. A
 third flow begins when all is over: a controller is installed only where some flow speaks its very protocol.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from explicate.papers import metrics
 from explicate.papers.ikeda import base
-from explicate.papers.study import Case
+from explicate.papers.study import Case, Effort
 from explicate.results import Results
 from explicate.source import value_text
 
@@ -23,6 +23,7 @@ JOINS_S = 6.0
 
 
 def case(
+    effort: Effort,
     load: float,
     router: Mapping[str, Any],
     protocol: str = "vcp-bise",
@@ -41,7 +42,7 @@ def case(
         f'[[flows]]\nname = "load"\nprotocol = "greedy"\npacket = "{base.PACKET}B"\n'
         f'params = {{ rate = "{rate:.6f}Mbit/s" }}',
         f'[[flows]]\nname = "bulk"\nprotocol = "{protocol}"\npacket = "{SMALL}B"\nstart = "{JOINS_S:g}s"\n'
-        f"params = {value_text({'min_rto': '1s', **(params or {})})}",
+        f"{base.processing(effort)}params = {value_text({'min_rto': effort.choices['K-P18'], **(params or {})})}",
         f'[[flows]]\nname = "witness"\nprotocol = "{router["kind"]}"\nstart = "{seconds - 0.01:g}s"',
         '[sampling]\nevery = "50ms"\nof = ["router", "flow", "cwnd", "throughput"]',
     ]
