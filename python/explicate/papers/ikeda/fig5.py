@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 
@@ -12,7 +12,7 @@ from explicate.papers.controls import Place, Rewrite
 from explicate.papers.ikeda import base
 from explicate.papers.ikeda.fig2 import intervals
 from explicate.papers.statistics import Check, Sample, above, at_least, between, near, number
-from explicate.papers.study import Case, Data, Effort, Label, Line, Panel, Study
+from explicate.papers.study import Case, Data, Effort, EmptyClassError, Label, Line, Panel, Study
 from explicate.results import Results
 
 study = Study("K-fig5")
@@ -74,11 +74,21 @@ def by_rate(mbps: float, results: Results) -> float:
 
 
 def elapsed(data: Data, label: Label, mbps: float) -> Sample:
-    """Return the time until the link is used, s."""
-    choices = data.effort.choices
-    metric = by_load if choices["K-P12"] == "load factor" else partial(by_rate, mbps)
-    late = 0.0 if choices["K-P11"] == "the connection's set-up" else base.RTT_S
-    return data.measure(label, metric) - late
+    """Return the time until the link is used, s; raise EmptyClassError if it is not in a run."""
+    late = 0.0 if data.effort.choices["K-P11"] == "the connection's set-up" else base.RTT_S
+    return all_reached(data.measure(label, _metric(data, mbps)), f"{label}") - late
+
+
+def _metric(data: Data, mbps: float) -> Callable[[Results], float]:
+    return by_load if data.effort.choices["K-P12"] == "load factor" else partial(by_rate, mbps)
+
+
+def all_reached(times: Sample, what: str) -> Sample:
+    """Return the times; raise EmptyClassError if one is infinite."""
+    missing = sum(map(math.isinf, times))
+    if missing:
+        raise EmptyClassError(f"{what}: in {missing} of {len(times.values)} runs the load does not reach 80 % in time")
+    return times
 
 
 @study.predicate("K-fig5-a")
@@ -177,12 +187,22 @@ study.control(
 )
 
 
+def _drawn(data: Data, name: str, k: float) -> Line:
+    """Return the curve of a k, of the runs that fill the link."""
+    found = {
+        mbps: Sample.of(filter(math.isfinite, data.measure(("k", k, mbps), _metric(data, mbps))))
+        for mbps in rates(data.effort)
+    }
+    shown = {mbps: times for mbps, times in found.items() if times.values}
+    return Line.of(name, list(shown), list(shown.values()))
+
+
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
     """Simulation and analysis for each k."""
     grid = rates(data.effort)
     ks = {f"k = {k:g}": k for k in values_of_k(data.effort)}
-    runs = [Line.of(name, grid, [elapsed(data, ("k", k, mbps), mbps) for mbps in grid]) for name, k in ks.items()]
+    runs = [_drawn(data, name, k) for name, k in ks.items()]
     fluid = [Line(name, grid, [base.T_RHO_S * intervals(k)] * len(grid)) for name, k in ks.items()]
     return [
         Panel(title, "bandwidth (Mbit/s)", "time to 80 % of the link (s)", lines, log="x")
