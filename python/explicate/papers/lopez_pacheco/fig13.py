@@ -134,26 +134,28 @@ def buffers_decide(data: Data, spared: float, hurt: float) -> Iterator[Check]:
     yield in_most("j loses packets", data.measure(10, drops_of_j).map(lambda count: count > 0), hurt / 100)
 
 
-def estimated(results: Results, one: str) -> pl.DataFrame:
-    """Return what the edge before a cloud estimates that it carries, bit/s: what is left, and the load of a round trip.
+def estimated(results: Results, one: str, link_s: float) -> pl.DataFrame:
+    """Return what the edge before a cloud estimates that it carries, bit/s: what is left, and the load in that time.
 
-    The error is that of the estimate: with an exact one this is the capacity.
+    There is a row for each estimate. The error is the estimate's: with an exact one this is the capacity. The load
+    comes `link_s` after it was sent, which counts where samples are as close as that.
     """
-    left = base.known(results, f"e{one}/r1", "measured_bps").rename({"value": "left"})
+    left = base.known(results, f"e{one}/r1", "measured_bps").filter(pl.col("value").is_finite())
+    fresh = left.filter(pl.col("value").diff().fill_null(1.0) != 0).rename({"value": "left"})
     load = metrics.series(results, f"e{one}->c{one}", "throughput_bps")
-    rtt_s = base.known(results, f"r1/e{one}", "virtual_rtt_s")["value"].mean()
-    span = max(1, round(float(rtt_s or 0.1) / float(load["time_s"][1] - load["time_s"][0])))  # type: ignore[arg-type]
-    load = load.with_columns(load=pl.col("value").rolling_mean(span, min_samples=1))
-    both = left.join(load.select("time_s", "load"), on="time_s").drop_nulls()
-    return both.select("time_s", value=pl.col("left") + pl.col("load"))
+    step_s = float(load["time_s"][1] - load["time_s"][0])
+    late = round(link_s / step_s)
+    came = load.select("time_s", bits=(pl.col("value").cum_sum() * step_s).shift(late, fill_value=0.0))
+    spans = fresh.join(came, on="time_s").with_columns(load=pl.col("bits").diff() / pl.col("time_s").diff())
+    return spans.drop_nulls().select("time_s", value=pl.col("left") + pl.col("load"))
 
 
-def unexplained(results: Results, intervals: float, gap_s: float) -> float:
+def unexplained(results: Results, intervals: float, effort: Effort) -> float:
     """Count the bursts of drops of j with no estimate above the truth in so many intervals and a round trip before."""
-    known = estimated(results, "j").filter(pl.col("value") > CAPACITY["j"] * 1e6)["time_s"]
+    known = estimated(results, "j", base.link_s(effort)).filter(pl.col("value") > CAPACITY["j"] * 1e6)["time_s"]
     rtts = base.known(results, "r1/ej", "virtual_rtt_s")
     wrong = 0
-    for time_s in losses.bursts(results, "j", gap_s):
+    for time_s in losses.bursts(results, "j", losses.gap_s(effort)):
         rtt_s = float(rtts.filter(pl.col("time_s") <= time_s)["value"][-1])
         wrong += not ((known >= time_s - (intervals + 1) * rtt_s) & (known <= time_s)).any()
     return float(wrong)
@@ -165,7 +167,7 @@ def losses_where_it_errs_high(data: Data, low: float, high: float, intervals: fl
     gap_s = losses.gap_s(data.effort)
     found = Sample.of(float(len(losses.bursts(results, "j", gap_s))) for results in data.runs(20))
     yield between("bursts of losses of j", found, low, high)
-    wrong = Sample.of(unexplained(results, intervals, gap_s) for results in data.runs(20))
+    wrong = Sample.of(unexplained(results, intervals, data.effort) for results in data.runs(20))
     yield equal("of them without an estimate above the truth before", wrong, 0)
 
 
@@ -239,7 +241,7 @@ def _shown(data: Data, label: int, one: str) -> Panel:
         f"XCP-i, sender {one}, {label} %, first seed", "time (s)", "Mbit/s",
         [
             Line.series("throughput", base.over_time(results, one, bin_s=0.2), 1e6),
-            Line.series("estimated bandwidth", estimated(results, one), 1e6),
+            Line.series("estimated bandwidth", estimated(results, one, base.link_s(data.effort)), 1e6),
             Line("real bandwidth", times, [CAPACITY[one]] * 2),
         ],
     )  # fmt: skip
