@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -51,6 +52,14 @@ class Life:
     """Most segments from the first missing one to the last one sent."""
     distances: list[tuple[int, int]] = field(default_factory=list)
     """For each retransmission by acknowledgements: when (ns), and how many packets after the last copy."""
+    round_trip_ns: int = 0
+    """The shortest round trip; 0 if no packet was answered."""
+
+
+def most_in_a_round_trip(seen: Life) -> int:
+    """Return the most retransmissions by acknowledgements within any span of the shortest round trip."""
+    times = [at for at, _ in seen.distances]
+    return max((bisect_left(times, at + seen.round_trip_ns) - i for i, at in enumerate(times)), default=0)
 
 
 def life(results: Results, threshold: int, places: int) -> Life:
@@ -78,7 +87,8 @@ def life(results: Results, threshold: int, places: int) -> Life:
             if copy is None:
                 made.beyond += segment - missing >= places
                 made.widest = max(made.widest, segment - missing + 1)
-            elif at != last_ack_ns and at - last_ack_ns >= shortest and _goes_back(events, i, max(latest)):
+            # Before the first answer only the recovery timer sends again: the retransmission timer is longer.
+            elif (not answered or at - last_ack_ns >= shortest) and _goes_back(events, i, max(latest)):
                 made.resets += 1
                 latest, known, segments = {}, set(), {}
             elif at != last_ack_ns:
@@ -97,6 +107,7 @@ def life(results: Results, threshold: int, places: int) -> Life:
             latest[segment], segments[packet], left[packet] = Copy(packet, at, len(answered)), segment, at
             if len(latest) > 4 * places:
                 latest = {j: one for j, one in latest.items() if j >= missing - 1}
+    made.round_trip_ns = shortest if answered else 0
     return made
 
 
