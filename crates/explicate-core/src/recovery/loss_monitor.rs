@@ -5,10 +5,10 @@
 //!
 //! A cumulative acknowledgement shows one hole a round trip. Here each tells which packet caused it, so the sender keeps of
 //! every segment beyond the first hole whether it has arrived, and by which packet it was sent last. Of those that have not
-//! arrived, the one that was sent longest ago is the candidate. Once `dupackthreshold` acknowledgements have come that later
-//! packets caused, it is resent, and the next one becomes the candidate: a window with many losses is repaired in a round
-//! trip, and a retransmission that is lost is found like any other loss. Inflation, retransmission timer and patient
-//! recovery timer are those of `loss_resilient`.
+//! arrived, the one that was sent longest ago is the candidate. Once a window of packets has left after it, acknowledgements
+//! that later packets caused are counted. The one that makes `dupackthreshold` resends the candidate, and the next segment
+//! becomes the candidate: a window with many losses is repaired in a round trip, and a retransmission that is lost is found
+//! like any other loss. Inflation, retransmission timer and patient recovery timer are those of `loss_resilient`.
 //!
 //! | symbol | field | unit | value | section |
 //! | --- | --- | --- | --- | --- |
@@ -18,6 +18,8 @@
 //! | N | `rwnd - 1` | segments | | 5.2 |
 //! | rseqn | segment of the first entry of `sent` | segment | | 5.2, equation 1 |
 //! | dupcount | `dupcount` | acknowledgements | | 5.2 |
+//! | the packet sequence number | `sent.back()`, one past | packet | counts up by one a packet | 2.1, 5.2 |
+//! | cwnd | `cwnd` | segments | when the flow asked last what to send | 5.2 |
 //! | dupackthreshold | `dupackthreshold` | acknowledgements | 1 or 3 | 5.2 |
 //! | swnd - cwnd | `received` | segments | number of `Received` | 2.1, 4.1 |
 //!
@@ -27,9 +29,15 @@
 //! Deviations:
 //! 1. Equation 1 reads lack + 1 < j; the first hole itself is a candidate here, as in the definition of W (lack < j). Rule 3
 //!    of the updates frees up to and with nlack.
-//! 2. `dupcount` returns to zero with every change of the candidate. The paper's last sentence, which waits for packet number
-//!    W\[rseqn\] + cwnd, is left out: only packets sent after a retransmission count against it, so none is repeated within
-//!    a round trip anyway.
+//! 2. The paper resets `dupcount` with every change of the candidate and then says that it does so only once "the packet
+//!    sequence number" is larger than W\[rseqn\] + cwnd, to resend nothing twice in a round trip. Here the number is the next
+//!    one that the sender gives (section 2.1: its counter), and the count of a candidate starts from zero when that is
+//!    reached. So two transmissions of a segment are more than a window of packets apart. A count that went on from the
+//!    candidate before would resend before `dupackthreshold` acknowledgements of later packets (the first rule); the number
+//!    of the packet that is acknowledged would put off all but the first loss of a window by a round trip (section 7.1 has
+//!    several repaired in one). A sender that may not send a window of packets (`rwnd` below cwnd, or no more data) leaves
+//!    its losses to the timer. `recount = "at_once"` leaves the sentence out: what was sent after a retransmission is
+//!    acknowledged a round trip later anyway.
 //! 3. The inflation is the number of segments known to be at the receiver, which is what the paper defines it to be; counting
 //!    duplicates up and deflating gives the same as long as no acknowledgement is lost and nothing is resent needlessly.
 //! 4. An entry that was resent leaves the queue with its number: an acknowledgement of the packet before, which can only come
@@ -38,8 +46,9 @@
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use core::cell::Cell;
 
-use crate::params::{Param, Values};
+use crate::params::{Param, Unit, Values};
 use crate::protocol::{Next, Outcome, Probe, Recovery, RecoveryKind, RecoveryState};
 use crate::recovery::COMMON;
 use crate::recovery::rto::Sequence;
@@ -49,7 +58,18 @@ use crate::units::Time;
 /// The loss monitor of paper 003.
 pub struct LossMonitor;
 
-const PARAMS: &[Param] = &[RESTART_ON_ANY, RETRANSMISSION_TIMER, RETRANSMISSION_FACTOR];
+const PARAMS: &[Param] = &[
+    Param::new(
+        "recount",
+        Unit::Choice(&["after_window", "at_once"]),
+        0.0,
+        "paper 003 section 5.2",
+        "When counting for a new candidate starts: after a window of packets has left since the candidate, or at once.",
+    ),
+    RESTART_ON_ANY,
+    RETRANSMISSION_TIMER,
+    RETRANSMISSION_FACTOR,
+];
 
 impl RecoveryKind for LossMonitor {
     fn name(&self) -> &'static str {
@@ -90,6 +110,10 @@ struct LossMonitorRecovery {
     sent: VecDeque<(u32, u32)>,
     /// Acknowledgements that packets after the candidate's have caused.
     dupcount: u32,
+    /// Whether they count only once a window of packets has left since.
+    after_window: bool,
+    /// The window of the last question what to send.
+    cwnd: Cell<f64>,
     resend: Option<u32>,
     by_timer: bool,
     /// The episode that was reported ends here.
@@ -107,6 +131,8 @@ impl LossMonitorRecovery {
             received: 0,
             sent: VecDeque::new(),
             dupcount: 0,
+            after_window: values.get(PARAMS, "recount") == 0.0,
+            cwnd: Cell::new(0.0),
             resend: None,
             by_timer: false,
             recover: 0,
@@ -162,11 +188,18 @@ impl LossMonitorRecovery {
         self.seq.flight() - self.received
     }
 
+    /// Whether the next packet's number is larger than W\[rseqn\] + cwnd, if that is asked for.
+    fn may_count(&self) -> bool {
+        let number = |packet: Option<&(u32, u32)>| packet.map_or(0, |packet| packet.0);
+        let next = number(self.sent.back()).wrapping_add(1);
+        !self.after_window || next.wrapping_sub(number(self.sent.front())) as f64 > self.cwnd.get()
+    }
+
     /// Counts an acknowledgement that a packet sent `after` the candidate has caused; says whether the candidate is lost.
     fn count(&mut self, candidate: Option<(u32, u32)>, after: Option<u32>) -> bool {
         if self.sent.front().copied() != candidate {
             self.dupcount = 0;
-        } else if after.is_some_and(|n| n > 0) && self.resend.is_none() {
+        } else if after.is_some_and(|n| n > 0) && self.resend.is_none() && self.may_count() {
             self.dupcount += 1;
         }
         if self.dupcount < self.dupackthreshold {
@@ -234,6 +267,7 @@ impl Recovery for LossMonitorRecovery {
     }
 
     fn next(&self, cwnd: f64, rwnd: u32) -> Next {
+        self.cwnd.set(cwnd);
         if let Some(segment) = self.resend {
             return Next::Resend(segment);
         }
@@ -300,6 +334,9 @@ mod tests {
         values.set(COMMON.iter().find(|p| p.name == "dupackthreshold").unwrap(), dupackthreshold);
         LossMonitorRecovery::new(&values)
     }
+    fn monitor_at_once(dupackthreshold: f64) -> LossMonitorRecovery {
+        LossMonitorRecovery { after_window: false, ..monitor(dupackthreshold) }
+    }
     /// An acknowledgement that packet `number` caused.
     fn ack(r: &mut LossMonitorRecovery, ms: u64, cumulative: u32, number: u32) -> Outcome {
         r.on_ack(Time::millis(ms), cumulative, number, &[], Time::millis(100))
@@ -333,11 +370,39 @@ mod tests {
         assert!(r.next(1.0, 9) != Next::Resend(2), "two answers to later packets since segment 2 became the candidate");
     }
 
+    /// A window of 4, one duplicate: packet 0 is lost, then its retransmission, packet 5. Nothing counts before a packet with
+    /// a number above 0 + 4, then above 5 + 4, is next.
+    #[test]
+    fn counting_waits_until_a_window_of_packets_has_left() {
+        let mut r = monitor(1.0);
+        for packet in 0..4 {
+            assert_eq!(r.next(4.0, 99), Next::New);
+            r.on_sent(Time::ZERO, packet, packet);
+        }
+        ack(&mut r, 100, 0, 1);
+        assert_eq!((r.dupcount, r.next(4.0, 99)), (0, Next::New), "packet 4 is next, and 4 is no more than 0 + 4");
+        r.on_sent(Time::millis(100), 4, 4);
+        ack(&mut r, 101, 0, 2);
+        assert_eq!(r.next(4.0, 99), Next::Resend(0), "packet 5 is next");
+        r.on_sent(Time::millis(101), 0, 5);
+        ack(&mut r, 102, 0, 3);
+        for packet in 6..9 {
+            assert_eq!(r.next(4.0, 99), Next::New, "segments 1 to 3 have arrived");
+            r.on_sent(Time::millis(102), packet - 1, packet);
+            ack(&mut r, 200, 0, if packet == 6 { 4 } else { packet - 1 });
+        }
+        assert_eq!((r.sent.front(), r.dupcount), (Some(&(5, 0)), 0), "packet 9 is next, and 9 is no more than 5 + 4");
+        assert_eq!(r.next(4.0, 99), Next::New);
+        r.on_sent(Time::millis(202), 8, 9);
+        ack(&mut r, 203, 0, 8);
+        assert_eq!(r.next(4.0, 99), Next::Resend(0), "packet 10 is next");
+    }
+
     /// The walk-through of reference section 9: N = 8, dupackthreshold 1, segments 1..4 as packets 0..3; the first two
-    /// packets are lost. Segments count from zero here, so segment 1 of the reference is segment 0.
+    /// packets are lost. It counts at once. Segments count from zero here, so segment 1 of the reference is segment 0.
     #[test]
     fn two_losses_are_repaired_in_a_round_trip() {
-        let mut r = monitor(1.0);
+        let mut r = monitor_at_once(1.0);
         for packet in 0..4 {
             assert_eq!(r.next(4.0, 9), Next::New);
             r.on_sent(Time::ZERO, packet, packet);
@@ -417,13 +482,15 @@ mod tests {
         acks: Vec<u32>,
         /// Acknowledgements before the last retransmission of the monitor.
         last: usize,
+        /// The window when the last acknowledgement came.
+        cwnd: f64,
         retransmissions: u32,
     }
 
     impl Watched {
         fn new(dupackthreshold: f64) -> Watched {
             let inner = monitor(dupackthreshold);
-            Watched { inner, packets: Vec::new(), acks: Vec::new(), last: 0, retransmissions: 0 }
+            Watched { inner, packets: Vec::new(), acks: Vec::new(), last: 0, cwnd: 0.0, retransmissions: 0 }
         }
         fn check_retransmission(&mut self, now: Time, segment: u32) {
             let threshold = self.inner.dupackthreshold as usize;
@@ -432,6 +499,7 @@ mod tests {
             assert!(later >= threshold, "{later} acknowledgements of packets after packet {number}");
             assert!(self.retransmissions == 0 || self.acks.len() - self.last >= threshold, "one in {threshold}");
             assert!(now.since(self.packets[number].1) >= Time::millis(100), "once a round trip");
+            assert!((self.packets.len() - number) as f64 > self.cwnd, "more than a window apart");
             self.last = self.acks.len();
             self.retransmissions += 1;
         }
@@ -459,6 +527,7 @@ mod tests {
         }
         fn on_ack(&mut self, now: Time, cumulative: u32, number: u32, sack: &[(u32, u32)], rtt: Time) -> Outcome {
             self.acks.push(number);
+            self.cwnd = self.inner.cwnd.get();
             self.inner.on_ack(now, cumulative, number, sack, rtt)
         }
         fn next(&self, cwnd: f64, rwnd: u32) -> Next {
