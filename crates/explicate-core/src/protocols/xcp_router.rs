@@ -305,6 +305,7 @@ impl<const PAPER: bool> Controller<PAPER> {
     pub(super) fn probe(&self, put: Probe<'_>) {
         put("avg_rtt_s", self.avg_rtt);
         put("persistent_queue_bytes", self.queue as f64);
+        put("mean_queue_bytes", self.mean_queue);
         put("res_pos_bytes_per_s", self.res_pos);
         put("res_neg_bytes_per_s", self.res_neg);
         put("cp", self.cp * UNITS_PER_SEC);
