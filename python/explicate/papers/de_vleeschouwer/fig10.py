@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
-from explicate.papers import metrics
-from explicate.papers.de_vleeschouwer import base
+from explicate.papers import plan
+from explicate.papers.controls import Rewrite, exchange
+from explicate.papers.de_vleeschouwer import base, fig8
 from explicate.papers.de_vleeschouwer.fig2a import panel
+from explicate.papers.register import experiments
 from explicate.papers.statistics import Check, above, close
 from explicate.papers.study import Case, Data, Effort, Panel, Study
 from explicate.results import Results
@@ -14,13 +18,18 @@ from explicate.results import Results
 study = Study("D-fig10")
 
 MONITOR, FRIEND = "LR-LMXTCP", "LR-LMXTCP_TCPfriend"
+FIGURE_8 = "D-fig8"
 LOSS = 5.0
 
 
 @study.cases
-def cases(effort: Effort) -> dict[str, Case]:
-    """The panels that are named in the text, and the same on other seeds for the comparison with figure 8."""
-    return {system: base.case(effort, system, LOSS) for system in (MONITOR, FRIEND)}
+def cases(effort: Effort) -> dict[Any, Case]:
+    """The panels that are named in the text, and the same systems' cases of figure 8 as that is run."""
+    made: dict[Any, Case] = {system: base.case(effort, system, LOSS) for system in (MONITOR, FRIEND)}
+    other = plan.effort(experiments()["D-fig8"], effort.name, effort.choices)
+    for system in (MONITOR, FRIEND):
+        made[FIGURE_8, system] = replace(fig8.cases(other)[system, LOSS], seeds=effort.seeds)
+    return made
 
 
 def clean_unrest(results: Results) -> float:
@@ -36,33 +45,31 @@ def friend_fluctuates_more(data: Data) -> Iterator[Check]:
         yield above(f"deviation of the {name} sum in 1 s, Mbit/s: TCPfriend over LR-LMXTCP", friend, monitor)
 
 
-def early(results: Results) -> float:
-    """Return F from the first half of the measured time."""
-    return _ratio(results, late=False)
-
-
-def late(results: Results) -> float:
-    """Return F from the second half of the measured time."""
-    return _ratio(results, late=True)
-
-
-def _ratio(results: Results, *, late: bool) -> float:
-    sums = []
-    for link in (base.LOSSY, base.CLEAN):
-        frame = base.over_time(results, link)
-        middle = (metrics.end_s(results) + base.WARMUP_S) / 2
-        kept = frame.filter((frame["time_s"] > middle) == late, frame["time_s"] > base.WARMUP_S)
-        sums.append(float(kept["value"].sum()))
-    return sums[0] / sums[1]
-
-
 @study.predicate("D-fig10-b", difference=0.07)
 def means_agree(data: Data, difference: float) -> Iterator[Check]:
-    """The time means are those of figure 8: any part of the time gives the same F as the whole."""
+    """The time means are those of figure 8."""
     for system in (MONITOR, FRIEND):
-        whole = data.measure(system, base.ratio)
-        for name, metric in (("first", early), ("second", late)):
-            yield close(f"F of {system}: {name} half and whole", data.measure(system, metric), whole, difference)
+        here, there = base.fairness(data, system), base.fairness(data, FIGURE_8, system)
+        yield close(f"F of {system} here and in figure 8", here, there, difference)
+
+
+study.control(
+    "with the artificial back-off and without exchanged",
+    exchange(MONITOR, FRIEND),
+    ["D-fig10-a"],
+    "windows that fall to one shake the throughput more than windows that are halved",
+)
+study.control(
+    "TCP here, not in figure 8",
+    Rewrite("protocol", lambda label, one: tcp_in_place(str(label), one), lambda label: label in (MONITOR, FRIEND)),
+    ["D-fig10-b"],
+    "TCP starves at 5 %, the loss monitor does not",
+)
+
+
+def tcp_in_place(system: str, one: Case) -> Case:
+    """Return the case of a system with TCP in its place."""
+    return base.instead_of(system, "reno").change(system, one)
 
 
 @study.plot

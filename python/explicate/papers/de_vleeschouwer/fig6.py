@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from explicate.papers import metrics
+from explicate.papers.controls import Rewrite, exchange
 from explicate.papers.de_vleeschouwer import base
 from explicate.papers.statistics import Check, Sample, above, at_least, close
 from explicate.papers.study import Case, Data, Effort, Line, Panel, Study
@@ -13,15 +15,17 @@ from explicate.results import Results
 study = Study("D-fig6")
 
 SYSTEMS = ("LR-XCP", "LR-LMXCP")
-
+LEAST, GREATEST = 0.5, 10.0
+SHOWN = (1, 4)
 
 LONG_S = 1000
 """Where few bursts come (to 1 %) the runs are longer: their number decides how well the loss rate is known."""
 
 
 def losses(effort: Effort) -> Sequence[float]:
-    """Return the loss rates, percent."""
-    return effort.pick((0.5, 1.0, 2.0, 5.0, 8.0, 10.0), (0.5, 1.0, 5.0, 10.0))
+    """Return the loss rates, percent: those of the other figures from 0.5 to 10."""
+    every = [loss for loss in base.points(effort, "D-P10") if LEAST <= loss <= GREATEST]
+    return effort.pick(every, [loss for loss in every if loss <= 1 or loss in (5.0, 10.0)])
 
 
 def bursts(effort: Effort) -> Sequence[int]:
@@ -44,8 +48,8 @@ def cases(effort: Effort) -> dict[tuple[str, int, float], Case]:
 
 def gap(data: Data, system: str, burst: int, loss: float) -> Sample:
     """Return how much more the loss-free flows get, Mbit/s."""
-    label = (system, burst, loss)
-    return data.measure(label, base.clean_mbps) - data.measure(label, base.lossy_mbps)
+    clean, lossy = base.sums(data, system, burst, loss)
+    return clean - lossy
 
 
 @study.predicate("D-fig6-a", from_percent=5)
@@ -70,14 +74,15 @@ def competitive_at_low_loss(data: Data, least: float, up_to_percent: float) -> I
 def loss_free_above(data: Data) -> Iterator[Check]:
     """The loss-free half gets the upper half."""
     for label in data.labels:
-        clean, lossy = (data.measure(label, metric) for metric in (base.clean_mbps, base.lossy_mbps))
-        yield above(f"{label[0]}, B{label[1]}, {label[2]:g} %: loss-free over lossy, Mbit/s", clean, lossy)
+        clean, lossy = base.sums(data, *label)
+        name = f"{label[0]}, B{label[1]}, {label[2]:g} %: loss-free over lossy, Mbit/s"
+        yield above(name, clean, lossy, slack=base.NOTHING)
 
 
 def lost_percent(results: Results) -> float:
     """Return what the lossy link lost of the packets that crossed it, percent."""
     sent = metrics.link(results, base.LOSSY, "utilisation") * base.RATE_MBPS * 1e6 / 8 / 1000
-    seconds = metrics.end_s(results) - base.WARMUP_S
+    seconds = metrics.end_s(results) - base.warmup_s(results)
     return 100 * metrics.link(results, base.LOSSY, "drops_channel") / (sent * seconds)
 
 
@@ -89,16 +94,40 @@ def rate_counts_packets(data: Data, percent: float) -> Iterator[Check]:
         yield close(f"{label[0]}, B{label[1]}: loss rate, %", lost, wanted, percent / 100 * label[2])
 
 
+def other_half(_: tuple[str, int, float], one: Case) -> Case:
+    """Return the case with the losses on the link of the other half."""
+    return replace(one, text=one.text.replace(f'name = "{base.LOSSY}"', f'name = "{base.CLEAN}"'))
+
+
+study.control(
+    "systems exchanged",
+    exchange(*SYSTEMS),
+    ["D-fig6-a"],
+    "the timer's sender repairs one loss of a burst a round trip, the monitor's all",
+)
+study.control(
+    "Reno's recovery in the timer's place",
+    base.instead_of("LR-XCP", "XCP_dumb"),
+    ["D-fig6-b"],
+    "a sender that halves its window and is reset by a burst is no match at low loss either",
+)
+study.control(
+    "the other half loses",
+    Rewrite("exchange", other_half),
+    ["D-fig6-c"],
+    "then the half that is called loss-free has the losses",
+)
+study.control("nothing is lost", base.LOSSES_OFF, ["D-fig6-d"], "the rate that is counted is then zero")
+
+
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
-    """Sums against the loss rate: the upper curves are loss-free."""
+    """Sums against the loss rate for X = 1 and 4, as in the figure: the upper curves are loss-free."""
     grid = losses(data.effort)
-    panels = []
+    lines = []
     for system in SYSTEMS:
-        lines = []
-        for burst in bursts(data.effort):
-            for name, metric in (("loss-free", base.clean_mbps), ("lossy", base.lossy_mbps)):
-                samples = [data.measure((system, burst, loss), metric) for loss in grid]
-                lines.append(Line.of(f"B{burst}, {name}", grid, samples))
-        panels.append(Panel(system, "loss rate (%)", "throughput (Mbit/s)", lines))
-    return panels
+        for burst in SHOWN:
+            both = [base.sums(data, system, burst, loss) for loss in grid]
+            for name, samples in zip(("loss-free", "lossy"), zip(*both, strict=True), strict=True):
+                lines.append(Line.of(f"{system}, B{burst}, {name}", grid, samples))
+    return [Panel("Bursts of X lost packets", "loss rate (%)", "throughput (Mbit/s)", lines)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from explicate.papers.controls import Place
 from explicate.papers.de_vleeschouwer import base
 from explicate.papers.statistics import Check, Sample, above, at_least
 from explicate.papers.study import Case, Data, Effort, Line, Panel, Study
@@ -15,8 +16,6 @@ XCP, XTCP, QUEUED = "LR-LMXCP", "LR-LMXTCP", "LR-LMXCPQ"
 FAMILY = ("LR-XCP", "LR-XTCP", XCP, XTCP)
 LOSSES = (1.0, 5.0, 10.0)
 BURST = 4
-QUEUE = '{ kind = "xcp", target_queue = "10000B", queue_weight = 0.1 }'
-"""The persistent queue of section 7.2."""
 
 
 @study.cases
@@ -26,8 +25,9 @@ def cases(effort: Effort) -> dict[tuple[str, int, float], Case]:
     for burst in (1, BURST):
         for loss in (1.0, 5.0):
             made[XTCP, burst, loss] = base.case(effort, XTCP, loss, burst=burst)
-            one = base.case(effort, XCP, loss, burst=burst)
-            made[QUEUED, burst, loss] = replace(one, settings={f"link.{base.BOTTLENECK}.router": QUEUE})
+            one = base.case(effort, XCP, loss, burst=burst, queue=base.discipline(effort.choices, QUEUED))
+            kept = {f"link.{base.BOTTLENECK}.router": base.keeps_a_queue(effort)}
+            made[QUEUED, burst, loss] = replace(one, settings=kept)
     return made
 
 
@@ -38,7 +38,7 @@ def full_and_fair(data: Data, use: float, fair: float, up_to_percent: float) -> 
         if system in (XTCP, QUEUED) and loss <= up_to_percent:
             label, name = (system, burst, loss), f"{system}, B{burst}, {loss:g} %"
             yield at_least(f"utilisation of {name}", data.measure(label, base.utilisation), use)
-            yield at_least(f"F of {name}", data.measure(label, base.ratio), fair)
+            yield at_least(f"F of {name}", base.fairness(data, *label), fair)
 
 
 def fairness(data: Data, system: str, loss: float) -> Sample:
@@ -64,6 +64,32 @@ def packet_numbers_matter_more_to_flags(data: Data, from_percent: float) -> Iter
             coarse = fairness(data, XTCP, loss) - fairness(data, "LR-XTCP", loss)
             fine = fairness(data, XCP, loss) - fairness(data, "LR-XCP", loss)
             yield above(f"gain in F at {loss:g} %: XTCP over XCP", coarse, fine)
+
+
+def without_numbers(label: tuple[str, int, float]) -> tuple[str, int, float]:
+    """Return the label of the system without packet numbers in the place of one with them."""
+    plain = {XTCP: "LR-XTCP", QUEUED: "LR-XCP"}.get(label[0])
+    return (plain, 1, label[2]) if plain else label
+
+
+def other_control(label: tuple[str, int, float]) -> tuple[str, int, float]:
+    """Return the label of the system with the other control, among those whose losses come one by one."""
+    other = {XCP: XTCP, XTCP: XCP, "LR-XCP": "LR-XTCP", "LR-XTCP": "LR-XCP"}.get(label[0])
+    return (other, 1, label[2]) if other and label[1] == 1 else label
+
+
+study.control(
+    "cumulative acknowledgements in the place of packet numbers",
+    Place("off", without_numbers),
+    ["D-txt-concl-a"],
+    "with flags they repair too little, as the paper concludes",
+)
+study.control(
+    "fine feedback and flags exchanged",
+    Place("exchange", other_control),
+    ["D-txt-concl-b", "D-txt-concl-c"],
+    "fine feedback needs packet numbers less",
+)
 
 
 @study.plot

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from explicate.papers.controls import exchange
 from explicate.papers.de_vleeschouwer import base
 from explicate.papers.statistics import Check, above, at_most
 from explicate.papers.study import Case, Data, Effort, Line, Panel, Study
@@ -27,6 +28,14 @@ def they_starve_too(data: Data, most: float, percent: float) -> Iterator[Check]:
     for system in TCPS:
         yield at_most(f"F of {system} at {percent:g} %", base.fairness(data, system, percent), most)
         yield above(f"F at {percent:g} %: {XTCP} over {system}", explicit, base.fairness(data, system, percent))
+
+
+study.control(
+    "XTCP in NewReno's place",
+    exchange("newreno", XTCP),
+    ["D-txt-tcpvar-a"],
+    "losses leave XTCP's window alone, so it does not starve",
+)
 
 
 @study.plot
