@@ -26,7 +26,7 @@ LOSS = 5.0
 def cases(effort: Effort) -> dict[Any, Case]:
     """The panels that are named in the text, and the same systems' cases of figure 8 as that is run."""
     made: dict[Any, Case] = {system: base.case(effort, system, LOSS) for system in (MONITOR, FRIEND)}
-    other = plan.effort(experiments()["D-fig8"], effort.name, effort.choices)
+    other = replace(effort, seconds=plan.effort(experiments()["D-fig8"], effort.name).seconds)
     for system in (MONITOR, FRIEND):
         made[FIGURE_8, system] = replace(fig8.cases(other)[system, LOSS], seeds=effort.seeds)
     return made
