@@ -11,7 +11,7 @@ const NAMED: &[(&str, &[&str])] = &[
     ("protocol", &["xcp", "xcp_window", "xcp_r", "xcp_i", "p_xcp", "vcp", "vcp-bise", "xtcp"]),
     ("protocol", &["video", "video_xtcp", "greedy"]),
     ("protocol", &["reno", "hstcp", "bic", "cubic", "hybla", "westwood", "vegas", "fast", "new_jersey", "bbr"]),
-    ("recovery", &["tahoe", "reno", "newreno", "sack", "loss_resilient", "loss_monitor", "none"]),
+    ("recovery", &["tahoe", "reno", "newreno", "sack", "loss_resilient", "loss_monitor", "sack_monitor", "none"]),
     ("qdisc", &["droptail", "red", "rem", "pi", "avq", "codel", "fq_codel"]),
     ("router", &["xcp", "xcp_window", "xcp_i", "p_xcp", "vcp", "vcp-bise", "xtcp", "new_jersey"]),
 ];

@@ -19,7 +19,7 @@
 //! | rseqn | segment of the first entry of `sent` | segment | | 5.2, equation 1 |
 //! | dupcount | `dupcount` | acknowledgements | | 5.2 |
 //! | the packet sequence number | `sent.back()`, one past | packet | counts up by one a packet | 2.1, 5.2 |
-//! | cwnd | `cwnd` | segments | when the flow asked last what to send | 5.2 |
+//! | cwnd | `cwnd` | segments | min(cwnd, rwnd) when the flow asked last what to send | 5.2 |
 //! | dupackthreshold | `dupackthreshold` | acknowledgements | 1 or 3 | 5.2 |
 //! | swnd - cwnd | `received` | segments | number of `Received` | 2.1, 4.1 |
 //!
@@ -35,8 +35,8 @@
 //!    reached. So two transmissions of a segment are more than a window of packets apart. A count that went on from the
 //!    candidate before would resend before `dupackthreshold` acknowledgements of later packets (the first rule); the number
 //!    of the packet that is acknowledged would put off all but the first loss of a window by a round trip (section 7.1 has
-//!    several repaired in one). A sender that may not send a window of packets (`rwnd` below cwnd, or no more data) leaves
-//!    its losses to the timer. `recount = "at_once"` leaves the sentence out: what was sent after a retransmission is
+//!    several repaired in one). The window is at most the receiver's. A sender without more data leaves its last losses to
+//!    the timer. `recount = "at_once"` leaves the sentence out: what was sent after a retransmission is
 //!    acknowledged a round trip later anyway.
 //! 3. The inflation is the number of segments known to be at the receiver, which is what the paper defines it to be; counting
 //!    duplicates up and deflating gives the same as long as no acknowledgement is lost and nothing is resent needlessly.
@@ -47,6 +47,7 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use core::cell::Cell;
+use core::ops::Range;
 
 use crate::params::{Param, Unit, Values};
 use crate::protocol::{Next, Outcome, Probe, Recovery, RecoveryKind, RecoveryState};
@@ -58,7 +59,7 @@ use crate::units::Time;
 /// The loss monitor of paper 003.
 pub struct LossMonitor;
 
-const PARAMS: &[Param] = &[
+pub(super) const PARAMS: &[Param] = &[
     Param::new(
         "recount",
         Unit::Choice(&["after_window", "at_once"]),
@@ -98,7 +99,8 @@ enum Slot {
     Received,
 }
 
-struct LossMonitorRecovery {
+/// The monitor. What feeds it, packet numbers or reports of segments, is its caller's.
+pub(super) struct LossMonitorRecovery {
     seq: Sequence,
     timers: Timers,
     dupackthreshold: u32,
@@ -122,7 +124,7 @@ struct LossMonitorRecovery {
 }
 
 impl LossMonitorRecovery {
-    fn new(values: &Values) -> LossMonitorRecovery {
+    pub(super) fn new(values: &Values) -> LossMonitorRecovery {
         LossMonitorRecovery {
             seq: Sequence::default(),
             timers: Timers::new(values, PARAMS),
@@ -188,6 +190,74 @@ impl LossMonitorRecovery {
         self.seq.flight() - self.received
     }
 
+    /// Takes an acknowledgement: how many packets after the candidate's the one was sent that caused it, and its segment
+    /// (see [`find`](Self::find)), and other segments that it reports.
+    pub(super) fn take(
+        &mut self,
+        now: Time,
+        cumulative: u32,
+        caused_by: Option<(u32, u32)>,
+        reported: &[(u32, u32)],
+        rtt: Time,
+    ) -> Outcome {
+        if cumulative > self.seq.highest || cumulative < self.seq.acked {
+            return Outcome::default();
+        }
+        let before = self.in_flight();
+        let candidate = self.sent.front().copied();
+        let advanced = self.seq.acknowledge(cumulative);
+        let duplicate = advanced == 0 && self.seq.is_duplicate(cumulative);
+        if advanced == 0 && !duplicate {
+            return Outcome::default();
+        }
+        let mut newly_acked = self.free(advanced);
+        for &(first, end) in reported {
+            newly_acked += self.within(first, end).map(|segment| self.receive(segment)).sum::<u32>();
+        }
+        if let Some((_, segment)) = caused_by {
+            newly_acked += self.receive(segment);
+            self.timers.sample(rtt);
+        }
+        if advanced > 0 {
+            self.timers.acknowledged(now, self.seq.outstanding(), self.seq.acked > self.recover);
+            self.recovering &= self.seq.acked < self.recover;
+        } else {
+            self.timers.duplicate(now);
+        }
+        self.prune();
+        self.resend = self.resend.filter(|&segment| matches!(self.slot(segment), Some(Slot::InFlight(_))));
+        let lost = self.count(candidate, caused_by.map(|(after, _)| after));
+        let began = lost && !self.recovering;
+        if began {
+            self.recovering = true;
+            self.recover = self.seq.highest;
+        }
+        Outcome { newly_acked, duplicate, loss: began.then_some(before) }
+    }
+
+    /// The first segment that is not acknowledged, if it was sent, and how many packets after the candidate's.
+    pub(super) fn first_hole(&self) -> Option<(u32, u32)> {
+        self.under_way(self.seq.acked)
+    }
+    /// Of the segments from `first` to `end` that are not known to have arrived the one that was sent last, as `find`.
+    pub(super) fn latest(&self, first: u32, end: u32) -> Option<(u32, u32)> {
+        self.within(first, end).filter_map(|segment| self.under_way(segment)).max()
+    }
+    /// What of a reported range was sent and is not acknowledged.
+    fn within(&self, first: u32, end: u32) -> Range<u32> {
+        first.max(self.seq.acked)..end.min(self.seq.next)
+    }
+    fn under_way(&self, segment: u32) -> Option<(u32, u32)> {
+        match self.slot(segment)? {
+            Slot::InFlight(number) => Some((number.wrapping_sub(self.sent.front()?.0), segment)),
+            Slot::Received => None,
+        }
+    }
+    /// The first segment that is not acknowledged.
+    pub(super) fn acked(&self) -> u32 {
+        self.seq.acked
+    }
+
     /// Whether the next packet's number is larger than W\[rseqn\] + cwnd, if that is asked for.
     fn may_count(&self) -> bool {
         let number = |packet: Option<&(u32, u32)>| packet.map_or(0, |packet| packet.0);
@@ -233,41 +303,11 @@ impl Recovery for LossMonitorRecovery {
     }
 
     fn on_ack(&mut self, now: Time, cumulative: u32, packet_number: u32, _sack: &[(u32, u32)], rtt: Time) -> Outcome {
-        if cumulative > self.seq.highest || cumulative < self.seq.acked {
-            return Outcome::default();
-        }
-        let before = self.in_flight();
-        let candidate = self.sent.front().copied();
-        let caused_by = self.find(packet_number);
-        let advanced = self.seq.acknowledge(cumulative);
-        let duplicate = advanced == 0 && self.seq.is_duplicate(cumulative);
-        if advanced == 0 && !duplicate {
-            return Outcome::default();
-        }
-        let mut newly_acked = self.free(advanced);
-        if let Some((_, segment)) = caused_by {
-            newly_acked += self.receive(segment);
-            self.timers.sample(rtt);
-        }
-        if advanced > 0 {
-            self.timers.acknowledged(now, self.seq.outstanding(), self.seq.acked > self.recover);
-            self.recovering &= self.seq.acked < self.recover;
-        } else {
-            self.timers.duplicate(now);
-        }
-        self.prune();
-        self.resend = self.resend.filter(|&segment| matches!(self.slot(segment), Some(Slot::InFlight(_))));
-        let lost = self.count(candidate, caused_by.map(|(after, _)| after));
-        let began = lost && !self.recovering;
-        if began {
-            self.recovering = true;
-            self.recover = self.seq.highest;
-        }
-        Outcome { newly_acked, duplicate, loss: began.then_some(before) }
+        self.take(now, cumulative, self.find(packet_number), &[], rtt)
     }
 
     fn next(&self, cwnd: f64, rwnd: u32) -> Next {
-        self.cwnd.set(cwnd);
+        self.cwnd.set(cwnd.min(rwnd as f64));
         if let Some(segment) = self.resend {
             return Next::Resend(segment);
         }

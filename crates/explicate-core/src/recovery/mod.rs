@@ -26,6 +26,7 @@ recoveries! {
     sack::Sack,
     loss_resilient::LossResilient,
     loss_monitor::LossMonitor,
+    sack_monitor::SackMonitor,
     none::Unreliable,
 }
 
