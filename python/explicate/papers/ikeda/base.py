@@ -106,6 +106,11 @@ def _losses(choices: Mapping[str, str], loss: float) -> list[str]:
     return [f'[[link]]\nname = "{link}"\nchannel = [{{ kind = "random_loss", rate = {loss:.10f} }}]' for link in links]
 
 
+def few(effort: Effort) -> int:
+    """Return a quarter of the plan's seeds, for runs that are long or hardly differ."""
+    return max(2, effort.seeds // 4)
+
+
 def processing(effort: Effort) -> str:
     """Return the line of a flow with its host's processing time (``K-P20``)."""
     return f'processing = "{effort.choices["K-P20"]}"\n'

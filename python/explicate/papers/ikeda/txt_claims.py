@@ -38,8 +38,7 @@ def cases(effort: Effort) -> dict[tuple[str, str], Case]:
         )
     for system in (base.VCP, base.TCP):
         made["lossy", system] = base.case(effort, system, loss=1e-6, seconds=LONG_S, of=("cwnd",), every="500ms")
-    few = {"start": 1, "cut": min(effort.seeds, 5), "ten": 2, "lossy": min(effort.seeds, 5)}
-    return {label: Case(case.text, seeds=few[label[0]]) for label, case in made.items()}
+    return {label: Case(case.text, seeds=base.few(effort)) for label, case in made.items()}
 
 
 filled = partial(base.window_reaches, base.MBPS)

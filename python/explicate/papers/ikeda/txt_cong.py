@@ -36,7 +36,7 @@ def cases(effort: Effort) -> dict[object, Case]:
             effort, base.PROPOSED, flows=200, buffer="0.1bdp", seconds=STRESS_S, warmup=warmup, of=("router", "queue"),
             every="250ms",
         )  # fmt: skip
-        made[name] = Case(stress.text, seeds=min(effort.seeds, 5))
+        made[name] = Case(stress.text, seeds=base.few(effort))
     return made
 
 

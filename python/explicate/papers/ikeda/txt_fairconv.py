@@ -30,7 +30,6 @@ RATIOS = (0.5, 1.0, 1.6, 2.0)
 """Round trip over interval."""
 BIN_S = 10.0
 JAIN = 0.95
-SEEDS = 5
 
 
 @study.cases
@@ -54,7 +53,7 @@ def cases(effort: Effort) -> dict[object, Case]:
     for ratio in RATIOS:
         interval = {"t_rho": f"{1000 * base.RTT_S / ratio:g}ms"}
         made["ratio", ratio] = base.case(effort, base.PROPOSED, params=interval, router=interval, of=("router",))
-    return {label: Case(case.text, seeds=min(effort.seeds, SEEDS)) for label, case in made.items()}
+    return {label: Case(case.text, seeds=base.few(effort)) for label, case in made.items()}
 
 
 def shares(results: Results) -> pl.DataFrame:
