@@ -9,23 +9,42 @@ pub struct Rng {
     s: [u64; 4],
 }
 
+/// What the state of SplitMix64 grows by with each number.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
 fn splitmix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    *state = state.wrapping_add(STEP);
     let mut z = *state;
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
 
+/// The state from which the stream of `name` begins. The name is hashed by FNV-1a (64 bits).
+fn named(seed: u64, name: &str) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    for byte in name.bytes() {
+        hash = (hash ^ byte as u64).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+    let mut state = seed;
+    splitmix(&mut state) ^ hash
+}
+
+/// The key of `name` in the run with this seed, for [`drawn`].
+pub fn key(seed: u64, name: &str) -> u64 {
+    splitmix(&mut named(seed, name))
+}
+
+/// 64 random bits that belong to a key and a number: draws without a state. One key's numbers in a row are SplitMix64's.
+#[inline]
+pub fn drawn(key: u64, number: u64) -> u64 {
+    splitmix(&mut key.wrapping_add(number.wrapping_mul(STEP)))
+}
+
 impl Rng {
-    /// The stream of `name` in the run with this seed. The name is hashed by FNV-1a (64 bits).
+    /// The stream of `name` in the run with this seed.
     pub fn stream(seed: u64, name: &str) -> Rng {
-        let mut hash = 0xcbf2_9ce4_8422_2325u64;
-        for byte in name.bytes() {
-            hash = (hash ^ byte as u64).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-        let mut state = seed;
-        let mut mixed = splitmix(&mut state) ^ hash;
+        let mut mixed = named(seed, name);
         Rng { s: core::array::from_fn(|_| splitmix(&mut mixed)) }
     }
     /// 64 random bits.

@@ -24,7 +24,7 @@ use crate::engine::{Engine, RouteFinder, Way};
 ///
 /// The error names a flow whose ends are not connected: a scenario that was checked has none.
 pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, String> {
-    let mut engine = Engine::new(scenario.duration, fuse);
+    let mut engine = Engine::new(seed, scenario.duration, fuse);
     let of_phases: Vec<Vec<Ways>> = scenario.routes().map(|routes| ways(scenario, routes)).collect::<Result<_, _>>()?;
     let ways = &of_phases[0];
     let crossing = crossing(scenario, &of_phases);

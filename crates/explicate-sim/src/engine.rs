@@ -1,4 +1,4 @@
-//! The engine: one event per hop, in order of (time, rank of the source, insertion).
+//! The engine: one event per hop, in order of time; ties are decided by chance, anew at each (`wheel.rs`).
 //!
 //! A packet's event is its arrival at the end of a link. The port that feeds the next link is settled up to that moment,
 //! the packet joins it, and its arrival at the far end is known at once. A link that is fed by one other link alone, and
@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use explicate_core::flow::{Flow, FlowInit};
 use explicate_core::port::{Arrival, Port};
 use explicate_core::protocol::Agent;
+use explicate_core::rng;
 use explicate_core::sink::Sink;
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, SackRanges, flag};
@@ -140,7 +141,7 @@ pub struct Engine {
 /// Finds the links from a node to another.
 pub type RouteFinder = Box<dyn FnMut(u32, u32) -> Option<Vec<u32>> + Send>;
 
-/// The rank of a slot's source among events of the same time: links, then timers by kind and owner.
+/// The number of a slot's source: a link's, or of a timer its kind and owner. It is the same whatever is done ahead of time.
 #[inline]
 fn rank(routes: &[u32], packet: &Packet) -> u32 {
     let place = packet.place;
@@ -148,11 +149,11 @@ fn rank(routes: &[u32], packet: &Packet) -> u32 {
 }
 
 impl Engine {
-    /// An empty network whose run ends at `end`. `fuse` may be turned off to prove that it changes nothing.
-    pub fn new(end: Time, fuse: bool) -> Engine {
+    /// An empty network whose run ends at `end`. The seed decides ties. `fuse` may be turned off to prove that it changes nothing.
+    pub fn new(seed: u64, end: Time, fuse: bool) -> Engine {
         Engine {
             arena: Arena::new(),
-            wheel: Wheel::new(),
+            wheel: Wheel::new(rng::key(seed, "ties")),
             links: Vec::new(),
             ends: Vec::new(),
             groups: Vec::new(),
@@ -417,7 +418,7 @@ impl Engine {
             self.turn_ahead(slot, at, place, (hop & LINK, bound, turn));
             return (NIL, now);
         }
-        self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
+        self.wheel.insert(&mut self.arena, slot, at.0, place);
         (NIL, now)
     }
 
@@ -514,7 +515,7 @@ impl Engine {
         {
             let at = link.end_of(departs);
             (packet.time, packet.place, packet.next) = (at.0, place, NIL);
-            self.wheel.put_in(&mut self.arena, slot, at.0, |p| rank(&self.routes, p));
+            self.wheel.put_in(&mut self.arena, slot, at.0);
         } else if !self.forward_slowly(now, (slot, bytes), place) {
             self.ends[id as usize].flow.refused();
         }

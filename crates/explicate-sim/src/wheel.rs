@@ -1,8 +1,10 @@
 //! The event queue: a timing wheel whose buckets are about as wide as the mean gap between events, so that its cost
 //! depends neither on how many events wait nor on how far ahead they lie.
 //!
-//! Events are slots of the arena, chained through the packets themselves. Order is (time, rank, insertion): the rank is
-//! that of the event's source, so that ties do not depend on when an event was put in.
+//! Events are slots of the arena, chained through the packets themselves. Order is (time, hash, rank, insertion): the rank is
+//! the number of the event's source, the hash is of the run, the time and that number. So a tie depends neither on when an event
+//! was put in nor on which source was declared first, and each tie is decided anew. Events of one time stand in their bucket as
+//! they came until the first of them is taken out: only then are hashes computed, and only of these.
 //!
 //! Two rotations of `NEAR` buckets lie ahead in full resolution; `FAR` further rotations are kept as one unsorted list each,
 //! spread out when their turn comes; what lies beyond waits in a list.
@@ -10,6 +12,7 @@
 use crate::arena::{Arena, NIL};
 use crate::prefetch;
 use crate::rotations::Rotations;
+use explicate_core::rng;
 #[cfg(test)]
 use explicate_core::units::Time;
 use explicate_core::wire::Packet;
@@ -29,6 +32,8 @@ const SOON: usize = 8;
 type Chain = [u32; 2];
 const HEAD: usize = 0;
 const TAIL: usize = 1;
+/// In a chain's head: events of one time stand in it as they came, not in order.
+const TIED: u32 = 0x8000_0000;
 
 /// An event that was taken out.
 pub(crate) struct Taken {
@@ -39,6 +44,11 @@ pub(crate) struct Taken {
 
 /// The event queue.
 pub(crate) struct Wheel {
+    /// What ties are decided by, with time and source.
+    ties: u64,
+    /// The time whose events were brought in order last, if none came since; and room to do so.
+    untied: u64,
+    tied: Vec<(u64, u32, u32)>,
     /// Width of a bucket: 2^shift ns.
     shift: u32,
     /// Bucket number (time >> shift) that the search stands at.
@@ -63,8 +73,12 @@ pub(crate) struct Wheel {
 }
 
 impl Wheel {
-    pub(crate) fn new() -> Wheel {
+    /// An empty queue, whose ties are decided by this key.
+    pub(crate) fn new(ties: u64) -> Wheel {
         Wheel {
+            ties,
+            untied: u64::MAX,
+            tied: Vec::new(),
             shift: 14,
             tick: 0,
             near_end: BUCKETS as u64,
@@ -88,72 +102,110 @@ impl Wheel {
 
     /// Puts in a slot for a time not before the last event taken out.
     #[inline(always)]
-    pub(crate) fn insert(
-        &mut self,
-        arena: &mut Arena,
-        slot: u32,
-        time: u64,
-        place: u32,
-        rank: impl Fn(&Packet) -> u32,
-    ) {
+    pub(crate) fn insert(&mut self, arena: &mut Arena, slot: u32, time: u64, place: u32) {
         let packet = arena.get_mut(slot);
         (packet.time, packet.place, packet.next) = (time, place, NIL);
-        self.put_in(arena, slot, time, rank);
+        self.put_in(arena, slot, time);
     }
 
     /// [`Wheel::insert`] of a slot in which time, place and that none is next have been written.
     #[inline(always)]
-    pub(crate) fn put_in(&mut self, arena: &mut Arena, slot: u32, time: u64, rank: impl Fn(&Packet) -> u32) {
+    pub(crate) fn put_in(&mut self, arena: &mut Arena, slot: u32, time: u64) {
         self.put += 1;
         let tick = time >> self.shift;
         debug_assert!(tick >= self.tick, "an event before the present");
         if tick < self.near_end {
-            self.insert_near(arena, slot, tick, rank);
+            self.insert_near(arena, slot, tick);
         } else {
             self.insert_distant(tick, slot);
         }
     }
 
     #[inline(always)]
-    fn insert_near(&mut self, arena: &mut Arena, slot: u32, tick: u64, rank: impl Fn(&Packet) -> u32) {
+    fn insert_near(&mut self, arena: &mut Arena, slot: u32, tick: u64) {
         let index = tick as usize % BUCKETS;
         let (word, bit) = (&mut self.occupied[index / 64], 1 << (index % 64));
         if *word & bit == 0 {
             *word |= bit;
             self.near[index] = [slot; 2];
         } else {
-            self.insert_among(arena, slot, index, rank);
+            self.insert_among(arena, slot, index);
         }
     }
 
-    /// Puts a slot, whose `next` is nothing, into a bucket that holds others.
-    fn insert_among(&mut self, arena: &mut Arena, slot: u32, index: usize, rank: impl Fn(&Packet) -> u32) {
+    /// Puts a slot, whose `next` is nothing, into a bucket that holds others: behind those of its time, which are in no order then.
+    fn insert_among(&mut self, arena: &mut Arena, slot: u32, index: usize) {
         let chain = &mut self.near[index];
         let time = arena.get(slot).time;
-        let before = |arena: &Arena, other: u32| {
-            let o = arena.get(other).time;
-            time < o || time == o && rank(arena.get(slot)) < rank(arena.get(other))
-        };
-        if !before(arena, chain[TAIL]) {
+        let last = arena.get(chain[TAIL]).time;
+        if time >= last {
+            if time == last {
+                self.tie(time, index);
+            }
+            let chain = &mut self.near[index];
             arena.get_mut(chain[TAIL]).next = slot;
             chain[TAIL] = slot;
             return;
         }
-        if before(arena, chain[HEAD]) {
-            arena.get_mut(slot).next = chain[HEAD];
-            chain[HEAD] = slot;
+        let mut at = chain[HEAD] & !TIED;
+        let first = arena.get(at).time;
+        if time < first {
+            arena.get_mut(slot).next = at;
+            chain[HEAD] = slot | chain[HEAD] & TIED;
             return;
         }
-        let mut at = chain[HEAD];
+        let mut before = first;
         loop {
             let next = arena.get(at).next;
-            if before(arena, next) {
+            let after = arena.get(next).time;
+            if time < after {
+                if time == before {
+                    self.tie(time, index);
+                }
                 arena.get_mut(slot).next = next;
                 arena.get_mut(at).next = slot;
                 return;
             }
-            at = next;
+            (at, before) = (next, after);
         }
+    }
+
+    /// One more event of this time is in this bucket.
+    #[cold]
+    fn tie(&mut self, time: u64, index: usize) {
+        self.near[index][HEAD] |= TIED;
+        if self.untied == time {
+            self.untied = u64::MAX;
+        }
+    }
+
+    /// Brings the first events of a bucket in order, if they have the same time and are not in order yet; the first.
+    #[cold]
+    #[inline(never)]
+    fn untie(&mut self, arena: &mut Arena, index: usize, rank: impl Fn(&Packet) -> u32) -> u32 {
+        let first = self.near[index][HEAD] & !TIED;
+        let time = arena.get(first).time;
+        if core::mem::replace(&mut self.untied, time) == time {
+            return first;
+        }
+        let key = rng::drawn(self.ties, time);
+        let mut slot = first;
+        while slot != NIL && arena.get(slot).time == time {
+            let rank = rank(arena.get(slot));
+            self.tied.push((rng::drawn(key, rank as u64), rank, slot));
+            slot = arena.get(slot).next;
+        }
+        // A stable sort: of one source, the first that came is the first.
+        self.tied.sort_by_key(|&(hash, rank, _)| (hash, rank));
+        let mut next = slot;
+        if let Some(&(.., last)) = self.tied.last().filter(|_| next == NIL) {
+            self.near[index][TAIL] = last;
+        }
+        for (.., slot) in self.tied.drain(..).rev() {
+            arena.get_mut(slot).next = next;
+            next = slot;
+        }
+        next
     }
 
     fn insert_distant(&mut self, tick: u64, slot: u32) {
@@ -177,13 +229,18 @@ impl Wheel {
             if word != 0 {
                 let skip = word.trailing_zeros();
                 let index = (index + skip as usize) % BUCKETS;
-                let slot = self.near[index][HEAD];
+                let mut slot = self.near[index][HEAD];
+                let tied = slot & TIED;
+                if tied != 0 {
+                    slot = self.untie(arena, index, &rank);
+                }
                 let &Packet { time, place, next, .. } = arena.get(slot);
                 if time > limit {
+                    self.near[index][HEAD] = slot | tied;
                     return None;
                 }
                 self.tick += skip as u64;
-                self.near[index][HEAD] = next;
+                self.near[index][HEAD] = next | tied;
                 if next == NIL {
                     self.occupied[index / 64] &= !(1 << (index % 64));
                 }
@@ -196,12 +253,12 @@ impl Wheel {
                 return None;
             }
             if self.taken - self.retuned.1 >= RETUNE {
-                self.retune(arena, &rank);
+                self.retune(arena);
                 continue;
             }
             self.tick = next_word;
             if self.tick.is_multiple_of(NEAR) {
-                self.enter_rotation(arena, limit, &rank);
+                self.enter_rotation(arena, limit);
             }
         }
     }
@@ -224,14 +281,14 @@ impl Wheel {
             }
             let skip = word.trailing_zeros();
             *seen = (from + skip as u64).min(end);
-            return (from + skip as u64 <= end).then(|| self.near[(index + skip as usize) % BUCKETS][HEAD]);
+            return (from + skip as u64 <= end).then(|| self.near[(index + skip as usize) % BUCKETS][HEAD] & !TIED);
         }
         None
     }
 
     /// A rotation begins: the one after it comes into full resolution.
     #[inline(never)]
-    fn enter_rotation(&mut self, arena: &mut Arena, limit: u64, rank: &impl Fn(&Packet) -> u32) {
+    fn enter_rotation(&mut self, arena: &mut Arena, limit: u64) {
         if self.put - self.taken == self.distant {
             // Nothing near: jump to just before the first rotation that holds something.
             let rotation = self.tick >> NEAR_BITS;
@@ -251,10 +308,10 @@ impl Wheel {
                 self.insert_distant(tick, slot);
             }
         }
-        self.spread(arena, rotation + 1, rank);
+        self.spread(arena, rotation + 1);
     }
 
-    fn spread(&mut self, arena: &mut Arena, rotation: u64, rank: &impl Fn(&Packet) -> u32) {
+    fn spread(&mut self, arena: &mut Arena, rotation: u64) {
         let (mut piece, last) = self.far.empty(rotation % FAR);
         while piece != NIL {
             let (events, next) = self.far.piece(piece);
@@ -265,7 +322,7 @@ impl Wheel {
                 if let Some(&(_, soon)) = events.get(i + SOON) {
                     prefetch::whole(arena.get(soon));
                 }
-                self.insert_near(arena, slot, (rotation << NEAR_BITS) + bucket as u64, rank);
+                self.insert_near(arena, slot, (rotation << NEAR_BITS) + bucket as u64);
             }
             piece = if piece == last { NIL } else { next };
         }
@@ -274,7 +331,7 @@ impl Wheel {
     /// Fits the width of a bucket to the mean gap of the last events.
     #[cold]
     #[inline(never)]
-    fn retune(&mut self, arena: &mut Arena, rank: &impl Fn(&Packet) -> u32) {
+    fn retune(&mut self, arena: &mut Arena) {
         let now = self.tick << self.shift;
         let gap = now.saturating_sub(self.retuned.0) / (self.taken - self.retuned.1);
         self.retuned = (now, self.taken);
@@ -288,7 +345,7 @@ impl Wheel {
         self.near_end = ((self.tick >> NEAR_BITS) + 2) << NEAR_BITS;
         for slot in all {
             let &Packet { time, place, .. } = arena.get(slot);
-            self.insert(arena, slot, time, place, rank);
+            self.insert(arena, slot, time, place);
         }
     }
 
@@ -310,7 +367,7 @@ impl Wheel {
         let near = self.near.iter().enumerate().filter(|(index, _)| occupied(*index)).map(|(_, chain)| chain);
         all.extend(self.far.slots());
         for chain in near {
-            let mut slot = chain[HEAD];
+            let mut slot = chain[HEAD] & !TIED;
             while slot != NIL {
                 all.push(slot);
                 slot = arena.get(slot).next;
@@ -333,12 +390,12 @@ mod tests {
 
     /// Against a plain sorted list, with spans from nanoseconds to hours.
     #[test]
-    fn order_is_time_then_rank_then_insertion() {
+    fn order_is_time_then_hash_then_rank_then_insertion() {
         let rank = |p: &Packet| p.place;
         for seed in 0..6usize {
             let mut rng = Rng::stream(seed as u64, "wheel");
-            let (mut arena, mut wheel) = (Arena::new(), Wheel::new());
-            let mut expected: std::collections::BTreeMap<(u64, u32, u64), u32> = std::collections::BTreeMap::new();
+            let (mut arena, mut wheel) = (Arena::new(), Wheel::new(seed as u64));
+            let mut expected: std::collections::BTreeMap<(u64, u64, u32, u64), u32> = std::collections::BTreeMap::new();
             let (mut now, mut count) = (0u64, 0u64);
             for step in 0..30_000u64 {
                 let grows = step < 20_000 && !rng.next_u64().is_multiple_of(3);
@@ -347,8 +404,9 @@ mod tests {
                     let slot = arena.take();
                     let time = now + rng.next_u64() % (1 << magnitude);
                     let place = (rng.next_u64() % 4) as u32;
-                    wheel.insert(&mut arena, slot, time, place, rank);
-                    expected.insert((time, place, count), slot);
+                    wheel.insert(&mut arena, slot, time, place);
+                    let hash = rng::drawn(rng::drawn(seed as u64, time), place as u64);
+                    expected.insert((time, hash, place, count), slot);
                     count += 1;
                 } else {
                     let limit = if rng.next_u64().is_multiple_of(8) { now + 1000 } else { u64::MAX };

@@ -70,7 +70,7 @@ impl Agent for Asking {
 
 #[test]
 fn messages_between_agents_are_routed_through_the_queues_of_data() {
-    let mut engine = Engine::new(Time::secs(1), true);
+    let mut engine = Engine::new(1, Time::secs(1), true);
     // Nodes 0 - 1 - 2; links 0: 0->1, 1: 1->2, 2: 2->1, 3: 1->0.
     for number in 0..4 {
         engine.add_link(port(number, Rate::mbps(8), class(1e6, false, Rate::mbps(8))), Time::millis(10));
@@ -118,7 +118,7 @@ fn explicit_or_not(packet: &Packet) -> usize {
 fn beside(weights: [u32; 2]) -> [u64; 2] {
     let end = Time::secs(20);
     let rate = Rate::mbps(10);
-    let mut engine = Engine::new(end, true);
+    let mut engine = Engine::new(1, end, true);
     let share = |w: u32| Rate(rate.0 * w as u64 / (weights[0] + weights[1]) as u64);
     let mut shared = port(0, rate, Class::default());
     let explicit = class(50_000.0, true, share(weights[0]));

@@ -120,7 +120,8 @@ impl FqCoDelQueue {
     /// Half of the packets of the queue with most bytes, from its head.
     fn drop_from_fattest(&mut self, gone: &mut Gone) {
         let listed = self.new.iter().chain(&self.old);
-        let Some(&fattest) = listed.max_by_key(|&&i| (self.flows[i as usize].queue.bytes(), i)) else { return };
+        // Of several that one whose turn is last: that changes with every round.
+        let Some(&fattest) = listed.max_by_key(|&&i| self.flows[i as usize].queue.bytes()) else { return };
         let queue = &mut self.flows[fattest as usize].queue;
         for _ in 0..queue.packets().div_ceil(2).min(BATCH) {
             let Some(packet) = queue.pop() else { return };

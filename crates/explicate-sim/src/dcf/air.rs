@@ -142,10 +142,12 @@ impl Air {
         self.drifts_at += self.step;
         self.listen(self.heard.len());
     }
-    /// The first interferer that begins or ends a burst by `now`: its emitter's number, and how long a burst that begins lasts.
-    pub(super) fn burst(&mut self, now: Time) -> Option<(u32, Time)> {
+    /// The first interferer that begins or ends a burst by `now`: its emitter's number, and how long a burst that begins lasts. Of
+    /// several that one whose number has the lowest `place`.
+    pub(super) fn burst(&mut self, now: Time, place: impl Fn(usize) -> u64) -> Option<(u32, Time)> {
         loop {
-            let at = self.bursters.iter().position(|b| b.changes <= now)?;
+            let due = (0..self.bursters.len()).filter(|&i| self.bursters[i].changes <= now);
+            let at = due.min_by(|&a, &b| place(a).cmp(&place(b)))?;
             let b = &mut self.bursters[at];
             b.active = !b.active;
             let span = b.draw(if b.active { b.on } else { b.off });

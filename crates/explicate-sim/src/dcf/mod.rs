@@ -16,7 +16,7 @@ use std::sync::Arc;
 use explicate_core::medium::dcf::{FRAMING, RATES, Settings};
 use explicate_core::port::Port;
 use explicate_core::protocol::Probe;
-use explicate_core::rng::Rng;
+use explicate_core::rng::{self, Rng};
 use explicate_core::units::Time;
 use explicate_scenario::model;
 
@@ -57,6 +57,8 @@ pub struct Medium {
     next: Time,
     serial: u32,
     delivered: Vec<u32>,
+    /// What is first of several things at one time is decided by this key, anew each time.
+    ties: u64,
 }
 
 /// A link of a medium: the engine's number, the stations that it connects, and its own rate as an index in [`RATES`], if it
@@ -92,6 +94,7 @@ impl Medium {
             delivered: Vec::new(),
             air,
             settings,
+            ties: rng::key(seed, &format!("{}/ties", given.name)),
         }
     }
 
@@ -135,27 +138,24 @@ impl Medium {
     /// Does everything that is due: frames end before others begin.
     pub(crate) fn handle_timeout(&mut self, w: &mut World<'_>) {
         loop {
-            if let Some(at) = self.on_air.iter().position(|t| t.ends <= w.now) {
+            let place = |number: usize| rng::drawn(rng::drawn(self.ties, w.now.0), number as u64);
+            let ended = self.on_air.iter().enumerate().filter(|(_, t)| t.ends <= w.now);
+            if let Some((at, _)) = ended.min_by(|(_, a), (_, b)| place(a.from as usize).cmp(&place(b.from as usize))) {
                 let done = self.on_air.remove(at);
                 self.end(w, &done);
                 continue;
             }
             if self.air.next() <= w.now {
                 self.air.drift(w.now);
-                if let Some((emitter, span)) = self.air.burst(w.now) {
+                if let Some((emitter, span)) = self.air.burst(w.now, place) {
                     self.disturb(w.now, emitter, span);
                 }
                 continue;
             }
             // Who learns that no answer comes learns it before others begin.
-            let mut first = None;
-            for (i, _) in self.dues.iter().enumerate().filter(|(_, due)| **due <= w.now) {
-                if self.stations[i].answer_by <= w.now {
-                    first = Some(i);
-                    break;
-                }
-                first = first.or(Some(i));
-            }
+            let due = (0..self.dues.len()).filter(|&i| self.dues[i] <= w.now);
+            let begins = |i: usize| self.stations[i].answer_by > w.now;
+            let first = due.min_by(|&a, &b| begins(a).cmp(&begins(b)).then_with(|| place(a).cmp(&place(b))));
             let Some(station) = first else { break };
             self.act(w, station as u32);
         }

@@ -99,7 +99,7 @@ impl Link {
         let flow = header.flow();
         if self.bound == 0
             && at <= unseen
-            && ends.get(flow as usize).is_some_and(|ends| at <= ends.flow.poll_timeout())
+            && ends.get(flow as usize).is_some_and(|ends| at < ends.flow.poll_timeout())
             && header.flags() & (flag::ACK | flag::CONTROL) == flag::ACK
         {
             self.port.stats.delivered += 1;

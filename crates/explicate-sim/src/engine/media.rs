@@ -3,7 +3,7 @@
 use explicate_core::port::Port;
 use explicate_core::units::Time;
 
-use super::{Engine, LINK, Link, MEDIUM, NIL, rank};
+use super::{Engine, LINK, Link, MEDIUM, NIL};
 use crate::dcf::{Medium, World};
 
 impl Engine {
@@ -71,7 +71,7 @@ impl Engine {
     /// A packet will reach the end of its link.
     fn propagate(&mut self, slot: u32, at: Time) {
         let place = self.arena.get(slot).place;
-        self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
+        self.wheel.insert(&mut self.arena, slot, at.0, place);
     }
 
     /// The measured span begins. Settle first.

@@ -8,7 +8,7 @@ use explicate_core::units::Time;
 use explicate_core::wire::Packet;
 use explicate_scenario::machines::source::Source;
 
-use super::{DONE, Due, Engine, FLOW, FUSED, LINK, NIL, REPLY, WAITING, rank};
+use super::{DONE, Due, Engine, FLOW, FUSED, LINK, NIL, REPLY, WAITING};
 
 impl Engine {
     /// Looks for links at whose ends acknowledgements may be replied to ahead of time.
@@ -55,7 +55,7 @@ impl Engine {
         let &Packet { time, place, .. } = packet;
         let link = &mut self.links[(self.routes[place as usize] & LINK) as usize];
         let Some(flow) = link.reply_ahead(Time(time), self.unseen, &self.ends, packet) else {
-            self.wheel.insert(&mut self.arena, slot, time, place, |p| rank(&self.routes, p));
+            self.wheel.insert(&mut self.arena, slot, time, place);
             return DONE;
         };
         self.waited = Time(time);

@@ -4,7 +4,7 @@
 use explicate_core::units::Time;
 use explicate_scenario::machines::source::Source;
 
-use super::{DONE, Due, Engine, FLOW, KIND, MEDIUM, NIL, PORT, REROUTE, SINK, SOURCE, WAITING, rank};
+use super::{DONE, Due, Engine, FLOW, KIND, MEDIUM, NIL, PORT, REROUTE, SINK, SOURCE, WAITING};
 
 impl Engine {
     pub(super) fn arm(&mut self, place: u32, due: Time) -> u32 {
@@ -12,7 +12,7 @@ impl Engine {
             return NIL;
         }
         let slot = self.arena.take();
-        self.wheel.insert(&mut self.arena, slot, due.max(self.now).0, place, |p| rank(&self.routes, p));
+        self.wheel.insert(&mut self.arena, slot, due.max(self.now).0, place);
         slot
     }
 
@@ -124,7 +124,7 @@ impl Engine {
         while let Some((slot, departed)) = link.port.poll_transmit() {
             let at = departed + link.delay;
             let place = self.arena.get(slot).place;
-            self.wheel.insert(&mut self.arena, slot, at.max(self.now).0, place, |p| rank(&self.routes, p));
+            self.wheel.insert(&mut self.arena, slot, at.max(self.now).0, place);
         }
         self.arm_port(index);
     }

@@ -78,16 +78,16 @@ impl Engine {
                     ends.sink.take_ahead(packet);
                     let at = up.end_of(departs);
                     (packet.time, packet.place, packet.next) = (at.0, ends.back | TURNED, NIL);
-                    return self.wheel.put_in(&mut self.arena, slot, at.0, |p| rank(&self.routes, p));
+                    return self.wheel.put_in(&mut self.arena, slot, at.0);
                 }
             } else if let Some((at, place)) = self.turn_slowly(slot, at, turn) {
-                return self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
+                return self.wheel.insert(&mut self.arena, slot, at.0, place);
             }
         } else {
             self.unturned += 1;
         }
         self.links[down as usize].bound += 1;
-        self.wheel.insert(&mut self.arena, slot, at.0, place, |p| rank(&self.routes, p));
+        self.wheel.insert(&mut self.arena, slot, at.0, place);
     }
 
     /// A packet that is not the next in order.
@@ -161,7 +161,7 @@ impl Engine {
                     let (bound, turn) = (down.bound, down.turn);
                     self.turn_ahead(slot, Time(time), place, (hop & LINK, bound, turn));
                 }
-                None => self.wheel.insert(&mut self.arena, slot, time, place, |p| rank(&self.routes, p)),
+                None => self.wheel.insert(&mut self.arena, slot, time, place),
             }
         }
     }

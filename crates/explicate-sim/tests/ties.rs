@@ -1,0 +1,89 @@
+//! Exact ties: flows that are alike are treated alike, though nothing in the network is random. Over many seeds their mean goodputs
+//! agree; neither the order of declaration nor a name decides.
+#![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
+
+#[path = "common/alike.rs"]
+mod alike;
+mod common;
+
+use alike::{goodputs, unlike};
+use explicate_scenario::model::Scenario;
+use explicate_scenario::templates::template;
+use std::path::Path;
+
+/// Ten senders, links of one rate and one delay all the way, a short drop-tail queue: packets arrive in the instant in which others
+/// leave. `order` is that in which senders and their links are declared; flows of the second group go on over a link of their own.
+fn in_step(protocol: &str, order: &[usize], groups: [usize; 2]) -> String {
+    let link = |from: &str, to: &str, queue: &str| {
+        format!(
+            "[[link]]\nfrom = \"{from}\"\nto = \"{to}\"\nduplex = true\nrate = \"5Mbit/s\"\ndelay = \"20ms\"\nqueue = {queue}\n"
+        )
+    };
+    let short = r#"{ kind = "droptail", limit = "50pkt" }"#;
+    let mut text = "duration = \"100s\"\nwarmup = \"20s\"\nruns = 24\n".to_string();
+    for sender in order {
+        text += &format!("[[node]]\nname = \"s{sender}\"\n");
+    }
+    for node in 0..4 {
+        text += &format!("[[node]]\nname = \"n{node}\"\n");
+    }
+    for sender in order {
+        text += &link(&format!("s{sender}"), "n0", short);
+    }
+    for (from, to) in [("n0", "n1"), ("n1", "n2"), ("n1", "n3")] {
+        text += &link(from, to, short);
+    }
+    for group in groups {
+        let from: Vec<String> = (5 * group..5 * group + 5).map(|s| format!("\"s{s}\"")).collect();
+        text += &format!(
+            "[[flows]]\nname = \"g{group}\"\ncount = 5\nprotocol = \"{protocol}\"\npacket = \"1000B\"\nfrom = [{}]\nto = \"n{}\"\n",
+            from.join(", "),
+            2 + group
+        );
+    }
+    text
+}
+
+#[test]
+fn ten_flows_in_step_over_drop_tail() {
+    let up: Vec<usize> = (0..10).collect();
+    let down: Vec<usize> = (0..10).rev().collect();
+    for protocol in ["newreno", "reno"] {
+        for (order, groups) in [(&up, [0, 1]), (&down, [1, 0])] {
+            let goodputs = goodputs(&common::scenario(&in_step(protocol, order, groups)));
+            let said = unlike(&goodputs);
+            assert!(said.is_none(), "{protocol}, senders declared {order:?}: {}", said.unwrap_or_default());
+        }
+    }
+}
+
+/// The template of a dumbbell with the change that its own comment proposes, and this start.
+fn template_of_reno(start: &str) -> Vec<Vec<f64>> {
+    let text = template("dumbbell").expect("a template").text;
+    let set = [
+        ("topology.bottleneck.rate", "100Mbit/s"),
+        ("flows.greedy.protocol", "reno"),
+        ("flows.greedy.start", start),
+        ("runs", "24"),
+    ];
+    let set = set.map(|(key, value)| (key.to_string(), value.to_string()));
+    match Scenario::parse(text, "dumbbell.toml", Path::new("."), &set) {
+        Ok(scenario) => goodputs(&scenario),
+        Err(problems) => panic!("{problems}"),
+    }
+}
+
+#[test]
+fn flows_of_the_template_that_start_together_are_alike() {
+    let said = unlike(&template_of_reno("1s"));
+    assert!(said.is_none(), "{}", said.unwrap_or_default());
+}
+
+/// Its flows start half a second apart, so they are not alike; but none starves in every run for where it stands in the list.
+#[test]
+fn the_template_starves_nobody() {
+    let goodputs = template_of_reno("{ spread = \"2s\" }");
+    let means: Vec<f64> = goodputs.iter().map(|of| of.iter().sum::<f64>() / of.len() as f64).collect();
+    let all = means.iter().sum::<f64>() / means.len() as f64;
+    assert!(means.iter().all(|mean| *mean > 0.1 * all), "{means:?}");
+}
