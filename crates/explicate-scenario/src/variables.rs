@@ -54,6 +54,7 @@ pub const VARIABLES: &[Column] = &[
     // `router`: controllers.
     variable("avg_rtt_s", "s", "Mean round-trip time of the traffic, as packets tell it."),
     variable("persistent_queue_bytes", "bytes", "Least queue of an interval."),
+    variable("mean_queue_bytes", "bytes", "Mean of those least queues, smoothed."),
     variable("res_pos_bytes_per_s", "bytes/s", "What is left of the interval's positive feedback."),
     variable("res_neg_bytes_per_s", "bytes/s", "What is left of the interval's negative feedback."),
     variable("cp", "bytes/s per s", "Positive feedback per unit of X."),
