@@ -458,12 +458,18 @@ impl Flow {
         true
     }
 
-    /// The packet that was sent last found no room in the host's own queue: to the flow it is lost, to the world it was never
-    /// sent.
+    /// Whether the packet that was sent last is a retransmission.
+    #[inline]
+    pub fn sends_again(&self) -> bool {
+        self.resent
+    }
+
+    /// A data packet, a retransmission if `again`, found no room in the host's own queue: the flow has to repair it, but it
+    /// was never sent.
     #[cold]
-    pub fn refused(&mut self) {
+    pub fn refused(&mut self, again: bool) {
         self.stats.refused += 1;
-        self.stats.retransmissions -= core::mem::take(&mut self.resent) as u64;
+        self.stats.retransmissions -= again as u64;
     }
 
     /// Sets when the next packet may leave.

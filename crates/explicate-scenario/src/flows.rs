@@ -10,9 +10,9 @@ use explicate_core::units::Time;
 use crate::document::{Data, Node, Place, Table, quoted};
 use crate::keys;
 use crate::limits;
-use crate::model::{Size, Start, Traffic};
+use crate::model::{Processing, Size, Start, Traffic};
 use crate::params::{self, Chosen, Given};
-use crate::problem::near;
+use crate::problem::{near, suggestion};
 use crate::quantity::{self, show};
 use crate::reader::{Context, Reader, quantity_of, short, text};
 
@@ -38,14 +38,39 @@ pub(crate) struct Group {
     pub(crate) resolved: Resolved,
     pub(crate) chosen: Vec<Chosen>,
     pub(crate) packet: u16,
+    pub(crate) processing: Processing,
     pub(crate) start: Start,
     pub(crate) traffic: Traffic,
     pub(crate) stop: Option<Time>,
     pub(crate) way: Option<Way>,
 }
 
-/// Reads a group; `None` if what is wrong (and reported) leaves nothing to go on with.
-pub(crate) fn read(ctx: &Context<'_>, node: &Node, index: usize) -> Option<Group> {
+/// Reads the key `processing`; what is wrong is reported.
+pub(crate) fn read_processing(reader: &Reader<'_>) -> Option<Processing> {
+    let node = reader.get("processing")?;
+    match &node.data {
+        Data::Text(word) if word == "none" => Some(Processing::None),
+        Data::Text(word) if word == "auto" => Some(Processing::Auto),
+        Data::Text(word) if word.chars().all(|c| c.is_ascii_alphabetic()) => {
+            let hint = suggestion(word, keys::PROCESSED.iter().copied());
+            let message = format!("`processing` cannot be `{}`; {hint}, or a time like \"0.8ms\"", short(word));
+            reader.ctx.error(node.place, message);
+            None
+        }
+        _ => {
+            let most = reader.time("processing")?;
+            if most > limits::PROCESSING {
+                let shown = show(limits::PROCESSING.0 as f64, &quantity::TIME);
+                reader.ctx.error(node.place, format!("a `processing` time has to be at most {shown}"));
+                return None;
+            }
+            Some(if most == Time::ZERO { Processing::None } else { Processing::UpTo(most) })
+        }
+    }
+}
+
+/// Reads a group; `None` if what is wrong (and reported) leaves nothing to go on with. `processing` is that of groups that say none.
+pub(crate) fn read(ctx: &Context<'_>, node: &Node, index: usize, processing: Processing) -> Option<Group> {
     let known_name = match &node.data {
         Data::Table(table) => table.text("name").map(|n| format!("[[flows]] `{}`", short(n))),
         _ => None,
@@ -57,6 +82,7 @@ pub(crate) fn read(ctx: &Context<'_>, node: &Node, index: usize) -> Option<Group
     let start = read_start(&reader);
     let traffic = read_traffic(&reader);
     let (stop, way) = (reader.time("stop"), read_way(&reader));
+    let processing = read_processing(&reader).unwrap_or(processing);
     let protocol = reader.need("protocol").and_then(|node| Some((text(ctx, node, "protocol")?, node.place)));
     let (protocol, place) = protocol?;
     let resolved = resolve(ctx, protocol, place)?;
@@ -70,6 +96,7 @@ pub(crate) fn read(ctx: &Context<'_>, node: &Node, index: usize) -> Option<Group
         resolved,
         chosen,
         packet,
+        processing,
         start: start?,
         traffic: traffic?,
         stop,
@@ -394,6 +421,12 @@ pub(crate) fn written(group: &Group, count: u32, lane: &str) -> String {
             Start::Uniform { from, over } => format!("{{ uniform = {}, from = {} }}", time(*over), time(*from)),
         },
     ));
+    let processing = match group.processing {
+        Processing::None => quoted("none"),
+        Processing::Auto => quoted("auto"),
+        Processing::UpTo(most) => time(most),
+    };
+    lines.push(("processing", processing));
     if let Start::Poisson { per_second, .. } = &group.start {
         lines.push(("arrivals", quoted(&format!("{per_second}/s"))));
     }

@@ -64,6 +64,10 @@ pub(crate) const NODE_KINDS: &[&str] = &["host", "router", "bridge"];
 /// What can be sampled.
 pub(crate) const SAMPLED: &[&str] = &["queue", "throughput", "cwnd", "rtt", "goodput", "router", "flow", "agent"];
 
+/// Words for a processing time.
+pub(crate) const PROCESSED: &[&str] = &["none", "auto"];
+const PROCESSING: Form = Form::OneOf(&[Form::Words(PROCESSED), Form::Time]);
+
 const NAMES: Form = Form::OneOf(&[Form::Text, Form::List(&Form::Text)]);
 
 pub(crate) const ROOT: &[Key] = &[
@@ -72,6 +76,7 @@ pub(crate) const ROOT: &[Key] = &[
     key("warmup", Form::Time, "0s", "Time at the start that every summary leaves out."),
     key("runs", Form::Whole(1, limits::COUNT), "1", "Independent repetitions; run i has the seed `seed + i`."),
     key("seed", Form::Whole(0, limits::SEED), "1", "Seed of the first run."),
+    key("processing", PROCESSING, "auto", "The `processing` of groups of flows that say none."),
     key(
         "topology",
         Form::Table(TOPOLOGY),
@@ -351,6 +356,14 @@ pub(crate) const FLOWS: &[Key] = &[
         Form::OneOf(&[Form::Time, Form::Table(START)]),
         "0s",
         "When they start: all at a time, spread evenly, or uniformly at random.",
+    ),
+    key(
+        "processing",
+        PROCESSING,
+        "the scenario's",
+        "The longest that the sending host takes for a data packet: each takes a random time, uniform from zero up to this, and \
+         packets keep their order. `auto`: what the largest packet takes on the narrowest link of the way, at most 10ms; `none`: \
+         no time.",
     ),
     key("stop", Form::Time, "never", "When they stop at the latest."),
     key(

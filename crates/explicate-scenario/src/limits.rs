@@ -1,5 +1,7 @@
 //! What a scenario may ask for at most; beyond it parsing is an error with a remedy rather than a run without end.
 
+use explicate_core::units::Time;
+
 /// Longest scenario file, bytes.
 pub const FILE_BYTES: usize = 64 << 20;
 /// Longest trace file, bytes.
@@ -32,6 +34,8 @@ pub const METRES: f64 = 1e7;
 pub const CHANNELS: usize = 16;
 /// Most steps of a rate over time.
 pub const STEPS: usize = 100_000;
+/// Longest time that a host takes for a packet.
+pub const PROCESSING: Time = Time::secs(1);
 /// Greatest seed: TOML's integers have 63 bits.
 pub const SEED: u64 = i64::MAX as u64;
 /// Most packet-hops of one run, estimated: some days of computing.

@@ -9,6 +9,9 @@ use explicate_core::units::{Rate, Time};
 
 use crate::routing::Routes;
 
+/// The longest processing time that is not given.
+const PROCESSING_AUTO: Time = Time::millis(10);
+
 /// A whole scenario.
 pub struct Scenario {
     /// Its name.
@@ -47,6 +50,19 @@ impl Scenario {
     /// What feeds a link: it itself, or over a medium its sender's interface.
     pub fn port<'a>(&'a self, link: &'a Link) -> &'a Link {
         link.over.map_or(link, |over| &self.media[over.medium].stations[over.from].interface)
+    }
+    /// The longest that the host takes for a data packet of a flow of this group that goes over these links; zero for no time. By
+    /// default it is what the flow's largest packet takes at the nominal rate of the narrowest link, and at most 10 ms.
+    pub fn processing(&self, group: &FlowGroup, there: &[u32]) -> Time {
+        match group.processing {
+            Processing::None => Time::ZERO,
+            Processing::UpTo(most) => most,
+            Processing::Auto => {
+                let narrowest = there.iter().map(|&link| self.links[link as usize].rate.0).min();
+                let most = narrowest.map_or(0, |rate| group.packet as u64 * 8_000_000_000 / rate.max(1));
+                Time(most).min(PROCESSING_AUTO)
+            }
+        }
     }
     /// Routes at the start, and from each change on.
     pub fn routes(&self) -> impl Iterator<Item = Routes> {
@@ -243,6 +259,8 @@ pub struct FlowGroup {
     pub values: Values,
     /// IP length of a full data packet, bytes.
     pub packet: u16,
+    /// Time that a sending host takes for a data packet.
+    pub processing: Processing,
     /// When flows start.
     pub start: Start,
     /// What they send.
@@ -254,6 +272,18 @@ pub struct FlowGroup {
     /// Links of the data and of the acknowledgements, in order, where the scenario names a way that is not the shortest
     /// (then `ends` has one entry); `None` is the shortest path each way ([`crate::routing::Routes`]).
     pub via: Option<(Vec<u32>, Vec<u32>)>,
+}
+
+/// How long a sending host takes for a data packet: a random time for each, uniform from zero up to this. Packets of a flow keep their
+/// order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Processing {
+    /// No time.
+    None,
+    /// Up to the time that the flow's largest packet takes on the narrowest link of its way, see [`Scenario::processing`].
+    Auto,
+    /// Up to this time.
+    UpTo(Time),
 }
 
 /// When the flows of a group start.

@@ -15,7 +15,8 @@ use crate::keys;
 use crate::limits;
 use crate::media::{MediumDraft, StationDraft};
 use crate::model::{
-    ChannelSpec, Class, FlowGroup, Link, Match, Medium, Over, Queue, RouterSpec, Sampling, Scenario, Start, Station,
+    ChannelSpec, Class, FlowGroup, Link, Match, Medium, Over, Processing, Queue, RouterSpec, Sampling, Scenario, Start,
+    Station,
 };
 use crate::params::{self, Given};
 use crate::props::{self, INTERFACE_LIMIT, LINK_LIMIT, Props, Router};
@@ -92,6 +93,7 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
             protocol: group.protocol,
             resolved: group.resolved,
             packet: group.packet,
+            processing: group.processing,
             start: group.start,
             traffic: group.traffic,
             stop: group.stop,
@@ -126,7 +128,8 @@ fn read_groups(reader: &Reader<'_>) -> Vec<Group> {
     if nodes.is_empty() {
         ctx.error(Place::At(0), "there are no flows; add a [[flows]] with `name` and `protocol`");
     }
-    let groups: Vec<Group> = nodes.iter().enumerate().filter_map(|(i, n)| flows::read(ctx, n, i)).collect();
+    let processing = flows::read_processing(reader).unwrap_or(Processing::Auto);
+    let groups: Vec<Group> = nodes.iter().enumerate().filter_map(|(i, n)| flows::read(ctx, n, i, processing)).collect();
     let mut names = BTreeSet::new();
     for group in &groups {
         if !names.insert(&group.name) {

@@ -77,6 +77,11 @@ impl Arena {
     pub(crate) fn get(&self, handle: u32) -> &Packet {
         &self.packets[handle as usize]
     }
+    /// The packet of a slot, if there is one of this number.
+    #[inline]
+    pub(crate) fn find(&self, handle: u32) -> Option<&Packet> {
+        self.packets.get(handle as usize)
+    }
     #[inline]
     pub(crate) fn get_mut(&mut self, handle: u32) -> &mut Packet {
         &mut self.packets[handle as usize]

@@ -18,7 +18,7 @@ use explicate_scenario::model::{Scenario, Station};
 use explicate_scenario::routing::Routes;
 
 use crate::dcf::{Medium, Over};
-use crate::engine::{Engine, RouteFinder, Way};
+use crate::engine::{Engine, Processing, RouteFinder, Way};
 
 /// Builds the network of a scenario for a run with this seed.
 ///
@@ -188,11 +188,13 @@ fn add_group(engine: &mut Engine, ways: &Ways, scenario: &Scenario, index: usize
             interface,
         };
         debug_assert!(group.values.get(PARAMS, "initial_window") >= 1.0);
+        let most = scenario.processing(group, ways.get(way).0);
         let own = Address(group.ends[i as usize % group.ends.len()].0 as u32);
         engine.add_flow(
             &init,
             routes[way],
             flows::source(group, &name, seed, &init, own, start, 0),
+            Processing::new(most, seed, &format!("{name}/processing")),
             start,
             (index as u32, i),
         );

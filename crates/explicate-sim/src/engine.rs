@@ -27,6 +27,7 @@ mod fusing;
 mod link;
 mod looking;
 mod media;
+mod processing;
 mod replying;
 mod reroute;
 mod timers;
@@ -35,6 +36,7 @@ mod turning;
 pub use ends::{Ends, Way};
 pub use link::Link;
 use link::Reads;
+pub use processing::Processing;
 
 /// What an event leaves to be done: a packet to send on from a place; or, as [`FLOW`] with its number, a flow that may send and
 /// takes the acknowledgement in the slot before, if there is one; or nothing. Two words, which calls return in registers.
@@ -63,13 +65,14 @@ struct Onward {
 
 /// A place of a route is a link's index; of the upper bits one says that the route ends with it, one that the next link is
 /// fused to it, one that an agent sees the packets that reach its end, one that packets may be turned there ahead of time, one
-/// that acknowledgements may be replied to ahead of time.
+/// that acknowledgements may be replied to ahead of time, one that a flow begins there on a link of its own.
 const LAST: u32 = 0x8000_0000;
 const FUSED: u32 = 0x4000_0000;
 const SEEN: u32 = 0x2000_0000;
 const TURN: u32 = 0x1000_0000;
 const REPLY: u32 = 0x0800_0000;
-pub(crate) const LINK: u32 = 0x07ff_ffff;
+const OWN: u32 = 0x0400_0000;
+pub(crate) const LINK: u32 = 0x03ff_ffff;
 
 /// In a packet's place: it has still to be turned where it came from, before the link of that place.
 const TURNED: u32 = 0x4000_0000;
@@ -83,7 +86,10 @@ const AGENT: u32 = 0xb000_0000;
 const SINK: u32 = 0xc000_0000;
 const MEDIUM: u32 = 0xd000_0000;
 const REROUTE: u32 = 0xe000_0000;
-const WAITING: u32 = 0xf000_0000;
+const WAITING: u32 = 0xefff_ffff;
+const HELD: u32 = 0xf000_0000;
+/// In the place of a packet that its host holds: it is a retransmission. The flow's number lies below.
+const AGAIN: u32 = 0x0800_0000;
 const KIND: u32 = 0xf000_0000;
 
 /// A network, its flows and the events that wait.
@@ -236,7 +242,15 @@ impl Engine {
         self.groups.partition_point(|first| *first as usize <= flow) - 1
     }
     /// Adds a flow, of a group no lower than that of the last, with its number there. Its own number in `init` must be the number of flows so far.
-    pub fn add_flow(&mut self, init: &FlowInit<'_>, way: Way, source: Source, start: Time, group: (u32, u32)) {
+    pub fn add_flow(
+        &mut self,
+        init: &FlowInit<'_>,
+        way: Way,
+        source: Source,
+        processing: Processing,
+        start: Time,
+        group: (u32, u32),
+    ) {
         assert_eq!(init.id as usize, self.ends.len(), "flows are numbered in order");
         let Way { forward, back } = way;
         self.groups.resize(self.groups.len().max(group.0 as usize + 1), init.id);
@@ -244,6 +258,7 @@ impl Engine {
             flow: Flow::new(init),
             sink: Sink::new(init),
             source,
+            processing,
             start,
             number: group.1,
             completed: Time::NEVER,
@@ -508,16 +523,20 @@ impl Engine {
         let (place, bytes) = (ends.forward, packet.ip_len as u32);
         let hop = self.routes[place as usize];
         let link = &mut self.links[(hop & LINK) as usize];
+        let leaves = ends.processing.leaves(now, &packet.transport);
         // Most leave by a link of their own, where nothing is in their way.
-        if hop & (FUSED | REPLY | TURN) == 0
+        if hop & OWN == 0 && leaves > now {
+            self.hold(id, slot, leaves);
+        } else if hop & (FUSED | REPLY | TURN) == 0
             && link.foresees
-            && let Some(departs) = link.port.leave(now, packet, bytes, self.unseen)
+            && let Some(departs) = link.port.leave(leaves, packet, bytes, self.unseen)
         {
             let at = link.end_of(departs);
             (packet.time, packet.place, packet.next) = (at.0, place, NIL);
             self.wheel.put_in(&mut self.arena, slot, at.0);
-        } else if !self.forward_slowly(now, (slot, bytes), place) {
-            self.ends[id as usize].flow.refused();
+        } else if !self.forward_slowly(leaves, (slot, bytes), place) {
+            let flow = &mut self.ends[id as usize].flow;
+            flow.refused(flow.sends_again());
         }
         if timer < Time::NEVER {
             self.arm_flow(now, id, timer);

@@ -135,14 +135,13 @@ impl Wheel {
 
     /// Puts a slot, whose `next` is nothing, into a bucket that holds others: behind those of its time, which are in no order then.
     fn insert_among(&mut self, arena: &mut Arena, slot: u32, index: usize) {
-        let chain = &mut self.near[index];
         let time = arena.get(slot).time;
-        let last = arena.get(chain[TAIL]).time;
+        let last = arena.get(self.near[index][TAIL]).time;
+        if time == last {
+            self.tie(time, index);
+        }
+        let chain = &mut self.near[index];
         if time >= last {
-            if time == last {
-                self.tie(time, index);
-            }
-            let chain = &mut self.near[index];
             arena.get_mut(chain[TAIL]).next = slot;
             chain[TAIL] = slot;
             return;
@@ -172,6 +171,7 @@ impl Wheel {
 
     /// One more event of this time is in this bucket.
     #[cold]
+    #[inline(never)]
     fn tie(&mut self, time: u64, index: usize) {
         self.near[index][HEAD] |= TIED;
         if self.untied == time {
@@ -180,8 +180,6 @@ impl Wheel {
     }
 
     /// Brings the first events of a bucket in order, if they have the same time and are not in order yet; the first.
-    #[cold]
-    #[inline(never)]
     fn untie(&mut self, arena: &mut Arena, index: usize, rank: impl Fn(&Packet) -> u32) -> u32 {
         let first = self.near[index][HEAD] & !TIED;
         let time = arena.get(first).time;
@@ -229,18 +227,16 @@ impl Wheel {
             if word != 0 {
                 let skip = word.trailing_zeros();
                 let index = (index + skip as usize) % BUCKETS;
-                let mut slot = self.near[index][HEAD];
-                let tied = slot & TIED;
-                if tied != 0 {
-                    slot = self.untie(arena, index, &rank);
-                }
-                let &Packet { time, place, next, .. } = arena.get(slot);
+                let slot = self.near[index][HEAD];
+                // No slot has the number of a head with that bit.
+                let Some(&Packet { time, place, next, .. }) = arena.find(slot) else {
+                    return self.pop_tied(arena, limit, (index, skip), rank);
+                };
                 if time > limit {
-                    self.near[index][HEAD] = slot | tied;
                     return None;
                 }
                 self.tick += skip as u64;
-                self.near[index][HEAD] = next | tied;
+                self.near[index][HEAD] = next;
                 if next == NIL {
                     self.occupied[index / 64] &= !(1 << (index % 64));
                 }
@@ -261,6 +257,31 @@ impl Wheel {
                 self.enter_rotation(arena, limit);
             }
         }
+    }
+
+    /// [`Wheel::pop`] from a bucket that holds events of one time.
+    #[cold]
+    #[inline(never)]
+    fn pop_tied(
+        &mut self,
+        arena: &mut Arena,
+        limit: u64,
+        (index, skip): (usize, u32),
+        rank: impl Fn(&Packet) -> u32,
+    ) -> Option<Taken> {
+        let slot = self.untie(arena, index, rank);
+        let &Packet { time, place, next, .. } = arena.get(slot);
+        if time > limit {
+            self.near[index][HEAD] = slot | TIED;
+            return None;
+        }
+        self.tick += skip as u64;
+        self.near[index][HEAD] = next | TIED;
+        if next == NIL {
+            self.occupied[index / 64] &= !(1 << (index % 64));
+        }
+        self.taken += 1;
+        Some(Taken { slot, time, place })
     }
 
     /// The first event of the next bucket that holds any, no more than `within` buckets from now, of those that come after

@@ -47,6 +47,8 @@ fn scenario(case: Case) -> String {
     // The free flow comes down slowly where little is shuffled towards it.
     let seconds = if others == 100 { 120 } else { 60 };
     writeln!(text, "duration = \"{seconds}s\"\nwarmup = \"{}s\"", seconds / 2).unwrap();
+    // A burst is one only where the host does not draw it out.
+    writeln!(text, "processing = \"{}\"", if paced.0 { "auto" } else { "none" }).unwrap();
     let mut nodes = vec!["r1".to_string(), "r2".into(), "a".into(), "z".into()];
     let mut links = vec![
         ("r1".to_string(), "r2".to_string(), capacity, 25.0),

@@ -14,6 +14,7 @@ fn path(params: &str, link: &str, more: &str) -> String {
     format!(
         r#"
         duration = "4s"
+        processing = "none"
         [topology]
         kind = "dumbbell"
         access = {{ rate = "100Mbit/s", delay = "100us" }}

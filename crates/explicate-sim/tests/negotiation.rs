@@ -8,6 +8,7 @@ fn dumbbell(flow: &str, more: &str) -> String {
     format!(
         r#"
         name = "negotiation"
+        processing = "none"
         duration = "20s"
         warmup = "5s"
         [topology]

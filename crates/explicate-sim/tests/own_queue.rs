@@ -6,7 +6,7 @@ mod outcome;
 use outcome::{Outcome, run};
 
 /// A window of 100 packets that losses leave alone, and room for ten before a line of 1 Mbit/s of the host's own.
-fn crowded(warmup: &str) -> Outcome {
+fn crowded(warmup: &str, processing: &str) -> Outcome {
     run(&format!(
         r#"
         duration = "20s"
@@ -18,6 +18,7 @@ fn crowded(warmup: &str) -> Outcome {
         [[flows]]
         name = "f"
         protocol = "xcp"
+        processing = "{processing}"
         packet = "1000B"
         params = {{ initial_window = 100, desired_rate = "100Mbit/s", on_loss = "keep", on_timeout = "keep" }}
         [sampling]
@@ -30,18 +31,20 @@ fn crowded(warmup: &str) -> Outcome {
 /// 20 s of 1 Mbit/s are 2500 packets: no more can have been sent, however many were tried.
 #[test]
 fn what_the_host_refuses_was_not_sent() {
-    let done = crowded("0s");
-    let (sent, again) = (done.flows("f", "sent_packets")[0], done.flows("f", "retransmissions")[0]);
-    let refused = done.link("s0->r1", "drops_overflow");
-    assert!(refused > 1000.0, "{refused} refused");
-    assert!(sent <= 2500.0 + 11.0, "{sent} sent by a line that carries 2500 packets");
-    assert!(again > 0.0 && again <= sent, "{again} sent again of {sent}");
+    for processing in ["none", "auto"] {
+        let done = crowded("0s", processing);
+        let (sent, again) = (done.flows("f", "sent_packets")[0], done.flows("f", "retransmissions")[0]);
+        let refused = done.link("s0->r1", "drops_overflow");
+        assert!(refused > 1000.0, "{refused} refused");
+        assert!(sent <= 2500.0 + 11.0, "{sent} sent by a line that carries 2500 packets");
+        assert!(again > 0.0 && again <= sent, "{again} sent again of {sent}");
+    }
 }
 
 #[test]
 fn timeouts_of_the_warm_up_are_in_the_total_alone() {
     let [whole, half] = ["0s", "10s"].map(|warmup| {
-        let done = crowded(warmup);
+        let done = crowded(warmup, "none");
         [done.flows("f", "timeouts")[0], done.flows("f", "timeouts_total")[0]]
     });
     assert!(half[0] < whole[0], "{whole:?} {half:?}");

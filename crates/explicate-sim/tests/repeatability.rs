@@ -59,6 +59,121 @@ fn all(options: &Options) -> Tables {
     })
 }
 
+/// Packets that hosts hold: at links that several flows share, at radios, before and after routes change, over sessions, and where a
+/// time is given.
+const HELD: &str = r#"
+    name = "held"
+    duration = "6s"
+    warmup = "1s"
+    runs = 2
+    processing = "2ms"
+    [[node]]
+    name = "a"
+    [[node]]
+    name = "m"
+    [[node]]
+    name = "n"
+    [[node]]
+    name = "b"
+    [[link]]
+    from = "a"
+    to = "m"
+    rate = "20Mbit/s"
+    delay = "2ms"
+    duplex = true
+    [[link]]
+    from = "m"
+    to = "b"
+    rate = "8Mbit/s"
+    delay = "5ms"
+    duplex = true
+    [[link]]
+    from = "a"
+    to = "n"
+    rate = "20Mbit/s"
+    delay = "3ms"
+    duplex = true
+    [[link]]
+    from = "n"
+    to = "b"
+    rate = "6Mbit/s"
+    delay = "5ms"
+    duplex = true
+    [[medium]]
+    name = "air"
+    station = [{ node = "u", at = ["0m", "0m"] }, { node = "v", at = ["50m", "0m"] }]
+    [[reroute]]
+    at = "3s"
+    without = ["a->m", "m->a"]
+    [[flows]]
+    name = "x"
+    count = 2
+    protocol = "xcp"
+    from = "a"
+    to = "b"
+    [[flows]]
+    name = "s"
+    count = 3
+    protocol = "sack"
+    processing = "auto"
+    session = { duration = "700ms", random = true, pause = { from = "10ms", to = "300ms" } }
+    from = "a"
+    to = "b"
+    [[flows]]
+    name = "w"
+    count = 2
+    protocol = "newreno"
+    from = "u"
+    to = "v"
+    [sampling]
+    every = "50ms"
+    of = ["queue", "throughput", "cwnd", "rtt", "goodput"]
+"#;
+
+#[test]
+fn packets_that_hosts_hold_are_the_same_packets() {
+    for text in [HELD.to_string(), HELD.replace("[[reroute]]\n    at = \"3s\"\n    without = [\"a->m\", \"m->a\"]", "")]
+    {
+        let scenario = scenario(&text);
+        let of = |options: Options| {
+            let mut run = run(&scenario, &options);
+            fingerprint(&measure(&scenario, 0, &mut run, "test"))
+        };
+        let reference = of(Options::default());
+        assert!(reference.len() > 20_000, "the scenario leaves something to compare");
+        assert_eq!(of(Options { no_fuse: true, ..Options::default() }), reference, "links not fused");
+        let follow = Some(explicate_sim::packet_log::Selector::default());
+        assert_eq!(of(Options { follow, ..Options::default() }), reference, "packets followed");
+    }
+}
+
+/// What a flow's host takes for its packets belongs to the flow: another flow elsewhere moves none of it.
+#[test]
+fn draws_of_processing_are_the_flows_own() {
+    let of = |head: &str, more: &str| {
+        let text = format!(
+            r#"
+            duration = "2s"
+            {head}
+            [topology]
+            kind = "dumbbell"
+            pairs = 2
+            bottleneck = {{ rate = "10Mbit/s" }}
+            {more}
+            [[flows]]
+            name = "f"
+            protocol = "sack"
+            params = {{ receiver_window = 4 }}
+            "#
+        );
+        let tables = tables(&text);
+        number(&tables.flows, "flow", "f.0", "rtt_mean_ms")
+    };
+    let starts_late = "[[flows]]\nname = \"g\"\nprotocol = \"sack\"\nstart = \"1999ms\"\n";
+    assert_eq!(of("", "").to_bits(), of("", starts_late).to_bits());
+    assert_ne!(of("", "").to_bits(), of("processing = \"none\"", "").to_bits());
+}
+
 /// Exact to the bit: NaN equals NaN.
 fn fingerprint(tables: &Tables) -> String {
     format!("{:?} {:?} {:?} {:?}", tables.flows, tables.links, tables.samples, tables.run)

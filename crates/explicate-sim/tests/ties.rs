@@ -20,7 +20,7 @@ fn in_step(protocol: &str, order: &[usize], groups: [usize; 2]) -> String {
         )
     };
     let short = r#"{ kind = "droptail", limit = "50pkt" }"#;
-    let mut text = "duration = \"100s\"\nwarmup = \"20s\"\nruns = 24\n".to_string();
+    let mut text = "duration = \"100s\"\nwarmup = \"20s\"\nruns = 24\nprocessing = \"none\"\n".to_string();
     for sender in order {
         text += &format!("[[node]]\nname = \"s{sender}\"\n");
     }

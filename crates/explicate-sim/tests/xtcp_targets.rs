@@ -7,7 +7,8 @@ mod outcome;
 use common::jain;
 use outcome::{Outcome, run};
 
-/// Ten flows over three links of 5 Mbit/s and 20 ms, packets of 1000 bytes, as in paper 003 section 6.
+/// Ten flows over three links of 5 Mbit/s and 20 ms, packets of 1000 bytes, as in paper 003 section 6. Every queue has a limit: a
+/// host that may queue without one at a link as fast as the bottleneck sends a stream in which each packet comes when one leaves.
 fn network(protocols: (&str, &str), queue: &str, channel: &str, seconds: u32) -> Outcome {
     let (five, more) = protocols;
     run(&format!(
@@ -17,7 +18,7 @@ warmup = "20s"
 [topology]
 kind = "dumbbell"
 pairs = 10
-access = {{ rate = "5Mbit/s", delay = "20ms" }}
+access = {{ rate = "5Mbit/s", delay = "20ms", queue = {{ kind = "droptail", limit = "50pkt" }} }}
 bottleneck = {{ rate = "5Mbit/s", delay = "20ms", queue = {{ kind = "{queue}", limit = "50pkt" }} }}
 [[link]]
 name = "r1->r2"

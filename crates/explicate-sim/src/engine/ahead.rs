@@ -6,7 +6,7 @@
 
 use explicate_core::wire::{Packet, flag};
 
-use super::{Engine, FLOW, FUSED, KIND, LAST, LINK, NIL, SINK, SOURCE, TIMER, TURN, TURNED};
+use super::{AGAIN, Engine, FLOW, FUSED, HELD, KIND, LAST, LINK, NIL, SINK, SOURCE, TIMER, TURN, TURNED};
 use crate::prefetch;
 
 /// Flows from which on it pays: their memory no longer fits the caches next to the processor.
@@ -71,8 +71,8 @@ impl Engine {
     fn fetch(&self, slot: u32) {
         let packet = self.arena.get(slot);
         if packet.place & TIMER != 0 {
-            if matches!(packet.place & KIND, FLOW | SOURCE | SINK) {
-                prefetch::whole(&self.ends[(packet.place & !KIND) as usize]);
+            if matches!(packet.place & KIND, FLOW | SOURCE | SINK | HELD) {
+                prefetch::whole(&self.ends[(packet.place & !KIND & !AGAIN) as usize]);
             }
             return;
         }

@@ -5,6 +5,8 @@ use explicate_core::sink::{Sink, SinkStats};
 use explicate_core::units::Time;
 use explicate_scenario::machines::source::Source;
 
+use super::Processing;
+
 /// First places of a flow's routes.
 #[derive(Clone, Copy)]
 pub struct Way {
@@ -20,6 +22,8 @@ pub struct Ends {
     pub sink: Sink,
     /// Its application.
     pub source: Source,
+    /// What its host takes for a packet.
+    pub(super) processing: Processing,
     /// When the application begins.
     pub start: Time,
     /// The flow's number in its group, see [`super::Engine::group_of`].

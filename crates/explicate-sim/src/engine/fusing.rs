@@ -40,6 +40,7 @@ impl Engine {
         }
         self.find_turns();
         self.find_replies();
+        self.find_own();
         self.put_off(self.arena.log.is_none());
         self.large = self.is_large();
         if self.large {

@@ -51,19 +51,22 @@ impl Engine {
         let mut timers = 0;
         for &slot in &waiting {
             let place = self.arena.get(slot).place;
+            // A packet that its host holds is a timer here: it is on no link.
             if place & TIMER != 0 { timers += 1 } else { on_link[(self.routes[place as usize] & LINK) as usize] += 1 }
         }
+        let mut hosts = 0;
         for index in 0..self.links.len() {
-            // Foreseen packets are in the queue of events as on the last fused link, but on an earlier one in truth.
+            // Foreseen packets are in the queue of events as on the last fused link, but on an earlier one in truth, or in their host.
             let feeder = self.links[index].fused_to;
-            if feeder != NIL {
-                let foreseen = self.links[index].port.foreseen() as u64;
-                on_link[index] = on_link[index].wrapping_sub(foreseen);
-                on_link[feeder as usize] = on_link[feeder as usize].wrapping_add(foreseen);
+            let foreseen = self.links[index].port.foreseen() as u64;
+            on_link[index] = on_link[index].wrapping_sub(foreseen);
+            match on_link.get_mut(feeder as usize) {
+                Some(on_feeder) => *on_feeder = on_feeder.wrapping_add(foreseen),
+                None => hosts += foreseen,
             }
         }
         let delivered = self.delivered();
-        let mut slots = timers + self.audit_media(&on_link, &delivered)?;
+        let mut slots = timers + hosts + self.audit_media(&on_link, &delivered)?;
         for (index, link) in self.links.iter().enumerate() {
             let unseen = if link.port.is_scheduled() { link.port.len() } else { link.port.doomed() } as u64;
             let inside = on_link[index] + unseen;

@@ -1,10 +1,10 @@
 //! Timers: of flows, their applications and receiving ends, of ports whose departures are not known in advance, of media and
-//! agents, and changes of routes. Each is a slot in the queue of events whose place says what it is of.
+//! agents, and changes of routes; and packets that their hosts hold. Each is a slot in the queue of events whose place says what it is of.
 
 use explicate_core::units::Time;
 use explicate_scenario::machines::source::Source;
 
-use super::{DONE, Due, Engine, FLOW, KIND, MEDIUM, NIL, PORT, REROUTE, SINK, SOURCE, WAITING};
+use super::{DONE, Due, Engine, FLOW, HELD, KIND, MEDIUM, NIL, PORT, REROUTE, SINK, SOURCE, WAITING};
 
 impl Engine {
     pub(super) fn arm(&mut self, place: u32, due: Time) -> u32 {
@@ -26,12 +26,16 @@ impl Engine {
     #[cold]
     pub(super) fn timer(&mut self, slot: u32, place: u32) -> Due {
         let id = place & !KIND;
-        self.arena.give(slot);
         self.waited = self.now;
+        if place & KIND == HELD {
+            self.let_go(slot, place);
+            return DONE;
+        }
+        self.arena.give(slot);
         match place & KIND {
+            _ if place == WAITING => return self.reply_waiting(),
             FLOW => return self.flow_timer(id, slot),
             SOURCE => return self.source_timer(id),
-            WAITING => return self.reply_waiting(),
             PORT => self.port_timer(id),
             SINK => return self.sink_timer(id),
             MEDIUM => self.medium_timer(id),
@@ -64,7 +68,9 @@ impl Engine {
 
     fn source_timer(&mut self, id: u32) -> Due {
         let ends = &mut self.ends[id as usize];
+        let before = ends.sessions().0;
         let again = ends.source.act(self.now, &mut ends.flow, &mut ends.sink);
+        self.renew_processing(id, before);
         if let Some(at) = again {
             self.arm(SOURCE | id, at);
         }

@@ -1,0 +1,97 @@
+//! Processing: the time that a sending host takes for a data packet, random for each, so that flows in step do not stay so (Floyd
+//! and Jacobson 1992). Packets of a flow keep their order.
+//!
+//! A flow whose first link is its own has its packet join that link's port at once, as of the time at which it leaves the host:
+//! the port foresees it. Where others join the same port, the packet is an event of its own until then. Either way it has been
+//! sent, and is on no link yet.
+
+use explicate_core::rng;
+use explicate_core::units::Time;
+use explicate_core::wire::{Transport, flag};
+use explicate_scenario::machines::source::Source;
+
+use super::{AGAIN, Engine, HELD, KIND, LINK, OWN};
+
+/// What a flow's host takes for its packets.
+pub struct Processing {
+    /// When the last packet left, or will.
+    last: Time,
+    /// The upper half of the key of the flow's draws.
+    key: u32,
+    /// The longest, ns; zero is none.
+    most: u32,
+}
+
+impl Processing {
+    /// Up to `most` for a data packet, no more than four seconds, by the stream of this name.
+    pub fn new(most: Time, seed: u64, name: &str) -> Processing {
+        let key = (rng::key(seed, name) >> 32) as u32;
+        Processing { last: Time::ZERO, key, most: most.0.min(u32::MAX as u64) as u32 }
+    }
+
+    /// No time for any packet.
+    pub fn none() -> Processing {
+        Processing { last: Time::ZERO, key: 0, most: 0 }
+    }
+
+    /// When a packet leaves that is sent now. Draws are by the flow's packet numbers; a SYN takes no time, but does not overtake.
+    #[inline(always)]
+    pub(super) fn leaves(&mut self, now: Time, header: &Transport) -> Time {
+        if self.most == 0 {
+            return now;
+        }
+        let number = header.packet_number() as u64;
+        let drawn = rng::drawn((self.key as u64) << 32, number) >> 32;
+        let takes = if header.has(flag::SYN) { 0 } else { drawn * self.most as u64 >> 32 };
+        self.last = self.last.max(Time(now.0 + takes));
+        self.last
+    }
+
+    /// A new connection counts its packets from the first: its draws are others.
+    pub(super) fn renew(&mut self, connection: u64) {
+        self.key = (rng::drawn((self.key as u64) << 32, connection.wrapping_neg()) >> 32) as u32;
+    }
+}
+
+impl Engine {
+    /// Looks for flows that begin on links of their own at which nothing is decided.
+    pub(super) fn find_own(&mut self) {
+        if !self.fuse || !self.agents.is_empty() || !self.changes.is_empty() {
+            return;
+        }
+        let uses = self.uses();
+        for ends in &self.ends {
+            let first = &mut self.routes[ends.forward as usize];
+            let own = (*first & LINK) as usize;
+            if uses[own] == 1 && self.links[own].port.is_foreseeable() {
+                *first |= OWN;
+            }
+        }
+    }
+
+    /// A packet has been sent and leaves its host later.
+    #[inline(never)]
+    pub(super) fn hold(&mut self, id: u32, slot: u32, leaves: Time) {
+        let again = if self.ends[id as usize].flow.sends_again() { AGAIN } else { 0 };
+        self.wheel.insert(&mut self.arena, slot, leaves.0, HELD | again | id);
+    }
+
+    /// It leaves, on the way that the flow takes now, unless the host's own queue refuses it.
+    pub(super) fn let_go(&mut self, slot: u32, place: u32) {
+        let id = (place & !KIND & !AGAIN) as usize;
+        let (bytes, first) = (self.arena.get(slot).ip_len as u32, self.ends[id].forward);
+        if !self.forward_slowly(self.now, (slot, bytes), first) {
+            self.ends[id].flow.refused(place & AGAIN != 0);
+        }
+    }
+
+    /// After the application of a flow acted, which had begun so many connections before.
+    pub(super) fn renew_processing(&mut self, id: u32, before: u64) {
+        let ends = &mut self.ends[id as usize];
+        if let Source::Sessions(sessions) = &ends.source
+            && sessions.begun != before
+        {
+            ends.processing.renew(sessions.begun);
+        }
+    }
+}
