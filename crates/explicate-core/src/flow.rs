@@ -254,7 +254,7 @@ impl Flow {
             return;
         }
         let exact = stamp_age(now, header.timestamp());
-        let mut rtt = in_ticks(self.tick, now, exact);
+        let rtt = in_ticks(self.tick, now, exact);
         let out = self.outstanding.acknowledge(now, header, sack, rtt);
         if out.newly_acked == 0 && !out.duplicate {
             return;
@@ -262,11 +262,11 @@ impl Flow {
         self.rwnd = header.window();
         self.stats.rtt_sum += exact.0;
         self.stats.rtt_count += 1;
-        if let Some(own) = &mut self.round_trip {
-            rtt = own.take(now, exact, out.newly_acked > 0);
-        }
         let state = self.outstanding.at();
-        let srtt = self.told_srtt();
+        let (rtt, srtt) = match &mut self.round_trip {
+            None => (rtt, state.srtt),
+            Some(own) => (own.take(now, exact, out.newly_acked > 0), own.srtt),
+        };
         // What ends a repair is part of it: it covers a whole window, and is no reason to grow (RFC 5681 section 3.2, 6).
         let recovering = self.repairing | state.recovering;
         self.repairing = state.recovering;
@@ -318,7 +318,7 @@ impl Flow {
     }
 
     /// The smoothed round-trip time that the law is told.
-    #[inline(always)]
+    #[inline]
     fn told_srtt(&self) -> Time {
         self.round_trip.as_ref().map_or(self.outstanding.at().srtt, |own| own.srtt)
     }
@@ -424,7 +424,6 @@ impl Flow {
     fn transmit_data(&mut self, now: Time, next: Next, out: &mut Packet) -> bool {
         let state = self.outstanding.at();
         let (in_flight, highest) = (state.in_flight, state.highest);
-        let srtt = self.told_srtt();
         let mut segment = if let Next::Resend(segment) = next { segment } else { state.next };
         if segment >= self.supply {
             let Some(spare) = self.outstanding.spare() else {
@@ -450,11 +449,12 @@ impl Flow {
         out.congestion = self.congestion;
         let backlogged = segment + 1 < self.supply;
         if self.minds.sending.includes(backlogged) {
+            let srtt = self.told_srtt();
             self.sender.on_send(out, &Sent { now, srtt, in_flight, backlogged });
         }
         let sent = (segment, self.stats.sent.wrapping_sub(1) as u32);
         self.outstanding.sent(now, sent, self.windows());
-        self.pace(now, out.ip_len, srtt);
+        self.pace(now, out.ip_len);
         true
     }
 
@@ -474,10 +474,10 @@ impl Flow {
 
     /// Sets when the next packet may leave.
     #[inline]
-    fn pace(&mut self, now: Time, ip_len: u16, srtt: Time) {
+    fn pace(&mut self, now: Time, ip_len: u16) {
         let gap = match self.allowance.pacing {
             Some(rate) => ip_len as f64 / rate.bytes_per_sec(),
-            None if self.paced => srtt.as_secs_f64() / self.allowance.cwnd,
+            None if self.paced => self.told_srtt().as_secs_f64() / self.allowance.cwnd,
             None => return,
         };
         self.wait_until = now + Time::from_secs_f64(gap);

@@ -240,7 +240,8 @@ impl<F: Form> XcpSender<F> {
     /// overstate the rate, most of all that of a small window. What is wanted is still compared with all of the window.
     #[inline(always)]
     fn words(&self) -> (u32, u32, i32) {
-        let packets = (self.window.cwnd as u32).max(1) as f64;
+        // The window is one packet at least.
+        let packets = self.window.cwnd as i64 as f64;
         if self.window.srtt == 0.0 { (0, 0, 0) } else { F::words(&self.window, packets) }
     }
 

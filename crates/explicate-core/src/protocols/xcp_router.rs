@@ -263,7 +263,7 @@ impl<const PAPER: bool> Controller<PAPER> {
     #[inline(always)]
     pub(super) fn feedback(&mut self, x: f64, bytes: f64, delta: f64) -> (bool, f64) {
         // No packet takes more than there is: after a timeout an X may be hundreds of times those that `cp` was made from.
-        let mut pos = (self.cp * x).min(self.res_pos);
+        let mut pos = lesser(self.cp * x, self.res_pos);
         if self.res_neg <= 0.0 {
             // No negative pool, and no cn either: what follows says the same, at twice the cost.
             if delta > pos {
@@ -273,7 +273,7 @@ impl<const PAPER: bool> Controller<PAPER> {
             self.take_positive(if PAPER { delta.max(0.0) } else { delta });
             return (false, pos);
         }
-        let mut neg = (self.cn * bytes).min(self.res_neg);
+        let mut neg = lesser(self.cn * bytes, self.res_neg);
         let fb = pos - neg;
         let tighter = delta > fb;
         if !tighter && PAPER {
@@ -282,8 +282,7 @@ impl<const PAPER: bool> Controller<PAPER> {
         } else if !tighter {
             // Limited elsewhere: what the packet cannot use is first taken from the negative pool, so that others are
             // squeezed less. The order matters: `pos` follows from the new `neg`.
-            let reclaimed = neg + (fb - delta);
-            neg = if reclaimed < self.res_neg { reclaimed } else { self.res_neg };
+            neg = lesser(neg + (fb - delta), self.res_neg);
             pos = delta + neg;
         }
         self.take_positive(pos);
@@ -311,6 +310,12 @@ impl<const PAPER: bool> Controller<PAPER> {
         put("cp", self.cp * UNITS_PER_SEC);
         put("cn", self.cn);
     }
+}
+
+/// The lesser of two numbers, in one instruction: neither is NaN.
+#[inline(always)]
+fn lesser(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
 }
 
 /// A controller that reads and writes the header of D03.
