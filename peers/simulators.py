@@ -23,7 +23,7 @@ ACCESS_FACTOR = 4
 START_SPREAD_S = 1.0
 PACKET_BYTES = 1000
 INITIAL_WINDOW = 2  # ns-2's
-PROCESSING = ""
+PROCESSING = 'processing = "none"'
 """The line of a group of flows that takes their processing time away, as ns-2's `overhead_` of 0 does."""
 
 

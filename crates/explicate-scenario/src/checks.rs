@@ -10,7 +10,7 @@ use crate::document::Place;
 use crate::ends::Crossing;
 use crate::limits;
 use crate::machines::agents::{differing, speaking_ports};
-use crate::model::{FlowGroup, Link, Match, Scenario, Start};
+use crate::model::{FlowGroup, Link, Match, Processing, Scenario, Start};
 use crate::phase_effects;
 use crate::props::Router;
 use crate::quantity;
@@ -57,7 +57,7 @@ pub(crate) fn whole(
     routers(ctx, scenario, declined, phases);
     agents(ctx, scenario);
     if let (false, Some(routes)) = (ctx.fluid, phases.first_mut()) {
-        let processing = |_: &FlowGroup| false; // no sender takes a random time for a packet
+        let processing = |group: &FlowGroup| group.processing != Processing::None;
         phase_effects::check(ctx, scenario, crossings, routes, processing);
     }
     if let Some(late) = scenario.reroutes.iter().find(|r| r.at >= scenario.duration) {

@@ -39,7 +39,8 @@ fn plain_routers_on_request() {
 /// Ten like flows over drop-tail get what the order of their packets leaves them, as long as nothing is random.
 #[test]
 fn phase_effects() {
-    let reno = SMALL.replace("xcp/reno", "reno").replace("pairs = 2", "pairs = 4") + "count = 4\n";
+    let small = format!("processing = \"none\"\n{SMALL}");
+    let reno = small.replace("xcp/reno", "reno").replace("pairs = 2", "pairs = 4") + "count = 4\n";
     let said = |text: &str| warnings(text).iter().any(|w| w.starts_with("phase effects are likely on r1->r2: "));
     let [warning] = &warnings(&reno)[..] else { panic!("one warning: {:?}", warnings(&reno)) };
     assert!(warning.starts_with("phase effects are likely on r1->r2: 4 flows (`one`) have the same round-trip time"));
@@ -52,7 +53,7 @@ fn phase_effects() {
         reno.clone() + "[[link]]\nname = \"d0->r2\"\nchannel = [{ kind = \"random_loss\", rate = 0 }]",
         reno.clone() + "[[link]]\nname = \"d0->r2\"\nchannel = [{ kind = \"outages\", random = false }]",
         // The header says nothing to a plain router.
-        SMALL.replace("20ms\"", "20ms\", router = \"none\"") + "count = 4\n",
+        small.replace("20ms\"", "20ms\", router = \"none\"") + "count = 4\n",
     ];
     for text in &still {
         assert!(said(text), "{text}");
@@ -69,7 +70,10 @@ fn phase_effects() {
         reno.replace("20ms\"", "20ms\", queue = \"unlimited\""),
         reno.replace("pairs = 4", "pairs = 4\naccess = { rate = \"2Mbit/s\" }"),
         // A router that tells rates.
-        SMALL.to_string() + "count = 4\n",
+        small.clone() + "count = 4\n",
+        // Senders that take a random time for each packet; one group of them is enough.
+        reno.replace("processing = \"none\"\n", ""),
+        reno.clone() + "[[flows]]\nname = \"two\"\nprotocol = \"reno\"\nprocessing = \"0.8ms\"",
         // A channel that draws, for data or acknowledgements.
         reno.clone() + "[[link]]\nname = \"s0->r1\"\nchannel = [{ kind = \"jitter\", mean = \"1ms\" }]",
         reno.clone() + "[[link]]\nname = \"d0->r2\"\nchannel = [{ kind = \"random_loss\", rate = \"1%\" }]",
