@@ -11,7 +11,7 @@ use explicate_core::units::Time;
 use explicate_scenario::limits;
 use explicate_scenario::machines::flows::starts;
 use explicate_scenario::machines::ways::ways;
-use explicate_scenario::model::{FlowGroup, Scenario, Size, Start, Traffic};
+use explicate_scenario::model::{FlowGroup, Processing, Scenario, Size, Start, Traffic};
 
 use crate::measure::LinkStats;
 use crate::model::{Law, Model, Parcel, Router, RouterInit};
@@ -198,6 +198,9 @@ fn drafts(scenario: &Scenario, seed: u64, warnings: &mut Vec<String>) -> Result<
                 merged += starts.len().saturating_sub(STARTS);
                 put_together(starts);
             }
+        }
+        if let Processing::UpTo(_) = group.processing {
+            warnings.push(format!("[[flows]] `{}`: a fluid has no packets, so `processing` is left out", group.name));
         }
         if merged > 0 {
             let message = "starts of its flows are put together, so that no way has more than";

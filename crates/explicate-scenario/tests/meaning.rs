@@ -3,7 +3,7 @@
 mod support;
 
 use explicate_core::units::{Rate, Time};
-use explicate_scenario::model::{Class, Match, Size, Start, Traffic};
+use explicate_scenario::model::{Class, Match, Processing, Size, Start, Traffic};
 use support::{SMALL, link, parse};
 
 fn with_flow(lines: &str) -> explicate_scenario::model::Scenario {
@@ -43,6 +43,36 @@ fn traffic() {
     assert_eq!(traffic("session = {}"), session);
     let on_off = Traffic::OnOff { on: Time::secs(5), off: Time::secs(2), random: true };
     assert_eq!(traffic("on_off = { on = \"5s\", off = \"2s\", random = true }"), on_off);
+}
+
+/// The key is of a group or of the scenario; the longest time is by the narrowest link of the way, recorded or radio, at most 10 ms.
+#[test]
+fn processing() {
+    let of = |text: &str| with_flow(text).flows[0].processing;
+    assert_eq!(of(""), Processing::Auto);
+    assert_eq!(of("processing = \"none\""), Processing::None);
+    assert_eq!(of("processing = \"0s\""), Processing::None);
+    assert_eq!(of("processing = \"0.8ms\""), Processing::UpTo(Time::micros(800)));
+    let of_both = |text: &str| parse(&format!("processing = \"none\"\n{SMALL}{text}\n")).flows[0].processing;
+    assert_eq!([of_both(""), of_both("processing = \"auto\"")], [Processing::None, Processing::Auto]);
+    let longest = |links: &str, packet: &str| {
+        let s = parse(&format!(
+            "[[node]]\nname = \"a\"\n[[node]]\nname = \"b\"\n[[node]]\nname = \"c\"\n{links}\n[[flows]]\nname = \"f\"\n\
+             protocol = \"reno\"\npacket = \"{packet}\"\nfrom = \"a\"\nto = \"c\"\n"
+        ));
+        let there: Vec<u32> = ["a->b", "b->c"].map(|n| s.links.iter().position(|l| l.name == n).unwrap() as u32).into();
+        s.processing(&s.flows[0], &there)
+    };
+    let wire = |from: &str, to: &str, rate: &str| {
+        format!("[[link]]\nfrom = \"{from}\"\nto = \"{to}\"\nduplex = true\nrate = \"{rate}\"\n")
+    };
+    let wires = |rate: &str| wire("a", "b", "1Gbit/s") + &wire("b", "c", rate);
+    assert_eq!(longest(&wires("10Mbit/s"), "1000B"), Time::micros(800));
+    assert_eq!(longest(&wires("10Mbit/s"), "1500B"), Time::micros(1200));
+    assert_eq!(longest(&wires("56kbit/s"), "1500B"), Time::millis(10));
+    let air = "[[medium]]\nname = \"air\"\nrate = \"6Mbit/s\"\n\
+               station = [{ node = \"b\", at = [\"0m\", \"0m\"] }, { node = \"c\", at = [\"9m\", \"0m\"] }]\n";
+    assert_eq!(longest(&format!("{}{air}", wire("a", "b", "1Gbit/s")), "1500B"), Time::micros(2000));
 }
 
 #[test]

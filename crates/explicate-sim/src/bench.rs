@@ -1,4 +1,4 @@
-//! What the engine costs: fixed dumbbells, run without samples. A figure is taken as the run of 2 T minus the run of T, so that
+//! What the engine costs: fixed dumbbells, run without samples, whose hosts take the default time for a packet. A figure is taken as the run of 2 T minus the run of T, so that
 //! set-up and start-up cancel.
 
 use std::path::Path;

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 use explicate_core::estimate::CHOICE;
-use explicate_scenario::model::{Link, RouterSpec, Scenario};
+use explicate_scenario::model::{Link, Processing, RouterSpec, Scenario};
 
 use super::netns::Step;
 use super::ways;
@@ -67,6 +67,7 @@ impl Plan {
     pub(super) fn new(scenario: &Scenario, prefix: &str) -> Result<Plan> {
         refuse(scenario)?;
         warn_of_estimator(scenario);
+        warn_of_processing(scenario);
         let cables = cables(scenario);
         let degree = |node: usize| cables.iter().filter(|c| c.ends.contains(&node)).count();
         let role = |node: usize| match degree(node) {
@@ -232,6 +233,16 @@ fn refuse(scenario: &Scenario) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Hosts take the time that they take.
+fn warn_of_processing(scenario: &Scenario) {
+    if let Some(group) = scenario.flows.iter().find(|g| matches!(g.processing, Processing::UpTo(_))) {
+        tracing::warn!(
+            "`processing` is left out, as of [[flows]] `{}`: hosts take the time that they take",
+            group.name
+        );
+    }
 }
 
 /// Nobody here can ask how loaded a path is: says so if that is what the routers are to do.
