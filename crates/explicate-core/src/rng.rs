@@ -138,6 +138,29 @@ mod tests {
         assert_ne!(draw(1, "r1->r2"), draw(2, "r1->r2"));
     }
 
+    /// Uniform, and neither of the numbers before nor of another key's.
+    #[test]
+    fn draws_without_a_state() {
+        let n = 200_000u64;
+        let centred = |x: u64| (x >> 32) as f64 / 4_294_967_296.0 - 0.5;
+        for (key, other) in [(1, 2), (0x1234_5678, 0x1234_5679), (7, 0x8000_0007), (0, u32::MAX as u64)] {
+            let draws = |key: u64| (0..n).map(move |i| centred(drawn(key << 32, i)));
+            let mean = |of: &mut dyn Iterator<Item = f64>| of.sum::<f64>() / n as f64;
+            assert!(mean(&mut draws(key)).abs() < 0.003, "{key}");
+            assert!((mean(&mut draws(key).map(|x| x * x)) - 1.0 / 12.0).abs() < 0.001, "{key}");
+            for lag in [1, 2, 3, 10] {
+                let product = mean(&mut draws(key).zip(draws(key).skip(lag)).map(|(a, b)| a * b));
+                assert!(product.abs() < 0.001, "{key}, lag {lag}: {product}");
+            }
+            for lag in [0, 1] {
+                let product = mean(&mut draws(key).zip(draws(other).skip(lag)).map(|(a, b)| a * b));
+                assert!(product.abs() < 0.001, "{key} and {other}, lag {lag}: {product}");
+            }
+        }
+        assert_ne!(drawn(1, 1), drawn(1, 2));
+        assert_ne!(drawn(1, 1), drawn(2, 1));
+    }
+
     #[test]
     fn moments() {
         let mut rng = Rng::stream(7, "moments");
