@@ -87,3 +87,32 @@ fn the_template_starves_nobody() {
     let all = means.iter().sum::<f64>() / means.len() as f64;
     assert!(means.iter().all(|mean| *mean > 0.1 * all), "{means:?}");
 }
+
+/// Two pairs of stations that mirror each other on one air, declared in this order: whoever sends in the same slot is ordered by
+/// chance too.
+fn pairs_on_the_air(order: [&str; 4], capture: &str) -> String {
+    let place = |node: &str| match node {
+        "a" => 0,
+        "x" => 30,
+        "y" => 170,
+        _ => 200,
+    };
+    let stations = order.map(|node| format!("{{ node = \"{node}\", at = [\"{}m\", \"0m\"] }}", place(node)));
+    format!(
+        "duration = \"3s\"\nwarmup = \"1s\"\nruns = 24\nprocessing = \"none\"\n[[medium]]\nname = \"air\"\ncapture = \"{capture}\"\n\
+         station = [{}]\n\
+         [[flows]]\nname = \"left\"\nprotocol = \"greedy\"\nfrom = \"a\"\nto = \"x\"\nparams = {{ rate = \"20Mbit/s\" }}\n\
+         [[flows]]\nname = \"right\"\nprotocol = \"greedy\"\nfrom = \"b\"\nto = \"y\"\nparams = {{ rate = \"20Mbit/s\" }}\n",
+        stations.join(", ")
+    )
+}
+
+#[test]
+fn pairs_of_stations_that_mirror_each_other() {
+    for capture in ["off", "first", "any", "ns2"] {
+        for order in [["a", "x", "b", "y"], ["y", "b", "x", "a"]] {
+            let said = unlike(&goodputs(&common::scenario(&pairs_on_the_air(order, capture))));
+            assert!(said.is_none(), "capture {capture}, declared {order:?}: {}", said.unwrap_or_default());
+        }
+    }
+}

@@ -42,7 +42,7 @@ impl Processing {
         }
         let number = header.packet_number() as u64;
         let drawn = rng::drawn((self.key as u64) << 32, number) >> 32;
-        let takes = if header.has(flag::SYN) { 0 } else { drawn * self.most as u64 >> 32 };
+        let takes = if header.has(flag::SYN) { 0 } else { (drawn * self.most as u64) >> 32 };
         self.last = self.last.max(Time(now.0 + takes));
         self.last
     }
