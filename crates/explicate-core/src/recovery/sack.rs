@@ -16,6 +16,7 @@
 //! | RecoveryPoint | `recover` | segment, one past | | section 5 |
 //! | RescueRxt | `rescue` | | once an episode | section 4, NextSeg (4) |
 //! | HighData at the last retransmission | `resent_before` | segment, one past | | Linux 2.4 `tcp_input.c`, event C |
+//! | pipe of 1996 | `counted` | segments | | Fall and Floyd, CCR 26(3), 1996, section 4.4 |
 //!
 //! IsLost counts octets or discontiguous blocks in the RFC; in whole segments both rules say "`dupackthreshold` segments
 //! above". Limited transmit (RFC 3042) needs no code: a report lowers `pipe` and so releases a segment.
@@ -36,6 +37,9 @@
 //!    acknowledgements, its default while it sees no reordering (but Linux looks at every retransmission by itself). The
 //!    law is not told.
 //! 7. What a timeout halves, and what ends back-off: `reno.rs`, deviations 1 and 3.
+//! 8. `pipe = "acknowledgements"` is the pipe of before RFC 6675, as in ns-2's `Sack1`: an episode begins with all that is
+//!    outstanding less `dupackthreshold`, every acknowledgement takes one away, a partial one two, and every segment but
+//!    the first retransmission adds one. Lost segments and lost acknowledgements stay in it.
 
 use alloc::boxed::Box;
 
@@ -50,13 +54,22 @@ use crate::units::Time;
 /// Recovery from selective acknowledgements.
 pub struct Sack;
 
-const PARAMS: &[Param] = &[Param::new(
-    "lost_retransmission",
-    Unit::Choice(&["timer", "reports", "first_report"]),
-    0.0,
-    "RFC 6675; Linux 2.4",
-    "What repairs a retransmission that is lost: the timer, `dupackthreshold` reports of data sent after it, or one.",
-)];
+const PARAMS: &[Param] = &[
+    Param::new(
+        "lost_retransmission",
+        Unit::Choice(&["timer", "reports", "first_report"]),
+        0.0,
+        "RFC 6675; Linux 2.4",
+        "What repairs a retransmission that is lost: the timer, `dupackthreshold` reports of data sent after it, or one.",
+    ),
+    Param::new(
+        "pipe",
+        Unit::Choice(&["reports", "acknowledgements"]),
+        0.0,
+        "RFC 6675 section 4; Fall and Floyd 1996",
+        "What tells an episode how much is in flight: the reports, or the number of acknowledgements, as in ns-2's Sack1.",
+    ),
+];
 
 impl RecoveryKind for Sack {
     fn name(&self) -> &'static str {
@@ -114,6 +127,10 @@ struct SackRecovery {
     reports_needed: u8,
     /// No episode, no hole: `pipe` is all that is outstanding.
     quiet: bool,
+    /// An episode sends by `counted` instead of `pipe`.
+    counts: bool,
+    /// What is in flight in an episode, by the number of acknowledgements.
+    counted: u32,
 }
 
 impl SackRecovery {
@@ -139,6 +156,8 @@ impl SackRecovery {
             first: false,
             rescue: Rescue::Done,
             quiet: true,
+            counts: values.get(PARAMS, "pipe") != 0.0,
+            counted: 0,
         }
     }
 
@@ -161,6 +180,7 @@ impl SackRecovery {
                 self.reported_above += b.saturating_sub(a.max(self.lost_below));
             });
         }
+        self.counted = self.counted.saturating_sub(1 + (advanced > 0) as u32);
         if self.recovering && advanced > 0 {
             self.recovering = acked < self.recover;
             if self.rescue == Rescue::Early {
@@ -198,6 +218,7 @@ impl SackRecovery {
         }
         self.recovering = true;
         self.recover = self.seq.highest;
+        self.counted = self.seq.flight().saturating_sub(self.dupackthreshold as u32);
         self.first = self.cursor < self.lost_below;
         self.rescue = Rescue::Early;
         true
@@ -236,6 +257,7 @@ impl SackRecovery {
 impl Recovery for SackRecovery {
     #[inline(always)]
     fn on_sent(&mut self, now: Time, segment: u32, _packet_number: u32) {
+        self.counted += (self.recovering && !self.first) as u32;
         if segment == self.seq.next {
             self.seq.sent(segment);
             self.pipe += 1;
@@ -284,7 +306,8 @@ impl Recovery for SackRecovery {
 
     #[inline(always)]
     fn next(&self, cwnd: f64, rwnd: u32) -> Next {
-        if self.pipe >= cwnd as u32 && !self.first {
+        let in_flight = if self.counts && self.recovering { self.counted } else { self.pipe };
+        if in_flight >= cwnd as u32 && !self.first {
             return Next::Nothing;
         }
         if self.cursor < self.lost_below {
@@ -513,6 +536,30 @@ mod tests {
         };
         let (without, with) = (timeouts(false), timeouts(true));
         assert!(with * 3 < without * 2, "{with} of {without} timeouts are left");
+    }
+
+    /// 0 and 2 are lost; a window of eight.
+    #[test]
+    fn a_pipe_of_acknowledgements_keeps_what_is_lost() {
+        let mut values = Values::default();
+        values.set(&PARAMS[1], 1.0);
+        for (mut r, counts) in [(sack(), false), (SackRecovery::new(&values), true)] {
+            (0..12).for_each(|segment| r.on_sent(Time::ZERO, segment, segment));
+            assert!(ack(&mut r, 0, &[(3, 5), (1, 2)]).loss.is_some());
+            r.on_sent(Time::millis(100), 0, 12);
+            assert_eq!((r.pipe, r.counted), (9, 9), "without 1, 3, 4 and the first 0; any three, and not the resent one");
+            ack(&mut r, 0, &[(3, 6), (1, 2)]);
+            assert_eq!((r.pipe, r.counted), (7, 8), "less 5, and 2 is lost");
+            assert_eq!(r.next(8.0, 100), if counts { Next::Nothing } else { Next::Resend(2) });
+            ack(&mut r, 0, &[(3, 9), (1, 2)]);
+            assert_eq!((r.pipe, r.counted), (4, 7), "three reports, one acknowledgement");
+            r.on_sent(Time::millis(100), 2, 13);
+            assert_eq!((r.pipe, r.counted), (5, 8));
+            ack(&mut r, 2, &[(3, 9)]);
+            assert_eq!((r.pipe, r.counted), (4, 6), "a partial acknowledgement takes two");
+            ack(&mut r, 12, &[]);
+            assert_eq!(r.next(1.0, 100), Next::New, "the next window is what is outstanding, as ever");
+        }
     }
 
     #[test]
