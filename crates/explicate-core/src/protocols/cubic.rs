@@ -159,7 +159,7 @@ impl Sender for CubicSender {
     }
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
-        if ack.recovering || ack.newly_acked == 0 {
+        if ack.recovering || ack.newly_acked == 0 || ack.duplicate {
             return;
         }
         if ack.app_limited {

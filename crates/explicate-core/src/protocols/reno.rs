@@ -137,6 +137,18 @@ mod tests {
         assert_eq!((s.allowance().cwnd, ack(&mut *s, 3)), (6.0, 6.5), "doubling up to half of 12, then 3/6");
     }
 
+    /// RFC 5681 section 3.1: growth is for what is acknowledged cumulatively, whatever a duplicate reports.
+    #[test]
+    fn duplicates_do_not_grow_the_window() {
+        let mut s = sender(&Values::default());
+        let duplicate = Ack { newly_acked: 1, duplicate: true, ..testing::ack(Time::ZERO, &Congestion::NONE) };
+        s.on_ack(&duplicate);
+        assert_eq!(s.allowance().cwnd, 3.0, "slow start");
+        s.on_loss(&testing::loss(Time::ZERO, LossKind::Duplicates, 20));
+        s.on_ack(&duplicate);
+        assert_eq!(s.allowance().cwnd, 10.0, "congestion avoidance");
+    }
+
     #[test]
     fn restart_and_byte_counting() {
         let mut values = Values::default();

@@ -49,10 +49,11 @@ impl Window {
     }
 }
 
-/// Whether an acknowledgement is a reason to grow: it covers something new, within no repair, and the window was used.
+/// Whether an acknowledgement is a reason to grow: it covers something new cumulatively (RFC 5681 section 3.1; what a
+/// duplicate reports is none), within no repair, and the window was used.
 #[inline]
 pub(super) fn grows(ack: &Ack<'_>) -> bool {
-    !ack.recovering && !ack.app_limited && ack.newly_acked > 0
+    !ack.recovering && !ack.app_limited && ack.newly_acked > 0 && !ack.duplicate
 }
 
 /// Tells round trips apart by sequence: one ends when the first segment sent after its beginning is acknowledged.
