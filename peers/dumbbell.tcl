@@ -22,6 +22,7 @@ set options {
     -starts    even   "even | random, uniform over the spread, by the seed"
     -tick      0.001  "s, granularity of the senders' clock (ns-2's default is 0.01)"
     -reset     0      "1: the first new ACK ends a timer's back-off, by time stamps; 0: a timed packet never resent"
+    -overhead  0      "s, longest processing time of a packet at its sender, at random"
     -scheduler Splay  "Splay | Heap | Calendar | List"
     -sample    1      "0: watch nothing while running, for timing"
     -monitors  0      "1: count packet-hops by a monitor on every link"
@@ -77,7 +78,7 @@ ns-random $seed
 
 Agent/TCP set window_ 1000000     ;# packets: the receiver never limits
 Agent/TCP set tcpTick_ $tick
-Agent/TCP set overhead_ 0         ;# no processing time
+Agent/TCP set overhead_ $opt(-overhead)
 if {$opt(-reset)} {
     Agent/TCP set timestamps_ true
     Agent/TCP set ts_resetRTO_ true

@@ -1,0 +1,255 @@
+"""What differed from ns-2 2.35, and why: experiments that change one thing, on either side.
+
+    python3 peers/differences.py [--part NAME] [--jobs N] [--markdown docs/validation.md]
+
+Parts: `unequal` (round trips over drop-tail), `red` (one flow over RED), `lossy` (SACK and NewReno over a wire that
+loses packets), `radios` (802.11 chains). The first takes a quarter of an hour. `lossy.tcl` and `radios.tcl` are the
+halves of ns-2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import aqm
+import report
+import seeds
+from simulators import PROCESSING, Case, Explicate, Ns2, PeerError, dropped, explicate_scenario, jain, run
+
+HERE = Path(__file__).parent
+PACKET_TIME_S = 1000 * 8 / 45e6
+"""Of the bottleneck on which round trips are unequal; the longest processing time there."""
+
+Figures = tuple[float, float, float]
+"""Jain's index, mean queue, drops of a dumbbell; or Mbit/s, timeouts, packets sent again of one flow."""
+
+
+@dataclass(frozen=True)
+class Dumbbell:
+    """A dumbbell, and the longest time that hosts take for a packet, at random."""
+
+    case: Case
+    processing_s: float = 0.0
+
+    def ns2(self, command: str, seed: int) -> Figures:
+        """Jain's index or, for one flow, the utilisation; mean queue; drops."""
+        case = replace(self.case, seed=seed)
+        found = run([*Ns2(command).arguments(case), "-overhead", f"{self.processing_s:g}"])[0]
+        first = jain(found["goodput_bps"]) if case.flows > 1 else found["utilisation"]
+        return first, found["queue_mean_packets"], found["drops_measured"]
+
+    def ours(self, explicate: Explicate, seed: int) -> Figures:
+        """The same of Explicate."""
+        case = replace(self.case, seed=seed)
+        text = explicate_scenario(case)
+        if self.processing_s:
+            text = text.replace(PROCESSING, f'processing = "{self.processing_s * 1e6:g}us"')
+        found = explicate.run_text(text)
+        link = Explicate.link(found)
+        first = jain([flow["goodput_bps"] for flow in found["flows"]]) if case.flows > 1 else link["utilisation"]
+        return first, link["queue_mean_packets"], dropped(link)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One flow: options of ns-2's script, and the scenario's protocol and parameters."""
+
+    script: str
+    options: Mapping[str, object] = field(default_factory=dict)
+    protocol: str = "sack"
+    params: str = ""
+
+    def ns2(self, command: str, seed: int) -> Figures:
+        """Mbit/s with headers, timeouts, packets sent again."""
+        pairs = [text for key, value in self.options.items() for text in (f"-{key}", f"{value}")]
+        done = subprocess.run(
+            [command, str(HERE / self.script), *pairs, "-seed", f"{seed}"], capture_output=True, text=True, check=False
+        )
+        line = next((line for line in done.stdout.splitlines() if line.startswith("result ")), None)
+        if line is None:
+            raise PeerError(f"{self.script} {' '.join(pairs)}: no result\n{done.stderr[-1000:]}")
+        rate, timeouts, again = map(float, line.split()[1:])
+        return rate, timeouts, again
+
+    def ours(self, explicate: Explicate, seed: int) -> Figures:
+        """The same of Explicate."""
+        text = {"lossy.tcl": self.wire, "radios.tcl": self.chain}[self.script](seed)
+        flow = explicate.run_text(text)["flows"][0]
+        return flow["throughput_bps"] / 1e6, flow["timeouts"], flow["retransmissions"]
+
+    def group(self, first: str, last: str) -> str:
+        """The group of flows."""
+        window = self.options.get("window", 200)
+        params = f"initial_window = 3, receiver_window = {window}{', ' if self.params else ''}{self.params}"
+        return f"""
+[[flows]]
+name = "f"
+protocol = "{self.protocol}"
+from = "{first}"
+to = "{last}"
+packet = "1500B"
+params = {{ {params} }}
+{PROCESSING}
+"""
+
+    def wire(self, seed: int) -> str:
+        """The scenario that `lossy.tcl` mirrors."""
+        loss = self.options.get("loss", 0.05)
+        directions = (("a", "b", loss), ("b", "a", self.options.get("ackloss", loss)))
+        links = "".join(
+            f'[[link]]\nname = "{a}->{b}"\nfrom = "{a}"\nto = "{b}"\nrate = "25Mbit/s"\ndelay = "1.5ms"\n'
+            f'queue = "unlimited"\nchannel = [{{ kind = "random_loss", rate = {rate} }}]\n'
+            for a, b, rate in directions
+        )
+        nodes = '[[node]]\nname = "a"\n[[node]]\nname = "b"\n'
+        return f'duration = "100s"\nseed = {seed}\n{nodes}{links}{self.group("a", "b")}'
+
+    def chain(self, seed: int) -> str:
+        """The scenario that `radios.tcl` mirrors."""
+        stations, told, loss = (
+            self.options.get(key, other) for key, other in (("stations", 2), ("told", 54), ("loss", 0))
+        )
+        lossy = "".join(
+            f'[[link]]\nname = "n{a}->n{b}"\nchannel = [{{ kind = "random_loss", rate = {loss}, place = "kernel" }}]\n'
+            for i in range(1, int(str(stations)))
+            for a, b in ((i, i + 1), (i + 1, i))
+        )
+        return f"""duration = "60s"
+seed = {seed}
+[[medium]]
+name = "air"
+rate = "54Mbit/s"
+control_rate = "24Mbit/s"
+rts_threshold = "0B"
+cca_time = "0us"
+capture = "ns2"
+capacity = "{told}Mbit/s"
+queue = {{ limit = "100pkt" }}
+layout = {{ kind = "chain", stations = {stations}, spacing = "200m" }}
+{lossy if loss else ""}{self.group("n1", f"n{stations}")}"""
+
+
+Setting = Dumbbell | Flow
+
+
+@dataclass(frozen=True)
+class Part:
+    """Settings with the same figures, run with the same seeds or their own number of them."""
+
+    heads: tuple[str, str, str]
+    digits: tuple[int, int, int]
+    settings: Mapping[str, tuple[Setting, int]]
+
+
+def unequal() -> dict[str, tuple[Setting, int]]:
+    """Thirty flows, 40 to 330 ms, over drop-tail: two spans, without and with processing time."""
+    made: dict[str, tuple[Setting, int]] = {}
+    for system, name in aqm.SYSTEMS.items():
+        case = Case(system, 45, 40, 30, 330, starts="random")
+        for warmup, duration, processing, count in ((30, 80, 0.0, 8), (200, 400, 0.0, 6), (200, 400, PACKET_TIME_S, 4)):
+            span = replace(case, warmup_s=float(warmup), duration_s=float(duration))
+            taken = "at most a packet's time" if processing else "none"
+            made[f"{name}, {warmup} to {duration} s, processing {taken}"] = Dumbbell(span, processing), count
+    return made
+
+
+def red() -> dict[str, tuple[Setting, int]]:
+    """One flow over RED 5/15."""
+    made: dict[str, tuple[Setting, int]] = {}
+    for system, name in aqm.SYSTEMS.items():
+        case = Case(system, 30, 100, 1, starts="random", warmup_s=30.0, duration_s=130.0, queue=aqm.CLASSIC)
+        made[name] = Dumbbell(case), 10
+    return made
+
+
+PIPE = 'pipe = "acknowledgements"'
+KARN = 'backoff_until = "fresh_segment"'
+
+
+def lossy() -> dict[str, tuple[Setting, int]]:
+    """SACK and NewReno over a wire that loses packets and acknowledgements."""
+    made: dict[str, tuple[Setting, int]] = {}
+    for loss, back in ((0.01, 0.01), (0.025, 0.025), (0.05, 0.05), (0.05, 0), (0.1, 0.1)):
+        way = "each way" if back else "of data alone"
+        options = {"loss": loss, "ackloss": back}
+        name = f"SACK, {100 * loss:g} % {way}"
+        made[name] = Flow("lossy.tcl", options), 6
+        made[f"{name}, ns-2's pipe in both"] = Flow("lossy.tcl", options, params=PIPE), 6
+    made["SACK, 5 % each way, back-off kept in both"] = Flow("lossy.tcl", {"reset": "false"}, params=KARN), 6
+    newreno = {"agent": "Newreno"}
+    made["NewReno, 5 % each way"] = Flow("lossy.tcl", newreno, "newreno"), 6
+    made["NewReno, 5 % each way, ns-2 less careful"] = Flow("lossy.tcl", {**newreno, "careful": "false"}, "newreno"), 6
+    return made
+
+
+def radios() -> dict[str, tuple[Setting, int]]:
+    """SACK with losses and XCP without, along chains of radios."""
+    made: dict[str, tuple[Setting, int]] = {}
+    for stations, loss in ((2, 0.025), (2, 0.05), (3, 0.025), (3, 0.05)):
+        options = {"stations": stations, "loss": loss}
+        name = f"SACK, {stations} stations, {100 * loss:g} % at each kernel"
+        made[name] = Flow("radios.tcl", options), 6
+        made[f"{name}, ns-2's pipe in both"] = Flow("radios.tcl", options, params=PIPE), 6
+    for stations, window in ((2, 200), (3, 200), (4, 200), (2, 1000), (4, 1000)):
+        options = {"agent": "Reno/XCP", "stations": stations, "window": window}
+        name = f"XCP told 54 Mbit/s, {stations} stations, window {window}"
+        made[name] = Flow("radios.tcl", options, "xcp/reno"), 6
+        kept = {**options, "timestamps": "false", "reset": "false"}
+        made[f"{name}, back-off kept in both"] = Flow("radios.tcl", kept, "xcp/reno", KARN), 6
+    return made
+
+
+DUMBBELL_HEADS = ("Jain's index", "mean queue, packets", "drops")
+FLOW_HEADS = ("Mbit/s", "timeouts", "packets sent again")
+PARTS: Mapping[str, Part] = {
+    "unequal": Part(DUMBBELL_HEADS, (3, 0, 0), unequal()),
+    "red": Part(("utilisation", *DUMBBELL_HEADS[1:]), (3, 2, 1), red()),
+    "lossy": Part(FLOW_HEADS, (2, 0, 0), lossy()),
+    "radios": Part(FLOW_HEADS, (2, 0, 0), radios()),
+}
+
+
+def table(part: Part, ns2: str, explicate: Explicate, threads: Callable[..., list[tuple[Figures, Figures]]]) -> str:
+    """Run a part: mean and standard deviation of each figure, ns-2's and ours."""
+    rows = []
+    for name, (setting, count) in part.settings.items():
+        pairs = threads(lambda seed, one=setting: (one.ns2(ns2, seed), one.ours(explicate, seed)), range(1, count + 1))
+        cells = [name, f"{count}"]
+        for i, digits in enumerate(part.digits):
+            cells += [seeds.text([pair[side][i] for pair in pairs], digits) for side in (0, 1)]
+        rows.append(cells)
+    heads = [text for head in part.heads for text in (f"{head}, ns-2", "Explicate")]
+    return report.markdown_table([["setting", "seeds", *heads], *rows])
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the parts, print their tables, and fill them in as sections `differences-NAME`."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--explicate", default=".venv/bin/explicate", metavar="COMMAND")
+    parser.add_argument("--ns", default="ns", metavar="COMMAND")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at a time")
+    parser.add_argument("--part", choices=list(PARTS), action="append", help="this part alone; may be repeated")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="document whose sections are replaced")
+    options = parser.parse_args(argv)
+    explicate = Explicate(options.explicate)
+    try:
+        with ThreadPoolExecutor(options.jobs) as pool:
+            for name in options.part or PARTS:
+                made = table(PARTS[name], options.ns, explicate, lambda work, cases: list(pool.map(work, cases)))
+                print(f"{name}\n\n{made}\n", flush=True)
+                if options.markdown:
+                    report.place(options.markdown, made, f"differences-{name}")
+    except PeerError as error:
+        print(f"differences: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
