@@ -34,6 +34,18 @@ fn what_is_covered_passes() {
     assert_eq!(refusal(DUMBBELL, &[("flows.0.protocol", "vcp-bise"), ("flows.0.count", "100000000")]), "");
 }
 
+/// A processing time that is given is left out, with a word; what nobody asked for needs none.
+#[test]
+fn processing_is_left_out() {
+    let warned = |head: &str| {
+        let scenario = Scenario::parse_fluid(&format!("{head}{DUMBBELL}"), "x.toml", Path::new("."), &[]).unwrap();
+        run(&scenario, 0, "test", &|_| true).unwrap().warnings
+    };
+    assert!(warned("").is_empty() && warned("processing = \"none\"\n").is_empty());
+    let said = warned("processing = \"0.8ms\"\n");
+    assert!(said.len() == 1 && said[0].contains("[[flows]] `one`") && said[0].contains("`processing`"), "{said:?}");
+}
+
 #[test]
 fn flows_without_a_model() {
     refused(&DUMBBELL.replace("xcp", "cubic"), &[], &["x.toml:8:12: --fluid: `cubic` has no fluid model", "xcp, vcp"]);
