@@ -30,14 +30,14 @@ HEAD = """\
 
 <!-- Made by `scripts/make_reproduction.py`. -->
 
-`explicate reproduce all{option} --controls --enlarge -o papers` repeats every experiment of the five papers and judges
+`explicate reproduce all{option} -o papers` repeats every experiment of the five papers and judges
 each claim; `papers/index.html` shows plots, measured values and scenarios. This page counts the verdicts and explains
 those that are not "holds".
 
 A criterion was written down for each claim before its experiment was run. It is judged on the mean over seeds, an
 ordering also on 80 % of them, and on two disjoint blocks of seeds. Judges, plans, controls and choices were frozen
-before these runs; changes since then are listed below. If the 95 % interval of a mean that decides contains its bound
-and both blocks agree, the experiment has been enlarged once to {times} times the seeds of the plan.
+before these runs; changes since then are listed below. Where the 95 % interval of a mean that decides contains its
+bound and both blocks agree, {open}.
 """
 CAUSES = {
     "paper": "the paper",
@@ -227,8 +227,13 @@ def claim(row: Row, said: Mapping[str, Any]) -> Iterator[str]:
 def page(rows: Sequence[Row], controls: Controls, universes: Universes) -> str:
     """Return the page."""
     effort = rows[0]["effort"]
-    option = "" if effort == "all" else f" --{effort}"
-    parts = [HEAD.format(option=option, times=ENLARGED), *top(rows, controls, universes)]
+    enlarged = any(row["enlarged"] for row in rows)
+    option = ("" if effort == "all" else f" --{effort}") + " --controls" + (" --enlarge" if enlarged else "")
+    if enlarged:
+        open_ = f"the experiment has been enlarged once to {ENLARGED} times the seeds of the plan"
+    else:
+        open_ = "the claim is undecided; no experiment has been enlarged yet"
+    parts = [HEAD.format(option=option, open=open_), *top(rows, controls, universes)]
     for letter in PAPERS:
         mine = [row for row in rows if letter_of(row) == letter]
         if mine:
