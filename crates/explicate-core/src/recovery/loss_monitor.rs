@@ -19,7 +19,7 @@
 //! | rseqn | segment of the first entry of `sent` | segment | | 5.2, equation 1 |
 //! | dupcount | `dupcount` | acknowledgements | | 5.2 |
 //! | the packet sequence number | `sent.back()`, one past | packet | counts up by one a packet | 2.1, 5.2 |
-//! | cwnd | `cwnd` | segments | min(cwnd, rwnd) when the flow asked last what to send | 5.2 |
+//! | cwnd | `cwnd` | segments | when the flow asked last what to send | 5.2 |
 //! | dupackthreshold | `dupackthreshold` | acknowledgements | 1 or 3 | 5.2 |
 //! | swnd - cwnd | `received` | segments | number of `Received` | 2.1, 4.1 |
 //!
@@ -35,8 +35,8 @@
 //!    reached. So two transmissions of a segment are more than a window of packets apart. A count that went on from the
 //!    candidate before would resend before `dupackthreshold` acknowledgements of later packets (the first rule); the number
 //!    of the packet that is acknowledged would put off all but the first loss of a window by a round trip (section 7.1 has
-//!    several repaired in one). The window is at most the receiver's. A sender without more data leaves its last losses to
-//!    the timer. `recount = "at_once"` leaves the sentence out: what was sent after a retransmission is
+//!    several repaired in one). Where the receiver's window is the smaller one, that many packets are enough. A sender
+//!    without more data leaves its last losses to the timer. `recount = "at_once"` leaves the sentence out: what was sent after a retransmission is
 //!    acknowledged a round trip later anyway.
 //! 3. The inflation is the number of segments known to be at the receiver, which is what the paper defines it to be; counting
 //!    duplicates up and deflating gives the same as long as no acknowledgement is lost and nothing is resent needlessly.
@@ -114,8 +114,9 @@ pub(super) struct LossMonitorRecovery {
     dupcount: u32,
     /// Whether they count only once a window of packets has left since.
     after_window: bool,
-    /// The window of the last question what to send.
+    /// The window of the last question what to send, and N, the most segments that the receiver's window lets be under way.
     cwnd: Cell<f64>,
+    free: Cell<u32>,
     resend: Option<u32>,
     by_timer: bool,
     /// The episode that was reported ends here.
@@ -135,6 +136,7 @@ impl LossMonitorRecovery {
             dupcount: 0,
             after_window: values.get(PARAMS, "recount") == 0.0,
             cwnd: Cell::new(0.0),
+            free: Cell::new(u32::MAX),
             resend: None,
             by_timer: false,
             recover: 0,
@@ -258,11 +260,13 @@ impl LossMonitorRecovery {
         self.seq.acked
     }
 
-    /// Whether the next packet's number is larger than W\[rseqn\] + cwnd, if that is asked for.
+    /// Whether the next packet's number is larger than W\[rseqn\] + cwnd, if that is asked for. A sender that the receiver's
+    /// window stops at a hole sends no packet with such a number: for it all that it may send is enough.
     fn may_count(&self) -> bool {
         let number = |packet: Option<&(u32, u32)>| packet.map_or(0, |packet| packet.0);
         let next = number(self.sent.back()).wrapping_add(1);
-        !self.after_window || next.wrapping_sub(number(self.sent.front())) as f64 > self.cwnd.get()
+        let since = next.wrapping_sub(number(self.sent.front()));
+        !self.after_window || since as f64 > self.cwnd.get() || since >= self.free.get()
     }
 
     /// Counts an acknowledgement that a packet sent `after` the candidate has caused; says whether the candidate is lost.
@@ -307,11 +311,12 @@ impl Recovery for LossMonitorRecovery {
     }
 
     fn next(&self, cwnd: f64, rwnd: u32) -> Next {
-        self.cwnd.set(cwnd.min(rwnd as f64));
+        let free = if rwnd > 1 { rwnd - 1 } else { rwnd };
+        self.cwnd.set(cwnd);
+        self.free.set(free);
         if let Some(segment) = self.resend {
             return Next::Resend(segment);
         }
-        let free = if rwnd > 1 { rwnd - 1 } else { rwnd };
         let window = (cwnd as u32).saturating_add(self.received).min(free);
         if self.seq.flight() < window { Next::New } else { Next::Nothing }
     }
@@ -436,6 +441,19 @@ mod tests {
         r.on_sent(Time::millis(202), 8, 9);
         ack(&mut r, 203, 0, 8);
         assert_eq!(r.next(4.0, 99), Next::Resend(0), "packet 10 is next");
+    }
+
+    /// A receiver's window lets four segments be under way, cwnd is 100: at the hole the sender may not go on, and counts.
+    #[test]
+    fn a_receivers_window_is_enough_to_count() {
+        let mut r = monitor(1.0);
+        for packet in 0..4 {
+            assert_eq!(r.next(100.0, 5), Next::New);
+            r.on_sent(Time::ZERO, packet, packet);
+        }
+        assert_eq!(r.next(100.0, 5), Next::Nothing, "the receiver has no more room");
+        ack(&mut r, 100, 0, 1);
+        assert_eq!(r.next(100.0, 5), Next::Resend(0));
     }
 
     /// The walk-through of reference section 9: N = 8, dupackthreshold 1, segments 1..4 as packets 0..3; the first two
