@@ -177,7 +177,7 @@ def lossy() -> dict[str, tuple[Setting, int]]:
     made: dict[str, tuple[Setting, int]] = {}
     for loss, back in ((0.01, 0.01), (0.025, 0.025), (0.05, 0.05), (0.05, 0), (0.1, 0.1)):
         way = "each way" if back else "of data alone"
-        options = {"loss": loss, "ackloss": back}
+        options: dict[str, object] = {"loss": loss, "ackloss": back}
         name = f"SACK, {100 * loss:g} % {way}"
         made[name] = Flow("lossy.tcl", options), 6
         made[f"{name}, ns-2's pipe in both"] = Flow("lossy.tcl", options, params=PIPE), 6
@@ -192,7 +192,7 @@ def radios() -> dict[str, tuple[Setting, int]]:
     """SACK with losses and XCP without, along chains of radios."""
     made: dict[str, tuple[Setting, int]] = {}
     for stations, loss in ((2, 0.025), (2, 0.05), (3, 0.025), (3, 0.05)):
-        options = {"stations": stations, "loss": loss}
+        options: dict[str, object] = {"stations": stations, "loss": loss}
         name = f"SACK, {stations} stations, {100 * loss:g} % at each kernel"
         made[name] = Flow("radios.tcl", options), 6
         made[f"{name}, ns-2's pipe in both"] = Flow("radios.tcl", options, params=PIPE), 6

@@ -5,8 +5,9 @@
 # Prints "result": Mbit/s of packets with their headers, timeouts, packets sent again. 1500-byte packets, 25 Mbit/s, a
 # round trip of 3 ms, queues that never drop, a receiver that allows 200 packets.
 array set opt {-agent Sack1 -loss 0.05 -ackloss 0.05 -reset true -seed 1 -duration 100 -careful true}
+set known [array size opt]
 array set opt $argv
-if {[array size opt] != 7} { puts stderr "unknown option in: $argv"; exit 2 }
+if {[array size opt] != $known} { puts stderr "unknown option in: $argv"; exit 2 }
 remove-all-packet-headers
 add-packet-header IP TCP Flags
 set ns [new Simulator]

@@ -6,8 +6,9 @@
 # slots, gaps, windows and retry limits, RTS and CTS for every frame, DSDV, which has 200 s to find routes. Packets have
 # 1500 bytes and 8 of LLC; their headers are in it, so that an XCP sender counts feedback in what the router counts.
 array set opt {-agent Sack1 -stations 2 -told 54 -window 200 -queue 100 -loss 0 -reset true -timestamps true -seed 1 -duration 60}
+set known [array size opt]
 array set opt $argv
-if {[array size opt] != 10} { puts stderr "unknown option in: $argv"; exit 2 }
+if {[array size opt] != $known} { puts stderr "unknown option in: $argv"; exit 2 }
 ns-random $opt(-seed)
 foreach {name value} {
     SlotTime_ 0.000009 SIFS_ 0.000016 CWMin_ 15 CWMax_ 1023 PreambleLength_ 96 PLCPHeaderLength_ 24 PLCPDataRate_ 6.0e6
