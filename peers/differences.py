@@ -169,6 +169,7 @@ def red() -> dict[str, tuple[Setting, int]]:
 
 
 PIPE = 'pipe = "acknowledgements"'
+DROPS = "follow_duplicates = false"
 KARN = 'backoff_until = "fresh_segment"'
 
 
@@ -200,8 +201,9 @@ def radios() -> dict[str, tuple[Setting, int]]:
         options = {"agent": "Reno/XCP", "stations": stations, "window": window}
         name = f"XCP told 54 Mbit/s, {stations} stations, window {window}"
         made[name] = Flow("radios.tcl", options, "xcp/reno"), 6
+        made[f"{name}, no feedback of duplicates in both"] = Flow("radios.tcl", options, "xcp/reno", DROPS), 6
         kept = {**options, "timestamps": "false", "reset": "false"}
-        made[f"{name}, back-off kept in both"] = Flow("radios.tcl", kept, "xcp/reno", KARN), 6
+        made[f"{name}, and back-off kept in both"] = Flow("radios.tcl", kept, "xcp/reno", f"{DROPS}, {KARN}"), 6
     return made
 
 
