@@ -126,3 +126,10 @@ def test_a_logarithmic_axis_tells_its_value(site: Path, open_page: Open) -> None
     # The middle of the plot between 1 and 1000, which is 31.6.
     chart.hover(position={"x": box["width"] * (52 + (460 - 52 - 12) / 2) / 460, "y": box["height"] / 2})
     assert "loss rate: 31." in page.locator("#tip").inner_text()
+
+
+def test_a_panel_that_names_its_seed_is_not_said_to_show_the_first() -> None:
+    line = Line("window", [0.0, 1.0], [1.0, 2.0])
+    assert gallery._one_seed(Panel("Window", "time (s)", "packets", [line]))
+    assert not gallery._one_seed(Panel("Window, seed 9", "time (s)", "packets", [line]))
+    assert not gallery._one_seed(Panel("Throughput", "loss (%)", "Mbit/s", [line]))

@@ -366,9 +366,9 @@ def _points(panel: Panel) -> set[int]:
 
 
 def _one_seed(panel: Panel) -> bool:
-    """Whether a panel shows what one run did: something over time or packets, without an interval."""
+    """Whether a panel shows the first seed alone: something over time or packets, without an interval or another seed."""
     over_time = panel.x_label.startswith(("time", "packet"))
-    return over_time and not any(line.low for line in panel.lines)
+    return over_time and "seed" not in panel.title and not any(line.low for line in panel.lines)
 
 
 def chart(panel: Panel) -> tuple[str, tuple[str, ...]]:
