@@ -93,7 +93,7 @@ def test_a_reader_finds_the_way(site: Path, open_page: Open) -> None:
 def test_the_page_tells_the_facts_of_its_cases(site: Path, open_page: Open) -> None:
     page = open_page(site / "I-fig2.html").page
     facts = page.locator(".facts").inner_text()
-    assert "2 a case in each of 2 blocks" in facts
+    assert f"{effort(experiments()['I-fig2'], 'quick').seeds} a case in each of 2 blocks" in facts
     assert "20 s" in facts
     assert "Time series show seed 1 alone." in page.locator("section.figure").inner_text()
     assert page.locator(".chart path.dots").count() == 2

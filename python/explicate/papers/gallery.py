@@ -366,7 +366,7 @@ def _points(panel: Panel) -> set[int]:
 
 
 def _one_seed(panel: Panel) -> bool:
-    """Whether a panel shows the first seed alone: something over time or packets, without an interval or another seed."""
+    """Whether a panel shows the first seed alone: over time or packets, no interval, no other seed."""
     over_time = panel.x_label.startswith(("time", "packet"))
     return over_time and "seed" not in panel.title and not any(line.low for line in panel.lines)
 
