@@ -147,11 +147,15 @@ pub struct Engine {
 /// Finds the links from a node to another.
 pub type RouteFinder = Box<dyn FnMut(u32, u32) -> Option<Vec<u32>> + Send>;
 
-/// The number of a slot's source: a link's, or of a timer its kind and owner. It is the same whatever is done ahead of time.
+/// The number of a slot's source: a link's, or of a timer its kind and owner. It is the same whatever is done ahead of time, and for
+/// all packets that a host holds for one flow: two may be due at one time, and they keep their order.
 #[inline]
 fn rank(routes: &[u32], packet: &Packet) -> u32 {
-    let place = packet.place;
-    if place & TIMER != 0 { place } else { routes[(place & !TURNED) as usize] & LINK }
+    match packet.place {
+        held if held & KIND == HELD => held & !AGAIN,
+        timer if timer & TIMER != 0 => timer,
+        place => routes[(place & !TURNED) as usize] & LINK,
+    }
 }
 
 impl Engine {
