@@ -335,7 +335,10 @@ impl Flow {
         if self.minds.time {
             due = due.min(self.sender.next_timer());
         }
-        if self.wait_until > Time::ZERO { due.min(self.wait_until) } else { due }
+        if self.wait_until > Time::ZERO {
+            due = due.min(self.wait_until);
+        }
+        due
     }
     /// Runs every timer that is due.
     pub fn handle_timeout(&mut self, now: Time) {
@@ -440,10 +443,10 @@ impl Flow {
         self.cwr = false;
         header.set_segment(segment);
         header.set_payload(payload);
-        let resent = segment < highest;
-        self.resent = resent;
-        self.stats.retransmissions += resent as u64;
-        if self.ecn & !resent {
+        self.resent = segment < highest;
+        if self.resent {
+            self.stats.retransmissions += 1;
+        } else if self.ecn {
             out.set_ecn(Ecn::Capable0);
         }
         out.congestion = self.congestion;

@@ -510,13 +510,14 @@ impl Engine {
         let ends = &mut self.ends[id as usize];
         let acknowledged = slot != NIL;
         let slot = if acknowledged { slot } else { self.arena.take() };
+        let mut packet = self.arena.get_mut(slot);
         if acknowledged {
-            if self.arena.get(slot).transport.sack_count() != 0 {
+            if packet.transport.sack_count() != 0 {
                 self.sack = self.arena.take_sack(slot);
+                packet = self.arena.get_mut(slot);
             }
-            ends.flow.handle_packet(now, self.arena.get(slot), &self.sack);
+            ends.flow.handle_packet(now, packet, &self.sack);
         }
-        let packet = self.arena.get_mut(slot);
         let next = ends.flow.poll_next(now);
         if !next.is_some_and(|next| ends.flow.transmit(now, next, packet)) {
             self.nothing_of(now, id, slot);

@@ -36,6 +36,8 @@ impl RoundTrip {
         own.then(|| Box::new(RoundTrip { tick: Time::from_secs_f64(resolution).0 as u32, srtt: Time::ZERO }))
     }
     /// An acknowledgement that arrives now took `exact`; it counts if it is one of new data. Returns the sample.
+    #[cold]
+    #[inline(never)]
     pub(super) fn take(&mut self, now: Time, exact: Time, counts: bool) -> Time {
         let sample = in_ticks(self.tick, now, exact);
         if self.srtt == Time::ZERO {

@@ -55,12 +55,13 @@ impl Port {
         store: &mut impl Store,
     ) -> Arrival {
         self.settle_passed(now, store);
-        if self.ring.is_empty() && self.busy_until > now.0 {
+        if self.ring.is_empty() {
+            if self.busy_until <= now.0 {
+                let passes = self.pass_at_once(now, store.packet(handle), bytes, unseen);
+                let departs = passes.unwrap_or_else(|| self.begin_service((now, bytes), handle, store));
+                return Arrival::Departs(departs);
+            }
             self.recall(Time(self.busy_until));
-        } else if self.ring.is_empty() {
-            let passes = self.pass_at_once(now, store.packet(handle), bytes, unseen);
-            let departs = passes.unwrap_or_else(|| self.begin_service((now, bytes), handle, store));
-            return Arrival::Departs(departs);
         }
         self.stats.arrived += 1;
         if !self.has_room(bytes) {
@@ -68,7 +69,7 @@ impl Port {
             self.drop_packet(now, handle, DropCause::Overflow, store);
             return Arrival::Dropped;
         }
-        if is_quiet(self.unpassed, self.timer, unseen, &self.stats) {
+        if self.unpassed != Time::NEVER && is_quiet(self.unpassed, self.timer, unseen, &self.stats) {
             self.pass_late(unseen, store);
         }
         let departs = Time(self.line.finish(self.busy_until, bytes, false));

@@ -266,10 +266,13 @@ impl Port {
             self.timer = self.timer.min(special.next_timer());
             line = special.line_timer();
         }
-        if self.tick_us > 0 {
-            self.timer = self.timer.next_multiple_of(Time::micros(self.tick_us as u64));
-        }
+        self.timer = self.at_tick(self.timer);
         self.due = self.timer.min(leaves).min(self.arrives).min(line);
+    }
+    /// When a timer expires that is due at `due`.
+    #[inline]
+    fn at_tick(&self, due: Time) -> Time {
+        if self.tick_us == 0 { due } else { due.next_multiple_of(Time::micros(self.tick_us as u64)) }
     }
 
     /// A packet arrives. Call in order of time.

@@ -104,6 +104,8 @@ impl Port {
                 self.depart(store);
             } else if self.arrives < self.timer {
                 self.arrive(now, store);
+            } else if self.at_once {
+                self.run_controller();
             } else {
                 self.settle_rarely(store);
             }
@@ -175,14 +177,21 @@ impl Port {
                     lanes.lanes[i].gate.run_timers(at, &view);
                 }
             }
-            None => {
-                if let Some(router) = self.gate.router.as_mut().filter(|_| self.at_once) {
-                    router.on_least_backlog(core::mem::replace(&mut self.least, u64::MAX));
-                }
-                self.gate.run_timers(at, &self.view);
-            }
+            None => self.gate.run_timers(at, &self.view),
         }
         self.rearm();
+    }
+
+    /// The timer of a port where packets pass at once: it is the controller's.
+    #[inline(never)]
+    fn run_controller(&mut self) {
+        debug_assert_eq!(self.timer, self.due);
+        let Some(router) = &mut self.gate.router else { return };
+        router.on_least_backlog(core::mem::replace(&mut self.least, u64::MAX));
+        router.on_timer(self.timer, &self.view);
+        let next = router.next_timer();
+        self.timer = self.at_tick(next);
+        self.due = self.timer.min(self.leaves).min(self.arrives);
     }
 
     /// The first packet ahead in the ring enters service or waits.

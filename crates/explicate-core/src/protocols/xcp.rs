@@ -241,7 +241,7 @@ impl<F: Form> XcpSender<F> {
     #[inline(always)]
     fn words(&self) -> (u32, u32, i32) {
         // The window is one packet at least.
-        let packets = self.window.cwnd as i64 as f64;
+        let packets = self.window.cwnd as u32 as f64;
         if self.window.srtt == 0.0 { (0, 0, 0) } else { F::words(&self.window, packets) }
     }
 

@@ -83,7 +83,8 @@ struct Gains {
     beta: f64,
     gamma: f64,
     min_interval: f64,
-    max_interval_units: u32,
+    /// Header units, a whole number.
+    max_interval_units: f64,
     allowed_queue: f64,
     target_queue: f64,
     queue_weight: f64,
@@ -131,7 +132,7 @@ impl<const PAPER: bool> Controller<PAPER> {
                 beta: get("beta"),
                 gamma: get("gamma"),
                 min_interval: get("min_interval"),
-                max_interval_units: seconds_to_units(get("max_interval")),
+                max_interval_units: seconds_to_units(get("max_interval")) as f64,
                 allowed_queue: get("allowed_queue"),
                 target_queue: get("target_queue"),
                 queue_weight: get("queue_weight"),
@@ -163,7 +164,7 @@ impl<const PAPER: bool> Controller<PAPER> {
     #[inline]
     pub(super) fn count(&mut self, x: f64, rtt: u32) {
         self.sum_x += x;
-        self.sum_xrtt += x * rtt.min(self.gains.max_interval_units) as f64;
+        self.sum_xrtt += x * lesser(rtt as f64, self.gains.max_interval_units);
     }
 
     /// A packet leaves while so much waits.
