@@ -216,8 +216,11 @@ struct MarkedLate {
 impl MarkedLate {
     /// Ends the intervals that are over by now; nothing came or left in them but in the first.
     fn catch_up(&mut self, now: Time) {
-        let waiting =
-            if self.law.in_packets { self.queue.packets() as f64 } else { self.queue.bytes() as f64 / self.law.mean_packet };
+        let waiting = if self.law.in_packets {
+            self.queue.packets() as f64
+        } else {
+            self.queue.bytes() as f64 / self.law.mean_packet
+        };
         while self.law.due <= now {
             self.law.update(waiting);
             self.law.due += self.law.interval;

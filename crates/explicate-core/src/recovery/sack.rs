@@ -547,7 +547,11 @@ mod tests {
             (0..12).for_each(|segment| r.on_sent(Time::ZERO, segment, segment));
             assert!(ack(&mut r, 0, &[(3, 5), (1, 2)]).loss.is_some());
             r.on_sent(Time::millis(100), 0, 12);
-            assert_eq!((r.pipe, r.counted), (9, 9), "without 1, 3, 4 and the first 0; any three, and not the resent one");
+            assert_eq!(
+                (r.pipe, r.counted),
+                (9, 9),
+                "without 1, 3, 4 and the first 0; any three, and not the resent one"
+            );
             ack(&mut r, 0, &[(3, 6), (1, 2)]);
             assert_eq!((r.pipe, r.counted), (7, 8), "less 5, and 2 is lost");
             assert_eq!(r.next(8.0, 100), if counts { Next::Nothing } else { Next::Resend(2) });

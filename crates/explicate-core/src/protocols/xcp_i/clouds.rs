@@ -353,7 +353,8 @@ impl Clouds {
             entry.control(now, |_| left);
         }
         // The first period was asked for before a mean RTT was known. Only the capacity does not depend on it.
-        if entry.guessed && entry.accepted && entry.interval(&self.rules).0.abs_diff(entry.asked.0) > entry.asked.0 / 4 {
+        if entry.guessed && entry.accepted && entry.interval(&self.rules).0.abs_diff(entry.asked.0) > entry.asked.0 / 4
+        {
             (entry.guessed, entry.refresh_at) = (false, now);
         }
     }
