@@ -13,10 +13,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-LIMITS = {"xcp": 260.0, "sack": 207.0}
-"""Most instructions per packet-hop: what was reached, and a twentieth. The aim is 250 for both, which both meet."""
-LIMITS_1000 = {"xcp": 275.0, "sack": 239.0}
-"""The same with 1,000 flows: a tenth more (XCP), a sixth (SACK) than with 10; the aim is at most 20 %."""
+LIMITS = {"xcp": 273.0, "sack": 219.0}
+"""Most instructions per packet-hop: what was reached, and a twentieth. The aim is 250 for both, which SACK meets; XCP
+did until hosts took a random time for each data packet."""
+LIMITS_1000 = {"xcp": 291.0, "sack": 239.0}
+"""The same with 1,000 flows: a fourteenth more (XCP), a sixth (SACK) than with 10; the aim is at most 20 %."""
 MEMORY = {"xcp": 2100.0, "sack": 1820.0}
 """Most bytes a flow, with its four access links, at 10,000 flows; XCP's include two controllers."""
 
