@@ -72,10 +72,15 @@ fn add_agents(engine: &mut Engine, scenario: &Scenario, seed: u64) -> bool {
         protocol.agent(&AgentInit { values, own: Address(node as u32), rng })
     };
     let none = Values::default();
+    // Most protocols have no agents, whatever the values are: large networks need no list of ports then.
+    let protocols = scenario.flows.iter().map(|g| g.resolved.protocol);
+    let wanted: Vec<&dyn Protocol> = protocols.filter(|p| agent(*p, &none, 0).is_some()).collect();
+    if wanted.is_empty() {
+        return false;
+    }
     let ports = speaking_ports(scenario);
     let mut agents: BTreeMap<usize, Box<dyn Agent>> = BTreeMap::new();
     let mut first: Option<(&str, Values)> = None;
-    let wanted: Vec<&dyn Protocol> = scenario.flows.iter().map(|g| g.resolved.protocol).collect();
     for (number, link) in scenario.links.iter().enumerate() {
         let port = scenario.port(link);
         for spec in port.controllers().filter(|spec| wanted.iter().any(|p| p.name() == spec.protocol.name())) {
