@@ -147,6 +147,57 @@ fn packets_that_hosts_hold_are_the_same_packets() {
     }
 }
 
+/// A host that holds several packets of a flow lets them go in the order in which they were sent, retransmissions among them,
+/// whether the flow's first link is its own or others share it; so not fusing links changes nothing.
+#[test]
+fn hosts_keep_the_order_of_packets() {
+    for (seed, pairs) in (1..=12).flat_map(|seed| [(seed, 2), (seed, 1)]) {
+        let text = format!(
+            r#"
+            seed = {seed}
+            duration = "4s"
+            processing = "auto"
+            [topology]
+            kind = "dumbbell"
+            pairs = {pairs}
+            bottleneck = {{ rate = "10Mbit/s", delay = "10ms" }}
+            [[link]]
+            name = "r1->r2"
+            channel = [{{ kind = "random_loss", rate = "2%" }}]
+            [[flows]]
+            name = "f"
+            count = 2
+            protocol = "sack"
+            params = {{ receiver_window = 60 }}
+            "#
+        );
+        let scenario = scenario(&text);
+        let of = |options: Options| {
+            let mut run = run(&scenario, &options);
+            fingerprint(&measure(&scenario, 0, &mut run, "test"))
+        };
+        let no_fuse = Options { no_fuse: true, ..Options::default() };
+        assert_eq!(of(Options::default()), of(no_fuse.clone()), "seed {seed}, {pairs} first links: not fused");
+        for options in [Options::default(), no_fuse] {
+            let follow = Some(explicate_sim::packet_log::Selector::default());
+            let mut log = run(&scenario, &Options { follow, ..options }).log.expect("followed");
+            let links: Vec<String> = scenario.links.iter().map(|l| l.name.clone()).collect();
+            let log = log.text(&links, &["f.0".to_string(), "f.1".to_string()]);
+            let mut sent = [0, 0];
+            for line in log.lines() {
+                // Seconds, link, event, flow, kind, segment, `packet` and its number.
+                let words: Vec<&str> = line.split_whitespace().collect();
+                if words.len() > 7 && words[1].ends_with("->r1") && words[2] == "enqueue" && words[4] == "data" {
+                    let (flow, number) = ((words[3] == "f.1") as usize, words[7].parse::<u32>().expect("a number"));
+                    assert!(number >= sent[flow], "seed {seed}, {pairs} first links: {line}");
+                    sent[flow] = number;
+                }
+            }
+            assert!(sent.iter().all(|number| *number > 200), "{sent:?}");
+        }
+    }
+}
+
 /// What a flow's host takes for its packets belongs to the flow: another flow elsewhere moves none of it.
 #[test]
 fn draws_of_processing_are_the_flows_own() {
