@@ -106,6 +106,14 @@ def test_a_check_is_open_if_its_interval_contains_a_bound(check: Check, *, expec
     assert is_open([block(check)]) is expected
 
 
+def test_values_that_are_all_alike_are_not_open_even_on_a_bound() -> None:
+    """A count that never exceeds a hard limit: more seeds cannot tell more."""
+    always = at_least("timeouts", Sample.of([1.0, 1.0, 1.0]), 1.0)
+    assert classify([block(always), block(always)]) is Word.HOLDS
+    nearly = at_least("timeouts", Sample.of([1.0, 1.0, 1.1]), 1.0)
+    assert classify([block(nearly), block(nearly)]) is Word.UNDECIDED
+
+
 def test_blocks_are_disjoint() -> None:
     assert list(seeds(0, 3)) == [1, 2, 3]
     assert list(seeds(1, 3)) == [1001, 1002, 1003]

@@ -137,7 +137,8 @@ def contains_a_bound(checks: Sequence[Check]) -> bool:
         else:
             # Bounds may differ between blocks, where a bound is a share of what was measured.
             low, high = interval([value - bound for one, bound in zip(values, bounds, strict=True) for value in one])
-            contained = low <= 0.0 <= high
+            # Values that are all alike on a bound, as counts on a hard limit, are no matter of more seeds.
+            contained = low <= 0.0 <= high and low < high
         if contained:
             return True
     return False
