@@ -25,6 +25,8 @@ RENO_IN_THE_AIR: Mapping[str, Any] = {
 }
 RENO_OVER_SATELLITES: Mapping[str, Any] = {"flows.long.protocol": "reno", "flows.long.params": {"ecn": True}}
 
+RENO_BESIDE_RENO: Mapping[str, Any] = {"flows.lossy.protocol": "reno", "flows.lossy.params": {"receiver_window": 200}}
+
 
 def verdicts(experiment: str, settings: Mapping[str, Any], folder: Path) -> dict[str, bool | None]:
     (attempt,) = attempts([experiments()[experiment]], "quick", settings=settings)
@@ -40,7 +42,7 @@ def verdicts(experiment: str, settings: Mapping[str, Any], folder: Path) -> dict
         pytest.param("N-fig7", "N-fig7-a", RENO_IN_THE_AIR, id="N: XCP for Reno"),
         pytest.param("I-fig2", "I-fig2-b", {"flows.bulk.protocol": "reno"}, id="I: XCP for Reno"),
         pytest.param("Y-fig7", "Y-fig7-a", RENO_OVER_SATELLITES, id="Y: XCP and VCP for Reno"),
-        pytest.param("D-fig7a", "D-fig7a-b", {"flows.lossy.protocol": "reno"}, id="D: XTCP for Reno"),
+        pytest.param("D-fig7a", "D-fig7a-b", RENO_BESIDE_RENO, id="D: XTCP for Reno"),
         pytest.param("K-fig4", "K-fig4-b", PLAIN_VCP, id="K: BISE for VCP"),
     ],
 )
