@@ -18,7 +18,7 @@ from explicate.papers.freeze import ledger
 from explicate.papers.judge import ENLARGED, explanations
 from explicate.papers.plan import choices
 from explicate.papers.register import JUDGED, PAPERS, experiments
-from explicate.papers.trials import flipped
+from explicate.papers.trials import flipped, outcomes
 from explicate.papers.verdicts import MEANING, Word
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -75,8 +75,12 @@ def headline(rows: Sequence[Row], controls: Controls, universes: Universes) -> I
     holding = of_classes(claims, Word.HOLDS)
     proven = [row for row in holding if row["predicate"] in shown]
     parts = [f"{len(proven)} of {len(claims)} claims hold on two blocks of seeds with a control that fails"]
-    if len(proven) < len(holding):
-        parts.append(f"{len(holding) - len(proven)} hold without such a control")
+    tried = {claim for claim, _, _ in outcomes(controls)}
+    waiting = [row for row in holding if row["predicate"] not in tried]
+    if waiting:
+        parts.append(f"{len(waiting)} hold, and their controls have not been run yet")
+    if len(proven) + len(waiting) < len(holding):
+        parts.append(f"{len(holding) - len(proven) - len(waiting)} hold without such a control")
     parts += [
         f"{len(of_classes(claims, Word.DEPENDS))} depend on seeds",
         f"{len(of_classes(claims, Word.CANNOT_FAIL))} cannot fail",
