@@ -12,8 +12,8 @@ use outcome::{dumbbell, mean, run};
 fn tcp_keeps_the_buffer_full() {
     for protocol in ["reno", "sack"] {
         for (mbps, rtt, flows) in [(100.0, 80.0, 10), (100.0, 80.0, 50), (30.0, 100.0, 1), (10.0, 40.0, 2)] {
-            // A lone flow's tooth is longer than the run: it is the one that a host without processing time begins.
-            let processing = if flows == 1 { "none" } else { "auto" };
+            // The tooth of one or two flows is longer than the run: it is the one that hosts without processing time begin.
+            let processing = if flows <= 2 { "none" } else { "auto" };
             let text = dumbbell(protocol, mbps, (rtt, rtt), flows);
             let done = run(&format!("processing = {processing:?}{text}"));
             let share = done.link("r1->r2", "queue_mean_bytes") / (mbps * rtt * 125.0);
@@ -25,9 +25,7 @@ fn tcp_keeps_the_buffer_full() {
             println!("{numbers}");
             // A single saw-tooth between a full and an empty buffer is at half of it.
             assert!(share >= 0.5, "{numbers}");
-            // Two Reno flows that lose several packets of a window at a time wait for their timers now and then.
-            let least = if (protocol, flows) == ("reno", 2) { 0.95 } else { 0.99 };
-            assert!(done.link("r1->r2", "utilisation") >= least, "{numbers}");
+            assert!(done.link("r1->r2", "utilisation") >= 0.99, "{numbers}");
             assert!(done.drops() > 0.0, "{numbers}");
         }
     }
