@@ -118,7 +118,7 @@ pub struct Flow {
     interface: Rate,
     /// Period of the host's clock, ns, no more than a second; zero is exact.
     tick: u32,
-    /// What the law is told of round trips, if that is not what the timer goes by.
+    /// The round-trip estimate for the law, where its resolution is not the timer's.
     round_trip: Option<Box<RoundTrip>>,
     /// Counters.
     pub stats: FlowStats,
@@ -317,7 +317,7 @@ impl Flow {
         Windows { cwnd: self.allowance.cwnd, rwnd: self.rwnd, both: self.window }
     }
 
-    /// The smoothed round-trip time that the law is told.
+    /// The smoothed round-trip time for the law.
     #[inline]
     fn told_srtt(&self) -> Time {
         self.round_trip.as_ref().map_or(self.outstanding.at().srtt, |own| own.srtt)

@@ -34,7 +34,7 @@ fn what_is_covered_passes() {
     assert_eq!(refusal(DUMBBELL, &[("flows.0.protocol", "vcp-bise"), ("flows.0.count", "100000000")]), "");
 }
 
-/// A processing time that is given is left out, with a word; what nobody asked for needs none.
+/// A processing time that is given is left out with a warning; the default is left out without.
 #[test]
 fn processing_is_left_out() {
     let warned = |head: &str| {

@@ -1,5 +1,5 @@
-//! Round trips as a law is told them and writes them into headers, where these are counted otherwise than the retransmission
-//! timer's (`rtt_resolution`). Both are smoothed alike (RFC 6298 (2.3)), by the acknowledgements of new data.
+//! Round-trip times for the law and its headers, where their resolution is not that of the retransmission timer
+//! (`rtt_resolution`). Both are smoothed alike (RFC 6298 (2.3)), by the acknowledgements of new data.
 
 use alloc::boxed::Box;
 
