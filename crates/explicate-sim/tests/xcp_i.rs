@@ -127,6 +127,16 @@ fn a_cloud_that_forks() {
     assert_eq!(done.drops(), 0.0);
 }
 
+/// Four results of the cloud in a round trip: eq. 1 hands out one, and both flows have their half of the 50 Mbit/s.
+#[test]
+fn results_that_come_early_wait() {
+    let done = run(&with_router(FIG12, "{ kind = \"xcp_i\", law = \"paper\", period = \"30ms\" }"));
+    for group in ["i", "j"] {
+        let ours = flow("fig12 eq. 1, 30 ms", &done, group);
+        assert!((23.5..25.5).contains(&ours.rate), "{}", ours.rate);
+    }
+}
+
 /// A chain of links: rate in Mbit/s, and whether the router at its beginning is plain.
 fn chain(protocol: &str, links: &[(u32, bool)]) -> String {
     let mut text = String::from("duration = \"30s\"\nwarmup = \"5s\"\n");

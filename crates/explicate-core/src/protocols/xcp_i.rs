@@ -21,7 +21,8 @@
 //! | alpha, beta, rtt, Q of eq. 1 | as in `xcp_router.rs` | | 0.4, 0.226 | III-A.4 |
 //!
 //! `law` chooses what the virtual router hands out. `paper` is eq. 1, feedback = alpha rtt BW - beta Q: its control interval
-//! ends when a result comes, so each is handed out once, however rare. `available` is eq. 1 too, at the end of every control
+//! ends when a result comes, but no sooner than a mean RTT after the last (an earlier result waits, and a newer one takes its
+//! place), so each is handed out at most once, however rare. `available` is eq. 1 too, at the end of every control
 //! interval and with the newest result: rare results are handed out several times. `capacity` takes BW and the traffic that was seen while
 //! it was measured for a capacity, from which the traffic of each control interval is taken off: the same where results
 //! come once per interval, and right where they are rarer. Eq. 1 cannot see a queue inside the cloud, and what one control

@@ -41,9 +41,11 @@ pub(super) struct Upstream {
     plain: u8,
     /// Bytes that came from there since the last result.
     bytes: f64,
-    /// What the last result said, bytes/s, and when it came.
+    /// What the virtual router takes the cloud to have left, bytes/s, and when the last result came.
     pub(super) bandwidth: Option<f64>,
     told: Time,
+    /// With [`Law::Paper`] the newest result, until the control interval is over.
+    waiting: Option<f64>,
     /// What the cloud can carry of this traffic, bytes/s: what it has left and what we saw while that was measured.
     capacity: f64,
     /// How long results were on their way here: the least in this span and in the one before, and when this one began, ns.
@@ -81,7 +83,8 @@ impl Upstream {
     }
     /// The cloud has become another, of which nothing is known.
     fn forget(&mut self) {
-        (self.bandwidth, self.least, self.longer) = (None, [u64::MAX; 2], [0; 2]);
+        (self.bandwidth, self.waiting) = (None, None);
+        (self.least, self.longer) = ([u64::MAX; 2], [0; 2]);
     }
     #[cfg(test)]
     pub(super) fn nonce(&self) -> u64 {
@@ -102,6 +105,13 @@ impl Upstream {
         );
         handed.feedback = law.res_pos - law.res_neg;
     }
+    /// Hands the newest result out, if there is one and a mean RTT has passed since the last was.
+    fn hand_out(&mut self, now: Time) {
+        if let Some(left) = self.waiting.take_if(|_| self.router.0.control_due() <= now) {
+            self.bandwidth = Some(left);
+            self.control(now, |_| left);
+        }
+    }
     /// How often this cloud is to be measured: as configured, or once per mean RTT.
     fn interval(&self, rules: &Rules) -> Time {
         rules.period.unwrap_or(Time::from_secs_f64(self.router.0.avg_rtt)).max(rules.least_period)
@@ -115,7 +125,7 @@ impl Upstream {
 /// What a virtual router hands out, in the order of the parameter `law`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Law {
-    /// Equation 1, each result once.
+    /// Equation 1, each result once, and no more than one in a control interval.
     Paper,
     /// The cloud's capacity less the present load.
     Capacity,
@@ -280,6 +290,7 @@ impl Clouds {
             bytes: 0.0,
             bandwidth: None,
             told: now,
+            waiting: None,
             capacity: 0.0,
             least: [u64::MAX; 2],
             least_since: now,
@@ -348,9 +359,12 @@ impl Clouds {
             let weight = if entry.bandwidth.is_some() { self.rules.weight } else { 1.0 };
             entry.capacity += weight * (capacity - entry.capacity);
         }
-        (entry.bytes, entry.told, entry.bandwidth) = (0.0, now, Some(left));
+        (entry.bytes, entry.told) = (0.0, now);
         if self.rules.law == Law::Paper {
-            entry.control(now, |_| left);
+            entry.waiting = Some(left);
+            entry.hand_out(now);
+        } else {
+            entry.bandwidth = Some(left);
         }
         // The first period was asked for before a mean RTT was known. Only the capacity does not depend on it.
         if entry.guessed && entry.accepted && entry.interval(&self.rules).0.abs_diff(entry.asked.0) > entry.asked.0 / 4
@@ -371,7 +385,9 @@ impl Clouds {
         });
         let mut due = Vec::new();
         for (&from, entry) in &mut self.table {
-            if self.rules.law != Law::Paper && entry.router.0.control_due() <= now {
+            if self.rules.law == Law::Paper {
+                entry.hand_out(now);
+            } else if entry.router.0.control_due() <= now {
                 let capacity = entry.capacity - self.rules.drain * entry.queue() / entry.router.0.avg_rtt.max(1e-6);
                 let (left, of_capacity) = (entry.bandwidth.unwrap_or(0.0), self.rules.law == Law::Capacity);
                 entry.control(now, |y| if of_capacity { capacity - y } else { left });
@@ -380,8 +396,8 @@ impl Clouds {
                 entry.bandwidth = None; // nobody tells us any more
             }
             if entry.deadline <= now && entry.tries >= TRIES {
-                (entry.broken, entry.bandwidth, entry.deadline) = (true, None, Time::NEVER);
-                entry.accepted = false;
+                (entry.broken, entry.deadline, entry.accepted) = (true, Time::NEVER, false);
+                (entry.bandwidth, entry.waiting) = (None, None);
             } else if entry.deadline <= now || entry.refresh_at <= now {
                 due.push(from);
             }
@@ -417,7 +433,8 @@ impl Clouds {
 
     pub(super) fn poll_timeout(&self) -> Time {
         let due = |e: &Upstream| {
-            let control = if self.rules.law == Law::Paper { Time::NEVER } else { e.router.0.control_due() };
+            let waits = self.rules.law != Law::Paper || e.waiting.is_some();
+            let control = if waits { e.router.0.control_due() } else { Time::NEVER };
             control.min(e.deadline).min(e.refresh_at).min(e.last_seen + self.rules.idle)
         };
         self.table.values().map(due).min().unwrap_or(Time::NEVER)

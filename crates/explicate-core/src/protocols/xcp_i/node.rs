@@ -403,6 +403,45 @@ mod tests {
         assert!(handed_out(0.0) <= 0, "{}", handed_out(0.0));
     }
 
+    /// What packets of 1 ms get in each 100 ms, their round-trip time, of results that come so long after each 100 ms.
+    fn granted_in_each_rtt(results: &[(Time, f64)]) -> Vec<i64> {
+        let mut k = informed(&[("law", 0.0)], 1, 1e6);
+        let mut granted = std::vec![0; 10];
+        for step in 1000..11_000u64 {
+            let (now, into) = (Time::micros(100 * step), Time::micros(100 * (step % 1000)));
+            if k.poll_timeout() <= now {
+                k.handle_timeout(now);
+            }
+            for (_, left) in results.iter().filter(|(at, _)| *at == into) {
+                tell(&mut k, 1, now, *left);
+            }
+            if step % 10 == 5 {
+                let mut p = packet(1, 2);
+                p.congestion.set_delta_throughput(i32::MAX);
+                k.handle_data(now, &mut p, Address(99), Some(&VIEW));
+                granted[step as usize / 1000 - 1] += p.congestion.delta_throughput() as i64;
+            }
+        }
+        granted.split_off(3)
+    }
+
+    /// An estimate a mean RTT is what eq. 1 hands out, alpha BW, however many come and whenever: of two the newest counts,
+    /// and one that comes right after another does not end an interval in which nobody came.
+    #[test]
+    fn a_round_trip_hands_out_one_estimate() {
+        let (millis, left) = (Time::millis, 1e6);
+        for results in [
+            &[(millis(30), left)][..],
+            &[(millis(10), left), (millis(60), left)],
+            &[(millis(10), 0.0), (millis(60), left)],
+            &[(millis(30), 0.0), (Time::micros(30_100), left)],
+            &[(millis(10), 0.0), (millis(30), 0.0), (millis(50), 0.0), (millis(70), left)],
+        ] {
+            let granted = granted_in_each_rtt(results);
+            assert!(granted.iter().all(|g| (390_000..=410_000).contains(g)), "{results:?}: {granted:?}");
+        }
+    }
+
     /// The period follows the mean RTT, which is not known when the first request is sent.
     #[test]
     fn the_period_that_is_asked_for_follows_the_round_trip_time() {
