@@ -17,19 +17,32 @@ fn between(done: &Outcome, object: &str, variable: &str, (from, to): (f64, f64))
     mean(&all[..all.len() - rest])
 }
 
-/// Each way's narrow link is full soon after the change; entries come and go with the routes. What the flow had too much when the
-/// way became narrower may stay in the cloud's queue, from none to some 60 packets by seed; it is not lost.
+/// What the flow had too much when the way became narrower is drained, though no result ever crossed that cloud without it; by
+/// seed, 12 to 55 packets would stay else.
+#[test]
+fn a_queue_from_before_the_first_result_is_drained() {
+    for seed in 1..=4 {
+        let done = run(&format!("seed = {seed}\n{}", REROUTE.replace("60s", "40s")));
+        let [soon, later] = [(20.0, 22.0), (25.0, 40.0)].map(|span| between(&done, "p2->p3", "queue_packets", span));
+        let got = between(&done, "bulk.0", "throughput_bps", (25.0, 40.0)) / 1e6;
+        println!("seed {seed}: {soon:.1} packets wait in the first 2 s, then {later:.2}; {got:.3} of 20 Mbit/s");
+        assert!(soon > 5.0 && later < 2.0, "seed {seed}: {soon} {later}");
+        assert!(got >= 0.99 * 20.0, "seed {seed}: {got}");
+    }
+}
+
+/// Each way's narrow link is full soon after the change; entries come and go with the routes.
 #[test]
 fn entries_follow_the_route() {
     let done = run(REROUTE);
-    for (link, rate, span, most) in
-        [("p1->k", 30.0, (10.0, 20.0), 10.0), ("p2->p3", 20.0, (25.0, 40.0), 80.0), ("p4->k", 25.0, (45.0, 60.0), 10.0)]
+    for (link, rate, span) in
+        [("p1->k", 30.0, (10.0, 20.0)), ("p2->p3", 20.0, (25.0, 40.0)), ("p4->k", 25.0, (45.0, 60.0))]
     {
         let got = between(&done, "bulk.0", "throughput_bps", span) / 1e6;
         let queue = between(&done, link, "queue_packets", span);
         println!("{link}: {got:.3} of {rate} Mbit/s, {queue:.1} packets wait");
         assert!(got >= 0.95 * rate && got <= rate, "{link}: {got}");
-        assert!(queue < most, "{link}: {queue}");
+        assert!(queue < 10.0, "{link}: {queue}");
     }
     // u1, at first over one plain router and then over two; then u2 as well, and u1 no more.
     let entries = |at: f64| done.samples("k", "virtual_routers", at)[0];

@@ -17,6 +17,9 @@ use crate::wire::Packet;
 /// Unanswered requests after which a path is broken (paper 001 section III-A.3).
 const TRIES: u8 = 3;
 
+/// Share of a cloud's capacity that is used until a queue of unknown length is gone.
+const DRAINING: f64 = 0.9;
+
 /// The upstream edge of a cloud, as its downstream edge knows it.
 pub(super) struct Upstream {
     /// Tells our own requests' answers from others'.
@@ -53,6 +56,9 @@ pub(super) struct Upstream {
     least_since: Time,
     /// How much longer than the least the last two were.
     longer: [u64; 2],
+    /// The route has changed, so that even the least may hold a queue; and how long the last result was on its way, ns.
+    draining: bool,
+    delay: Option<u64>,
     /// The virtual router, and what went into its last control interval.
     router: XcpRouter<false>,
     handed_out: HandedOut,
@@ -81,10 +87,20 @@ impl Upstream {
         let least = if self.least[1] == u64::MAX { self.least[0] } else { sooner(self.least[0], self.least[1]) };
         self.longer = [delay.wrapping_sub(least), self.longer[0]];
     }
+    /// What was too much for the cloud has left it, by the last result, its delay and the time since the one before (s):
+    /// with `left` bytes/s to spare, a queue would have shortened the delay by `left * elapsed / capacity` or to nothing.
+    fn watch_drain(&mut self, now: Time, delay: u64, left: f64, span: Time) {
+        let elapsed = now.since(self.told).as_secs_f64();
+        let shorter = self.delay.map_or(f64::INFINITY, |last| last.wrapping_sub(delay) as i64 as f64 * 1e-9);
+        let emptied = left > 0.0 && shorter * self.capacity < 0.5 * left * elapsed;
+        self.draining &= !emptied && now.since(self.least_since) < span;
+        self.delay = Some(delay);
+    }
     /// The cloud has become another, of which nothing is known.
-    fn forget(&mut self) {
+    fn forget(&mut self, now: Time) {
         (self.bandwidth, self.waiting) = (None, None);
-        (self.least, self.longer) = ([u64::MAX; 2], [0; 2]);
+        (self.least, self.least_since, self.longer) = ([u64::MAX; 2], now, [0; 2]);
+        (self.draining, self.delay) = (true, None);
     }
     #[cfg(test)]
     pub(super) fn nonce(&self) -> u64 {
@@ -215,7 +231,7 @@ impl Clouds {
             return false;
         };
         if known && entry.plain != plain {
-            entry.forget(); // the route has changed
+            entry.forget(now); // the route has changed
         }
         entry.plain = plain;
         entry.bytes += packet.ip_len as f64;
@@ -295,6 +311,8 @@ impl Clouds {
             least: [u64::MAX; 2],
             least_since: now,
             longer: [0; 2],
+            draining: false,
+            delay: None,
             router,
             handed_out: HandedOut::default(),
         };
@@ -339,8 +357,10 @@ impl Clouds {
             }
             Kind::Result => {
                 // The two clocks need not agree, but to go at one pace.
-                entry.watch_delay(now, now.0.wrapping_sub(message.second), self.rules.idle);
-                self.learn(now, from, message.first as i64 as f64);
+                let (delay, left) = (now.0.wrapping_sub(message.second), message.first as i64 as f64);
+                entry.watch_drain(now, delay, left, self.rules.idle);
+                entry.watch_delay(now, delay, self.rules.idle);
+                self.learn(now, from, left);
             }
             Kind::Probe => {
                 let echo = Message { second: now.0, kind: Kind::Echo, ..*message };
@@ -388,7 +408,9 @@ impl Clouds {
             if self.rules.law == Law::Paper {
                 entry.hand_out(now);
             } else if entry.router.0.control_due() <= now {
-                let capacity = entry.capacity - self.rules.drain * entry.queue() / entry.router.0.avg_rtt.max(1e-6);
+                let share = if entry.draining && self.rules.drain > 0.0 { DRAINING } else { 1.0 };
+                let drained = self.rules.drain * entry.queue() / entry.router.0.avg_rtt.max(1e-6);
+                let capacity = share * entry.capacity - drained;
                 let (left, of_capacity) = (entry.bandwidth.unwrap_or(0.0), self.rules.law == Law::Capacity);
                 entry.control(now, |y| if of_capacity { capacity - y } else { left });
             }

@@ -453,6 +453,28 @@ mod tests {
         assert!((period - 0.1).abs() < 1e-6, "asked for {period} s");
     }
 
+    /// A changed way may hold a queue that every result waits in. A tenth of the capacity stays free until a result with
+    /// something left comes no sooner than the one before: 1e6 bytes/s left of 1e6 for 110 ms drain 110 ms of queue.
+    #[test]
+    fn a_changed_way_is_drained() {
+        let mut k = informed(&[], 1, 1e6);
+        k.handle_data(Time::millis(200), &mut packet(1, 3), Address(99), Some(&VIEW));
+        let mut spare = Vec::new();
+        for (result, delay) in [(1, 150), (2, 50), (3, 50), (4, 50)] {
+            let (now, nonce) = (Time::millis(200 + 110 * result), k.clouds.table[&1].nonce());
+            let second = now.0 - Time::millis(delay).0;
+            hears(&mut k, now, 1, Message { first: 1_000_000, second, ..Message::new(Kind::Result, nonce) });
+            k.handle_timeout(now);
+            k.probe_peers(&mut |_, name, value| {
+                if name == "virtual_spare_bps" {
+                    spare.push(value / 8.0);
+                }
+            });
+        }
+        assert!(spare[0] < 0.91e6, "{spare:?}");
+        assert_eq!(spare[1..], [0.9e6, 1e6, 1e6]);
+    }
+
     #[test]
     fn nobody_speeds_up_before_anything_is_known() {
         let mut k = node(2);
