@@ -28,7 +28,7 @@ SECONDS, EVERY_S = 5, 50e-6
 GROWTH_S = 0.15
 """How long acknowledgements are followed after a timeout."""
 DUPLICATES = 3
-"""With so many the recovery finds a loss and halves the window, after what the feedback made of it."""
+"""With so many the recovery may find a loss: the window is halved, and then the feedback is added."""
 ROUNDING = 1e-6
 """Of a window, packets: round-trip times have nanoseconds, and are printed in ms."""
 
@@ -68,21 +68,38 @@ def told(results: Results) -> list[Told]:
 
 @dataclass(frozen=True)
 class Step:
-    """What one sample shows: the window before and after, the one that the update rule gives, and what happened."""
+    """What one sample shows: the window after it, those that the update rule gives, and what happened."""
 
     time_s: float
-    before: float
     after: float
-    by_rule: float
+    allowed: Sequence[float]
+    """The first is that of a window which was not halved."""
     acknowledged: bool
-    third: bool
     expired: bool
 
     @property
+    def by_rule(self) -> float:
+        """The window by the update rule and the timer alone."""
+        return self.allowed[0]
+
+    @property
     def as_told(self) -> bool:
-        """Whether the window is what the rule gives; where the recovery finds a loss, half of that."""
-        allowed = [self.by_rule, max(self.by_rule / 2, 1.0)] if self.third else [self.by_rule]
-        return any(abs(self.after - one) <= ROUNDING * max(one, 1.0) for one in allowed)
+        """Whether the window is one that the rule gives."""
+        return any(abs(self.after - one) <= ROUNDING * max(one, 1.0) for one in self.allowed)
+
+
+def allowed(before: float, answers: Sequence[Told], one_per_s: float, *, expired: bool) -> list[float]:
+    """Return what may become of a window: max(cwnd + H_feedback, packet) at each acknowledgement.
+
+    A feedback of 1 byte/s adds `one_per_s` packets. The third duplicate may find the window halved. Of a timer that
+    expired in the same time nobody knows whether it was before the acknowledgements or after them.
+    """
+    found = [1.0 if expired else before]
+    for one in answers:
+        if one.third:
+            found += [max(window / 2, 1.0) for window in found]
+        found = [max(window + one.feedback * one_per_s, 1.0) for window in found]
+    return [*found, 1.0] if expired else found
 
 
 def steps(results: Results, packet: float) -> list[Step]:
@@ -97,11 +114,8 @@ def steps(results: Results, packet: float) -> list[Step]:
     for place in range(1, len(times)):
         answers, expired = heard.get(place, []), timers[place] > 1.98 * timers[place - 1]
         if answers or expired:
-            by_rule = 1.0 if expired else windows[place - 1]
-            for one in answers:
-                by_rule = max(by_rule + one.feedback * rtts[place] * 1e-3 / packet, 1.0)
-            third = any(one.third for one in answers)
-            made.append(Step(times[place], windows[place - 1], windows[place], by_rule, bool(answers), third, expired))
+            may = allowed(windows[place - 1], answers, rtts[place] * 1e-3 / packet, expired=expired)
+            made.append(Step(times[place], windows[place], may, bool(answers), expired))
     return made
 
 
