@@ -17,7 +17,7 @@ SAMPLE_S = 50e-6
 
 
 def replay(windows: list[float], acks: list[tuple[int, int, int]], expires: int = 0) -> list[Step]:
-    """Judge a window a sample, with acknowledgements (sample, number, packets of feedback) and an expiry of the timer."""
+    """Judge a window a sample, with acknowledgements (sample, number, packets of feedback) and the timer."""
     rows = []
     for place, window in enumerate(windows):
         timer_ms = 800.0 if expires and place >= expires else 400.0
