@@ -39,7 +39,7 @@ COUNTED = 100_000
 """The largest size that is counted: callgrind would take a quarter of an hour for ten times as many."""
 COUNTED_SPAN = 0.1
 """Seconds, after which counts change little."""
-MOST_BYTES = 1088
+MOST_BYTES = 1024
 """Most memory of each of a million flows that have started, links and packets included."""
 
 

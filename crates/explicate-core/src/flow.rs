@@ -9,6 +9,7 @@
 use alloc::boxed::Box;
 
 use self::round_trip::{RoundTrip, in_ticks};
+use self::stats::{Counts, Rare};
 use crate::params::Values;
 use crate::protocol::{
     Ack, Address, Allowance, Loss, LossKind, Minds, Next, Probe, Protocol, RecoveryKind, Sender, SenderInit, Sent,
@@ -118,10 +119,8 @@ pub struct Flow {
     interface: Rate,
     /// Period of the host's clock, ns, no more than a second; zero is exact.
     tick: u32,
-    /// The round-trip estimate for the law, where its resolution is not the timer's.
-    round_trip: Option<Box<RoundTrip>>,
-    /// Counters.
-    pub stats: FlowStats,
+    counts: Counts,
+    rare: Option<Box<Rare>>,
 }
 
 impl Flow {
@@ -171,8 +170,8 @@ impl Flow {
             initial_window: get("initial_window") as f32,
             interface: init.interface,
             tick: Time::from_secs_f64(init.values.get(COMMON, "clock_tick")).0 as u32,
-            round_trip: RoundTrip::new(init.values),
-            stats: FlowStats::default(),
+            counts: Counts::default(),
+            rare: Rare::new(RoundTrip::new(init.values)),
         }
     }
 
@@ -223,7 +222,7 @@ impl Flow {
     pub fn timeouts_in_a_row(&self) -> u32 {
         match self.state {
             State::Established => self.outstanding.backoffs(),
-            _ => self.stats.timeouts,
+            _ => self.counts.timeouts,
         }
     }
     /// Smoothed round-trip time; zero while unknown.
@@ -255,17 +254,17 @@ impl Flow {
         }
         let exact = stamp_age(now, header.timestamp());
         let rtt = in_ticks(self.tick, now, exact);
-        let out = self.outstanding.acknowledge(now, header, sack, rtt);
+        let out = self.outstanding.acknowledge(now, header, sack, (rtt, self.tick));
         if out.newly_acked == 0 && !out.duplicate {
             return;
         }
         self.rwnd = header.window();
-        self.stats.rtt_sum += exact.0;
-        self.stats.rtt_count += 1;
+        self.counts.rtt_sum += exact.0;
+        self.counts.rtt_count += 1;
         let state = self.outstanding.at();
-        let (rtt, srtt) = match &mut self.round_trip {
+        let (rtt, srtt) = match &mut self.rare {
             None => (rtt, state.srtt),
-            Some(own) => (own.take(now, exact, out.newly_acked > 0), own.srtt),
+            Some(rare) => rare.told(now, exact, out.newly_acked > 0).unwrap_or((rtt, state.srtt)),
         };
         // What ends a repair is part of it: it covers a whole window, and is no reason to grow (RFC 5681 section 3.2, 6).
         let recovering = self.repairing | state.recovering;
@@ -320,7 +319,8 @@ impl Flow {
     /// The smoothed round-trip time for the law.
     #[inline]
     fn told_srtt(&self) -> Time {
-        self.round_trip.as_ref().map_or(self.outstanding.at().srtt, |own| own.srtt)
+        let own = self.rare.as_ref().and_then(|rare| rare.round_trip.as_ref());
+        own.map_or(self.outstanding.at().srtt, |own| own.srtt)
     }
     /// When the host's clock lets a timer expire that is due at `due`: at its next tick. The pace is not kept by that clock.
     pub fn expires(&self, due: Time) -> Time {
@@ -343,13 +343,13 @@ impl Flow {
     /// Runs every timer that is due.
     pub fn handle_timeout(&mut self, now: Time) {
         if self.state == State::Opened && self.wait_until <= now {
-            self.stats.timeouts = self.stats.timeouts.saturating_add(1);
+            self.counts.timeouts = self.counts.timeouts.saturating_add(1);
             self.wait_until = Time::ZERO;
             self.state = State::Opening;
         }
         let srtt = self.told_srtt();
         if let Some((in_flight, repeated)) = self.outstanding.handle_timeout(now) {
-            self.stats.timeouts = self.stats.timeouts.saturating_add(1);
+            self.counts.timeouts = self.counts.timeouts.saturating_add(1);
             let state = self.outstanding.at();
             self.mark_recover = state.highest;
             self.repairing = state.recovering;
@@ -418,9 +418,9 @@ impl Flow {
         out.tos = 0;
         out.transport = Transport::EMPTY;
         out.transport.set_flow(self.id);
-        out.transport.set_packet_number(self.stats.sent as u32);
+        out.transport.set_packet_number(self.counts.sent as u32);
         out.transport.set_timestamp(stamp(now));
-        self.stats.sent += 1;
+        self.counts.sent += 1;
     }
 
     #[inline(always)]
@@ -445,7 +445,7 @@ impl Flow {
         header.set_payload(payload);
         self.resent = segment < highest;
         if self.resent {
-            self.stats.retransmissions += 1;
+            self.counts.retransmissions = self.counts.retransmissions.saturating_add(1);
         } else if self.ecn {
             out.set_ecn(Ecn::Capable0);
         }
@@ -455,7 +455,7 @@ impl Flow {
             let srtt = self.told_srtt();
             self.sender.on_send(out, &Sent { now, srtt, in_flight, backlogged });
         }
-        let sent = (segment, self.stats.sent.wrapping_sub(1) as u32);
+        let sent = (segment, self.counts.sent.wrapping_sub(1) as u32);
         self.outstanding.sent(now, sent, self.windows());
         self.pace(now, out.ip_len);
         true
@@ -465,14 +465,6 @@ impl Flow {
     #[inline]
     pub fn sends_again(&self) -> bool {
         self.resent
-    }
-
-    /// A data packet, a retransmission if `again`, found no room in the host's own queue: the flow has to repair it, but it
-    /// was never sent.
-    #[cold]
-    pub fn refused(&mut self, again: bool) {
-        self.stats.refused += 1;
-        self.stats.retransmissions -= again as u64;
     }
 
     /// Sets when the next packet may leave.

@@ -78,11 +78,11 @@ fn tell(protocol: &str, params: &[(&str, f64)], mut loses: impl FnMut(u32, u32) 
             acks.push_back((now + DELAY, ack, sack, Time(packet.time)));
         } else if a == now {
             let (_, ack, sack, waited) = acks.pop_front().unwrap();
-            let before = (sender.stats.rtt_sum, sender.stats.rtt_count);
+            let before = (sender.stats().rtt_sum, sender.stats().rtt_count);
             sender.handle_packet(now, &ack, &sack);
             acked = acked.max(ack.transport.segment());
-            if sender.stats.rtt_count > before.1 {
-                late = late.max(Time(sender.stats.rtt_sum - before.0).since(DELAY + DELAY + waited));
+            if sender.stats().rtt_count > before.1 {
+                late = late.max(Time(sender.stats().rtt_sum - before.0).since(DELAY + DELAY + waited));
             }
         } else {
             sender.handle_timeout(now);
@@ -104,7 +104,7 @@ fn harsh(segment: u32, times: u32) -> bool {
 fn samples_of_what_was_sent_again_are_exact() {
     for protocol in ["LR-LMXCP", "LR-XCP_PA", "LR-XCP", "XCP_dumb", "sack"] {
         let story = tell(protocol, &[("initial_window", 40.0)], harsh);
-        assert!(story.flow.stats.retransmissions >= 12, "{protocol}: {:?}", story.flow.stats);
+        assert!(story.flow.stats().retransmissions >= 12, "{protocol}: {:?}", story.flow.stats());
         assert!(story.late <= Time(4), "{protocol}: a sample was {} late", story.late);
     }
 }
@@ -113,9 +113,13 @@ fn samples_of_what_was_sent_again_are_exact() {
 fn the_monitor_needs_no_timer_where_others_do() {
     let window = [("initial_window", 40.0)];
     let [lm, pa, lr, plain] = ["LR-LMXCP", "LR-XCP_PA", "LR-XCP", "XCP"].map(|p| tell(p, &window, harsh));
-    assert_eq!((lm.flow.stats.retransmissions, lm.flow.stats.timeouts), (12, 0), "each loss once");
-    assert_eq!((pa.flow.stats.timeouts, lr.flow.stats.timeouts), (0, 0), "the second timer resends, nothing is reset");
-    assert!(plain.flow.stats.timeouts >= 1);
+    assert_eq!((lm.flow.stats().retransmissions, lm.flow.stats().timeouts), (12, 0), "each loss once");
+    assert_eq!(
+        (pa.flow.stats().timeouts, lr.flow.stats().timeouts),
+        (0, 0),
+        "the second timer resends, nothing is reset"
+    );
+    assert!(plain.flow.stats().timeouts >= 1);
     assert!(lm.finished < pa.finished && pa.finished < lr.finished, "{} {} {}", lm.finished, pa.finished, lr.finished);
 }
 
@@ -141,8 +145,8 @@ fn a_timeout_halves_the_window_that_an_episode_has_left() {
     };
     let lost = |segment, times| matches!(segment, 2 | 6 | 10) && times == 1;
     let mut reno = tell("reno", &[("initial_window", 20.0)], lost);
-    assert_eq!((ssthresh(&mut reno), reno.flow.stats.timeouts), (5.5, 1));
+    assert_eq!((ssthresh(&mut reno), reno.flow.stats().timeouts), (5.5, 1));
     // With partial acknowledgements no timer expires, and the window of 22 is halved once.
     let mut newreno = tell("newreno", &[("initial_window", 20.0)], lost);
-    assert_eq!((ssthresh(&mut newreno), newreno.flow.stats.timeouts), (11.0, 0));
+    assert_eq!((ssthresh(&mut newreno), newreno.flow.stats().timeouts), (11.0, 0));
 }

@@ -486,8 +486,7 @@ impl Engine {
             // Nobody answers it: its checksum is wrong.
             if let Some(ends) = self.ends.get_mut(packet.transport.flow() as usize) {
                 if packet.is_ack() {
-                    let damaged = &mut ends.flow.stats.damaged;
-                    *damaged = damaged.saturating_add(1);
+                    ends.flow.count_damaged();
                 } else {
                     ends.sink.count_damaged();
                 }

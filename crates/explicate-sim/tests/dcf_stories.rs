@@ -92,7 +92,7 @@ fn frames_are_given_up_at_the_limit() {
         .replace("duration = \"3s\"", "duration = \"2.5s\"");
     let scenario = common::scenario(&text);
     let engine = common::run(&scenario, &Options::default()).engine;
-    let sent = engine.ends[0].flow.stats.sent;
+    let sent = engine.ends[0].flow.stats().sent;
     let stats = engine.medium(0).expect("a medium").station_stats(0);
     assert!(sent >= 2, "the SYN is repeated");
     assert_eq!((stats.attempts, stats.failures), (7 * sent, 7 * sent));

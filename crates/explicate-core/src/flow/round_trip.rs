@@ -1,8 +1,6 @@
 //! Round-trip times for the law and its headers, where their resolution is not that of the retransmission timer
 //! (`rtt_resolution`). Both are smoothed alike (RFC 6298 (2.3)), by the acknowledgements of new data.
 
-use alloc::boxed::Box;
-
 use super::PARAMS;
 use crate::params::Values;
 use crate::recovery::COMMON;
@@ -30,14 +28,12 @@ pub(super) struct RoundTrip {
 
 impl RoundTrip {
     /// None where the timer's clock serves for both.
-    pub(super) fn new(values: &Values) -> Option<Box<RoundTrip>> {
+    pub(super) fn new(values: &Values) -> Option<RoundTrip> {
         let resolution = values.get(PARAMS, "rtt_resolution");
         let own = !resolution.is_nan() && resolution != values.get(COMMON, "clock_tick");
-        own.then(|| Box::new(RoundTrip { tick: Time::from_secs_f64(resolution).0 as u32, srtt: Time::ZERO }))
+        own.then(|| RoundTrip { tick: Time::from_secs_f64(resolution).0 as u32, srtt: Time::ZERO })
     }
     /// An acknowledgement that arrives now took `exact`; it counts if it is one of new data. Returns the sample.
-    #[cold]
-    #[inline(never)]
     pub(super) fn take(&mut self, now: Time, exact: Time, counts: bool) -> Time {
         let sample = in_ticks(self.tick, now, exact);
         if self.srtt == Time::ZERO {
@@ -53,7 +49,7 @@ impl RoundTrip {
 mod tests {
     use super::*;
 
-    fn with(given: &[(&str, f64)]) -> Option<Box<RoundTrip>> {
+    fn with(given: &[(&str, f64)]) -> Option<RoundTrip> {
         let mut values = Values::default();
         for (name, value) in given {
             values.set(PARAMS.iter().chain(COMMON).find(|p| p.name == *name).unwrap(), *value);

@@ -36,7 +36,7 @@ impl Flow {
         self.state = State::Established;
         self.wait_until = Time::ZERO;
         self.outstanding.connected(rtt);
-        let told = self.round_trip.as_mut().map_or(rtt, |own| own.take(now, exact, true));
+        let told = self.rare.as_mut().and_then(|rare| rare.told(now, exact, true)).map_or(rtt, |(own, _)| own);
         self.sender.on_start(now, told);
         self.allow();
     }
@@ -54,7 +54,7 @@ impl Flow {
         out.transport.set_options(self.options);
         self.state = State::Opened;
         self.resent = false;
-        let tries = self.stats.timeouts.min(6);
+        let tries = self.counts.timeouts.min(6);
         self.wait_until = now + Time::secs(1 << tries);
     }
 }

@@ -1,9 +1,13 @@
 //! What a sending end counts.
 
+use alloc::boxed::Box;
 use core::ops::AddAssign;
 
-/// Counters of a sending end. No two stand side by side that are changed together: as pairs in one register they would take
-/// more instructions.
+use super::Flow;
+use super::round_trip::RoundTrip;
+use crate::units::Time;
+
+/// Counters of a sending end.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct FlowStats {
     /// Packets sent, SYNs and retransmissions included. Its lower half numbers them.
@@ -16,8 +20,7 @@ pub struct FlowStats {
     pub rtt_count: u64,
     /// Packets that the host's own port refused: they are in `sent`, but never left.
     pub refused: u64,
-    /// Expiries of the retransmission timer, SYN's included. This and the next are small, for a flow has no more segments than
-    /// fit in 32 bits, and they stay at their greatest.
+    /// Expiries of the retransmission timer, SYN's included.
     pub timeouts: u32,
     /// Acknowledgements that arrived damaged and were dropped.
     pub damaged: u32,
@@ -32,5 +35,63 @@ impl AddAssign for FlowStats {
         self.rtt_count += more.rtt_count;
         self.refused += more.refused;
         self.damaged = self.damaged.saturating_add(more.damaged);
+    }
+}
+
+/// What every flow counts. No two stand side by side that are changed together: as pairs in one register they would take more
+/// instructions. The short ones stay at their greatest: a flow has no more segments than fit in 32 bits.
+#[derive(Default)]
+pub(super) struct Counts {
+    pub(super) rtt_sum: u64,
+    pub(super) sent: u64,
+    pub(super) rtt_count: u64,
+    pub(super) retransmissions: u32,
+    pub(super) timeouts: u32,
+}
+
+/// What most flows need not have.
+#[derive(Default)]
+pub(super) struct Rare {
+    /// The round-trip estimate for the law, where its resolution is not the timer's.
+    pub(super) round_trip: Option<RoundTrip>,
+    refused: u64,
+    damaged: u32,
+}
+
+impl Rare {
+    /// Of a flow that has not begun.
+    pub(super) fn new(round_trip: Option<RoundTrip>) -> Option<Box<Rare>> {
+        round_trip.map(|own| Box::new(Rare { round_trip: Some(own), ..Rare::default() }))
+    }
+    /// The sample and the estimate for the law, if they are not the timer's; see [`RoundTrip::take`].
+    #[cold]
+    #[inline(never)]
+    pub(super) fn told(&mut self, now: Time, exact: Time, counts: bool) -> Option<(Time, Time)> {
+        let own = self.round_trip.as_mut()?;
+        Some((own.take(now, exact, counts), own.srtt))
+    }
+}
+
+impl Flow {
+    /// Counters.
+    pub fn stats(&self) -> FlowStats {
+        let &Counts { sent, rtt_sum, retransmissions, timeouts, rtt_count } = &self.counts;
+        let (refused, damaged) = self.rare.as_ref().map_or((0, 0), |rare| (rare.refused, rare.damaged));
+        FlowStats { sent, rtt_sum, retransmissions: retransmissions as u64, rtt_count, refused, timeouts, damaged }
+    }
+
+    /// A data packet, a retransmission if `again`, found no room in the host's own queue: the flow has to repair it, but it
+    /// was never sent.
+    #[cold]
+    pub fn refused(&mut self, again: bool) {
+        self.rare.get_or_insert_default().refused += 1;
+        self.counts.retransmissions -= again as u32;
+    }
+
+    /// An acknowledgement arrived damaged and was dropped.
+    #[cold]
+    pub fn count_damaged(&mut self) {
+        let damaged = &mut self.rare.get_or_insert_default().damaged;
+        *damaged = damaged.saturating_add(1);
     }
 }

@@ -61,21 +61,21 @@ impl Protocol for Reno {
     }
     fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
         let get = |name| init.values.get(PARAMS, name);
-        Box::new(RenoSender {
-            window: Window::new(init.initial_window),
-            restart: get("on_duplicates") == 1.0,
-            abc_limit: get("abc_limit"),
-        })
+        let (window, abc_limit) = (Window::new(init.initial_window), get("abc_limit"));
+        match get("on_duplicates") {
+            1.0 => Box::new(RenoSender::<true> { window, abc_limit }),
+            _ => Box::new(RenoSender::<false> { window, abc_limit }),
+        }
     }
 }
 
-struct RenoSender {
+/// `RESTART`: a fast retransmit sets the window to one segment.
+struct RenoSender<const RESTART: bool> {
     window: Window,
-    restart: bool,
     abc_limit: f64,
 }
 
-impl Sender for RenoSender {
+impl<const RESTART: bool> Sender for RenoSender<RESTART> {
     fn allowance(&self) -> Allowance {
         Allowance { cwnd: self.window.cwnd, pacing: None }
     }
@@ -92,7 +92,7 @@ impl Sender for RenoSender {
 
     fn on_loss(&mut self, loss: &Loss) {
         self.window.reduce(loss, 0.5);
-        if self.restart && loss.kind == LossKind::Duplicates {
+        if RESTART && loss.kind == LossKind::Duplicates {
             self.window.cwnd = 1.0;
         }
     }

@@ -53,7 +53,7 @@ impl Window {
 /// duplicate reports is none), within no repair, and the window was used.
 #[inline]
 pub(super) fn grows(ack: &Ack<'_>) -> bool {
-    !ack.recovering && !ack.app_limited && ack.newly_acked > 0 && !ack.duplicate
+    !(ack.recovering | ack.app_limited | ack.duplicate) && ack.newly_acked > 0
 }
 
 /// Tells round trips apart by sequence: one ends when the first segment sent after its beginning is acknowledged.

@@ -88,7 +88,11 @@ impl RecoveryKind for Sack {
         true
     }
     fn build(&self, values: &Values) -> Box<dyn Recovery> {
-        Box::new(SackRecovery::new(values))
+        let recovery = SackRecovery::new(values);
+        match values.get(PARAMS, "pipe") {
+            0.0 => Box::new(recovery),
+            _ => Box::new(CountingSack { recovery, counted: 0 }),
+        }
     }
 }
 
@@ -127,10 +131,6 @@ struct SackRecovery {
     reports_needed: u8,
     /// No episode, no hole: `pipe` is all that is outstanding.
     quiet: bool,
-    /// An episode sends by `counted` instead of `pipe`.
-    counts: bool,
-    /// What is in flight in an episode, by the number of acknowledgements.
-    counted: u32,
 }
 
 impl SackRecovery {
@@ -156,8 +156,6 @@ impl SackRecovery {
             first: false,
             rescue: Rescue::Done,
             quiet: true,
-            counts: values.get(PARAMS, "pipe") != 0.0,
-            counted: 0,
         }
     }
 
@@ -180,7 +178,6 @@ impl SackRecovery {
                 self.reported_above += b.saturating_sub(a.max(self.lost_below));
             });
         }
-        self.counted = self.counted.saturating_sub(1 + (advanced > 0) as u32);
         if self.recovering && advanced > 0 {
             self.recovering = acked < self.recover;
             if self.rescue == Rescue::Early {
@@ -218,7 +215,6 @@ impl SackRecovery {
         }
         self.recovering = true;
         self.recover = self.seq.highest;
-        self.counted = self.seq.flight().saturating_sub(self.dupackthreshold as u32);
         self.first = self.cursor < self.lost_below;
         self.rescue = Rescue::Early;
         true
@@ -252,12 +248,26 @@ impl SackRecovery {
         let end = self.board.last().filter(|r| r.1 == self.seq.highest).map_or(self.seq.highest, |r| r.0);
         (end > self.cursor).then(|| end - 1)
     }
+
+    /// What to send next where so many segments count as in flight.
+    #[inline(always)]
+    fn next_with(&self, in_flight: u32, cwnd: f64, rwnd: u32) -> Next {
+        if in_flight >= cwnd as u32 && !self.first {
+            return Next::Nothing;
+        }
+        if self.cursor < self.lost_below {
+            return Next::Resend(self.cursor); // NextSeg (1)
+        }
+        if self.seq.flight() < rwnd {
+            return Next::New; // NextSeg (2)
+        }
+        self.spare().map_or(Next::Nothing, Next::Resend)
+    }
 }
 
 impl Recovery for SackRecovery {
     #[inline(always)]
     fn on_sent(&mut self, now: Time, segment: u32, _packet_number: u32) {
-        self.counted += (self.recovering && !self.first) as u32;
         if segment == self.seq.next {
             self.seq.sent(segment);
             self.pipe += 1;
@@ -306,17 +316,7 @@ impl Recovery for SackRecovery {
 
     #[inline(always)]
     fn next(&self, cwnd: f64, rwnd: u32) -> Next {
-        let in_flight = if self.counts && self.recovering { self.counted } else { self.pipe };
-        if in_flight >= cwnd as u32 && !self.first {
-            return Next::Nothing;
-        }
-        if self.cursor < self.lost_below {
-            return Next::Resend(self.cursor); // NextSeg (1)
-        }
-        if self.seq.flight() < rwnd {
-            return Next::New; // NextSeg (2)
-        }
-        self.spare().map_or(Next::Nothing, Next::Resend)
+        self.next_with(self.pipe, cwnd, rwnd)
     }
 
     fn spare(&self) -> Option<u32> {
@@ -376,6 +376,62 @@ impl Recovery for SackRecovery {
     fn probe(&self, put: Probe<'_>) {
         self.rto.probe(put);
         put("in_flight", self.pipe as f64);
+    }
+}
+
+/// The same with `pipe = "acknowledgements"`.
+struct CountingSack {
+    recovery: SackRecovery,
+    /// What is in flight in an episode.
+    counted: u32,
+}
+
+impl Recovery for CountingSack {
+    fn on_sent(&mut self, now: Time, segment: u32, packet_number: u32) {
+        self.counted += (self.recovery.recovering && !self.recovery.first) as u32;
+        self.recovery.on_sent(now, segment, packet_number);
+    }
+    fn on_ack(&mut self, now: Time, cumulative: u32, packet_number: u32, sack: &[(u32, u32)], rtt: Time) -> Outcome {
+        let (acked, highest) = (self.recovery.seq.acked, self.recovery.seq.highest);
+        let out = self.recovery.on_ack(now, cumulative, packet_number, sack, rtt);
+        if out.loss.is_some() {
+            let flight = self.recovery.seq.flight();
+            self.counted = flight.saturating_sub(self.recovery.dupackthreshold as u32);
+        } else if cumulative <= highest {
+            self.counted = self.counted.saturating_sub(1 + (cumulative > acked) as u32);
+        }
+        out
+    }
+    fn next(&self, cwnd: f64, rwnd: u32) -> Next {
+        let in_flight = if self.recovery.recovering { self.counted } else { self.recovery.pipe };
+        self.recovery.next_with(in_flight, cwnd, rwnd)
+    }
+    fn spare(&self) -> Option<u32> {
+        self.recovery.spare()
+    }
+    fn state(&self) -> RecoveryState {
+        self.recovery.state()
+    }
+    fn next_timer(&self) -> Time {
+        self.recovery.next_timer()
+    }
+    fn lend(&self) -> Option<Steady> {
+        self.recovery.lend()
+    }
+    fn take_back(&mut self, steady: &Steady, at: &RecoveryState) {
+        self.recovery.take_back(steady, at);
+    }
+    fn on_timer(&mut self, now: Time) -> Option<u32> {
+        self.recovery.on_timer(now)
+    }
+    fn on_rtt(&mut self, rtt: Time) {
+        self.recovery.on_rtt(rtt);
+    }
+    fn backoffs(&self) -> u32 {
+        self.recovery.backoffs()
+    }
+    fn probe(&self, put: Probe<'_>) {
+        self.recovery.probe(put);
     }
 }
 
@@ -541,29 +597,25 @@ mod tests {
     /// 0 and 2 are lost; a window of eight.
     #[test]
     fn a_pipe_of_acknowledgements_keeps_what_is_lost() {
-        let mut values = Values::default();
-        values.set(&PARAMS[1], 1.0);
-        for (mut r, counts) in [(sack(), false), (SackRecovery::new(&values), true)] {
-            (0..12).for_each(|segment| r.on_sent(Time::ZERO, segment, segment));
-            assert!(ack(&mut r, 0, &[(3, 5), (1, 2)]).loss.is_some());
-            r.on_sent(Time::millis(100), 0, 12);
-            assert_eq!(
-                (r.pipe, r.counted),
-                (9, 9),
-                "without 1, 3, 4 and the first 0; any three, and not the resent one"
-            );
-            ack(&mut r, 0, &[(3, 6), (1, 2)]);
-            assert_eq!((r.pipe, r.counted), (7, 8), "less 5, and 2 is lost");
-            assert_eq!(r.next(8.0, 100), if counts { Next::Nothing } else { Next::Resend(2) });
-            ack(&mut r, 0, &[(3, 9), (1, 2)]);
-            assert_eq!((r.pipe, r.counted), (4, 7), "three reports, one acknowledgement");
-            r.on_sent(Time::millis(100), 2, 13);
-            assert_eq!((r.pipe, r.counted), (5, 8));
-            ack(&mut r, 2, &[(3, 9)]);
-            assert_eq!((r.pipe, r.counted), (4, 6), "a partial acknowledgement takes two");
-            ack(&mut r, 12, &[]);
-            assert_eq!(r.next(1.0, 100), Next::New, "the next window is what is outstanding, as ever");
-        }
+        let mut r = CountingSack { recovery: sack(), counted: 0 };
+        let ack = |r: &mut CountingSack, cumulative, ranges: &[(u32, u32)]| {
+            let out = r.on_ack(Time::millis(100), cumulative, 0, ranges, Time::millis(100));
+            recount(&r.recovery);
+            (out.loss, (r.recovery.pipe, r.counted))
+        };
+        (0..12).for_each(|segment| r.on_sent(Time::ZERO, segment, segment));
+        assert!(ack(&mut r, 0, &[(3, 5), (1, 2)]).0.is_some());
+        r.on_sent(Time::millis(100), 0, 12);
+        let pipes = (r.recovery.pipe, r.counted);
+        assert_eq!(pipes, (9, 9), "without 1, 3, 4 and the first 0; any three, and not the resent one");
+        assert_eq!(ack(&mut r, 0, &[(3, 6), (1, 2)]).1, (7, 8), "less 5, and 2 is lost");
+        assert_eq!((r.recovery.next(8.0, 100), r.next(8.0, 100)), (Next::Resend(2), Next::Nothing));
+        assert_eq!(ack(&mut r, 0, &[(3, 9), (1, 2)]).1, (4, 7), "three reports, one acknowledgement");
+        r.on_sent(Time::millis(100), 2, 13);
+        assert_eq!((r.recovery.pipe, r.counted), (5, 8));
+        assert_eq!(ack(&mut r, 2, &[(3, 9)]).1, (4, 6), "a partial acknowledgement takes two");
+        ack(&mut r, 12, &[]);
+        assert_eq!(r.next(1.0, 100), Next::New, "the next window is what is outstanding, as ever");
     }
 
     #[test]

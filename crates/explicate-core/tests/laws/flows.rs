@@ -172,13 +172,13 @@ fn transfer(
     w.send();
     while w.flow.poll_event() != Some(Event::Drained) {
         assert!(w.step(), "{what}: stalled at {}", w.now);
-        assert!(w.now < Time::secs(5000), "{what}: too slow, {:?}", w.flow.stats);
+        assert!(w.now < Time::secs(5000), "{what}: too slow, {:?}", w.flow.stats());
     }
     let got = w.sink.stats().payload;
     if r.reliable() {
         assert_eq!(got, BYTES, "{what}: payload in order");
     } else {
-        assert_eq!(w.flow.stats.retransmissions, 0, "{what}");
+        assert_eq!(w.flow.stats().retransmissions, 0, "{what}");
         assert!(got == w.arrived && got <= BYTES && got > BYTES / 2, "{what}: {got} of {} that arrived", w.arrived);
     }
     w
@@ -190,7 +190,7 @@ fn every_pair_delivers_everything() {
         for loss in [(0.0, 0.0), (0.01, 0.0), (0.05, 0.05), (0.2, 0.2)] {
             for seed in 0..4 {
                 let w = transfer(p, r, &Values::default(), seed, loss);
-                let s = w.flow.stats;
+                let s = w.flow.stats();
                 let segments = BYTES / 1448;
                 let most = if loss.0 == 0.0 { segments } else { 3 * segments };
                 assert!(s.retransmissions <= most, "{}/{}: {s:?}", p.name(), r.name());
@@ -213,11 +213,11 @@ fn a_timeout_halves_the_window_and_not_what_inflated_it() {
             w.send();
             while w.flow.poll_event() != Some(Event::Drained) {
                 let window = w.flow.cwnd();
-                let (timeouts, repeated) = (w.flow.stats.timeouts, w.flow.timeouts_in_a_row() > 0);
+                let (timeouts, repeated) = (w.flow.stats().timeouts, w.flow.timeouts_in_a_row() > 0);
                 assert!(w.step());
                 let mut ssthresh = f64::NAN;
                 w.flow.probe(&mut |name, value| ssthresh = if name == "ssthresh" { value } else { ssthresh });
-                if w.flow.stats.timeouts > timeouts && !repeated && w.flow.acked() > 0 {
+                if w.flow.stats().timeouts > timeouts && !repeated && w.flow.acked() > 0 {
                     let what = format!("{law}/{} at {}", r.name(), w.now);
                     assert!(ssthresh <= (window / 2.0).max(2.0), "{what}: ssthresh {ssthresh} of a window of {window}");
                     checked += (window > 4.0) as u32;
@@ -245,7 +245,7 @@ fn delayed_acknowledgements_deliver_everything() {
             assert!(acks >= packets / 2, "{}/{}: {acks} for {packets} packets", p.name(), r.name());
             // What comes out of order is answered at once: nothing was lost where few acknowledgements are asked for. Nor was
             // the window so small that every second one waits for the timer.
-            let few = w.flow.stats.retransmissions > 0 || w.flow.cwnd() < 10.0 || acks < packets * 9 / 10;
+            let few = w.flow.stats().retransmissions > 0 || w.flow.cwnd() < 10.0 || acks < packets * 9 / 10;
             assert!(few && acks < packets, "{}/{}: {acks} for {packets} packets", p.name(), r.name());
         }
     }

@@ -18,7 +18,7 @@ pub(super) struct Done {
 
 impl Done {
     pub(super) fn of(flow: &Sending) -> Done {
-        let stats = &flow.flow.stats;
+        let stats = flow.flow.stats();
         Done {
             bytes: flow.flow.acked() as u64 * flow.flow.payload() as u64,
             retransmissions: stats.retransmissions,

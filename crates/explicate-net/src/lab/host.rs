@@ -93,7 +93,7 @@ fn index(id: u32) -> usize {
 fn stats(sending: &Sending) -> FlowStats {
     match &sending.source {
         Source::Sessions(sessions) => sessions.all(&sending.flow, &sending.elsewhere).0,
-        _ => sending.flow.stats,
+        _ => sending.flow.stats(),
     }
 }
 

@@ -95,7 +95,7 @@ impl Sessions {
     }
 
     fn replace(&mut self, flow: &mut Flow, sink: &mut Sink) {
-        self.earlier.0 += flow.stats;
+        self.earlier.0 += flow.stats();
         self.earlier.1 += sink.stats();
         (*flow, *sink) = (self.fresh)(self.begun);
     }
@@ -103,7 +103,7 @@ impl Sessions {
     /// Counters of all sessions.
     pub fn all(&self, flow: &Flow, sink: &Sink) -> (FlowStats, SinkStats) {
         let mut all = self.earlier;
-        all.0 += flow.stats;
+        all.0 += flow.stats();
         all.1 += sink.stats();
         all
     }

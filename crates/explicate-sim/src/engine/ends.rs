@@ -54,7 +54,7 @@ impl Ends {
     pub fn stats(&self) -> (FlowStats, SinkStats) {
         match &self.source {
             Source::Sessions(sessions) => sessions.all(&self.flow, &self.sink),
-            _ => (self.flow.stats, self.sink.stats()),
+            _ => (self.flow.stats(), self.sink.stats()),
         }
     }
     /// Sessions begun, and torn down; a flow without is one.
