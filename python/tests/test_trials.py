@@ -13,12 +13,13 @@ from explicate.papers.judge import Attempt
 from explicate.papers.register import experiments
 from explicate.papers.statistics import Check, Sample, at_least, fact
 from explicate.papers.store import Store
-from explicate.papers.study import Case, Data, EmptyClassError, NotAttemptedError, Study
+from explicate.papers.study import Case, Data, Empty, EmptyClassError, NotAttemptedError, Study
 from explicate.papers.trials import FLIPPED, IDLE, INVALID, KEPT, judged
 from explicate.papers.verdicts import Block
 from explicate.results import Results
 
 YES, NO = fact("it", holds=True, measured="so"), fact("it", holds=False, measured="not so")
+EMPTY = Empty.of("time", "in 1 of 2 runs there is none")
 OPEN = at_least("share", Sample.of([1.0, 9.0]), 6.0)
 HOLDS, FAILS = Block(1, True, (YES,)), Block(1, False, (NO,))
 
@@ -33,6 +34,9 @@ HOLDS, FAILS = Block(1, True, (YES,)), Block(1, False, (NO,))
         pytest.param(HOLDS, FAILS, "case one delivers 1", INVALID, id="next to nothing arrives"),
         pytest.param(HOLDS, Block(1, None, note="KeyError"), "", INVALID, id="an error"),
         pytest.param(HOLDS, Block(1, False, note="no run is long"), "", INVALID, id="an empty class"),
+        pytest.param(HOLDS, Block(1, False, (YES, EMPTY)), "", INVALID, id="an empty class beside what holds"),
+        pytest.param(HOLDS, Block(1, False, (OPEN, EMPTY)), "", INVALID, id="an empty class beside what is open"),
+        pytest.param(HOLDS, Block(1, False, (NO, EMPTY)), "", FLIPPED, id="an empty class beside a plain failure"),
         pytest.param(HOLDS, Block(1, False, (OPEN,)), "", INVALID, id="open"),
         pytest.param(HOLDS, Block(1, False, (OPEN, NO)), "", FLIPPED, id="an open check beside a plain one"),
     ],

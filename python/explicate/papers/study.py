@@ -59,7 +59,17 @@ class NotAttemptedError(Exception):
 
 
 class EmptyClassError(Exception):
-    """A class of runs that a predicate compares is empty; the message says which."""
+    """A class of runs that a predicate compares is empty, so that nothing can be judged; the message says which."""
+
+
+@dataclass(frozen=True)
+class Empty(Check):
+    """A check that cannot be made because a class of runs is empty: it fails, and others of its predicate are made."""
+
+    @classmethod
+    def of(cls, what: str, missing: str) -> Empty:
+        """Return the check of `what`; `missing` says which runs there are none of."""
+        return cls(what, missing, "all", holds=False)
 
 
 class Data:

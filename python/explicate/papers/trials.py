@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from explicate.papers.metrics import delivered
 from explicate.papers.plan import studies
 from explicate.papers.register import Experiment
 from explicate.papers.store import Store
+from explicate.papers.study import Empty
 from explicate.papers.verdicts import Block, is_open
 from explicate.results import write_text
 
@@ -47,9 +48,10 @@ def judged(original: Block, mutated: Block, starved: str = "") -> Trial:
         return Trial(INVALID, mutated.note)
     if mutated.holds:
         return Trial(KEPT, mutated.measured)
-    if not mutated.checks:
-        return Trial(INVALID, f"a class of runs is empty: {mutated.note}")
-    if is_open([mutated]):
+    made = tuple(check for check in mutated.checks if not isinstance(check, Empty))
+    if all(check.holds for check in made):
+        return Trial(INVALID, f"a class of runs is empty: {mutated.measured}")
+    if is_open([replace(mutated, checks=made)]):
         return Trial(INVALID, f"undecided: {mutated.measured}")
     return Trial(FLIPPED, mutated.measured)
 

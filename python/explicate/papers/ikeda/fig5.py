@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
+from typing import Any
 
 from explicate.papers import metrics
 from explicate.papers.controls import Place, Rewrite
 from explicate.papers.ikeda import base
 from explicate.papers.ikeda.fig2 import intervals
 from explicate.papers.statistics import Check, Sample, above, at_least, between, near, number
-from explicate.papers.study import Case, Data, Effort, EmptyClassError, Label, Line, Panel, Study
+from explicate.papers.study import Case, Data, Effort, Empty, Label, Line, Panel, Study
 from explicate.results import Results
 
 study = Study("K-fig5")
@@ -70,48 +71,78 @@ def by_rate(mbps: float, results: Results) -> float:
     return metrics.first_time(second, 0.8e6 * mbps)
 
 
-def elapsed(data: Data, label: Label, mbps: float) -> Sample:
-    """Return the time until the link is used, s; raise EmptyClassError if it is not in a run."""
+Times = dict[Any, Sample]
+"""The time until the link is used, s, of the cases in which every run uses it."""
+
+
+def elapsed(data: Data, labels: Iterable[Any]) -> tuple[Times, list[Empty]]:
+    """Return the times of those cases in which every run uses the link, and of each other case that it does not."""
     late = 0.0 if data.effort.choices["K-P11"] == "the connection's set-up" else base.RTT_S
-    return all_reached(data.measure(label, _metric(data, mbps)), f"{label}") - late
+    found, empty = {}, []
+    for label in labels:
+        times = data.measure(label, _metric(data, label[-1]))
+        missing = not_reached(times, words(label))
+        empty += missing
+        if not missing:
+            found[label] = times - late
+    return found, empty
+
+
+def words(label: Any) -> str:
+    """Return a label in words."""
+    *kind, mbps = label
+    name = {"k": "k = {:g}", "growth": "1 + epsilon = {:g}"}.get(kind[0], f"VCP, {kind[0]}").format(*kind[1:])
+    return f"{name}, {mbps:g} Mbit/s"
 
 
 def _metric(data: Data, mbps: float) -> Callable[[Results], float]:
     return by_load if data.effort.choices["K-P12"] == "load factor" else partial(by_rate, mbps)
 
 
-def all_reached(times: Sample, what: str) -> Sample:
-    """Return the times; raise EmptyClassError if one is infinite."""
+def not_reached(times: Sample, what: str) -> list[Empty]:
+    """Return a failed check if one of the times is infinite, else none."""
     missing = sum(map(math.isinf, times))
-    if missing:
-        raise EmptyClassError(f"{what}: in {missing} of {len(times.values)} runs the load does not reach 80 % in time")
-    return times
+    told = f"in {missing} of {len(times.values)} runs the load does not reach 80 % in time"
+    return [Empty.of(f"s to 80 %, {what}", told)] if missing else []
+
+
+def of_k(data: Data, ks: Iterable[float], mbps: Iterable[float]) -> tuple[Times, list[Empty]]:
+    """Return what `elapsed` does, of each k at each rate."""
+    return elapsed(data, [("k", k, rate) for k, rate in product(ks, mbps)])
 
 
 @study.predicate("K-fig5-a")
 def larger_is_faster(data: Data) -> Iterator[Check]:
     """The larger k, the shorter the start."""
-    for mbps in rates(data.effort):
-        for small, large in pairwise(values_of_k(data.effort)):
-            slow, fast = (elapsed(data, ("k", k, mbps), mbps) for k in (small, large))
-            yield above(f"s to 80 % at {mbps:g} Mbit/s, k = {small:g} over {large:g}", slow, fast)
+    ks, grid = values_of_k(data.effort), rates(data.effort)
+    times, empty = of_k(data, ks, grid)
+    for mbps, (small, large) in product(grid, pairwise(ks)):
+        slow, fast = ("k", small, mbps), ("k", large, mbps)
+        if slow in times and fast in times:
+            yield above(f"s to 80 % at {mbps:g} Mbit/s, k = {small:g} over {large:g}", times[slow], times[fast])
+    yield from empty
 
 
 @study.predicate("K-fig5-b", factor=1.25, rest=0.2, one=1)
 def longer_than_the_analysis(data: Data, factor: float, rest: float, one: float) -> Iterator[Check]:
     """The simulation takes longer than equation 12."""
-    for k in values_of_k(data.effort):
-        analysis = factor * math.log(rest) / math.log(one - k)
-        for mbps in rates(data.effort):
-            yield at_least(f"s to 80 %, k = {k:g}, {mbps:g} Mbit/s", elapsed(data, ("k", k, mbps), mbps), analysis)
+    times, empty = of_k(data, values_of_k(data.effort), rates(data.effort))
+    for label, took in times.items():
+        analysis = factor * math.log(rest) / math.log(one - label[1])
+        yield at_least(f"s to 80 %, {words(label)}", took, analysis)
+    yield from empty
 
 
 @study.predicate("K-fig5-c", fast=1000, slow=10, low=0, high=4)
 def grows_slightly(data: Data, fast: float, slow: float, low: float, high: float) -> Iterator[Check]:
     """A hundred times the rate costs a few seconds."""
-    for k in values_of_k(data.effort):
-        more = elapsed(data, ("k", k, fast), fast) - elapsed(data, ("k", k, slow), slow)
-        yield between(f"k = {k:g}: seconds more at {fast:g} than at {slow:g} Mbit/s", more, low, high)
+    ks = values_of_k(data.effort)
+    times, empty = of_k(data, ks, (slow, fast))
+    for k in ks:
+        if ("k", k, slow) in times and ("k", k, fast) in times:
+            more = times["k", k, fast] - times["k", k, slow]
+            yield between(f"k = {k:g}: seconds more at {fast:g} than at {slow:g} Mbit/s", more, low, high)
+    yield from empty
 
 
 FLUID = {0.2: (10.5, 11.8, 13.0), 0.33: (7.0, 8.3, 9.5), 0.553: (4.8, 6.1, 7.3)}
@@ -121,35 +152,43 @@ FLUID = {0.2: (10.5, 11.8, 13.0), 0.33: (7.0, 8.3, 9.5), 0.553: (4.8, 6.1, 7.3)}
 @study.predicate("K-fig5-d", tolerance=1.5)
 def as_the_fluid(data: Data, tolerance: float) -> Iterator[Check]:
     """The analysis with growth of at most ten in an interval, and a round trip for the set-up."""
-    for k, fluid in FLUID.items():
-        for mbps, seconds in zip(DECADES, fluid, strict=True):
-            measured = elapsed(data, ("k", k, mbps), mbps)
-            yield near(f"s to 80 %, k = {k:g}, {mbps:g} Mbit/s", measured, seconds + base.RTT_S, tolerance)
-
-
-def slope(data: Data, growth: float) -> Sample:
-    """Return the seconds that a decade more of bandwidth costs."""
-    slow, fast = DECADES[0], DECADES[-1]
-    return (elapsed(data, ("growth", growth, fast), fast) - elapsed(data, ("growth", growth, slow), slow)) / 2
+    times, empty = of_k(data, FLUID, DECADES)
+    for label, measured in times.items():
+        seconds = FLUID[label[1]][DECADES.index(label[2])]
+        yield near(f"s to 80 %, {words(label)}", measured, seconds + base.RTT_S, tolerance)
+    yield from empty
 
 
 @study.predicate("K-fig5-e")
 def more_growth_flattens(data: Data) -> Iterator[Check]:
     """The larger 1 + epsilon, the less a decade costs; what is dropped is reported."""
+    ends = DECADES[0], DECADES[-1]
+    times, empty = elapsed(data, [("growth", growth, mbps) for growth, mbps in product(GROWTHS, ends)])
+    # Seconds that a decade more of bandwidth costs.
+    slopes = {
+        growth: (times["growth", growth, ends[1]] - times["growth", growth, ends[0]]) / 2
+        for growth in GROWTHS
+        if all(("growth", growth, mbps) in times for mbps in ends)
+    }
     for less, more in pairwise(GROWTHS):
+        if less not in slopes or more not in slopes:
+            continue
         lost = [number(data.measure(("growth", more, mbps), base.drops).mean) for mbps in DECADES]
         name = f"s per decade, 1 + epsilon = {less:g} over {more:g} (drops with {more:g}: {', '.join(lost)})"
-        yield above(name, slope(data, less), slope(data, more))
+        yield above(name, slopes[less], slopes[more])
+    yield from empty
 
 
 @study.predicate("K-fig5-f", percent=10)
 def vcp_pays_for_decades(data: Data, percent: float) -> Iterator[Check]:
     """VCP multiplies by 1.0625 in an interval: 38 of them for a decade."""
-    for interval, decade in VCP_DECADE_S.items():
-        for few, many in pairwise(DECADES):
-            more = elapsed(data, (interval, many), many) - elapsed(data, (interval, few), few)
+    times, empty = elapsed(data, product(VCP_DECADE_S, DECADES))
+    for (interval, decade), (few, many) in product(VCP_DECADE_S.items(), pairwise(DECADES)):
+        if (interval, few) in times and (interval, many) in times:
+            more = times[interval, many] - times[interval, few]
             name = f"VCP, {interval}: seconds more at {many:g} than at {few:g} Mbit/s"
             yield near(name, more, decade, percent / 100 * decade)
+    yield from empty
 
 
 study.control(
