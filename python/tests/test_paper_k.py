@@ -10,8 +10,8 @@ import pytest
 
 from explicate.papers.ikeda import fig5
 from explicate.papers.judge import Attempt
-from explicate.papers.plan import effort
-from explicate.papers.register import experiments
+from explicate.papers.plan import choices, effort
+from explicate.papers.register import PAPERS, experiments
 from explicate.papers.statistics import Check, Sample
 from explicate.papers.study import Data, Empty, Label
 
@@ -67,3 +67,17 @@ def test_what_is_there_is_judged_beside_an_empty_class(claim: str) -> None:
 def test_times_are_set_up_too() -> None:
     (first, *_) = judged("K-fig5-b", lambda _: (5.0, 5.0))
     assert first.sample == Sample((5.0, 5.0))
+
+
+@pytest.mark.parametrize(("value", "least", "tick"), [("200ms/10ms", "200ms", "10ms"), ("1s/0ms", "1s", "0ms")])
+@pytest.mark.parametrize("name", ["K-fig4", "K-txt-table"])
+def test_the_tick_comes_with_the_least_timeout(name: str, value: str, least: str, tick: str) -> None:
+    texts = [case.text for case in Attempt(experiments()[name], "quick", {"K-P18": value}).cases.values()]
+    timed = [text for text in texts if "min_rto" in text]
+    assert timed
+    assert all(f'"min_rto" = "{least}", "clock_tick" = "{tick}", "rtt_resolution" = "0s"' in text for text in timed)
+
+
+def test_every_timer_of_the_table_names_both() -> None:
+    timer = choices(PAPERS["K"])["K-P18"]
+    assert all(len(value.split("/")) == 2 for value in (timer.used, *timer.others))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from explicate.papers import metrics
-from explicate.papers.controls import Rewrite, exchange
+from explicate.papers.controls import Place, Rewrite
 from explicate.papers.de_vleeschouwer import base
 from explicate.papers.statistics import Check, Sample, above, at_least, close
 from explicate.papers.study import Case, Data, Effort, Line, Panel, Study
@@ -100,10 +100,16 @@ def other_half(_: tuple[str, int, float], one: Case) -> Case:
 
 
 study.control(
-    "systems exchanged",
-    exchange(*SYSTEMS),
+    "bursts of one packet",
+    Place("flat", lambda label: (label[0], 1, label[2])),
     ["D-fig6-a"],
-    "the timer's sender repairs one loss of a burst a round trip, the monitor's all",
+    "it is several losses in a window that cost the timer's sender round trips: losses one by one make no gap grow",
+)
+study.control(
+    "the loss monitor in the timer's place",
+    Place("protocol", lambda label: (SYSTEMS[1], *label[1:])),
+    ["D-fig6-a"],
+    "the timer's sender repairs one loss in a round trip, says the text; the monitor's repairs several",
 )
 study.control(
     "Reno's recovery in the timer's place",

@@ -58,7 +58,7 @@ def case(
     choices = effort.choices
     protocol, own, marks = _system(effort, system, k, growth)
     values = {
-        "initial_window": int(choices["K-P4"]), "receiver_window": int(choices["K-P8"]), "min_rto": choices["K-P18"],
+        "initial_window": int(choices["K-P4"]), "receiver_window": int(choices["K-P8"]), **timer(effort),
         "paced": system in (PROPOSED, BISE, VCP) and choices["K-P15"] == "true", **own, **(params or {}),
     }  # fmt: skip
     controller = value_text({**marks, **(router or {})}) if marks else '"auto"'
@@ -109,6 +109,12 @@ def _losses(choices: Mapping[str, str], loss: float) -> list[str]:
 def few(effort: Effort) -> int:
     """Return a quarter of the plan's seeds, for runs that are long or hardly differ."""
     return max(2, effort.seeds // 4)
+
+
+def timer(effort: Effort) -> dict[str, str]:
+    """Return the least timeout of hosts with the tick that it is counted in (``K-P18``); laws see exact round trips."""
+    least, tick = effort.choices["K-P18"].split("/")
+    return {"min_rto": least, "clock_tick": tick, "rtt_resolution": "0s"}
 
 
 def processing(effort: Effort) -> str:

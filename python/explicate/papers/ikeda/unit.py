@@ -42,7 +42,7 @@ def case(
         f'[[flows]]\nname = "load"\nprotocol = "greedy"\npacket = "{base.PACKET}B"\n'
         f'params = {{ rate = "{rate:.6f}Mbit/s" }}',
         f'[[flows]]\nname = "bulk"\nprotocol = "{protocol}"\npacket = "{SMALL}B"\nstart = "{JOINS_S:g}s"\n'
-        f"{base.processing(effort)}params = {value_text({'min_rto': effort.choices['K-P18'], **(params or {})})}",
+        f"{base.processing(effort)}params = {value_text({**base.timer(effort), **(params or {})})}",
         f'[[flows]]\nname = "witness"\nprotocol = "{router["kind"]}"\nstart = "{seconds - 0.01:g}s"',
         '[sampling]\nevery = "50ms"\nof = ["router", "flow", "cwnd", "throughput"]',
     ]

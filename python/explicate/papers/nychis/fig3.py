@@ -138,11 +138,8 @@ def sack_helps(data: Data, since: float, at: float, more: float) -> Iterator[Che
     """SACK makes XCP better."""
     for loss in base.losses(data.effort):
         if loss >= since:
-            yield base.not_below(
-                f"KB/s with SACK and without at {loss:g} %",
-                base.rate(data, base.XCP, loss),
-                base.rate(data, base.XCP_NO_SACK, loss),
-            )
+            sack, none = base.rate(data, base.XCP, loss), base.rate(data, base.XCP_NO_SACK, loss)
+            yield base.ratio_at_least(f"with SACK over without at {loss:g} %", sack, none, 1)
     sack, none = base.rate(data, base.XCP, float(at)), base.rate(data, base.XCP_NO_SACK, float(at))
     yield base.ratio_at_least(f"with SACK over without at {at:g} %", sack, none, more)
 
