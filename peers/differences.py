@@ -32,25 +32,21 @@ Figures = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Dumbbell:
-    """A dumbbell, and the longest time that hosts take for a packet, at random."""
+    """A dumbbell."""
 
     case: Case
-    processing_s: float = 0.0
 
     def ns2(self, command: str, seed: int) -> Figures:
         """Jain's index or, for one flow, the utilisation; mean queue; drops."""
         case = replace(self.case, seed=seed)
-        found = run([*Ns2(command).arguments(case), "-overhead", f"{self.processing_s:g}"])[0]
+        found = run(Ns2(command).arguments(case))[0]
         first = jain(found["goodput_bps"]) if case.flows > 1 else found["utilisation"]
         return first, found["queue_mean_packets"], found["drops_measured"]
 
     def ours(self, explicate: Explicate, seed: int) -> Figures:
         """The same of Explicate."""
         case = replace(self.case, seed=seed)
-        text = explicate_scenario(case)
-        if self.processing_s:
-            text = text.replace(PROCESSING, f'processing = "{self.processing_s * 1e6:g}us"')
-        found = explicate.run_text(text)
+        found = explicate.run_text(explicate_scenario(case))
         link = Explicate.link(found)
         first = jain([flow["goodput_bps"] for flow in found["flows"]]) if case.flows > 1 else link["utilisation"]
         return first, link["queue_mean_packets"], dropped(link)
@@ -153,9 +149,9 @@ def unequal() -> dict[str, tuple[Setting, int]]:
     for system, name in aqm.SYSTEMS.items():
         case = Case(system, 45, 40, 30, 330, starts="random")
         for warmup, duration, processing, count in ((30, 80, 0.0, 8), (200, 400, 0.0, 6), (200, 400, PACKET_TIME_S, 4)):
-            span = replace(case, warmup_s=float(warmup), duration_s=float(duration))
+            span = replace(case, warmup_s=float(warmup), duration_s=float(duration), processing_s=processing)
             taken = "at most a packet's time" if processing else "none"
-            made[f"{name}, {warmup} to {duration} s, processing {taken}"] = Dumbbell(span, processing), count
+            made[f"{name}, {warmup} to {duration} s, processing {taken}"] = Dumbbell(span), count
     return made
 
 

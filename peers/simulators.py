@@ -27,17 +27,13 @@ PROCESSING = 'processing = "none"'
 """The line of a group of flows that takes their processing time away, as ns-2's `overhead_` of 0 does."""
 
 
+def processing(longest_s: float) -> str:
+    """The line for a processing time of each packet, uniform up to this long: ns-2's `overhead_`."""
+    return f'processing = "{longest_s * 1e6:g}us"' if longest_s else PROCESSING
+
+
 class PeerError(Exception):
     """Something outside this program is missing or went wrong."""
-
-
-TIES = '{ kind = "jitter", mean = "2ns", keep_order = true }'
-"""Leaves to chance which of two events at the same instant comes first.
-
-Packets of a train reach a link of its own rate exactly when the one before has left. ns-2 counts seconds in floating
-point, whose rounding decides at random whether a queue still holds that packet; our clock counts whole nanoseconds, and
-the one before has always left.
-"""
 
 
 @dataclass(frozen=True)
@@ -53,7 +49,8 @@ class Queue:
 class Case:
     """A dumbbell; `rtt_high_ms` above `rtt_ms` spreads the flows' RTTs evenly.
 
-    `starts` are even, or random; then it is also left to chance which of two events at the same instant is first.
+    `starts` are even, or random. `processing_s` is the longest time that a host takes for a packet, in both simulators:
+    chance decides by it who finds room in a full queue (Floyd and Jacobson 1992).
     """
 
     system: str
@@ -62,6 +59,7 @@ class Case:
     flows: int
     rtt_high_ms: int | None = None
     starts: str = "even"
+    processing_s: float = 0.0
     duration_s: float = 40.0
     warmup_s: float = 20.0
     queue: Queue = Queue()
@@ -233,6 +231,7 @@ class Ns2:
             "access": ACCESS_FACTOR * case.rate_mbps,
             "starts": case.starts,
             "spread": START_SPREAD_S,
+            "overhead": case.processing_s,
             "queue": case.queue.ns2,
             "seed": case.seed,
         }
@@ -322,8 +321,6 @@ def explicate_scenario(case: Case) -> str:
         high_ms = (case.rtt_high_ms / 2 - case.bottleneck_delay_ms) / 2
         delay = f'{{ from = {delay}, to = "{high_ms:g}ms" }}'
     access = f'rate = "{ACCESS_FACTOR * case.rate_mbps}Mbit/s", delay = {delay}, queue = "unlimited"'
-    if case.starts == "random":
-        access += f", channel = [{TIES}]"
     queue = f'{case.queue.ours}, limit = "{case.buffer_packets}pkt"'
     bottleneck = f'rate = "{case.rate_mbps}Mbit/s", delay = "{case.bottleneck_delay_ms:g}ms"'
     start = {"even": "spread", "random": "uniform"}[case.starts]
@@ -344,7 +341,7 @@ protocol = "{case.protocol}"
 packet = "{PACKET_BYTES}B"
 params = {{ initial_window = {INITIAL_WINDOW} }}
 start = {{ {start} = "{START_SPREAD_S:g}s" }}
-{PROCESSING}
+{processing(case.processing_s)}
 """
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import peers
@@ -255,3 +256,13 @@ def stand_in(path: Path, output: str) -> str:
     path.write_text(f"#!/bin/sh\ncat <<'END'\n{output}\nEND\n")
     path.chmod(0o755)
     return str(path)
+
+
+@pytest.mark.parametrize(("processing_s", "line"), [(0.0, "none"), (80e-6, "80us")])
+def test_both_simulators_take_the_same_processing_time(processing_s: float, line: str) -> None:
+    case = replace(SPREAD, starts="random", processing_s=processing_s)
+    scenario = tomllib.loads(simulators.explicate_scenario(case))
+    assert [group["processing"] for group in scenario["flows"]] == [line]
+    assert "channel" not in scenario["topology"]["access"], "no jitter of ours alone"
+    arguments = simulators.Ns2().arguments(case)
+    assert float(arguments[arguments.index("-overhead") + 1]) == processing_s
