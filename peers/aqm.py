@@ -51,8 +51,8 @@ def cases() -> dict[str, Case]:
 def fragment(table: str) -> str:
     """The section."""
     return f"""100 Mbit/s, 10 flows, a buffer of one BDP (1000 packets of 1000 bytes), packets dropped, not marked;
-hosts of both simulators take up to {PACKET_TIME_S * 1e6:.0f} us for a packet, at random; 100 s after 60, mean and standard
-deviation over {len(SEEDS)} seeds. The first RED and the first REM are those of the XCP
+hosts of both simulators take up to {PACKET_TIME_S * 1e6:.0f} us for a packet, at random; 100 s after 60, mean and
+standard deviation over {len(SEEDS)} seeds. The first RED and the first REM are those of the XCP
 paper's comparison (thresholds at a third and two thirds of the buffer; T of ten packet times, target a third of the
 buffer), the last ones the classic constants and ns-2's defaults. Expected: at most
 {100 * seeds.POINTS:.0f} points of utilisation apart, and {100 * seeds.SHARE:.0f} % of the mean queue.

@@ -176,9 +176,10 @@ def plot(data: Data) -> Sequence[Panel]:
     places = [1.0, 2.0, 3.0]
     sent: list[Sample] = [data.measure(label, megabytes) for label in PAPER_MB]
     return [
-        Panel(
-            "congestion window, first seed", "time (s)", "window (packets)",
-            [Line.series(names[label], window(results)) for label, results in runs.items()],
+        *(
+            Panel(f"congestion window {title}, first seed", "time (s)", "window (packets)",
+                  [Line.series(names[label], window(runs[label])) for label in labels])
+            for title, labels in (("in (a), TCP's saw-tooth, and (b)", "ab"), ("in (c)", "c"))
         ),
         Panel(
             "throughput, first seed", "time (s)", "throughput (Mbit/s)",
