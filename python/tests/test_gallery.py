@@ -133,3 +133,11 @@ def test_a_panel_that_names_its_seed_is_not_said_to_show_the_first() -> None:
     assert gallery._one_seed(Panel("Window", "time (s)", "packets", [line]))
     assert not gallery._one_seed(Panel("Window, seed 9", "time (s)", "packets", [line]))
     assert not gallery._one_seed(Panel("Throughput", "loss (%)", "Mbit/s", [line]))
+
+
+def test_the_index_has_the_table_of_laws_by_claim(site: Path, open_page: Open) -> None:
+    page = open_page(site / "index.html").page
+    page.click("text=claim by claim")
+    table = page.locator("details[open] table")
+    assert table.locator("th").all_inner_texts()[:2] == ["claim", "paper (used)"]
+    assert table.locator("tr", has_text="I-fig2-a").inner_text().split("\t") == ["I-fig2-a", "holds", *["not run"] * 3]

@@ -108,7 +108,7 @@ def _paper(paper: Paper, outcomes: Sequence[Outcome], universe: Entry) -> str:
     return (
         f'<section id="{paper.folder}"><h2>{escape(paper.title)}</h2>'
         f'<p class="about">{escape(paper.authors)} · <span class="tally">{_tally(verdicts)}</span></p>'
-        f'<ul class="cards">{cards}</ul>{_universe(universe)}</section>'
+        f'<ul class="cards">{cards}</ul>{_universe(universe)}{_law(paper, universe)}</section>'
     )
 
 
@@ -125,6 +125,23 @@ def _universe(entry: Entry) -> str:
     return (
         "<details><summary>Other choices, one at a time (quick set, first block of seeds)</summary>"
         f'<div class="wrap scroll"><table>{head}<tbody>{"".join(rows)}</tbody></table></div></details>'
+    )
+
+
+def _law(paper: Paper, entry: Entry) -> str:
+    """Show claim by claim what holds with each value of the choice that has a table of its own."""
+    law = choices(paper).get(multiverse.LAW)
+    if law is None or not entry:
+        return ""
+    head, *body = multiverse.by_claim(entry, law)
+    titles = "".join(f"<th>{escape(text)}</th>" for text in head)
+    rows = "".join(
+        f'<tr><th scope="row">{escape(claim)}</th>{"".join(f"<td>{escape(word)}</td>" for word in words)}</tr>'
+        for claim, *words in body
+    )
+    return (
+        f"<details><summary>{escape(law.name[0].upper() + law.name[1:])} ({law.id}), claim by claim</summary>"
+        f'<div class="wrap scroll"><table><thead><tr>{titles}</tr></thead><tbody>{rows}</tbody></table></div></details>'
     )
 
 
