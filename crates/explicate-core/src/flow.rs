@@ -254,7 +254,7 @@ impl Flow {
         }
         let exact = stamp_age(now, header.timestamp());
         let rtt = in_ticks(self.tick, now, exact);
-        let out = self.outstanding.acknowledge(now, header, sack, (rtt, self.tick));
+        let out = self.outstanding.acknowledge(now, header, sack, rtt);
         if out.newly_acked == 0 && !out.duplicate {
             return;
         }

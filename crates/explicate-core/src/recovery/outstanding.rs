@@ -52,20 +52,14 @@ impl Outstanding {
         (self.at, self.next) = (self.recovery.state(), None);
     }
 
-    /// An acknowledgement has come, with its sample and the period of the clock that took it. `sack` is read only if the header says that there are ranges.
+    /// An acknowledgement has come, with its sample. `sack` is read only if the header says that there are ranges.
     #[inline(always)]
-    pub(crate) fn acknowledge(
-        &mut self,
-        now: Time,
-        header: &Transport,
-        sack: &SackRanges,
-        (rtt, tick): (Time, u32),
-    ) -> Outcome {
+    pub(crate) fn acknowledge(&mut self, now: Time, header: &Transport, sack: &SackRanges, rtt: Time) -> Outcome {
         self.next = None;
         if let Some(steady) = &mut self.lent
             && header.sack_count() == 0
         {
-            let newly_acked = steady.acknowledge(&mut self.at, now, header.segment(), (rtt, tick));
+            let newly_acked = steady.acknowledge(&mut self.at, now, header.segment(), rtt);
             if newly_acked > 0 {
                 return Outcome { newly_acked, duplicate: false, loss: None };
             }

@@ -65,7 +65,7 @@ impl Rto {
     /// What a flow needs to keep the timer by itself, once there is a sample and no back-off.
     fn lend(&self) -> Option<Steady> {
         let ready = self.srtt > 0 && self.backoffs == 0;
-        ready.then_some(Steady { rttvar: self.rttvar, min: self.min, max: self.max })
+        ready.then_some(Steady { rttvar: self.rttvar, min: self.min, max: self.max, tick: self.tick })
     }
     /// Takes it back.
     fn take_back(&mut self, steady: &Steady, srtt: Time, deadline: Time) {

@@ -14,13 +14,14 @@ pub struct Steady {
     /// Not zero: that it is not there needs no room of its own.
     pub(super) min: NonZeroU64,
     pub(super) max: u64,
+    pub(super) tick: u32,
 }
 
 impl Steady {
-    /// Takes an acknowledgement of data that is outstanding, with its sample of a clock of period `tick` (ns, zero is exact).
-    /// Returns the segments that it newly covers, or zero, and nothing done, if it is of none.
+    /// Takes an acknowledgement of data that is outstanding. Returns the segments that it newly covers, or zero, and nothing
+    /// done, if it is of none.
     #[inline(always)]
-    pub fn acknowledge(&mut self, at: &mut RecoveryState, now: Time, cumulative: u32, (rtt, tick): (Time, u32)) -> u32 {
+    pub fn acknowledge(&mut self, at: &mut RecoveryState, now: Time, cumulative: u32, rtt: Time) -> u32 {
         let newly = cumulative.wrapping_sub(at.acked);
         let outstanding = at.highest - at.acked;
         if newly.wrapping_sub(1) >= outstanding {
@@ -28,7 +29,7 @@ impl Steady {
         }
         at.acked = cumulative;
         at.in_flight -= newly;
-        let (srtt, rttvar) = super::rto::smoothed(at.srtt.0, self.rttvar, rtt.0.max(1), tick);
+        let (srtt, rttvar) = super::rto::smoothed(at.srtt.0, self.rttvar, rtt.0.max(1), self.tick);
         (at.srtt, self.rttvar) = (Time(srtt), rttvar);
         let timeout = super::rto::timeout_of(srtt, rttvar).max(self.min.get()).min(self.max);
         at.timer = if newly == outstanding { Time::NEVER } else { now + Time(timeout) };
@@ -73,8 +74,7 @@ mod tests {
         let mut lending = 0;
         let (exact, mut ticking) = (Values::default(), Values::default());
         ticking.set(COMMON.iter().find(|p| p.name == "clock_tick").unwrap(), 0.01);
-        for (kind, values, tick) in RECOVERIES.iter().flat_map(|kind| [(kind, &exact, 0), (kind, &ticking, 10_000_000)])
-        {
+        for (kind, values) in RECOVERIES.iter().flat_map(|kind| [(kind, &exact), (kind, &ticking)]) {
             let fresh = || {
                 let mut recovery = kind.build(values);
                 recovery.on_rtt(Time::millis(80));
@@ -104,7 +104,7 @@ mod tests {
                     told.on_sent(now, at.next, step);
                     steady.sent(&mut at, now);
                 } else if let Some((cumulative, newly, rtt)) = ack(&mut told, &mut rng, now) {
-                    assert_eq!(steady.acknowledge(&mut at, now, cumulative, (rtt, tick)), newly);
+                    assert_eq!(steady.acknowledge(&mut at, now, cumulative, rtt), newly);
                 }
                 assert_eq!(facts(&at), facts(&told.state()), "{}, step {step}", kind.name());
                 if rng.next_u64().is_multiple_of(50) {
