@@ -81,13 +81,6 @@ study.control(
     "the paper's reasoning: only what waits bridges the pauses after losses, and XCP aims at an empty queue",
 )
 
-study.control(
-    "TCP in the place of LR-XCPQ_PA",
-    base.instead_of(WITH, "reno", lambda label: label[0] == WITH, drop="dupackthreshold"),
-    ["D-fig4-a"],
-    "routers keep their queue by feedback: senders that follow none and halve at losses let it run dry",
-)
-
 
 @study.plot
 def plot(data: Data) -> Sequence[Panel]:
