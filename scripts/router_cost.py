@@ -124,7 +124,7 @@ def flood(controller: str, rate: float, burst: int) -> Run:
 def flows(controller: str) -> Run:
     """Send two flows with a bounded window between them, and their acknowledgements back."""
     load = [program(), "send", "10.9.0.2", "-P", "2", "--packet", "1200B", "-J", "--time", str(SECONDS)]
-    return forward(controller, "500Mbit/s", [program(), "recv", "-i", "0", "--window", "300"], load)
+    return forward(controller, "500Mbit/s", [program(), "recv", "--open", "-i", "0", "--window", "300"], load)
 
 
 LOADS: dict[str, Callable[[str], Run]] = {

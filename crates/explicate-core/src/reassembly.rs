@@ -3,6 +3,8 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
+use core::mem::size_of;
+
 use crate::recovery::scoreboard::first_ending_at;
 use crate::wire::{SACK_RANGES, SackRanges};
 
@@ -102,6 +104,22 @@ impl Reassembly {
     #[inline]
     pub fn ranges(&self) -> SackRanges {
         self.beyond.as_ref().map_or(SackRanges::NONE, |beyond| beyond.report)
+    }
+
+    /// Bytes of memory that what has arrived out of order takes.
+    pub fn memory(&self) -> usize {
+        self.beyond
+            .as_ref()
+            .map_or(0, |beyond| size_of::<Beyond>() + beyond.ranges.capacity() * size_of::<(u32, u32)>())
+    }
+
+    /// Bytes more that one more segment out of order may take.
+    pub fn memory_to_insert(&self) -> usize {
+        match &self.beyond {
+            None => size_of::<Beyond>() + 4 * size_of::<(u32, u32)>(),
+            Some(beyond) if beyond.ranges.len() < beyond.ranges.capacity() => 0,
+            Some(beyond) => beyond.ranges.capacity().max(4) * size_of::<(u32, u32)>(),
+        }
     }
 
     /// Payload received in order, bytes.

@@ -172,6 +172,15 @@ impl Sink {
         self.data.next()
     }
 
+    /// Bytes of memory that the record of what has arrived out of order takes.
+    pub fn memory(&self) -> usize {
+        self.data.memory()
+    }
+    /// Bytes more that one more segment out of order may take.
+    pub fn memory_to_insert(&self) -> usize {
+        self.data.memory_to_insert()
+    }
+
     /// Ignores everything until a SYN comes, as the first end of a flow need not: nothing was sent to it before.
     #[must_use]
     pub fn listening(mut self) -> Sink {

@@ -44,6 +44,8 @@ pub enum Command {
     Link(Link),
     /// Measures capacity and available bandwidth of the path to `explicated recv`
     Probe(Probe),
+    /// Makes a key that `recv` and `send` share
+    Keygen(Keygen),
     /// Prints the man page, or a shell's completions, for packagers
     #[command(hide = true)]
     Generate {
@@ -116,6 +118,9 @@ pub struct Send {
     /// The fastest that this host's interface can be, Mbit/s
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub interface_mbps: u64,
+    /// The key that both ends have, made by `explicated keygen`
+    #[arg(short, long, value_name = "FILE")]
+    pub key: Option<PathBuf>,
     /// Give up after so many seconds without an answer
     #[arg(long, default_value_t = 15.0, value_parser = some_seconds)]
     pub patience: f64,
@@ -127,6 +132,12 @@ pub struct Recv {
     /// The address to listen at
     #[arg(short, long, default_value = "0.0.0.0:49407")]
     pub bind: std::net::SocketAddrV4,
+    /// Takes only what is sent with this key, made by `explicated keygen`
+    #[arg(short, long, value_name = "FILE")]
+    pub key: Option<PathBuf>,
+    /// Takes what anybody sends: without a key, and not only from this machine
+    #[arg(long, conflicts_with = "key")]
+    pub open: bool,
     /// The folder for files that arrive; without it none is taken
     #[arg(long, value_name = "DIR")]
     pub to: Option<PathBuf>,
@@ -145,12 +156,22 @@ pub struct Recv {
     /// Most flows at a time
     #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
     pub flows: u32,
+    /// Most flows at a time from one address
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    pub flows_per_source: u32,
     /// Most segments that a flow may be ahead of what has arrived in order
     #[arg(long, default_value_t = 1 << 16, value_parser = clap::value_parser!(u32).range(1..))]
     pub window: u32,
     /// Most megabytes that wait for those before them, all flows together
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
     pub memory: u32,
+}
+
+/// `explicated keygen`.
+#[derive(Args, Debug)]
+pub struct Keygen {
+    /// The new file, which only its owner may read
+    pub file: PathBuf,
 }
 
 /// `explicated router`.

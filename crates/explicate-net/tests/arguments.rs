@@ -11,6 +11,8 @@ fn program(arguments: &[&str], out: Stdio) -> Output {
 #[test]
 fn numbers_without_a_meaning_are_refused() {
     let cases: &[(&[&str], &str)] = &[
+        (&["recv"], "Say --key FILE"),
+        (&["recv", "--open", "--key", "x"], "cannot be used with"),
         (&["recv", "--idle", "0"], "a number above 0"),
         (&["recv", "--idle", "nan"], "a number above 0"),
         (&["recv", "--interval", "inf"], "a number from 0"),
@@ -51,7 +53,7 @@ fn a_lab_that_cannot_keep_its_tables_does_not_begin() {
 fn the_man_page_has_all_options_of_all_commands() {
     let text = |arguments: &[&str]| String::from_utf8(program(arguments, Stdio::piped()).stdout).unwrap();
     let man = text(&["generate", "man"]).replace('\\', "");
-    for command in ["send", "recv", "router", "link", "probe", "lab"] {
+    for command in ["send", "recv", "keygen", "router", "link", "probe", "lab"] {
         let page = man.split(".TH ").find(|page| page.starts_with(&format!("explicated-{command} "))).unwrap();
         assert!(page.contains(&format!("fBexplicated {command}")), "{page}");
         let help = text(&[command, "--help"]);

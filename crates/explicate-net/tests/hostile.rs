@@ -14,7 +14,10 @@ use explicate_core::sink::Sink;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Congestion, Format, Packet, SackRanges, UDP_PORT, XcpI, flag};
 use explicate_net::agent::Speaker;
-use explicate_net::endpoint::message::{DIGEST, Message};
+use explicate_net::endpoint::auth::Key;
+use explicate_net::endpoint::gate::Admission;
+use explicate_net::endpoint::high;
+use explicate_net::endpoint::message::{DIGEST, Message, SHORT};
 use explicate_net::endpoint::outbox::Outbox;
 use explicate_net::endpoint::receiving::{Limits, Receivers};
 use explicate_net::forward::frame::{self, IP, Kind, Odd, lift};
@@ -154,15 +157,18 @@ fn seeds() -> Vec<Vec<u8>> {
     }
     let mut syn = data;
     syn.transport.set_flags(flag::SYN);
-    let greeting = b"explicate/1 protocol=xcp packet=1500 kind=file name=a.iso size=1000";
-    seeds.push(framed(&syn, &SackRanges::NONE, greeting, RECEIVER));
+    let file = "kind=file name=a.iso size=1000 mode=644 digest=";
+    let greeting = format!("explicate/2 protocol=xcp packet=1500 {file}{}", "3c".repeat(32));
+    seeds.push(framed(&syn, &SackRanges::NONE, greeting.as_bytes(), RECEIVER));
+    seeds.push(framed(&syn, &SackRanges::NONE, b"explicate/2 protocol=sack packet=1000", RECEIVER));
     seeds.push(framed(&syn, &SackRanges::NONE, b"explicate/1 protocol=sack packet=1000", RECEIVER));
     let (mut ack, mut sack) = (data, SackRanges::NONE);
     ack.transport.set_flags(flag::ACK);
     sack.push(3, 9);
     ack.transport.set_sack_count(1);
     seeds.push(framed(&ack, &sack, &[], SENDER));
-    for message in [Message::Question(7, [3; DIGEST]), Message::Unknown(7), Message::Probe(1, 2, Time(3))] {
+    let question = Message::Question(7, [3; DIGEST]);
+    for message in [question, Message::Unknown(7), Message::Probe(1, 2, Time(3), [0; SHORT]), Message::knock(7)] {
         seeds.push(framed(&message.to_packet(), &SackRanges::NONE, &[], RECEIVER));
     }
     let mut asked = Packet::EMPTY;
@@ -226,8 +232,9 @@ fn init(id: u32, values: &Values) -> FlowInit<'_> {
 fn survives(count: u64) {
     let (mut middle, seeds, values) = (Middle::wrong(), seeds(), Values::default());
     let mut rng = Rng::stream(count, "hostile");
-    let limits = Limits { flows: 64, waiting: 1 << 20, ..Limits::default() };
-    let (mut receivers, mut out) = (Receivers::new(limits), Outbox::default());
+    // Nobody is asked for a cookie: flows open, and what follows is reached too.
+    let limits = Limits { flows: 64, waiting: 1 << 20, admission: Admission::Trusting, ..Limits::default() };
+    let (mut receivers, mut out) = (Receivers::new(limits, Key::new([1; 32])), Outbox::default());
     let mut victim = Flow::new(&init(7, &values));
     victim.write(u64::MAX, false);
     let peer = SocketAddrV4::new(SENDER, UDP_PORT);
@@ -248,7 +255,8 @@ fn survives(count: u64) {
             } else if header.has(flag::ACK) {
                 victim.handle_packet(now, &read.packet, &read.sack);
             } else {
-                receivers.handle_packet(now, peer, &read, &bytes[IP + 28 + read.payload..], &mut out);
+                let bytes = &bytes[IP + 28..];
+                receivers.handle_packet(now, peer, high(bytes, &read), &read, &bytes[read.payload..], &mut out);
             }
         });
         out.discard();

@@ -53,7 +53,7 @@ fn hostile_packets_are_counted_and_dropped_while_a_file_passes() {
     let net = chain();
     let router = net.start("m", &["router", "--port", "left", "--port", "right", "--json"]);
     let folder = net.folder.join("received");
-    let recv = net.start("b", &["recv", "--to", folder.to_str().unwrap(), "--json"]);
+    let recv = net.start("b", &["recv", "--open", "--to", folder.to_str().unwrap(), "--json"]);
     let (path, content) = file(&net, 20_000_000);
     let mut send = net.start("a", &["send", "10.9.0.2", &path, "--protocol", "cubic/sack"]);
     let before = [resident(router.id()), resident(recv.id())];
@@ -92,7 +92,7 @@ fn a_file_survives_links_that_go_down_and_a_sender_that_is_killed() {
     let slow = "rate = \"20Mbit/s\", delay = \"5ms\", queue = { kind = \"droptail\", limit = \"100pkt\" }";
     let link = net.start("m", &["link", "left", "right", "--there", slow, "--json"]);
     let folder = net.folder.join("received");
-    let recv = net.start("b", &["recv", "--to", folder.to_str().unwrap(), "--idle", "3"]);
+    let recv = net.start("b", &["recv", "--open", "--to", folder.to_str().unwrap(), "--idle", "3"]);
     let (path, content) = file(&net, 8_000_000);
 
     // The link's interfaces and the receiver's go down in turn.

@@ -19,7 +19,7 @@ fn a_file_arrives_the_same_over_a_link_that_does_everything_wrong() {
     let link = net.start("m", &["link", "left", "right", "--there", wrong, "--json"]);
     let (path, content) = file(&net, 5_000_003);
     let folder = net.folder.join("received");
-    let mut recv = net.start("b", &["recv", "--to", folder.to_str().unwrap(), "--once", "--json"]);
+    let mut recv = net.start("b", &["recv", "--open", "--to", folder.to_str().unwrap(), "--once", "--json"]);
     let sent = net.program("a", &["send", "10.9.0.2", &path, "--protocol", "cubic/sack", "--json"]);
     let said = String::from_utf8_lossy(&sent.stdout).to_string() + &String::from_utf8_lossy(&sent.stderr);
     assert!(sent.status.success(), "{said}");
@@ -44,7 +44,7 @@ fn a_router_feeds_back_and_leaves_other_traffic_alone() {
     // The kernel's own packets: ARP, ICMP, and TCP with segments that the sender leaves to its interface to cut.
     let ping = net.exec("a", "ping -c 3 -i 0.2 10.9.0.2");
     assert!(ping.contains("ttl=64") && ping.contains(" 0% packet loss"), "{ping}");
-    let _recv = net.start("b", &["recv", "--json"]);
+    let _recv = net.start("b", &["recv", "--open", "--json"]);
     let sent = net.program("a", &["send", "10.9.0.2", "--time", "5", "--json", "-P", "2"]);
     let told = last_json(&String::from_utf8_lossy(&sent.stdout));
     let rate = told["end"]["sum_received"]["bits_per_second"].as_f64().unwrap();
@@ -65,7 +65,7 @@ fn transfers_survive_a_router_that_is_started_again_and_fail_clearly_without_a_r
     let (path, content) = file(&net, 8_000_000);
     let folder = net.folder.join("received");
     let to = folder.to_str().unwrap().to_string();
-    let recv = net.start("b", &["recv", "--to", &to]);
+    let recv = net.start("b", &["recv", "--open", "--to", &to]);
     let mut send = net.start("a", &["send", "10.9.0.2", &path]);
     sleep(Duration::from_millis(600));
     router.stop("KILL");
@@ -79,7 +79,7 @@ fn transfers_survive_a_router_that_is_started_again_and_fail_clearly_without_a_r
     // The receiver goes and comes again: it knows nothing of the transfer, and says so.
     let mut send = net.start("a", &["send", "10.9.0.2", &path]);
     recv.stop("KILL");
-    let recv = net.start("b", &["recv", "--to", &to]);
+    let recv = net.start("b", &["recv", "--open", "--to", &to]);
     let (said, good) = send.wait(30);
     assert!(!good && said.contains("does not know this transfer"), "{said}");
     assert!(!folder.join("sent.bin").exists());
@@ -149,7 +149,7 @@ fn through_the_cloud(protocol: &str, addresses: bool) -> (f64, f64) {
         two.extend(["--address", "10.2.0.10"]);
     }
     let (_one, two) = (net.start("r1", &one), net.start("r2", &two));
-    let _recv = net.start("b", &["recv"]);
+    let _recv = net.start("b", &["recv", "--open"]);
     let sent = net.program("a", &["send", "10.2.0.1", "-p", protocol, "--time", "24", "--json"]);
     let told = last_json(&String::from_utf8_lossy(&sent.stdout));
     let intervals = told["intervals"].as_array().unwrap();
@@ -214,7 +214,7 @@ fn a_probe_finds_what_a_path_has() {
         let net = chain();
         let narrow = "rate = \"20Mbit/s\", delay = \"5ms\", queue = { kind = \"droptail\", limit = \"100pkt\" }";
         let _link = net.start("m", &["link", "left", "right", "--there", narrow, "--real-time"]);
-        let _recv = net.start("b", &["recv"]);
+        let _recv = net.start("b", &["recv", "--open"]);
         let said = net.program("a", &["probe", "10.9.0.2", "--time", "15", "--json"]);
         assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
         let told = last_json(&String::from_utf8_lossy(&said.stdout));

@@ -9,6 +9,7 @@ use crate::error::{Context, Error, Result};
 use crate::sys;
 
 mod forward;
+mod keygen;
 mod lab;
 mod probe;
 mod recv;
@@ -27,6 +28,7 @@ pub fn main(cli: Cli) -> ExitCode {
         Command::Router(args) => forward::run_router(args),
         Command::Link(args) => forward::run_link(args),
         Command::Probe(args) => probe::run(args),
+        Command::Keygen(args) => keygen::run(args),
         Command::Generate { what } => generate(what),
         Command::Lab(args) => lab::run(args),
     };

@@ -3,10 +3,12 @@
 use explicate_core::units::Time;
 use serde_json::{Value, json};
 
-use super::say::say;
+use super::say::{complain, say};
 use crate::cli::Recv;
 use crate::clock::Clock;
 use crate::endpoint::Endpoint;
+use crate::endpoint::auth::Key;
+use crate::endpoint::gate::Admission;
 use crate::endpoint::message::Verdict;
 use crate::endpoint::receiving::{Ended, Limits};
 use crate::error::{Context, Error, Result};
@@ -22,11 +24,33 @@ pub(super) fn run(args: &Recv) -> Result<()> {
         waiting: (args.memory as usize) << 20,
         idle: Time::from_secs_f64(args.idle),
         window: args.window,
+        flows_per_source: args.flows_per_source as usize,
+        admission: admission(args)?,
+        ..Limits::default()
     };
     let mut endpoint = Endpoint::open(args.bind, Some(limits), Clock::start())?;
     sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
     let address = endpoint.address()?;
-    tell(args, json!({ "event": "listening", "address": address.to_string() }), || format!("listening at {address}"))?;
+    let who = match (&args.key, args.open) {
+        (Some(_), _) => "key",
+        (None, true) => "open",
+        (None, false) => "loopback",
+    };
+    if who == "open" {
+        complain(
+            "warning: --open: ANYBODY who reaches this port may send, files too, and nothing is proved to the sender",
+        );
+    }
+    tell(args, json!({ "event": "listening", "address": address.to_string(), "admission": who }), || {
+        format!(
+            "listening at {address}, {}",
+            match who {
+                "key" => "for those that have the key",
+                "open" => "for anybody",
+                _ => "for this machine",
+            }
+        )
+    })?;
     let step = if args.interval > 0.0 { Time::from_secs_f64(args.interval) } else { Time::NEVER };
     let (mut next, mut before, mut since) = (step, 0, Time::ZERO);
     let mut first: Option<Ended> = None;
@@ -74,6 +98,20 @@ pub(super) fn run(args: &Recv) -> Result<()> {
     Ok(())
 }
 
+/// Who may send: on the network only those that have the key, unless all may by the user's own word.
+fn admission(args: &Recv) -> Result<Admission> {
+    match &args.key {
+        Some(path) => Ok(Admission::Key(Key::load(path)?)),
+        None if args.open || args.bind.ip().is_loopback() => Ok(Admission::Open),
+        None => Err(Error::Input(format!(
+            "who may send to {}? Say --key FILE (`explicated keygen FILE` makes one, which the sender needs too), \
+             --bind 127.0.0.1:{}, or --open to take what anybody sends",
+            args.bind,
+            args.bind.port()
+        ))),
+    }
+}
+
 fn tell(args: &Recv, event: Value, line: impl FnOnce() -> String) -> Result<()> {
     if args.json { say(event) } else { say(line()) }
 }
@@ -95,7 +133,7 @@ fn tell_end(args: &Recv, ended: &Ended) -> Result<()> {
     let event = json!({
         "event": "end",
         "peer": ended.key.0.to_string(),
-        "flow": ended.key.1,
+        "flow": ended.key.1 as u32,
         "bytes": ended.payload,
         "seconds": seconds,
         "file": file,
@@ -106,7 +144,7 @@ fn tell_end(args: &Recv, ended: &Ended) -> Result<()> {
         let rate = 8e-6 * ended.payload as f64 / seconds.max(1e-9);
         format!(
             "{} from {}: {name}{verdict}; {} bytes in {seconds:.3} s, {rate:.3} Mbit/s",
-            ended.key.1, ended.key.0, ended.payload
+            ended.key.1 as u32, ended.key.0, ended.payload
         )
     })
 }

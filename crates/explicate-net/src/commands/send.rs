@@ -22,6 +22,7 @@ use super::words;
 use crate::agent::Speaker;
 use crate::cli::Send;
 use crate::clock::Clock;
+use crate::endpoint::auth::{Key, random};
 use crate::endpoint::content::Supply;
 use crate::endpoint::hello::{Content, Hello, file_name};
 use crate::endpoint::sending::{Plan, Sending, Standing};
@@ -52,20 +53,26 @@ pub(super) fn run(args: &Send) -> Result<()> {
     if !group.resolved.recovery.reliable() && args.file.is_some() {
         return Err(Error::Input(format!("`{}` sends nothing twice, so a file would have holes", args.protocol)));
     }
+    // Before privileges are dropped: it may belong to root.
+    let key = args.key.as_deref().map(Key::load).transpose()?;
     let clock = Clock::start();
     let own = own_address(peer)?;
-    let speaker =
-        Speaker::new(group.resolved.protocol, &Values::default(), own, Rng::stream(random()? as u64, "agent"));
+    let speaker = Speaker::new(
+        group.resolved.protocol,
+        &Values::default(),
+        own,
+        Rng::stream(u64::from_be_bytes(random()?), "agent"),
+    );
     // Routers that speak to hosts do so at the one port that they know.
     let bind = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, if speaker.is_some() { UDP_PORT } else { 0 });
     let mut endpoint = Endpoint::open(bind, None, clock)?;
     endpoint.speaker = speaker;
     sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
     // Numbers that nobody can guess: whoever knows a flow's number and ports can disturb it.
-    let base = random()?;
+    let base = u32::from_be_bytes(random()?);
     for i in 0..args.flows {
         let id = base.wrapping_add(i);
-        endpoint.sending.insert(id, sending(args, &group, id, peer, own)?);
+        endpoint.sending.insert(id, sending(args, &group, id, peer, own, key.clone())?);
     }
     let mut series = Series::open(args)?;
     let mut intervals = Intervals::default();
@@ -91,14 +98,14 @@ pub(super) fn run(args: &Send) -> Result<()> {
     finish(args, &group, &endpoint, intervals)
 }
 
-pub(super) fn random() -> Result<u32> {
-    let mut bytes = [0; 4];
-    let read = File::open("/dev/urandom").and_then(|mut f| std::io::Read::read_exact(&mut f, &mut bytes));
-    read.or_fail(|| "read random bytes".to_string())?;
-    Ok(u32::from_be_bytes(bytes))
-}
-
-fn sending(args: &Send, group: &FlowGroup, id: u32, peer: SocketAddrV4, own: Ipv4Addr) -> Result<Sending> {
+fn sending(
+    args: &Send,
+    group: &FlowGroup,
+    id: u32,
+    peer: SocketAddrV4,
+    own: Ipv4Addr,
+    key: Option<Key>,
+) -> Result<Sending> {
     let fallback = registry::resolve(group.resolved.fallback).map_err(Error::Failed)?;
     let init = FlowInit {
         id,
@@ -112,13 +119,15 @@ fn sending(args: &Send, group: &FlowGroup, id: u32, peer: SocketAddrV4, own: Ipv
     let (supply, content, source) = match (&args.file, args.bytes) {
         (Some(path), _) => {
             let supply = Supply::open(path).or_fail(|| format!("read {}", path.display()))?;
-            let Supply::File { size, .. } = supply else { return Err(Error::Failed("no file".to_string())) };
+            let Supply::File { size, digest, mode, .. } = supply else {
+                return Err(Error::Failed("no file".to_string()));
+            };
             let most = (u32::MAX as u64 - 1) * (group.packet as u64 / 2);
             if size > most {
                 return Err(Error::Input(format!("{} is longer than a flow can be", path.display())));
             }
             let name = file_name(&path.file_name().unwrap_or_default().to_string_lossy());
-            (supply, Content::File { name, size }, Source::Sized(size))
+            (supply, Content::File { name, size, mode, digest }, Source::Sized(size))
         }
         (None, Some(bytes)) => (Supply::Filler, Content::Nothing, Source::Sized(bytes)),
         (None, None) => {
@@ -134,6 +143,8 @@ fn sending(args: &Send, group: &FlowGroup, id: u32, peer: SocketAddrV4, own: Ipv
         source,
         start: Time::ZERO,
         hello: Hello::new(&args.protocol, group.packet, &group.values, content),
+        high: u32::from_be_bytes(random()?).max(1),
+        key,
         supply,
         peer,
         patience: Time::from_secs_f64(args.patience),

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use super::hello::SHA;
 use super::message::{DIGEST, Verdict};
 
 /// What a flow sends.
@@ -20,8 +21,10 @@ pub enum Supply {
         file: File,
         /// Its length when it was read first, bytes.
         size: u64,
-        /// The start of its SHA-256.
-        digest: [u8; DIGEST],
+        /// Its SHA-256.
+        digest: [u8; SHA],
+        /// Its permissions.
+        mode: u32,
     },
 }
 
@@ -35,13 +38,17 @@ impl Supply {
     /// Opens a file, and reads it once for its digest.
     pub fn open(path: &Path) -> io::Result<Supply> {
         let mut file = File::open(path)?;
-        if !file.metadata()?.is_file() {
+        let facts = file.metadata()?;
+        if !facts.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
         let (mut hash, mut size, mut buffer) = (Sha256::new(), 0, vec![0; 1 << 16]);
         loop {
             match file.read(&mut buffer)? {
-                0 => return Ok(Supply::File { file, size, digest: start_of(hash) }),
+                0 => {
+                    let (digest, mode) = (hash.finalize().into(), facts.mode() & 0o777);
+                    return Ok(Supply::File { file, size, digest, mode });
+                }
                 n => {
                     hash.update(&buffer[..n]);
                     size += n as u64;
@@ -49,12 +56,12 @@ impl Supply {
             }
         }
     }
-    /// Writes the payload of a segment, where full ones have `full` bytes, into `out`.
-    pub fn fill(&self, segment: u32, full: u16, out: &mut [u8]) -> io::Result<()> {
+    /// Writes the payload of a segment, where full ones have `full` bytes and the first begins at byte `from`, into `out`.
+    pub fn fill(&self, from: u64, segment: u32, full: u16, out: &mut [u8]) -> io::Result<()> {
         match self {
             Supply::Filler => out.fill(segment as u8),
             Supply::File { file, size, .. } => {
-                let at = segment as u64 * full as u64;
+                let at = from + segment as u64 * full as u64;
                 let length = (size.saturating_sub(at)).min(out.len() as u64) as usize;
                 file.read_exact_at(&mut out[..length], at)?;
                 out[length..].fill(0);
@@ -66,7 +73,7 @@ impl Supply {
     pub fn digest(&self) -> [u8; DIGEST] {
         match self {
             Supply::Filler => [0; DIGEST],
-            Supply::File { digest, .. } => *digest,
+            Supply::File { digest, .. } => *digest.first_chunk().unwrap_or(&[0; DIGEST]),
         }
     }
 }
@@ -81,13 +88,21 @@ struct Arriving {
     written: u64,
 }
 
+/// Bytes of memory that a segment of so many bytes takes while it waits: the allocator's share, in steps of 16 and 32 at least, and its
+/// place in the map, whose nodes are half full at worst.
+fn memory_of(length: usize) -> usize {
+    const PLACE: usize = 64;
+    (length + 8).next_multiple_of(16).max(32) + PLACE
+}
+
 /// Where the payload of a flow goes.
 pub struct Stock {
     arriving: Option<Arriving>,
     /// The next segment in order.
     next: u32,
-    /// Segments beyond it, if they are kept.
+    /// Segments beyond it, if they are kept, and the memory that they take.
     beyond: BTreeMap<u32, Vec<u8>>,
+    kept: usize,
     /// Payload of full segments, and number of the last, as they show themselves.
     full: Option<usize>,
     last: Option<u32>,
@@ -97,7 +112,7 @@ pub struct Stock {
 impl Stock {
     /// Keeps nothing.
     pub fn nothing() -> Stock {
-        Stock { arriving: None, next: 0, beyond: BTreeMap::new(), full: None, last: None, verdict: None }
+        Stock { arriving: None, next: 0, beyond: BTreeMap::new(), kept: 0, full: None, last: None, verdict: None }
     }
     /// Writes a file into a folder; one of that name that is there already is not touched until this one is whole.
     pub fn file(folder: &Path, name: &str, size: u64, flow: u32) -> io::Result<Stock> {
@@ -122,34 +137,33 @@ impl Stock {
         };
         whole && within && length > 0
     }
-    /// Bytes that a segment would keep waiting.
+    /// Bytes of memory that a segment would take while it waits.
     pub fn would_keep(&self, segment: u32, length: usize) -> usize {
         let keeps = self.arriving.is_some() && segment > self.next && !self.beyond.contains_key(&segment);
-        if keeps { length } else { 0 }
+        if keeps { memory_of(length) } else { 0 }
     }
-    /// Takes a segment that [`fits`](Stock::fits); how many bytes fewer wait than before.
-    pub fn take(&mut self, segment: u32, payload: &[u8], last: bool) -> isize {
+    /// Takes a segment that [`fits`](Stock::fits).
+    pub fn take(&mut self, segment: u32, payload: &[u8], last: bool) {
         if last {
             self.last = Some(segment);
         } else {
             self.full = Some(payload.len());
         }
         if self.arriving.is_none() || segment < self.next {
-            return 0;
+            return;
         }
         if segment > self.next {
-            let before = self.beyond.insert(segment, payload.to_vec()).map_or(0, |old| old.len());
-            return before as isize - payload.len() as isize;
+            let before = self.beyond.insert(segment, payload.to_vec()).map_or(0, |old| memory_of(old.len()));
+            self.kept += memory_of(payload.len()) - before;
+            return;
         }
         self.write(payload);
         self.next += 1;
-        let mut freed = 0;
         while let Some(payload) = self.beyond.remove(&self.next) {
-            freed += payload.len() as isize;
+            self.kept -= memory_of(payload.len());
             self.write(&payload);
             self.next += 1;
         }
-        freed
     }
     fn write(&mut self, payload: &[u8]) {
         // What could not be written once is lost, and said once.
@@ -163,9 +177,9 @@ impl Stock {
             self.verdict = Some(Verdict::NotWritten);
         }
     }
-    /// Bytes that wait for those before them.
+    /// Bytes of memory that what waits for those before it takes.
     pub fn waiting(&self) -> usize {
-        self.beyond.values().map(Vec::len).sum()
+        self.kept
     }
     /// The name of the file, if there is one.
     pub fn path(&self) -> Option<&Path> {
@@ -231,14 +245,13 @@ mod tests {
         order.swap(0, 9);
         order.swap(3, 10);
         order.push(4);
-        let mut waiting = 0;
         for segment in order {
             let last = segment == 10;
             let mut payload = vec![0; if last { 3 } else { 100 }];
-            supply.fill(segment, 100, &mut payload).unwrap();
+            supply.fill(0, segment, 100, &mut payload).unwrap();
             assert!(stock.fits(segment, payload.len(), last));
-            waiting -= stock.take(segment, &payload, last);
-            assert_eq!(waiting, stock.waiting() as isize);
+            stock.take(segment, &payload, last);
+            assert_eq!(stock.waiting(), stock.beyond.values().map(|p| memory_of(p.len())).sum::<usize>());
             assert!(!folder.join("copy").exists());
         }
         assert_eq!(stock.conclude(supply.digest()), Verdict::Same);

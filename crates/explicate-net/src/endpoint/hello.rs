@@ -1,16 +1,69 @@
 //! What a SYN carries behind its headers: words that say how the flow is to be received.
 //!
-//! `explicate/1 protocol=NAME packet=1500 ack_every=1 ack_delay_us=100000 kind=file name=a.iso size=1234`
+//! `explicate/2 protocol=NAME packet=1500 ack_every=1 ack_delay_us=100000 kind=file name=a.iso size=1234 mode=644 digest=HEX cookie=HEX
+//! mac=HEX`
 //!
 //! Words are `key=value`, apart by one space; unknown keys are passed over, so that later versions can add some. What is as
-//! most have it is left out: `window` (segments), `quick_acks`, `refuse_explicit`.
+//! most have it is left out: `window` (segments), `quick_acks`, `refuse_explicit`. `digest` is the SHA-256 of the file, `cookie` what the
+//! receiver gave, and `mac`, always last, the code over all before it ([`greeting_code`](super::auth::greeting_code)).
 
 use explicate_core::flow::PARAMS;
 use explicate_core::params::Values;
 
-const FIRST: &str = "explicate/1";
+use super::auth::{Code, hex, unhex};
+
+/// The version of greetings.
+pub const VERSION: u32 = 2;
+const NAME: &str = "explicate/";
 /// Longest greeting that is read, bytes.
-const LONGEST: usize = 400;
+pub const LONGEST: usize = 700;
+/// Bytes of a file's SHA-256.
+pub const SHA: usize = 32;
+
+/// The version of a greeting; `None` for what is none.
+pub fn version(bytes: &[u8]) -> Option<u32> {
+    let rest = bytes.strip_prefix(NAME.as_bytes())?;
+    let digits = rest.split(|&b| b == b' ').next().filter(|d| (1..=9).contains(&d.len()))?;
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// What a greeting shows before its words are read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sealed<'a> {
+    /// All that its code covers: the words before it.
+    pub words: &'a [u8],
+    /// Its cookie.
+    pub cookie: Option<Code>,
+    /// Its code.
+    pub code: Option<Code>,
+}
+
+impl Sealed<'_> {
+    /// The seals of a greeting: its last two words.
+    pub fn of(greeting: &[u8]) -> Sealed<'_> {
+        let (words, code) = last_word(greeting, b"mac=");
+        Sealed { words, cookie: last_word(words, b"cookie=").1, code }
+    }
+}
+
+/// Takes the code behind `key` off the end, if the last word is that.
+fn last_word<'a>(bytes: &'a [u8], key: &[u8]) -> (&'a [u8], Option<Code>) {
+    let found = bytes.iter().rposition(|&b| b == b' ').and_then(|at| {
+        let digits = std::str::from_utf8(bytes[at + 1..].strip_prefix(key)?).ok()?;
+        Some((&bytes[..at], unhex(digits)?))
+    });
+    found.map_or((bytes, None), |(words, code)| (words, Some(code)))
+}
+
+/// Words with the cookie behind them.
+pub fn with_cookie(words: &str, cookie: &Code) -> String {
+    format!("{words} cookie={}", hex(cookie))
+}
+
+/// Words with their code behind them.
+pub fn with_code(words: &str, code: &Code) -> String {
+    format!("{words} mac={}", hex(code))
+}
 
 /// What is sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,6 +76,10 @@ pub enum Content {
         name: String,
         /// Its length, bytes.
         size: u64,
+        /// Its permissions, of which only those of reading, writing and executing travel.
+        mode: u32,
+        /// Its SHA-256.
+        digest: [u8; SHA],
     },
 }
 
@@ -69,8 +126,9 @@ impl Hello {
     /// Its words.
     pub fn words(&self) -> String {
         let Hello { protocol, packet, ack_every, ack_delay_us, window, quick_acks, refuse_explicit, content } = self;
-        let mut words =
-            format!("{FIRST} protocol={protocol} packet={packet} ack_every={ack_every} ack_delay_us={ack_delay_us}");
+        let mut words = format!(
+            "{NAME}{VERSION} protocol={protocol} packet={packet} ack_every={ack_every} ack_delay_us={ack_delay_us}"
+        );
         if let Some(window) = window {
             words += &format!(" window={window}");
         }
@@ -80,8 +138,8 @@ impl Hello {
         if *refuse_explicit {
             words += " refuse_explicit=1";
         }
-        if let Content::File { name, size } = content {
-            words += &format!(" kind=file name={name} size={size}");
+        if let Content::File { name, size, mode, digest } = content {
+            words += &format!(" kind=file name={name} size={size} mode={mode:o} digest={}", hex(digest));
         }
         words
     }
@@ -89,10 +147,11 @@ impl Hello {
     pub fn parse(bytes: &[u8]) -> Option<Hello> {
         let text = std::str::from_utf8(bytes).ok().filter(|t| t.len() <= LONGEST)?;
         let mut words = text.split(' ');
-        if words.next() != Some(FIRST) {
+        if version(words.next()?.as_bytes()) != Some(VERSION) {
             return None;
         }
-        let (mut protocol, mut packet, mut kind, mut name, mut size) = (None, None, None, None, None);
+        let (mut protocol, mut packet, mut kind) = (None, None, None);
+        let (mut name, mut size, mut mode, mut digest) = (None, None, 0o644, None);
         let (mut ack_every, mut ack_delay_us) = (1, 100_000);
         let (mut window, mut quick_acks, mut refuse_explicit) = (None, 0, false);
         for word in words {
@@ -108,12 +167,14 @@ impl Hello {
                 "kind" => kind = Some(value),
                 "name" => name = Some(value).filter(|v| is_file_name(v)),
                 "size" => size = value.parse().ok(),
+                "mode" => mode = u32::from_str_radix(value, 8).ok().filter(|m| *m <= 0o777)?,
+                "digest" => digest = unhex(value),
                 _ => {}
             }
         }
         let content = match kind {
             None => Content::Nothing,
-            Some("file") => Content::File { name: name?.to_string(), size: size? },
+            Some("file") => Content::File { name: name?.to_string(), size: size?, mode, digest: digest? },
             Some(_) => return None,
         };
         let (protocol, packet) = (protocol?.to_string(), packet?);
@@ -145,12 +206,15 @@ mod tests {
 
     #[test]
     fn words_come_back() {
-        let content = Content::File { name: file_name("a b.tar.gz"), size: 1 << 40 };
+        let content = Content::File { name: file_name("a b.tar.gz"), size: 1 << 40, mode: 0o750, digest: [0xab; SHA] };
         let hello = Hello::new("LR-LMXCP", 1000, &Values::default(), content);
         assert_eq!(
             hello.words(),
-            "explicate/1 protocol=LR-LMXCP packet=1000 ack_every=1 ack_delay_us=100000 kind=file name=a_b.tar.gz \
-             size=1099511627776"
+            format!(
+                "explicate/2 protocol=LR-LMXCP packet=1000 ack_every=1 ack_delay_us=100000 kind=file name=a_b.tar.gz \
+                 size=1099511627776 mode=750 digest={}",
+                "ab".repeat(SHA)
+            )
         );
         assert_eq!(Hello::parse(hello.words().as_bytes()), Some(hello));
     }
@@ -171,20 +235,27 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        let good = "explicate/1 protocol=xcp packet=1000";
+        let good = "explicate/2 protocol=xcp packet=1000";
         assert!(Hello::parse(good.as_bytes()).is_some());
         for bad in [
             "",
-            "explicate/2 protocol=xcp packet=1000",
-            "explicate/1 protocol=xcp",
-            "explicate/1 packet=1000 protocol=x;y",
+            "explicate/1 protocol=xcp packet=1000",
+            "explicate/3 protocol=xcp packet=1000",
+            "explicate/2 protocol=xcp",
+            "explicate/2 packet=1000 protocol=x;y",
         ] {
             assert_eq!(Hello::parse(bad.as_bytes()), None, "{bad}");
         }
+        let digest = format!("digest={}", "00".repeat(SHA));
+        assert!(Hello::parse(format!("{good} kind=file name=x size=5 {digest}").as_bytes()).is_some());
         for more in [
-            "kind=file size=5",
-            "kind=file name=../x size=5",
-            "kind=file name=.ssh size=5",
+            &format!("kind=file size=5 {digest}"),
+            &format!("kind=file name=../x size=5 {digest}"),
+            &format!("kind=file name=.ssh size=5 {digest}"),
+            &format!("kind=file name=x {digest}"),
+            &format!("kind=file name=x size=5 mode=4755 {digest}"),
+            "kind=file name=x size=5",
+            "kind=file name=x size=5 digest=00",
             "kind=tape",
             "x",
             "ack_every=0",
@@ -205,5 +276,21 @@ mod tests {
             }
             let _ = Hello::parse(&bytes);
         }
+    }
+    #[test]
+    fn seals_are_the_last_words() {
+        let words = with_cookie("explicate/2 protocol=xcp packet=1000", &[1; 16]);
+        let whole = with_code(&words, &[2; 16]);
+        let sealed = Sealed::of(whole.as_bytes());
+        assert_eq!(sealed, Sealed { words: words.as_bytes(), cookie: Some([1; 16]), code: Some([2; 16]) });
+        assert!(Hello::parse(whole.as_bytes()).is_some());
+        assert_eq!(Sealed::of(words.as_bytes()).code, None);
+        assert_eq!(Sealed::of(words.as_bytes()).cookie, Some([1; 16]));
+        let swapped = Sealed::of(b"explicate/2 mac=00000000000000000000000000000000 cookie=");
+        assert_eq!((swapped.cookie, swapped.code), (None, None));
+        assert_eq!(
+            (version(b"explicate/1 x"), version(b"explicate/12"), version(b"explicate/ 1")),
+            (Some(1), Some(12), None)
+        );
     }
 }

@@ -2,17 +2,20 @@
 //!
 //! | byte | field |
 //! | --- | --- |
-//! | 0 | kind: 0x80 asks how it went, 0x81 answers, 0x82 says that nobody here knows the flow; 0x83 is a probe, 0x84 its echo |
-//! | 1 | answer: 1 all arrived and is the same, 2 all arrived and differs, 3 not all, 4 could not be written |
-//! | 4-7 | flow |
+//! | 0 | kind: 0x80 asks how it went, 0x81 answers, 0x82 says that nobody here knows the flow; 0x83 is a probe, 0x84 its echo; 0x85 asks for a cookie, 0x86 brings it; 0x87 refuses a flow |
+//! | 1 | answer: 1 all arrived and is the same, 2 all arrived and differs, 3 not all, 4 could not be written; 0x85: the version of greetings; 0x87: why, see [`Refusal`] |
+//! | 4-7 | lower half of the flow's number; the upper half stands in bytes 8-11 of the transport header, before the message |
 //! | 2-3 | probe, echo: its number; its nonce stands in the place of the flow |
-//! | 8-27 | probe: when it was sent, ns, in 8-15; echo: that, and when it came in 16-23; question: first 20 bytes of the SHA-256 of the content, or zeros; answer: payload in order, bytes, in 8-15 |
+//! | 8-27 | probe: when it was sent, ns, in 8-15; echo: that, and when it came in 16-23; question: first 20 bytes of the SHA-256 of the content, or zeros; answer: payload in order, bytes, in 8-15; 0x86: the cookie in 8-23; probe: the first 12 bytes of its cookie in 16-27 |
 //!
 //! Kinds below 0x80 are those of the core's agents.
 
 use explicate_core::protocol::CONTROL_LEN;
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, flag};
+
+use super::auth::{CODE, Code};
+use super::hello::VERSION;
 
 /// Bytes of a digest that are compared.
 pub const DIGEST: usize = 20;
@@ -32,90 +35,191 @@ pub enum Verdict {
 
 const VERDICTS: [Verdict; 4] = [Verdict::Same, Verdict::Differs, Verdict::Missing, Verdict::NotWritten];
 
+/// Why a flow is refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// The receiver has as many flows as it takes.
+    Full,
+    /// It has as many of this source as it takes of one.
+    PerSource,
+    /// The greeting's code is of another key.
+    WrongKey,
+    /// The greeting has no code.
+    NeedsKey,
+    /// The greeting has a code, and the receiver has no key.
+    NoKey,
+    /// The version of the greeting is not known.
+    Version,
+    /// Words of the greeting make no sense.
+    Nonsense,
+    /// No files are taken.
+    NoFiles,
+    /// A file of that name is there.
+    NameExists,
+    /// This file is being received already.
+    Busy,
+    /// There is no space for the file.
+    NoSpace,
+    /// The file is longer than what may still come.
+    Quota,
+    /// The folder cannot be written.
+    NotWritable,
+}
+
+const REFUSALS: [Refusal; 13] = [
+    Refusal::Full,
+    Refusal::PerSource,
+    Refusal::WrongKey,
+    Refusal::NeedsKey,
+    Refusal::NoKey,
+    Refusal::Version,
+    Refusal::Nonsense,
+    Refusal::NoFiles,
+    Refusal::NameExists,
+    Refusal::Busy,
+    Refusal::NoSpace,
+    Refusal::Quota,
+    Refusal::NotWritable,
+];
+
+impl Refusal {
+    /// What the sender is told.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Refusal::Full => "the other end has as many flows as it takes (its option --flows); try again later",
+            Refusal::PerSource => "the other end takes no more flows from this address (its option --flows-per-source)",
+            Refusal::WrongKey => "the other end has another key: both need the same file for --key",
+            Refusal::NeedsKey => "the other end asks for a key: say --key FILE, with the file that it has",
+            Refusal::NoKey => {
+                "the other end was started without a key, so nothing proves who it is; send without --key if that is right"
+            }
+            Refusal::Version => "the other end speaks another version of explicated",
+            Refusal::Nonsense => "the other end does not understand the greeting",
+            Refusal::NoFiles => "the other end takes no files (its option --to)",
+            Refusal::NameExists => {
+                "the other end has a file of this name, and does not replace it (its option --replace)"
+            }
+            Refusal::Busy => "the other end is receiving this file already",
+            Refusal::NoSpace => "the other end has no space for this file",
+            Refusal::Quota => "the file is longer than the other end's quota (its option --quota)",
+            Refusal::NotWritable => "the other end may not write into its folder",
+        }
+    }
+}
+
+/// A flow's number: the upper half beside the one that the core and its headers know.
+pub fn number(high: u32, low: u32) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
+}
+
+/// Bytes of a cookie that a probe carries.
+pub const SHORT: usize = 12;
+
 /// A message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Message {
     /// How did this flow go, whose content has this digest?
-    Question(u32, [u8; DIGEST]),
+    Question(u64, [u8; DIGEST]),
     /// So, and so many bytes of payload arrived.
-    Answer(u32, Verdict, u64),
+    Answer(u64, Verdict, u64),
     /// Nobody here knows this flow.
-    Unknown(u32),
-    /// A probe: its number, a nonce, when it was sent.
-    Probe(u16, u32, Time),
+    Unknown(u64),
+    /// A probe: its number, a nonce, when it was sent, the start of the cookie.
+    Probe(u16, u64, Time, [u8; SHORT]),
     /// Its echo, with when it came.
-    Echo(u16, u32, Time, Time),
+    Echo(u16, u64, Time, Time),
+    /// Whoever will open this flow asks for a cookie, and speaks this version.
+    Knock(u64, u8),
+    /// The cookie.
+    Cookie(u64, Code),
+    /// This flow is refused.
+    Refused(u64, Refusal),
 }
 
 impl Message {
+    /// One that asks for a cookie.
+    pub fn knock(number: u64) -> Message {
+        Message::Knock(number, VERSION as u8)
+    }
     /// The packet that carries it.
     pub fn to_packet(self) -> Packet {
         let mut bytes = [0; CONTROL_LEN];
-        let flow = match self {
-            Message::Question(flow, digest) => {
+        let number = match self {
+            Message::Question(number, digest) => {
                 bytes[0] = 0x80;
                 bytes[8..].copy_from_slice(&digest);
-                flow
+                number
             }
-            Message::Answer(flow, verdict, payload) => {
+            Message::Answer(number, verdict, payload) => {
                 (bytes[0], bytes[1]) = (0x81, verdict as u8 + 1);
                 bytes[8..16].copy_from_slice(&payload.to_be_bytes());
-                flow
+                number
             }
-            Message::Unknown(flow) => {
+            Message::Unknown(number) => {
                 bytes[0] = 0x82;
-                flow
+                number
             }
-            Message::Probe(index, nonce, sent) | Message::Echo(index, nonce, sent, _) => {
+            Message::Probe(index, nonce, sent, cookie) => {
                 bytes[0] = 0x83;
                 bytes[2..4].copy_from_slice(&index.to_be_bytes());
                 bytes[8..16].copy_from_slice(&sent.0.to_be_bytes());
-                if let Message::Echo(.., came) = self {
-                    bytes[0] = 0x84;
-                    bytes[16..24].copy_from_slice(&came.0.to_be_bytes());
-                }
+                bytes[16..].copy_from_slice(&cookie);
                 nonce
             }
+            Message::Echo(index, nonce, sent, came) => {
+                bytes[0] = 0x84;
+                bytes[2..4].copy_from_slice(&index.to_be_bytes());
+                bytes[8..16].copy_from_slice(&sent.0.to_be_bytes());
+                bytes[16..24].copy_from_slice(&came.0.to_be_bytes());
+                nonce
+            }
+            Message::Knock(number, version) => {
+                (bytes[0], bytes[1]) = (0x85, version);
+                number
+            }
+            Message::Cookie(number, cookie) => {
+                bytes[0] = 0x86;
+                bytes[8..8 + CODE].copy_from_slice(&cookie);
+                number
+            }
+            Message::Refused(number, why) => {
+                (bytes[0], bytes[1]) = (0x87, why as u8 + 1);
+                number
+            }
         };
-        bytes[4..8].copy_from_slice(&flow.to_be_bytes());
+        bytes[4..8].copy_from_slice(&(number as u32).to_be_bytes());
         let mut packet = Packet::EMPTY;
         packet.transport.set_flags(flag::CONTROL);
+        packet.transport.set_segment((number >> 32) as u32);
         packet.transport.0[12..].copy_from_slice(&bytes[..12]);
         packet.congestion.0[4..].copy_from_slice(&bytes[12..]);
         packet
     }
     /// Reads it; `None` for other messages.
     pub fn of(packet: &Packet) -> Option<Message> {
-        let (first, rest) = (&packet.transport.0[12..], &packet.congestion.0[4..]);
-        let flow = u32::from_be_bytes([first[4], first[5], first[6], first[7]]);
-        match first[0] {
-            0x80 => {
-                let mut digest = [0; DIGEST];
-                digest[..4].copy_from_slice(&first[8..]);
-                digest[4..].copy_from_slice(rest);
-                Some(Message::Question(flow, digest))
-            }
-            0x81 => {
-                let verdict = *VERDICTS.get((first[1] as usize).wrapping_sub(1))?;
-                let payload = first[8..].iter().chain(&rest[..4]).fold(0u64, |sum, &b| sum << 8 | b as u64);
-                Some(Message::Answer(flow, verdict, payload))
-            }
-            0x82 => Some(Message::Unknown(flow)),
-            kind @ (0x83 | 0x84) => {
-                let index = u16::from_be_bytes([first[2], first[3]]);
-                let word =
-                    |bytes: &mut dyn Iterator<Item = &u8>| Time(bytes.take(8).fold(0, |sum, &b| sum << 8 | b as u64));
-                let sent = word(&mut first[8..].iter().chain(&rest[..4]));
-                let came = word(&mut rest[4..].iter());
-                Some(if kind == 0x83 {
-                    Message::Probe(index, flow, sent)
-                } else {
-                    Message::Echo(index, flow, sent, came)
-                })
-            }
+        let mut bytes = [0; CONTROL_LEN];
+        bytes[..12].copy_from_slice(&packet.transport.0[12..]);
+        bytes[12..].copy_from_slice(&packet.congestion.0[4..]);
+        let number = number(packet.transport.segment(), part(&bytes, 4).map(u32::from_be_bytes)?);
+        let index = part(&bytes, 2).map(u16::from_be_bytes)?;
+        let long = |at| part(&bytes, at).map(u64::from_be_bytes);
+        let listed = (bytes[1] as usize).wrapping_sub(1);
+        match bytes[0] {
+            0x80 => Some(Message::Question(number, part(&bytes, 8)?)),
+            0x81 => Some(Message::Answer(number, *VERDICTS.get(listed)?, long(8)?)),
+            0x82 => Some(Message::Unknown(number)),
+            0x83 => Some(Message::Probe(index, number, Time(long(8)?), part(&bytes, 16)?)),
+            0x84 => Some(Message::Echo(index, number, Time(long(8)?), Time(long(16)?))),
+            0x85 => Some(Message::Knock(number, bytes[1])),
+            0x86 => Some(Message::Cookie(number, part(&bytes, 8)?)),
+            0x87 => Some(Message::Refused(number, *REFUSALS.get(listed)?)),
             _ => None,
         }
     }
+}
+
+fn part<const N: usize>(bytes: &[u8; CONTROL_LEN], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..)?.first_chunk().copied()
 }
 
 #[cfg(test)]
@@ -126,12 +230,19 @@ mod tests {
     fn messages_come_back() {
         for message in [
             Message::Question(7, [9; DIGEST]),
-            Message::Answer(u32::MAX, Verdict::Differs, 1 << 40 | 3),
-            Message::Unknown(1),
-            Message::Probe(9, 5, Time(1 << 40)),
+            Message::Answer(u64::MAX - 1, Verdict::Differs, 1 << 40 | 3),
+            Message::Unknown(1 << 32),
+            Message::Probe(9, 5, Time(1 << 40), [8; SHORT]),
             Message::Echo(65535, 5, Time(7), Time(1 << 50)),
+            Message::knock(u64::MAX),
+            Message::Cookie(3 << 32 | 4, [5; CODE]),
         ] {
             assert_eq!(Message::of(&message.to_packet()), Some(message));
+        }
+        for why in REFUSALS {
+            let message = Message::Refused(1, why);
+            assert_eq!(Message::of(&message.to_packet()), Some(message));
+            assert!(!why.sentence().is_empty());
         }
         assert_eq!(Message::of(&Packet::EMPTY), None);
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::os::fd::AsFd;
 
-use explicate_core::datagram;
+use explicate_core::datagram::{self, Read};
 use explicate_core::params::Values;
 use explicate_core::registry;
 use explicate_core::rng::Rng;
@@ -16,16 +16,20 @@ use crate::clock::{Clock, Waiter};
 use crate::error::{Context, Error, Result};
 use crate::sys::{self, BATCH, Batch};
 
+pub mod auth;
 pub mod content;
+pub mod gate;
 pub mod hello;
 pub mod message;
+pub mod opening;
 pub mod outbox;
 pub mod probe;
 pub mod receiving;
 pub mod sending;
 
+use auth::Key;
 use message::Message;
-use outbox::Outbox;
+use outbox::{HIGH, Outbox};
 use receiving::{Limits, Receivers};
 use sending::Sending;
 
@@ -40,7 +44,7 @@ pub struct Endpoint {
     waiter: Waiter,
     batch: Batch,
     out: Outbox,
-    /// Flows that it sends, by number.
+    /// Flows that it sends, by the lower half of their numbers.
     pub sending: BTreeMap<u32, Sending>,
     /// Flows that it receives, if it listens.
     pub receivers: Option<Receivers>,
@@ -60,6 +64,10 @@ impl Endpoint {
             .and_then(|()| sys::grow_buffers(socket.as_fd(), 8 << 20))
             .and_then(|()| Waiter::with_timer(clock))
             .or_fail(|| "prepare the socket".to_string())?;
+        let receivers = match listen {
+            Some(limits) => Some(Receivers::new(limits, Key::random()?)),
+            None => None,
+        };
         Ok(Endpoint {
             socket,
             clock,
@@ -67,7 +75,7 @@ impl Endpoint {
             batch: Batch::new(LONGEST),
             out: Outbox::default(),
             sending: BTreeMap::new(),
-            receivers: listen.map(Receivers::new),
+            receivers,
             speaker: None,
             malformed: 0,
         })
@@ -170,28 +178,33 @@ impl Endpoint {
                 return;
             };
             match told {
-                Message::Echo(..) => {}
-                // The echo is never longer than the probe: nobody is flooded by way of this host.
-                Message::Probe(index, nonce, sent) if self.receivers.is_some() => {
-                    let echo = Message::Echo(index, nonce, sent, now).to_packet();
-                    self.out.push(from, &echo, &SackRanges::NONE, |_| 0);
-                }
-                Message::Probe(..) => {}
-                Message::Question(..) => {
+                Message::Question(..) | Message::Probe(..) | Message::Knock(..) => {
                     if let Some(receivers) = &mut self.receivers {
                         receivers.handle_message(now, from, told, &mut self.out);
                     }
                 }
-                Message::Answer(id, ..) | Message::Unknown(id) => {
-                    if let Some(flow) = self.sending.get_mut(&id).filter(|f| f.peer == from) {
+                Message::Answer(number, ..)
+                | Message::Unknown(number)
+                | Message::Cookie(number, ..)
+                | Message::Refused(number, ..) => {
+                    let flow = self.sending.get_mut(&(number as u32)).filter(|f| f.peer == from);
+                    // Version 0.1 knows no upper half.
+                    let high = (number >> 32) as u32;
+                    if let Some(flow) = flow.filter(|f| f.high == high || high == 0 && told == Message::Unknown(number))
+                    {
                         flow.handle_message(now, told);
                     }
                 }
+                Message::Echo(..) => {}
             }
         } else if header.has(flag::ACK) {
             // Nobody but the receiving end may speak for it.
-            if let Some(flow) = self.sending.get_mut(&header.flow()).filter(|f| f.peer == from) {
-                flow.handle_packet(now, &read.packet, &read.sack);
+            let more = &message.bytes[read.payload..];
+            let (high, more) =
+                more.split_first_chunk().map_or((0, more), |(high, more)| (u32::from_be_bytes(*high), more));
+            let flow = self.sending.get_mut(&header.flow());
+            if let Some(flow) = flow.filter(|f| f.peer == from && f.high == high) {
+                flow.handle_packet(now, &read.packet, &read.sack, more);
             }
         } else if let Some(receivers) = &mut self.receivers {
             let payload = &message.bytes[read.payload..];
@@ -199,13 +212,19 @@ impl Endpoint {
                 let own = speaker.own;
                 speaker.handle_data(now, &mut read.packet, own, None);
             }
-            receivers.handle_packet(now, from, &read, payload, &mut self.out);
+            let high = high(message.bytes, &read);
+            receivers.handle_packet(now, from, high, &read, payload, &mut self.out);
             if read.packet.transport.has(flag::SYN) && self.speaker.is_none() {
-                self.speaker =
-                    receivers.flows.get(&(from, read.packet.transport.flow())).and_then(|f| speaker(f, from));
+                let number = message::number(high, read.packet.transport.flow());
+                self.speaker = receivers.flows.get(&(from, number)).and_then(|f| speaker(f, from));
             }
         }
     }
+}
+
+/// The upper half of the number of a data packet's flow, which stands where acknowledgements have a window.
+pub fn high(bytes: &[u8], read: &Read) -> u32 {
+    bytes.get(read.transport + HIGH..).and_then(|rest| rest.first_chunk()).map_or(0, |high| u32::from_be_bytes(*high))
 }
 
 /// What speaks for this node, if a flow that it receives wants that.

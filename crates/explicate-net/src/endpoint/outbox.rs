@@ -4,10 +4,13 @@ use std::net::SocketAddrV4;
 use std::os::fd::BorrowedFd;
 
 use explicate_core::datagram::{self, MOST_HEADERS};
-use explicate_core::wire::{IP_UDP_LEN, Packet, SackRanges};
+use explicate_core::wire::{IP_UDP_LEN, Packet, SackRanges, TRANSPORT_LEN};
 
 use super::LONGEST;
 use crate::sys::{self, BATCH, Outgoing};
+
+/// Where the upper half of a flow's number stands in the transport header of data.
+pub const HIGH: usize = 16;
 
 /// Datagrams that wait for a call.
 pub struct Outbox {
@@ -39,6 +42,17 @@ impl Outbox {
         sack: &SackRanges,
         more: impl FnOnce(&mut [u8]) -> usize,
     ) {
+        self.push_numbered(to, 0, packet, sack, more);
+    }
+    /// The same for a data packet or a SYN of a flow whose number has this upper half.
+    pub fn push_numbered(
+        &mut self,
+        to: SocketAddrV4,
+        high: u32,
+        packet: &Packet,
+        sack: &SackRanges,
+        more: impl FnOnce(&mut [u8]) -> usize,
+    ) {
         if self.is_full() {
             self.refused += 1;
             return;
@@ -46,6 +60,10 @@ impl Outbox {
         let slot = &mut self.bytes[self.waiting.len() * LONGEST..][..LONGEST];
         let mut headers = [0; MOST_HEADERS];
         let length = datagram::write(packet, sack, &mut headers);
+        if high != 0 {
+            // In place of the receiver window, which data has none of.
+            headers[length - TRANSPORT_LEN + HIGH..][..4].copy_from_slice(&high.to_be_bytes());
+        }
         slot[..length].copy_from_slice(&headers[..length]);
         let total = length + more(&mut slot[length..LONGEST - IP_UDP_LEN]);
         self.waiting.push((total, to, packet.tos));

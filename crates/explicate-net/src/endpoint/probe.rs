@@ -16,7 +16,7 @@ use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 use explicate_core::wire::{IP_UDP_LEN, SackRanges};
 
-use super::message::Message;
+use super::message::{Message, SHORT};
 use super::outbox::Outbox;
 use crate::clock::{Clock, Waiter};
 use crate::error::{Context, Error, Result};
@@ -58,12 +58,12 @@ pub struct Prober {
     waiter: Waiter,
     batch: Batch,
     out: Outbox,
-    nonce: u32,
+    nonce: u64,
 }
 
 impl Prober {
     /// Opens a socket. Echoes have to repeat the nonce.
-    pub fn open(peer: SocketAddrV4, nonce: u32) -> Result<Prober> {
+    pub fn open(peer: SocketAddrV4, nonce: u64) -> Result<Prober> {
         let clock = Clock::start();
         let socket = UdpSocket::bind("0.0.0.0:0").or_fail(|| "open a socket".to_string())?;
         let waiter = socket
@@ -75,7 +75,7 @@ impl Prober {
     }
 
     fn push(&mut self, index: u16, ip_len: u16) {
-        let packet = Message::Probe(index, self.nonce, self.clock.now()).to_packet();
+        let packet = Message::Probe(index, self.nonce, self.clock.now(), [0; SHORT]).to_packet();
         self.out.push(self.peer, &packet, &SackRanges::NONE, |room| {
             let more = (ip_len as usize).saturating_sub(HEADERS).min(room.len());
             room[..more].fill(0);
@@ -114,7 +114,7 @@ impl Prober {
             own: Address(0),
             peer: Address(u32::from(*self.peer.ip())),
             period: Time::millis(100),
-            rng: Rng::stream(self.nonce as u64, "probe"),
+            rng: Rng::stream(self.nonce, "probe"),
             now,
         });
         let end = now + length;

@@ -16,9 +16,12 @@ use explicate_core::sink::Sink;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Packet, SackRanges, flag};
 
+use super::auth::{Code, Key as Secret};
 use super::content::Stock;
-use super::hello::{Content, Hello};
-use super::message::{Message, Verdict};
+use super::gate::{Admission, Gate, Judged, Limiter};
+use super::hello::{self, Content, Hello, Sealed};
+use super::message::{self, DIGEST, Message, Refusal, Verdict};
+use super::opening::answer_bytes;
 use super::outbox::Outbox;
 
 /// What a receiver allows.
@@ -32,13 +35,31 @@ pub struct Limits {
     pub waiting: usize,
     /// Segments that a flow may be ahead of what has arrived in order.
     pub window: u32,
-    /// A flow of which nothing is heard for so long is forgotten.
+    /// A flow of which nothing is heard for so long is forgotten; one that never sent anything sooner.
     pub idle: Time,
+    /// What is asked of whoever opens a flow.
+    pub admission: Admission,
+    /// Most flows at a time of one address.
+    pub flows_per_source: usize,
+    /// Greetings a second of one address, and twice as many at once.
+    pub greetings: u32,
+    /// Probes a second of one address that are answered.
+    pub probes: u32,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { folder: None, flows: 1024, waiting: 256 << 20, window: 1 << 16, idle: Time::secs(30) }
+        Limits {
+            folder: None,
+            flows: 1024,
+            waiting: 256 << 20,
+            window: 1 << 16,
+            idle: Time::secs(30),
+            admission: Admission::default(),
+            flows_per_source: 64,
+            greetings: 100,
+            probes: 20_000,
+        }
     }
 }
 
@@ -49,6 +70,12 @@ pub struct Receiving {
     /// What is sent, as its sender says.
     pub hello: Hello,
     stock: Stock,
+    /// The code (or cookie) that it was let in with: a SYN with another is not its.
+    code: Code,
+    /// Bytes that were here before it began.
+    have: u64,
+    /// Whether anything of it came beside its greeting.
+    spoke: bool,
     heard: Time,
     /// When it came up.
     pub since: Time,
@@ -56,8 +83,8 @@ pub struct Receiving {
     pub marked: u64,
 }
 
-/// Who sends which flow.
-pub type Key = (SocketAddrV4, u32);
+/// Who sends which flow, by its whole number.
+pub type Key = (SocketAddrV4, u64);
 
 /// How a flow ended.
 #[derive(Clone, Debug)]
@@ -81,13 +108,23 @@ pub struct Counters {
     pub misfits: u64,
     /// Packets dropped for want of room.
     pub no_room: u64,
-    /// Flows refused: too many, or their greeting makes no sense.
+    /// Flows refused: too many, without the key, or their greeting makes no sense.
     pub refused: u64,
+    /// Of these, those whose greeting had no code or one of another key.
+    pub without_key: u64,
+    /// Cookies given.
+    pub cookies: u64,
+    /// Greetings, knocks and probes that got no answer because there were too many from there.
+    pub too_many: u64,
+    /// Greetings of version 0.1.
+    pub old: u64,
 }
 
 /// All receiving ends of a socket.
 pub struct Receivers {
     limits: Limits,
+    gate: Gate,
+    probes: Limiter,
     /// The flows.
     pub flows: BTreeMap<Key, Receiving>,
     waiting: usize,
@@ -103,21 +140,39 @@ pub struct Receivers {
 }
 
 impl Receivers {
-    /// None yet.
-    pub fn new(limits: Limits) -> Receivers {
+    /// None yet; cookies are made with this secret.
+    pub fn new(limits: Limits, secret: Secret) -> Receivers {
         let (flows, counters, ended) = Default::default();
         let (checked, tells) = (Time::ZERO, Time::ZERO);
-        Receivers { limits, flows, waiting: 0, held: Time::NEVER, checked, tells, counters, ended }
+        let gate = Gate::new(limits.admission.clone(), secret, limits.idle, limits.greetings);
+        let probes = Limiter::new(limits.probes, limits.probes);
+        Receivers { limits, gate, probes, flows, waiting: 0, held: Time::NEVER, checked, tells, counters, ended }
     }
 
-    /// A packet that is no acknowledgement arrived.
-    pub fn handle_packet(&mut self, now: Time, from: SocketAddrV4, read: &Read, payload: &[u8], out: &mut Outbox) {
+    /// A packet that is no acknowledgement arrived, of the flow whose number has this upper half.
+    pub fn handle_packet(
+        &mut self,
+        now: Time,
+        from: SocketAddrV4,
+        high: u32,
+        read: &Read,
+        payload: &[u8],
+        out: &mut Outbox,
+    ) {
         let header = &read.packet.transport;
-        let key = (from, header.flow());
+        let key = (from, message::number(high, header.flow()));
         let syn = header.has(flag::SYN);
-        let known = self.flows.contains_key(&key) || syn && self.open(now, key, payload, out);
-        if !known {
-            return self.stray(now, key, syn, out);
+        let known = self.flows.get(&key);
+        if !syn && known.is_none() {
+            return self.stray(now, key, out);
+        }
+        let refused = match known {
+            // Somebody else's greeting, or an older one.
+            Some(flow) => syn && !flow.is_greeted_by(&self.gate, payload),
+            None => !self.open(now, key, header.options(), payload, out),
+        };
+        if refused {
+            return;
         }
         let Some(flow) = self.flows.get_mut(&key) else { return };
         flow.heard = now;
@@ -127,67 +182,129 @@ impl Receivers {
                 self.counters.misfits += 1;
                 return;
             }
-            let keeps = flow.stock.would_keep(segment, payload.len());
-            if self.waiting + keeps > self.limits.waiting {
+            let before = flow.memory();
+            let keeps = flow.would_keep(segment, payload.len());
+            if keeps > 0 && self.waiting + keeps > self.limits.waiting {
                 self.counters.no_room += 1;
                 return;
             }
+            flow.spoke = true;
             // The core's end passes over what is too far ahead, and so does this.
             if segment.checked_sub(flow.sink.expected()).is_none_or(|ahead| ahead < self.limits.window) {
-                self.waiting = self.waiting.saturating_add_signed(-flow.stock.take(segment, payload, last));
+                flow.stock.take(segment, payload, last);
             }
             flow.marked += (read.packet.tos & 3 == 3) as u64;
+            flow.sink.handle_packet(now, &read.packet);
+            self.waiting = self.waiting + flow.memory() - before;
+        } else {
+            flow.sink.handle_packet(now, &read.packet);
         }
-        flow.sink.handle_packet(now, &read.packet);
-        flow.answer(now, from, out);
+        flow.answer(now, key, &self.gate, out);
         self.held = self.held.min(flow.sink.poll_timeout());
     }
 
-    /// Someone asks how a flow went.
+    /// A message arrived.
     pub fn handle_message(&mut self, now: Time, from: SocketAddrV4, message: Message, out: &mut Outbox) {
-        let Message::Question(id, digest) = message else { return };
-        let key = (from, id);
-        let Some(flow) = self.flows.get_mut(&key) else { return self.stray(now, key, false, out) };
-        flow.heard = now;
+        match message {
+            Message::Question(number, digest) => self.conclude(now, (from, number), digest, out),
+            Message::Knock(number, version) => {
+                let told = match self.gate.cookie(now, from, number) {
+                    Some(_) if u32::from(version) != hello::VERSION => Message::Refused(number, Refusal::Version),
+                    Some(cookie) => Message::Cookie(number, cookie),
+                    None => {
+                        self.counters.too_many += 1;
+                        return;
+                    }
+                };
+                self.counters.cookies += u64::from(matches!(told, Message::Cookie(..)));
+                tell(from, told, out);
+            }
+            Message::Probe(index, nonce, sent, cookie) => {
+                let _ = cookie;
+                // The echo is no longer than the probe, so this host lends nobody strength.
+                if self.probes.passes(now, *from.ip()) {
+                    tell(from, Message::Echo(index, nonce, sent, now), out);
+                } else {
+                    self.counters.too_many += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Someone asks how a flow went.
+    fn conclude(&mut self, now: Time, key: Key, digest: [u8; DIGEST], out: &mut Outbox) {
+        let Some(flow) = self.flows.get_mut(&key) else { return self.stray(now, key, out) };
+        (flow.heard, flow.spoke) = (now, true);
         let first = flow.stock.verdict().is_none();
         let verdict = flow.stock.conclude(digest);
         let payload = flow.sink.stats().payload;
-        out.push(from, &Message::Answer(id, verdict, payload).to_packet(), &SackRanges::NONE, |_| 0);
+        tell(key.0, Message::Answer(key.1, verdict, payload), out);
         if first && verdict != Verdict::Missing {
             self.ended.push(flow.ended(key, now));
         }
     }
 
-    /// Begins a flow; false if it is refused. Whoever sends a file that cannot be kept is told so.
-    fn open(&mut self, now: Time, key: Key, greeting: &[u8], out: &mut Outbox) -> bool {
-        let hello = Hello::parse(greeting).filter(|_| self.flows.len() < self.limits.flows);
-        let brings_file = hello.as_ref().is_some_and(|hello| hello.content != Content::Nothing);
-        let made = hello.and_then(|hello| {
-            let stock = match (&hello.content, &self.limits.folder) {
-                (Content::Nothing, _) => Stock::nothing(),
-                (Content::File { name, size }, Some(folder)) => Stock::file(folder, name, *size, key.1)
-                    .inspect_err(|error| tracing::error!(folder = %folder.display(), %error, "cannot make a file"))
-                    .ok()?,
-                (Content::File { .. }, None) => return None,
-            };
-            let sink = sink(key.1, &hello, self.limits.window)?;
-            Some(Receiving { sink, hello, stock, heard: now, since: now, marked: 0 })
-        });
-        match made {
-            Some(flow) => {
-                tracing::info!(peer = %key.0, flow = key.1, protocol = flow.hello.protocol, "a flow begins");
-                self.flows.insert(key, flow);
-                true
+    /// Begins a flow if its greeting may; false if it is not begun. Who has shown a cookie is told why.
+    fn open(&mut self, now: Time, key: Key, options: u8, greeting: &[u8], out: &mut Outbox) -> bool {
+        let told = match self.gate.judge(now, key.0, key.1, options, greeting) {
+            Judged::Admitted(hello, code) => match self.begin(now, key, hello, code) {
+                Ok(()) => return true,
+                Err(why) => Message::Refused(key.1, why),
+            },
+            Judged::Cookie(cookie) => {
+                self.counters.cookies += 1;
+                Message::Cookie(key.1, cookie)
             }
-            None => {
-                self.counters.refused += 1;
-                if brings_file && self.may_tell(now) {
-                    let answer = Message::Answer(key.1, Verdict::NotWritten, 0);
-                    out.push(key.0, &answer.to_packet(), &SackRanges::NONE, |_| 0);
-                }
-                false
+            Judged::Refused(why) => Message::Refused(key.1, why),
+            Judged::Old => {
+                self.counters.old += 1;
+                tracing::warn!(peer = %key.0, "version 0.1 of explicated wants to send: refused, because it knows no cookies");
+                // Its words for that: this transfer is not known.
+                Message::Unknown(key.1)
             }
+            Judged::Ignored => {
+                self.counters.too_many += 1;
+                return false;
+            }
+        };
+        if let Message::Refused(_, why) = told {
+            self.counters.refused += 1;
+            self.counters.without_key += u64::from(matches!(why, Refusal::WrongKey | Refusal::NeedsKey));
+            tracing::info!(peer = %key.0, ?why, "a flow is refused");
         }
+        // No answer is longer than what it answers.
+        if greeting.len() >= MESSAGE {
+            tell(key.0, told, out);
+        }
+        false
+    }
+
+    /// Begins a flow whose greeting is in order.
+    fn begin(&mut self, now: Time, key: Key, hello: Hello, code: Code) -> Result<(), Refusal> {
+        if self.flows.len() >= self.limits.flows {
+            return Err(Refusal::Full);
+        }
+        let source = *key.0.ip();
+        let of_source = (SocketAddrV4::new(source, 0), 0)..=(SocketAddrV4::new(source, u16::MAX), u64::MAX);
+        if self.flows.range(of_source).count() >= self.limits.flows_per_source {
+            return Err(Refusal::PerSource);
+        }
+        let (stock, have) = match (&hello.content, &self.limits.folder) {
+            (Content::Nothing, _) => (Stock::nothing(), 0),
+            (Content::File { name, size, .. }, Some(folder)) => {
+                let stock = Stock::file(folder, name, *size, key.1 as u32)
+                    .inspect_err(|error| tracing::error!(folder = %folder.display(), %error, "cannot make a file"))
+                    .map_err(|_| Refusal::NotWritable)?;
+                (stock, 0)
+            }
+            (Content::File { .. }, None) => return Err(Refusal::NoFiles),
+        };
+        let sink = sink(key.1 as u32, &hello, self.limits.window).ok_or(Refusal::Nonsense)?;
+        tracing::info!(peer = %key.0, flow = key.1 as u32, protocol = hello.protocol, "a flow begins");
+        let flow = Receiving { sink, hello, stock, code, have, spoke: false, heard: now, since: now, marked: 0 };
+        self.flows.insert(key, flow);
+        Ok(())
     }
 
     /// Whether it is time to answer someone unknown again.
@@ -199,11 +316,12 @@ impl Receivers {
         may
     }
 
-    /// A packet of a flow that is not known: says so, now and then.
-    fn stray(&mut self, now: Time, key: Key, syn: bool, out: &mut Outbox) {
+    /// A packet of a flow that is not known: says so, now and then. Not to questions without an upper half: so asks whoever looks for
+    /// version 0.1.
+    fn stray(&mut self, now: Time, key: Key, out: &mut Outbox) {
         self.counters.strays += 1;
-        if !syn && self.may_tell(now) {
-            out.push(key.0, &Message::Unknown(key.1).to_packet(), &SackRanges::NONE, |_| 0);
+        if (key.1 >> 32 != 0 || self.gate.is_trusting()) && self.may_tell(now) {
+            tell(key.0, Message::Unknown(key.1), out);
         }
     }
 
@@ -214,7 +332,7 @@ impl Receivers {
             for (key, flow) in &mut self.flows {
                 if flow.sink.poll_timeout() <= now {
                     flow.sink.handle_timeout(now);
-                    flow.answer(now, key.0, out);
+                    flow.answer(now, *key, &self.gate, out);
                 }
                 self.held = self.held.min(flow.sink.poll_timeout());
             }
@@ -223,11 +341,12 @@ impl Receivers {
             return;
         }
         self.checked = now;
-        let idle = self.limits.idle;
-        let silent: Vec<Key> = self.flows.iter().filter(|(_, f)| now.since(f.heard) > idle).map(|(k, _)| *k).collect();
+        let (idle, life) = (self.limits.idle, self.gate.life());
+        let of = |f: &Receiving| if f.spoke || self.gate.is_trusting() { idle } else { life };
+        let silent: Vec<Key> = self.flows.iter().filter(|(_, f)| now.since(f.heard) > of(f)).map(|(k, _)| *k).collect();
         for key in silent {
             let Some(flow) = self.flows.remove(&key) else { continue };
-            self.waiting -= flow.stock.waiting();
+            self.waiting -= flow.memory();
             if flow.stock.verdict().is_none() {
                 self.ended.push(flow.ended(key, flow.heard));
             }
@@ -247,12 +366,46 @@ impl Receivers {
     }
 }
 
+/// UDP payload of a message, without what a packet's transport header needs: a greeting is longer than that.
+const MESSAGE: usize = 16;
+
+fn tell(to: SocketAddrV4, message: Message, out: &mut Outbox) {
+    out.push(to, &message.to_packet(), &SackRanges::NONE, |_| 0);
+}
+
 impl Receiving {
-    fn answer(&mut self, now: Time, to: SocketAddrV4, out: &mut Outbox) {
+    /// Whether this is the greeting that it was let in with, come again.
+    fn is_greeted_by(&self, gate: &Gate, greeting: &[u8]) -> bool {
+        let sealed = Sealed::of(greeting);
+        gate.is_trusting() || sealed.code.or(sealed.cookie) == Some(self.code)
+    }
+    fn answer(&mut self, now: Time, (to, number): Key, gate: &Gate, out: &mut Outbox) {
         let (mut packet, mut sack) = (Packet::EMPTY, SackRanges::NONE);
-        if self.sink.poll_transmit(now, &mut packet, &mut sack) {
-            out.push(to, &packet, &sack, |_| 0);
+        if !self.sink.poll_transmit(now, &mut packet, &mut sack) {
+            return;
         }
+        let (high, header) = ((number >> 32) as u32, &packet.transport);
+        if high == 0 {
+            return out.push(to, &packet, &sack, |_| 0);
+        }
+        let greeted = header
+            .has(flag::SYN)
+            .then(|| answer_bytes(self.have, gate.proof(number, header.options(), &self.code, self.have)));
+        out.push(to, &packet, &sack, |room| {
+            room[..4].copy_from_slice(&high.to_be_bytes());
+            let Some((bytes, length)) = greeted else { return 4 };
+            room[4..4 + length].copy_from_slice(&bytes[..length]);
+            4 + length
+        });
+    }
+    /// Bytes of memory that what waits takes.
+    fn memory(&self) -> usize {
+        self.stock.waiting() + self.sink.memory()
+    }
+    /// Bytes that a segment would take more, at most.
+    fn would_keep(&self, segment: u32, length: usize) -> usize {
+        let ahead = segment > self.sink.expected();
+        if ahead { self.stock.would_keep(segment, length) + self.sink.memory_to_insert() } else { 0 }
     }
     fn ended(&self, key: Key, now: Time) -> Ended {
         let file = self.stock.path().map(|path| (path.to_path_buf(), self.stock.verdict()));

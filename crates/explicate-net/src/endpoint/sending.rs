@@ -8,9 +8,11 @@ use explicate_core::units::Time;
 use explicate_core::wire::{Packet, SackRanges, flag};
 use explicate_scenario::machines::source::Source;
 
+use super::auth::Key;
 use super::content::Supply;
 use super::hello::Hello;
-use super::message::{Message, Verdict};
+use super::message::{self, Message, Verdict};
+use super::opening::Opening;
 use super::outbox::Outbox;
 
 /// Between two questions how it went.
@@ -39,8 +41,12 @@ pub struct Sending {
     acts: Time,
     /// An application's other end, which is elsewhere in truth.
     pub elsewhere: Sink,
-    hello: String,
+    opening: Opening,
+    /// The upper half of its number.
+    pub high: u32,
     supply: Supply,
+    /// Bytes that the other end held already when the flow began; `None` before it is let in.
+    pub have: Option<u64>,
     /// Where it sends to.
     pub peer: SocketAddrV4,
     /// When it starts.
@@ -71,6 +77,10 @@ pub struct Plan {
     pub start: Time,
     /// What the receiving end is told.
     pub hello: Hello,
+    /// The upper half of its number, a random one; 0 only in a laboratory, where nobody asks for cookies.
+    pub high: u32,
+    /// The key that both ends have, if any.
+    pub key: Option<Key>,
     /// What is sent.
     pub supply: Supply,
     /// Where to.
@@ -84,12 +94,17 @@ pub struct Plan {
 impl Sending {
     /// A flow that waits for its start.
     pub fn new(plan: Plan) -> Sending {
+        let number = message::number(plan.high, plan.flow.id());
+        let opening = Opening::new(number, &plan.hello, plan.key, plan.start);
         Sending {
+            // The application of a laboratory's flow opens it.
+            acts: if opening.is_ready() { plan.start } else { Time::NEVER },
+            have: opening.is_ready().then_some(0),
+            opening,
+            high: plan.high,
             flow: plan.flow,
             source: plan.source,
-            acts: plan.start,
             elsewhere: plan.elsewhere,
-            hello: plan.hello.words(),
             supply: plan.supply,
             peer: plan.peer,
             start: plan.start,
@@ -102,12 +117,34 @@ impl Sending {
             payload: 0,
         }
     }
-    /// An acknowledgement arrived.
-    pub fn handle_packet(&mut self, now: Time, packet: &Packet, sack: &SackRanges) {
-        if self.standing == Standing::Open {
-            self.heard = now;
-            self.flow.handle_packet(now, packet, sack);
+    /// An acknowledgement arrived, with `more` behind its header.
+    pub fn handle_packet(&mut self, now: Time, packet: &Packet, sack: &SackRanges, more: &[u8]) {
+        if self.standing != Standing::Open || !self.admit(now, packet, more) {
+            return;
         }
+        self.heard = now;
+        self.flow.handle_packet(now, packet, sack);
+    }
+    /// Whether the flow is let in, or is now.
+    fn admit(&mut self, now: Time, packet: &Packet, more: &[u8]) -> bool {
+        if self.have.is_some() || !packet.transport.has(flag::SYN) || !self.opening.is_ready() {
+            return self.have.is_some();
+        }
+        let Some(have) = self.opening.check(packet.transport.options(), more) else {
+            self.standing = failed("the other end did not prove that it has the key");
+            return false;
+        };
+        match &mut self.source {
+            Source::Sized(bytes) if have <= *bytes => *bytes -= have,
+            _ if have == 0 => {}
+            _ => {
+                self.standing = failed("the other end says that it holds more than is sent");
+                return false;
+            }
+        }
+        // The application begins now that it is known with what.
+        (self.have, self.acts) = (Some(have), now);
+        true
     }
     /// A message about it arrived.
     pub fn handle_message(&mut self, now: Time, message: Message) {
@@ -122,9 +159,24 @@ impl Sending {
                 };
             }
             Message::Answer(_, Verdict::NotWritten, _) if self.standing == Standing::Open => {
-                self.standing = failed("the other end takes no files, or cannot write this one");
+                self.standing = failed("the other end could not write the file");
             }
-            Message::Unknown(_) if matches!(self.standing, Standing::Open | Standing::Asking) => {
+            Message::Cookie(_, cookie) if self.standing == Standing::Open && self.have.is_none() => {
+                if !self.opening.is_ready() {
+                    self.flow.write(0, false); // opens it
+                }
+                self.opening.take_cookie(cookie);
+            }
+            Message::Refused(_, why) if self.standing == Standing::Open && self.have.is_none() => {
+                self.standing = failed(why.sentence());
+            }
+            Message::Unknown(_) if self.standing == Standing::Open && self.opening.is_old(message) => {
+                let told = "the other end speaks version 0.1 of explicated, which knows no cookies; update it";
+                self.standing = failed(told);
+            }
+            Message::Unknown(_)
+                if self.have.is_some() && matches!(self.standing, Standing::Open | Standing::Asking) =>
+            {
                 self.standing = failed("the other end does not know this transfer; was it started again meanwhile?");
             }
             _ => {}
@@ -152,7 +204,7 @@ impl Sending {
     /// When to give up, if an answer is overdue.
     fn gives_up(&self) -> Time {
         let overdue = match self.standing {
-            Standing::Open => self.flow.timeouts_in_a_row() > 0,
+            Standing::Open => self.have.is_none() || self.flow.timeouts_in_a_row() > 0,
             Standing::Asking => true,
             _ => false,
         };
@@ -161,7 +213,7 @@ impl Sending {
     /// When something is due.
     pub fn due(&self) -> Time {
         match self.standing {
-            Standing::Open => self.flow.poll_timeout().min(self.acts).min(self.gives_up()),
+            Standing::Open => self.flow.poll_timeout().min(self.acts).min(self.opening.due()).min(self.gives_up()),
             Standing::Asking => self.asks.min(self.gives_up()),
             _ => Time::NEVER,
         }
@@ -170,6 +222,13 @@ impl Sending {
     pub fn transmit(&mut self, now: Time, out: &mut Outbox) -> bool {
         if self.start > now {
             return true;
+        }
+        if self.standing == Standing::Open
+            && let Some(packets) = self.opening.poll(now)
+        {
+            for packet in packets.iter().flatten() {
+                out.push(self.peer, packet, &SackRanges::NONE, |_| 0);
+            }
         }
         while self.standing == Standing::Open {
             if out.is_full() {
@@ -181,7 +240,10 @@ impl Sending {
             }
             self.write(&packet, out);
         }
-        if self.standing == Standing::Open && self.flow.poll_event() == Some(Event::Drained) {
+        if self.standing == Standing::Open
+            && (self.acts == Time::NEVER || !self.source.finite())
+            && self.flow.poll_event() == Some(Event::Drained)
+        {
             if self.source.finite() {
                 self.completed = self.completed.min(now);
             }
@@ -193,7 +255,8 @@ impl Sending {
             if out.is_full() {
                 return false;
             }
-            let question = Message::Question(self.flow.id(), self.supply.digest()).to_packet();
+            let number = message::number(self.high, self.flow.id());
+            let question = Message::Question(number, self.supply.digest()).to_packet();
             out.push(self.peer, &question, &SackRanges::NONE, |_| 0);
             self.asks = now + ASK_EVERY;
         }
@@ -201,17 +264,17 @@ impl Sending {
     }
     fn write(&mut self, packet: &Packet, out: &mut Outbox) {
         if packet.transport.has(flag::SYN) {
-            let hello = self.hello.as_bytes();
-            return out.push(self.peer, packet, &SackRanges::NONE, |room| {
-                room[..hello.len()].copy_from_slice(hello);
+            let hello = self.opening.greeting(packet.transport.options());
+            return out.push_numbered(self.peer, self.high, packet, &SackRanges::NONE, |room| {
+                room[..hello.len()].copy_from_slice(hello.as_bytes());
                 hello.len()
             });
         }
         let (segment, length) = (packet.transport.segment(), packet.transport.payload() as usize);
         let (supply, full) = (&self.supply, self.flow.payload());
-        let mut problem = None;
-        out.push(self.peer, packet, &SackRanges::NONE, |room| {
-            problem = supply.fill(segment, full, &mut room[..length]).err();
+        let (mut problem, from) = (None, self.have.unwrap_or(0));
+        out.push_numbered(self.peer, self.high, packet, &SackRanges::NONE, |room| {
+            problem = supply.fill(from, segment, full, &mut room[..length]).err();
             length
         });
         self.payload += length as u64;

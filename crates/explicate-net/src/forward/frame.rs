@@ -9,7 +9,7 @@
 use std::net::Ipv4Addr;
 
 use explicate_core::datagram::{self, MOST_HEADERS};
-use explicate_core::wire::{Ecn, Packet, SackRanges, UDP_PORT, flag};
+use explicate_core::wire::{Ecn, Packet, SackRanges, TRANSPORT_LEN, UDP_PORT, XcpI, flag};
 
 use crate::sys::OFFLOAD_LEN;
 
@@ -152,6 +152,11 @@ fn write_headers(bytes: &mut [u8], packet: &Packet, sack: &SackRanges, udp: usiz
         return; // only what was read is written
     }
     let at = udp + 8;
+    if XcpI::of(packet).is_some() {
+        // A packet in memory has no room for what stands here, the upper half of its flow's number.
+        let window = headers - TRANSPORT_LEN + 16;
+        new[window..window + 4].copy_from_slice(&bytes[at + window..at + window + 4]);
+    }
     if packet.transport.has(flag::CONTROL) || bytes[at..at + headers] == new[..headers] {
         return;
     }
@@ -190,7 +195,7 @@ mod tests {
     use super::super::made::{make, ones_sum, udp_sum};
     use super::*;
     use explicate_core::rng::Rng;
-    use explicate_core::wire::{Congestion, Format, XcpI};
+    use explicate_core::wire::{Congestion, Format};
 
     fn data() -> Packet {
         let mut packet = Packet { congestion: Congestion::new(Format::Standard), tos: 0x2a, ..Packet::EMPTY };

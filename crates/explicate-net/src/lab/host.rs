@@ -22,6 +22,7 @@ use crate::agent::{self, Speaker};
 use crate::clock::Clock;
 use crate::endpoint::Endpoint;
 use crate::endpoint::content::Supply;
+use crate::endpoint::gate::Admission;
 use crate::endpoint::hello::{Content, Hello};
 use crate::endpoint::receiving::Limits;
 use crate::endpoint::sending::{self, Sending, Standing};
@@ -139,7 +140,14 @@ impl<'a> Host<'a> {
         let listen = flows.iter().any(|f| ours(f) && f.ends.1 == node);
         let address = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, UDP_PORT);
         // Sessions that are over still count.
-        let limits = Limits { idle: Time::NEVER, flows: SESSION as usize, ..Limits::default() };
+        let (flows_most, admission) = (SESSION as usize, Admission::Trusting);
+        let limits = Limits {
+            idle: Time::NEVER,
+            flows: flows_most,
+            flows_per_source: flows_most,
+            admission,
+            ..Limits::default()
+        };
         let mut endpoint = Endpoint::open(address, listen.then_some(limits), clock)?;
         for (id, flow) in flows.iter().enumerate().filter(|(_, f)| ours(f) && f.ends.0 == node) {
             endpoint.sending.insert(id as u32, sending(scenario, flow, id as u32, seed)?);
@@ -169,7 +177,7 @@ impl<'a> Host<'a> {
         let sent = self.endpoint.sending.iter().map(|(id, f)| (index(*id), stats(f))).collect();
         let mut received: BTreeMap<usize, SinkStats> = BTreeMap::new();
         for ((_, id), flow) in self.endpoint.receivers.iter().flat_map(|r| &r.flows) {
-            *received.entry(index(*id)).or_default() += flow.sink.stats();
+            *received.entry(index(*id as u32)).or_default() += flow.sink.stats();
         }
         (sent, received)
     }
@@ -277,6 +285,8 @@ fn sending(scenario: &Scenario, flow: &LabFlow, id: u32, seed: u64) -> Result<Se
         source: source(group, &flow.name, seed, &init, own, flow.start, SESSION),
         start: flow.start,
         hello: Hello::new(&group.protocol, group.packet, &group.values, Content::Nothing),
+        high: 0,
+        key: None,
         supply: Supply::Filler,
         peer: SocketAddrV4::new(flow.peer, UDP_PORT),
         // How long an outage lasts is the scenario's; what a session makes of it too.

@@ -1,0 +1,11 @@
+//! `explicated keygen`.
+
+use super::say::say;
+use crate::cli::Keygen;
+use crate::endpoint::auth::Key;
+use crate::error::Result;
+
+pub(super) fn run(args: &Keygen) -> Result<()> {
+    Key::random()?.save(&args.file)?;
+    say(format!("{}: a new key; give the other end a copy, by a way that nobody else can read", args.file.display()))
+}

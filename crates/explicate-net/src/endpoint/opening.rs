@@ -1,0 +1,139 @@
+//! How the sending end of a flow asks to be let in: a knock, the cookie, the greeting with both seals, and what proves the other end.
+
+use explicate_core::units::Time;
+use explicate_core::wire::Packet;
+
+use super::auth::{self, CODE, Code, Key};
+use super::hello::{Hello, with_code, with_cookie};
+use super::message::{DIGEST, Message};
+
+/// Between two knocks.
+const KNOCK_EVERY: Time = Time::secs(1);
+/// After so many it may be version 0.1 that does not answer.
+const KNOCKS: u32 = 2;
+
+/// What stands behind the header of the answer to a SYN, after the upper half of the flow's number: bytes that the receiver holds already,
+/// and its code if there is a key.
+pub fn answer_bytes(have: u64, proof: Option<Code>) -> ([u8; 8 + CODE], usize) {
+    let mut bytes = [0; 8 + CODE];
+    bytes[..8].copy_from_slice(&have.to_be_bytes());
+    bytes[8..].copy_from_slice(&proof.unwrap_or_default());
+    (bytes, if proof.is_some() { 8 + CODE } else { 8 })
+}
+
+/// The sending end of a flow before it is let in.
+pub struct Opening {
+    number: u64,
+    words: String,
+    key: Option<Key>,
+    trusting: bool,
+    cookie: Option<Code>,
+    /// The seal of the last greeting.
+    code: Code,
+    options: u8,
+    asks: Time,
+    knocks: u32,
+}
+
+impl Opening {
+    /// Of the flow of this number, which knocks from `start` on. Without an upper half the number is of a laboratory, where nobody asks
+    /// for cookies.
+    pub fn new(number: u64, hello: &Hello, key: Option<Key>, start: Time) -> Opening {
+        let trusting = number >> 32 == 0;
+        let asks = if trusting { Time::NEVER } else { start };
+        let (cookie, code) = (None, [0; CODE]);
+        Opening { number, words: hello.words(), key, trusting, cookie, code, options: 0, asks, knocks: 0 }
+    }
+    /// Whether the flow's SYN may go.
+    pub fn is_ready(&self) -> bool {
+        self.trusting || self.cookie.is_some()
+    }
+    /// When to knock next.
+    pub fn due(&self) -> Time {
+        self.asks
+    }
+    /// What to send now: a knock, and when nobody answers a question that version 0.1 answers too.
+    pub fn poll(&mut self, now: Time) -> Option<[Option<Packet>; 2]> {
+        if self.asks > now {
+            return None;
+        }
+        self.asks = now + KNOCK_EVERY;
+        self.knocks += 1;
+        let old = Message::Question(self.number & u64::from(u32::MAX), [0; DIGEST]);
+        let old = (self.knocks > KNOCKS).then(|| old.to_packet());
+        Some([Some(Message::knock(self.number).to_packet()), old])
+    }
+    /// Whether this is what version 0.1 answers to a knock.
+    pub fn is_old(&self, message: Message) -> bool {
+        let unknown = Message::Unknown(self.number & u64::from(u32::MAX));
+        !self.is_ready() && self.knocks > KNOCKS && message == unknown
+    }
+    /// The cookie came, or a newer one.
+    pub fn take_cookie(&mut self, cookie: Code) {
+        (self.cookie, self.asks) = (Some(cookie), Time::NEVER);
+    }
+    /// The greeting of a SYN with these options.
+    pub fn greeting(&mut self, options: u8) -> String {
+        let Some(cookie) = self.cookie else { return self.words.clone() };
+        self.options = options;
+        let words = with_cookie(&self.words, &cookie);
+        let Some(key) = &self.key else {
+            self.code = cookie;
+            return words;
+        };
+        self.code = auth::greeting_code(key, self.number, options, words.as_bytes());
+        with_code(&words, &self.code)
+    }
+    /// What the other end holds already, by what stands behind the header of its answer, which grants these options; `None` if it does not
+    /// prove that it has the key.
+    pub fn check(&self, options: u8, answer: &[u8]) -> Option<u64> {
+        if self.trusting {
+            return Some(0);
+        }
+        let have = u64::from_be_bytes(*answer.first_chunk()?);
+        match &self.key {
+            None => Some(have),
+            Some(key) => {
+                let code: &Code = answer[8..].first_chunk()?;
+                auth::is_answer_code(key, self.number, options, &self.code, have, code).then_some(have)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::hello::Content;
+    use super::*;
+    use explicate_core::params::Values;
+
+    #[test]
+    fn only_who_has_the_key_proves_it() {
+        let hello = Hello::new("xcp", 1000, &Values::default(), Content::Nothing);
+        let key = Key::new([1; 32]);
+        let mut opening = Opening::new(5 << 32 | 1, &hello, Some(key.clone()), Time::ZERO);
+        assert!(!opening.is_ready() && opening.poll(Time::ZERO).is_some() && opening.poll(Time::ZERO).is_none());
+        opening.take_cookie([7; CODE]);
+        let greeting = opening.greeting(0x80);
+        assert!(opening.is_ready() && greeting.contains(" cookie=0707") && opening.due() == Time::NEVER);
+        let proof = |key: &Key| auth::answer_code(key, 5 << 32 | 1, 0x80, &opening.code, 9);
+        let check = |proof, options| {
+            let (bytes, length) = answer_bytes(9, proof);
+            opening.check(options, &bytes[..length])
+        };
+        assert_eq!(check(Some(proof(&key)), 0x80), Some(9));
+        assert_eq!(check(Some(proof(&key)), 0x00), None, "other options were granted");
+        assert_eq!(check(Some(proof(&Key::new([2; 32]))), 0x80), None);
+        assert_eq!(check(None, 0x80), None);
+        assert_eq!(opening.check(0x80, &[0; 7]), None);
+    }
+
+    #[test]
+    fn version_0_1_is_known_by_its_answer() {
+        let hello = Hello::new("xcp", 1000, &Values::default(), Content::Nothing);
+        let mut opening = Opening::new(5 << 32 | 1, &hello, None, Time::ZERO);
+        let old = |second| opening.poll(Time::secs(second)).unwrap()[1].is_some();
+        assert_eq!([0, 1, 2].map(old), [false, false, true]);
+        assert!(opening.is_old(Message::Unknown(1)) && !opening.is_old(Message::Unknown(5 << 32 | 1)));
+    }
+}
