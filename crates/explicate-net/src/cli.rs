@@ -245,6 +245,9 @@ pub struct Probe {
     /// What estimates the available bandwidth: one of the core's estimators that send probes
     #[arg(short, long, default_value = "delay_trend")]
     pub estimator: String,
+    /// The key that both ends have, made by `explicated keygen`
+    #[arg(short, long, value_name = "FILE")]
+    pub key: Option<PathBuf>,
     /// How long to measure, seconds
     #[arg(short, long, default_value_t = 10.0, value_parser = some_seconds)]
     pub time: f64,

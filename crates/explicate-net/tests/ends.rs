@@ -12,9 +12,10 @@ use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Packet, SackRanges, flag};
 use explicate_net::clock::Clock;
 use explicate_net::endpoint::Endpoint;
+use explicate_net::endpoint::auth::SHORT;
 use explicate_net::endpoint::content::Supply;
 use explicate_net::endpoint::hello::{Content, Hello, with_cookie};
-use explicate_net::endpoint::message::{DIGEST, Message, Refusal, SHORT, Verdict, number};
+use explicate_net::endpoint::message::{DIGEST, Message, Refusal, Verdict, number};
 use explicate_net::endpoint::receiving::Limits;
 use explicate_net::endpoint::sending::{Plan, Sending, Standing};
 use explicate_scenario::machines::source::Source;
@@ -204,7 +205,12 @@ fn nobody_but_the_receiver_acknowledges_or_ends_a_transfer() {
         let number = number(high, 77);
         let (same, differs) = (Verdict::Same, Verdict::Differs);
         let refused = Message::Refused(number, Refusal::Full);
-        [Message::Unknown(number), Message::Answer(number, same, 1), Message::Answer(number, differs, 1), refused]
+        [
+            Message::Unknown(number),
+            Message::Answer(number, same, 1, [0; SHORT]),
+            Message::Answer(number, differs, 1, [0; SHORT]),
+            refused,
+        ]
     };
     let state = |end: &Endpoint| (end.sending[&77].flow.acked(), end.sending[&77].standing.clone());
     // Same address, another port, is a stranger too.

@@ -7,13 +7,14 @@ use serde_json::json;
 use super::say::say;
 use super::send::peer;
 use crate::cli::Probe;
-use crate::endpoint::auth::random;
+use crate::endpoint::auth::{Key, random};
 use crate::endpoint::probe::{Prober, median};
 use crate::error::Result;
 use crate::sys;
 
 pub(super) fn run(args: &Probe) -> Result<()> {
-    let mut prober = Prober::open(peer(&args.peer)?, u64::from_be_bytes(random()?))?;
+    let key = args.key.as_deref().map(Key::load).transpose()?;
+    let mut prober = Prober::open(peer(&args.peer)?, u64::from_be_bytes(random()?), key)?;
     let length = Time::from_secs_f64(args.time);
     let found = prober.run(&args.estimator, &Values::default(), length, &sys::stopped)?;
     // An estimator that searches needs a while to come near.

@@ -136,6 +136,37 @@ pub fn is_answer_code(key: &Key, number: u64, options: u8, greeting: &Code, have
     key.is_code("explicate/2 answer", &[&number.to_be_bytes(), &[options], greeting, &have.to_be_bytes()], code)
 }
 
+/// Bytes of the shorter codes that messages have room for.
+pub const SHORT: usize = 12;
+
+/// A code, or what of it a message has room for.
+pub type ShortCode = [u8; SHORT];
+
+fn short(code: Code) -> ShortCode {
+    *code.first_chunk().unwrap_or(&[0; SHORT])
+}
+
+/// What shows that the holder of the key said how a transfer went.
+pub fn verdict_code(key: &Key, number: u64, verdict: u8, payload: u64) -> ShortCode {
+    short(key.code("explicate/2 verdict", &[&number.to_be_bytes(), &[verdict], &payload.to_be_bytes()]))
+}
+
+/// Whether that is the code of what was said.
+pub fn is_verdict_code(key: &Key, number: u64, verdict: u8, payload: u64, code: &ShortCode) -> bool {
+    let parts: [&[u8]; 3] = [&number.to_be_bytes(), &[verdict], &payload.to_be_bytes()];
+    key.mac("explicate/2 verdict", &parts).verify_truncated_left(code).is_ok()
+}
+
+/// What a probe carries: the start of its cookie, or the code of the cookie where there is a key.
+pub fn probe_code(key: Option<&Key>, cookie: &Code) -> ShortCode {
+    short(key.map_or(*cookie, |key| key.code("explicate/2 probe", &[cookie])))
+}
+
+/// Whether two short codes are the same; takes as long for any answer.
+pub fn same(a: &ShortCode, b: &ShortCode) -> bool {
+    std::hint::black_box(a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b))) == 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,6 +200,10 @@ mod tests {
         assert!(
             !is_answer_code(&key, 7, 0x80, &code, 6, &answer) && !is_answer_code(&key, 7, 0x80, &answer, 5, &answer)
         );
+        let verdict = verdict_code(&key, 7, 1, 99);
+        assert!(is_verdict_code(&key, 7, 1, 99, &verdict) && !is_verdict_code(&key, 7, 2, 99, &verdict));
+        assert!(same(&verdict, &verdict) && !same(&verdict, &verdict_code(&key, 8, 1, 99)));
+        assert_ne!(probe_code(Some(&key), &code), probe_code(None, &code));
         assert_ne!(key.code("a", &[b"bc"]), key.code("a", &[b"b", b"c"]), "parts do not run together");
     }
 

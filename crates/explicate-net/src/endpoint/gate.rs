@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use explicate_core::units::Time;
 
-use super::auth::{self, Code, Key};
+use super::auth::{self, Code, Key, ShortCode};
 use super::hello::{self, Hello, Sealed};
 use super::message::Refusal;
 
@@ -54,6 +54,16 @@ impl Cookies {
     /// The cookie of this flow of this source now.
     pub fn make(&self, now: Time, from: SocketAddrV4, number: u64) -> Code {
         self.secret.code("cookie", &[&self.parts(from, number, now.0 / self.slot.0)])
+    }
+    /// When the present slot is over.
+    fn slot_end(&self, now: Time) -> Time {
+        Time((now.0 / self.slot.0 + 1) * self.slot.0)
+    }
+    /// The cookies that are good now.
+    fn recent(&self, now: Time, from: SocketAddrV4, number: u64) -> impl Iterator<Item = Code> {
+        let slot = now.0 / self.slot.0;
+        let made_in = move |slot| self.secret.code("cookie", &[&self.parts(from, number, slot)]);
+        std::iter::once(slot).chain(slot.checked_sub(1)).map(made_in)
     }
     /// Whether it is one, of this slot or the one before.
     pub fn is_own(&self, now: Time, from: SocketAddrV4, number: u64, cookie: &Code) -> bool {
@@ -116,13 +126,21 @@ pub struct Gate {
     strangers: Limiter,
     /// What is looked at of those that have.
     guests: Limiter,
+    /// The probe that was found to be in order last, and until when others of it are.
+    probe: Option<(SocketAddrV4, u64, ShortCode, Time)>,
 }
 
 impl Gate {
     /// Flows of which nothing is heard are remembered at least `remembered`; each source may greet so often a second.
     pub fn new(admission: Admission, secret: Key, remembered: Time, per_second: u32) -> Gate {
         let limiter = || Limiter::new(per_second, per_second.saturating_mul(2));
-        Gate { admission, cookies: Cookies::new(secret, remembered), strangers: limiter(), guests: limiter() }
+        Gate {
+            admission,
+            cookies: Cookies::new(secret, remembered),
+            strangers: limiter(),
+            guests: limiter(),
+            probe: None,
+        }
     }
     /// Whether nothing is asked of anybody.
     pub fn is_trusting(&self) -> bool {
@@ -139,6 +157,24 @@ impl Gate {
     /// Whether that is a cookie of this gate.
     pub fn is_cookie(&self, now: Time, from: SocketAddrV4, number: u64, cookie: &Code) -> bool {
         self.cookies.is_own(now, from, number, cookie)
+    }
+    /// Whether a probe of this number with this code is answered: its sender has shown that it is where it says, and has the key.
+    pub fn is_probe(&mut self, now: Time, from: SocketAddrV4, number: u64, code: &ShortCode) -> bool {
+        let key = match &self.admission {
+            Admission::Trusting => return true,
+            Admission::Open => None,
+            Admission::Key(key) => Some(key),
+        };
+        if self.probe.is_some_and(|(f, n, c, until)| (f, n) == (from, number) && now < until && auth::same(&c, code)) {
+            return true;
+        }
+        let good =
+            self.cookies.recent(now, from, number).any(|cookie| auth::same(&auth::probe_code(key, &cookie), code));
+        if good {
+            // Of the slot that is over, or of this one: it is good no longer than until this one is over.
+            self.probe = Some((from, number, *code, self.cookies.slot_end(now)));
+        }
+        good
     }
     /// A greeting came in a SYN with these options.
     pub fn judge(&mut self, now: Time, from: SocketAddrV4, number: u64, options: u8, greeting: &[u8]) -> Judged {
@@ -174,6 +210,13 @@ impl Gate {
         };
         Hello::parse(greeting).map_or(Judged::Refused(Refusal::Nonsense), |hello| Judged::Admitted(hello, code))
     }
+    /// What shows that this end said how a transfer went; zeros if it has no key.
+    pub fn verdict(&self, number: u64, verdict: u8, payload: u64) -> ShortCode {
+        match &self.admission {
+            Admission::Key(key) => auth::verdict_code(key, number, verdict, payload),
+            _ => ShortCode::default(),
+        }
+    }
     /// What proves to the sender that this end has the key; none if it has none.
     pub fn proof(&self, number: u64, options: u8, greeting: &Code, have: u64) -> Option<Code> {
         match &self.admission {
@@ -203,6 +246,25 @@ mod tests {
         let others = Cookies::new(Key::new([4; 32]), Time::secs(30));
         assert!(!others.is_own(at, source(1, 9), 77, &cookie), "each receiver has a secret of its own");
         assert_eq!(Cookies::new(Key::new([3; 32]), Time::secs(3)).life(), Time::secs(3));
+    }
+
+    #[test]
+    fn a_probe_needs_its_cookie_and_the_key() {
+        let key = Key::new([1; 32]);
+        let gate = |admission| Gate::new(admission, Key::new([9; 32]), Time::secs(30), 100);
+        for admission in [Admission::Open, Admission::Key(key.clone())] {
+            let has_key = matches!(admission, Admission::Key(_));
+            let mut gate = gate(admission);
+            let cookie = gate.cookie(Time::secs(3), source(1, 1), 7).unwrap();
+            let right = auth::probe_code(has_key.then_some(&key), &cookie);
+            let wrong = auth::probe_code((!has_key).then_some(&key), &cookie);
+            for seconds in [3, 4, 9] {
+                let now = Time::secs(seconds);
+                assert!(gate.is_probe(now, source(1, 1), 7, &right) && !gate.is_probe(now, source(1, 1), 7, &wrong));
+                assert!(!gate.is_probe(now, source(2, 1), 7, &right) && !gate.is_probe(now, source(1, 1), 8, &right));
+            }
+            assert!(!gate.is_probe(Time::secs(10), source(1, 1), 7, &right), "its time is over");
+        }
     }
 
     #[test]

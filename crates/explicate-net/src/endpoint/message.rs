@@ -6,7 +6,7 @@
 //! | 1 | answer: 1 all arrived and is the same, 2 all arrived and differs, 3 not all, 4 could not be written; 0x85: the version of greetings; 0x87: why, see [`Refusal`] |
 //! | 4-7 | lower half of the flow's number; the upper half stands in bytes 8-11 of the transport header, before the message |
 //! | 2-3 | probe, echo: its number; its nonce stands in the place of the flow |
-//! | 8-27 | probe: when it was sent, ns, in 8-15; echo: that, and when it came in 16-23; question: first 20 bytes of the SHA-256 of the content, or zeros; answer: payload in order, bytes, in 8-15; 0x86: the cookie in 8-23; probe: the first 12 bytes of its cookie in 16-27 |
+//! | 8-27 | probe: when it was sent, ns, in 8-15; echo: that, and when it came in 16-23; question: first 20 bytes of the SHA-256 of the content, or zeros; answer: payload in order, bytes, in 8-15, and its code in 16-27; 0x86: the cookie in 8-23; probe: its code in 16-27 |
 //!
 //! Kinds below 0x80 are those of the core's agents.
 
@@ -14,7 +14,7 @@ use explicate_core::protocol::CONTROL_LEN;
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, flag};
 
-use super::auth::{CODE, Code};
+use super::auth::{CODE, Code, ShortCode};
 use super::hello::VERSION;
 
 /// Bytes of a digest that are compared.
@@ -34,6 +34,13 @@ pub enum Verdict {
 }
 
 const VERDICTS: [Verdict; 4] = [Verdict::Same, Verdict::Differs, Verdict::Missing, Verdict::NotWritten];
+
+impl Verdict {
+    /// Its number in messages.
+    pub fn number(self) -> u8 {
+        self as u8 + 1
+    }
+}
 
 /// Why a flow is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,20 +119,17 @@ pub fn number(high: u32, low: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
-/// Bytes of a cookie that a probe carries.
-pub const SHORT: usize = 12;
-
 /// A message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Message {
     /// How did this flow go, whose content has this digest?
     Question(u64, [u8; DIGEST]),
-    /// So, and so many bytes of payload arrived.
-    Answer(u64, Verdict, u64),
+    /// So, and so many bytes of payload arrived; with its code, zeros without a key.
+    Answer(u64, Verdict, u64, ShortCode),
     /// Nobody here knows this flow.
     Unknown(u64),
-    /// A probe: its number, a nonce, when it was sent, the start of the cookie.
-    Probe(u16, u64, Time, [u8; SHORT]),
+    /// A probe: its number, a nonce, when it was sent, its code.
+    Probe(u16, u64, Time, ShortCode),
     /// Its echo, with when it came.
     Echo(u16, u64, Time, Time),
     /// Whoever will open this flow asks for a cookie, and speaks this version.
@@ -150,9 +154,10 @@ impl Message {
                 bytes[8..].copy_from_slice(&digest);
                 number
             }
-            Message::Answer(number, verdict, payload) => {
-                (bytes[0], bytes[1]) = (0x81, verdict as u8 + 1);
+            Message::Answer(number, verdict, payload, code) => {
+                (bytes[0], bytes[1]) = (0x81, verdict.number());
                 bytes[8..16].copy_from_slice(&payload.to_be_bytes());
+                bytes[16..].copy_from_slice(&code);
                 number
             }
             Message::Unknown(number) => {
@@ -206,7 +211,7 @@ impl Message {
         let listed = (bytes[1] as usize).wrapping_sub(1);
         match bytes[0] {
             0x80 => Some(Message::Question(number, part(&bytes, 8)?)),
-            0x81 => Some(Message::Answer(number, *VERDICTS.get(listed)?, long(8)?)),
+            0x81 => Some(Message::Answer(number, *VERDICTS.get(listed)?, long(8)?, part(&bytes, 16)?)),
             0x82 => Some(Message::Unknown(number)),
             0x83 => Some(Message::Probe(index, number, Time(long(8)?), part(&bytes, 16)?)),
             0x84 => Some(Message::Echo(index, number, Time(long(8)?), Time(long(16)?))),
@@ -224,13 +229,14 @@ fn part<const N: usize>(bytes: &[u8; CONTROL_LEN], at: usize) -> Option<[u8; N]>
 
 #[cfg(test)]
 mod tests {
+    use super::super::auth::SHORT;
     use super::*;
 
     #[test]
     fn messages_come_back() {
         for message in [
             Message::Question(7, [9; DIGEST]),
-            Message::Answer(u64::MAX - 1, Verdict::Differs, 1 << 40 | 3),
+            Message::Answer(u64::MAX - 1, Verdict::Differs, 1 << 40 | 3, [4; SHORT]),
             Message::Unknown(1 << 32),
             Message::Probe(9, 5, Time(1 << 40), [8; SHORT]),
             Message::Echo(65535, 5, Time(7), Time(1 << 50)),

@@ -3,7 +3,7 @@
 use explicate_core::units::Time;
 use explicate_core::wire::Packet;
 
-use super::auth::{self, CODE, Code, Key};
+use super::auth::{self, CODE, Code, Key, ShortCode};
 use super::hello::{Hello, with_code, with_cookie};
 use super::message::{DIGEST, Message};
 
@@ -28,9 +28,8 @@ pub struct Opening {
     key: Option<Key>,
     trusting: bool,
     cookie: Option<Code>,
-    /// The seal of the last greeting.
-    code: Code,
-    options: u8,
+    /// The seals of the last two greetings: a cookie may have come late, and an answer be to the one before.
+    codes: [Code; 2],
     asks: Time,
     knocks: u32,
 }
@@ -41,8 +40,8 @@ impl Opening {
     pub fn new(number: u64, hello: &Hello, key: Option<Key>, start: Time) -> Opening {
         let trusting = number >> 32 == 0;
         let asks = if trusting { Time::NEVER } else { start };
-        let (cookie, code) = (None, [0; CODE]);
-        Opening { number, words: hello.words(), key, trusting, cookie, code, options: 0, asks, knocks: 0 }
+        let (cookie, codes) = (None, [[0; CODE]; 2]);
+        Opening { number, words: hello.words(), key, trusting, cookie, codes, asks, knocks: 0 }
     }
     /// Whether the flow's SYN may go.
     pub fn is_ready(&self) -> bool {
@@ -75,14 +74,13 @@ impl Opening {
     /// The greeting of a SYN with these options.
     pub fn greeting(&mut self, options: u8) -> String {
         let Some(cookie) = self.cookie else { return self.words.clone() };
-        self.options = options;
         let words = with_cookie(&self.words, &cookie);
-        let Some(key) = &self.key else {
-            self.code = cookie;
-            return words;
-        };
-        self.code = auth::greeting_code(key, self.number, options, words.as_bytes());
-        with_code(&words, &self.code)
+        let Some(key) = &self.key else { return words };
+        let code = auth::greeting_code(key, self.number, options, words.as_bytes());
+        if self.codes[0] != code {
+            self.codes = [code, self.codes[0]];
+        }
+        with_code(&words, &code)
     }
     /// What the other end holds already, by what stands behind the header of its answer, which grants these options; `None` if it does not
     /// prove that it has the key.
@@ -95,9 +93,14 @@ impl Opening {
             None => Some(have),
             Some(key) => {
                 let code: &Code = answer[8..].first_chunk()?;
-                auth::is_answer_code(key, self.number, options, &self.code, have, code).then_some(have)
+                let answers = |greeting| auth::is_answer_code(key, self.number, options, greeting, have, code);
+                self.codes.iter().any(answers).then_some(have)
             }
         }
+    }
+    /// Whether the other end said that: its code is right, or there is no key.
+    pub fn is_verdict(&self, verdict: u8, payload: u64, code: &ShortCode) -> bool {
+        self.key.as_ref().is_none_or(|key| auth::is_verdict_code(key, self.number, verdict, payload, code))
     }
 }
 
@@ -116,7 +119,11 @@ mod tests {
         opening.take_cookie([7; CODE]);
         let greeting = opening.greeting(0x80);
         assert!(opening.is_ready() && greeting.contains(" cookie=0707") && opening.due() == Time::NEVER);
-        let proof = |key: &Key| auth::answer_code(key, 5 << 32 | 1, 0x80, &opening.code, 9);
+        let first = opening.codes[0];
+        opening.take_cookie([8; CODE]);
+        opening.greeting(0x80);
+        assert_ne!(opening.codes[0], first);
+        let proof = |key: &Key| auth::answer_code(key, 5 << 32 | 1, 0x80, &first, 9);
         let check = |proof, options| {
             let (bytes, length) = answer_bytes(9, proof);
             opening.check(options, &bytes[..length])

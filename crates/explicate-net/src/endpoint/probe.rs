@@ -16,7 +16,8 @@ use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 use explicate_core::wire::{IP_UDP_LEN, SackRanges};
 
-use super::message::{Message, SHORT};
+use super::auth::{self, Key, ShortCode};
+use super::message::Message;
 use super::outbox::Outbox;
 use crate::clock::{Clock, Waiter};
 use crate::error::{Context, Error, Result};
@@ -48,6 +49,10 @@ const HEADERS: usize = IP_UDP_LEN + 40;
 const PAIRS: u16 = 0x8000;
 /// The number of packets before pairs; no pair has it.
 const WAKER: u16 = 0x7fff;
+/// Between two requests for a cookie.
+const KNOCK_EVERY: Time = Time::secs(1);
+/// How long to wait for the first.
+const PATIENCE: Time = Time::secs(5);
 const BETWEEN_PAIRS: Time = Time::millis(20);
 
 /// A node that measures.
@@ -59,11 +64,16 @@ pub struct Prober {
     batch: Batch,
     out: Outbox,
     nonce: u64,
+    key: Option<Key>,
+    /// What probes carry, and when to ask for it anew.
+    code: Option<ShortCode>,
+    knocks: Time,
+    refused: Option<&'static str>,
 }
 
 impl Prober {
     /// Opens a socket. Echoes have to repeat the nonce.
-    pub fn open(peer: SocketAddrV4, nonce: u64) -> Result<Prober> {
+    pub fn open(peer: SocketAddrV4, nonce: u64, key: Option<Key>) -> Result<Prober> {
         let clock = Clock::start();
         let socket = UdpSocket::bind("0.0.0.0:0").or_fail(|| "open a socket".to_string())?;
         let waiter = socket
@@ -71,11 +81,37 @@ impl Prober {
             .and_then(|()| sys::tell_ttl_and_ecn(socket.as_fd()))
             .and_then(|()| Waiter::with_timer(clock))
             .or_fail(|| "prepare the socket".to_string())?;
-        Ok(Prober { socket, peer, clock, waiter, batch: Batch::new(2048), out: Outbox::default(), nonce })
+        let (batch, out) = (Batch::new(2048), Outbox::default());
+        let (code, knocks, refused) = (None, Time::ZERO, None);
+        Ok(Prober { socket, peer, clock, waiter, batch, out, nonce, key, code, knocks, refused })
+    }
+
+    /// Asks for a cookie where it is time: each is good for some seconds.
+    fn knock(&mut self) {
+        let now = self.clock.now();
+        if self.knocks <= now {
+            self.knocks = now + KNOCK_EVERY;
+            self.out.push(self.peer, &Message::knock(self.nonce).to_packet(), &SackRanges::NONE, |_| 0);
+            self.out.flush(self.socket.as_fd());
+        }
+    }
+    /// Waits for the first cookie.
+    fn wait_for_cookie(&mut self, stop: &dyn Fn() -> bool) -> Result<()> {
+        let end = self.clock.now() + PATIENCE;
+        while self.code.is_none() && !stop() {
+            if self.clock.now() >= end {
+                let hint = "is `explicated recv` of this version running there?";
+                return Err(Error::Failed(format!("no answer from {}; {hint}", self.peer)));
+            }
+            self.knock();
+            self.echoes()?;
+            self.waiter.wait(&[self.socket.as_fd()], self.knocks.min(end)).or_fail(|| "wait".to_string())?;
+        }
+        Ok(())
     }
 
     fn push(&mut self, index: u16, ip_len: u16) {
-        let packet = Message::Probe(index, self.nonce, self.clock.now(), [0; SHORT]).to_packet();
+        let packet = Message::Probe(index, self.nonce, self.clock.now(), self.code.unwrap_or_default()).to_packet();
         self.out.push(self.peer, &packet, &SackRanges::NONE, |room| {
             let more = (ip_len as usize).saturating_sub(HEADERS).min(room.len());
             room[..more].fill(0);
@@ -91,10 +127,17 @@ impl Prober {
             let message = self.batch.message(i);
             if message.from == Some(self.peer)
                 && let Ok(read) = datagram::read(message.bytes)
-                && let Some(Message::Echo(index, nonce, sent, came)) = Message::of(&read.packet)
-                && nonce == self.nonce
             {
-                all.push((index, sent, came));
+                match Message::of(&read.packet) {
+                    Some(Message::Echo(index, nonce, sent, came)) if nonce == self.nonce => {
+                        all.push((index, sent, came))
+                    }
+                    Some(Message::Cookie(nonce, cookie)) if nonce == self.nonce => {
+                        self.code = Some(auth::probe_code(self.key.as_ref(), &cookie));
+                    }
+                    Some(Message::Refused(nonce, why)) if nonce == self.nonce => self.refused = Some(why.sentence()),
+                    _ => {}
+                }
             }
         }
         Ok(all)
@@ -107,6 +150,7 @@ impl Prober {
             return Err(Error::Input(format!("no estimator is called `{estimator}`; there are {}", names.join(", "))));
         };
         let mut found = Found::default();
+        self.wait_for_cookie(stop)?;
         self.pairs(length.min(Time::secs(1)), &mut found, stop)?;
         let now = self.clock.now();
         let mut estimator = kind.build(EstimatorInit {
@@ -119,6 +163,7 @@ impl Prober {
         });
         let end = now + length;
         while self.clock.now() < end && !stop() {
+            self.knock();
             let now = self.clock.now();
             while let Some(probe) = estimator.poll_probe(now) {
                 if self.out.is_full() {
@@ -143,8 +188,8 @@ impl Prober {
             return Err(Error::Input(format!("`{}` sends no probes: only a simulator can ask it", kind.name())));
         }
         if found.probes.1 == 0 {
-            let message = "is `explicated recv` running there?";
-            return Err(Error::Failed(format!("no probe was answered by {}; {message}", self.peer)));
+            let hint = self.refused.unwrap_or("is `explicated recv` running there, and has it the same key, or none?");
+            return Err(Error::Failed(format!("no probe was answered by {}; {hint}", self.peer)));
         }
         Ok(found)
     }
@@ -156,6 +201,7 @@ impl Prober {
         let mut first: Vec<Option<Time>> = Vec::new();
         let mut next = self.clock.now();
         while self.clock.now() < end && !stop() {
+            self.knock();
             if self.clock.now() >= next && first.len() < 0x3fff {
                 let index = PAIRS | (2 * first.len()) as u16;
                 self.push(PAIRS | WAKER, PAIR_LEN);

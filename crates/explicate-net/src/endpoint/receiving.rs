@@ -166,12 +166,8 @@ impl Receivers {
         if !syn && known.is_none() {
             return self.stray(now, key, out);
         }
-        let refused = match known {
-            // Somebody else's greeting, or an older one.
-            Some(flow) => syn && !flow.is_greeted_by(&self.gate, payload),
-            None => !self.open(now, key, header.options(), payload, out),
-        };
-        if refused {
+        let again = known.is_some_and(|flow| !syn || flow.is_greeted_by(&self.gate, payload));
+        if !again && !self.open(now, key, header.options(), payload, out) {
             return;
         }
         let Some(flow) = self.flows.get_mut(&key) else { return };
@@ -219,10 +215,9 @@ impl Receivers {
                 self.counters.cookies += u64::from(matches!(told, Message::Cookie(..)));
                 tell(from, told, out);
             }
-            Message::Probe(index, nonce, sent, cookie) => {
-                let _ = cookie;
-                // The echo is no longer than the probe, so this host lends nobody strength.
-                if self.probes.passes(now, *from.ip()) {
+            Message::Probe(index, nonce, sent, code) => {
+                // The echo is no longer than the probe, and goes only where a cookie was received.
+                if self.gate.is_probe(now, from, nonce, &code) && self.probes.passes(now, *from.ip()) {
                     tell(from, Message::Echo(index, nonce, sent, now), out);
                 } else {
                     self.counters.too_many += 1;
@@ -237,9 +232,15 @@ impl Receivers {
         let Some(flow) = self.flows.get_mut(&key) else { return self.stray(now, key, out) };
         (flow.heard, flow.spoke) = (now, true);
         let first = flow.stock.verdict().is_none();
+        // What the greeting said was under its code.
+        let digest = match &flow.hello.content {
+            Content::File { digest, .. } => *digest.first_chunk().unwrap_or(&[0; DIGEST]),
+            Content::Nothing => digest,
+        };
         let verdict = flow.stock.conclude(digest);
         let payload = flow.sink.stats().payload;
-        tell(key.0, Message::Answer(key.1, verdict, payload), out);
+        let code = self.gate.verdict(key.1, verdict.number(), payload);
+        tell(key.0, Message::Answer(key.1, verdict, payload, code), out);
         if first && verdict != Verdict::Missing {
             self.ended.push(flow.ended(key, now));
         }
@@ -282,6 +283,14 @@ impl Receivers {
 
     /// Begins a flow whose greeting is in order.
     fn begin(&mut self, now: Time, key: Key, hello: Hello, code: Code) -> Result<(), Refusal> {
+        if let Some(flow) = self.flows.get_mut(&key) {
+            // The same sender with a newer cookie; what it said before stays.
+            if flow.hello != hello {
+                return Err(Refusal::Nonsense);
+            }
+            flow.code = code;
+            return Ok(());
+        }
         if self.flows.len() >= self.limits.flows {
             return Err(Refusal::Full);
         }

@@ -150,7 +150,13 @@ impl Sending {
     pub fn handle_message(&mut self, now: Time, message: Message) {
         self.heard = now;
         match message {
-            Message::Answer(_, verdict, payload) if self.standing == Standing::Asking => {
+            // Whoever has not the key does not say how it went.
+            Message::Answer(_, verdict, payload, code)
+                if !self.opening.is_verdict(verdict.number(), payload, &code) =>
+            {
+                tracing::warn!(peer = %self.peer, "an answer without the key was ignored");
+            }
+            Message::Answer(_, verdict, payload, _) if self.standing == Standing::Asking => {
                 self.standing = match verdict {
                     Verdict::Same => Standing::Over(payload),
                     Verdict::Differs => failed("what arrived differs from what was sent: its SHA-256 is another"),
@@ -158,7 +164,7 @@ impl Sending {
                     Verdict::NotWritten => failed("the other end could not write the file"),
                 };
             }
-            Message::Answer(_, Verdict::NotWritten, _) if self.standing == Standing::Open => {
+            Message::Answer(_, Verdict::NotWritten, ..) if self.standing == Standing::Open => {
                 self.standing = failed("the other end could not write the file");
             }
             Message::Cookie(_, cookie) if self.standing == Standing::Open && self.have.is_none() => {
