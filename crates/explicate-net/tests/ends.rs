@@ -1,93 +1,25 @@
 //! End points over the loopback interface: no root needed.
 
-use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
-use std::time::Duration;
+mod datagrams;
 
-use explicate_core::datagram::{self, MOST_HEADERS};
+use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
+
+use datagrams::{HIGH, PLAIN, answer, answers, bytes, data, file, greeting, numbered, open, pair, turn};
 use explicate_core::flow::{Flow, FlowInit};
 use explicate_core::params::Values;
 use explicate_core::registry;
 use explicate_core::sink::Sink;
 use explicate_core::units::{Rate, Time};
-use explicate_core::wire::{Packet, SackRanges, flag};
+use explicate_core::wire::{Packet, flag};
 use explicate_net::clock::Clock;
 use explicate_net::endpoint::Endpoint;
 use explicate_net::endpoint::auth::SHORT;
 use explicate_net::endpoint::content::Supply;
-use explicate_net::endpoint::hello::{Content, Hello, with_cookie};
+use explicate_net::endpoint::hello::{Content, Hello};
 use explicate_net::endpoint::message::{DIGEST, Message, Refusal, Verdict, number};
 use explicate_net::endpoint::receiving::Limits;
 use explicate_net::endpoint::sending::{Plan, Sending, Standing};
 use explicate_scenario::machines::source::Source;
-
-/// The upper half of all numbers here.
-const HIGH: u32 = 0x5eed_0001;
-
-fn bytes(packet: &Packet, more: &[u8]) -> Vec<u8> {
-    let mut headers = [0; MOST_HEADERS];
-    let length = datagram::write(packet, &SackRanges::NONE, &mut headers);
-    [&headers[..length], more].concat()
-}
-fn numbered(flags: u8, flow: u32, segment: u32, more: &[u8]) -> Vec<u8> {
-    let mut packet = Packet::EMPTY;
-    packet.transport.set_flags(flags);
-    packet.transport.set_flow(flow);
-    packet.transport.set_segment(segment);
-    packet.transport.set_window(HIGH);
-    if flags & flag::SYN == 0 {
-        packet.transport.set_payload(more.len() as u16);
-    }
-    bytes(&packet, more)
-}
-fn data(flow: u32, segment: u32, payload: usize) -> Vec<u8> {
-    numbered(0, flow, segment, &vec![7; payload])
-}
-/// What a SYN says, without a cookie.
-const PLAIN: &str = "explicate/2 protocol=sack packet=1000";
-/// The same for a file.
-fn file(name: &str, size: u64) -> String {
-    format!("{PLAIN} kind=file name={name} size={size} mode=644 digest={}", "00".repeat(32))
-}
-/// The greeting of a flow with the cookie that the end gives for it.
-fn greeting(end: &mut Endpoint, socket: &UdpSocket, flow: u32, words: &str) -> Vec<u8> {
-    let knock = Message::knock(number(HIGH, flow));
-    socket.send(&bytes(&knock.to_packet(), &[])).unwrap();
-    turn(end);
-    let Some(Message::Cookie(of, cookie)) = answer(socket) else { panic!("no cookie") };
-    assert_eq!(of, number(HIGH, flow));
-    numbered(flag::SYN, flow, 0, with_cookie(words, &cookie).as_bytes())
-}
-/// Opens a flow; what is answered.
-fn open(end: &mut Endpoint, socket: &UdpSocket, flow: u32, words: &str) {
-    let greeting = greeting(end, socket, flow, words);
-    socket.send(&greeting).unwrap();
-    turn(end);
-}
-/// The next message to this socket.
-fn answer(socket: &UdpSocket) -> Option<Message> {
-    let mut buffer = [0; 2000];
-    let length = socket.recv(&mut buffer).ok()?;
-    Message::of(&datagram::read(&buffer[..length]).unwrap().packet)
-}
-
-/// A listening end and a socket that speaks to it.
-fn pair(limits: Limits) -> (Endpoint, UdpSocket) {
-    let end = Endpoint::open("127.0.0.1:0".parse::<SocketAddrV4>().unwrap(), Some(limits), Clock::start()).unwrap();
-    let SocketAddr::V4(address) = end.address().unwrap() else { panic!("IPv4") };
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket.connect(address).unwrap();
-    socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
-    (end, socket)
-}
-fn turn(end: &mut Endpoint) {
-    let until = end.now() + Time::millis(10);
-    end.run(until, &|_| false).unwrap();
-}
-/// Lengths of the answers.
-fn answers(socket: &UdpSocket) -> Vec<usize> {
-    let mut buffer = [0; 2000];
-    std::iter::from_fn(|| socket.recv(&mut buffer).ok()).collect()
-}
 
 #[test]
 fn answers_are_never_longer_than_questions() {

@@ -24,6 +24,9 @@ use super::message::{self, DIGEST, Message, Refusal, Verdict};
 use super::opening::answer_bytes;
 use super::outbox::Outbox;
 
+/// Between two searches for flows that fell silent.
+const CHECK_EVERY: Time = Time::secs(1);
+
 /// What a receiver allows.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -346,7 +349,7 @@ impl Receivers {
                 self.held = self.held.min(flow.sink.poll_timeout());
             }
         }
-        if now.since(self.checked) < Time::secs(1) {
+        if now.since(self.checked) < CHECK_EVERY {
             return;
         }
         self.checked = now;
@@ -363,7 +366,8 @@ impl Receivers {
     }
     /// When something is due.
     pub fn due(&self) -> Time {
-        self.held
+        let check = if self.flows.is_empty() { Time::NEVER } else { self.checked + CHECK_EVERY };
+        self.held.min(check)
     }
     /// Everything that is under way ends now, as given up.
     pub fn give_up(&mut self) {

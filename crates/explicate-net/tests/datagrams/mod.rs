@@ -1,0 +1,83 @@
+//! What tests over the loopback interface share: datagrams made by hand, and what is answered.
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
+use std::time::Duration;
+
+use explicate_core::datagram::{self, MOST_HEADERS};
+use explicate_core::units::Time;
+use explicate_core::wire::{Packet, SackRanges, flag};
+use explicate_net::clock::Clock;
+use explicate_net::endpoint::Endpoint;
+use explicate_net::endpoint::hello::with_cookie;
+use explicate_net::endpoint::message::{Message, number};
+use explicate_net::endpoint::receiving::Limits;
+
+/// The upper half of all numbers here.
+pub(crate) const HIGH: u32 = 0x5eed_0001;
+
+pub(crate) fn bytes(packet: &Packet, more: &[u8]) -> Vec<u8> {
+    let mut headers = [0; MOST_HEADERS];
+    let length = datagram::write(packet, &SackRanges::NONE, &mut headers);
+    [&headers[..length], more].concat()
+}
+pub(crate) fn numbered(flags: u8, flow: u32, segment: u32, more: &[u8]) -> Vec<u8> {
+    let mut packet = Packet::EMPTY;
+    packet.transport.set_flags(flags);
+    packet.transport.set_flow(flow);
+    packet.transport.set_segment(segment);
+    packet.transport.set_window(HIGH);
+    if flags & flag::SYN == 0 {
+        packet.transport.set_payload(more.len() as u16);
+    }
+    bytes(&packet, more)
+}
+pub(crate) fn data(flow: u32, segment: u32, payload: usize) -> Vec<u8> {
+    numbered(0, flow, segment, &vec![7; payload])
+}
+/// What a SYN says, without a cookie.
+pub(crate) const PLAIN: &str = "explicate/2 protocol=sack packet=1000";
+/// The same for a file.
+pub(crate) fn file(name: &str, size: u64) -> String {
+    format!("{PLAIN} kind=file name={name} size={size} mode=644 digest={}", "00".repeat(32))
+}
+/// The greeting of a flow with the cookie that the end gives for it.
+pub(crate) fn greeting(end: &mut Endpoint, socket: &UdpSocket, flow: u32, words: &str) -> Vec<u8> {
+    let knock = Message::knock(number(HIGH, flow));
+    socket.send(&bytes(&knock.to_packet(), &[])).unwrap();
+    turn(end);
+    let Some(Message::Cookie(of, cookie)) = answer(socket) else { panic!("no cookie") };
+    assert_eq!(of, number(HIGH, flow));
+    numbered(flag::SYN, flow, 0, with_cookie(words, &cookie).as_bytes())
+}
+/// Opens a flow; what is answered.
+pub(crate) fn open(end: &mut Endpoint, socket: &UdpSocket, flow: u32, words: &str) {
+    let greeting = greeting(end, socket, flow, words);
+    socket.send(&greeting).unwrap();
+    turn(end);
+}
+/// The next message to this socket.
+pub(crate) fn answer(socket: &UdpSocket) -> Option<Message> {
+    let mut buffer = [0; 2000];
+    let length = socket.recv(&mut buffer).ok()?;
+    Message::of(&datagram::read(&buffer[..length]).unwrap().packet)
+}
+
+/// A listening end and a socket that speaks to it.
+pub(crate) fn pair(limits: Limits) -> (Endpoint, UdpSocket) {
+    let end = Endpoint::open("127.0.0.1:0".parse::<SocketAddrV4>().unwrap(), Some(limits), Clock::start()).unwrap();
+    let SocketAddr::V4(address) = end.address().unwrap() else { panic!("IPv4") };
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(address).unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+    (end, socket)
+}
+pub(crate) fn turn(end: &mut Endpoint) {
+    let until = end.now() + Time::millis(10);
+    end.run(until, &|_| false).unwrap();
+}
+/// Lengths of the answers.
+pub(crate) fn answers(socket: &UdpSocket) -> Vec<usize> {
+    let mut buffer = [0; 2000];
+    std::iter::from_fn(|| socket.recv(&mut buffer).ok()).collect()
+}
