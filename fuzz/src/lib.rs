@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 mod agents;
+mod greetings;
 pub mod mutate;
 mod targets;
 
@@ -43,6 +44,12 @@ pub const TARGETS: &[Target] = &[
         summary: "what nodes say to each other: operations on agents, malformed, forged and replayed",
         text: false,
         run: agents::agents,
+    },
+    Target {
+        name: "greetings",
+        summary: "what opens a flow: greetings with their seals, and messages between ends",
+        text: false,
+        run: greetings::greetings,
     },
     Target { name: "trace", summary: "files of recorded capacity", text: true, run: targets::trace },
 ];

@@ -411,6 +411,34 @@ fn feedback_forged_on_the_way_is_only_lowered() {
     assert!(lowered > 50_000, "{lowered}");
 }
 
+/// A packet in memory has no room for the upper half of its flow's number if it carries the fields of XCP-i.
+#[test]
+fn routers_leave_the_number_of_a_flow_alone() {
+    let mut middle = Middle::new("");
+    let mut packet = Packet { congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+    packet.congestion.set_delta_throughput(1_000_000_000);
+    for with_fields in [false, true] {
+        if with_fields {
+            XcpI { ttl: 60, last_router: u32::from(SENDER) }.put(&mut packet);
+        }
+        let mut frame = framed(&packet, &SackRanges::NONE, &[0; 900], RECEIVER);
+        let at = IP + 28 + packet.congestion.0[1] as usize + 16;
+        frame[at..at + 4].copy_from_slice(b"high");
+        // Without a checksum; the router is not to be asked for one.
+        frame[IP + 26..IP + 28].fill(0);
+        let (begun, mut seen) = (1000 * u64::from(with_fields), 0);
+        middle.handle(Time::millis(begun), 0, &frame);
+        for ms in begun..begun + 100 {
+            middle.leaving(Time::millis(ms), |_, bytes| {
+                assert_ne!(bytes[IP + 28..at], frame[IP + 28..at], "the router wrote");
+                assert_eq!(&bytes[at..at + 4], b"high");
+                seen += 1;
+            });
+        }
+        assert_eq!(seen, 1);
+    }
+}
+
 /// Whether the UDP checksum of a frame is right.
 fn checks(bytes: &[u8]) -> bool {
     let Some(ip) = bytes.get(IP..).filter(|ip| ip.len() > 28) else { return false };
