@@ -6,7 +6,7 @@
 //! | transport header | 24 | always |
 //! | SACK ranges | 8 each | as the transport header counts them |
 //! | rest of a message | 16 | flag CONTROL: a message fills bytes 12..24 of the transport header and these |
-//! | payload | | |
+//! | payload | | in an acknowledgement between hosts: the upper half of the flow's number (4), and if it answers a SYN the bytes that the receiver holds already (8) and its code (16) |
 //!
 //! Fields that a packet in memory keeps elsewhere ([`XcpI::of`](crate::wire::XcpI::of)) come back to their place.
 

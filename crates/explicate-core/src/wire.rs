@@ -34,7 +34,7 @@
 //! | 4-7 | flow | flow |
 //! | 8-11 | segment | cumulative acknowledgement: the next segment expected |
 //! | 12-15 | packet number | echo of the packet number |
-//! | 16-19 | 0 | receiver window, segments |
+//! | 16-19 | 0; between hosts the upper half of the flow's number | receiver window, segments |
 //! | 20-23 | timestamp, units of 4 ns | echo of the timestamp |
 
 use crate::units::Time;

@@ -162,7 +162,7 @@ pub struct Recv {
     /// Most segments that a flow may be ahead of what has arrived in order
     #[arg(long, default_value_t = 1 << 16, value_parser = clap::value_parser!(u32).range(1..))]
     pub window: u32,
-    /// Most megabytes that wait for those before them, all flows together
+    /// Most megabytes of memory for what waits for those before it, all flows together
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
     pub memory: u32,
 }

@@ -13,7 +13,7 @@ use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Packet, flag};
 use explicate_net::clock::Clock;
 use explicate_net::endpoint::Endpoint;
-use explicate_net::endpoint::auth::SHORT;
+use explicate_net::endpoint::auth::{self, Key, SHORT};
 use explicate_net::endpoint::content::Supply;
 use explicate_net::endpoint::hello::{Content, Hello};
 use explicate_net::endpoint::message::{DIGEST, Message, Refusal, Verdict, number};
@@ -84,6 +84,9 @@ fn a_flood_finds_no_room() {
 
 /// A transfer without end of this number to `peer`.
 fn transfer(id: u32, peer: SocketAddrV4) -> Sending {
+    keyed(id, peer, None)
+}
+fn keyed(id: u32, peer: SocketAddrV4, key: Option<Key>) -> Sending {
     let (values, resolved) = (Values::default(), registry::resolve("sack").unwrap());
     let init = FlowInit {
         id,
@@ -101,7 +104,7 @@ fn transfer(id: u32, peer: SocketAddrV4) -> Sending {
         start: Time::ZERO,
         hello: Hello::new("sack", 1000, &values, Content::Nothing),
         high: HIGH,
-        key: None,
+        key,
         supply: Supply::Filler,
         peer,
         patience: Time::secs(60),
@@ -191,4 +194,22 @@ fn whoever_sends_a_file_that_is_not_taken_hears_of_it() {
         "{:?}",
         sending.standing
     );
+}
+
+#[test]
+fn a_verdict_without_the_key_is_none() {
+    let key = Key::random().unwrap();
+    let peer = "127.0.0.1:9".parse().unwrap();
+    let [mut sending, mut locked] = [None, Some(key.clone())].map(|key| keyed(77, peer, key));
+    (sending.standing, locked.standing) = (Standing::Asking, Standing::Asking);
+    let one = number(HIGH, 77);
+    let (same, good) = (Verdict::Same, auth::verdict_code(&key, one, Verdict::Same.number(), 9));
+    for sending in [&mut sending, &mut locked] {
+        sending.handle_message(Time::ZERO, Message::Answer(one, same, 9, [0; SHORT]));
+    }
+    assert_eq!((&sending.standing, &locked.standing), (&Standing::Over(9), &Standing::Asking));
+    locked.handle_message(Time::ZERO, Message::Answer(one, same, 8, good));
+    assert_eq!(locked.standing, Standing::Asking, "of another length");
+    locked.handle_message(Time::ZERO, Message::Answer(one, same, 9, good));
+    assert_eq!(locked.standing, Standing::Over(9));
 }

@@ -180,6 +180,7 @@ fn finish(args: &Send, group: &FlowGroup, endpoint: &Endpoint, mut intervals: In
                     "blksize": group.packet,
                     "duration": args.time,
                     "bytes": args.bytes,
+                    "key": args.key.is_some(),
                 },
             },
             "intervals": intervals.all,

@@ -101,7 +101,7 @@ impl Prober {
         while self.code.is_none() && !stop() {
             if self.clock.now() >= end {
                 let hint = "is `explicated recv` of this version running there?";
-                return Err(Error::Failed(format!("no answer from {}; {hint}", self.peer)));
+                return Err(Error::Failed(format!("no probe was answered by {}; {hint}", self.peer)));
             }
             self.knock();
             self.echoes()?;

@@ -1,7 +1,8 @@
 //! The receiving end of flows: the core's [`Sink`] for each, and where its payload goes.
 //!
-//! What strangers can make it do is bounded: so many flows, so many bytes that wait for those before them, and an end of
-//! which nothing is heard is forgotten. A packet that finds no room is dropped before the core sees it, as if lost.
+//! Nothing is kept of whoever has not shown a cookie and, where there is a key, its code ([`super::gate`]). What others can make it
+//! do is bounded: so many flows, so many of one address, so much memory for what waits for those before it, and an end of which
+//! nothing is heard is forgotten. A packet that finds no room is dropped before the core sees it, as if lost.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
@@ -34,7 +35,7 @@ pub struct Limits {
     pub folder: Option<PathBuf>,
     /// Most flows at a time.
     pub flows: usize,
-    /// Most bytes that wait for those before them, all flows together.
+    /// Most bytes of memory for what waits for those before it, all flows together.
     pub waiting: usize,
     /// Segments that a flow may be ahead of what has arrived in order.
     pub window: u32,
@@ -136,6 +137,8 @@ pub struct Receivers {
     checked: Time,
     /// When the next may be answered of whom nothing is known.
     tells: Time,
+    /// When the log may tell of refusals again.
+    warns: Time,
     /// What it counted.
     pub counters: Counters,
     /// Flows that ended since somebody looked.
@@ -146,10 +149,10 @@ impl Receivers {
     /// None yet; cookies are made with this secret.
     pub fn new(limits: Limits, secret: Secret) -> Receivers {
         let (flows, counters, ended) = Default::default();
-        let (checked, tells) = (Time::ZERO, Time::ZERO);
+        let (checked, tells, warns) = (Time::ZERO, Time::ZERO, Time::ZERO);
         let gate = Gate::new(limits.admission.clone(), secret, limits.idle, limits.greetings);
         let probes = Limiter::new(limits.probes, limits.probes);
-        Receivers { limits, gate, probes, flows, waiting: 0, held: Time::NEVER, checked, tells, counters, ended }
+        Receivers { limits, gate, probes, flows, waiting: 0, held: Time::NEVER, checked, tells, warns, counters, ended }
     }
 
     /// A packet that is no acknowledgement arrived, of the flow whose number has this upper half.
@@ -263,7 +266,11 @@ impl Receivers {
             Judged::Refused(why) => Message::Refused(key.1, why),
             Judged::Old => {
                 self.counters.old += 1;
-                tracing::warn!(peer = %key.0, "version 0.1 of explicated wants to send: refused, because it knows no cookies");
+                if self.warns <= now {
+                    self.warns = now + Time::secs(1);
+                    let old = self.counters.old;
+                    tracing::warn!(peer = %key.0, old, "version 0.1 of explicated wants to send: it knows no cookies");
+                }
                 // Its words for that: this transfer is not known.
                 Message::Unknown(key.1)
             }
@@ -275,7 +282,10 @@ impl Receivers {
         if let Message::Refused(_, why) = told {
             self.counters.refused += 1;
             self.counters.without_key += u64::from(matches!(why, Refusal::WrongKey | Refusal::NeedsKey));
-            tracing::info!(peer = %key.0, ?why, "a flow is refused");
+            if self.warns <= now {
+                self.warns = now + Time::secs(1);
+                tracing::warn!(peer = %key.0, why = ?why, refused = self.counters.refused, "flows are refused");
+            }
         }
         // No answer is longer than what it answers.
         if greeting.len() >= MESSAGE {

@@ -299,5 +299,5 @@ fn failed(why: &str) -> Standing {
 }
 
 fn seconds(span: Time) -> String {
-    format!("{} s", span.as_secs_f64())
+    format!("{} s", (span.as_secs_f64() * 1e3).round() / 1e3)
 }
