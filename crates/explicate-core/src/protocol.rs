@@ -51,6 +51,11 @@ pub trait Protocol: Sync {
     fn congestion_header(&self) -> bool {
         self.explicit()
     }
+    /// Whether its controllers answer this packet, as far as a router can tell: those of congestion headers what carries one.
+    /// Ports that keep classes by flows apart keep these together.
+    fn answers(&self, packet: &Packet) -> bool {
+        packet.congestion.is_present()
+    }
     /// Whether it copes with routers that have no controller of it, which is otherwise worth a warning.
     fn bears_plain_routers(&self) -> bool {
         false

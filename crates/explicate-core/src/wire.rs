@@ -317,6 +317,10 @@ impl Transport {
     pub fn has(&self, flags: u8) -> bool {
         self.0[0] & flags == flags
     }
+    /// Whether this opens a flow, or answers that, whose routers are to speak to it.
+    pub fn opens_explicit(&self) -> bool {
+        self.has(flag::SYN) && self.options() & option::EXPLICIT != 0
+    }
     /// Whether a router's congestion flag is set, or its echo ([`flag::XTCP`]).
     pub fn congestion_flag(&self) -> bool {
         self.has(flag::XTCP)

@@ -85,6 +85,9 @@ fn of_link(scenario: &Scenario, link: &Link, refusals: &mut Vec<Refusal>) {
     if !link.classes.is_empty() {
         refuse("classes", format!("`{name}` has classes of packets; a fluid's ports have one queue"));
     }
+    if link.divides() {
+        refuse("share_by_flows", format!("`{name}` has two queues; a fluid's ports have one"));
+    }
     if link.shares_with.is_some() {
         refuse("half_duplex", format!("`{name}` is half duplex; a fluid's links are apart"));
     }

@@ -166,6 +166,12 @@ const KAPPA: Key = key(
     "0",
     "How far the weights of the classes `explicit` and `other` move each round trip, until flows have equal windows in both.",
 );
+const BY_FLOWS: Key = key(
+    "share_by_flows",
+    Form::Flag,
+    "false",
+    "Packets that the port's controller answers and all others wait in queues of their own, and each kind has a share of the line by how many flows of it send.",
+);
 const DELAY_DOC: &str = "Propagation delay, one way.";
 
 const CLOCK_TICK: Key = key(
@@ -182,6 +188,7 @@ pub(crate) const PROPS: &[Key] = &[
     ROUTER,
     CLASSES,
     KAPPA,
+    BY_FLOWS,
     CAPACITY,
     HALF_DUPLEX,
     CHANNEL,
@@ -217,6 +224,7 @@ pub(crate) const ACCESS: &[Key] = &[
     ROUTER,
     CLASSES,
     KAPPA,
+    BY_FLOWS,
     CAPACITY,
     HALF_DUPLEX,
     CHANNEL,
@@ -281,6 +289,7 @@ pub(crate) const LINK: &[Key] = &[
     ROUTER,
     CLASSES,
     KAPPA,
+    BY_FLOWS,
     CAPACITY,
     HALF_DUPLEX,
     CHANNEL,
@@ -308,6 +317,7 @@ pub(crate) const MEDIUM: &[Key] = &[
     ROUTER,
     CLASSES,
     KAPPA,
+    BY_FLOWS,
     CAPACITY,
     CLOCK_TICK,
 ];
@@ -334,6 +344,7 @@ pub(crate) const STATION: &[Key] = &[
     ROUTER,
     CLASSES,
     KAPPA,
+    BY_FLOWS,
     CAPACITY,
     CLOCK_TICK,
 ];

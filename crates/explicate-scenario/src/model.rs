@@ -105,6 +105,8 @@ pub struct Link {
     pub classes: Vec<Class>,
     /// How far the weights of two classes move each round trip towards equal windows; 0 if they are fixed.
     pub kappa: f64,
+    /// Packets that the controller answers and all others have queues of their own, and shares by the number of their flows.
+    pub by_flows: bool,
     /// Channels in order; empty is a wire.
     pub channel: Vec<ChannelSpec>,
     /// The clock of controllers and disciplines ticks with this period; zero is exact.
@@ -172,6 +174,18 @@ impl Link {
     /// All controllers of its port.
     pub fn controllers(&self) -> impl Iterator<Item = &RouterSpec> {
         self.routers.iter().chain(self.classes.iter().flat_map(|c| &c.routers))
+    }
+    /// Words for the classes that the port has, in their order; none if all packets share one queue.
+    pub fn class_words(&self) -> Vec<&'static str> {
+        if self.divides() {
+            Match::ALL.map(Match::word).to_vec()
+        } else {
+            self.classes.iter().map(|c| c.matches.word()).collect()
+        }
+    }
+    /// Whether two classes divide the line by their flows: without a controller there is nothing to tell them apart by.
+    pub fn divides(&self) -> bool {
+        self.by_flows && !self.routers.is_empty()
     }
     /// The class of packets that carry a congestion header or do not: its number.
     pub fn class_of(&self, congestion_header: bool) -> usize {

@@ -68,6 +68,7 @@ pub(crate) struct Props {
     pub(crate) router: Option<Router>,
     pub(crate) classes: Option<Vec<Class>>,
     pub(crate) kappa: Option<f64>,
+    pub(crate) by_flows: Option<bool>,
     pub(crate) capacity: Option<Capacity>,
     pub(crate) half_duplex: Option<bool>,
     pub(crate) channel: Option<Vec<Channel>>,
@@ -97,6 +98,7 @@ impl Props {
             router: reader.get("router").and_then(|node| read_router(ctx, node)),
             classes: reader.get("classes").and_then(|node| classes::read(ctx, node, limit)),
             kappa: reader.number("kappa", (0.0, 1.0)),
+            by_flows: reader.get("share_by_flows").and_then(|_| reader.flag("share_by_flows")),
             capacity: reader.get("capacity").and_then(|node| Capacity::read(ctx, node)),
             clock_tick: reader.get("clock_tick").and_then(|node| read_tick(ctx, node)),
             place: Some(reader.place),
@@ -113,6 +115,7 @@ impl Props {
             router: other.router.clone().or_else(|| self.router.clone()),
             classes: other.classes.clone().or_else(|| self.classes.clone()),
             kappa: other.kappa.or(self.kappa),
+            by_flows: other.by_flows.or(self.by_flows),
             capacity: other.capacity.clone().or_else(|| self.capacity.clone()),
             half_duplex: other.half_duplex.or(self.half_duplex),
             channel: other.channel.clone().or_else(|| self.channel.clone()),
@@ -174,6 +177,7 @@ impl Props {
             ("kappa", number(self.kappa.unwrap_or(0.0))),
             ("capacity", self.capacity.as_ref().map_or_else(|| rate_text(self.beliefs(rate).0), Capacity::written)),
         ];
+        all.extend(self.by_flows.map(|by_flows| ("share_by_flows", by_flows.to_string())));
         all.extend(self.clock_tick.map(|t| ("clock_tick", quoted(&show(t.0 as f64, &quantity::TIME)))));
         all
     }

@@ -64,6 +64,10 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
             let message = "`kappa` moves the weights of two `classes`, `explicit` and `other`; add them";
             ctx.error(props.place.unwrap_or(Place::At(0)), message);
         }
+        if props.by_flows == Some(true) && props.classes.as_ref().is_some_and(|classes| !classes.is_empty()) {
+            let message = "`share_by_flows` makes its own classes, whose weights move; remove it or `classes`";
+            ctx.error(props.place.unwrap_or(Place::At(0)), message);
+        }
     }
     scenario.reroutes = reroutes::read(&reader, &graph);
     bridges(ctx, &graph);
@@ -304,6 +308,7 @@ fn make_network(ctx: &Context<'_>, graph: &Graph, groups: &[Group]) -> (Vec<Link
             routers: if classes.is_empty() { routers(&props.router, from) } else { Vec::new() },
             classes,
             kappa: props.kappa.unwrap_or(0.0),
+            by_flows: props.by_flows.unwrap_or(false),
             channel: channels.map(|c| ChannelSpec { kind: c.kind, values: c.values() }).collect(),
             clock_tick: props.clock_tick.unwrap_or(Time::ZERO),
             over: None,

@@ -463,6 +463,11 @@ fn classes() {
     cases(vec![
         (with(6, "bottleneck = { kappa = 0.1 }"), 6, vec!["`kappa` moves the weights of two `classes`"]),
         (with(6, "bottleneck = { kappa = 2 }"), 6, vec!["`kappa` is a number from 0 to 1, not 2"]),
+        (
+            with(6, "bottleneck = { share_by_flows = true, classes = [{ match = \"other\" }] }"),
+            6,
+            vec!["`share_by_flows` makes its own classes"],
+        ),
     ]);
     let sets = [("topology.bottleneck.classes.other.weight", "2")];
     assert!(problems(SMALL, &sets)[0].contains("there is no `classes` here to change; set the whole list"));

@@ -19,6 +19,7 @@ fn link(from: usize, to: usize, delay: u64) -> Link {
         routers: Vec::new(),
         classes: Vec::new(),
         kappa: 0.0,
+        by_flows: false,
         channel: Vec::new(),
         clock_tick: Time::ZERO,
         over: None,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use explicate_scenario::machines::rows::{FlowRow, LinkRow};
 use explicate_scenario::machines::source::Source;
-use explicate_scenario::model::{Class, Link, Scenario};
+use explicate_scenario::model::{Link, Scenario};
 use explicate_scenario::tables::{Cell, Table};
 
 pub use explicate_scenario::tables::Tables;
@@ -28,9 +28,8 @@ pub fn link_names(scenario: &Scenario) -> Vec<String> {
 /// Names of the classes of links that have several, by the numbers of link and class.
 fn class_names(scenario: &Scenario) -> BTreeMap<(u32, u32), String> {
     let of_link = |(l, link): (usize, &Link)| -> Vec<((u32, u32), String)> {
-        let name =
-            |(c, class): (usize, &Class)| ((l as u32, c as u32), format!("{}/{}", link.name, class.matches.word()));
-        scenario.port(link).classes.iter().enumerate().map(name).collect()
+        let name = |(c, word): (usize, &str)| ((l as u32, c as u32), format!("{}/{word}", link.name));
+        scenario.port(link).class_words().into_iter().enumerate().map(name).collect()
     };
     scenario.links.iter().enumerate().flat_map(of_link).collect()
 }

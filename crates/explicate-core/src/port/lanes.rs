@@ -10,6 +10,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::balance::Balance;
+use super::division::Division;
 use super::{Arrival, Class, Gate, Note, Port, Store, mark_or_drop};
 use crate::protocol::{ActiveQueue, Discipline, Gone, PortView, Probe, Queued, Verdict};
 use crate::qdisc::common::Fifo;
@@ -28,8 +29,9 @@ pub(super) struct Lane {
     packets: u32,
     /// A discipline decides what waits.
     limited: bool,
-    /// Its part of the line.
+    /// Its part of the line, and of the capacity that its controller and discipline see.
     share: f64,
+    pub(super) counts_on: f64,
     /// Bytes credited per round.
     quantum: i64,
     /// Bytes that it may send before the next round.
@@ -70,6 +72,8 @@ pub(super) struct Lanes {
     pending: Time,
     /// Moves the weights, if they are not fixed.
     pub(super) balance: Option<Balance>,
+    /// Moves them by the numbers of flows.
+    pub(super) division: Option<Box<Division>>,
 }
 
 impl Lanes {
@@ -90,6 +94,7 @@ impl Lanes {
                 packets: 0,
                 limited,
                 share: weight / sum,
+                counts_on: weight / sum,
                 quantum: (QUANTUM * weight / least) as i64,
                 credit: 0,
                 idle_since: Time::ZERO,
@@ -106,15 +111,30 @@ impl Lanes {
             counted: (0, 0),
             pending: Time::NEVER,
             balance: None,
+            division: None,
         }
     }
-    /// The weights move if they are to, at `now`.
-    pub(super) fn rebalance(&mut self, now: Time) {
+    /// When the weights move next.
+    pub(super) fn moves(&self) -> Time {
+        let balance = self.balance.as_ref().map_or(Time::NEVER, |b| b.due);
+        balance.min(self.division.as_ref().map_or(Time::NEVER, |d| d.due))
+    }
+    /// The weights move if they are to, at `now`; `capacity` is the port's.
+    pub(super) fn rebalance(&mut self, now: Time, capacity: f64) {
+        if let Some(division) = self.division.as_mut().filter(|d| d.due <= now) {
+            let parts = division.moved(now, capacity);
+            let least = parts[0].share.min(parts[1].share);
+            for (lane, part) in self.lanes.iter_mut().zip(parts) {
+                (lane.share, lane.counts_on) = (part.share, part.capacity);
+                lane.quantum = (QUANTUM * part.share / least) as i64;
+            }
+        }
         let Some(balance) = self.balance.as_mut().filter(|b| b.due <= now) else { return };
         let explicit = balance.explicit;
         let share = balance.moved(now, self.lanes[explicit].share);
         for (i, lane) in self.lanes.iter_mut().enumerate() {
             lane.share = if i == explicit { share } else { 1.0 - share };
+            lane.counts_on = lane.share;
             lane.quantum = (QUANTUM * lane.share / share.min(1.0 - share)) as i64;
         }
     }
@@ -128,7 +148,7 @@ impl Lanes {
         // Where packets wait for a line that is shared, it is busy, if with another's.
         let busy = self.serving.is_some() || self.lanes.iter().any(|l| l.packets > 0);
         let (backlog_bytes, backlog_packets) = (lane.bytes, lane.packets);
-        PortView { capacity: capacity * lane.share, backlog_bytes, backlog_packets, busy }
+        PortView { capacity: capacity * lane.counts_on, backlog_bytes, backlog_packets, busy }
     }
     /// Bytes and packets that wait in all lanes.
     pub(super) fn waiting(&self) -> (u64, u32) {
@@ -192,6 +212,9 @@ impl Port {
         if let Some(balance) = &mut lanes.balance {
             balance.arrived(index, packet);
         }
+        if let Some(division) = &mut lanes.division {
+            division.arrived(index, packet);
+        }
         if let Some(router) = router {
             router.on_arrival(now, packet, &view);
         }
@@ -224,7 +247,10 @@ impl Port {
     /// The packet in service departs, the next one enters it.
     pub(super) fn depart_from_lane(&mut self, store: &mut impl Store) {
         let lanes = self.lanes.as_deref_mut().expect("checked by the caller");
-        let Serving { handle, bytes, wire, departs: at, .. } = lanes.serving.expect("checked by the caller");
+        let Serving { handle, bytes, wire, departs: at, lane } = lanes.serving.expect("checked by the caller");
+        if let Some(division) = &mut lanes.division {
+            division.departed(lane, bytes);
+        }
         lanes.let_go(at, self.view.capacity, store);
         lanes.finish(at);
         self.stats.departed(at, bytes);

@@ -19,6 +19,7 @@ use crate::wire::{Ecn, Packet};
 mod at_once;
 mod balance;
 mod counting;
+mod division;
 mod gate;
 mod lanes;
 mod line;
@@ -232,6 +233,16 @@ impl Port {
         }
     }
 
+    /// Lets two classes divide the line by the numbers of flows that send in each, and a controller count on what the other
+    /// class leaves. Classes then believe in the whole capacity while the other is silent.
+    pub fn divide_by_flows(&mut self) {
+        if let Some(lanes) = self.lanes.as_mut().filter(|l| l.lanes.len() == 2) {
+            lanes.division = Some(Box::new(division::Division::new()));
+            lanes.lanes.iter_mut().for_each(|lane| lane.counts_on = 1.0);
+            self.rearm();
+        }
+    }
+
     /// Whether a driver must poll this port because departures are not known in advance.
     pub fn is_scheduled(&self) -> bool {
         self.lanes.is_some() || self.on_medium
@@ -244,16 +255,17 @@ impl Port {
     pub fn capacity(&self) -> f64 {
         self.view.capacity
     }
-    /// What controllers see. Settle first.
+    /// What controllers see; where classes [divide](Port::divide_by_flows) the line, that of the first one. Settle first.
     pub fn view(&self) -> PortView {
-        self.view
+        let divided = self.lanes.as_ref().filter(|lanes| lanes.division.is_some());
+        divided.map_or(self.view, |lanes| lanes.view(0, self.view.capacity))
     }
 
     fn rearm(&mut self) {
         let leaves = match &self.lanes {
             Some(l) => {
                 let gates = l.lanes.iter().map(|l| l.gate.next_timer());
-                self.timer = gates.chain(l.balance.iter().map(|b| b.due)).min().unwrap_or(Time::NEVER);
+                self.timer = gates.min().unwrap_or(Time::NEVER).min(l.moves());
                 l.serving.map_or(Time::NEVER, |s| s.departs)
             }
             None => {

@@ -171,7 +171,7 @@ impl Port {
         }
         match &mut self.lanes {
             Some(lanes) => {
-                lanes.rebalance(at);
+                lanes.rebalance(at, self.view.capacity);
                 for i in 0..lanes.lanes.len() {
                     let view = lanes.view(i, self.view.capacity);
                     lanes.lanes[i].gate.run_timers(at, &view);

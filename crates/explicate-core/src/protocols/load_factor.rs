@@ -154,6 +154,12 @@ impl LoadFactor {
     }
 }
 
+/// Whether this is a data packet whose ECN field may hold a code. Packets of ECN-capable TCP under our transport header look the same.
+pub fn bears_code(packet: &Packet) -> bool {
+    let data = packet.transport.payload() > 0 && !packet.is_ack() && !packet.congestion.is_present();
+    data && packet.ecn() != Ecn::NotCapable
+}
+
 /// Writes a code into a packet that carries a lower one; packets without a code, acknowledgements among them, stay so.
 pub fn raise(packet: &mut Packet, code: u8) {
     let carried = packet.ecn() as u8;

@@ -49,7 +49,7 @@
 
 use alloc::boxed::Box;
 
-use super::load_factor::{HIGH, LOW, LoadFactor, OVERLOAD, raise, router_params};
+use super::load_factor::{HIGH, LOW, LoadFactor, OVERLOAD, bears_code, raise, router_params};
 use crate::params::{Param, Unit};
 use crate::protocol::{
     Ack, Allowance, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit, Sent,
@@ -134,6 +134,9 @@ impl Protocol for Vcp {
     }
     fn congestion_header(&self) -> bool {
         false
+    }
+    fn answers(&self, packet: &Packet) -> bool {
+        bears_code(packet)
     }
     fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
         Box::new(VcpSender::new(init, SENDER))

@@ -36,7 +36,7 @@
 
 use alloc::boxed::Box;
 
-use super::load_factor::{HIGH, LOW, LoadFactor, raise, router_params};
+use super::load_factor::{HIGH, LOW, LoadFactor, bears_code, raise, router_params};
 use super::vcp::{VcpReceiver, VcpSender, sender_params};
 use crate::params::{Param, Unit};
 use crate::protocol::{PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit};
@@ -114,6 +114,9 @@ impl Protocol for VcpBise {
     }
     fn congestion_header(&self) -> bool {
         false
+    }
+    fn answers(&self, packet: &Packet) -> bool {
+        bears_code(packet)
     }
     fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
         Box::new(VcpSender::new(init, SENDER))

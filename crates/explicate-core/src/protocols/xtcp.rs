@@ -94,6 +94,9 @@ impl Protocol for Xtcp {
     fn congestion_header(&self) -> bool {
         false
     }
+    fn answers(&self, packet: &Packet) -> bool {
+        is_xtcp(packet)
+    }
     fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
         Box::new(XtcpSender::new(init))
     }

@@ -7,7 +7,7 @@ use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 
 use super::ways::{answers, bit};
-use crate::model::{Link, Queue, RouterSpec};
+use crate::model::{Link, Match, Queue, RouterSpec};
 
 /// The port of a link that data of the protocols `crossing` cross ([`crossing`](super::ways::crossing)); `line` is its end of
 /// a line that it shares.
@@ -46,7 +46,7 @@ pub fn port(link: &Link, number: u32, seed: u64, crossing: u64, line: Option<Sha
         on_air.extend(stages.on_air);
         service = stages.service.or(service);
     }
-    let whole = class(&link.queue, &link.routers, 1.0, "");
+    let whole = if link.divides() { Class::default() } else { class(&link.queue, &link.routers, 1.0, "") };
     let init = PortInit { number, rate: link.rate, service, capacity, class: whole, before, on_air };
     let mut port = Port::new(init);
     port.equip(equipment);
@@ -61,6 +61,17 @@ pub fn port(link: &Link, number: u32, seed: u64, crossing: u64, line: Option<Sha
         if link.kappa > 0.0 {
             port.balance(explicit, link.kappa);
         }
+    }
+    if let Some(spec) = link.routers.first().filter(|_| link.divides()) {
+        let controller = spec.protocol;
+        let classes = vec![
+            (class(&link.queue, &link.routers, 1.0, ""), 1.0),
+            (class(&link.queue, &[], 1.0, &format!(".{}", Match::Other.word())), 1.0),
+        ];
+        port.schedule(classes, move |packet| {
+            !(controller.answers(packet) || packet.transport.opens_explicit()) as usize
+        });
+        port.divide_by_flows();
     }
     if port.has_qdisc() {
         port.stats.watch_ninety((0.9 * link.rate.bytes_per_sec() * NINETY_BIN.as_secs_f64()) as u64);

@@ -1,0 +1,177 @@
+//! Shares by the number of flows: two classes divide a line so that a flow has as much in either, however many there are of
+//! each kind, and what one of them leaves the other may use.
+//!
+//! Every interval the share of a class becomes n_own / (n_own + n_other). The number of its flows is n = (sum of b)^2 / (sum of
+//! b^2), with b the bytes of a flow (Jain's index times their number): flows that send little count little. Bytes are kept in a
+//! table of fixed size by a hash of the flow's number, and halved every second. Short packets do not count: most are
+//! acknowledgements. A class that sends counts as one flow at least.
+//!
+//! Weights alone would let a controller believe in too little while the other class is idle. Its capacity is the greater of
+//! its share and of what the other class leaves: c max(share, 1 - r / c), with r the rate at which the other departs. r rises at
+//! once and falls by a moving average, so that controllers hand out what is free only when it has been free for a while.
+//!
+//! The scheduler itself conserves work (`lanes.rs`). Where one class is silent the other has the whole line and the whole
+//! capacity, as if there were no classes.
+
+use alloc::boxed::Box;
+
+use crate::units::Time;
+use crate::wire::Packet;
+
+/// Between two moves of the shares.
+const EVERY: Time = Time::millis(100);
+/// Moves after which the bytes of flows count half.
+const AGES: u32 = 10;
+/// Weight of a new rate that is less than the mean.
+const WEIGHT: f64 = 0.5;
+/// A class that uses less of the capacity than this leaves all of it: connection set-up, ARP.
+const LITTLE: f64 = 1e-3;
+/// The least share of a class.
+const LEAST: f64 = 0.02;
+/// Packets up to this length do not count, bytes.
+const SHORT: u16 = 128;
+/// Entries of a table of flows, as a power of two.
+const TABLE_BITS: u32 = 10;
+
+/// The flows of a class.
+struct Flows {
+    bytes: Box<[f64]>,
+    sum: f64,
+    squares: f64,
+}
+
+impl Flows {
+    fn new() -> Flows {
+        Flows { bytes: alloc::vec![0.0; 1 << TABLE_BITS].into_boxed_slice(), sum: 0.0, squares: 0.0 }
+    }
+    fn count(&mut self, flow: u32, length: f64) {
+        // Fibonacci hashing: numbers in a row spread as well as random ones.
+        let bytes = &mut self.bytes[(flow.wrapping_mul(0x9e37_79b1) >> (32 - TABLE_BITS)) as usize];
+        self.sum += length;
+        self.squares += (2.0 * *bytes + length) * length;
+        *bytes += length;
+    }
+    fn number(&self) -> f64 {
+        if self.squares > 0.0 { (self.sum * self.sum / self.squares).max(1.0) } else { 1.0 }
+    }
+    fn age(&mut self) {
+        self.bytes.iter_mut().for_each(|bytes| *bytes = if *bytes < 1.0 { 0.0 } else { *bytes / 2.0 });
+        self.sum = self.bytes.iter().sum();
+        self.squares = self.bytes.iter().map(|bytes| bytes * bytes).sum();
+    }
+}
+
+/// What a class gets.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Part {
+    /// Its share of the line while both have something to send.
+    pub(super) share: f64,
+    /// The part of the capacity that its controller and discipline may count on.
+    pub(super) capacity: f64,
+}
+
+/// The division of a line between two classes.
+pub(super) struct Division {
+    flows: [Flows; 2],
+    /// Bytes that departed in this interval, and the rates at which they did, bytes/s.
+    sent: [u64; 2],
+    rates: [f64; 2],
+    began: Time,
+    moves: u32,
+    pub(super) due: Time,
+}
+
+impl Division {
+    pub(super) fn new() -> Division {
+        let flows = [Flows::new(), Flows::new()];
+        Division { flows, sent: [0; 2], rates: [0.0; 2], began: Time::ZERO, moves: 0, due: EVERY }
+    }
+    /// A packet of a class came.
+    pub(super) fn arrived(&mut self, class: usize, packet: &Packet) {
+        if packet.ip_len > SHORT {
+            self.flows[class].count(packet.transport.flow(), packet.ip_len as f64);
+        }
+    }
+    /// So many bytes of a class departed.
+    pub(super) fn departed(&mut self, class: usize, bytes: u16) {
+        self.sent[class] += bytes as u64;
+    }
+    /// What the classes get from now on; `capacity` is that of the line, bytes/s.
+    pub(super) fn moved(&mut self, now: Time, capacity: f64) -> [Part; 2] {
+        let seconds = now.since(self.began).as_secs_f64();
+        for (rate, sent) in self.rates.iter_mut().zip(&mut self.sent) {
+            let new = *sent as f64 / seconds.max(1e-9);
+            *rate = new.max(*rate + WEIGHT * (new - *rate));
+            *sent = 0;
+        }
+        (self.began, self.due) = (now, now + EVERY);
+        let numbers = [self.flows[0].number(), self.flows[1].number()];
+        self.moves += 1;
+        if self.moves == AGES {
+            self.moves = 0;
+            self.flows.iter_mut().for_each(Flows::age);
+        }
+        let first = (numbers[0] / (numbers[0] + numbers[1])).clamp(LEAST, 1.0 - LEAST);
+        let taken = |class: usize| Some(self.rates[class] / capacity).filter(|r| *r > LITTLE).unwrap_or(0.0);
+        let part = |share: f64, other: usize| Part { share, capacity: share.max(1.0 - taken(other)) };
+        [part(first, 1), part(1.0 - first, 0)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(flow: u32, length: u16) -> Packet {
+        let mut packet = Packet { ip_len: length, ..Packet::EMPTY };
+        packet.transport.set_flow(flow);
+        packet
+    }
+
+    #[test]
+    fn flows_count_by_what_they_send() {
+        let mut division = Division::new();
+        (0..300).for_each(|i| division.arrived(1, &data(i % 3, 1000)));
+        assert!((division.flows[1].number() - 3.0).abs() < 1e-9, "three alike");
+        (0..100).for_each(|i| division.arrived(1, &data(1000 + i, 100)));
+        assert!((division.flows[1].number() - 3.0).abs() < 1e-9, "short packets");
+        // Ten flows of 1000 bytes beside three of 100,000: 310,000^2 / (3e10 + 10e6).
+        (0..10).for_each(|i| division.arrived(1, &data(2000 + i, 1000)));
+        assert!((division.flows[1].number() - 9.61e10 / 3.001e10).abs() < 1e-9, "{}", division.flows[1].number());
+        let [own, other] = division.moved(Time::millis(100), 1e6);
+        let share = 1.0 / (1.0 + 9.61e10 / 3.001e10);
+        assert!((own.share - share).abs() < 1e-9 && (other.share + own.share - 1.0).abs() < 1e-9, "{own:?}");
+        // Nobody sends any more: in some seconds all is forgotten.
+        (2..400).for_each(|i| {
+            division.moved(Time::millis(100 * i), 1e6);
+        });
+        assert_eq!(division.moved(Time::secs(41), 1e6)[0].share, 0.5);
+    }
+
+    #[test]
+    fn capacity_is_the_share_or_what_the_other_class_leaves() {
+        let mut division = Division::new();
+        let alone = division.moved(Time::millis(100), 1e6);
+        assert_eq!(alone.map(|part| (part.share, part.capacity)), [(0.5, 1.0); 2]);
+        // The second sends 20,000 bytes in 100 ms of a line of 1 MB/s: a fifth.
+        division.departed(1, 20_000);
+        let [own, other] = division.moved(Time::millis(200), 1e6);
+        assert!((own.capacity - 0.8).abs() < 1e-9 && other.capacity == 1.0, "{own:?} {other:?}");
+        // It stops: 200,000 B/s, then 100,000.
+        let [own, _] = division.moved(Time::millis(300), 1e6);
+        assert!((own.capacity - 0.9).abs() < 1e-9, "{own:?}");
+        // It takes nine tenths, to which it has no right: the first class may count on its half.
+        division.departed(1, 45_000);
+        division.departed(1, 45_000);
+        let [own, _] = division.moved(Time::millis(400), 1e6);
+        assert_eq!(own, Part { share: 0.5, capacity: 0.5 });
+    }
+
+    #[test]
+    fn neither_class_is_shut_out() {
+        let mut division = Division::new();
+        (0..20_000).for_each(|i| division.arrived(0, &data(i, 1500)));
+        let [own, other] = division.moved(Time::millis(100), 1e6);
+        assert!(own.share == 1.0 - LEAST && other.share >= LEAST - 1e-9, "{own:?} {other:?}");
+    }
+}
