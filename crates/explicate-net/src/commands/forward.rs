@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use explicate_core::port::Port;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 use explicate_scenario::machines::ports::port;
@@ -183,6 +184,18 @@ fn show(forwarder: &mut Forwarder, links: &[Link], now: Time, json: bool) -> Res
     Ok(())
 }
 
+/// What is known of the classes of a port that has several.
+fn classes(port: &Port, link: &Link) -> Vec<Value> {
+    let of_class = |(class, word): (usize, &str)| {
+        let mut told = serde_json::Map::from_iter([("name".to_string(), json!(word))]);
+        port.probe_class(class, &mut |name, value| {
+            told.insert(name.to_string(), json!(value));
+        });
+        Value::Object(told)
+    };
+    link.class_words().into_iter().enumerate().map(of_class).collect()
+}
+
 /// Everything that is counted, with what was asked of each port and what it achieved.
 fn tell(forwarder: &mut Forwarder, links: &[Link], now: Time) -> Value {
     forwarder.settle();
@@ -198,6 +211,7 @@ fn tell(forwarder: &mut Forwarder, links: &[Link], now: Time) -> Value {
             output.port.probe(&mut |name, value| {
                 variables.insert(name.to_string(), json!(value));
             });
+            let classes = classes(&output.port, link);
             json!({
                 "name": interface.name,
                 "rate_bps": link.rate.0,
@@ -215,6 +229,7 @@ fn tell(forwarder: &mut Forwarder, links: &[Link], now: Time) -> Value {
                 "late_p50_us": output.late.percentile(0.5).0 as f64 / 1e3,
                 "late_p99_us": output.late.percentile(0.99).0 as f64 / 1e3,
                 "variables": variables,
+                "classes": classes,
             })
         })
         .collect();

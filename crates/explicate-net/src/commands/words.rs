@@ -39,8 +39,8 @@ fn outermost(text: &str) -> String {
     text.chars().filter(|c| keep(*c)).collect()
 }
 
-/// A link with these properties, whose port gets the controllers of a protocol (or none) unless they name one. Without a rate it
-/// is as fast as the wire.
+/// A link with these properties, whose port gets the controllers of a protocol (or none) unless they name one, and then shares the
+/// line between explicit and ordinary flows unless they say how. Without a rate it is as fast as the wire.
 pub(super) fn link(name: &str, properties: &str, controller: Option<&str>) -> Result<Link> {
     let said =
         |key: &str| outermost(properties).split(',').any(|p| p.split('=').next().is_some_and(|k| k.trim() == key));
@@ -49,6 +49,9 @@ pub(super) fn link(name: &str, properties: &str, controller: Option<&str>) -> Re
         more += "rate = \"100Gbit/s\", router = \"none\", queue = \"unlimited\", ";
     } else if controller.is_none() && !said("router") {
         more += "router = \"none\", ";
+    }
+    if controller.is_some() && said("rate") && !said("share_by_flows") && !said("classes") {
+        more += "share_by_flows = true, ";
     }
     if !said("delay") {
         more += "delay = \"0s\", ";
@@ -94,7 +97,11 @@ mod tests {
     fn links_speak_the_scenario_language() {
         let l = link("eth1", "rate = \"50Mbit/s\", queue = { kind = \"red\" }", Some("xcp")).unwrap();
         assert_eq!((l.rate, l.delay, l.routers.len()), (Rate::mbps(50), Time::ZERO, 1));
-        assert_eq!(l.queue.unwrap().kind.name(), "red");
+        assert_eq!(l.queue.as_ref().unwrap().kind.name(), "red");
+        assert!(l.divides());
+        for apart in ["share_by_flows = false", "classes = []", "router = \"none\""] {
+            assert!(!link("eth1", &format!("rate = \"50Mbit/s\", {apart}"), Some("xcp")).unwrap().divides(), "{apart}");
+        }
         let l = link("eth1", "delay = \"20ms\", channel = [{ kind = \"random_loss\", rate = \"1%\" }]", None).unwrap();
         assert_eq!((l.delay, l.channel.len(), l.queue.is_none(), l.routers.len()), (Time::millis(20), 1, true, 0));
         let error = link("eth1", "rat = \"5Mbit/s\"", None).err().unwrap().to_string();
