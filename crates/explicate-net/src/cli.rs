@@ -209,6 +209,9 @@ pub struct Link {
     /// What the link from B to A is like; without it like the other
     #[arg(long)]
     pub back: Option<String>,
+    /// Frames from A get the tag of this VLAN (IEEE 802.1Q), and those from B lose it: B is a trunk then
+    #[arg(long, value_name = "VID", value_parser = clap::value_parser!(u16).range(1..=4094))]
+    pub tag: Option<u16>,
     /// What both forwarders have
     #[command(flatten)]
     pub common: Forwarding,

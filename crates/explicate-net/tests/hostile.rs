@@ -94,7 +94,7 @@ impl Middle {
         };
         if let Kind::Explicit { writable, .. } = lifted.kind {
             self.explicit += 1;
-            let (source, destination) = frame::addresses(bytes);
+            let (source, destination) = frame::addresses(bytes, lifted.ip);
             let packet = self.pool.packet(handle);
             if packet.transport.has(flag::CONTROL) && destination == ROUTER {
                 self.speaker.handle_control(now, source, packet);

@@ -1,4 +1,5 @@
 //! Explicit flows beside the kernel's TCP at a router, each with its part of the line. Needs root, so `make linux` runs it.
+#![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 mod common;
 
@@ -7,10 +8,10 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::thread::{JoinHandle, sleep};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::{Net, last_json, measured};
-use explicate_net::sys::{enter_namespace, offloads_off, tcp_connect};
+use explicate_net::sys::{enter_namespace, monotonic, offloads_off, tcp_connect};
 
 /// Does something in a namespace, beside the test.
 fn inside<T: Send + 'static>(net: &Net, name: &str, what: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
@@ -43,11 +44,11 @@ fn tcp(net: &Net, flows: usize) -> JoinHandle<Vec<f64>> {
     let receiver = inside(net, "b", move || {
         let listener = TcpListener::bind("10.9.0.2:5000").unwrap();
         let count = move |mut stream: TcpStream| {
-            let (began, mut bytes, mut block) = (Instant::now(), 0, vec![0; 1 << 16]);
+            let (began, mut bytes, mut block) = (monotonic(), 0, vec![0; 1 << 16]);
             while let Ok(read) = stream.read(&mut block)
                 && read > 0
             {
-                let at = began.elapsed().as_secs_f64();
+                let at = (monotonic() - began) as f64 / 1e9;
                 bytes += if (SPAN.1..SPAN.0).contains(&at) { read } else { 0 };
             }
             8e-6 * bytes as f64 / (SPAN.0 - SPAN.1)
@@ -60,8 +61,8 @@ fn tcp(net: &Net, flows: usize) -> JoinHandle<Vec<f64>> {
     for _ in 0..flows {
         drop(inside(net, "a", || {
             let (began, mut stream) =
-                (Instant::now(), tcp_connect("10.9.0.2:5000".parse().unwrap(), "cubic", 1448).unwrap());
-            while began.elapsed().as_secs_f64() < SPAN.0 && stream.write_all(&[7; 1 << 14]).is_ok() {}
+                (monotonic(), tcp_connect("10.9.0.2:5000".parse().unwrap(), "cubic", 1448).unwrap());
+            while (monotonic() - began) as f64 / 1e9 < SPAN.0 && stream.write_all(&[7; 1 << 14]).is_ok() {}
         }));
     }
     receiver

@@ -162,3 +162,33 @@ fn an_interface_that_is_removed_ends_the_router_with_a_reason() {
     let (said, good) = router.wait(5);
     assert!(!good && said.contains("the interface `left` is gone"), "{said}");
 }
+
+/// Hosts `a` and `b`; links that put a tag on and take it off; between them, on a trunk, a router.
+fn trunk() -> Net {
+    let net = Net::new(&["a", "p", "m", "q", "b"]);
+    net.cable(("a", "eth0", "10.9.0.1/24"), ("p", "host", ""));
+    net.cable(("p", "trunk", ""), ("m", "left", ""));
+    net.cable(("m", "right", ""), ("q", "trunk", ""));
+    net.cable(("q", "host", ""), ("b", "eth0", "10.9.0.2/24"));
+    net
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn explicit_packets_behind_tags_get_feedback() {
+    let net = trunk();
+    let right = "right: rate = \"20Mbit/s\", queue = { kind = \"droptail\", limit = \"100kB\" }";
+    let router = net.start("m", &["router", "--port", "left", "--port", right, "--json"]);
+    let link = |name| net.start(name, &["link", "host", "trunk", "--there", "delay = \"5ms\"", "--tag", "5"]);
+    let _links = [link("p"), link("q")];
+    let _recv = net.start("b", &["recv"]);
+    let output = net.program("a", &["send", "10.9.0.2", "-p", "xcp", "--time", "4", "--json"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let told = last_json(&router.stop("INT"));
+    let of = |key: &str| told[key].as_u64().unwrap();
+    assert!(of("explicit") > 4000 && of("tagged") == of("explicit"), "{told}");
+    let port = &told["ports"][1];
+    // It fills the line and no more: who gets no feedback sends 1 Gbit/s.
+    assert!(port["drops"].as_u64() < Some(200), "{port}");
+    assert!((12e6..20.5e6).contains(&port["bits_per_second"].as_f64().unwrap()), "{port}");
+}

@@ -64,7 +64,8 @@ pub(super) fn run_router(args: &cli::Router) -> Result<()> {
         Some(own) => Some(speaker(args, &links, own)?),
         None => None,
     };
-    forward(interfaces, &links, Manner::Router, speaker, &args.common, Time::micros(args.coalesce))
+    let apart = Time::micros(args.coalesce);
+    forward((interfaces, &links), Manner::Router, speaker, &args.common, apart, None)
 }
 
 /// What speaks for a router, its hardware address, and at which ports it looks at packets.
@@ -98,16 +99,16 @@ pub(super) fn run_link(args: &cli::Link) -> Result<()> {
         Interface::holding(HELD_BY_FEW, name, Output::new(port, links[number].delay))
     };
     let interfaces = [&args.a, &args.b].into_iter().enumerate().map(open).collect::<Result<Vec<_>>>()?;
-    forward(interfaces, &links, Manner::Link, None, &args.common, Time::ZERO)
+    forward((interfaces, &links), Manner::Link, None, &args.common, Time::ZERO, args.tag)
 }
 
 fn forward(
-    interfaces: Vec<Interface>,
-    links: &[Link],
+    (interfaces, links): (Vec<Interface>, &[Link]),
     manner: Manner,
     speaker: Option<Speaking>,
     args: &Forwarding,
     apart: Time,
+    vlan: Option<u16>,
 ) -> Result<()> {
     if args.real_time
         && let Err(error) = sys::go_first()
@@ -121,6 +122,9 @@ fn forward(
     } else {
         // What speaks for a router measures by when its packets leave and come.
         forwarder.keep_apart(apart);
+    }
+    if let Some(vlan) = vlan {
+        forwarder.tag(vlan);
     }
     let metrics = args.metrics.map(Metrics::serve).transpose()?;
     // All sockets are open.
@@ -154,12 +158,13 @@ fn show(forwarder: &mut Forwarder, links: &[Link], now: Time, json: bool) -> Res
         return say(told);
     }
     say(format!(
-        "{:.1} s: {} frames in, {} explicit, {} out, {:.2} us of CPU each; malformed {}, merged by offloads {}, expired {}, missed {}, refused {}",
+        "{:.1} s: {} frames in, {} explicit, {} out, {:.2} us of CPU each; without feedback {}; malformed {}, merged by offloads {}, expired {}, missed {}, refused {}",
         now.as_secs_f64(),
         told["received"],
         told["explicit"],
         told["sent"],
         told["cpu_us_per_frame"].as_f64().unwrap_or(0.0),
+        ["ipv6", "mpls", "tunnelled", "fragments", "merged"].iter().filter_map(|key| told[*key].as_u64()).sum::<u64>(),
         told["malformed"],
         told["merged"],
         told["expired"],
@@ -243,6 +248,11 @@ fn tell(forwarder: &mut Forwarder, links: &[Link], now: Time) -> Value {
         "time_s": now.as_secs_f64(),
         "received": c.received,
         "explicit": c.explicit,
+        "tagged": c.tagged,
+        "ipv6": c.ipv6,
+        "mpls": c.mpls,
+        "tunnelled": c.tunnelled,
+        "fragments": c.fragments,
         "sent": c.sent,
         "malformed": c.malformed,
         "merged": c.merged,

@@ -5,17 +5,21 @@
 //! *from* that port are acknowledgements: read, so that controllers can tell them from data, but not written, because another
 //! program's socket may have that port. Everything else is *other*: it takes the same queue and leaves as it came, but for
 //! a mark (RFC 3168) if a discipline set one.
+//!
+//! The IP header may stand behind tags (802.1Q, 802.1ad) and a PPPoE session's header: what is there is served all the same.
+//! Explicit packets that are not are [counted](super::hidden).
 
 use std::net::Ipv4Addr;
 
 use explicate_core::datagram::{self, MOST_HEADERS};
 use explicate_core::wire::{Ecn, Packet, SackRanges, TRANSPORT_LEN, UDP_PORT, XcpI, flag};
 
+use super::hidden::{self, Hidden};
 use crate::sys::OFFLOAD_LEN;
 
 /// Length of an Ethernet header.
 pub const ETHERNET_LEN: usize = 14;
-/// Where the IP header stands in a frame with its offload header.
+/// Where the IP header stands in a frame with its offload header and without tags.
 pub const IP: usize = OFFLOAD_LEN + ETHERNET_LEN;
 
 /// What a frame is.
@@ -43,6 +47,8 @@ pub enum Odd {
     Malformed,
     /// Several explicit packets that a sender's offload has put into one: feedback would reach the first alone.
     Merged,
+    /// It holds an explicit packet that cannot be served.
+    Hidden(Hidden),
 }
 
 /// A frame as the core sees it.
@@ -56,6 +62,15 @@ pub struct Lifted {
     pub kind: Kind,
     /// What is odd about it.
     pub odd: Option<Odd>,
+    /// Where its IP header stands.
+    pub ip: u16,
+}
+
+impl Lifted {
+    /// Whether there are tags or another link's header before its IP header.
+    pub fn is_tagged(&self) -> bool {
+        self.ip as usize != IP
+    }
 }
 
 pub(super) fn word(bytes: &[u8], at: usize) -> u16 {
@@ -64,11 +79,14 @@ pub(super) fn word(bytes: &[u8], at: usize) -> u16 {
 
 /// Reads a frame with its offload header.
 pub fn lift(bytes: &[u8]) -> Lifted {
-    let length = bytes.len().saturating_sub(IP).clamp(1, u16::MAX as usize) as u16;
+    let (what, at) = network(bytes);
+    let length = bytes.len().saturating_sub(at).clamp(1, u16::MAX as usize) as u16;
     let packet = Packet { ip_len: length, ..Packet::EMPTY };
-    let mut lifted = Lifted { packet, sack: SackRanges::NONE, kind: Kind::Alien, odd: None };
-    let Some(ip) = bytes.get(IP..) else { return lifted };
-    if word(bytes, IP - 2) != 0x0800 || ip.len() < 20 || ip[0] >> 4 != 4 {
+    let mut lifted = Lifted { packet, sack: SackRanges::NONE, kind: Kind::Alien, odd: None, ip: at as u16 };
+    let Some(ip) = bytes.get(at..) else { return lifted };
+    if what != IPV4 || ip.len() < 20 || ip[0] >> 4 != 4 {
+        lifted.packet.transport.set_flow(hidden::fingerprint(what, ip));
+        lifted.odd = hidden::find(what, ip).map(Odd::Hidden);
         return lifted;
     }
     let (header, total) = (4 * (ip[0] & 15) as usize, word(ip, 2) as usize);
@@ -82,17 +100,16 @@ pub fn lift(bytes: &[u8]) -> Lifted {
     let ported = whole && udp.len() >= 8;
     // Queues that keep flows apart find one in every packet; nothing of this is written.
     lifted.packet.transport.set_flow(fingerprint(ip, if ported { &udp[..4] } else { &[] }));
-    if !ported || ip[9] != 17 {
+    let port = if ported && ip[9] == 17 { Some((word(udp, 0), word(udp, 2))) } else { None };
+    let Some((_, to)) = port.filter(|(from, to)| [*from, *to].contains(&UDP_PORT)) else {
+        lifted.odd = hidden::find(what, &ip[..total]).map(Odd::Hidden);
         return lifted;
-    }
-    let (from, to, long) = (word(udp, 0), word(udp, 2), word(udp, 4) as usize);
-    if from != UDP_PORT && to != UDP_PORT {
-        return lifted;
-    }
+    };
     if bytes[1] != 0 {
         lifted.odd = Some(Odd::Merged);
         return lifted;
     }
+    let long = word(udp, 4) as usize;
     let payload = if (8..=udp.len()).contains(&long) { &udp[8..long] } else { &[] };
     match datagram::read(payload) {
         Ok(read) if to == UDP_PORT || read.packet.is_ack() => {
@@ -100,7 +117,7 @@ pub fn lift(bytes: &[u8]) -> Lifted {
             lifted.packet = Packet { ip_len, tos, ttl, ..read.packet };
             lifted.sack = read.sack;
             let headers = (read.payload.min(MOST_HEADERS)) as u8;
-            lifted.kind = Kind::Explicit { udp: (IP + header) as u16, headers, writable: to == UDP_PORT };
+            lifted.kind = Kind::Explicit { udp: (at + header) as u16, headers, writable: to == UDP_PORT };
         }
         Err(_) if to == UDP_PORT => lifted.odd = Some(Odd::Malformed),
         _ => {}
@@ -108,32 +125,63 @@ pub fn lift(bytes: &[u8]) -> Lifted {
     lifted
 }
 
-/// Source and destination of an IPv4 frame.
-pub fn addresses(bytes: &[u8]) -> (Ipv4Addr, Ipv4Addr) {
+/// EtherType of IPv4.
+pub(super) const IPV4: u16 = 0x0800;
+/// EtherType of IPv6.
+pub(super) const IPV6: u16 = 0x86dd;
+/// Most tags that are looked behind.
+const TAGS: usize = 3;
+
+/// The EtherType of what a frame carries behind tags and a PPPoE session's header, and where that begins; zero if it ends before.
+fn network(bytes: &[u8]) -> (u16, usize) {
+    let mut at = IP;
+    for _ in 0..=TAGS {
+        let Some(kind) = bytes.get(at - 2..at) else { return (0, IP) };
+        match word(kind, 0) {
+            // IEEE 802.1Q, 802.1ad, and what came before that.
+            0x8100 | 0x88a8 | 0x9100 => at += 4,
+            // RFC 2516: version and type 1, code 0, session, length; then PPP's number of the protocol.
+            0x8864 => {
+                let Some(header) = bytes.get(at..at + 8).filter(|h| h[..2] == [0x11, 0]) else { return (0, at) };
+                let kind = [(0x0021, IPV4), (0x0057, IPV6)].into_iter().find(|(ppp, _)| *ppp == word(header, 6));
+                return (kind.map_or(0, |(_, kind)| kind), at + 8);
+            }
+            kind => return (kind, at),
+        }
+    }
+    (0, at)
+}
+
+/// Source and destination of a frame whose IPv4 header stands at `ip`.
+pub fn addresses(bytes: &[u8], ip: u16) -> (Ipv4Addr, Ipv4Addr) {
     let at = |first: usize| Ipv4Addr::new(bytes[first], bytes[first + 1], bytes[first + 2], bytes[first + 3]);
-    (at(IP + 12), at(IP + 16))
+    (at(ip as usize + 12), at(ip as usize + 16))
 }
 
 /// Tells flows apart by addresses, protocol and ports (FNV-1a).
 fn fingerprint(ip: &[u8], ports: &[u8]) -> u32 {
-    let parts = ip[12..20].iter().chain(&ip[9..10]).chain(ports);
+    hash(ip[12..20].iter().chain(&ip[9..10]).chain(ports))
+}
+
+pub(super) fn hash<'a>(parts: impl Iterator<Item = &'a u8>) -> u32 {
     parts.fold(0x811c_9dc5, |hash, &byte| (hash ^ byte as u32).wrapping_mul(0x0100_0193))
 }
 
 /// Writes what has changed in a packet into its frame.
 pub fn lower(bytes: &mut [u8], lifted: &Lifted) {
-    let Lifted { packet, sack, kind, .. } = *lifted;
+    let Lifted { packet, sack, kind, ip, .. } = *lifted;
+    let ip = ip as usize;
     if kind == Kind::Alien {
         return;
     }
     let clean = packet.without_mark();
     let explicit = matches!(kind, Kind::Explicit { .. });
     let ecn_may_change = explicit || clean.ecn() == Ecn::Marked;
-    let tos = if ecn_may_change { clean.tos } else { bytes[IP + 1] };
-    let (old, new) = ([bytes[IP], bytes[IP + 1]], [bytes[IP], tos]);
-    patch(bytes, IP, &old, &new, IP + 10);
-    let (old, new) = ([bytes[IP + 8], bytes[IP + 9]], [clean.ttl, bytes[IP + 9]]);
-    patch(bytes, IP + 8, &old, &new, IP + 10);
+    let tos = if ecn_may_change { clean.tos } else { bytes[ip + 1] };
+    let (old, new) = ([bytes[ip], bytes[ip + 1]], [bytes[ip], tos]);
+    patch(bytes, ip, &old, &new, ip + 10);
+    let (old, new) = ([bytes[ip + 8], bytes[ip + 9]], [clean.ttl, bytes[ip + 9]]);
+    patch(bytes, ip + 8, &old, &new, ip + 10);
     if let Kind::Explicit { udp, headers, writable: true } = kind {
         write_headers(bytes, &clean, &sack, udp as usize, headers as usize);
     }
@@ -141,7 +189,7 @@ pub fn lower(bytes: &mut [u8], lifted: &Lifted) {
         // The last byte of the datagram; its checksum stays, so that its end finds out. One that was left to hardware would
         // be made right further on: what stands there now is wrong.
         bytes[0] &= !1;
-        let last = IP + word(bytes, IP + 2) as usize - 1;
+        let last = ip + word(bytes, ip + 2) as usize - 1;
         bytes[last] ^= 0x10;
     }
 }
@@ -282,11 +330,93 @@ mod tests {
         assert_eq!(with(1, 5), (Kind::Other, Some(Odd::Merged)), "the kernel's UDP segmentation");
         assert_eq!(with(IP + 28 + 2, 0x21), (Kind::Other, Some(Odd::Malformed)), "not our version");
         assert_eq!(with(IP + 24, 0xff), (Kind::Other, Some(Odd::Malformed)), "longer than it is");
-        assert_eq!(with(IP + 6, 0x20), (Kind::Other, None), "a fragment");
+        assert_eq!(with(IP + 6, 0x20), (Kind::Other, Some(Odd::Hidden(Hidden::Fragment))), "the first fragment");
+        assert_eq!(with(IP + 7, 0x20), (Kind::Other, None), "another one");
         assert_eq!(with(IP, 0x65), (Kind::Alien, None), "IPv6");
         for length in 0..good.len() {
             lift(&good[..length]);
         }
+    }
+
+    /// What may stand between addresses and IP header.
+    fn prefixed(bytes: &[u8], prefix: &[u8]) -> Vec<u8> {
+        [&bytes[..OFFLOAD_LEN + 12], prefix, &bytes[IP..]].concat()
+    }
+
+    #[test]
+    fn packets_behind_tags_are_served() {
+        let vlan: &[u8] = &[0x81, 0, 0x60, 5, 8, 0];
+        let double: &[u8] = &[0x88, 0xa8, 0, 7, 0x81, 0, 0, 5, 8, 0];
+        let session: &[u8] = &[0x88, 0x64, 0x11, 0, 0, 1, 0, 200, 0, 0x21];
+        let tagged_session: &[u8] = &[0x81, 0, 0, 5, 0x88, 0x64, 0x11, 0, 0, 1, 0, 200, 0, 0x21];
+        for prefix in [vlan, double, session, tagged_session] {
+            let mut bytes = prefixed(&frame(&data()), prefix);
+            let mut lifted = lift(&bytes);
+            assert!(matches!(lifted.kind, Kind::Explicit { writable: true, .. }) && lifted.is_tagged(), "{prefix:?}");
+            lifted.packet.congestion.set_delta_throughput(-77);
+            (lifted.packet.ttl, lifted.packet.tos) = (9, 0x29);
+            lower(&mut bytes, &lifted);
+            assert_eq!(
+                bytes[..OFFLOAD_LEN + 12 + prefix.len()],
+                prefixed(&frame(&data()), prefix)[..OFFLOAD_LEN + 12 + prefix.len()]
+            );
+            let plain = [&bytes[..OFFLOAD_LEN + 12], &[8, 0], &bytes[OFFLOAD_LEN + 12 + prefix.len()..]].concat();
+            assert!(sums_are_right(&plain), "{prefix:?}");
+            let again = lift(&bytes);
+            assert_eq!((again.packet.congestion.delta_throughput(), again.packet.ttl), (-77, 9));
+            assert_eq!(addresses(&bytes, again.ip).1, Ipv4Addr::new(10, 0, 0, 2));
+            for length in 0..bytes.len() {
+                lift(&bytes[..length]);
+            }
+        }
+    }
+
+    #[test]
+    fn explicit_packets_that_cannot_be_served_are_noticed() {
+        let inner = &frame(&data())[IP..];
+        let found = |prefix: &[u8], payload: &[u8]| {
+            let bytes = prefixed(&[&frame(&data())[..IP], payload].concat(), prefix);
+            for length in 0..bytes.len() {
+                lift(&bytes[..length]);
+            }
+            lift(&bytes).odd
+        };
+        let ipv6 = |next: u8, payload: &[u8]| {
+            let length = (payload.len() as u16).to_be_bytes();
+            [&[0x60, 0, 0, 0, length[0], length[1], next, 64], &[0xfd; 32][..], payload].concat()
+        };
+        let ipv4 = |protocol: u8, payload: &[u8]| {
+            let total = (20 + payload.len() as u16).to_be_bytes();
+            [&[0x45, 0, total[0], total[1], 0, 0, 0, 0, 64, protocol, 0, 0], &[10; 8][..], payload].concat()
+        };
+        let (four, six): (&[u8], &[u8]) = (&[8, 0], &[0x86, 0xdd]);
+        let hidden = |at| Some(Odd::Hidden(at));
+        assert_eq!(found(six, &ipv6(17, &inner[20..])), hidden(Hidden::Ipv6));
+        assert_eq!(found(&[0x81, 0, 0, 5, 0x86, 0xdd], &ipv6(17, &inner[20..])), hidden(Hidden::Ipv6), "tagged");
+        assert_eq!(found(six, &ipv6(4, inner)), hidden(Hidden::Tunnelled), "IPv4 in IPv6");
+        assert_eq!(
+            found(&[0x88, 0x47], &[&[0, 1, 0, 64, 0, 2, 1, 64], inner].concat()),
+            hidden(Hidden::Mpls),
+            "two labels"
+        );
+        assert_eq!(found(four, &ipv4(4, inner)), hidden(Hidden::Tunnelled), "IP in IP");
+        assert_eq!(
+            found(four, &ipv4(47, &[&[0x20, 0, 8, 0, 0, 0, 0, 9], inner].concat())),
+            hidden(Hidden::Tunnelled),
+            "GRE with a key"
+        );
+        let vxlan =
+            [&[0x30, 0, 0x12, 0xb5, 0, 200, 0, 0, 8, 0, 0, 0, 0, 0, 7, 0], &[2; 12][..], &[8, 0], inner].concat();
+        assert_eq!(found(four, &ipv4(17, &vxlan)), hidden(Hidden::Tunnelled), "VXLAN");
+        for nothing in [ipv6(6, &inner[20..]), ipv6(17, &inner[..8]), ipv6(47, &[0, 0]), Vec::new()] {
+            assert_eq!(found(six, &nothing), None);
+        }
+        let flow =
+            |bytes: &[u8]| lift(&prefixed(&[&frame(&data())[..IP], bytes].concat(), six)).packet.transport.flow();
+        let mut other = ipv6(6, &inner[20..]);
+        let one = flow(&other);
+        other[41] ^= 1;
+        assert!(flow(&other) != one, "another port is another flow");
     }
 
     #[test]

@@ -20,6 +20,7 @@ use crate::sys::{self, OFFLOAD_LEN, Transmitter};
 
 pub mod counters;
 pub mod frame;
+pub mod hidden;
 pub mod interface;
 pub mod made;
 pub mod output;
@@ -67,6 +68,8 @@ pub struct Forwarder {
     clock: Clock,
     waiter: Waiter,
     pace: Pace,
+    /// The VLAN between the second interface of a link and whoever is there, see [`Forwarder::tag`].
+    vlan: Option<u16>,
     /// Where ports share lines: until when all have done what they had to do.
     in_step: Option<Time>,
     /// What it counted.
@@ -79,7 +82,7 @@ impl Forwarder {
     /// A forwarder for this thread.
     pub fn new(interfaces: Vec<Interface>, manner: Manner, clock: Clock) -> Result<Forwarder> {
         let waiter = Waiter::new(clock);
-        let (stations, voice, ready, transmitter, in_step, counters) = Default::default();
+        let (stations, voice, ready, transmitter, vlan, in_step, counters) = Default::default();
         let (pool, pace, cpu) = (Pool::new(MOST_FRAMES), Pace::new(Time::ZERO), sys::thread_cpu());
         Ok(Forwarder {
             interfaces,
@@ -92,6 +95,7 @@ impl Forwarder {
             clock,
             waiter,
             pace,
+            vlan,
             in_step,
             counters,
             cpu,
@@ -101,6 +105,10 @@ impl Forwarder {
     /// Turns are so far apart at most while there is something to do in each: frames are handed on later by up to that, and cost less.
     pub fn keep_apart(&mut self, most: Time) {
         self.pace = Pace::new(most);
+    }
+    /// What comes in by the first interface gets the tag of this VLAN, and what comes by another loses it (IEEE 802.1Q).
+    pub fn tag(&mut self, vlan: u16) {
+        self.vlan = Some(vlan);
     }
     /// Some ports share lines: what all do is done in order of time, for each depends on what others did before.
     pub fn keep_in_step(&mut self) {
@@ -249,6 +257,11 @@ impl Forwarder {
                 self.pool.release(handle);
                 continue;
             }
+            match self.vlan {
+                Some(vlan) if from == 0 => sys::put_tag(bytes, [0x8100, vlan]),
+                Some(vlan) => sys::take_tag(bytes, vlan),
+                None => {}
+            }
             self.pool.read(handle);
             match &mut self.interfaces[from].input {
                 Some(input) => drop(input.enqueue(at, handle, &mut self.pool)),
@@ -301,6 +314,7 @@ impl Forwarder {
                 return None;
             }
             Some(Odd::Merged) => self.counters.merged += 1,
+            Some(Odd::Hidden(hidden)) => self.counters.hide(hidden),
             None => {}
         }
         match self.voice.as_mut().map_or(Heard::Other, |voice| voice.hear(now, from, bytes, lifted)) {
@@ -315,6 +329,7 @@ impl Forwarder {
         }
         if matches!(lifted.kind, Kind::Explicit { .. }) {
             self.counters.explicit += 1;
+            self.counters.tagged += lifted.is_tagged() as u64;
             if self.manner == Manner::Router {
                 if lifted.packet.ttl <= 1 {
                     self.counters.expired += 1;
@@ -326,7 +341,7 @@ impl Forwarder {
         if self.manner == Manner::Link {
             return Some((from ^ 1)..(from ^ 1) + 1);
         }
-        self.stations.targets(bytes, lifted.kind, from, self.interfaces.len())
+        self.stations.targets(bytes, lifted, from, self.interfaces.len())
     }
 
     /// A frame joins an output.

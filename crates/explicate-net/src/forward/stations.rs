@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
-use super::frame::{self, Kind};
+use super::frame::{self, Kind, Lifted};
 use crate::sys::OFFLOAD_LEN;
 
 /// Most stations that are remembered.
@@ -26,9 +26,9 @@ impl Stations {
         self.placed = Some(addresses);
     }
     /// Which of `all` interfaces a frame is for that came by `from`; it may be that one itself.
-    pub(super) fn targets(&mut self, bytes: &[u8], kind: Kind, from: usize, all: usize) -> Option<Range<usize>> {
+    pub(super) fn targets(&mut self, bytes: &[u8], lifted: &Lifted, from: usize, all: usize) -> Option<Range<usize>> {
         if let Some(placed) = &self.placed {
-            let to = (kind != Kind::Alien).then(|| frame::addresses(bytes).1)?;
+            let to = (lifted.kind != Kind::Alien).then(|| frame::addresses(bytes, lifted.ip).1)?;
             return placed.get(&to).map(|&target| target..target + 1);
         }
         let (to, own) = (hardware_address(bytes, 0), hardware_address(bytes, 6));

@@ -45,12 +45,15 @@ impl Voice {
     /// A frame came by an interface.
     pub(super) fn hear(&mut self, now: Time, from: usize, bytes: &[u8], lifted: &Lifted) -> Heard {
         let own = self.speaker.own;
+        if lifted.is_tagged() {
+            return Heard::Other; // what it says has no tag, and would not get back
+        }
         match lifted.kind {
             Kind::Alien => return made::answer_arp(bytes, own, self.station).map_or(Heard::Other, Heard::Answer),
             Kind::Other => return Heard::Other,
             Kind::Explicit { .. } => {}
         }
-        let (source, destination) = frame::addresses(bytes);
+        let (source, destination) = frame::addresses(bytes, lifted.ip);
         // Whoever wants an answer is reached the way his packets came.
         let back = (hardware_address(bytes, 6), from);
         let named = XcpI::of(&lifted.packet).map(|fields| fields.last_router.into());
@@ -71,10 +74,10 @@ impl Voice {
     pub(super) fn look(&mut self, now: Time, to: usize, output: &mut Output, handle: u32, pool: &mut Pool) {
         let (bytes, lifted) = pool.frame(handle);
         let data = matches!(lifted.kind, Kind::Explicit { writable: true, .. }) && !lifted.packet.is_ack();
-        if !self.watched[to] || !data {
+        if !self.watched[to] || !data || lifted.is_tagged() {
             return;
         }
-        let destination = frame::addresses(bytes).1;
+        let destination = frame::addresses(bytes, lifted.ip).1;
         output.catch_up(now.max(output.caught_up()), pool);
         self.speaker.handle_data(now, pool.packet(handle), destination, Some(&output.port.view()));
     }

@@ -14,7 +14,7 @@ mod tcp;
 mod time;
 
 pub use messages::{BATCH, Batch, Message, Outgoing, send};
-pub use packet::{OFFLOAD_LEN, PacketSocket, Transmitter};
+pub use packet::{OFFLOAD_LEN, PacketSocket, Transmitter, put_tag, take_tag};
 pub use process::{
     catch_signals, die_with_parent, drop_privileges, enter_namespace, go_first, go_last, processors, stay_on, stopped,
 };

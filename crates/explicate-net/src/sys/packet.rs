@@ -172,18 +172,31 @@ impl Drop for PacketSocket {
     }
 }
 
-/// Gives a frame back the VLAN's tag that the kernel took out of it (IEEE 802.1Q).
-fn put_tag(bytes: &mut Vec<u8>, tag: [u16; 2]) {
-    /// Behind the addresses.
-    const AT: usize = OFFLOAD_LEN + 12;
-    if bytes.len() < AT {
+/// Where a tag stands: behind the addresses.
+const TAG: usize = OFFLOAD_LEN + 12;
+
+/// Puts a VLAN's tag, its EtherType and what follows it, into a frame with its offload header (IEEE 802.1Q): one that the kernel
+/// took out, or another.
+pub fn put_tag(bytes: &mut Vec<u8>, tag: [u16; 2]) {
+    if bytes.len() < TAG {
         return;
     }
-    bytes.splice(AT..AT, tag.iter().flat_map(|word| word.to_be_bytes()));
-    // In the offload header, the length of all headers and where a checksum begins count from the frame's first byte.
+    bytes.splice(TAG..TAG, tag.iter().flat_map(|word| word.to_be_bytes()));
+    shift_offloads(bytes, 4);
+}
+/// Takes the tag of this VLAN out of a frame with its offload header, if that is the first there.
+pub fn take_tag(bytes: &mut Vec<u8>, vlan: u16) {
+    let Some(&[0x81, 0, high, low]) = bytes.get(TAG..TAG + 4) else { return };
+    if u16::from_be_bytes([high & 0x0f, low]) == vlan {
+        bytes.drain(TAG..TAG + 4);
+        shift_offloads(bytes, -4);
+    }
+}
+/// In the offload header, the length of all headers and where a checksum begins count from the frame's first byte.
+fn shift_offloads(bytes: &mut [u8], by: i16) {
     for (at, used) in [(2, bytes[1] != 0), (6, bytes[0] & 1 != 0)] {
         if used {
-            let word = u16::from_ne_bytes([bytes[at], bytes[at + 1]]).saturating_add(4);
+            let word = u16::from_ne_bytes([bytes[at], bytes[at + 1]]).saturating_add_signed(by);
             bytes[at..at + 2].copy_from_slice(&word.to_ne_bytes());
         }
     }
@@ -229,3 +242,24 @@ impl Transmitter {
 }
 
 const _: () = assert!(size_of::<libc::tpacket2_hdr>() + 20 + OFFLOAD_LEN + 18 + 16 + 16 <= OVERHEAD);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_that_was_put_can_be_taken() {
+        let plain: Vec<u8> = (0..60).map(|i| if i == 6 { 34 } else { (i != 7) as u8 * (i as u8 | 1) }).collect();
+        let mut bytes = plain.clone();
+        put_tag(&mut bytes, [0x8100, 0x6005]);
+        assert_eq!((bytes.len(), &bytes[TAG..TAG + 4]), (64, &[0x81, 0, 0x60, 5][..]));
+        assert_eq!(u16::from_ne_bytes([bytes[6], bytes[7]]), 38, "where the checksum begins");
+        take_tag(&mut bytes, 6);
+        assert_eq!(bytes.len(), 64, "another VLAN's");
+        take_tag(&mut bytes, 5);
+        assert_eq!(bytes, plain);
+        for length in 0..TAG + 4 {
+            take_tag(&mut plain[..length].to_vec(), 5);
+        }
+    }
+}
