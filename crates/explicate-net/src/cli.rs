@@ -162,6 +162,9 @@ pub struct Recv {
     /// Most segments that a flow may be ahead of what has arrived in order
     #[arg(long, default_value_t = 1 << 16, value_parser = clap::value_parser!(u32).range(1..))]
     pub window: u32,
+    /// Serves counters to Prometheus at this address
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub metrics: Option<std::net::SocketAddr>,
     /// Most megabytes of memory for what waits for those before it, all flows together
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
     pub memory: u32,

@@ -192,3 +192,47 @@ fn explicit_packets_behind_tags_get_feedback() {
     assert!(port["drops"].as_u64() < Some(200), "{port}");
     assert!((12e6..20.5e6).contains(&port["bits_per_second"].as_f64().unwrap()), "{port}");
 }
+
+/// What is served at this address of a namespace.
+fn scraped(net: &Net, name: &str, address: &'static str) -> String {
+    inside(net, name, move || {
+        let (mut stream, mut text) = (TcpStream::connect(address).unwrap(), String::new());
+        stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    })
+    .join()
+    .unwrap()
+}
+
+/// The value of a series.
+fn value(text: &str, series: &str) -> f64 {
+    let found = text.lines().find_map(|l| l.strip_prefix(series)?.strip_prefix(' '));
+    found.unwrap_or_else(|| panic!("no {series} in {text}")).parse().unwrap()
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn rates_are_of_the_last_seconds_and_receivers_are_counted_too() {
+    let net = chain();
+    let right = "right: rate = \"20Mbit/s\", queue = { kind = \"droptail\", limit = \"100kB\" }";
+    let metrics = ["--metrics", "127.0.0.1:9109"];
+    let _router = net.start("m", &[&["router", "--port", "left", "--port", right], &metrics[..]].concat());
+    let _recv = net.start("b", &[&["recv", "--idle", "1"], &metrics[..]].concat());
+    let mut send = net.start("a", &["send", "10.9.0.2", "-p", "xcp", "--time", "5"]);
+    sleep(Duration::from_secs(4));
+    let busy = scraped(&net, "m", "127.0.0.1:9109");
+    let rate = |text: &str| value(text, "explicated_port_bits_per_second{port=\"right\"}");
+    assert!((15e6..21e6).contains(&rate(&busy)), "{busy}");
+    let class = |key: &str| value(&busy, &format!("explicated_class_{key}{{port=\"right\",class=\"explicit\"}}"));
+    assert!(class("share") > 0.99, "{busy}");
+    let flows = |text: &str| value(text, "explicated_flows");
+    assert_eq!(flows(&scraped(&net, "b", "127.0.0.1:9109")), 1.0);
+    assert!(send.wait(20).1);
+    sleep(Duration::from_secs(3));
+    let idle = scraped(&net, "m", "127.0.0.1:9109");
+    assert!(rate(&idle) < 1e4, "the rate of now, not the mean since the start: {idle}");
+    let received = scraped(&net, "b", "127.0.0.1:9109");
+    assert!(flows(&received) == 0.0 && value(&received, "explicated_ended_total") == 1.0, "{received}");
+    assert!(value(&received, "explicated_payload_bytes_total") > 5e6, "{received}");
+}

@@ -132,6 +132,7 @@ fn forward(
     let end = args.time.map_or(Time::NEVER, Time::from_secs_f64);
     let report = if args.interval > 0.0 { Time::from_secs_f64(args.interval) } else { Time::NEVER };
     let mut next = report;
+    let (mut reported, mut served) = (Meter::default(), Meter::default());
     while clock.now() < end && !sys::stopped() {
         forwarder.run(end.min(next).min(clock.now() + LOOK), &sys::stopped)?;
         forwarder.count_missed();
@@ -139,21 +140,43 @@ fn forward(
             return Err(Error::Failed(format!("the interface `{}` is gone", gone.name)));
         }
         if let Some(metrics) = &metrics {
-            metrics.set(&tell(&mut forwarder, links, clock.now()));
+            let now = clock.now();
+            if now.since(served.since) >= LOOK {
+                metrics.set(&tell(&mut forwarder, links, now, &mut served));
+            }
         }
         if clock.now() >= next {
             // Packets go on, whether somebody reads this or not.
-            if let Err(error) = show(&mut forwarder, links, clock.now(), args.json) {
+            if let Err(error) = show(&mut forwarder, links, clock.now(), &mut reported, args.json) {
                 tracing::warn!(%error, "a report is lost");
             }
             next = clock.now() + report;
         }
     }
-    show(&mut forwarder, links, clock.now(), args.json)
+    show(&mut forwarder, links, clock.now(), &mut reported, args.json)
 }
 
-fn show(forwarder: &mut Forwarder, links: &[Link], now: Time, json: bool) -> Result<()> {
-    let told = tell(forwarder, links, now);
+/// The rates of all ports since somebody last asked.
+#[derive(Default)]
+struct Meter {
+    since: Time,
+    bytes: Vec<u64>,
+}
+
+impl Meter {
+    /// Bit/s.
+    fn rates(&mut self, forwarder: &Forwarder, now: Time) -> Vec<f64> {
+        let seconds = now.since(self.since).as_secs_f64().max(1e-9);
+        let bytes: Vec<u64> = forwarder.interfaces.iter().map(|i| i.output.bytes).collect();
+        self.bytes.resize(bytes.len(), 0);
+        let rates = bytes.iter().zip(&self.bytes).map(|(now, before)| 8.0 * (now - before) as f64 / seconds).collect();
+        (self.since, self.bytes) = (now, bytes);
+        rates
+    }
+}
+
+fn show(forwarder: &mut Forwarder, links: &[Link], now: Time, meter: &mut Meter, json: bool) -> Result<()> {
+    let told = tell(forwarder, links, now, meter);
     if json {
         return say(told);
     }
@@ -202,14 +225,16 @@ fn classes(port: &Port, link: &Link) -> Vec<Value> {
 }
 
 /// Everything that is counted, with what was asked of each port and what it achieved.
-fn tell(forwarder: &mut Forwarder, links: &[Link], now: Time) -> Value {
+fn tell(forwarder: &mut Forwarder, links: &[Link], now: Time, meter: &mut Meter) -> Value {
     forwarder.settle();
+    let rates = meter.rates(forwarder, now);
     let (c, cpu) = (forwarder.counters, forwarder.cpu());
     let ports: Vec<Value> = forwarder
         .interfaces
         .iter()
         .zip(links)
-        .map(|(interface, link)| {
+        .zip(rates)
+        .map(|((interface, link), rate)| {
             let (output, stats) = (&interface.output, &interface.output.port.stats);
             let total = stats.total();
             let mut variables = serde_json::Map::new();
@@ -220,7 +245,7 @@ fn tell(forwarder: &mut Forwarder, links: &[Link], now: Time) -> Value {
             json!({
                 "name": interface.name,
                 "rate_bps": link.rate.0,
-                "bits_per_second": 8.0 * output.bytes as f64 / now.as_secs_f64().max(1e-9),
+                "bits_per_second": rate,
                 "arrived": stats.arrived,
                 "bytes": stats.bytes,
                 "drops": total.overflow + total.early,

@@ -16,6 +16,7 @@ mod recv;
 mod report;
 mod say;
 mod send;
+mod tally;
 mod words;
 
 /// Carries out what was asked for; the exit status is 0, 1 if it failed, 2 if it made no sense.

@@ -4,6 +4,7 @@ use explicate_core::units::Time;
 use serde_json::{Value, json};
 
 use super::say::{complain, say};
+use super::tally::Tally;
 use crate::cli::Recv;
 use crate::clock::Clock;
 use crate::endpoint::Endpoint;
@@ -12,6 +13,7 @@ use crate::endpoint::gate::Admission;
 use crate::endpoint::message::Verdict;
 use crate::endpoint::receiving::{Ended, Limits};
 use crate::error::{Context, Error, Result};
+use crate::metrics::Metrics;
 use crate::sys;
 
 pub(super) fn run(args: &Recv) -> Result<()> {
@@ -29,6 +31,7 @@ pub(super) fn run(args: &Recv) -> Result<()> {
         ..Limits::default()
     };
     let mut endpoint = Endpoint::open(args.bind, Some(limits), Clock::start())?;
+    let (metrics, mut tally) = (args.metrics.map(Metrics::serve).transpose()?, Tally::default());
     sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
     let address = endpoint.address()?;
     let who = match (&args.key, args.open) {
@@ -56,7 +59,8 @@ pub(super) fn run(args: &Recv) -> Result<()> {
     let mut first: Option<Ended> = None;
     let some = |e: &Endpoint| sys::stopped() || e.receivers.as_ref().is_some_and(|r| !r.ended.is_empty());
     while !(sys::stopped() || args.once && first.is_some()) {
-        endpoint.run(next, &some)?;
+        let look = if metrics.is_some() { endpoint.now() + Time::secs(1) } else { Time::NEVER };
+        endpoint.run(next.min(look), &some)?;
         let now = endpoint.now();
         if let Some(receivers) = &mut endpoint.receivers {
             if sys::stopped() {
@@ -64,6 +68,7 @@ pub(super) fn run(args: &Recv) -> Result<()> {
             }
             for ended in std::mem::take(&mut receivers.ended) {
                 tell_end(args, &ended)?;
+                tally.add(&ended);
                 first.get_or_insert(ended);
             }
             if now >= next {
@@ -81,6 +86,11 @@ pub(super) fn run(args: &Recv) -> Result<()> {
                 }
                 (next, before, since) = (now + step, payload, now);
             }
+        }
+        if let Some(metrics) = &metrics
+            && let Some(told) = tally.told(&endpoint)
+        {
+            metrics.set(&told);
         }
     }
     if args.once

@@ -1,0 +1,57 @@
+//! What `explicated recv` tells Prometheus.
+
+use explicate_core::units::Time;
+use serde_json::{Value, json};
+
+use crate::endpoint::Endpoint;
+use crate::endpoint::message::Verdict;
+use crate::endpoint::receiving::Ended;
+
+/// Sums over flows that have ended, and the rate since somebody last asked.
+#[derive(Default)]
+pub(super) struct Tally {
+    flows: u64,
+    files: u64,
+    failed: u64,
+    payload: u64,
+    before: (Time, u64),
+}
+
+impl Tally {
+    /// A flow has ended.
+    pub(super) fn add(&mut self, ended: &Ended) {
+        self.flows += 1;
+        self.payload += ended.payload;
+        match &ended.file {
+            Some((_, Some(Verdict::Same))) => self.files += 1,
+            Some(_) => self.failed += 1,
+            None => {}
+        }
+    }
+    /// Everything that is counted; `None` if that was told less than a second ago.
+    pub(super) fn told(&mut self, endpoint: &Endpoint) -> Option<Value> {
+        let (now, receivers) = (endpoint.now(), endpoint.receivers.as_ref()?);
+        let seconds = now.since(self.before.0).as_secs_f64();
+        if seconds < 1.0 {
+            return None;
+        }
+        let payload = self.payload + receivers.flows.values().map(|f| f.sink.stats().payload).sum::<u64>();
+        let rate = 8.0 * payload.saturating_sub(self.before.1) as f64 / seconds;
+        self.before = (now, payload);
+        let counters = &receivers.counters;
+        Some(json!({
+            "time_s": now.as_secs_f64(),
+            "flows": receivers.flows.len(),
+            "bits_per_second": rate,
+            "payload_bytes": payload,
+            "ended": self.flows,
+            "files_whole": self.files,
+            "files_failed": self.failed,
+            "malformed": endpoint.malformed,
+            "strays": counters.strays,
+            "misfits": counters.misfits,
+            "no_room": counters.no_room,
+            "refused": counters.refused,
+        }))
+    }
+}
