@@ -138,9 +138,20 @@ pub struct Recv {
     /// Takes what anybody sends: without a key, and not only from this machine
     #[arg(long, conflicts_with = "key")]
     pub open: bool,
-    /// The folder for files that arrive; without it none is taken
+    /// The folder for files that arrive; without it none is taken. Its user has to be the one that runs this: not even root writes into
+    /// another's
     #[arg(long, value_name = "DIR")]
     pub to: Option<PathBuf>,
+    /// Lets a file that arrives take the place of one that has its name; without it such a file is refused
+    #[arg(long, requires = "to")]
+    pub replace: bool,
+    /// Most bytes that the folder's files may have together, those on their way included; without it as many as the disk has but for a
+    /// twentieth (1 GiB at most)
+    #[arg(long, value_name = "BYTES", requires = "to")]
+    pub quota: Option<u64>,
+    /// Keep what has arrived of an unfinished file for so many seconds, so that the same file from the same address goes on there
+    #[arg(long, value_name = "SECONDS", default_value_t = 86_400.0, value_parser = seconds)]
+    pub keep_parts: f64,
     /// Ends after the first flow, with status 0 only if all of it arrived
     #[arg(short = '1', long)]
     pub once: bool,

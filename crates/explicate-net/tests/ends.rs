@@ -15,11 +15,13 @@ use explicate_net::clock::Clock;
 use explicate_net::endpoint::Endpoint;
 use explicate_net::endpoint::auth::{self, Key, SHORT};
 use explicate_net::endpoint::content::Supply;
+use explicate_net::endpoint::content::store::{Settings, Store};
 use explicate_net::endpoint::hello::{Content, Hello};
 use explicate_net::endpoint::message::{DIGEST, Message, Refusal, Verdict, number};
 use explicate_net::endpoint::receiving::Limits;
 use explicate_net::endpoint::sending::{Plan, Sending, Standing};
 use explicate_scenario::machines::source::Source;
+use sha2::{Digest, Sha256};
 
 #[test]
 fn answers_are_never_longer_than_questions() {
@@ -56,8 +58,9 @@ fn answers_are_never_longer_than_questions() {
 fn a_flood_finds_no_room() {
     let folder = std::env::temp_dir().join(format!("explicate-ends-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    let limits = Limits { flows: 10, waiting: 20_000, folder: Some(folder.clone()), ..Limits::default() };
+    let limits = Limits { flows: 10, waiting: 20_000, ..Limits::default() };
     let (mut end, socket) = pair(limits);
+    end.receivers.as_mut().unwrap().store = Some(Store::open(Settings::new(&folder)).unwrap());
     open(&mut end, &socket, 1, &file("x", 1_000_000));
     answers(&socket);
     for flow in 2..100 {
@@ -212,4 +215,42 @@ fn a_verdict_without_the_key_is_none() {
     assert_eq!(locked.standing, Standing::Asking, "of another length");
     locked.handle_message(Time::ZERO, Message::Answer(one, same, 9, good));
     assert_eq!(locked.standing, Standing::Over(9));
+}
+
+/// A stranger knows name, content and number of a transfer, and greets in the same words from another port.
+#[test]
+fn a_greeting_from_another_port_leaves_a_part_alone() {
+    let folder = std::env::temp_dir().join(format!("explicate-ends-part-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let content: Vec<u8> = (0..3 * 948u32).map(|i| ((i * 7) >> 3) as u8).collect();
+    let (mut end, socket) = pair(Limits::default());
+    end.receivers.as_mut().unwrap().store = Some(Store::open(Settings::new(&folder)).unwrap());
+    let words = |content: &[u8]| {
+        let digest: String = Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{PLAIN} kind=file name=copy size={} mode=644 digest={digest}", content.len())
+    };
+    let part = |i: usize| {
+        let flags = if i == 2 { flag::FIN } else { 0 };
+        numbered(flags, 5, i as u32, &content[i * 948..][..948])
+    };
+    open(&mut end, &socket, 5, &words(&content));
+    socket.send(&part(0)).unwrap();
+    turn(&mut end);
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    stranger.connect(end.address().unwrap()).unwrap();
+    stranger.set_read_timeout(Some(std::time::Duration::from_millis(20))).unwrap();
+    for (content, why) in [(&content[..], Refusal::Busy), (&content[1..], Refusal::NameTaken)] {
+        open(&mut end, &stranger, 5, &words(content));
+        assert_eq!(answer(&stranger), Some(Message::Refused(number(HIGH, 5), why)));
+    }
+    for i in 1..3 {
+        socket.send(&part(i)).unwrap();
+    }
+    for _ in 0..100 {
+        turn(&mut end);
+    }
+    let ended = end.receivers.as_ref().unwrap().ended.first().unwrap();
+    assert_eq!(ended.file.as_ref().unwrap().1, Some(Verdict::Same));
+    assert!(std::fs::read(folder.join("copy")).unwrap() == content, "called the same, and is another");
+    std::fs::remove_dir_all(folder).unwrap();
 }

@@ -1,5 +1,8 @@
 //! `explicated recv`.
 
+use std::path::Path;
+use std::time::Duration;
+
 use explicate_core::units::Time;
 use serde_json::{Value, json};
 
@@ -9,6 +12,7 @@ use crate::cli::Recv;
 use crate::clock::Clock;
 use crate::endpoint::Endpoint;
 use crate::endpoint::auth::Key;
+use crate::endpoint::content::store::{Settings, Store};
 use crate::endpoint::gate::Admission;
 use crate::endpoint::message::Verdict;
 use crate::endpoint::receiving::{Ended, Limits};
@@ -21,7 +25,6 @@ pub(super) fn run(args: &Recv) -> Result<()> {
         std::fs::create_dir_all(folder).or_fail(|| format!("make the folder {}", folder.display()))?;
     }
     let limits = Limits {
-        folder: args.to.clone(),
         flows: args.flows as usize,
         waiting: (args.memory as usize) << 20,
         idle: Time::from_secs_f64(args.idle),
@@ -33,6 +36,11 @@ pub(super) fn run(args: &Recv) -> Result<()> {
     let mut endpoint = Endpoint::open(args.bind, Some(limits), Clock::start())?;
     let (metrics, mut tally) = (args.metrics.map(Metrics::serve).transpose()?, Tally::default());
     sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
+    // What it may write from here on is what counts.
+    let store = args.to.as_ref().map(|folder| Store::open(files(args, folder))).transpose()?;
+    if let Some(receivers) = &mut endpoint.receivers {
+        receivers.store = store;
+    }
     let address = endpoint.address()?;
     let who = match (&args.key, args.open) {
         (Some(_), _) => "key",
@@ -122,6 +130,12 @@ fn admission(args: &Recv) -> Result<Admission> {
     }
 }
 
+/// How files are taken.
+fn files(args: &Recv, folder: &Path) -> Settings {
+    let keep_parts = Duration::from_secs_f64(args.keep_parts);
+    Settings { replace: args.replace, quota: args.quota, keep_parts, ..Settings::new(folder) }
+}
+
 fn tell(args: &Recv, event: Value, line: impl FnOnce() -> String) -> Result<()> {
     if args.json { say(event) } else { say(line()) }
 }
@@ -134,8 +148,10 @@ fn tell_end(args: &Recv, ended: &Ended) -> Result<()> {
             match verdict {
                 Some(Verdict::Same) => "whole and the same",
                 Some(Verdict::Differs) => "not the same: its SHA-256 is another; removed",
-                Some(Verdict::NotWritten) => "could not be written",
-                Some(Verdict::Missing) | None => "not all arrived; removed",
+                Some(Verdict::NotWritten) => "could not be written; removed",
+                Some(Verdict::Full) => "could not be written, because the disk is full; removed",
+                Some(Verdict::NameExists) => "whole, but meanwhile there is another file of this name; kept as a part",
+                Some(Verdict::Missing | Verdict::Checking) | None => "not all arrived; what did is kept as a part",
             },
         ),
     };

@@ -119,7 +119,7 @@ fn sending(
     let (supply, content, source) = match (&args.file, args.bytes) {
         (Some(path), _) => {
             let supply = Supply::open(path).or_fail(|| format!("read {}", path.display()))?;
-            let Supply::File { size, digest, mode, .. } = supply else {
+            let Supply::File { size, digest, mode, modified, .. } = supply else {
                 return Err(Error::Failed("no file".to_string()));
             };
             let most = (u32::MAX as u64 - 1) * (group.packet as u64 / 2);
@@ -127,7 +127,8 @@ fn sending(
                 return Err(Error::Input(format!("{} is longer than a flow can be", path.display())));
             }
             let name = file_name(&path.file_name().unwrap_or_default().to_string_lossy());
-            (supply, Content::File { name, size, mode, digest }, Source::Sized(size))
+            let modified = Some(modified);
+            (supply, Content::File { name, size, mode, digest, modified }, Source::Sized(size))
         }
         (None, Some(bytes)) => (Supply::Filler, Content::Nothing, Source::Sized(bytes)),
         (None, None) => {

@@ -1,7 +1,7 @@
 //! What a SYN carries behind its headers: words that say how the flow is to be received.
 //!
-//! `explicate/2 protocol=NAME packet=1500 ack_every=1 ack_delay_us=100000 kind=file name=a.iso size=1234 mode=644 digest=HEX cookie=HEX
-//! mac=HEX`
+//! `explicate/2 protocol=NAME packet=1500 ack_every=1 ack_delay_us=100000 kind=file name=a.iso size=1234 mode=644 digest=HEX modified=SECONDS
+//! cookie=HEX mac=HEX`
 //!
 //! Words are `key=value`, apart by one space; unknown keys are passed over, so that later versions can add some. What is as
 //! most have it is left out: `window` (segments), `quick_acks`, `refuse_explicit`. `digest` is the SHA-256 of the file, `cookie` what the
@@ -80,6 +80,8 @@ pub enum Content {
         mode: u32,
         /// Its SHA-256.
         digest: [u8; SHA],
+        /// When it was changed last, seconds since 1970, if that is said.
+        modified: Option<u64>,
     },
 }
 
@@ -138,8 +140,11 @@ impl Hello {
         if *refuse_explicit {
             words += " refuse_explicit=1";
         }
-        if let Content::File { name, size, mode, digest } = content {
+        if let Content::File { name, size, mode, digest, modified } = content {
             words += &format!(" kind=file name={name} size={size} mode={mode:o} digest={}", hex(digest));
+            if let Some(seconds) = modified {
+                words += &format!(" modified={seconds}");
+            }
         }
         words
     }
@@ -151,7 +156,7 @@ impl Hello {
             return None;
         }
         let (mut protocol, mut packet, mut kind) = (None, None, None);
-        let (mut name, mut size, mut mode, mut digest) = (None, None, 0o644, None);
+        let (mut name, mut size, mut mode, mut digest, mut modified) = (None, None, 0o644, None, None);
         let (mut ack_every, mut ack_delay_us) = (1, 100_000);
         let (mut window, mut quick_acks, mut refuse_explicit) = (None, 0, false);
         for word in words {
@@ -169,12 +174,13 @@ impl Hello {
                 "size" => size = value.parse().ok(),
                 "mode" => mode = u32::from_str_radix(value, 8).ok().filter(|m| *m <= 0o777)?,
                 "digest" => digest = unhex(value),
+                "modified" => modified = value.parse().ok(),
                 _ => {}
             }
         }
         let content = match kind {
             None => Content::Nothing,
-            Some("file") => Content::File { name: name?.to_string(), size: size?, mode, digest: digest? },
+            Some("file") => Content::File { name: name?.to_string(), size: size?, mode, digest: digest?, modified },
             Some(_) => return None,
         };
         let (protocol, packet) = (protocol?.to_string(), packet?);
@@ -186,17 +192,21 @@ fn is_plain(text: &str, more: &str) -> bool {
     !text.is_empty() && text.len() <= 100 && text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
 }
 
-/// Whether this may be the name of a file that is received: no folders, nothing hidden.
+/// Whether this may be the name of a file that is received: no folders, nothing hidden, nothing that a command takes for an option.
 fn is_file_name(text: &str) -> bool {
-    is_plain(text, "._-+") && !text.starts_with('.')
+    is_plain(text, "._-+") && !text.starts_with(['.', '-'])
 }
 
-/// The name under which a file is offered: its last part, what is not plain replaced.
+/// The name under which a file is offered: its last part, what is not plain replaced, and a dash at its beginning.
 pub fn file_name(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-+".contains(c) { c } else { '_' };
     let name: String = name.chars().map(plain).take(100).collect();
     let name = name.trim_start_matches('.');
-    if name.is_empty() { "file".to_string() } else { name.to_string() }
+    match name.strip_prefix('-') {
+        Some(rest) => format!("_{rest}"),
+        None if name.is_empty() => "file".to_string(),
+        None => name.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -206,13 +216,19 @@ mod tests {
 
     #[test]
     fn words_come_back() {
-        let content = Content::File { name: file_name("a b.tar.gz"), size: 1 << 40, mode: 0o750, digest: [0xab; SHA] };
+        let content = Content::File {
+            name: file_name("a b.tar.gz"),
+            size: 1 << 40,
+            mode: 0o750,
+            digest: [0xab; SHA],
+            modified: Some(7),
+        };
         let hello = Hello::new("LR-LMXCP", 1000, &Values::default(), content);
         assert_eq!(
             hello.words(),
             format!(
                 "explicate/2 protocol=LR-LMXCP packet=1000 ack_every=1 ack_delay_us=100000 kind=file name=a_b.tar.gz \
-                 size=1099511627776 mode=750 digest={}",
+                 size=1099511627776 mode=750 digest={} modified=7",
                 "ab".repeat(SHA)
             )
         );
@@ -246,12 +262,17 @@ mod tests {
         ] {
             assert_eq!(Hello::parse(bad.as_bytes()), None, "{bad}");
         }
+        for (path, name) in [("-rf", "_rf"), ("..x", "x"), (".-x", "_x"), ("...", "file"), ("a-b", "a-b")] {
+            assert_eq!(file_name(path), name);
+            assert!(is_file_name(&file_name(path)));
+        }
         let digest = format!("digest={}", "00".repeat(SHA));
         assert!(Hello::parse(format!("{good} kind=file name=x size=5 {digest}").as_bytes()).is_some());
         for more in [
             &format!("kind=file size=5 {digest}"),
             &format!("kind=file name=../x size=5 {digest}"),
             &format!("kind=file name=.ssh size=5 {digest}"),
+            &format!("kind=file name=-rf size=5 {digest}"),
             &format!("kind=file name=x {digest}"),
             &format!("kind=file name=x size=5 mode=4755 {digest}"),
             "kind=file name=x size=5",

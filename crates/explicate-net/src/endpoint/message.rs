@@ -3,7 +3,7 @@
 //! | byte | field |
 //! | --- | --- |
 //! | 0 | kind: 0x80 asks how it went, 0x81 answers, 0x82 says that nobody here knows the flow; 0x83 is a probe, 0x84 its echo; 0x85 asks for a cookie, 0x86 brings it; 0x87 refuses a flow |
-//! | 1 | answer: 1 all arrived and is the same, 2 all arrived and differs, 3 not all, 4 could not be written; 0x85: the version of greetings; 0x87: why, see [`Refusal`] |
+//! | 1 | answer: 1 all arrived and is the same, 2 all arrived and differs, 3 not all, 4 could not be written, 5 all arrived and is being compared, 6 the disk is full, 7 another file got its name meanwhile; 0x85: the version of greetings; 0x87: why, see [`Refusal`] |
 //! | 4-7 | lower half of the flow's number; the upper half stands in bytes 8-11 of the transport header, before the message |
 //! | 2-3 | probe, echo: its number; its nonce stands in the place of the flow |
 //! | 8-27 | probe: when it was sent, ns, in 8-15; echo: that, and when it came in 16-23; question: first 20 bytes of the SHA-256 of the content, or zeros; answer: payload in order, bytes, in 8-15, and its code in 16-27; 0x86: the cookie in 8-23; probe: its code in 16-27 |
@@ -31,9 +31,23 @@ pub enum Verdict {
     Missing,
     /// What arrived could not be written.
     NotWritten,
+    /// All arrived, and is being compared.
+    Checking,
+    /// There was no space to write what arrived.
+    Full,
+    /// All arrived, and meanwhile a file of that name has come.
+    NameExists,
 }
 
-const VERDICTS: [Verdict; 4] = [Verdict::Same, Verdict::Differs, Verdict::Missing, Verdict::NotWritten];
+const VERDICTS: [Verdict; 7] = [
+    Verdict::Same,
+    Verdict::Differs,
+    Verdict::Missing,
+    Verdict::NotWritten,
+    Verdict::Checking,
+    Verdict::Full,
+    Verdict::NameExists,
+];
 
 impl Verdict {
     /// Its number in messages.
@@ -65,6 +79,8 @@ pub enum Refusal {
     NameExists,
     /// This file is being received already.
     Busy,
+    /// Another file of this name is being received.
+    NameTaken,
     /// There is no space for the file.
     NoSpace,
     /// The file is longer than what may still come.
@@ -73,7 +89,7 @@ pub enum Refusal {
     NotWritable,
 }
 
-const REFUSALS: [Refusal; 13] = [
+const REFUSALS: [Refusal; 14] = [
     Refusal::Full,
     Refusal::PerSource,
     Refusal::WrongKey,
@@ -84,6 +100,7 @@ const REFUSALS: [Refusal; 13] = [
     Refusal::NoFiles,
     Refusal::NameExists,
     Refusal::Busy,
+    Refusal::NameTaken,
     Refusal::NoSpace,
     Refusal::Quota,
     Refusal::NotWritable,
@@ -107,6 +124,7 @@ impl Refusal {
                 "the other end has a file of this name, and does not replace it (its option --replace)"
             }
             Refusal::Busy => "the other end is receiving this file already",
+            Refusal::NameTaken => "the other end is receiving another file of this name",
             Refusal::NoSpace => "the other end has no space for this file",
             Refusal::Quota => "the file is longer than the other end's quota (its option --quota)",
             Refusal::NotWritable => "the other end may not write into its folder",
@@ -237,6 +255,7 @@ mod tests {
         for message in [
             Message::Question(7, [9; DIGEST]),
             Message::Answer(u64::MAX - 1, Verdict::Differs, 1 << 40 | 3, [4; SHORT]),
+            Message::Answer(5, Verdict::NameExists, 0, [0; SHORT]),
             Message::Unknown(1 << 32),
             Message::Probe(9, 5, Time(1 << 40), [8; SHORT]),
             Message::Echo(65535, 5, Time(7), Time(1 << 50)),

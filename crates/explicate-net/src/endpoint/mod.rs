@@ -101,7 +101,9 @@ impl Endpoint {
             let receivers = self.receivers.as_ref().map_or(Time::NEVER, Receivers::due);
             let speaker = self.speaker.as_ref().map_or(Time::NEVER, Speaker::due);
             let due = flows.min(receivers).min(speaker).min(until);
-            self.waiter.wait(&[self.socket.as_fd()], due).or_fail(|| "wait for packets".to_string())?;
+            let disk = self.receivers.as_ref().and_then(|r| r.store.as_ref()).map(AsFd::as_fd);
+            let told = [self.socket.as_fd(), disk.unwrap_or(self.socket.as_fd())];
+            self.waiter.wait(&told[..1 + disk.is_some() as usize], due).or_fail(|| "wait for packets".to_string())?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@
 //! nothing is heard is forgotten. A packet that finds no room is dropped before the core sees it, as if lost.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
 
 use explicate_core::datagram::Read;
@@ -19,9 +19,10 @@ use explicate_core::wire::{Packet, SackRanges, flag};
 
 use super::auth::{Code, Key as Secret};
 use super::content::Stock;
+use super::content::store::{Offer, Store};
 use super::gate::{Admission, Gate, Judged, Limiter};
 use super::hello::{self, Content, Hello, Sealed};
-use super::message::{self, DIGEST, Message, Refusal, Verdict};
+use super::message::{self, Message, Refusal, Verdict};
 use super::opening::answer_bytes;
 use super::outbox::Outbox;
 
@@ -31,8 +32,6 @@ const CHECK_EVERY: Time = Time::secs(1);
 /// What a receiver allows.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Where files go; without it none is taken.
-    pub folder: Option<PathBuf>,
     /// Most flows at a time.
     pub flows: usize,
     /// Most bytes of memory for what waits for those before it, all flows together.
@@ -54,7 +53,6 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
-            folder: None,
             flows: 1024,
             waiting: 256 << 20,
             window: 1 << 16,
@@ -74,6 +72,8 @@ pub struct Receiving {
     /// What is sent, as its sender says.
     pub hello: Hello,
     stock: Stock,
+    /// Somebody else wants to send the same file.
+    contested: bool,
     /// The code (or cookie) that it was let in with: a SYN with another is not its.
     code: Code,
     /// Bytes that were here before it began.
@@ -131,9 +131,13 @@ pub struct Receivers {
     probes: Limiter,
     /// The flows.
     pub flows: BTreeMap<Key, Receiving>,
+    /// Where files go; without it none is taken. It outlives the flows, which leave there what they have.
+    pub store: Option<Store>,
     waiting: usize,
     /// When the earliest held-back acknowledgement is due.
     held: Time,
+    /// The disk did not keep up with a flow.
+    stalled: bool,
     checked: Time,
     /// When the next may be answered of whom nothing is known.
     tells: Time,
@@ -152,7 +156,8 @@ impl Receivers {
         let (checked, tells, warns) = (Time::ZERO, Time::ZERO, Time::ZERO);
         let gate = Gate::new(limits.admission.clone(), secret, limits.idle, limits.greetings);
         let probes = Limiter::new(limits.probes, limits.probes);
-        Receivers { limits, gate, probes, flows, waiting: 0, held: Time::NEVER, checked, tells, warns, counters, ended }
+        let (store, waiting, held, stalled) = (None, 0, Time::NEVER, false);
+        Receivers { limits, gate, probes, flows, store, waiting, held, stalled, checked, tells, warns, counters, ended }
     }
 
     /// A packet that is no acknowledgement arrived, of the flow whose number has this upper half.
@@ -184,7 +189,19 @@ impl Receivers {
                 self.counters.misfits += 1;
                 return;
             }
+            if let Some(verdict) = flow.stock.failure() {
+                // It may not have heard.
+                if self.may_tell(now) {
+                    answer(&self.gate, key, verdict, 0, out);
+                }
+                return;
+            }
             let before = flow.memory();
+            if !flow.stock.has_room() {
+                self.waiting = self.waiting + flow.memory() - before;
+                (self.stalled, self.counters.no_room) = (true, self.counters.no_room + 1);
+                return;
+            }
             let keeps = flow.would_keep(segment, payload.len());
             if keeps > 0 && self.waiting + keeps > self.limits.waiting {
                 self.counters.no_room += 1;
@@ -208,7 +225,7 @@ impl Receivers {
     /// A message arrived.
     pub fn handle_message(&mut self, now: Time, from: SocketAddrV4, message: Message, out: &mut Outbox) {
         match message {
-            Message::Question(number, digest) => self.conclude(now, (from, number), digest, out),
+            Message::Question(number, _) => self.conclude(now, (from, number), out),
             Message::Knock(number, version) => {
                 let told = match self.gate.cookie(now, from, number) {
                     Some(_) if u32::from(version) != hello::VERSION => Message::Refused(number, Refusal::Version),
@@ -234,20 +251,14 @@ impl Receivers {
     }
 
     /// Someone asks how a flow went.
-    fn conclude(&mut self, now: Time, key: Key, digest: [u8; DIGEST], out: &mut Outbox) {
+    fn conclude(&mut self, now: Time, key: Key, out: &mut Outbox) {
         let Some(flow) = self.flows.get_mut(&key) else { return self.stray(now, key, out) };
         (flow.heard, flow.spoke) = (now, true);
         let first = flow.stock.verdict().is_none();
-        // What the greeting said was under its code.
-        let digest = match &flow.hello.content {
-            Content::File { digest, .. } => *digest.first_chunk().unwrap_or(&[0; DIGEST]),
-            Content::Nothing => digest,
-        };
-        let verdict = flow.stock.conclude(digest);
+        let verdict = flow.stock.conclude();
         let payload = flow.sink.stats().payload;
-        let code = self.gate.verdict(key.1, verdict.number(), payload);
-        tell(key.0, Message::Answer(key.1, verdict, payload, code), out);
-        if first && verdict != Verdict::Missing {
+        answer(&self.gate, key, verdict, payload, out);
+        if first && !flow.stock.is_file() {
             self.ended.push(flow.ended(key, now));
         }
     }
@@ -312,21 +323,69 @@ impl Receivers {
         if self.flows.range(of_source).count() >= self.limits.flows_per_source {
             return Err(Refusal::PerSource);
         }
-        let (stock, have) = match (&hello.content, &self.limits.folder) {
-            (Content::Nothing, _) => (Stock::nothing(), 0),
-            (Content::File { name, size, .. }, Some(folder)) => {
-                let stock = Stock::file(folder, name, *size, key.1 as u32)
-                    .inspect_err(|error| tracing::error!(folder = %folder.display(), %error, "cannot make a file"))
-                    .map_err(|_| Refusal::NotWritable)?;
-                (stock, 0)
-            }
-            (Content::File { .. }, None) => return Err(Refusal::NoFiles),
-        };
+        let (stock, have) = self.stock(source, &hello.content)?;
         let sink = sink(key.1 as u32, &hello, self.limits.window).ok_or(Refusal::Nonsense)?;
         tracing::info!(peer = %key.0, flow = key.1 as u32, protocol = hello.protocol, "a flow begins");
-        let flow = Receiving { sink, hello, stock, code, have, spoke: false, heard: now, since: now, marked: 0 };
+        let (contested, spoke) = (false, false);
+        let flow = Receiving { sink, hello, stock, contested, code, have, spoke, heard: now, since: now, marked: 0 };
         self.flows.insert(key, flow);
         Ok(())
+    }
+
+    /// Where the payload of a flow from there goes, and how much of it is there.
+    fn stock(&mut self, source: Ipv4Addr, content: &Content) -> Result<(Stock, u64), Refusal> {
+        let Content::File { name, size, mode, digest, modified } = content else { return Ok((Stock::nothing(), 0)) };
+        let store = self.store.as_mut().ok_or(Refusal::NoFiles)?;
+        let (name, &size, &digest, &mode, &modified) = (name.clone(), size, digest, mode, modified);
+        let offer = Offer { name, size, digest, mode, modified };
+        match store.take(source, &offer) {
+            Ok(part) => {
+                let have = part.held();
+                Ok((Stock::file(part, store.folder(), &offer), have))
+            }
+            Err(why) => {
+                if matches!(why, Refusal::Busy | Refusal::NameTaken) {
+                    self.contest(source, &offer);
+                }
+                Err(why)
+            }
+        }
+    }
+    /// The flow from there that is in the way makes room if nothing is heard of it, because its sender may have been started again.
+    fn contest(&mut self, source: Ipv4Addr, offer: &Offer) {
+        for (key, flow) in self.flows.iter_mut().filter(|(key, _)| *key.0.ip() == source) {
+            let Content::File { name, digest, .. } = &flow.hello.content else { continue };
+            let in_the_way = *name == offer.name || *digest == offer.digest;
+            if in_the_way && !flow.contested {
+                tracing::info!(peer = %key.0, name, "somebody there wants to send it anew");
+                flow.contested = true;
+            }
+        }
+    }
+    /// What the disk has to say.
+    fn hear_disk(&mut self, now: Time, out: &mut Outbox) {
+        let Some(store) = &mut self.store else { return };
+        for (serial, verdict) in store.poll() {
+            let Some((key, flow)) = self.flows.iter_mut().find(|(_, f)| f.stock.serial() == Some(serial)) else {
+                continue;
+            };
+            let before = flow.memory();
+            flow.stock.settle(verdict);
+            self.waiting = self.waiting + flow.memory() - before;
+            answer(&self.gate, *key, verdict, flow.sink.stats().payload, out);
+            self.ended.push(flow.ended(*key, now));
+        }
+        if std::mem::take(&mut self.stalled) {
+            self.write(|stock| !stock.has_room());
+        }
+    }
+    /// Hands what has arrived in order to the disk, which may not keep up.
+    fn write(&mut self, mut stalls: impl FnMut(&mut Stock) -> bool) {
+        for flow in self.flows.values_mut().filter(|flow| flow.stock.serial().is_some()) {
+            let before = flow.memory();
+            self.stalled |= stalls(&mut flow.stock);
+            self.waiting = self.waiting + flow.memory() - before;
+        }
     }
 
     /// Whether it is time to answer someone unknown again.
@@ -347,8 +406,9 @@ impl Receivers {
         }
     }
 
-    /// Lets held-back acknowledgements go, and forgets who fell silent.
+    /// Lets held-back acknowledgements go, says what the disk says, and forgets who fell silent.
     pub fn handle_timeout(&mut self, now: Time, out: &mut Outbox) {
+        self.hear_disk(now, out);
         if self.held <= now {
             self.held = Time::NEVER;
             for (key, flow) in &mut self.flows {
@@ -363,8 +423,13 @@ impl Receivers {
             return;
         }
         self.checked = now;
+        self.write(|stock| !stock.flush());
         let (idle, life) = (self.limits.idle, self.gate.life());
-        let of = |f: &Receiving| if f.spoke || self.gate.is_trusting() { idle } else { life };
+        let of = |f: &Receiving| match (f.contested, f.spoke || self.gate.is_trusting()) {
+            (true, _) => CONTESTED.min(idle),
+            (false, true) => idle,
+            (false, false) => life,
+        };
         let silent: Vec<Key> = self.flows.iter().filter(|(_, f)| now.since(f.heard) > of(f)).map(|(k, _)| *k).collect();
         for key in silent {
             let Some(flow) = self.flows.remove(&key) else { continue };
@@ -389,11 +454,20 @@ impl Receivers {
     }
 }
 
+/// A flow whose file somebody wants to send anew is forgotten if nothing is heard of it for so long.
+const CONTESTED: Time = Time::secs(2);
+
 /// UDP payload of a message, without what a packet's transport header needs: a greeting is longer than that.
 const MESSAGE: usize = 16;
 
 fn tell(to: SocketAddrV4, message: Message, out: &mut Outbox) {
     out.push(to, &message.to_packet(), &SackRanges::NONE, |_| 0);
+}
+
+/// Says how a flow went.
+fn answer(gate: &Gate, key: Key, verdict: Verdict, payload: u64, out: &mut Outbox) {
+    let code = gate.verdict(key.1, verdict.number(), payload);
+    tell(key.0, Message::Answer(key.1, verdict, payload, code), out);
 }
 
 impl Receiving {

@@ -11,10 +11,12 @@ use explicate_scenario::machines::source::Source;
 use super::auth::Key;
 use super::content::Supply;
 use super::hello::Hello;
-use super::message::{self, Message, Verdict};
+use super::message::{self, Message, Refusal, Verdict};
 use super::opening::Opening;
 use super::outbox::Outbox;
 
+/// For so long a file is offered again that the other end says it is receiving already.
+const BUSY: Time = Time::secs(6);
 /// Between two questions how it went.
 const ASK_EVERY: Time = Time::millis(250);
 
@@ -58,6 +60,8 @@ pub struct Sending {
     /// Give up after so long without an answer.
     patience: Time,
     heard: Time,
+    /// When the other end first said that it is receiving the same file.
+    busy: Option<Time>,
     /// When to ask next.
     asks: Time,
     confirm: bool,
@@ -112,6 +116,7 @@ impl Sending {
             standing: Standing::Open,
             patience: plan.patience,
             heard: plan.start,
+            busy: None,
             asks: Time::NEVER,
             confirm: plan.confirm,
             payload: 0,
@@ -159,13 +164,16 @@ impl Sending {
             Message::Answer(_, verdict, payload, _) if self.standing == Standing::Asking => {
                 self.standing = match verdict {
                     Verdict::Same => Standing::Over(payload),
-                    Verdict::Differs => failed("what arrived differs from what was sent: its SHA-256 is another"),
-                    Verdict::Missing => failed("the other end has not received all"),
-                    Verdict::NotWritten => failed("the other end could not write the file"),
+                    Verdict::Checking => Standing::Asking,
+                    bad => self.failed_by(bad),
                 };
             }
-            Message::Answer(_, Verdict::NotWritten, ..) if self.standing == Standing::Open => {
-                self.standing = failed("the other end could not write the file");
+            // What it cannot keep it says at once.
+            Message::Answer(_, verdict, ..)
+                if self.standing == Standing::Open
+                    && !matches!(verdict, Verdict::Same | Verdict::Checking | Verdict::Missing) =>
+            {
+                self.standing = self.failed_by(verdict);
             }
             Message::Cookie(_, cookie) if self.standing == Standing::Open && self.have.is_none() => {
                 if !self.opening.is_ready() {
@@ -174,7 +182,11 @@ impl Sending {
                 self.opening.take_cookie(cookie);
             }
             Message::Refused(_, why) if self.standing == Standing::Open && self.have.is_none() => {
-                self.standing = failed(why.sentence());
+                // Its own predecessor may be in the way, which the other end soon forgets.
+                let waits = why == Refusal::Busy && now.since(*self.busy.get_or_insert(now)) < BUSY;
+                if !waits {
+                    self.standing = failed(why.sentence());
+                }
             }
             Message::Unknown(_) if self.standing == Standing::Open && self.opening.is_old(message) => {
                 let told = "the other end speaks version 0.1 of explicated, which knows no cookies; update it";
@@ -206,6 +218,20 @@ impl Sending {
         if self.gives_up() <= now {
             self.standing = Standing::Failed(format!("no answer from {} for {}", self.peer, seconds(self.patience)));
         }
+    }
+    /// It failed by what the other end says.
+    fn failed_by(&self, verdict: Verdict) -> Standing {
+        failed(match verdict {
+            Verdict::Differs if self.have.is_some_and(|have| have > 0) => {
+                "what arrived differs from what was sent: what the other end held of an earlier try was damaged, or the file has \
+                 changed; the other end has removed it: send it again"
+            }
+            Verdict::Differs => "what arrived differs from what was sent: its SHA-256 is another",
+            Verdict::Missing => "the other end has not received all",
+            Verdict::Full => "the other end's disk is full",
+            Verdict::NameExists => "meanwhile the other end has another file of this name, and does not replace it",
+            Verdict::NotWritten | Verdict::Same | Verdict::Checking => "the other end could not write the file",
+        })
     }
     /// When to give up, if an answer is overdue.
     fn gives_up(&self) -> Time {

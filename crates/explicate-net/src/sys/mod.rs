@@ -6,6 +6,7 @@
 
 use std::io;
 
+mod file;
 mod messages;
 mod packet;
 mod process;
@@ -13,6 +14,10 @@ mod socket;
 mod tcp;
 mod time;
 
+pub use file::{
+    create_at, find_at, forget_cached, is_link, make_folder_at, move_at, open_file_at, open_folder_at, remove_at,
+    space, user,
+};
 pub use messages::{BATCH, Batch, Message, Outgoing, send};
 pub use packet::{OFFLOAD_LEN, PacketSocket, Transmitter, put_tag, take_tag};
 pub use process::{

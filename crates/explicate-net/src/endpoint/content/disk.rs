@@ -1,0 +1,333 @@
+//! Writes, syncs and reads back what arrives, on threads of its own: a disk that takes its time holds up no packet.
+//!
+//! One thread writes, in the order of the jobs. Others check what is whole, so that a long file's check holds up no writing.
+
+use std::fs::{File, Permissions};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, SystemTime};
+
+use sha2::{Digest, Sha256};
+
+use crate::endpoint::hello::SHA;
+use crate::endpoint::message::Verdict;
+use crate::sys;
+
+/// The folder within that of the files in which parts lie.
+pub(super) const PARTS: &str = ".explicate-parts";
+/// How the name of a part ends.
+pub(super) const ENDING: &str = ".part";
+/// Most bytes that wait to be written, all parts together.
+const MOST_QUEUED: usize = 32 << 20;
+/// Files that are checked at a time.
+const CHECKERS: usize = 4;
+/// Bytes that a check reads at a time.
+const READ: usize = 1 << 18;
+
+/// A part of a file, open and locked.
+pub(super) struct Work {
+    pub(super) serial: u64,
+    pub(super) file: File,
+    /// Where the parts lie, and where the whole file is to.
+    pub(super) parts: File,
+    pub(super) folder: Arc<File>,
+    pub(super) part: String,
+    pub(super) name: String,
+    pub(super) size: u64,
+    pub(super) digest: [u8; SHA],
+    /// The permissions that the whole file gets.
+    pub(super) mode: u32,
+    /// When it was changed last, seconds since 1970, if that is known.
+    pub(super) modified: Option<u64>,
+    pub(super) replace: bool,
+    /// Bytes that are written, all from the first.
+    pub(super) written: AtomicU64,
+    /// Nothing more is to be done with it.
+    pub(super) settled: AtomicBool,
+}
+
+/// What happened to a part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Outcome {
+    /// It is over with it.
+    Ended(Verdict),
+    /// It is closed, and another transfer may have it.
+    Left,
+}
+
+enum Job {
+    Write(Arc<Work>, Vec<u8>),
+    Finish(Arc<Work>),
+    Leave(Arc<Work>),
+    Sweep(Arc<File>, Duration),
+    Stop,
+}
+
+/// The threads.
+pub(super) struct Disk {
+    jobs: Sender<Job>,
+    queued: Arc<AtomicUsize>,
+    done: Receiver<(u64, Outcome)>,
+    /// Whether anything is.
+    told: Arc<AtomicBool>,
+    /// Has a byte to read then.
+    pub(super) awake: UnixStream,
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// How a thread tells what happened.
+#[derive(Clone)]
+struct Teller {
+    done: Sender<(u64, Outcome)>,
+    wake: Arc<UnixStream>,
+    told: Arc<AtomicBool>,
+}
+
+impl Teller {
+    fn tell(&self, serial: u64, outcome: Outcome) {
+        // Nobody listens any more at the end, and a full pipe wakes as well.
+        let _ = self.done.send((serial, outcome));
+        let _ = (&*self.wake).write(&[0]);
+        self.told.store(true, Ordering::Release);
+    }
+}
+
+/// Where a part's bytes go.
+#[derive(Clone)]
+pub(super) struct Desk {
+    jobs: Sender<Job>,
+    queued: Arc<AtomicUsize>,
+}
+
+impl Desk {
+    /// Writes these bytes behind those before. Gives them back if too many wait already.
+    pub(super) fn write(&self, work: &Arc<Work>, bytes: Vec<u8>) -> Result<(), Vec<u8>> {
+        if self.queued.load(Ordering::Relaxed) >= MOST_QUEUED {
+            return Err(bytes);
+        }
+        self.write_last(work, bytes);
+        Ok(())
+    }
+    /// Writes these bytes, however many wait.
+    pub(super) fn write_last(&self, work: &Arc<Work>, bytes: Vec<u8>) {
+        self.queued.fetch_add(bytes.len(), Ordering::Relaxed);
+        let _ = self.jobs.send(Job::Write(work.clone(), bytes));
+    }
+    /// All is written: syncs it, reads it back, compares it, and gives it its name.
+    pub(super) fn finish(&self, work: &Arc<Work>) {
+        let _ = self.jobs.send(Job::Finish(work.clone()));
+    }
+    /// Nobody writes it any more. What has arrived is kept, if anything has.
+    pub(super) fn leave(&self, work: &Arc<Work>) {
+        let _ = self.jobs.send(Job::Leave(work.clone()));
+    }
+}
+
+impl Disk {
+    pub(super) fn start() -> io::Result<Disk> {
+        let (jobs, todo) = channel();
+        let (done, outcomes) = channel();
+        let (awake, wake) = UnixStream::pair()?;
+        awake.set_nonblocking(true)?;
+        wake.set_nonblocking(true)?;
+        let told = Arc::new(AtomicBool::new(false));
+        let teller = Teller { done, wake: Arc::new(wake), told: told.clone() };
+        let (queued, stop) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let (whole, checks) = channel();
+        let checks = Arc::new(Mutex::new(checks));
+        let mut threads = Vec::new();
+        for _ in 0..CHECKERS {
+            let (checks, teller, stop) = (checks.clone(), teller.clone(), stop.clone());
+            threads.push(named("check", move || check_all(&checks, &teller, &stop))?);
+        }
+        let waiting = queued.clone();
+        threads.push(named("write", move || write_all(&todo, &whole, &teller, &waiting))?);
+        Ok(Disk { jobs, queued, done: outcomes, told, awake, stop, threads })
+    }
+    /// For a part to write by.
+    pub(super) fn desk(&self) -> Desk {
+        Desk { jobs: self.jobs.clone(), queued: self.queued.clone() }
+    }
+    /// Removes parts that have not changed for so long.
+    pub(super) fn sweep(&self, folder: &Arc<File>, keep: Duration) {
+        let _ = self.jobs.send(Job::Sweep(folder.clone(), keep));
+    }
+    /// What happened since it was asked last.
+    pub(super) fn poll(&self) -> impl Iterator<Item = (u64, Outcome)> {
+        let told = self.told.load(Ordering::Relaxed) && self.told.swap(false, Ordering::Acquire);
+        while told && io::Read::read(&mut &self.awake, &mut [0; 64]).is_ok_and(|n| n > 0) {}
+        self.done.try_iter().take(if told { usize::MAX } else { 0 })
+    }
+    /// Waits until all is written; a check that is under way is given up, and its part stays.
+    pub(super) fn stop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.jobs.send(Job::Stop);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn named(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new().name(name.to_string()).stack_size(1 << 18).spawn(run)
+}
+
+/// What the writing thread does.
+fn write_all(jobs: &Receiver<Job>, whole: &Sender<Arc<Work>>, teller: &Teller, queued: &AtomicUsize) {
+    for job in jobs {
+        match job {
+            Job::Write(work, bytes) => {
+                write(&work, &bytes, teller);
+                queued.fetch_sub(bytes.len(), Ordering::Relaxed);
+            }
+            Job::Finish(work) if work.settled.load(Ordering::Relaxed) => {}
+            Job::Finish(work) => drop(whole.send(work)),
+            Job::Leave(work) => {
+                let serial = work.serial;
+                leave(&work);
+                drop(work);
+                teller.tell(serial, Outcome::Left);
+            }
+            Job::Sweep(folder, keep) => sweep(&folder, keep),
+            Job::Stop => return,
+        }
+    }
+}
+
+fn write(work: &Work, bytes: &[u8], teller: &Teller) {
+    // What could not be written once is lost, and said once.
+    if work.settled.load(Ordering::Relaxed) {
+        return;
+    }
+    let at = work.written.load(Ordering::Relaxed);
+    match work.file.write_all_at(bytes, at) {
+        Ok(()) => work.written.store(at + bytes.len() as u64, Ordering::Relaxed),
+        Err(error) => {
+            work.settled.store(true, Ordering::Relaxed);
+            remove(work);
+            teller.tell(work.serial, Outcome::Ended(failed(work, &error)));
+        }
+    }
+}
+
+fn failed(work: &Work, error: &io::Error) -> Verdict {
+    tracing::error!(name = work.name, %error, "cannot write");
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Verdict::Full,
+        _ => Verdict::NotWritten,
+    }
+}
+
+fn remove(work: &Work) {
+    let _ = sys::remove_at(&work.parts, &work.part, false);
+    let _ = sys::remove_at(&work.folder, PARTS, true);
+}
+
+fn leave(work: &Work) {
+    let written = work.written.load(Ordering::Relaxed);
+    // What is whole is another thread's.
+    if written == work.size || work.settled.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    match written {
+        0 => remove(work),
+        _ => drop(work.file.set_len(written)),
+    }
+}
+
+/// What a checking thread does.
+fn check_all(checks: &Mutex<Receiver<Arc<Work>>>, teller: &Teller, stop: &AtomicBool) {
+    loop {
+        let next = checks.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(work) = next else { return };
+        let serial = work.serial;
+        let verdict = match check(&work, stop) {
+            Ok(Some(verdict)) => verdict,
+            Ok(None) => continue,
+            Err(error) => failed(&work, &error),
+        };
+        if matches!(verdict, Verdict::Differs | Verdict::NotWritten | Verdict::Full) {
+            remove(&work);
+        }
+        work.settled.store(true, Ordering::Relaxed);
+        drop(work);
+        teller.tell(serial, Outcome::Ended(verdict));
+    }
+}
+
+/// Compares what is on disk with what was announced, and gives it its name. `None` if it is told to stop.
+fn check(work: &Work, stop: &AtomicBool) -> io::Result<Option<Verdict>> {
+    work.file.sync_all()?;
+    sys::forget_cached(&work.file);
+    let Some(digest) = digest_of(&work.file, work.size, stop)? else { return Ok(None) };
+    if digest != work.digest || work.file.metadata()?.len() != work.size {
+        return Ok(Some(Verdict::Differs));
+    }
+    match sys::move_at((&work.parts, &work.part), (&work.folder, &work.name), work.replace) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(Some(Verdict::NameExists)),
+        moved => moved?,
+    }
+    work.file.set_permissions(Permissions::from_mode(work.mode))?;
+    if let Some(seconds) = work.modified
+        && let Some(time) = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
+    {
+        // A time that the file system does not have is no reason to lose a file.
+        let _ = work.file.set_modified(time);
+    }
+    work.file.sync_all()?;
+    let _ = sys::remove_at(&work.folder, PARTS, true);
+    work.folder.sync_all()?;
+    Ok(Some(Verdict::Same))
+}
+
+/// The SHA-256 of the first `size` bytes; of fewer if there are fewer. `None` if it is told to stop.
+fn digest_of(file: &File, size: u64, stop: &AtomicBool) -> io::Result<Option<[u8; SHA]>> {
+    let (mut hash, mut at, mut buffer) = (Sha256::new(), 0, vec![0; READ]);
+    while at < size {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let most = (size - at).min(READ as u64) as usize;
+        match file.read_at(&mut buffer[..most], at)? {
+            0 => break,
+            n => {
+                hash.update(&buffer[..n]);
+                at += n as u64;
+            }
+        }
+    }
+    Ok(Some(hash.finalize().into()))
+}
+
+/// Removes parts that have not changed for `keep`, and that nobody is writing.
+fn sweep(folder: &File, keep: Duration) {
+    let Ok(parts) = sys::open_folder_at(folder, PARTS) else { return };
+    let now = Duration::from_nanos(sys::monotonic() + sys::wall_ahead());
+    for (name, _) in listing(&parts) {
+        let Ok(file) = sys::open_file_at(&parts, &name) else { continue };
+        let old = |meta: std::fs::Metadata| {
+            let age = now.checked_sub(meta.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?)?;
+            (meta.is_file() && meta.nlink() > 0 && age > keep).then_some(())
+        };
+        if name.ends_with(ENDING) && file.metadata().ok().and_then(old).is_some() && file.try_lock().is_ok() {
+            tracing::info!(part = name, "removes what nobody came for");
+            let _ = sys::remove_at(&parts, &name, false);
+        }
+    }
+    let _ = sys::remove_at(folder, PARTS, true);
+}
+
+/// The names in an open folder, and the lengths of what is a file.
+pub(super) fn listing(folder: &File) -> Vec<(String, u64)> {
+    let Ok(entries) = std::fs::read_dir(format!("/proc/self/fd/{}", folder.as_raw_fd())) else { return Vec::new() };
+    let length =
+        |entry: &std::fs::DirEntry| entry.metadata().ok().filter(|meta| meta.is_file()).map_or(0, |meta| meta.len());
+    entries.flatten().map(|entry| (entry.file_name().to_string_lossy().into_owned(), length(&entry))).collect()
+}

@@ -1,0 +1,328 @@
+//! Files that arrive: what is called whole is whole. Programs over the loopback interface; no root needed.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
+
+use explicate_core::rng::Rng;
+use explicate_net::sys::monotonic;
+use serde_json::Value;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_explicated");
+
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// A folder that goes with the test, with a folder `in` that files arrive in.
+struct Place(PathBuf);
+
+impl Place {
+    fn new() -> Place {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let place = Place(std::env::temp_dir().join(format!("explicate-files-{}-{count}", std::process::id())));
+        fs::create_dir_all(place.folder()).unwrap();
+        place
+    }
+    fn folder(&self) -> PathBuf {
+        self.0.join("in")
+    }
+    /// A file outside of `in` that cannot be guessed or compressed.
+    fn file(&self, name: &str, bytes: usize, seed: u64) -> (PathBuf, Vec<u8>) {
+        let mut rng = Rng::stream(seed, "file");
+        let content: Vec<u8> = (0..bytes.div_ceil(8)).flat_map(|_| rng.next_u64().to_ne_bytes()).take(bytes).collect();
+        let path = self.0.join(name);
+        fs::write(&path, &content).unwrap();
+        (path, content)
+    }
+    fn arrived(&self, name: &str) -> Option<Vec<u8>> {
+        fs::read(self.folder().join(name)).ok()
+    }
+    /// What the folder has, sorted.
+    fn listing(&self) -> Vec<String> {
+        let mut names: Vec<String> =
+            fs::read_dir(self.folder()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+    /// The parts that are held, and their lengths.
+    fn parts(&self) -> Vec<(PathBuf, u64)> {
+        let Ok(entries) = fs::read_dir(self.folder().join(".explicate-parts")) else { return Vec::new() };
+        let of = |path: PathBuf| fs::metadata(&path).ok().map(|meta| (path, meta.len()));
+        entries.filter_map(|e| of(e.unwrap().path())).collect()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A receiver, as long as this lives.
+struct Recv {
+    child: Child,
+    address: String,
+    lines: BufReader<std::process::ChildStdout>,
+}
+
+impl Recv {
+    fn start(place: &Place, options: &[&str]) -> Recv {
+        Recv::start_at(place, "127.0.0.1:0", options)
+    }
+    fn start_at(place: &Place, address: &str, options: &[&str]) -> Recv {
+        let mut command = Command::new(PROGRAM);
+        command.args(["recv", "--bind", address, "--json", "--interval", "0", "--to"]).arg(place.folder());
+        let mut child = command.args(options).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut recv = Recv { lines: BufReader::new(child.stdout.take().unwrap()), child, address: String::new() };
+        recv.address = recv.told("listening")["address"].as_str().unwrap().to_string();
+        recv
+    }
+    /// The next event of this kind.
+    fn told(&mut self, event: &str) -> Value {
+        let mut line = String::new();
+        while self.lines.read_line(&mut line).unwrap() > 0 {
+            let told: Value = serde_json::from_str(&line).unwrap();
+            if told["event"] == event {
+                return told;
+            }
+            line.clear();
+        }
+        panic!("the receiver said nothing of `{event}`");
+    }
+    fn kill(mut self) -> String {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.address.clone()
+    }
+}
+
+impl Drop for Recv {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn sender(address: &str, path: &Path) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.args(["send", address]).arg(path).args(["--json", "-p", "cubic/sack"]);
+    command
+}
+/// Sends a file to its end: whether it went well, and what was said.
+fn send(recv: &Recv, path: &Path) -> (bool, String) {
+    let Output { status, stdout, stderr } = sender(&recv.address, path).output().unwrap();
+    (status.success(), String::from_utf8_lossy(&stdout).to_string() + &String::from_utf8_lossy(&stderr))
+}
+/// Waits until it is so, twenty seconds at most.
+fn until(what: &str, mut so: impl FnMut() -> bool) {
+    let begun = monotonic();
+    while !so() {
+        assert!(monotonic() - begun < 20_000_000_000, "{what} does not come");
+        sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_file_that_is_there_is_not_replaced_unless_asked() {
+    let place = Place::new();
+    let (path, new) = place.file("a.bin", 3_000_000, 1);
+    fs::write(place.folder().join("a.bin"), b"old").unwrap();
+    let recv = Recv::start(&place, &[]);
+    let (good, said) = send(&recv, &path);
+    assert!(!good && said.contains("a file of this name"), "{said}");
+    assert!(said.contains("\"bytes\":0"), "told before any data: {said}");
+    assert_eq!(place.arrived("a.bin").unwrap(), b"old");
+    drop(recv);
+    let recv = Recv::start(&place, &["--replace"]);
+    let (good, said) = send(&recv, &path);
+    assert!(good && place.arrived("a.bin").unwrap() == new, "{said}");
+    assert_eq!(place.listing(), ["a.bin"]);
+}
+
+#[test]
+fn the_mode_is_kept_but_no_set_user_id() {
+    let place = Place::new();
+    let recv = Recv::start(&place, &[]);
+    for (name, mode, kept) in [("secret", 0o600, 0o600), ("program", 0o4755, 0o755), ("only", 0o440, 0o440)] {
+        let (path, _) = place.file(name, 1000, 2);
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        let (good, said) = send(&recv, &path);
+        assert!(good, "{said}");
+        let meta = fs::metadata(place.folder().join(name)).unwrap();
+        assert_eq!(meta.permissions().mode() & 0o7777, kept & !mask(), "{name}");
+        assert_eq!(meta.mtime(), fs::metadata(&path).unwrap().mtime());
+    }
+}
+
+/// The umask of this process.
+fn mask() -> u32 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let word = status.lines().find_map(|l| l.strip_prefix("Umask:")).unwrap();
+    u32::from_str_radix(word.trim(), 8).unwrap()
+}
+
+/// Sends `path` until a quarter of it has arrived, and leaves sender and receiver as they are then.
+fn half_way(place: &Place, recv: &Recv, path: &Path) -> Child {
+    let size = fs::metadata(path).unwrap().len();
+    let sending = sender(&recv.address, path).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until("a quarter", || place.parts().iter().any(|(_, held)| *held > size / 4));
+    sending
+}
+/// Payload that a sender put on the wire, bytes.
+fn sent(said: &str) -> u64 {
+    total(said, "sum_sent")
+}
+fn total(said: &str, which: &str) -> u64 {
+    let line = said.lines().find(|l| l.starts_with('{')).unwrap_or_else(|| panic!("{said}"));
+    let told: Value = serde_json::from_str(line).unwrap();
+    told["end"][which]["bytes"].as_u64().unwrap()
+}
+
+const LONG: usize = 60_000_000;
+
+#[test]
+fn a_transfer_goes_on_where_a_killed_receiver_stopped() {
+    let place = Place::new();
+    let (path, content) = place.file("long", LONG, 3);
+    let recv = Recv::start(&place, &[]);
+    let mut sending = half_way(&place, &recv, &path);
+    let address = recv.kill();
+    sending.kill().unwrap();
+    sending.wait().unwrap();
+    let held = place.parts()[0].1;
+    assert!(held < LONG as u64, "too fast for this test");
+    let recv = Recv::start_at(&place, &address, &[]);
+    let (good, said) = send(&recv, &path);
+    assert!(good && place.arrived("long").unwrap() == content, "{said}");
+    assert_eq!(total(&said, "sum_received"), LONG as u64 - held, "{held} bytes were there");
+    assert_eq!(place.listing(), ["long"]);
+}
+
+#[test]
+fn a_transfer_goes_on_where_a_killed_sender_stopped() {
+    let place = Place::new();
+    let (path, content) = place.file("long", LONG, 4);
+    let recv = Recv::start(&place, &[]);
+    let mut sending = half_way(&place, &recv, &path);
+    sending.kill().unwrap();
+    sending.wait().unwrap();
+    let held = place.parts()[0].1;
+    assert!(held < LONG as u64, "too fast for this test");
+    let (good, said) = send(&recv, &path);
+    assert!(good && place.arrived("long").unwrap() == content, "{said}");
+    assert!(total(&said, "sum_received") <= LONG as u64 - held, "{held} bytes were there: {said}");
+    assert_eq!(place.listing(), ["long"]);
+}
+
+#[test]
+fn a_part_that_was_damaged_meanwhile_is_removed_and_told() {
+    let place = Place::new();
+    let (path, content) = place.file("long", LONG, 5);
+    let recv = Recv::start(&place, &[]);
+    let mut sending = half_way(&place, &recv, &path);
+    let address = recv.kill();
+    sending.kill().unwrap();
+    sending.wait().unwrap();
+    let (part, held) = place.parts().remove(0);
+    let mut bytes = fs::read(&part).unwrap();
+    bytes[held as usize / 2] ^= 1;
+    fs::write(&part, bytes).unwrap();
+    let mut recv = Recv::start_at(&place, &address, &[]);
+    let (good, said) = send(&recv, &path);
+    assert!(!good && said.contains("differs"), "{said}");
+    assert!(recv.told("end")["verdict"].as_str().unwrap().contains("not the same"));
+    assert_eq!(place.listing(), [""; 0], "the part is removed");
+    let (good, said) = send(&recv, &path);
+    assert!(good && place.arrived("long").unwrap() == content, "{said}");
+}
+
+#[test]
+fn parts_that_nobody_comes_for_are_removed() {
+    let place = Place::new();
+    let (path, _) = place.file("long", LONG, 6);
+    let recv = Recv::start(&place, &[]);
+    let mut sending = half_way(&place, &recv, &path);
+    let address = recv.kill();
+    sending.kill().unwrap();
+    sending.wait().unwrap();
+    let part = place.parts().remove(0).0;
+    let recv = Recv::start_at(&place, &address, &[]);
+    assert!(part.exists(), "not yet");
+    recv.kill();
+    let old = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    fs::File::options().write(true).open(&part).unwrap().set_modified(old).unwrap();
+    let _recv = Recv::start_at(&place, &address, &[]);
+    until("the end of the part", || !part.exists() && place.listing().is_empty());
+}
+
+#[test]
+fn a_file_that_comes_meanwhile_stays_as_it_is() {
+    let place = Place::new();
+    let (path, content) = place.file("long", LONG, 7);
+    let recv = Recv::start(&place, &[]);
+    let sending = half_way(&place, &recv, &path);
+    fs::write(place.folder().join("long"), b"mine").unwrap();
+    assert!(!sending.wait_with_output().unwrap().status.success());
+    assert_eq!(place.arrived("long").unwrap(), b"mine");
+    // What arrived is kept for another try.
+    fs::remove_file(place.folder().join("long")).unwrap();
+    let (good, said) = send(&recv, &path);
+    assert!(good && place.arrived("long").unwrap() == content && sent(&said) == 0, "{said}");
+}
+
+#[test]
+fn of_two_senders_of_one_name_the_second_is_told_at_once() {
+    let place = Place::new();
+    let (path, content) = place.file("long", LONG, 8);
+    let recv = Recv::start(&place, &[]);
+    let sending = half_way(&place, &recv, &path);
+    let other = place.0.join("other");
+    fs::create_dir_all(&other).unwrap();
+    fs::write(other.join("long"), b"short").unwrap();
+    let (good, said) = send(&recv, &other.join("long"));
+    assert!(!good && said.contains("name") && sent(&said) == 0, "{said}");
+    assert!(sending.wait_with_output().unwrap().status.success());
+    assert!(place.arrived("long").unwrap() == content);
+}
+
+#[test]
+fn more_than_the_quota_is_refused_at_once() {
+    let place = Place::new();
+    let recv = Recv::start(&place, &["--quota", "5000000"]);
+    let (small, _) = place.file("small", 3_000_000, 9);
+    let (good, said) = send(&recv, &small);
+    assert!(good, "{said}");
+    let (more, _) = place.file("more", 3_000_000, 10);
+    let (good, said) = send(&recv, &more);
+    assert!(!good && said.contains("quota") && sent(&said) == 0, "{said}");
+    assert_eq!(place.listing(), ["small"]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_said_at_the_start() {
+    let place = Place::new();
+    let folder = place.0.join("closed");
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).unwrap();
+    let mut command = Command::new(PROGRAM);
+    command.args(["recv", "--bind", "127.0.0.1:0", "--to"]).arg(&folder);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    until("its end", || child.try_wait().unwrap().is_some());
+    let Output { status, stderr, .. } = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&stderr);
+    assert!(status.code() == Some(1) && said.contains("cannot write into"), "{status}: {said}");
+}
+
+#[test]
+fn a_name_that_begins_with_a_dash_gets_another() {
+    let place = Place::new();
+    let (path, _) = place.file("-rf", 1000, 11);
+    let recv = Recv::start(&place, &[]);
+    let (good, said) = send(&recv, &path);
+    assert!(good, "{said}");
+    assert_eq!(place.listing(), ["_rf"]);
+}
