@@ -77,12 +77,9 @@ fn hostile_packets_are_counted_and_dropped_while_a_file_passes() {
     assert!(said.contains("listening"), "{said}");
 }
 
-/// What is in a folder, apart from what has its final name.
+/// Parts of files in a folder.
 fn parts(folder: &Path) -> usize {
-    fs::read_dir(folder)
-        .unwrap()
-        .filter(|e| e.as_ref().unwrap().path().extension().is_some_and(|x| x == "part"))
-        .count()
+    fs::read_dir(folder.join(".explicate-parts")).map_or(0, Iterator::count)
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod forward;
 mod keygen;
 mod lab;
 mod probe;
+mod progress;
 mod recv;
 mod report;
 mod say;

@@ -16,6 +16,7 @@ use explicate_scenario::machines::source::Source;
 use explicate_scenario::model::FlowGroup;
 use serde_json::json;
 
+use super::progress::Progress;
 use super::report::{Done, Intervals, end};
 use super::say::say;
 use super::words;
@@ -76,6 +77,7 @@ pub(super) fn run(args: &Send) -> Result<()> {
     }
     let mut series = Series::open(args)?;
     let mut intervals = Intervals::default();
+    let mut progress = Progress::of(args.file.as_deref(), args.json);
     let step = if args.interval > 0.0 { Time::from_secs_f64(args.interval) } else { Time::NEVER };
     let over = |e: &Endpoint| e.sending.values().all(Sending::is_over) || sys::stopped();
     let mut next = step;
@@ -84,17 +86,22 @@ pub(super) fn run(args: &Send) -> Result<()> {
         if over(&endpoint) {
             break;
         }
-        endpoint.run(next.min(series.next(now)), &over)?;
+        let looks = progress.as_ref().map_or(Time::NEVER, Progress::due);
+        endpoint.run(next.min(series.next(now)).min(looks), &over)?;
         let now = endpoint.now();
         series.write(now, &mut endpoint)?;
+        if let (Some(progress), Some(flow)) = (&mut progress, endpoint.sending.values().next()) {
+            progress.tell(now, flow);
+        }
         if now >= next {
             let line = intervals.end(now, endpoint.sending.iter(), group.packet);
-            if !args.json {
+            if !args.json && progress.as_ref().is_none_or(|progress| !progress.alone) {
                 say(line)?;
             }
             next = now + step;
         }
     }
+    drop(progress);
     finish(args, &group, &endpoint, intervals)
 }
 
@@ -190,9 +197,16 @@ fn finish(args: &Send, group: &FlowGroup, endpoint: &Endpoint, mut intervals: In
         if let Some(why) = &problem {
             report["error"] = json!(why);
         }
+        if args.file.is_some() {
+            report["end"]["held_before"] = json!(endpoint.sending.values().filter_map(|flow| flow.have).sum::<u64>());
+        }
         say(report)?;
     } else {
         say(line)?;
+        let held: u64 = endpoint.sending.values().filter_map(|flow| flow.have).sum();
+        if held > 0 {
+            say(format!("{held} bytes were there already, of an earlier try"))?;
+        }
         let sum = &total["sum_received"];
         let rate = sum["bits_per_second"].as_f64().unwrap_or(0.0) / 1e6;
         let resent = &total["sum_sent"]["retransmits"];

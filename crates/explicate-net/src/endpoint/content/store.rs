@@ -601,6 +601,35 @@ mod tests {
     }
 
     #[test]
+    fn the_check_of_a_long_file_holds_up_no_other() {
+        let scratch = Scratch::new("long");
+        let mut store = scratch.store(|_| {});
+        // All of it is held, and has to be read before that can be said: for some seconds.
+        let long = Offer { size: 4 << 30, ..offer("long", b"another") };
+        let part = store.take(PEER, &long).unwrap();
+        part.work.file.set_len(long.size).unwrap();
+        part.work.written.store(long.size, Ordering::Relaxed);
+        part.finish();
+        let bytes = content(300_000);
+        for i in 0..5 {
+            let offer = offer(&format!("short{i}"), &bytes);
+            let part = store.take(OTHER, &offer).unwrap();
+            part.write_last(bytes.clone());
+            part.finish();
+            let serial = part.serial();
+            wait(&mut store, |_, told| {
+                assert!(told.iter().all(|(of, verdict)| (*of, *verdict) == (serial, Verdict::Same)), "{told:?}");
+                !told.is_empty()
+            });
+            drop(part);
+            wait(&mut store, |store, _| store.claims.len() == 1);
+        }
+        // And it is given up when the program ends.
+        drop((part, store));
+        assert!(!scratch.0.join("long").exists());
+    }
+
+    #[test]
     fn a_full_disk_is_told_at_once() {
         let scratch = Scratch::new("full");
         let mut store = scratch.store(|_| {});

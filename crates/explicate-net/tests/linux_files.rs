@@ -1,0 +1,127 @@
+//! Files on disks that are too small and folders that are somebody else's. Needs root, so `make linux` runs it.
+
+mod common;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use common::{PROGRAM, last_json, run};
+
+/// A small disk in memory, as long as this lives.
+struct Disk(PathBuf);
+
+impl Disk {
+    fn new(name: &str, size: &str) -> Disk {
+        let path = std::env::temp_dir().join(format!("exptest-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        run(&format!("mount -t tmpfs -o size={size} tmpfs {}", path.display()));
+        Disk(path)
+    }
+    fn held(&self) -> u64 {
+        let Ok(entries) = fs::read_dir(self.0.join(".explicate-parts")) else { return 0 };
+        entries.filter_map(|e| e.unwrap().metadata().ok()).map(|meta| meta.len()).sum()
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+/// A receiver, as long as this lives, and its address.
+struct Recv(Child, String);
+
+impl Recv {
+    fn start(folder: &Path) -> Recv {
+        let mut command = Command::new(PROGRAM);
+        command.args(["recv", "--bind", "127.0.0.1:0", "--json", "--to"]).arg(folder);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let address = last_json(&line)["address"].as_str().unwrap().to_string();
+        Recv(child, address)
+    }
+}
+
+impl Drop for Recv {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A file of zeros, a hole on disk.
+fn zeros(name: &str, size: u64) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("exptest-{}-{name}.bin", std::process::id()));
+    fs::File::create(&path).unwrap().set_len(size).unwrap();
+    path
+}
+
+fn send(recv: &Recv, path: &Path) -> Child {
+    let mut command = Command::new(PROGRAM);
+    command.args(["send", &recv.1]).arg(path).args(["--json", "-p", "cubic/sack"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+/// What a sender that fails says, and bytes that it sent.
+fn failed(sending: Child) -> (String, u64) {
+    let done = sending.wait_with_output().unwrap();
+    assert_eq!(done.status.code(), Some(1));
+    let told = last_json(&String::from_utf8_lossy(&done.stdout));
+    (String::from_utf8_lossy(&done.stderr).to_string(), told["end"]["sum_sent"]["bytes"].as_u64().unwrap())
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_file_that_the_disk_has_no_room_for_is_refused_before_it_is_sent() {
+    let disk = Disk::new("small", "4m");
+    let recv = Recv::start(&disk.0);
+    let path = zeros("small", 12_000_000);
+    let (said, sent) = failed(send(&recv, &path));
+    assert!(said.contains("no space") && sent == 0, "{sent} {said}");
+    assert_eq!(fs::read_dir(&disk.0).unwrap().count(), 0, "nothing is left");
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_disk_that_fills_up_meanwhile_ends_a_transfer_at_once() {
+    let disk = Disk::new("filling", "160m");
+    let recv = Recv::start(&disk.0);
+    let size = 120_000_000;
+    let path = zeros("filling", size);
+    let sending = send(&recv, &path);
+    for _ in 0..20_000 {
+        if disk.held() > size / 8 {
+            break;
+        }
+        sleep(Duration::from_millis(1));
+    }
+    // Somebody else takes the rest.
+    let mut other = fs::File::create(disk.0.join("other")).unwrap();
+    while other.write_all(&[1; 1 << 16]).is_ok() {}
+    let (said, sent) = failed(sending);
+    assert!(said.contains("disk is full"), "{said}");
+    assert!(sent < size, "{sent} bytes were sent");
+    let names: Vec<_> = fs::read_dir(&disk.0).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(names, ["other"], "the part is removed");
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn another_s_folder_is_refused_with_the_reason() {
+    let folder = std::env::temp_dir().join(format!("exptest-{}-another", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    run(&format!("chown 65534 {}", folder.display()));
+    let done = Command::new(PROGRAM).args(["recv", "--bind", "127.0.0.1:0", "--to"]).arg(&folder).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(1));
+    assert!(said.contains("It belongs to user 65534, and this is user 0"), "{said}");
+    fs::remove_dir(folder).unwrap();
+}
