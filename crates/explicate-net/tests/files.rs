@@ -48,6 +48,10 @@ impl Place {
         names.sort();
         names
     }
+    /// Waits until the folder has these and nothing else.
+    fn comes_to_have(&self, names: &[&str]) {
+        until(&format!("{names:?}"), || self.listing() == names);
+    }
     /// The parts that are held, and their lengths.
     fn parts(&self) -> Vec<(PathBuf, u64)> {
         let Ok(entries) = fs::read_dir(self.folder().join(".explicate-parts")) else { return Vec::new() };
@@ -140,7 +144,7 @@ fn a_file_that_is_there_is_not_replaced_unless_asked() {
     let recv = Recv::start(&place, &["--replace"]);
     let (good, said) = send(&recv, &path);
     assert!(good && place.arrived("a.bin").unwrap() == new, "{said}");
-    assert_eq!(place.listing(), ["a.bin"]);
+    place.comes_to_have(&["a.bin"]);
 }
 
 #[test]
@@ -199,7 +203,7 @@ fn a_transfer_goes_on_where_a_killed_receiver_stopped() {
     let (good, said) = send(&recv, &path);
     assert!(good && place.arrived("long").unwrap() == content, "{said}");
     assert_eq!(total(&said, "sum_received"), LONG as u64 - held, "{held} bytes were there");
-    assert_eq!(place.listing(), ["long"]);
+    place.comes_to_have(&["long"]);
 }
 
 #[test]
@@ -215,7 +219,7 @@ fn a_transfer_goes_on_where_a_killed_sender_stopped() {
     let (good, said) = send(&recv, &path);
     assert!(good && place.arrived("long").unwrap() == content, "{said}");
     assert!(total(&said, "sum_received") <= LONG as u64 - held, "{held} bytes were there: {said}");
-    assert_eq!(place.listing(), ["long"]);
+    place.comes_to_have(&["long"]);
 }
 
 #[test]
@@ -235,7 +239,7 @@ fn a_part_that_was_damaged_meanwhile_is_removed_and_told() {
     let (good, said) = send(&recv, &path);
     assert!(!good && said.contains("differs"), "{said}");
     assert!(recv.told("end")["verdict"].as_str().unwrap().contains("not the same"));
-    assert_eq!(place.listing(), [""; 0], "the part is removed");
+    place.comes_to_have(&[]);
     let (good, said) = send(&recv, &path);
     assert!(good && place.arrived("long").unwrap() == content, "{said}");
 }
@@ -256,7 +260,7 @@ fn parts_that_nobody_comes_for_are_removed() {
     let old = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
     fs::File::options().write(true).open(&part).unwrap().set_modified(old).unwrap();
     let _recv = Recv::start_at(&place, &address, &[]);
-    until("the end of the part", || !part.exists() && place.listing().is_empty());
+    place.comes_to_have(&[]);
 }
 
 #[test]
@@ -299,7 +303,7 @@ fn more_than_the_quota_is_refused_at_once() {
     let (more, _) = place.file("more", 3_000_000, 10);
     let (good, said) = send(&recv, &more);
     assert!(!good && said.contains("quota") && sent(&said) == 0, "{said}");
-    assert_eq!(place.listing(), ["small"]);
+    place.comes_to_have(&["small"]);
 }
 
 #[test]
@@ -324,5 +328,5 @@ fn a_name_that_begins_with_a_dash_gets_another() {
     let recv = Recv::start(&place, &[]);
     let (good, said) = send(&recv, &path);
     assert!(good, "{said}");
-    assert_eq!(place.listing(), ["_rf"]);
+    place.comes_to_have(&["_rf"]);
 }

@@ -108,6 +108,7 @@ fn a_disk_that_fills_up_meanwhile_ends_a_transfer_at_once() {
     let (said, sent) = failed(sending);
     assert!(said.contains("disk is full"), "{said}");
     assert!(sent < size, "{sent} bytes were sent");
+    sleep(Duration::from_millis(200));
     let names: Vec<_> = fs::read_dir(&disk.0).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(names, ["other"], "the part is removed");
     fs::remove_file(path).unwrap();

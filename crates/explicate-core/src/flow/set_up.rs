@@ -41,6 +41,14 @@ impl Flow {
         self.allow();
     }
 
+    /// The SYN goes again at once, whatever its timer says: the other end has said something about it. Nothing happens once it has
+    /// been answered.
+    pub fn open_again(&mut self) {
+        if self.state == State::Opened {
+            self.state = State::Opening;
+        }
+    }
+
     #[cold]
     pub(super) fn next_opening(&self) -> Option<Next> {
         (self.state == State::Opening).then_some(Next::New)

@@ -17,6 +17,8 @@ use super::outbox::Outbox;
 
 /// For so long a file is offered again that the other end says it is receiving already.
 const BUSY: Time = Time::secs(6);
+/// After so long a greeting goes again whose answer asks for that.
+const AGAIN: Time = Time::millis(500);
 /// Between two questions how it went.
 const ASK_EVERY: Time = Time::millis(250);
 
@@ -62,6 +64,8 @@ pub struct Sending {
     heard: Time,
     /// When the other end first said that it is receiving the same file.
     busy: Option<Time>,
+    /// When to greet again, before the flow's own timer says so.
+    again: Time,
     /// When to ask next.
     asks: Time,
     confirm: bool,
@@ -117,6 +121,7 @@ impl Sending {
             patience: plan.patience,
             heard: plan.start,
             busy: None,
+            again: Time::NEVER,
             asks: Time::NEVER,
             confirm: plan.confirm,
             payload: 0,
@@ -178,12 +183,16 @@ impl Sending {
             Message::Cookie(_, cookie) if self.standing == Standing::Open && self.have.is_none() => {
                 if !self.opening.is_ready() {
                     self.flow.write(0, false); // opens it
+                } else {
+                    // The one before was too old.
+                    self.again = self.again.min(now + AGAIN);
                 }
                 self.opening.take_cookie(cookie);
             }
             Message::Refused(_, why) if self.standing == Standing::Open && self.have.is_none() => {
                 // Its own predecessor may be in the way, which the other end soon forgets.
                 let waits = why == Refusal::Busy && now.since(*self.busy.get_or_insert(now)) < BUSY;
+                self.again = self.again.min(now + AGAIN);
                 if !waits {
                     self.standing = failed(why.sentence());
                 }
@@ -203,6 +212,10 @@ impl Sending {
     /// Runs what is due.
     pub fn handle_timeout(&mut self, now: Time) {
         if self.standing == Standing::Open {
+            if self.again <= now {
+                self.again = Time::NEVER;
+                self.flow.open_again();
+            }
             if self.acts <= now {
                 self.acts = self.source.act(self.acts, &mut self.flow, &mut self.elsewhere).unwrap_or(Time::NEVER);
             }
@@ -245,7 +258,9 @@ impl Sending {
     /// When something is due.
     pub fn due(&self) -> Time {
         match self.standing {
-            Standing::Open => self.flow.poll_timeout().min(self.acts).min(self.opening.due()).min(self.gives_up()),
+            Standing::Open => {
+                self.flow.poll_timeout().min(self.acts).min(self.again).min(self.opening.due()).min(self.gives_up())
+            }
             Standing::Asking => self.asks.min(self.gives_up()),
             _ => Time::NEVER,
         }

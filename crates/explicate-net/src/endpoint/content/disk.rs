@@ -57,7 +57,7 @@ pub(super) struct Work {
 pub(super) enum Outcome {
     /// It is over with it.
     Ended(Verdict),
-    /// It is closed, and another transfer may have it.
+    /// It is closed, and another transfer may have it. Of no part: old ones have been removed.
     Left,
 }
 
@@ -195,7 +195,10 @@ fn write_all(jobs: &Receiver<Job>, whole: &Sender<Arc<Work>>, teller: &Teller, q
                 drop(work);
                 teller.tell(serial, Outcome::Left);
             }
-            Job::Sweep(folder, keep) => sweep(&folder, keep),
+            Job::Sweep(folder, keep) => {
+                sweep(&folder, keep);
+                teller.tell(0, Outcome::Left);
+            }
             Job::Stop => return,
         }
     }
@@ -227,7 +230,6 @@ fn failed(work: &Work, error: &io::Error) -> Verdict {
 
 fn remove(work: &Work) {
     let _ = sys::remove_at(&work.parts, &work.part, false);
-    let _ = sys::remove_at(&work.folder, PARTS, true);
 }
 
 fn leave(work: &Work) {
@@ -282,7 +284,6 @@ fn check(work: &Work, stop: &AtomicBool) -> io::Result<Option<Verdict>> {
         let _ = work.file.set_modified(time);
     }
     work.file.sync_all()?;
-    let _ = sys::remove_at(&work.folder, PARTS, true);
     work.folder.sync_all()?;
     Ok(Some(Verdict::Same))
 }
@@ -321,7 +322,6 @@ fn sweep(folder: &File, keep: Duration) {
             let _ = sys::remove_at(&parts, &name, false);
         }
     }
-    let _ = sys::remove_at(folder, PARTS, true);
 }
 
 /// The names in an open folder, and the lengths of what is a file.

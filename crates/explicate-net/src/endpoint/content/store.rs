@@ -179,7 +179,7 @@ impl Store {
             _ => 0,
         };
         if let Err(refusal) = self.has_room(&part, offer, held) {
-            let _ = sys::remove_at(&self.folder, PARTS, true);
+            self.tidy();
             return Err(refusal);
         }
         let file = match there {
@@ -259,10 +259,17 @@ impl Store {
                 Outcome::Left => {
                     self.claims.remove(&serial);
                     self.counted = None;
+                    self.tidy();
                 }
             }
         }
         ended
+    }
+    /// Removes the folder of the parts if it is empty. Only this thread does, which makes it too.
+    fn tidy(&self) {
+        if self.claims.is_empty() {
+            let _ = sys::remove_at(&self.folder, PARTS, true);
+        }
     }
     /// Where files go.
     pub fn folder(&self) -> &Path {
@@ -280,7 +287,8 @@ impl AsFd for Store {
 impl Drop for Store {
     fn drop(&mut self) {
         self.disk.stop();
-        let _ = sys::remove_at(&self.folder, PARTS, true);
+        self.claims.clear();
+        self.tidy();
     }
 }
 
