@@ -30,7 +30,7 @@ fn answers_are_never_longer_than_questions() {
         Message::Question(number(HIGH, 5), [0; DIGEST]),
         Message::Probe(1, 2, Time(3), [0; SHORT]),
         Message::knock(1 << 40),
-        Message::Knock(1 << 40, 9),
+        Message::Knock(1 << 40, 9, [0; 16]),
     ];
     let mut causes: Vec<Vec<u8>> = messages.iter().map(|m| bytes(&m.to_packet(), &[])).collect();
     let first = greeting(&mut end, &socket, 1, PLAIN);

@@ -207,7 +207,7 @@ fn signed(end: &mut Endpoint, socket: &UdpSocket, flow: u32, key: &Key) -> Vec<u
     socket.send(&bytes(&Message::knock(number(HIGH, flow)).to_packet(), &[])).unwrap();
     turn(end);
     let Some(Message::Cookie(_, cookie)) = answer(socket) else { panic!("no cookie") };
-    opening.take_cookie(cookie);
+    opening.take_cookie(Time::ZERO, cookie);
     numbered(flag::SYN, flow, 0, opening.greeting(0).as_bytes())
 }
 

@@ -136,6 +136,16 @@ pub fn is_answer_code(key: &Key, number: u64, options: u8, greeting: &Code, have
     key.is_code("explicate/2 answer", &[&number.to_be_bytes(), &[options], greeting, &have.to_be_bytes()], code)
 }
 
+/// What shows that whoever asks for a cookie for this flow has the key.
+pub fn knock_code(key: &Key, number: u64) -> Code {
+    key.code("explicate/2 knock", &[&number.to_be_bytes()])
+}
+
+/// Whether that is the code.
+pub fn is_knock_code(key: &Key, number: u64, code: &Code) -> bool {
+    key.is_code("explicate/2 knock", &[&number.to_be_bytes()], code)
+}
+
 /// Bytes of the shorter codes that messages have room for.
 pub const SHORT: usize = 12;
 

@@ -150,7 +150,15 @@ impl Gate {
     pub fn life(&self) -> Time {
         self.cookies.life()
     }
-    /// Someone asks for a cookie; `None` if too many do from there.
+    /// Someone asks for a cookie by a knock with this code; `None` if too many do from there. Who has the key is always heard: nobody who
+    /// forges its address uses up what it may ask.
+    pub fn knock(&mut self, now: Time, from: SocketAddrV4, number: u64, code: &Code) -> Option<Code> {
+        match &self.admission {
+            Admission::Key(key) if auth::is_knock_code(key, number, code) => Some(self.cookies.make(now, from, number)),
+            _ => self.cookie(now, from, number),
+        }
+    }
+    /// A cookie for whom nothing is known of; `None` if too many want one from there.
     pub fn cookie(&mut self, now: Time, from: SocketAddrV4, number: u64) -> Option<Code> {
         self.strangers.passes(now, *from.ip()).then(|| self.cookies.make(now, from, number))
     }
@@ -265,6 +273,19 @@ mod tests {
             }
             assert!(!gate.is_probe(Time::secs(10), source(1, 1), 7, &right), "its time is over");
         }
+    }
+
+    #[test]
+    fn forged_knocks_do_not_keep_out_who_has_the_key() {
+        let key = Key::new([1; 32]);
+        let mut gate = Gate::new(Admission::Key(key.clone()), Key::new([9; 32]), Time::secs(30), 100);
+        let now = Time::secs(3);
+        let answered = (0..10_000).filter(|i| gate.knock(now, source(1, 1), *i, &[0; 16]).is_some()).count();
+        assert_eq!(answered, 200);
+        assert!(gate.knock(now, source(1, 1), 7, &auth::knock_code(&Key::new([2; 32]), 7)).is_none());
+        assert!(gate.knock(now, source(1, 1), 7, &auth::knock_code(&key, 8)).is_none());
+        let cookie = gate.knock(now, source(1, 1), 7, &auth::knock_code(&key, 7));
+        assert!(cookie.is_some_and(|cookie| gate.is_cookie(now, source(1, 1), 7, &cookie)));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! | 1 | answer: 1 all arrived and is the same, 2 all arrived and differs, 3 not all, 4 could not be written, 5 all arrived and is being compared, 6 the disk is full, 7 another file got its name meanwhile; 0x85: the version of greetings; 0x87: why, see [`Refusal`] |
 //! | 4-7 | lower half of the flow's number; the upper half stands in bytes 8-11 of the transport header, before the message |
 //! | 2-3 | probe, echo: its number; its nonce stands in the place of the flow |
-//! | 8-27 | probe: when it was sent, ns, in 8-15; echo: that, and when it came in 16-23; question: first 20 bytes of the SHA-256 of the content, or zeros; answer: payload in order, bytes, in 8-15, and its code in 16-27; 0x86: the cookie in 8-23; probe: its code in 16-27 |
+//! | 8-27 | probe: when it was sent, ns, in 8-15; echo: that, and when it came in 16-23; question: first 20 bytes of the SHA-256 of the content, or zeros; answer: payload in order, bytes, in 8-15, and its code in 16-27; 0x85: the code of whoever has the key, 0x86: the cookie, in 8-23; probe: its code in 16-27 |
 //!
 //! Kinds below 0x80 are those of the core's agents.
 
@@ -14,7 +14,7 @@ use explicate_core::protocol::CONTROL_LEN;
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, flag};
 
-use super::auth::{CODE, Code, ShortCode};
+use super::auth::{self, CODE, Code, Key, ShortCode};
 use super::hello::VERSION;
 
 /// Bytes of a digest that are compared.
@@ -150,8 +150,8 @@ pub enum Message {
     Probe(u16, u64, Time, ShortCode),
     /// Its echo, with when it came.
     Echo(u16, u64, Time, Time),
-    /// Whoever will open this flow asks for a cookie, and speaks this version.
-    Knock(u64, u8),
+    /// Whoever will open this flow asks for a cookie, and speaks this version; with a code, zeros without a key.
+    Knock(u64, u8, Code),
     /// The cookie.
     Cookie(u64, Code),
     /// This flow is refused.
@@ -159,9 +159,13 @@ pub enum Message {
 }
 
 impl Message {
-    /// One that asks for a cookie.
+    /// One that asks for a cookie without a key.
     pub fn knock(number: u64) -> Message {
-        Message::Knock(number, VERSION as u8)
+        Message::Knock(number, VERSION as u8, [0; CODE])
+    }
+    /// One by whoever has this key, if any.
+    pub fn knock_with(number: u64, key: Option<&Key>) -> Message {
+        Message::Knock(number, VERSION as u8, key.map_or([0; CODE], |key| auth::knock_code(key, number)))
     }
     /// The packet that carries it.
     pub fn to_packet(self) -> Packet {
@@ -196,8 +200,9 @@ impl Message {
                 bytes[16..24].copy_from_slice(&came.0.to_be_bytes());
                 nonce
             }
-            Message::Knock(number, version) => {
+            Message::Knock(number, version, code) => {
                 (bytes[0], bytes[1]) = (0x85, version);
+                bytes[8..8 + CODE].copy_from_slice(&code);
                 number
             }
             Message::Cookie(number, cookie) => {
@@ -233,7 +238,7 @@ impl Message {
             0x82 => Some(Message::Unknown(number)),
             0x83 => Some(Message::Probe(index, number, Time(long(8)?), part(&bytes, 16)?)),
             0x84 => Some(Message::Echo(index, number, Time(long(8)?), Time(long(16)?))),
-            0x85 => Some(Message::Knock(number, bytes[1])),
+            0x85 => Some(Message::Knock(number, bytes[1], part(&bytes, 8)?)),
             0x86 => Some(Message::Cookie(number, part(&bytes, 8)?)),
             0x87 => Some(Message::Refused(number, *REFUSALS.get(listed)?)),
             _ => None,
@@ -260,6 +265,7 @@ mod tests {
             Message::Probe(9, 5, Time(1 << 40), [8; SHORT]),
             Message::Echo(65535, 5, Time(7), Time(1 << 50)),
             Message::knock(u64::MAX),
+            Message::knock_with(3, Some(&Key::new([1; 32]))),
             Message::Cookie(3 << 32 | 4, [5; CODE]),
         ] {
             assert_eq!(Message::of(&message.to_packet()), Some(message));

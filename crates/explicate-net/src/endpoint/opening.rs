@@ -9,6 +9,8 @@ use super::message::{DIGEST, Message};
 
 /// Between two knocks.
 const KNOCK_EVERY: Time = Time::secs(1);
+/// From one cookie to the next.
+const RENEW_AFTER: Time = Time::secs(4);
 /// After so many it may be version 0.1 that does not answer.
 const KNOCKS: u32 = 2;
 
@@ -59,17 +61,17 @@ impl Opening {
         self.asks = now + KNOCK_EVERY;
         self.knocks += 1;
         let old = Message::Question(self.number & u64::from(u32::MAX), [0; DIGEST]);
-        let old = (self.knocks > KNOCKS).then(|| old.to_packet());
-        Some([Some(Message::knock(self.number).to_packet()), old])
+        let old = (self.knocks > KNOCKS && self.cookie.is_none()).then(|| old.to_packet());
+        Some([Some(Message::knock_with(self.number, self.key.as_ref()).to_packet()), old])
     }
     /// Whether this is what version 0.1 answers to a knock.
     pub fn is_old(&self, message: Message) -> bool {
         let unknown = Message::Unknown(self.number & u64::from(u32::MAX));
         !self.is_ready() && self.knocks > KNOCKS && message == unknown
     }
-    /// The cookie came, or a newer one.
-    pub fn take_cookie(&mut self, cookie: Code) {
-        (self.cookie, self.asks) = (Some(cookie), Time::NEVER);
+    /// The cookie came, or a newer one. Another is asked for before it grows old, unless the flow is let in.
+    pub fn take_cookie(&mut self, now: Time, cookie: Code) {
+        (self.cookie, self.asks) = (Some(cookie), now + RENEW_AFTER);
     }
     /// The greeting of a SYN with these options.
     pub fn greeting(&mut self, options: u8) -> String {
@@ -84,19 +86,18 @@ impl Opening {
     }
     /// What the other end holds already, by what stands behind the header of its answer, which grants these options; `None` if it does not
     /// prove that it has the key.
-    pub fn check(&self, options: u8, answer: &[u8]) -> Option<u64> {
+    pub fn check(&mut self, options: u8, answer: &[u8]) -> Option<u64> {
         if self.trusting {
             return Some(0);
         }
         let have = u64::from_be_bytes(*answer.first_chunk()?);
-        match &self.key {
-            None => Some(have),
-            Some(key) => {
-                let code: &Code = answer[8..].first_chunk()?;
-                let answers = |greeting| auth::is_answer_code(key, self.number, options, greeting, have, code);
-                self.codes.iter().any(answers).then_some(have)
-            }
+        if let Some(key) = &self.key {
+            let code: &Code = answer[8..].first_chunk()?;
+            let answers = |greeting| auth::is_answer_code(key, self.number, options, greeting, have, code);
+            self.codes.iter().any(answers).then_some(())?;
         }
+        self.asks = Time::NEVER;
+        Some(have)
     }
     /// Whether the other end said that: its code is right, or there is no key.
     pub fn is_verdict(&self, verdict: u8, payload: u64, code: &ShortCode) -> bool {
@@ -116,23 +117,24 @@ mod tests {
         let key = Key::new([1; 32]);
         let mut opening = Opening::new(5 << 32 | 1, &hello, Some(key.clone()), Time::ZERO);
         assert!(!opening.is_ready() && opening.poll(Time::ZERO).is_some() && opening.poll(Time::ZERO).is_none());
-        opening.take_cookie([7; CODE]);
+        opening.take_cookie(Time::ZERO, [7; CODE]);
         let greeting = opening.greeting(0x80);
-        assert!(opening.is_ready() && greeting.contains(" cookie=0707") && opening.due() == Time::NEVER);
+        assert!(opening.is_ready() && greeting.contains(" cookie=0707"));
+        assert_eq!(opening.due(), RENEW_AFTER);
         let first = opening.codes[0];
-        opening.take_cookie([8; CODE]);
+        opening.take_cookie(Time::ZERO, [8; CODE]);
         opening.greeting(0x80);
         assert_ne!(opening.codes[0], first);
         let proof = |key: &Key| auth::answer_code(key, 5 << 32 | 1, 0x80, &first, 9);
-        let check = |proof, options| {
+        let mut check = |proof, options| {
             let (bytes, length) = answer_bytes(9, proof);
             opening.check(options, &bytes[..length])
         };
-        assert_eq!(check(Some(proof(&key)), 0x80), Some(9));
         assert_eq!(check(Some(proof(&key)), 0x00), None, "other options were granted");
         assert_eq!(check(Some(proof(&Key::new([2; 32]))), 0x80), None);
         assert_eq!(check(None, 0x80), None);
-        assert_eq!(opening.check(0x80, &[0; 7]), None);
+        assert_eq!(check(Some(proof(&key)), 0x80), Some(9));
+        assert_eq!((opening.check(0x80, &[0; 7]), opening.due()), (None, Time::NEVER));
     }
 
     #[test]

@@ -91,7 +91,8 @@ impl Prober {
         let now = self.clock.now();
         if self.knocks <= now {
             self.knocks = now + KNOCK_EVERY;
-            self.out.push(self.peer, &Message::knock(self.nonce).to_packet(), &SackRanges::NONE, |_| 0);
+            let knock = Message::knock_with(self.nonce, self.key.as_ref()).to_packet();
+            self.out.push(self.peer, &knock, &SackRanges::NONE, |_| 0);
             self.out.flush(self.socket.as_fd());
         }
     }

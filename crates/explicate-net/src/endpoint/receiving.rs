@@ -226,8 +226,8 @@ impl Receivers {
     pub fn handle_message(&mut self, now: Time, from: SocketAddrV4, message: Message, out: &mut Outbox) {
         match message {
             Message::Question(number, _) => self.conclude(now, (from, number), out),
-            Message::Knock(number, version) => {
-                let told = match self.gate.cookie(now, from, number) {
+            Message::Knock(number, version, code) => {
+                let told = match self.gate.knock(now, from, number, &code) {
                     Some(_) if u32::from(version) != hello::VERSION => Message::Refused(number, Refusal::Version),
                     Some(cookie) => Message::Cookie(number, cookie),
                     None => {

@@ -187,7 +187,7 @@ impl Sending {
                     // The one before was too old.
                     self.again = self.again.min(now + AGAIN);
                 }
-                self.opening.take_cookie(cookie);
+                self.opening.take_cookie(now, cookie);
             }
             Message::Refused(_, why) if self.standing == Standing::Open && self.have.is_none() => {
                 // Its own predecessor may be in the way, which the other end soon forgets.
