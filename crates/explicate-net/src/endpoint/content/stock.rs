@@ -107,6 +107,10 @@ impl Stock {
         let Some(arriving) = self.arriving.as_mut().filter(|_| self.verdict.is_none()) else { return };
         let room = arriving.size.saturating_sub(arriving.taken);
         let payload = &payload[..payload.len().min(room as usize)];
+        if arriving.buffer.capacity() == 0 {
+            // Room for a chunk at once: it would be copied several times while it grows.
+            arriving.buffer.reserve_exact((CHUNK + payload.len()).min(room as usize));
+        }
         arriving.buffer.extend_from_slice(payload);
         arriving.taken += payload.len() as u64;
     }
