@@ -294,6 +294,43 @@ fn of_two_senders_of_one_name_the_second_is_told_at_once() {
 }
 
 #[test]
+fn of_two_receivers_in_one_folder_one_gives_the_name() {
+    let place = Place::new();
+    let contents = [12, 13].map(|seed| {
+        let folder = place.0.join(format!("from{seed}"));
+        fs::create_dir(&folder).unwrap();
+        let (path, content) = place.file(&format!("from{seed}/same"), 5_000_000, seed);
+        (path, content)
+    });
+    let receivers = [Recv::start(&place, &[]), Recv::start(&place, &[])];
+    let sending: Vec<Child> = std::iter::zip(&receivers, &contents)
+        .map(|(recv, (path, _))| {
+            sender(&recv.address, path).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    let ended: Vec<Output> = sending.into_iter().map(|child| child.wait_with_output().unwrap()).collect();
+    let good: Vec<bool> = ended.iter().map(|end| end.status.success()).collect();
+    assert_eq!(good.iter().filter(|good| **good).count(), 1, "{ended:?}");
+    let winner = good.iter().position(|good| *good).unwrap();
+    assert!(place.arrived("same").unwrap() == contents[winner].1);
+    let said = String::from_utf8_lossy(&ended[1 - winner].stderr);
+    assert!(said.contains("file of this name"), "{said}");
+}
+
+/// What is compared is what is on the disk, not what came.
+#[test]
+fn a_part_that_is_changed_while_it_is_written_gets_no_name() {
+    let place = Place::new();
+    let (path, _) = place.file("long", LONG, 14);
+    let recv = Recv::start(&place, &[]);
+    let sending = half_way(&place, &recv, &path);
+    let part = fs::File::options().write(true).open(&place.parts()[0].0).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&part, b"another", 1000).unwrap();
+    assert!(!sending.wait_with_output().unwrap().status.success());
+    place.comes_to_have(&[]);
+}
+
+#[test]
 fn more_than_the_quota_is_refused_at_once() {
     let place = Place::new();
     let recv = Recv::start(&place, &["--quota", "5000000"]);

@@ -204,7 +204,10 @@ impl Sending {
             Message::Unknown(_)
                 if self.have.is_some() && matches!(self.standing, Standing::Open | Standing::Asking) =>
             {
-                self.standing = failed("the other end does not know this transfer; was it started again meanwhile?");
+                let told = "the other end does not know this transfer; was it started again meanwhile?";
+                let file = matches!(self.supply, Supply::File { .. });
+                let again = if file { " Send the file again: what has arrived of it is kept" } else { "" };
+                self.standing = Standing::Failed(format!("{told}{again}"));
             }
             _ => {}
         }
