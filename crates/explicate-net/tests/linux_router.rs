@@ -10,7 +10,9 @@ use std::thread::{JoinHandle, sleep};
 use std::time::Duration;
 
 use common::{Net, last_json};
-use explicate_net::sys::{OFFLOAD_LEN, PacketSocket, Transmitter, enter_namespace, interface_index, monotonic};
+use explicate_net::sys::{
+    OFFLOAD_LEN, PacketSocket, Transmitter, enter_namespace, interface_index, monotonic, offloads_off,
+};
 
 /// Two hosts, `a` (fd00::1) and `b` (fd00::2), and between them `m` with the interfaces `left` and `right`.
 fn chain() -> Net {
@@ -235,4 +237,28 @@ fn rates_are_of_the_last_seconds_and_receivers_are_counted_too() {
     let received = scraped(&net, "b", "127.0.0.1:9109");
     assert!(flows(&received) == 0.0 && value(&received, "explicated_ended_total") == 1.0, "{received}");
     assert!(value(&received, "explicated_payload_bytes_total") > 5e6, "{received}");
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn loopback_is_refused_and_offloads_are_told_of() {
+    let net = chain();
+    let refused = net.program("m", &["router", "--port", "left", "--port", "lo"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && said.contains("`lo` leads to this host alone"), "{said}");
+    let refused = net.program("m", &["router", "--port", "left", "--port", "right rate = \"5Mbit/s\""]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("a colon stands behind the interface"));
+    // Virtual cables segment and put together by default.
+    let run = || {
+        let output = net.program("m", &["router", "--port", "left", "--port", "right", "--time", "0.2"]);
+        assert!(output.status.success());
+        String::from_utf8_lossy(&output.stderr).to_string() + &String::from_utf8_lossy(&output.stdout)
+    };
+    let said = run();
+    assert!(said.contains("left may put packets together (tso") && said.contains("ethtool -K right tso off"), "{said}");
+    for device in ["left", "right"] {
+        inside(&net, "m", move || offloads_off(device).unwrap()).join().unwrap();
+    }
+    let said = run();
+    assert!(!said.contains("put packets together"), "{said}");
 }

@@ -25,6 +25,21 @@ const ALL: u64 = u64::MAX;
 /// How often counters are served and interfaces looked after.
 const LOOK: Time = Time::secs(1);
 
+/// Says which interfaces put packets together: feedback would reach the first of them alone.
+fn warn_of_offloads<'a>(names: impl Iterator<Item = &'a str>) {
+    for name in names {
+        let on = sys::offloads(name);
+        if !on.is_empty() {
+            let words: Vec<String> = on.iter().map(|word| format!("{word} off")).collect();
+            tracing::warn!(
+                "{name} may put packets together ({}); try `ethtool -K {name} {}`, at the hosts too",
+                on.join(", "),
+                words.join(" ")
+            );
+        }
+    }
+}
+
 /// Each port is an interface of its own.
 fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
     let mut seen = Vec::new();
@@ -34,7 +49,16 @@ fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
                 "the interface `{name}` is named twice; a port is an interface of its own"
             )));
         }
+        if name.contains(['=', ' ']) {
+            let message = "a colon stands behind the interface, as in `eth1: rate = \"50Mbit/s\"`";
+            return Err(Error::Input(format!("`{name}` is no interface; {message}")));
+        }
         seen.push(name);
+    }
+    for name in seen {
+        if sys::is_loopback(name).unwrap_or(false) {
+            return Err(Error::Input(format!("`{name}` leads to this host alone; a port is an interface to others")));
+        }
     }
     Ok(())
 }
@@ -60,6 +84,7 @@ pub(super) fn run_router(args: &cli::Router) -> Result<()> {
         Interface::holding(HELD_BY_FEW, &name, Output::new(port, links[number].delay))
     };
     let interfaces = interfaces.into_iter().map(open).collect::<Result<Vec<_>>>()?;
+    warn_of_offloads(interfaces.iter().map(|i| &i.name[..]));
     let speaker = match args.address {
         Some(own) => Some(speaker(args, &links, own)?),
         None => None,

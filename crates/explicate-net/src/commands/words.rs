@@ -4,6 +4,7 @@ use std::path::Path;
 
 use explicate_core::presets::DEFAULT_FALLBACK;
 use explicate_scenario::model::{FlowGroup, Link, Scenario};
+use explicate_scenario::problem::{Problem, Problems, Site};
 
 use crate::error::{Error, Result};
 
@@ -22,6 +23,25 @@ fn quoted(text: &str) -> String {
 
 fn parse(text: &str, what: &str) -> Result<Scenario> {
     Scenario::parse(text, what, Path::new("."), &[]).map_err(|problems| Error::Input(format!("{what}: {problems}")))
+}
+
+/// Problems in what a user has written on the command line, which begins at this column of a text that he does not see: each with the
+/// words that it is about.
+fn explain(what: &str, problems: &Problems, (written, first): (&str, usize)) -> Error {
+    let explain = |problem: &Problem| {
+        let column = if let Site::File { line: 1, column, .. } = &problem.site { *column } else { 0 };
+        let about: String = written.chars().skip(column.saturating_sub(first)).take_while(|c| *c != ',').collect();
+        let message = problem.message.strip_prefix("not TOML: ").unwrap_or(&problem.message);
+        let message = match message.split_once("string values must be quoted") {
+            Some(_) => format!("texts want quotes: \"{}\"", about.trim().trim_end_matches(['}', ']']).trim()),
+            None => message.to_string(),
+        };
+        match about.trim() {
+            about if column >= first && !about.is_empty() => format!("{what}: at `{about}`: {message}"),
+            _ => format!("{what}: {message}"),
+        }
+    };
+    Error::Input(problems.0.iter().map(explain).collect::<Vec<_>>().join("\n"))
 }
 
 /// A text without what stands in its brackets, braces and quotes.
@@ -57,14 +77,16 @@ pub(super) fn link(name: &str, properties: &str, controller: Option<&str>) -> Re
         more += "delay = \"0s\", ";
     }
     let flow = controller.unwrap_or(DEFAULT_FALLBACK);
+    let before = format!("link = [{{ name = {}, from = \"here\", to = \"there\", {more}", quoted(name));
     let text = format!(
-        "link = [{{ name = {}, from = \"here\", to = \"there\", {more}{properties} }}, {{ from = \"there\", to = \"here\" }}]\n\
+        "{before}{properties} }}, {{ from = \"there\", to = \"here\" }}]\n\
          node = [{{ name = \"here\", kind = \"router\" }}, {{ name = \"there\" }}]\n\
          flows = [{{ name = \"f\", protocol = {}, from = \"here\", to = \"there\" }}]\n",
-        quoted(name),
         quoted(flow)
     );
-    let mut scenario = parse(&text, name)?;
+    let written = (properties, before.chars().count() + 1);
+    let read = Scenario::parse(&text, name, Path::new("."), &[]);
+    let mut scenario = read.map_err(|problems| explain(name, &problems, written))?;
     Ok(scenario.links.swap_remove(0))
 }
 
@@ -106,6 +128,21 @@ mod tests {
         assert_eq!((l.delay, l.channel.len(), l.queue.is_none(), l.routers.len()), (Time::millis(20), 1, true, 0));
         let error = link("eth1", "rat = \"5Mbit/s\"", None).err().unwrap().to_string();
         assert!(error.contains("rate"), "{error}");
+    }
+
+    #[test]
+    fn problems_are_told_in_the_users_words() {
+        let told = |properties| link("eth1", properties, Some("xcp")).err().unwrap().to_string();
+        assert_eq!(told("rate = 45Mbit/s"), "eth1: at `45Mbit/s`: texts want quotes: \"45Mbit/s\"");
+        let limit = told("rate = \"45Mbit/s\", queue = { kind = \"droptail\", limit = 250kB }");
+        assert_eq!(limit, "eth1: at `250kB }`: texts want quotes: \"250kB\"");
+        let rate = told("rate = \"45Mbits\"");
+        assert!(rate.starts_with("eth1: at `\"45Mbits\"`: `rate`: `45Mbits` is not a rate"), "{rate}");
+        let comma = told("rate = \"5Mbit/s\" delay = \"2ms\"");
+        assert!(comma.contains("missing comma") && !comma.contains(":1:"), "{comma}");
+        for nonsense in ["ä = 3", "}", "]]", "rate = \"5Mbit/s\"\nrate = 3", "\"", "rate = \"5Mbit/s\", ä = €"] {
+            assert!(told(nonsense).starts_with("eth1: "), "{nonsense}");
+        }
     }
 
     #[test]

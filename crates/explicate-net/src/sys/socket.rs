@@ -86,9 +86,34 @@ pub(super) fn mtu(interface: &str) -> io::Result<usize> {
     Ok(unsafe { request.ifr_ifru.ifru_mtu }.max(0) as usize)
 }
 
+/// Whether an interface leads nowhere but back to this host.
+pub fn is_loopback(interface: &str) -> io::Result<bool> {
+    let mut request = request(interface);
+    ask(libc::SIOCGIFFLAGS, &mut request)?;
+    // SAFETY: what that command fills in.
+    Ok(unsafe { request.ifr_ifru.ifru_flags } as libc::c_int & libc::IFF_LOOPBACK != 0)
+}
+
+/// The offloads of an interface that put packets together, by `ethtool`'s words.
+pub fn offloads(interface: &str) -> Vec<&'static str> {
+    // ETHTOOL_GTSO, GGSO, GGRO of linux/ethtool.h; who cannot say has none.
+    let on = |command: u32| {
+        let mut value = [command, 0];
+        let mut request = request(interface);
+        request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
+        ask(SIOCETHTOOL, &mut request).is_ok() && value[1] != 0
+    };
+    [(0x1e, "tso"), (0x23, "gso"), (0x2b, "gro")]
+        .into_iter()
+        .filter(|(command, _)| on(*command))
+        .map(|(_, word)| word)
+        .collect()
+}
+
+const SIOCETHTOOL: libc::c_ulong = 0x8946;
+
 /// Switches segmentation, its reverse and checksums by hardware off, as `ethtool -K DEV tso off gso off gro off tx off` does.
 pub fn offloads_off(interface: &str) -> io::Result<()> {
-    const SIOCETHTOOL: libc::c_ulong = 0x8946;
     // ETHTOOL_STXCSUM, STSO, SGSO, SGRO of linux/ethtool.h.
     for command in [0x17u32, 0x1f, 0x24, 0x2c] {
         let mut value = [command, 0u32];
