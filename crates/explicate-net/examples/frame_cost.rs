@@ -1,7 +1,7 @@
 //! What a frame costs a router besides its system calls: read, queued, controlled, written, its checksum corrected.
 //!
 //! `frame_cost CONTROLLER FRAMES` prints nanoseconds of CPU a frame; `CONTROLLER` may be `none`. Their difference is what a
-//! controller costs. `scripts/router_cost.py` runs it, and callgrind can count it.
+//! controller costs, with the classes that a router's ports have by default; `one-queue` as a third word is without. `scripts/router_cost.py` runs it, and callgrind can count it.
 #![expect(clippy::print_stdout, reason = "its result")]
 
 use std::error::Error;
@@ -26,12 +26,16 @@ const TOGETHER: usize = 8;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().collect();
-    let [_, controller, frames] = words.as_slice() else { return Err("say: frame_cost CONTROLLER FRAMES".into()) };
+    let (controller, frames, apart) = match words.as_slice() {
+        [_, controller, frames] => (controller, frames, true),
+        [_, controller, frames, last] if last == "one-queue" => (controller, frames, false),
+        _ => return Err("say: frame_cost CONTROLLER FRAMES [one-queue]".into()),
+    };
     let frames: usize = frames.parse()?;
     let text = format!(
         "node = [{{ name = \"here\", kind = \"router\" }}, {{ name = \"there\" }}]\n\
          link = [{{ name = \"l\", from = \"here\", to = \"there\", rate = \"500Mbit/s\", delay = \"0s\", \
-         queue = {{ kind = \"droptail\", limit = \"2MB\" }}, router = \"{controller}\" }}, {{ from = \"there\", to = \"here\" }}]\n\
+         queue = {{ kind = \"droptail\", limit = \"2MB\" }}, router = \"{controller}\", share_by_flows = {apart} }}, {{ from = \"there\", to = \"here\" }}]\n\
          flows = [{{ name = \"f\", protocol = \"newreno\", from = \"here\", to = \"there\" }}]\n",
     );
     let scenario = Scenario::parse(&text, "link", Path::new("."), &[]).map_err(|problems| problems.to_string())?;
