@@ -50,7 +50,7 @@ pub fn write(packet: &Packet, sack: &SackRanges, out: &mut [u8; MOST_HEADERS]) -
         let mut congestion = packet.congestion;
         let fields = XcpI::of(packet);
         if fields.is_some() {
-            congestion.0[3] = 0;
+            congestion.0[0] = NEXT_TRANSPORT;
             transport.set_window(0);
         }
         put(&congestion.0);
@@ -103,6 +103,7 @@ pub fn read(bytes: &[u8]) -> Result<Read, WireError> {
 mod tests {
     use super::*;
     use crate::rng::Rng;
+    use crate::units::Time;
     use crate::wire::Format;
 
     fn there_and_back(packet: &Packet, sack: &SackRanges) -> Read {
@@ -125,6 +126,7 @@ mod tests {
         assert_eq!((standard.packet.congestion, standard.transport, standard.payload), (data.congestion, 20, 44));
         assert_eq!(standard.packet.ip_len, 28 + 44);
 
+        data.set_mark(data.mark().after(Time::millis(20)));
         XcpI { ttl: 61, last_router: 0x0a00_0001 }.put(&mut data);
         let xcp_i = there_and_back(&data, &SackRanges::NONE);
         assert_eq!(XcpI::of(&xcp_i.packet), Some(XcpI { ttl: 61, last_router: 0x0a00_0001 }));
@@ -168,7 +170,7 @@ mod tests {
             let mut out = [0; MOST_HEADERS];
             let length = write(&found.packet, &found.sack, &mut out);
             assert_eq!(length, found.payload);
-            // What a reader must not rely on is not kept: bytes 3 and 21..24 of the congestion header, and the window of data.
+            // What a reader must not rely on is not kept: bytes 21..24 of the congestion header, and the window of data.
             let again = read(&out[..length]).unwrap();
             assert_eq!(
                 (again.packet.congestion, again.packet.transport),

@@ -10,9 +10,10 @@ use alloc::boxed::Box;
 
 use self::round_trip::{RoundTrip, in_ticks};
 use self::stats::{Counts, Rare};
+use crate::guard::Guard;
 use crate::params::Values;
 use crate::protocol::{
-    Ack, Address, Allowance, Loss, LossKind, Minds, Next, Probe, Protocol, RecoveryKind, Sender, SenderInit, Sent,
+    Ack, Address, Allowance, Law, Loss, LossKind, Minds, Next, Probe, Protocol, RecoveryKind, Sender, SenderInit, Sent,
 };
 use crate::recovery::COMMON;
 use crate::recovery::outstanding::{Outstanding, Windows};
@@ -27,7 +28,7 @@ mod round_trip;
 mod set_up;
 mod stats;
 
-pub use params::PARAMS;
+pub use params::{PARAMS, is_guarded, set_guarded};
 pub use stats::FlowStats;
 
 /// Bytes of headers in front of the payload of a data packet, with a congestion header or without.
@@ -137,7 +138,12 @@ impl Flow {
             initial_window: get("initial_window"),
             interface: init.interface,
         };
-        let sender = init.protocol.sender(&sender_init);
+        let mut sender = init.protocol.sender(&sender_init);
+        let guarded = init.protocol.explicit() && is_guarded(init.values);
+        if guarded {
+            let tcp = init.fallback.sender(&SenderInit { values: &Values::default(), ..sender_init });
+            sender = Box::new(Guard::new(sender, tcp, init.packet as f64, get("air_loss")));
+        }
         let recovery = init.recovery.build(init.values);
         Flow {
             id: init.id,
@@ -166,6 +172,7 @@ impl Flow {
             options: option::PACKET_ECHO
                 | sack
                 | unreliable
+                | if guarded { option::MARKS } else { 0 }
                 | if init.protocol.explicit() { option::EXPLICIT } else { 0 },
             initial_window: get("initial_window") as f32,
             interface: init.interface,
@@ -228,6 +235,10 @@ impl Flow {
     /// Smoothed round-trip time; zero while unknown.
     pub fn srtt(&self) -> Time {
         self.outstanding.at().srtt
+    }
+    /// Which law moves its window.
+    pub fn law(&self) -> Law {
+        self.sender.law()
     }
     /// Congestion window, segments.
     pub fn cwnd(&self) -> f64 {

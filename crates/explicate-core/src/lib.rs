@@ -13,6 +13,7 @@ pub mod channel;
 pub mod datagram;
 pub mod estimate;
 pub mod flow;
+pub mod guard;
 pub mod medium;
 pub mod params;
 pub mod port;

@@ -258,8 +258,28 @@ pub trait Sender: Send {
     fn next_timer(&self) -> Time {
         Time::NEVER
     }
+    /// Goes on from this window, in segments, as after a loss: no slow start follows. Senders of explicit protocols and of the
+    /// laws that they fall back to do so ([`crate::guard`]); by default nothing changes.
+    fn resume(&mut self, now: Time, window: f64, srtt: Time) {
+        let _ = (now, window, srtt);
+    }
+    /// Which law moves the window.
+    fn law(&self) -> Law {
+        Law::Own
+    }
     /// Tells its variables.
     fn probe(&self, put: Probe<'_>);
+}
+
+/// Which law moves the window of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Law {
+    /// That of its protocol.
+    Own,
+    /// That of its protocol within the window of TCP: the path is congested where no router answers.
+    Limited,
+    /// That of TCP: no router answers.
+    Fallback,
 }
 
 /// What a receiver returns where every packet is acknowledged at once, if a flow's end may do that itself.
@@ -279,6 +299,10 @@ pub trait Receiver: Send {
     /// one.
     fn returns(&self) -> Returns {
         Returns::Own
+    }
+    /// A flow opens. If `marks`, answers of routers count only in packets with a mark, which is returned.
+    fn on_open(&mut self, marks: bool) {
+        let _ = marks;
     }
     /// A data packet arrived, a duplicate too.
     fn on_data(&mut self, now: Time, packet: &Packet) {
@@ -368,6 +392,12 @@ impl Passages<'_> {
 pub trait Router: Send {
     /// A packet came, whatever becomes of it.
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView);
+    /// Whether it writes its answer into this packet. What [`Protocol::answers`] tells apart by kind may not be the same: a header of
+    /// another form, or an acknowledgement.
+    fn speaks_to(&self, packet: &Packet) -> bool {
+        let _ = packet;
+        false
+    }
     /// A packet's last bit leaves; the last chance to write into it.
     fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView);
     /// Whether arrivals and departures between two timers may be told in any order, as long as those of either kind come in theirs,

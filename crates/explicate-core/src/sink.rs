@@ -10,7 +10,8 @@
 use alloc::boxed::Box;
 use core::ops::AddAssign;
 
-use crate::flow::{FlowInit, PARAMS, header_bytes};
+use crate::flow::{FlowInit, PARAMS, header_bytes, is_guarded};
+use crate::guard::Echoing;
 use crate::protocol::{Receiver, Returns};
 use crate::reassembly::Reassembly;
 use crate::units::Time;
@@ -131,7 +132,9 @@ impl Sink {
             timestamp: 0,
             deadline: Time::NEVER,
         };
+        let guarded = init.protocol.explicit() && is_guarded(init.values);
         let receiver = init.protocol.receiver();
+        let receiver = if guarded { Box::new(Echoing::new(receiver)) } else { receiver };
         let returns = if every > 1 { Returns::Own } else { receiver.returns() };
         let own = returns == Returns::Own;
         let rare = || Rare { receiver: Some(receiver), delay: (every > 1).then_some(delay), ..Rare::default() };
@@ -297,6 +300,9 @@ impl Sink {
         self.tells = self.speaks && self.returns == Returns::Delta;
         self.answer = header_bytes(self.header) as u8;
         self.sack = options & option::SACK != 0;
+        if let Some(receiver) = self.rare.as_mut().and_then(|rare| rare.receiver.as_mut()) {
+            receiver.on_open(options & option::MARKS != 0);
+        }
         if options & option::UNRELIABLE != 0 {
             self.data.pass_over_holes();
         }

@@ -8,7 +8,7 @@
 //! | 0 | Protocol: what follows (6 TCP, 17 UDP, 253 our transport header) |
 //! | 1 | Length of this header: 20 or 28 |
 //! | 2 | Version (3, high nibble), Format (1 standard, 2 minimal; 3, not the draft's, window) |
-//! | 3 | 0 |
+//! | 3 | mark: 0 no router has answered this packet; else 1 + what it waited in those that have, units of 4 ms, at most 255 |
 //! | 4-7 | X, the inter-packet time of the flow, unsigned, in units of 2^-28 s; 0 = unknown |
 //! | 8-11 | RTT, same unit; 0 = unknown |
 //! | 12-15 | Reverse_Feedback, signed, bytes/s |
@@ -17,7 +17,8 @@
 //! | 21-23 | 0 |
 //! | 24-27 | `last_xcp_router` (XCP-i) |
 //!
-//! In memory a packet has no room for the last three: [`XcpI::of`] says which bytes they borrow there.
+//! In memory a packet has no room for the last three: [`XcpI::of`] says which bytes they borrow there. The mark is no part of the
+//! draft, whose byte 3 is reserved; an acknowledgement returns that of the data ([`crate::guard`]).
 //!
 //! Format 3 is the header of the SIGCOMM 2002 paper, whose layout was never fixed, in the same bytes: 4-7 hold H_cwnd in
 //! bytes, 8-11 H_rtt, 12-15 and 16-19 changes of the window (H_feedback) in bytes. XCP-r returns the sum of all
@@ -29,13 +30,15 @@
 //! | byte | data packet | acknowledgement |
 //! | --- | --- | --- |
 //! | 0 | flags | flags |
-//! | 1 | options (SYN) | options (SYN); VCP's load code in 0x0c, number of SACK ranges in 0x03 |
-//! | 2-3 | payload bytes | receiver's time stamp, units of 16 µs; 0 = none |
+//! | 1 | options (SYN), else a mark in 0xf0 | the same; VCP's load code in 0x0c, number of SACK ranges in 0x03 |
+//! | 2-3 | payload bytes | receiver's time stamp, units of 16 µs, 0 = none; with marks how many data packets have arrived |
 //! | 4-7 | flow | flow |
 //! | 8-11 | segment | cumulative acknowledgement: the next segment expected |
 //! | 12-15 | packet number | echo of the packet number |
 //! | 16-19 | 0; between hosts the upper half of the flow's number | receiver window, segments |
 //! | 20-23 | timestamp, units of 4 ns | echo of the timestamp |
+//!
+//! The mark of byte 1 is that of packets without a congestion header, in units of 16 ms and at most 15.
 
 use crate::units::Time;
 
@@ -146,6 +149,16 @@ impl Congestion {
     pub fn is_window(&self) -> bool {
         self.0[2] == (VERSION << 4) | 3
     }
+    /// What routers say of the packet beside their answer, or what an acknowledgement returns of it.
+    #[inline]
+    pub fn mark(&self) -> Mark {
+        Mark { code: self.0[3], most: u8::MAX, unit: HEADER_MARK }
+    }
+    /// Sets the mark.
+    #[inline]
+    pub fn set_mark(&mut self, mark: Mark) {
+        self.0[3] = mark.code;
+    }
     /// X, the time between two packets of the flow, in units of 2^-28 s; 0 = unknown.
     #[inline]
     pub fn x(&self) -> u32 {
@@ -188,6 +201,40 @@ impl Congestion {
     }
 }
 
+/// Units of marks in congestion headers and in transport headers.
+const HEADER_MARK: Time = Time::millis(4);
+const PLAIN_MARK: Time = Time::millis(16);
+
+/// Whether routers have answered a packet, and how long it waited in them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mark {
+    /// 0, or 1 and the wait in units.
+    code: u8,
+    most: u8,
+    unit: Time,
+}
+
+impl Mark {
+    /// Whether a router has answered.
+    #[inline]
+    pub fn is_set(self) -> bool {
+        self.code > 0
+    }
+    /// How long the packet waited in the routers that have answered, to half a unit for each; `None` if it was longer than a mark can tell.
+    #[inline]
+    pub fn waited(self) -> Option<Time> {
+        (self.code < self.most).then(|| Time(self.code.saturating_sub(1) as u64 * self.unit.0))
+    }
+    /// The mark after one more router in which the packet waits for `wait`.
+    #[inline]
+    #[must_use]
+    pub fn after(self, wait: Time) -> Mark {
+        let units = (wait + Time(self.unit.0 / 2)).0 / self.unit.0;
+        let code = units.saturating_add(self.code.max(1) as u64).min(self.most as u64) as u8;
+        Mark { code, ..self }
+    }
+}
+
 /// The eight bytes that XCP-i appends to the congestion header (paper 001 section III-A).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct XcpI {
@@ -206,17 +253,17 @@ impl XcpI {
         b
     }
     /// The fields of a data packet in memory, where they take places that mean nothing there: `xcp_ttl` that of the congestion
-    /// header's fourth byte, `last_xcp_router` that of the receiver window. `None` for packets without them.
+    /// header's first byte, `last_xcp_router` that of the receiver window. `None` for packets without them.
     #[inline]
     pub fn of(packet: &Packet) -> Option<XcpI> {
         let has = packet.congestion.0[1] == CONGESTION_XCPI_LEN as u8 && packet.congestion.is_standard();
-        has.then(|| XcpI { ttl: packet.congestion.0[3], last_router: packet.transport.window() })
+        has.then(|| XcpI { ttl: packet.congestion.0[0], last_router: packet.transport.window() })
     }
     /// Writes them there.
     #[inline]
     pub fn put(self, packet: &mut Packet) {
         packet.congestion.0[1] = CONGESTION_XCPI_LEN as u8;
-        packet.congestion.0[3] = self.ttl;
+        packet.congestion.0[0] = self.ttl;
         packet.transport.set_window(self.last_router);
     }
     /// Reads the fields from a header of 28 bytes; `None` for a shorter one.
@@ -248,6 +295,8 @@ pub mod flag {
 
 /// What a SYN offers and its answer grants, in the transport header's second byte.
 pub mod option {
+    /// The sender heeds answers of routers only where packets are marked: the receiver returns no others, and the marks.
+    pub const MARKS: u8 = 0x08;
     /// Explicit feedback by congestion headers.
     pub const EXPLICIT: u8 = 0x80;
     /// Echo of packet numbers.
@@ -259,7 +308,7 @@ pub mod option {
 }
 
 /// The bits of the second byte that options may take.
-const OPTIONS: u8 = 0xf0;
+const OPTIONS: u8 = 0xf8;
 
 /// The transport header without its SACK ranges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -344,6 +393,16 @@ impl Transport {
     pub fn set_load_code(&mut self, code: u8) {
         self.0[1] = self.0[1] & !0x0c | (code & 3) << 2;
     }
+    /// The mark of a packet without a congestion header that is no SYN, see [`Congestion::mark`].
+    #[inline]
+    pub fn mark(&self) -> Mark {
+        Mark { code: self.0[1] >> 4, most: 15, unit: PLAIN_MARK }
+    }
+    /// Sets the mark.
+    #[inline]
+    pub fn set_mark(&mut self, mark: Mark) {
+        self.0[1] = self.0[1] & 0x0f | mark.code << 4;
+    }
     /// Number of SACK ranges that follow, 0..=3.
     #[inline]
     pub fn sack_count(&self) -> usize {
@@ -373,6 +432,16 @@ impl Transport {
     #[inline]
     pub fn set_receiver_stamp(&mut self, stamp: u16) {
         self.set_payload(stamp);
+    }
+    /// How many data packets of the flow have arrived, modulo 2^16: in the acknowledgements of flows with marks.
+    #[inline]
+    pub fn arrived(&self) -> u16 {
+        self.payload()
+    }
+    /// Sets the number of arrivals.
+    #[inline]
+    pub fn set_arrived(&mut self, packets: u16) {
+        self.set_payload(packets);
     }
     field32!(
         /// The flow.
@@ -558,6 +627,16 @@ impl Packet {
     pub fn is_ack(&self) -> bool {
         self.transport.0[0] & flag::ACK != 0
     }
+    /// Its mark, wherever that stands.
+    #[inline]
+    pub fn mark(&self) -> Mark {
+        if self.congestion.is_present() { self.congestion.mark() } else { self.transport.mark() }
+    }
+    /// Sets the mark.
+    #[inline]
+    pub fn set_mark(&mut self, mark: Mark) {
+        if self.congestion.is_present() { self.congestion.set_mark(mark) } else { self.transport.set_mark(mark) }
+    }
 }
 
 #[cfg(test)]
@@ -581,6 +660,29 @@ mod tests {
         let back = Congestion::parse(&wire).unwrap();
         assert_eq!((back.reverse_feedback(), back.delta_throughput()), (2600, -1500));
         assert!(back.is_standard());
+    }
+
+    /// 3 ms are no unit of 4 ms more than half, 30 ms are eight, and what is too long to tell stays so.
+    #[test]
+    fn marks_add_up_what_routers_made_a_packet_wait() {
+        let mut packet = Packet { congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+        assert_eq!((packet.mark().is_set(), packet.mark().waited()), (false, Some(Time::ZERO)));
+        for (wait, code, waited) in [(0, 1, 0), (1, 1, 0), (3, 2, 4), (30, 10, 36)] {
+            packet.set_mark(packet.mark().after(Time::millis(wait)));
+            assert_eq!((packet.congestion.0[3], packet.mark().waited()), (code, Some(Time::millis(waited))));
+        }
+        packet.set_mark(packet.mark().after(Time::secs(9)));
+        packet.set_mark(packet.mark().after(Time::millis(9)));
+        assert_eq!((packet.congestion.0[3], packet.mark().waited()), (255, None));
+
+        let mut plain = Packet::EMPTY;
+        plain.transport.set_load_code(2);
+        plain.transport.set_sack_count(1);
+        plain.set_mark(plain.mark().after(Time::millis(40)));
+        assert_eq!((plain.transport.0[1], plain.mark().waited()), (0x49, Some(Time::millis(48))));
+        plain.set_mark(plain.mark().after(Time::millis(300)));
+        assert_eq!((plain.transport.0[1], plain.mark().waited()), (0xf9, None));
+        assert_eq!((plain.transport.load_code(), plain.transport.sack_count()), (2, 1));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a flow may be told beside the parameters of its protocol and its recovery.
 
-use crate::params::{Param, Unit};
+use crate::params::{Param, Unit, Values};
 
 /// Parameters that every flow has, beside those of its protocol and recovery.
 pub const PARAMS: &[Param] = &[
@@ -49,6 +49,21 @@ pub const PARAMS: &[Param] = &[
     )
     .within(0.0, 1.0),
     Param::new(
+        "guard",
+        Unit::Choice(&["auto", "on", "off"]),
+        0.0,
+        "ours",
+        "Whether an explicit flow that no router has answered behaves as TCP; auto: if the way of its data has a port without a controller of its protocol.",
+    ),
+    Param::new(
+        "air_loss",
+        Unit::Fraction,
+        0.02,
+        "ours",
+        "Packets that the air may lose: with `guard`, losses below are no sign of congestion where no router answers.",
+    )
+    .within(0.0, 0.9),
+    Param::new(
         "refuse_explicit",
         Unit::Flag,
         0.0,
@@ -56,3 +71,15 @@ pub const PARAMS: &[Param] = &[
         "The receiving end does not speak the explicit protocol.",
     ),
 ];
+
+/// Whether these are the values of a flow that is guarded ([`crate::guard`]). A driver that knows the way says `on` for `auto`.
+pub fn is_guarded(values: &Values) -> bool {
+    values.get(PARAMS, "guard") == 1.0
+}
+
+/// Has a flow with these values guarded, or not.
+pub fn set_guarded(values: &mut Values, guarded: bool) {
+    if let Some(param) = PARAMS.iter().find(|p| p.name == "guard") {
+        values.set(param, if guarded { 1.0 } else { 2.0 });
+    }
+}

@@ -8,7 +8,7 @@ use crate::params::{Param, Unit, Values};
 use crate::protocol::{PortView, Probe};
 use crate::rng::Rng;
 use crate::units::Time;
-use crate::wire::{Ecn, Packet};
+use crate::wire::{Ecn, Packet, flag};
 
 /// The code of low load: multiply.
 pub const LOW: u8 = Ecn::Capable1 as u8;
@@ -154,9 +154,11 @@ impl LoadFactor {
     }
 }
 
-/// Whether this is a data packet whose ECN field may hold a code. Packets of ECN-capable TCP under our transport header look the same.
+/// Whether this is a data packet whose ECN field may hold a code. Packets of ECN-capable TCP under our transport header look the
+/// same; those of XTCP do not.
 pub fn bears_code(packet: &Packet) -> bool {
-    let data = packet.transport.payload() > 0 && !packet.is_ack() && !packet.congestion.is_present();
+    let other = packet.transport.flags() & (flag::ACK | flag::XTCP_CAPABLE) != 0 || packet.congestion.is_present();
+    let data = packet.transport.payload() > 0 && !other;
     data && packet.ecn() != Ecn::NotCapable
 }
 
@@ -171,7 +173,6 @@ pub fn raise(packet: &mut Packet, code: u8) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::flag;
 
     const C: f64 = 1.25e6;
 

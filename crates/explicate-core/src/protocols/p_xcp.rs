@@ -96,6 +96,9 @@ impl<const PAPER: bool> Router for PXcpRouter<PAPER> {
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
         self.xcp.on_arrival(now, packet, port);
     }
+    fn speaks_to(&self, packet: &Packet) -> bool {
+        self.xcp.speaks_to(packet)
+    }
     fn on_departure(&mut self, _now: Time, packet: &mut Packet, port: &PortView) {
         self.limited_x += self.xcp.answer(packet, port).unwrap_or(0.0) * SECONDS;
     }

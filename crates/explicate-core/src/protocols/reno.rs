@@ -24,6 +24,7 @@ use alloc::boxed::Box;
 use crate::params::{Param, Unit};
 use crate::protocol::{Ack, Allowance, Loss, LossKind, Minds, Probe, Protocol, Sender, SenderInit, Sending};
 use crate::protocols::window::{Window, grows};
+use crate::units::Time;
 
 /// TCP's AIMD window.
 pub struct Reno;
@@ -97,6 +98,10 @@ impl<const RESTART: bool> Sender for RenoSender<RESTART> {
         }
     }
 
+    fn resume(&mut self, _now: Time, window: f64, _srtt: Time) {
+        self.window = Window { cwnd: window.max(1.0), ssthresh: window.max(2.0) };
+    }
+
     fn probe(&self, put: Probe<'_>) {
         self.window.probe(put);
     }
@@ -107,7 +112,7 @@ mod tests {
     use super::*;
     use crate::params::Values;
     use crate::testing;
-    use crate::units::{Rate, Time};
+    use crate::units::Rate;
     use crate::wire::Congestion;
 
     fn sender(values: &Values) -> Box<dyn Sender> {

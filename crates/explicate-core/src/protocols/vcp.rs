@@ -304,6 +304,14 @@ impl Sender for VcpSender {
         self.pace(loss.srtt);
     }
 
+    fn resume(&mut self, now: Time, window: f64, srtt: Time) {
+        self.cwnd = window.max(1.0);
+        if self.scale_at <= now {
+            self.scale(now, srtt);
+        }
+        self.pace(srtt);
+    }
+
     fn probe(&self, put: Probe<'_>) {
         put("cwnd", self.cwnd);
         put("code", self.code as f64);
@@ -339,6 +347,9 @@ struct VcpRouter {
 impl Router for VcpRouter {
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
         self.load.on_arrival(now, packet, port);
+    }
+    fn speaks_to(&self, packet: &Packet) -> bool {
+        bears_code(packet)
     }
     fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
         self.load.on_departure(now, port);

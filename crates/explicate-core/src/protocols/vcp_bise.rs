@@ -193,6 +193,9 @@ impl Router for BiseRouter {
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
         self.load.on_arrival(now, packet, port);
     }
+    fn speaks_to(&self, packet: &Packet) -> bool {
+        bears_code(packet)
+    }
     fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
         self.load.on_departure(now, port);
         let carried = packet.ecn() as u8;

@@ -124,6 +124,10 @@ impl Sender for VideoSender {
             self.set(0.0);
         }
     }
+    fn resume(&mut self, _now: Time, window: f64, srtt: Time) {
+        self.srtt = srtt.as_secs_f64();
+        self.set(window * self.packet / self.srtt);
+    }
     fn probe(&self, put: Probe<'_>) {
         put("rate_bps", self.rate * 8.0);
     }

@@ -100,6 +100,10 @@ impl Sender for VideoSender {
     fn on_loss(&mut self, loss: &Loss) {
         self.window.on_loss(loss);
     }
+    fn resume(&mut self, now: Time, window: f64, srtt: Time) {
+        self.srtt = srtt.as_secs_f64();
+        self.window.resume(now, window, srtt);
+    }
     fn probe(&self, put: Probe<'_>) {
         put("rate_bps", self.rate() * 8.0);
     }

@@ -313,6 +313,11 @@ impl<F: Form> Sender for XcpSender<F> {
         };
     }
 
+    fn resume(&mut self, now: Time, window: f64, srtt: Time) {
+        (self.window.cwnd, self.window.srtt) = (window.max(1.0), srtt.as_secs_f64());
+        (self.aged_at, self.most_in_flight, self.was_limited) = (now, 0, false);
+    }
+
     fn probe(&self, put: Probe<'_>) {
         put("cwnd", self.window.cwnd);
         F::tell(self.feedback, self.words().0, put);

@@ -356,6 +356,9 @@ impl<const PAPER: bool> Router for XcpRouter<PAPER> {
     }
 
     #[inline(always)]
+    fn speaks_to(&self, packet: &Packet) -> bool {
+        packet.congestion.is_standard()
+    }
     fn on_departure(&mut self, _now: Time, packet: &mut Packet, port: &PortView) {
         self.answer(packet, port);
     }

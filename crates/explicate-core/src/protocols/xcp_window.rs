@@ -134,6 +134,9 @@ impl<const PAPER: bool> Router for WindowRouter<PAPER> {
         }
     }
 
+    fn speaks_to(&self, packet: &Packet) -> bool {
+        packet.congestion.is_window()
+    }
     fn on_departure(&mut self, _now: Time, packet: &mut Packet, port: &PortView) {
         self.0.watch_queue(port.backlog_bytes);
         if !packet.congestion.is_window() {

@@ -188,6 +188,11 @@ impl Sender for XtcpSender {
         }
     }
 
+    fn resume(&mut self, _now: Time, window: f64, _srtt: Time) {
+        self.cwnd = window.max(1.0);
+        (self.ssthresh, self.recphase) = (self.cwnd, 0);
+    }
+
     fn probe(&self, put: Probe<'_>) {
         put("cwnd", self.cwnd);
         put("ssthresh", self.ssthresh);
@@ -231,6 +236,10 @@ fn is_xtcp(packet: &Packet) -> bool {
 
 impl Router for XtcpRouter {
     fn on_arrival(&mut self, _now: Time, _packet: &mut Packet, _port: &PortView) {}
+
+    fn speaks_to(&self, packet: &Packet) -> bool {
+        is_xtcp(packet)
+    }
 
     fn on_departure(&mut self, _now: Time, packet: &mut Packet, _port: &PortView) {
         if self.count == 0 || !is_xtcp(packet) {

@@ -1,0 +1,455 @@
+//! An explicit sender that no router has answered behaves as TCP.
+//!
+//! A sender of an explicit protocol leaves it to the routers to slow it down. On a path whose routers do not know it, or
+//! whose hops tag, tunnel or strip its headers, nobody would. So a router that answers a packet *marks* it, the receiver
+//! returns the marks and passes over the answers in packets without one, and the sender heeds its protocol's law only while
+//! marks come back. Three wrappers do that, each where it is needed: [`Marking`] around a controller, [`Echoing`] around a
+//! receiver, and the guard around a sender, with the law of TCP beside it.
+//!
+//! *No marks.* Until the first marked acknowledgement the window is TCP's. Once packets were answered and an acknowledgement
+//! without a mark comes more than a round trip after the last one with a mark, the routers are gone: all that was sent in a round
+//! trip went without them. Less would do harm where some packets take another path, more would leave the window for longer to
+//! nobody. TCP goes on from the present window, if that was used, without slow start.
+//!
+//! *Marks, but a path that is only partly equipped.* A mark also says how long the packet waited in the routers that
+//! answered, so that what is left of the round trip is known. The path is congested where no router answers if
+//!
+//! - for three round trips in a row more than a fifth of the packets is lost, or each round-trip time exceeds the least one by
+//!   more than max(25 ms, a quarter of it), both without the routers' own queues; or
+//! - losses exceed what the air may lose (`air_loss`) by 30 packets in all, of which a round trip counts for 12 at most, and
+//!   negative sums count for none. With independent losses of half of `air_loss` that happens once in exp(38) packets
+//!   (Lundberg's bound; exp(16) at three quarters), and an outage of the air is one round trip.
+//!
+//! Round trips in which a router tells of overload, or flags what it dropped, are no evidence: their losses are its own.
+//! Then the window of TCP is the limit, from half of what arrives in a round trip. It hears of all losses, those that the
+//! recovery of the protocol repairs quietly too. The limit ends when nothing of this was seen for 30 s, not even half of that
+//! delay, which TCP in the same queue causes. In a queue shorter than that a neighbour cannot be told from the air; so each
+//! return doubles the time, up to an hour, and what a neighbour loses by trying is bounded.
+//!
+//! Losses are counted by echoed packet numbers and the receiver's count of arrivals, so that neither lost acknowledgements nor the
+//! recovery matter. Lost retransmissions end an episode late in some recoveries, and only its first loss is reported: if more than `air_loss` of a round trip's packets are lost, and nothing was reported for longer
+//! than these were under way, TCP's law hears of it.
+//!
+//! Deviations: none; there is no source.
+
+use alloc::boxed::Box;
+
+use crate::protocol::{
+    Ack, Address, Allowance, DropCause, Law, Loss, LossKind, Minds, PortView, Probe, Receiver, Router, Sender, Sent,
+};
+use crate::units::Time;
+use crate::wire::{Congestion, Ecn, Mark, Packet, flag};
+
+/// Round trips in a row that make a sign.
+const ROUNDS: u32 = 3;
+/// Share of packets lost that is one.
+const MOST_LOST: f64 = 0.2;
+/// Delay that is one: at least, and as a share of the least round trip.
+const LEAST_DELAY: Time = Time::millis(25);
+const DELAY_SHARE: u64 = 4;
+/// Lost packets beyond `air_loss` that make a sign, and for how many of them a round trip counts at most.
+const SURPLUS: f64 = 30.0;
+const OF_A_ROUND: f64 = 12.0;
+/// Fewest packets that a round trip is judged by.
+const FEWEST: f64 = 10.0;
+/// How long a path has to be well before the limit ends, at first and at most.
+const PATIENCE: Time = Time::secs(30);
+const MOST_PATIENCE: Time = Time::secs(3600);
+/// The least round trip is that of the last one to two of these spans.
+const MEMORY: Time = Time::secs(30);
+
+// ------------------------------------------------------------------------------------------------------- routers
+
+/// A controller that marks the packets that it answers.
+pub struct Marking(Box<dyn Router>);
+
+impl Marking {
+    /// Around this controller.
+    pub fn new(controller: Box<dyn Router>) -> Marking {
+        Marking(controller)
+    }
+}
+
+impl Router for Marking {
+    fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
+        if self.0.speaks_to(packet) {
+            // In service may be a packet like this one.
+            let ahead = port.backlog_bytes + if port.busy { packet.ip_len as u64 } else { 0 };
+            let wait = if ahead == 0 { Time::ZERO } else { Time::from_secs_f64(ahead as f64 / port.capacity) };
+            packet.set_mark(packet.mark().after(wait));
+        }
+        self.0.on_arrival(now, packet, port);
+    }
+    fn speaks_to(&self, packet: &Packet) -> bool {
+        self.0.speaks_to(packet)
+    }
+    fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
+        self.0.on_departure(now, packet, port);
+    }
+    fn commutes(&self) -> bool {
+        self.0.commutes()
+    }
+    fn on_least_backlog(&mut self, bytes: u64) {
+        self.0.on_least_backlog(bytes);
+    }
+    fn on_drop(&mut self, now: Time, packet: &Packet, cause: DropCause, port: &PortView) {
+        self.0.on_drop(now, packet, cause, port);
+    }
+    fn on_timer(&mut self, now: Time, port: &PortView) {
+        self.0.on_timer(now, port);
+    }
+    fn next_timer(&self) -> Time {
+        self.0.next_timer()
+    }
+    fn probe(&self, put: Probe<'_>) {
+        self.0.probe(put);
+    }
+}
+
+// ----------------------------------------------------------------------------------------------------- receivers
+
+/// A receiver that returns what routers have answered in marked packets, and the mark.
+pub(crate) struct Echoing {
+    receiver: Box<dyn Receiver>,
+    /// The sender wants it so.
+    marks: bool,
+    /// The last mark since the last acknowledgement.
+    mark: Option<Mark>,
+    /// Data packets that have arrived, modulo 2^16.
+    arrived: u16,
+}
+
+impl Echoing {
+    pub(crate) fn new(receiver: Box<dyn Receiver>) -> Echoing {
+        Echoing { receiver, marks: false, mark: None, arrived: 0 }
+    }
+}
+
+impl Receiver for Echoing {
+    fn on_open(&mut self, marks: bool) {
+        self.marks = marks;
+        self.receiver.on_open(marks);
+    }
+    fn on_data(&mut self, now: Time, packet: &Packet) {
+        let mark = packet.mark();
+        self.arrived = self.arrived.wrapping_add(1);
+        if mark.is_set() {
+            self.mark = Some(mark);
+        }
+        if mark.is_set() || !self.marks {
+            self.receiver.on_data(now, packet);
+        }
+    }
+    fn on_ack(&mut self, now: Time, ack: &mut Packet) {
+        let mark = self.mark.take();
+        if mark.is_some() || !self.marks {
+            self.receiver.on_ack(now, ack);
+        }
+        if self.marks {
+            ack.transport.set_arrived(self.arrived);
+            if let Some(mark) = mark {
+                ack.set_mark(mark);
+            }
+        }
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------- senders
+
+/// A sender that follows its own law while routers answer, and TCP's else.
+pub(crate) struct Guard {
+    own: Box<dyn Sender>,
+    tcp: Box<dyn Sender>,
+    /// Length of a full packet, bytes.
+    packet: f64,
+    air_loss: f64,
+    /// Routers answer.
+    answered: bool,
+    /// TCP's window is a limit.
+    limited: bool,
+    /// The last marked acknowledgement.
+    marked_at: Time,
+    watch: Watch,
+    /// Round trips in a row with a sign, and lost packets beyond those that the air may lose.
+    signs: u32,
+    surplus: f64,
+    /// When TCP's law last heard of a loss.
+    told_at: Time,
+    /// Since when the path is well, and how long it has to be.
+    well_since: Time,
+    patience: Time,
+}
+
+impl Guard {
+    /// Around the sender of a protocol, `tcp` beside it; with the length of a full packet, bytes.
+    pub(crate) fn new(own: Box<dyn Sender>, tcp: Box<dyn Sender>, packet: f64, air_loss: f64) -> Guard {
+        Guard {
+            own,
+            tcp,
+            packet,
+            air_loss,
+            answered: false,
+            limited: false,
+            marked_at: Time::ZERO,
+            watch: Watch::default(),
+            signs: 0,
+            surplus: 0.0,
+            told_at: Time::ZERO,
+            well_since: Time::ZERO,
+            patience: PATIENCE,
+        }
+    }
+
+    /// The window that the protocol's law comes to, segments, whether by window or pace.
+    fn own_window(&self, srtt: Time) -> f64 {
+        let Allowance { cwnd, pacing } = self.own.allowance();
+        let by_pace = pacing.map(|rate| rate.bytes_per_sec() * srtt.as_secs_f64() / self.packet);
+        by_pace.map_or(cwnd, |window| window.min(cwnd))
+    }
+    fn tcp_window(&self) -> f64 {
+        self.tcp.allowance().cwnd
+    }
+    /// TCP's law moves the window, or limits it.
+    fn tcp_counts(&self) -> bool {
+        !self.answered || self.limited
+    }
+
+    /// No acknowledgement has come: nobody knows whether routers answer, and both laws keep to their first windows.
+    fn nothing_came(&self) -> bool {
+        self.watch.echoed.is_none()
+    }
+
+    fn on_answer(&mut self, ack: &Ack<'_>) {
+        self.marked_at = ack.now;
+        if !self.answered {
+            (self.answered, self.signs, self.surplus) = (true, 0, 0.0);
+        }
+        self.own.on_ack(ack);
+        if self.limited {
+            // A window that the routers keep smaller is not TCP's to grow by.
+            let unused = self.own_window(ack.srtt) < self.tcp_window();
+            self.tcp.on_ack(&Ack { app_limited: ack.app_limited || unused, ..*ack });
+        }
+    }
+
+    fn on_silence(&mut self, ack: &Ack<'_>) {
+        if self.answered && ack.now.since(self.marked_at) > ack.srtt {
+            if !self.limited {
+                let used = (ack.in_flight + ack.newly_acked) as f64;
+                self.tcp.resume(ack.now, self.own_window(ack.srtt).min(used), ack.srtt);
+            }
+            self.answered = false;
+        }
+        if self.tcp_counts() {
+            self.tcp.on_ack(ack);
+        }
+    }
+
+    /// Looks at a round trip that has ended.
+    fn judge(&mut self, ack: &Ack<'_>, round: &Round) {
+        let air = self.air_loss * round.sent;
+        if self.tcp_counts() && round.lost() > air && 2 * ack.now.since(self.told_at).0 > 3 * ack.srtt.0 {
+            self.told_at = ack.now;
+            let Ack { now, in_flight, srtt, .. } = *ack;
+            self.tcp.on_loss(&Loss {
+                now,
+                kind: LossKind::Duplicates,
+                in_flight,
+                srtt,
+                repeated: false,
+                marked: false,
+            });
+        }
+        if !self.answered || round.explained {
+            return;
+        }
+        let most = self.watch.most_delay();
+        let sign = round.lost() > air.max(MOST_LOST * round.sent) || round.delay > most;
+        self.signs = if sign { self.signs + 1 } else { 0 };
+        self.surplus = (self.surplus + (round.lost() - air).min(OF_A_ROUND)).max(0.0);
+        let ill = sign || round.lost() > air || 2 * round.delay.0 > most.0;
+        if !self.limited && (self.signs >= ROUNDS || self.surplus > SURPLUS) {
+            let arrives = round.arrived * ack.srtt.as_secs_f64() / ack.now.since(round.began).as_secs_f64();
+            self.tcp.resume(ack.now, arrives.min(self.own_window(ack.srtt)) / 2.0, ack.srtt);
+            (self.limited, self.told_at, self.well_since) = (true, ack.now, ack.now);
+        } else if self.limited && ill {
+            self.well_since = ack.now;
+        } else if self.limited && ack.now.since(self.well_since) > self.patience {
+            (self.limited, self.signs, self.surplus) = (false, 0, 0.0);
+            self.patience = Time(2 * self.patience.0).min(MOST_PATIENCE);
+        }
+    }
+
+    /// What packets say of the window, and where the protocol's law goes on, is the window that counts.
+    fn keep_in_step(&mut self, now: Time, srtt: Time) {
+        let window = self.tcp_window();
+        if !self.answered && !self.nothing_came() || self.limited && self.own_window(srtt) > window {
+            self.own.resume(now, window, srtt);
+        }
+    }
+}
+
+impl Sender for Guard {
+    fn minds(&self) -> Minds {
+        let (own, tcp) = (self.own.minds(), self.tcp.minds());
+        // A law that wants to know of packets may write into them: TCP's is told of none.
+        Minds { sending: own.sending, time: own.time | tcp.time }
+    }
+    fn allowance(&self) -> Allowance {
+        let own = self.own.allowance();
+        match self.law() {
+            Law::Own => own,
+            Law::Limited => Allowance { cwnd: own.cwnd.min(self.tcp_window()), ..own },
+            Law::Fallback if self.nothing_came() => Allowance { cwnd: own.cwnd.min(self.tcp_window()), ..own },
+            Law::Fallback => Allowance { cwnd: self.tcp_window(), ..own },
+        }
+    }
+    fn on_start(&mut self, now: Time, rtt: Time) {
+        self.own.on_start(now, rtt);
+        self.tcp.on_start(now, rtt);
+    }
+    fn on_attach(&mut self, own: Address) {
+        self.own.on_attach(own);
+    }
+    fn on_send(&mut self, packet: &mut Packet, sent: &Sent) {
+        self.own.on_send(packet, sent);
+    }
+    fn state(&self, header: &mut Congestion) {
+        self.own.state(header);
+    }
+    fn on_ack(&mut self, ack: &Ack<'_>) {
+        let mark = if ack.header.is_present() { ack.header.mark() } else { ack.transport.mark() };
+        let round = self.watch.take(ack, mark);
+        if mark.is_set() {
+            self.on_answer(ack);
+        } else {
+            self.on_silence(ack);
+        }
+        if let Some(round) = round {
+            self.judge(ack, &round);
+        }
+        self.keep_in_step(ack.now, ack.srtt);
+    }
+    fn on_loss(&mut self, loss: &Loss) {
+        if self.answered || self.nothing_came() {
+            self.own.on_loss(loss);
+        }
+        if self.tcp_counts() {
+            self.tcp.on_loss(loss);
+            self.told_at = loss.now;
+        }
+        self.keep_in_step(loss.now, loss.srtt);
+    }
+    fn on_timer(&mut self, now: Time) {
+        if self.own.next_timer() <= now {
+            self.own.on_timer(now);
+        }
+        if self.tcp.next_timer() <= now {
+            self.tcp.on_timer(now);
+        }
+    }
+    fn next_timer(&self) -> Time {
+        self.own.next_timer().min(self.tcp.next_timer())
+    }
+    fn law(&self) -> Law {
+        match (self.answered, self.limited) {
+            (false, _) => Law::Fallback,
+            (true, true) => Law::Limited,
+            (true, false) => Law::Own,
+        }
+    }
+    fn probe(&self, put: Probe<'_>) {
+        self.own.probe(put);
+        put("law", self.law() as u8 as f64);
+        put("unanswered_delay_s", self.watch.round.delay.as_secs_f64());
+        put("surplus_losses", self.surplus);
+    }
+}
+
+// --------------------------------------------------------------------------------------------------- round trips
+
+/// A round trip's packets.
+#[derive(Clone, Copy)]
+struct Round {
+    began: Time,
+    /// Packets whose numbers were passed, and those of them that arrived.
+    sent: f64,
+    arrived: f64,
+    /// The least that a round-trip time exceeded the least one, without the routers' own queues.
+    delay: Time,
+    /// A router has told of what is lost.
+    explained: bool,
+}
+
+impl Round {
+    fn new(began: Time) -> Round {
+        Round { began, sent: 0.0, arrived: 0.0, delay: Time::NEVER, explained: false }
+    }
+    /// What is missing; less than nothing if more of an earlier one has turned up.
+    fn lost(&self) -> f64 {
+        self.sent - self.arrived
+    }
+}
+
+/// Losses and delays by the acknowledgements.
+struct Watch {
+    round: Round,
+    /// The highest packet number that an acknowledgement echoed; none before the first.
+    echoed: Option<u32>,
+    /// The count of arrivals that came with it.
+    arrived: u16,
+    /// Least round trips of the present span and of the one before, without the routers' own queues.
+    least: [Time; 2],
+    span_began: Time,
+}
+
+impl Default for Watch {
+    fn default() -> Watch {
+        let (echoed, arrived, least, span_began) = (None, 0, [Time::NEVER; 2], Time::ZERO);
+        Watch { round: Round::new(Time::ZERO), echoed, arrived, least, span_began }
+    }
+}
+
+impl Watch {
+    /// Takes an acknowledgement; the round trip that it ends.
+    fn take(&mut self, ack: &Ack<'_>, mark: Mark) -> Option<Round> {
+        let number = ack.transport.packet_number();
+        let Some(echoed) = self.echoed else {
+            (self.echoed, self.arrived) = (Some(number), ack.transport.arrived());
+            self.round = Round::new(ack.now);
+            self.measure(ack.now, mark.waited().map(|waited| ack.rtt.since(waited)));
+            return None;
+        };
+        let ahead = number.wrapping_sub(echoed) as i32;
+        if ahead > 0 {
+            let arrived = ack.transport.arrived();
+            self.round.sent += ahead as f64;
+            self.round.arrived += arrived.wrapping_sub(self.arrived) as i16 as f64;
+            (self.echoed, self.arrived) = (Some(number), arrived);
+        }
+        self.measure(ack.now, mark.waited().map(|waited| ack.rtt.since(waited)));
+        self.round.explained |= ack.transport.has(flag::XTCP) || ack.transport.load_code() == Ecn::Marked as u8;
+        let over = ack.now.since(self.round.began) >= ack.srtt && self.round.sent >= FEWEST;
+        over.then(|| core::mem::replace(&mut self.round, Round::new(ack.now)))
+    }
+
+    /// A round-trip time without the routers' own queues, if that is known.
+    fn measure(&mut self, now: Time, rtt: Option<Time>) {
+        if now.since(self.span_began) > MEMORY {
+            (self.least, self.span_began) = ([Time::NEVER, self.least[0]], now);
+        }
+        if let Some(rtt) = rtt {
+            self.least[0] = self.least[0].min(rtt);
+            self.round.delay = self.round.delay.min(rtt.since(self.least_rtt()));
+        } else {
+            self.round.delay = Time::ZERO;
+        }
+    }
+    fn least_rtt(&self) -> Time {
+        self.least[0].min(self.least[1])
+    }
+    /// What a round-trip time may exceed the least one by.
+    fn most_delay(&self) -> Time {
+        LEAST_DELAY.max(Time(self.least_rtt().0 / DELAY_SHARE))
+    }
+}
