@@ -8,6 +8,7 @@ mod document;
 mod ends;
 mod flows;
 mod generator;
+mod guards;
 mod keys;
 pub mod limits;
 pub mod machines;

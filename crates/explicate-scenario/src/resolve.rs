@@ -11,6 +11,7 @@ use crate::classes;
 use crate::document::{Data, Node, Place, Table, key, quoted};
 use crate::ends::{Crossing, Lanes, crossings};
 use crate::flows::{self, Group};
+use crate::guards;
 use crate::keys;
 use crate::limits;
 use crate::media::{MediumDraft, StationDraft};
@@ -114,6 +115,7 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
     fill_queues(ctx, &graph, &mut scenario, &crossings);
     let declined = checks::declined(&graph);
     (scenario.nodes, scenario.bridges) = (graph.nodes, graph.bridges);
+    guards::decide(&mut scenario, &mut phases);
     checks::whole(ctx, &reader, &scenario, &crossings, &declined, &mut phases);
     scenario.warnings = ctx.warnings.take();
     (!ctx.failed()).then_some(scenario)

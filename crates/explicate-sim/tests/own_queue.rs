@@ -20,7 +20,7 @@ fn crowded(warmup: &str, processing: &str) -> Outcome {
         protocol = "xcp"
         processing = "{processing}"
         packet = "1000B"
-        params = {{ initial_window = 100, desired_rate = "100Mbit/s", on_loss = "keep", on_timeout = "keep" }}
+        params = {{ guard = "off", initial_window = 100, desired_rate = "100Mbit/s", on_loss = "keep", on_timeout = "keep" }}
         [sampling]
         every = "1s"
         of = ["throughput"]

@@ -153,7 +153,7 @@ fn chain(protocol: &str, links: &[(u32, bool)]) -> String {
     }
     let last = links.len();
     text + &format!(
-        "\n[[flows]]\nname = \"bulk\"\nprotocol = \"{protocol}\"\npacket = \"1000B\"\nfrom = \"n0\"\nto = \"n{last}\"\n\
+        "\n[[flows]]\nname = \"bulk\"\nprotocol = \"{protocol}\"\nparams = {{ guard = \"off\" }}\npacket = \"1000B\"\nfrom = \"n0\"\nto = \"n{last}\"\n\
          [sampling]\nof = [\"cwnd\"]\n"
     )
 }

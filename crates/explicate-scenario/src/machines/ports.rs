@@ -1,12 +1,13 @@
 //! The output port of a link: its queue, controllers, line and channels as the scenario has them.
 
+use explicate_core::guard::Marking;
 use explicate_core::port::stats::NINETY_BIN;
 use explicate_core::port::{Class, Equipment, Port, PortInit, SharedLine};
 use explicate_core::protocol::{ChannelInit, ChannelStages, Protocol, QdiscInit, RouterInit};
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 
-use super::ways::{answers, bit};
+use super::ways::{MARKS, answers, bit};
 use crate::model::{Link, Match, Queue, RouterSpec};
 
 /// The port of a link that data of the protocols `crossing` cross ([`crossing`](super::ways::crossing)); `line` is its end of
@@ -32,7 +33,8 @@ pub fn port(link: &Link, number: u32, seed: u64, crossing: u64, line: Option<Sha
         }),
         router: routers.iter().filter(|spec| speaks(spec.protocol, routers)).find_map(|spec| {
             let (capacity, rng) = (share * capacity, stream(&format!("router{name}")));
-            spec.protocol.router(&RouterInit { values: &spec.values, capacity, delay: link.delay, rng })
+            let made = spec.protocol.router(&RouterInit { values: &spec.values, capacity, delay: link.delay, rng })?;
+            Some(if crossing & MARKS != 0 { Box::new(Marking::new(made)) } else { made })
         }),
     };
     let (mut before, mut on_air, mut service) = (Vec::new(), Vec::new(), None);

@@ -1,5 +1,6 @@
 //! The ways of a scenario's flows, and which controllers the links on them need.
 
+use explicate_core::flow::is_guarded;
 use explicate_core::protocol::Protocol;
 use explicate_core::registry;
 
@@ -63,14 +64,15 @@ pub fn ways(scenario: &Scenario, mut routes: Routes) -> Result<Vec<Ways>, String
     scenario.flows.iter().map(&mut of_group).collect()
 }
 
-/// For each link whose controllers the data that cross it want, as bits in the order of the registry; two bits more say
-/// that explicit packets with congestion headers, or without, cross it.
+/// For each link whose controllers the data that cross it want, as bits in the order of the registry; three bits more say
+/// that explicit packets with congestion headers, or without, cross it, and that flows want their packets marked.
 pub fn crossing(scenario: &Scenario, phases: &[Vec<Ways>]) -> Vec<u64> {
     let mut crossing = vec![0; scenario.links.len()];
     for (group, ways) in phases.iter().flat_map(|ways| scenario.flows.iter().zip(ways)) {
         let protocol = group.resolved.protocol;
         let kind = if protocol.explicit() { answers(protocol) } else { 0 };
-        let wanted = bit(registry::controller(protocol).unwrap_or(protocol)) | kind;
+        let marks = if protocol.explicit() && is_guarded(&group.values) { MARKS } else { 0 };
+        let wanted = bit(registry::controller(protocol).unwrap_or(protocol)) | kind | marks;
         for &link in (0..ways.len()).flat_map(|i| ways.get(i).0) {
             crossing[link as usize] |= wanted;
         }
@@ -78,12 +80,15 @@ pub fn crossing(scenario: &Scenario, phases: &[Vec<Ways>]) -> Vec<u64> {
     crossing
 }
 
+/// The bit of flows that want their packets marked by controllers that answer them.
+pub(super) const MARKS: u64 = 1 << 61;
+
 /// The bit of what a protocol's controllers can answer: congestion headers, or codes in other headers.
 pub(super) fn answers(protocol: &dyn Protocol) -> u64 {
     if protocol.congestion_header() { 1 << 63 } else { 1 << 62 }
 }
 
-/// The bit of a protocol; those beyond the 61st share one, which only means that a controller too many is installed.
+/// The bit of a protocol; those beyond the 60th share one, which only means that a controller too many is installed.
 pub(super) fn bit(protocol: &dyn Protocol) -> u64 {
-    1 << registry::PROTOCOLS.iter().position(|p| p.name() == protocol.name()).unwrap_or(61).min(61)
+    1 << registry::PROTOCOLS.iter().position(|p| p.name() == protocol.name()).unwrap_or(60).min(60)
 }

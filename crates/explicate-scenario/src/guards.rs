@@ -1,0 +1,88 @@
+//! Which explicit flows are guarded: by default those whose data cross a port without a controller of their protocol.
+
+use explicate_core::flow::{PARAMS, set_guarded};
+use explicate_core::protocol::Protocol;
+use explicate_core::registry;
+
+use crate::model::{FlowGroup, Link, Scenario};
+use crate::routing::Routes;
+
+/// `guard = "auto"` of `core::flow::PARAMS`.
+const AUTO: f64 = 0.0;
+
+/// Says `on` for `auto` where that is meant, for all flows of a group if for one.
+pub(crate) fn decide(scenario: &mut Scenario, phases: &mut [Routes]) {
+    let open: Vec<usize> = (0..scenario.flows.len()).filter(|&group| asks(scenario, &scenario.flows[group])).collect();
+    if open.is_empty() {
+        return;
+    }
+    let wanted = wanted(scenario, phases);
+    let plain = |group: usize| {
+        let crossed = &wanted.crossed[group];
+        scenario.links.iter().enumerate().any(|(l, link)| crossed[l] && !wanted.answers(scenario, link, l, group))
+    };
+    let guarded: Vec<usize> = open.into_iter().filter(|&group| plain(group)).collect();
+    for group in guarded {
+        set_guarded(&mut scenario.flows[group].values, true);
+    }
+}
+
+/// Whether a group leaves it open, and some port of the network has no controller of its protocol.
+fn asks(scenario: &Scenario, group: &FlowGroup) -> bool {
+    let protocol = group.resolved.protocol;
+    let auto = group.values.get(PARAMS, "guard") == AUTO;
+    let Some(controller) = registry::controller(protocol).filter(|_| auto && protocol.explicit()) else { return false };
+    let bare = |link: &Link| {
+        let port = scenario.port(link);
+        let routers = port.routers_of(port.class_of(protocol.congestion_header()));
+        routers.len() != 1 || routers[0].protocol.name() != controller.name()
+    };
+    scenario.links.iter().any(bare)
+}
+
+/// What crosses links.
+struct Wanted {
+    /// For each group whether its data cross a link.
+    crossed: Vec<Vec<bool>>,
+    /// The protocols whose controllers answer the groups' flows.
+    controllers: Vec<Option<&'static dyn Protocol>>,
+}
+
+fn wanted(scenario: &Scenario, phases: &mut [Routes]) -> Wanted {
+    let mut crossed = Vec::new();
+    for group in &scenario.flows {
+        let mut of_group = vec![false; scenario.links.len()];
+        let mut cross = |links: &[u32]| links.iter().for_each(|&link| of_group[link as usize] = true);
+        match &group.via {
+            Some((data, _)) => cross(data),
+            None => {
+                for &(from, to) in &group.ends {
+                    phases.iter_mut().filter_map(|routes| routes.path(from, to)).for_each(|path| cross(&path));
+                }
+            }
+        }
+        crossed.push(of_group);
+    }
+    let controllers = scenario.flows.iter().map(|g| registry::controller(g.resolved.protocol)).collect();
+    Wanted { crossed, controllers }
+}
+
+impl Wanted {
+    /// Whether the controller that runs at a link's port is the one for a group. Of several it is the first that somebody wants.
+    fn answers(&self, scenario: &Scenario, link: &Link, number: usize, group: usize) -> bool {
+        let port = scenario.port(link);
+        let class = |g: usize| port.class_of(scenario.flows[g].resolved.protocol.congestion_header());
+        let own = class(group);
+        let wants = |name: &str| {
+            (0..self.crossed.len()).any(|g| {
+                self.crossed[g][number] && class(g) == own && self.controllers[g].is_some_and(|c| c.name() == name)
+            })
+        };
+        let routers = port.routers_of(own);
+        let runs = match routers {
+            [only] => Some(only),
+            _ => routers.iter().find(|spec| wants(spec.protocol.name())),
+        };
+        runs.is_some_and(|spec| self.controllers[group].is_some_and(|c| c.name() == spec.protocol.name()))
+    }
+}
