@@ -16,6 +16,17 @@ fn some_seconds(text: &str) -> Result<f64, String> {
     seconds(text).ok().filter(|s| *s > 0.0).ok_or_else(|| "seconds, a number above 0 and up to 3.2e8".to_string())
 }
 
+/// A share, of 1 or with a per cent sign.
+fn share(text: &str) -> Result<f64, String> {
+    let found = match text.strip_suffix('%') {
+        Some(number) => number.parse::<f64>().ok().map(|per_cent| per_cent / 100.0),
+        None => text.parse().ok(),
+    };
+    found
+        .filter(|s| (0.0..=0.9).contains(s))
+        .ok_or_else(|| "a share from 0 to 0.9, or a percentage like 2%".to_string())
+}
+
 /// Explicit congestion control between Linux hosts.
 #[derive(Parser, Debug)]
 #[command(name = "explicated", version, about, propagate_version = true)]
@@ -124,6 +135,21 @@ pub struct Send {
     /// Give up after so many seconds without an answer
     #[arg(long, default_value_t = 15.0, value_parser = some_seconds)]
     pub patience: f64,
+    /// Behave as TCP while no router answers; `off` harms all others on a path without routers, so it is for networks of your own
+    #[arg(long, value_enum, default_value_t = Guard::On)]
+    pub guard: Guard,
+    /// The share of packets that the air may lose, like 2%, which is the default: more is a sign of congestion where no router answers
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub air_loss: Option<f64>,
+}
+
+/// Whether explicit flows behave as TCP while no router answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum Guard {
+    /// They do.
+    On,
+    /// They do not.
+    Off,
 }
 
 /// `explicated recv`.

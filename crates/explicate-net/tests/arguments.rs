@@ -25,6 +25,8 @@ fn numbers_without_a_meaning_are_refused() {
         (&["send", "127.0.0.1", "--packet", "9217B"], "both ends take 9216B at most"),
         (&["send", "127.0.0.1", "--time", "nan"], "a number above 0"),
         (&["send", "127.0.0.1", "--patience", "0"], "a number above 0"),
+        (&["send", "127.0.0.1", "--air-loss", "2"], "a share from 0 to 0.9"),
+        (&["send", "127.0.0.1", "--guard", "maybe"], "invalid value 'maybe'"),
         (&["send", "127.0.0.1", "--interface-mbps", "0"], "0 is not in 1.."),
         (&["probe", "127.0.0.1", "--time", "0"], "a number above 0"),
         (&["probe", "127.0.0.1", "--estimator", "orakel", "--time", "0.01"], "no estimator is called `orakel`"),

@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::Command;
 
+use explicate_core::units::Time;
 use explicate_core::wire::{Congestion, Format, Packet, SackRanges, UDP_PORT, XcpI, flag};
 use explicate_net::endpoint::message::Message;
 use explicate_net::forward::made;
@@ -15,6 +16,7 @@ fn wireshark_reads_every_field() {
     data.congestion.set_delta_throughput(-1500);
     data.congestion.set_reverse_feedback(77);
     data.congestion.set_rtt(5);
+    data.set_mark(data.mark().after(Time::millis(20)));
     XcpI { ttl: 61, last_router: 0x0a01_0203 }.put(&mut data);
     data.transport.set_flags(flag::FIN);
     data.transport.set_flow(4_000_000_001);
@@ -64,6 +66,7 @@ fn wireshark_reads_every_field() {
         "explicate.delta_throughput",
         "explicate.reverse_feedback",
         "explicate.rtt",
+        "explicate.mark",
         "explicate.ttl",
         "explicate.last_router",
         "explicate.flow",
@@ -86,8 +89,8 @@ fn wireshark_reads_every_field() {
     assert_eq!(lines.len(), 4, "{text}{said}");
     assert!(!said.contains("rror"), "{said}");
     let plain: Vec<String> = lines.iter().map(|l| l.replace("True", "1").replace("False", "0")).collect();
-    assert_eq!(plain[0], "1|-1500|77|5|61|10.1.2.3|4000000001|42||3|1|||0x00000000");
-    assert_eq!(plain[1], "1|0|0|0|||0||43||0|[50, 60),[70, 71)||0x00000005");
-    assert_eq!(plain[2], "1||||||0|0||0|0||explicate/2 protocol=xcp packet=1500|0x00000000");
-    assert_eq!(plain[3], "1||||||||||0|||0x00000009", "a message");
+    assert_eq!(plain[0], "1|-1500|77|5|6|61|10.1.2.3|4000000001|42||3|1|||0x00000000");
+    assert_eq!(plain[1], "1|0|0|0|0|||0||43||0|[50, 60),[70, 71)||0x00000005");
+    assert_eq!(plain[2], "1|||||||0|0||0|0||explicate/2 protocol=xcp packet=1500|0x00000000");
+    assert_eq!(plain[3], "1|||||||||||0|||0x00000009", "a message");
 }

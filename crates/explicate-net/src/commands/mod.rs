@@ -9,6 +9,7 @@ use crate::error::{Context, Error, Result};
 use crate::sys;
 
 mod forward;
+mod guard;
 mod keygen;
 mod lab;
 mod probe;

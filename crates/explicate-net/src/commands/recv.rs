@@ -11,11 +11,12 @@ use super::tally::Tally;
 use crate::cli::Recv;
 use crate::clock::Clock;
 use crate::endpoint::Endpoint;
+use crate::endpoint::answers::Answers;
 use crate::endpoint::auth::Key;
 use crate::endpoint::content::store::{Settings, Store};
 use crate::endpoint::gate::Admission;
 use crate::endpoint::message::Verdict;
-use crate::endpoint::receiving::{Ended, Limits};
+use crate::endpoint::receiving::{self, Ended, Limits};
 use crate::error::{Context, Error, Result};
 use crate::metrics::Metrics;
 use crate::sys;
@@ -65,7 +66,9 @@ pub(super) fn run(args: &Recv) -> Result<()> {
     let step = if args.interval > 0.0 { Time::from_secs_f64(args.interval) } else { Time::NEVER };
     let (mut next, mut before, mut since) = (step, 0, Time::ZERO);
     let mut first: Option<Ended> = None;
-    let some = |e: &Endpoint| sys::stopped() || e.receivers.as_ref().is_some_and(|r| !r.ended.is_empty());
+    let some = |e: &Endpoint| {
+        sys::stopped() || e.receivers.as_ref().is_some_and(|r| !r.ended.is_empty() || !r.news.is_empty())
+    };
     while !(sys::stopped() || args.once && first.is_some()) {
         let look = if metrics.is_some() { endpoint.now() + Time::secs(1) } else { Time::NEVER };
         endpoint.run(next.min(look), &some)?;
@@ -73,6 +76,9 @@ pub(super) fn run(args: &Recv) -> Result<()> {
         if let Some(receivers) = &mut endpoint.receivers {
             if sys::stopped() {
                 receivers.give_up();
+            }
+            for (key, answers) in std::mem::take(&mut receivers.news) {
+                tell_answers(args, key, answers)?;
             }
             for ended in std::mem::take(&mut receivers.ended) {
                 tell_end(args, &ended)?;
@@ -138,6 +144,15 @@ fn files(args: &Recv, folder: &Path) -> Settings {
 
 fn tell(args: &Recv, event: Value, line: impl FnOnce() -> String) -> Result<()> {
     if args.json { say(event) } else { say(line()) }
+}
+
+fn tell_answers(args: &Recv, key: receiving::Key, answers: Answers) -> Result<()> {
+    let (peer, flow, known) = (key.0, key.1 as u32, answers.known == Some(true));
+    let event = json!({ "event": "routers", "peer": peer.to_string(), "flow": flow, "answer": known });
+    tell(args, event, || {
+        let what = if known { "routers on the way answer" } else { "no router on the way answers" };
+        format!("{flow} from {peer}: {what}")
+    })
 }
 
 fn tell_end(args: &Recv, ended: &Ended) -> Result<()> {

@@ -16,6 +16,7 @@ use explicate_scenario::machines::source::Source;
 use explicate_scenario::model::FlowGroup;
 use serde_json::json;
 
+use super::guard::{self, Laws};
 use super::progress::Progress;
 use super::report::{Done, Intervals, end};
 use super::say::say;
@@ -44,7 +45,8 @@ pub(super) fn peer(text: &str) -> Result<SocketAddrV4> {
 
 pub(super) fn run(args: &Send) -> Result<()> {
     let peer = peer(&args.peer)?;
-    let group = words::flow(&args.protocol, &args.packet, &args.params)?;
+    let mut group = words::flow(&args.protocol, &args.packet, &args.params)?;
+    guard::set(args, &mut group);
     if group.packet as usize > LONGEST {
         return Err(Error::Input(format!("--packet {}: both ends take {LONGEST}B at most", args.packet)));
     }
@@ -78,6 +80,7 @@ pub(super) fn run(args: &Send) -> Result<()> {
     let mut series = Series::open(args)?;
     let mut intervals = Intervals::default();
     let mut progress = Progress::of(args.file.as_deref(), args.json);
+    let mut laws = Laws::new(&group);
     let step = if args.interval > 0.0 { Time::from_secs_f64(args.interval) } else { Time::NEVER };
     let over = |e: &Endpoint| e.sending.values().all(Sending::is_over) || sys::stopped();
     let mut next = step;
@@ -87,8 +90,9 @@ pub(super) fn run(args: &Send) -> Result<()> {
             break;
         }
         let looks = progress.as_ref().map_or(Time::NEVER, Progress::due);
-        endpoint.run(next.min(series.next(now)).min(looks), &over)?;
+        endpoint.run(next.min(series.next(now)).min(looks).min(laws.next()), &over)?;
         let now = endpoint.now();
+        laws.look(now, &endpoint, args.json)?;
         series.write(now, &mut endpoint)?;
         if let (Some(progress), Some(flow)) = (&mut progress, endpoint.sending.values().next()) {
             progress.tell(now, flow);
@@ -102,7 +106,7 @@ pub(super) fn run(args: &Send) -> Result<()> {
         }
     }
     drop(progress);
-    finish(args, &group, &endpoint, intervals)
+    finish(args, &group, &endpoint, intervals, laws)
 }
 
 fn sending(
@@ -160,7 +164,7 @@ fn sending(
     }))
 }
 
-fn finish(args: &Send, group: &FlowGroup, endpoint: &Endpoint, mut intervals: Intervals) -> Result<()> {
+fn finish(args: &Send, group: &FlowGroup, endpoint: &Endpoint, mut intervals: Intervals, laws: Laws) -> Result<()> {
     let now = endpoint.now();
     let line = intervals.end(now, endpoint.sending.iter(), group.packet);
     let flows: Vec<_> = endpoint
@@ -191,6 +195,7 @@ fn finish(args: &Send, group: &FlowGroup, endpoint: &Endpoint, mut intervals: In
                     "key": args.key.is_some(),
                 },
             },
+            "laws": laws.all,
             "intervals": intervals.all,
             "end": total,
         });

@@ -16,6 +16,7 @@ use crate::clock::{Clock, Waiter};
 use crate::error::{Context, Error, Result};
 use crate::sys::{self, BATCH, Batch};
 
+pub mod answers;
 pub mod auth;
 pub mod content;
 pub mod gate;

@@ -17,6 +17,7 @@ use explicate_core::sink::Sink;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Packet, SackRanges, flag};
 
+use super::answers::Answers;
 use super::auth::{Code, Key as Secret};
 use super::content::Stock;
 use super::content::store::{Offer, Store};
@@ -85,6 +86,8 @@ pub struct Receiving {
     pub since: Time,
     /// Its congestion echo: packets that arrived marked.
     pub marked: u64,
+    /// Whether routers answer its packets.
+    pub answers: Answers,
 }
 
 /// Who sends which flow, by its whole number.
@@ -147,6 +150,8 @@ pub struct Receivers {
     pub counters: Counters,
     /// Flows that ended since somebody looked.
     pub ended: Vec<Ended>,
+    /// Flows whose packets routers have begun to answer since, or ceased to.
+    pub news: Vec<(Key, Answers)>,
 }
 
 impl Receivers {
@@ -156,8 +161,23 @@ impl Receivers {
         let (checked, tells, warns) = (Time::ZERO, Time::ZERO, Time::ZERO);
         let gate = Gate::new(limits.admission.clone(), secret, limits.idle, limits.greetings);
         let probes = Limiter::new(limits.probes, limits.probes);
-        let (store, waiting, held, stalled) = (None, 0, Time::NEVER, false);
-        Receivers { limits, gate, probes, flows, store, waiting, held, stalled, checked, tells, warns, counters, ended }
+        let (store, waiting, held, stalled, news) = (None, 0, Time::NEVER, false, Vec::new());
+        Receivers {
+            limits,
+            gate,
+            probes,
+            flows,
+            store,
+            waiting,
+            held,
+            stalled,
+            checked,
+            tells,
+            warns,
+            counters,
+            ended,
+            news,
+        }
     }
 
     /// A packet that is no acknowledgement arrived, of the flow whose number has this upper half.
@@ -213,6 +233,9 @@ impl Receivers {
                 flow.stock.take(segment, payload, last);
             }
             flow.marked += (read.packet.tos & 3 == 3) as u64;
+            if flow.answers.take(&read.packet) {
+                self.news.push((key, flow.answers));
+            }
             flow.sink.handle_packet(now, &read.packet);
             self.waiting = self.waiting + flow.memory() - before;
         } else {
@@ -326,8 +349,10 @@ impl Receivers {
         let (stock, have) = self.stock(source, &hello.content)?;
         let sink = sink(key.1 as u32, &hello, self.limits.window).ok_or(Refusal::Nonsense)?;
         tracing::info!(peer = %key.0, flow = key.1 as u32, protocol = hello.protocol, "a flow begins");
-        let (contested, spoke) = (false, false);
-        let flow = Receiving { sink, hello, stock, contested, code, have, spoke, heard: now, since: now, marked: 0 };
+        let answers = Answers::new(&hello.protocol);
+        let (contested, spoke, marked) = (false, false, 0);
+        let flow =
+            Receiving { sink, hello, stock, contested, code, have, spoke, heard: now, since: now, marked, answers };
         self.flows.insert(key, flow);
         Ok(())
     }
@@ -523,6 +548,7 @@ fn sink(id: u32, hello: &Hello, window: u32) -> Option<Sink> {
     set("quick_acks", hello.quick_acks as f64);
     set("refuse_explicit", hello.refuse_explicit as u32 as f64);
     set("ack_every", hello.ack_every as f64);
+    set("guard", 1.0); // as far as the sender wants it
     set("ack_delay", hello.ack_delay_us as f64 * 1e-6);
     let fallback = registry::resolve(DEFAULT_FALLBACK).ok()?;
     let resolved = registry::resolve(&hello.protocol).unwrap_or_else(|_| {

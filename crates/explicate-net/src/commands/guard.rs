@@ -1,0 +1,82 @@
+//! Flows behave as TCP where no router answers: the option, and telling which law goes.
+
+use explicate_core::flow::{PARAMS, is_guarded, set_guarded};
+use explicate_core::protocol::Law;
+use explicate_core::units::Time;
+use explicate_scenario::model::FlowGroup;
+use serde_json::{Value, json};
+
+use super::say::{complain, say};
+use crate::cli::Send;
+use crate::endpoint::Endpoint;
+use crate::error::Result;
+
+/// How often flows are looked at.
+const LOOK: Time = Time::millis(100);
+
+/// Has the flows of a group guarded, unless the user does not want that.
+pub(super) fn set(args: &Send, group: &mut FlowGroup) {
+    let off = args.guard == crate::cli::Guard::Off || group.values.get(PARAMS, "guard") == 2.0;
+    set_guarded(&mut group.values, !off);
+    if let (Some(loss), Some(param)) = (args.air_loss, PARAMS.iter().find(|p| p.name == "air_loss")) {
+        group.values.set(param, loss);
+    }
+    if off && group.resolved.protocol.explicit() {
+        complain(format!(
+            "warning: --guard off: where no router of {} answers, nothing slows this transfer down, and OTHERS ON THE PATH STARVE; \
+             for networks of your own",
+            group.resolved.protocol.name()
+        ));
+    }
+}
+
+/// The laws by which guarded flows have sent.
+pub(super) struct Laws {
+    protocol: &'static str,
+    watches: bool,
+    next: Time,
+    last: Option<Law>,
+    /// Each change, for the report.
+    pub(super) all: Vec<Value>,
+}
+
+impl Laws {
+    /// Of flows of this group.
+    pub(super) fn new(group: &FlowGroup) -> Laws {
+        let watches = group.resolved.protocol.explicit() && is_guarded(&group.values);
+        let next = if watches { LOOK } else { Time::NEVER };
+        Laws { protocol: group.resolved.protocol.name(), watches, next, last: None, all: Vec::new() }
+    }
+    /// When to look.
+    pub(super) fn next(&self) -> Time {
+        self.next
+    }
+    /// Tells by which law flows send, if that has changed: of several flows the one that is furthest from its own.
+    pub(super) fn look(&mut self, now: Time, endpoint: &Endpoint, json: bool) -> Result<()> {
+        if !self.watches {
+            return Ok(());
+        }
+        if self.next <= now {
+            self.next = now + LOOK;
+        }
+        let answered = endpoint.sending.values().map(|f| &f.flow).filter(|flow| flow.stats().rtt_count > 0);
+        let law = answered.map(|flow| flow.law()).max_by_key(|law| *law as u8);
+        if law.is_none() || law == self.last {
+            return Ok(());
+        }
+        self.last = law;
+        let (word, sentence) = match law {
+            Some(Law::Fallback) if self.all.is_empty() => {
+                ("tcp", "no router on the way has answered: sending as TCP".to_string())
+            }
+            Some(Law::Fallback) => ("tcp", "no router on the way answers any more: sending as TCP".to_string()),
+            Some(Law::Limited) => (
+                "limited",
+                format!("the path is congested where no router answers: {} within TCP's window", self.protocol),
+            ),
+            _ => ("own", format!("routers on the way answer: sending by {}", self.protocol)),
+        };
+        self.all.push(json!({ "seconds": now.as_secs_f64(), "law": word, "told": sentence }));
+        if json { Ok(()) } else { say(format!("{:6.2} s  {sentence}", now.as_secs_f64())) }
+    }
+}
