@@ -498,6 +498,14 @@ fn endless(peer: SocketAddrV4) -> Sending {
     })
 }
 
+/// Datagrams to this port for which its socket had no room.
+fn dropped(port: u16) -> u64 {
+    let table = fs::read_to_string("/proc/net/udp").unwrap();
+    let place = format!(":{port:04X}");
+    let line = table.lines().find(|l| l.split_whitespace().nth(1).is_some_and(|a| a.ends_with(&place))).unwrap();
+    line.split_whitespace().last().unwrap().parse().unwrap()
+}
+
 /// Sends `count` spoilt datagrams to a receiver and to a sender that is at work.
 fn survives(count: u64) {
     let folder = Folder::new();
@@ -556,6 +564,8 @@ fn survives(count: u64) {
             flow.flow.acked()
         );
     });
+    let lost = dropped(recv.address.port());
+    assert!(lost < count / 2, "the system dropped {lost} before anybody read them");
     let after = recv.facts();
     assert!(after.0 < before.0 + 70 && after.1 < before.1 + (16 << 10), "{before:?}, then {after:?}");
     let (path, content) = folder.content("honest", 500_000);
