@@ -35,7 +35,7 @@ pub(super) struct Work {
     pub(super) serial: u64,
     pub(super) file: File,
     /// Where the parts lie, and where the whole file is to.
-    pub(super) parts: File,
+    pub(super) parts: Arc<File>,
     pub(super) folder: Arc<File>,
     pub(super) part: String,
     pub(super) name: String,
@@ -160,10 +160,12 @@ impl Disk {
         let _ = self.jobs.send(Job::Sweep(folder.clone(), keep));
     }
     /// What happened since it was asked last.
-    pub(super) fn poll(&self) -> impl Iterator<Item = (u64, Outcome)> {
-        let told = self.told.load(Ordering::Relaxed) && self.told.swap(false, Ordering::Acquire);
-        while told && io::Read::read(&mut &self.awake, &mut [0; 64]).is_ok_and(|n| n > 0) {}
-        self.done.try_iter().take(if told { usize::MAX } else { 0 })
+    pub(super) fn poll(&self) -> Vec<(u64, Outcome)> {
+        if !self.told.load(Ordering::Relaxed) || !self.told.swap(false, Ordering::Acquire) {
+            return Vec::new();
+        }
+        while io::Read::read(&mut &self.awake, &mut [0; 64]).is_ok_and(|n| n > 0) {}
+        self.done.try_iter().collect()
     }
     /// Waits until all is written; a check that is under way is given up, and its part stays.
     pub(super) fn stop(&mut self) {

@@ -69,6 +69,8 @@ pub struct Offer {
 pub struct Store {
     settings: Settings,
     folder: Arc<File>,
+    /// The folder of the parts, open while transfers are under way.
+    parts: Option<Arc<File>>,
     disk: Disk,
     /// Transfers under way, by the serial number of their parts.
     claims: BTreeMap<u64, Claim>,
@@ -150,14 +152,15 @@ impl Store {
         let disk = Disk::start().map_err(fail)?;
         disk.sweep(&folder, settings.keep_parts);
         let (claims, swept) = (BTreeMap::new(), sys::monotonic());
-        Ok(Store { settings, folder, disk, claims, serial: 0, swept, counted: None, mask: mask() })
+        Ok(Store { settings, folder, parts: None, disk, claims, serial: 0, swept, counted: None, mask: mask() })
     }
 
     /// Takes a part for a file that `peer` offers, or says why not. Nothing that was there is touched.
     pub fn take(&mut self, peer: Ipv4Addr, offer: &Offer) -> std::result::Result<Part, Refusal> {
         let part = format!("{peer}-{}{ENDING}", hex(&offer.digest));
         self.is_free(&part, offer)?;
-        let (parts, there) = self.look(&part)?;
+        let parts = self.open_parts()?;
+        let there = held(&parts, &part).map_err(|error| self.unusable(&error))?;
         let held = match &there {
             Some((file, _)) if file.try_lock().is_err() => return Err(Refusal::Busy),
             Some((_, length)) if *length <= offer.size => *length,
@@ -171,6 +174,7 @@ impl Store {
         let there = there.filter(|(file, _)| file.metadata().is_ok_and(|meta| meta.nlink() == 1));
         let held = if there.is_some() { held } else { 0 };
         let file = self.open_part(&parts, &part, there.map(|(file, _)| file), held)?;
+        self.parts = Some(parts.clone());
         self.serial += 1;
         let work = Arc::new(Work {
             serial: self.serial,
@@ -210,10 +214,12 @@ impl Store {
         }
         Ok(())
     }
-    /// The folder of the parts, and what it has under this name.
-    fn look(&self, part: &str) -> std::result::Result<(File, Option<(File, u64)>), Refusal> {
-        let found = make_parts(&self.folder).and_then(|parts| held(&parts, part).map(|there| (parts, there)));
-        found.map_err(|error| self.unusable(&error))
+    /// The folder of the parts.
+    fn open_parts(&self) -> std::result::Result<Arc<File>, Refusal> {
+        match &self.parts {
+            Some(parts) => Ok(parts.clone()),
+            None => make_parts(&self.folder).map(Arc::new).map_err(|error| self.unusable(&error)),
+        }
     }
     /// The file of a part, locked: the one that is there and holds so much, or a new one.
     fn open_part(
@@ -280,8 +286,9 @@ impl Store {
         ended
     }
     /// Removes the folder of the parts if it is empty. Only this thread does, which makes it too.
-    fn tidy(&self) {
+    fn tidy(&mut self) {
         if self.claims.is_empty() {
+            self.parts = None;
             let _ = sys::remove_at(&self.folder, PARTS, true);
         }
     }

@@ -279,7 +279,7 @@ fn a_full_disk_is_told_at_once() {
     let work = Arc::new(Work {
         serial: 7,
         file: File::options().write(true).open("/dev/full").unwrap(),
-        parts: make_parts(&store.folder).unwrap(),
+        parts: Arc::new(make_parts(&store.folder).unwrap()),
         folder: store.folder.clone(),
         part: "none.part".to_string(),
         name: "a".to_string(),
@@ -303,4 +303,22 @@ fn a_full_disk_is_told_at_once() {
     assert_eq!(all, [(7, Verdict::Full)], "and once");
     drop((part, store));
     assert_eq!(scratch.names(), [""; 0]);
+}
+
+#[test]
+fn a_transfer_needs_one_descriptor() {
+    let scratch = Scratch::new("descriptors");
+    let mut store = scratch.store(|_| {});
+    let open = || {
+        let links = fs::read_dir("/proc/self/fd").unwrap().flatten();
+        let ours = |path: PathBuf| fs::read_link(path).is_ok_and(|to| to.starts_with(&scratch.0));
+        links.filter(|entry| ours(entry.path())).count()
+    };
+    let before = open();
+    let parts: Vec<Part> =
+        (0..20).map(|i| store.take(PEER, &offer(&format!("f{i}"), &content(100 + i))).unwrap()).collect();
+    assert_eq!(open() - before, 21, "and one for their folder");
+    drop(parts);
+    wait(&mut store, |store, _| store.claims.is_empty());
+    assert_eq!(open(), before);
 }
