@@ -52,6 +52,8 @@ impl Tally {
             "misfits": counters.misfits,
             "no_room": counters.no_room,
             "refused": counters.refused,
+            "without_key": counters.without_key,
+            "too_many": counters.too_many,
         }))
     }
 }
