@@ -75,7 +75,7 @@ fn beside(protocol: Option<(&str, &str)>, flows: usize, more: &str) -> (f64, Vec
     let controller = protocol.map_or("xcp", |(_, controller)| controller);
     let router = net.start("r", &["router", "-c", controller, "--port", "site", "--port", &wan, "--json"]);
     let _link = net.start("l", &["link", "near", "far", "--there", "delay = \"20ms\""]);
-    let _recv = net.start("b", &["recv"]);
+    let _recv = net.start("b", &["recv", "--open"]);
     let others = tcp(&net, flows);
     let time = SPAN.0.to_string();
     let own = protocol.map(|(protocol, _)| {
@@ -138,14 +138,14 @@ fn xtcp_and_tcp_have_equal_parts() {
     keeps("xtcp", "xtcp");
 }
 
-/// One queue for all, as before there were classes: TCP has nearly everything.
+/// One queue for all, as before there were classes: TCP has several times as much.
 #[test]
 #[ignore = "needs root: make linux"]
 fn in_one_queue_tcp_pushes_xcp_aside() {
     measured(|| {
         let (own, others, told) = beside(Some(("xcp", "xcp")), 1, ", share_by_flows = false");
         println!("one queue: XCP {own:.2}, TCP {:.2} Mbit/s", others[0]);
-        assert!(own < 0.2 * others[0], "{own} {others:?}");
+        assert!(own < others[0] / 3.0, "{own} {others:?}");
         assert_eq!(told["ports"][1]["classes"].as_array().map(Vec::len), Some(0));
     });
 }

@@ -183,7 +183,7 @@ fn explicit_packets_behind_tags_get_feedback() {
     let router = net.start("m", &["router", "--port", "left", "--port", right, "--json"]);
     let link = |name| net.start(name, &["link", "host", "trunk", "--there", "delay = \"5ms\"", "--tag", "5"]);
     let _links = [link("p"), link("q")];
-    let _recv = net.start("b", &["recv"]);
+    let _recv = net.start("b", &["recv", "--open"]);
     let output = net.program("a", &["send", "10.9.0.2", "-p", "xcp", "--time", "4", "--json"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let told = last_json(&router.stop("INT"));
@@ -220,7 +220,7 @@ fn rates_are_of_the_last_seconds_and_receivers_are_counted_too() {
     let right = "right: rate = \"20Mbit/s\", queue = { kind = \"droptail\", limit = \"100kB\" }";
     let metrics = ["--metrics", "127.0.0.1:9109"];
     let _router = net.start("m", &[&["router", "--port", "left", "--port", right], &metrics[..]].concat());
-    let _recv = net.start("b", &[&["recv", "--idle", "1"], &metrics[..]].concat());
+    let _recv = net.start("b", &[&["recv", "--open", "--idle", "1"], &metrics[..]].concat());
     let mut send = net.start("a", &["send", "10.9.0.2", "-p", "xcp", "--time", "5"]);
     sleep(Duration::from_secs(4));
     let busy = scraped(&net, "m", "127.0.0.1:9109");
