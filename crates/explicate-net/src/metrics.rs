@@ -1,7 +1,7 @@
 //! Counters for Prometheus: its text format over HTTP, from a thread of its own.
 //!
-//! The thread never waits for one client: it looks at all connections in turns, and none is open for more than [`PATIENCE`]. Of more than
-//! [`MOST`] the oldest is closed, so that who asks now is answered however many say nothing.
+//! The thread never waits for one client: it looks at all connections in turns, and none is open for more than `PATIENCE`. Of more than
+//! `MOST` the oldest is closed, so that who asks now is answered however many say nothing.
 
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Read, Write};

@@ -45,6 +45,8 @@ pub fn median(values: &[f64]) -> Option<f64> {
 const PAIR_LEN: u16 = 1500;
 /// Headers of a message, bytes of IP.
 const HEADERS: usize = IP_UDP_LEN + 40;
+/// The estimator that asks a simulator instead of the path.
+const ORACLE: &str = "oracle";
 /// Pairs are numbered apart from the estimator's probes.
 const PAIRS: u16 = 0x8000;
 /// The number of packets before pairs; no pair has it.
@@ -150,6 +152,9 @@ impl Prober {
             let names: Vec<&str> = ESTIMATORS.iter().map(|e| e.name()).collect();
             return Err(Error::Input(format!("no estimator is called `{estimator}`; there are {}", names.join(", "))));
         };
+        if kind.name() == ORACLE {
+            return Err(Error::Input(format!("`{}` sends no probes: only a simulator can ask it", kind.name())));
+        }
         let mut found = Found::default();
         self.wait_for_cookie(stop)?;
         self.pairs(length.min(Time::secs(1)), &mut found, stop)?;
@@ -184,9 +189,6 @@ impl Prober {
             }
             let due = estimator.poll_timeout().min(end);
             self.waiter.wait(&[self.socket.as_fd()], due).or_fail(|| "wait".to_string())?;
-        }
-        if found.probes.0 == 0 && !stop() {
-            return Err(Error::Input(format!("`{}` sends no probes: only a simulator can ask it", kind.name())));
         }
         if found.probes.1 == 0 {
             let hint = self.refused.unwrap_or("is `explicated recv` running there, and has it the same key, or none?");
