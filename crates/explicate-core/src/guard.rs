@@ -3,7 +3,7 @@
 //! A sender of an explicit protocol leaves it to the routers to slow it down. On a path whose routers do not know it, or
 //! whose hops tag, tunnel or strip its headers, nobody would. So a router that answers a packet *marks* it, the receiver
 //! returns the marks and passes over the answers in packets without one, and the sender heeds its protocol's law only while
-//! marks come back. Three wrappers do that, each where it is needed: [`Marking`] around a controller, [`Echoing`] around a
+//! marks come back. Three wrappers do that, each where it is needed: [`Marking`] around a controller, `Echoing` around a
 //! receiver, and the guard around a sender, with the law of TCP beside it.
 //!
 //! *No marks.* Until the first marked acknowledgement the window is TCP's. Once packets were answered and an acknowledgement
