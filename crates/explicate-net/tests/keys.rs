@@ -70,6 +70,15 @@ impl Drop for Folder {
     }
 }
 
+/// Says when it goes that other threads may end, also where a test fails.
+struct Done<'a>(&'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// `recv` at a port of this machine.
 struct Recv {
     child: Child,
@@ -153,6 +162,7 @@ fn greetings_without_a_cookie_leave_no_state_and_honest_transfers_alone() {
                 }
             }
         });
+        let _done = Done(&done);
         for name in ["a", "b", "c"] {
             let (path, content) = folder.content(name, 300_000);
             let begun = monotonic();
@@ -162,7 +172,6 @@ fn greetings_without_a_cookie_leave_no_state_and_honest_transfers_alone() {
             assert!(took < 8_000_000_000, "{took} ns");
             assert!(fs::read(Path::new(&into).join(name)).unwrap() == content);
         }
-        done.store(true, Ordering::Relaxed);
     });
     let after = recv.facts();
     assert!(after.0 <= before.0 + 4, "{} descriptors, then {}", before.0, after.0);
@@ -521,6 +530,7 @@ fn survives(count: u64) {
             end.run(Time::secs(1 << 20), &|_| done.load(Ordering::Relaxed)).unwrap();
             end
         });
+        let end_of_work = Done(&done);
         let attacker = UdpSocket::bind("127.0.0.2:0").unwrap();
         attacker.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
         let mut rng = Rng::stream(count, "sockets");
@@ -554,7 +564,7 @@ fn survives(count: u64) {
             }
         }
         assert!(sent > count * 9 / 10, "{sent} sent");
-        done.store(true, Ordering::Relaxed);
+        drop(end_of_work);
         let end = at_work.join().unwrap();
         let flow = &end.sending[&1];
         assert!(
