@@ -29,7 +29,7 @@ from explicate.papers.study import Case, Panel
 from explicate.papers.verdicts import COUNTED, MEANING, Block, Word
 from explicate.report import style
 from explicate.results import write_text
-from explicate.source import Source, overrides_of
+from explicate.source import Source
 
 STYLES = {Word.HOLDS: "holds", Word.FAILS: "fails"}
 """The style of a class on a page; all others have ``open``."""
@@ -74,7 +74,7 @@ def _scenarios(outcome: Outcome, folder: Path) -> list[tuple[str, str]]:
 
 
 def _resolved(case: Case) -> str:
-    return Source.of(case.text).check(overrides_of(case.settings))["resolved"]
+    return Source.of(case.text).check(case.overrides())["resolved"]
 
 
 # ------------------------------------------------------------------------------------------------- pages
@@ -188,7 +188,7 @@ def _seeds(outcome: Outcome) -> str:
 
 def _simulated(outcome: Outcome) -> str:
     """Say how many seconds the cases simulate."""
-    checked = [Source.of(one.text).check(overrides_of(one.settings)) for one in (outcome.cases or {}).values()]
+    checked = [Source.of(one.text).check(one.overrides()) for one in (outcome.cases or {}).values()]
     return f"{_between([one['duration_s'] for one in checked])} s" if checked else ""
 
 

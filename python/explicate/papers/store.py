@@ -15,7 +15,7 @@ from explicate.identity import content_key
 from explicate.lab import run_source
 from explicate.papers.study import Case
 from explicate.results import Results
-from explicate.source import Source, overrides_of
+from explicate.source import Source
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Job:
     @classmethod
     def of(cls, case: Case, seeds: Iterable[int]) -> list[Job]:
         """Resolve `case` for each seed; raise ScenarioError if it cannot be used."""
-        checked = _source(case).check(overrides_of(case.settings))
+        checked = _source(case).check(case.overrides())
         resolved, cost = checked["resolved"], checked["duration_s"]
         return [cls(case, seed, content_key(resolved, case.trace, seed), cost) for seed in seeds]
 
@@ -88,9 +88,7 @@ class Store:
                 raise KeyboardInterrupt
 
         case = job.case
-        results = run_source(
-            _source(case), overrides_of(case.settings), seed=job.seed, runs=1, trace=case.trace, progress=look
-        )
+        results = run_source(_source(case), case.overrides(), seed=job.seed, runs=1, trace=case.trace, progress=look)
         self._folder.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(dir=self._folder, prefix="unfinished-"))
         try:

@@ -7,16 +7,19 @@ A file makes a `Study` of its id and fills it in with decorators: `cases` (an ef
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import polars as pl
 
+from explicate.engine import Override
 from explicate.papers.controls import KINDS, Control, Mutation
 from explicate.papers.register import Experiment, experiments
 from explicate.papers.statistics import Check, Sample
 from explicate.results import Results
+from explicate.source import overrides_of
 
 Label = Hashable
 T = TypeVar("T")
@@ -52,6 +55,11 @@ class Case:
     settings: Mapping[str, Any] = field(default_factory=dict)
     seeds: int | None = None
     trace: str | None = None
+
+    def overrides(self) -> list[Override]:
+        """Return the settings as overrides. Flows are the papers': none is guarded where no router answers it."""
+        flows = tomllib.loads(self.text).get("flows", [])
+        return overrides_of({f"flows.{group}.params.guard": "off" for group in range(len(flows))} | dict(self.settings))
 
 
 class NotAttemptedError(Exception):
