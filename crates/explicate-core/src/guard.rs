@@ -453,3 +453,168 @@ impl Watch {
         LEAST_DELAY.max(Time(self.least_rtt().0 / DELAY_SHARE))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Values;
+    use crate::presets::DEFAULT_FALLBACK;
+    use crate::protocol::{Protocol, RouterInit, SenderInit};
+    use crate::registry::{self, PROTOCOLS};
+    use crate::rng::Rng;
+    use crate::testing::{ack, loss, sent};
+    use crate::units::Rate;
+    use crate::wire::{Format, Transport};
+
+    fn explicit() -> impl Iterator<Item = &'static dyn Protocol> {
+        PROTOCOLS.iter().copied().filter(|p| p.explicit())
+    }
+    fn sender(protocol: &dyn Protocol) -> Box<dyn Sender> {
+        let values = Values::default();
+        let init = SenderInit { values: &values, packet: 1000.0, initial_window: 3.0, interface: Rate::mbps(100) };
+        let mut sender = protocol.sender(&init);
+        sender.on_start(Time::ZERO, Time::millis(100));
+        sender
+    }
+    fn guarded(protocol: &dyn Protocol) -> Guard {
+        let fallback = registry::resolve(DEFAULT_FALLBACK).unwrap().protocol;
+        Guard::new(sender(protocol), sender(fallback), 1000.0, 0.02)
+    }
+    /// A data packet as this protocol sends it.
+    fn data(protocol: &dyn Protocol) -> Packet {
+        let mut packet = Packet { ip_len: 1000, ..Packet::EMPTY };
+        packet.transport.set_payload(900);
+        if protocol.congestion_header() {
+            packet.congestion = Congestion::new(Format::Standard);
+        }
+        let sender = &mut *sender(protocol);
+        sender.state(&mut packet.congestion);
+        sender.on_send(&mut packet, &sent(Time::ZERO, 0));
+        packet
+    }
+    fn router(protocol: &'static dyn Protocol) -> Box<dyn Router> {
+        let values = Values::default();
+        let rng = Rng::stream(1, "test");
+        let init = RouterInit { values: &values, capacity: 1e6, delay: Time::ZERO, rng };
+        registry::controller(protocol).unwrap().router(&init).unwrap()
+    }
+
+    #[test]
+    fn every_explicit_protocol_and_every_fallback_goes_on_from_a_window() {
+        let fallbacks = crate::presets::PRESETS.iter().map(|p| registry::resolve(p.fallback).unwrap().protocol);
+        for protocol in explicit().chain(fallbacks) {
+            let mut guard = guarded(protocol);
+            guard.own.resume(Time::secs(1), 20.0, Time::millis(100));
+            let window = guard.own_window(Time::millis(100));
+            assert!((window - 20.0).abs() < 1e-3, "{}: {window}", protocol.name());
+        }
+    }
+
+    /// 40 kB wait before 1 MB/s: 40 ms, which marks of either kind tell to half a unit.
+    #[test]
+    fn controllers_mark_what_they_speak_to_and_nothing_else() {
+        let view = PortView { capacity: 1e6, backlog_bytes: 39_000, backlog_packets: 39, busy: true };
+        for protocol in explicit() {
+            let mut marking = Marking::new(router(protocol));
+            let mut packet = data(protocol);
+            assert!(!packet.mark().is_set(), "{}: a sender marks nothing", protocol.name());
+            marking.on_arrival(Time::ZERO, &mut packet, &view);
+            marking.on_departure(Time::ZERO, &mut packet, &view);
+            let waited = packet.mark().waited().unwrap();
+            assert!(packet.mark().is_set() && waited.since(Time::millis(40)) <= Time::millis(8), "{waited:?}");
+            for other in explicit().filter(|other| other.congestion_header() != protocol.congestion_header()) {
+                let mut foreign = data(other);
+                marking.on_arrival(Time::ZERO, &mut foreign, &view);
+                assert!(!foreign.mark().is_set(), "{} speaks to no {}", protocol.name(), other.name());
+            }
+            let mut answer = Packet { congestion: Congestion::new(Format::Minimal), ..Packet::EMPTY };
+            answer.transport.set_flags(flag::ACK);
+            marking.on_arrival(Time::ZERO, &mut answer, &view);
+            assert!(!answer.mark().is_set(), "{}: an acknowledgement", protocol.name());
+        }
+    }
+
+    #[test]
+    fn an_answer_without_a_mark_is_passed_over() {
+        let xcp = registry::protocol("xcp").unwrap();
+        let mut receiver = Echoing::new(xcp.receiver());
+        receiver.on_open(true);
+        let mut returns = |marked: bool| {
+            let mut packet = data(xcp);
+            packet.congestion.set_delta_throughput(700);
+            if marked {
+                packet.set_mark(packet.mark().after(Time::millis(8)));
+            }
+            receiver.on_data(Time::ZERO, &packet);
+            let mut ack = Packet { congestion: Congestion::new(Format::Minimal), ..Packet::EMPTY };
+            receiver.on_ack(Time::ZERO, &mut ack);
+            (
+                ack.congestion.reverse_feedback(),
+                ack.mark().waited().filter(|_| ack.mark().is_set()),
+                ack.transport.arrived(),
+            )
+        };
+        assert_eq!(
+            [returns(false), returns(true), returns(false)],
+            [(0, None, 1), (700, Some(Time::millis(8)), 2), (0, None, 3)]
+        );
+        let mut receiver = Echoing::new(xcp.receiver());
+        receiver.on_open(false);
+        let mut packet = data(xcp);
+        packet.congestion.set_delta_throughput(700);
+        receiver.on_data(Time::ZERO, &packet);
+        let mut ack = Packet { congestion: Congestion::new(Format::Minimal), ..Packet::EMPTY };
+        receiver.on_ack(Time::ZERO, &mut ack);
+        assert_eq!(ack.congestion.reverse_feedback(), 700, "the sender wants all");
+    }
+
+    /// Acknowledgements at `ms`, with the packet's number, how many have arrived, and whether routers answered.
+    fn hear(guard: &mut Guard, ms: u64, number: u32, arrived: u16, marked: bool) {
+        let mut header = Congestion::new(Format::Minimal);
+        if marked {
+            header.set_mark(header.mark().after(Time::ZERO));
+            header.set_reverse_feedback(30_000); // three packets more in 100 ms
+        }
+        let mut transport = Transport::EMPTY;
+        transport.set_packet_number(number);
+        transport.set_arrived(arrived);
+        guard.on_ack(&Ack { transport: &transport, in_flight: 9, ..ack(Time::millis(ms), &header) });
+    }
+
+    #[test]
+    fn routers_come_and_go() {
+        let mut guard = guarded(registry::protocol("xcp").unwrap());
+        assert_eq!(guard.law(), Law::Fallback);
+        hear(&mut guard, 100, 1, 1, false);
+        assert_eq!((guard.law(), guard.allowance().cwnd), (Law::Fallback, 4.0), "slow start");
+        assert_eq!(guard.own_window(Time::millis(100)), 4.0, "headers say what is so");
+        hear(&mut guard, 110, 2, 2, true);
+        assert_eq!((guard.law(), guard.allowance().cwnd), (Law::Own, 7.0));
+        hear(&mut guard, 200, 3, 3, false);
+        assert_eq!((guard.law(), guard.allowance().cwnd), (Law::Own, 7.0), "not a round trip yet");
+        hear(&mut guard, 211, 4, 4, false);
+        assert_eq!(guard.law(), Law::Fallback);
+        assert_eq!(guard.allowance().cwnd, 7.0 + 1.0 / 7.0, "congestion avoidance from the window that was used");
+        guard.on_loss(&loss(Time::millis(220), LossKind::Duplicates, 6));
+        assert_eq!(guard.allowance().cwnd, 3.0, "losses count");
+    }
+
+    /// Four of twelve packets a round trip are lost: three round trips make a sign, and half of what arrives is the limit.
+    #[test]
+    fn losses_beside_the_routers_make_tcp_the_limit() {
+        let mut guard = guarded(registry::protocol("p_xcp").unwrap());
+        let (mut number, mut arrived) = (0, 0);
+        let mut laws = [Law::Own; 6];
+        for (round, law) in laws.iter_mut().enumerate() {
+            for i in 0..8 {
+                number += if i == 0 { 5 } else { 1 };
+                arrived += 1;
+                hear(&mut guard, 100 * (round as u64 + 1) + 12 * i, number, arrived, true);
+            }
+            *law = guard.law();
+        }
+        assert_eq!(laws.map(|law| law == Law::Limited), [false, false, false, true, true, true]);
+        assert!(guard.allowance().cwnd < 10.0, "{}", guard.allowance().cwnd);
+        assert_eq!(guard.allowance().cwnd, guard.own_window(Time::millis(100)), "headers say what is so");
+    }
+}
