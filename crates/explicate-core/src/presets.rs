@@ -2,8 +2,11 @@
 
 use crate::registry::Preset;
 
-/// What real hosts and routers speak if nothing else is said.
+/// What real routers speak if nothing else is said.
 pub const DEFAULT_EXPLICIT: &str = "xcp";
+/// What real hosts send by if nothing else is said: over paths with losses and without, by the table of `docs/linux.md`, it serves best of
+/// those that the default routers answer.
+pub const DEFAULT_SENDER: &str = "LR-LMXCP";
 /// The recovery of a flow that names a protocol without one.
 pub const DEFAULT_RECOVERY: &str = "sack";
 /// What a flow falls back to when the other end refuses explicit feedback.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use explicate_core::presets::DEFAULT_EXPLICIT;
+use explicate_core::presets::{DEFAULT_EXPLICIT, DEFAULT_SENDER};
 
 /// A number of seconds; ten years are the most.
 fn seconds(text: &str) -> Result<f64, String> {
@@ -30,6 +30,7 @@ fn share(text: &str) -> Result<f64, String> {
 /// Explicit congestion control between Linux hosts.
 #[derive(Parser, Debug)]
 #[command(name = "explicated", version, about, propagate_version = true)]
+#[command(after_help = "Exit status: 0, 1 if it failed or was interrupted, 2 if what was asked for makes no sense.")]
 pub struct Cli {
     /// More about what happens, on stderr; twice for all.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
@@ -57,6 +58,8 @@ pub enum Command {
     Probe(Probe),
     /// Makes a key that `recv` and `send` share
     Keygen(Keygen),
+    /// Says which protocol serves a path best, by a table made with the simulator
+    Advise(Advise),
     /// Prints the man page, or a shell's completions, for packagers
     #[command(hide = true)]
     Generate {
@@ -95,19 +98,19 @@ pub struct Lab {
 /// `explicated send`.
 #[derive(Args, Debug)]
 pub struct Send {
-    /// The receiver: an IPv4 address, or `address:port`
+    /// The receiver: a name or IPv4 address, `host` or `host:port`
     pub peer: String,
     /// The file to send; without it bytes that nobody wants
     pub file: Option<PathBuf>,
-    /// Preset, protocol, or law/recovery
-    #[arg(short, long, default_value = DEFAULT_EXPLICIT)]
+    /// Preset, protocol, or law/recovery; `explicated advise` says which serves a path best
+    #[arg(short, long, default_value = DEFAULT_SENDER)]
     pub protocol: String,
     /// A parameter of law, recovery or flow, like `--param ecn=true`
     #[arg(long = "param", value_name = "KEY=VALUE")]
     pub params: Vec<String>,
-    /// IP length of a full packet
-    #[arg(long, default_value = "1500B")]
-    pub packet: String,
+    /// IP length of a full packet; by default 1500B, and never more than the path is found to carry
+    #[arg(long)]
+    pub packet: Option<String>,
     /// Flows at a time (not with a file)
     #[arg(short = 'P', long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub flows: u32,
@@ -133,7 +136,7 @@ pub struct Send {
     #[arg(short, long, value_name = "FILE")]
     pub key: Option<PathBuf>,
     /// Give up after so many seconds without an answer
-    #[arg(long, default_value_t = 15.0, value_parser = some_seconds)]
+    #[arg(long, default_value_t = 120.0, value_parser = some_seconds)]
     pub patience: f64,
     /// Behave as TCP while no router answers; `off` harms all others on a path without routers, so it is for networks of your own
     #[arg(long, value_enum, default_value_t = Guard::On)]
@@ -188,7 +191,7 @@ pub struct Recv {
     #[arg(short = 'J', long)]
     pub json: bool,
     /// Forget a flow of which nothing is heard for so many seconds
-    #[arg(long, default_value_t = 30.0, value_parser = some_seconds)]
+    #[arg(long, default_value_t = 150.0, value_parser = some_seconds)]
     pub idle: f64,
     /// Most flows at a time
     #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
@@ -283,7 +286,7 @@ pub struct Forwarding {
 /// `explicated probe`.
 #[derive(Args, Debug)]
 pub struct Probe {
-    /// The other end: an IPv4 address, or `address:port`
+    /// The other end: a name or IPv4 address, `host` or `host:port`
     pub peer: String,
     /// What estimates the available bandwidth: one of the core's estimators that send probes
     #[arg(short, long, default_value = "delay_trend")]
@@ -295,6 +298,35 @@ pub struct Probe {
     #[arg(short, long, default_value_t = 10.0, value_parser = some_seconds)]
     pub time: f64,
     /// Prints the result as JSON
+    #[arg(short = 'J', long)]
+    pub json: bool,
+}
+
+/// `explicated advise`.
+#[derive(Args, Debug)]
+pub struct Advise {
+    /// The other end, where `explicated recv` runs, whose path is probed: a name or IPv4 address; without it the path is as the
+    /// options say
+    pub peer: Option<String>,
+    /// The key that both ends have, made by `explicated keygen`
+    #[arg(long, value_name = "FILE", requires = "peer")]
+    pub key: Option<PathBuf>,
+    /// Round trip of the path, like 600ms
+    #[arg(long)]
+    pub rtt: Option<String>,
+    /// Packets that the path loses without being full, each way, like 1%
+    #[arg(long)]
+    pub loss: Option<String>,
+    /// Rate of the path's narrowest place, like 20Mbit/s
+    #[arg(long)]
+    pub rate: Option<String>,
+    /// What the routers at the narrow places speak: `explicated router -c` of these, or none
+    #[arg(long, value_delimiter = ',', value_name = "CONTROLLERS")]
+    pub routers: Vec<String>,
+    /// How long to probe, seconds
+    #[arg(short, long, default_value_t = 5.0, value_parser = some_seconds)]
+    pub time: f64,
+    /// Prints the advice as JSON
     #[arg(short = 'J', long)]
     pub json: bool,
 }

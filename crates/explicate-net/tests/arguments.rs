@@ -21,14 +21,19 @@ fn numbers_without_a_meaning_are_refused() {
         (&["recv", "--bind", "127.0.0.1:0", "--replace"], "--to <DIR>"),
         (&["recv", "--bind", "127.0.0.1:0", "--quota", "9"], "--to <DIR>"),
         (&["recv", "--keep-parts", "nan"], "a number from 0"),
-        (&["send", "127.0.0.1:0"], "the receiver is an IPv4 address"),
-        (&["send", "127.0.0.1", "--packet", "9217B"], "both ends take 9216B at most"),
+        (&["send", "127.0.0.1:0"], "the receiver is a name or an IPv4 address"),
+        (&["send", "127.0.0.1", "--packet", "9001B"], "both ends take 9000B at most"),
         (&["send", "127.0.0.1", "--time", "nan"], "a number above 0"),
         (&["send", "127.0.0.1", "--patience", "0"], "a number above 0"),
         (&["send", "127.0.0.1", "--air-loss", "2"], "a share from 0 to 0.9"),
         (&["send", "127.0.0.1", "--guard", "maybe"], "invalid value 'maybe'"),
         (&["send", "127.0.0.1", "--interface-mbps", "0"], "0 is not in 1.."),
         (&["probe", "127.0.0.1", "--time", "0"], "a number above 0"),
+        (&["advise"], "say which path"),
+        (&["advise", "--rtt", "600"], "explicated: --rtt: `600` has no unit"),
+        (&["advise", "--rtt", "600ms", "--loss", "100%"], "a share of the packets"),
+        (&["advise", "--rtt", "600ms", "--rate", "fast"], "explicated: --rate: `fast` is not a rate"),
+        (&["advise", "--rtt", "600ms", "--routers", "xpc"], "--routers xpc: the table has"),
         (&["probe", "127.0.0.1", "--estimator", "orakel", "--time", "0.01"], "no estimator is called `orakel`"),
         (&["probe", "127.0.0.1", "--estimator", "oracle", "--time", "0.01"], "`oracle` sends no probes"),
         (&["router", "--port", "a", "--port", "b", "--time", "nan"], "a number above 0"),
@@ -44,6 +49,23 @@ fn numbers_without_a_meaning_are_refused() {
         let said = String::from_utf8_lossy(&done.stderr);
         assert!(done.status.code() == Some(2) && said.contains(part), "{arguments:?}: {said}");
     }
+}
+
+/// A terminal that is closed ends a transfer; one that was started by nohup goes on.
+#[test]
+fn what_ignores_the_hangup_goes_on() {
+    use std::os::unix::process::ExitStatusExt;
+    let ends_by = |prefix: &str| {
+        let script = format!(
+            "{prefix} {} recv --bind 127.0.0.1:0 & sleep 0.4; kill -HUP $!; sleep 0.3; kill -KILL $!; wait $!",
+            env!("CARGO_BIN_EXE_explicated")
+        );
+        let status =
+            Command::new("sh").args(["-c", &script]).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
+        status.code().or(status.signal().map(|s| 128 + s))
+    };
+    assert_eq!(ends_by(""), Some(0), "the hangup ended it");
+    assert_eq!(ends_by("nohup"), Some(128 + 9), "it had to be killed");
 }
 
 #[test]

@@ -8,10 +8,12 @@ use crate::cli::{Cli, Command};
 use crate::error::{Context, Error, Result};
 use crate::sys;
 
+mod advise;
 mod forward;
 mod guard;
 mod keygen;
 mod lab;
+mod path;
 mod probe;
 mod progress;
 mod recv;
@@ -31,6 +33,7 @@ pub fn main(cli: Cli) -> ExitCode {
         Command::Router(args) => forward::run_router(args),
         Command::Link(args) => forward::run_link(args),
         Command::Probe(args) => probe::run(args),
+        Command::Advise(args) => advise::run(args),
         Command::Keygen(args) => keygen::run(args),
         Command::Generate { what } => generate(what),
         Command::Lab(args) => lab::run(args),

@@ -1,5 +1,7 @@
 //! Reports of transfers: lines for people, and JSON in the shape of iperf3's.
 
+use std::collections::BTreeMap;
+
 use explicate_core::units::Time;
 use serde_json::{Value, json};
 
@@ -20,8 +22,8 @@ impl Done {
     pub(super) fn of(flow: &Sending) -> Done {
         let stats = flow.flow.stats();
         Done {
-            bytes: flow.flow.acked() as u64 * flow.flow.payload() as u64,
-            retransmissions: stats.retransmissions,
+            bytes: flow.earlier + flow.flow.acked() as u64 * flow.flow.payload() as u64,
+            retransmissions: flow.earlier_resent + stats.retransmissions,
             rtt_sum: stats.rtt_sum,
             rtt_count: stats.rtt_count,
         }
@@ -29,9 +31,9 @@ impl Done {
     fn since(self, before: Done) -> Done {
         Done {
             bytes: self.bytes.saturating_sub(before.bytes),
-            retransmissions: self.retransmissions - before.retransmissions,
-            rtt_sum: self.rtt_sum - before.rtt_sum,
-            rtt_count: self.rtt_count - before.rtt_count,
+            retransmissions: self.retransmissions.saturating_sub(before.retransmissions),
+            rtt_sum: self.rtt_sum.saturating_sub(before.rtt_sum),
+            rtt_count: self.rtt_count.saturating_sub(before.rtt_count),
         }
     }
     fn rtt_us(self) -> u64 {
@@ -77,13 +79,19 @@ fn sum(streams: &[Value], (from, to): (Time, Time)) -> Value {
 /// Collects intervals.
 #[derive(Default)]
 pub(super) struct Intervals {
-    before: Vec<Done>,
+    before: BTreeMap<u32, Done>,
     since: Time,
     /// Those that have ended.
     pub(super) all: Vec<Value>,
 }
 
 impl Intervals {
+    /// A flow takes the place of another.
+    pub(super) fn replace(&mut self, old: u32, new: u32) {
+        if let Some(done) = self.before.remove(&old) {
+            self.before.insert(new, Done { rtt_sum: 0, rtt_count: 0, ..done });
+        }
+    }
     /// An interval ends; a line about it for people.
     pub(super) fn end<'a>(
         &mut self,
@@ -93,24 +101,21 @@ impl Intervals {
     ) -> String {
         let span = (self.since, now);
         let mut streams = Vec::new();
-        for (i, (id, flow)) in flows.enumerate() {
+        for (id, flow) in flows {
             let done = Done::of(flow);
-            let before = self.before.get(i).copied().unwrap_or_default();
+            let before = self.before.insert(*id, done).unwrap_or_default();
             streams.push(stream(*id, span, done.since(before), flow.flow.cwnd(), packet));
-            self.before.resize(self.before.len().max(i + 1), Done::default());
-            self.before[i] = done;
         }
         let sum = sum(&streams, span);
         let mean =
             |key: &str| streams.iter().filter_map(|s| s[key].as_u64()).sum::<u64>() / streams.len().max(1) as u64;
         let line = format!(
-            "{:6.2}-{:6.2} s  {:9.3} Mbit/s  {:6} resent  rtt {:7.3} ms  window {:6} kB",
+            "{:6.2}-{:6.2} s  {:9.3} Mbit/s  {:6} packets resent  round trip {:7.3} ms",
             span.0.as_secs_f64(),
             now.as_secs_f64(),
             sum["bits_per_second"].as_f64().unwrap_or(0.0) / 1e6,
             sum["retransmits"],
             mean("rtt") as f64 / 1e3,
-            mean("snd_cwnd") / 1000,
         );
         self.all.push(json!({ "streams": streams, "sum": sum }));
         self.since = now;

@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, ToSocketAddrs};
 
 use explicate_core::flow::{Flow, FlowInit};
 use explicate_core::params::Values;
 use explicate_core::protocol::Address;
+use explicate_core::recovery::COMMON;
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::sink::Sink;
@@ -17,9 +18,10 @@ use explicate_scenario::model::FlowGroup;
 use serde_json::json;
 
 use super::guard::{self, Laws};
+use super::path::{LOOK, Path};
 use super::progress::Progress;
 use super::report::{Done, Intervals, end};
-use super::say::say;
+use super::say::{complain, say};
 use super::words;
 use crate::agent::Speaker;
 use crate::cli::Send;
@@ -27,29 +29,47 @@ use crate::clock::Clock;
 use crate::endpoint::auth::{Key, random};
 use crate::endpoint::content::Supply;
 use crate::endpoint::hello::{Content, Hello, file_name};
+use crate::endpoint::message::number;
+use crate::endpoint::probe::kernel_mtu;
 use crate::endpoint::sending::{Plan, Sending, Standing};
-use crate::endpoint::{Endpoint, LONGEST, own_address};
+use crate::endpoint::{Endpoint, own_address};
 use crate::error::{Context, Error, Result};
 use crate::sys;
 
+/// IP length of a full packet, unless something else is said.
+const PACKET: &str = "1500B";
+/// The longest that a greeting may name.
+const LONGEST_PACKET: u16 = 9000;
+/// The retransmission timer doubles up to this, so that a transfer goes on soon after an outage: a packet in so long is no load.
+const LONGEST_TIMEOUT: f64 = 5.0;
 /// How often the series has a line.
 const SERIES: Time = Time::millis(50);
+/// How often flows are looked at that may have stalled.
+const STALLS: Time = Time::millis(250);
 
+/// The address of `host` or `host:port`, where the host is a name or an IPv4 address.
 pub(super) fn peer(text: &str) -> Result<SocketAddrV4> {
-    let with_port = text.parse::<SocketAddrV4>().ok();
-    let alone = || text.parse::<Ipv4Addr>().ok().map(|ip| SocketAddrV4::new(ip, UDP_PORT));
-    with_port.or_else(alone).filter(|peer| peer.port() != 0).ok_or_else(|| {
-        Error::Input(format!("the receiver is an IPv4 address like 10.0.0.2 or 10.0.0.2:{UDP_PORT}, not `{text}`"))
-    })
+    let (host, port) = text.split_once(':').map_or((text, Some(UDP_PORT)), |(host, port)| (host, port.parse().ok()));
+    let Some(port) = port.filter(|port| *port != 0 && !host.is_empty()) else {
+        return Err(Error::Input(format!(
+            "the receiver is a name or an IPv4 address, like gw.example.org or 10.0.0.2:{UDP_PORT}, not `{text}`"
+        )));
+    };
+    let found = (host, port).to_socket_addrs().map_err(|why| Error::Failed(format!("cannot find `{host}`: {why}")))?;
+    let v4 = found.into_iter().find_map(|address| if let SocketAddr::V4(v4) = address { Some(v4) } else { None });
+    v4.ok_or_else(|| Error::Failed(format!("`{host}` has no IPv4 address")))
 }
 
 pub(super) fn run(args: &Send) -> Result<()> {
     let peer = peer(&args.peer)?;
-    let mut group = words::flow(&args.protocol, &args.packet, &args.params)?;
+    let mut group = words::flow(&args.protocol, args.packet.as_deref().unwrap_or(PACKET), &args.params)?;
     guard::set(args, &mut group);
-    if group.packet as usize > LONGEST {
-        return Err(Error::Input(format!("--packet {}: both ends take {LONGEST}B at most", args.packet)));
+    if group.packet > LONGEST_PACKET {
+        let asked = args.packet.as_deref().unwrap_or(PACKET);
+        return Err(Error::Input(format!("--packet {asked}: both ends take {LONGEST_PACKET}B at most")));
     }
+    fit(args, &mut group, kernel_mtu(peer)?);
+    recover_soon(&mut group);
     if args.file.is_some() && args.flows > 1 {
         return Err(Error::Input("a file goes in one flow".to_string()));
     }
@@ -73,10 +93,12 @@ pub(super) fn run(args: &Send) -> Result<()> {
     sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
     // Numbers that nobody can guess: whoever knows a flow's number and ports can disturb it.
     let base = u32::from_be_bytes(random()?);
+    let to = Far { args, peer, own, key };
     for i in 0..args.flows {
         let id = base.wrapping_add(i);
-        endpoint.sending.insert(id, sending(args, &group, id, peer, own, key.clone())?);
+        endpoint.sending.insert(id, sending(&to, &group, id, supply(args)?, None)?);
     }
+    let mut path = Path::new(peer, to.key.clone(), group.packet);
     let mut series = Series::open(args)?;
     let mut intervals = Intervals::default();
     let mut progress = Progress::of(args.file.as_deref(), args.json);
@@ -90,9 +112,15 @@ pub(super) fn run(args: &Send) -> Result<()> {
             break;
         }
         let looks = progress.as_ref().map_or(Time::NEVER, Progress::due);
-        endpoint.run(next.min(series.next(now)).min(looks).min(laws.next()), &over)?;
+        let search = if path.searches() { now + LOOK } else { now + STALLS };
+        endpoint.run(next.min(series.next(now)).min(looks).min(laws.next()).min(search), &over)?;
         let now = endpoint.now();
         laws.look(now, &endpoint, args.json)?;
+        if let Some(length) = path.shorter(now, &endpoint) {
+            complain(format!("the path carries packets of {length} B; going on with shorter packets"));
+            group.packet = length;
+            shorten(&to, &group, &mut endpoint, &mut intervals)?;
+        }
         series.write(now, &mut endpoint)?;
         if let (Some(progress), Some(flow)) = (&mut progress, endpoint.sending.values().next()) {
             progress.tell(now, flow);
@@ -109,14 +137,58 @@ pub(super) fn run(args: &Send) -> Result<()> {
     finish(args, &group, &endpoint, intervals, laws)
 }
 
-fn sending(
-    args: &Send,
-    group: &FlowGroup,
-    id: u32,
+/// Packets are no longer than what the interface and the routers that were heard of carry.
+fn fit(args: &Send, group: &mut FlowGroup, most: u16) {
+    if group.packet <= most {
+        return;
+    }
+    if let Some(asked) = &args.packet {
+        complain(format!("--packet {asked}: the path carries packets of {most} B, so they have that length"));
+    }
+    group.packet = most;
+}
+
+/// The greatest retransmission timeout is that of this program, unless somebody said another.
+fn recover_soon(group: &mut FlowGroup) {
+    let said = group.values.given().iter().any(|(name, _)| *name == "max_rto");
+    if let Some(param) = COMMON.iter().find(|p| p.name == "max_rto").filter(|_| !said) {
+        group.values.set(param, LONGEST_TIMEOUT);
+    }
+}
+
+/// Flows with packets of the group's length take the places of those that are under way.
+fn shorten(to: &Far, group: &FlowGroup, endpoint: &mut Endpoint, intervals: &mut Intervals) -> Result<()> {
+    let under_way: Vec<u32> =
+        endpoint.sending.iter().filter(|(_, f)| f.standing == Standing::Open).map(|(id, _)| *id).collect();
+    let base = u32::from_be_bytes(random()?);
+    for (old, id) in under_way.into_iter().zip((0..).map(|i| base.wrapping_add(i))) {
+        let Some(mut before) = endpoint.sending.remove(&old) else { continue };
+        let supply = std::mem::replace(&mut before.supply, Supply::Filler);
+        let mut flow = sending(to, group, id, supply, Some(number(before.high, old)))?;
+        flow.take_over(&before);
+        endpoint.sending.insert(id, flow);
+        intervals.replace(old, id);
+    }
+    Ok(())
+}
+
+/// Where flows go, and what was asked for.
+struct Far<'a> {
+    args: &'a Send,
     peer: SocketAddrV4,
     own: Ipv4Addr,
     key: Option<Key>,
-) -> Result<Sending> {
+}
+
+/// What is sent.
+fn supply(args: &Send) -> Result<Supply> {
+    let Some(path) = &args.file else { return Ok(Supply::Filler) };
+    Supply::open(path).or_fail(|| format!("read {}", path.display()))
+}
+
+/// The flow of this number; `instead` is that of one whose place it takes.
+fn sending(to: &Far, group: &FlowGroup, id: u32, supply: Supply, instead: Option<u64>) -> Result<Sending> {
+    let Far { args, peer, own, key } = to;
     let fallback = registry::resolve(group.resolved.fallback).map_err(Error::Failed)?;
     let init = FlowInit {
         id,
@@ -127,38 +199,35 @@ fn sending(
         packet: group.packet,
         interface: Rate::mbps(args.interface_mbps),
     };
-    let (supply, content, source) = match (&args.file, args.bytes) {
-        (Some(path), _) => {
-            let supply = Supply::open(path).or_fail(|| format!("read {}", path.display()))?;
-            let Supply::File { size, digest, mode, modified, .. } = supply else {
-                return Err(Error::Failed("no file".to_string()));
-            };
+    let (content, source) = match (&supply, args.bytes) {
+        (Supply::File { size, digest, mode, modified, .. }, _) => {
+            let path = args.file.as_deref().unwrap_or(std::path::Path::new("file"));
             let most = (u32::MAX as u64 - 1) * (group.packet as u64 / 2);
-            if size > most {
+            if *size > most {
                 return Err(Error::Input(format!("{} is longer than a flow can be", path.display())));
             }
             let name = file_name(&path.file_name().unwrap_or_default().to_string_lossy());
-            let modified = Some(modified);
-            (supply, Content::File { name, size, mode, digest, modified }, Source::Sized(size))
+            let (size, mode, digest, modified) = (*size, *mode, *digest, Some(*modified));
+            (Content::File { name, size, mode, digest, modified }, Source::Sized(size))
         }
-        (None, Some(bytes)) => (Supply::Filler, Content::Nothing, Source::Sized(bytes)),
-        (None, None) => {
+        (Supply::Filler, Some(bytes)) => (Content::Nothing, Source::Sized(bytes)),
+        (Supply::Filler, None) => {
             let stop = Time::from_secs_f64(args.time);
-            (Supply::Filler, Content::Nothing, Source::Until { stop, started: false })
+            (Content::Nothing, Source::Until { stop, started: false })
         }
     };
     let mut flow = Flow::new(&init);
-    flow.attach(Address(own.into()));
+    flow.attach(Address((*own).into()));
     Ok(Sending::new(Plan {
         flow,
         elsewhere: Sink::new(&init),
         source,
         start: Time::ZERO,
-        hello: Hello::new(&args.protocol, group.packet, &group.values, content),
+        hello: Hello { instead, ..Hello::new(&args.protocol, group.packet, &group.values, content) },
         high: u32::from_be_bytes(random()?).max(1),
-        key,
+        key: key.clone(),
         supply,
-        peer,
+        peer: *peer,
         patience: Time::from_secs_f64(args.patience),
         confirm: true,
     }))
@@ -171,7 +240,7 @@ fn finish(args: &Send, group: &FlowGroup, endpoint: &Endpoint, mut intervals: In
         .sending
         .iter()
         .map(|(id, f)| {
-            let received = if let Standing::Over(bytes) = f.standing { Some(bytes) } else { None };
+            let received = if let Standing::Over(bytes) = f.standing { Some(f.earlier + bytes) } else { None };
             (*id, Done::of(f), received, f.payload)
         })
         .collect();

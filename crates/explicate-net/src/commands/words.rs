@@ -9,7 +9,7 @@ use explicate_scenario::problem::{Problem, Problems, Site};
 use crate::error::{Error, Result};
 
 /// A TOML text that means these characters.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {

@@ -4,7 +4,8 @@
 //! cookie=HEX mac=HEX`
 //!
 //! Words are `key=value`, apart by one space; unknown keys are passed over, so that later versions can add some. What is as
-//! most have it is left out: `window` (segments), `quick_acks`, `refuse_explicit`. `digest` is the SHA-256 of the file, `cookie` what the
+//! most have it is left out: `window` (segments), `quick_acks`, `refuse_explicit`, and `instead`, the number of a
+//! flow from the same address and port whose place this one takes, with shorter packets. `digest` is the SHA-256 of the file, `cookie` what the
 //! receiver gave, and `mac`, always last, the code over all before it ([`greeting_code`](super::auth::greeting_code)).
 
 use explicate_core::flow::PARAMS;
@@ -104,6 +105,8 @@ pub struct Hello {
     pub refuse_explicit: bool,
     /// What is sent.
     pub content: Content,
+    /// The flow of this sender whose place it takes, if any.
+    pub instead: Option<u64>,
 }
 
 impl Hello {
@@ -123,11 +126,13 @@ impl Hello {
             quick_acks: get("quick_acks") as u32,
             refuse_explicit: get("refuse_explicit") != 0.0,
             content,
+            instead: None,
         }
     }
     /// Its words.
     pub fn words(&self) -> String {
-        let Hello { protocol, packet, ack_every, ack_delay_us, window, quick_acks, refuse_explicit, content } = self;
+        let Hello { protocol, packet, ack_every, ack_delay_us, window, quick_acks, refuse_explicit, content, instead } =
+            self;
         let mut words = format!(
             "{NAME}{VERSION} protocol={protocol} packet={packet} ack_every={ack_every} ack_delay_us={ack_delay_us}"
         );
@@ -146,6 +151,9 @@ impl Hello {
                 words += &format!(" modified={seconds}");
             }
         }
+        if let Some(instead) = instead {
+            words += &format!(" instead={instead:x}");
+        }
         words
     }
     /// Reads words; `None` for what makes no sense.
@@ -158,7 +166,7 @@ impl Hello {
         let (mut protocol, mut packet, mut kind) = (None, None, None);
         let (mut name, mut size, mut mode, mut digest, mut modified) = (None, None, 0o644, None, None);
         let (mut ack_every, mut ack_delay_us) = (1, 100_000);
-        let (mut window, mut quick_acks, mut refuse_explicit) = (None, 0, false);
+        let (mut window, mut quick_acks, mut refuse_explicit, mut instead) = (None, 0, false, None);
         for word in words {
             let (key, value) = word.split_once('=')?;
             match key {
@@ -169,6 +177,7 @@ impl Hello {
                 "window" => window = Some(value.parse().ok().filter(|n| (1..=1_000_000_000).contains(n))?),
                 "quick_acks" => quick_acks = value.parse().ok().filter(|n| *n <= 1_000_000)?,
                 "refuse_explicit" => refuse_explicit = value == "1",
+                "instead" => instead = Some(u64::from_str_radix(value, 16).ok()?),
                 "kind" => kind = Some(value),
                 "name" => name = Some(value).filter(|v| is_file_name(v)),
                 "size" => size = value.parse().ok(),
@@ -184,7 +193,7 @@ impl Hello {
             Some(_) => return None,
         };
         let (protocol, packet) = (protocol?.to_string(), packet?);
-        Some(Hello { protocol, packet, ack_every, ack_delay_us, window, quick_acks, refuse_explicit, content })
+        Some(Hello { protocol, packet, ack_every, ack_delay_us, window, quick_acks, refuse_explicit, content, instead })
     }
 }
 
@@ -243,9 +252,9 @@ mod tests {
         {
             values.set(PARAMS.iter().find(|p| p.name == name).unwrap(), value);
         }
-        let hello = Hello::new("xcp", 1500, &values, Content::Nothing);
+        let hello = Hello { instead: Some(0xbeef), ..Hello::new("xcp", 1500, &values, Content::Nothing) };
         assert_eq!((hello.window, hello.quick_acks, hello.refuse_explicit, hello.ack_every), (Some(20), 16, true, 2));
-        assert!(hello.words().ends_with(" window=20 quick_acks=16 refuse_explicit=1"));
+        assert!(hello.words().ends_with(" window=20 quick_acks=16 refuse_explicit=1 instead=beef"));
         assert_eq!(Hello::parse(hello.words().as_bytes()), Some(hello));
     }
 
@@ -284,6 +293,7 @@ mod tests {
             "window=-1",
             "quick_acks=1e9",
             "packet=99",
+            "instead=x",
         ] {
             assert_eq!(Hello::parse(format!("{good} {more}").as_bytes()), None, "{more}");
         }

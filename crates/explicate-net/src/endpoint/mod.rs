@@ -24,6 +24,7 @@ pub mod hello;
 pub mod message;
 pub mod opening;
 pub mod outbox;
+pub mod pmtu;
 pub mod probe;
 pub mod receiving;
 pub mod sending;
@@ -92,6 +93,10 @@ impl Endpoint {
     /// Datagrams sent, and refused by the system.
     pub fn sent(&self) -> (u64, u64) {
         (self.out.sent, self.out.refused)
+    }
+    /// Datagrams that were longer than what the system knows the path to carry.
+    pub fn too_long(&self) -> u64 {
+        self.out.too_long
     }
 
     /// Sends and receives until `until`, or until it is told to stop.

@@ -20,11 +20,13 @@ pub struct Outbox {
     pub sent: u64,
     /// Datagrams that the system did not take.
     pub refused: u64,
+    /// Those of them that were longer than what the system knows the path to carry.
+    pub too_long: u64,
 }
 
 impl Default for Outbox {
     fn default() -> Outbox {
-        Outbox { bytes: vec![0; LONGEST * BATCH], waiting: Vec::with_capacity(BATCH), sent: 0, refused: 0 }
+        Outbox { bytes: vec![0; LONGEST * BATCH], waiting: Vec::with_capacity(BATCH), sent: 0, refused: 0, too_long: 0 }
     }
 }
 
@@ -90,6 +92,7 @@ impl Outbox {
                     // The network may drop packets, and this is its first hop.
                     tracing::debug!(%error, "cannot send");
                     self.refused += 1;
+                    self.too_long += sys::is_too_long(&error) as u64;
                     first += 1;
                 }
             }

@@ -9,7 +9,7 @@ use std::net::{SocketAddrV4, UdpSocket};
 use std::os::fd::AsFd;
 
 use explicate_core::datagram;
-use explicate_core::estimate::{ESTIMATORS, EstimatorInit};
+use explicate_core::estimate::{ESTIMATORS, Estimator, EstimatorInit};
 use explicate_core::params::Values;
 use explicate_core::protocol::Address;
 use explicate_core::rng::Rng;
@@ -19,6 +19,7 @@ use explicate_core::wire::{IP_UDP_LEN, SackRanges};
 use super::auth::{self, Key, ShortCode};
 use super::message::Message;
 use super::outbox::Outbox;
+use super::pmtu::Search;
 use crate::clock::{Clock, Waiter};
 use crate::error::{Context, Error, Result};
 use crate::sys::{self, Batch};
@@ -34,6 +35,19 @@ pub struct Found {
     pub probes: (u64, u64),
 }
 
+/// What a look at a path shows.
+#[derive(Clone, Debug, Default)]
+pub struct Sight {
+    /// Round trip, the median.
+    pub trip: Time,
+    /// Packets that are lost, each way alike, a share.
+    pub loss: f64,
+    /// What pairs of packets say of its capacity, bit/s.
+    pub capacity: Vec<f64>,
+    /// The longest packet that it carries, bytes of IP, up to what most links carry.
+    pub packet: Option<u16>,
+}
+
 /// The middle one of values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
@@ -45,8 +59,6 @@ pub fn median(values: &[f64]) -> Option<f64> {
 const PAIR_LEN: u16 = 1500;
 /// Headers of a message, bytes of IP.
 const HEADERS: usize = IP_UDP_LEN + 40;
-/// The estimator that asks a simulator instead of the path.
-const ORACLE: &str = "oracle";
 /// Pairs are numbered apart from the estimator's probes.
 const PAIRS: u16 = 0x8000;
 /// The number of packets before pairs; no pair has it.
@@ -56,6 +68,30 @@ const KNOCK_EVERY: Time = Time::secs(1);
 /// How long to wait for the first.
 const PATIENCE: Time = Time::secs(5);
 const BETWEEN_PAIRS: Time = Time::millis(20);
+/// Packets that measure round trips and losses, and how often one goes.
+const SHORT_LEN: u16 = 200;
+const BETWEEN_LOOKS: Time = Time::millis(5);
+/// A search for what the path carries ends after so long without an answer.
+const MTU_PATIENCE: Time = Time::secs(5);
+
+/// How often the kernel is asked what routers have told it.
+const LOOK: Time = Time::millis(20);
+
+/// The longest packet to a host that the kernel would send in one piece, bytes of IP.
+pub fn kernel_mtu(peer: SocketAddrV4) -> Result<u16> {
+    let asked = UdpSocket::bind("0.0.0.0:0").and_then(|s| s.connect(peer).and_then(|()| sys::path_mtu(s.as_fd())));
+    Ok(asked.or_fail(|| format!("reach {peer}"))?.min(u16::MAX as usize) as u16)
+}
+
+/// Whether an estimator sends probes before it is told anything: one that only a simulator can tell does not.
+fn sends_probes(estimator: &mut dyn Estimator) -> bool {
+    let mut now = Time::ZERO;
+    (0..100).any(|_| {
+        let sends = estimator.poll_probe(now).is_some();
+        now = estimator.poll_timeout().max(now + Time::millis(1));
+        sends
+    })
+}
 
 /// A node that measures.
 pub struct Prober {
@@ -146,28 +182,104 @@ impl Prober {
         Ok(all)
     }
 
+    /// Looks at the path for so long and a little more: what it carries, how long a round trip takes, what it loses.
+    pub fn look(&mut self, length: Time, stop: &dyn Fn() -> bool) -> Result<Sight> {
+        self.wait_for_cookie(stop)?;
+        let mut found = Found::default();
+        self.pairs(length.min(Time::secs(1)), &mut found, stop)?;
+        let packet = self.path_mtu(PAIR_LEN, MTU_PATIENCE, stop)?;
+        let (mut trips, mut sent, mut next) = (Vec::new(), 0u16, self.clock.now());
+        let end = self.clock.now() + length;
+        // The last ones need a round trip to come back.
+        let late = end + MTU_PATIENCE;
+        while self.clock.now() < late && !stop() {
+            let now = self.clock.now();
+            let slowest = trips.iter().copied().fold(0.0, f64::max);
+            if now >= end + Time::from_secs_f64(2.0 * slowest) + Time::millis(100) {
+                break;
+            }
+            self.knock();
+            if now >= next && now < end && sent < WAKER {
+                self.push(sent, SHORT_LEN);
+                self.out.flush(self.socket.as_fd());
+                (sent, next) = (sent + 1, now + BETWEEN_LOOKS);
+            }
+            for (index, sent, _) in self.echoes()? {
+                if index < WAKER && sent >= end - length {
+                    trips.push(self.clock.now().since(sent).as_secs_f64());
+                }
+            }
+            let due = if now < end { next } else { now + BETWEEN_LOOKS };
+            self.waiter.wait(&[self.socket.as_fd()], due).or_fail(|| "wait".to_string())?;
+        }
+        let Some(trip) = median(&trips) else { return Err(self.nobody()) };
+        let back = (trips.len() as f64 / sent.max(1) as f64).min(1.0);
+        Ok(Sight { trip: Time::from_secs_f64(trip), loss: 1.0 - back.sqrt(), capacity: found.capacity, packet })
+    }
+    /// No probe was answered.
+    fn nobody(&self) -> Error {
+        let hint = self.refused.unwrap_or("is `explicated recv` running there, and has it the same key, or none?");
+        Error::Failed(format!("no probe was answered by {}; {hint}", self.peer))
+    }
+
+    /// The longest packet of up to `wanted` bytes of IP that the path carries; nothing if for so long no probe is answered.
+    pub fn path_mtu(&mut self, wanted: u16, patience: Time, stop: &dyn Fn() -> bool) -> Result<Option<u16>> {
+        let mut search = Search::new(wanted);
+        let end = self.clock.now() + patience;
+        while self.clock.now() < end && !stop() {
+            self.knock();
+            if self.code.is_none() {
+                self.echoes()?;
+                self.waiter.wait(&[self.socket.as_fd()], self.knocks.min(end)).or_fail(|| "wait".to_string())?;
+                continue;
+            }
+            for length in search.poll(self.clock.now()) {
+                self.push(length, length);
+            }
+            let refused = self.out.too_long;
+            self.out.flush(self.socket.as_fd());
+            for (length, ..) in self.echoes()? {
+                search.handle_echo(self.clock.now(), length);
+            }
+            // Routers' messages reach the kernel alone.
+            let known = kernel_mtu(self.peer)?;
+            if known < wanted || self.out.too_long > refused {
+                search.limit(known);
+            }
+            if let Some(found) = search.found() {
+                return Ok(Some(found));
+            }
+            let due = search.due().min(self.clock.now() + LOOK).min(end);
+            self.waiter.wait(&[self.socket.as_fd()], due).or_fail(|| "wait".to_string())?;
+        }
+        Ok(None)
+    }
+
     /// Measures for so long, by this estimator.
     pub fn run(&mut self, estimator: &str, values: &Values, length: Time, stop: &dyn Fn() -> bool) -> Result<Found> {
         let Some(kind) = ESTIMATORS.iter().find(|e| e.name() == estimator) else {
             let names: Vec<&str> = ESTIMATORS.iter().map(|e| e.name()).collect();
             return Err(Error::Input(format!("no estimator is called `{estimator}`; there are {}", names.join(", "))));
         };
-        if kind.name() == ORACLE {
+        let (peer, nonce) = (u32::from(*self.peer.ip()), self.nonce);
+        let build = |now| {
+            kind.build(EstimatorInit {
+                values,
+                own: Address(0),
+                peer: Address(peer),
+                period: Time::millis(100),
+                rng: Rng::stream(nonce, "probe"),
+                now,
+            })
+        };
+        if !sends_probes(&mut *build(Time::ZERO)) {
             return Err(Error::Input(format!("`{}` sends no probes: only a simulator can ask it", kind.name())));
         }
         let mut found = Found::default();
         self.wait_for_cookie(stop)?;
         self.pairs(length.min(Time::secs(1)), &mut found, stop)?;
         let now = self.clock.now();
-        let mut estimator = kind.build(EstimatorInit {
-            values,
-            own: Address(0),
-            peer: Address(u32::from(*self.peer.ip())),
-            period: Time::millis(100),
-            rng: Rng::stream(self.nonce, "probe"),
-            now,
-        });
-        let end = now + length;
+        let (mut estimator, end) = (build(now), now + length);
         while self.clock.now() < end && !stop() {
             self.knock();
             let now = self.clock.now();
@@ -191,8 +303,7 @@ impl Prober {
             self.waiter.wait(&[self.socket.as_fd()], due).or_fail(|| "wait".to_string())?;
         }
         if found.probes.1 == 0 {
-            let hint = self.refused.unwrap_or("is `explicated recv` running there, and has it the same key, or none?");
-            return Err(Error::Failed(format!("no probe was answered by {}; {hint}", self.peer)));
+            return Err(self.nobody());
         }
         Ok(found)
     }

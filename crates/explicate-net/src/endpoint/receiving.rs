@@ -338,6 +338,9 @@ impl Receivers {
             flow.code = code;
             return Ok(());
         }
+        if let Some(old) = hello.instead {
+            self.forget((key.0, old));
+        }
         if self.flows.len() >= self.limits.flows {
             return Err(Refusal::Full);
         }
@@ -457,12 +460,18 @@ impl Receivers {
         };
         let silent: Vec<Key> = self.flows.iter().filter(|(_, f)| now.since(f.heard) > of(f)).map(|(k, _)| *k).collect();
         for key in silent {
-            let Some(flow) = self.flows.remove(&key) else { continue };
-            self.waiting -= flow.memory();
-            if flow.stock.verdict().is_none() {
+            if let Some(flow) = self.forget(key)
+                && flow.stock.verdict().is_none()
+            {
                 self.ended.push(flow.ended(key, flow.heard));
             }
         }
+    }
+    /// A flow is over, or another takes its place.
+    fn forget(&mut self, key: Key) -> Option<Receiving> {
+        let flow = self.flows.remove(&key)?;
+        self.waiting -= flow.memory();
+        Some(flow)
     }
     /// When something is due.
     pub fn due(&self) -> Time {

@@ -48,7 +48,8 @@ pub struct Sending {
     opening: Opening,
     /// The upper half of its number.
     pub high: u32,
-    supply: Supply,
+    /// What it sends.
+    pub supply: Supply,
     /// Bytes that the other end held already when the flow began; `None` before it is let in.
     pub have: Option<u64>,
     /// Where it sends to.
@@ -71,6 +72,12 @@ pub struct Sending {
     confirm: bool,
     /// Bytes of payload sent, retransmissions included.
     pub payload: u64,
+    /// Bytes that arrived by flows whose place this one took.
+    pub earlier: u64,
+    /// Packets that those flows sent again.
+    pub earlier_resent: u64,
+    /// Bytes that the other end held before the first of those flows.
+    held_first: Option<u64>,
 }
 
 /// What a sending end is made from.
@@ -125,6 +132,24 @@ impl Sending {
             asks: Time::NEVER,
             confirm: plan.confirm,
             payload: 0,
+            earlier: 0,
+            earlier_resent: 0,
+            held_first: None,
+        }
+    }
+    /// This flow takes the place of another one, which has stalled, to the same end: what that one delivered counts, and is not sent
+    /// again. A file begins with what the other end says that it has.
+    pub fn take_over(&mut self, before: &Sending) {
+        self.heard = before.heard;
+        self.held_first = before.held_first.or(before.have).or(Some(0));
+        self.payload = before.payload;
+        self.earlier_resent = before.earlier_resent + before.flow.stats().retransmissions;
+        if matches!(self.supply, Supply::Filler) {
+            let arrived = before.flow.acked() as u64 * before.flow.payload() as u64;
+            self.earlier = before.earlier + arrived;
+            if let Source::Sized(bytes) = &mut self.source {
+                *bytes = bytes.saturating_sub(self.earlier).max(1);
+            }
         }
     }
     /// An acknowledgement arrived, with `more` behind its header.
@@ -151,6 +176,9 @@ impl Sending {
                 self.standing = failed("the other end says that it holds more than is sent");
                 return false;
             }
+        }
+        if let (Some(first), Supply::File { .. }) = (self.held_first, &self.supply) {
+            self.earlier = have.saturating_sub(first);
         }
         // The application begins now that it is known with what.
         (self.have, self.acts) = (Some(have), now);
@@ -342,6 +370,19 @@ fn failed(why: &str) -> Standing {
     Standing::Failed(why.to_string())
 }
 
+/// In whole milliseconds.
 fn seconds(span: Time) -> String {
     format!("{} s", (span.as_secs_f64() * 1e3).round() / 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_told_in_plain_numbers() {
+        for (span, text) in [(15.0, "15 s"), (0.25, "0.25 s"), (120.0, "120 s"), (1e-3, "0.001 s")] {
+            assert_eq!(seconds(Time::from_secs_f64(span)), text);
+        }
+    }
 }

@@ -74,12 +74,17 @@ extern "C" fn on_signal(_: libc::c_int) {
     STOP.store(true, Ordering::Relaxed);
 }
 
-/// SIGINT, SIGTERM and SIGHUP only set a flag from now on, which [`stopped`] reads.
+/// SIGINT, SIGTERM and SIGHUP only set a flag from now on, which [`stopped`] reads. One that is ignored stays so: `nohup`.
 pub fn catch_signals() {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         // SAFETY: the handler does nothing but store to an atomic. Without SA_RESTART calls that wait return.
         unsafe {
             let mut action: libc::sigaction = zeroed();
+            libc::sigaction(signal, ptr::null(), &mut action);
+            if action.sa_sigaction == libc::SIG_IGN {
+                continue;
+            }
+            action = zeroed();
             action.sa_sigaction = on_signal as extern "C" fn(libc::c_int) as usize;
             libc::sigaction(signal, &action, ptr::null_mut());
         }

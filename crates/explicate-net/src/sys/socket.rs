@@ -41,6 +41,24 @@ pub fn tell_ttl_and_ecn(socket: BorrowedFd<'_>) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO)
 }
 
+/// What the kernel believes that a path carries in one packet, bytes of IP: the interface's, or less if a router has said so. The
+/// socket has to be connected.
+pub fn path_mtu(socket: BorrowedFd<'_>) -> io::Result<usize> {
+    let mut value: libc::c_int = 0;
+    let mut length = length_of(&value);
+    // SAFETY: the kernel writes at most `length` bytes of an int that outlives the call.
+    check(unsafe {
+        let out = ptr::from_mut(&mut value).cast();
+        libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_IP, libc::IP_MTU, out, &mut length)
+    })?;
+    Ok(value.max(0) as usize)
+}
+
+/// Whether a datagram was refused because it is longer than what the kernel believes that the path carries.
+pub fn is_too_long(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EMSGSIZE)
+}
+
 /// The index of a network interface of this thread's namespace.
 pub fn interface_index(name: &str) -> io::Result<i32> {
     let name = CString::new(name)?;

@@ -1,0 +1,267 @@
+//! `explicated advise`: which protocol serves which path, by a table made with the simulator (`scripts/advice.py`).
+
+use explicate_core::units::Time;
+use serde_json::{Value, json};
+
+use super::say::say;
+use super::send::peer;
+use super::words;
+use crate::cli::Advise;
+use crate::endpoint::auth::{Key, random};
+use crate::endpoint::probe::{Prober, Sight, median};
+use crate::error::{Error, Result};
+use crate::sys;
+
+const TABLE: &str = include_str!("advice.csv");
+/// Nobody is advised to take from a flow of TCP beside more than the rest of what another of its kind leaves it.
+const BESIDE: f64 = 0.8;
+/// Shares that differ by less are alike: the shorter queue decides.
+const ALIKE: f64 = 0.03;
+/// Losses below this are none, as far as their logarithm goes.
+const LEAST_LOSS: f64 = 2e-4;
+/// The path that is taken for the one of which nothing is said.
+const USUAL: (f64, f64) = (0.0, 20e6);
+
+/// A protocol on a path of the table.
+#[derive(Clone, Debug)]
+struct Row {
+    protocol: String,
+    /// The controllers that it needs, or `none`.
+    routers: String,
+    /// Round trip, s; losses, a share; rate, bit/s.
+    path: (f64, f64, f64),
+    /// Of the rate, in payload.
+    share: f64,
+    queue_ms: f64,
+    /// What CUBIC has beside it, as a share of what it has beside another CUBIC.
+    beside: f64,
+}
+
+fn row(line: &str) -> Option<Row> {
+    let mut words = line.split(',');
+    let (protocol, routers) = (words.next()?.to_string(), words.next()?.to_string());
+    let mut number = || words.next()?.parse::<f64>().ok();
+    let path = (1e-3 * number()?, 1e-2 * number()?, 1e6 * number()?);
+    Some(Row { protocol, routers, path, share: number()?, queue_ms: number()?, beside: number()? })
+}
+
+/// All rows; the comment and the names of the columns are none.
+fn table() -> Vec<Row> {
+    TABLE.lines().filter_map(row).collect()
+}
+
+/// The rows of the path that is nearest to this one: in the logarithm of each of its properties, one after the other.
+fn nearest(rows: &[Row], path: (f64, f64, f64)) -> Vec<Row> {
+    let far = |a: f64, b: f64| (a.ln() - b.ln()).abs();
+    let loss = |l: f64| l.max(LEAST_LOSS);
+    let best = |of: &dyn Fn(&Row) -> f64| rows.iter().map(of).fold(f64::INFINITY, f64::min);
+    let trip = |r: &Row| far(r.path.0, path.0.max(1e-4));
+    let lost = |r: &Row| far(loss(r.path.1), loss(path.1));
+    let rate = |r: &Row| far(r.path.2, path.2);
+    let least = (best(&trip), best(&lost), best(&rate));
+    rows.iter().filter(|r| (trip(r), lost(r), rate(r)) == least).cloned().collect()
+}
+
+/// Those that these routers (or none) permit, the best first.
+fn ranked(mut rows: Vec<Row>, routers: &[String]) -> Vec<Row> {
+    rows.retain(|r| r.routers == "none" || routers.contains(&r.routers));
+    let most = rows.iter().filter(|r| r.beside >= BESIDE).map(|r| r.share).fold(0.0, f64::max);
+    let class = |r: &Row| match (r.beside >= BESIDE, r.share + ALIKE >= most) {
+        (true, true) => 0,
+        (true, false) => 1,
+        (false, _) => 2,
+    };
+    rows.sort_by(|a, b| {
+        let within = if class(a) == 0 { a.queue_ms.total_cmp(&b.queue_ms) } else { b.share.total_cmp(&a.share) };
+        class(a).cmp(&class(b)).then(within)
+    });
+    rows
+}
+
+/// The controllers that the table knows.
+fn known(rows: &[Row]) -> Vec<String> {
+    let mut all: Vec<String> = rows.iter().map(|r| r.routers.clone()).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// A path as it was given or found.
+struct Path {
+    trip: f64,
+    loss: f64,
+    rate: f64,
+    packet: Option<u16>,
+    routers: Vec<String>,
+}
+
+pub(super) fn run(args: &Advise) -> Result<()> {
+    let rows = table();
+    let routers: Vec<String> = args.routers.iter().map(|r| r.trim().to_string()).collect();
+    let known = known(&rows);
+    if let Some(other) = routers.iter().find(|r| !known.contains(r)) {
+        return Err(Error::Input(format!("--routers {other}: the table has {}", known.join(", "))));
+    }
+    let seen = args.peer.as_ref().map(|host| probed(args, host)).transpose()?;
+    let path = path(args, seen.as_ref(), routers)?;
+    let ranked = ranked(nearest(&rows, (path.trip, path.loss, path.rate)), &path.routers);
+    let Some(best) = ranked.first() else { return Err(Error::Failed("the table of advice is empty".to_string())) };
+    let command = command(args, best, &path);
+    if args.json {
+        return say(json!({
+            "path": {
+                "rtt_ms": 1e3 * path.trip,
+                "loss": path.loss,
+                "rate_bps": path.rate,
+                "mtu": path.packet,
+                "routers": path.routers,
+                "of_table": { "rtt_ms": 1e3 * best.path.0, "loss": best.path.1, "rate_bps": best.path.2 },
+            },
+            "command": command,
+            "reason": reason(best, &path),
+            "alternatives": ranked.iter().map(told).collect::<Vec<_>>(),
+        }));
+    }
+    say(command)?;
+    say(reason(best, &path))?;
+    say(format!("\n{:14} {:8} {:>6} {:>10} {:>13}", "protocol", "routers", "share", "queue, ms", "CUBIC beside"))?;
+    for row in &ranked {
+        let Row { protocol, routers, share, queue_ms, beside, .. } = row;
+        say(format!("{protocol:14} {routers:8} {:>4.0} % {queue_ms:>10.1} {beside:>13.2}", 100.0 * share))?;
+    }
+    Ok(())
+}
+
+fn told(row: &Row) -> Value {
+    let Row { protocol, routers, share, queue_ms, beside, .. } = row;
+    json!({ "protocol": protocol, "routers": routers, "share": share, "queue_ms": queue_ms, "cubic_beside": beside })
+}
+
+/// Looks at the path to a host.
+fn probed(args: &Advise, host: &str) -> Result<Sight> {
+    let key = args.key.as_deref().map(Key::load).transpose()?;
+    let mut prober = Prober::open(peer(host)?, u64::from_be_bytes(random()?), key)?;
+    prober.look(Time::from_secs_f64(args.time), &sys::stopped)
+}
+
+/// The path: what is said of it goes before what was found.
+fn path(args: &Advise, seen: Option<&Sight>, routers: Vec<String>) -> Result<Path> {
+    // What the scenario's parser says behind the position of a text that nobody sees.
+    let said =
+        |error: &Error, key: &str| error.to_string().rsplit(&format!("`{key}`: ")).next().unwrap_or("").to_string();
+    let link = |option: &str, key: &str, value: &str| {
+        let found = words::link("the path", &format!("{key} = {}", words::quoted(value)), None);
+        found.map_err(|error| Error::Input(format!("--{option}: {}", said(&error, key))))
+    };
+    let trip = match (&args.rtt, seen) {
+        (Some(text), _) => link("rtt", "delay", text)?.delay.as_secs_f64(),
+        (None, Some(seen)) => seen.trip.as_secs_f64(),
+        (None, None) => return Err(Error::Input("say which path: a HOST that is probed, or --rtt 80ms".to_string())),
+    };
+    let loss = match (&args.loss, seen) {
+        (Some(text), _) => share(text)?,
+        (None, Some(seen)) => seen.loss,
+        (None, None) => USUAL.0,
+    };
+    let rate = match (&args.rate, seen.and_then(|s| median(&s.capacity))) {
+        (Some(text), _) => link("rate", "rate", text)?.rate.0 as f64,
+        (None, Some(found)) => found,
+        (None, None) => USUAL.1,
+    };
+    Ok(Path { trip, loss, rate, packet: seen.and_then(|s| s.packet), routers })
+}
+
+/// `1%` or `0.01`.
+fn share(text: &str) -> Result<f64> {
+    let found = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map(|p| p / 100.0),
+        None => text.parse(),
+    };
+    found.ok().filter(|s| (0.0..1.0).contains(s)).ok_or_else(|| {
+        Error::Input(format!("--loss is a share of the packets like 1% or 0.01, below all of them, not `{text}`"))
+    })
+}
+
+fn command(args: &Advise, best: &Row, path: &Path) -> String {
+    let host = args.peer.as_deref().unwrap_or("HOST");
+    let key = args.key.as_ref().map_or(String::new(), |key| format!(" --key {}", key.display()));
+    let packet = path.packet.filter(|p| *p < 1500).map_or(String::new(), |p| format!(" --packet {p}B"));
+    format!("explicated send {host} FILE -p {}{key}{packet}", best.protocol)
+}
+
+/// Two lines.
+fn reason(best: &Row, path: &Path) -> String {
+    let (trip, loss, rate) = best.path;
+    let here = format!("{:.3} ms, {:.2} % lost, {:.1} Mbit/s", 1e3 * path.trip, 100.0 * path.loss, path.rate / 1e6);
+    let near = format!("{:.0} ms, {:.1} %, {:.0} Mbit/s", 1e3 * trip, 100.0 * loss, rate / 1e6);
+    let by = match (best.routers.as_str(), path.routers.is_empty()) {
+        ("none", true) => {
+            "Without routers that answer it needs none; with such at the narrow places say --routers".to_string()
+        }
+        ("none", false) => "It needs no routers".to_string(),
+        (routers, _) => format!("It wants routers `-c {routers}` at the narrow places"),
+    };
+    format!(
+        "Nearest to this path ({here}) the table has {near}: {:.0} % of the rate, a queue of {:.1} ms.\n\
+         {by}; a CUBIC flow beside it keeps {:.2} of what it has beside another.",
+        100.0 * best.share,
+        best.queue_ms,
+        best.beside
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every path of the table has a protocol that may be advised, with routers and without.
+    #[test]
+    fn every_path_has_an_answer() {
+        let rows = table();
+        assert!(rows.len() > 100, "{}", rows.len());
+        for r in &rows {
+            let here = nearest(&rows, r.path);
+            assert!(here.iter().all(|other| other.path == r.path), "{r:?}");
+            for routers in [vec![], known(&rows)] {
+                let best = &ranked(here.clone(), &routers)[0];
+                assert!(best.beside >= BESIDE, "{best:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_nearest_path_is_taken() {
+        let rows = table();
+        let of = |path| nearest(&rows, path)[0].path;
+        let close = |a: (f64, f64, f64), b: (f64, f64, f64)| {
+            (a.0 / b.0 - 1.0).abs() < 1e-9 && (a.1 - b.1).abs() < 1e-9 && (a.2 / b.2 - 1.0).abs() < 1e-9
+        };
+        for (path, expected) in [
+            ((0.55, 0.008, 25e6), (0.6, 0.01, 20e6)),
+            ((1e-5, 0.0, 1e9), (0.001, 0.0, 100e6)),
+            ((0.09, 0.1, 1e6), (0.08, 0.05, 2e6)),
+            ((0.02, 0.0003, 20e6), (0.02, 0.0, 20e6)),
+        ] {
+            assert!(close(of(path), expected), "{path:?}: {:?}", of(path));
+        }
+    }
+
+    /// By hand: the second has less than three hundredths less and the shorter queue; the last harms its neighbour.
+    #[test]
+    fn the_best_of_those_that_harm_nobody_comes_first() {
+        let of = |share: f64, queue_ms: f64, beside: f64| {
+            let (protocol, routers) = (format!("{share}"), "none".to_string());
+            Row { protocol, routers, path: (1.0, 0.0, 1.0), share, queue_ms, beside }
+        };
+        let order = ranked(vec![of(0.5, 0.0, 1.0), of(0.9, 9.0, 1.0), of(0.88, 2.0, 0.9), of(0.95, 1.0, 0.1)], &[]);
+        let names: Vec<&str> = order.iter().map(|r| r.protocol.as_str()).collect();
+        assert_eq!(names, ["0.88", "0.9", "0.5", "0.95"]);
+    }
+
+    #[test]
+    fn shares_are_read() {
+        for (text, value) in [("1%", Some(0.01)), ("0.05", Some(0.05)), ("0", Some(0.0)), ("100%", None), ("x", None)] {
+            assert_eq!(share(text).ok(), value, "{text}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Paths that carry shorter packets than their ends, from the start or from some moment on, with and without a word from the
+//! router that drops them; and paths that are away for a while. Needs root, so `make linux` runs it.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
+
+use common::{Net, Running, chain, file, run};
+use explicate_core::units::Time;
+use explicate_net::clock::Clock;
+
+/// Two hosts, and between them the kernel's router, which says what it cannot carry (ICMP: fragmentation needed).
+fn routed() -> Net {
+    let net = Net::new(&["a", "k", "b"]);
+    net.cable(("a", "eth0", "10.1.0.1/24"), ("k", "k0", "10.1.0.254/24"));
+    net.cable(("b", "eth0", "10.9.0.2/24"), ("k", "k1", "10.9.0.254/24"));
+    net.exec("a", "ip route add default via 10.1.0.254");
+    net.exec("b", "ip route add default via 10.9.0.254");
+    net.exec("k", "sysctl -qw net.ipv4.ip_forward=1");
+    net
+}
+
+/// Two hosts, and between them an emulated link, which says nothing: a frame that is too long is gone.
+fn bridged(properties: &str) -> (Net, Running) {
+    let net = chain();
+    let link = net.start("m", &["link", "left", "right", "--there", properties]);
+    (net, link)
+}
+
+fn mtu(net: &Net, name: &str, device: &str, bytes: u32) {
+    run(&format!("ip -n {} link set {device} mtu {bytes}", net.name(name)));
+}
+
+/// Sends a file, lets something happen meanwhile, and returns what was said once the same file has arrived.
+fn arrives(net: &Net, bytes: usize, more: &[&str], meanwhile: impl FnOnce(&Path)) -> String {
+    let (path, content) = file(net, bytes);
+    let folder = net.folder.join("received");
+    let mut recv = net.start("b", &["recv", "--to", folder.to_str().unwrap(), "--open"]);
+    let mut arguments = vec!["send", "10.9.0.2", &path, "-p", "cubic"];
+    arguments.extend(more);
+    let mut send = net.start("a", &arguments);
+    meanwhile(&folder);
+    let (said, good) = send.wait(60);
+    assert!(good, "{said}");
+    assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file: {said}");
+    recv.signal("INT");
+    recv.wait(5);
+    said
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_router_that_says_what_it_carries_is_heard() {
+    let net = routed();
+    mtu(&net, "k", "k1", 1400);
+    let began = Clock::start();
+    let said = arrives(&net, 3_000_000, &[], |_| {});
+    assert!(said.contains("1400 B"), "{said}");
+    assert!(began.now() < Time::secs(5), "{:?}", began.now());
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_black_hole_for_long_packets_is_found() {
+    let (net, _link) = bridged("rate = \"40Mbit/s\", delay = \"10ms\"");
+    mtu(&net, "m", "right", 1400);
+    let began = Clock::start();
+    let said = arrives(&net, 3_000_000, &[], |_| {});
+    assert!(said.contains("1400 B"), "{said}");
+    assert!(began.now() < Time::secs(6), "{:?}", began.now());
+}
+
+/// Random losses are no black hole: the packet keeps its length.
+#[test]
+#[ignore = "needs root: make linux"]
+fn losses_alone_shorten_no_packet() {
+    let (net, _link) =
+        bridged("rate = \"40Mbit/s\", delay = \"10ms\", channel = [{ kind = \"random_loss\", rate = \"5%\" }]");
+    let said = arrives(&net, 1_000_000, &[], |_| {});
+    assert!(!said.contains("shorter packets"), "{said}");
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_path_that_shrinks_under_way_is_followed_with_and_without_a_word() {
+    let net = routed();
+    run(&format!("ip netns exec {} tc qdisc add dev k1 root tbf rate 40mbit burst 20000 limit 200000", net.name("k")));
+    let said = arrives(&net, 12_000_000, &[], |_| {
+        sleep(Duration::from_millis(1000));
+        mtu(&net, "k", "k1", 1350);
+    });
+    assert!(said.contains("1350 B"), "{said}");
+    drop(net);
+    let (net, _link) = bridged("rate = \"40Mbit/s\", delay = \"10ms\"");
+    let said = arrives(&net, 12_000_000, &[], |_| {
+        sleep(Duration::from_millis(1000));
+        mtu(&net, "m", "right", 1300);
+    });
+    assert!(said.contains("1280 B"), "{said}");
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn packets_longer_than_the_interface_are_shortened_with_a_warning() {
+    let net = Net::new(&["a", "b"]);
+    net.cable(("a", "eth0", "10.9.0.1/24"), ("b", "eth0", "10.9.0.2/24"));
+    let said = arrives(&net, 500_000, &["--packet", "9000B"], |_| {});
+    assert!(said.contains("--packet 9000B") && said.contains("1500 B"), "{said}");
+}
+
+/// An outage of 20 s is common, and no end of a transfer. It goes on within seconds of the path's return.
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_transfer_outlasts_an_outage_and_goes_on_at_once() {
+    let (net, _link) = bridged("rate = \"20Mbit/s\", delay = \"10ms\"");
+    let mut back = None;
+    arrives(&net, 5_000_000, &[], |_| {
+        sleep(Duration::from_millis(600));
+        outage(&net, true);
+        sleep(Duration::from_secs(20));
+        outage(&net, false);
+        back = Some(Clock::start());
+    });
+    // 5 MB take 2 s; the timer 5 s at most.
+    let took = back.unwrap().now();
+    assert!(took < Time::secs(10), "{took:?}");
+}
+
+/// The host's interface goes down, or comes up again.
+fn outage(net: &Net, down: bool) {
+    run(&format!("ip -n {} link set right {}", net.name("m"), if down { "down" } else { "up" }));
+}
