@@ -17,7 +17,7 @@ const TABLE: &str = include_str!("advice.csv");
 const BESIDE: f64 = 0.8;
 /// Shares that differ by less are alike: the shorter queue decides.
 const ALIKE: f64 = 0.03;
-/// Losses below this are none, as far as their logarithm goes.
+/// Losses below this are none, as far as their ratio goes.
 const LEAST_LOSS: f64 = 2e-4;
 /// The path that is taken for the one of which nothing is said.
 const USUAL: (f64, f64) = (0.0, 20e6);
@@ -50,9 +50,9 @@ fn table() -> Vec<Row> {
     TABLE.lines().filter_map(row).collect()
 }
 
-/// The rows of the path that is nearest to this one: in the logarithm of each of its properties, one after the other.
+/// The rows of the path that is nearest to this one: by the ratio of each of its properties.
 fn nearest(rows: &[Row], path: (f64, f64, f64)) -> Vec<Row> {
-    let far = |a: f64, b: f64| (a.ln() - b.ln()).abs();
+    let far = |a: f64, b: f64| (a / b).max(b / a);
     let loss = |l: f64| l.max(LEAST_LOSS);
     let best = |of: &dyn Fn(&Row) -> f64| rows.iter().map(of).fold(f64::INFINITY, f64::min);
     let trip = |r: &Row| far(r.path.0, path.0.max(1e-4));
@@ -196,7 +196,7 @@ fn reason(best: &Row, path: &Path) -> String {
     let near = format!("{:.0} ms, {:.1} %, {:.0} Mbit/s", 1e3 * trip, 100.0 * loss, rate / 1e6);
     let by = match (best.routers.as_str(), path.routers.is_empty()) {
         ("none", true) => {
-            "Without routers that answer it needs none; with such at the narrow places say --routers".to_string()
+            "It needs no routers; where some answer at the narrow places, say which by --routers".to_string()
         }
         ("none", false) => "It needs no routers".to_string(),
         (routers, _) => format!("It wants routers `-c {routers}` at the narrow places"),
