@@ -355,10 +355,11 @@ impl<const PAPER: bool> Router for XcpRouter<PAPER> {
         }
     }
 
-    #[inline(always)]
     fn speaks_to(&self, packet: &Packet) -> bool {
         packet.congestion.is_standard()
     }
+
+    #[inline(always)]
     fn on_departure(&mut self, _now: Time, packet: &mut Packet, port: &PortView) {
         self.answer(packet, port);
     }
