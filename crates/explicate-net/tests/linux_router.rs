@@ -229,7 +229,10 @@ fn rates_are_of_the_last_seconds_and_receivers_are_counted_too() {
     let class = |key: &str| value(&busy, &format!("explicated_class_{key}{{port=\"right\",class=\"explicit\"}}"));
     assert!(class("share") > 0.99, "{busy}");
     let flows = |text: &str| value(text, "explicated_flows");
-    assert_eq!(flows(&scraped(&net, "b", "127.0.0.1:9109")), 1.0);
+    let receiving = scraped(&net, "b", "127.0.0.1:9109");
+    assert_eq!(flows(&receiving), 1.0);
+    let answers = ["explicated_flows_answered", "explicated_flows_unanswered"];
+    assert_eq!(answers.map(|series| value(&receiving, series)), [1.0, 0.0], "the router marks what it answers");
     assert!(send.wait(20).1);
     sleep(Duration::from_secs(3));
     let idle = scraped(&net, "m", "127.0.0.1:9109");

@@ -39,9 +39,12 @@ impl Tally {
         let rate = 8.0 * payload.saturating_sub(self.before.1) as f64 / seconds;
         self.before = (now, payload);
         let counters = &receivers.counters;
+        let answered = |known| receivers.flows.values().filter(|f| f.answers.known == Some(known)).count();
         Some(json!({
             "time_s": now.as_secs_f64(),
             "flows": receivers.flows.len(),
+            "flows_answered": answered(true),
+            "flows_unanswered": answered(false),
             "bits_per_second": rate,
             "payload_bytes": payload,
             "ended": self.flows,
