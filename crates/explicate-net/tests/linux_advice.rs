@@ -26,7 +26,7 @@ fn a_path_is_looked_at_and_gets_its_protocol() {
     assert_eq!(path("mtu"), 1500.0);
     assert!(told["command"].as_str().unwrap().contains(" -p LR-LMXCP"), "{told}");
     let best = &told["alternatives"][0];
-    assert!(best["share"].as_f64().unwrap() > 0.8 && best["cubic_beside"].as_f64().unwrap() > 0.8, "{told}");
+    assert!(best["share"].as_f64().unwrap() > 0.8 && best["tcp_beside"].as_f64().unwrap() > 0.8, "{told}");
     // What is said goes before what is found; no router is asked for where none is.
     let told = advised(&["--rate", "100Mbit/s", "--loss", "0", "--time", "1"]);
     assert_eq!((&told["path"]["rate_bps"], &told["path"]["loss"]), (&100e6.into(), &0.0.into()));

@@ -33,7 +33,7 @@ struct Row {
     /// Of the rate, in payload.
     share: f64,
     queue_ms: f64,
-    /// What CUBIC has beside it, as a share of what it has beside another CUBIC.
+    /// What an ordinary TCP has beside it, as a share of what it has beside another of its kind.
     beside: f64,
 }
 
@@ -124,7 +124,7 @@ pub(super) fn run(args: &Advise) -> Result<()> {
     }
     say(command)?;
     say(reason(best, &path))?;
-    say(format!("\n{:14} {:8} {:>6} {:>10} {:>13}", "protocol", "routers", "share", "queue, ms", "CUBIC beside"))?;
+    say(format!("\n{:14} {:8} {:>6} {:>10} {:>13}", "protocol", "routers", "share", "queue, ms", "TCP beside"))?;
     for row in &ranked {
         let Row { protocol, routers, share, queue_ms, beside, .. } = row;
         say(format!("{protocol:14} {routers:8} {:>4.0} % {queue_ms:>10.1} {beside:>13.2}", 100.0 * share))?;
@@ -134,7 +134,7 @@ pub(super) fn run(args: &Advise) -> Result<()> {
 
 fn told(row: &Row) -> Value {
     let Row { protocol, routers, share, queue_ms, beside, .. } = row;
-    json!({ "protocol": protocol, "routers": routers, "share": share, "queue_ms": queue_ms, "cubic_beside": beside })
+    json!({ "protocol": protocol, "routers": routers, "share": share, "queue_ms": queue_ms, "tcp_beside": beside })
 }
 
 /// Looks at the path to a host.
@@ -203,7 +203,7 @@ fn reason(best: &Row, path: &Path) -> String {
     };
     format!(
         "Nearest to this path ({here}) the table has {near}: {:.0} % of the rate, a queue of {:.1} ms.\n\
-         {by}; a CUBIC flow beside it keeps {:.2} of what it has beside another.",
+         {by}; a TCP flow beside it keeps {:.2} of what it has beside another.",
         100.0 * best.share,
         best.queue_ms,
         best.beside
