@@ -26,9 +26,10 @@
 //! delay, which TCP in the same queue causes. In a queue shorter than that a neighbour cannot be told from the air; so each
 //! return doubles the time, up to an hour, and what a neighbour loses by trying is bounded.
 //!
-//! Losses are counted by echoed packet numbers and the receiver's count of arrivals, so that neither lost acknowledgements nor the
-//! recovery matter. Lost retransmissions end an episode late in some recoveries, and only its first loss is reported: if more than `air_loss` of a round trip's packets are lost, and nothing was reported for longer
-//! than these were under way, TCP's law hears of it.
+//! Losses are counted by echoed packet numbers and the receiver's count of arrivals, so that neither lost acknowledgements nor
+//! the recovery matter. A recovery may report only the first loss of an episode, or none. So TCP's law also hears of a loss that
+//! the count shows if nothing was reported for longer than the round trip's packets were under way: of every one where no
+//! router answers, of more than `air_loss` of a round trip's packets where TCP's window is the limit.
 //!
 //! Deviations: none; there is no source.
 
@@ -175,6 +176,8 @@ pub(crate) struct Guard {
     surplus: f64,
     /// When TCP's law last heard of a loss.
     told_at: Time,
+    /// The recovery reports losses; one that repairs nothing does not.
+    reports: bool,
     /// Since when the path is well, and how long it has to be.
     well_since: Time,
     patience: Time,
@@ -195,6 +198,7 @@ impl Guard {
             signs: 0,
             surplus: 0.0,
             told_at: Time::ZERO,
+            reports: false,
             well_since: Time::ZERO,
             patience: PATIENCE,
         }
@@ -248,7 +252,11 @@ impl Guard {
     /// Looks at a round trip that has ended.
     fn judge(&mut self, ack: &Ack<'_>, round: &Round) {
         let air = self.air_loss * round.sent;
-        if self.tcp_counts() && round.lost() > air && 2 * ack.now.since(self.told_at).0 > 3 * ack.srtt.0 {
+        // Where no router answers nobody knows what the air loses: to TCP every loss is one.
+        let borne = if self.answered { air } else { 0.0 };
+        // A flow that repairs nothing never stands still for its holes as TCP does: it halves for each round trip with some.
+        let heard = self.reports && 2 * ack.now.since(self.told_at).0 <= 3 * ack.srtt.0;
+        if self.tcp_counts() && round.lost() > borne && !heard {
             self.told_at = ack.now;
             let Ack { now, in_flight, srtt, .. } = *ack;
             self.tcp.on_loss(&Loss {
@@ -338,6 +346,7 @@ impl Sender for Guard {
             self.tcp.on_loss(loss);
             self.told_at = loss.now;
         }
+        self.reports |= loss.kind == LossKind::Duplicates;
         self.keep_in_step(loss.now, loss.srtt);
     }
     fn on_timer(&mut self, now: Time) {

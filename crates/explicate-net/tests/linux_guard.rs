@@ -12,9 +12,10 @@ use std::sync::Mutex;
 use std::thread::{JoinHandle, sleep};
 use std::time::Duration;
 
-use common::{Net, Running, last_json, measured};
+use common::{Net, Running, last_json};
 use explicate_core::presets::PRESETS;
 use explicate_core::registry::{PROTOCOLS, controller, resolve};
+use explicate_net::awake::Awake;
 use explicate_net::sys::{enter_namespace, monotonic, offloads_off, tcp_connect};
 
 /// How long flows run, and from when on they are measured, s.
@@ -158,29 +159,39 @@ fn explicit() -> Vec<&'static str> {
     names
 }
 
+/// Most runs by whose mean a protocol is judged.
+const MOST_RUNS: usize = 5;
+
 /// A protocol of each kind of router, and those that losses leave alone.
 const SOME: [&str; 6] = ["xcp", "LR-LMXCP", "p_xcp", "xcp_window", "vcp-wlte", "LR-LMXTCP"];
 
-/// CUBIC keeps 0.8 of what it has beside one more CUBIC, and the sender has said what is so.
+/// CUBIC keeps 0.8 of what it has beside one more CUBIC, and the sender has said what is so. Single runs of some seconds stray by
+/// a fifth, so those that look poor are repeated, and judged by the mean of all their runs.
 fn keeps_its_share(which: Middle, flows: usize, protocols: &[&'static str], law: &str) {
-    measured(|| {
-        let alike: Vec<_> = (0..3).map(|_| std::thread::spawn(move || beside(which, flows + 1, None).0)).collect();
-        let beside_all: Vec<_> = protocols
-            .iter()
-            .map(|&name| (name, std::thread::spawn(move || beside(which, flows, Some(name)))))
-            .collect();
-        let alike: Vec<f64> = alike.into_iter().map(|run| run.join().unwrap()).collect();
-        let due = alike.iter().sum::<f64>() / alike.len() as f64;
-        let mut poor = Vec::new();
-        for (name, run) in beside_all {
-            let (got, laws) = run.join().unwrap();
-            println!("{which:?}, {flows} beside {name}: {got:.2} of {due:.2} Mbit/s ({:.2}), {laws:?}", got / due);
-            if got < 0.8 * due || laws.last().map(String::as_str) != Some(law) {
-                poor.push(name);
-            }
+    let _awake = Awake::keep();
+    let alike: Vec<_> = (0..3).map(|_| std::thread::spawn(move || beside(which, flows + 1, None).0)).collect();
+    let due = mean(&alike.into_iter().map(|run| run.join().unwrap()).collect::<Vec<f64>>());
+    let mut poor: Vec<(&str, Vec<f64>)> = protocols.iter().map(|&name| (name, Vec::new())).collect();
+    for _ in 0..MOST_RUNS {
+        let runs: Vec<_> =
+            poor.iter().map(|&(name, _)| std::thread::spawn(move || beside(which, flows, Some(name)))).collect();
+        let results: Vec<_> = runs.into_iter().map(|run| run.join().unwrap()).collect();
+        let judged = poor.into_iter().zip(results).filter_map(|((name, mut shares), (got, laws))| {
+            shares.push(got / due);
+            println!("{which:?}, {flows} beside {name}: {shares:.2?} of {due:.2} Mbit/s, {laws:?}");
+            let keeps = mean(&shares) >= 0.8 && laws.last().map(String::as_str) == Some(law);
+            (!keeps).then_some((name, shares))
+        });
+        poor = judged.collect();
+        if poor.is_empty() {
+            return;
         }
-        assert!(poor.is_empty(), "{which:?}, {flows}: {poor:?}");
-    });
+    }
+    panic!("{which:?}, {flows}: {poor:.2?}");
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
 }
 
 #[test]
