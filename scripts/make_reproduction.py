@@ -90,13 +90,16 @@ def headline(rows: Sequence[Row], controls: Controls, universes: Universes) -> I
     ]
     yield f"**{'; '.join(parts)}.**"
     span = multiverse.span(universes)
-    if span:
-        yield (
-            f"Between {span.least} and {span.most} hold over all single changes of choices, {span.chosen} with the "
-            f"choices used ({span.alternatives} alternatives, each on the first block of seeds of the quick set)."
-        )
     known = [choice for paper in PAPERS.values() for choice in choices(paper).values()]
     number = sum(len(choice.others) for choice in known)
+    if span:
+        whose = "" if span.alternatives == number else f" of paper {' and '.join(universes)}'s claims"
+        rest = "" if span.alternatives == number else "; the other alternatives have not been run yet"
+        yield (
+            f"Between {span.least} and {span.most}{whose} hold over all single changes of choices, {span.chosen} with "
+            f"the choices used ({span.alternatives} of {number} alternatives, each on the first block of seeds of the "
+            f"quick set{rest})."
+        )
     yield (
         f"\nThe papers leave out settings that results depend on: {len(known)} choices were made, each once for all of "
         f"a paper's figures, with {number} alternatives. While this reproduction was built, alternatives were also "
