@@ -73,6 +73,10 @@ packet = "1000B"
 start = {{ spread = "1s" }}
 """
 
+UNGUARDED = """guard = "off"
+"""
+"""What estimators cost is asked of XCP-i's own law: the cloud's plain routers would bring in the guard."""
+
 SPAN = "4..8"
 """Simulated seconds that are counted: all flows have started, the routers' first intervals are over."""
 
@@ -124,7 +128,7 @@ KINDS = {
     "qdisc": Kind(lambda name: dumbbell(queue=name), 3, "droptail", "a packet at one port"),
     "channel": Kind(with_channel, 3, "wire", "a packet at one port"),
     "estimator": Kind(
-        lambda name: (CLOUDS + FLOWS).format(protocol="xcp_i", estimator=name),
+        lambda name: (CLOUDS + FLOWS + UNGUARDED).format(protocol="xcp_i", estimator=name),
         12,
         meaning="a data packet with its acknowledgement through one cloud",
     ),

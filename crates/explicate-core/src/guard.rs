@@ -39,7 +39,7 @@ use crate::protocol::{
     Ack, Address, Allowance, DropCause, Law, Loss, LossKind, Minds, PortView, Probe, Receiver, Router, Sender, Sent,
 };
 use crate::units::Time;
-use crate::wire::{Congestion, Ecn, Mark, Packet, flag};
+use crate::wire::{Congestion, Ecn, Mark, Packet};
 
 /// Round trips in a row that make a sign.
 const ROUNDS: u32 = 3;
@@ -437,7 +437,7 @@ impl Watch {
             (self.echoed, self.arrived) = (Some(number), arrived);
         }
         self.measure(ack.now, mark.waited().map(|waited| ack.rtt.since(waited)));
-        self.round.explained |= ack.transport.has(flag::XTCP) || ack.transport.load_code() == Ecn::Marked as u8;
+        self.round.explained |= ack.transport.congestion_flag() || ack.transport.load_code() == Ecn::Marked as u8;
         let over = ack.now.since(self.round.began) >= ack.srtt && self.round.sent >= FEWEST;
         over.then(|| core::mem::replace(&mut self.round, Round::new(ack.now)))
     }
