@@ -73,7 +73,7 @@ packet = "1000B"
 start = {{ spread = "1s" }}
 """
 
-UNGUARDED = """guard = "off"
+UNGUARDED = """params = {{ guard = "off" }}
 """
 """What estimators cost is asked of XCP-i's own law: the cloud's plain routers would bring in the guard."""
 

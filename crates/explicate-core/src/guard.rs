@@ -473,6 +473,7 @@ mod tests {
     use crate::rng::Rng;
     use crate::testing::{ack, loss, sent};
     use crate::units::Rate;
+    use crate::wire::flag;
     use crate::wire::{Format, Transport};
 
     fn explicit() -> impl Iterator<Item = &'static dyn Protocol> {
