@@ -1,35 +1,36 @@
-//! An explicit sender that no router has answered behaves as TCP.
+//! An explicit sender behaves as TCP until a router answers it.
 //!
-//! A sender of an explicit protocol leaves it to the routers to slow it down. On a path whose routers do not know it, or
-//! whose hops tag, tunnel or strip its headers, nobody would. So a router that answers a packet *marks* it, the receiver
-//! returns the marks and passes over the answers in packets without one, and the sender heeds its protocol's law only while
-//! marks come back. Three wrappers do that, each where it is needed: [`Marking`] around a controller, `Echoing` around a
-//! receiver, and the guard around a sender, with the law of TCP beside it.
+//! Senders of explicit protocols rely on routers to slow them down. Many paths have no such router: hops may not know the
+//! protocol, or may tag, tunnel or strip its header. On those paths this module keeps the sender to TCP's window. It has three
+//! parts: [`Marking`] wraps a router's controller and sets a mark in each packet that the controller answers; `Echoing` wraps
+//! the receiver, returns marks, and ignores feedback in unmarked packets; `Guard` wraps the sender and chooses which law
+//! limits the window.
 //!
-//! *No marks.* Until the first marked acknowledgement the window is TCP's. Once packets were answered and an acknowledgement
-//! without a mark comes more than a round trip after the last one with a mark, the routers are gone: all that was sent in a round
-//! trip went without them. Less would do harm where some packets take another path, more would leave the window for longer to
-//! nobody. TCP goes on from the present window, if that was used, without slow start.
+//! *Fall-back.* The window is TCP's until the first marked acknowledgement arrives. It becomes TCP's again when an unmarked
+//! acknowledgement arrives more than one round trip after the last marked one: every packet of that round trip then passed
+//! without an answer. A shorter time would misjudge paths where some packets take another route. TCP continues from the
+//! present window, as far as the flow used it, and skips slow start.
 //!
-//! *Marks, but a path that is only partly equipped.* A mark also says how long the packet waited in the routers that
-//! answered, so that what is left of the round trip is known. The path is congested where no router answers if
+//! *Limit.* A path may have routers that answer and a bottleneck that does not. Each mark carries the time that the packet
+//! waited in answering routers; the rest of the delay is the other hops'. The smaller of the two windows applies once either
+//! condition holds:
 //!
-//! - for three round trips in a row more than a fifth of the packets is lost, or each round-trip time exceeds the least one by
-//!   more than max(25 ms, a quarter of it), both without the routers' own queues; or
-//! - losses exceed what the air may lose (`air_loss`) by 30 packets in all, of which a round trip counts for 12 at most, and
-//!   negative sums count for none. With independent losses of half of `air_loss` that happens once in exp(38) packets
-//!   (Lundberg's bound; exp(16) at three quarters), and an outage of the air is one round trip.
+//! - in three successive round trips, more than a fifth of the packets is lost, or every round-trip time exceeds the least one
+//!   by more than max(25 ms, a quarter of it), in each case without the answering routers' own queues;
+//! - the sum of losses beyond `air_loss` reaches 30 packets. One round trip adds at most 12 to the sum, and the sum never falls
+//!   below zero. Independent losses at half of `air_loss` reach 30 with probability exp(-38) a packet, at three quarters with
+//!   exp(-16) (Lundberg's bound). A single outage of the air is one round trip and does not reach it.
 //!
-//! Round trips in which a router tells of overload, or flags what it dropped, are no evidence: their losses are its own.
-//! Then the window of TCP is the limit, from half of what arrives in a round trip. It hears of all losses, those that the
-//! recovery of the protocol repairs quietly too. The limit ends when nothing of this was seen for 30 s, not even half of that
-//! delay, which TCP in the same queue causes. In a queue shorter than that a neighbour cannot be told from the air; so each
-//! return doubles the time, up to an hour, and what a neighbour loses by trying is bounded.
+//! Round trips in which a router reports overload or its own drops are not counted.
 //!
-//! Losses are counted by echoed packet numbers and the receiver's count of arrivals, so that neither lost acknowledgements nor
-//! the recovery matter. A recovery may report only the first loss of an episode, or none. So TCP's law also hears of a loss that
-//! the count shows if nothing was reported for longer than the round trip's packets were under way: of every one where no
-//! router answers, of more than `air_loss` of a round trip's packets where TCP's window is the limit.
+//! The limit starts at half of what arrives in a round trip. It ends after 30 s without losses beyond `air_loss` and without
+//! half of the delay above (a TCP flow in the same queue causes that much). A short queue hides a neighbour, so the limit may
+//! end too early; each return of the limit doubles the 30 s, up to an hour, which bounds what a neighbour loses.
+//!
+//! *What TCP's law counts as a loss.* Losses are found from echoed packet numbers and the receiver's count of arrivals. Lost
+//! acknowledgements and the protocol's own recovery, which may report one loss an episode or none, do not distort them. While
+//! TCP's window applies and the recovery reported no loss for 1.5 round trips, TCP's law reacts once to each round trip
+//! with a loss in fall-back, and to each with more than `air_loss` under the limit.
 //!
 //! Deviations: none; there is no source.
 
