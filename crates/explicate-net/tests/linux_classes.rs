@@ -2,25 +2,19 @@
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 mod common;
+#[path = "common/tcp.rs"]
+mod tcp;
 
-use std::fs::File;
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::os::fd::AsFd;
-use std::thread::{JoinHandle, sleep};
-use std::time::Duration;
+use common::{Net, last_json};
+use explicate_net::awake::Awake;
+use tcp::{at_once, cubic, deviation, mean};
 
-use common::{Net, last_json, measured};
-use explicate_net::sys::{enter_namespace, monotonic, offloads_off, tcp_connect};
-
-/// Does something in a namespace, beside the test.
-fn inside<T: Send + 'static>(net: &Net, name: &str, what: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
-    let place = File::open(format!("/run/netns/{}", net.name(name))).unwrap();
-    std::thread::spawn(move || {
-        enter_namespace(place.as_fd()).unwrap();
-        what()
-    })
-}
+/// From when on flows are measured, and how long they run, s.
+const SPAN: (f64, f64) = (6.0, 14.0);
+/// Mbit/s of the line.
+const RATE: f64 = 20.0;
+/// A protocol of each kind of router, and its controller.
+const PROTOCOLS: [(&str, &str); 4] = [("xcp", "xcp"), ("LR-LMXCP", "xcp"), ("vcp", "vcp"), ("xtcp", "xtcp")];
 
 /// Hosts `a` (10.9.0.1) and `b` (10.9.0.2), a router `r` and a link `l` between them; no offloads.
 fn path() -> Net {
@@ -28,124 +22,94 @@ fn path() -> Net {
     net.cable(("a", "eth0", "10.9.0.1/24"), ("r", "site", ""));
     net.cable(("r", "wan", ""), ("l", "near", ""));
     net.cable(("l", "far", ""), ("b", "eth0", "10.9.0.2/24"));
-    for (host, device) in [("a", "eth0"), ("r", "site"), ("r", "wan"), ("l", "near"), ("l", "far"), ("b", "eth0")] {
-        inside(&net, host, move || offloads_off(device).unwrap()).join().unwrap();
-    }
+    net.no_offloads(&[("a", "eth0"), ("r", "site"), ("r", "wan"), ("l", "near"), ("l", "far"), ("b", "eth0")]);
     net
 }
 
-/// How long flows run, and from when on they are measured, s.
-const SPAN: (f64, f64) = (14.0, 6.0);
-/// Mbit/s of the line.
-const RATE: f64 = 20.0;
-
-/// The kernel's TCP from `a` to `b`: what each flow delivered in the measured span, Mbit/s.
-fn tcp(net: &Net, flows: usize) -> JoinHandle<Vec<f64>> {
-    let receiver = inside(net, "b", move || {
-        let listener = TcpListener::bind("10.9.0.2:5000").unwrap();
-        let count = move |mut stream: TcpStream| {
-            let (began, mut bytes, mut block) = (monotonic(), 0, vec![0; 1 << 16]);
-            while let Ok(read) = stream.read(&mut block)
-                && read > 0
-            {
-                let at = (monotonic() - began) as f64 / 1e9;
-                bytes += if (SPAN.1..SPAN.0).contains(&at) { read } else { 0 };
-            }
-            8e-6 * bytes as f64 / (SPAN.0 - SPAN.1)
-        };
-        let counts: Vec<_> =
-            (0..flows).map(|_| listener.accept().unwrap().0).map(|s| std::thread::spawn(move || count(s))).collect();
-        counts.into_iter().map(|c| c.join().unwrap()).collect()
-    });
-    sleep(Duration::from_millis(100));
-    for _ in 0..flows {
-        drop(inside(net, "a", || {
-            let (began, mut stream) =
-                (monotonic(), tcp_connect("10.9.0.2:5000".parse().unwrap(), "cubic", 1448).unwrap());
-            while (monotonic() - began) as f64 / 1e9 < SPAN.0 && stream.write_all(&[7; 1 << 14]).is_ok() {}
-        }));
-    }
-    receiver
-}
-
-/// What an explicit flow had in the measured span, Mbit/s, and what each of `flows` of TCP; what the router said at the end.
-fn beside(protocol: Option<(&str, &str)>, flows: usize, more: &str) -> (f64, Vec<f64>, serde_json::Value) {
+/// What an explicit flow had in the measured span, Mbit/s, and the mean of `flows` of TCP; what the router said at the end.
+fn beside(protocol: Option<(&str, &str)>, flows: usize, more: &str) -> (f64, f64, serde_json::Value) {
     let net = path();
     let wan = format!("wan: rate = \"{RATE}Mbit/s\", queue = {{ kind = \"droptail\", limit = \"100kB\" }}{more}");
     let controller = protocol.map_or("xcp", |(_, controller)| controller);
     let router = net.start("r", &["router", "-c", controller, "--port", "site", "--port", &wan, "--json"]);
     let _link = net.start("l", &["link", "near", "far", "--there", "delay = \"20ms\""]);
     let _recv = net.start("b", &["recv", "--open"]);
-    let others = tcp(&net, flows);
-    let time = SPAN.0.to_string();
+    let others = cubic(&net, flows, SPAN);
+    let time = SPAN.1.to_string();
     let own = protocol.map(|(protocol, _)| {
         let arguments = ["send", "10.9.0.2", "-p", protocol, "--time", &time, "--json"];
         let output = net.program("a", &arguments);
         let told: serde_json::Value = serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)));
         let seconds = told["intervals"].as_array().unwrap();
-        let rates = seconds.iter().filter(|i| i["sum"]["start"].as_f64().unwrap() >= SPAN.1);
-        let rates: Vec<f64> = rates.map(|i| 1e-6 * i["sum"]["bits_per_second"].as_f64().unwrap()).collect();
-        rates.iter().sum::<f64>() / rates.len() as f64
+        let rates = seconds.iter().filter(|i| i["sum"]["start"].as_f64().unwrap() >= SPAN.0);
+        mean(&rates.map(|i| 1e-6 * i["sum"]["bits_per_second"].as_f64().unwrap()).collect::<Vec<_>>())
     });
-    let others = others.join().unwrap();
+    let others = mean(&others.join().unwrap());
     (own.unwrap_or(0.0), others, last_json(&router.stop("INT")))
 }
 
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-/// A flow of TCP keeps what one more flow of TCP would leave it, and the explicit flow has its part.
-fn keeps(protocol: &str, controller: &str) {
-    for flows in [1, 9] {
-        measured(|| {
-            let alike = mean(&beside(None, flows + 1, "").1);
-            let (own, others, told) = beside(Some((protocol, controller)), flows, "");
-            let others = mean(&others);
-            let classes = &told["ports"][1]["classes"];
-            println!(
-                "{protocol} beside {flows}: {own:.2} and {others:.2} Mbit/s each; {alike:.2} beside one more; share {}",
-                classes[0]["share"]
-            );
-            assert!(others > 0.8 * alike, "{flows} flows of TCP have {others} each, {alike} beside one more");
-            assert!(own > 0.7 * alike, "{own} of {alike}");
-        });
+/// Each of `flows` of TCP keeps what one more flow of TCP would leave it, and the explicit flow has its part: by the means of two
+/// runs of each protocol, which are never repeated: single runs stray by 0.02 of that, those of `xcp` beside nine by 0.09.
+fn keeps(flows: usize) {
+    const RUNS: usize = 2;
+    let _awake = Awake::keep();
+    let (mut alike, mut beside_them) = (Vec::new(), PROTOCOLS.map(|_| (Vec::new(), Vec::new())));
+    for _ in 0..RUNS {
+        let runs = PROTOCOLS
+            .map(Some)
+            .into_iter()
+            .chain([None])
+            .map(|protocol| move || beside(protocol, flows + usize::from(protocol.is_none()), ""));
+        let mut results = at_once(runs.collect());
+        alike.push(results.pop().unwrap().1);
+        for ((own, others), result) in beside_them.iter_mut().zip(results) {
+            own.push(result.0);
+            others.push(result.1);
+        }
     }
+    let due = mean(&alike);
+    println!("{} of TCP have {alike:.2?} Mbit/s each", flows + 1);
+    let mut poor = Vec::new();
+    for ((protocol, _), (own, others)) in PROTOCOLS.iter().zip(&beside_them) {
+        let (ours, theirs) = (mean(own) / due, mean(others) / due);
+        println!(
+            "{protocol} beside {flows}: {own:.2?}, TCP {others:.2?} Mbit/s each; {ours:.2} and {theirs:.2} of {due:.2}, deviations of a run {:.3} and {:.3}",
+            deviation(own) / due,
+            deviation(others) / due
+        );
+        if theirs <= 0.8 || ours <= 0.7 {
+            poor.push(format!("{protocol} {ours:.2}, TCP {theirs:.2}"));
+        }
+    }
+    assert!(poor.is_empty(), "beside {flows}, as shares of what one more TCP has: {poor:?}");
 }
 
 #[test]
 #[ignore = "needs root: make linux"]
-fn xcp_and_tcp_have_equal_parts() {
-    keeps("xcp", "xcp");
+fn an_explicit_flow_and_one_of_tcp_have_equal_parts() {
+    keeps(1);
 }
 
 #[test]
 #[ignore = "needs root: make linux"]
-fn lr_lmxcp_and_tcp_have_equal_parts() {
-    keeps("LR-LMXCP", "xcp");
+fn an_explicit_flow_and_nine_of_tcp_have_equal_parts() {
+    keeps(9);
 }
 
-#[test]
-#[ignore = "needs root: make linux"]
-fn vcp_and_tcp_have_equal_parts() {
-    keeps("vcp", "vcp");
-}
-
-#[test]
-#[ignore = "needs root: make linux"]
-fn xtcp_and_tcp_have_equal_parts() {
-    keeps("xtcp", "xtcp");
-}
-
-/// One queue for all, as before there were classes: TCP has several times as much.
+/// One queue for all, as before there were classes: TCP has five times as much. In fifteen runs XCP had 0.139 to 0.224 of what TCP had,
+/// the mean 0.184 and the deviation 0.024, with the guard or without it; the simulator says 0.05 beside its own CUBIC. So five runs,
+/// never repeated, are held against 0.2 with two standard errors of their mean: one test of 7000 fails for nothing, and of what is 0.25
+/// in truth one of 100 passes.
 #[test]
 #[ignore = "needs root: make linux"]
 fn in_one_queue_tcp_pushes_xcp_aside() {
-    measured(|| {
-        let (own, others, told) = beside(Some(("xcp", "xcp")), 1, ", share_by_flows = false");
-        println!("one queue: XCP {own:.2}, TCP {:.2} Mbit/s", others[0]);
-        assert!(own < others[0] / 3.0, "{own} {others:?}");
-        assert_eq!(told["ports"][1]["classes"].as_array().map(Vec::len), Some(0));
-    });
+    const RUNS: usize = 5;
+    let _awake = Awake::keep();
+    let run = || beside(Some(("xcp", "xcp")), 1, ", share_by_flows = false");
+    let runs = at_once(vec![run; RUNS]);
+    let ratios: Vec<f64> = runs.iter().map(|(own, others, _)| own / others).collect();
+    println!("one queue: XCP has {ratios:.3?} of what TCP has");
+    assert!(mean(&ratios) < 0.2 + 2.0 * 0.024 / (RUNS as f64).sqrt(), "{ratios:.3?}");
+    assert!(runs.iter().all(|(_, _, told)| told["ports"][1]["classes"].as_array().map(Vec::len) == Some(0)));
 }

@@ -9,7 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use common::{PROGRAM, last_json, run};
+use common::{PROGRAM, arrives, chain, eventually, last_json, run, unfinished};
+use explicate_net::sys::monotonic;
 
 /// A small disk in memory, as long as this lives.
 struct Disk(PathBuf);
@@ -21,9 +22,8 @@ impl Disk {
         run(&format!("mount -t tmpfs -o size={size} tmpfs {}", path.display()));
         Disk(path)
     }
-    fn held(&self) -> u64 {
-        let Ok(entries) = fs::read_dir(self.0.join(".explicate-parts")) else { return 0 };
-        entries.filter_map(|e| e.unwrap().metadata().ok()).map(|meta| meta.len()).sum()
+    fn names(&self) -> Vec<std::ffi::OsString> {
+        fs::read_dir(&self.0).unwrap().map(|e| e.unwrap().file_name()).collect()
     }
 }
 
@@ -91,26 +91,37 @@ fn a_file_that_the_disk_has_no_room_for_is_refused_before_it_is_sent() {
 #[test]
 #[ignore = "needs root: make linux"]
 fn a_disk_that_fills_up_meanwhile_ends_a_transfer_at_once() {
-    let disk = Disk::new("filling", "160m");
-    let recv = Recv::start(&disk.0);
-    let size = 120_000_000;
-    let path = zeros("filling", size);
-    let sending = send(&recv, &path);
-    for _ in 0..20_000 {
-        if disk.held() > size / 8 {
-            break;
-        }
-        sleep(Duration::from_millis(1));
-    }
-    // Somebody else takes the rest.
+    const SIZE: u64 = 120_000_000;
+    let (disk, net) = (Disk::new("filling", "160m"), chain());
+    // 100 Mbit/s: the file takes 10 s.
+    let _link = net.start("m", &["link", "left", "right", "--there", "rate = \"100Mbit/s\""]);
+    let mut recv = net.start("b", &["recv", "--open", "--to", disk.0.to_str().unwrap()]);
+    let path = zeros("filling", SIZE);
+    let mut sending = net.start("a", &["send", "10.9.0.2", path.to_str().unwrap(), "--json", "-p", "cubic/sack"]);
+    arrives(&disk.0, SIZE / 100);
+    // The sender stands still while somebody else takes the rest of the disk.
+    sending.signal("STOP");
+    eventually("all that was sent is written", || {
+        let before = unfinished(&disk.0);
+        sleep(Duration::from_millis(300));
+        unfinished(&disk.0) == before
+    });
+    let held = unfinished(&disk.0).unwrap();
+    assert!(held < SIZE / 2, "{held} bytes were sent before the sender stood still");
     let mut other = fs::File::create(disk.0.join("other")).unwrap();
     while other.write_all(&[1; 1 << 16]).is_ok() {}
-    let (said, sent) = failed(sending);
-    assert!(said.contains("disk is full"), "{said}");
-    assert!(sent < size, "{sent} bytes were sent");
-    sleep(Duration::from_millis(200));
-    let names: Vec<_> = fs::read_dir(&disk.0).unwrap().map(|e| e.unwrap().file_name()).collect();
-    assert_eq!(names, ["other"], "the part is removed");
+    let began = monotonic();
+    sending.signal("CONT");
+    let (said, good) = sending.wait(30);
+    let took = monotonic() - began;
+    assert!(!good && said.contains("disk is full"), "{said}");
+    // The receiver answers the first segment that it cannot write; the rest of the file would take more than 5 s.
+    assert!(took < 3_000_000_000, "{took} ns");
+    let sent = last_json(&said)["end"]["sum_sent"]["bytes"].as_u64().unwrap();
+    assert!(sent < held + SIZE / 4, "{sent} bytes were sent, and {held} before the disk was full");
+    eventually("the part is removed", || disk.names() == ["other"]);
+    recv.signal("INT");
+    recv.wait(5);
     fs::remove_file(path).unwrap();
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use common::{Net, chain, file, last_json, run};
+use common::{Net, arrives, chain, eventually, file, last_json, run, unfinished};
 use explicate_core::rng::Rng;
 
 /// Memory that a program has in use, kB.
@@ -20,10 +20,7 @@ fn resident(process: u32) -> u64 {
 
 /// Sends datagrams to the port from `a`'s namespace: headers of the fuzzers' corpus, changed; how many.
 fn flood(net: &Net, count: usize) -> std::thread::JoinHandle<u64> {
-    // From a test's own namespace nothing reaches them: enter one.
-    let place = fs::File::open(format!("/run/netns/{}", net.name("a"))).unwrap();
-    std::thread::spawn(move || {
-        explicate_net::sys::enter_namespace(std::os::fd::AsFd::as_fd(&place)).unwrap();
+    net.inside("a", move || {
         let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
         let mut rng = Rng::stream(9, "hostile");
         let seeds: Vec<Vec<u8>> = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/headers"))
@@ -90,17 +87,18 @@ fn a_file_survives_links_that_go_down_and_a_sender_that_is_killed() {
     let link = net.start("m", &["link", "left", "right", "--there", slow, "--json"]);
     let folder = net.folder.join("received");
     let recv = net.start("b", &["recv", "--open", "--to", folder.to_str().unwrap(), "--idle", "3"]);
-    let (path, content) = file(&net, 8_000_000);
+    // 6 s.
+    let (path, content) = file(&net, 16_000_000);
 
     // The link's interfaces and the receiver's go down in turn.
     let mut send = net.start("a", &["send", "10.9.0.2", &path, "--protocol", "cubic/sack"]);
+    arrives(&folder, 500_000);
     for (name, device) in [("m", "right"), ("m", "left"), ("b", "eth0")] {
         run(&format!("ip -n {} link set {device} down", net.name(name)));
         sleep(Duration::from_millis(250));
         run(&format!("ip -n {} link set {device} up", net.name(name)));
-        sleep(Duration::from_millis(400));
+        arrives(&folder, unfinished(&folder).expect("it is still on its way") + 500_000);
     }
-    assert!(!folder.join("sent.bin").exists(), "it is still on its way");
     let (said, good) = send.wait(60);
     assert!(good, "{said}");
     assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file");
@@ -108,15 +106,14 @@ fn a_file_survives_links_that_go_down_and_a_sender_that_is_killed() {
 
     // A sender dies; what it left unfinished gets no name, and the next one is not disturbed by it.
     let send = net.start("a", &["send", "10.9.0.2", &path]);
-    sleep(Duration::from_millis(500));
+    arrives(&folder, 500_000);
     send.stop("KILL");
     assert!(!folder.join("sent.bin").exists() && parts(&folder) == 1);
     let mut send = net.start("a", &["send", "10.9.0.2", &path]);
     let (said, good) = send.wait(60);
     assert!(good, "{said}");
     assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file");
-    let forgotten = || parts(&folder) == 0;
-    assert!((0..50).any(|_| forgotten() || (sleep(Duration::from_millis(100)), false).1), "a part stays behind");
+    eventually("the part that nobody sends any more is removed", || parts(&folder) == 0);
     recv.stop("INT");
     assert!(last_json(&link.stop("INT"))["sent"].as_u64().unwrap() > 10_000);
 }

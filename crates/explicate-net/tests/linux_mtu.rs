@@ -88,15 +88,15 @@ fn losses_alone_shorten_no_packet() {
 fn a_path_that_shrinks_under_way_is_followed_with_and_without_a_word() {
     let net = routed();
     run(&format!("ip netns exec {} tc qdisc add dev k1 root tbf rate 40mbit burst 20000 limit 200000", net.name("k")));
-    let said = arrives(&net, 12_000_000, &[], |_| {
-        sleep(Duration::from_millis(1000));
+    let said = arrives(&net, 12_000_000, &[], |folder| {
+        common::arrives(folder, 1_000_000);
         mtu(&net, "k", "k1", 1350);
     });
     assert!(said.contains("1350 B"), "{said}");
     drop(net);
     let (net, _link) = bridged("rate = \"40Mbit/s\", delay = \"10ms\"");
-    let said = arrives(&net, 12_000_000, &[], |_| {
-        sleep(Duration::from_millis(1000));
+    let said = arrives(&net, 12_000_000, &[], |folder| {
+        common::arrives(folder, 1_000_000);
         mtu(&net, "m", "right", 1300);
     });
     assert!(said.contains("1280 B"), "{said}");
@@ -117,8 +117,8 @@ fn packets_longer_than_the_interface_are_shortened_with_a_warning() {
 fn a_transfer_outlasts_an_outage_and_goes_on_at_once() {
     let (net, _link) = bridged("rate = \"20Mbit/s\", delay = \"10ms\"");
     let mut back = None;
-    arrives(&net, 5_000_000, &[], |_| {
-        sleep(Duration::from_millis(600));
+    arrives(&net, 5_000_000, &[], |folder| {
+        common::arrives(folder, 200_000);
         outage(&net, true);
         sleep(Duration::from_secs(20));
         outage(&net, false);

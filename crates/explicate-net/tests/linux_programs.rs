@@ -3,11 +3,12 @@
 mod common;
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Write;
+use std::net::TcpStream;
 use std::thread::sleep;
 use std::time::Duration;
 
-use common::{Net, chain, file, last_json, measured, run};
+use common::{Net, arrives, chain, eventually, file, last_json, measured, run, scraped, takes_a_stream, value};
 
 #[test]
 #[ignore = "needs root: make linux"]
@@ -67,7 +68,7 @@ fn transfers_survive_a_router_that_is_started_again_and_fail_clearly_without_a_r
     let to = folder.to_str().unwrap().to_string();
     let recv = net.start("b", &["recv", "--open", "--to", &to]);
     let mut send = net.start("a", &["send", "10.9.0.2", &path]);
-    sleep(Duration::from_millis(600));
+    arrives(&folder, 500_000);
     router.stop("KILL");
     sleep(Duration::from_millis(300));
     let _router = start();
@@ -78,6 +79,7 @@ fn transfers_survive_a_router_that_is_started_again_and_fail_clearly_without_a_r
 
     // The receiver goes and comes again: it knows nothing of the transfer, and says so.
     let mut send = net.start("a", &["send", "10.9.0.2", &path]);
+    arrives(&folder, 500_000);
     recv.stop("KILL");
     let recv = net.start("b", &["recv", "--open", "--to", &to]);
     let (said, good) = send.wait(30);
@@ -100,20 +102,10 @@ fn counters_are_served_to_prometheus() {
     net.exec("a", "ping -c 2 -i 0.2 10.9.0.2");
     let status = fs::read_to_string(format!("/proc/{}/status", router.id())).unwrap();
     assert!(status.contains("CapEff:\t0000000000000000") && status.contains("NoNewPrivs:\t1"), "{status}");
-    sleep(Duration::from_millis(1200));
-    let file = fs::File::open(format!("/run/netns/{}", net.name("m"))).unwrap();
-    let text = std::thread::spawn(move || {
-        explicate_net::sys::enter_namespace(std::os::fd::AsFd::as_fd(&file)).unwrap();
-        let mut stream = std::net::TcpStream::connect("127.0.0.1:9109").unwrap();
-        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
-        let mut text = String::new();
-        stream.read_to_string(&mut text).unwrap();
-        text
-    })
-    .join()
-    .unwrap();
-    let sent: f64 = text.lines().find_map(|l| l.strip_prefix("explicated_sent_total ")).unwrap().parse().unwrap();
-    assert!(sent >= 4.0, "{text}");
+    // Two questions and two answers, at least.
+    eventually("the counters have them", || {
+        value(&scraped(&net, "m", "127.0.0.1:9109"), "explicated_sent_total") >= 4.0
+    });
     router.stop("TERM");
     run("ip netns list");
 }
@@ -186,24 +178,10 @@ fn tcp_passes_a_router_whole() {
     let net = chain();
     let port = "right: rate = \"80Mbit/s\", queue = { kind = \"droptail\", limit = \"200kB\" }";
     let router = net.start("m", &["router", "--port", "left", "--port", port, "--json"]);
-    let place = |name: &str| fs::File::open(format!("/run/netns/{}", net.name(name))).unwrap();
-    let (a, b) = (place("a"), place("b"));
     let content: Vec<u8> = (0..4_000_000u32).map(|i| (i.wrapping_mul(i) >> 7) as u8).collect();
     let sent = content.clone();
-    let receiver = std::thread::spawn(move || {
-        explicate_net::sys::enter_namespace(std::os::fd::AsFd::as_fd(&b)).unwrap();
-        let (mut stream, _) = std::net::TcpListener::bind("10.9.0.2:5000").unwrap().accept().unwrap();
-        let mut all = Vec::new();
-        stream.read_to_end(&mut all).unwrap();
-        all
-    });
-    sleep(Duration::from_millis(200));
-    std::thread::spawn(move || {
-        explicate_net::sys::enter_namespace(std::os::fd::AsFd::as_fd(&a)).unwrap();
-        std::net::TcpStream::connect("10.9.0.2:5000").unwrap().write_all(&sent).unwrap();
-    })
-    .join()
-    .unwrap();
+    let receiver = takes_a_stream(&net, "10.9.0.2:5000");
+    net.inside("a", move || TcpStream::connect("10.9.0.2:5000").unwrap().write_all(&sent).unwrap()).join().unwrap();
     assert!(receiver.join().unwrap() == content, "other bytes");
     let told = last_json(&router.stop("INT"));
     assert_eq!((&told["explicit"], &told["cut"], &told["errors"]), (&0.into(), &0.into(), &0.into()));

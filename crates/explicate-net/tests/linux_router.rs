@@ -2,17 +2,14 @@
 
 mod common;
 
-use std::fs::{self, File};
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream, UdpSocket};
-use std::os::fd::AsFd;
-use std::thread::{JoinHandle, sleep};
+use std::fs;
+use std::io::Write;
+use std::net::{TcpStream, UdpSocket};
+use std::thread::sleep;
 use std::time::Duration;
 
-use common::{Net, last_json};
-use explicate_net::sys::{
-    OFFLOAD_LEN, PacketSocket, Transmitter, enter_namespace, interface_index, monotonic, offloads_off,
-};
+use common::{Net, eventually, last_json, measured, scraped, takes_a_stream, value};
+use explicate_net::sys::{OFFLOAD_LEN, PacketSocket, Transmitter, interface_index, monotonic, offloads_off};
 
 /// Two hosts, `a` (fd00::1) and `b` (fd00::2), and between them `m` with the interfaces `left` and `right`.
 fn chain() -> Net {
@@ -26,53 +23,45 @@ fn chain() -> Net {
     net
 }
 
-/// Does something in a namespace, beside the test.
-fn inside<T: Send + 'static>(net: &Net, name: &str, what: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
-    let place = File::open(format!("/run/netns/{}", net.name(name))).unwrap();
-    std::thread::spawn(move || {
-        enter_namespace(place.as_fd()).unwrap();
-        what()
-    })
-}
-
 #[test]
 #[ignore = "needs root: make linux"]
 fn ipv6_passes_as_it_came_and_waits_in_the_same_queue() {
-    let net = chain();
-    let port = "right: rate = \"2Mbit/s\", queue = { kind = \"droptail\", limit = \"100kB\" }";
-    let router = net.start("m", &["router", "--port", "left", "--port", port, "--json"]);
-    let ping = net.exec("a", "ping -6 -c 3 -i 0.2 fd00::2");
-    assert!(ping.contains("ttl=64") && ping.contains(" 0% packet loss"), "{ping}");
+    measured(|| {
+        let net = chain();
+        let port = "right: rate = \"2Mbit/s\", queue = { kind = \"droptail\", limit = \"100kB\" }";
+        let router = net.start("m", &["router", "--port", "left", "--port", port, "--json"]);
+        let ping = net.exec("a", "ping -6 -c 3 -i 0.2 fd00::2");
+        assert!(ping.contains("ttl=64") && ping.contains(" 0% packet loss"), "{ping}");
 
-    // 40 datagrams at once: 1200 bytes of payload each, 1248 of packet.
-    let sink = inside(&net, "b", || {
-        let socket = UdpSocket::bind("[fd00::2]:5000").unwrap();
-        socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-        let (mut bytes, mut first, mut right) = ([0; 2000], None, 0);
-        for i in 0..40u8 {
-            right += (socket.recv(&mut bytes).unwrap() == 1200 && bytes[..1200] == [i; 1200]) as u32;
-            first.get_or_insert_with(monotonic);
+        // 40 datagrams at once: 1200 bytes of payload each, 1248 of packet.
+        let socket = net.inside("b", || UdpSocket::bind("[fd00::2]:5000").unwrap()).join().unwrap();
+        let sink = std::thread::spawn(move || {
+            socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+            let (mut bytes, mut first, mut right) = ([0; 2000], None, 0);
+            for i in 0..40u8 {
+                right += (socket.recv(&mut bytes).unwrap() == 1200 && bytes[..1200] == [i; 1200]) as u32;
+                first.get_or_insert_with(monotonic);
+            }
+            ((monotonic() - first.unwrap()) as f64 / 1e9, right)
+        });
+        net.inside("a", || {
+            let socket = UdpSocket::bind("[fd00::1]:0").unwrap();
+            for i in 0..40u8 {
+                socket.send_to(&[i; 1200], "[fd00::2]:5000").unwrap();
+            }
+        })
+        .join()
+        .unwrap();
+        let (took, right) = sink.join().unwrap();
+        assert_eq!(right, 40, "in order, and as they came");
+        let expected = 39.0 * 1248.0 * 8.0 / 2e6;
+        assert!((expected - 0.03..expected + 0.2).contains(&took), "{took} s, at that rate {expected}");
+
+        let told = last_json(&router.stop("INT"));
+        for none in ["explicit", "malformed", "merged", "expired", "cut", "refused"] {
+            assert_eq!(told[none], 0, "{none}: {told}");
         }
-        ((monotonic() - first.unwrap()) as f64 / 1e9, right)
     });
-    sleep(Duration::from_millis(200));
-    inside(&net, "a", || {
-        let socket = UdpSocket::bind("[fd00::1]:0").unwrap();
-        for i in 0..40u8 {
-            socket.send_to(&[i; 1200], "[fd00::2]:5000").unwrap();
-        }
-    })
-    .join()
-    .unwrap();
-    let (took, right) = sink.join().unwrap();
-    assert_eq!(right, 40, "in order, and as they came");
-    let expected = 39.0 * 1248.0 * 8.0 / 2e6;
-    assert!((expected - 0.03..expected + 0.2).contains(&took), "{took} s, at that rate {expected}");
-
-    let told = last_json(&router.stop("INT"));
-    for none in ["explicit", "malformed", "merged", "expired", "cut", "refused"] {
-        assert_eq!(told[none], 0, "{none}: {told}");
-    }
 }
 
 /// The sender leaves segments to its interface to cut: longer than a slot of the ring, and without checksums.
@@ -83,15 +72,9 @@ fn tcp_over_ipv6_passes_whole() {
     let port = "right: rate = \"80Mbit/s\", queue = { kind = \"droptail\", limit = \"300kB\" }";
     let router = net.start("m", &["router", "--port", "left", "--port", port, "--json"]);
     let content: Vec<u8> = (0..3_000_000u32).map(|i| (i.wrapping_mul(i) >> 7) as u8).collect();
-    let receiver = inside(&net, "b", || {
-        let (mut stream, _) = TcpListener::bind("[fd00::2]:5000").unwrap().accept().unwrap();
-        let mut all = Vec::new();
-        stream.read_to_end(&mut all).unwrap();
-        all
-    });
-    sleep(Duration::from_millis(200));
+    let receiver = takes_a_stream(&net, "[fd00::2]:5000");
     let sent = content.clone();
-    inside(&net, "a", move || TcpStream::connect("[fd00::2]:5000").unwrap().write_all(&sent).unwrap()).join().unwrap();
+    net.inside("a", move || TcpStream::connect("[fd00::2]:5000").unwrap().write_all(&sent).unwrap()).join().unwrap();
     assert!(receiver.join().unwrap() == content, "other bytes");
     let told = last_json(&router.stop("INT"));
     let (frames, bytes) = (told["ports"][1]["arrived"].as_f64().unwrap(), told["ports"][1]["bytes"].as_f64().unwrap());
@@ -108,7 +91,7 @@ fn frames_of_a_vlan_keep_their_tag_and_a_link_that_went_down_comes_back() {
     net.exec("m", "ip link set left down");
     sleep(Duration::from_millis(200));
     net.exec("m", "ip link set left up");
-    sleep(Duration::from_millis(200));
+    eventually("a ping passes again", || net.try_exec("a", "ping -c 1 -W 1 10.9.0.2"));
     let ping = net.exec("a", "ping -c 3 -i 0.2 10.9.0.2");
     assert!(ping.contains(" 0% packet loss"), "{ping}");
 
@@ -120,8 +103,9 @@ fn frames_of_a_vlan_keep_their_tag_and_a_link_that_went_down_comes_back() {
         frame.extend([number; 300]);
         frame
     };
-    let seen = inside(&net, "b", move || {
-        let (mut socket, mut frame, mut seen) = (open(), Vec::new(), Vec::new());
+    let mut socket = net.inside("b", open).join().unwrap();
+    let seen = std::thread::spawn(move || {
+        let (mut frame, mut seen) = (Vec::new(), Vec::new());
         for _ in 0..2000 {
             while socket.receive(&mut frame).is_some() {
                 if frame[OFFLOAD_LEN + 6] == 2 && frame.ends_with(&[7; 2]) {
@@ -135,8 +119,7 @@ fn frames_of_a_vlan_keep_their_tag_and_a_link_that_went_down_comes_back() {
         }
         seen
     });
-    sleep(Duration::from_millis(300));
-    inside(&net, "a", move || {
+    net.inside("a", move || {
         let frame = tagged(7);
         let frames = [0; 5].map(|_| frame.as_slice());
         Transmitter::default().send(&open(), frames.into_iter()).unwrap()
@@ -178,68 +161,54 @@ fn trunk() -> Net {
 #[test]
 #[ignore = "needs root: make linux"]
 fn explicit_packets_behind_tags_get_feedback() {
-    let net = trunk();
-    let right = "right: rate = \"20Mbit/s\", queue = { kind = \"droptail\", limit = \"100kB\" }";
-    let router = net.start("m", &["router", "--port", "left", "--port", right, "--json"]);
-    let link = |name| net.start(name, &["link", "host", "trunk", "--there", "delay = \"5ms\"", "--tag", "5"]);
-    let _links = [link("p"), link("q")];
-    let _recv = net.start("b", &["recv", "--open"]);
-    let output = net.program("a", &["send", "10.9.0.2", "-p", "xcp", "--time", "4", "--json"]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let told = last_json(&router.stop("INT"));
-    let of = |key: &str| told[key].as_u64().unwrap();
-    assert!(of("explicit") > 4000 && of("tagged") == of("explicit"), "{told}");
-    let port = &told["ports"][1];
-    // It fills the line and no more: who gets no feedback sends 1 Gbit/s.
-    assert!(port["drops"].as_u64() < Some(200), "{port}");
-    assert!((12e6..20.5e6).contains(&port["bits_per_second"].as_f64().unwrap()), "{port}");
-}
-
-/// What is served at this address of a namespace.
-fn scraped(net: &Net, name: &str, address: &'static str) -> String {
-    inside(net, name, move || {
-        let (mut stream, mut text) = (TcpStream::connect(address).unwrap(), String::new());
-        stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
-        stream.read_to_string(&mut text).unwrap();
-        text
-    })
-    .join()
-    .unwrap()
-}
-
-/// The value of a series.
-fn value(text: &str, series: &str) -> f64 {
-    let found = text.lines().find_map(|l| l.strip_prefix(series)?.strip_prefix(' '));
-    found.unwrap_or_else(|| panic!("no {series} in {text}")).parse().unwrap()
+    measured(|| {
+        let net = trunk();
+        let right = "right: rate = \"20Mbit/s\", queue = { kind = \"droptail\", limit = \"100kB\" }";
+        let router = net.start("m", &["router", "--port", "left", "--port", right, "--json"]);
+        let link = |name| net.start(name, &["link", "host", "trunk", "--there", "delay = \"5ms\"", "--tag", "5"]);
+        let _links = [link("p"), link("q")];
+        let _recv = net.start("b", &["recv", "--open"]);
+        let output = net.program("a", &["send", "10.9.0.2", "-p", "xcp", "--time", "4", "--json"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let told = last_json(&router.stop("INT"));
+        let of = |key: &str| told[key].as_u64().unwrap();
+        assert!(of("explicit") > 4000 && of("tagged") == of("explicit"), "{told}");
+        let port = &told["ports"][1];
+        // It fills the line and no more: who gets no feedback sends 1 Gbit/s.
+        assert!(port["drops"].as_u64() < Some(200), "{port}");
+        assert!((12e6..20.5e6).contains(&port["bits_per_second"].as_f64().unwrap()), "{port}");
+    });
 }
 
 #[test]
 #[ignore = "needs root: make linux"]
 fn rates_are_of_the_last_seconds_and_receivers_are_counted_too() {
-    let net = chain();
-    let right = "right: rate = \"20Mbit/s\", queue = { kind = \"droptail\", limit = \"100kB\" }";
-    let metrics = ["--metrics", "127.0.0.1:9109"];
-    let _router = net.start("m", &[&["router", "--port", "left", "--port", right], &metrics[..]].concat());
-    let _recv = net.start("b", &[&["recv", "--open", "--idle", "1"], &metrics[..]].concat());
-    let mut send = net.start("a", &["send", "10.9.0.2", "-p", "xcp", "--time", "5"]);
-    sleep(Duration::from_secs(4));
-    let busy = scraped(&net, "m", "127.0.0.1:9109");
-    let rate = |text: &str| value(text, "explicated_port_bits_per_second{port=\"right\"}");
-    assert!((15e6..21e6).contains(&rate(&busy)), "{busy}");
-    let class = |key: &str| value(&busy, &format!("explicated_class_{key}{{port=\"right\",class=\"explicit\"}}"));
-    assert!(class("share") > 0.99, "{busy}");
-    let flows = |text: &str| value(text, "explicated_flows");
-    let receiving = scraped(&net, "b", "127.0.0.1:9109");
-    assert_eq!(flows(&receiving), 1.0);
-    let answers = ["explicated_flows_answered", "explicated_flows_unanswered"];
-    assert_eq!(answers.map(|series| value(&receiving, series)), [1.0, 0.0], "the router marks what it answers");
-    assert!(send.wait(20).1);
-    sleep(Duration::from_secs(3));
-    let idle = scraped(&net, "m", "127.0.0.1:9109");
-    assert!(rate(&idle) < 1e4, "the rate of now, not the mean since the start: {idle}");
-    let received = scraped(&net, "b", "127.0.0.1:9109");
-    assert!(flows(&received) == 0.0 && value(&received, "explicated_ended_total") == 1.0, "{received}");
-    assert!(value(&received, "explicated_payload_bytes_total") > 5e6, "{received}");
+    measured(|| {
+        let net = chain();
+        let right = "right: rate = \"20Mbit/s\", queue = { kind = \"droptail\", limit = \"100kB\" }";
+        let metrics = ["--metrics", "127.0.0.1:9109"];
+        let _router = net.start("m", &[&["router", "--port", "left", "--port", right], &metrics[..]].concat());
+        let _recv = net.start("b", &[&["recv", "--open", "--idle", "1"], &metrics[..]].concat());
+        let mut send = net.start("a", &["send", "10.9.0.2", "-p", "xcp", "--time", "8"]);
+        sleep(Duration::from_secs(4));
+        let busy = scraped(&net, "m", "127.0.0.1:9109");
+        let rate = |text: &str| value(text, "explicated_port_bits_per_second{port=\"right\"}");
+        assert!((15e6..21e6).contains(&rate(&busy)), "{busy}");
+        let class = |key: &str| value(&busy, &format!("explicated_class_{key}{{port=\"right\",class=\"explicit\"}}"));
+        assert!(class("share") > 0.99, "{busy}");
+        let flows = |text: &str| value(text, "explicated_flows");
+        let receiving = scraped(&net, "b", "127.0.0.1:9109");
+        assert_eq!(flows(&receiving), 1.0);
+        let answers = ["explicated_flows_answered", "explicated_flows_unanswered"];
+        assert_eq!(answers.map(|series| value(&receiving, series)), [1.0, 0.0], "the router marks what it answers");
+        assert!(send.wait(20).1);
+        // The mean since the start would need a quarter of an hour for this.
+        eventually("nothing is sent now", || rate(&scraped(&net, "m", "127.0.0.1:9109")) < 1e5);
+        eventually("the flow is over", || flows(&scraped(&net, "b", "127.0.0.1:9109")) == 0.0);
+        let received = scraped(&net, "b", "127.0.0.1:9109");
+        assert!(flows(&received) == 0.0 && value(&received, "explicated_ended_total") == 1.0, "{received}");
+        assert!(value(&received, "explicated_payload_bytes_total") > 5e6, "{received}");
+    });
 }
 
 #[test]
@@ -260,7 +229,7 @@ fn loopback_is_refused_and_offloads_are_told_of() {
     let said = run();
     assert!(said.contains("left may put packets together (tso") && said.contains("ethtool -K right tso off"), "{said}");
     for device in ["left", "right"] {
-        inside(&net, "m", move || offloads_off(device).unwrap()).join().unwrap();
+        net.inside("m", move || offloads_off(device).unwrap()).join().unwrap();
     }
     let said = run();
     assert!(!said.contains("put packets together"), "{said}");

@@ -1,16 +1,19 @@
 //! What the tests in namespaces share: namespaces that go with the test, programs in them that are stopped with it.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use std::fs;
-use std::io::Read;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread::sleep;
+use std::thread::{JoinHandle, sleep};
 use std::time::Duration;
 
 use explicate_core::rng::Rng;
 use explicate_net::awake::Awake;
+use explicate_net::sys::{enter_namespace, monotonic, offloads_off};
 use serde_json::Value;
 
 /// The program.
@@ -70,20 +73,57 @@ impl Net {
     pub(crate) fn exec(&self, name: &str, words: &str) -> String {
         run(&format!("ip netns exec {} {words}", self.name(name)))
     }
-    fn command(&self, name: &str, arguments: &[&str]) -> Command {
+    /// Runs a command in a namespace; whether it succeeded.
+    pub(crate) fn try_exec(&self, name: &str, words: &str) -> bool {
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.name(name), PROGRAM]).args(arguments);
+        command.args(["netns", "exec", &self.name(name)]).args(words.split_whitespace());
+        command.output().unwrap().status.success()
+    }
+    fn command(&self, name: &str, arguments: &[&str]) -> Command {
+        // What runs in a shell's background ignores signals, and must not pass that on.
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.name(name), "env", "--default-signal=INT,HUP", PROGRAM]).args(arguments);
         command
     }
     /// Runs the program to its end.
     pub(crate) fn program(&self, name: &str, arguments: &[&str]) -> Output {
         self.command(name, arguments).output().unwrap()
     }
-    /// Starts the program, and leaves it some time to open its sockets.
+    /// Starts the program, and waits until its sockets are open: it drops its privileges then.
     pub(crate) fn start(&self, name: &str, arguments: &[&str]) -> Running {
         let child = self.command(name, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        sleep(Duration::from_millis(400));
-        Running { child }
+        let mut running = Running { child };
+        let status = format!("/proc/{}/status", running.id());
+        let open = || fs::read_to_string(&status).is_ok_and(|text| text.contains("NoNewPrivs:\t1"));
+        eventually("the program opens its sockets", || open() || running.child.try_wait().unwrap().is_some());
+        running
+    }
+    /// Runs a function in a namespace, on a thread of its own.
+    pub(crate) fn inside<T: Send + 'static>(
+        &self,
+        name: &str,
+        what: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
+        let place = File::open(format!("/run/netns/{}", self.name(name))).unwrap();
+        std::thread::spawn(move || {
+            enter_namespace(place.as_fd()).unwrap();
+            what()
+        })
+    }
+    /// Switches off what would put frames together at these interfaces, given as namespace and name.
+    pub(crate) fn no_offloads(&self, devices: &[(&str, &'static str)]) {
+        for &(host, device) in devices {
+            self.inside(host, move || offloads_off(device).unwrap()).join().unwrap();
+        }
+    }
+}
+
+/// Waits until something is so, for up to 30 s.
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = monotonic();
+    while !is_so() {
+        assert!(monotonic() - began < 30_000_000_000, "in vain: {what}");
+        sleep(Duration::from_millis(2));
     }
 }
 
@@ -136,6 +176,17 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Bytes of files that have not wholly arrived in a folder; nothing if there is no such file.
+pub(crate) fn unfinished(folder: &Path) -> Option<u64> {
+    let entries = fs::read_dir(folder.join(".explicate-parts")).ok()?;
+    entries.filter_map(|entry| entry.unwrap().metadata().ok()).map(|meta| meta.len()).reduce(|a, b| a + b)
+}
+
+/// Waits until at least so many bytes of a file have arrived in a folder.
+pub(crate) fn arrives(folder: &Path, bytes: u64) {
+    eventually("the file arrives", || unfinished(folder).is_some_and(|held| held >= bytes));
 }
 
 /// The last line of a text, which is JSON.
@@ -229,6 +280,34 @@ pub(crate) fn numbers(told: &Value, table: &str, column: &str) -> Vec<f64> {
 pub(crate) fn jain(rates: &[f64]) -> f64 {
     let sum: f64 = rates.iter().sum();
     sum * sum / (rates.len() as f64 * rates.iter().map(|r| r * r).sum::<f64>())
+}
+
+/// What is served at this address of a namespace.
+pub(crate) fn scraped(net: &Net, name: &str, address: &'static str) -> String {
+    net.inside(name, move || {
+        let (mut stream, mut text) = (TcpStream::connect(address).unwrap(), String::new());
+        stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    })
+    .join()
+    .unwrap()
+}
+
+/// The value of a series that is served.
+pub(crate) fn value(text: &str, series: &str) -> f64 {
+    let found = text.lines().find_map(|l| l.strip_prefix(series)?.strip_prefix(' '));
+    found.unwrap_or_else(|| panic!("no {series} in {text}")).parse().unwrap()
+}
+
+/// Listens in `b`: all that comes by one connection to this address.
+pub(crate) fn takes_a_stream(net: &Net, address: &'static str) -> JoinHandle<Vec<u8>> {
+    let listener = net.inside("b", move || TcpListener::bind(address).unwrap()).join().unwrap();
+    std::thread::spawn(move || {
+        let mut all = Vec::new();
+        listener.accept().unwrap().0.read_to_end(&mut all).unwrap();
+        all
+    })
 }
 
 /// Two hosts, `a` (10.9.0.1) and `b` (10.9.0.2), and between them `m` with the interfaces `left` and `right`.

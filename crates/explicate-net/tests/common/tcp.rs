@@ -1,0 +1,66 @@
+//! What the kernel's TCP has of a path, and what explicit flows leave it.
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread::JoinHandle;
+
+use explicate_net::sys::{monotonic, tcp_connect};
+
+use crate::common::Net;
+
+/// Since a time of the monotonic clock in ns, s.
+pub(crate) fn since(began: u64) -> f64 {
+    (monotonic() - began) as f64 / 1e9
+}
+
+/// CUBIC of the kernel from `a` (10.9.0.1) to `b` (10.9.0.2), `flows` of them, until the end of `span` in s: what each delivered
+/// within `span`, Mbit/s.
+pub(crate) fn cubic(net: &Net, flows: usize, span: (f64, f64)) -> JoinHandle<Vec<f64>> {
+    let listener = net.inside("b", || TcpListener::bind("10.9.0.2:5000").unwrap()).join().unwrap();
+    let receiver = std::thread::spawn(move || {
+        let counts: Vec<_> = (0..flows)
+            .map(|_| listener.accept().unwrap().0)
+            .map(|stream| std::thread::spawn(move || delivered(stream, span)))
+            .collect();
+        counts.into_iter().map(|count| count.join().unwrap()).collect()
+    });
+    for _ in 0..flows {
+        drop(net.inside("a", move || {
+            let began = monotonic();
+            let mut stream = tcp_connect("10.9.0.2:5000".parse().unwrap(), "cubic", 1448).unwrap();
+            while since(began) < span.1 && stream.write_all(&[7; 1 << 14]).is_ok() {}
+        }));
+    }
+    receiver
+}
+
+/// What comes from a stream within `span` in s, Mbit/s.
+fn delivered(mut stream: TcpStream, span: (f64, f64)) -> f64 {
+    let (began, mut bytes, mut block) = (monotonic(), 0, vec![0; 1 << 16]);
+    while let Ok(read) = stream.read(&mut block)
+        && read > 0
+    {
+        bytes += if (span.0..span.1).contains(&since(began)) { read } else { 0 };
+    }
+    8e-6 * bytes as f64 / (span.1 - span.0)
+}
+
+/// Runs these at the same time.
+pub(crate) fn at_once<T: Send>(runs: Vec<impl FnOnce() -> T + Send>) -> Vec<T> {
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = runs.into_iter().map(|run| scope.spawn(run)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+/// The mean.
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The standard deviation of single values.
+pub(crate) fn deviation(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    (values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / (values.len() as f64 - 1.0)).sqrt()
+}
