@@ -2,25 +2,18 @@
 
 mod datagrams;
 
-use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 
-use datagrams::{HIGH, PLAIN, answer, answers, bytes, data, file, greeting, numbered, open, pair, turn};
-use explicate_core::flow::{Flow, FlowInit};
-use explicate_core::params::Values;
-use explicate_core::registry;
-use explicate_core::sink::Sink;
-use explicate_core::units::{Rate, Time};
+use datagrams::{HIGH, PLAIN, answer, answers, bytes, data, file, greeting, numbered, open, pair, transfer, turn};
+use explicate_core::units::Time;
 use explicate_core::wire::{Packet, flag};
 use explicate_net::clock::Clock;
 use explicate_net::endpoint::Endpoint;
 use explicate_net::endpoint::auth::{self, Key, SHORT};
-use explicate_net::endpoint::content::Supply;
 use explicate_net::endpoint::content::store::{Settings, Store};
-use explicate_net::endpoint::hello::{Content, Hello};
 use explicate_net::endpoint::message::{DIGEST, Message, Refusal, Verdict, number};
 use explicate_net::endpoint::receiving::Limits;
-use explicate_net::endpoint::sending::{Plan, Sending, Standing};
-use explicate_scenario::machines::source::Source;
+use explicate_net::endpoint::sending::{Sending, Standing};
 use sha2::{Digest, Sha256};
 
 #[test]
@@ -85,36 +78,6 @@ fn a_flood_finds_no_room() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// A transfer without end of this number to `peer`.
-fn transfer(id: u32, peer: SocketAddrV4) -> Sending {
-    keyed(id, peer, None)
-}
-fn keyed(id: u32, peer: SocketAddrV4, key: Option<Key>) -> Sending {
-    let (values, resolved) = (Values::default(), registry::resolve("sack").unwrap());
-    let init = FlowInit {
-        id,
-        protocol: resolved.protocol,
-        fallback: resolved.protocol,
-        recovery: resolved.recovery,
-        values: &values,
-        packet: 1000,
-        interface: Rate::mbps(1000),
-    };
-    Sending::new(Plan {
-        flow: Flow::new(&init),
-        elsewhere: Sink::new(&init),
-        source: Source::Bulk,
-        start: Time::ZERO,
-        hello: Hello::new("sack", 1000, &values, Content::Nothing),
-        high: HIGH,
-        key,
-        supply: Supply::Filler,
-        peer,
-        patience: Time::secs(60),
-        confirm: true,
-    })
-}
-
 #[test]
 fn nobody_but_the_receiver_acknowledges_or_ends_a_transfer() {
     let address = |socket: &UdpSocket| match socket.local_addr().unwrap() {
@@ -123,7 +86,7 @@ fn nobody_but_the_receiver_acknowledges_or_ends_a_transfer() {
     };
     let mut end = Endpoint::open("127.0.0.1:0".parse().unwrap(), None, Clock::start()).unwrap();
     let (receiver, stranger) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.2:0").unwrap());
-    end.sending.insert(77, transfer(77, address(&receiver)));
+    end.sending.insert(77, Sending::new(transfer(77, address(&receiver), None)));
     turn(&mut end);
     let own = end.address().unwrap();
     let cookie = |high| bytes(&Message::Cookie(number(high, 77), [1; 16]).to_packet(), &[]);
@@ -190,7 +153,7 @@ fn whoever_sends_a_file_that_is_not_taken_hears_of_it() {
     let told = answer(&socket).unwrap();
     assert_eq!(told, Message::Refused(number(HIGH, 5), Refusal::NoFiles));
 
-    let mut sending = transfer(5, "127.0.0.1:9".parse().unwrap());
+    let mut sending = Sending::new(transfer(5, "127.0.0.1:9".parse().unwrap(), None));
     sending.handle_message(Time::ZERO, told);
     assert!(
         matches!(&sending.standing, Standing::Failed(why) if why.contains("takes no files")),
@@ -203,7 +166,7 @@ fn whoever_sends_a_file_that_is_not_taken_hears_of_it() {
 fn a_verdict_without_the_key_is_none() {
     let key = Key::random().unwrap();
     let peer = "127.0.0.1:9".parse().unwrap();
-    let [mut sending, mut locked] = [None, Some(key.clone())].map(|key| keyed(77, peer, key));
+    let [mut sending, mut locked] = [None, Some(key.clone())].map(|key| Sending::new(transfer(77, peer, key)));
     (sending.standing, locked.standing) = (Standing::Asking, Standing::Asking);
     let one = number(HIGH, 77);
     let (same, good) = (Verdict::Same, auth::verdict_code(&key, one, Verdict::Same.number(), 9));

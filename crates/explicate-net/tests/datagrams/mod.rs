@@ -1,17 +1,27 @@
 //! What tests over the loopback interface share: datagrams made by hand, and what is answered.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub(crate) mod programs;
+
 use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
 use std::time::Duration;
 
 use explicate_core::datagram::{self, MOST_HEADERS};
-use explicate_core::units::Time;
+use explicate_core::flow::{Flow, FlowInit};
+use explicate_core::params::Values;
+use explicate_core::registry;
+use explicate_core::sink::Sink;
+use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Packet, SackRanges, flag};
 use explicate_net::clock::Clock;
 use explicate_net::endpoint::Endpoint;
-use explicate_net::endpoint::hello::with_cookie;
+use explicate_net::endpoint::auth::Key;
+use explicate_net::endpoint::content::Supply;
+use explicate_net::endpoint::hello::{Content, Hello, with_cookie};
 use explicate_net::endpoint::message::{Message, number};
 use explicate_net::endpoint::receiving::Limits;
+use explicate_net::endpoint::sending::Plan;
+use explicate_scenario::machines::source::Source;
 
 /// The upper half of all numbers here.
 pub(crate) const HIGH: u32 = 0x5eed_0001;
@@ -72,12 +82,62 @@ pub(crate) fn pair(limits: Limits) -> (Endpoint, UdpSocket) {
     socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
     (end, socket)
 }
+/// Lets an end do its work for 10 ms, and until it has read all that came.
 pub(crate) fn turn(end: &mut Endpoint) {
-    let until = end.now() + Time::millis(10);
-    end.run(until, &|_| false).unwrap();
+    let port = end.address().unwrap().port();
+    loop {
+        let until = end.now() + Time::millis(10);
+        end.run(until, &|_| false).unwrap();
+        if waiting(port) == 0 {
+            return;
+        }
+    }
+}
+/// Bytes that wait to be read from the UDP socket of this port.
+pub(crate) fn waiting(port: u16) -> u64 {
+    let words = socket_table(port);
+    u64::from_str_radix(words[4].split(':').nth(1).unwrap(), 16).unwrap()
+}
+/// The words of the row of a UDP socket in the system's table.
+pub(crate) fn socket_table(port: u16) -> Vec<String> {
+    let place = format!(":{port:04X}");
+    let row = || {
+        let table = std::fs::read_to_string("/proc/net/udp").unwrap();
+        let row = table.lines().find(|row| row.split_whitespace().nth(1).is_some_and(|own| own.ends_with(&place)));
+        row.map(|row| row.split_whitespace().map(str::to_string).collect())
+    };
+    // A table that changes while it is read may lack rows.
+    (0..100).find_map(|_| row()).expect("the socket is in the table")
 }
 /// Lengths of the answers.
 pub(crate) fn answers(socket: &UdpSocket) -> Vec<usize> {
     let mut buffer = [0; 2000];
     std::iter::from_fn(|| socket.recv(&mut buffer).ok()).collect()
+}
+
+/// A transfer without end of this number to `peer`, as it is planned.
+pub(crate) fn transfer(id: u32, peer: SocketAddrV4, key: Option<Key>) -> Plan {
+    let (values, resolved) = (Values::default(), registry::resolve("sack").unwrap());
+    let init = FlowInit {
+        id,
+        protocol: resolved.protocol,
+        fallback: resolved.protocol,
+        recovery: resolved.recovery,
+        values: &values,
+        packet: 1000,
+        interface: Rate::mbps(1000),
+    };
+    Plan {
+        flow: Flow::new(&init),
+        elsewhere: Sink::new(&init),
+        source: Source::Bulk,
+        start: Time::ZERO,
+        hello: Hello::new("sack", 1000, &values, Content::Nothing),
+        high: HIGH,
+        key,
+        supply: Supply::Filler,
+        peer,
+        patience: Time::secs(60),
+        confirm: true,
+    }
 }
