@@ -64,7 +64,8 @@ fn explicit_flows_and_tcp_have_equal_parts() {
     }
 }
 
-/// All flows have equal parts, however many there are of either kind.
+/// All flows have equal parts within a tenth, however many there are of either kind. What explicit flows leave of theirs goes to the
+/// others, since a line never stands idle: eight flows that leave 1.7 % each give 13.6 % more to a single one.
 #[test]
 fn numbers_of_flows_are_seen() {
     for (explicit, tcp) in [(5, 3), (8, 1), (2, 2)] {
@@ -72,7 +73,10 @@ fn numbers_of_flows_are_seen() {
         let fair = 20e6 / (explicit + tcp) as f64;
         let (own, others) = (mean(&rates(&o, "explicit")), mean(&rates(&o, "ordinary")));
         println!("{explicit} XCP flows {own:.0} bit/s each, {tcp} of TCP {others:.0}, fair {fair:.0}");
-        assert!((own / fair).min(others / fair) > 0.9, "{own} {others} {fair}");
+        let left = (fair - own).max(0.0) * f64::from(explicit) / f64::from(tcp);
+        for rate in [own, others - left] {
+            assert!((rate / fair - 1.0).abs() < 0.1, "{own} {others} {fair}");
+        }
     }
 }
 
