@@ -40,8 +40,10 @@ use crate::sys;
 const PACKET: &str = "1500B";
 /// The longest that a greeting may name.
 const LONGEST_PACKET: u16 = 9000;
-/// The retransmission timer doubles up to this, so that a transfer goes on soon after an outage: a packet in so long is no load.
-const LONGEST_TIMEOUT: f64 = 5.0;
+/// What recoveries that have these parameters go by, unless something else is said, in base units. A retransmission timer that doubles
+/// up to 5 s only lets a transfer go on soon after an outage: a packet in so long is no load. `recount = "at_once"` finds the losses
+/// behind a transfer's last packets, of which no window's worth follows, without the timer.
+const RECOVER_SOON: &[(&str, f64)] = &[("max_rto", 5.0), ("recount", 1.0)];
 /// How often the series has a line.
 const SERIES: Time = Time::millis(50);
 /// How often flows are looked at that may have stalled.
@@ -69,7 +71,7 @@ pub(super) fn run(args: &Send) -> Result<()> {
         return Err(Error::Input(format!("--packet {asked}: both ends take {LONGEST_PACKET}B at most")));
     }
     fit(args, &mut group, kernel_mtu(peer)?);
-    recover_soon(&mut group);
+    recover_soon(&mut group, &args.params);
     if args.file.is_some() && args.flows > 1 {
         return Err(Error::Input("a file goes in one flow".to_string()));
     }
@@ -148,11 +150,16 @@ fn fit(args: &Send, group: &mut FlowGroup, most: u16) {
     group.packet = most;
 }
 
-/// The greatest retransmission timeout is that of this program, unless somebody said another.
-fn recover_soon(group: &mut FlowGroup) {
-    let said = group.values.given().iter().any(|(name, _)| *name == "max_rto");
-    if let Some(param) = COMMON.iter().find(|p| p.name == "max_rto").filter(|_| !said) {
-        group.values.set(param, LONGEST_TIMEOUT);
+/// Recovers as a transfer should, unless these parameters say another or a preset does.
+fn recover_soon(group: &mut FlowGroup, params: &[String]) {
+    for &(name, value) in RECOVER_SOON {
+        // A value that is the default is not among those given.
+        let mut asked = params.iter().filter_map(|param| param.split_once('='));
+        let said = asked.any(|(key, _)| key.trim() == name) || group.values.given().iter().any(|(key, _)| *key == name);
+        let mut known = COMMON.iter().chain(group.resolved.recovery.params());
+        if let Some(param) = known.find(|p| p.name == name).filter(|_| !said) {
+            group.values.set(param, value);
+        }
     }
 }
 
@@ -328,5 +335,39 @@ impl Series {
             flow.flow.probe(&mut put);
         }
         out.write_all(text.as_bytes()).and_then(|()| out.flush()).or_fail(|| "write the series".to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use explicate_core::registry::{PROTOCOLS, RECOVERIES};
+
+    /// What the recovery of a flow of this name, with these parameters, goes by in a transfer.
+    fn goes_by(name: &str, params: &[&str], param: &str) -> Option<f64> {
+        let params: Vec<String> = params.iter().map(ToString::to_string).collect();
+        let mut group = words::flow(name, PACKET, &params).unwrap();
+        recover_soon(&mut group, &params);
+        let recovery = group.resolved.recovery;
+        let known: Vec<_> = COMMON.iter().chain(recovery.params()).copied().collect();
+        known.iter().any(|p| p.name == param).then(|| group.values.get(&known, param))
+    }
+
+    #[test]
+    fn transfers_recover_soon_unless_somebody_said_another() {
+        let law = PROTOCOLS[0].name();
+        let mut counting = 0;
+        for recovery in RECOVERIES {
+            let name = format!("{law}/{}", recovery.name());
+            assert_eq!(goes_by(&name, &[], "max_rto"), Some(5.0), "{name}");
+            assert_eq!(goes_by(&name, &["max_rto=60s"], "max_rto"), Some(60.0), "{name}");
+            if let Some(recount) = goes_by(&name, &[], "recount") {
+                assert_eq!(recount, 1.0, "{name}: at once");
+                assert_eq!(goes_by(&name, &["recount=after_window"], "recount"), Some(0.0), "{name}");
+                counting += 1;
+            }
+        }
+        assert!(counting > 0, "no recovery has the parameter");
+        assert_eq!(goes_by(explicate_core::presets::DEFAULT_SENDER, &[], "recount"), Some(1.0));
     }
 }
