@@ -6,6 +6,7 @@
 A path is a link with losses at random in both directions, behind a port with a drop-tail queue of one bandwidth-delay
 product (50 packets at least); explicit protocols have their router at that port, which shares its line with ordinary
 flows as `explicated router` does. A flow sends for half a minute from its start on: alone, and beside one of CUBIC.
+It has the parameters of `explicated send`: those of a transfer, guarded, and with `--air-loss` as `advise` says it.
 """
 
 from __future__ import annotations
@@ -41,6 +42,12 @@ RTT_MS = (1, 20, 80, 600)
 LOSS_PERCENT = (0.0, 0.1, 1.0, 5.0)
 RATE_MBPS = (2, 20, 100)
 SECONDS = 30
+TRANSFER = {"max_rto": "5s", "recount": "at_once"}
+"""What `explicated send` says to recoveries that have these parameters (`commands/send.rs`)."""
+AIR_LOSS = 0.02
+"""Losses of the air that are no sign of congestion unless `--air-loss` says another share (`commands/advise.rs`)."""
+AIR_SHARE = 0.75
+"""Of `--air-loss` that losses are at most."""
 
 SCENARIO = """\
 name = "advice"
@@ -64,6 +71,7 @@ channel = [{{ kind = "random_loss", rate = "{loss}%" }}]
 [[flows]]
 name = "one"
 protocol = "{protocol}"
+params = {{ {params} }}
 """
 BESIDE = """
 [[flows]]
@@ -95,6 +103,16 @@ class Row(NamedTuple):
     """What CUBIC has beside it, as a share of what it has beside another CUBIC."""
 
 
+def params(protocol: str, loss: float, *, explicit: bool) -> str:
+    """Parameters of a transfer by this protocol, with this percentage lost."""
+    known = {p["name"] for e in explicate.registry() if e["name"] == protocol for p in e["parameters"]}
+    given = {name: value for name, value in TRANSFER.items() if name == "max_rto" or name in known}
+    words = [f'{name} = "{value}"' for name, value in given.items()]
+    if explicit:
+        words += ['guard = "on"', f"air_loss = {max(AIR_LOSS, loss / 100 / AIR_SHARE):.4g}"]
+    return ", ".join(words)
+
+
 def scenario(protocol: str, routers: str, rtt_ms: int, loss: float, rate: int, *, beside: bool) -> str:
     """The text of a path with this flow."""
     limit = max(round(rate * 1e6 / 8 * rtt_ms / 1e3), 50 * 1500)
@@ -110,6 +128,7 @@ def scenario(protocol: str, routers: str, rtt_ms: int, loss: float, rate: int, *
         shared="true" if explicit else "false",
         loss=loss,
         protocol=protocol,
+        params=params(protocol, loss, explicit=explicit),
         reference=REFERENCE,
     )
 
@@ -153,6 +172,7 @@ def write(table: Sequence[Row]) -> None:
     """Write the table."""
     with TABLE.open("w", encoding="utf-8", newline="") as file:
         file.write(f"# Made by scripts/advice.py: {SECONDS} s from the start of the flow on.\n")
+        file.write(f"# Recovery: {', '.join(f'{name}={value}' for name, value in TRANSFER.items())}\n")
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(Row._fields)
         writer.writerows(table)

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
 
 use explicate_core::datagram;
-use explicate_core::flow::{Flow, FlowInit};
+use explicate_core::flow::{Flow, FlowInit, set_guarded};
 use explicate_core::params::Values;
 use explicate_core::port::Store;
 use explicate_core::registry;
@@ -327,9 +327,10 @@ fn completes(middle: &mut Middle, mut now: Time) {
 
 /// What each of two flows delivers in each of three spans of six seconds, as a share of the link, and packets dropped at the queue. The
 /// first one's receiving end returns more feedback than came if it is `greedy`, and it ends after the first span.
-fn shares(greedy: bool) -> ([[f64; 2]; 3], u64) {
+fn shares(greedy: bool, guarded: bool) -> ([[f64; 2]; 3], u64) {
     const SPAN: Time = Time::secs(6);
-    let (mut middle, values) = (Middle::new(""), Values::default());
+    let (mut middle, mut values) = (Middle::new(""), Values::default());
+    set_guarded(&mut values, guarded);
     let mut ends: Vec<(Flow, Sink)> =
         (0..2).map(|i| (Flow::new(&init(i, &values)), Sink::new(&init(i, &values)))).collect();
     ends.iter_mut().for_each(|(flow, _)| flow.write(u64::MAX, false));
@@ -378,13 +379,24 @@ fn shares(greedy: bool) -> ([[f64; 2]; 3], u64) {
 /// As the documentation says: it is not prevented, and it is over when it is over.
 #[test]
 fn a_greedy_receiver_takes_nearly_all_while_it_lasts() {
-    let (fair, drops) = shares(false);
+    let (fair, drops) = shares(false, false);
     assert!(fair[0].iter().sum::<f64>() > 0.8 && drops == 0, "{fair:?} {drops}");
     assert!((0.8..1.25).contains(&(fair[0][0] / fair[0][1])), "{fair:?}");
-    let (taken, drops) = shares(true);
+    let (taken, drops) = shares(true, false);
     assert!(taken[0][0] > 2.0 * taken[0][1] && drops > 0, "{taken:?} {drops}");
     assert!(taken.iter().flatten().sum::<f64>() <= 3.0, "{taken:?}");
     assert!(taken[2][1] > 0.8, "the other one has all again: {taken:?}");
+}
+
+/// The same to a sender with its guard, which is the default: the losses make TCP's window its limit, so the queue is that of a TCP flow.
+#[test]
+fn losses_limit_the_sender_to_a_greedy_receiver() {
+    let (fair, drops) = shares(false, true);
+    assert!(fair[0].iter().sum::<f64>() > 0.8 && drops == 0, "{fair:?} {drops}");
+    let ((taken, drops), (_, unguarded)) = (shares(true, true), shares(true, false));
+    println!("{taken:.3?}: {drops} packets dropped, without the guard {unguarded}");
+    assert!(drops > 0 && 10 * drops < unguarded, "{drops} {unguarded}");
+    assert!(taken[1][1] > 0.8 && taken[2][1] > 0.8, "the other one has all again: {taken:?}");
 }
 
 #[test]

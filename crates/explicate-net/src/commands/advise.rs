@@ -1,5 +1,7 @@
 //! `explicated advise`: which protocol serves which path, by a table made with the simulator (`scripts/advice.py`).
 
+use explicate_core::flow::PARAMS;
+use explicate_core::params::Values;
 use explicate_core::units::Time;
 use serde_json::{Value, json};
 
@@ -19,6 +21,8 @@ const BESIDE: f64 = 0.8;
 const ALIKE: f64 = 0.03;
 /// Losses below this are none, as far as their ratio goes.
 const LEAST_LOSS: f64 = 2e-4;
+/// The part of `--air-loss` that losses are at most: half as many again would pass for congestion within 10^7 packets (`core::guard`).
+const AIR_SHARE: f64 = 0.75;
 /// The path that is taken for the one of which nothing is said.
 const USUAL: (f64, f64) = (0.0, 20e6);
 
@@ -182,14 +186,24 @@ fn share(text: &str) -> Result<f64> {
     })
 }
 
+/// What `--air-loss` has to be, if losses of the air on this path are more than `send` takes for such by itself.
+fn air_loss(best: &Row, path: &Path) -> Option<String> {
+    let usual = Values::default().get(PARAMS, "air_loss");
+    let most = PARAMS.iter().find(|p| p.name == "air_loss").map_or(usual, |p| p.max);
+    let wanted = (path.loss / AIR_SHARE).min(most);
+    (best.routers != "none" && wanted > usual).then(|| format!("--air-loss {:.1}%", (1e3 * wanted).ceil() / 10.0))
+}
+
 fn command(args: &Advise, best: &Row, path: &Path) -> String {
     let host = args.peer.as_deref().unwrap_or("HOST");
     let key = args.key.as_ref().map_or(String::new(), |key| format!(" --key {}", key.display()));
     let packet = path.packet.filter(|p| *p < 1500).map_or(String::new(), |p| format!(" --packet {p}B"));
-    format!("explicated send {host} FILE -p {}{key}{packet}", best.protocol)
+    // Losses that were found may be those of a full queue: only the user knows.
+    let air = air_loss(best, path).filter(|_| args.loss.is_some()).map_or(String::new(), |option| format!(" {option}"));
+    format!("explicated send {host} FILE -p {}{key}{packet}{air}", best.protocol)
 }
 
-/// Two lines.
+/// Two lines, and a third one where more is lost than `send` takes for the air's losses.
 fn reason(best: &Row, path: &Path) -> String {
     let (trip, loss, rate) = best.path;
     let here = format!("{:.3} ms, {:.2} % lost, {:.1} Mbit/s", 1e3 * path.trip, 100.0 * path.loss, path.rate / 1e6);
@@ -201,9 +215,14 @@ fn reason(best: &Row, path: &Path) -> String {
         ("none", false) => "It needs no routers".to_string(),
         (routers, _) => format!("It wants routers `-c {routers}` at the narrow places"),
     };
+    let air = air_loss(best, path).map_or(String::new(), |option| {
+        format!(
+            "\nIf it is the air that loses so much, send says so by {option}; else it takes the losses for congestion."
+        )
+    });
     format!(
         "Nearest to this path ({here}) the table has {near}: {:.0} % of the rate, a queue of {:.1} ms.\n\
-         {by}; a TCP flow beside it keeps {:.2} of what it has beside another.",
+         {by}; a TCP flow beside it keeps {:.2} of what it has beside another.{air}",
         100.0 * best.share,
         best.queue_ms,
         best.beside
@@ -212,7 +231,13 @@ fn reason(best: &Row, path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+    use explicate_core::presets::DEFAULT_SENDER;
+    use explicate_scenario::model::FlowGroup;
+
     use super::*;
+    use crate::cli::{Cli, Command};
+    use crate::commands::send::recover_soon;
 
     /// Every path of the table has a protocol that may be advised, with routers and without.
     #[test]
@@ -256,6 +281,43 @@ mod tests {
         let order = ranked(vec![of(0.5, 0.0, 1.0), of(0.9, 9.0, 1.0), of(0.88, 2.0, 0.9), of(0.95, 1.0, 0.1)], &[]);
         let names: Vec<&str> = order.iter().map(|r| r.protocol.as_str()).collect();
         assert_eq!(names, ["0.88", "0.9", "0.5", "0.95"]);
+    }
+
+    /// More losses than `send` bears by itself are the air's if the user says so; the table was made so.
+    #[test]
+    fn losses_of_the_air_are_said() {
+        let said = |loss: f64, routers: &str, options: &[&str]| {
+            let args = [&["explicated", "advise", "--rtt", "80ms"], options].concat();
+            let Command::Advise(args) = Cli::try_parse_from(args).unwrap().command else { panic!("advise") };
+            let best = Row { routers: routers.to_string(), ..table()[0].clone() };
+            let path = Path { trip: 0.08, loss, rate: 2e7, packet: None, routers: vec![] };
+            (command(&args, &best, &path), reason(&best, &path))
+        };
+        let (command, reason) = said(0.05, "xcp", &["--loss", "5%"]);
+        assert!(command.ends_with(" --air-loss 6.7%") && reason.contains("--air-loss 6.7%"), "{command}\n{reason}");
+        let (command, reason) = said(0.05, "xcp", &[]);
+        assert!(!command.contains("air") && reason.contains("--air-loss 6.7%"), "found, not said: {command}\n{reason}");
+        for (loss, routers) in [(0.015, "xcp"), (0.05, "none")] {
+            let (command, reason) = said(loss, routers, &["--loss", "5%"]);
+            assert!(!command.contains("air") && !reason.contains("--air-loss"), "{command}\n{reason}");
+        }
+        assert!(said(0.99, "xcp", &["--loss", "99%"]).0.ends_with(" --air-loss 90.0%"), "no more than may be said");
+    }
+
+    /// The table is of the recovery that `send` asks for.
+    #[test]
+    fn the_table_is_of_transfers() {
+        let recovery = TABLE.lines().find_map(|line| line.strip_prefix("# Recovery: ")).unwrap();
+        let params: Vec<String> = recovery.split(", ").map(str::to_string).collect();
+        let flow = |params: &[String]| words::flow(DEFAULT_SENDER, "1500B", params).unwrap();
+        let given = |group: FlowGroup| {
+            let mut given = group.values.given().to_vec();
+            given.sort_by_key(|(name, _)| *name);
+            given
+        };
+        let mut sent = flow(&[]);
+        recover_soon(&mut sent, &[]);
+        assert_eq!(given(flow(&params)), given(sent));
     }
 
     #[test]

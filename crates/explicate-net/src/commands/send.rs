@@ -151,7 +151,7 @@ fn fit(args: &Send, group: &mut FlowGroup, most: u16) {
 }
 
 /// Recovers as a transfer should, unless these parameters say another or a preset does.
-fn recover_soon(group: &mut FlowGroup, params: &[String]) {
+pub(super) fn recover_soon(group: &mut FlowGroup, params: &[String]) {
     for &(name, value) in RECOVER_SOON {
         // A value that is the default is not among those given.
         let mut asked = params.iter().filter_map(|param| param.split_once('='));
