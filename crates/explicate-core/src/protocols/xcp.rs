@@ -35,6 +35,9 @@
 //! 6. A packet is offered at most what is left in either pool, as in ns-2.35 (`xcpq.cc`). D03 section 3.4 states this bound
 //!    for the negative share of a packet that asks for less than its offer. Without it, a window that a timeout has collapsed
 //!    to one packet takes many times what an interval has to give: its X is that much larger than those Cp was made from.
+//! 7. A control interval without data leaves the mean RTT as it was; in D03 section 3.4 it is 0/0. ns-2.35 goes back to its
+//!    initial 50 ms: `idle_rtt = "initial"`. Then the packet that a timeout resends and the next one never share an
+//!    interval, and the next one takes all that is spare at once.
 
 use alloc::boxed::Box;
 

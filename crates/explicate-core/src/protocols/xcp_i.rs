@@ -150,7 +150,7 @@ const fn joined<const N: usize>(lists: &[&[Param]]) -> [Param; N] {
     all
 }
 const AGENT: &[Param] = &joined::<21>(&[&OWN, &[estimate::CHOICE], &estimate::oracle::PARAMS, &estimate::PROBING]);
-const ROUTER: &[Param] = &joined::<31>(&[&xcp_router::params(0.0), AGENT]);
+const ROUTER: &[Param] = &joined::<32>(&[&xcp_router::params(0.0), AGENT]);
 
 impl Protocol for XcpI {
     fn name(&self) -> &'static str {

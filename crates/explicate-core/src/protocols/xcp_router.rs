@@ -26,7 +26,7 @@ use crate::units::Time;
 use crate::wire::{Packet, UNITS_PER_SEC, seconds_to_units};
 
 /// Parameters of every controller of the family; `pools` is the default of the parameter of this name.
-pub(super) const fn params(pools: f64) -> [Param; 10] {
+pub(super) const fn params(pools: f64) -> [Param; 11] {
     [
         Param::new("alpha", Unit::Number, 0.4, "XCP02 3.5", "Share of the spare bandwidth handed out per interval."),
         Param::new("beta", Unit::Number, 0.226, "XCP02 3.5", "Share of the persistent queue drained per interval."),
@@ -52,6 +52,13 @@ pub(super) const fn params(pools: f64) -> [Param; 10] {
             "Control and queue interval before the first RTT is known.",
         )
         .within(1e-3, 10.0),
+        Param::new(
+            "idle_rtt",
+            Unit::Choice(&["last", "initial"]),
+            0.0,
+            "ns-2.35, xcpq",
+            "Mean RTT after a control interval without data: the last one, or the initial interval, as in ns-2.",
+        ),
         Param::new(
             "pools",
             Unit::Choice(&["draft", "paper"]),
@@ -85,6 +92,8 @@ struct Gains {
     min_interval: f64,
     /// Header units, a whole number.
     max_interval_units: f64,
+    /// Mean RTT after an interval without data, s; zero keeps the last.
+    idle_rtt: f64,
     allowed_queue: f64,
     target_queue: f64,
     queue_weight: f64,
@@ -133,6 +142,7 @@ impl<const PAPER: bool> Controller<PAPER> {
                 gamma: get("gamma"),
                 min_interval: get("min_interval"),
                 max_interval_units: seconds_to_units(get("max_interval")) as f64,
+                idle_rtt: if get("idle_rtt") != 0.0 { first } else { 0.0 },
                 allowed_queue: get("allowed_queue"),
                 target_queue: get("target_queue"),
                 queue_weight: get("queue_weight"),
@@ -184,6 +194,8 @@ impl<const PAPER: bool> Controller<PAPER> {
         let g = &self.gains;
         if self.sum_x > 0.0 {
             self.avg_rtt = self.sum_xrtt / self.sum_x * SECONDS; // mean over flows: X weights a flow's packets to one flow
+        } else if g.idle_rtt > 0.0 {
+            self.avg_rtt = g.idle_rtt;
         }
         let elapsed = now.since(self.interval_began).as_secs_f64();
         let input = self.input_bytes as f64;
@@ -523,6 +535,21 @@ mod tests {
         let mut r = after_interval(50, 0.002, 10, 0.01);
         r.0.control(Time::millis(200), C, 1.0);
         assert_eq!((r.0.cp, r.0.cn), (0.0, 0.0));
+    }
+
+    /// An interval with packets of an RTT of 0.1 s, then one without. The last one lasts as long as the mean RTT.
+    #[test]
+    fn an_idle_interval_leaves_the_mean_rtt_unless_the_user_says_otherwise() {
+        for (word, rtt) in [(0.0, 0.1), (1.0, 0.05)] {
+            let mut r = router_with::<false>(&[("idle_rtt", word)]).0;
+            r.load(1000);
+            r.count(0.1 * UNITS_PER_SEC, seconds_to_units(0.1));
+            for (at, expected) in [(100, 0.1), (200, rtt)] {
+                r.control(Time::millis(at), C, 1.0);
+                assert!((r.avg_rtt - expected).abs() < 1e-8, "idle_rtt {word}, {at} ms: {}", r.avg_rtt);
+            }
+            assert_eq!(r.control_due().since(Time::millis(200)).as_millis_f64().round(), 1e3 * rtt);
+        }
     }
 
     /// Target 10 kB, weight 0.1. Samples of 20 kB: the mean is 2 kB, then 3.8 kB, 5.42 kB. With y = C and an RTT of 0.1 s,
