@@ -394,7 +394,6 @@ fn losses_limit_the_sender_to_a_greedy_receiver() {
     let (fair, drops) = shares(false, true);
     assert!(fair[0].iter().sum::<f64>() > 0.8 && drops == 0, "{fair:?} {drops}");
     let ((taken, drops), (_, unguarded)) = (shares(true, true), shares(true, false));
-    println!("{taken:.3?}: {drops} packets dropped, without the guard {unguarded}");
     assert!(drops > 0 && 10 * drops < unguarded, "{drops} {unguarded}");
     assert!(taken[1][1] > 0.8 && taken[2][1] > 0.8, "the other one has all again: {taken:?}");
 }
