@@ -26,6 +26,8 @@ from figure2 import CASES as FIGURE_2
 from figure2 import Figure2
 from simulators import (
     PACKET_BYTES,
+    XCP_PARAMS,
+    XCP_ROUTER,
     Case,
     Explicate,
     Ns2,
@@ -95,9 +97,9 @@ def named(*cases: Case) -> dict[str, Case]:
 
 
 def small(system: str, rate: int, rtt: int, flows: int, buffer: int) -> Case:
-    """A dumbbell with a short buffer and random starts, 20 to 60 s. XCP has Reno below it, as ns-2's agent."""
-    ours = "xcp/reno" if system == "xcp" else None
-    return Case(system, rate, rtt, flows, buffer=buffer, ours=ours, starts="random", duration_s=60.0, warmup_s=20.0)
+    """A dumbbell with a short buffer and random starts, 20 to 60 s; XCP is ns-2's, with Reno below it."""
+    case = Case(system, rate, rtt, flows, buffer=buffer, starts="random", duration_s=60.0, warmup_s=20.0)
+    return replace(case, ours="xcp/reno", params=XCP_PARAMS, router=XCP_ROUTER) if system == "xcp" else case
 
 
 def unequal(system: str, rate: int, low: int, high: int) -> Case:
@@ -245,7 +247,8 @@ before the runs:
 {report.markdown_table([["figure", "may differ by", "because"], *allowed])}
 
 Neither side takes a processing time for a packet. ns-2 ends a timer's back-off with the first new acknowledgement
-(`ts_resetRTO_`), as Explicate does.
+(`ts_resetRTO_`), as Explicate does. Where buffers are small, and in figure 2, Explicate's XCP follows ns-2
+in two things: `{XCP_PARAMS}`, and `idle_rtt = "initial"` at routers ([why](#what-differed-from-ns-2-and-why)).
 
 {report.markdown_table(rows(groups, limits))}
 

@@ -2,9 +2,9 @@
 
     python3 peers/differences.py [--part NAME] [--jobs N] [--markdown docs/validation.md]
 
-Parts: `unequal` (round trips over drop-tail), `red` (one flow over RED), `lossy` (SACK and NewReno over a wire that
-loses packets), `radios` (802.11 chains). The first takes a quarter of an hour. `lossy.tcl` and `radios.tcl` are the
-halves of ns-2.
+Parts: `unequal` (round trips over drop-tail), `red` (one flow over RED), `small` (XCP over buffers that its start
+overflows), `lossy` (SACK and NewReno over a wire that loses packets), `radios` (802.11 chains). The first takes a
+quarter of an hour. `lossy.tcl` and `radios.tcl` are the halves of ns-2.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import aqm
+import compared
 import report
 import seeds
 from simulators import PROCESSING, Case, Explicate, Ns2, PeerError, dropped, explicate_scenario, jain, run
@@ -32,14 +33,15 @@ Figures = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Dumbbell:
-    """A dumbbell."""
+    """A dumbbell, and more options of ns-2's script."""
 
     case: Case
+    options: tuple[str, ...] = ()
 
     def ns2(self, command: str, seed: int) -> Figures:
         """Jain's index or, for one flow, the utilisation; mean queue; drops."""
         case = replace(self.case, seed=seed)
-        found = run(Ns2(command).arguments(case))[0]
+        found = run([*Ns2(command).arguments(case), *self.options])[0]
         first = jain(found["goodput_bps"]) if case.flows > 1 else found["utilisation"]
         return first, found["queue_mean_packets"], found["drops_measured"]
 
@@ -164,6 +166,22 @@ def red() -> dict[str, tuple[Setting, int]]:
     return made
 
 
+def small() -> dict[str, tuple[Setting, int]]:
+    """One flow of XCP over buffers that its start overflows: ns-2's two rules, one at a time."""
+    made: dict[str, tuple[Setting, int]] = {}
+    for rtt, buffer in ((50, 50), (100, 50), (100, 100)):
+        both = compared.small("xcp", 30, rtt, 1, buffer)
+        for name, change in (
+            ("", {"params": "", "router": '"auto"'}),
+            (", no feedback of duplicates in both", {"router": '"auto"'}),
+            (", 50 ms after an idle interval in both", {"params": ""}),
+            (", both rules in both", {}),
+        ):
+            case = replace(both, **change)
+            made[f"{rtt} ms, buffer {buffer}{name}"] = Dumbbell(case, ("-reset", "1")), 6
+    return made
+
+
 PIPE = 'pipe = "acknowledgements"'
 DROPS = "follow_duplicates = false"
 KARN = 'backoff_until = "fresh_segment"'
@@ -208,6 +226,7 @@ FLOW_HEADS = ("Mbit/s", "timeouts", "packets sent again")
 PARTS: Mapping[str, Part] = {
     "unequal": Part(DUMBBELL_HEADS, (3, 0, 0), unequal()),
     "red": Part(("utilisation", *DUMBBELL_HEADS[1:]), (3, 2, 1), red()),
+    "small": Part(("utilisation", *DUMBBELL_HEADS[1:]), (3, 2, 0), small()),
     "lossy": Part(FLOW_HEADS, (2, 0, 0), lossy()),
     "radios": Part(FLOW_HEADS, (2, 0, 0), radios()),
 }

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from simulators import INITIAL_WINDOW, PACKET_BYTES, PROCESSING, PeerError
+from simulators import INITIAL_WINDOW, PACKET_BYTES, PROCESSING, XCP_PARAMS, XCP_ROUTER, PeerError
 
 SCENARIOS = Path(__file__).resolve().parent.parent / "scenarios"
 PROTOCOLS = {"a": "newreno", "b": "xcp/reno", "c": "xcp/reno"}
@@ -56,16 +56,32 @@ class Figure2:
         text = (SCENARIOS / f"paper-001-fig2-{self.case}.toml").read_text(encoding="utf-8").partition("[sampling]")[0]
         head = f'duration = "{self.duration_s:g}s"\nwarmup = "{self.warmup_s:g}s"\nseed = {self.seed}'
         ours = f'protocol = "{self.protocol}"'
+        own, text = parameters(text)
+        given = ", ".join([f"initial_window = {INITIAL_WINDOW}", *own, *([XCP_PARAMS] if self.case != "a" else [])])
         for old, new, times in (
             ('duration = "60s"', head, 1),
             ('delay = "10ms"', f'delay = "{self.delay_ms:g}ms"', 4),
             ('limit = "1.0bdp"', f'limit = "{self.buffer_bdp:g}bdp"', 3),
-            (ours, f"{ours}\nparams = {{ initial_window = {INITIAL_WINDOW} }}\n{PROCESSING}", 1),
+            (ours, f"{ours}\nparams = {{ {given} }}\n{PROCESSING}", 1),
         ):
             text, found = re.subn(re.escape(old), new.replace("\\", r"\\"), text)
             if found != times:
                 raise PeerError(f"paper-001-fig2-{self.case}.toml: `{old}` stands there {found} times, not {times}")
-        return text
+        return controlled(text) if self.case != "a" else text
+
+
+def parameters(text: str) -> tuple[list[str], str]:
+    """Return the parameters that the scenario gives its flow, if any, and the scenario without them."""
+    line = re.compile(r"^params = \{ (.*?) \}.*\n", re.MULTILINE)
+    found = line.search(text)
+    return ([found[1]] if found else []), line.sub("", text)
+
+
+def controlled(text: str) -> str:
+    """Return the scenario with ns-2's rule at every port that has a controller."""
+    head, *links = text.split("[[link]]\n")
+    line = f"router = {XCP_ROUTER}\n"
+    return "[[link]]\n".join([head, *(link if "router =" in link else line + link for link in links)])
 
 
 CASES = {

@@ -25,6 +25,10 @@ PACKET_BYTES = 1000
 INITIAL_WINDOW = 2  # ns-2's
 PROCESSING = 'processing = "none"'
 """The line of a group of flows that takes their processing time away, as ns-2's `overhead_` of 0 does."""
+XCP_PARAMS = "follow_duplicates = false"
+"""ns-2's XCP agent drops the feedback of duplicate acknowledgements."""
+XCP_ROUTER = '{ kind = "xcp", idle_rtt = "initial" }'
+"""ns-2's XCP queue takes 50 ms for the mean RTT after an interval without data."""
 
 
 def processing(longest_s: float) -> str:
@@ -66,6 +70,8 @@ class Case:
     seed: int = 1
     buffer: int | None = None  # packets; None is one bandwidth-delay product
     ours: str | None = None  # Explicate's name of the system, if another
+    params: str = ""  # more of Explicate's parameters of the flows, as in a scenario
+    router: str = '"auto"'  # Explicate's controllers, as in a scenario
 
     @property
     def protocol(self) -> str:
@@ -320,7 +326,9 @@ def explicate_scenario(case: Case) -> str:
     if case.rtt_high_ms is not None:
         high_ms = (case.rtt_high_ms / 2 - case.bottleneck_delay_ms) / 2
         delay = f'{{ from = {delay}, to = "{high_ms:g}ms" }}'
-    access = f'rate = "{ACCESS_FACTOR * case.rate_mbps}Mbit/s", delay = {delay}, queue = "unlimited"'
+    access = (
+        f'rate = "{ACCESS_FACTOR * case.rate_mbps}Mbit/s", delay = {delay}, queue = "unlimited", router = {case.router}'
+    )
     queue = f'{case.queue.ours}, limit = "{case.buffer_packets}pkt"'
     bottleneck = f'rate = "{case.rate_mbps}Mbit/s", delay = "{case.bottleneck_delay_ms:g}ms"'
     start = {"even": "spread", "random": "uniform"}[case.starts]
@@ -333,13 +341,13 @@ seed = {case.seed}
 kind = "dumbbell"
 pairs = {case.flows}
 access = {{ {access} }}
-bottleneck = {{ {bottleneck}, queue = {{ {queue} }} }}
+bottleneck = {{ {bottleneck}, router = {case.router}, queue = {{ {queue} }} }}
 [[flows]]
 name = "all"
 count = {case.flows}
 protocol = "{case.protocol}"
 packet = "{PACKET_BYTES}B"
-params = {{ initial_window = {INITIAL_WINDOW} }}
+params = {{ initial_window = {INITIAL_WINDOW}{", " if case.params else ""}{case.params} }}
 start = {{ {start} = "{START_SPREAD_S:g}s" }}
 {processing(case.processing_s)}
 """

@@ -108,6 +108,30 @@ def test_a_short_buffer_is_asked_of_both() -> None:
     assert Case("xcp", 30, 100, 1).buffer_packets == 375, "one bandwidth-delay product"
 
 
+NS2_ROUTER = {"kind": "xcp", "idle_rtt": "initial"}
+
+
+def test_short_buffers_are_met_by_the_xcp_of_ns2() -> None:
+    """Its sender drops the feedback of duplicates, its router forgets the mean RTT; nothing of the kind for TCP."""
+    scenario = tomllib.loads(explicate_scenario(compared.small("xcp", 30, 100, 1, 50)))
+    assert scenario["flows"][0]["params"] == {"initial_window": 2, "follow_duplicates": False}
+    assert [scenario["topology"][link]["router"] for link in ("access", "bottleneck")] == [NS2_ROUTER] * 2
+    scenario = tomllib.loads(explicate_scenario(compared.small("sack", 30, 100, 1, 50)))
+    assert scenario["flows"][0]["params"] == {"initial_window": 2}
+    assert scenario["topology"]["access"]["router"] == "auto"
+
+
+@pytest.mark.parametrize("case", ["a", "b", "c"])
+def test_figure_2_has_the_xcp_of_ns2(case: str) -> None:
+    """What the scenario itself says, no guard, stays."""
+    scenario = tomllib.loads(Figure2(case).scenario())
+    own = {"follow_duplicates": False} if case != "a" else {}
+    guard = {"guard": "off"} if case == "c" else {}
+    assert scenario["flows"][0]["params"] == {"initial_window": 2, **guard, **own}
+    routers = {"a": [None] * 4, "b": [NS2_ROUTER] * 4, "c": [NS2_ROUTER, NS2_ROUTER, "none", NS2_ROUTER]}
+    assert [link.get("router") for link in scenario["link"]] == routers[case]
+
+
 def test_figure_2_is_asked_as_its_twin_is() -> None:
     one = Figure2("c", 20.0, 0.5, seed=3)
     scenario = tomllib.loads(one.scenario())
