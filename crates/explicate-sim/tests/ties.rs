@@ -57,6 +57,45 @@ fn ten_flows_in_step_over_drop_tail() {
     }
 }
 
+/// Four hosts on links of zero delay, as fast as the narrow one or four times so, declared in this order. Hosts take no time, so
+/// that packets of several of them come to one port in the instant in which another leaves.
+fn without_delays(senders: [usize; 4], access_mbps: u32) -> String {
+    let link = |from: String, to: String, rest: String| {
+        format!("[[link]]\nfrom = \"{from}\"\nto = \"{to}\"\nduplex = true\n{rest}\n")
+    };
+    let mut text = "duration = \"22s\"\nwarmup = \"2s\"\nruns = 24\nprocessing = \"none\"\n".to_string();
+    for node in senders.map(|s| format!("s{s}")).iter().chain([&"n0".to_string(), &"n1".to_string(), &"n2".to_string()])
+    {
+        text += &format!("[[node]]\nname = \"{node}\"\n");
+    }
+    let access = format!("rate = \"{access_mbps}Mbit/s\"\ndelay = \"0ms\"\nqueue = \"unlimited\"");
+    for sender in senders {
+        text += &link(format!("s{sender}"), "n0".to_string(), access.clone());
+    }
+    let narrow = r#"rate = "4Mbit/s"
+delay = "0ms"
+queue = { kind = "droptail", limit = "20pkt" }"#;
+    text += &link("n0".to_string(), "n1".to_string(), narrow.to_string());
+    text += &link("n1".to_string(), "n2".to_string(), "rate = \"40Mbit/s\"\ndelay = \"10ms\"".to_string());
+    for sender in senders {
+        text += &format!(
+            "[[flows]]\nname = \"f{sender}\"\nprotocol = \"newreno\"\npacket = \"1000B\"\nfrom = \"s{sender}\"\nto = \"n2\"\n"
+        );
+    }
+    text
+}
+
+/// Links of zero delay: a packet leaves one port and comes to the next in one instant, and so do those of other hosts.
+#[test]
+fn links_of_zero_delay_are_alike() {
+    for senders in [[0, 1, 2, 3], [3, 2, 1, 0]] {
+        for access_mbps in [4, 16] {
+            let said = unlike(&goodputs(&common::scenario(&without_delays(senders, access_mbps))));
+            assert!(said.is_none(), "{access_mbps} Mbit/s, declared {senders:?}: {}", said.unwrap_or_default());
+        }
+    }
+}
+
 /// The template of a dumbbell with the change that its own comment proposes, and this start.
 fn template_of_reno(start: &str) -> Vec<Vec<f64>> {
     let text = template("dumbbell").expect("a template").text;
