@@ -5,6 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 EXPLICATE := $(VENV)/bin/explicate
 SECONDS_EACH ?= 10
+NOT_RUN := target/not-run
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -21,7 +22,12 @@ demo: install ## Runs XCP against NewReno and CUBIC on a long fat pipe; writes a
 	$(EXPLICATE) compare scenarios/long-fat-pipe.toml --protocols xcp,newreno,cubic -o out/demo
 	$(EXPLICATE) report out/demo
 
-test: lint rust linux python wheel extend papers fuzz-short cost ## Runs everything that CI runs
+test: lint rust lab python ## Everything that needs no root; ends with what could not run here, and how to run it
+	@if [ -s $(NOT_RUN) ]; then echo "not run:"; cat $(NOT_RUN); fi
+
+rest: repeat extend papers wheel linux fuzz-short cost ## What `make test` leaves out: root, costs, fuzzing, papers, the wheel
+
+test-all: test rest ## Everything that CI runs
 
 lint: $(VENV)/ready ## Formatting, clippy, Rust documentation, types and style of the Python
 	cargo fmt --all --check
@@ -34,17 +40,34 @@ lint: $(VENV)/ready ## Formatting, clippy, Rust documentation, types and style o
 
 rust: ## Rust tests: no root, no network, no Python
 	cargo test
+
+repeat: ## A release build computes what a debug build computes
 	cargo test --release -p explicate-sim --test repeatability
+
+lab: ## Programs in network namespaces of a user's own, where the kernel allows that
+	@mkdir -p target && rm -f $(NOT_RUN)
+	cargo test -p explicate-net --test linux --no-run
+	@if ! scripts/in_namespace --possible; then \
+		echo "  programs in namespaces (crates/explicate-net/tests/linux): as root, make linux" >$(NOT_RUN); \
+	else \
+		scripts/in_namespace cargo test --offline -p explicate-net --test linux -- --ignored --test-threads=4; \
+	fi
 
 linux: install ## Programs and laboratory in network namespaces: needs root, and fails without
 	scripts/packages ip:iproute2 ping:iputils-ping sysctl:procps tshark:tshark
-	cargo test -p explicate-net --tests -- --ignored --test-threads=1
+	cargo test -p explicate-net --test linux -- --ignored --test-threads=4
+	cargo test -p explicate-net --test linux_lab --test linux_ways -- --ignored --test-threads=2
+	cargo test -p explicate-net --test linux_classes --test linux_guard --test linux_rates --test linux_root \
+		--test hostile --test hostile_sockets -- --ignored --test-threads=1
 	EXPLICATED=target/debug/explicated $(PY) -m pytest -q python/tests/linux_worlds.py
+
+browser:
+	scripts/packages chromium:chromium
 
 packages: ## Debian packages that the tests use, if they are missing
 	scripts/packages chromium:chromium valgrind:valgrind
 
-python: install packages ## Python tests, the report in a real browser, the tutorial notebook, the documentation
+python: install browser ## Python tests, the report in a real browser, the tutorial notebook, the documentation
 	$(PY) -m pytest --require-native
 	$(PY) -m pytest -q -c /dev/null --rootdir . -p no:cacheprovider tests
 	cd peers && ../$(PY) -m pytest -q -c /dev/null --rootdir . -p no:cacheprovider .
@@ -116,4 +139,4 @@ docs: install ## Recomputes docs/reference
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: help install demo test lint rust linux packages python papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-accept bench peers sweep-cost validation docs clean
+.PHONY: help install demo test rest test-all lint rust repeat lab linux browser packages python papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-accept bench peers sweep-cost validation docs clean

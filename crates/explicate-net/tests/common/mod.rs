@@ -294,10 +294,14 @@ pub(crate) fn scraped(net: &Net, name: &str, address: &'static str) -> String {
     .unwrap()
 }
 
+/// The value of a series, if it is served.
+pub(crate) fn series(text: &str, series: &str) -> Option<f64> {
+    text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' ')).map(|value| value.parse().unwrap())
+}
+
 /// The value of a series that is served.
-pub(crate) fn value(text: &str, series: &str) -> f64 {
-    let found = text.lines().find_map(|l| l.strip_prefix(series)?.strip_prefix(' '));
-    found.unwrap_or_else(|| panic!("no {series} in {text}")).parse().unwrap()
+pub(crate) fn value(text: &str, name: &str) -> f64 {
+    series(text, name).unwrap_or_else(|| panic!("no {name} in {text}"))
 }
 
 /// Listens in `b`: all that comes by one connection to this address.

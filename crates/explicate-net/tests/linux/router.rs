@@ -1,14 +1,12 @@
 //! What is not explicit passes a router: IPv6, VLANs, and all of it through the queue. Needs root, so `make linux` runs it.
 
-mod common;
-
 use std::fs;
 use std::io::Write;
 use std::net::{TcpStream, UdpSocket};
 use std::thread::sleep;
 use std::time::Duration;
 
-use common::{Net, eventually, last_json, measured, scraped, takes_a_stream, value};
+use crate::common::{Net, eventually, last_json, measured, scraped, takes_a_stream, value};
 use explicate_net::sys::{OFFLOAD_LEN, PacketSocket, Transmitter, interface_index, monotonic, offloads_off};
 
 /// Two hosts, `a` (fd00::1) and `b` (fd00::2), and between them `m` with the interfaces `left` and `right`.

@@ -1,14 +1,12 @@
 //! Paths that carry shorter packets than their ends, from the start or from some moment on, with and without a word from the
 //! router that drops them; and paths that are away for a while. Needs root, so `make linux` runs it.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use common::{Net, Running, chain, file, run};
+use crate::common::{Net, Running, chain, file, run};
 use explicate_core::units::Time;
 use explicate_net::clock::Clock;
 
@@ -89,14 +87,14 @@ fn a_path_that_shrinks_under_way_is_followed_with_and_without_a_word() {
     let net = routed();
     run(&format!("ip netns exec {} tc qdisc add dev k1 root tbf rate 40mbit burst 20000 limit 200000", net.name("k")));
     let said = arrives(&net, 12_000_000, &[], |folder| {
-        common::arrives(folder, 1_000_000);
+        crate::common::arrives(folder, 1_000_000);
         mtu(&net, "k", "k1", 1350);
     });
     assert!(said.contains("1350 B"), "{said}");
     drop(net);
     let (net, _link) = bridged("rate = \"40Mbit/s\", delay = \"10ms\"");
     let said = arrives(&net, 12_000_000, &[], |folder| {
-        common::arrives(folder, 1_000_000);
+        crate::common::arrives(folder, 1_000_000);
         mtu(&net, "m", "right", 1300);
     });
     assert!(said.contains("1280 B"), "{said}");
@@ -118,7 +116,7 @@ fn a_transfer_outlasts_an_outage_and_goes_on_at_once() {
     let (net, _link) = bridged("rate = \"20Mbit/s\", delay = \"10ms\"");
     let mut back = None;
     arrives(&net, 5_000_000, &[], |folder| {
-        common::arrives(folder, 200_000);
+        crate::common::arrives(folder, 200_000);
         outage(&net, true);
         sleep(Duration::from_secs(20));
         outage(&net, false);

@@ -1,14 +1,12 @@
 //! What strangers, broken links and dying programs do to transfers, on this machine's kernel. Needs root, so `make linux` runs it.
 
-mod common;
-
 use std::fs;
 use std::net::UdpSocket;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use common::{Net, arrives, chain, eventually, file, last_json, run, unfinished};
+use crate::common::{Net, arrives, chain, eventually, file, last_json, run, unfinished};
 use explicate_core::rng::Rng;
 
 /// Memory that a program has in use, kB.

@@ -1,0 +1,11 @@
+//! Programs, router and link on this machine's kernel, in network namespaces. Needs root, so `make linux` runs it. What these tests
+//! claim does not depend on how fast the machine is, so several run at a time; those that measure in real time are files of their own.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod dissector;
+mod files;
+mod hostile;
+mod mtu;
+mod programs;
+mod router;
