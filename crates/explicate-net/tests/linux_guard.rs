@@ -3,6 +3,8 @@
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 mod common;
+#[path = "../../explicate-sim/tests/common/explicit.rs"]
+mod names;
 #[path = "common/tcp.rs"]
 mod tcp;
 
@@ -11,11 +13,11 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use common::{Net, Running, last_json};
-use explicate_core::presets::PRESETS;
-use explicate_core::registry::{PROTOCOLS, controller, resolve};
+use explicate_core::registry::{controller, resolve};
 use explicate_core::rng::Rng;
 use explicate_net::awake::Awake;
 use explicate_net::sys::monotonic;
+use names::explicit;
 use tcp::{at_once, cubic, mean, since};
 
 /// From when on flows are measured, and how long they run, s.
@@ -112,15 +114,6 @@ fn beside(which: Middle, flows: usize, protocol: Option<&str>) -> (f64, Vec<Stri
         laws.iter().map(|law| law["law"].as_str().unwrap().to_string()).collect()
     });
     (got, laws)
-}
-
-/// Every registered name of an explicit protocol.
-fn explicit() -> Vec<&'static str> {
-    let names = PRESETS.iter().map(|p| p.name).chain(PROTOCOLS.iter().map(|p| p.name()));
-    let mut names: Vec<&str> = names.filter(|name| resolve(name).is_ok_and(|r| r.protocol.explicit())).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
 }
 
 /// A path, how many flows of TCP are on it, and an explicit protocol beside them.

@@ -2,21 +2,13 @@
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 mod common;
+#[path = "common/explicit.rs"]
+mod names;
 #[path = "common/outcome.rs"]
 mod outcome;
 use common::{numbers, tables};
-use explicate_core::presets::PRESETS;
-use explicate_core::registry::{PROTOCOLS, resolve};
+use names::explicit;
 use outcome::{Outcome, mean, run};
-
-/// Every registered name of an explicit protocol. `greedy`, which obeys nobody and is no explicit protocol, is not among them.
-fn explicit() -> Vec<&'static str> {
-    let names = PRESETS.iter().map(|p| p.name).chain(PROTOCOLS.iter().map(|p| p.name()));
-    let mut names: Vec<&str> = names.filter(|name| resolve(name).is_ok_and(|r| r.protocol.explicit())).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
-}
 
 /// Two hosts before a router `g`, a wide link to `h`, a narrow one of 40 Mbit/s with a buffer of `buffer` to `i`, and two hosts
 /// behind; 40 ms there and back. Controllers are where `routers` says: nowhere, before the wide link ("half"), or everywhere.
