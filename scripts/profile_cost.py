@@ -101,7 +101,7 @@ def functions(file: str) -> list[tuple[int, str, str]]:
 @cache
 def of_trait(name: str) -> str:
     """What the first documented function of this name does: implementations of a trait are not documented again."""
-    for file in ("crates/explicate-core/src/protocol.rs", "crates/explicate-core/src/port/mod.rs"):
+    for file in ("crates/explicate-core/src/api.rs", "crates/explicate-core/src/port/mod.rs"):
         for _, known, about in functions(file):
             if known == name and about:
                 return about

@@ -4,8 +4,8 @@
 
 use alloc::boxed::Box;
 
+use crate::api::{Ack, Allowance, Loss, LossKind, Probe, Protocol, Sender, SenderInit};
 use crate::params::{Param, Unit};
-use crate::protocol::{Ack, Allowance, Loss, LossKind, Probe, Protocol, Sender, SenderInit};
 
 /// Additive increase, multiplicative decrease.
 pub struct Aimd;

@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
+use explicate_core::agent::{Address, Agent, AgentInit, CONTROL_LEN, Control, PathOracle};
+use explicate_core::api::{PortView, Protocol};
 use explicate_core::params::Values;
-use explicate_core::protocol::{Address, Agent, AgentInit, CONTROL_LEN, Control, PathOracle, PortView, Protocol};
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;

@@ -3,9 +3,9 @@
 
 use std::process::ExitCode;
 
+use explicate_core::channel::ChannelInit;
 use explicate_core::params::Values;
 use explicate_core::port::{Arrival, Class, Equipment, Port, PortInit, Store};
-use explicate_core::protocol::ChannelInit;
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};

@@ -10,13 +10,12 @@ use alloc::boxed::Box;
 
 use self::round_trip::{RoundTrip, in_ticks};
 use self::stats::{Counts, Rare};
-use crate::guard::Guard;
+use crate::agent::Address;
+use crate::api::{Ack, Allowance, Loss, LossKind, Minds, Probe, Protocol, Sender, SenderInit, Sent};
+use crate::guard::{Guard, Law};
 use crate::params::Values;
-use crate::protocol::{
-    Ack, Address, Allowance, Law, Loss, LossKind, Minds, Next, Probe, Protocol, RecoveryKind, Sender, SenderInit, Sent,
-};
-use crate::recovery::COMMON;
 use crate::recovery::outstanding::{Outstanding, Windows};
+use crate::recovery::{COMMON, Next, RecoveryKind};
 use crate::units::{Rate, Time};
 use crate::wire::{
     CONGESTION_LEN, Congestion, Ecn, Format, IP_UDP_LEN, Packet, SackRanges, TRANSPORT_LEN, Transport, flag, option,

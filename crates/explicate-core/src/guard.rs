@@ -36,9 +36,9 @@
 
 use alloc::boxed::Box;
 
-use crate::protocol::{
-    Ack, Address, Allowance, DropCause, Law, Loss, LossKind, Minds, PortView, Probe, Receiver, Router, Sender, Sent,
-};
+use crate::agent::Address;
+use crate::api::{Ack, Allowance, DropCause, Loss, LossKind, Minds, PortView, Probe, Receiver, Router, Sender, Sent};
+
 use crate::units::Time;
 use crate::wire::{Congestion, Ecn, Mark, Packet};
 
@@ -157,6 +157,17 @@ impl Receiver for Echoing {
 }
 
 // ------------------------------------------------------------------------------------------------------- senders
+
+/// Which law moves the window of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Law {
+    /// That of its protocol.
+    Own,
+    /// That of its protocol within the window of TCP: the path is congested where no router answers.
+    Limited,
+    /// That of TCP: no router answers.
+    Fallback,
+}
 
 /// A sender that follows its own law while routers answer, and TCP's else.
 pub(crate) struct Guard {
@@ -467,9 +478,9 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::{Protocol, RouterInit, SenderInit};
     use crate::params::Values;
     use crate::presets::DEFAULT_FALLBACK;
-    use crate::protocol::{Protocol, RouterInit, SenderInit};
     use crate::registry::{self, PROTOCOLS};
     use crate::rng::Rng;
     use crate::testing::{ack, loss, sent};

@@ -1,7 +1,7 @@
 //! Explicit congestion control, from paper to packets: protocols, loss recoveries, queue disciplines and channels as
 //! state machines that read no clock, open no socket and draw no unseeded randomness.
 //!
-//! Start with [`protocol`], then read [`protocols::reno`] for the manner and [`protocols::xcp`] beside its paper.
+//! Start with [`api`], then read [`protocols::reno`] for the manner and [`protocols::xcp`] beside its paper.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -9,6 +9,8 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod agent;
+pub mod api;
 pub mod channel;
 pub mod datagram;
 pub mod estimate;
@@ -16,9 +18,9 @@ pub mod flow;
 pub mod guard;
 pub mod medium;
 pub mod params;
+pub mod passage;
 pub mod port;
 pub mod presets;
-pub mod protocol;
 pub mod protocols;
 pub mod qdisc;
 pub mod reassembly;

@@ -6,12 +6,15 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use crate::api::Protocol;
+use crate::channel::ChannelKind;
+use crate::medium::MediumKind;
 use crate::params::Param;
 use crate::presets::PRESETS;
-use crate::protocol::{ChannelKind, MediumKind, Protocol, QdiscKind, RecoveryKind};
+use crate::qdisc::QdiscKind;
+use crate::recovery::{COMMON, RecoveryKind};
 
 use crate::flow::PARAMS as FLOW;
-use crate::recovery::COMMON;
 
 pub use crate::channel::CHANNELS;
 pub use crate::estimate::ESTIMATORS;

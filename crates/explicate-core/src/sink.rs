@@ -10,9 +10,9 @@
 use alloc::boxed::Box;
 use core::ops::AddAssign;
 
+use crate::api::{Receiver, Returns};
 use crate::flow::{FlowInit, PARAMS, header_bytes, is_guarded};
 use crate::guard::Echoing;
-use crate::protocol::{Receiver, Returns};
 use crate::reassembly::Reassembly;
 use crate::units::Time;
 use crate::wire::{Congestion, Ecn, Format, Packet, SackRanges, Transport, flag, option};

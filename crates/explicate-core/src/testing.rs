@@ -1,6 +1,6 @@
 //! What tests need to speak to a window law directly: events with plain values, whose fields a test then changes.
 
-use crate::protocol::{Ack, Loss, LossKind, Sent};
+use crate::api::{Ack, Loss, LossKind, Sent};
 use crate::units::Time;
 use crate::wire::{Congestion, Transport};
 

@@ -3,8 +3,8 @@
 
 use explicate_core::channel::bit_chain::{Chain, Walk};
 use explicate_core::channel::reed_solomon::{Block, Law};
+use explicate_core::channel::{ChannelInit, ChannelKind};
 use explicate_core::params::Values;
-use explicate_core::protocol::{ChannelInit, ChannelKind};
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};

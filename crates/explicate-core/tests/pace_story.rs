@@ -3,9 +3,9 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use explicate_core::api::{Ack, Allowance, Loss, Probe, Protocol, Sender, SenderInit};
 use explicate_core::flow::{Flow, FlowInit};
 use explicate_core::params::Values;
-use explicate_core::protocol::{Ack, Allowance, Loss, Probe, Protocol, Sender, SenderInit};
 use explicate_core::registry;
 use explicate_core::sink::Sink;
 use explicate_core::units::{Rate, Time};

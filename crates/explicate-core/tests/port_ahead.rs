@@ -1,8 +1,9 @@
 //! What a port does ahead of time, while nobody looks, is what it would have done in time: for every protocol's controller.
 
+use explicate_core::api::{Protocol, RouterInit};
 use explicate_core::params::Values;
 use explicate_core::port::{Arrival, Class, Port, PortInit, Store};
-use explicate_core::protocol::{Protocol, QdiscInit, RouterInit};
+use explicate_core::qdisc::QdiscInit;
 use explicate_core::registry::{self, PROTOCOLS};
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
+use explicate_core::api::{DropCause, PortView, Probe, Protocol, Router, RouterInit};
 use explicate_core::params::Values;
 use explicate_core::port::{Arrival, Class, Note, Port, PortInit, Store};
-use explicate_core::protocol::{
-    Discipline, DropCause, PortView, Probe, Protocol, Qdisc, QdiscInit, Router, RouterInit, Verdict,
-};
 use explicate_core::protocols::xcp::Xcp;
+use explicate_core::qdisc::{Discipline, Qdisc, QdiscInit, Verdict};
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};

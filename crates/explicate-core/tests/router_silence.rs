@@ -1,7 +1,7 @@
 //! A controller that says it needs data leaves acknowledgements alone: drivers leave it out where only those pass.
 
+use explicate_core::api::{DropCause, PortView, RouterInit};
 use explicate_core::params::Values;
-use explicate_core::protocol::{DropCause, PortView, RouterInit};
 use explicate_core::registry::PROTOCOLS;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;

@@ -11,8 +11,8 @@
 //! The second shows which rule of the pools a router follows.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
+use explicate_core::api::{PortView, Router, RouterInit};
 use explicate_core::params::Values;
-use explicate_core::protocol::{PortView, Router, RouterInit};
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;

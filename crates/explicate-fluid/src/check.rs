@@ -1,7 +1,7 @@
 //! What no fluid model covers: refused, with the place where the scenario asks for it.
 
+use explicate_core::api::Protocol;
 use explicate_core::flow;
-use explicate_core::protocol::Protocol;
 use explicate_core::recovery;
 use explicate_core::registry;
 use explicate_scenario::locate;

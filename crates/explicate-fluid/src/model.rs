@@ -1,7 +1,7 @@
 //! What a fluid model of a protocol consists of.
 
+use explicate_core::api::Probe;
 use explicate_core::params::Values;
-use explicate_core::protocol::Probe;
 use explicate_core::rng::Rng;
 
 /// Fluid of one class: in a step of time, or in a place. All of its flows together, so every field is a sum.

@@ -2,9 +2,10 @@
 
 use std::net::Ipv4Addr;
 
+use explicate_core::agent::{Address, Agent, AgentInit, CONTROL_LEN, Control};
+use explicate_core::api::{PortView, Probe, Protocol};
 use explicate_core::estimate::CHOICE;
 use explicate_core::params::Values;
-use explicate_core::protocol::{Address, Agent, AgentInit, CONTROL_LEN, Control, PortView, Probe, Protocol};
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 use explicate_core::wire::{IP_UDP_LEN, Packet, TRANSPORT_LEN, flag};

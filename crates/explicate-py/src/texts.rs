@@ -1,8 +1,8 @@
 //! Structured values as JSON.
 
+use explicate_core::channel::ChannelInit;
 use explicate_core::flow::data_header_bytes;
 use explicate_core::params::{Param, Unit};
-use explicate_core::protocol::ChannelInit;
 use explicate_core::registry::{self, Entry};
 use explicate_core::rng::Rng;
 use explicate_core::wire::{Packet, flag};

@@ -1,7 +1,7 @@
 //! Which explicit flows are guarded: by default those whose data cross a port without a controller of their protocol.
 
+use explicate_core::api::Protocol;
 use explicate_core::flow::{PARAMS, set_guarded};
-use explicate_core::protocol::Protocol;
 use explicate_core::registry;
 
 use crate::model::{FlowGroup, Link, Scenario};

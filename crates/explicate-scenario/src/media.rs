@@ -1,8 +1,8 @@
 //! `[[medium]]`: air that nodes share, as written. Its stations stand at the places of a layout or at places of their own;
 //! links between those that reach each other come with it.
 
+use explicate_core::medium::MediumKind;
 use explicate_core::params::{Param, Values};
-use explicate_core::protocol::MediumKind;
 use explicate_core::registry::{self, MEDIA};
 use explicate_core::units::{Rate, Time};
 

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use explicate_core::api::Protocol;
+use explicate_core::channel::ChannelKind;
+use explicate_core::medium::MediumKind;
 use explicate_core::params::Values;
-use explicate_core::protocol::{ChannelKind, MediumKind, Protocol, QdiscKind};
+use explicate_core::qdisc::QdiscKind;
 use explicate_core::registry::Resolved;
 use explicate_core::units::{Rate, Time};
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use explicate_core::protocol::ChannelInit;
+use explicate_core::channel::ChannelInit;
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;

@@ -1,7 +1,9 @@
 //! Properties of links as written: rate, delay, queue, router, believed capacity and channels.
 
+use explicate_core::api::Protocol;
+use explicate_core::channel::{ChannelInit, ChannelKind, ChannelStages};
 use explicate_core::params::{Param, Values};
-use explicate_core::protocol::{ChannelInit, ChannelKind, ChannelStages, Protocol, QdiscKind};
+use explicate_core::qdisc::QdiscKind;
 use explicate_core::registry::{self, CHANNELS, PROTOCOLS, QDISCS};
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};

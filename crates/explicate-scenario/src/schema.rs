@@ -1,9 +1,9 @@
 //! The JSON Schema (2020-12) of scenario files, made from the declared keys and the registry.
 
 use explicate_core::flow;
+use explicate_core::medium::MediumKind;
 use explicate_core::params::{Param, Unit};
 use explicate_core::presets::PRESETS;
-use explicate_core::protocol::MediumKind;
 use explicate_core::recovery::COMMON;
 use explicate_core::registry::{CHANNELS, MEDIA, PROTOCOLS, QDISCS, RECOVERIES};
 use serde_json::{Map, Value, json};

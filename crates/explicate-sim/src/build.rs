@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use explicate_core::agent::{Address, Agent, AgentInit};
+use explicate_core::api::Protocol;
 use explicate_core::flow::{FlowInit, PARAMS};
 use explicate_core::medium::dcf::rate_index;
 use explicate_core::params::Values;
 use explicate_core::port::SharedLine;
-use explicate_core::protocol::{Address, Agent, AgentInit, Protocol};
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::Rate;

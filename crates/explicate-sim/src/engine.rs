@@ -6,9 +6,9 @@
 
 use std::collections::BTreeMap;
 
+use explicate_core::agent::Agent;
 use explicate_core::flow::{Flow, FlowInit};
 use explicate_core::port::{Arrival, Port};
-use explicate_core::protocol::Agent;
 use explicate_core::rng;
 use explicate_core::sink::Sink;
 use explicate_core::units::Time;

@@ -2,10 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 
+use explicate_core::agent::{Address, Agent, CONTROL_LEN, Control};
+use explicate_core::api::RouterInit;
 use explicate_core::flow::FlowInit;
 use explicate_core::params::Values;
 use explicate_core::port::{Class, Port, PortInit};
-use explicate_core::protocol::{Address, Agent, CONTROL_LEN, Control, QdiscInit, RouterInit};
+use explicate_core::qdisc::QdiscInit;
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};

@@ -4,7 +4,7 @@
 mod common;
 #[path = "common/outcome.rs"]
 mod outcome;
-use explicate_core::protocol::Address;
+use explicate_core::agent::Address;
 use explicate_sim::simulation::Options;
 use outcome::{Outcome, mean, run};
 

@@ -10,7 +10,7 @@ use alloc::string::{String, ToString};
 
 use super::placing::{OF, disturbing};
 use crate::params::{Param, Unit, Values};
-use crate::protocol::{ChannelInit, ChannelKind, ChannelStages, Disturbance, Disturbed};
+use crate::channel::{ChannelInit, ChannelKind, ChannelStages, Disturbance, Disturbed};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;

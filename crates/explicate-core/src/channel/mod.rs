@@ -1,6 +1,13 @@
 //! Channels: what a link does to packets. To add one, write its file and add its line here.
 
-use crate::protocol::ChannelKind;
+use alloc::boxed::Box;
+use alloc::string::String;
+
+use crate::api::Probe;
+use crate::params::{Param, Values};
+use crate::rng::Rng;
+use crate::units::{Rate, Time};
+use crate::wire::Packet;
 
 pub mod bit_chain;
 mod pieces;
@@ -29,4 +36,109 @@ channels! {
     rate_steps::RateSteps,
     outages::Outages,
     trace::Trace,
+}
+
+/// A channel: one file, registered by one line in `channel/mod.rs`.
+pub trait ChannelKind: Sync {
+    /// The name in scenarios and tables.
+    fn name(&self) -> &'static str;
+    /// One sentence.
+    fn summary(&self) -> &'static str;
+    /// Where the model or format comes from.
+    fn source(&self) -> &'static str;
+    /// Parameters.
+    fn params(&self) -> &'static [Param];
+    /// What is wrong with values that are each within their bounds but mean nothing together, as a sentence.
+    fn check(&self, values: &Values) -> Result<(), String> {
+        let _ = values;
+        Ok(())
+    }
+    /// The stages that this channel adds to a link.
+    fn build(&self, init: ChannelInit<'_>) -> ChannelStages;
+    /// Tells what its model predicts of packets like this one, sent back to back: `packet_loss`, the probability that one is
+    /// lost, and whatever else it has in closed form. By default nothing.
+    fn predict(&self, values: &Values, packet: &Packet, put: Probe<'_>) {
+        let _ = (values, packet, put);
+    }
+    /// Tells the same of `trials` packets that are drawn.
+    fn observe(&self, init: ChannelInit<'_>, packet: &Packet, trials: u64, put: Probe<'_>) {
+        let gap = Time::from_secs_f64(packet.ip_len as f64 / init.rate.bytes_per_sec());
+        let mut stages = self.build(init);
+        let (mut now, mut lost) = (Time::ZERO, 0u64);
+        for _ in 0..trials {
+            now += gap;
+            let pass = |stage: &mut Option<Box<dyn Channel>>| {
+                stage.as_mut().is_some_and(|channel| channel.loses(now, packet, packet.ip_len as u32))
+            };
+            lost += (pass(&mut stages.before) || pass(&mut stages.on_air)) as u64;
+        }
+        put("packet_loss", lost as f64 / trials as f64);
+    }
+}
+
+/// What a channel is made from.
+pub struct ChannelInit<'a> {
+    /// Values of [`ChannelKind::params`].
+    pub values: &'a Values,
+    /// Nominal rate of the line.
+    pub rate: Rate,
+    /// The channel's own stream.
+    pub rng: Rng,
+}
+
+/// What a channel consists of: any of the stages that a packet passes, in this order.
+#[derive(Default)]
+pub struct ChannelStages {
+    /// Loses packets before the queue sees them (in a kernel or driver).
+    pub before: Option<Box<dyn Channel>>,
+    /// Makes packets longer on the line than they are as IP datagrams.
+    pub coding: Option<Box<dyn Coding>>,
+    /// Replaces the link's constant rate.
+    pub service: Option<Box<dyn ServiceCurve>>,
+    /// Loses packets that have been sent, in departure order (on the air: the link's time is spent).
+    pub on_air: Option<Box<dyn Channel>>,
+    /// Delays, doubles or damages what was not lost. Departures of the port are then polled.
+    pub after: Option<Box<dyn Disturbance>>,
+}
+
+/// A process of losses.
+pub trait Channel: Send {
+    /// Whether a packet of `wire_bytes` that passes at `at` is lost. Called once per packet, in order.
+    fn loses(&mut self, at: Time, packet: &Packet, wire_bytes: u32) -> bool;
+}
+
+/// What adds bytes to packets on the line, as error correction does. Queue and controllers see IP bytes all the same.
+pub trait Coding: Send {
+    /// Bytes on the line of a packet that has `bytes` without this coding.
+    fn wire_bytes(&mut self, packet: &Packet, bytes: u32) -> u32;
+    /// IP bytes per byte on the line of long data packets: what an operator takes off the rate.
+    fn efficiency(&self) -> f64;
+}
+
+/// What happens to a packet that arrives.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Disturbed {
+    /// It arrives this much later.
+    pub late: Time,
+    /// A copy of it arrives this much after its departure and the link's delay.
+    pub copy: Option<Time>,
+    /// Bits of it are wrong: whoever it is for drops it.
+    pub damaged: bool,
+}
+
+/// Delays, doubles or damages packets.
+pub trait Disturbance: Send {
+    /// What becomes of a packet that departs at `at`. Called once per packet, in order.
+    fn disturb(&mut self, at: Time, packet: &Packet) -> Disturbed;
+}
+
+/// A cumulative service curve known in advance.
+pub trait ServiceCurve: Send {
+    /// When the last byte leaves of a packet of `bytes` that may start at `start` (not before an earlier packet's finish).
+    /// `idle` says that the queue was empty, so service left over from before `start` is gone.
+    fn finish(&mut self, start: Time, bytes: u32, idle: bool) -> Time;
+    /// Bytes that the curve offers in `(from, to]`.
+    fn offered(&self, from: Time, to: Time) -> f64;
+    /// What an operator would believe, bytes/s: the mean over a long time, or the rate that a line has when it works.
+    fn mean_rate(&self) -> f64;
 }

@@ -10,7 +10,7 @@ use alloc::vec;
 
 use super::pieces::{More, Piece, Pieces};
 use crate::params::{Param, Unit};
-use crate::protocol::{ChannelInit, ChannelKind, ChannelStages};
+use crate::channel::{ChannelInit, ChannelKind, ChannelStages};
 use crate::units::{Rate, Time};
 
 /// A line that works and rests by turns.

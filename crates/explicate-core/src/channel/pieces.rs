@@ -5,7 +5,7 @@
 
 use alloc::vec::Vec;
 
-use crate::protocol::ServiceCurve;
+use crate::channel::ServiceCurve;
 use crate::rng::Rng;
 use crate::units::{Rate, Time};
 

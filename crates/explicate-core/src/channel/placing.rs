@@ -2,8 +2,8 @@
 
 use alloc::boxed::Box;
 
+use crate::channel::{Channel, ChannelStages, Disturbance, Disturbed};
 use crate::params::{Param, Unit, Values};
-use crate::protocol::{Channel, ChannelStages, Disturbance, Disturbed};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;

@@ -25,7 +25,8 @@ use alloc::string::{String, ToString};
 
 use super::placing::{OF, PLACE, lossy};
 use crate::params::{Param, Unit, Values};
-use crate::protocol::{Channel, ChannelInit, ChannelKind, ChannelStages, Probe};
+use crate::api::Probe;
+use crate::channel::{Channel, ChannelInit, ChannelKind, ChannelStages};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;

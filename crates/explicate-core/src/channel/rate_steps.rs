@@ -11,7 +11,7 @@ use alloc::string::{String, ToString};
 
 use super::pieces::{More, Piece, Pieces};
 use crate::params::{Param, Unit, Values};
-use crate::protocol::{ChannelInit, ChannelKind, ChannelStages};
+use crate::channel::{ChannelInit, ChannelKind, ChannelStages};
 use crate::units::Time;
 
 /// A rate that changes at given times.

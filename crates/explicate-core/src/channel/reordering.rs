@@ -9,7 +9,7 @@
 
 use super::placing::{OF, Sometimes, disturbing};
 use crate::params::{Param, Unit};
-use crate::protocol::{ChannelInit, ChannelKind, ChannelStages, Disturbance, Disturbed};
+use crate::channel::{ChannelInit, ChannelKind, ChannelStages, Disturbance, Disturbed};
 use crate::units::Time;
 use crate::wire::Packet;
 

@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 
 use crate::params::{Param, Unit};
-use crate::protocol::{ChannelInit, ChannelKind, ChannelStages, ServiceCurve};
+use crate::channel::{ChannelInit, ChannelKind, ChannelStages, ServiceCurve};
 use crate::units::Time;
 
 /// Recorded capacity.

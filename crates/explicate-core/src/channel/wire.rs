@@ -1,7 +1,7 @@
 //! A wire: constant rate, nothing lost. The channel of a link that names none.
 
 use crate::params::Param;
-use crate::protocol::{ChannelInit, ChannelKind, ChannelStages};
+use crate::channel::{ChannelInit, ChannelKind, ChannelStages};
 
 /// A wire.
 pub struct Wire;

@@ -6,8 +6,8 @@
 
 use alloc::boxed::Box;
 
+use crate::agent::{Address, PathOracle};
 use crate::params::{Param, Unit, Values};
-use crate::protocol::{Address, PathOracle};
 use crate::rng::Rng;
 use crate::units::Time;
 

@@ -24,7 +24,7 @@ use alloc::vec::Vec;
 
 use super::{Estimator, EstimatorInit, EstimatorKind};
 use crate::params::{Param, Unit};
-use crate::protocol::{Address, PathOracle};
+use crate::agent::{Address, PathOracle};
 use crate::rng::Rng;
 use crate::units::Time;
 

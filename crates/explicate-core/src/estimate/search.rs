@@ -164,8 +164,8 @@ impl Estimator for Search {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::Address;
     use crate::params::Values;
-    use crate::protocol::Address;
     use crate::rng::Rng;
 
     /// What is told at last if a probe leaves every `gap` at best, and no stream ever is too fast.

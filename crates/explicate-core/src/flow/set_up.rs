@@ -2,8 +2,9 @@
 
 use super::round_trip::in_ticks;
 use super::{Flow, State, header_bytes};
+use crate::api::SenderInit;
 use crate::params::Values;
-use crate::protocol::{Next, SenderInit};
+use crate::recovery::Next;
 use crate::units::Time;
 use crate::wire::{Congestion, Packet, Transport, flag, option, stamp_age};
 

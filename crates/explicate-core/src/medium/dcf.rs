@@ -44,7 +44,7 @@
 //! 8. Rates adapt to every attempt without an answer, lost RTS included (ARF counts data frames); without ARF's timer.
 
 use crate::params::{Param, Unit, Values};
-use crate::protocol::MediumKind;
+use crate::medium::MediumKind;
 use crate::rng::power;
 use crate::units::{Rate, Time};
 

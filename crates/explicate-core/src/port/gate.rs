@@ -2,8 +2,9 @@
 
 use alloc::boxed::Box;
 
-use crate::protocol::{Discipline, PortView, Probe, Qdisc, Router};
+use crate::api::{PortView, Probe, Router};
 use crate::qdisc::common::Room;
+use crate::qdisc::{Discipline, Qdisc};
 use crate::units::Time;
 
 /// A queue discipline and a router controller for one class of packets, as a port is made from them.

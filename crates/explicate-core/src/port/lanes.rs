@@ -12,8 +12,9 @@ use alloc::vec::Vec;
 use super::balance::Balance;
 use super::division::Division;
 use super::{Arrival, Class, Gate, Note, Port, Store, mark_or_drop};
-use crate::protocol::{ActiveQueue, Discipline, Gone, PortView, Probe, Queued, Verdict};
+use crate::api::{PortView, Probe};
 use crate::qdisc::common::Fifo;
+use crate::qdisc::{ActiveQueue, Discipline, Gone, Queued, Verdict};
 use crate::units::Time;
 use crate::wire::{Ecn, Packet};
 

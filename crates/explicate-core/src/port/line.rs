@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use crate::protocol::ServiceCurve;
+use crate::channel::ServiceCurve;
 use crate::units::{Rate, Time};
 
 /// A link's service.

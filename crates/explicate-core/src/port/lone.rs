@@ -2,8 +2,8 @@
 //! that all is done about them in one go when the next one is told of. One that the next one meets goes into the ring, as do
 //! those of a port at which several are under way whose headers are not final.
 
-use super::ring::Waiting;
 use super::{Port, Store};
+use crate::passage::Waiting;
 use crate::units::Time;
 
 /// A packet, besides when it arrives.

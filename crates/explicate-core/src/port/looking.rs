@@ -1,7 +1,7 @@
 //! Looking into a port: what is in it, what it counted, and what its controllers and disciplines tell.
 
 use super::{Port, stats};
-use crate::protocol::Probe;
+use crate::api::Probe;
 use crate::units::Time;
 
 impl Port {

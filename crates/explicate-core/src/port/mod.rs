@@ -12,7 +12,10 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::protocol::{Channel, Discipline, DropCause, PortView, Router, ServiceCurve, Verdict};
+use crate::api::{DropCause, PortView, Router};
+use crate::channel::{Channel, ServiceCurve};
+pub use crate::passage::Waiting;
+use crate::qdisc::{Discipline, Verdict};
 use crate::units::{Rate, Time};
 use crate::wire::{Ecn, Packet};
 
@@ -39,7 +42,6 @@ use lanes::Lanes;
 use line::Line;
 use lone::Lone;
 use ring::Ring;
-pub use ring::Waiting;
 pub use shared::SharedLine;
 pub use special::Equipment;
 use special::Special;

@@ -10,7 +10,7 @@
 use alloc::vec;
 
 use super::{Note, Port, Store};
-use crate::protocol::DropCause;
+use crate::api::DropCause;
 use crate::units::Time;
 use crate::wire::Packet;
 

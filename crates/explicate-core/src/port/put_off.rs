@@ -2,7 +2,7 @@
 
 use super::Port;
 use super::at_once::PASSED;
-use super::ring::Waiting;
+use crate::passage::Waiting;
 use crate::units::Time;
 
 impl Port {

@@ -4,22 +4,8 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use crate::passage::Waiting;
 use crate::units::Time;
-
-/// A packet at a port, or on its way there, whose departure is known.
-#[derive(Clone, Copy)]
-pub struct Waiting {
-    /// When it comes to the port.
-    pub arrives: Time,
-    /// When its last bit leaves.
-    pub departs: Time,
-    /// What the store knows it by.
-    pub handle: u32,
-    /// Its IP length.
-    pub bytes: u16,
-    /// The channel will lose it.
-    pub lost: bool,
-}
 
 const NOTHING: Waiting =
     Waiting { arrives: Time::NEVER, departs: Time::NEVER, handle: u32::MAX, bytes: 0, lost: false };

@@ -2,7 +2,7 @@
 
 use super::at_once::PASSED;
 use super::{Note, Port, Store, Waiting};
-use crate::protocol::Passages;
+use crate::passage::Passages;
 use crate::units::Time;
 
 impl Port {

@@ -6,10 +6,10 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::ring::Waiting;
 use super::shared::SharedLine;
 use super::{Arrival, Note, Port, Store};
-use crate::protocol::{Channel, Coding, Disturbance};
+use crate::channel::{Channel, Coding, Disturbance};
+use crate::passage::Waiting;
 use crate::units::Time;
 
 /// What a port may be equipped with beside what it is made from.

@@ -32,7 +32,7 @@
 use alloc::boxed::Box;
 
 use crate::params::{Param, Unit};
-use crate::protocol::{Ack, Allowance, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Sent};
+use crate::api::{Ack, Allowance, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Sent};
 use crate::protocols::delivery::{DeliveryRate, Sample};
 use crate::rng::Rng;
 use crate::units::{Rate, Time};

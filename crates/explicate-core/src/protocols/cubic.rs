@@ -26,7 +26,7 @@
 use alloc::boxed::Box;
 
 use crate::params::{Param, Unit};
-use crate::protocol::{Ack, Allowance, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Sent};
+use crate::api::{Ack, Allowance, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Sent};
 use crate::protocols::window::Window;
 use crate::units::Time;
 use crate::wire::Packet;

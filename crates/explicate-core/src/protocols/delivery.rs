@@ -19,7 +19,7 @@
 
 use alloc::collections::VecDeque;
 
-use crate::protocol::{Ack, Sent};
+use crate::api::{Ack, Sent};
 use crate::units::Time;
 
 /// Counts arrivals, whether recovery hears of them one by one (SACK) or by duplicates first.

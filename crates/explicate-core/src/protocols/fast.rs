@@ -23,7 +23,7 @@
 use alloc::boxed::Box;
 
 use crate::params::{Param, Unit};
-use crate::protocol::{Ack, Allowance, Loss, Probe, Protocol, Sender, SenderInit};
+use crate::api::{Ack, Allowance, Loss, Probe, Protocol, Sender, SenderInit};
 use crate::protocols::window::{Round, Window, grows};
 use crate::units::Time;
 
@@ -136,7 +136,7 @@ impl Sender for FastSender {
 mod tests {
     use super::*;
     use crate::params::Values;
-    use crate::protocol::LossKind;
+    use crate::api::LossKind;
     use crate::testing;
     use crate::units::Rate;
     use crate::wire::Congestion;

@@ -11,7 +11,7 @@
 use alloc::boxed::Box;
 
 use crate::params::{Param, Unit};
-use crate::protocol::{Ack, Allowance, Loss, Probe, Protocol, Sender, SenderInit};
+use crate::api::{Ack, Allowance, Loss, Probe, Protocol, Sender, SenderInit};
 use crate::protocols::video::UNLIMITED;
 use crate::units::Rate;
 
@@ -59,7 +59,7 @@ impl Sender for GreedySender {
 mod tests {
     use super::*;
     use crate::params::Values;
-    use crate::protocol::LossKind;
+    use crate::api::LossKind;
     use crate::testing::loss;
     use crate::units::Time;
 

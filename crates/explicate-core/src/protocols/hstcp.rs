@@ -25,7 +25,7 @@
 use alloc::boxed::Box;
 
 use crate::params::{Param, Unit, Values};
-use crate::protocol::{Ack, Allowance, Loss, Probe, Protocol, Sender, SenderInit};
+use crate::api::{Ack, Allowance, Loss, Probe, Protocol, Sender, SenderInit};
 use crate::protocols::window::{Round, Window, grows};
 
 /// HighSpeed TCP.
@@ -143,7 +143,7 @@ impl Sender for HstcpSender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::LossKind;
+    use crate::api::LossKind;
     use crate::testing;
     use crate::units::{Rate, Time};
     use crate::wire::Congestion;

@@ -24,7 +24,7 @@
 use alloc::boxed::Box;
 
 use crate::params::{Param, Unit};
-use crate::protocol::{Ack, Allowance, Loss, Probe, Protocol, Sender, SenderInit};
+use crate::api::{Ack, Allowance, Loss, Probe, Protocol, Sender, SenderInit};
 use crate::protocols::window::{Window, grows};
 use crate::units::Time;
 
@@ -134,7 +134,7 @@ impl Sender for HyblaSender {
 mod tests {
     use super::*;
     use crate::params::Values;
-    use crate::protocol::LossKind;
+    use crate::api::LossKind;
     use crate::testing;
     use crate::units::Rate;
     use crate::wire::Congestion;

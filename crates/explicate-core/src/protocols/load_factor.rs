@@ -4,8 +4,8 @@
 //! not say how the persistent queue is found; as in the ns-2 code of VCP's author it is a moving average of the means of
 //! samples. The symbols stand in the table of [VCP](super::vcp).
 
+use crate::api::{PortView, Probe};
 use crate::params::{Param, Unit, Values};
-use crate::protocol::{PortView, Probe};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::{Ecn, Packet, flag};

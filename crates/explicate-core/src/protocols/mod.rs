@@ -1,6 +1,6 @@
 //! Congestion control protocols. To add one, write its file and add its line here: everything else derives from it.
 
-use crate::protocol::Protocol;
+use crate::api::Protocol;
 
 mod delivery;
 pub mod load_factor;

@@ -29,9 +29,7 @@
 use alloc::boxed::Box;
 
 use crate::params::{Param, Unit};
-use crate::protocol::{
-    Ack, Allowance, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit,
-};
+use crate::api::{Ack, Allowance, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit};
 use crate::protocols::delivery::Arrivals;
 use crate::protocols::window::{Window, grows};
 use crate::units::Time;

@@ -32,7 +32,7 @@
 use alloc::boxed::Box;
 
 use crate::params::Param;
-use crate::protocol::{PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit};
+use crate::api::{PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit};
 use crate::protocols::xcp::{self, Rate, XcpReceiver, XcpSender};
 use crate::protocols::xcp_router::{self, Controller, SECONDS, XcpRouter};
 use crate::units::Time;
@@ -186,9 +186,9 @@ mod tests {
         let interface = crate::units::Rate::mbps(100);
         let init = SenderInit { values: &values, packet: 1000.0, initial_window: 10.0, interface };
         let mut sender = PXcp.sender(&init);
-        sender.on_loss(&crate::testing::loss(Time::ZERO, crate::protocol::LossKind::Duplicates, 10));
+        sender.on_loss(&crate::testing::loss(Time::ZERO, crate::api::LossKind::Duplicates, 10));
         assert_eq!(sender.allowance().cwnd, 10.0);
-        sender.on_loss(&crate::testing::loss(Time::ZERO, crate::protocol::LossKind::Timeout, 10));
+        sender.on_loss(&crate::testing::loss(Time::ZERO, crate::api::LossKind::Timeout, 10));
         assert_eq!(sender.allowance().cwnd, 1.0);
     }
 }

@@ -22,7 +22,7 @@
 use alloc::boxed::Box;
 
 use crate::params::{Param, Unit};
-use crate::protocol::{Ack, Allowance, Loss, LossKind, Minds, Probe, Protocol, Sender, SenderInit, Sending};
+use crate::api::{Ack, Allowance, Loss, LossKind, Minds, Probe, Protocol, Sender, SenderInit, Sending};
 use crate::protocols::window::{Window, grows};
 use crate::units::Time;
 

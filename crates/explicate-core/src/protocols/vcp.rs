@@ -51,9 +51,7 @@ use alloc::boxed::Box;
 
 use super::load_factor::{HIGH, LOW, LoadFactor, OVERLOAD, bears_code, raise, router_params};
 use crate::params::{Param, Unit};
-use crate::protocol::{
-    Ack, Allowance, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit, Sent,
-};
+use crate::api::{Ack, Allowance, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit, Sent};
 use crate::units::{Rate, Time};
 use crate::wire::{Ecn, Packet, flag};
 

@@ -39,7 +39,7 @@ use alloc::boxed::Box;
 use super::load_factor::{HIGH, LOW, LoadFactor, bears_code, raise, router_params};
 use super::vcp::{VcpReceiver, VcpSender, sender_params};
 use crate::params::{Param, Unit};
-use crate::protocol::{PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit};
+use crate::api::{PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -220,7 +220,7 @@ impl Router for BiseRouter {
 mod tests {
     use super::*;
     use crate::params::Values;
-    use crate::protocol::Ack;
+    use crate::api::Ack;
     use crate::testing;
     use crate::units::Rate;
     use crate::wire::{Congestion, Transport};

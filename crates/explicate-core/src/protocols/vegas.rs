@@ -23,7 +23,7 @@
 use alloc::boxed::Box;
 
 use crate::params::{Param, Unit};
-use crate::protocol::{Ack, Allowance, Loss, LossKind, Probe, Protocol, Sender, SenderInit};
+use crate::api::{Ack, Allowance, Loss, LossKind, Probe, Protocol, Sender, SenderInit};
 use crate::protocols::window::{Round, Window, grows};
 use crate::units::Time;
 

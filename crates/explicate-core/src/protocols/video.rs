@@ -24,7 +24,7 @@
 use alloc::boxed::Box;
 
 use crate::params::{Param, Unit};
-use crate::protocol::{Ack, Allowance, Loss, LossKind, Probe, Protocol, Receiver, Sender, SenderInit, Sent};
+use crate::api::{Ack, Allowance, Loss, LossKind, Probe, Protocol, Receiver, Sender, SenderInit, Sent};
 use crate::protocols::xcp::{Form, Rate as RateForm, Window, Xcp, XcpReceiver};
 use crate::units::{Rate, Time};
 use crate::wire::Packet;

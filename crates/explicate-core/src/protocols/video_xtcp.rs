@@ -20,7 +20,7 @@
 use alloc::boxed::Box;
 
 use crate::params::{Param, Unit};
-use crate::protocol::{Ack, Allowance, Loss, Probe, Protocol, Receiver, Sender, SenderInit, Sent};
+use crate::api::{Ack, Allowance, Loss, Probe, Protocol, Receiver, Sender, SenderInit, Sent};
 use crate::protocols::video::UNLIMITED;
 use crate::protocols::xtcp::{Xtcp, XtcpSender};
 use crate::units::{Rate, Time};
@@ -113,7 +113,7 @@ impl Sender for VideoSender {
 mod tests {
     use super::*;
     use crate::params::Values;
-    use crate::protocol::LossKind;
+    use crate::api::LossKind;
     use crate::testing::{ack, loss};
     use crate::wire::{Congestion, Transport, flag};
 

@@ -1,6 +1,6 @@
 //! What most window laws share: the window of RFC 5681 with its slow start and its threshold, and the end of a round trip.
 
-use crate::protocol::{Ack, Loss, LossKind, Probe};
+use crate::api::{Ack, Loss, LossKind, Probe};
 
 /// Window and threshold of RFC 5681, in segments.
 pub(super) struct Window {

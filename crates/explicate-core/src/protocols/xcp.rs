@@ -42,10 +42,8 @@
 use alloc::boxed::Box;
 
 use crate::params::{Param, Unit};
-use crate::protocol::{
-    Ack, Address, Allowance, Loss, LossKind, Minds, Probe, Protocol, Receiver, Returns, Router, RouterInit, Sender,
-    SenderInit, Sending, Sent,
-};
+use crate::agent::Address;
+use crate::api::{Ack, Allowance, Loss, LossKind, Minds, Probe, Protocol, Receiver, Returns, Router, RouterInit, Sender, SenderInit, Sending, Sent};
 use crate::protocols::xcp_router::{self, Controller, XcpRouter};
 use crate::units::Time;
 use crate::wire::{Congestion, Packet, UNITS_PER_SEC, seconds_to_units};

@@ -47,9 +47,8 @@ use alloc::boxed::Box;
 
 use crate::estimate;
 use crate::params::{Param, Unit};
-use crate::protocol::{
-    Ack, Address, Agent, AgentInit, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit,
-};
+use crate::agent::{Address, Agent, AgentInit};
+use crate::api::{Ack, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit};
 use crate::protocols::xcp::{self, Form, Rate, Window, XcpReceiver, XcpSender};
 use crate::protocols::xcp_router::{self, Controller, XcpRouter};
 use crate::wire::{CONGESTION_XCPI_LEN, Packet, XcpI as Fields};

@@ -24,7 +24,7 @@
 use alloc::boxed::Box;
 
 use crate::params::Param;
-use crate::protocol::{Ack, Probe, Protocol, Receiver, Sender, SenderInit};
+use crate::api::{Ack, Probe, Protocol, Receiver, Sender, SenderInit};
 use crate::protocols::xcp::{self, Form, Rate, Window, Xcp, XcpSender};
 use crate::protocols::xcp_router::SECONDS;
 use crate::units::Time;
@@ -104,7 +104,7 @@ impl Receiver for XcpRReceiver {
 mod tests {
     use super::*;
     use crate::params::Values;
-    use crate::protocol::LossKind;
+    use crate::api::LossKind;
     use crate::testing::{ack, loss};
     use crate::wire::{Congestion, Format, seconds_to_units};
 

@@ -19,8 +19,8 @@
 //! efficiency controller by its mean minus the target: Qm - gamma_q, with Qm <- (1 - w) Qm + w Q at every sample of Q, w =
 //! `queue_weight`. Paper 003 takes 10 packets and w = 0.1; its beta = 0.9 and gamma = 10 are not XCP's beta and gamma.
 
+use crate::api::{PortView, Probe, Router, RouterInit};
 use crate::params::{Param, Unit};
-use crate::protocol::{PortView, Probe, Router, RouterInit};
 use crate::protocols::xcp::round;
 use crate::units::Time;
 use crate::wire::{Packet, UNITS_PER_SEC, seconds_to_units};

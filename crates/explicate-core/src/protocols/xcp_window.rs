@@ -29,7 +29,7 @@
 use alloc::boxed::Box;
 
 use crate::params::Param;
-use crate::protocol::{Ack, PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit};
+use crate::api::{Ack, PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit};
 use crate::protocols::xcp::{self, Form, Window, XcpReceiver, XcpSender, round};
 use crate::protocols::xcp_router::{self, Controller, SECONDS};
 use crate::units::Time;

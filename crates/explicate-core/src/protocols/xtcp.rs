@@ -36,10 +36,7 @@
 use alloc::boxed::Box;
 
 use crate::params::{Param, Unit};
-use crate::protocol::{
-    Ack, Allowance, DropCause, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender,
-    SenderInit, Sent,
-};
+use crate::api::{Ack, Allowance, DropCause, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit, Sent};
 use crate::recovery::COMMON;
 use crate::units::Time;
 use crate::wire::{Packet, flag};

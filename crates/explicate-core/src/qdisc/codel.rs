@@ -25,7 +25,8 @@ use alloc::boxed::Box;
 
 use super::common::{COUNT, Fifo, LIMIT, MARK, Room};
 use crate::params::{Param, Unit, Values};
-use crate::protocol::{ActiveQueue, Discipline, DropCause, Gone, Probe, QdiscInit, QdiscKind, Queued};
+use crate::api::{DropCause, Probe};
+use crate::qdisc::{ActiveQueue, Discipline, Gone, QdiscInit, QdiscKind, Queued};
 use crate::units::Time;
 use crate::wire::Packet;
 

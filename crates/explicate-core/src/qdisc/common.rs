@@ -2,8 +2,9 @@
 
 use alloc::collections::VecDeque;
 
+use crate::api::{DropCause, Probe};
 use crate::params::{Param, Unit, Values};
-use crate::protocol::{ActiveQueue, DropCause, Gone, Probe, Queued, Verdict};
+use crate::qdisc::{ActiveQueue, Gone, Queued, Verdict};
 use crate::units::Time;
 use crate::wire::{Ecn, Packet};
 

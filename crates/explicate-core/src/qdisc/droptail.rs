@@ -6,7 +6,8 @@ use alloc::boxed::Box;
 
 use super::common::{COUNT, LIMIT, Room};
 use crate::params::Param;
-use crate::protocol::{Discipline, DropCause, PortView, Probe, Qdisc, QdiscInit, QdiscKind, Verdict};
+use crate::api::{DropCause, PortView, Probe};
+use crate::qdisc::{Discipline, Qdisc, QdiscInit, QdiscKind, Verdict};
 use crate::units::Time;
 use crate::wire::Packet;
 

@@ -29,7 +29,8 @@ use alloc::vec::Vec;
 use super::codel::{INTERVAL, Law, MTU, State, TARGET};
 use super::common::{COUNT, Fifo, LIMIT, MARK, Room};
 use crate::params::{Param, Unit};
-use crate::protocol::{ActiveQueue, Discipline, DropCause, Gone, Probe, QdiscInit, QdiscKind, Queued};
+use crate::api::{DropCause, Probe};
+use crate::qdisc::{ActiveQueue, Discipline, Gone, QdiscInit, QdiscKind, Queued};
 use crate::units::Time;
 use crate::wire::Packet;
 

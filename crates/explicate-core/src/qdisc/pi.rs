@@ -20,7 +20,8 @@ use alloc::boxed::Box;
 
 use super::common::{COUNT, LIMIT, MARK, Room, early};
 use crate::params::{Param, Unit};
-use crate::protocol::{Discipline, DropCause, PortView, Probe, Qdisc, QdiscInit, QdiscKind, Verdict};
+use crate::api::{DropCause, PortView, Probe};
+use crate::qdisc::{Discipline, Qdisc, QdiscInit, QdiscKind, Verdict};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;

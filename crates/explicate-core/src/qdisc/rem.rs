@@ -32,9 +32,8 @@ use alloc::boxed::Box;
 
 use super::common::{COUNT, Fifo, LIMIT, MARK, Room, early};
 use crate::params::{Param, Unit};
-use crate::protocol::{
-    ActiveQueue, Discipline, DropCause, Gone, PortView, Probe, Qdisc, QdiscInit, QdiscKind, Queued, Verdict,
-};
+use crate::api::{DropCause, PortView, Probe};
+use crate::qdisc::{ActiveQueue, Discipline, Gone, Qdisc, QdiscInit, QdiscKind, Queued, Verdict};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;

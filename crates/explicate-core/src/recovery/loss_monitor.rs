@@ -50,8 +50,8 @@ use core::cell::Cell;
 use core::ops::Range;
 
 use crate::params::{Param, Unit, Values};
-use crate::protocol::{Next, Outcome, Probe, Recovery, RecoveryKind, RecoveryState};
-use crate::recovery::COMMON;
+use crate::api::Probe;
+use crate::recovery::{COMMON, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::recovery::rto::Sequence;
 use crate::recovery::timers::{Expired, RESTART_ON_ANY, RETRANSMISSION_FACTOR, RETRANSMISSION_TIMER, Timers};
 use crate::units::Time;

@@ -20,7 +20,8 @@
 use alloc::boxed::Box;
 
 use crate::params::Values;
-use crate::protocol::{Next, Outcome, Probe, Recovery, RecoveryKind, RecoveryState};
+use crate::api::Probe;
+use crate::recovery::{Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::recovery::rto::{Rto, Sequence};
 use crate::units::Time;
 

@@ -5,7 +5,8 @@
 use alloc::boxed::Box;
 
 use super::steady::Steady;
-use crate::protocol::{Next, Outcome, Probe, Recovery, RecoveryState};
+use crate::api::Probe;
+use crate::recovery::{Next, Outcome, Recovery, RecoveryState};
 use crate::units::Time;
 use crate::wire::{SackRanges, Transport};
 

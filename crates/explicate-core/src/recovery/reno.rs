@@ -17,8 +17,8 @@
 use alloc::boxed::Box;
 
 use crate::params::Values;
-use crate::protocol::{Next, Outcome, Probe, Recovery, RecoveryKind, RecoveryState};
-use crate::recovery::COMMON;
+use crate::api::Probe;
+use crate::recovery::{COMMON, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::recovery::rto::{Rto, Sequence};
 use crate::recovery::steady::Steady;
 use crate::units::Time;

@@ -2,10 +2,10 @@
 
 use core::num::NonZeroU64;
 
+use crate::api::Probe;
 use crate::params::Values;
-use crate::protocol::{Probe, RecoveryState};
-use crate::recovery::COMMON;
 use crate::recovery::steady::Steady;
+use crate::recovery::{COMMON, RecoveryState};
 use crate::units::Time;
 
 /// Round-trip estimate and retransmission timer (RFC 6298), integer nanoseconds.
@@ -215,7 +215,7 @@ impl Sequence {
             timer: rto.deadline(),
         }
     }
-    /// What [`crate::protocol::Recovery::lend`] answers where all that is outstanding is in flight: nothing is sent again.
+    /// What [`crate::recovery::Recovery::lend`] answers where all that is outstanding is in flight: nothing is sent again.
     pub fn lend(&self, rto: &Rto) -> Option<Steady> {
         if self.next == self.highest { rto.lend() } else { None }
     }
@@ -233,8 +233,7 @@ impl Sequence {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Next, Recovery};
-    use crate::recovery::RECOVERIES;
+    use crate::recovery::{Next, RECOVERIES, Recovery};
     use alloc::boxed::Box;
 
     #[test]

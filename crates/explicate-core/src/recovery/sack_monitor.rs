@@ -21,7 +21,8 @@
 use alloc::boxed::Box;
 
 use crate::params::{Param, Values};
-use crate::protocol::{Next, Outcome, Probe, Recovery, RecoveryKind, RecoveryState};
+use crate::api::Probe;
+use crate::recovery::{Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::recovery::loss_monitor::{LossMonitorRecovery, PARAMS};
 use crate::units::Time;
 

@@ -4,7 +4,7 @@
 
 use core::num::NonZeroU64;
 
-use crate::protocol::{Next, RecoveryState};
+use crate::recovery::{Next, RecoveryState};
 use crate::units::Time;
 
 /// What a flow needs for that beside [`RecoveryState`]; from [`crate::recovery::rto::Sequence::lend`]. Nanoseconds.
@@ -57,8 +57,7 @@ impl Steady {
 mod tests {
     use super::*;
     use crate::params::Values;
-    use crate::protocol::Recovery;
-    use crate::recovery::{COMMON, RECOVERIES};
+    use crate::recovery::{COMMON, RECOVERIES, Recovery};
     use crate::rng::Rng;
     use std::boxed::Box;
 

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::vec::Vec;
 
-use crate::protocol::{Next, Recovery};
 use crate::reassembly::Reassembly;
+use crate::recovery::{Next, Recovery};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::SackRanges;

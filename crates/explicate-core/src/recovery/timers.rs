@@ -5,8 +5,8 @@
 //! *retransmission timer* is for. It is longer than the recovery timer and fires first all the same, since duplicates do
 //! not restart it.
 
+use crate::api::Probe;
 use crate::params::{Param, Unit, Values};
-use crate::protocol::Probe;
 use crate::recovery::rto::Rto;
 use crate::units::Time;
 

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
+use explicate_core::agent::{Address, Agent, AgentInit, CONTROL_LEN, Control, PathOracle};
+use explicate_core::api::{PortView, Protocol};
 use explicate_core::estimate::{CHOICE, ESTIMATORS, EstimatorInit, EstimatorKind, PROBING, oracle};
 use explicate_core::params::Values;
-use explicate_core::protocol::{Address, Agent, AgentInit, CONTROL_LEN, Control, PathOracle, PortView, Protocol};
 use explicate_core::registry::PROTOCOLS;
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, XcpI, flag};

@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 
+use explicate_core::api::{Protocol, RouterInit};
 use explicate_core::flow::{self, Event, Flow, FlowInit};
 use explicate_core::params::Values;
 use explicate_core::port::{Arrival, Class, Port, PortInit, Store};
-use explicate_core::protocol::{Protocol, QdiscInit, RecoveryKind, RouterInit};
-use explicate_core::recovery::COMMON;
+use explicate_core::qdisc::QdiscInit;
+use explicate_core::recovery::{COMMON, RecoveryKind};
 use explicate_core::registry::{self, PROTOCOLS, RECOVERIES};
 use explicate_core::rng::Rng;
 use explicate_core::sink::Sink;

@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use explicate_core::api::{DropCause, LossKind, PortView, Protocol, Router, RouterInit, Sender, SenderInit, Sending};
+use explicate_core::channel::{Channel, ChannelInit};
 use explicate_core::params::Values;
-use explicate_core::protocol::{
-    ActiveQueue, Channel, ChannelInit, Discipline, DropCause, Gone, LossKind, Next, PortView, Protocol, Qdisc,
-    QdiscInit, Queued, Recovery, RecoveryKind, Router, RouterInit, Sender, SenderInit, Sending, Verdict,
-};
-use explicate_core::recovery::COMMON;
+use explicate_core::qdisc::{ActiveQueue, Discipline, Gone, Qdisc, QdiscInit, Queued, Verdict};
+use explicate_core::recovery::{COMMON, Next, Recovery, RecoveryKind};
 use explicate_core::registry::{CHANNELS, PROTOCOLS, QDISCS, RECOVERIES};
 use explicate_core::testing;
 use explicate_core::units::{Rate, Time};

@@ -2,7 +2,7 @@
 //!
 //! A router has pools if it tells of `res_pos_bytes_per_s` and `res_neg_bytes_per_s`, as samples record them.
 
-use explicate_core::protocol::{PortView, Router, RouterInit};
+use explicate_core::api::{PortView, Router, RouterInit};
 use explicate_core::registry::PROTOCOLS;
 use explicate_core::units::Time;
 use explicate_core::wire::{Congestion, Format, Packet, UNITS_PER_SEC};

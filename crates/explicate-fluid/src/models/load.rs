@@ -3,8 +3,8 @@
 //!
 //! rho = (lambda + kappa_q q) / (gamma_l C t_rho)
 
+use explicate_core::api::Probe;
 use explicate_core::params::{Param, Values};
-use explicate_core::protocol::Probe;
 use explicate_core::rng::Rng;
 
 /// Regions of load, table I.

@@ -20,7 +20,7 @@
 //! Left out: timeouts, so that many losses in a window of few packets cost too little.
 
 use explicate_core::params::Values;
-use explicate_core::protocol::{Probe, Protocol};
+use explicate_core::api::{Probe, Protocol};
 use explicate_core::protocols;
 
 use super::losses::Losses;

@@ -14,7 +14,7 @@
 //! windows of few packets hear codes only now and then.
 
 use explicate_core::params::{Param, Values};
-use explicate_core::protocol::{Probe, Protocol};
+use explicate_core::api::{Probe, Protocol};
 use explicate_core::protocols;
 
 use super::load::{Load, Region};

@@ -7,7 +7,7 @@
 //! lose a part of it where several shares are much alike: that is left out.
 
 use explicate_core::params::Values;
-use explicate_core::protocol::{Probe, Protocol};
+use explicate_core::api::{Probe, Protocol};
 use explicate_core::protocols;
 
 use super::load::{Load, Region};

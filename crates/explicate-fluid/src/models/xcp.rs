@@ -20,7 +20,7 @@
 //! Left out: aging of windows that are not used, rounding of feedback, timeouts.
 
 use explicate_core::params::Values;
-use explicate_core::protocol::{Probe, Protocol};
+use explicate_core::api::{Probe, Protocol};
 use explicate_core::protocols;
 
 use super::losses::Losses;

@@ -1,7 +1,7 @@
 //! Flows behave as TCP where no router answers: the option, and telling which law goes.
 
 use explicate_core::flow::{PARAMS, is_guarded, set_guarded};
-use explicate_core::protocol::Law;
+use explicate_core::guard::Law;
 use explicate_core::units::Time;
 use explicate_scenario::model::FlowGroup;
 use serde_json::{Value, json};

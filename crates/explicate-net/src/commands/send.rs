@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, ToSocketAddrs};
 
+use explicate_core::agent::Address;
 use explicate_core::flow::{Flow, FlowInit};
 use explicate_core::params::Values;
-use explicate_core::protocol::Address;
 use explicate_core::recovery::COMMON;
 use explicate_core::registry;
 use explicate_core::rng::Rng;

@@ -10,7 +10,7 @@
 //!
 //! Kinds below 0x80 are those of the core's agents.
 
-use explicate_core::protocol::CONTROL_LEN;
+use explicate_core::agent::CONTROL_LEN;
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, flag};
 

@@ -8,10 +8,10 @@
 use std::net::{SocketAddrV4, UdpSocket};
 use std::os::fd::AsFd;
 
+use explicate_core::agent::Address;
 use explicate_core::datagram;
 use explicate_core::estimate::{ESTIMATORS, Estimator, EstimatorInit};
 use explicate_core::params::Values;
-use explicate_core::protocol::Address;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 use explicate_core::wire::{IP_UDP_LEN, SackRanges};

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
+use explicate_core::api::Probe;
 use explicate_core::port::Store;
-use explicate_core::protocol::Probe;
 use explicate_core::units::Time;
 
 use crate::agent::Speaker;

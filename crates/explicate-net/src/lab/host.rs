@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
+use explicate_core::agent::Address;
 use explicate_core::flow::Flow;
 use explicate_core::flow::{FlowInit, FlowStats};
 use explicate_core::params::Values;
-use explicate_core::protocol::Address;
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::sink::{Sink, SinkStats};

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use explicate_core::agent::{Address, AgentInit};
 use explicate_core::port::{Port, PortInit, SharedLine};
-use explicate_core::protocol::{Address, AgentInit};
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
 use explicate_scenario::machines::ports::port;

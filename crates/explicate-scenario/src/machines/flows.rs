@@ -1,7 +1,7 @@
 //! When flows start and what they send.
 
+use explicate_core::agent::Address;
 use explicate_core::flow::{Flow, FlowInit};
-use explicate_core::protocol::Address;
 use explicate_core::rng::Rng;
 use explicate_core::sink::Sink;
 use explicate_core::units::Time;

@@ -1,9 +1,11 @@
 //! The output port of a link: its queue, controllers, line and channels as the scenario has them.
 
+use explicate_core::api::{Protocol, RouterInit};
+use explicate_core::channel::{ChannelInit, ChannelStages};
 use explicate_core::guard::Marking;
 use explicate_core::port::stats::NINETY_BIN;
 use explicate_core::port::{Class, Equipment, Port, PortInit, SharedLine};
-use explicate_core::protocol::{ChannelInit, ChannelStages, Protocol, QdiscInit, RouterInit};
+use explicate_core::qdisc::QdiscInit;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 

@@ -1,7 +1,7 @@
 //! The ways of a scenario's flows, and which controllers the links on them need.
 
+use explicate_core::api::Protocol;
 use explicate_core::flow::is_guarded;
-use explicate_core::protocol::Protocol;
 use explicate_core::registry;
 
 use crate::model::{FlowGroup, Scenario};

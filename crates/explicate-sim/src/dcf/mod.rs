@@ -13,9 +13,9 @@ mod world;
 
 use std::sync::Arc;
 
+use explicate_core::api::Probe;
 use explicate_core::medium::dcf::{FRAMING, RATES, Settings};
 use explicate_core::port::Port;
-use explicate_core::protocol::Probe;
 use explicate_core::rng::{self, Rng};
 use explicate_core::units::Time;
 use explicate_scenario::model;

@@ -1,6 +1,7 @@
 //! Agents of nodes: their timers, and the messages that they send each other through the same queues as data.
 
-use explicate_core::protocol::{Address, Agent, CONTROL_LEN, Control, PathOracle, PortView, Probe};
+use explicate_core::agent::{Address, Agent, CONTROL_LEN, Control, PathOracle};
+use explicate_core::api::{PortView, Probe};
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, flag};
 

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use super::message::{Kind, Message};
 use crate::estimate::{CHOICE, ESTIMATORS, Estimator, EstimatorInit};
 use crate::params::{Param, Values};
-use crate::protocol::{Address, Control, PathOracle};
+use crate::agent::{Address, Control, PathOracle};
 use crate::rng::Rng;
 use crate::units::Time;
 

@@ -8,7 +8,7 @@
 //! | 12-19 | request, challenge, stop: cookie; result: bandwidth, bytes/s, signed; probe, echo: when it was sent, ns |
 //! | 20-27 | request: period that is wanted, ns; echo: when the probe came, ns |
 
-use crate::protocol::CONTROL_LEN;
+use crate::agent::CONTROL_LEN;
 
 /// Kinds of messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

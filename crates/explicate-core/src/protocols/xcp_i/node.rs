@@ -7,7 +7,8 @@ use super::clouds::Clouds;
 use super::edge::Edge;
 use super::message::{Kind, Message};
 use super::{NOBODY, ROUTER};
-use crate::protocol::{Address, Agent, AgentInit, Control, PathOracle, PortView, Probe};
+use crate::agent::{Address, Agent, AgentInit, Control, PathOracle};
+use crate::api::{PortView, Probe};
 use crate::units::Time;
 use crate::wire::{Packet, XcpI, flag};
 
@@ -134,7 +135,7 @@ impl Agent for Node {
 mod tests {
     use super::*;
     use crate::params::Values;
-    use crate::protocol::RouterInit;
+    use crate::api::RouterInit;
     use crate::protocols::xcp_i::edge::MESSAGE_LEN;
     use crate::rng::Rng;
     use crate::wire::{Congestion, Format, seconds_to_units};

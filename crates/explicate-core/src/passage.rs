@@ -1,0 +1,49 @@
+//! Packets whose arrival and departure at a port are both known.
+
+use crate::units::Time;
+use crate::wire::Packet;
+
+/// A packet at a port, or on its way there, whose departure is known.
+#[derive(Clone, Copy)]
+pub struct Waiting {
+    /// When it comes to the port.
+    pub arrives: Time,
+    /// When its last bit leaves.
+    pub departs: Time,
+    /// What the store knows it by.
+    pub handle: u32,
+    /// Its IP length.
+    pub bytes: u16,
+    /// The channel will lose it.
+    pub lost: bool,
+}
+
+/// Packets that come to an idle port, of which those pass that have left before the next one comes, and by a certain time.
+pub struct Passages<'a> {
+    /// In order of arrival; none that the channel loses.
+    pub queue: &'a [Waiting],
+    /// When the one after these comes.
+    pub after: Time,
+    /// When they must have left.
+    pub until: Time,
+    /// What each one's TTL falls by.
+    pub hops: u8,
+    /// All packets, by handle.
+    pub packets: &'a mut [Packet],
+}
+
+impl Passages<'_> {
+    /// The next one that passes, with its TTL counted down: when it comes, when it leaves, and itself.
+    #[inline(always)]
+    pub(crate) fn next(&mut self) -> Option<(Time, Time, &mut Packet)> {
+        let (first, rest) = self.queue.split_first()?;
+        let after = rest.first().map_or(self.after, |next| next.arrives);
+        if first.departs > self.until || after < first.departs {
+            return None;
+        }
+        self.queue = rest;
+        let packet = &mut self.packets[first.handle as usize];
+        packet.ttl = packet.ttl.saturating_sub(self.hops);
+        Some((first.arrives, first.departs, packet))
+    }
+}
