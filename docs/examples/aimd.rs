@@ -4,8 +4,8 @@
 
 use alloc::boxed::Box;
 
-use crate::api::{Ack, Allowance, Loss, LossKind, Probe, Protocol, Sender, SenderInit};
-use crate::params::{Param, Unit};
+use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit};
+use crate::params::{Info, Param, Unit};
 
 /// Additive increase, multiplicative decrease.
 pub struct Aimd;
@@ -16,19 +16,14 @@ const PARAMS: &[Param] = &[
 ];
 
 impl Protocol for Aimd {
-    fn name(&self) -> &'static str {
-        "aimd"
-    }
-    fn summary(&self) -> &'static str {
-        "Additive increase, multiplicative decrease, both by parameter"
-    }
-    fn source(&self) -> &'static str {
-        "Chiu and Jain, Computer Networks and ISDN Systems 17, 1989"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
-    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+    const INFO: Info = Info {
+        name: "aimd",
+        summary: "Additive increase, multiplicative decrease, both by parameter",
+        source: "Chiu and Jain, Computer Networks and ISDN Systems 17, 1989",
+        params: PARAMS,
+    };
+
+    fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         let get = |name| init.values.get(PARAMS, name);
         Box::new(AimdSender { cwnd: init.initial_window, increase: get("increase"), keep: get("keep") })
     }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use explicate_core::agent::{Address, Agent, AgentInit, CONTROL_LEN, Control, PathOracle};
-use explicate_core::api::{PortView, Protocol};
+use explicate_core::api::{AnyProtocol, PortView};
 use explicate_core::params::Values;
 use explicate_core::registry;
 use explicate_core::rng::Rng;
@@ -139,7 +139,7 @@ impl World {
     }
 }
 
-fn values(protocol: &dyn Protocol, set: [u8; 2]) -> Values {
+fn values(protocol: &AnyProtocol, set: [u8; 2]) -> Values {
     let mut values = Values::default();
     let [first, second] = set.map(f64::from);
     let given = [

@@ -1,7 +1,9 @@
 //! Agents: what speaks for a node rather than for a port or a flow.
 
+use alloc::boxed::Box;
+
 use crate::api::{PortView, Probe};
-use crate::params::Values;
+use crate::params::{Param, Values};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -39,6 +41,16 @@ pub trait PathOracle {
     /// Tells of every link on the way from one node to another, in order: its number, the bytes that its line could carry since
     /// `since`, and the bytes that have come to it so far. Tells nothing if there is no way.
     fn links(&mut self, from: Address, to: Address, since: Time, tell: &mut dyn FnMut(u32, f64, f64));
+}
+
+/// A kind of agent, declared by a protocol.
+pub trait AgentKind: Sync {
+    /// Those of [`Protocol::ROUTER_PARAMS`] that it reads. A router has one agent, so they must agree on all its ports.
+    ///
+    /// [`Protocol::ROUTER_PARAMS`]: crate::api::Protocol::ROUTER_PARAMS
+    fn params(&self) -> &'static [Param];
+    /// An agent for one node.
+    fn build(&self, init: &AgentInit<'_>) -> Box<dyn Agent>;
 }
 
 /// What speaks for a node: answers and sends messages that are routed to nodes, not ports (XCP-i requests, probes).

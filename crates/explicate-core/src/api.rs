@@ -1,124 +1,85 @@
-//! Read this first: what a protocol consists of, and the facts that its parts are given.
+//! Read this first: what a congestion control protocol consists of, and the facts that its parts are given.
 //!
-//! A *sender* decides how much may be in flight, a *receiver* what an acknowledgement carries back, a *router* watches the
-//! queue of an output port and writes feedback into departing packets. Each is a state machine that is given the time.
-//! [`crate::flow`] and [`crate::port`] compose them with a recovery ([`crate::recovery`]), a queue discipline
-//! ([`crate::qdisc`]) and a channel ([`crate::channel`]), which are chosen apart from the protocol.
+//! A *sender* decides how much may be in flight, a *receiver* what an acknowledgement returns, a *router* watches the queue of
+//! an output port and writes feedback into departing packets. Each is a state machine that is given the time. A scenario
+//! combines them with a recovery ([`crate::recovery`]), a queue ([`crate::qdisc`]) and a channel ([`crate::channel`]).
+//!
+//! `WRITES`, `HAS_TIMER`, `ECHOES` and `ORDER_INDEPENDENT` are promises that save work. Their defaults are always safe, and
+//! the laws in `tests/laws/promises.rs` fail for a protocol that breaks one.
 
 use alloc::boxed::Box;
 
-use crate::agent::{Address, Agent, AgentInit};
-use crate::guard::Law;
-use crate::params::{Param, Values};
-use crate::passage::Passages;
+use crate::agent::{Address, AgentKind};
+pub use crate::object::{AnyProtocol, AnyReceiver, AnyRouter, AnySender};
+use crate::params::{Info, Param, Values};
+use crate::passage::DropCause;
 use crate::rng::Rng;
 use crate::units::{Rate, Time};
-use crate::wire::{Congestion, Packet, Transport};
+use crate::wire::{CONGESTION_LEN, Congestion, Packet, Transport};
 
-/// Receives a machine's variables by name: the one way to look inside (samples, plots, tests).
+/// Receives a machine's variables by name (samples, plots, tests).
 pub type Probe<'a> = &'a mut dyn FnMut(&'static str, f64);
 
 /// A congestion control protocol: one file, registered by one line in `protocols/mod.rs`.
 pub trait Protocol: Sync {
-    /// The name in scenarios and tables.
-    fn name(&self) -> &'static str;
-    /// One sentence for `explicate protocols`.
-    fn summary(&self) -> &'static str;
-    /// Paper or RFC.
-    fn source(&self) -> &'static str;
-    /// Parameters of the sender.
-    fn params(&self) -> &'static [Param] {
-        &[]
-    }
+    /// Name, summary, source, and the parameters of the sender.
+    const INFO: Info;
     /// Parameters of the router controller.
-    fn router_params(&self) -> &'static [Param] {
-        &[]
+    const ROUTER_PARAMS: &'static [Param] = &[];
+    /// Routers give feedback to its senders. Set-up negotiates that, and falls back to TCP if the other end refuses.
+    const EXPLICIT: bool = false;
+    /// Length of the congestion header of its data packets, bytes; 0 if its feedback fits bits of other headers.
+    const HEADER_LEN: u16 = if Self::EXPLICIT { CONGESTION_LEN as u16 } else { 0 };
+    /// The agent of nodes with such controllers, or where such flows begin or end.
+    const AGENT: Option<&'static dyn AgentKind> = None;
+    /// It works across routers without its controller, which otherwise deserve a warning.
+    const BEARS_PLAIN_ROUTERS: bool = false;
+    /// The protocol whose controllers serve this one's packets, if not its own.
+    const CONTROLLER: Option<&'static AnyProtocol> = None;
+    /// A sender for one flow.
+    fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender>;
+    /// A receiver for one flow; `None` if acknowledgements carry nothing of this protocol.
+    fn receiver(&self) -> Option<Box<AnyReceiver>> {
+        None
     }
-    /// Those of them that are for the router's [`Agent`], of which it has one, and so should be the same at all its ports.
-    fn agent_params(&self) -> &'static [Param] {
-        &[]
+    /// A controller for one output port; `None` for end-to-end protocols. It must leave acknowledgements alone: a driver may
+    /// omit it at a port that no data packets of the protocol cross.
+    fn router(&self, _init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
+        None
     }
-    /// Whether routers speak to its senders: set-up negotiates that, and falls back to TCP if the other end refuses.
-    fn explicit(&self) -> bool {
-        false
-    }
-    /// Whether its packets carry a congestion header and pay for its bytes; protocols that say what they have to say in bits
-    /// of other headers need none.
-    fn congestion_header(&self) -> bool {
-        self.explicit()
-    }
-    /// Whether its controllers answer this packet, as far as a router can tell: those of congestion headers what carries one.
-    /// Ports that keep classes by flows apart keep these together.
+    /// Whether a packet may be of this protocol, as far as a router can tell. Ports with classes keep such packets together.
     fn answers(&self, packet: &Packet) -> bool {
         packet.congestion.is_present()
-    }
-    /// Whether it copes with routers that have no controller of it, which is otherwise worth a warning.
-    fn bears_plain_routers(&self) -> bool {
-        false
-    }
-    /// Length of that header in data packets, bytes.
-    fn congestion_header_len(&self) -> u16 {
-        if self.congestion_header() { crate::wire::CONGESTION_LEN as u16 } else { 0 }
-    }
-    /// Whether its receiver adds something to acknowledgements ([`Receiver::on_ack`]); by default only explicit ones do. A
-    /// protocol that is not explicit has the header's fields for that, such as the receiver's time stamp.
-    fn receiver_speaks(&self) -> bool {
-        self.explicit()
-    }
-    /// A sender for one flow.
-    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender>;
-    /// A receiver for one flow. By default nothing beyond the acknowledgement itself travels back.
-    fn receiver(&self) -> Box<dyn Receiver> {
-        Box::new(PlainReceiver)
-    }
-    /// Whether its controller is silent at a port that no data packet of the protocol crosses, acknowledgements alone: then a
-    /// driver may leave it out there.
-    fn router_needs_data(&self) -> bool {
-        true
-    }
-    /// The protocol whose controllers answer this one's packets, if they are not its own.
-    fn controller(&self) -> Option<&'static dyn Protocol> {
-        None
-    }
-    /// A controller for one output port; `None` for end-to-end protocols.
-    fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
-        let _ = init;
-        None
-    }
-    /// What speaks for a node with such controllers, or at which such flows begin or end; `None` if nobody has to.
-    fn agent(&self, init: &AgentInit<'_>) -> Option<Box<dyn Agent>> {
-        let _ = init;
-        None
     }
 }
 
 /// What a sender is made from.
 pub struct SenderInit<'a> {
-    /// Values of [`Protocol::params`].
+    /// Values of the parameters in [`Protocol::INFO`].
     pub values: &'a Values,
     /// Length of a full data packet with all headers, bytes.
     pub packet: f64,
     /// First window, segments.
     pub initial_window: f64,
-    /// Rate of the interface that the flow leaves by, the most that it can want.
+    /// Rate of the interface that the flow leaves by.
     pub interface: Rate,
 }
 
 /// How much a sender may have in flight, and how fast it may go.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Allowance {
-    /// Congestion window, segments; fractions are kept by the sender.
+    /// Congestion window, segments; may have a fraction.
     pub cwnd: f64,
-    /// Spacing of packets, if the law paces: otherwise acknowledgements clock them.
+    /// Pacing rate; `None` sends as acknowledgements arrive.
     pub pacing: Option<Rate>,
 }
 
-/// What an acknowledgement tells, after recovery has looked at it.
+/// An acknowledgement, after recovery has processed it.
 #[non_exhaustive]
 pub struct Ack<'a> {
     /// Now.
     pub now: Time,
-    /// Segments that this acknowledgement newly covers, cumulatively or by SACK.
+    /// Segments newly acknowledged, cumulatively or by SACK.
     pub newly_acked: u32,
     /// The next segment that the receiver expects.
     pub cumulative: u32,
@@ -138,18 +99,18 @@ pub struct Ack<'a> {
     pub in_flight: u32,
     /// A loss is being repaired, or was until this acknowledgement.
     pub recovering: bool,
-    /// Neither window nor pace held anything back when this acknowledgement came: it says nothing about the window.
+    /// Neither window nor pace limited the sender before this acknowledgement.
     pub app_limited: bool,
 }
 
-/// What went wrong.
+/// Why a [`Loss`] is reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LossKind {
-    /// Acknowledgements show a hole (fast retransmit); reported once per episode.
+    /// Acknowledgements show a hole (fast retransmit); once per episode.
     Duplicates,
     /// The retransmission timer expired; recovery has rolled back.
     Timeout,
-    /// Nothing was lost: a router marked a packet (RFC 3168); reported at most once per window.
+    /// A router marked a packet (RFC 3168), nothing was lost; at most once per window.
     Mark,
 }
 
@@ -158,7 +119,7 @@ pub enum LossKind {
 pub struct Loss {
     /// Now.
     pub now: Time,
-    /// What went wrong.
+    /// Why.
     pub kind: LossKind,
     /// Segments in flight before it was noticed; at a timeout no more than the window, which recovery may have exceeded.
     pub in_flight: u32,
@@ -170,242 +131,120 @@ pub struct Loss {
     pub marked: bool,
 }
 
-/// The facts at a transmission.
+/// A transmission.
 #[non_exhaustive]
 pub struct Sent {
     /// Now.
     pub now: Time,
-    /// Smoothed round-trip time; zero while unknown.
-    pub srtt: Time,
     /// Segments in flight before this packet.
     pub in_flight: u32,
-    /// The application has more to send than the window allows.
+    /// The application has more to send than this packet.
     pub backlogged: bool,
 }
 
-/// What a law is told of; what it does not mind it is not told.
+/// What [`Sender::on_send`] writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Minds {
-    /// Which packets [`Sender::on_send`] is for.
-    pub sending: Sending,
-    /// [`Sender::next_timer`] may be other than never.
-    pub time: bool,
-}
-
-/// The packets that [`Sender::on_send`] is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sending {
-    /// None: it does nothing.
+pub enum Writes {
+    /// Nothing: it is not called.
     Nothing,
-    /// Those behind which the application has no more. All others carry what [`Sender::state`] says.
-    Rest,
-    /// All.
-    All,
+    /// Into packets that leave `backlogged`: the congestion header only, and the same until the next acknowledgement, loss or
+    /// timer, so that it may be called once for all of them.
+    PerEvent,
+    /// Anything, into any packet.
+    PerPacket,
 }
 
-impl Sending {
-    /// Whether a packet is among them behind which the application has more, or has no more.
-    #[inline]
-    pub fn includes(self, backlogged: bool) -> bool {
-        self as u8 > backlogged as u8
-    }
-}
-
-/// The window law of one flow. It never looks for lost segments.
+/// The congestion controller of one flow. Finding lost segments is left to the recovery.
 pub trait Sender: Send {
-    /// Which calls beside those that it must have it wants: asked once.
-    fn minds(&self) -> Minds {
-        Minds { sending: Sending::All, time: true }
-    }
+    /// What [`Sender::on_send`] writes.
+    const WRITES: Writes = Writes::PerPacket;
+    /// It has a timer: if not, [`Sender::next_timer`] is always [`Time::NEVER`].
+    const HAS_TIMER: bool = true;
     /// What may be in flight now.
     fn allowance(&self) -> Allowance;
     /// The connection is set up; `rtt` is its first sample.
-    fn on_start(&mut self, now: Time, rtt: Time) {
-        let _ = (now, rtt);
-    }
-    /// The flow leaves from this node: told once, before anything is sent.
-    fn on_attach(&mut self, own: Address) {
-        let _ = own;
-    }
+    fn on_start(&mut self, _now: Time, _rtt: Time) {}
+    /// The flow leaves from this node. Called at most once, before anything is sent.
+    fn on_attach(&mut self, _own: Address) {}
     /// A data packet is about to leave: fill in its congestion header.
-    fn on_send(&mut self, packet: &mut Packet, sent: &Sent) {
-        let _ = (packet, sent);
-    }
-    /// The congestion header of packets that leave before the next acknowledgement, loss or timer, if [`Sending::Rest`]: what
-    /// [`Sender::on_send`] would write then.
-    fn state(&self, header: &mut Congestion) {
-        let _ = header;
-    }
-    /// An acknowledgement came.
+    fn on_send(&mut self, _packet: &mut Packet, _sent: &Sent) {}
+    /// An acknowledgement arrived.
     fn on_ack(&mut self, ack: &Ack<'_>);
-    /// [`Sender::on_ack`], then [`Sender::allowance`] and [`Sender::state`]: saves a flow calls, and is not to be overridden.
-    fn take_ack(&mut self, ack: &Ack<'_>, allowance: &mut Allowance, header: &mut Congestion) {
-        self.on_ack(ack);
-        *allowance = self.allowance();
-        self.state(header);
-    }
     /// A loss or mark was noticed.
     fn on_loss(&mut self, loss: &Loss);
-    /// The timer asked for by [`Sender::next_timer`] expired.
-    fn on_timer(&mut self, now: Time) {
-        let _ = now;
-    }
+    /// The timer requested by [`Sender::next_timer`] expired.
+    fn on_timer(&mut self, _now: Time) {}
     /// When this sender wants [`Sender::on_timer`].
     fn next_timer(&self) -> Time {
         Time::NEVER
     }
-    /// Goes on from this window, in segments, as after a loss: no slow start follows. Senders of explicit protocols and of the
-    /// laws that they fall back to do so ([`crate::guard`]); by default nothing changes.
-    fn resume(&mut self, now: Time, window: f64, srtt: Time) {
-        let _ = (now, window, srtt);
-    }
-    /// Which law moves the window.
-    fn law(&self) -> Law {
-        Law::Own
-    }
-    /// Tells its variables.
+    /// Continue from this window, segments, without slow start: for explicit protocols and their fallbacks ([`crate::guard`]).
+    fn resume(&mut self, _now: Time, _window: f64, _srtt: Time) {}
+    /// Reports its variables.
     fn probe(&self, put: Probe<'_>);
 }
 
-/// What a receiver returns where every packet is acknowledged at once, if a flow's end may do that itself.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Returns {
-    /// Nothing.
-    Nothing,
-    /// The Delta_Throughput of the packet, as Reverse_Feedback; zero if its header is not standard.
-    Delta,
-    /// Whatever [`Receiver::on_ack`] says.
-    Own,
-}
-
-/// What the receiving end of a protocol does beyond acknowledging.
+/// What the receiving end of a flow does beyond acknowledging.
 pub trait Receiver: Send {
-    /// What it returns: asked once, and if that is not its own, not asked for anything else while packets are acknowledged one by
-    /// one.
-    fn returns(&self) -> Returns {
-        Returns::Own
-    }
-    /// A flow opens. If `marks`, answers of routers count only in packets with a mark, which is returned.
-    fn on_open(&mut self, marks: bool) {
-        let _ = marks;
-    }
-    /// A data packet arrived, a duplicate too.
-    fn on_data(&mut self, now: Time, packet: &Packet) {
-        let _ = (now, packet);
-    }
+    /// It returns the sum of the Delta_Throughput of packets since the last acknowledgement as Reverse_Feedback, 0 for those
+    /// without a standard header, and nothing else: a driver that acknowledges every packet may do that itself.
+    const ECHOES: bool = false;
+    /// A flow opens. If `marks`, feedback counts only in packets with a mark, which is returned ([`crate::guard`]).
+    fn on_open(&mut self, _marks: bool) {}
+    /// A data packet arrived, perhaps a duplicate.
+    fn on_data(&mut self, _now: Time, _packet: &Packet) {}
     /// An acknowledgement is about to leave.
-    fn on_ack(&mut self, now: Time, ack: &mut Packet) {
-        let _ = (now, ack);
-    }
+    fn on_ack(&mut self, _now: Time, _ack: &mut Packet) {}
 }
-
-/// A receiver with nothing to tell.
-pub struct PlainReceiver;
-impl Receiver for PlainReceiver {
-    fn returns(&self) -> Returns {
-        Returns::Nothing
-    }
-}
-
-// ------------------------------------------------------------------------------------------------ routers
 
 /// What a router controller is made from.
 pub struct RouterInit<'a> {
-    /// Values of [`Protocol::router_params`].
+    /// Values of [`Protocol::ROUTER_PARAMS`].
     pub values: &'a Values,
-    /// The capacity that the router believes in, bytes/s.
+    /// The configured capacity of the link, bytes/s.
     pub capacity: f64,
-    /// Propagation delay of the attached link.
+    /// Propagation delay of the link.
     pub delay: Time,
-    /// The port's own stream, for jitter of timers.
+    /// The port's own random stream, for jitter of timers.
     pub rng: Rng,
 }
 
 /// What a controller or queue discipline sees of its port.
 #[derive(Clone, Copy, Debug)]
 pub struct PortView {
-    /// The capacity that the operator believes in, bytes/s: never the link's truth.
+    /// The configured capacity, bytes/s; the true rate may differ.
     pub capacity: f64,
-    /// Bytes that wait, without the packet in service.
+    /// Bytes waiting, without the packet in service.
     pub backlog_bytes: u64,
-    /// Packets that wait, without the packet in service.
+    /// Packets waiting, without the packet in service.
     pub backlog_packets: u32,
     /// A packet is in service.
     pub busy: bool,
 }
 
-/// Why a packet did not enter, or did not survive, a queue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DropCause {
-    /// No room.
-    Overflow,
-    /// The discipline chose to, with room left.
-    Early,
-}
-
-/// A controller: watches the queue of one output port and writes feedback. It is not a queue, and runs over any.
+/// A controller: watches the queue of one output port, whatever its discipline, and writes feedback into packets.
 pub trait Router: Send {
-    /// A packet came, whatever becomes of it.
+    /// Departures may be reported early, before arrivals that precede them, as long as no timer lies between; then with a backlog
+    /// of [`u64::MAX`], of which [`Router::on_least_backlog`] reports the least before the next timer.
+    const ORDER_INDEPENDENT: bool = false;
+    /// A packet arrived; it may yet be dropped.
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView);
-    /// Whether it writes its answer into this packet. What [`Protocol::answers`] tells apart by kind may not be the same: a header of
-    /// another form, or an acknowledgement.
-    fn speaks_to(&self, packet: &Packet) -> bool {
-        let _ = packet;
+    /// Whether it writes feedback into this packet; narrower than [`Protocol::answers`], and known on arrival.
+    fn speaks_to(&self, _packet: &Packet) -> bool {
         false
     }
     /// A packet's last bit leaves; the last chance to write into it.
     fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView);
-    /// Whether arrivals and departures between two timers may be told in any order, as long as those of either kind come in theirs,
-    /// and the backlog matters for nothing but the least one that timers and departures saw: asked once. Then a packet may pass
-    /// as soon as it comes ([`Router::on_passage_ahead`]), if no timer expires before it has left.
-    fn commutes(&self) -> bool {
-        false
-    }
-    /// Bytes that waited, at the least, when packets left that had passed ahead; told before a timer.
-    fn on_least_backlog(&mut self, bytes: u64) {
-        let _ = bytes;
-    }
-    /// A packet will leave at `left`: [`Router::on_departure`] of a backlog that is not known yet. Not to be overridden.
-    #[inline(always)]
-    fn on_departure_ahead(&mut self, left: Time, packet: &mut Packet, port: &PortView) {
-        let unknown = PortView { backlog_bytes: u64::MAX, backlog_packets: u32::MAX, busy: true, ..*port };
-        self.on_departure(left, packet, &unknown);
-    }
-    /// A packet comes, and will leave then: [`Router::on_arrival`] too. Not to be overridden.
-    fn on_passage_ahead(&mut self, came: Time, left: Time, packet: &mut Packet, port: &PortView) {
-        self.on_arrival(came, packet, port);
-        self.on_departure_ahead(left, packet, port);
-    }
-    /// A packet came to an idle port and left it before anything else happened: both of the above in one call, which is all that
-    /// this is for. Not to be overridden.
-    #[inline(always)]
-    fn on_passage(&mut self, came: Time, left: Time, packet: &mut Packet, port: &PortView) {
-        let idle = PortView { backlog_bytes: 0, backlog_packets: 0, busy: false, ..*port };
-        self.on_arrival(came, packet, &idle);
-        self.on_departure(left, packet, &PortView { busy: true, ..idle });
-    }
-    /// The same for packets that pass one after the other; how many did, and their bytes. Not to be overridden: it is compiled into
-    /// each controller, so that one call serves for all of them.
-    fn on_passages(&mut self, mut passages: Passages<'_>, port: &PortView) -> (usize, u64) {
-        let mut passed = (0, 0);
-        while let Some((came, left, packet)) = passages.next() {
-            passed = (passed.0 + 1, passed.1 + packet.ip_len as u64);
-            self.on_passage(came, left, packet, port);
-        }
-        passed
-    }
+    /// The least backlog of departures that were reported early, bytes.
+    fn on_least_backlog(&mut self, _bytes: u64) {}
     /// A packet was dropped at this port's queue.
-    fn on_drop(&mut self, now: Time, packet: &Packet, cause: DropCause, port: &PortView) {
-        let _ = (now, packet, cause, port);
-    }
-    /// The timer asked for by [`Router::next_timer`] expired.
-    fn on_timer(&mut self, now: Time, port: &PortView) {
-        let _ = (now, port);
-    }
-    /// When this controller wants [`Router::on_timer`]; it changes there only.
+    fn on_drop(&mut self, _now: Time, _packet: &Packet, _cause: DropCause, _port: &PortView) {}
+    /// The timer requested by [`Router::next_timer`] expired.
+    fn on_timer(&mut self, _now: Time, _port: &PortView) {}
+    /// When this controller wants [`Router::on_timer`]; it changes only there.
     fn next_timer(&self) -> Time {
         Time::NEVER
     }
-    /// Tells its variables.
+    /// Reports its variables.
     fn probe(&self, put: Probe<'_>);
 }

@@ -11,11 +11,12 @@ use alloc::boxed::Box;
 use self::round_trip::{RoundTrip, in_ticks};
 use self::stats::{Counts, Rare};
 use crate::agent::Address;
-use crate::api::{Ack, Allowance, Loss, LossKind, Minds, Probe, Protocol, Sender, SenderInit, Sent};
+use crate::api::{Ack, Allowance, AnyProtocol, AnySender, Loss, LossKind, Probe, SenderInit, Sent};
 use crate::guard::{Guard, Law};
+use crate::object::Interest;
 use crate::params::Values;
 use crate::recovery::outstanding::{Outstanding, Windows};
-use crate::recovery::{COMMON, Next, RecoveryKind};
+use crate::recovery::{AnyRecoveryKind, COMMON, Next};
 use crate::units::{Rate, Time};
 use crate::wire::{
     CONGESTION_LEN, Congestion, Ecn, Format, IP_UDP_LEN, Packet, SackRanges, TRANSPORT_LEN, Transport, flag, option,
@@ -36,7 +37,7 @@ pub fn header_bytes(congestion: bool) -> u16 {
 }
 
 /// Bytes of headers in front of the payload of a protocol's data packets.
-pub fn data_header_bytes(protocol: &dyn Protocol) -> u16 {
+pub fn data_header_bytes(protocol: &AnyProtocol) -> u16 {
     header_bytes(false) + protocol.congestion_header_len()
 }
 
@@ -45,11 +46,11 @@ pub struct FlowInit<'a> {
     /// Number of the flow, in every packet.
     pub id: u32,
     /// Window law.
-    pub protocol: &'static dyn Protocol,
+    pub protocol: &'static AnyProtocol,
     /// Law used when explicit feedback is refused.
-    pub fallback: &'static dyn Protocol,
+    pub fallback: &'static AnyProtocol,
     /// Recovery.
-    pub recovery: &'static dyn RecoveryKind,
+    pub recovery: &'static AnyRecoveryKind,
     /// Values of the law's, the recovery's and [`PARAMS`].
     pub values: &'a Values,
     /// IP length of a full data packet, bytes.
@@ -81,12 +82,12 @@ enum State {
 pub struct Flow {
     id: u32,
     state: State,
-    sender: Box<dyn Sender>,
-    minds: Minds,
+    sender: Box<AnySender>,
+    interest: Interest,
     /// What the sender allowed after the last event.
     allowance: Allowance,
     outstanding: Outstanding,
-    fallback: &'static dyn Protocol,
+    fallback: &'static AnyProtocol,
     /// What data packets carry, as far as it is known before they leave.
     congestion: Congestion,
     /// Bytes of headers in front of the payload.
@@ -147,7 +148,7 @@ impl Flow {
         Flow {
             id: init.id,
             state: State::Idle,
-            minds: sender.minds(),
+            interest: sender.interest(),
             allowance: sender.allowance(),
             sender,
             outstanding: Outstanding::new(recovery),
@@ -342,7 +343,7 @@ impl Flow {
     #[inline]
     pub fn poll_timeout(&self) -> Time {
         let mut due = self.outstanding.at().timer;
-        if self.minds.time {
+        if self.interest.timer {
             due = due.min(self.sender.next_timer());
         }
         if self.wait_until > Time::ZERO {
@@ -461,9 +462,8 @@ impl Flow {
         }
         out.congestion = self.congestion;
         let backlogged = segment + 1 < self.supply;
-        if self.minds.sending.includes(backlogged) {
-            let srtt = self.told_srtt();
-            self.sender.on_send(out, &Sent { now, srtt, in_flight, backlogged });
+        if self.interest.in_packet(backlogged) {
+            self.sender.on_send(out, &Sent { now, in_flight, backlogged });
         }
         let sent = (segment, self.counts.sent.wrapping_sub(1) as u32);
         self.outstanding.sent(now, sent, self.windows());

@@ -37,8 +37,11 @@
 use alloc::boxed::Box;
 
 use crate::agent::Address;
-use crate::api::{Ack, Allowance, DropCause, Loss, LossKind, Minds, PortView, Probe, Receiver, Router, Sender, Sent};
+use crate::api::{Ack, Allowance, AnyReceiver, AnyRouter, AnySender, Loss, LossKind, PortView, Probe, Receiver, Sent};
+use crate::qdisc::DropCause;
 
+pub use crate::object::Law;
+use crate::object::{Interest, RouterObject, SenderObject};
 use crate::units::Time;
 use crate::wire::{Congestion, Ecn, Mark, Packet};
 
@@ -63,16 +66,16 @@ const MEMORY: Time = Time::secs(30);
 // ------------------------------------------------------------------------------------------------------- routers
 
 /// A controller that marks the packets that it answers.
-pub struct Marking(Box<dyn Router>);
+pub struct Marking(Box<AnyRouter>);
 
 impl Marking {
     /// Around this controller.
-    pub fn new(controller: Box<dyn Router>) -> Marking {
+    pub fn new(controller: Box<AnyRouter>) -> Marking {
         Marking(controller)
     }
 }
 
-impl Router for Marking {
+impl RouterObject for Marking {
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
         if self.0.speaks_to(packet) {
             // In service may be a packet like this one.
@@ -88,8 +91,8 @@ impl Router for Marking {
     fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
         self.0.on_departure(now, packet, port);
     }
-    fn commutes(&self) -> bool {
-        self.0.commutes()
+    fn order_independent(&self) -> bool {
+        self.0.order_independent()
     }
     fn on_least_backlog(&mut self, bytes: u64) {
         self.0.on_least_backlog(bytes);
@@ -112,7 +115,7 @@ impl Router for Marking {
 
 /// A receiver that returns what routers have answered in marked packets, and the mark.
 pub(crate) struct Echoing {
-    receiver: Box<dyn Receiver>,
+    receiver: Option<Box<AnyReceiver>>,
     /// The sender wants it so.
     marks: bool,
     /// The last mark since the last acknowledgement.
@@ -122,7 +125,7 @@ pub(crate) struct Echoing {
 }
 
 impl Echoing {
-    pub(crate) fn new(receiver: Box<dyn Receiver>) -> Echoing {
+    pub(crate) fn new(receiver: Option<Box<AnyReceiver>>) -> Echoing {
         Echoing { receiver, marks: false, mark: None, arrived: 0 }
     }
 }
@@ -130,7 +133,9 @@ impl Echoing {
 impl Receiver for Echoing {
     fn on_open(&mut self, marks: bool) {
         self.marks = marks;
-        self.receiver.on_open(marks);
+        if let Some(receiver) = &mut self.receiver {
+            receiver.on_open(marks);
+        }
     }
     fn on_data(&mut self, now: Time, packet: &Packet) {
         let mark = packet.mark();
@@ -138,14 +143,18 @@ impl Receiver for Echoing {
         if mark.is_set() {
             self.mark = Some(mark);
         }
-        if mark.is_set() || !self.marks {
-            self.receiver.on_data(now, packet);
+        if let Some(receiver) = &mut self.receiver
+            && (mark.is_set() || !self.marks)
+        {
+            receiver.on_data(now, packet);
         }
     }
     fn on_ack(&mut self, now: Time, ack: &mut Packet) {
         let mark = self.mark.take();
-        if mark.is_some() || !self.marks {
-            self.receiver.on_ack(now, ack);
+        if let Some(receiver) = &mut self.receiver
+            && (mark.is_some() || !self.marks)
+        {
+            receiver.on_ack(now, ack);
         }
         if self.marks {
             ack.transport.set_arrived(self.arrived);
@@ -158,21 +167,10 @@ impl Receiver for Echoing {
 
 // ------------------------------------------------------------------------------------------------------- senders
 
-/// Which law moves the window of a flow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Law {
-    /// That of its protocol.
-    Own,
-    /// That of its protocol within the window of TCP: the path is congested where no router answers.
-    Limited,
-    /// That of TCP: no router answers.
-    Fallback,
-}
-
 /// A sender that follows its own law while routers answer, and TCP's else.
 pub(crate) struct Guard {
-    own: Box<dyn Sender>,
-    tcp: Box<dyn Sender>,
+    own: Box<AnySender>,
+    tcp: Box<AnySender>,
     /// Length of a full packet, bytes.
     packet: f64,
     air_loss: f64,
@@ -197,7 +195,7 @@ pub(crate) struct Guard {
 
 impl Guard {
     /// Around the sender of a protocol, `tcp` beside it; with the length of a full packet, bytes.
-    pub(crate) fn new(own: Box<dyn Sender>, tcp: Box<dyn Sender>, packet: f64, air_loss: f64) -> Guard {
+    pub(crate) fn new(own: Box<AnySender>, tcp: Box<AnySender>, packet: f64, air_loss: f64) -> Guard {
         Guard {
             own,
             tcp,
@@ -309,11 +307,11 @@ impl Guard {
     }
 }
 
-impl Sender for Guard {
-    fn minds(&self) -> Minds {
-        let (own, tcp) = (self.own.minds(), self.tcp.minds());
-        // A law that wants to know of packets may write into them: TCP's is told of none.
-        Minds { sending: own.sending, time: own.time | tcp.time }
+impl SenderObject for Guard {
+    fn interest(&self) -> Interest {
+        let (own, tcp) = (self.own.interest(), self.tcp.interest());
+        // A law that wants to know of packets may write into them: TCP's is given none.
+        Interest { writes: own.writes, timer: own.timer | tcp.timer }
     }
     fn allowance(&self) -> Allowance {
         let own = self.own.allowance();
@@ -334,7 +332,7 @@ impl Sender for Guard {
     fn on_send(&mut self, packet: &mut Packet, sent: &Sent) {
         self.own.on_send(packet, sent);
     }
-    fn state(&self, header: &mut Congestion) {
+    fn state(&mut self, header: &mut Congestion) {
         self.own.state(header);
     }
     fn on_ack(&mut self, ack: &Ack<'_>) {
@@ -372,6 +370,7 @@ impl Sender for Guard {
     fn next_timer(&self) -> Time {
         self.own.next_timer().min(self.tcp.next_timer())
     }
+    fn resume(&mut self, _now: Time, _window: f64, _srtt: Time) {}
     fn law(&self) -> Law {
         match (self.answered, self.limited) {
             (false, _) => Law::Fallback,
@@ -478,7 +477,7 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::{Protocol, RouterInit, SenderInit};
+    use crate::api::{AnyProtocol, RouterInit, SenderInit};
     use crate::params::Values;
     use crate::presets::DEFAULT_FALLBACK;
     use crate::registry::{self, PROTOCOLS};
@@ -488,22 +487,22 @@ mod tests {
     use crate::wire::flag;
     use crate::wire::{Format, Transport};
 
-    fn explicit() -> impl Iterator<Item = &'static dyn Protocol> {
+    fn explicit() -> impl Iterator<Item = &'static AnyProtocol> {
         PROTOCOLS.iter().copied().filter(|p| p.explicit())
     }
-    fn sender(protocol: &dyn Protocol) -> Box<dyn Sender> {
+    fn sender(protocol: &AnyProtocol) -> Box<AnySender> {
         let values = Values::default();
         let init = SenderInit { values: &values, packet: 1000.0, initial_window: 3.0, interface: Rate::mbps(100) };
         let mut sender = protocol.sender(&init);
         sender.on_start(Time::ZERO, Time::millis(100));
         sender
     }
-    fn guarded(protocol: &dyn Protocol) -> Guard {
+    fn guarded(protocol: &AnyProtocol) -> Guard {
         let fallback = registry::resolve(DEFAULT_FALLBACK).unwrap().protocol;
         Guard::new(sender(protocol), sender(fallback), 1000.0, 0.02)
     }
     /// A data packet as this protocol sends it.
-    fn data(protocol: &dyn Protocol) -> Packet {
+    fn data(protocol: &AnyProtocol) -> Packet {
         let mut packet = Packet { ip_len: 1000, ..Packet::EMPTY };
         packet.transport.set_payload(900);
         if protocol.congestion_header() {
@@ -514,7 +513,7 @@ mod tests {
         sender.on_send(&mut packet, &sent(Time::ZERO, 0));
         packet
     }
-    fn router(protocol: &'static dyn Protocol) -> Box<dyn Router> {
+    fn router(protocol: &'static AnyProtocol) -> Box<AnyRouter> {
         let values = Values::default();
         let rng = Rng::stream(1, "test");
         let init = RouterInit { values: &values, capacity: 1e6, delay: Time::ZERO, rng };

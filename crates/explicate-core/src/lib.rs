@@ -17,6 +17,7 @@ pub mod estimate;
 pub mod flow;
 pub mod guard;
 pub mod medium;
+mod object;
 pub mod params;
 pub mod passage;
 pub mod port;

@@ -70,6 +70,18 @@ impl Param {
     }
 }
 
+/// What a registry knows of an entry: scenario keys, tables and documentation derive from it.
+pub struct Info {
+    /// The name in scenarios and tables.
+    pub name: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    /// Paper, RFC or standard.
+    pub source: &'static str,
+    /// Parameters.
+    pub params: &'static [Param],
+}
+
 /// Values for a list of [`Param`]s: what the scenario gave, and defaults for the rest.
 #[derive(Clone, Debug, Default)]
 pub struct Values {

@@ -1,7 +1,16 @@
-//! Packets whose arrival and departure at a port are both known.
+//! Packets at a port: those whose arrival and departure are both known, and why one is dropped.
 
 use crate::units::Time;
 use crate::wire::Packet;
+
+/// Why a queue dropped a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DropCause {
+    /// No room.
+    Overflow,
+    /// The discipline chose to, with room left.
+    Early,
+}
 
 /// A packet at a port, or on its way there, whose departure is known.
 #[derive(Clone, Copy)]

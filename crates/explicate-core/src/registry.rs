@@ -6,13 +6,13 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::api::Protocol;
-use crate::channel::ChannelKind;
-use crate::medium::MediumKind;
+use crate::api::AnyProtocol;
+use crate::channel::AnyChannelKind;
+use crate::medium::AnyMediumKind;
 use crate::params::Param;
 use crate::presets::PRESETS;
-use crate::qdisc::QdiscKind;
-use crate::recovery::{COMMON, RecoveryKind};
+use crate::qdisc::AnyQdiscKind;
+use crate::recovery::{AnyRecoveryKind, COMMON};
 
 use crate::flow::PARAMS as FLOW;
 
@@ -47,9 +47,9 @@ pub struct Preset {
 #[derive(Clone, Copy)]
 pub struct Resolved {
     /// The window law, receiver and router.
-    pub protocol: &'static dyn Protocol,
+    pub protocol: &'static AnyProtocol,
     /// The recovery.
-    pub recovery: &'static dyn RecoveryKind,
+    pub recovery: &'static AnyRecoveryKind,
     /// Parameters that the preset sets.
     pub params: &'static [(&'static str, f64)],
     /// Parameters of controllers that the preset sets.
@@ -59,27 +59,27 @@ pub struct Resolved {
 }
 
 /// Finds a protocol by name.
-pub fn protocol(name: &str) -> Option<&'static dyn Protocol> {
+pub fn protocol(name: &str) -> Option<&'static AnyProtocol> {
     PROTOCOLS.iter().copied().find(|p| p.name() == name)
 }
 /// The protocol whose controllers answer the packets of `protocol`: itself, another, or none if it works end to end.
-pub fn controller(protocol: &'static dyn Protocol) -> Option<&'static dyn Protocol> {
+pub fn controller(protocol: &'static AnyProtocol) -> Option<&'static AnyProtocol> {
     Some(protocol.controller().unwrap_or(protocol)).filter(|p| !p.router_params().is_empty())
 }
 /// Finds a recovery by name.
-pub fn recovery(name: &str) -> Option<&'static dyn RecoveryKind> {
+pub fn recovery(name: &str) -> Option<&'static AnyRecoveryKind> {
     RECOVERIES.iter().copied().find(|r| r.name() == name)
 }
 /// Finds a queue discipline by name.
-pub fn qdisc(name: &str) -> Option<&'static dyn QdiscKind> {
+pub fn qdisc(name: &str) -> Option<&'static AnyQdiscKind> {
     QDISCS.iter().copied().find(|q| q.name() == name)
 }
 /// Finds a channel by name.
-pub fn channel(name: &str) -> Option<&'static dyn ChannelKind> {
+pub fn channel(name: &str) -> Option<&'static AnyChannelKind> {
     CHANNELS.iter().copied().find(|c| c.name() == name)
 }
 /// Finds a medium by name.
-pub fn medium(name: &str) -> Option<&'static dyn MediumKind> {
+pub fn medium(name: &str) -> Option<&'static AnyMediumKind> {
     MEDIA.iter().copied().find(|m| m.name() == name)
 }
 /// Finds a preset by name.

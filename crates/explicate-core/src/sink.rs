@@ -10,7 +10,7 @@
 use alloc::boxed::Box;
 use core::ops::AddAssign;
 
-use crate::api::{Receiver, Returns};
+use crate::api::AnyReceiver;
 use crate::flow::{FlowInit, PARAMS, header_bytes, is_guarded};
 use crate::guard::Echoing;
 use crate::reassembly::Reassembly;
@@ -65,12 +65,23 @@ pub struct Sink {
     bytes: u64,
 }
 
+/// What acknowledgements return of what packets bring.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Returns {
+    /// Nothing.
+    Nothing,
+    /// The Delta_Throughput of the packet, as Reverse_Feedback; zero if its header is not standard.
+    Delta,
+    /// Whatever the receiver writes.
+    Own,
+}
+
 /// What is known of a flow before it opens, a bit each: there are many flows.
 #[derive(Clone, Copy)]
 struct Terms(u8);
 
 impl Terms {
-    /// What [`Protocol::receiver_speaks`] says of a protocol without explicit feedback.
+    /// A protocol without explicit feedback has a receiver.
     const SPEAKS_PLAINLY: u8 = 1;
     /// The protocol has a congestion header.
     const HEADER: u8 = 2;
@@ -90,7 +101,7 @@ impl Terms {
 #[derive(Default)]
 struct Rare {
     /// Kept if it is asked for what it returns.
-    receiver: Option<Box<dyn Receiver>>,
+    receiver: Option<Box<AnyReceiver>>,
     delay: Option<Delay>,
     /// What a driver of four verbs has not fetched yet.
     answer: Option<Answer>,
@@ -134,15 +145,21 @@ impl Sink {
         };
         let guarded = init.protocol.explicit() && is_guarded(init.values);
         let receiver = init.protocol.receiver();
-        let receiver = if guarded { Box::new(Echoing::new(receiver)) } else { receiver };
-        let returns = if every > 1 { Returns::Own } else { receiver.returns() };
+        let speaks_plainly = !init.protocol.explicit() && receiver.is_some();
+        let receiver = if guarded { Some(Box::new(Echoing::new(receiver)) as Box<AnyReceiver>) } else { receiver };
+        let returns = match &receiver {
+            _ if every > 1 => Returns::Own,
+            None => Returns::Nothing,
+            Some(receiver) if receiver.echoes() => Returns::Delta,
+            Some(_) => Returns::Own,
+        };
         let own = returns == Returns::Own;
-        let rare = || Rare { receiver: Some(receiver), delay: (every > 1).then_some(delay), ..Rare::default() };
+        let rare = || Rare { receiver, delay: (every > 1).then_some(delay), ..Rare::default() };
         Sink {
             id: init.id,
             speaks: false,
             terms: Terms::new(
-                !init.protocol.explicit() && init.protocol.receiver_speaks(),
+                speaks_plainly,
                 init.protocol.congestion_header(),
                 init.values.get(PARAMS, "refuse_explicit") != 0.0,
             ),

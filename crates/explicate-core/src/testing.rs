@@ -29,5 +29,5 @@ pub fn loss(now: Time, kind: LossKind, in_flight: u32) -> Loss {
 
 /// The facts at a transmission of a flow with more to send.
 pub fn sent(now: Time, in_flight: u32) -> Sent {
-    Sent { now, srtt: Time::millis(100), in_flight, backlogged: true }
+    Sent { now, in_flight, backlogged: true }
 }

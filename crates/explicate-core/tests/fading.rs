@@ -3,14 +3,14 @@
 
 use explicate_core::channel::bit_chain::{Chain, Walk};
 use explicate_core::channel::reed_solomon::{Block, Law};
-use explicate_core::channel::{ChannelInit, ChannelKind};
+use explicate_core::channel::{AnyChannelKind, ChannelInit};
 use explicate_core::params::Values;
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Packet, flag};
 
-fn fading() -> &'static dyn ChannelKind {
+fn fading() -> &'static AnyChannelKind {
     registry::channel("fading").expect("registered")
 }
 

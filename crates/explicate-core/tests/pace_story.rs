@@ -3,9 +3,9 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use explicate_core::api::{Ack, Allowance, Loss, Probe, Protocol, Sender, SenderInit};
+use explicate_core::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit};
 use explicate_core::flow::{Flow, FlowInit};
-use explicate_core::params::Values;
+use explicate_core::params::{Info, Values};
 use explicate_core::registry;
 use explicate_core::sink::Sink;
 use explicate_core::units::{Rate, Time};
@@ -19,16 +19,14 @@ thread_local! {
 struct Slow;
 
 impl Protocol for Slow {
-    fn name(&self) -> &'static str {
-        "slow"
-    }
-    fn summary(&self) -> &'static str {
-        "Ten segments in flight, a packet every 50 ms"
-    }
-    fn source(&self) -> &'static str {
-        "this test"
-    }
-    fn sender(&self, _init: &SenderInit<'_>) -> Box<dyn Sender> {
+    const INFO: Info = Info {
+        name: "slow",
+        summary: "Ten segments in flight, a packet every 50 ms",
+        source: "this test",
+        params: &[],
+    };
+
+    fn sender(&self, _init: &SenderInit<'_>) -> Box<AnySender> {
         Box::new(SlowSender)
     }
 }

@@ -1,6 +1,6 @@
 //! What a port does ahead of time, while nobody looks, is what it would have done in time: for every protocol's controller.
 
-use explicate_core::api::{Protocol, RouterInit};
+use explicate_core::api::{AnyProtocol, RouterInit};
 use explicate_core::params::Values;
 use explicate_core::port::{Arrival, Class, Port, PortInit, Store};
 use explicate_core::qdisc::QdiscInit;
@@ -23,7 +23,7 @@ impl Store for Side {
 }
 
 /// 8 Mbit/s: a packet of 1000 bytes takes a millisecond.
-fn port(protocol: &dyn Protocol, limit_packets: Option<f64>) -> Option<Port> {
+fn port(protocol: &AnyProtocol, limit_packets: Option<f64>) -> Option<Port> {
     let values = Values::default();
     let init = RouterInit { values: &values, capacity: 1e6, delay: Time::millis(5), rng: Rng::stream(1, "router") };
     let router = Some(protocol.router(&init)?);

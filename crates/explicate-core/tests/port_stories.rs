@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
-use explicate_core::api::{DropCause, PortView, Probe, Protocol, Router, RouterInit};
+use explicate_core::api::{AnyRouter, PortView, Probe, Protocol, Router, RouterInit};
 use explicate_core::params::Values;
 use explicate_core::port::{Arrival, Class, Note, Port, PortInit, Store};
 use explicate_core::protocols::xcp::Xcp;
-use explicate_core::qdisc::{Discipline, Qdisc, QdiscInit, Verdict};
+use explicate_core::qdisc::{Discipline, DropCause, Qdisc, QdiscInit, Verdict};
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
@@ -37,7 +37,7 @@ impl Store for Table {
 }
 
 /// 8 Mbit/s: a packet of 1000 bytes takes a millisecond.
-fn port(limit_packets: f64, router: Option<Box<dyn Router>>) -> Port {
+fn port(limit_packets: f64, router: Option<Box<AnyRouter>>) -> Port {
     let kind = registry::qdisc("droptail").expect("registered");
     let mut values = Values::default();
     for (name, value) in [("limit", limit_packets * 1000.0), ("count", 1.0)] {
@@ -132,7 +132,7 @@ fn what_the_control_timer_changes_applies_to_packets_already_queued() {
     assert_eq!(written, [0, 0, 1, 1]);
 }
 
-fn xcp(capacity: f64) -> Box<dyn Router> {
+fn xcp(capacity: f64) -> Box<AnyRouter> {
     let values = Values::default();
     let init = RouterInit { values: &values, capacity, delay: Time::ZERO, rng: Rng::stream(1, "router") };
     Xcp.router(&init).expect("XCP has a router")
@@ -240,7 +240,7 @@ fn settling_in_steps_or_at_once_is_the_same() {
 // ------------------------------------------------------------------------------------------------- polled ports
 
 /// A port of 8 Mbit/s with this discipline and controller.
-fn with(kind: &str, settings: &[(&str, f64)], router: Option<Box<dyn Router>>) -> Port {
+fn with(kind: &str, settings: &[(&str, f64)], router: Option<Box<AnyRouter>>) -> Port {
     let kind = registry::qdisc(kind).expect("registered");
     let mut values = Values::default();
     for (name, value) in settings {

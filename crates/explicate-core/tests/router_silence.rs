@@ -1,7 +1,8 @@
-//! A controller that says it needs data leaves acknowledgements alone: drivers leave it out where only those pass.
+//! Every controller leaves acknowledgements alone: drivers omit it where only those pass.
 
-use explicate_core::api::{DropCause, PortView, RouterInit};
+use explicate_core::api::{PortView, RouterInit};
 use explicate_core::params::Values;
+use explicate_core::qdisc::DropCause;
 use explicate_core::registry::PROTOCOLS;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
@@ -11,7 +12,7 @@ use explicate_core::wire::{Congestion, Format, Packet, flag};
 fn acknowledgements_alone_are_never_written_to() {
     let values = Values::default();
     let mut tried = 0;
-    for protocol in PROTOCOLS.iter().filter(|p| p.router_needs_data()) {
+    for protocol in PROTOCOLS {
         let rng = Rng::stream(1, "router");
         let init = RouterInit { values: &values, capacity: 1e6, delay: Time::ZERO, rng };
         let Some(mut router) = protocol.router(&init) else { continue };

@@ -11,7 +11,7 @@
 //! The second shows which rule of the pools a router follows.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
-use explicate_core::api::{PortView, Router, RouterInit};
+use explicate_core::api::{AnyRouter, PortView, RouterInit};
 use explicate_core::params::Values;
 use explicate_core::registry;
 use explicate_core::rng::Rng;
@@ -63,7 +63,7 @@ const WINDOW_FORM: Wording = Wording {
     plenty: 100_000_000,
 };
 
-fn router(protocol: &str, pools: &str, capacity: f64) -> Box<dyn Router> {
+fn router(protocol: &str, pools: &str, capacity: f64) -> Box<AnyRouter> {
     let protocol = registry::protocol(protocol).unwrap();
     let mut values = Values::default();
     let param = protocol.router_params().iter().find(|p| p.name == "pools").unwrap();
@@ -74,7 +74,7 @@ fn router(protocol: &str, pools: &str, capacity: f64) -> Box<dyn Router> {
 
 /// What the free flow gets in the mean, in units of `capacity` (Mbit/s), beside `others` flows with `total` together.
 fn settles(
-    mut router: Box<dyn Router>,
+    mut router: Box<AnyRouter>,
     form: &Wording,
     limited: Limited,
     capacity: f64,

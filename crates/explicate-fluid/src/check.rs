@@ -1,6 +1,6 @@
 //! What no fluid model covers: refused, with the place where the scenario asks for it.
 
-use explicate_core::api::Protocol;
+use explicate_core::api::AnyProtocol;
 use explicate_core::flow;
 use explicate_core::recovery;
 use explicate_core::registry;
@@ -116,7 +116,7 @@ fn of_link(scenario: &Scenario, link: &Link, refusals: &mut Vec<Refusal>) {
         of_queue(name, queue, scenario, &mut refuse);
     }
     if let [spec] = &link.routers[..] {
-        let has = |p: &dyn Protocol| p.name() == spec.protocol.name();
+        let has = |p: &AnyProtocol| p.name() == spec.protocol.name();
         let answered = |g: &&FlowGroup| {
             let protocol = g.resolved.protocol;
             protocol.congestion_header() && !registry::controller(protocol).is_some_and(has)

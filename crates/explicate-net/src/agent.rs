@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use explicate_core::agent::{Address, Agent, AgentInit, CONTROL_LEN, Control};
-use explicate_core::api::{PortView, Probe, Protocol};
+use explicate_core::api::{AnyProtocol, PortView, Probe};
 use explicate_core::estimate::CHOICE;
 use explicate_core::params::Values;
 use explicate_core::rng::Rng;
@@ -21,7 +21,7 @@ pub struct Speaker {
 }
 
 /// Whether these values leave it to the estimator that only a simulator has how a path is measured.
-pub fn wants_oracle(protocol: &dyn Protocol, values: &Values) -> bool {
+pub fn wants_oracle(protocol: &AnyProtocol, values: &Values) -> bool {
     protocol.router_params().iter().any(|p| p.name == CHOICE.name)
         && values.get(std::slice::from_ref(&CHOICE), CHOICE.name) == 0.0
 }
@@ -32,7 +32,7 @@ pub type Said = (Ipv4Addr, Packet, usize);
 impl Speaker {
     /// The agent of a protocol at a node, if it has one. `values` are the controllers'. Nobody here can ask how things are, so an
     /// estimator that would is replaced by one that measures.
-    pub fn new(protocol: &dyn Protocol, values: &Values, own: Ipv4Addr, rng: Rng) -> Option<Speaker> {
+    pub fn new(protocol: &AnyProtocol, values: &Values, own: Ipv4Addr, rng: Rng) -> Option<Speaker> {
         let mut values = values.clone();
         if wants_oracle(protocol, &values)
             && let explicate_core::params::Unit::Choice(words) = CHOICE.unit

@@ -1,6 +1,6 @@
 //! Which explicit flows are guarded: by default those whose data cross a port without a controller of their protocol.
 
-use explicate_core::api::Protocol;
+use explicate_core::api::AnyProtocol;
 use explicate_core::flow::{PARAMS, set_guarded};
 use explicate_core::registry;
 
@@ -45,7 +45,7 @@ struct Wanted {
     /// For each group whether its data cross a link.
     crossed: Vec<Vec<bool>>,
     /// The protocols whose controllers answer the groups' flows.
-    controllers: Vec<Option<&'static dyn Protocol>>,
+    controllers: Vec<Option<&'static AnyProtocol>>,
 }
 
 fn wanted(scenario: &Scenario, phases: &mut [Routes]) -> Wanted {

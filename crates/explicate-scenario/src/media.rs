@@ -1,7 +1,7 @@
 //! `[[medium]]`: air that nodes share, as written. Its stations stand at the places of a layout or at places of their own;
 //! links between those that reach each other come with it.
 
-use explicate_core::medium::MediumKind;
+use explicate_core::medium::AnyMediumKind;
 use explicate_core::params::{Param, Values};
 use explicate_core::registry::{self, MEDIA};
 use explicate_core::units::{Rate, Time};
@@ -23,7 +23,7 @@ const METRES_PER_NS: f64 = 0.299_792_458;
 /// A medium as written.
 pub(crate) struct MediumDraft {
     pub(crate) name: String,
-    pub(crate) kind: &'static dyn MediumKind,
+    pub(crate) kind: &'static AnyMediumKind,
     pub(crate) values: Values,
     pub(crate) stations: Vec<StationDraft>,
     pub(crate) interferers: Vec<Interferer>,
@@ -85,7 +85,7 @@ pub(crate) fn read(ctx: &Context<'_>, graph: &mut Graph, node: &Node, index: usi
     graph.media.push(medium);
 }
 
-fn read_kind(ctx: &Context<'_>, node: &Node) -> Option<&'static dyn MediumKind> {
+fn read_kind(ctx: &Context<'_>, node: &Node) -> Option<&'static AnyMediumKind> {
     let first = MEDIA.first().copied();
     let Data::Table(table) = &node.data else { return first };
     let Some(kind) = table.get("kind") else { return first };
@@ -99,7 +99,7 @@ fn read_kind(ctx: &Context<'_>, node: &Node) -> Option<&'static dyn MediumKind> 
 }
 
 /// Keys that every medium has are no parameters.
-fn read_params(reader: &Reader<'_>, kind: &'static dyn MediumKind) -> Vec<Chosen> {
+fn read_params(reader: &Reader<'_>, kind: &'static AnyMediumKind) -> Vec<Chosen> {
     let declared: Vec<&'static Param> = kind.params().iter().collect();
     let read = |e: &crate::document::Entry| {
         let param = declared.iter().copied().find(|p| p.name == e.key)?;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use explicate_core::api::Protocol;
-use explicate_core::channel::ChannelKind;
-use explicate_core::medium::MediumKind;
+use explicate_core::api::AnyProtocol;
+use explicate_core::channel::AnyChannelKind;
+use explicate_core::medium::AnyMediumKind;
 use explicate_core::params::Values;
-use explicate_core::qdisc::QdiscKind;
+use explicate_core::qdisc::AnyQdiscKind;
 use explicate_core::registry::Resolved;
 use explicate_core::units::{Rate, Time};
 
@@ -137,7 +137,7 @@ pub struct Medium {
     /// Its name.
     pub name: String,
     /// Which one.
-    pub kind: &'static dyn MediumKind,
+    pub kind: &'static AnyMediumKind,
     /// Its parameters.
     pub values: Values,
     /// Nodes on it, with their interfaces.
@@ -238,7 +238,7 @@ impl Match {
 /// A queue discipline with its values.
 pub struct Queue {
     /// Which one.
-    pub kind: &'static dyn QdiscKind,
+    pub kind: &'static AnyQdiscKind,
     /// Its parameters; lengths in bytes.
     pub values: Values,
     /// Typical IP length of packets that cross the link, bytes: turns `pkt` into bytes and back.
@@ -249,7 +249,7 @@ pub struct Queue {
 #[derive(Clone)]
 pub struct RouterSpec {
     /// The protocol that it belongs to.
-    pub protocol: &'static dyn Protocol,
+    pub protocol: &'static AnyProtocol,
     /// Its parameters.
     pub values: Values,
 }
@@ -257,7 +257,7 @@ pub struct RouterSpec {
 /// A channel with its values.
 pub struct ChannelSpec {
     /// Which one.
-    pub kind: &'static dyn ChannelKind,
+    pub kind: &'static AnyChannelKind,
     /// Its parameters; a trace's opportunities are in [`Values::file`].
     pub values: Values,
 }

@@ -1,9 +1,9 @@
 //! Properties of links as written: rate, delay, queue, router, believed capacity and channels.
 
-use explicate_core::api::Protocol;
-use explicate_core::channel::{ChannelInit, ChannelKind, ChannelStages};
+use explicate_core::api::AnyProtocol;
+use explicate_core::channel::{AnyChannelKind, ChannelInit, ChannelStages};
 use explicate_core::params::{Param, Values};
-use explicate_core::qdisc::QdiscKind;
+use explicate_core::qdisc::AnyQdiscKind;
 use explicate_core::registry::{self, CHANNELS, PROTOCOLS, QDISCS};
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
@@ -34,7 +34,7 @@ pub(crate) enum Queue {
     /// Unlimited at a host's own port, the default discipline elsewhere.
     Auto,
     Unlimited,
-    Kind(&'static dyn QdiscKind, Vec<Chosen>),
+    Kind(&'static AnyQdiscKind, Vec<Chosen>),
 }
 
 /// A router as written.
@@ -43,13 +43,13 @@ pub(crate) enum Router {
     /// The controllers of the protocols that flows use.
     Auto,
     None,
-    Of(&'static dyn Protocol, Vec<Chosen>),
+    Of(&'static AnyProtocol, Vec<Chosen>),
 }
 
 /// A channel as written.
 #[derive(Clone)]
 pub(crate) struct Channel {
-    pub(crate) kind: &'static dyn ChannelKind,
+    pub(crate) kind: &'static AnyChannelKind,
     pub(crate) chosen: Vec<Chosen>,
 }
 
@@ -292,7 +292,7 @@ pub(crate) fn read_queue(ctx: &Context<'_>, node: &Node, limit: Length) -> Optio
 
 /// Fills in what lengths imply: a limit that is not said is `limit`, and a length in packets makes
 /// the discipline count packets.
-fn limited(kind: &'static dyn QdiscKind, mut chosen: Vec<Chosen>, place: Option<Place>, limit: Length) -> Vec<Chosen> {
+fn limited(kind: &'static AnyQdiscKind, mut chosen: Vec<Chosen>, place: Option<Place>, limit: Length) -> Vec<Chosen> {
     let find = |name: &str| kind.params().iter().find(|p| p.name == name);
     let place = place.unwrap_or(Place::At(0));
     if let Some(param) = find(LIMIT)

@@ -1,7 +1,7 @@
 //! The JSON Schema (2020-12) of scenario files, made from the declared keys and the registry.
 
 use explicate_core::flow;
-use explicate_core::medium::MediumKind;
+use explicate_core::medium::AnyMediumKind;
 use explicate_core::params::{Param, Unit};
 use explicate_core::presets::PRESETS;
 use explicate_core::recovery::COMMON;
@@ -104,7 +104,7 @@ fn form(form: &Form) -> Value {
 
 /// The keys of every medium and the parameters of its kind; without `kind` it is the first.
 fn medium() -> Value {
-    let kind = |(i, m): (usize, &&'static dyn MediumKind)| {
+    let kind = |(i, m): (usize, &&'static AnyMediumKind)| {
         let mut value = table(MEDIUM);
         value["description"] = json!(m.summary());
         let Some(all) = value["properties"].as_object_mut() else { return value };

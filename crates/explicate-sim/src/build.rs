@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use explicate_core::agent::{Address, Agent, AgentInit};
-use explicate_core::api::Protocol;
+use explicate_core::api::AnyProtocol;
 use explicate_core::flow::{FlowInit, PARAMS};
 use explicate_core::medium::dcf::rate_index;
 use explicate_core::params::Values;
@@ -68,14 +68,14 @@ pub fn build(scenario: &Scenario, seed: u64, fuse: bool) -> Result<Engine, Strin
 /// Agents at nodes whose ports have controllers of protocols with agents, and at the ends of their flows. An end whose own
 /// ports say nothing does as the first such router of the scenario. Whether there are any.
 fn add_agents(engine: &mut Engine, scenario: &Scenario, seed: u64) -> bool {
-    let agent = |protocol: &dyn Protocol, values: &Values, node: usize| {
+    let agent = |protocol: &AnyProtocol, values: &Values, node: usize| {
         let rng = Rng::stream(seed, &format!("{}/agent", scenario.nodes[node]));
         protocol.agent(&AgentInit { values, own: Address(node as u32), rng })
     };
     let none = Values::default();
     // Most protocols have no agents, whatever the values are: large networks need no list of ports then.
     let protocols = scenario.flows.iter().map(|g| g.resolved.protocol);
-    let wanted: Vec<&dyn Protocol> = protocols.filter(|p| agent(*p, &none, 0).is_some()).collect();
+    let wanted: Vec<&AnyProtocol> = protocols.filter(|p| agent(*p, &none, 0).is_some()).collect();
     if wanted.is_empty() {
         return false;
     }

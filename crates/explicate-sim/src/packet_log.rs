@@ -3,8 +3,8 @@
 
 use std::fmt::Write;
 
-use explicate_core::api::DropCause;
 use explicate_core::port::Note;
+use explicate_core::qdisc::DropCause;
 use explicate_core::units::Time;
 use explicate_core::wire::{Ecn, Packet, SackRanges, flag};
 

@@ -19,9 +19,9 @@
 use alloc::collections::BTreeMap;
 
 use super::placing::{OF, PLACE, lossy};
-use crate::params::{Param, Unit, Values};
 use crate::api::Probe;
 use crate::channel::{Channel, ChannelInit, ChannelKind, ChannelStages};
+use crate::params::{Info, Param, Unit, Values};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -40,18 +40,13 @@ const PARAMS: &[Param] = &[
 ];
 
 impl ChannelKind for BurstLoss {
-    fn name(&self) -> &'static str {
-        "burst_loss"
-    }
-    fn summary(&self) -> &'static str {
-        "Each event takes a fixed number of consecutive packets, of a flow or of the link"
-    }
-    fn source(&self) -> &'static str {
-        "paper 003 section 7.4 (B1 to B4)"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
+    const INFO: Info = Info {
+        name: "burst_loss",
+        summary: "Each event takes a fixed number of consecutive packets, of a flow or of the link",
+        source: "paper 003 section 7.4 (B1 to B4)",
+        params: PARAMS,
+    };
+
     fn check(&self, values: &Values) -> Result<(), alloc::string::String> {
         let length = values.get(PARAMS, "length");
         if length % 1.0 != 0.0 {

@@ -9,8 +9,8 @@
 use alloc::string::{String, ToString};
 
 use super::placing::{OF, disturbing};
-use crate::params::{Param, Unit, Values};
 use crate::channel::{ChannelInit, ChannelKind, ChannelStages, Disturbance, Disturbed};
+use crate::params::{Info, Param, Unit, Values};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -26,18 +26,13 @@ const PARAMS: &[Param] = &[
 ];
 
 impl ChannelKind for Corruption {
-    fn name(&self) -> &'static str {
-        "corruption"
-    }
-    fn summary(&self) -> &'static str {
-        "Damages packets, which their receivers then drop"
-    }
-    fn source(&self) -> &'static str {
-        "netem `corrupt`; paper 002 section I"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
+    const INFO: Info = Info {
+        name: "corruption",
+        summary: "Damages packets, which their receivers then drop",
+        source: "netem `corrupt`; paper 002 section I",
+        params: PARAMS,
+    };
+
     fn check(&self, values: &Values) -> Result<(), String> {
         if values.get(PARAMS, "rate") > 0.0 && values.get(PARAMS, "bit_error_rate") > 0.0 {
             return Err("`rate` is per packet, `bit_error_rate` per bit; keep one".to_string());

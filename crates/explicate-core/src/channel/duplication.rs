@@ -7,8 +7,8 @@
 //!    the rate.
 
 use super::placing::{OF, Sometimes, disturbing};
-use crate::params::{Param, Unit};
 use crate::channel::{ChannelInit, ChannelKind, ChannelStages, Disturbance, Disturbed};
+use crate::params::{Info, Param, Unit};
 use crate::units::Time;
 use crate::wire::Packet;
 
@@ -22,18 +22,13 @@ const PARAMS: &[Param] = &[
 ];
 
 impl ChannelKind for Duplication {
-    fn name(&self) -> &'static str {
-        "duplication"
-    }
-    fn summary(&self) -> &'static str {
-        "Delivers a share of the packets twice"
-    }
-    fn source(&self) -> &'static str {
-        "netem `duplicate`"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
+    const INFO: Info = Info {
+        name: "duplication",
+        summary: "Delivers a share of the packets twice",
+        source: "netem `duplicate`",
+        params: PARAMS,
+    };
+
     fn build(&self, init: ChannelInit<'_>) -> ChannelStages {
         let after = Time::from_secs_f64(init.values.get(PARAMS, "after"));
         let when = Sometimes::new(init.values.get(PARAMS, "rate"), init.rng);

@@ -36,9 +36,9 @@ use alloc::vec::Vec;
 use super::bit_chain::{Chain, Walk};
 use super::reed_solomon::{Block, Code, Law, blocks, independent_loss, wire_bytes};
 use super::symbol_error::symbol_error;
-use crate::params::{Param, Unit, Values};
 use crate::api::Probe;
 use crate::channel::{Channel, ChannelInit, ChannelKind, ChannelStages, Coding};
+use crate::params::{Info, Param, Unit, Values};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -117,18 +117,13 @@ impl Radio {
 }
 
 impl ChannelKind for Fading {
-    fn name(&self) -> &'static str {
-        "fading"
-    }
-    fn summary(&self) -> &'static str {
-        "A fading radio link: bit errors in bursts, several antennas, Reed-Solomon coding of every packet"
-    }
-    fn source(&self) -> &'static str {
-        "paper 002 section II"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
+    const INFO: Info = Info {
+        name: "fading",
+        summary: "A fading radio link: bit errors in bursts, several antennas, Reed-Solomon coding of every packet",
+        source: "paper 002 section II",
+        params: PARAMS,
+    };
+
     fn check(&self, values: &Values) -> Result<(), String> {
         let get = |name| values.get(PARAMS, name);
         let (bits, points) = (get("symbol_bits"), get("points"));

@@ -21,9 +21,9 @@
 use alloc::string::{String, ToString};
 
 use super::placing::{OF, PLACE, lossy};
-use crate::params::{Param, Unit, Values};
 use crate::api::Probe;
 use crate::channel::{Channel, ChannelInit, ChannelKind, ChannelStages};
+use crate::params::{Info, Param, Unit, Values};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -47,18 +47,13 @@ const PARAMS: &[Param] = &[
 ];
 
 impl ChannelKind for GilbertElliott {
-    fn name(&self) -> &'static str {
-        "gilbert_elliott"
-    }
-    fn summary(&self) -> &'static str {
-        "A good and a bad state with losses of their own, by packets or in time"
-    }
-    fn source(&self) -> &'static str {
-        "Gilbert 1960, Elliott 1963; paper 002 section II-A"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
+    const INFO: Info = Info {
+        name: "gilbert_elliott",
+        summary: "A good and a bad state with losses of their own, by packets or in time",
+        source: "Gilbert 1960, Elliott 1963; paper 002 section II-A",
+        params: PARAMS,
+    };
+
     fn check(&self, values: &Values) -> Result<(), String> {
         let given = |name: &str| values.given().iter().any(|(n, _)| *n == name);
         let in_time = values.get(PARAMS, "clock") == 1.0;

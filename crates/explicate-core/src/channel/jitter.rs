@@ -9,8 +9,8 @@
 //!    range, exponential, or Pareto.
 
 use super::placing::{OF, disturbing};
-use crate::params::{Param, Unit};
 use crate::channel::{ChannelInit, ChannelKind, ChannelStages, Disturbance, Disturbed};
+use crate::params::{Info, Param, Unit};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -34,18 +34,13 @@ const PARAMS: &[Param] = &[
 ];
 
 impl ChannelKind for Jitter {
-    fn name(&self) -> &'static str {
-        "jitter"
-    }
-    fn summary(&self) -> &'static str {
-        "Adds a random time to each packet's delay"
-    }
-    fn source(&self) -> &'static str {
-        "netem `delay TIME JITTER distribution`"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
+    const INFO: Info = Info {
+        name: "jitter",
+        summary: "Adds a random time to each packet's delay",
+        source: "netem `delay TIME JITTER distribution`",
+        params: PARAMS,
+    };
+
     fn build(&self, init: ChannelInit<'_>) -> ChannelStages {
         let get = |name| init.values.get(PARAMS, name);
         let law = match get("law") {

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 
 use crate::api::Probe;
-use crate::params::{Param, Values};
+use crate::params::{Info, Values};
 use crate::rng::Rng;
 use crate::units::{Rate, Time};
 use crate::wire::Packet;
@@ -19,7 +19,7 @@ macro_rules! channels {
     ($($module:ident::$unit:ident,)*) => {
         $(pub mod $module;)*
         /// Every channel, in the order of this list.
-        pub static CHANNELS: &[&dyn ChannelKind] = &[$(&$module::$unit),*];
+        pub static CHANNELS: &[&AnyChannelKind] = &[$(&$module::$unit),*];
     };
 }
 
@@ -40,14 +40,8 @@ channels! {
 
 /// A channel: one file, registered by one line in `channel/mod.rs`.
 pub trait ChannelKind: Sync {
-    /// The name in scenarios and tables.
-    fn name(&self) -> &'static str;
-    /// One sentence.
-    fn summary(&self) -> &'static str;
-    /// Where the model or format comes from.
-    fn source(&self) -> &'static str;
-    /// Parameters.
-    fn params(&self) -> &'static [Param];
+    /// Name, summary, source and parameters.
+    const INFO: Info;
     /// What is wrong with values that are each within their bounds but mean nothing together, as a sentence.
     fn check(&self, values: &Values) -> Result<(), String> {
         let _ = values;
@@ -75,6 +69,41 @@ pub trait ChannelKind: Sync {
         put("packet_loss", lost as f64 / trials as f64);
     }
 }
+
+/// Any [`ChannelKind`].
+pub type AnyChannelKind = dyn ChannelKindObject;
+
+mod object {
+    use super::*;
+    use crate::object::described;
+
+    /// A [`ChannelKind`] as an object; other crates cannot name it.
+    pub trait ChannelKindObject: Sync {
+        described!();
+        fn check(&self, values: &Values) -> Result<(), String>;
+        fn build(&self, init: ChannelInit<'_>) -> ChannelStages;
+        fn predict(&self, values: &Values, packet: &Packet, put: Probe<'_>);
+        fn observe(&self, init: ChannelInit<'_>, packet: &Packet, trials: u64, put: Probe<'_>);
+    }
+    impl<K: ChannelKind> ChannelKindObject for K {
+        fn info(&self) -> &'static Info {
+            &K::INFO
+        }
+        fn check(&self, values: &Values) -> Result<(), String> {
+            ChannelKind::check(self, values)
+        }
+        fn build(&self, init: ChannelInit<'_>) -> ChannelStages {
+            ChannelKind::build(self, init)
+        }
+        fn predict(&self, values: &Values, packet: &Packet, put: Probe<'_>) {
+            ChannelKind::predict(self, values, packet, put);
+        }
+        fn observe(&self, init: ChannelInit<'_>, packet: &Packet, trials: u64, put: Probe<'_>) {
+            ChannelKind::observe(self, init, packet, trials, put);
+        }
+    }
+}
+use object::ChannelKindObject;
 
 /// What a channel is made from.
 pub struct ChannelInit<'a> {

@@ -9,8 +9,8 @@ use alloc::boxed::Box;
 use alloc::vec;
 
 use super::pieces::{More, Piece, Pieces};
-use crate::params::{Param, Unit};
 use crate::channel::{ChannelInit, ChannelKind, ChannelStages};
+use crate::params::{Info, Param, Unit};
 use crate::units::{Rate, Time};
 
 /// A line that works and rests by turns.
@@ -24,18 +24,13 @@ const PARAMS: &[Param] = &[
 ];
 
 impl ChannelKind for Outages {
-    fn name(&self) -> &'static str {
-        "outages"
-    }
-    fn summary(&self) -> &'static str {
-        "A line that works and rests by turns; packets wait"
-    }
-    fn source(&self) -> &'static str {
-        "paper 002 section II-A"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
+    const INFO: Info = Info {
+        name: "outages",
+        summary: "A line that works and rests by turns; packets wait",
+        source: "paper 002 section II-A",
+        params: PARAMS,
+    };
+
     fn build(&self, init: ChannelInit<'_>) -> ChannelStages {
         let get = |name| init.values.get(PARAMS, name);
         let (up, down, rate) = (get("up"), get("down"), init.rate);

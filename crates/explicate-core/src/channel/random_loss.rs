@@ -24,9 +24,9 @@
 use alloc::string::{String, ToString};
 
 use super::placing::{OF, PLACE, lossy};
-use crate::params::{Param, Unit, Values};
 use crate::api::Probe;
 use crate::channel::{Channel, ChannelInit, ChannelKind, ChannelStages};
+use crate::params::{Info, Param, Unit, Values};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -64,18 +64,13 @@ const PARAMS: &[Param] = &[
 ];
 
 impl ChannelKind for RandomLoss {
-    fn name(&self) -> &'static str {
-        "random_loss"
-    }
-    fn summary(&self) -> &'static str {
-        "Losses of single packets: uniform (correlated if asked), normal or Pareto"
-    }
-    fn source(&self) -> &'static str {
-        "paper 000 section IV; the loss models of NIST Net and netem"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
+    const INFO: Info = Info {
+        name: "random_loss",
+        summary: "Losses of single packets: uniform (correlated if asked), normal or Pareto",
+        source: "paper 000 section IV; the loss models of NIST Net and netem",
+        params: PARAMS,
+    };
+
     fn check(&self, values: &Values) -> Result<(), String> {
         let law = values.get(PARAMS, "law");
         if law != 0.0 && values.get(PARAMS, "correlation") != 0.0 {

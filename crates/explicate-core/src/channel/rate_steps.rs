@@ -10,8 +10,8 @@ use alloc::format;
 use alloc::string::{String, ToString};
 
 use super::pieces::{More, Piece, Pieces};
-use crate::params::{Param, Unit, Values};
 use crate::channel::{ChannelInit, ChannelKind, ChannelStages};
+use crate::params::{Info, Param, Unit, Values};
 use crate::units::Time;
 
 /// A rate that changes at given times.
@@ -29,18 +29,13 @@ const PARAMS: &[Param] = &[
 ];
 
 impl ChannelKind for RateSteps {
-    fn name(&self) -> &'static str {
-        "rate_steps"
-    }
-    fn summary(&self) -> &'static str {
-        "A rate that changes at given times, once or periodically"
-    }
-    fn source(&self) -> &'static str {
-        "folklore"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
+    const INFO: Info = Info {
+        name: "rate_steps",
+        summary: "A rate that changes at given times, once or periodically",
+        source: "folklore",
+        params: PARAMS,
+    };
+
     fn check(&self, values: &Values) -> Result<(), String> {
         // Whether the list is there at all is found before.
         let Some(steps) = values.steps.as_deref() else { return Ok(()) };

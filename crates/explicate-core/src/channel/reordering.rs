@@ -8,8 +8,8 @@
 //!    same with the roles of the shares exchanged; here the link's own delay stays as it is.
 
 use super::placing::{OF, Sometimes, disturbing};
-use crate::params::{Param, Unit};
 use crate::channel::{ChannelInit, ChannelKind, ChannelStages, Disturbance, Disturbed};
+use crate::params::{Info, Param, Unit};
 use crate::units::Time;
 use crate::wire::Packet;
 
@@ -23,18 +23,13 @@ const PARAMS: &[Param] = &[
 ];
 
 impl ChannelKind for Reordering {
-    fn name(&self) -> &'static str {
-        "reordering"
-    }
-    fn summary(&self) -> &'static str {
-        "Holds a share of the packets back, so that others overtake them"
-    }
-    fn source(&self) -> &'static str {
-        "netem `reorder`"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
+    const INFO: Info = Info {
+        name: "reordering",
+        summary: "Holds a share of the packets back, so that others overtake them",
+        source: "netem `reorder`",
+        params: PARAMS,
+    };
+
     fn build(&self, init: ChannelInit<'_>) -> ChannelStages {
         let by = Time::from_secs_f64(init.values.get(PARAMS, "by"));
         let when = Sometimes::new(init.values.get(PARAMS, "rate"), init.rng);

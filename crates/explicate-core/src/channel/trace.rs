@@ -7,8 +7,8 @@
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
-use crate::params::{Param, Unit};
 use crate::channel::{ChannelInit, ChannelKind, ChannelStages, ServiceCurve};
+use crate::params::{Info, Param, Unit};
 use crate::units::Time;
 
 /// Recorded capacity.
@@ -21,18 +21,13 @@ const PARAMS: &[Param] =
     &[Param::new("file", Unit::File, f64::NAN, "mahimahi", "The trace, relative to the scenario's folder.")];
 
 impl ChannelKind for Trace {
-    fn name(&self) -> &'static str {
-        "trace"
-    }
-    fn summary(&self) -> &'static str {
-        "Recorded capacity: delivery opportunities in the mahimahi format, wrapping at the end"
-    }
-    fn source(&self) -> &'static str {
-        "mahimahi (Netravali et al., USENIX ATC 2015)"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
+    const INFO: Info = Info {
+        name: "trace",
+        summary: "Recorded capacity: delivery opportunities in the mahimahi format, wrapping at the end",
+        source: "mahimahi (Netravali et al., USENIX ATC 2015)",
+        params: PARAMS,
+    };
+
     fn build(&self, init: ChannelInit<'_>) -> ChannelStages {
         let service = init.values.file.clone().filter(|t| t.last().is_some_and(|&end| end > 0)).map(|millis| {
             Box::new(Opportunities { millis, next: 0, left: 0, at: Time::ZERO }) as Box<dyn ServiceCurve>

@@ -21,24 +21,19 @@ use alloc::vec::Vec;
 
 use super::search::{Arrived, Search};
 use super::{Estimator, EstimatorInit, EstimatorKind, PROBING};
-use crate::params::Param;
+use crate::params::Info;
 
 /// Streams and trends.
 pub struct DelayTrend;
 
 impl EstimatorKind for DelayTrend {
-    fn name(&self) -> &'static str {
-        "delay_trend"
-    }
-    fn summary(&self) -> &'static str {
-        "Streams of probes whose delays grow if they are faster than what the path has left"
-    }
-    fn source(&self) -> &'static str {
-        "Jain, Dovrolis, PAM 2002"
-    }
-    fn params(&self) -> &'static [Param] {
-        &PROBING
-    }
+    const INFO: Info = Info {
+        name: "delay_trend",
+        summary: "Streams of probes whose delays grow if they are faster than what the path has left",
+        source: "Jain, Dovrolis, PAM 2002",
+        params: &PROBING,
+    };
+
     fn build(&self, init: EstimatorInit<'_>) -> Box<dyn Estimator> {
         Box::new(Search::new(&init, grows))
     }

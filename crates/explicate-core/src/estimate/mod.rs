@@ -7,7 +7,7 @@
 use alloc::boxed::Box;
 
 use crate::agent::{Address, PathOracle};
-use crate::params::{Param, Unit, Values};
+use crate::params::{Info, Param, Unit, Values};
 use crate::rng::Rng;
 use crate::units::Time;
 
@@ -17,7 +17,7 @@ macro_rules! estimators {
     ($($module:ident::$unit:ident,)*) => {
         $(pub mod $module;)*
         /// Every estimator, in the order of this list.
-        pub static ESTIMATORS: &[&dyn EstimatorKind] = &[$(&$module::$unit),*];
+        pub static ESTIMATORS: &[&AnyEstimatorKind] = &[$(&$module::$unit),*];
     };
 }
 
@@ -75,17 +75,34 @@ fn probing(values: &Values, name: &str, auto: f64) -> f64 {
 
 /// A kind of estimator: one file, registered by one line.
 pub trait EstimatorKind: Sync {
-    /// The name in scenarios and tables.
-    fn name(&self) -> &'static str;
-    /// One sentence.
-    fn summary(&self) -> &'static str;
-    /// Paper.
-    fn source(&self) -> &'static str;
-    /// Parameters, which are the router's too.
-    fn params(&self) -> &'static [Param];
+    /// Name, summary, source and parameters.
+    const INFO: Info;
     /// An estimator for one path.
     fn build(&self, init: EstimatorInit<'_>) -> Box<dyn Estimator>;
 }
+
+/// Any [`EstimatorKind`].
+pub type AnyEstimatorKind = dyn EstimatorKindObject;
+
+mod object {
+    use super::*;
+    use crate::object::described;
+
+    /// A [`EstimatorKind`] as an object; other crates cannot name it.
+    pub trait EstimatorKindObject: Sync {
+        described!();
+        fn build(&self, init: EstimatorInit<'_>) -> Box<dyn Estimator>;
+    }
+    impl<K: EstimatorKind> EstimatorKindObject for K {
+        fn info(&self) -> &'static Info {
+            &K::INFO
+        }
+        fn build(&self, init: EstimatorInit<'_>) -> Box<dyn Estimator> {
+            EstimatorKind::build(self, init)
+        }
+    }
+}
+use object::EstimatorKindObject;
 
 /// What an estimator is made from.
 pub struct EstimatorInit<'a> {

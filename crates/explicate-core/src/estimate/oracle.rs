@@ -23,8 +23,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::{Estimator, EstimatorInit, EstimatorKind};
-use crate::params::{Param, Unit};
 use crate::agent::{Address, PathOracle};
+use crate::params::{Info, Param, Unit};
 use crate::rng::Rng;
 use crate::units::Time;
 
@@ -61,18 +61,13 @@ pub const PARAMS: [Param; 4] = [
 ];
 
 impl EstimatorKind for Oracle {
-    fn name(&self) -> &'static str {
-        "oracle"
-    }
-    fn summary(&self) -> &'static str {
-        "The truth about the path, with an error if wanted"
-    }
-    fn source(&self) -> &'static str {
-        "paper 001 section IV"
-    }
-    fn params(&self) -> &'static [Param] {
-        &PARAMS
-    }
+    const INFO: Info = Info {
+        name: "oracle",
+        summary: "The truth about the path, with an error if wanted",
+        source: "paper 001 section IV",
+        params: &PARAMS,
+    };
+
     fn build(&self, init: EstimatorInit<'_>) -> Box<dyn Estimator> {
         let get = |name| init.values.get(&PARAMS, name);
         Box::new(Asking {

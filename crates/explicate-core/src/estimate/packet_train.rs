@@ -18,24 +18,19 @@ use alloc::boxed::Box;
 
 use super::search::{Arrived, Search};
 use super::{Estimator, EstimatorInit, EstimatorKind, PROBING};
-use crate::params::Param;
+use crate::params::Info;
 
 /// Trains and their turning point.
 pub struct PacketTrain;
 
 impl EstimatorKind for PacketTrain {
-    fn name(&self) -> &'static str {
-        "packet_train"
-    }
-    fn summary(&self) -> &'static str {
-        "Trains of probes that come out slower than they went in if they are faster than what the path has left"
-    }
-    fn source(&self) -> &'static str {
-        "Hu, Steenkiste, IEEE JSAC 2003"
-    }
-    fn params(&self) -> &'static [Param] {
-        &PROBING
-    }
+    const INFO: Info = Info {
+        name: "packet_train",
+        summary: "Trains of probes that come out slower than they went in if they are faster than what the path has left",
+        source: "Hu, Steenkiste, IEEE JSAC 2003",
+        params: &PROBING,
+    };
+
     fn build(&self, init: EstimatorInit<'_>) -> Box<dyn Estimator> {
         Box::new(Search::new(&init, is_spread))
     }

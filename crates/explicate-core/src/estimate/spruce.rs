@@ -19,7 +19,7 @@
 use alloc::boxed::Box;
 
 use super::{Estimator, EstimatorInit, EstimatorKind, PROBING, ProbePacket, probing};
-use crate::params::Param;
+use crate::params::Info;
 use crate::rng::Rng;
 use crate::units::Time;
 
@@ -27,18 +27,13 @@ use crate::units::Time;
 pub struct Spruce;
 
 impl EstimatorKind for Spruce {
-    fn name(&self) -> &'static str {
-        "spruce"
-    }
-    fn summary(&self) -> &'static str {
-        "Pairs of probes whose gap is widened by what comes between them on the tight link"
-    }
-    fn source(&self) -> &'static str {
-        "Strauss, Katabi, Kaashoek, IMC 2003"
-    }
-    fn params(&self) -> &'static [Param] {
-        &PROBING
-    }
+    const INFO: Info = Info {
+        name: "spruce",
+        summary: "Pairs of probes whose gap is widened by what comes between them on the tight link",
+        source: "Strauss, Katabi, Kaashoek, IMC 2003",
+        params: &PROBING,
+    };
+
     fn build(&self, init: EstimatorInit<'_>) -> Box<dyn Estimator> {
         let bytes = probing(init.values, "probe_bytes", 1500.0);
         Box::new(Pairs {

@@ -29,7 +29,7 @@ impl Flow {
                 initial_window: self.initial_window as f64,
                 interface: self.interface,
             });
-            self.minds = self.sender.minds();
+            self.interest = self.sender.interest();
         }
         let exact = stamp_age(now, header.timestamp());
         let rtt = in_ticks(self.tick, now, exact);

@@ -43,8 +43,8 @@
 //!    may begin between them.
 //! 8. Rates adapt to every attempt without an answer, lost RTS included (ARF counts data frames); without ARF's timer.
 
-use crate::params::{Param, Unit, Values};
 use crate::medium::MediumKind;
+use crate::params::{Info, Param, Unit, Values};
 use crate::rng::power;
 use crate::units::{Rate, Time};
 
@@ -200,18 +200,13 @@ pub const PARAMS: &[Param] = &[
 ];
 
 impl MediumKind for Dcf {
-    fn name(&self) -> &'static str {
-        "dcf"
-    }
-    fn summary(&self) -> &'static str {
-        "802.11a: stations share the air by carrier sense, back-off and acknowledgements"
-    }
-    fn source(&self) -> &'static str {
-        "IEEE 802.11-2012 clauses 9 and 18"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
+    const INFO: Info = Info {
+        name: "dcf",
+        summary: "802.11a: stations share the air by carrier sense, back-off and acknowledgements",
+        source: "IEEE 802.11-2012 clauses 9 and 18",
+        params: PARAMS,
+    };
+
     fn rate(&self, values: &Values) -> Rate {
         Rate::mbps(RATES[values.get(PARAMS, "rate") as usize] as u64)
     }

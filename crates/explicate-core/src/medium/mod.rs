@@ -4,14 +4,14 @@
 //! error rates). The stations' state machines belong to the driver that owns the air; a simulator has them, and on a real
 //! network the radio does.
 
-use crate::params::{Param, Values};
+use crate::params::{Info, Values};
 use crate::units::Rate;
 
 macro_rules! media {
     ($($module:ident::$unit:ident,)*) => {
         $(pub mod $module;)*
         /// Every medium, in the order of this list.
-        pub static MEDIA: &[&dyn MediumKind] = &[$(&$module::$unit),*];
+        pub static MEDIA: &[&AnyMediumKind] = &[$(&$module::$unit),*];
     };
 }
 
@@ -21,14 +21,8 @@ media! {
 
 /// A shared medium: one file, registered by one line in `medium/mod.rs`.
 pub trait MediumKind: Sync {
-    /// The name in scenarios and tables.
-    fn name(&self) -> &'static str;
-    /// One sentence.
-    fn summary(&self) -> &'static str;
-    /// Standard or paper.
-    fn source(&self) -> &'static str;
-    /// Parameters.
-    fn params(&self) -> &'static [Param];
+    /// Name, summary, source and parameters.
+    const INFO: Info;
     /// Nominal rate between two stations.
     fn rate(&self, values: &Values) -> Rate;
     /// Whether two stations may use this rate.
@@ -36,3 +30,34 @@ pub trait MediumKind: Sync {
     /// Longest link, metres.
     fn reach(&self, values: &Values) -> f64;
 }
+
+/// Any [`MediumKind`].
+pub type AnyMediumKind = dyn MediumKindObject;
+
+mod object {
+    use super::*;
+    use crate::object::described;
+
+    /// A [`MediumKind`] as an object; other crates cannot name it.
+    pub trait MediumKindObject: Sync {
+        described!();
+        fn rate(&self, values: &Values) -> Rate;
+        fn has_rate(&self, rate: Rate) -> bool;
+        fn reach(&self, values: &Values) -> f64;
+    }
+    impl<K: MediumKind> MediumKindObject for K {
+        fn info(&self) -> &'static Info {
+            &K::INFO
+        }
+        fn rate(&self, values: &Values) -> Rate {
+            MediumKind::rate(self, values)
+        }
+        fn has_rate(&self, rate: Rate) -> bool {
+            MediumKind::has_rate(self, rate)
+        }
+        fn reach(&self, values: &Values) -> f64 {
+            MediumKind::reach(self, values)
+        }
+    }
+}
+use object::MediumKindObject;

@@ -1,5 +1,5 @@
 //! Packets that pass a port at once: when one comes, or is foreseen, its controller is told of its departure too. That needs a
-//! controller that does not care for the order ([`crate::api::Router::commutes`]), and that neither a timer expires nor
+//! controller that does not care for the order ([`crate::api::Router::ORDER_INDEPENDENT`]), and that neither a timer expires nor
 //! anybody looks before the packet has left. If it must wait, the ring still keeps it: the queue is counted in time.
 
 use super::{Arrival, DropCause, Note, Port, PortStats, Store, Waiting};

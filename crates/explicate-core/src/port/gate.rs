@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use crate::api::{PortView, Probe, Router};
+use crate::api::{AnyRouter, PortView, Probe};
 use crate::qdisc::common::Room;
 use crate::qdisc::{Discipline, Qdisc};
 use crate::units::Time;
@@ -13,7 +13,7 @@ pub struct Class {
     /// What may wait, and in which order; `None` is first in, first out without a limit.
     pub qdisc: Option<Discipline>,
     /// Controller; `None` is a plain IP router.
-    pub router: Option<Box<dyn Router>>,
+    pub router: Option<Box<AnyRouter>>,
 }
 
 /// What looks at packets that come and go.
@@ -21,7 +21,7 @@ pub struct Class {
 pub(super) struct Gate {
     /// Admission; `None` admits everything.
     pub(super) qdisc: Option<Box<Admission>>,
-    pub(super) router: Option<Box<dyn Router>>,
+    pub(super) router: Option<Box<AnyRouter>>,
 }
 
 /// A discipline and the room that it is, if it is no more than that. In one box: most ports have none.
@@ -33,9 +33,9 @@ pub(super) struct Admission {
 }
 
 impl Gate {
-    pub(super) fn new(qdisc: Option<Box<dyn Qdisc>>, router: Option<Box<dyn Router>>) -> Gate {
+    pub(super) fn new(qdisc: Option<Box<dyn Qdisc>>, router: Option<Box<AnyRouter>>) -> Gate {
         Gate {
-            qdisc: qdisc.map(|law| Box::new(Admission { room: law.room(), minded: law.minds_departures(), law })),
+            qdisc: qdisc.map(|law| Box::new(Admission { room: law.room(), minded: law.room().is_none(), law })),
             router,
         }
     }

@@ -12,10 +12,10 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::api::{DropCause, PortView, Router};
+use crate::api::{AnyRouter, PortView};
 use crate::channel::{Channel, ServiceCurve};
 pub use crate::passage::Waiting;
-use crate::qdisc::{Discipline, Verdict};
+use crate::qdisc::{Discipline, DropCause, Verdict};
 use crate::units::{Rate, Time};
 use crate::wire::{Ecn, Packet};
 
@@ -196,7 +196,7 @@ impl Port {
             decides,
             takes,
             counts: takes && gate.router.is_none(),
-            at_once: takes && gate.router.as_ref().is_some_and(|r| r.commutes()),
+            at_once: takes && gate.router.as_ref().is_some_and(|r| r.order_independent()),
             simple: special.is_none(),
             least: u64::MAX,
             unpassed: Time::NEVER,
@@ -420,7 +420,7 @@ impl Port {
 /// Carries out a verdict other than acceptance; whether the packet joins the queue all the same.
 #[cold]
 fn mark_or_drop(
-    router: &mut Option<Box<dyn Router>>,
+    router: &mut Option<Box<AnyRouter>>,
     stats: &mut PortStats,
     now: Time,
     (number, handle): (u32, u32),

@@ -10,7 +10,7 @@
 use alloc::vec;
 
 use super::{Note, Port, Store};
-use crate::api::DropCause;
+use crate::qdisc::DropCause;
 use crate::units::Time;
 use crate::wire::Packet;
 

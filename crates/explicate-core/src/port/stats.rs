@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::api::DropCause;
+use crate::qdisc::DropCause;
 use crate::units::Time;
 
 /// Width of the bins in which a link is judged to have reached 90 % of its capacity.

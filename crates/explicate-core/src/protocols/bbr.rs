@@ -31,8 +31,8 @@
 
 use alloc::boxed::Box;
 
-use crate::params::{Param, Unit};
-use crate::api::{Ack, Allowance, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Sent};
+use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Sent};
+use crate::params::{Info, Param, Unit};
 use crate::protocols::delivery::{DeliveryRate, Sample};
 use crate::rng::Rng;
 use crate::units::{Rate, Time};
@@ -63,19 +63,14 @@ const PARAMS: &[Param] = &[
 ];
 
 impl Protocol for Bbr {
-    fn name(&self) -> &'static str {
-        "bbr"
-    }
-    fn summary(&self) -> &'static str {
-        "BBR v1: paces at the measured bottleneck bandwidth, with about one bandwidth-delay product in flight"
-    }
-    fn source(&self) -> &'static str {
-        "Cardwell et al., ACM Queue 2016; bbr-00"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
-    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+    const INFO: Info = Info {
+        name: "bbr",
+        summary: "BBR v1: paces at the measured bottleneck bandwidth, with about one bandwidth-delay product in flight",
+        source: "Cardwell et al., ACM Queue 2016; bbr-00",
+        params: PARAMS,
+    };
+
+    fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         Box::new(BbrSender::new(init))
     }
 }

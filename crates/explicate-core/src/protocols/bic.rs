@@ -23,8 +23,8 @@
 
 use alloc::boxed::Box;
 
-use crate::params::{Param, Unit};
-use crate::api::{Ack, Allowance, Loss, Probe, Protocol, Sender, SenderInit};
+use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit};
+use crate::params::{Info, Param, Unit};
 use crate::protocols::window::{Round, Window, grows};
 
 /// BIC.
@@ -41,19 +41,14 @@ const PARAMS: &[Param] = &[
 ];
 
 impl Protocol for Bic {
-    fn name(&self) -> &'static str {
-        "bic"
-    }
-    fn summary(&self) -> &'static str {
-        "BIC: binary search for the window between the last loss and what it left"
-    }
-    fn source(&self) -> &'static str {
-        "Xu, Harfoush, Rhee, INFOCOM 2004"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
-    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+    const INFO: Info = Info {
+        name: "bic",
+        summary: "BIC: binary search for the window between the last loss and what it left",
+        source: "Xu, Harfoush, Rhee, INFOCOM 2004",
+        params: PARAMS,
+    };
+
+    fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         let get = |name| init.values.get(PARAMS, name);
         Box::new(BicSender {
             beta: get("beta"),
@@ -138,21 +133,21 @@ impl Sender for BicSender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Values;
     use crate::api::LossKind;
+    use crate::params::Values;
     use crate::testing;
     use crate::units::{Rate, Time};
     use crate::wire::Congestion;
 
-    fn sender() -> Box<dyn Sender> {
+    fn sender() -> Box<AnySender> {
         let values = Values::default();
         Bic.sender(&SenderInit { values: &values, packet: 1500.0, initial_window: 3.0, interface: Rate::mbps(1000) })
     }
-    fn lose(s: &mut dyn Sender, in_flight: u32) {
+    fn lose(s: &mut AnySender, in_flight: u32) {
         s.on_loss(&testing::loss(Time::ZERO, LossKind::Duplicates, in_flight));
     }
     /// Windows at the ends of `n` round trips, from segment `from` on.
-    fn rounds(s: &mut dyn Sender, from: &mut u32, n: u32) -> alloc::vec::Vec<f64> {
+    fn rounds(s: &mut AnySender, from: &mut u32, n: u32) -> alloc::vec::Vec<f64> {
         let mut round = |_| {
             let w = libm::round(s.allowance().cwnd) as u32;
             for i in 1..=w {

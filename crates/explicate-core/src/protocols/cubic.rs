@@ -25,8 +25,8 @@
 
 use alloc::boxed::Box;
 
-use crate::params::{Param, Unit};
-use crate::api::{Ack, Allowance, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Sent};
+use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Sent};
+use crate::params::{Info, Param, Unit};
 use crate::protocols::window::Window;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -48,19 +48,14 @@ const PARAMS: &[Param] = &[
 ];
 
 impl Protocol for Cubic {
-    fn name(&self) -> &'static str {
-        "cubic"
-    }
-    fn summary(&self) -> &'static str {
-        "CUBIC: window growth by the time since the last loss, for fast long paths"
-    }
-    fn source(&self) -> &'static str {
-        "RFC 9438"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
-    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+    const INFO: Info = Info {
+        name: "cubic",
+        summary: "CUBIC: window growth by the time since the last loss, for fast long paths",
+        source: "RFC 9438",
+        params: PARAMS,
+    };
+
+    fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         Box::new(CubicSender::new(init))
     }
 }

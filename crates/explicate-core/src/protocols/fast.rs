@@ -22,8 +22,8 @@
 
 use alloc::boxed::Box;
 
-use crate::params::{Param, Unit};
-use crate::api::{Ack, Allowance, Loss, Probe, Protocol, Sender, SenderInit};
+use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit};
+use crate::params::{Info, Param, Unit};
 use crate::protocols::window::{Round, Window, grows};
 use crate::units::Time;
 
@@ -44,19 +44,14 @@ const PARAMS: &[Param] = &[
 ];
 
 impl Protocol for Fast {
-    fn name(&self) -> &'static str {
-        "fast"
-    }
-    fn summary(&self) -> &'static str {
-        "FAST TCP: alpha packets of each flow in the queue, approached in proportion to the distance"
-    }
-    fn source(&self) -> &'static str {
-        "Wei, Jin, Low, Hegde, IEEE/ACM ToN 2006"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
-    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+    const INFO: Info = Info {
+        name: "fast",
+        summary: "FAST TCP: alpha packets of each flow in the queue, approached in proportion to the distance",
+        source: "Wei, Jin, Low, Hegde, IEEE/ACM ToN 2006",
+        params: PARAMS,
+    };
+
+    fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         Box::new(FastSender {
             alpha: init.values.get(PARAMS, "alpha"),
             gamma: init.values.get(PARAMS, "gamma"),
@@ -135,8 +130,8 @@ impl Sender for FastSender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Values;
     use crate::api::LossKind;
+    use crate::params::Values;
     use crate::testing;
     use crate::units::Rate;
     use crate::wire::Congestion;

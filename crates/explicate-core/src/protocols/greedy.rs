@@ -10,8 +10,8 @@
 
 use alloc::boxed::Box;
 
-use crate::params::{Param, Unit};
-use crate::api::{Ack, Allowance, Loss, Probe, Protocol, Sender, SenderInit};
+use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit};
+use crate::params::{Info, Param, Unit};
 use crate::protocols::video::UNLIMITED;
 use crate::units::Rate;
 
@@ -23,19 +23,14 @@ const PARAMS: &[Param] =
         .within(1e3, 1e12)];
 
 impl Protocol for Greedy {
-    fn name(&self) -> &'static str {
-        "greedy"
-    }
-    fn summary(&self) -> &'static str {
-        "A source of constant rate that ignores losses, marks and feedback"
-    }
-    fn source(&self) -> &'static str {
-        "Floyd and Fall, IEEE/ACM ToN 7(4), 1999"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
-    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+    const INFO: Info = Info {
+        name: "greedy",
+        summary: "A source of constant rate that ignores losses, marks and feedback",
+        source: "Floyd and Fall, IEEE/ACM ToN 7(4), 1999",
+        params: PARAMS,
+    };
+
+    fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         Box::new(GreedySender { rate: Rate::from_bytes_per_sec(init.values.get(PARAMS, "rate") / 8.0) })
     }
 }
@@ -58,8 +53,8 @@ impl Sender for GreedySender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Values;
     use crate::api::LossKind;
+    use crate::params::Values;
     use crate::testing::loss;
     use crate::units::Time;
 

@@ -24,8 +24,8 @@
 
 use alloc::boxed::Box;
 
-use crate::params::{Param, Unit, Values};
-use crate::api::{Ack, Allowance, Loss, Probe, Protocol, Sender, SenderInit};
+use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit};
+use crate::params::{Info, Param, Unit, Values};
 use crate::protocols::window::{Round, Window, grows};
 
 /// HighSpeed TCP.
@@ -45,19 +45,14 @@ const PARAMS: &[Param] = &[
 ];
 
 impl Protocol for Hstcp {
-    fn name(&self) -> &'static str {
-        "hstcp"
-    }
-    fn summary(&self) -> &'static str {
-        "HighSpeed TCP: large windows grow faster and give up less"
-    }
-    fn source(&self) -> &'static str {
-        "RFC 3649"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
-    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+    const INFO: Info = Info {
+        name: "hstcp",
+        summary: "HighSpeed TCP: large windows grow faster and give up less",
+        source: "RFC 3649",
+        params: PARAMS,
+    };
+
+    fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         Box::new(HstcpSender {
             response: Response::new(init.values),
             window: Window::new(init.initial_window),

@@ -23,8 +23,8 @@
 
 use alloc::boxed::Box;
 
-use crate::params::{Param, Unit};
-use crate::api::{Ack, Allowance, Loss, Probe, Protocol, Sender, SenderInit};
+use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit};
+use crate::params::{Info, Param, Unit};
 use crate::protocols::window::{Window, grows};
 use crate::units::Time;
 
@@ -46,19 +46,14 @@ const PARAMS: &[Param] = &[
 ];
 
 impl Protocol for Hybla {
-    fn name(&self) -> &'static str {
-        "hybla"
-    }
-    fn summary(&self) -> &'static str {
-        "TCP Hybla: growth in time as if the round trip were 25 ms, for satellite paths"
-    }
-    fn source(&self) -> &'static str {
-        "Caini, Firrincieli, Int. J. Satellite Communications and Networking 2004"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
-    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+    const INFO: Info = Info {
+        name: "hybla",
+        summary: "TCP Hybla: growth in time as if the round trip were 25 ms, for satellite paths",
+        source: "Caini, Firrincieli, Int. J. Satellite Communications and Networking 2004",
+        params: PARAMS,
+    };
+
+    fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         Box::new(HyblaSender {
             rtt0: init.values.get(PARAMS, "rtt0"),
             initial_ssthresh: init.values.get(PARAMS, "initial_ssthresh"),
@@ -133,20 +128,20 @@ impl Sender for HyblaSender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Values;
     use crate::api::LossKind;
+    use crate::params::Values;
     use crate::testing;
     use crate::units::Rate;
     use crate::wire::Congestion;
 
-    fn sender(rtt: Time) -> Box<dyn Sender> {
+    fn sender(rtt: Time) -> Box<AnySender> {
         let values = Values::default();
         let init = SenderInit { values: &values, packet: 1500.0, initial_window: 2.0, interface: Rate::mbps(1000) };
         let mut s = Hybla.sender(&init);
         s.on_start(Time::ZERO, rtt);
         s
     }
-    fn ack(s: &mut dyn Sender, rtt: Time) {
+    fn ack(s: &mut AnySender, rtt: Time) {
         s.on_ack(&Ack { rtt, ..testing::ack(Time::ZERO, &Congestion::NONE) });
     }
 
@@ -174,7 +169,7 @@ mod tests {
         let mut s = sender(Time::millis(5));
         ack(&mut *s, Time::millis(5));
         assert_eq!(s.allowance().cwnd, 3.0);
-        let rho = |s: &dyn Sender| {
+        let rho = |s: &AnySender| {
             let mut rho = 0.0;
             s.probe(&mut |name, value| {
                 if name == "rho" {

@@ -1,6 +1,6 @@
 //! Congestion control protocols. To add one, write its file and add its line here: everything else derives from it.
 
-use crate::api::Protocol;
+use crate::api::AnyProtocol;
 
 mod delivery;
 pub mod load_factor;
@@ -11,7 +11,7 @@ macro_rules! protocols {
     ($($module:ident::$unit:ident,)*) => {
         $(pub mod $module;)*
         /// Every protocol, in the order of this list.
-        pub static PROTOCOLS: &[&dyn Protocol] = &[$(&$module::$unit),*];
+        pub static PROTOCOLS: &[&AnyProtocol] = &[$(&$module::$unit),*];
     };
 }
 

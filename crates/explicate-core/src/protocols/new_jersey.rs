@@ -28,8 +28,11 @@
 
 use alloc::boxed::Box;
 
-use crate::params::{Param, Unit};
-use crate::api::{Ack, Allowance, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit};
+use crate::api::{
+    Ack, Allowance, AnyReceiver, AnyRouter, AnySender, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router,
+    RouterInit, Sender, SenderInit,
+};
+use crate::params::{Info, Param, Unit};
 use crate::protocols::delivery::Arrivals;
 use crate::protocols::window::{Window, grows};
 use crate::units::Time;
@@ -61,22 +64,15 @@ const ROUTER: &[Param] = &[
 ];
 
 impl Protocol for NewJersey {
-    fn name(&self) -> &'static str {
-        "new_jersey"
-    }
-    fn summary(&self) -> &'static str {
-        "TCP New Jersey: routers warn of congestion, the sender measures its bandwidth, other losses leave the window alone"
-    }
-    fn source(&self) -> &'static str {
-        "Xu, Tian, Ansari, IEEE JSAC 2004 and Computer Networks 2005"
-    }
-    fn router_params(&self) -> &'static [Param] {
-        ROUTER
-    }
-    fn receiver_speaks(&self) -> bool {
-        true
-    }
-    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+    const INFO: Info = Info {
+        name: "new_jersey",
+        summary: "TCP New Jersey: routers warn of congestion, the sender measures its bandwidth, other losses leave the window alone",
+        source: "Xu, Tian, Ansari, IEEE JSAC 2004 and Computer Networks 2005",
+        params: &[],
+    };
+    const ROUTER_PARAMS: &'static [Param] = ROUTER;
+
+    fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         Box::new(NewJerseySender {
             window: Window::new(init.initial_window),
             arrivals: Arrivals::default(),
@@ -86,10 +82,10 @@ impl Protocol for NewJersey {
             last: Time::ZERO,
         })
     }
-    fn receiver(&self) -> Box<dyn Receiver> {
-        Box::new(StampingReceiver { arrived: Time::ZERO })
+    fn receiver(&self) -> Option<Box<AnyReceiver>> {
+        Some(Box::new(StampingReceiver { arrived: Time::ZERO }))
     }
-    fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
+    fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
         Some(Box::new(WarningRouter {
             threshold: init.values.get(ROUTER, "threshold") * init.capacity,
             weight: init.values.get(ROUTER, "weight"),
@@ -204,14 +200,14 @@ mod tests {
     use crate::units::Rate;
     use crate::wire::{Congestion, Transport};
 
-    fn sender() -> Box<dyn Sender> {
+    fn sender() -> Box<AnySender> {
         let values = Values::default();
         let init = SenderInit { values: &values, packet: 1500.0, initial_window: 3.0, interface: Rate::mbps(1000) };
         let mut s = NewJersey.sender(&init);
         s.on_start(Time::ZERO, Time::millis(80));
         s
     }
-    fn bandwidth(s: &dyn Sender) -> f64 {
+    fn bandwidth(s: &AnySender) -> f64 {
         let mut found = 0.0;
         s.probe(&mut |name, value| {
             if name == "bandwidth_segments_per_s" {
@@ -288,7 +284,7 @@ mod tests {
 
     #[test]
     fn the_receiver_stamps_arrivals() {
-        let mut receiver = NewJersey.receiver();
+        let mut receiver = NewJersey.receiver().unwrap();
         receiver.on_data(Time::millis(160), &Packet::EMPTY);
         let mut ack = Packet::EMPTY;
         receiver.on_ack(Time::millis(200), &mut ack);

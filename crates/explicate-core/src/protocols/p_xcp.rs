@@ -31,8 +31,8 @@
 
 use alloc::boxed::Box;
 
-use crate::params::Param;
-use crate::api::{PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit};
+use crate::api::{AnyReceiver, AnyRouter, AnySender, PortView, Probe, Protocol, Router, RouterInit, SenderInit};
+use crate::params::{Info, Param};
 use crate::protocols::xcp::{self, Rate, XcpReceiver, XcpSender};
 use crate::protocols::xcp_router::{self, Controller, SECONDS, XcpRouter};
 use crate::units::Time;
@@ -45,31 +45,22 @@ const SENDER: &[Param] = &xcp::params(xcp::KEEP);
 const ROUTER: &[Param] = &xcp_router::params(0.0);
 
 impl Protocol for PXcp {
-    fn name(&self) -> &'static str {
-        "p_xcp"
-    }
-    fn summary(&self) -> &'static str {
-        "P-XCP: XCP that keeps its rate on losses and gives free flows what limited ones refuse"
-    }
-    fn source(&self) -> &'static str {
-        "Zhou, Yeung, Li, GLOBECOM 2004"
-    }
-    fn params(&self) -> &'static [Param] {
-        SENDER
-    }
-    fn router_params(&self) -> &'static [Param] {
-        ROUTER
-    }
-    fn explicit(&self) -> bool {
-        true
-    }
-    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+    const INFO: Info = Info {
+        name: "p_xcp",
+        summary: "P-XCP: XCP that keeps its rate on losses and gives free flows what limited ones refuse",
+        source: "Zhou, Yeung, Li, GLOBECOM 2004",
+        params: SENDER,
+    };
+    const ROUTER_PARAMS: &'static [Param] = ROUTER;
+    const EXPLICIT: bool = true;
+
+    fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         Box::new(XcpSender::<Rate>::new(init, SENDER))
     }
-    fn receiver(&self) -> Box<dyn Receiver> {
-        Box::<XcpReceiver>::default()
+    fn receiver(&self) -> Option<Box<AnyReceiver>> {
+        Some(Box::<XcpReceiver>::default())
     }
-    fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
+    fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
         Some(match init.values.get(ROUTER, "pools") as u8 {
             0 => Box::new(PXcpRouter { xcp: XcpRouter(Controller::<false>::new(init, ROUTER)), limited_x: 0.0 }),
             _ => Box::new(PXcpRouter { xcp: XcpRouter(Controller::<true>::new(init, ROUTER)), limited_x: 0.0 }),
@@ -93,6 +84,8 @@ impl<const PAPER: bool> PXcpRouter<PAPER> {
 }
 
 impl<const PAPER: bool> Router for PXcpRouter<PAPER> {
+    const ORDER_INDEPENDENT: bool = true; // as with XCP
+
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
         self.xcp.on_arrival(now, packet, port);
     }
@@ -101,9 +94,6 @@ impl<const PAPER: bool> Router for PXcpRouter<PAPER> {
     }
     fn on_departure(&mut self, _now: Time, packet: &mut Packet, port: &PortView) {
         self.limited_x += self.xcp.answer(packet, port).unwrap_or(0.0) * SECONDS;
-    }
-    fn commutes(&self) -> bool {
-        true // as with XCP
     }
     fn on_least_backlog(&mut self, bytes: u64) {
         self.xcp.on_least_backlog(bytes);
@@ -126,6 +116,7 @@ impl<const PAPER: bool> Router for PXcpRouter<PAPER> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::AnyProtocol;
     use crate::params::Values;
     use crate::rng::Rng;
     use crate::wire::{Congestion, Format, seconds_to_units};
@@ -133,7 +124,7 @@ mod tests {
     const VIEW: PortView = PortView { capacity: 1.25e6, backlog_bytes: 0, backlog_packets: 0, busy: true };
 
     /// A packet of 1000 B with X = 10 ms and an RTT of 100 ms passes; returns what is left of its request.
-    fn passes(r: &mut dyn Router, at: Time, request: i32) -> i32 {
+    fn passes(r: &mut AnyRouter, at: Time, request: i32) -> i32 {
         let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
         p.congestion.set_x(seconds_to_units(0.01));
         p.congestion.set_rtt(seconds_to_units(0.1));
@@ -145,7 +136,7 @@ mod tests {
 
     /// What a packet gets that asks for all, after 100 ms in which four flows sent ten packets each, `limited` of them
     /// without any request.
-    fn granted(protocol: &dyn Protocol, limited: u32) -> i32 {
+    fn granted(protocol: &AnyProtocol, limited: u32) -> i32 {
         let values = Values::default();
         let init = RouterInit { values: &values, capacity: 1.25e6, delay: Time::ZERO, rng: Rng::stream(1, "test") };
         let mut r = protocol.router(&init).unwrap();

@@ -21,8 +21,8 @@
 
 use alloc::boxed::Box;
 
-use crate::params::{Param, Unit};
-use crate::api::{Ack, Allowance, Loss, LossKind, Minds, Probe, Protocol, Sender, SenderInit, Sending};
+use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Writes};
+use crate::params::{Info, Param, Unit};
 use crate::protocols::window::{Window, grows};
 use crate::units::Time;
 
@@ -48,19 +48,14 @@ const PARAMS: &[Param] = &[
 ];
 
 impl Protocol for Reno {
-    fn name(&self) -> &'static str {
-        "reno"
-    }
-    fn summary(&self) -> &'static str {
-        "TCP's AIMD window: slow start, one segment more per round trip, half on loss"
-    }
-    fn source(&self) -> &'static str {
-        "RFC 5681"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
-    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+    const INFO: Info = Info {
+        name: "reno",
+        summary: "TCP's AIMD window: slow start, one segment more per round trip, half on loss",
+        source: "RFC 5681",
+        params: PARAMS,
+    };
+
+    fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         let get = |name| init.values.get(PARAMS, name);
         let (window, abc_limit) = (Window::new(init.initial_window), get("abc_limit"));
         match get("on_duplicates") {
@@ -77,12 +72,11 @@ struct RenoSender<const RESTART: bool> {
 }
 
 impl<const RESTART: bool> Sender for RenoSender<RESTART> {
+    const WRITES: Writes = Writes::Nothing;
+    const HAS_TIMER: bool = false;
+
     fn allowance(&self) -> Allowance {
         Allowance { cwnd: self.window.cwnd, pacing: None }
-    }
-
-    fn minds(&self) -> Minds {
-        Minds { sending: Sending::Nothing, time: false }
     }
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
@@ -115,10 +109,10 @@ mod tests {
     use crate::units::Rate;
     use crate::wire::Congestion;
 
-    fn sender(values: &Values) -> Box<dyn Sender> {
+    fn sender(values: &Values) -> Box<AnySender> {
         Reno.sender(&SenderInit { values, packet: 1500.0, initial_window: 3.0, interface: Rate::mbps(1000) })
     }
-    fn ack(s: &mut dyn Sender, newly_acked: u32) -> f64 {
+    fn ack(s: &mut AnySender, newly_acked: u32) -> f64 {
         s.on_ack(&Ack { newly_acked, ..testing::ack(Time::ZERO, &Congestion::NONE) });
         s.allowance().cwnd
     }

@@ -50,8 +50,11 @@
 use alloc::boxed::Box;
 
 use super::load_factor::{HIGH, LOW, LoadFactor, OVERLOAD, bears_code, raise, router_params};
-use crate::params::{Param, Unit};
-use crate::api::{Ack, Allowance, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit, Sent};
+use crate::api::{
+    Ack, Allowance, AnyReceiver, AnyRouter, AnySender, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router,
+    RouterInit, Sender, SenderInit, Sent,
+};
+use crate::params::{Info, Param, Unit};
 use crate::units::{Rate, Time};
 use crate::wire::{Ecn, Packet, flag};
 
@@ -112,37 +115,26 @@ pub(super) const fn sender_params(xi: f64, t_rho: f64) -> [Param; 10] {
 }
 
 impl Protocol for Vcp {
-    fn name(&self) -> &'static str {
-        "vcp"
-    }
-    fn summary(&self) -> &'static str {
-        "VCP: two bits of load, for which senders multiply, add or cut"
-    }
-    fn source(&self) -> &'static str {
-        "Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005; paper 004"
-    }
-    fn params(&self) -> &'static [Param] {
-        SENDER
-    }
-    fn router_params(&self) -> &'static [Param] {
-        ROUTER
-    }
-    fn explicit(&self) -> bool {
-        true
-    }
-    fn congestion_header(&self) -> bool {
-        false
-    }
+    const INFO: Info = Info {
+        name: "vcp",
+        summary: "VCP: two bits of load, for which senders multiply, add or cut",
+        source: "Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005; paper 004",
+        params: SENDER,
+    };
+    const ROUTER_PARAMS: &'static [Param] = ROUTER;
+    const EXPLICIT: bool = true;
+    const HEADER_LEN: u16 = 0;
+
     fn answers(&self, packet: &Packet) -> bool {
         bears_code(packet)
     }
-    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+    fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         Box::new(VcpSender::new(init, SENDER))
     }
-    fn receiver(&self) -> Box<dyn Receiver> {
-        Box::new(VcpReceiver { code: 0 })
+    fn receiver(&self) -> Option<Box<AnyReceiver>> {
+        Some(Box::new(VcpReceiver { code: 0 }))
     }
-    fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
+    fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
         let load = LoadFactor::new(init.values, ROUTER, &mut init.rng.clone());
         Some(Box::new(VcpRouter { load, code: LOW }))
     }
@@ -513,7 +505,7 @@ mod tests {
 
     #[test]
     fn the_receiver_echoes_the_highest_code() {
-        let mut receiver = Vcp.receiver();
+        let mut receiver = Vcp.receiver().unwrap();
         let mut echo = |codes: &[u8]| {
             for tos in codes {
                 receiver.on_data(Time::ZERO, &Packet { tos: *tos, ..Packet::EMPTY });

@@ -38,8 +38,8 @@ use alloc::boxed::Box;
 
 use super::load_factor::{HIGH, LOW, LoadFactor, bears_code, raise, router_params};
 use super::vcp::{VcpReceiver, VcpSender, sender_params};
-use crate::params::{Param, Unit};
-use crate::api::{PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit};
+use crate::api::{AnyReceiver, AnyRouter, AnySender, PortView, Probe, Protocol, Router, RouterInit, SenderInit};
+use crate::params::{Info, Param, Unit};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -94,37 +94,26 @@ const ROUTER: &[Param] = &{
 };
 
 impl Protocol for VcpBise {
-    fn name(&self) -> &'static str {
-        "vcp-bise"
-    }
-    fn summary(&self) -> &'static str {
-        "VCP with BISE: routers mix the codes of low load, so that any link fills in the same time"
-    }
-    fn source(&self) -> &'static str {
-        "Ikeda, Nishiyama, Ansari, Nemoto, Kato (paper 004)"
-    }
-    fn params(&self) -> &'static [Param] {
-        SENDER
-    }
-    fn router_params(&self) -> &'static [Param] {
-        ROUTER
-    }
-    fn explicit(&self) -> bool {
-        true
-    }
-    fn congestion_header(&self) -> bool {
-        false
-    }
+    const INFO: Info = Info {
+        name: "vcp-bise",
+        summary: "VCP with BISE: routers mix the codes of low load, so that any link fills in the same time",
+        source: "Ikeda, Nishiyama, Ansari, Nemoto, Kato (paper 004)",
+        params: SENDER,
+    };
+    const ROUTER_PARAMS: &'static [Param] = ROUTER;
+    const EXPLICIT: bool = true;
+    const HEADER_LEN: u16 = 0;
+
     fn answers(&self, packet: &Packet) -> bool {
         bears_code(packet)
     }
-    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+    fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         Box::new(VcpSender::new(init, SENDER))
     }
-    fn receiver(&self) -> Box<dyn Receiver> {
-        Box::new(VcpReceiver { code: 0 })
+    fn receiver(&self) -> Option<Box<AnyReceiver>> {
+        Some(Box::new(VcpReceiver { code: 0 }))
     }
-    fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
+    fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
         Some(Box::new(BiseRouter::new(init)))
     }
 }
@@ -219,8 +208,8 @@ impl Router for BiseRouter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Values;
     use crate::api::Ack;
+    use crate::params::Values;
     use crate::testing;
     use crate::units::Rate;
     use crate::wire::{Congestion, Transport};

@@ -22,8 +22,8 @@
 
 use alloc::boxed::Box;
 
-use crate::params::{Param, Unit};
-use crate::api::{Ack, Allowance, Loss, LossKind, Probe, Protocol, Sender, SenderInit};
+use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit};
+use crate::params::{Info, Param, Unit};
 use crate::protocols::window::{Round, Window, grows};
 use crate::units::Time;
 
@@ -60,19 +60,14 @@ const PARAMS: &[Param] = &[
 ];
 
 impl Protocol for Vegas {
-    fn name(&self) -> &'static str {
-        "vegas"
-    }
-    fn summary(&self) -> &'static str {
-        "TCP Vegas: a few packets of each flow in the queue, by comparing round trips"
-    }
-    fn source(&self) -> &'static str {
-        "Brakmo, Peterson, IEEE JSAC 1995"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
-    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+    const INFO: Info = Info {
+        name: "vegas",
+        summary: "TCP Vegas: a few packets of each flow in the queue, by comparing round trips",
+        source: "Brakmo, Peterson, IEEE JSAC 1995",
+        params: PARAMS,
+    };
+
+    fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         let get = |name| init.values.get(PARAMS, name);
         Box::new(VegasSender {
             alpha: get("alpha"),
@@ -180,7 +175,7 @@ mod tests {
     use crate::units::Rate;
     use crate::wire::Congestion;
 
-    fn sender(window: f64) -> Box<dyn Sender> {
+    fn sender(window: f64) -> Box<AnySender> {
         let values = Values::default();
         Vegas.sender(&SenderInit {
             values: &values,
@@ -190,7 +185,7 @@ mod tests {
         })
     }
     /// A round trip of the given length; the window after it.
-    fn round(s: &mut dyn Sender, cumulative: &mut u32, rtt: Time) -> f64 {
+    fn round(s: &mut AnySender, cumulative: &mut u32, rtt: Time) -> f64 {
         let n = s.allowance().cwnd as u32;
         for i in 1..=n {
             let (cumulative, highest_sent) = (*cumulative + i, *cumulative + n + i - 1);

@@ -23,8 +23,10 @@
 
 use alloc::boxed::Box;
 
-use crate::params::{Param, Unit};
-use crate::api::{Ack, Allowance, Loss, LossKind, Probe, Protocol, Receiver, Sender, SenderInit, Sent};
+use crate::api::{
+    Ack, Allowance, AnyProtocol, AnyReceiver, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Sent,
+};
+use crate::params::{Info, Param, Unit};
 use crate::protocols::xcp::{Form, Rate as RateForm, Window, Xcp, XcpReceiver};
 use crate::units::{Rate, Time};
 use crate::wire::Packet;
@@ -40,25 +42,16 @@ const PARAMS: &[Param] =
 pub(super) const UNLIMITED: f64 = 1e9;
 
 impl Protocol for Video {
-    fn name(&self) -> &'static str {
-        "video"
-    }
-    fn summary(&self) -> &'static str {
-        "A live source whose rate obeys XCP's feedback"
-    }
-    fn source(&self) -> &'static str {
-        "paper 003 section 8.1"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
-    fn explicit(&self) -> bool {
-        true
-    }
-    fn controller(&self) -> Option<&'static dyn Protocol> {
-        Some(&Xcp)
-    }
-    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+    const INFO: Info = Info {
+        name: "video",
+        summary: "A live source whose rate obeys XCP's feedback",
+        source: "paper 003 section 8.1",
+        params: PARAMS,
+    };
+    const EXPLICIT: bool = true;
+    const CONTROLLER: Option<&'static AnyProtocol> = Some(&Xcp);
+
+    fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         let full = init.values.get(PARAMS, "rate") / 8.0;
         let mut sender = VideoSender {
             packet: init.packet,
@@ -71,8 +64,8 @@ impl Protocol for Video {
         sender.set(full);
         Box::new(sender)
     }
-    fn receiver(&self) -> Box<dyn Receiver> {
-        Box::<XcpReceiver>::default()
+    fn receiver(&self) -> Option<Box<AnyReceiver>> {
+        Some(Box::<XcpReceiver>::default())
     }
 }
 
@@ -148,7 +141,7 @@ mod tests {
         let init = SenderInit { values: &values, packet: 1000.0, initial_window: 3.0, interface };
         let mut s = Video.sender(&init);
         s.on_start(Time::ZERO, Time::millis(100));
-        let pace = |s: &dyn Sender| s.allowance().pacing.unwrap().0;
+        let pace = |s: &AnySender| s.allowance().pacing.unwrap().0;
         assert_eq!(pace(&*s), 240_000);
         let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
         s.on_send(&mut p, &sent(Time::ZERO, 0));

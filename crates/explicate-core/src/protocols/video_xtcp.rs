@@ -19,8 +19,10 @@
 
 use alloc::boxed::Box;
 
-use crate::params::{Param, Unit};
-use crate::api::{Ack, Allowance, Loss, Probe, Protocol, Receiver, Sender, SenderInit, Sent};
+use crate::api::{
+    Ack, Allowance, AnyProtocol, AnyReceiver, AnySender, Loss, Probe, Protocol, Sender, SenderInit, Sent,
+};
+use crate::params::{Info, Param, Unit};
 use crate::protocols::video::UNLIMITED;
 use crate::protocols::xtcp::{Xtcp, XtcpSender};
 use crate::units::{Rate, Time};
@@ -34,33 +36,22 @@ const PARAMS: &[Param] =
         .within(1e3, 1e12)];
 
 impl Protocol for VideoXtcp {
-    fn name(&self) -> &'static str {
-        "video_xtcp"
-    }
-    fn summary(&self) -> &'static str {
-        "A live source whose rate obeys XTCP's flags"
-    }
-    fn source(&self) -> &'static str {
-        "paper 003 section 8.1"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
-    fn explicit(&self) -> bool {
-        true
-    }
-    fn congestion_header(&self) -> bool {
-        false
-    }
-    fn controller(&self) -> Option<&'static dyn Protocol> {
-        Some(&Xtcp)
-    }
-    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+    const INFO: Info = Info {
+        name: "video_xtcp",
+        summary: "A live source whose rate obeys XTCP's flags",
+        source: "paper 003 section 8.1",
+        params: PARAMS,
+    };
+    const EXPLICIT: bool = true;
+    const HEADER_LEN: u16 = 0;
+    const CONTROLLER: Option<&'static AnyProtocol> = Some(&Xtcp);
+
+    fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         let full = init.values.get(PARAMS, "rate") / 8.0;
         let window = XtcpSender::new(&SenderInit { values: &Default::default(), ..*init });
         Box::new(VideoSender { window, packet: init.packet, full, srtt: 0.0 })
     }
-    fn receiver(&self) -> Box<dyn Receiver> {
+    fn receiver(&self) -> Option<Box<AnyReceiver>> {
         Xtcp.receiver()
     }
 }
@@ -112,8 +103,8 @@ impl Sender for VideoSender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Values;
     use crate::api::LossKind;
+    use crate::params::Values;
     use crate::testing::{ack, loss};
     use crate::wire::{Congestion, Transport, flag};
 
@@ -126,7 +117,7 @@ mod tests {
         let init = SenderInit { values: &values, packet: 1000.0, initial_window: 3.0, interface };
         let mut s = VideoXtcp.sender(&init);
         s.on_start(Time::ZERO, Time::millis(100));
-        let pace = |s: &dyn Sender| s.allowance().pacing.unwrap().0;
+        let pace = |s: &AnySender| s.allowance().pacing.unwrap().0;
         assert_eq!(pace(&*s), 240_000);
         let mut flagged = Transport::EMPTY;
         flagged.set_flags(flag::ACK | flag::XTCP);

@@ -23,8 +23,8 @@
 
 use alloc::boxed::Box;
 
-use crate::params::{Param, Unit};
-use crate::api::{Ack, Allowance, Loss, Probe, Protocol, Sender, SenderInit};
+use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit};
+use crate::params::{Info, Param, Unit};
 use crate::protocols::delivery::Arrivals;
 use crate::protocols::window::{Window, grows};
 use crate::units::Time;
@@ -52,19 +52,14 @@ const PARAMS: &[Param] = &[
 ];
 
 impl Protocol for Westwood {
-    fn name(&self) -> &'static str {
-        "westwood"
-    }
-    fn summary(&self) -> &'static str {
-        "TCP Westwood+: a loss leaves the measured bandwidth times the least round trip"
-    }
-    fn source(&self) -> &'static str {
-        "Mascolo et al., MobiCom 2001; Grieco, Mascolo, ACM CCR 2004"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
-    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+    const INFO: Info = Info {
+        name: "westwood",
+        summary: "TCP Westwood+: a loss leaves the measured bandwidth times the least round trip",
+        source: "Mascolo et al., MobiCom 2001; Grieco, Mascolo, ACM CCR 2004",
+        params: PARAMS,
+    };
+
+    fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         Box::new(WestwoodSender {
             alpha: init.values.get(PARAMS, "alpha"),
             min_interval: Time::from_secs_f64(init.values.get(PARAMS, "min_interval")),
@@ -145,13 +140,13 @@ impl Sender for WestwoodSender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Values;
     use crate::api::LossKind;
+    use crate::params::Values;
     use crate::testing;
     use crate::units::Rate;
     use crate::wire::Congestion;
 
-    fn sender() -> Box<dyn Sender> {
+    fn sender() -> Box<AnySender> {
         let values = Values::default();
         let init = SenderInit { values: &values, packet: 1500.0, initial_window: 3.0, interface: Rate::mbps(1000) };
         let mut s = Westwood.sender(&init);
@@ -159,7 +154,7 @@ mod tests {
         s
     }
     /// An acknowledgement every `gap` from `from` to `until`, of a round trip that was once 80 ms and is 100 ms now.
-    fn acks(s: &mut dyn Sender, from: Time, until: Time, gap: Time) {
+    fn acks(s: &mut AnySender, from: Time, until: Time, gap: Time) {
         let mut now = from + gap;
         while now <= until {
             let rtt = if now < Time::millis(200) { Time::millis(80) } else { Time::millis(100) };

@@ -41,12 +41,15 @@
 
 use alloc::boxed::Box;
 
-use crate::params::{Param, Unit};
 use crate::agent::Address;
-use crate::api::{Ack, Allowance, Loss, LossKind, Minds, Probe, Protocol, Receiver, Returns, Router, RouterInit, Sender, SenderInit, Sending, Sent};
+use crate::api::{
+    Ack, Allowance, AnyReceiver, AnyRouter, AnySender, Loss, LossKind, Probe, Protocol, Receiver, RouterInit, Sender,
+    SenderInit, Sent, Writes,
+};
+use crate::params::{Info, Param, Unit};
 use crate::protocols::xcp_router::{self, Controller, XcpRouter};
 use crate::units::Time;
-use crate::wire::{Congestion, Packet, UNITS_PER_SEC, seconds_to_units};
+use crate::wire::{Packet, UNITS_PER_SEC, seconds_to_units};
 
 /// XCP.
 pub struct Xcp;
@@ -95,31 +98,22 @@ const SENDER: &[Param] = &params(HALVE);
 const ROUTER: &[Param] = &xcp_router::params(0.0);
 
 impl Protocol for Xcp {
-    fn name(&self) -> &'static str {
-        "xcp"
-    }
-    fn summary(&self) -> &'static str {
-        "XCP: routers write the change of rate into every packet"
-    }
-    fn source(&self) -> &'static str {
-        "Katabi, Handley, Rohrs, SIGCOMM 2002; draft-falk-xcp-spec-03"
-    }
-    fn params(&self) -> &'static [Param] {
-        SENDER
-    }
-    fn router_params(&self) -> &'static [Param] {
-        ROUTER
-    }
-    fn explicit(&self) -> bool {
-        true
-    }
-    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+    const INFO: Info = Info {
+        name: "xcp",
+        summary: "XCP: routers write the change of rate into every packet",
+        source: "Katabi, Handley, Rohrs, SIGCOMM 2002; draft-falk-xcp-spec-03",
+        params: SENDER,
+    };
+    const ROUTER_PARAMS: &'static [Param] = ROUTER;
+    const EXPLICIT: bool = true;
+
+    fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         Box::new(XcpSender::<Rate>::new(init, SENDER))
     }
-    fn receiver(&self) -> Box<dyn Receiver> {
-        Box::<XcpReceiver>::default()
+    fn receiver(&self) -> Option<Box<AnyReceiver>> {
+        Some(Box::<XcpReceiver>::default())
     }
-    fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
+    fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
         Some(match init.values.get(ROUTER, "pools") as u8 {
             0 => Box::new(XcpRouter(Controller::<false>::new(init, ROUTER))),
             _ => Box::new(XcpRouter(Controller::<true>::new(init, ROUTER))),
@@ -146,18 +140,14 @@ pub(super) trait Form: Default + Send {
     /// The words of the next packets' headers where so many of them make a window: the window (D03: X), RTT, and the request
     /// spread over them.
     fn words(window: &Window, packets: f64) -> (u32, u32, i32);
-    /// Writes them.
-    #[inline(always)]
-    fn state((x, rtt, request): (u32, u32, i32), header: &mut Congestion) {
-        header.set_x(x);
-        header.set_rtt(rtt);
-        header.set_delta_throughput(request);
-    }
-    /// That is all there is to it.
-    const STATES: bool = true;
+    /// What [`Form::write`] writes.
+    const WRITES: Writes = Writes::PerEvent;
     /// Writes them, and all else that a packet carries.
-    fn write(&mut self, packet: &mut Packet, words: (u32, u32, i32)) {
-        Self::state(words, &mut packet.congestion);
+    #[inline(always)]
+    fn write(&mut self, packet: &mut Packet, (x, rtt, request): (u32, u32, i32)) {
+        packet.congestion.set_x(x);
+        packet.congestion.set_rtt(rtt);
+        packet.congestion.set_delta_throughput(request);
     }
     /// The flow leaves from this node.
     fn attach(&mut self, own: Address) {
@@ -265,12 +255,11 @@ impl<F: Form> XcpSender<F> {
 }
 
 impl<F: Form> Sender for XcpSender<F> {
+    const WRITES: Writes = F::WRITES;
+    const HAS_TIMER: bool = false;
+
     fn allowance(&self) -> Allowance {
         Allowance { cwnd: self.window.cwnd, pacing: None }
-    }
-
-    fn minds(&self) -> Minds {
-        Minds { sending: if F::STATES { Sending::Rest } else { Sending::All }, time: false }
     }
 
     fn on_attach(&mut self, own: Address) {
@@ -282,16 +271,10 @@ impl<F: Form> Sender for XcpSender<F> {
         self.aged_at = now;
     }
 
+    #[inline(always)]
     fn on_send(&mut self, packet: &mut Packet, sent: &Sent) {
         let (x, rtt, request) = self.words();
         self.form.write(packet, (x, rtt, if sent.backlogged || request < 0 { request } else { 0 }));
-    }
-
-    #[inline(always)]
-    fn state(&self, header: &mut Congestion) {
-        if F::STATES {
-            F::state(self.words(), header);
-        }
     }
 
     #[inline(always)]
@@ -346,9 +329,8 @@ impl XcpReceiver {
 }
 
 impl Receiver for XcpReceiver {
-    fn returns(&self) -> Returns {
-        Returns::Delta
-    }
+    const ECHOES: bool = true;
+
     fn on_data(&mut self, _now: Time, packet: &Packet) {
         if packet.congestion.is_standard() {
             self.add(packet.congestion.delta_throughput());
@@ -370,7 +352,7 @@ mod tests {
     use crate::wire::{Congestion, Format};
 
     /// A sender with a window of ten packets of 1000 B and an RTT of 100 ms at an interface of 1 MB/s.
-    fn sender(given: &[(&str, f64)]) -> Box<dyn Sender> {
+    fn sender(given: &[(&str, f64)]) -> Box<AnySender> {
         let mut values = Values::default();
         for &(name, value) in given {
             values.set(SENDER.iter().find(|p| p.name == name).unwrap(), value);
@@ -381,7 +363,7 @@ mod tests {
         sender.on_start(Time::ZERO, Time::millis(100));
         sender
     }
-    fn sends(sender: &mut dyn Sender) -> Congestion {
+    fn sends(sender: &mut AnySender) -> Congestion {
         let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
         sender.on_send(&mut p, &sent(Time::ZERO, 0));
         p.congestion

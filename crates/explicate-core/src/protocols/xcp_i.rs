@@ -45,10 +45,10 @@
 
 use alloc::boxed::Box;
 
+use crate::agent::{Address, Agent, AgentInit, AgentKind};
+use crate::api::{Ack, AnyReceiver, AnyRouter, AnySender, Probe, Protocol, RouterInit, SenderInit, Writes};
 use crate::estimate;
-use crate::params::{Param, Unit};
-use crate::agent::{Address, Agent, AgentInit};
-use crate::api::{Ack, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit};
+use crate::params::{Info, Param, Unit};
 use crate::protocols::xcp::{self, Form, Rate, Window, XcpReceiver, XcpSender};
 use crate::protocols::xcp_router::{self, Controller, XcpRouter};
 use crate::wire::{CONGESTION_XCPI_LEN, Packet, XcpI as Fields};
@@ -152,47 +152,40 @@ const AGENT: &[Param] = &joined::<21>(&[&OWN, &[estimate::CHOICE], &estimate::or
 const ROUTER: &[Param] = &joined::<32>(&[&xcp_router::params(0.0), AGENT]);
 
 impl Protocol for XcpI {
-    fn name(&self) -> &'static str {
-        "xcp_i"
-    }
-    fn summary(&self) -> &'static str {
-        "XCP-i: XCP across clouds of plain routers, which are found by their TTL and measured"
-    }
-    fn source(&self) -> &'static str {
-        "Lopez-Pacheco, Pham, Lefevre, GLOBECOM 2006"
-    }
-    fn params(&self) -> &'static [Param] {
-        SENDER
-    }
-    fn router_params(&self) -> &'static [Param] {
-        ROUTER
-    }
-    fn agent_params(&self) -> &'static [Param] {
-        AGENT
-    }
-    fn explicit(&self) -> bool {
-        true
-    }
-    fn bears_plain_routers(&self) -> bool {
-        true
-    }
-    fn congestion_header_len(&self) -> u16 {
-        CONGESTION_XCPI_LEN as u16
-    }
-    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+    const INFO: Info = Info {
+        name: "xcp_i",
+        summary: "XCP-i: XCP across clouds of plain routers, which are found by their TTL and measured",
+        source: "Lopez-Pacheco, Pham, Lefevre, GLOBECOM 2006",
+        params: SENDER,
+    };
+    const ROUTER_PARAMS: &'static [Param] = ROUTER;
+    const EXPLICIT: bool = true;
+    const HEADER_LEN: u16 = CONGESTION_XCPI_LEN as u16;
+    const AGENT: Option<&'static dyn AgentKind> = Some(&NodeKind);
+    const BEARS_PLAIN_ROUTERS: bool = true;
+
+    fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         Box::new(XcpSender::<Marked>::new(init, SENDER))
     }
-    fn receiver(&self) -> Box<dyn Receiver> {
-        Box::<XcpReceiver>::default()
+    fn receiver(&self) -> Option<Box<AnyReceiver>> {
+        Some(Box::<XcpReceiver>::default())
     }
-    fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
+    fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
         Some(match init.values.get(ROUTER, "pools") as u8 {
             0 => Box::new(XcpRouter(Controller::<false>::new(init, ROUTER))),
             _ => Box::new(XcpRouter(Controller::<true>::new(init, ROUTER))),
         })
     }
-    fn agent(&self, init: &AgentInit<'_>) -> Option<Box<dyn Agent>> {
-        Some(Box::new(node::Node::new(init)))
+}
+
+struct NodeKind;
+
+impl AgentKind for NodeKind {
+    fn params(&self) -> &'static [Param] {
+        AGENT
+    }
+    fn build(&self, init: &AgentInit<'_>) -> Box<dyn Agent> {
+        Box::new(node::Node::new(init))
     }
 }
 
@@ -214,7 +207,7 @@ impl Form for Marked {
     fn words(window: &Window, packets: f64) -> (u32, u32, i32) {
         Rate::words(window, packets)
     }
-    const STATES: bool = false;
+    const WRITES: Writes = Writes::PerPacket;
     fn write(&mut self, packet: &mut Packet, words: (u32, u32, i32)) {
         Rate.write(packet, words);
         Fields { ttl: packet.ttl, last_router: self.own.0 }.put(packet);

@@ -23,8 +23,8 @@
 
 use alloc::boxed::Box;
 
-use crate::params::Param;
-use crate::api::{Ack, Probe, Protocol, Receiver, Sender, SenderInit};
+use crate::api::{Ack, AnyProtocol, AnyReceiver, AnySender, Probe, Protocol, Receiver, SenderInit};
+use crate::params::{Info, Param};
 use crate::protocols::xcp::{self, Form, Rate, Window, Xcp, XcpSender};
 use crate::protocols::xcp_router::SECONDS;
 use crate::units::Time;
@@ -36,29 +36,20 @@ pub struct XcpR;
 const SENDER: &[Param] = &xcp::params(xcp::HALVE);
 
 impl Protocol for XcpR {
-    fn name(&self) -> &'static str {
-        "xcp_r"
-    }
-    fn summary(&self) -> &'static str {
-        "XCP-r: the receiver computes the window, so that lost acknowledgements lose nothing"
-    }
-    fn source(&self) -> &'static str {
-        "Lopez Pacheco, Pham, MICC-ICON 2005"
-    }
-    fn params(&self) -> &'static [Param] {
-        SENDER
-    }
-    fn explicit(&self) -> bool {
-        true
-    }
-    fn controller(&self) -> Option<&'static dyn Protocol> {
-        Some(&Xcp)
-    }
-    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+    const INFO: Info = Info {
+        name: "xcp_r",
+        summary: "XCP-r: the receiver computes the window, so that lost acknowledgements lose nothing",
+        source: "Lopez Pacheco, Pham, MICC-ICON 2005",
+        params: SENDER,
+    };
+    const EXPLICIT: bool = true;
+    const CONTROLLER: Option<&'static AnyProtocol> = Some(&Xcp);
+
+    fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         Box::new(XcpSender::<Absolute>::new(init, SENDER))
     }
-    fn receiver(&self) -> Box<dyn Receiver> {
-        Box::<XcpRReceiver>::default()
+    fn receiver(&self) -> Option<Box<AnyReceiver>> {
+        Some(Box::<XcpRReceiver>::default())
     }
 }
 
@@ -103,22 +94,22 @@ impl Receiver for XcpRReceiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Values;
     use crate::api::LossKind;
+    use crate::params::Values;
     use crate::testing::{ack, loss};
     use crate::wire::{Congestion, Format, seconds_to_units};
 
     /// A window of ten packets of 1000 B, an RTT of 100 ms.
-    fn pair() -> (Box<dyn Sender>, Box<dyn Receiver>) {
+    fn pair() -> (Box<AnySender>, Box<AnyReceiver>) {
         let values = Values::default();
         let interface = crate::units::Rate::mbps(100);
         let init = SenderInit { values: &values, packet: 1000.0, initial_window: 10.0, interface };
         let mut sender = XcpR.sender(&init);
         sender.on_start(Time::ZERO, Time::millis(100));
-        (sender, XcpR.receiver())
+        (sender, XcpR.receiver().unwrap())
     }
     /// The answer to a packet that arrives with `feedback`.
-    fn answer(receiver: &mut dyn Receiver, feedback: i32) -> Congestion {
+    fn answer(receiver: &mut AnyReceiver, feedback: i32) -> Congestion {
         let mut data = Packet { ip_len: 1000, congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
         data.congestion.set_rtt(seconds_to_units(0.1));
         data.congestion.set_delta_throughput(feedback);
@@ -127,7 +118,7 @@ mod tests {
         receiver.on_ack(Time::ZERO, &mut ack);
         ack.congestion
     }
-    fn hears(sender: &mut dyn Sender, header: Congestion) -> f64 {
+    fn hears(sender: &mut AnySender, header: Congestion) -> f64 {
         sender.on_ack(&ack(Time::millis(1), &header));
         sender.allowance().cwnd
     }

@@ -354,6 +354,9 @@ impl<const PAPER: bool> XcpRouter<PAPER> {
 }
 
 impl<const PAPER: bool> Router for XcpRouter<PAPER> {
+    /// Arrivals add to sums that timers read, departures take from pools that timers fill.
+    const ORDER_INDEPENDENT: bool = true;
+
     #[inline(always)]
     fn on_arrival(&mut self, _now: Time, packet: &mut Packet, _port: &PortView) {
         self.0.load(packet.ip_len);
@@ -374,11 +377,6 @@ impl<const PAPER: bool> Router for XcpRouter<PAPER> {
     #[inline(always)]
     fn on_departure(&mut self, _now: Time, packet: &mut Packet, port: &PortView) {
         self.answer(packet, port);
-    }
-
-    /// Arrivals add to sums that timers read, departures take from pools that timers fill.
-    fn commutes(&self) -> bool {
-        true
     }
 
     fn on_least_backlog(&mut self, bytes: u64) {

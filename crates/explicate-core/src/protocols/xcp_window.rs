@@ -28,8 +28,10 @@
 
 use alloc::boxed::Box;
 
-use crate::params::Param;
-use crate::api::{Ack, PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit};
+use crate::api::{
+    Ack, AnyReceiver, AnyRouter, AnySender, PortView, Probe, Protocol, Receiver, Router, RouterInit, SenderInit,
+};
+use crate::params::{Info, Param};
 use crate::protocols::xcp::{self, Form, Window, XcpReceiver, XcpSender, round};
 use crate::protocols::xcp_router::{self, Controller, SECONDS};
 use crate::units::Time;
@@ -42,31 +44,22 @@ const SENDER: &[Param] = &xcp::params(xcp::HALVE);
 const ROUTER: &[Param] = &xcp_router::params(1.0);
 
 impl Protocol for XcpWindow {
-    fn name(&self) -> &'static str {
-        "xcp_window"
-    }
-    fn summary(&self) -> &'static str {
-        "XCP in its first form: routers write the change of the window into every packet"
-    }
-    fn source(&self) -> &'static str {
-        "Katabi, Handley, Rohrs, SIGCOMM 2002"
-    }
-    fn params(&self) -> &'static [Param] {
-        SENDER
-    }
-    fn router_params(&self) -> &'static [Param] {
-        ROUTER
-    }
-    fn explicit(&self) -> bool {
-        true
-    }
-    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+    const INFO: Info = Info {
+        name: "xcp_window",
+        summary: "XCP in its first form: routers write the change of the window into every packet",
+        source: "Katabi, Handley, Rohrs, SIGCOMM 2002",
+        params: SENDER,
+    };
+    const ROUTER_PARAMS: &'static [Param] = ROUTER;
+    const EXPLICIT: bool = true;
+
+    fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         Box::new(XcpSender::<Bytes>::new(init, SENDER))
     }
-    fn receiver(&self) -> Box<dyn Receiver> {
-        Box::<WindowReceiver>::default()
+    fn receiver(&self) -> Option<Box<AnyReceiver>> {
+        Some(Box::<WindowReceiver>::default())
     }
-    fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
+    fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
         Some(match init.values.get(ROUTER, "pools") as u8 {
             0 => Box::new(WindowRouter(Controller::<false>::new(init, ROUTER))),
             _ => Box::new(WindowRouter(Controller::<true>::new(init, ROUTER))),
@@ -84,9 +77,10 @@ impl Form for Bytes {
         let request = (w.desired * w.srtt - w.cwnd * w.packet) / packets;
         ((packets * w.packet + 0.5) as u32, seconds_to_units(w.srtt), round(request))
     }
-    fn state(words: (u32, u32, i32), header: &mut Congestion) {
-        *header = Congestion::new(Format::Window);
-        xcp::Rate::state(words, header);
+    #[inline(always)]
+    fn write(&mut self, packet: &mut Packet, words: (u32, u32, i32)) {
+        packet.congestion = Congestion::new(Format::Window);
+        xcp::Rate.write(packet, words);
     }
     /// Section 3.2: cwnd = max(cwnd + H_feedback, s).
     fn answered(&mut self, w: &Window, ack: &Ack<'_>) -> f64 {
@@ -126,6 +120,8 @@ fn spacing(packet: &Packet) -> (f64, f64) {
 }
 
 impl<const PAPER: bool> Router for WindowRouter<PAPER> {
+    const ORDER_INDEPENDENT: bool = true; // as with XCP
+
     fn on_arrival(&mut self, _now: Time, packet: &mut Packet, _port: &PortView) {
         self.0.load(packet.ip_len);
         let (x, rtt) = spacing(packet);
@@ -154,9 +150,6 @@ impl<const PAPER: bool> Router for WindowRouter<PAPER> {
         }
     }
 
-    fn commutes(&self) -> bool {
-        true // as with XCP
-    }
     fn on_least_backlog(&mut self, bytes: u64) {
         self.0.watch_queue(bytes);
     }

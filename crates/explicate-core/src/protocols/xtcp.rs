@@ -35,8 +35,12 @@
 
 use alloc::boxed::Box;
 
-use crate::params::{Param, Unit};
-use crate::api::{Ack, Allowance, DropCause, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit, Sent};
+use crate::api::{
+    Ack, Allowance, AnyReceiver, AnyRouter, AnySender, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router,
+    RouterInit, Sender, SenderInit, Sent,
+};
+use crate::params::{Info, Param, Unit};
+use crate::qdisc::DropCause;
 use crate::recovery::COMMON;
 use crate::units::Time;
 use crate::wire::{Packet, flag};
@@ -70,37 +74,26 @@ const ROUTER: &[Param] = &[Param::new(
 )];
 
 impl Protocol for Xtcp {
-    fn name(&self) -> &'static str {
-        "xtcp"
-    }
-    fn summary(&self) -> &'static str {
-        "XTCP: TCP's window, halved by flags that routers set for what they drop"
-    }
-    fn source(&self) -> &'static str {
-        "De Vleeschouwer, Frossard (paper 003)"
-    }
-    fn params(&self) -> &'static [Param] {
-        SENDER
-    }
-    fn router_params(&self) -> &'static [Param] {
-        ROUTER
-    }
-    fn explicit(&self) -> bool {
-        true
-    }
-    fn congestion_header(&self) -> bool {
-        false
-    }
+    const INFO: Info = Info {
+        name: "xtcp",
+        summary: "XTCP: TCP's window, halved by flags that routers set for what they drop",
+        source: "De Vleeschouwer, Frossard (paper 003)",
+        params: SENDER,
+    };
+    const ROUTER_PARAMS: &'static [Param] = ROUTER;
+    const EXPLICIT: bool = true;
+    const HEADER_LEN: u16 = 0;
+
     fn answers(&self, packet: &Packet) -> bool {
         is_xtcp(packet)
     }
-    fn sender(&self, init: &SenderInit<'_>) -> Box<dyn Sender> {
+    fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         Box::new(XtcpSender::new(init))
     }
-    fn receiver(&self) -> Box<dyn Receiver> {
-        Box::new(XtcpReceiver { flagged: false })
+    fn receiver(&self) -> Option<Box<AnyReceiver>> {
+        Some(Box::new(XtcpReceiver { flagged: false }))
     }
-    fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
+    fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
         let spend_on_flagged = init.values.get(ROUTER, "spend_on_flagged") != 0.0;
         Some(Box::new(XtcpRouter { spend_on_flagged, ..XtcpRouter::default() }))
     }
@@ -422,7 +415,7 @@ mod tests {
 
     #[test]
     fn the_receiver_echoes() {
-        let mut receiver = Xtcp.receiver();
+        let mut receiver = Xtcp.receiver().unwrap();
         let mut echo = |flags| {
             receiver.on_data(Time::ZERO, &packet(flags));
             let mut ack = packet(flag::ACK);

@@ -22,9 +22,9 @@
 use alloc::boxed::Box;
 
 use super::common::{COUNT, LIMIT, MARK, Room, early};
-use crate::params::{Param, Unit};
-use crate::api::{DropCause, PortView, Probe};
-use crate::qdisc::{Discipline, Qdisc, QdiscInit, QdiscKind, Verdict};
+use crate::api::{PortView, Probe};
+use crate::params::{Info, Param, Unit};
+use crate::qdisc::{Discipline, DropCause, Qdisc, QdiscInit, QdiscKind, Verdict};
 use crate::units::Time;
 use crate::wire::Packet;
 
@@ -55,18 +55,13 @@ const PARAMS: &[Param] = &[
 ];
 
 impl QdiscKind for Avq {
-    fn name(&self) -> &'static str {
-        "avq"
-    }
-    fn summary(&self) -> &'static str {
-        "Adaptive virtual queue: marks or drops what a slower line would, so that the real one is used to a given share"
-    }
-    fn source(&self) -> &'static str {
-        "Kunniyur and Srikant, SIGCOMM 2001"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
+    const INFO: Info = Info {
+        name: "avq",
+        summary: "Adaptive virtual queue: marks or drops what a slower line would, so that the real one is used to a given share",
+        source: "Kunniyur and Srikant, SIGCOMM 2001",
+        params: PARAMS,
+    };
+
     fn build(&self, init: &QdiscInit<'_>) -> Discipline {
         Discipline::Arrival(Box::new(AvqQueue::new(init)))
     }

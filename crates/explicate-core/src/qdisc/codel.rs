@@ -24,9 +24,9 @@
 use alloc::boxed::Box;
 
 use super::common::{COUNT, Fifo, LIMIT, MARK, Room};
-use crate::params::{Param, Unit, Values};
-use crate::api::{DropCause, Probe};
-use crate::qdisc::{ActiveQueue, Discipline, Gone, QdiscInit, QdiscKind, Queued};
+use crate::api::Probe;
+use crate::params::{Info, Param, Unit, Values};
+use crate::qdisc::{ActiveQueue, Discipline, DropCause, Gone, QdiscInit, QdiscKind, Queued};
 use crate::units::Time;
 use crate::wire::Packet;
 
@@ -53,18 +53,13 @@ pub const MTU: Param =
 const PARAMS: &[Param] = &[TARGET, INTERVAL, MTU, MARK, LIMIT, COUNT];
 
 impl QdiscKind for CoDel {
-    fn name(&self) -> &'static str {
-        "codel"
-    }
-    fn summary(&self) -> &'static str {
-        "Controlled delay: drops or marks at the head while the delay stands above a target"
-    }
-    fn source(&self) -> &'static str {
-        "RFC 8289"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
+    const INFO: Info = Info {
+        name: "codel",
+        summary: "Controlled delay: drops or marks at the head while the delay stands above a target",
+        source: "RFC 8289",
+        params: PARAMS,
+    };
+
     fn build(&self, init: &QdiscInit<'_>) -> Discipline {
         Discipline::Departure(Box::new(CoDelQueue {
             law: Law::new(init.values),

@@ -2,9 +2,9 @@
 
 use alloc::collections::VecDeque;
 
-use crate::api::{DropCause, Probe};
+use crate::api::Probe;
 use crate::params::{Param, Unit, Values};
-use crate::qdisc::{ActiveQueue, Gone, Queued, Verdict};
+use crate::qdisc::{ActiveQueue, DropCause, Gone, Queued, Verdict};
 use crate::units::Time;
 use crate::wire::{Ecn, Packet};
 

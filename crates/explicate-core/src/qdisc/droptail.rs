@@ -5,9 +5,9 @@
 use alloc::boxed::Box;
 
 use super::common::{COUNT, LIMIT, Room};
-use crate::params::Param;
-use crate::api::{DropCause, PortView, Probe};
-use crate::qdisc::{Discipline, Qdisc, QdiscInit, QdiscKind, Verdict};
+use crate::api::{PortView, Probe};
+use crate::params::{Info, Param};
+use crate::qdisc::{Discipline, DropCause, Qdisc, QdiscInit, QdiscKind, Verdict};
 use crate::units::Time;
 use crate::wire::Packet;
 
@@ -17,18 +17,13 @@ pub struct DropTail;
 const PARAMS: &[Param] = &[LIMIT, COUNT];
 
 impl QdiscKind for DropTail {
-    fn name(&self) -> &'static str {
-        "droptail"
-    }
-    fn summary(&self) -> &'static str {
-        "First in, first out; drops what does not fit"
-    }
-    fn source(&self) -> &'static str {
-        "folklore"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
+    const INFO: Info = Info {
+        name: "droptail",
+        summary: "First in, first out; drops what does not fit",
+        source: "folklore",
+        params: PARAMS,
+    };
+
     fn build(&self, init: &QdiscInit<'_>) -> Discipline {
         Discipline::Arrival(Box::new(Tail(Room::new(init.values, init.mean_packet))))
     }
@@ -40,9 +35,6 @@ impl Qdisc for Tail {
     fn on_arrival(&mut self, _now: Time, packet: &Packet, port: &PortView, _idle: Option<Time>) -> Verdict {
         let fits = self.0.fits((port.backlog_bytes, port.backlog_packets), packet.ip_len) || !port.busy;
         if fits { Verdict::Accept } else { Verdict::Drop(DropCause::Overflow) }
-    }
-    fn minds_departures(&self) -> bool {
-        false
     }
     fn room(&self) -> Option<Room> {
         Some(self.0)

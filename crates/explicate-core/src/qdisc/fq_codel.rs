@@ -28,9 +28,9 @@ use alloc::vec::Vec;
 
 use super::codel::{INTERVAL, Law, MTU, State, TARGET};
 use super::common::{COUNT, Fifo, LIMIT, MARK, Room};
-use crate::params::{Param, Unit};
-use crate::api::{DropCause, Probe};
-use crate::qdisc::{ActiveQueue, Discipline, Gone, QdiscInit, QdiscKind, Queued};
+use crate::api::Probe;
+use crate::params::{Info, Param, Unit};
+use crate::qdisc::{ActiveQueue, Discipline, DropCause, Gone, QdiscInit, QdiscKind, Queued};
 use crate::units::Time;
 use crate::wire::Packet;
 
@@ -54,18 +54,13 @@ const PARAMS: &[Param] = &[
 ];
 
 impl QdiscKind for FqCoDel {
-    fn name(&self) -> &'static str {
-        "fq_codel"
-    }
-    fn summary(&self) -> &'static str {
-        "A queue for each flow that take turns, each with controlled delay"
-    }
-    fn source(&self) -> &'static str {
-        "RFC 8290"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
+    const INFO: Info = Info {
+        name: "fq_codel",
+        summary: "A queue for each flow that take turns, each with controlled delay",
+        source: "RFC 8290",
+        params: PARAMS,
+    };
+
     fn build(&self, init: &QdiscInit<'_>) -> Discipline {
         Discipline::Departure(Box::new(FqCoDelQueue::new(init)))
     }

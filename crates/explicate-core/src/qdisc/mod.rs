@@ -4,8 +4,9 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use self::common::Room;
-use crate::api::{DropCause, PortView, Probe};
-use crate::params::{Param, Values};
+use crate::api::{PortView, Probe};
+use crate::params::{Info, Values};
+pub use crate::passage::DropCause;
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -16,7 +17,7 @@ macro_rules! qdiscs {
     ($($module:ident::$unit:ident,)*) => {
         $(pub mod $module;)*
         /// Every queue discipline, in the order of this list.
-        pub static QDISCS: &[&dyn QdiscKind] = &[$(&$module::$unit),*];
+        pub static QDISCS: &[&AnyQdiscKind] = &[$(&$module::$unit),*];
     };
 }
 
@@ -32,17 +33,34 @@ qdiscs! {
 
 /// A queue discipline: one file, registered by one line in `qdisc/mod.rs`.
 pub trait QdiscKind: Sync {
-    /// The name in scenarios and tables.
-    fn name(&self) -> &'static str;
-    /// One sentence.
-    fn summary(&self) -> &'static str;
-    /// Paper or RFC.
-    fn source(&self) -> &'static str;
-    /// Parameters.
-    fn params(&self) -> &'static [Param];
+    /// Name, summary, source and parameters.
+    const INFO: Info;
     /// A discipline for one queue.
     fn build(&self, init: &QdiscInit<'_>) -> Discipline;
 }
+
+/// Any [`QdiscKind`].
+pub type AnyQdiscKind = dyn QdiscKindObject;
+
+mod object {
+    use super::*;
+    use crate::object::described;
+
+    /// A [`QdiscKind`] as an object; other crates cannot name it.
+    pub trait QdiscKindObject: Sync {
+        described!();
+        fn build(&self, init: &QdiscInit<'_>) -> Discipline;
+    }
+    impl<K: QdiscKind> QdiscKindObject for K {
+        fn info(&self) -> &'static Info {
+            &K::INFO
+        }
+        fn build(&self, init: &QdiscInit<'_>) -> Discipline {
+            QdiscKind::build(self, init)
+        }
+    }
+}
+use object::QdiscKindObject;
 
 /// The two forms of a queue discipline.
 pub enum Discipline {
@@ -83,12 +101,8 @@ pub trait Qdisc: Send {
     fn on_departure(&mut self, now: Time, port: &PortView) {
         let _ = (now, port);
     }
-    /// Whether [`Qdisc::on_departure`] does anything: asked once.
-    fn minds_departures(&self) -> bool {
-        true
-    }
-    /// The room that this discipline is, if all that it does is to drop what does not fit behind the packets that wait, and
-    /// nothing while no packet is in service: asked once, and never for anything else.
+    /// A promise: all that this discipline does is to drop what does not fit into this room behind the packets that wait, and
+    /// nothing while no packet is in service. Asked once; a port may then do it itself. A law checks it.
     fn room(&self) -> Option<Room> {
         None
     }

@@ -19,9 +19,9 @@
 use alloc::boxed::Box;
 
 use super::common::{COUNT, LIMIT, MARK, Room, early};
-use crate::params::{Param, Unit};
-use crate::api::{DropCause, PortView, Probe};
-use crate::qdisc::{Discipline, Qdisc, QdiscInit, QdiscKind, Verdict};
+use crate::api::{PortView, Probe};
+use crate::params::{Info, Param, Unit};
+use crate::qdisc::{Discipline, DropCause, Qdisc, QdiscInit, QdiscKind, Verdict};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -55,18 +55,13 @@ const PARAMS: &[Param] = &[
 ];
 
 impl QdiscKind for Pi {
-    fn name(&self) -> &'static str {
-        "pi"
-    }
-    fn summary(&self) -> &'static str {
-        "Proportional-integral controller: marks or drops so that the queue settles at a reference"
-    }
-    fn source(&self) -> &'static str {
-        "Hollot, Misra, Towsley and Gong, INFOCOM 2001"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
+    const INFO: Info = Info {
+        name: "pi",
+        summary: "Proportional-integral controller: marks or drops so that the queue settles at a reference",
+        source: "Hollot, Misra, Towsley and Gong, INFOCOM 2001",
+        params: PARAMS,
+    };
+
     fn build(&self, init: &QdiscInit<'_>) -> Discipline {
         Discipline::Arrival(Box::new(PiQueue::new(init)))
     }

@@ -39,9 +39,9 @@
 use alloc::boxed::Box;
 
 use super::common::{LIMIT, MARK};
-use crate::params::{Param, Unit};
-use crate::api::{DropCause, PortView, Probe};
-use crate::qdisc::{Discipline, Qdisc, QdiscInit, QdiscKind, Verdict};
+use crate::api::{PortView, Probe};
+use crate::params::{Info, Param, Unit};
+use crate::qdisc::{Discipline, DropCause, Qdisc, QdiscInit, QdiscKind, Verdict};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::{Ecn, Packet};
@@ -123,18 +123,13 @@ const PARAMS: &[Param] = &[
 ];
 
 impl QdiscKind for Red {
-    fn name(&self) -> &'static str {
-        "red"
-    }
-    fn summary(&self) -> &'static str {
-        "Random early detection: drops or marks with a probability that grows with the average queue"
-    }
-    fn source(&self) -> &'static str {
-        "Floyd and Jacobson, IEEE/ACM ToN 1993; RFC 3168"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
+    const INFO: Info = Info {
+        name: "red",
+        summary: "Random early detection: drops or marks with a probability that grows with the average queue",
+        source: "Floyd and Jacobson, IEEE/ACM ToN 1993; RFC 3168",
+        params: PARAMS,
+    };
+
     fn build(&self, init: &QdiscInit<'_>) -> Discipline {
         Discipline::Arrival(Box::new(RedQueue::new(init)))
     }

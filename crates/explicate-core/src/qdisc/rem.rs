@@ -31,9 +31,9 @@
 use alloc::boxed::Box;
 
 use super::common::{COUNT, Fifo, LIMIT, MARK, Room, early};
-use crate::params::{Param, Unit};
-use crate::api::{DropCause, PortView, Probe};
-use crate::qdisc::{ActiveQueue, Discipline, Gone, Qdisc, QdiscInit, QdiscKind, Queued, Verdict};
+use crate::api::{PortView, Probe};
+use crate::params::{Info, Param, Unit};
+use crate::qdisc::{ActiveQueue, Discipline, DropCause, Gone, Qdisc, QdiscInit, QdiscKind, Queued, Verdict};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -86,18 +86,13 @@ const PARAMS: &[Param] = &[
 ];
 
 impl QdiscKind for Rem {
-    fn name(&self) -> &'static str {
-        "rem"
-    }
-    fn summary(&self) -> &'static str {
-        "Random exponential marking: a price that rests when the rate matches and the queue is on target"
-    }
-    fn source(&self) -> &'static str {
-        "Athuraliya, Low, Li and Yin, IEEE Network 2001"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
+    const INFO: Info = Info {
+        name: "rem",
+        summary: "Random exponential marking: a price that rests when the rate matches and the queue is on target",
+        source: "Athuraliya, Low, Li and Yin, IEEE Network 2001",
+        params: PARAMS,
+    };
+
     fn build(&self, init: &QdiscInit<'_>) -> Discipline {
         let law = RemQueue::new(init);
         match init.values.get(PARAMS, "mark_at") as u8 {

@@ -49,11 +49,11 @@ use alloc::collections::VecDeque;
 use core::cell::Cell;
 use core::ops::Range;
 
-use crate::params::{Param, Unit, Values};
 use crate::api::Probe;
-use crate::recovery::{COMMON, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
+use crate::params::{Info, Param, Unit, Values};
 use crate::recovery::rto::Sequence;
 use crate::recovery::timers::{Expired, RESTART_ON_ANY, RETRANSMISSION_FACTOR, RETRANSMISSION_TIMER, Timers};
+use crate::recovery::{AnyRecovery, COMMON, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 
 /// The loss monitor of paper 003.
@@ -73,19 +73,14 @@ pub(super) const PARAMS: &[Param] = &[
 ];
 
 impl RecoveryKind for LossMonitor {
-    fn name(&self) -> &'static str {
-        "loss_monitor"
-    }
-    fn summary(&self) -> &'static str {
-        "Echoed packet numbers tell what arrived: the longest missing segment is resent, several a round trip"
-    }
-    fn source(&self) -> &'static str {
-        "De Vleeschouwer, Frossard, Computer Networks 52, 2008, section 5"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
-    fn build(&self, values: &Values) -> Box<dyn Recovery> {
+    const INFO: Info = Info {
+        name: "loss_monitor",
+        summary: "Echoed packet numbers tell what arrived: the longest missing segment is resent, several a round trip",
+        source: "De Vleeschouwer, Frossard, Computer Networks 52, 2008, section 5",
+        params: PARAMS,
+    };
+
+    fn build(&self, values: &Values) -> Box<AnyRecovery> {
         Box::new(LossMonitorRecovery::new(values))
     }
 }
@@ -326,10 +321,6 @@ impl Recovery for LossMonitorRecovery {
         RecoveryState { timer: self.timers.deadline(), ..state }
     }
 
-    fn next_timer(&self) -> Time {
-        self.timers.deadline()
-    }
-
     fn on_timer(&mut self, now: Time) -> Option<u32> {
         match self.timers.expire(now, self.seq.outstanding())? {
             // After a rollback the hole is the next segment in sequence anyway.
@@ -405,7 +396,7 @@ mod tests {
         r.on_sent(Time::millis(250), 5, 5);
         assert_eq!(r.dupcount, 2);
         r.timers.duplicate(Time::millis(390)); // the connection lives: only the retransmission timer may expire
-        let at = r.next_timer();
+        let at = r.state().timer;
         r.timers.duplicate(at);
         assert_eq!(r.on_timer(at), None, "no reset");
         resend(&mut r, 600, 0, 6);
@@ -477,12 +468,12 @@ mod tests {
         resend(&mut r, 101, 1, 5);
         assert_eq!(r.sent.front(), Some(&(4, 0)), "3 and 4 are at the receiver: again segment 1, by its packet 4");
         // One segment left the network with each duplicate, and one of two entered in its place: swnd = 4 + 2.
-        assert_eq!((r.in_flight(), r.next(4.0, 9)), (2, Next::New));
+        assert_eq!((r.state().in_flight, r.next(4.0, 9)), (2, Next::New));
         assert_eq!(ack(&mut r, 200, 1, 4).newly_acked, 1);
         assert_eq!((r.received, r.sent.front()), (2, Some(&(5, 1))));
         assert_eq!(ack(&mut r, 201, 4, 5).newly_acked, 1, "the other two were reported");
         assert_eq!((r.received, r.sent.len(), r.recovering), (0, 0, false));
-        assert_eq!(r.next_timer(), Time::NEVER);
+        assert_eq!(r.state().timer, Time::NEVER);
     }
 
     #[test]
@@ -524,12 +515,12 @@ mod tests {
         let at = r.timers.rto().deadline();
         assert_eq!(r.on_timer(at), Some(3));
         assert_eq!((r.window.len(), r.received, r.sent.len(), r.dupcount, r.resend), (0, 0, 0, 0, None));
-        assert_eq!((r.next(1.0, 9), r.next_segment()), (Next::New, 0));
+        assert_eq!((r.next(1.0, 9), r.state().next), (Next::New, 0));
         r.on_sent(at, 0, 4);
         ack(&mut r, 9999, 0, 3);
         assert_eq!((r.received, r.resend), (0, None), "a packet of before the reset names nothing");
         ack(&mut r, 9999, 3, 4);
-        assert_eq!((r.next_segment(), r.window.len()), (3, 0));
+        assert_eq!((r.state().next, r.window.len()), (3, 0));
     }
 
     /// What the paper promises of every retransmission (D-txt-lm a-c), held against a record of all packets.

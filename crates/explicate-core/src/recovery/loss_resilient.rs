@@ -49,11 +49,11 @@
 
 use alloc::boxed::Box;
 
-use crate::params::{Param, Unit, Values};
 use crate::api::Probe;
-use crate::recovery::{COMMON, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
+use crate::params::{Info, Param, Unit, Values};
 use crate::recovery::rto::Sequence;
 use crate::recovery::timers::{Expired, RESTART_ON_ANY, RETRANSMISSION_FACTOR, RETRANSMISSION_TIMER, Timers};
+use crate::recovery::{AnyRecovery, COMMON, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 
 /// The switches of paper 003 over cumulative acknowledgements.
@@ -80,19 +80,14 @@ const PARAMS: &[Param] = &[
 ];
 
 impl RecoveryKind for LossResilient {
-    fn name(&self) -> &'static str {
-        "loss_resilient"
-    }
-    fn summary(&self) -> &'static str {
-        "Partial deflation, partial acknowledgements, patient recovery timer, retransmission timer: each a switch"
-    }
-    fn source(&self) -> &'static str {
-        "De Vleeschouwer, Frossard, Computer Networks 52, 2008, section 4"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
-    fn build(&self, values: &Values) -> Box<dyn Recovery> {
+    const INFO: Info = Info {
+        name: "loss_resilient",
+        summary: "Partial deflation, partial acknowledgements, patient recovery timer, retransmission timer: each a switch",
+        source: "De Vleeschouwer, Frossard, Computer Networks 52, 2008, section 4",
+        params: PARAMS,
+    };
+
+    fn build(&self, values: &Values) -> Box<AnyRecovery> {
         Box::new(LossResilientRecovery {
             seq: Sequence::default(),
             timers: Timers::new(values, PARAMS),
@@ -207,10 +202,6 @@ impl Recovery for LossResilientRecovery {
         RecoveryState { timer: self.timers.deadline(), ..state }
     }
 
-    fn next_timer(&self) -> Time {
-        self.timers.deadline()
-    }
-
     fn on_timer(&mut self, now: Time) -> Option<u32> {
         match self.timers.expire(now, self.seq.outstanding())? {
             // After a rollback the hole is the next segment in sequence anyway.
@@ -256,42 +247,42 @@ mod tests {
         &[("partial_deflation", 0.0), ("partial_ack", 0.0), ("restart_on_any", 0.0), ("retransmission_timer", 0.0)];
 
     /// A recovery with these switches, all others as by default.
-    fn with(params: &[(&str, f64)]) -> Box<dyn Recovery> {
+    fn with(params: &[(&str, f64)]) -> Box<AnyRecovery> {
         let mut values = Values::default();
         for (name, value) in params {
             values.set(PARAMS.iter().chain(COMMON).find(|p| p.name == *name).unwrap(), *value);
         }
         LossResilient.build(&values)
     }
-    fn but(switch: &'static str) -> Box<dyn Recovery> {
+    fn but(switch: &'static str) -> Box<AnyRecovery> {
         with(&[(switch, 0.0)])
     }
     /// The first `n` segments are under way since time zero; the round trip is 100 ms.
-    fn sent(mut r: Box<dyn Recovery>, n: u32) -> Box<dyn Recovery> {
+    fn sent(mut r: Box<AnyRecovery>, n: u32) -> Box<AnyRecovery> {
         r.on_rtt(Time::millis(100));
         send(&mut r, 0, n);
         r
     }
     /// Sends `n` segments that the window lets go.
-    fn send(r: &mut Box<dyn Recovery>, ms: u64, n: u32) {
+    fn send(r: &mut Box<AnyRecovery>, ms: u64, n: u32) {
         for _ in 0..n {
             assert_eq!(r.next(1e9, 1000), Next::New);
-            r.on_sent(Time::millis(ms), r.next_segment(), 0);
+            r.on_sent(Time::millis(ms), r.state().next, 0);
         }
     }
-    fn resend(r: &mut Box<dyn Recovery>, ms: u64) {
+    fn resend(r: &mut Box<AnyRecovery>, ms: u64) {
         let Next::Resend(segment) = r.next(1.0, 1000) else { panic!("nothing to resend") };
         r.on_sent(Time::millis(ms), segment, 0);
     }
-    fn ack(r: &mut Box<dyn Recovery>, ms: u64, cumulative: u32) -> Outcome {
+    fn ack(r: &mut Box<AnyRecovery>, ms: u64, cumulative: u32) -> Outcome {
         r.on_ack(Time::millis(ms), cumulative, 0, &[], Time::millis(100))
     }
-    fn acks(r: &mut Box<dyn Recovery>, ms: u64, cumulative: u32, times: u32) {
+    fn acks(r: &mut Box<AnyRecovery>, ms: u64, cumulative: u32, times: u32) {
         for _ in 0..times {
             ack(r, ms, cumulative);
         }
     }
-    fn probe(r: &dyn Recovery, name: &str) -> f64 {
+    fn probe(r: &AnyRecovery, name: &str) -> f64 {
         let mut found = f64::NAN;
         r.probe(&mut |n, value| found = if n == name { value } else { found });
         found
@@ -315,20 +306,20 @@ mod tests {
     #[test]
     fn partial_deflation_keeps_what_belongs_to_the_second_hole() {
         // Ten segments, 0 and 5 are lost. The other eight cause duplicates, which let 10..18 go.
-        let repaired = |r: Box<dyn Recovery>| {
+        let repaired = |r: Box<AnyRecovery>| {
             let mut r = sent(r, 10);
             acks(&mut r, 100, 0, 3);
             resend(&mut r, 100);
             acks(&mut r, 101, 0, 5);
             send(&mut r, 101, 8);
-            assert_eq!((r.in_flight(), probe(&*r, "inflation")), (10, 8.0));
+            assert_eq!((r.state().in_flight, probe(&*r, "inflation")), (10, 8.0));
             // The first hole is filled: nlack - (olack + 1) = 4 - 0 segments of the eight were waiting for it.
             ack(&mut r, 200, 5);
             r
         };
         let mut kept = repaired(but("partial_ack"));
         assert_eq!(probe(&*kept, "inflation"), 4.0, "6..10 are at the receiver");
-        assert_eq!(kept.in_flight(), 18 - 5 - 4);
+        assert_eq!(kept.state().in_flight, 18 - 5 - 4);
         assert_eq!(kept.next(10.0, 1000), Next::New, "as many in flight as the window says");
         send(&mut kept, 200, 1);
         assert_eq!(kept.next(10.0, 1000), Next::Nothing);
@@ -365,7 +356,7 @@ mod tests {
 
     #[test]
     fn a_partial_acknowledgement_resends_the_next_hole() {
-        let first_repaired = |r: Box<dyn Recovery>| {
+        let first_repaired = |r: Box<AnyRecovery>| {
             let mut r = sent(r, 10);
             acks(&mut r, 100, 0, 3);
             resend(&mut r, 100);
@@ -383,20 +374,20 @@ mod tests {
         resend(&mut r, 200);
         acks(&mut r, 201, 5, 9);
         assert!(!matches!(r.next(1.0, 1000), Next::Resend(_)), "duplicates of the same window do not resend it again");
-        assert!(r.recovering());
+        assert!(r.state().recovering);
         ack(&mut r, 300, 10);
-        assert!(!r.recovering(), "complete: all that was sent before the retransmission");
+        assert!(!r.state().recovering, "complete: all that was sent before the retransmission");
     }
 
     #[test]
     fn a_live_connection_is_not_reset() {
         // The timeout is 100 ms + 4 * 50 ms at first; samples of 100 ms take it down to the minimum of 200 ms.
-        let deadline = |r: Box<dyn Recovery>| {
+        let deadline = |r: Box<AnyRecovery>| {
             let mut r = sent(r, 10);
             acks(&mut r, 100, 0, 3);
             resend(&mut r, 100);
             acks(&mut r, 150, 0, 6);
-            r.next_timer()
+            r.state().timer
         };
         let patient = with(&[("retransmission_timer", 0.0), ("min_rto", 0.2)]);
         let timeout = |duplicates: u32| {
@@ -415,12 +406,12 @@ mod tests {
         resend(&mut r, 100);
         let mut ms = 100;
         // Duplicates go on, one every 20 ms: the retransmission was lost.
-        while r.next_timer() > Time::millis(ms + 20) {
+        while r.state().timer > Time::millis(ms + 20) {
             ms += 20;
             ack(&mut r, ms, 0);
             send(&mut r, ms, 1);
         }
-        let at = r.next_timer();
+        let at = r.state().timer;
         // Two recovery timeouts after the retransmission: srtt 100 ms and rttvar 50, 37.5, 28.1, 21.1 ms, so 184.4 ms, under the minimum.
         assert_eq!(at, Time::millis(100 + 2 * 200));
         assert_eq!(r.on_timer(at), None, "no reset, the law hears nothing");
@@ -429,24 +420,24 @@ mod tests {
         assert_eq!(probe(&*r, "timer_resends"), 1.0);
         assert!(probe(&*r, "inflation") > 15.0, "and the window is as it was");
         // Now there is silence.
-        let at = r.next_timer();
+        let at = r.state().timer;
         assert!(at < Time::millis(700 + 20));
         assert!(r.on_timer(at).is_some());
-        assert_eq!((r.next_segment(), probe(&*r, "inflation")), (0, 0.0));
+        assert_eq!((r.state().next, probe(&*r, "inflation")), (0, 0.0));
     }
 
     #[test]
     fn duplicates_of_what_a_reset_sent_again_resend_nothing() {
         // Ten segments; 1 to 9 arrive and 0 is lost. The acknowledgements come after the reset.
         let mut r = sent(with(&[("dupackthreshold", 1.0)]), 10);
-        assert!(r.on_timer(r.next_timer()).is_some(), "silence");
+        assert!(r.on_timer(r.state().timer).is_some(), "silence");
         send(&mut r, 400, 1);
         ack(&mut r, 500, 10);
-        assert_eq!((r.next_segment(), r.acknowledged()), (10, 10));
+        assert_eq!((r.state().next, r.state().acked), (10, 10));
 
         // Ten segments that all arrive, late: the reset sends some of them again.
         let mut r = sent(with(&[("dupackthreshold", 1.0)]), 10);
-        assert!(r.on_timer(r.next_timer()).is_some());
+        assert!(r.on_timer(r.state().timer).is_some());
         send(&mut r, 400, 1);
         ack(&mut r, 410, 1);
         ack(&mut r, 410, 2);
@@ -465,7 +456,7 @@ mod tests {
     }
 
     /// Segment 40 of 400 is lost with its retransmission; the window is 16 segments, the round trip 100 ms.
-    fn twice_lost(r: &mut dyn Recovery) -> (Story, f64) {
+    fn twice_lost(r: &mut AnyRecovery) -> (Story, f64) {
         let (mut times, mut most) = (0, 0.0_f64);
         let channel = Channel {
             segments: 400,
@@ -507,8 +498,8 @@ mod tests {
             for loss in [(0.0, 0.0), (0.005, 0.0), (0.05, 0.0), (0.3, 0.1)] {
                 let mut r = with(&params);
                 let story = transfer_randomly(&mut *r, bits as u64, 2000, loss, |r| {
-                    let flight = r.next_segment() - r.acknowledged();
-                    assert!(r.in_flight() <= flight && probe(r, "inflation") <= flight as f64);
+                    let flight = r.state().next - r.state().acked;
+                    assert!(r.state().in_flight <= flight && probe(r, "inflation") <= flight as f64);
                 });
                 assert!(loss.0 > 0.0 || story.resent == 0, "{params:?}: {story:?}");
                 // A reset goes back over segments that have arrived; nothing else resends those.

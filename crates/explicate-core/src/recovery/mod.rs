@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use self::steady::Steady;
 use crate::api::Probe;
-use crate::params::{Param, Unit, Values};
+use crate::params::{Info, Param, Unit, Values};
 use crate::units::Time;
 
 pub(crate) mod outstanding;
@@ -19,7 +19,7 @@ macro_rules! recoveries {
     ($($module:ident::$unit:ident,)*) => {
         $(pub mod $module;)*
         /// Every recovery, in the order of this list.
-        pub static RECOVERIES: &[&dyn RecoveryKind] = &[$(&$module::$unit),*];
+        pub static RECOVERIES: &[&AnyRecoveryKind] = &[$(&$module::$unit),*];
     };
 }
 
@@ -69,28 +69,75 @@ pub const COMMON: &[Param] = &[
 
 /// How lost segments are found and resent: one file, registered by one line in `recovery/mod.rs`.
 pub trait RecoveryKind: Sync {
-    /// The name in scenarios and tables.
-    fn name(&self) -> &'static str;
-    /// One sentence.
-    fn summary(&self) -> &'static str;
-    /// Paper or RFC.
-    fn source(&self) -> &'static str;
-    /// Parameters beyond those that every recovery has ([`crate::recovery::COMMON`]).
-    fn params(&self) -> &'static [Param] {
-        &[]
-    }
+    /// Name, summary, source and parameters.
+    const INFO: Info;
     /// Whether everything arrives in the end. If not, nothing is sent twice, the receiver passes over what is missing, and
     /// acknowledgements carry the number of segments that have arrived in place of the next one expected.
-    fn reliable(&self) -> bool {
-        true
-    }
+    const RELIABLE: bool = true;
     /// Whether the receiver is asked for SACK ranges.
-    fn wants_sack(&self) -> bool {
-        false
-    }
+    const WANTS_SACK: bool = false;
     /// A recovery for one flow; `values` may hold the common parameters too.
-    fn build(&self, values: &Values) -> Box<dyn Recovery>;
+    fn build(&self, values: &Values) -> Box<AnyRecovery>;
 }
+
+/// Any [`RecoveryKind`].
+pub type AnyRecoveryKind = dyn RecoveryKindObject;
+
+/// Any [`Recovery`].
+pub type AnyRecovery = dyn RecoveryObject;
+
+mod object {
+    use super::*;
+    use crate::object::described;
+
+    /// A [`Recovery`] as an object, with the calls that make several others; other crates cannot name it.
+    pub trait RecoveryObject: Recovery {
+        /// [`Recovery::on_ack`], then [`Recovery::state`].
+        fn take_ack(
+            &mut self,
+            now: Time,
+            cumulative: u32,
+            packet_number: u32,
+            sack: &[(u32, u32)],
+            rtt: Time,
+            state: &mut RecoveryState,
+        ) -> Outcome {
+            let outcome = self.on_ack(now, cumulative, packet_number, sack, rtt);
+            *state = self.state();
+            outcome
+        }
+        /// [`Recovery::on_sent`], then [`Recovery::state`] and [`Recovery::next`].
+        fn take_sent(&mut self, now: Time, sent: (u32, u32), windows: (f64, u32), state: &mut RecoveryState) -> Next {
+            self.on_sent(now, sent.0, sent.1);
+            *state = self.state();
+            self.next(windows.0, windows.1)
+        }
+    }
+    impl<R: Recovery> RecoveryObject for R {}
+
+    /// A [`RecoveryKind`] as an object; other crates cannot name it.
+    pub trait RecoveryKindObject: Sync {
+        described!();
+        fn reliable(&self) -> bool;
+        fn wants_sack(&self) -> bool;
+        fn build(&self, values: &Values) -> Box<AnyRecovery>;
+    }
+    impl<K: RecoveryKind> RecoveryKindObject for K {
+        fn info(&self) -> &'static Info {
+            &K::INFO
+        }
+        fn reliable(&self) -> bool {
+            K::RELIABLE
+        }
+        fn wants_sack(&self) -> bool {
+            K::WANTS_SACK
+        }
+        fn build(&self, values: &Values) -> Box<AnyRecovery> {
+            RecoveryKind::build(self, values)
+        }
+    }
+}
+use object::{RecoveryKindObject, RecoveryObject};
 
 /// What recovery makes of one acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
@@ -147,20 +194,6 @@ pub trait Recovery: Send {
     }
     /// Where the flow stands.
     fn state(&self) -> RecoveryState;
-    /// [`Recovery::on_ack`], then [`Recovery::state`]. This and the next one save a flow calls, and are not to be overridden.
-    fn take_ack(
-        &mut self,
-        now: Time,
-        cumulative: u32,
-        packet_number: u32,
-        sack: &[(u32, u32)],
-        rtt: Time,
-        state: &mut RecoveryState,
-    ) -> Outcome {
-        let outcome = self.on_ack(now, cumulative, packet_number, sack, rtt);
-        *state = self.state();
-        outcome
-    }
     /// Lends its counts to the flow while nothing is missing, nothing is resent and all that is outstanding is in flight: until it
     /// takes them back, it is told nothing of acknowledgements in order and of new segments. By default it does not.
     fn lend(&self) -> Option<Steady> {
@@ -169,40 +202,6 @@ pub trait Recovery: Send {
     /// Takes back what it has lent.
     fn take_back(&mut self, steady: &Steady, at: &RecoveryState) {
         let _ = (steady, at);
-    }
-    /// [`Recovery::on_sent`], then [`Recovery::state`] and [`Recovery::next`].
-    fn take_sent(&mut self, now: Time, sent: (u32, u32), windows: (f64, u32), state: &mut RecoveryState) -> Next {
-        self.on_sent(now, sent.0, sent.1);
-        *state = self.state();
-        self.next(windows.0, windows.1)
-    }
-    /// The segment that [`Next::New`] means.
-    fn next_segment(&self) -> u32 {
-        self.state().next
-    }
-    /// Segments up to this one (excluded) are acknowledged.
-    fn acknowledged(&self) -> u32 {
-        self.state().acked
-    }
-    /// One past the highest segment ever sent.
-    fn highest_sent(&self) -> u32 {
-        self.state().highest
-    }
-    /// Segments in flight, as this recovery estimates them.
-    fn in_flight(&self) -> u32 {
-        self.state().in_flight
-    }
-    /// A loss is being repaired.
-    fn recovering(&self) -> bool {
-        self.state().recovering
-    }
-    /// When the retransmission timer expires.
-    fn next_timer(&self) -> Time {
-        self.state().timer
-    }
-    /// Smoothed round-trip time; zero while unknown.
-    fn srtt(&self) -> Time {
-        self.state().srtt
     }
     /// The retransmission timer expired: rolls back for a restart and returns the segments that were in flight, or `None` if
     /// nothing was outstanding.

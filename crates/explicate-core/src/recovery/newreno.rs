@@ -26,27 +26,25 @@
 
 use alloc::boxed::Box;
 
-use crate::params::Values;
 use crate::api::Probe;
-use crate::recovery::{COMMON, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
+use crate::params::{Info, Values};
 use crate::recovery::rto::{Rto, Sequence};
 use crate::recovery::steady::Steady;
+use crate::recovery::{AnyRecovery, COMMON, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 
 /// NewReno's recovery.
 pub struct NewReno;
 
 impl RecoveryKind for NewReno {
-    fn name(&self) -> &'static str {
-        "newreno"
-    }
-    fn summary(&self) -> &'static str {
-        "Fast recovery that resends a hole with every partial acknowledgement"
-    }
-    fn source(&self) -> &'static str {
-        "RFC 6582, RFC 3042"
-    }
-    fn build(&self, values: &Values) -> Box<dyn Recovery> {
+    const INFO: Info = Info {
+        name: "newreno",
+        summary: "Fast recovery that resends a hole with every partial acknowledgement",
+        source: "RFC 6582, RFC 3042",
+        params: &[],
+    };
+
+    fn build(&self, values: &Values) -> Box<AnyRecovery> {
         Box::new(NewRenoRecovery {
             seq: Sequence::default(),
             rto: Rto::new(values),
@@ -158,10 +156,6 @@ impl Recovery for NewRenoRecovery {
         self.seq.take_back(&mut self.rto, steady, at);
     }
 
-    fn next_timer(&self) -> Time {
-        self.rto.deadline()
-    }
-
     fn on_timer(&mut self, now: Time) -> Option<u32> {
         if !self.seq.outstanding() {
             self.rto.stop();
@@ -184,7 +178,7 @@ impl Recovery for NewRenoRecovery {
     }
     fn probe(&self, put: Probe<'_>) {
         self.rto.probe(put);
-        put("in_flight", self.in_flight() as f64);
+        put("in_flight", self.state().in_flight as f64);
     }
 }
 
@@ -194,17 +188,17 @@ mod tests {
     use crate::recovery::reno::Reno;
     use crate::recovery::testing::{Channel, DELAY, Story, transfer, transfer_randomly};
 
-    fn sent(n: u32) -> Box<dyn Recovery> {
+    fn sent(n: u32) -> Box<AnyRecovery> {
         let mut r = NewReno.build(&Values::default());
         for segment in 0..n {
             r.on_sent(Time::ZERO, segment, segment);
         }
         r
     }
-    fn ack_at(r: &mut Box<dyn Recovery>, ms: u64, cumulative: u32) -> Outcome {
+    fn ack_at(r: &mut Box<AnyRecovery>, ms: u64, cumulative: u32) -> Outcome {
         r.on_ack(Time::millis(ms), cumulative, 0, &[], Time::millis(100))
     }
-    fn ack(r: &mut Box<dyn Recovery>, cumulative: u32) -> Outcome {
+    fn ack(r: &mut Box<AnyRecovery>, cumulative: u32) -> Outcome {
         ack_at(r, 100, cumulative)
     }
 
@@ -216,29 +210,29 @@ mod tests {
         assert_eq!(ack(&mut r, 1).loss, Some(9));
         assert_eq!(r.next(4.0, 100), Next::Resend(1));
         r.on_sent(Time::millis(100), 1, 10);
-        let armed = r.next_timer();
+        let armed = r.state().timer;
         for _ in 0..4 {
             ack(&mut r, 1);
         }
         // Nine outstanding, seven of them beyond the holes: 4 + 7 let two go.
-        assert_eq!((r.in_flight(), r.next(4.0, 100)), (2, Next::New));
+        assert_eq!((r.state().in_flight, r.next(4.0, 100)), (2, Next::New));
         r.on_sent(Time::millis(150), 10, 11);
         r.on_sent(Time::millis(150), 11, 12);
         assert_eq!(r.next(4.0, 100), Next::Nothing);
         assert_eq!(ack_at(&mut r, 200, 5).newly_acked, 4);
-        assert!(r.recovering() && r.next_timer() > armed);
+        assert!(r.state().recovering && r.state().timer > armed);
         assert_eq!(r.next(4.0, 100), Next::Resend(5));
         r.on_sent(Time::millis(200), 5, 13);
         // 5 to 11 outstanding; the inflation of 7 shrank by 4 less 1: 4 + 4 hold one more.
-        assert_eq!((r.in_flight(), r.next(4.0, 100)), (3, Next::New));
+        assert_eq!((r.state().in_flight, r.next(4.0, 100)), (3, Next::New));
         r.on_sent(Time::millis(200), 12, 14);
         assert_eq!(r.next(4.0, 100), Next::Nothing);
-        let armed = r.next_timer();
+        let armed = r.state().timer;
         assert_eq!(ack_at(&mut r, 300, 7).newly_acked, 2);
-        assert_eq!((r.recovering(), r.next_timer()), (true, armed), "impatient");
+        assert_eq!((r.state().recovering, r.state().timer), (true, armed), "impatient");
         ack_at(&mut r, 300, 10);
-        assert_eq!((r.recovering(), r.in_flight()), (false, 3));
-        assert_ne!(r.next_timer(), armed);
+        assert_eq!((r.state().recovering, r.state().in_flight), (false, 3));
+        assert_ne!(r.state().timer, armed);
     }
 
     #[test]
@@ -283,9 +277,9 @@ mod tests {
         assert_eq!((0..5).filter(|_| ack(&mut r, 7).loss.is_some()).count(), 1);
     }
 
-    fn check(r: &(dyn Recovery + 'static)) {
-        assert!(r.acknowledged() <= r.next_segment() && r.next_segment() <= r.highest_sent());
-        assert!(r.in_flight() <= r.highest_sent() - r.acknowledged());
+    fn check(r: &AnyRecovery) {
+        assert!(r.state().acked <= r.state().next && r.state().next <= r.state().highest);
+        assert!(r.state().in_flight <= r.state().highest - r.state().acked);
     }
 
     #[test]
@@ -303,7 +297,7 @@ mod tests {
     }
 
     /// Three segments of a window of twenty are lost.
-    fn three_of_twenty(r: &mut dyn Recovery) -> Story {
+    fn three_of_twenty(r: &mut AnyRecovery) -> Story {
         let channel = Channel {
             segments: 200,
             loses_data: &mut |n, _| matches!(n, 42 | 46 | 50),

@@ -19,29 +19,25 @@
 
 use alloc::boxed::Box;
 
-use crate::params::Values;
 use crate::api::Probe;
-use crate::recovery::{Next, Outcome, Recovery, RecoveryKind, RecoveryState};
+use crate::params::{Info, Values};
 use crate::recovery::rto::{Rto, Sequence};
+use crate::recovery::{AnyRecovery, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 
 /// No recovery.
 pub struct Unreliable;
 
 impl RecoveryKind for Unreliable {
-    fn name(&self) -> &'static str {
-        "none"
-    }
-    fn summary(&self) -> &'static str {
-        "Nothing is sent twice: what is lost stays lost"
-    }
-    fn source(&self) -> &'static str {
-        "RFC 768 (UDP); paper 003 section 8.1"
-    }
-    fn reliable(&self) -> bool {
-        false
-    }
-    fn build(&self, values: &Values) -> Box<dyn Recovery> {
+    const INFO: Info = Info {
+        name: "none",
+        summary: "Nothing is sent twice: what is lost stays lost",
+        source: "RFC 768 (UDP); paper 003 section 8.1",
+        params: &[],
+    };
+    const RELIABLE: bool = false;
+
+    fn build(&self, values: &Values) -> Box<AnyRecovery> {
         Box::new(NoRecovery {
             seq: Sequence::default(),
             rto: Rto::new(values),
@@ -104,10 +100,6 @@ impl Recovery for NoRecovery {
         self.seq.state(&self.rto, self.seq.flight(), false)
     }
 
-    fn next_timer(&self) -> Time {
-        self.rto.deadline()
-    }
-
     fn on_timer(&mut self, now: Time) -> Option<u32> {
         if !self.seq.outstanding() {
             self.rto.stop();
@@ -140,7 +132,7 @@ mod tests {
     use super::*;
 
     /// `n` segments, sent as packets from 3 on.
-    fn sent(n: u32) -> Box<dyn Recovery> {
+    fn sent(n: u32) -> Box<AnyRecovery> {
         let mut r = Unreliable.build(&Values::default());
         for segment in 0..n {
             r.on_sent(Time::ZERO, segment, segment + 3);
@@ -148,7 +140,7 @@ mod tests {
         r
     }
     /// The receiver has got segment `segment` as its `arrived`-th.
-    fn ack(r: &mut dyn Recovery, arrived: u32, segment: u32) -> Outcome {
+    fn ack(r: &mut AnyRecovery, arrived: u32, segment: u32) -> Outcome {
         r.on_ack(Time::millis(100), arrived, segment + 3, &[], Time::millis(100))
     }
 
@@ -176,7 +168,7 @@ mod tests {
         assert_eq!(r.on_timer(Time::secs(1)), Some(4));
         assert_eq!((r.state().acked, r.state().in_flight, r.next(1.0, 100)), (4, 0, Next::New));
         r.on_sent(Time::secs(1), 4, 7);
-        assert_eq!(r.next_timer(), Time::secs(3), "doubled");
+        assert_eq!(r.state().timer, Time::secs(3), "doubled");
         assert_eq!(ack(&mut *r, 1, 4).loss, None, "the law knows already");
     }
 

@@ -6,7 +6,7 @@ use alloc::boxed::Box;
 
 use super::steady::Steady;
 use crate::api::Probe;
-use crate::recovery::{Next, Outcome, Recovery, RecoveryState};
+use crate::recovery::{AnyRecovery, Next, Outcome, RecoveryState};
 use crate::units::Time;
 use crate::wire::{SackRanges, Transport};
 
@@ -23,7 +23,7 @@ pub(crate) struct Windows {
 
 /// A flow's recovery, as the flow sees it.
 pub(crate) struct Outstanding {
-    recovery: Box<dyn Recovery>,
+    recovery: Box<AnyRecovery>,
     at: RecoveryState,
     /// What would be sent next, if that is known.
     next: Option<Next>,
@@ -33,7 +33,7 @@ pub(crate) struct Outstanding {
 
 impl Outstanding {
     /// Nothing was sent yet.
-    pub(crate) fn new(recovery: Box<dyn Recovery>) -> Outstanding {
+    pub(crate) fn new(recovery: Box<AnyRecovery>) -> Outstanding {
         Outstanding { at: recovery.state(), recovery, next: None, lent: None }
     }
     /// Where in memory the recovery lies that is asked next, and how many bytes: none while it has lent its counts.

@@ -16,27 +16,25 @@
 
 use alloc::boxed::Box;
 
-use crate::params::Values;
 use crate::api::Probe;
-use crate::recovery::{COMMON, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
+use crate::params::{Info, Values};
 use crate::recovery::rto::{Rto, Sequence};
 use crate::recovery::steady::Steady;
+use crate::recovery::{AnyRecovery, COMMON, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 
 /// Reno's recovery.
 pub struct Reno;
 
 impl RecoveryKind for Reno {
-    fn name(&self) -> &'static str {
-        "reno"
-    }
-    fn summary(&self) -> &'static str {
-        "Fast retransmit and fast recovery, ended by the first new acknowledgement"
-    }
-    fn source(&self) -> &'static str {
-        "RFC 5681 section 3.2, RFC 3042"
-    }
-    fn build(&self, values: &Values) -> Box<dyn Recovery> {
+    const INFO: Info = Info {
+        name: "reno",
+        summary: "Fast retransmit and fast recovery, ended by the first new acknowledgement",
+        source: "RFC 5681 section 3.2, RFC 3042",
+        params: &[],
+    };
+
+    fn build(&self, values: &Values) -> Box<AnyRecovery> {
         Box::new(RenoRecovery {
             seq: Sequence::default(),
             rto: Rto::new(values),
@@ -122,10 +120,6 @@ impl Recovery for RenoRecovery {
         self.seq.take_back(&mut self.rto, steady, at);
     }
 
-    fn next_timer(&self) -> Time {
-        self.rto.deadline()
-    }
-
     fn on_timer(&mut self, now: Time) -> Option<u32> {
         if !self.seq.outstanding() {
             self.rto.stop();
@@ -159,14 +153,14 @@ impl Recovery for RenoRecovery {
 mod tests {
     use super::*;
 
-    fn sent(n: u32) -> Box<dyn Recovery> {
+    fn sent(n: u32) -> Box<AnyRecovery> {
         let mut r = Reno.build(&Values::default());
         for segment in 0..n {
             r.on_sent(Time::ZERO, segment, segment);
         }
         r
     }
-    fn ack(r: &mut Box<dyn Recovery>, cumulative: u32) -> Outcome {
+    fn ack(r: &mut Box<AnyRecovery>, cumulative: u32) -> Outcome {
         r.on_ack(Time::millis(100), cumulative, 0, &[], Time::millis(100))
     }
 

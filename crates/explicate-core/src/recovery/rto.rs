@@ -233,7 +233,8 @@ impl Sequence {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recovery::{Next, RECOVERIES, Recovery};
+    use crate::recovery::AnyRecovery;
+    use crate::recovery::{Next, RECOVERIES};
     use alloc::boxed::Box;
 
     #[test]
@@ -285,10 +286,10 @@ mod tests {
                 let mut r = kind.build(&values);
                 r.on_rtt(Time::millis(100));
                 let mut packets = 0;
-                let mut send = |r: &mut Box<dyn Recovery>, now: Time, window: f64| {
+                let mut send = |r: &mut Box<AnyRecovery>, now: Time, window: f64| {
                     loop {
                         let segment = match r.next(window, 100) {
-                            Next::New => r.next_segment(),
+                            Next::New => r.state().next,
                             Next::Resend(segment) => segment,
                             Next::Nothing => return packets,
                         };
@@ -297,9 +298,9 @@ mod tests {
                     }
                 };
                 send(&mut r, Time::ZERO, 4.0);
-                let late = r.next_timer();
+                let late = r.state().timer;
                 assert_eq!(r.on_timer(late), Some(4), "{}", kind.name());
-                let told = |r: &dyn Recovery| {
+                let told = |r: &AnyRecovery| {
                     let mut found = 0.0;
                     r.probe(&mut |name, value| found = if name == "rto_ms" { value } else { found });
                     found

@@ -43,12 +43,12 @@
 
 use alloc::boxed::Box;
 
-use crate::params::{Param, Unit, Values};
 use crate::api::Probe;
-use crate::recovery::{COMMON, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
+use crate::params::{Info, Param, Unit, Values};
 use crate::recovery::rto::{Rto, Sequence};
 use crate::recovery::scoreboard::Scoreboard;
 use crate::recovery::steady::Steady;
+use crate::recovery::{AnyRecovery, COMMON, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 
 /// Recovery from selective acknowledgements.
@@ -72,22 +72,15 @@ const PARAMS: &[Param] = &[
 ];
 
 impl RecoveryKind for Sack {
-    fn name(&self) -> &'static str {
-        "sack"
-    }
-    fn summary(&self) -> &'static str {
-        "Selective acknowledgements: all holes of a window are resent in a round trip"
-    }
-    fn source(&self) -> &'static str {
-        "RFC 2018, RFC 6675"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
-    fn wants_sack(&self) -> bool {
-        true
-    }
-    fn build(&self, values: &Values) -> Box<dyn Recovery> {
+    const INFO: Info = Info {
+        name: "sack",
+        summary: "Selective acknowledgements: all holes of a window are resent in a round trip",
+        source: "RFC 2018, RFC 6675",
+        params: PARAMS,
+    };
+    const WANTS_SACK: bool = true;
+
+    fn build(&self, values: &Values) -> Box<AnyRecovery> {
         let recovery = SackRecovery::new(values);
         match values.get(PARAMS, "pipe") {
             0.0 => Box::new(recovery),
@@ -334,10 +327,6 @@ impl Recovery for SackRecovery {
         self.seq.state(&self.rto, self.pipe, self.recovering)
     }
 
-    fn next_timer(&self) -> Time {
-        self.rto.deadline()
-    }
-
     fn lend(&self) -> Option<Steady> {
         let steady = self.quiet && !self.first && self.pipe == self.seq.highest - self.seq.acked;
         if steady { self.seq.lend(&self.rto) } else { None }
@@ -411,9 +400,6 @@ impl Recovery for CountingSack {
     }
     fn state(&self) -> RecoveryState {
         self.recovery.state()
-    }
-    fn next_timer(&self) -> Time {
-        self.recovery.next_timer()
     }
     fn lend(&self) -> Option<Steady> {
         self.recovery.lend()
@@ -500,12 +486,12 @@ mod tests {
         r.on_sent(Time::ZERO, 11, 11);
         assert_eq!(ack(&mut r, 1, &[(2, 5)]).loss, Some(9), "in flight before, limited transmit not counted");
         // 5..12 are in flight; the window of four is full, but the first retransmission does not wait.
-        assert_eq!((r.in_flight(), r.next(4.0, 100)), (7, Next::Resend(1)));
+        assert_eq!((r.state().in_flight, r.next(4.0, 100)), (7, Next::Resend(1)));
         r.on_sent(Time::millis(100), 1, 12);
-        assert_eq!((r.in_flight(), r.next(8.0, 100)), (8, Next::Nothing));
+        assert_eq!((r.state().in_flight, r.next(8.0, 100)), (8, Next::Nothing));
         assert_eq!(r.next(9.0, 100), Next::New);
         assert_eq!(ack(&mut r, 12, &[]).newly_acked, 8);
-        assert!(!r.recovering() && r.quiet);
+        assert!(!r.state().recovering && r.quiet);
     }
 
     #[test]
@@ -549,12 +535,16 @@ mod tests {
             assert_eq!((out.newly_acked, r.next(3.0, 100)), (8, Next::Nothing), "0, 12 and 13 are in flight");
             assert!(ack(&mut r, 0, &[(1, 13)]).loss.is_none(), "the law knows of it");
             if !watches {
-                assert_eq!((r.in_flight(), r.next(9.0, 100)), (2, Next::New), "it is left to the timer");
+                assert_eq!((r.state().in_flight, r.next(9.0, 100)), (2, Next::New), "it is left to the timer");
                 continue;
             }
-            assert_eq!((r.in_flight(), r.next(1.0, 100)), (1, Next::Resend(0)), "it does not wait for the window");
+            assert_eq!(
+                (r.state().in_flight, r.next(1.0, 100)),
+                (1, Next::Resend(0)),
+                "it does not wait for the window"
+            );
             r.on_sent(Time::millis(200), 0, 14);
-            assert_eq!(r.next_timer(), Time::millis(200) + r.rto.timeout(), "the timer starts afresh");
+            assert_eq!(r.state().timer, Time::millis(200) + r.rto.timeout(), "the timer starts afresh");
             (14..17).for_each(|segment| r.on_sent(Time::millis(200), segment, segment));
             ack(&mut r, 0, &[(1, 16)]);
             assert_eq!(r.next(9.0, 100), Next::New, "two are not enough");
@@ -622,16 +612,16 @@ mod tests {
     fn a_timeout_keeps_the_reports_and_fills_the_holes() {
         let mut r = sent(8);
         ack(&mut r, 0, &[(2, 4), (6, 7)]);
-        assert_eq!(r.in_flight(), 3, "4, 5 and 7: an episode has marked 0 and 1 as lost");
-        assert_eq!((r.on_timer(Time::secs(1)), r.in_flight()), (Some(3), 0));
+        assert_eq!(r.state().in_flight, 3, "4, 5 and 7: an episode has marked 0 and 1 as lost");
+        assert_eq!((r.on_timer(Time::secs(1)), r.state().in_flight), (Some(3), 0));
         for hole in [0, 1, 4, 5, 7] {
             assert_eq!(r.next(100.0, 100), Next::Resend(hole));
-            assert_eq!(r.next(r.in_flight() as f64, 100), Next::Nothing);
+            assert_eq!(r.next(r.state().in_flight as f64, 100), Next::Nothing);
             r.on_sent(Time::secs(1), hole, 0);
             recount(&r);
         }
         assert_eq!(r.next(100.0, 100), Next::New);
-        assert_eq!((ack(&mut r, 4, &[]).newly_acked, r.in_flight()), (2, 3));
+        assert_eq!((ack(&mut r, 4, &[]).newly_acked, r.state().in_flight), (2, 3));
         assert!(ack(&mut r, 8, &[]).loss.is_none() && r.quiet);
     }
 
@@ -648,9 +638,9 @@ mod tests {
         (14..18).for_each(|segment| r.on_sent(Time::ZERO, segment, segment));
         assert!(ack(&mut r, 10, &[(11, 14)]).loss.is_some());
         ack(&mut r, 14, &[]);
-        assert!(r.recovering(), "until 18");
+        assert!(r.state().recovering, "until 18");
         ack(&mut r, 18, &[]);
-        assert!(!r.recovering());
+        assert!(!r.state().recovering);
     }
 
     #[test]
@@ -660,7 +650,7 @@ mod tests {
         r.on_sent(Time::millis(100), 0, 8);
         // The receiver has 0 now but no longer 1.
         assert_eq!(ack(&mut r, 1, &[]).newly_acked, 1);
-        assert!(r.board.is_empty() && r.in_flight() == 7);
+        assert!(r.board.is_empty() && r.state().in_flight == 7);
         assert_eq!(r.on_timer(Time::secs(9)), Some(7));
         for s in 1..8 {
             assert_eq!(r.next(100.0, 100), Next::Resend(s));
@@ -678,7 +668,7 @@ mod tests {
             assert_eq!(ack(&mut r, 3, &ranges).newly_acked, 0, "{ranges:?}");
         }
         assert_eq!(ack(&mut r, 9, &[(4, 5)]).newly_acked, 0);
-        assert!(r.quiet && r.in_flight() == 5);
+        assert!(r.quiet && r.state().in_flight == 5);
     }
 
     #[test]
@@ -708,11 +698,11 @@ mod tests {
                         Next::Resend(s) => r.on_sent(now, s, 0),
                         Next::New => {
                             let spare = r.spare().filter(|_| below(2) == 0);
-                            let s = spare.unwrap_or(r.next_segment());
+                            let s = spare.unwrap_or(r.state().next);
                             r.on_sent(now, s, 0);
                         }
                     },
-                    2 if r.next_timer() <= now => drop(r.on_timer(now)),
+                    2 if r.state().timer <= now => drop(r.on_timer(now)),
                     _ => {
                         let base = r.seq.acked.saturating_sub(2);
                         let cumulative = if below(3) == 0 { base + below(12) } else { r.seq.acked };
@@ -722,12 +712,12 @@ mod tests {
                 }
                 recount(&r);
             }
-            assert!(r.acknowledged() > 100);
+            assert!(r.state().acked > 100);
         }
     }
 
     /// Ten segments of a window of forty are lost.
-    fn ten_of_forty(r: &mut dyn Recovery) -> Story {
+    fn ten_of_forty(r: &mut AnyRecovery) -> Story {
         let channel = Channel {
             segments: 400,
             loses_data: &mut |n, _| (60..100).contains(&n) && n % 4 == 0,

@@ -20,32 +20,25 @@
 
 use alloc::boxed::Box;
 
-use crate::params::{Param, Values};
 use crate::api::Probe;
-use crate::recovery::{Next, Outcome, Recovery, RecoveryKind, RecoveryState};
+use crate::params::{Info, Values};
 use crate::recovery::loss_monitor::{LossMonitorRecovery, PARAMS};
+use crate::recovery::{AnyRecovery, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 
 /// The loss monitor over selective acknowledgements.
 pub struct SackMonitor;
 
 impl RecoveryKind for SackMonitor {
-    fn name(&self) -> &'static str {
-        "sack_monitor"
-    }
-    fn summary(&self) -> &'static str {
-        "The loss monitor over selective acknowledgements: the longest missing segment is resent, several a round trip"
-    }
-    fn source(&self) -> &'static str {
-        "De Vleeschouwer, Frossard, Computer Networks 52, 2008, section 5.1; RFC 2018"
-    }
-    fn params(&self) -> &'static [Param] {
-        PARAMS
-    }
-    fn wants_sack(&self) -> bool {
-        true
-    }
-    fn build(&self, values: &Values) -> Box<dyn Recovery> {
+    const INFO: Info = Info {
+        name: "sack_monitor",
+        summary: "The loss monitor over selective acknowledgements: the longest missing segment is resent, several a round trip",
+        source: "De Vleeschouwer, Frossard, Computer Networks 52, 2008, section 5.1; RFC 2018",
+        params: PARAMS,
+    };
+    const WANTS_SACK: bool = true;
+
+    fn build(&self, values: &Values) -> Box<AnyRecovery> {
         Box::new(SackMonitorRecovery { monitor: LossMonitorRecovery::new(values) })
     }
 }
@@ -71,9 +64,6 @@ impl Recovery for SackMonitorRecovery {
     }
     fn state(&self) -> RecoveryState {
         self.monitor.state()
-    }
-    fn next_timer(&self) -> Time {
-        self.monitor.next_timer()
     }
     fn on_timer(&mut self, now: Time) -> Option<u32> {
         self.monitor.on_timer(now)
@@ -127,7 +117,7 @@ mod tests {
         assert_eq!(ack(&mut r, 200, 1, &[(2, 5)]).newly_acked, 1, "segment 0");
         assert_eq!(ack(&mut r, 201, 1, &[(2, 6)]).newly_acked, 1, "segment 5");
         assert_eq!(ack(&mut r, 250, 6, &[]).newly_acked, 1, "segment 1; the others were reported");
-        assert_eq!(r.next_timer(), Time::NEVER);
+        assert_eq!(r.state().timer, Time::NEVER);
     }
 
     /// The ranges of an acknowledgement tell also what lost acknowledgements would have.

@@ -57,7 +57,8 @@ impl Steady {
 mod tests {
     use super::*;
     use crate::params::Values;
-    use crate::recovery::{COMMON, RECOVERIES, Recovery};
+    use crate::recovery::AnyRecovery;
+    use crate::recovery::{COMMON, RECOVERIES};
     use crate::rng::Rng;
     use std::boxed::Box;
 
@@ -85,7 +86,7 @@ mod tests {
             let mut at = lender.state();
             let mut rng = Rng::stream(9, kind.name());
             let (mut now, mut cwnd) = (Time::ZERO, 3.0);
-            let ack = |told: &mut Box<dyn Recovery>, rng: &mut Rng, now: Time| {
+            let ack = |told: &mut Box<AnyRecovery>, rng: &mut Rng, now: Time| {
                 let state = told.state();
                 let outstanding = (state.highest - state.acked) as u64;
                 let newly = if outstanding > 0 { 1 + rng.next_u64() % outstanding.min(3) } else { 0 };

@@ -17,27 +17,25 @@
 
 use alloc::boxed::Box;
 
-use crate::params::Values;
 use crate::api::Probe;
-use crate::recovery::{COMMON, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
+use crate::params::{Info, Values};
 use crate::recovery::rto::{Rto, Sequence};
 use crate::recovery::steady::Steady;
+use crate::recovery::{AnyRecovery, COMMON, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 
 /// Tahoe's recovery.
 pub struct Tahoe;
 
 impl RecoveryKind for Tahoe {
-    fn name(&self) -> &'static str {
-        "tahoe"
-    }
-    fn summary(&self) -> &'static str {
-        "Fast retransmit without fast recovery: goes back to the hole and sends on from there"
-    }
-    fn source(&self) -> &'static str {
-        "Jacobson, SIGCOMM 1988"
-    }
-    fn build(&self, values: &Values) -> Box<dyn Recovery> {
+    const INFO: Info = Info {
+        name: "tahoe",
+        summary: "Fast retransmit without fast recovery: goes back to the hole and sends on from there",
+        source: "Jacobson, SIGCOMM 1988",
+        params: &[],
+    };
+
+    fn build(&self, values: &Values) -> Box<AnyRecovery> {
         Box::new(TahoeRecovery {
             seq: Sequence::default(),
             rto: Rto::new(values),
@@ -111,10 +109,6 @@ impl Recovery for TahoeRecovery {
         self.seq.take_back(&mut self.rto, steady, at);
     }
 
-    fn next_timer(&self) -> Time {
-        self.rto.deadline()
-    }
-
     fn on_timer(&mut self, now: Time) -> Option<u32> {
         if !self.seq.outstanding() {
             self.rto.stop();
@@ -141,14 +135,14 @@ mod tests {
     use super::*;
     use crate::recovery::testing::transfer_randomly;
 
-    fn sent(n: u32) -> Box<dyn Recovery> {
+    fn sent(n: u32) -> Box<AnyRecovery> {
         let mut r = Tahoe.build(&Values::default());
         for segment in 0..n {
             r.on_sent(Time::ZERO, segment, segment);
         }
         r
     }
-    fn ack(r: &mut Box<dyn Recovery>, cumulative: u32) -> Outcome {
+    fn ack(r: &mut Box<AnyRecovery>, cumulative: u32) -> Outcome {
         r.on_ack(Time::millis(100), cumulative, 0, &[], Time::millis(100))
     }
 

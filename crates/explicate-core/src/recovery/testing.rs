@@ -59,21 +59,21 @@ pub(crate) fn transfer<R: Recovery + ?Sized>(r: &mut R, channel: Channel<'_>, mu
     let mut story = Story::default();
     let (mut now, mut line) = (Time::ZERO, Time::ZERO);
     r.on_rtt(Time::millis(100));
-    while r.acknowledged() < segments {
+    while r.state().acked < segments {
         loop {
             let segment = match r.next(cwnd, 1 << 20) {
                 Next::Nothing => break,
                 Next::Resend(segment) => segment,
-                Next::New if r.next_segment() < segments => r.next_segment(),
+                Next::New if r.state().next < segments => r.state().next,
                 Next::New => match r.spare() {
                     Some(segment) => segment,
                     None => break,
                 },
             };
-            if segment < r.highest_sent() {
+            if segment < r.state().highest {
                 story.resent += 1;
                 // After a timeout what was in flight may be sent again: nobody can know better.
-                let repairs = r.recovering() as u32;
+                let repairs = r.state().recovering as u32;
                 match fate[segment as usize] {
                     Fate::InFlight => story.resent_in_flight += repairs,
                     Fate::Arrived => story.resent_arrived += repairs,
@@ -94,7 +94,7 @@ pub(crate) fn transfer<R: Recovery + ?Sized>(r: &mut R, channel: Channel<'_>, mu
             check(r);
         }
         let at = |t: Option<Time>| t.unwrap_or(Time::NEVER);
-        let (d, a, t) = (at(data.front().map(|d| d.0)), at(acks.front().map(|a| a.0)), r.next_timer());
+        let (d, a, t) = (at(data.front().map(|d| d.0)), at(acks.front().map(|a| a.0)), r.state().timer);
         let next = d.min(a).min(t);
         assert!(next >= now && next < Time::secs(100_000), "stuck at {now} with {story:?}");
         now = next;
@@ -107,13 +107,13 @@ pub(crate) fn transfer<R: Recovery + ?Sized>(r: &mut R, channel: Channel<'_>, mu
             }
         } else if a == now {
             let (_, cumulative, number, ranges, stamp) = acks.pop_front().unwrap();
-            let repairing = r.recovering();
+            let repairing = r.state().recovering;
             let outcome = r.on_ack(now, cumulative, number, ranges.as_slice(), now.since(stamp));
             if let Some(flight) = outcome.loss {
                 story.episodes += 1;
                 ssthresh = (flight as f64 / 2.0).max(2.0);
                 cwnd = ssthresh;
-            } else if !repairing && !r.recovering() {
+            } else if !repairing && !r.state().recovering {
                 let n = outcome.newly_acked as f64;
                 cwnd = (cwnd + if cwnd < ssthresh { n } else { n / cwnd }).min(most);
             }

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use explicate_core::agent::{Address, Agent, AgentInit, CONTROL_LEN, Control, PathOracle};
-use explicate_core::api::{PortView, Protocol};
-use explicate_core::estimate::{CHOICE, ESTIMATORS, EstimatorInit, EstimatorKind, PROBING, oracle};
+use explicate_core::api::{AnyProtocol, PortView};
+use explicate_core::estimate::{AnyEstimatorKind, CHOICE, ESTIMATORS, EstimatorInit, PROBING, oracle};
 use explicate_core::params::Values;
 use explicate_core::registry::PROTOCOLS;
 use explicate_core::units::Time;
@@ -90,7 +90,7 @@ fn data(dice: &mut Dice) -> Packet {
     packet
 }
 
-fn agents(p: &dyn Protocol, dice: &mut Dice) -> Hash {
+fn agents(p: &AnyProtocol, dice: &mut Dice) -> Hash {
     let name = p.name();
     let values = dice.values(&[p.router_params()]);
     let make = |own: u32| p.agent(&AgentInit { values: &values, own: Address(own), rng: dice.0.clone() });
@@ -174,7 +174,7 @@ fn agents_survive_any_message() {
 
 // --------------------------------------------------------------------------------------------- estimators
 
-fn estimator(kind: &dyn EstimatorKind, dice: &mut Dice) -> Hash {
+fn estimator(kind: &AnyEstimatorKind, dice: &mut Dice) -> Hash {
     let name = kind.name();
     let values = dice.values(&[&PROBING, &oracle::PARAMS, &[CHOICE]]);
     let period = dice.span(0.2) + Time::millis(10);

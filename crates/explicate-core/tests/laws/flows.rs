@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use explicate_core::api::{Protocol, RouterInit};
+use explicate_core::api::{AnyProtocol, RouterInit};
 use explicate_core::flow::{self, Event, Flow, FlowInit};
 use explicate_core::params::Values;
 use explicate_core::port::{Arrival, Class, Port, PortInit, Store};
 use explicate_core::qdisc::QdiscInit;
-use explicate_core::recovery::{COMMON, RecoveryKind};
+use explicate_core::recovery::{AnyRecoveryKind, COMMON};
 use explicate_core::registry::{self, PROTOCOLS, RECOVERIES};
 use explicate_core::rng::Rng;
 use explicate_core::sink::Sink;
@@ -48,8 +48,8 @@ struct World {
 
 impl World {
     fn new(
-        p: &'static dyn Protocol,
-        r: &'static dyn RecoveryKind,
+        p: &'static AnyProtocol,
+        r: &'static AnyRecoveryKind,
         values: &Values,
         seed: u64,
         loss: (f64, f64),
@@ -152,7 +152,7 @@ impl World {
     }
 }
 
-fn pairs() -> impl Iterator<Item = (&'static dyn Protocol, &'static dyn RecoveryKind)> {
+fn pairs() -> impl Iterator<Item = (&'static AnyProtocol, &'static AnyRecoveryKind)> {
     PROTOCOLS.iter().flat_map(|p| RECOVERIES.iter().map(move |r| (*p, *r)))
 }
 
@@ -161,8 +161,8 @@ const BYTES: u64 = 700_123;
 /// Transfers [`BYTES`]; panics unless all of them arrive in order within a generous time, or what is left of them where
 /// nothing is sent twice.
 fn transfer(
-    p: &'static dyn Protocol,
-    r: &'static dyn RecoveryKind,
+    p: &'static AnyProtocol,
+    r: &'static AnyRecoveryKind,
     values: &Values,
     seed: u64,
     loss: (f64, f64),
@@ -270,7 +270,7 @@ fn flows_survive_any_packet() {
     }
 }
 
-fn any_packet(p: &'static dyn Protocol, r: &'static dyn RecoveryKind, dice: &mut Dice) -> Hash {
+fn any_packet(p: &'static AnyProtocol, r: &'static AnyRecoveryKind, dice: &mut Dice) -> Hash {
     let mut values = dice.values(&[p.params(), COMMON, r.params(), flow::PARAMS]);
     let window = flow::PARAMS.iter().find(|p| p.name == "receiver_window").unwrap();
     values.set(window, (1 + dice.number(500)) as f64); // wild feedback would fill the memory

@@ -7,6 +7,7 @@ mod flows;
 mod machines;
 mod parsers;
 mod pools;
+mod promises;
 
 use std::collections::BTreeSet;
 

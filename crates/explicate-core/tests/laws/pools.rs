@@ -2,7 +2,7 @@
 //!
 //! A router has pools if it tells of `res_pos_bytes_per_s` and `res_neg_bytes_per_s`, as samples record them.
 
-use explicate_core::api::{PortView, Router, RouterInit};
+use explicate_core::api::{AnyRouter, PortView, RouterInit};
 use explicate_core::registry::PROTOCOLS;
 use explicate_core::units::Time;
 use explicate_core::wire::{Congestion, Format, Packet, UNITS_PER_SEC};
@@ -12,18 +12,18 @@ use crate::{Dice, Hash, repeats};
 const CAPACITY: f64 = 1.25e6;
 const OPERATIONS: u32 = 20_000;
 
-fn told(r: &dyn Router, name: &str) -> Option<f64> {
+fn told(r: &AnyRouter, name: &str) -> Option<f64> {
     let mut found = None;
     r.probe(&mut |what, value| found = found.or((what == name).then_some(value)));
     found
 }
 /// What is left in the positive and the negative pool, bytes/s.
-fn pools(r: &dyn Router) -> Option<[f64; 2]> {
+fn pools(r: &AnyRouter) -> Option<[f64; 2]> {
     Some([told(r, "res_pos_bytes_per_s")?, told(r, "res_neg_bytes_per_s")?])
 }
 
 /// Whether the router answers this form of the header: with empty pools, by nothing.
-fn answers(r: &mut dyn Router, form: Format) -> bool {
+fn answers(r: &mut AnyRouter, form: Format) -> bool {
     let mut packet = Packet { ip_len: 1000, congestion: Congestion::new(form), ..Packet::EMPTY };
     packet.congestion.set_rtt(1);
     packet.congestion.set_delta_throughput(i32::MAX);
@@ -90,7 +90,7 @@ impl Account {
 }
 
 /// Drives a router that has pools; returns how often they bounded a packet: those of increases, those of decreases.
-fn drive(name: &str, r: &mut dyn Router, dice: &mut Dice) -> [u32; 2] {
+fn drive(name: &str, r: &mut AnyRouter, dice: &mut Dice) -> [u32; 2] {
     let form = if answers(r, Format::Standard) { Format::Standard } else { Format::Window };
     let mut now = Time::ZERO;
     let mut bounded = [0, 0];
@@ -129,7 +129,7 @@ fn drive(name: &str, r: &mut dyn Router, dice: &mut Dice) -> [u32; 2] {
 fn an_interval_hands_out_no_more_than_its_pools_hold() {
     let mut with_pools = 0;
     for p in PROTOCOLS {
-        let build = |dice: &mut Dice| -> Option<Box<dyn Router>> {
+        let build = |dice: &mut Dice| -> Option<Box<AnyRouter>> {
             let values = dice.values(&[p.router_params()]);
             let rng = dice.0.clone();
             let router = p.router(&RouterInit { values: &values, capacity: CAPACITY, delay: Time::ZERO, rng })?;

@@ -19,8 +19,8 @@
 //!
 //! Left out: timeouts, so that many losses in a window of few packets cost too little.
 
-use explicate_core::params::Values;
 use explicate_core::api::{Probe, Protocol};
+use explicate_core::params::Values;
 use explicate_core::protocols;
 
 use super::losses::Losses;
@@ -40,7 +40,7 @@ impl Model for Reno {
         "mean window of a class: additive increase, half for each loss or mark; no timeouts"
     }
     fn refuses(&self, values: &Values) -> Option<(&'static str, &'static str)> {
-        let get = |name| values.get(protocols::reno::Reno.params(), name);
+        let get = |name| values.get(protocols::reno::Reno::INFO.params, name);
         (get("on_duplicates") != 0.0).then_some(("on_duplicates", "only `halve` has a fluid model"))
     }
     fn hears_marks(&self) -> bool {

@@ -13,8 +13,8 @@
 //! A class cuts all its windows at once: its flows see the same code within a round trip. Left out: timeouts, and that
 //! windows of few packets hear codes only now and then.
 
-use explicate_core::params::{Param, Values};
 use explicate_core::api::{Probe, Protocol};
+use explicate_core::params::{Param, Values};
 use explicate_core::protocols;
 
 use super::load::{Load, Region};
@@ -32,10 +32,10 @@ impl Model for Vcp {
         "load factor by intervals, three regions; a class multiplies, adds and cuts as one flow"
     }
     fn law(&self, init: &LawInit<'_>) -> Box<dyn Law> {
-        Box::new(VcpLaw::new(init, protocols::vcp::Vcp.params()))
+        Box::new(VcpLaw::new(init, protocols::vcp::Vcp::INFO.params))
     }
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
-        let params = protocols::vcp::Vcp.router_params();
+        let params = protocols::vcp::Vcp::ROUTER_PARAMS;
         Some(Box::new(VcpRouter(Load::new(init.values, params, init.capacity, &mut init.rng.clone()))))
     }
     /// Where bursts fall in intervals decides when overload is seen.
@@ -43,7 +43,7 @@ impl Model for Vcp {
         100.0
     }
     fn longest_step(&self, values: &Values) -> f64 {
-        values.get(protocols::vcp::Vcp.params(), "t_rho") / 20.0
+        values.get(protocols::vcp::Vcp::INFO.params, "t_rho") / 20.0
     }
 }
 

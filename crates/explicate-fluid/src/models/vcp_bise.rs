@@ -6,8 +6,8 @@
 //! Of several routers at low load the least share counts. With codes that are drawn (`spread = false`, the default) packets
 //! lose a part of it where several shares are much alike: that is left out.
 
-use explicate_core::params::Values;
 use explicate_core::api::{Probe, Protocol};
+use explicate_core::params::Values;
 use explicate_core::protocols;
 
 use super::load::{Load, Region};
@@ -25,10 +25,10 @@ impl Model for VcpBise {
         "VCP's model, and at low load a share of the fluid that says multiply"
     }
     fn law(&self, init: &LawInit<'_>) -> Box<dyn Law> {
-        Box::new(VcpLaw::new(init, protocols::vcp_bise::VcpBise.params()))
+        Box::new(VcpLaw::new(init, protocols::vcp_bise::VcpBise::INFO.params))
     }
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<dyn Router>> {
-        let params = protocols::vcp_bise::VcpBise.router_params();
+        let params = protocols::vcp_bise::VcpBise::ROUTER_PARAMS;
         let get = |name| init.values.get(params, name);
         Some(Box::new(BiseRouter {
             load: Load::new(init.values, params, init.capacity, &mut init.rng.clone()),
@@ -43,7 +43,7 @@ impl Model for VcpBise {
         100.0
     }
     fn longest_step(&self, values: &Values) -> f64 {
-        values.get(protocols::vcp_bise::VcpBise.params(), "t_rho") / 20.0
+        values.get(protocols::vcp_bise::VcpBise::INFO.params, "t_rho") / 20.0
     }
 }
 

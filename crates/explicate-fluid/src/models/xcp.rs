@@ -19,8 +19,8 @@
 //!
 //! Left out: aging of windows that are not used, rounding of feedback, timeouts.
 
-use explicate_core::params::Values;
 use explicate_core::api::{Probe, Protocol};
+use explicate_core::params::Values;
 use explicate_core::protocols;
 
 use super::losses::Losses;
@@ -37,7 +37,7 @@ impl Model for Xcp {
         "router by intervals with its pools, window by feedback; a loss halves once a round trip"
     }
     fn law(&self, init: &LawInit<'_>) -> Box<dyn Law> {
-        let get = |name| init.values.get(protocols::xcp::Xcp.params(), name);
+        let get = |name| init.values.get(protocols::xcp::Xcp::INFO.params, name);
         let asked = get("desired_rate");
         Box::new(XcpLaw {
             window: init.initial_window,
@@ -52,7 +52,7 @@ impl Model for Xcp {
         Some(Box::new(XcpRouter::new(init)))
     }
     fn longest_step(&self, values: &Values) -> f64 {
-        values.get(protocols::xcp::Xcp.router_params(), "min_interval") / 2.0
+        values.get(protocols::xcp::Xcp::ROUTER_PARAMS, "min_interval") / 2.0
     }
 }
 
@@ -116,7 +116,7 @@ struct XcpRouter {
 
 impl XcpRouter {
     fn new(init: &RouterInit<'_>) -> XcpRouter {
-        let get = |name| init.values.get(protocols::xcp::Xcp.router_params(), name);
+        let get = |name| init.values.get(protocols::xcp::Xcp::ROUTER_PARAMS, name);
         let mut rng = init.rng.clone();
         let first = get("initial_interval");
         let mut jittered = || first * (0.8 + 0.4 * rng.uniform());

@@ -1,6 +1,6 @@
 //! The output port of a link: its queue, controllers, line and channels as the scenario has them.
 
-use explicate_core::api::{Protocol, RouterInit};
+use explicate_core::api::{AnyProtocol, RouterInit};
 use explicate_core::channel::{ChannelInit, ChannelStages};
 use explicate_core::guard::Marking;
 use explicate_core::port::stats::NINETY_BIN;
@@ -19,9 +19,9 @@ pub fn port(link: &Link, number: u32, seed: u64, crossing: u64, line: Option<Sha
     let capacity = link.capacity.bytes_per_sec();
     // A controller that sees acknowledgements alone never speaks: left out, nothing changes but the cost.
     // One that the user chose may answer headers or codes that were meant for another's.
-    let speaks = |p: &dyn Protocol, of: &[RouterSpec]| {
+    let speaks = |p: &AnyProtocol, of: &[RouterSpec]| {
         let others = if of.len() == 1 { answers(p) } else { 0 };
-        crossing & (bit(p) | others) != 0 || !p.router_needs_data()
+        crossing & (bit(p) | others) != 0
     };
     // Of a class with this share of the line, whose draws have this name.
     let class = |queue: &Option<Queue>, routers: &[RouterSpec], share: f64, name: &str| Class {

@@ -1,6 +1,6 @@
 //! The ways of a scenario's flows, and which controllers the links on them need.
 
-use explicate_core::api::Protocol;
+use explicate_core::api::AnyProtocol;
 use explicate_core::flow::is_guarded;
 use explicate_core::registry;
 
@@ -84,11 +84,11 @@ pub fn crossing(scenario: &Scenario, phases: &[Vec<Ways>]) -> Vec<u64> {
 pub(super) const MARKS: u64 = 1 << 61;
 
 /// The bit of what a protocol's controllers can answer: congestion headers, or codes in other headers.
-pub(super) fn answers(protocol: &dyn Protocol) -> u64 {
+pub(super) fn answers(protocol: &AnyProtocol) -> u64 {
     if protocol.congestion_header() { 1 << 63 } else { 1 << 62 }
 }
 
 /// The bit of a protocol; those beyond the 60th share one, which only means that a controller too many is installed.
-pub(super) fn bit(protocol: &dyn Protocol) -> u64 {
+pub(super) fn bit(protocol: &AnyProtocol) -> u64 {
     1 << registry::PROTOCOLS.iter().position(|p| p.name() == protocol.name()).unwrap_or(60).min(60)
 }

@@ -9,9 +9,9 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::message::{Kind, Message};
+use crate::agent::{Address, Control, PathOracle};
 use crate::estimate::{CHOICE, ESTIMATORS, Estimator, EstimatorInit};
 use crate::params::{Param, Values};
-use crate::agent::{Address, Control, PathOracle};
 use crate::rng::Rng;
 use crate::units::Time;
 

@@ -134,8 +134,8 @@ impl Agent for Node {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Values;
     use crate::api::RouterInit;
+    use crate::params::Values;
     use crate::protocols::xcp_i::edge::MESSAGE_LEN;
     use crate::rng::Rng;
     use crate::wire::{Congestion, Format, seconds_to_units};

@@ -1,0 +1,302 @@
+//! The authors' traits as objects, implemented once for every author's type.
+//!
+//! Constants become methods, and calls that make several others are compiled into each type, so that a driver pays for one
+//! indirect call. Other crates see the types `Any*`, but cannot name these traits: nobody can implement or override them.
+
+use alloc::boxed::Box;
+
+use crate::agent::{Address, Agent, AgentInit};
+use crate::api::{
+    Ack, Allowance, Loss, PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit, Sent, Writes,
+};
+use crate::params::{Info, Param};
+use crate::passage::{DropCause, Passages};
+use crate::units::Time;
+use crate::wire::{Congestion, Packet};
+
+/// Any [`Protocol`].
+pub type AnyProtocol = dyn ProtocolObject;
+/// Any [`Sender`].
+pub type AnySender = dyn SenderObject;
+/// Any [`Receiver`].
+pub type AnyReceiver = dyn ReceiverObject;
+/// Any [`Router`].
+pub type AnyRouter = dyn RouterObject;
+
+/// Declares the accessors of an entry's [`Info`] in a trait.
+macro_rules! described {
+    () => {
+        /// What the registry knows of it.
+        fn info(&self) -> &'static $crate::params::Info;
+        /// The name in scenarios and tables.
+        fn name(&self) -> &'static str {
+            self.info().name
+        }
+        /// One sentence.
+        fn summary(&self) -> &'static str {
+            self.info().summary
+        }
+        /// Paper or RFC.
+        fn source(&self) -> &'static str {
+            self.info().source
+        }
+        /// Parameters.
+        fn params(&self) -> &'static [$crate::params::Param] {
+            self.info().params
+        }
+    };
+}
+pub(crate) use described;
+
+pub trait ProtocolObject: Sync {
+    described!();
+    fn router_params(&self) -> &'static [Param];
+    fn agent_params(&self) -> &'static [Param];
+    fn explicit(&self) -> bool;
+    /// Whether its packets carry a congestion header.
+    fn congestion_header(&self) -> bool {
+        self.congestion_header_len() > 0
+    }
+    fn congestion_header_len(&self) -> u16;
+    fn bears_plain_routers(&self) -> bool;
+    fn controller(&self) -> Option<&'static AnyProtocol>;
+    fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender>;
+    fn receiver(&self) -> Option<Box<AnyReceiver>>;
+    fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>>;
+    fn answers(&self, packet: &Packet) -> bool;
+    fn agent(&self, init: &AgentInit<'_>) -> Option<Box<dyn Agent>>;
+}
+
+impl<P: Protocol> ProtocolObject for P {
+    fn info(&self) -> &'static Info {
+        &P::INFO
+    }
+    fn router_params(&self) -> &'static [Param] {
+        P::ROUTER_PARAMS
+    }
+    fn agent_params(&self) -> &'static [Param] {
+        P::AGENT.map_or(&[], |kind| kind.params())
+    }
+    fn explicit(&self) -> bool {
+        P::EXPLICIT
+    }
+    fn congestion_header_len(&self) -> u16 {
+        P::HEADER_LEN
+    }
+    fn bears_plain_routers(&self) -> bool {
+        P::BEARS_PLAIN_ROUTERS
+    }
+    fn controller(&self) -> Option<&'static AnyProtocol> {
+        P::CONTROLLER
+    }
+    fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
+        Protocol::sender(self, init)
+    }
+    fn receiver(&self) -> Option<Box<AnyReceiver>> {
+        Protocol::receiver(self)
+    }
+    fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
+        Protocol::router(self, init)
+    }
+    fn answers(&self, packet: &Packet) -> bool {
+        Protocol::answers(self, packet)
+    }
+    fn agent(&self, init: &AgentInit<'_>) -> Option<Box<dyn Agent>> {
+        P::AGENT.map(|kind| kind.build(init))
+    }
+}
+
+/// Which law moves the window of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Law {
+    /// That of its protocol.
+    Own,
+    /// That of its protocol within the window of TCP: the path is congested where no router answers.
+    Limited,
+    /// That of TCP: no router answers.
+    Fallback,
+}
+
+/// The optional calls that a sender needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Interest {
+    /// What [`Sender::on_send`] writes.
+    pub writes: Writes,
+    /// [`Sender::next_timer`] may be other than never.
+    pub timer: bool,
+}
+
+impl Interest {
+    /// Whether [`Sender::on_send`] is called for a packet, given whether the application has more.
+    #[inline]
+    pub fn in_packet(self, backlogged: bool) -> bool {
+        self.writes as u8 > backlogged as u8
+    }
+}
+
+pub trait SenderObject: Send {
+    /// The same throughout the life of a sender.
+    fn interest(&self) -> Interest;
+    fn allowance(&self) -> Allowance;
+    fn on_start(&mut self, now: Time, rtt: Time);
+    fn on_attach(&mut self, own: Address);
+    fn on_send(&mut self, packet: &mut Packet, sent: &Sent);
+    /// Writes what packets carry until the next acknowledgement, loss or timer, if [`Writes::PerEvent`].
+    #[inline(always)]
+    fn state(&mut self, header: &mut Congestion) {
+        if self.interest().writes == Writes::PerEvent {
+            let mut packet = Packet { congestion: *header, ..Packet::EMPTY };
+            self.on_send(&mut packet, &Sent { now: Time::ZERO, in_flight: 0, backlogged: true });
+            *header = packet.congestion;
+        }
+    }
+    fn on_ack(&mut self, ack: &Ack<'_>);
+    /// [`Sender::on_ack`], then allowance and state.
+    fn take_ack(&mut self, ack: &Ack<'_>, allowance: &mut Allowance, header: &mut Congestion) {
+        self.on_ack(ack);
+        *allowance = self.allowance();
+        self.state(header);
+    }
+    fn on_loss(&mut self, loss: &Loss);
+    fn on_timer(&mut self, now: Time);
+    fn next_timer(&self) -> Time;
+    fn resume(&mut self, now: Time, window: f64, srtt: Time);
+    /// Which law moves the window.
+    fn law(&self) -> Law {
+        Law::Own
+    }
+    fn probe(&self, put: Probe<'_>);
+}
+
+impl<S: Sender> SenderObject for S {
+    #[inline(always)]
+    fn interest(&self) -> Interest {
+        Interest { writes: S::WRITES, timer: S::HAS_TIMER }
+    }
+    #[inline(always)]
+    fn allowance(&self) -> Allowance {
+        Sender::allowance(self)
+    }
+    fn on_start(&mut self, now: Time, rtt: Time) {
+        Sender::on_start(self, now, rtt);
+    }
+    fn on_attach(&mut self, own: Address) {
+        Sender::on_attach(self, own);
+    }
+    #[inline(always)]
+    fn on_send(&mut self, packet: &mut Packet, sent: &Sent) {
+        Sender::on_send(self, packet, sent);
+    }
+    #[inline(always)]
+    fn on_ack(&mut self, ack: &Ack<'_>) {
+        Sender::on_ack(self, ack);
+    }
+    fn on_loss(&mut self, loss: &Loss) {
+        Sender::on_loss(self, loss);
+    }
+    fn on_timer(&mut self, now: Time) {
+        Sender::on_timer(self, now);
+    }
+    fn next_timer(&self) -> Time {
+        Sender::next_timer(self)
+    }
+    fn resume(&mut self, now: Time, window: f64, srtt: Time) {
+        Sender::resume(self, now, window, srtt);
+    }
+    fn probe(&self, put: Probe<'_>) {
+        Sender::probe(self, put);
+    }
+}
+
+pub trait ReceiverObject: Send {
+    fn echoes(&self) -> bool;
+    fn on_open(&mut self, marks: bool);
+    fn on_data(&mut self, now: Time, packet: &Packet);
+    fn on_ack(&mut self, now: Time, ack: &mut Packet);
+}
+
+impl<R: Receiver> ReceiverObject for R {
+    fn echoes(&self) -> bool {
+        R::ECHOES
+    }
+    fn on_open(&mut self, marks: bool) {
+        Receiver::on_open(self, marks);
+    }
+    fn on_data(&mut self, now: Time, packet: &Packet) {
+        Receiver::on_data(self, now, packet);
+    }
+    fn on_ack(&mut self, now: Time, ack: &mut Packet) {
+        Receiver::on_ack(self, now, ack);
+    }
+}
+
+pub trait RouterObject: Send {
+    fn order_independent(&self) -> bool;
+    fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView);
+    fn speaks_to(&self, packet: &Packet) -> bool;
+    fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView);
+    fn on_least_backlog(&mut self, bytes: u64);
+    fn on_drop(&mut self, now: Time, packet: &Packet, cause: DropCause, port: &PortView);
+    fn on_timer(&mut self, now: Time, port: &PortView);
+    fn next_timer(&self) -> Time;
+    fn probe(&self, put: Probe<'_>);
+    /// A packet will leave at `left`: [`Router::on_departure`] with a backlog that is not known yet.
+    #[inline(always)]
+    fn on_departure_ahead(&mut self, left: Time, packet: &mut Packet, port: &PortView) {
+        let unknown = PortView { backlog_bytes: u64::MAX, backlog_packets: u32::MAX, busy: true, ..*port };
+        self.on_departure(left, packet, &unknown);
+    }
+    /// [`Router::on_arrival`], then [`RouterObject::on_departure_ahead`].
+    fn on_passage_ahead(&mut self, came: Time, left: Time, packet: &mut Packet, port: &PortView) {
+        self.on_arrival(came, packet, port);
+        self.on_departure_ahead(left, packet, port);
+    }
+    /// Arrival at an idle port and departure from it, with nothing in between.
+    #[inline(always)]
+    fn on_passage(&mut self, came: Time, left: Time, packet: &mut Packet, port: &PortView) {
+        let idle = PortView { backlog_bytes: 0, backlog_packets: 0, busy: false, ..*port };
+        self.on_arrival(came, packet, &idle);
+        self.on_departure(left, packet, &PortView { busy: true, ..idle });
+    }
+    /// [`RouterObject::on_passage`] for packets that pass one after the other; how many did, and their bytes.
+    fn on_passages(&mut self, mut passages: Passages<'_>, port: &PortView) -> (usize, u64) {
+        let mut passed = (0, 0);
+        while let Some((came, left, packet)) = passages.next() {
+            passed = (passed.0 + 1, passed.1 + packet.ip_len as u64);
+            self.on_passage(came, left, packet, port);
+        }
+        passed
+    }
+}
+
+impl<R: Router> RouterObject for R {
+    fn order_independent(&self) -> bool {
+        R::ORDER_INDEPENDENT
+    }
+    #[inline(always)]
+    fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
+        Router::on_arrival(self, now, packet, port);
+    }
+    fn speaks_to(&self, packet: &Packet) -> bool {
+        Router::speaks_to(self, packet)
+    }
+    #[inline(always)]
+    fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
+        Router::on_departure(self, now, packet, port);
+    }
+    fn on_least_backlog(&mut self, bytes: u64) {
+        Router::on_least_backlog(self, bytes);
+    }
+    fn on_drop(&mut self, now: Time, packet: &Packet, cause: DropCause, port: &PortView) {
+        Router::on_drop(self, now, packet, cause, port);
+    }
+    fn on_timer(&mut self, now: Time, port: &PortView) {
+        Router::on_timer(self, now, port);
+    }
+    fn next_timer(&self) -> Time {
+        Router::next_timer(self)
+    }
+    fn probe(&self, put: Probe<'_>) {
+        Router::probe(self, put);
+    }
+}

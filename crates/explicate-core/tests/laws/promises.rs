@@ -1,0 +1,392 @@
+//! What protocols and queue disciplines promise to save work is so, and a broken promise is found.
+//!
+//! Each law drives two machines of one kind: one that is called as the default value of the promise demands, and one that is
+//! spared calls. Both have to agree in all that can be seen of them.
+
+use explicate_core::api::{
+    Ack, Allowance, AnyReceiver, AnyRouter, AnySender, Loss, LossKind, PortView, Probe, Receiver, Router, RouterInit,
+    Sender, SenderInit, Sent, Writes,
+};
+use explicate_core::params::Values;
+use explicate_core::qdisc::common::{LIMIT, Room};
+use explicate_core::qdisc::{Discipline, DropCause, Qdisc, QdiscInit, Verdict};
+use explicate_core::registry::{PROTOCOLS, QDISCS};
+use explicate_core::testing;
+use explicate_core::units::{Rate, Time};
+use explicate_core::wire::{Congestion, Format, Packet};
+
+use crate::Dice;
+
+const EVENTS: u32 = 5000;
+const SEEDS: u64 = 4;
+
+/// The first difference found, if any.
+type Judged = Result<(), String>;
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, a: &T, b: &T) -> Judged {
+    if a == b { Ok(()) } else { Err(format!("{what}: {a:?} and {b:?}")) }
+}
+
+fn bytes(p: &Packet) -> Vec<u8> {
+    p.congestion.0.iter().chain(&p.transport.0).copied().chain([p.tos, p.ttl]).collect()
+}
+
+// ------------------------------------------------------------------------------------------------- senders
+
+fn seen(s: &AnySender) -> Vec<u64> {
+    let Allowance { cwnd, pacing } = s.allowance();
+    let mut all = vec![cwnd.to_bits(), pacing.map_or(u64::MAX, |rate| rate.0), s.next_timer().0];
+    s.probe(&mut |_, value| all.push(value.to_bits()));
+    all
+}
+
+/// An acknowledgement, loss or timer, the same for both.
+fn event(pair: &mut [&mut AnySender; 2], now: Time, dice: &mut Dice) {
+    if dice.flip(0.05) {
+        let kind = [LossKind::Duplicates, LossKind::Timeout, LossKind::Mark][dice.below(3) as usize];
+        let loss = testing::loss(now, kind, 1 + dice.number(200));
+        pair.iter_mut().for_each(|s| s.on_loss(&loss));
+    } else {
+        let header = dice.congestion();
+        let mut ack = testing::ack(now, &header);
+        ack.cumulative = dice.number(10_000);
+        ack.highest_sent = ack.cumulative + dice.number(200);
+        ack.in_flight = dice.number(200);
+        ack.srtt = Time::millis(50) + dice.span(0.05);
+        ack.rtt = Time::millis(50) + dice.span(0.05);
+        ack.app_limited = dice.flip(0.2);
+        pair.iter_mut().for_each(|s| s.on_ack(&ack));
+    }
+    for s in pair {
+        if s.next_timer() <= now {
+            s.on_timer(now);
+        }
+    }
+}
+
+/// [`Sender::WRITES`] and [`Sender::HAS_TIMER`]: `plain` is called for every packet, `spared` as a flow does that relies on both.
+fn sender_keeps_its_promises(plain: &mut AnySender, spared: &mut AnySender, dice: &mut Dice) -> Judged {
+    let mut now = dice.span(1.0);
+    let mut header = Congestion::new(Format::Standard);
+    let interest = spared.interest();
+    plain.on_start(now, Time::millis(80));
+    spared.on_start(now, Time::millis(80));
+    spared.state(&mut header);
+    for _ in 0..EVENTS {
+        now += dice.span(0.01);
+        if !interest.timer {
+            same("a timer", &plain.next_timer(), &Time::NEVER)?;
+        }
+        for _ in 0..dice.below(4) {
+            now += dice.span(0.001);
+            let mut packet = Packet { congestion: header, ttl: 64, ip_len: 1000, ..Packet::EMPTY };
+            packet.transport.set_packet_number(dice.number(1000));
+            let mut other = packet;
+            let mut sent = testing::sent(now, dice.number(200));
+            sent.backlogged = dice.flip(0.8);
+            plain.on_send(&mut packet, &sent);
+            if interest.in_packet(sent.backlogged) {
+                spared.on_send(&mut other, &sent);
+            }
+            same("a packet", &bytes(&packet), &bytes(&other))?;
+        }
+        event(&mut [plain, spared], now, dice);
+        spared.state(&mut header);
+        same("the sender", &seen(plain), &seen(spared))?;
+    }
+    Ok(())
+}
+
+/// A protocol's sender, or one that lies.
+fn judge_sender(name: &str, build: impl Fn(&mut Dice) -> Box<AnySender>) -> Judged {
+    (0..SEEDS).try_for_each(|seed| {
+        let mut dice = Dice::new(seed, name);
+        let (mut plain, mut spared) = (build(&mut Dice::new(seed, name)), build(&mut Dice::new(seed, name)));
+        sender_keeps_its_promises(&mut *plain, &mut *spared, &mut dice)
+    })
+}
+
+#[test]
+fn senders_keep_their_promises() {
+    for p in PROTOCOLS {
+        let judged = judge_sender(p.name(), |dice| {
+            let values = dice.values(&[p.params()]);
+            p.sender(&SenderInit { values: &values, packet: 1000.0, initial_window: 4.0, interface: Rate::mbps(100) })
+        });
+        judged.unwrap_or_else(|why| panic!("{}: {why}", p.name()));
+    }
+}
+
+/// A window of one. `WHAT` it writes into packets: nothing, its count of acknowledgements, or the time; or it has a timer.
+struct Liar<const WHAT: u8> {
+    acks: u32,
+}
+
+const TIMER: u8 = 3;
+
+impl<const WHAT: u8> Sender for Liar<WHAT> {
+    const WRITES: Writes = if WHAT == b'n' { Writes::Nothing } else { Writes::PerEvent };
+    const HAS_TIMER: bool = false;
+
+    fn allowance(&self) -> Allowance {
+        Allowance { cwnd: 1.0, pacing: None }
+    }
+    fn on_send(&mut self, packet: &mut Packet, sent: &Sent) {
+        match WHAT {
+            b'n' | b'e' => packet.congestion.set_x(self.acks),
+            b't' => packet.congestion.set_x(sent.now.0 as u32),
+            b'f' => packet.congestion.set_x(sent.in_flight),
+            b'h' => packet.transport.set_load_code(1),
+            b'c' => self.acks += 1,
+            _ => {}
+        }
+    }
+    fn on_ack(&mut self, _ack: &Ack<'_>) {
+        self.acks += 1;
+    }
+    fn on_loss(&mut self, _loss: &Loss) {}
+    fn next_timer(&self) -> Time {
+        if WHAT == TIMER { Time::secs(1 << 20) } else { Time::NEVER }
+    }
+    fn probe(&self, put: Probe<'_>) {
+        put("acks", self.acks as f64);
+    }
+}
+
+#[test]
+fn senders_that_lie_are_found() {
+    fn judge<const WHAT: u8>() -> Judged {
+        judge_sender("liar", |_| Box::new(Liar::<WHAT> { acks: 0 }))
+    }
+    judge::<b'e'>().expect("the count changes with events only");
+    assert!(judge::<b'n'>().is_err(), "it writes, and says that it does not");
+    assert!(judge::<b't'>().is_err(), "the time changes between events");
+    assert!(judge::<b'f'>().is_err(), "so does what is in flight");
+    assert!(judge::<b'h'>().is_err(), "it writes into the transport header");
+    assert!(judge::<b'c'>().is_err(), "it counts packets");
+    assert!(judge::<TIMER>().is_err(), "it has a timer");
+}
+
+// ----------------------------------------------------------------------------------------------- receivers
+
+/// [`Receiver::ECHOES`], where every packet is acknowledged.
+fn receiver_echoes(receiver: &mut AnyReceiver, dice: &mut Dice) -> Judged {
+    receiver.on_open(false);
+    let mut now = Time::ZERO;
+    for _ in 0..EVENTS {
+        now += dice.span(0.001);
+        let packet = Packet { congestion: dice.congestion(), ip_len: 1000, ..Packet::EMPTY };
+        receiver.on_data(now, &packet);
+        let mut ack = Packet { congestion: Congestion::new(Format::Minimal), ..Packet::EMPTY };
+        let mut expected = ack;
+        receiver.on_ack(now, &mut ack);
+        let brought = if packet.congestion.is_standard() { packet.congestion.delta_throughput() } else { 0 };
+        expected.congestion.set_reverse_feedback(brought);
+        same("an acknowledgement", &bytes(&ack), &bytes(&expected))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn receivers_that_say_so_echo() {
+    let mut tried = 0;
+    for p in PROTOCOLS {
+        let Some(mut receiver) = p.receiver().filter(|receiver| receiver.echoes()) else { continue };
+        receiver_echoes(&mut *receiver, &mut Dice::new(1, p.name()))
+            .unwrap_or_else(|why| panic!("{}: {why}", p.name()));
+        tried += 1;
+    }
+    assert!(tried > 0, "some receiver echoes");
+}
+
+/// Returns the most that packets have brought.
+struct Greatest(i32);
+
+impl Receiver for Greatest {
+    const ECHOES: bool = true;
+
+    fn on_data(&mut self, _now: Time, packet: &Packet) {
+        self.0 = self.0.max(packet.congestion.delta_throughput());
+    }
+    fn on_ack(&mut self, _now: Time, ack: &mut Packet) {
+        ack.congestion.set_reverse_feedback(self.0);
+    }
+}
+
+#[test]
+fn receivers_that_lie_are_found() {
+    assert!(receiver_echoes(&mut Greatest(0), &mut Dice::new(1, "liar")).is_err());
+}
+
+// ------------------------------------------------------------------------------------------------- routers
+
+fn probed(r: &AnyRouter) -> Vec<u64> {
+    let mut all = vec![r.next_timer().0];
+    r.probe(&mut |_, value| all.push(value.to_bits()));
+    all
+}
+
+/// [`Router::ORDER_INDEPENDENT`]: `ahead` is given each departure with its arrival, and the least backlog before a timer.
+fn router_is_order_independent(inturn: &mut AnyRouter, ahead: &mut AnyRouter, dice: &mut Dice) -> Judged {
+    let view = |backlog: u64| PortView {
+        capacity: 1.25e6,
+        backlog_bytes: backlog,
+        backlog_packets: (backlog / 1000) as u32,
+        busy: true,
+    };
+    let mut now = Time::ZERO;
+    for _ in 0..500 {
+        let due = inturn.next_timer();
+        now = now.max(due);
+        inturn.on_timer(now, &view(0));
+        ahead.on_timer(now, &view(0));
+        same("after a timer", &probed(inturn), &probed(ahead))?;
+        // A burst that arrives together, and has left before the next timer.
+        let mut burst: Vec<Packet> = Vec::new();
+        for _ in 0..dice.below(20) {
+            burst.push(Packet { congestion: dice.congestion(), ip_len: 1000, ..Packet::EMPTY });
+        }
+        let mut early = burst.clone();
+        let mut least = u64::MAX;
+        for (i, packet) in burst.iter_mut().enumerate() {
+            inturn.on_arrival(now, packet, &view(1000 * i as u64));
+        }
+        let waiting = burst.len();
+        for (i, packet) in burst.iter_mut().enumerate() {
+            let backlog = 1000 * (waiting - 1 - i) as u64;
+            least = least.min(backlog);
+            inturn.on_departure(now + Time(1 + i as u64), packet, &view(backlog));
+        }
+        for (i, packet) in early.iter_mut().enumerate() {
+            ahead.on_arrival(now, packet, &view(1000 * i as u64));
+            ahead.on_departure(now + Time(1 + i as u64), packet, &view(u64::MAX));
+        }
+        ahead.on_least_backlog(least);
+        for (a, b) in burst.iter().zip(&early) {
+            same("a packet", &bytes(a), &bytes(b))?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn routers_that_say_so_are_order_independent() {
+    let mut tried = 0;
+    for p in PROTOCOLS {
+        for seed in 0..SEEDS {
+            let build = || {
+                let mut dice = Dice::new(seed, p.name());
+                let values = dice.values(&[p.router_params()]);
+                p.router(&RouterInit { values: &values, capacity: 1.25e6, delay: Time::ZERO, rng: dice.0 })
+            };
+            let (Some(mut inturn), Some(mut ahead)) = (build(), build()) else { continue };
+            if inturn.order_independent() {
+                router_is_order_independent(&mut *inturn, &mut *ahead, &mut Dice::new(seed, "order"))
+                    .unwrap_or_else(|why| panic!("{}: {why}", p.name()));
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 0, "some controller is order independent");
+}
+
+/// Writes how many packets have arrived, or the backlog, into those that depart.
+struct Counter<const BACKLOG: bool>(u32, Time);
+
+impl<const BACKLOG: bool> Router for Counter<BACKLOG> {
+    const ORDER_INDEPENDENT: bool = true;
+
+    fn on_arrival(&mut self, _now: Time, _packet: &mut Packet, _port: &PortView) {
+        self.0 += 1;
+    }
+    fn on_departure(&mut self, _now: Time, packet: &mut Packet, port: &PortView) {
+        packet.congestion.set_x(if BACKLOG { port.backlog_bytes as u32 } else { self.0 });
+    }
+    fn on_timer(&mut self, now: Time, _port: &PortView) {
+        self.1 = now + Time::millis(100);
+    }
+    fn next_timer(&self) -> Time {
+        self.1
+    }
+    fn probe(&self, _put: Probe<'_>) {}
+}
+
+#[test]
+fn routers_that_lie_are_found() {
+    fn judge<const BACKLOG: bool>() -> Judged {
+        let build = || Counter::<BACKLOG>(0, Time::ZERO);
+        router_is_order_independent(&mut build(), &mut build(), &mut Dice::new(1, "liar"))
+    }
+    assert!(judge::<false>().is_err(), "arrivals before a departure matter");
+    assert!(judge::<true>().is_err(), "each backlog matters");
+}
+
+// --------------------------------------------------------------------------------------- queue disciplines
+
+/// [`Qdisc::room`]: the discipline does what the room says, departures change nothing, and it has no timer.
+fn qdisc_is_its_room(q: &mut dyn Qdisc, room: Room, dice: &mut Dice) -> Judged {
+    let mut now = Time::ZERO;
+    for _ in 0..EVENTS {
+        now += dice.span(0.001);
+        let packet = Packet { ip_len: 40 + dice.number(1461) as u16, ..Packet::EMPTY };
+        let backlog_packets = dice.number(200);
+        let backlog_bytes = backlog_packets as u64 * (40 + dice.below(1461));
+        let busy = backlog_packets > 0 || dice.flip(0.5);
+        let port = PortView { capacity: 1.25e6, backlog_bytes, backlog_packets, busy };
+        if busy && dice.flip(0.3) {
+            q.on_departure(now, &port);
+        }
+        let fits = !busy || room.fits((backlog_bytes, backlog_packets), packet.ip_len);
+        let expected = if fits { Verdict::Accept } else { Verdict::Drop(DropCause::Overflow) };
+        let idle_since = (!busy).then_some(now);
+        same("a verdict", &q.on_arrival(now, &packet, &port, idle_since), &expected)?;
+        same("a timer", &q.next_timer(), &Time::NEVER)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn disciplines_that_say_so_are_rooms() {
+    let mut tried = 0;
+    for q in QDISCS {
+        for seed in 0..SEEDS {
+            let mut dice = Dice::new(seed, q.name());
+            let mut values = dice.values(&[q.params()]);
+            values.set(&LIMIT, 1000.0 * dice.below(100) as f64);
+            let rng = dice.0.clone();
+            let init = QdiscInit { values: &values, capacity: 1.25e6, mean_packet: 1000.0, rng };
+            let Discipline::Arrival(mut built) = q.build(&init) else { continue };
+            let Some(room) = built.room() else { continue };
+            qdisc_is_its_room(&mut *built, room, &mut dice).unwrap_or_else(|why| panic!("{}: {why}", q.name()));
+            tried += 1;
+        }
+    }
+    assert!(tried > 0, "some discipline is a room");
+}
+
+/// A room for so many departures only.
+struct Tiring(Room, u32);
+
+impl Qdisc for Tiring {
+    fn on_arrival(&mut self, _now: Time, packet: &Packet, port: &PortView, _idle: Option<Time>) -> Verdict {
+        let fits = self.0.fits((port.backlog_bytes, port.backlog_packets), packet.ip_len) || !port.busy;
+        if fits && self.1 > 0 { Verdict::Accept } else { Verdict::Drop(DropCause::Overflow) }
+    }
+    fn on_departure(&mut self, _now: Time, _port: &PortView) {
+        self.1 = self.1.saturating_sub(1);
+    }
+    fn room(&self) -> Option<Room> {
+        Some(self.0)
+    }
+    fn probe(&self, _put: Probe<'_>) {}
+}
+
+#[test]
+fn disciplines_that_lie_are_found() {
+    let mut values = Values::default();
+    values.set(&LIMIT, 50_000.0);
+    let room = Room::new(&values, 1000.0);
+    let judge = |departures| qdisc_is_its_room(&mut Tiring(room, departures), room, &mut Dice::new(1, "liar"));
+    judge(u32::MAX).expect("it never tires");
+    assert!(judge(10).is_err(), "departures matter");
+}
