@@ -28,7 +28,7 @@ pub struct Control {
 
 /// What an agent is made from.
 pub struct AgentInit<'a> {
-    /// Values of [`Protocol::router_params`].
+    /// Values of [`AgentKind::params`].
     pub values: &'a Values,
     /// The node.
     pub own: Address,

@@ -107,7 +107,7 @@ use object::ChannelKindObject;
 
 /// What a channel is made from.
 pub struct ChannelInit<'a> {
-    /// Values of [`ChannelKind::params`].
+    /// Values of the parameters of [`ChannelKind::INFO`].
     pub values: &'a Values,
     /// Nominal rate of the line.
     pub rate: Rate,

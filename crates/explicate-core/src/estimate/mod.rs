@@ -106,7 +106,7 @@ use object::EstimatorKindObject;
 
 /// What an estimator is made from.
 pub struct EstimatorInit<'a> {
-    /// Values of [`EstimatorKind::params`].
+    /// Values of the parameters of [`EstimatorKind::INFO`].
     pub values: &'a Values,
     /// This end of the path.
     pub own: Address,

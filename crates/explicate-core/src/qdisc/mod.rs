@@ -72,7 +72,7 @@ pub enum Discipline {
 
 /// What a queue discipline is made from.
 pub struct QdiscInit<'a> {
-    /// Values of [`QdiscKind::params`]; lengths in bytes.
+    /// Values of the parameters of [`QdiscKind::INFO`]; lengths in bytes.
     pub values: &'a Values,
     /// Nominal capacity, bytes/s.
     pub capacity: f64,
