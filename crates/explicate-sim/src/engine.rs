@@ -28,6 +28,7 @@ mod link;
 mod looking;
 mod media;
 mod processing;
+mod reference;
 mod replying;
 mod reroute;
 mod timers;
@@ -139,6 +140,8 @@ pub struct Engine {
     unturned: usize,
     end: Time,
     fuse: bool,
+    /// Departures that wait, on the reference way alone.
+    departures: Option<Box<reference::Departures>>,
     /// How far the looking ahead has come, which is done in large networks alone.
     ahead: ahead::Ahead,
     large: bool,
@@ -188,6 +191,7 @@ impl Engine {
             unturned: 0,
             end,
             fuse,
+            departures: None,
             ahead: ahead::Ahead::default(),
             large: false,
         }
@@ -297,6 +301,11 @@ impl Engine {
         if unseen != self.unseen {
             self.unseen = unseen;
             self.turn_waiting();
+        }
+        if self.departures.is_some() {
+            self.run_reference(until);
+            self.now = until;
+            return;
         }
         loop {
             if self.large {

@@ -14,11 +14,39 @@ use crate::engine::Engine;
 use crate::packet_log::{PacketLog, Selector};
 use crate::sample::{Sample, Sampler};
 
+/// Which way packets take through ports and the event loop. The results are the same.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub enum EngineKind {
+    /// Departures are computed ahead, and events joined, wherever nothing can tell the difference.
+    #[default]
+    Fast,
+    /// One event for each departure and each arrival, as in a textbook.
+    Reference,
+}
+
+impl EngineKind {
+    /// All of them.
+    pub const ALL: [EngineKind; 2] = [EngineKind::Fast, EngineKind::Reference];
+    /// What users call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            EngineKind::Fast => "fast",
+            EngineKind::Reference => "reference",
+        }
+    }
+    /// The one of this name.
+    pub fn find(name: &str) -> Option<EngineKind> {
+        EngineKind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
 /// How runs are carried out; none of this changes a result.
 #[derive(Clone, Default)]
 pub struct Options {
     /// Turns fused links off.
     pub no_fuse: bool,
+    /// Which way packets take.
+    pub engine: EngineKind,
     /// Follows the packets of one flow (or all) in the first run.
     pub follow: Option<Selector>,
     /// Runs at a time; 0 is 1.
@@ -47,7 +75,11 @@ pub type Progress<'a> = &'a (dyn Fn(usize, f64) -> bool + Sync);
 /// Carries out one run. The error says what went wrong inside; a checked scenario has none.
 pub fn run_once(scenario: &Scenario, index: usize, options: &Options, progress: Progress<'_>) -> Result<Run, String> {
     let seed = scenario.seed.wrapping_add(index as u64);
-    let mut engine = build(scenario, seed, !options.no_fuse)?;
+    let reference = options.engine == EngineKind::Reference;
+    let mut engine = build(scenario, seed, !options.no_fuse && !reference)?;
+    if reference {
+        engine.use_reference();
+    }
     if let (Some(selector), 0) = (&options.follow, index) {
         engine.follow(PacketLog::new(selector.clone()));
     }

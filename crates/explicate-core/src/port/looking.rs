@@ -31,7 +31,8 @@ impl Port {
     }
     /// Packets in the port, waiting or in service.
     pub fn len(&self) -> usize {
-        self.ring.len() as usize + self.lanes.as_ref().map_or(0, |l| l.len())
+        let polled = self.reference.as_ref().map_or(0, |reference| reference.len());
+        self.ring.len() as usize + self.lanes.as_ref().map_or(0, |l| l.len()) + polled
     }
     /// Whether no packet is in the port.
     pub fn is_empty(&self) -> bool {
@@ -40,6 +41,7 @@ impl Port {
     /// IP bytes that have come so far. Those that were dropped count with the mean length of those that were sent. Settle first.
     pub fn arrived_bytes(&self) -> f64 {
         let inside: u64 = self.ring.iter().map(|w| w.bytes as u64).sum();
+        let inside = inside + self.reference.as_ref().map_or(0, |reference| reference.bytes());
         let (waiting, _) = self.lanes.as_ref().map_or((0, 0), |l| l.waiting());
         let gone = self.stats.total().overflow + self.stats.total().early;
         let sent = self.stats.arrived.saturating_sub(gone + self.len() as u64).max(1);

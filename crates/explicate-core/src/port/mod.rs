@@ -30,6 +30,7 @@ mod lone;
 mod looking;
 mod pulled;
 mod put_off;
+mod reference;
 mod ring;
 mod settling;
 mod shared;
@@ -41,6 +42,7 @@ use gate::{Admission, Gate};
 use lanes::Lanes;
 use line::Line;
 use lone::Lone;
+use reference::Reference;
 use ring::Ring;
 pub use shared::SharedLine;
 pub use special::Equipment;
@@ -120,6 +122,8 @@ pub struct Port {
     busy_until: u64,
     special: Option<Box<Special>>,
     lanes: Option<Box<Lanes>>,
+    /// See `reference.rs`.
+    reference: Option<Box<Reference>>,
     /// Nothing special and no lanes: one flag to test where packets pass.
     simple: bool,
     /// The discipline is more than a limit: it is asked about every packet.
@@ -205,6 +209,7 @@ impl Port {
             gate,
             special,
             lanes: None,
+            reference: None,
             number: init.number,
             hops: 1,
             on_medium: false,
@@ -247,7 +252,7 @@ impl Port {
 
     /// Whether a driver must poll this port because departures are not known in advance.
     pub fn is_scheduled(&self) -> bool {
-        self.lanes.is_some() || self.on_medium
+        self.lanes.is_some() || self.on_medium || self.reference.is_some()
     }
     /// Whether a controller or discipline may write into packets.
     pub fn writes(&self) -> bool {
@@ -404,16 +409,25 @@ impl Port {
 
     /// When this port next has something to settle. A simulator need not come back for a settled port; a real line does.
     pub fn poll_timeout(&self) -> Time {
+        if let Some(due) = self.reference_due() {
+            return due;
+        }
         self.due.min(self.special.as_ref().map_or(Time::NEVER, |s| s.line_timer()))
     }
     /// The time asked for has come.
     pub fn handle_timeout(&mut self, now: Time, store: &mut impl Store) {
+        if self.reference.is_some() {
+            return self.run_reference(now, store);
+        }
         self.due = self.poll_timeout(); // the other end of a shared line may have changed it
         self.settle(now, store);
     }
     /// A packet of a scheduled port that has left: its handle and when its last bit did. Lost packets are not told.
     pub fn poll_transmit(&mut self) -> Option<(u32, Time)> {
-        self.lanes.as_mut()?.sent.pop_front()
+        match &mut self.reference {
+            Some(reference) => reference.poll_transmit(),
+            None => self.lanes.as_mut()?.sent.pop_front(),
+        }
     }
 }
 

@@ -85,6 +85,9 @@ impl Port {
         if self.lanes.is_some() {
             return self.enqueue_in_lane(now, handle, store);
         }
+        if self.reference.is_some() {
+            return self.arrive_at_reference(now, handle, store);
+        }
         let bytes = store.packet(handle).ip_len;
         if !self.admit(now, (handle, bytes as u32), store) {
             return Arrival::Dropped;

@@ -28,6 +28,7 @@ impl Engine {
     pub(super) fn queued(&mut self, link: u32, slot: u32) {
         match self.radio(link) {
             Some((medium, number)) => self.with_medium(medium, |m, world| m.enqueue(world, number, slot)),
+            None if self.links[link as usize].port.is_reference() => self.arm_departure(link),
             None => self.arm_port(link),
         }
     }

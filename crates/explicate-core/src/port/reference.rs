@@ -1,0 +1,186 @@
+//! The port as a textbook has it: a queue before a line, and one event for each departure.
+//!
+//! Everything happens when it is due, in order of time, and nothing is computed ahead: a packet is admitted when it arrives,
+//! it enters service when the line falls free, and controllers, disciplines and channels see it when its last bit leaves.
+//! The fast forms of the port must give the same results; `explicate run --engine reference` runs this one instead.
+//!
+//! A port with several classes, or one whose discipline chooses a packet when the line falls free, has no fast form: it is
+//! driven by its departures in either engine, by the class scheduler in `lanes.rs`.
+//!
+//! On a tie departures come before timers, and both before arrivals.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+
+use super::{Arrival, Note, Port, Store, mark_or_drop};
+use crate::protocol::{PortView, Verdict};
+use crate::units::Time;
+
+/// The queue of a reference port.
+pub(super) struct Reference {
+    /// Packets in the port in order of arrival; the first one is in service.
+    queue: VecDeque<Queued>,
+    /// When the packet in service departs, or never.
+    departs: Time,
+    /// When the last packet departed.
+    idle_since: Time,
+    /// Packets that have departed and were not lost, for [`Port::poll_transmit`].
+    sent: VecDeque<(u32, Time)>,
+}
+
+/// A packet in the port.
+struct Queued {
+    handle: u32,
+    /// IP length, bytes.
+    bytes: u16,
+    /// Length on the line with what codings add, bytes.
+    wire: u32,
+}
+
+impl Reference {
+    fn new() -> Reference {
+        Reference { queue: VecDeque::new(), departs: Time::NEVER, idle_since: Time::ZERO, sent: VecDeque::new() }
+    }
+    /// Packets in the port.
+    pub(super) fn len(&self) -> usize {
+        self.queue.len() + self.sent.len()
+    }
+    /// IP bytes of the packets in the port.
+    pub(super) fn bytes(&self) -> u64 {
+        self.queue.iter().map(|packet| packet.bytes as u64).sum()
+    }
+    /// The next packet that has departed, and when.
+    pub(super) fn poll_transmit(&mut self) -> Option<(u32, Time)> {
+        self.sent.pop_front()
+    }
+}
+
+impl Port {
+    /// Makes this port a reference port: a driver comes back at [`Port::poll_timeout`], calls [`Port::handle_timeout`] and
+    /// takes what has departed from [`Port::poll_transmit`]. Call last, before the first packet. Ports whose departures are
+    /// polled already stay as they are; whether this one changed.
+    pub fn use_reference(&mut self) -> bool {
+        if self.is_scheduled() {
+            return false;
+        }
+        self.complicate();
+        self.due = Time::NEVER;
+        self.reference = Some(Box::new(Reference::new()));
+        true
+    }
+
+    /// Whether this is a reference port.
+    pub fn is_reference(&self) -> bool {
+        self.reference.is_some()
+    }
+
+    /// A packet arrives that no channel before the queue has lost.
+    pub(super) fn arrive_at_reference(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
+        self.run_reference(now, store);
+        let packet = store.packet(handle);
+        let bytes = packet.ip_len;
+        if let Some(router) = &mut self.gate.router {
+            router.on_arrival(now, packet, &self.view);
+        }
+        let idle_since = self.reference.as_ref().filter(|_| !self.view.busy).map(|reference| reference.idle_since);
+        let verdict = match &mut self.gate.qdisc {
+            Some(qdisc) => qdisc.law.on_arrival(now, packet, &self.view, idle_since),
+            None => Verdict::Accept,
+        };
+        if verdict != Verdict::Accept {
+            let (router, stats) = (&mut self.gate.router, &mut self.stats);
+            if !mark_or_drop(router, stats, now, (self.number, handle), verdict, &self.view, store) {
+                return Arrival::Dropped;
+            }
+        }
+        let wire = self.wire_bytes(handle, bytes, store);
+        if let Some(reference) = &mut self.reference {
+            reference.queue.push_back(Queued { handle, bytes, wire });
+        }
+        if self.view.busy {
+            self.queue_changes(now, bytes, 1);
+        } else {
+            self.begin_reference_service(now, true);
+        }
+        Arrival::Queued
+    }
+
+    /// Carries out the departures and timers that are due by `now`, in order of time.
+    pub(super) fn run_reference(&mut self, now: Time, store: &mut impl Store) {
+        while let Some(reference) = &self.reference {
+            let (departs, timer) = (reference.departs, self.reference_timer());
+            if departs.min(timer) > now {
+                return;
+            }
+            if departs <= timer {
+                self.depart_from_reference(store);
+            } else {
+                self.run_reference_timers(timer);
+            }
+        }
+    }
+
+    /// When the next departure or timer is due.
+    pub(super) fn reference_due(&self) -> Option<Time> {
+        self.reference.as_ref().map(|reference| reference.departs.min(self.reference_timer()))
+    }
+
+    /// The last bit of the packet in service leaves.
+    fn depart_from_reference(&mut self, store: &mut impl Store) {
+        let Some(reference) = &mut self.reference else { return };
+        let at = reference.departs;
+        let Some(Queued { handle, bytes, wire }) = reference.queue.pop_front() else { return };
+        self.stats.departed(at, bytes);
+        // The view is of all that waits when the last bit leaves, the packet about to enter service included.
+        if let Some(router) = &mut self.gate.router {
+            router.on_departure(at, store.packet(handle), &self.view);
+        }
+        if let Some(qdisc) = &mut self.gate.qdisc {
+            qdisc.law.on_departure(at, &self.view);
+        }
+        store.note(at, self.number, handle, Note::Departed);
+        if self.lost_on_air(at, handle, wire, store) {
+            self.lose(at, handle, store);
+        } else if let Some(reference) = &mut self.reference {
+            reference.sent.push_back((handle, at));
+        }
+        if let Some(reference) = &mut self.reference {
+            reference.idle_since = at;
+            if let Some(next) = reference.queue.front() {
+                let bytes = next.bytes;
+                self.queue_changes(at, bytes, -1);
+            }
+        }
+        self.begin_reference_service(at, false);
+    }
+
+    /// The first packet of the queue, if there is one, enters service; `idle` says that the line was idle until then.
+    fn begin_reference_service(&mut self, at: Time, idle: bool) {
+        let Some(reference) = &mut self.reference else { return };
+        let first = reference.queue.front();
+        reference.departs = first.map_or(Time::NEVER, |first| Time(self.line.finish(at.0, first.wire, idle)));
+        self.view.busy = first.is_some();
+    }
+
+    /// One packet more waits, or one less.
+    fn queue_changes(&mut self, at: Time, bytes: u16, by: i32) {
+        let PortView { backlog_packets, backlog_bytes, .. } = self.view;
+        self.stats.queue_changed(at, backlog_packets, backlog_bytes, by);
+        self.view.backlog_packets = backlog_packets.wrapping_add_signed(by);
+        self.view.backlog_bytes = backlog_bytes.wrapping_add_signed(by as i64 * bytes as i64);
+    }
+
+    /// When the controller, the discipline or the belief about the capacity wants to act.
+    fn reference_timer(&self) -> Time {
+        let believed = self.special.as_ref().map_or(Time::NEVER, |special| special.next_timer());
+        self.at_tick(self.gate.next_timer().min(believed))
+    }
+
+    /// They act.
+    fn run_reference_timers(&mut self, at: Time) {
+        if let Some(capacity) = self.special.as_mut().and_then(|special| special.believe(at)) {
+            self.view.capacity = capacity;
+        }
+        self.gate.run_timers(at, &self.view);
+    }
+}
