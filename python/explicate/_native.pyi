@@ -52,6 +52,7 @@ def run(
     trace: str | None,
     pcap: str | None,
     progress: Callable[[float], None] | None,
+    engine: str = "fast",
 ) -> Output: ...
 def fluid(
     text: str,

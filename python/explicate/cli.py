@@ -256,6 +256,10 @@ def build_parser() -> argparse.ArgumentParser:
         "--trace", metavar="WHAT", help="print the life of each packet of flow=N (to DIR/trace.txt with -o)"
     )
     run.add_argument("--pcap", metavar="DIR", help="write pcapng captures here")
+    run.add_argument(
+        "--engine", choices=engine.KINDS, default="fast",
+        help="reference: one event for each departure, as in a textbook; the same results, more slowly",
+    )  # fmt: skip
     _fluid(run)
 
     compare = verb(

@@ -126,6 +126,8 @@ def run(args: argparse.Namespace) -> None:
         raise BadInputError(
             "--trace and --json both want standard output: add -o DIR, the trace then goes to DIR/trace.txt"
         )
+    if args.fluid and args.engine != "fast":
+        raise BadInputError("--fluid has no packets, and no reference engine; leave out --engine")
     if args.fluid and (args.trace or args.pcap):
         raise BadInputError("--fluid has no packets to trace or capture; leave out --trace and --pcap")
     source = _source(args.scenario)
@@ -136,7 +138,7 @@ def run(args: argparse.Namespace) -> None:
     with ProgressLine(sys.stderr, "running") as progress:
         results = lab.run_source(
             source, args.set, seed=args.seed, runs=args.runs, jobs=args.jobs or 1, trace=args.trace, pcap=args.pcap,
-            fluid=args.fluid,
+            fluid=args.fluid, kind=args.engine,
             progress=progress if progress.active else None,
         )  # fmt: skip
     trace_alone = bool(args.trace) and not args.out

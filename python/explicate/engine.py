@@ -22,6 +22,9 @@ except ImportError as error:
 
 ScenarioError = _native.ScenarioError
 
+KINDS = ("fast", "reference")
+"""Engines of :func:`run`; they give the same tables."""
+
 Override = tuple[str, str]
 """One ``--set``: a dotted key and the text of its value."""
 
@@ -159,9 +162,13 @@ def run(
     trace: str | None = None,
     pcap: str | None = None,
     progress: Callable[[float], None] | None = None,
+    kind: str = "fast",
 ) -> Output:
-    """Simulate; `progress` gets the fraction done, 0 to 1. Raise ScenarioError or RuntimeError."""
-    return _output(_native.run(text, origin, base, list(overrides), seed, runs, jobs, trace, pcap, progress))
+    """Simulate by the engine of this `kind`; `progress` gets the fraction done, 0 to 1.
+
+    Raise ScenarioError, RuntimeError, or ValueError for a kind that is not one of `KINDS`.
+    """
+    return _output(_native.run(text, origin, base, list(overrides), seed, runs, jobs, trace, pcap, progress, kind))
 
 
 def fluid(

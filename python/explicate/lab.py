@@ -31,13 +31,15 @@ def run(
     trace: str | None = None,
     pcap: str | Path | None = None,
     fluid: bool = False,
+    engine: str = "fast",
     progress: Progress | None = None,
 ) -> Results:
     """Simulate `scenario`, a file or a text of more than one line, and return its tables.
 
     `seed` and `runs` override the scenario's own; `set` overrides any key, by dotted path; `jobs` runs go on at the
     same time and change no result. `trace` selects what to trace, such as ``flow=3``; `pcap` is a directory for
-    captures. With `fluid` it is computed as a fluid (docs/fluid.md): the rows of `flows` are then classes, with their
+    captures. With `engine` "reference" every departure of a packet is an event, as in a textbook: the same tables, more
+    slowly. With `fluid` it is computed as a fluid (docs/fluid.md): the rows of `flows` are then classes, with their
     `count`. Raise ScenarioError for a scenario that cannot be used, OSError for a file that cannot be read and
     RuntimeError for a run that failed.
     """
@@ -50,6 +52,7 @@ def run(
         trace=trace,
         pcap=pcap,
         fluid=fluid,
+        kind=engine,
         progress=progress,
     )
 
@@ -64,6 +67,7 @@ def run_source(
     trace: str | None = None,
     pcap: str | Path | None = None,
     fluid: bool = False,
+    kind: str = "fast",
     progress: Progress | None = None,
 ) -> Results:
     """Simulate `source` with `overrides`; as `run`, but picklable in all its parts, for executors."""
@@ -73,6 +77,10 @@ def run_source(
         raise ValueError(f"runs must be from 1 to {MOST_RUNS:,}, not {runs}")
     if seed is not None and not 0 <= seed < 2**63:
         raise ValueError(f"seed must be from 0 to 2^63 - 1, not {seed}")
+    if kind not in engine.KINDS:
+        raise ValueError(f"engine must be {' or '.join(engine.KINDS)}, not {kind!r}")
+    if fluid and kind != "fast":
+        raise ValueError("a fluid has no packets, and no reference engine; leave one of the two out")
     if fluid and (trace or pcap):
         raise ValueError("a fluid has no packets to trace or capture; leave one of the two out")
     where = (source.text, source.origin, source.base, overrides)
@@ -87,6 +95,7 @@ def run_source(
             trace=trace,
             pcap=None if pcap is None else str(pcap),
             progress=progress,
+            kind=kind,
         )
     return Results(
         output.flows,

@@ -273,6 +273,7 @@ def run(
     trace: str | None,
     pcap: str | None,
     progress: Callable[[float], None] | None,
+    engine: str = "fast",
 ) -> Output:
     scenario = _resolve(text, origin, overrides)
     scenario["seed"] = scenario["seed"] if seed is None else seed

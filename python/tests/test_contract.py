@@ -165,6 +165,19 @@ def test_a_fluid_has_the_same_tables_in_classes(either: ModuleType) -> None:
         explicate.run(text, fluid=True, trace="flow=0")
 
 
+def test_the_reference_engine_gives_the_same_tables(native_real: ModuleType) -> None:
+    text = engine.template("dumbbell")
+    fast = explicate.run(text, set=SMALL)
+    plain = explicate.run(text, set=SMALL, engine="reference")
+    assert fast.flows["sent_packets"].sum() > 100
+    for name in ("flows", "links", "samples", "run"):
+        assert getattr(fast, name).equals(getattr(plain, name)), name
+    with pytest.raises(ValueError, match="engine must be fast or reference, not 'slow'"):
+        explicate.run(text, set=SMALL, engine="slow")
+    with pytest.raises(ValueError, match="no reference engine"):
+        explicate.run(text, set={**SMALL, "flows.0.protocol": "xcp"}, fluid=True, engine="reference")
+
+
 def test_what_no_fluid_model_covers_is_refused_by_line(native_real: ModuleType) -> None:
     text = engine.template("dumbbell")
     at = rf"^--set flows.0.protocol: --fluid: `cubic` has no fluid model; there are {', '.join(engine.fluid_models())}"
@@ -254,6 +267,8 @@ def test_the_installed_command(native_real: ModuleType, tmp_path: Path) -> None:
     assert (tmp_path / "both" / "report.html").stat().st_size > 10_000
     printed = command("run", "mine.toml", "--json", "--set", "duration=6s")
     assert json.loads(printed.stdout)["flows"]
+    plain = command("run", "mine.toml", "--json", "--set", "duration=6s", "--engine", "reference")
+    assert plain.stdout == printed.stdout
     traced = command("run", "mine.toml", "--set", "duration=6s", "--trace", "flow=0", "--pcap", "captures")
     assert traced.returncode == 0, traced.stderr
     assert traced.stdout.count("\n") > 10

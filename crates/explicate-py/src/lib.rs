@@ -14,7 +14,7 @@ use explicate_sim::floor::{FLOORS, Floor};
 use explicate_sim::measure::{flow_names, link_names, measure, warnings};
 use explicate_sim::packet_log::{PacketLog, Selector};
 use explicate_sim::pcap::write_pcapng;
-use explicate_sim::simulation::{Options, run_all};
+use explicate_sim::simulation::{EngineKind, Options, run_all};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -61,6 +61,14 @@ fn selector(scenario: &Scenario, text: &str, capture: bool) -> PyResult<Selector
     }
     let number = name.parse::<u32>().ok().filter(|i| *i < total).ok_or_else(wrong)?;
     Ok(Selector { flow: Some(number), capture })
+}
+
+/// The engine of this name.
+fn engine_of(name: &str) -> PyResult<EngineKind> {
+    EngineKind::find(name).ok_or_else(|| {
+        let known = EngineKind::ALL.map(EngineKind::name).join(" or ");
+        PyValueError::new_err(format!("engine must be {known}, not {name:?}"))
+    })
 }
 
 /// Writes `NAME.pcapng` into a folder, which is made if need be.
@@ -179,7 +187,7 @@ mod _native {
     }
 
     #[pyfunction]
-    #[pyo3(signature = (text, origin, base, overrides, seed, runs, jobs, trace, pcap, progress))]
+    #[pyo3(signature = (text, origin, base, overrides, seed, runs, jobs, trace, pcap, progress, engine = "fast"))]
     #[expect(clippy::too_many_arguments, reason = "the border passes by position")]
     fn run(
         py: Python<'_>,
@@ -193,7 +201,9 @@ mod _native {
         trace: Option<&str>,
         pcap: Option<&str>,
         progress: Option<Py<PyAny>>,
+        engine: &str,
     ) -> PyResult<Output> {
+        let engine = engine_of(engine)?;
         overrides.extend(seed.map(|s| ("seed".to_string(), s.to_string())));
         overrides.extend(runs.map(|r| ("runs".to_string(), r.to_string())));
         let scenario = parse(text, origin, base, &overrides)?;
@@ -202,7 +212,7 @@ mod _native {
             (None, Some(_)) => Some(selector(&scenario, "all", true)?),
             (None, None) => None,
         };
-        let options = Options { follow, jobs, ..Options::default() };
+        let options = Options { follow, jobs, engine, ..Options::default() };
         let interrupted: Mutex<Option<PyErr>> = Mutex::new(None);
         let stop = AtomicBool::new(false);
         let shares = Mutex::new(vec![0.0; scenario.runs as usize]);

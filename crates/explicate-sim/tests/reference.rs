@@ -1,12 +1,14 @@
 //! The reference engine and the fast one give the same tables, to the last bit.
 
-mod common;
+#[path = "common/random.rs"]
+mod random;
 
 use std::path::{Path, PathBuf};
 
 use explicate_scenario::model::Scenario;
 use explicate_sim::measure::measure;
 use explicate_sim::simulation::{EngineKind, Options, run_once};
+use random::Random;
 
 /// What a run leaves, to the last bit: NaN equals NaN.
 fn tables(scenario: &Scenario, engine: EngineKind) -> String {
@@ -37,7 +39,7 @@ fn scenarios_in(name: &str) -> Vec<PathBuf> {
     paths
 }
 
-/// Every scenario of the repository, cut to `MOST_SECONDS` where it is longer.
+/// Every scenario of the repository, cut to its first seconds where it is longer.
 #[test]
 fn scenarios_of_the_repository_are_the_same_on_both_ways() {
     let seconds = if cfg!(debug_assertions) { 2.0 } else { 20.0 };
@@ -63,4 +65,29 @@ fn scenarios_of_the_repository_are_the_same_on_both_ways() {
         }
     }
     assert!(problems.is_empty(), "{} of {}:\n{}", problems.len(), paths.len(), problems.join("\n"));
+}
+
+/// Texts that are no scenario, as a queue that a link cannot have, are left out.
+#[test]
+fn a_thousand_random_scenarios_are_the_same_on_both_ways() {
+    let wanted = if cfg!(debug_assertions) { 60 } else { 1000 };
+    let (mut checked, mut hops, mut number) = (0, 0.0, 0);
+    let mut problems = Vec::new();
+    while checked < wanted {
+        number += 1;
+        let text = Random::new(number).scenario();
+        let Ok(scenario) = Scenario::parse(&text, "random.toml", Path::new("."), &[]) else { continue };
+        checked += 1;
+        let fast = tables(&scenario, EngineKind::Fast);
+        let reference = tables(&scenario, EngineKind::Reference);
+        hops += fast.rsplit('\n').next().and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0);
+        if let Some(difference) = difference(&fast, &reference) {
+            problems.push(format!("scenario {number}: {difference}\n{text}"));
+        }
+    }
+    println!("{checked} scenarios of {number} texts, {hops:.0} packet-hops");
+    assert!(checked * 10 >= number as usize * 8, "only {checked} of {number} texts are scenarios");
+    assert!(hops > 300.0 * checked as f64, "there is too little to compare: {hops} packet-hops in {checked} scenarios");
+    let shown = problems.iter().take(3).cloned().collect::<Vec<_>>().join("\n");
+    assert!(problems.is_empty(), "{} of {checked} differ:\n{shown}", problems.len());
 }

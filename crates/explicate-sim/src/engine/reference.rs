@@ -26,7 +26,10 @@ impl Engine {
     /// # Panics
     /// If the engine fuses links, or has handled an event.
     pub fn use_reference(&mut self) {
-        assert!(!self.fuse && self.events() == 0, "the reference engine begins with the first event, and fuses nothing");
+        assert!(
+            !self.fuse && self.events() == 0,
+            "the reference engine begins with the first event, and fuses nothing"
+        );
         let mut departures = Departures { pending: vec![Time::NEVER; self.links.len()], queue: BinaryHeap::new() };
         departures.queue.reserve(self.links.len());
         self.departures = Some(Box::new(departures));
