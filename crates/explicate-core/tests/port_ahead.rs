@@ -2,7 +2,7 @@
 
 use explicate_core::api::{AnyProtocol, RouterInit};
 use explicate_core::params::Values;
-use explicate_core::port::{Arrival, Class, Port, PortInit, Store};
+use explicate_core::port::{Arrival, Arriving, Class, Horizon, Moment, Port, PortInit, Store};
 use explicate_core::qdisc::QdiscInit;
 use explicate_core::registry::{self, PROTOCOLS};
 use explicate_core::rng::Rng;
@@ -89,12 +89,14 @@ fn run(mut port: Port, packets: &[(Time, Packet)], told: Told) -> Outcome {
             looks.push(seen(&mut port, look));
             look += Time::from_secs_f64(rng.exponential(0.05));
         }
-        let (handle, bytes) = (handle as u32, packet.ip_len as u32);
+        let handle = handle as u32;
+        let arriving = Arriving { handle, bytes: packet.ip_len as u32 };
+        let horizon = |headers_final_before| Horizon { unobserved_until: look, headers_final_before };
         let arrival = match told {
             Told::InTime => port.handle_packet(at, handle, &mut store),
-            Told::Unseen => port.handle_unseen((at, look), (handle, bytes), &mut store),
-            Told::Foreseen => Arrival::Departs(port.foresee(at, (handle, bytes), (look, Time::NEVER), &mut store)),
-            Told::Unsure => Arrival::Departs(port.foresee(at, (handle, bytes), (look, at), &mut store)),
+            Told::Unseen => port.handle_unobserved(Moment { now: at, unobserved_until: look }, arriving, &mut store),
+            Told::Foreseen => Arrival::Departs(port.foresee(at, arriving, horizon(Time::NEVER), &mut store)),
+            Told::Unsure => Arrival::Departs(port.foresee(at, arriving, horizon(at), &mut store)),
         };
         departures.push(if let Arrival::Departs(departs) = arrival { Some(departs) } else { None });
     }

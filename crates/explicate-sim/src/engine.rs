@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use explicate_core::agent::Agent;
 use explicate_core::flow::{Flow, FlowInit};
-use explicate_core::port::{Arrival, Port};
+use explicate_core::port::{Arrival, Arriving, Moment, Port};
 use explicate_core::rng;
 use explicate_core::sink::Sink;
 use explicate_core::units::Time;
@@ -36,8 +36,9 @@ mod turning;
 
 pub use ends::{Ends, Way};
 pub use link::Link;
-use link::Reads;
+use link::{Foreseen, Reads};
 pub use processing::Processing;
+use turning::Turn;
 
 /// What an event leaves to be done: a packet to send on from a place; or, as [`FLOW`] with its number, a flow that may send and
 /// takes the acknowledgement in the slot before, if there is one; or nothing. Two words, which calls return in registers.
@@ -330,7 +331,7 @@ impl Engine {
             // All packets take this one way on, so that it need not be a call.
             let Onward { slot, place, mut flow, bytes } = onward;
             if flow == NIL && slot != NIL {
-                (flow, at) = self.forward(at, (slot, bytes), place);
+                (flow, at) = self.forward(at, Arriving { handle: slot, bytes }, place);
             }
             if flow != NIL && self.send_next(at, flow, slot) {
                 self.send_more(at, flow);
@@ -413,13 +414,15 @@ impl Engine {
     /// A packet joins the port at its place, and those of the links that are fused to it. The flow that replies ahead of time to
     /// what is in this slot, if any, and when; never if the port refused it.
     #[inline(always)]
-    fn forward(&mut self, now: Time, (slot, bytes): (u32, u32), mut place: u32) -> (u32, Time) {
+    fn forward(&mut self, now: Time, packet: Arriving, mut place: u32) -> (u32, Time) {
+        let slot = packet.handle;
+        let present = Moment { now: self.now, unobserved_until: self.unseen };
         let mut hop = self.routes[place as usize];
         let mut link = &mut self.links[(hop & LINK) as usize];
         let mut at = if link.foresees {
-            link.foresee((self.now, self.unseen), (now, Time::NEVER), (slot, bytes), &mut self.arena)
+            link.foresee(present, Foreseen { at: now, unsure: Time::NEVER }, packet, &mut self.arena)
         } else {
-            match link.port.handle_unseen((now, self.unseen), (slot, bytes), &mut self.arena) {
+            match link.port.handle_unobserved(Moment { now, ..present }, packet, &mut self.arena) {
                 Arrival::Departs(departs) => link.end_of(departs),
                 Arrival::Queued => {
                     self.arena.get_mut(slot).place = place;
@@ -435,15 +438,15 @@ impl Engine {
             place += 1;
             hop = self.routes[place as usize];
             link = &mut self.links[(hop & LINK) as usize];
-            at = link.foresee((self.now, self.unseen), (at, unsure), (slot, bytes), &mut self.arena);
+            at = link.foresee(present, Foreseen { at, unsure }, packet, &mut self.arena);
         }
         if hop & REPLY != 0 {
             if let Some(flow) = link.reply_ahead(at, self.unseen, &self.ends, self.arena.get(slot)) {
                 return (flow, at);
             }
         } else if hop & TURN != 0 {
-            let (bound, turn) = (link.bound, link.turn);
-            self.turn_ahead(slot, at, place, (hop & LINK, bound, turn));
+            let turn = Turn { down: hop & LINK, bound: link.bound, up: link.turn };
+            self.turn_ahead(slot, at, place, turn);
             return (NIL, now);
         }
         self.wheel.insert(&mut self.arena, slot, at.0, place);
@@ -452,7 +455,7 @@ impl Engine {
 
     /// The same where it is seldom called. Whether the port took it.
     #[inline(never)]
-    pub(super) fn forward_slowly(&mut self, now: Time, packet: (u32, u32), place: u32) -> bool {
+    pub(super) fn forward_slowly(&mut self, now: Time, packet: Arriving, place: u32) -> bool {
         self.forward(now, packet, place).1 != Time::NEVER
     }
 
@@ -547,7 +550,7 @@ impl Engine {
             let at = link.end_of(departs);
             (packet.time, packet.place, packet.next) = (at.0, place, NIL);
             self.wheel.put_in(&mut self.arena, slot, at.0);
-        } else if !self.forward_slowly(leaves, (slot, bytes), place) {
+        } else if !self.forward_slowly(leaves, Arriving { handle: slot, bytes }, place) {
             let flow = &mut self.ends[id as usize].flow;
             flow.refused(flow.sends_again());
         }

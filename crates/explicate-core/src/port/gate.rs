@@ -39,6 +39,10 @@ impl Gate {
             router,
         }
     }
+    /// Whether the discipline is more than a limit: it is asked about every packet.
+    pub(super) fn decides(&self) -> bool {
+        self.qdisc.as_ref().is_some_and(|qdisc| qdisc.room.is_none())
+    }
     /// What it was made from.
     pub(super) fn into_class(self) -> Class {
         Class { qdisc: self.qdisc.map(|q| Discipline::Arrival(q.law)), router: self.router }

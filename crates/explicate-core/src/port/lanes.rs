@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 use super::balance::Balance;
 use super::division::Division;
-use super::{Arrival, Class, Gate, Note, Port, Store, mark_or_drop};
+use super::{Arrival, At, Class, Gate, Note, Port, Store, mark_or_drop};
 use crate::api::{PortView, Probe};
 use crate::qdisc::common::Fifo;
 use crate::qdisc::{ActiveQueue, Discipline, Gone, Queued, Verdict};
@@ -226,7 +226,7 @@ impl Port {
             balance.told(index);
         }
         if verdict != Verdict::Accept
-            && !mark_or_drop(router, &mut self.stats, now, (self.number, handle), verdict, &view, store)
+            && !mark_or_drop(router, &mut self.stats, now, At { port: self.number, handle }, verdict, &view, store)
         {
             return Arrival::Dropped;
         }
@@ -346,7 +346,7 @@ impl Port {
         let router = &mut lanes.lanes[index].gate.router;
         for (queued, cause) in lanes.gone.drain(..) {
             lanes.balance.iter_mut().for_each(|b| b.told(index));
-            let packet = (self.number, queued.handle);
+            let packet = At { port: self.number, handle: queued.handle };
             mark_or_drop(router, &mut self.stats, at, packet, Verdict::Drop(cause), &view, store);
         }
     }

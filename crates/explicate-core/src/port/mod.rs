@@ -19,31 +19,26 @@ use crate::qdisc::{Discipline, DropCause, Verdict};
 use crate::units::{Rate, Time};
 use crate::wire::{Ecn, Packet};
 
-mod at_once;
 mod balance;
-mod counting;
 mod division;
+mod fast;
 mod gate;
 mod lanes;
 mod line;
-mod lone;
 mod looking;
 mod pulled;
-mod put_off;
 mod reference;
-mod ring;
-mod settling;
 mod shared;
 mod special;
 pub mod stats;
 
+use fast::in_order::Lone;
+use fast::ring::Ring;
 pub use gate::Class;
-use gate::{Admission, Gate};
+use gate::Gate;
 use lanes::Lanes;
 use line::Line;
-use lone::Lone;
 use reference::Reference;
-use ring::Ring;
 pub use shared::SharedLine;
 pub use special::Equipment;
 use special::Special;
@@ -102,8 +97,89 @@ pub enum Arrival {
     Dropped,
 }
 
+/// A packet that arrives: its handle and IP length.
+#[derive(Clone, Copy)]
+pub struct Arriving {
+    /// What the store knows it by.
+    pub handle: u32,
+    /// IP bytes.
+    pub bytes: u32,
+}
+
+/// The present, and how long nothing observes the port: no sample, trace or end of a warm-up before `unobserved_until`.
+#[derive(Clone, Copy)]
+pub struct Moment {
+    /// Now.
+    pub now: Time,
+    /// Zero if anything may observe the port at any time.
+    pub unobserved_until: Time,
+}
+
+/// How far ahead a foreseen packet may be dealt with.
+#[derive(Clone, Copy)]
+pub struct Horizon {
+    /// Nothing observes the port before.
+    pub unobserved_until: Time,
+    /// Earlier ports write nothing more into packets that arrive before.
+    pub headers_final_before: Time,
+}
+
+/// The form that a port has, which decides the way that packets take through it. The first four are the fast forms for a queue
+/// that no more than a limit rules; each form may do what those after it may not.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Mode {
+    /// Nothing is written, and all that is decided is whether there is room: packets are counted (`fast/counting.rs`).
+    Counting,
+    /// The same, and counting waits until something observes the port (`fast/deferred.rs`).
+    Deferred,
+    /// To the controller it is the same whether a packet departs before or after the next one arrives, so that it is shown
+    /// the departure with the arrival (`fast/cut_through.rs`).
+    CutThrough,
+    /// The controller sees arrivals and departures in order of time (`fast/in_order.rs`).
+    InOrder,
+    /// A discipline decides about every packet, or sees departures.
+    Deciding,
+    /// Channels, codings or a belief about the capacity that changes (`special.rs`).
+    Impaired,
+    /// The next packet is chosen when the line falls free (`lanes.rs`).
+    Scheduled,
+    /// Packets wait at an interface of a shared medium (`pulled.rs`).
+    OnMedium,
+    /// One event for each departure (`reference.rs`).
+    Reference,
+}
+
+impl Mode {
+    /// Of a port with one class.
+    fn of(gate: &Gate, impaired: bool) -> Mode {
+        if impaired {
+            return Mode::Impaired;
+        }
+        match &gate.router {
+            _ if gate.qdisc.as_ref().is_some_and(|qdisc| qdisc.room.is_none() || qdisc.minded) => Mode::Deciding,
+            None => Mode::Counting,
+            Some(router) if router.order_independent() => Mode::CutThrough,
+            Some(_) => Mode::InOrder,
+        }
+    }
+}
+
 /// An output port.
 pub struct Port {
+    // What all forms share.
+    mode: Mode,
+    view: PortView,
+    gate: Gate,
+    line: Line,
+    special: Option<Box<Special>>,
+    /// Timers expire at multiples of this, microseconds; zero is exact.
+    tick_us: u32,
+    /// What the store knows it by.
+    number: u32,
+    /// Counters.
+    pub stats: PortStats,
+
+    // The fast forms and the scheduler.
     /// The earliest thing to settle: one of the three that follow.
     due: Time,
     /// When the packet in service departs.
@@ -112,44 +188,23 @@ pub struct Port {
     arrives: Time,
     /// The controller's and discipline's next timer.
     timer: Time,
-    /// That packet, where it is alone; the ring is empty then.
-    lone: Lone,
-    ring: Ring,
-    view: PortView,
-    gate: Gate,
-    line: Line,
     /// When the last admitted packet departs, ns.
     busy_until: u64,
-    special: Option<Box<Special>>,
-    lanes: Option<Box<Lanes>>,
-    /// See `reference.rs`.
-    reference: Option<Box<Reference>>,
-    /// Nothing special and no lanes: one flag to test where packets pass.
-    simple: bool,
-    /// The discipline is more than a limit: it is asked about every packet.
-    decides: bool,
-    /// Nothing special, no discipline that is more than a limit: an idle port takes every packet.
-    takes: bool,
-    /// And no controller: see [`Port::handle_unseen`].
-    counts: bool,
-    /// A limit is all that the discipline is, and packets may pass at once: see `at_once.rs`.
-    at_once: bool,
-    /// Bytes that waited, at the least, when packets left since the last timer that had passed at once.
+
+    // The fast forms alone.
+    /// The packet that arrives then, where it is alone; the ring is empty then.
+    lone: Lone,
+    ring: Ring,
+    /// Bytes that waited, at the least, when packets left since the last timer that had been cut through.
     least: u64,
-    /// When the first packet in the ring leaves that did not pass at once; kept where packets may.
+    /// When the first packet in the ring leaves that was not cut through; kept where packets may be.
     unpassed: Time,
-    /// See [`Port::put_off`].
-    put_off: bool,
-    /// What a packet's TTL falls by when it arrives foreseen: one, and one for each plain port that put it off before.
+    /// What a packet's TTL falls by when it arrives foreseen: one, and one for each plain port that deferred it before.
     hops: u8,
-    /// Its packets wait at an interface of a shared medium, see `pulled.rs`.
-    on_medium: bool,
-    /// Timers expire at multiples of this, microseconds; zero is exact.
-    tick_us: u32,
-    /// What the store knows it by.
-    number: u32,
-    /// Counters.
-    pub stats: PortStats,
+
+    // The forms whose departures are polled.
+    lanes: Option<Box<Lanes>>,
+    reference: Option<Box<Reference>>,
 }
 
 /// What a port is made from.
@@ -184,9 +239,6 @@ impl Port {
             Some(Discipline::Arrival(qdisc)) => (Gate::new(Some(qdisc), router), None),
             Some(qdisc) => (Gate::default(), Some(Class { qdisc: Some(qdisc), router })),
         };
-        let decides = gate.qdisc.as_ref().is_some_and(|q| q.room.is_none());
-        let minded = gate.qdisc.as_ref().is_some_and(|q| q.minded);
-        let takes = special.is_none() && !decides && !minded;
         let mut port = Port {
             due: Time::NEVER,
             leaves: Time::NEVER,
@@ -197,14 +249,9 @@ impl Port {
             view: PortView { capacity: init.capacity, backlog_bytes: 0, backlog_packets: 0, busy: false },
             line: Line::new(init.rate, init.service),
             busy_until: 0,
-            decides,
-            takes,
-            counts: takes && gate.router.is_none(),
-            at_once: takes && gate.router.as_ref().is_some_and(|r| r.order_independent()),
-            simple: special.is_none(),
+            mode: Mode::of(&gate, special.is_some()),
             least: u64::MAX,
             unpassed: Time::NEVER,
-            put_off: false,
             stats: PortStats::default(),
             gate,
             special,
@@ -212,7 +259,6 @@ impl Port {
             reference: None,
             number: init.number,
             hops: 1,
-            on_medium: false,
             tick_us: 0,
         };
         match polled {
@@ -227,7 +273,7 @@ impl Port {
     pub fn schedule(&mut self, classes: Vec<(Class, f64)>, classify: impl Fn(&Packet) -> usize + Send + 'static) {
         self.gate = Gate::default();
         self.lanes = Some(Box::new(Lanes::new(classes, Box::new(classify))));
-        self.complicate();
+        self.mode = self.mode.max(Mode::Scheduled);
         self.rearm();
     }
 
@@ -252,11 +298,11 @@ impl Port {
 
     /// Whether a driver must poll this port because departures are not known in advance.
     pub fn is_scheduled(&self) -> bool {
-        self.lanes.is_some() || self.on_medium || self.reference.is_some()
+        self.mode >= Mode::Scheduled
     }
     /// Whether a controller or discipline may write into packets.
     pub fn writes(&self) -> bool {
-        self.gate.router.is_some() || self.decides
+        self.gate.router.is_some() || self.gate.decides()
     }
     /// The capacity that controllers believe in, bytes/s.
     pub fn capacity(&self) -> f64 {
@@ -297,114 +343,7 @@ impl Port {
     /// A packet arrives. Call in order of time.
     pub fn handle_packet(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
         let bytes = store.packet(handle).ip_len as u32;
-        self.handle_unseen((now, Time::ZERO), (handle, bytes), store)
-    }
-
-    /// There is more to it than a class with a discipline and a controller before a line.
-    fn complicate(&mut self) {
-        (self.simple, self.takes, self.counts, self.at_once) = (false, false, false, false);
-    }
-
-    /// [`Port::handle_packet`], given the packet's length, by a driver that knows that nobody looks at the port before `unseen`.
-    /// Then a packet that finds the line idle and that has left by then need not be kept in mind at a port that only counts: it
-    /// is counted. At others nothing is done about it before the next one comes, see `lone.rs`.
-    #[inline(always)]
-    pub fn handle_unseen(
-        &mut self,
-        (now, unseen): (Time, Time),
-        (handle, bytes): (u32, u32),
-        store: &mut impl Store,
-    ) -> Arrival {
-        if self.counts {
-            return self.handle_counting((now, unseen), (handle, bytes), store);
-        }
-        if self.at_once {
-            return self.handle_at_once((now, unseen), (handle, bytes), store);
-        }
-        if self.lone.departs <= now && self.lone_passes(self.stats.unwatched(now.min(unseen)), store) {
-            self.forget_lone();
-        } else {
-            self.settle_before_arrival(now, store);
-        }
-        if self.takes
-            && !self.view.busy
-            && let stats = &self.stats
-            && let Some(departs) = self.line.finish_if(now.0, bytes, |at| stats.is_unwatched(Time(at), unseen))
-        {
-            self.busy_until = departs;
-            self.expect(now, Lone { departs: Time(departs), handle, bytes: bytes as u16 });
-            return Arrival::Departs(Time(departs));
-        }
-        self.stats.arrived += 1;
-        store.note(now, self.number, handle, Note::Arrived);
-        if !self.simple {
-            return self.handle_specially(now, handle, store);
-        }
-        if !self.admit(now, (handle, bytes), store) {
-            return Arrival::Dropped;
-        }
-        let departs = self.departure(now, bytes);
-        self.ring.push(Waiting { arrives: now, departs, handle, bytes: bytes as u16, lost: false });
-        self.join(now, departs, bytes);
-        Arrival::Departs(departs)
-    }
-
-    /// Whether a packet may wait behind those that do, if a limit is all that the discipline is.
-    #[inline(always)]
-    fn has_room(&self, bytes: u32) -> bool {
-        let waiting = (self.view.backlog_bytes, self.view.backlog_packets);
-        let room = self.gate.qdisc.as_ref().and_then(|qdisc| qdisc.room.as_ref());
-        room.is_none_or(|room| room.fits(waiting, bytes as u16))
-    }
-
-    #[cold]
-    fn drop_packet(&mut self, now: Time, handle: u32, cause: DropCause, store: &mut impl Store) {
-        let (router, stats) = (&mut self.gate.router, &mut self.stats);
-        mark_or_drop(router, stats, now, (self.number, handle), Verdict::Drop(cause), &self.view, store);
-    }
-
-    /// Controller and discipline look at an arriving packet; whether it joins the queue.
-    #[inline]
-    fn admit(&mut self, now: Time, (handle, bytes): (u32, u32), store: &mut impl Store) -> bool {
-        let packet = store.packet(handle);
-        if let Some(router) = &mut self.gate.router {
-            router.on_arrival(now, packet, &self.view);
-        }
-        let mut verdict = Verdict::Accept;
-        if self.decides {
-            let idle_since = (!self.view.busy).then_some(Time(self.busy_until));
-            let decide = |q: &mut Box<Admission>| q.law.on_arrival(now, packet, &self.view, idle_since);
-            verdict = self.gate.qdisc.as_mut().map_or(Verdict::Accept, decide);
-        } else if self.view.busy && !self.has_room(bytes) {
-            verdict = Verdict::Drop(DropCause::Overflow);
-        }
-        if verdict != Verdict::Accept {
-            let (router, stats) = (&mut self.gate.router, &mut self.stats);
-            return mark_or_drop(router, stats, now, (self.number, handle), verdict, &self.view, store);
-        }
-        true
-    }
-
-    /// When a packet leaves that comes at `at`, after those before it.
-    #[inline]
-    fn departure(&mut self, at: Time, bytes: u32) -> Time {
-        let idle = self.busy_until <= at.0;
-        self.busy_until = self.line.finish(if idle { at.0 } else { self.busy_until }, bytes, idle);
-        Time(self.busy_until)
-    }
-
-    /// Whether [`Port::foresee`] is exact: nothing is decided at arrival, nothing lost.
-    pub fn is_foreseeable(&self) -> bool {
-        self.gate.qdisc.is_none() && self.simple
-    }
-    /// Packets foreseen that have not arrived.
-    pub fn foreseen(&self) -> usize {
-        self.ring.len_ahead() as usize + self.lone.is_there() as usize
-    }
-
-    /// A foreseen packet has passed `hops` routers since its TTL was last counted down, this one included; one by default.
-    pub fn set_hops(&mut self, hops: u8) {
-        self.hops = hops;
+        self.handle_unobserved(Moment { now, unobserved_until: Time::ZERO }, Arriving { handle, bytes }, store)
     }
 
     /// When this port next has something to settle. A simulator need not come back for a settled port; a real line does.
@@ -431,13 +370,20 @@ impl Port {
     }
 }
 
+/// A packet at the port of this number.
+#[derive(Clone, Copy)]
+struct At {
+    port: u32,
+    handle: u32,
+}
+
 /// Carries out a verdict other than acceptance; whether the packet joins the queue all the same.
 #[cold]
 fn mark_or_drop(
     router: &mut Option<Box<AnyRouter>>,
     stats: &mut PortStats,
     now: Time,
-    (number, handle): (u32, u32),
+    At { port: number, handle }: At,
     verdict: Verdict,
     view: &PortView,
     store: &mut impl Store,

@@ -9,7 +9,7 @@
 
 use alloc::vec;
 
-use super::{Note, Port, Store};
+use super::{Mode, Note, Port, Store};
 use crate::qdisc::DropCause;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -29,8 +29,7 @@ impl Port {
     /// Makes this port a link of an interface: [`Port::handle_packet`] tells its packets to be queued there.
     pub fn share(&mut self) {
         debug_assert!(!self.writes(), "the queue is the interface's");
-        self.on_medium = true;
-        self.complicate();
+        self.mode = Mode::OnMedium;
     }
 
     /// Controllers and disciplines have a clock that ticks: their timers expire at its multiples. Zero is exact.

@@ -12,8 +12,9 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use super::{Arrival, Note, Port, Store, mark_or_drop};
-use crate::protocol::{PortView, Verdict};
+use super::{Arrival, At, Mode, Note, Port, Store, mark_or_drop};
+use crate::api::PortView;
+use crate::qdisc::Verdict;
 use crate::units::Time;
 
 /// The queue of a reference port.
@@ -63,7 +64,7 @@ impl Port {
         if self.is_scheduled() {
             return false;
         }
-        self.complicate();
+        self.mode = Mode::Reference;
         self.due = Time::NEVER;
         self.reference = Some(Box::new(Reference::new()));
         true
@@ -71,7 +72,7 @@ impl Port {
 
     /// Whether this is a reference port.
     pub fn is_reference(&self) -> bool {
-        self.reference.is_some()
+        self.mode == Mode::Reference
     }
 
     /// A packet arrives that no channel before the queue has lost.
@@ -89,7 +90,7 @@ impl Port {
         };
         if verdict != Verdict::Accept {
             let (router, stats) = (&mut self.gate.router, &mut self.stats);
-            if !mark_or_drop(router, stats, now, (self.number, handle), verdict, &self.view, store) {
+            if !mark_or_drop(router, stats, now, At { port: self.number, handle }, verdict, &self.view, store) {
                 return Arrival::Dropped;
             }
         }

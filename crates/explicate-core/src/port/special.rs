@@ -7,7 +7,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::shared::SharedLine;
-use super::{Arrival, Note, Port, Store};
+use super::{Arrival, Arriving, Mode, Note, Port, Store};
 use crate::channel::{Channel, Coding, Disturbance};
 use crate::passage::Waiting;
 use crate::units::Time;
@@ -61,7 +61,7 @@ impl Port {
     pub fn equip(&mut self, equipment: Equipment) {
         let Equipment { coding, after, capacity, line } = equipment;
         if !coding.is_empty() || !after.is_empty() || capacity.is_some() || line.is_some() {
-            self.complicate();
+            self.mode = self.mode.max(Mode::Impaired);
             let special = self.special.get_or_insert_default();
             let polled = !after.is_empty() || line.is_some();
             (special.coding, special.after, special.capacity, special.line) = (coding, after, capacity, line);
@@ -79,17 +79,18 @@ impl Port {
         if self.special.is_some() && self.lost_before(now, handle, store) {
             return Arrival::Dropped;
         }
-        if self.on_medium {
-            return Arrival::Queued;
+        match self.mode {
+            Mode::OnMedium => Arrival::Queued,
+            Mode::Scheduled => self.enqueue_in_lane(now, handle, store),
+            Mode::Reference => self.arrive_at_reference(now, handle, store),
+            _ => self.arrive_impaired(now, handle, store),
         }
-        if self.lanes.is_some() {
-            return self.enqueue_in_lane(now, handle, store);
-        }
-        if self.reference.is_some() {
-            return self.arrive_at_reference(now, handle, store);
-        }
+    }
+
+    /// A packet joins a queue behind which channels or codings act.
+    fn arrive_impaired(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
         let bytes = store.packet(handle).ip_len;
-        if !self.admit(now, (handle, bytes as u32), store) {
+        if !self.admit(now, Arriving { handle, bytes: bytes as u32 }, store) {
             return Arrival::Dropped;
         }
         let wire = self.wire_bytes(handle, bytes, store);

@@ -2,6 +2,7 @@
 
 use explicate_core::agent::{Address, Agent, CONTROL_LEN, Control, PathOracle};
 use explicate_core::api::{PortView, Probe};
+use explicate_core::port::Arriving;
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, flag};
 
@@ -121,7 +122,7 @@ impl Engine {
             packet.transport.0[12..].copy_from_slice(&control.message[..12]);
             packet.congestion.0[4..].copy_from_slice(&control.message[12..]);
             // With agents nothing is replied to ahead of time.
-            self.forward_slowly(self.now, (slot, control.ip_len as u32), place);
+            self.forward_slowly(self.now, Arriving { handle: slot, bytes: control.ip_len as u32 }, place);
         }
         self.arm_agent(node);
     }

@@ -1,4 +1,4 @@
-//! Fusing: which links are computed within the event before them, and which ports put their counting off.
+//! Fusing: which links are computed within the event before them, and which ports defer their counting.
 
 use super::{Engine, FUSED, LAST, LINK, NIL, Reads, SEEN};
 use crate::prefetch;
@@ -41,7 +41,7 @@ impl Engine {
         self.find_turns();
         self.find_replies();
         self.find_own();
-        self.put_off(self.arena.log.is_none());
+        self.defer(self.arena.log.is_none());
         self.large = self.is_large();
         if self.large {
             prefetch::gather(self.ends.iter().flat_map(|ends| ends.flow.kept_apart()));
@@ -64,19 +64,19 @@ impl Engine {
         }
     }
 
-    /// Lets plain ports put off their counting, or not. Call before the first event.
-    pub(super) fn put_off(&mut self, yes: bool) {
+    /// Lets plain ports defer their counting, or not. Call before the first event.
+    pub(super) fn defer(&mut self, yes: bool) {
         assert!(self.events() == 0, "packets are under way");
         for link in &mut self.links {
-            link.port.put_off(yes && self.fuse);
+            link.port.defer(yes && self.fuse);
             link.foresees = self.fuse && link.port.is_foreseeable();
-            link.settles = !link.port.puts_off() && (!yes || link.fused_to != NIL || link.port.writes());
+            link.settles = !link.port.defers() && (!yes || link.fused_to != NIL || link.port.writes());
         }
         // Whoever comes after such ports in a chain counts a packet's TTL down for them.
         for index in 0..self.links.len() {
             let (mut hops, mut before) = (0, self.links[index].fused_to);
             while before != NIL
-                && self.links[before as usize].port.puts_off()
+                && self.links[before as usize].port.defers()
                 && self.links[before as usize].fused_to != NIL
             {
                 (hops, before) = (hops + 1, self.links[before as usize].fused_to);
@@ -84,7 +84,7 @@ impl Engine {
             let reads = self.reads(index);
             let link = &mut self.links[index];
             link.reads = reads;
-            let off = link.fused_to != NIL && link.port.puts_off();
+            let off = link.fused_to != NIL && link.port.defers();
             // What comes from elsewhere was counted down when it came.
             link.port.set_hops(if link.fused_to == NIL { 0 } else { 1 + hops });
             link.hops = if off { 2 + hops } else { 1 } - link.bridged as u8;

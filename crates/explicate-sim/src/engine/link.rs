@@ -1,6 +1,6 @@
 //! A link, as the engine keeps it.
 
-use explicate_core::port::Port;
+use explicate_core::port::{Arriving, Horizon, Moment, Port};
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, flag};
 
@@ -33,6 +33,15 @@ pub struct Link {
     pub(super) bound: u32,
     /// It ends at a bridge, which does not count the TTL down.
     pub(super) bridged: bool,
+}
+
+/// An arrival that is foreseen.
+#[derive(Clone, Copy)]
+pub(super) struct Foreseen {
+    /// When the packet arrives.
+    pub(super) at: Time,
+    /// If that is no later than its arrival, earlier ports may still write into it.
+    pub(super) unsure: Time,
 }
 
 /// Which ports may still write into a packet at a link's end.
@@ -74,20 +83,20 @@ impl Link {
         }
     }
 
-    /// A packet arrives at `at`, at a port that foresees it, and may still be written into before if that is `unsure` or later: when
-    /// it reaches the end. The times are now, and before which nobody looks.
+    /// A packet arrives at a port that foresees it: when it reaches the end.
     #[inline(always)]
     pub(super) fn foresee(
         &mut self,
-        (now, unseen): (Time, Time),
-        (at, unsure): (Time, Time),
-        (slot, bytes): (u32, u32),
+        present: Moment,
+        Foreseen { at, unsure }: Foreseen,
+        packet: Arriving,
         arena: &mut Arena,
     ) -> Time {
-        let departs = if self.port.puts_off() {
-            self.port.pass(now, at, bytes, unseen)
+        let departs = if self.port.defers() {
+            self.port.pass(present, at, packet.bytes)
         } else {
-            self.port.foresee(at, (slot, bytes), (unseen, unsure), arena)
+            let horizon = Horizon { unobserved_until: present.unobserved_until, headers_final_before: unsure };
+            self.port.foresee(at, packet, horizon, arena)
         };
         self.end_of(departs)
     }

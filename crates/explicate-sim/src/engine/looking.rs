@@ -22,8 +22,8 @@ impl Engine {
     }
     /// Follows packets. Call before the first event.
     pub fn follow(&mut self, log: PacketLog) {
-        // The log reads each packet as it departs, so nothing may be put off until after it was delivered.
-        self.put_off(false);
+        // The log reads each packet as it departs, so nothing may be deferred until after it was delivered.
+        self.defer(false);
         self.arena.log = Some(Box::new(log));
     }
     /// What was followed.

@@ -5,6 +5,7 @@
 //! the port foresees it. Where others join the same port, the packet is an event of its own until then. Either way it has been
 //! sent, and is on no link yet.
 
+use explicate_core::port::Arriving;
 use explicate_core::rng;
 use explicate_core::units::Time;
 use explicate_core::wire::{Transport, flag};
@@ -80,7 +81,7 @@ impl Engine {
     pub(super) fn let_go(&mut self, slot: u32, place: u32) {
         let id = (place & !KIND & !AGAIN) as usize;
         let (bytes, first) = (self.arena.get(slot).ip_len as u32, self.ends[id].forward);
-        if !self.forward_slowly(self.now, (slot, bytes), first) {
+        if !self.forward_slowly(self.now, Arriving { handle: slot, bytes }, first) {
             self.ends[id].flow.refused(place & AGAIN != 0);
         }
     }

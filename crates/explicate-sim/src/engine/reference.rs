@@ -6,6 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use explicate_core::port::Arriving;
 use explicate_core::units::Time;
 
 use super::{Engine, NIL, TIMER};
@@ -70,7 +71,7 @@ impl Engine {
                 self.send_more(self.now, onward.flow);
             }
         } else if onward.slot != NIL {
-            self.forward_slowly(self.now, (onward.slot, onward.bytes), onward.place);
+            self.forward_slowly(self.now, Arriving { handle: onward.slot, bytes: onward.bytes }, onward.place);
         }
     }
 

@@ -13,6 +13,17 @@ use explicate_scenario::machines::source::Source;
 
 use super::{Engine, FUSED, LAST, LINK, NIL, Onward, REPLY, TIMER, TURN, TURNED, WAITING, rank};
 
+/// A link at whose end packets are turned.
+#[derive(Clone, Copy)]
+pub(super) struct Turn {
+    /// Its number.
+    pub(super) down: u32,
+    /// Packets under way to its end of which the answers are not known yet.
+    pub(super) bound: u32,
+    /// The link that the answers take.
+    pub(super) up: u32,
+}
+
 impl Engine {
     /// Looks for links at whose ends packets may be turned ahead: all data that ends there is answered over one link, which
     /// nothing else takes.
@@ -67,7 +78,8 @@ impl Engine {
     /// A packet will reach the end of its way over link `down` at `at`. Its next event: that, or its answer's arrival at the
     /// end of link `turn` after it, unless packets before it are `bound` to their end.
     #[inline(always)]
-    pub(super) fn turn_ahead(&mut self, slot: u32, at: Time, place: u32, (down, bound, turn): (u32, u32, u32)) {
+    pub(super) fn turn_ahead(&mut self, slot: u32, at: Time, place: u32, turn: Turn) {
+        let Turn { down, bound, up: turn } = turn;
         if bound == 0 {
             let packet = self.arena.get_mut(slot);
             if let Some(ends) = self.ends.get_mut(packet.transport.flow() as usize)
@@ -158,8 +170,8 @@ impl Engine {
                 Some(hop) if hop & REPLY != 0 => self.waiting.push(slot),
                 Some(hop) => {
                     let down = &self.links[(hop & LINK) as usize];
-                    let (bound, turn) = (down.bound, down.turn);
-                    self.turn_ahead(slot, Time(time), place, (hop & LINK, bound, turn));
+                    let turn = Turn { down: hop & LINK, bound: down.bound, up: down.turn };
+                    self.turn_ahead(slot, Time(time), place, turn);
                 }
                 None => self.wheel.insert(&mut self.arena, slot, time, place),
             }

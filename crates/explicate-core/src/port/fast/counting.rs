@@ -1,30 +1,32 @@
 //! Ports at which nothing is written, and all that is decided is whether there is room: a packet that finds the line idle and has
 //! left before anybody looks is counted, and forgotten.
 
-use super::at_once::PASSED;
-use super::{Arrival, DropCause, Note, Port, Store, Waiting};
+use super::cut_through::PASSED;
+use crate::port::{Arrival, Arriving, Moment, Note, Port, Store, Waiting};
+use crate::qdisc::DropCause;
 use crate::units::Time;
 
 impl Port {
-    /// [`Port::handle_unseen`] at a port that only counts.
+    /// [`Port::handle_unobserved`] at a port that only counts.
     #[inline(always)]
-    pub(super) fn handle_counting(
+    pub(in crate::port) fn handle_counting(
         &mut self,
-        (now, unseen): (Time, Time),
-        (handle, bytes): (u32, u32),
+        Moment { now, unobserved_until }: Moment,
+        packet: Arriving,
         store: &mut impl Store,
     ) -> Arrival {
+        let Arriving { handle, bytes } = packet;
         self.settle_before_arrival(now, store);
         self.stats.arrived += 1;
         if !self.view.busy && self.busy_until <= now.0 {
             let departs = Time(self.line.finish(now.0, bytes, true));
             self.busy_until = departs.0;
-            if self.stats.is_unwatched(departs, unseen) {
+            if self.stats.is_unwatched(departs, unobserved_until) {
                 self.stats.bytes += bytes as u64;
                 return Arrival::Departs(departs);
             }
             store.note(now, self.number, handle, Note::Arrived);
-            return self.keep(now, (handle, bytes), departs, unseen);
+            return self.keep(now, packet, departs, unobserved_until);
         }
         store.note(now, self.number, handle, Note::Arrived);
         self.recall_passed(now);
@@ -33,13 +35,14 @@ impl Port {
             return Arrival::Dropped;
         }
         let departs = self.departure(now, bytes);
-        self.keep(now, (handle, bytes), departs, unseen)
+        self.keep(now, packet, departs, unobserved_until)
     }
 
     /// Keeps in mind a packet of which only the counting is to be done; its handle is for notes, which are taken if somebody looks.
     #[inline(always)]
-    fn keep(&mut self, now: Time, (handle, bytes): (u32, u32), departs: Time, unseen: Time) -> Arrival {
-        let handle = if unseen > Time::ZERO { PASSED } else { handle };
+    fn keep(&mut self, now: Time, packet: Arriving, departs: Time, unobserved_until: Time) -> Arrival {
+        let Arriving { handle, bytes } = packet;
+        let handle = if unobserved_until > Time::ZERO { PASSED } else { handle };
         self.ring.push(Waiting { arrives: now, departs, handle, bytes: bytes as u16, lost: false });
         self.join(now, departs, bytes);
         Arrival::Departs(departs)

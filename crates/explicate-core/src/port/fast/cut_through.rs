@@ -2,22 +2,29 @@
 //! controller that does not care for the order ([`crate::api::Router::ORDER_INDEPENDENT`]), and that neither a timer expires nor
 //! anybody looks before the packet has left. If it must wait, the ring still keeps it: the queue is counted in time.
 
-use super::{Arrival, DropCause, Note, Port, PortStats, Store, Waiting};
+use crate::port::{Arrival, Arriving, Mode, Moment, Note, Port, PortStats, Store, Waiting};
+use crate::qdisc::DropCause;
 use crate::units::Time;
 use crate::wire::Packet;
 
 /// In place of a handle: the packet has passed already, as far as its controller is concerned.
-pub(super) const PASSED: u32 = u32::MAX;
+pub(in crate::port) const PASSED: u32 = u32::MAX;
 
 impl Port {
     /// When a packet leaves that comes at `at` to an idle port and passes at once, which is done then; or nothing.
     #[inline(always)]
-    pub(super) fn pass_at_once(&mut self, at: Time, packet: &mut Packet, bytes: u32, unseen: Time) -> Option<Time> {
+    pub(in crate::port) fn cut_through(
+        &mut self,
+        at: Time,
+        packet: &mut Packet,
+        bytes: u32,
+        unobserved_until: Time,
+    ) -> Option<Time> {
         if !self.ring.is_empty() || self.busy_until > at.0 {
             return None;
         }
         let (timer, stats) = (self.timer, &self.stats);
-        let quiet = |departs| is_quiet(Time(departs), timer, unseen, stats);
+        let quiet = |departs| is_quiet(Time(departs), timer, unobserved_until, stats);
         let departs = self.line.finish_if(at.0, bytes, quiet)?;
         self.busy_until = departs;
         self.stats.arrived += 1;
@@ -34,31 +41,36 @@ impl Port {
     /// [`Port::foresee`] or [`Port::pass`] of a packet whose headers are final, if nothing is in its way: all that happens to it at
     /// this port is done now. Else nothing is.
     #[inline(always)]
-    pub fn leave(&mut self, at: Time, packet: &mut Packet, bytes: u32, unseen: Time) -> Option<Time> {
-        if self.at_once { self.pass_at_once(at, packet, bytes, unseen) } else { self.pass_by(at, bytes, unseen) }
+    pub fn leave(&mut self, at: Time, packet: &mut Packet, bytes: u32, unobserved_until: Time) -> Option<Time> {
+        if self.mode == Mode::CutThrough {
+            self.cut_through(at, packet, bytes, unobserved_until)
+        } else {
+            self.pass_by(at, bytes, unobserved_until)
+        }
     }
 
     /// The next packet comes at `at`, before one has left that found the port idle and passed: that one is in service again.
     #[inline(always)]
-    pub(super) fn recall_passed(&mut self, at: Time) {
+    pub(in crate::port) fn recall_passed(&mut self, at: Time) {
         if self.ring.is_empty() && self.busy_until > at.0 {
             self.recall(Time(self.busy_until));
         }
     }
 
-    /// [`Port::handle_unseen`] where packets may pass at once.
+    /// [`Port::handle_unobserved`] where packets may pass at once.
     #[inline(always)]
-    pub(super) fn handle_at_once(
+    pub(in crate::port) fn handle_cut_through(
         &mut self,
-        (now, unseen): (Time, Time),
-        (handle, bytes): (u32, u32),
+        Moment { now, unobserved_until }: Moment,
+        packet: Arriving,
         store: &mut impl Store,
     ) -> Arrival {
+        let Arriving { handle, bytes } = packet;
         self.settle_passed(now, store);
         if self.ring.is_empty() {
             if self.busy_until <= now.0 {
-                let passes = self.pass_at_once(now, store.packet(handle), bytes, unseen);
-                let departs = passes.unwrap_or_else(|| self.begin_service((now, bytes), handle, store));
+                let passes = self.cut_through(now, store.packet(handle), bytes, unobserved_until);
+                let departs = passes.unwrap_or_else(|| self.begin_service(now, packet, store));
                 return Arrival::Departs(departs);
             }
             self.recall(Time(self.busy_until));
@@ -69,13 +81,13 @@ impl Port {
             self.drop_packet(now, handle, DropCause::Overflow, store);
             return Arrival::Dropped;
         }
-        if self.unpassed != Time::NEVER && is_quiet(self.unpassed, self.timer, unseen, &self.stats) {
-            self.pass_late(unseen, store);
+        if self.unpassed != Time::NEVER && is_quiet(self.unpassed, self.timer, unobserved_until, &self.stats) {
+            self.pass_late(unobserved_until, store);
         }
         let departs = Time(self.line.finish(self.busy_until, bytes, false));
         self.busy_until = departs.0;
         let mut waiting = Waiting { arrives: now, departs, handle: PASSED, bytes: bytes as u16, lost: false };
-        if self.unpassed == Time::NEVER && is_quiet(departs, self.timer, unseen, &self.stats) {
+        if self.unpassed == Time::NEVER && is_quiet(departs, self.timer, unobserved_until, &self.stats) {
             if let Some(router) = &mut self.gate.router {
                 router.on_passage_ahead(now, departs, store.packet(handle), &self.view);
             }
@@ -109,7 +121,7 @@ impl Port {
 
     /// A packet comes to an idle port and cannot pass at once.
     #[inline(never)]
-    fn begin_service(&mut self, (now, bytes): (Time, u32), handle: u32, store: &mut impl Store) -> Time {
+    fn begin_service(&mut self, now: Time, Arriving { handle, bytes }: Arriving, store: &mut impl Store) -> Time {
         self.stats.arrived += 1;
         self.arrive_in_time(now, handle, store);
         let departs = self.departure(now, bytes);
@@ -121,11 +133,11 @@ impl Port {
 
     /// Packets wait that could not pass at once, for there was a timer before they leave, or a look. That is past: they do now.
     #[inline(never)]
-    fn pass_late(&mut self, unseen: Time, store: &mut impl Store) {
+    fn pass_late(&mut self, unobserved_until: Time, store: &mut impl Store) {
         let (timer, stats, view) = (self.timer, &self.stats, &self.view);
         let mut next = Time::NEVER;
         self.ring.show(|packet| {
-            let goes_on = packet.handle == PASSED || is_quiet(packet.departs, timer, unseen, stats);
+            let goes_on = packet.handle == PASSED || is_quiet(packet.departs, timer, unobserved_until, stats);
             if !goes_on {
                 next = packet.departs;
             } else if packet.handle != PASSED
@@ -151,6 +163,6 @@ impl Port {
 
 /// Nothing happens until a packet departs but that others come and go: no timer, no look, no end of a bin.
 #[inline(always)]
-fn is_quiet(departs: Time, timer: Time, unseen: Time, stats: &PortStats) -> bool {
-    departs < timer && stats.is_unwatched(departs, unseen)
+fn is_quiet(departs: Time, timer: Time, unobserved_until: Time, stats: &PortStats) -> bool {
+    departs < timer && stats.is_unwatched(departs, unobserved_until)
 }

@@ -1,81 +1,91 @@
 //! Plain ports put off their counting: nobody sees the difference, and most packets cost little more than their departure.
 
-use super::Port;
-use super::at_once::PASSED;
+use super::cut_through::PASSED;
 use crate::passage::Waiting;
+use crate::port::{Mode, Moment, Port};
 use crate::units::Time;
+
+/// When the line falls free of the packets before this one, and when this one departs.
+#[derive(Clone, Copy)]
+struct Service {
+    free: Time,
+    departs: Time,
+}
 
 impl Port {
     /// Whether nothing is decided at this port and nothing written: it only counts.
     pub fn is_plain(&self) -> bool {
-        self.is_foreseeable() && self.gate.router.is_none()
+        matches!(self.mode, Mode::Counting | Mode::Deferred) && self.gate.qdisc.is_none()
     }
     /// Whether nothing is written at this port, and all that is decided is whether there is room.
     pub fn only_counts(&self) -> bool {
-        self.counts
+        matches!(self.mode, Mode::Counting | Mode::Deferred)
     }
     /// Lets a plain port put off its counting until somebody looks or its ring is full. All of its packets must be told
     /// by [`Port::pass`] then. It touches none of them, for they may be gone: the driver counts their TTL down.
-    pub fn put_off(&mut self, yes: bool) {
-        self.put_off = yes && self.is_plain();
+    pub fn defer(&mut self, yes: bool) {
+        if self.is_plain() {
+            self.mode = if yes { Mode::Deferred } else { Mode::Counting };
+        }
     }
     /// Whether it puts off its counting.
     #[inline]
-    pub fn puts_off(&self) -> bool {
-        self.put_off
+    pub fn defers(&self) -> bool {
+        self.mode == Mode::Deferred
     }
 
-    /// [`Port::foresee`] where counting is put off; it may be `now` that the packet arrives. Nobody looks before `unseen`, as
-    /// with [`Port::handle_unseen`].
+    /// [`Port::foresee`] where counting is put off; it may be `now` that the packet arrives. Nothing observes the port before `unobserved_until`, as
+    /// with [`Port::handle_unobserved`].
     #[inline(always)]
-    pub fn pass(&mut self, now: Time, at: Time, bytes: u32, unseen: Time) -> Time {
+    pub fn pass(&mut self, moment: Moment, at: Time, bytes: u32) -> Time {
         let free = Time(self.busy_until);
         if free > at {
             let departs = self.departure(at, bytes);
-            self.pass_slowly((now, unseen), at, bytes, (free, departs));
+            self.pass_slowly(moment, at, bytes, Service { free, departs });
             return departs;
         }
         let departs = Time(self.line.finish(at.0, bytes, true));
         self.busy_until = departs.0;
-        if self.stats.is_unwatched(departs, unseen) && self.ring.is_empty() {
+        if self.stats.is_unwatched(departs, moment.unobserved_until) && self.ring.is_empty() {
             self.stats.arrived += 1;
             self.stats.bytes += bytes as u64;
         } else {
-            self.pass_slowly((now, unseen), at, bytes, (free, departs));
+            self.pass_slowly(moment, at, bytes, Service { free, departs });
         }
         departs
     }
 
-    /// [`Port::pass`] if the packet finds an idle line and has left it before `unseen`; else nothing.
+    /// [`Port::pass`] if the packet finds an idle line and has left it before `unobserved_until`; else nothing.
     #[inline(always)]
-    pub fn pass_by(&mut self, at: Time, bytes: u32, unseen: Time) -> Option<Time> {
-        if !self.put_off || self.busy_until > at.0 || !self.ring.is_empty() {
+    pub fn pass_by(&mut self, at: Time, bytes: u32, unobserved_until: Time) -> Option<Time> {
+        if self.mode != Mode::Deferred || self.busy_until > at.0 || !self.ring.is_empty() {
             return None;
         }
         let stats = &self.stats;
-        self.busy_until = self.line.finish_if(at.0, bytes, |departs| stats.is_unwatched(Time(departs), unseen))?;
+        self.busy_until =
+            self.line.finish_if(at.0, bytes, |departs| stats.is_unwatched(Time(departs), unobserved_until))?;
         self.stats.arrived += 1;
         self.stats.bytes += bytes as u64;
         Some(Time(self.busy_until))
     }
 
     /// Whether [`Port::pass_by`] will take packets of up to `bytes`.
-    pub fn passes_by(&self, at: Time, bytes: u32, unseen: Time) -> bool {
-        let free = self.put_off && self.busy_until <= at.0 && self.ring.is_empty();
-        free && self.line.idle_finish(at.0, bytes).is_some_and(|at| at <= self.stats.unwatched(unseen).0)
+    pub fn passes_by(&self, at: Time, bytes: u32, unobserved_until: Time) -> bool {
+        let free = self.mode == Mode::Deferred && self.busy_until <= at.0 && self.ring.is_empty();
+        free && self.line.idle_finish(at.0, bytes).is_some_and(|at| at <= self.stats.unwatched(unobserved_until).0)
     }
 
     /// A packet waits, somebody looks before it has left, or packets are remembered for such reasons.
     #[inline(never)]
-    fn pass_slowly(&mut self, (now, unseen): (Time, Time), at: Time, bytes: u32, (free, departs): (Time, Time)) {
-        if free <= at && self.stats.is_unwatched(departs, unseen) {
+    fn pass_slowly(&mut self, moment: Moment, at: Time, bytes: u32, Service { free, departs }: Service) {
+        if free <= at && self.stats.is_unwatched(departs, moment.unobserved_until) {
             self.catch_up(at); // all that is remembered has left by then
             self.stats.arrived += 1;
             self.stats.bytes += bytes as u64;
             return;
         }
         if self.ring.is_full() {
-            self.make_room(now);
+            self.make_room(moment.now);
         }
         if free > at && self.ring.is_empty() {
             self.recall(free);
@@ -85,7 +95,7 @@ impl Port {
 
     /// The packet in service was counted when it came, and departs at `departs`: others come before that.
     #[inline(never)]
-    pub(super) fn recall(&mut self, departs: Time) {
+    pub(in crate::port) fn recall(&mut self, departs: Time) {
         self.ring.push(Waiting { arrives: departs, departs, handle: PASSED, bytes: 0, lost: false });
         self.ring.advance();
         self.view.busy = true;
@@ -102,7 +112,7 @@ impl Port {
     }
 
     /// Settles a port that put off its counting: departures before arrivals, and nothing else.
-    pub(super) fn catch_up(&mut self, now: Time) {
+    pub(in crate::port) fn catch_up(&mut self, now: Time) {
         loop {
             // Most find the line idle and leave before the next one comes.
             if !self.view.busy {

@@ -2,24 +2,24 @@
 //! that all is done about them in one go when the next one is told of. One that the next one meets goes into the ring, as do
 //! those of a port at which several are under way whose headers are not final.
 
-use super::{Port, Store};
 use crate::passage::Waiting;
+use crate::port::{Arriving, Horizon, Mode, Port, Store};
 use crate::units::Time;
 
 /// A packet, besides when it arrives.
 #[derive(Clone, Copy)]
-pub(super) struct Lone {
+pub(in crate::port) struct Lone {
     /// Never if there is none.
-    pub(super) departs: Time,
-    pub(super) handle: u32,
-    pub(super) bytes: u16,
+    pub(in crate::port) departs: Time,
+    pub(in crate::port) handle: u32,
+    pub(in crate::port) bytes: u16,
 }
 
 impl Lone {
-    pub(super) const NONE: Lone = Lone { departs: Time::NEVER, handle: 0, bytes: 0 };
+    pub(in crate::port) const NONE: Lone = Lone { departs: Time::NEVER, handle: 0, bytes: 0 };
 
     #[inline(always)]
-    pub(super) fn is_there(&self) -> bool {
+    pub(in crate::port) fn is_there(&self) -> bool {
         self.departs < Time::NEVER
     }
 }
@@ -27,35 +27,30 @@ impl Lone {
 impl Port {
     /// A packet will arrive at `at` from the only link that feeds this port, or arrives now: computes at once when it leaves
     /// again. What the port does to it happens later, in order of time, as if it had been told then: when the next one is
-    /// told of, but nothing after `unseen`, before which nobody looks, and to none that arrives at `unsure` or after, for what is
-    /// written into those before is not known yet; or else when the port is settled. Only for ports that admit everything and
+    /// told of, but nothing after the horizon's `unobserved_until`, and to none that arrives at its `headers_final_before` or after; or else when the port is settled. Only for ports that admit everything and
     /// lose nothing.
     #[inline(always)]
-    pub fn foresee(
-        &mut self,
-        at: Time,
-        (handle, bytes): (u32, u32),
-        (unseen, unsure): (Time, Time),
-        store: &mut impl Store,
-    ) -> Time {
-        if self.at_once && at < unsure {
-            let passes = self.pass_at_once(at, store.packet(handle), bytes, unseen);
-            return passes.unwrap_or_else(|| self.foresee_slowly(at, (handle, bytes), (unseen, unsure), store));
+    pub fn foresee(&mut self, at: Time, packet: Arriving, horizon: Horizon, store: &mut impl Store) -> Time {
+        let Arriving { handle, bytes } = packet;
+        let Horizon { unobserved_until, headers_final_before } = horizon;
+        if self.mode == Mode::CutThrough && at < headers_final_before {
+            let passes = self.cut_through(at, store.packet(handle), bytes, unobserved_until);
+            return passes.unwrap_or_else(|| self.foresee_slowly(at, packet, horizon, store));
         }
         if self.keeps() {
-            return self.foresee_another(at, (handle, bytes));
+            return self.foresee_another(at, packet);
         }
-        if self.at_once {
-            return self.foresee_slowly(at, (handle, bytes), (unseen, unsure), store);
+        if self.mode == Mode::CutThrough {
+            return self.foresee_slowly(at, packet, horizon, store);
         }
-        let until = at.min(self.stats.unwatched(unseen));
-        let departs = if self.arrives < unsure && self.lone_passes(until, store) {
+        let until = at.min(self.stats.unwatched(unobserved_until));
+        let departs = if self.arrives < headers_final_before && self.lone_passes(until, store) {
             self.busy_until = self.line.finish(at.0, bytes, true);
             Time(self.busy_until)
-        } else if self.make_way(until, unsure, store) {
+        } else if self.make_way(until, headers_final_before, store) {
             self.departure(at, bytes)
         } else {
-            return self.foresee_another(at, (handle, bytes));
+            return self.foresee_another(at, packet);
         };
         self.expect(at, Lone { departs, handle, bytes: bytes as u16 });
         departs
@@ -63,7 +58,7 @@ impl Port {
 
     /// With nothing else in the port or ahead.
     #[inline(always)]
-    pub(super) fn expect(&mut self, at: Time, packet: Lone) {
+    pub(in crate::port) fn expect(&mut self, at: Time, packet: Lone) {
         self.lone = packet;
         self.arrives = at;
         self.due = at.min(self.timer);
@@ -72,7 +67,7 @@ impl Port {
     /// The packet of which nothing was done yet has come and gone by `until` before anything else happens here, and is to be
     /// forgotten: whether that is so.
     #[inline(always)]
-    pub(super) fn lone_passes(&mut self, until: Time, store: &mut impl Store) -> bool {
+    pub(in crate::port) fn lone_passes(&mut self, until: Time, store: &mut impl Store) -> bool {
         let Lone { departs, handle, bytes } = self.lone;
         if departs > until || departs >= self.timer {
             return false;
@@ -90,7 +85,7 @@ impl Port {
     }
     /// After that.
     #[inline(always)]
-    pub(super) fn forget_lone(&mut self) {
+    pub(in crate::port) fn forget_lone(&mut self) {
         self.lone = Lone::NONE;
         self.arrives = Time::NEVER;
         self.due = self.timer;
@@ -98,7 +93,7 @@ impl Port {
 
     /// It does not: it is remembered in the ring.
     #[inline]
-    pub(super) fn remember_lone(&mut self) {
+    pub(in crate::port) fn remember_lone(&mut self) {
         if self.lone.is_there() {
             let Lone { departs, handle, bytes } = core::mem::replace(&mut self.lone, Lone::NONE);
             self.ring.push(Waiting { arrives: self.arrives, departs, handle, bytes, lost: false });
@@ -110,13 +105,17 @@ impl Port {
     fn foresee_slowly(
         &mut self,
         at: Time,
-        packet: (u32, u32),
-        (unseen, unsure): (Time, Time),
+        packet: Arriving,
+        Horizon { unobserved_until, headers_final_before }: Horizon,
         store: &mut impl Store,
     ) -> Time {
-        let until = at.min(self.stats.unwatched(unseen)).min(Time(unsure.0.saturating_sub(1)));
+        let until = at.min(self.stats.unwatched(unobserved_until)).min(Time(headers_final_before.0.saturating_sub(1)));
         self.settle_due(until, store);
-        let passes = if at < unsure { self.pass_at_once(at, store.packet(packet.0), packet.1, unseen) } else { None };
+        let passes = if at < headers_final_before {
+            self.cut_through(at, store.packet(packet.handle), packet.bytes, unobserved_until)
+        } else {
+            None
+        };
         passes.unwrap_or_else(|| {
             self.recall_passed(at);
             self.foresee_another(at, packet)
@@ -125,9 +124,9 @@ impl Port {
 
     /// Settles what can be up to `until`; whether nothing is left in the port nor ahead.
     #[inline(never)]
-    fn make_way(&mut self, until: Time, unsure: Time, store: &mut impl Store) -> bool {
+    fn make_way(&mut self, until: Time, headers_final_before: Time, store: &mut impl Store) -> bool {
         self.remember_lone();
-        let until = until.min(Time(unsure.0.saturating_sub(1)));
+        let until = until.min(Time(headers_final_before.0.saturating_sub(1)));
         if self.due <= until {
             self.settle_all(until, store);
         }
@@ -142,7 +141,7 @@ impl Port {
 
     /// [`Port::foresee`] at a port that keeps packets.
     #[inline(always)]
-    fn foresee_another(&mut self, at: Time, (handle, bytes): (u32, u32)) -> Time {
+    fn foresee_another(&mut self, at: Time, Arriving { handle, bytes }: Arriving) -> Time {
         let departs = self.departure(at, bytes);
         self.unpassed = self.unpassed.min(departs);
         self.ring.push(Waiting { arrives: at, departs, handle, bytes: bytes as u16, lost: false });

@@ -12,7 +12,7 @@ const NOTHING: Waiting =
 
 /// First in, first out. Its three counters run on and wrap.
 #[derive(Default)]
-pub(super) struct Ring {
+pub(in crate::port) struct Ring {
     slots: Box<[Waiting]>,
     /// The first that has not arrived.
     ahead: u32,
@@ -23,31 +23,31 @@ pub(super) struct Ring {
 impl Ring {
     /// Packets in the port.
     #[inline]
-    pub(super) fn len(&self) -> u32 {
+    pub(in crate::port) fn len(&self) -> u32 {
         self.ahead.wrapping_sub(self.head)
     }
     /// Packets that have not arrived.
     #[inline]
-    pub(super) fn len_ahead(&self) -> u32 {
+    pub(in crate::port) fn len_ahead(&self) -> u32 {
         self.end.wrapping_sub(self.ahead)
     }
     /// Whether there are none, neither in the port nor ahead.
     #[inline]
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::port) fn is_empty(&self) -> bool {
         self.end == self.head
     }
     /// Whether one more needs more room.
     #[inline]
-    pub(super) fn is_full(&self) -> bool {
+    pub(in crate::port) fn is_full(&self) -> bool {
         self.end.wrapping_sub(self.head) as usize == self.slots.len()
     }
     /// Every sixteenth time that one is added.
     #[inline]
-    pub(super) fn is_at_turn(&self) -> bool {
+    pub(in crate::port) fn is_at_turn(&self) -> bool {
         self.end.is_multiple_of(16)
     }
     /// Whether less than half is in use.
-    pub(super) fn is_roomy(&self) -> bool {
+    pub(in crate::port) fn is_roomy(&self) -> bool {
         (self.end.wrapping_sub(self.head) as usize) < self.slots.len() / 2
     }
     /// Where a counter points to.
@@ -61,7 +61,7 @@ impl Ring {
     }
     /// Adds one that has not arrived.
     #[inline]
-    pub(super) fn push(&mut self, packet: Waiting) {
+    pub(in crate::port) fn push(&mut self, packet: Waiting) {
         if self.is_full() {
             self.grow();
         }
@@ -70,7 +70,7 @@ impl Ring {
         self.end = self.end.wrapping_add(1);
     }
     #[cold]
-    pub(super) fn grow(&mut self) {
+    pub(in crate::port) fn grow(&mut self) {
         let size = (2 * self.slots.len()).max(2);
         let mut larger = Vec::with_capacity(size);
         larger.extend((0..self.end.wrapping_sub(self.head)).map(|i| *self.at(self.head.wrapping_add(i))));
@@ -80,34 +80,34 @@ impl Ring {
     }
     /// The first that has not arrived does.
     #[inline]
-    pub(super) fn advance(&mut self) {
+    pub(in crate::port) fn advance(&mut self) {
         self.ahead = self.ahead.wrapping_add(1);
     }
     /// Takes out the one in service. Call only while there is one.
     #[inline]
-    pub(super) fn pop(&mut self) -> Waiting {
+    pub(in crate::port) fn pop(&mut self) -> Waiting {
         let first = *self.at(self.head);
         self.head = self.head.wrapping_add(1);
         first
     }
     /// The one in service. Call only while there is one.
     #[inline]
-    pub(super) fn first(&self) -> &Waiting {
+    pub(in crate::port) fn first(&self) -> &Waiting {
         self.at(self.head)
     }
     /// The first that has not arrived. Call only while there is one.
     #[inline]
-    pub(super) fn first_ahead(&self) -> &Waiting {
+    pub(in crate::port) fn first_ahead(&self) -> &Waiting {
         self.at(self.ahead)
     }
     /// When the first that has not arrived does.
     #[inline]
-    pub(super) fn next_arrival(&self) -> Time {
+    pub(in crate::port) fn next_arrival(&self) -> Time {
         if self.ahead == self.end { Time::NEVER } else { self.first_ahead().arrives }
     }
     /// Those that have not arrived, as far as they lie side by side, and when the one after them arrives.
     #[inline]
-    pub(super) fn side_by_side(&self) -> (&[Waiting], Time) {
+    pub(in crate::port) fn side_by_side(&self) -> (&[Waiting], Time) {
         let first = self.place(self.ahead);
         let rest = self.slots.get(first..).unwrap_or(&[]);
         match rest.get(..self.len_ahead() as usize) {
@@ -117,17 +117,17 @@ impl Ring {
     }
     /// With nothing in the port: the first so many have come and gone.
     #[inline]
-    pub(super) fn skip(&mut self, count: usize) {
+    pub(in crate::port) fn skip(&mut self, count: usize) {
         self.ahead = self.ahead.wrapping_add(count as u32);
         self.head = self.ahead;
     }
     /// When the first packet leaves that has not left.
     #[inline]
-    pub(super) fn next_departure(&self) -> Time {
+    pub(in crate::port) fn next_departure(&self) -> Time {
         if self.is_empty() { Time::NEVER } else { self.first().departs }
     }
     /// Shows those in the port while `show` says that it goes on.
-    pub(super) fn show(&mut self, mut show: impl FnMut(&mut Waiting) -> bool) {
+    pub(in crate::port) fn show(&mut self, mut show: impl FnMut(&mut Waiting) -> bool) {
         for counter in 0..self.len() {
             let place = self.place(self.head.wrapping_add(counter));
             if !show(&mut self.slots[place]) {
@@ -138,7 +138,7 @@ impl Ring {
     /// With nothing in the port: takes out the packets that have left by `until`, each before the next one comes, and shows each.
     /// How many and how many bytes that were.
     #[inline(always)]
-    pub(super) fn pop_lonely(&mut self, until: Time, mut show: impl FnMut(&Waiting)) -> (usize, u64) {
+    pub(in crate::port) fn pop_lonely(&mut self, until: Time, mut show: impl FnMut(&Waiting)) -> (usize, u64) {
         let (mut at, mut bytes) = (self.ahead, 0);
         while at != self.end {
             let first = self.at(at);
@@ -155,7 +155,7 @@ impl Ring {
         (count as usize, bytes)
     }
     /// Those in the port.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Waiting> {
+    pub(in crate::port) fn iter(&self) -> impl Iterator<Item = &Waiting> {
         (0..self.len()).map(|i| self.at(self.head.wrapping_add(i)))
     }
 }

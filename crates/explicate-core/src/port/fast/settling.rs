@@ -1,8 +1,8 @@
 //! Catching up with what happened in a port before anything looks at it: departures, foreseen arrivals, timers.
 
-use super::at_once::PASSED;
-use super::{Note, Port, Store, Waiting};
+use super::cut_through::PASSED;
 use crate::passage::Passages;
+use crate::port::{Mode, Note, Port, Store, Waiting};
 use crate::units::Time;
 
 impl Port {
@@ -59,7 +59,7 @@ impl Port {
 
     /// Catches up with everything that happened in the port up to `now`.
     pub fn settle(&mut self, now: Time, store: &mut impl Store) {
-        if self.put_off {
+        if self.mode == Mode::Deferred {
             self.catch_up(now);
         } else {
             self.settle_due(now, store);
@@ -76,7 +76,7 @@ impl Port {
 
     /// [`Port::settle_due`] where most often one departure is due, if anything: that needs no call.
     #[inline(always)]
-    pub(super) fn settle_before_arrival(&mut self, now: Time, store: &mut impl Store) {
+    pub(in crate::port) fn settle_before_arrival(&mut self, now: Time, store: &mut impl Store) {
         if self.due <= now {
             if self.leaves == self.due {
                 self.depart(store);
@@ -93,18 +93,18 @@ impl Port {
     /// What leaves before this time is not written into any more.
     #[inline(always)]
     pub fn settled_before(&self) -> Time {
-        if self.at_once { self.timer.min(self.unpassed) } else { self.due }
+        if self.mode == Mode::CutThrough { self.timer.min(self.unpassed) } else { self.due }
     }
 
     /// One function beside the driver's loop: inlined there, it would crowd out what the loop keeps in registers.
     #[inline(never)]
-    pub(super) fn settle_all(&mut self, now: Time, store: &mut impl Store) {
+    pub(in crate::port) fn settle_all(&mut self, now: Time, store: &mut impl Store) {
         loop {
             if self.leaves == self.due {
                 self.depart(store);
             } else if self.arrives < self.timer {
                 self.arrive(now, store);
-            } else if self.at_once {
+            } else if self.mode == Mode::CutThrough {
                 self.run_controller();
             } else {
                 self.settle_rarely(store);
@@ -160,7 +160,7 @@ impl Port {
             qdisc.law.on_departure(at, &self.view);
         }
         store.note(at, self.number, done.handle, Note::Departed);
-        if !self.simple && done.lost {
+        if done.lost {
             self.lose(at, done.handle, store);
         }
     }
@@ -196,7 +196,7 @@ impl Port {
 
     /// The first packet ahead in the ring enters service or waits.
     #[inline]
-    pub(super) fn join(&mut self, now: Time, departs: Time, bytes: u32) {
+    pub(in crate::port) fn join(&mut self, now: Time, departs: Time, bytes: u32) {
         self.ring.advance();
         if self.view.busy {
             self.wait(now, bytes);
@@ -212,7 +212,7 @@ impl Port {
     }
     /// One more waits.
     #[inline(always)]
-    pub(super) fn wait_now(&mut self, now: Time, bytes: u32) {
+    pub(in crate::port) fn wait_now(&mut self, now: Time, bytes: u32) {
         if !self.stats.queue_changes(now, self.view.backlog_packets, self.view.backlog_bytes, 1) {
             return self.wait_slowly(now, bytes);
         }
@@ -228,7 +228,7 @@ impl Port {
 
     /// The next packet that waits enters service.
     #[inline]
-    pub(super) fn serve(&mut self, at: Time) {
+    pub(in crate::port) fn serve(&mut self, at: Time) {
         if self.view.backlog_packets == 0 {
             self.view.busy = false;
             self.leaves = Time::NEVER;
@@ -242,7 +242,7 @@ impl Port {
     }
     /// One waits no longer.
     #[inline(always)]
-    pub(super) fn serve_now(&mut self, at: Time) {
+    pub(in crate::port) fn serve_now(&mut self, at: Time) {
         if !self.stats.queue_changes(at, self.view.backlog_packets, self.view.backlog_bytes, -1) {
             return self.serve_slowly(at);
         }

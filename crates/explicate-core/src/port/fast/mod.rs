@@ -1,0 +1,127 @@
+//! The fast forms of a port: departures are computed when packets arrive, and what happens in between is caught up before
+//! anything observes the port. The same results as those of `reference.rs`, at a fraction of the cost.
+//!
+//! Each file is one shortcut: packets that are only counted (`counting.rs`), whose counting waits (`deferred.rs`), whose
+//! departure the controller may see with their arrival (`cut_through.rs`), of which most are alone in the port
+//! (`in_order.rs`); and the catching up (`settling.rs`) with the ring of packets that wait (`ring.rs`).
+
+use alloc::boxed::Box;
+
+use self::in_order::Lone;
+use super::gate::Admission;
+use super::{Arrival, Arriving, At, Mode, Moment, Note, Port, Store, Waiting, mark_or_drop};
+use crate::qdisc::{DropCause, Verdict};
+use crate::units::Time;
+
+mod counting;
+mod cut_through;
+mod deferred;
+pub(super) mod in_order;
+pub(super) mod ring;
+mod settling;
+
+impl Port {
+    /// [`Port::handle_packet`], given the packet's length, by a driver that knows how long nothing observes the port.
+    /// Then a packet that finds the line idle and that has left by then need not be kept in mind at a port that only counts: it
+    /// is counted. At others nothing is done about it before the next one comes, see `in_order.rs`.
+    #[inline(always)]
+    pub fn handle_unobserved(&mut self, moment: Moment, packet: Arriving, store: &mut impl Store) -> Arrival {
+        if self.mode <= Mode::Deferred {
+            return self.handle_counting(moment, packet, store);
+        }
+        if self.mode == Mode::CutThrough {
+            return self.handle_cut_through(moment, packet, store);
+        }
+        let (Moment { now, unobserved_until }, Arriving { handle, bytes }) = (moment, packet);
+        if self.lone.departs <= now && self.lone_passes(self.stats.unwatched(now.min(unobserved_until)), store) {
+            self.forget_lone();
+        } else {
+            self.settle_before_arrival(now, store);
+        }
+        if self.mode == Mode::InOrder
+            && !self.view.busy
+            && let stats = &self.stats
+            && let Some(departs) =
+                self.line.finish_if(now.0, bytes, |at| stats.is_unwatched(Time(at), unobserved_until))
+        {
+            self.busy_until = departs;
+            self.expect(now, Lone { departs: Time(departs), handle, bytes: bytes as u16 });
+            return Arrival::Departs(Time(departs));
+        }
+        self.stats.arrived += 1;
+        store.note(now, self.number, handle, Note::Arrived);
+        if self.mode >= Mode::Impaired {
+            return self.handle_specially(now, handle, store);
+        }
+        if !self.admit(now, packet, store) {
+            return Arrival::Dropped;
+        }
+        let departs = self.departure(now, bytes);
+        self.ring.push(Waiting { arrives: now, departs, handle, bytes: bytes as u16, lost: false });
+        self.join(now, departs, bytes);
+        Arrival::Departs(departs)
+    }
+
+    /// Whether a packet may wait behind those that do, if a limit is all that the discipline is.
+    #[inline(always)]
+    pub(in crate::port) fn has_room(&self, bytes: u32) -> bool {
+        let waiting = (self.view.backlog_bytes, self.view.backlog_packets);
+        let room = self.gate.qdisc.as_ref().and_then(|qdisc| qdisc.room.as_ref());
+        room.is_none_or(|room| room.fits(waiting, bytes as u16))
+    }
+
+    #[cold]
+    pub(in crate::port) fn drop_packet(&mut self, now: Time, handle: u32, cause: DropCause, store: &mut impl Store) {
+        let (router, stats) = (&mut self.gate.router, &mut self.stats);
+        mark_or_drop(router, stats, now, At { port: self.number, handle }, Verdict::Drop(cause), &self.view, store);
+    }
+
+    /// Controller and discipline look at an arriving packet; whether it joins the queue.
+    #[inline]
+    pub(in crate::port) fn admit(
+        &mut self,
+        now: Time,
+        Arriving { handle, bytes }: Arriving,
+        store: &mut impl Store,
+    ) -> bool {
+        let packet = store.packet(handle);
+        if let Some(router) = &mut self.gate.router {
+            router.on_arrival(now, packet, &self.view);
+        }
+        let mut verdict = Verdict::Accept;
+        if self.gate.decides() {
+            let idle_since = (!self.view.busy).then_some(Time(self.busy_until));
+            let decide = |q: &mut Box<Admission>| q.law.on_arrival(now, packet, &self.view, idle_since);
+            verdict = self.gate.qdisc.as_mut().map_or(Verdict::Accept, decide);
+        } else if self.view.busy && !self.has_room(bytes) {
+            verdict = Verdict::Drop(DropCause::Overflow);
+        }
+        if verdict != Verdict::Accept {
+            let (router, stats) = (&mut self.gate.router, &mut self.stats);
+            return mark_or_drop(router, stats, now, At { port: self.number, handle }, verdict, &self.view, store);
+        }
+        true
+    }
+
+    /// When a packet leaves that comes at `at`, after those before it.
+    #[inline]
+    pub(in crate::port) fn departure(&mut self, at: Time, bytes: u32) -> Time {
+        let idle = self.busy_until <= at.0;
+        self.busy_until = self.line.finish(if idle { at.0 } else { self.busy_until }, bytes, idle);
+        Time(self.busy_until)
+    }
+
+    /// Whether [`Port::foresee`] is exact: nothing is decided at arrival, nothing lost.
+    pub fn is_foreseeable(&self) -> bool {
+        self.mode <= Mode::InOrder && self.gate.qdisc.is_none()
+    }
+    /// Packets foreseen that have not arrived.
+    pub fn foreseen(&self) -> usize {
+        self.ring.len_ahead() as usize + self.lone.is_there() as usize
+    }
+
+    /// A foreseen packet has passed `hops` routers since its TTL was last counted down, this one included; one by default.
+    pub fn set_hops(&mut self, hops: u8) {
+        self.hops = hops;
+    }
+}
