@@ -24,6 +24,7 @@ mod agents;
 mod ahead;
 mod ends;
 mod fusing;
+mod hop;
 mod link;
 mod looking;
 mod media;
@@ -35,6 +36,8 @@ mod timers;
 mod turning;
 
 pub use ends::{Ends, Way};
+pub(crate) use hop::Hop;
+use hop::Mark;
 pub use link::Link;
 use link::{Foreseen, Reads};
 pub use processing::Processing;
@@ -65,17 +68,6 @@ struct Onward {
     bytes: u32,
 }
 
-/// A place of a route is a link's index; of the upper bits one says that the route ends with it, one that the next link is
-/// fused to it, one that an agent sees the packets that reach its end, one that packets may be turned there ahead of time, one
-/// that acknowledgements may be replied to ahead of time, one that a flow begins there on a link of its own.
-const LAST: u32 = 0x8000_0000;
-const FUSED: u32 = 0x4000_0000;
-const SEEN: u32 = 0x2000_0000;
-const TURN: u32 = 0x1000_0000;
-const REPLY: u32 = 0x0800_0000;
-const OWN: u32 = 0x0400_0000;
-pub(crate) const LINK: u32 = 0x03ff_ffff;
-
 /// In a packet's place: it has still to be turned where it came from, before the link of that place.
 const TURNED: u32 = 0x4000_0000;
 
@@ -105,7 +97,7 @@ pub struct Engine {
     /// The first flow of each of the scenario's groups.
     groups: Vec<u32>,
     /// Routes, end to end.
-    routes: Vec<u32>,
+    routes: Vec<Hop>,
     /// When the pending event of each receiving end that holds acknowledgements back is due.
     held_back: BTreeMap<u32, Time>,
     /// Shared media, and when the pending event of each is due.
@@ -154,11 +146,11 @@ pub type RouteFinder = Box<dyn FnMut(u32, u32) -> Option<Vec<u32>> + Send>;
 /// The number of a slot's source: a link's, or of a timer its kind and owner. It is the same whatever is done ahead of time, and for
 /// all packets that a host holds for one flow: two may be due at one time, and they keep their order.
 #[inline]
-fn rank(routes: &[u32], packet: &Packet) -> u32 {
+fn rank(routes: &[Hop], packet: &Packet) -> u32 {
     match packet.place {
         held if held & KIND == HELD => held & !AGAIN,
         timer if timer & TIMER != 0 => timer,
-        place => routes[(place & !TURNED) as usize] & LINK,
+        place => routes[(place & !TURNED) as usize].link(),
     }
 }
 
@@ -281,10 +273,12 @@ impl Engine {
     fn add_route(&mut self, links: &[u32]) -> u32 {
         let first = self.routes.len() as u32;
         assert!(self.routes.len() + links.len() < TURNED as usize, "too many routes");
-        let (last, others) = links.split_last().expect("a route has links");
+        let last = links.last().expect("a route has links");
         assert!(!self.links[*last as usize].bridged, "no route ends at a bridge");
-        self.routes.extend_from_slice(others);
-        self.routes.push(last | LAST);
+        self.routes.extend(links.iter().copied().map(Hop::over));
+        if let Some(last) = self.routes.last_mut() {
+            last.mark(Mark::LAST);
+        }
         first
     }
 
@@ -354,20 +348,20 @@ impl Engine {
     #[inline(always)]
     fn arrive(&mut self, slot: u32, place: u32) -> Onward {
         let hop = self.routes[place as usize];
-        let mut link = &mut self.links[(hop & LINK) as usize];
+        let mut link = &mut self.links[hop.index()];
         let departed = Time(self.now.0.wrapping_sub(link.delay.0 & self.lag));
         if link.settle_own(departed, self.now, &mut self.arena) {
-            self.settle_before_reading(hop & LINK, departed);
-            link = &mut self.links[(hop & LINK) as usize];
+            self.settle_before_reading(hop.link(), departed);
+            link = &mut self.links[hop.index()];
         }
         link.port.stats.delivered += 1;
         let hops = link.hops;
-        link.bound -= (hop & (TURN | REPLY) != 0) as u32;
+        link.bound -= (hop.has(Mark::TURN | Mark::REPLY)) as u32;
         let packet = self.arena.get_mut(slot);
         let onward = Onward { slot, place: place + 1, flow: NIL, bytes: packet.ip_len as u32 };
-        if hop & (LAST | SEEN) != 0 {
+        if hop.has(Mark::LAST | Mark::SEEN) {
             packet.ttl = packet.ttl.saturating_sub(hops - 1);
-            if hop & SEEN == 0 || self.show(slot, place) {
+            if !hop.has(Mark::SEEN) || self.show(slot, place) {
                 let due = self.deliver(slot);
                 return self.onward(due);
             }
@@ -418,7 +412,7 @@ impl Engine {
         let slot = packet.handle;
         let present = Moment { now: self.now, unobserved_until: self.unseen };
         let mut hop = self.routes[place as usize];
-        let mut link = &mut self.links[(hop & LINK) as usize];
+        let mut link = &mut self.links[hop.index()];
         let mut at = if link.foresees {
             link.foresee(present, Foreseen { at: now, unsure: Time::NEVER }, packet, &mut self.arena)
         } else {
@@ -426,26 +420,26 @@ impl Engine {
                 Arrival::Departs(departs) => link.end_of(departs),
                 Arrival::Queued => {
                     self.arena.get_mut(slot).place = place;
-                    self.queued(hop & LINK, slot);
+                    self.queued(hop.link(), slot);
                     return (NIL, now);
                 }
                 Arrival::Doomed(_) => return (NIL, now),
                 Arrival::Dropped => return (NIL, Time::NEVER),
             }
         };
-        while hop & FUSED != 0 {
+        while hop.has(Mark::FUSED) {
             let unsure = link.unsure();
             place += 1;
             hop = self.routes[place as usize];
-            link = &mut self.links[(hop & LINK) as usize];
+            link = &mut self.links[hop.index()];
             at = link.foresee(present, Foreseen { at, unsure }, packet, &mut self.arena);
         }
-        if hop & REPLY != 0 {
+        if hop.has(Mark::REPLY) {
             if let Some(flow) = link.reply_ahead(at, self.unseen, &self.ends, self.arena.get(slot)) {
                 return (flow, at);
             }
-        } else if hop & TURN != 0 {
-            let turn = Turn { down: hop & LINK, bound: link.bound, up: link.turn };
+        } else if hop.has(Mark::TURN) {
+            let turn = Turn { down: hop.link(), bound: link.bound, up: link.turn };
             self.turn_ahead(slot, at, place, turn);
             return (NIL, now);
         }
@@ -538,12 +532,12 @@ impl Engine {
         let timer = if full { ends.rest(now) } else { Time::NEVER };
         let (place, bytes) = (ends.forward, packet.ip_len as u32);
         let hop = self.routes[place as usize];
-        let link = &mut self.links[(hop & LINK) as usize];
+        let link = &mut self.links[hop.index()];
         let leaves = ends.processing.leaves(now, &packet.transport);
         // Most leave by a link of their own, where nothing is in their way.
-        if hop & OWN == 0 && leaves > now {
+        if !hop.has(Mark::OWN) && leaves > now {
             self.hold(id, slot, leaves);
-        } else if hop & (FUSED | REPLY | TURN) == 0
+        } else if !hop.has(Mark::FUSED | Mark::REPLY | Mark::TURN)
             && link.foresees
             && let Some(departs) = link.port.leave(leaves, packet, bytes, self.unseen)
         {

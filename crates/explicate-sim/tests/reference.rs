@@ -1,4 +1,5 @@
 //! The reference engine and the fast one give the same tables, to the last bit.
+#![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 #[path = "common/random.rs"]
 mod random;

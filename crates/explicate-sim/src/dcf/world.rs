@@ -5,14 +5,14 @@ use explicate_core::units::Time;
 use explicate_core::wire::Packet;
 
 use crate::arena::Arena;
-use crate::engine::{LINK, Link};
+use crate::engine::{Hop, Link};
 
 /// What the medium sees of the engine.
 pub(crate) struct World<'a> {
     pub(crate) now: Time,
     pub(crate) arena: &'a mut Arena,
     pub(crate) links: &'a mut [Link],
-    pub(crate) routes: &'a [u32],
+    pub(crate) routes: &'a [Hop],
     /// For each link its medium and its number there.
     pub(crate) radios: &'a [(u32, u32)],
 }
@@ -20,7 +20,7 @@ pub(crate) struct World<'a> {
 impl World<'_> {
     /// The link that a packet is on.
     pub(super) fn link_of(&self, slot: u32) -> u32 {
-        self.routes[self.arena.get(slot).place as usize] & LINK
+        self.routes[self.arena.get(slot).place as usize].link()
     }
 }
 

@@ -6,7 +6,7 @@ use explicate_core::port::Arriving;
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, flag};
 
-use super::{AGENT, Engine, LAST, LINK, NIL, RouteFinder};
+use super::{AGENT, Engine, Mark, NIL, RouteFinder};
 
 impl Engine {
     /// Puts an agent at a node.
@@ -68,13 +68,13 @@ impl Engine {
     #[inline(never)]
     pub(super) fn show(&mut self, slot: u32, place: u32) -> bool {
         let hop = self.routes[place as usize];
-        let last = hop & LAST != 0;
+        let last = hop.has(Mark::LAST);
         let packet = self.arena.get_mut(slot);
         packet.ttl = packet.ttl.saturating_sub(!last as u8);
         let (node, view): (u32, Option<PortView>) = if last {
-            (self.links[(hop & LINK) as usize].after, None)
+            (self.links[hop.index()].after, None)
         } else {
-            let next = (self.routes[place as usize + 1] & LINK) as usize;
+            let next = self.routes[place as usize + 1].index();
             self.settle(next);
             (self.links[next].before, Some(self.links[next].port.view()))
         };
@@ -143,11 +143,11 @@ impl PathOracle for Engine {
         let Some(mut place) = self.control_route(from.0, to.0) else { return };
         loop {
             let hop = self.routes[place as usize];
-            let link = (hop & LINK) as usize;
+            let link = hop.index();
             self.settle(link);
             let port = &self.links[link].port;
             tell(link as u32, port.offered(since, self.now), port.arrived_bytes());
-            if hop & LAST != 0 {
+            if hop.has(Mark::LAST) {
                 return;
             }
             place += 1;

@@ -6,7 +6,7 @@
 
 use explicate_core::wire::{Packet, flag};
 
-use super::{AGAIN, Engine, FLOW, FUSED, HELD, KIND, LAST, LINK, NIL, SINK, SOURCE, TIMER, TURN, TURNED};
+use super::{AGAIN, Engine, FLOW, HELD, KIND, Mark, NIL, SINK, SOURCE, TIMER, TURNED};
 use crate::prefetch;
 
 /// Flows from which on it pays: their memory no longer fits the caches next to the processor.
@@ -78,23 +78,23 @@ impl Engine {
         }
         let mut place = (packet.place & !TURNED) as usize;
         let mut hop = self.routes[place];
-        prefetch::whole(&self.links[(hop & LINK) as usize]);
+        prefetch::whole(&self.links[hop.index()]);
         if packet.place & TURNED != 0 {
             self.fetch_sink(packet);
-        } else if hop & LAST != 0
+        } else if hop.has(Mark::LAST)
             && let Some(ends) = self.ends.get(packet.transport.flow() as usize)
         {
             prefetch::whole(ends);
         }
-        while hop & LAST == 0 {
+        while !hop.has(Mark::LAST) {
             place += 1;
             hop = self.routes[place];
-            prefetch::whole(&self.links[(hop & LINK) as usize]);
-            if hop & FUSED == 0 {
+            prefetch::whole(&self.links[hop.index()]);
+            if !hop.has(Mark::FUSED) {
                 break;
             }
         }
-        if hop & TURN != 0 {
+        if hop.has(Mark::TURN) {
             self.fetch_sink(packet);
         }
     }
@@ -114,27 +114,27 @@ impl Engine {
         let first = (packet.place & !TURNED) as usize;
         let (mut place, mut hop) = (first, self.routes[first]);
         if packet.place & TURNED != 0 {
-            let down = self.links[(hop & LINK) as usize].turn;
-            prefetch::whole(&self.links[(down & LINK) as usize]);
+            let down = self.links[hop.index()].turn;
+            prefetch::whole(&self.links[down as usize]);
         } else {
-            self.fetch_port(hop & LINK);
+            self.fetch_port(hop.link());
         }
-        let answers = hop & LAST != 0 && packet.transport.has(flag::ACK);
+        let answers = hop.has(Mark::LAST) && packet.transport.has(flag::ACK);
         if answers && let Some(ends) = self.ends.get(packet.transport.flow() as usize) {
             for (at, bytes) in ends.flow.kept_apart() {
                 prefetch::lines(at, bytes);
             }
-            prefetch::whole(&self.links[(self.routes[ends.forward as usize] & LINK) as usize]);
+            prefetch::whole(&self.links[self.routes[ends.forward as usize].index()]);
         }
-        if hop & LAST == 0 {
-            self.fetch_port(self.routes[place + 1] & LINK);
+        if !hop.has(Mark::LAST) {
+            self.fetch_port(self.routes[place + 1].link());
         }
-        while hop & LAST == 0 && (place == first || hop & FUSED != 0) {
+        while !hop.has(Mark::LAST) && (place == first || hop.has(Mark::FUSED)) {
             place += 1;
             hop = self.routes[place];
         }
-        if hop & TURN != 0 {
-            prefetch::whole(&self.links[(self.links[(hop & LINK) as usize].turn & LINK) as usize]);
+        if hop.has(Mark::TURN) {
+            prefetch::whole(&self.links[self.links[hop.index()].turn as usize]);
         }
     }
 
@@ -142,7 +142,7 @@ impl Engine {
     fn fetch_down(&self, slot: u32) {
         let place = self.arena.get(slot).place;
         if place & TIMER == 0 && place & TURNED != 0 {
-            let up = self.routes[(place & !TURNED) as usize] & LINK;
+            let up = self.routes[(place & !TURNED) as usize].link();
             let down = self.links[up as usize].turn;
             let feeder = self.links[down as usize].fused_to;
             self.fetch_port(down);

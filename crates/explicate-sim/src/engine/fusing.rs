@@ -1,6 +1,6 @@
 //! Fusing: which links are computed within the event before them, and which ports defer their counting.
 
-use super::{Engine, FUSED, LAST, LINK, NIL, Reads, SEEN};
+use super::{Engine, Mark, NIL, Reads};
 use crate::prefetch;
 
 impl Engine {
@@ -10,9 +10,9 @@ impl Engine {
         let mut feeder = vec![NOBODY; self.links.len()];
         let mut before = NIL;
         for &hop in &self.routes {
-            let known = &mut feeder[(hop & LINK) as usize];
+            let known = &mut feeder[hop.index()];
             *known = if *known == NOBODY || *known == before { before } else { NIL };
-            before = if hop & LAST != 0 { NIL } else { hop };
+            before = if hop.has(Mark::LAST) { NIL } else { hop.link() };
         }
         for (index, feeder) in feeder.into_iter().enumerate() {
             // A bridge stands at the end of no link but the last of a chain, so that it is counted out there.
@@ -23,19 +23,20 @@ impl Engine {
             }
         }
         for place in 1..self.routes.len() {
-            let (before, link) = (self.routes[place - 1], self.routes[place] & LINK);
-            if before & LAST == 0 && self.links[link as usize].fused_to == before & LINK {
-                self.routes[place - 1] |= FUSED;
+            let (before, link) = (self.routes[place - 1], self.routes[place].link());
+            if !before.has(Mark::LAST) && self.links[link as usize].fused_to == before.link() {
+                self.routes[place - 1].mark(Mark::FUSED);
             }
         }
         for place in 0..self.routes.len() {
             let hop = self.routes[place];
-            let seen = match hop & LAST {
-                0 => self.links[(self.routes[place + 1] & LINK) as usize].before,
-                _ => self.links[(hop & LINK) as usize].after,
+            let seen = if hop.has(Mark::LAST) {
+                self.links[hop.index()].after
+            } else {
+                self.links[self.routes[place + 1].index()].before
             };
             if seen != NIL {
-                self.routes[place] |= SEEN;
+                self.routes[place].mark(Mark::SEEN);
             }
         }
         self.find_turns();

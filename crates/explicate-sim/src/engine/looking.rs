@@ -1,6 +1,6 @@
 //! Looking in from outside: settled ports, followed packets, counts of hops, and whether every packet is accounted for.
 
-use super::{Engine, LINK, NIL, TIMER};
+use super::{Engine, NIL, TIMER};
 use crate::packet_log::PacketLog;
 
 impl Engine {
@@ -52,7 +52,7 @@ impl Engine {
         for &slot in &waiting {
             let place = self.arena.get(slot).place;
             // A packet that its host holds is a timer here: it is on no link.
-            if place & TIMER != 0 { timers += 1 } else { on_link[(self.routes[place as usize] & LINK) as usize] += 1 }
+            if place & TIMER != 0 { timers += 1 } else { on_link[self.routes[place as usize].index()] += 1 }
         }
         let mut hosts = 0;
         for index in 0..self.links.len() {

@@ -3,7 +3,7 @@
 use explicate_core::port::Port;
 use explicate_core::units::Time;
 
-use super::{Engine, LINK, Link, MEDIUM, NIL};
+use super::{Engine, Link, MEDIUM, NIL};
 use crate::dcf::{Medium, World};
 
 impl Engine {
@@ -56,7 +56,7 @@ impl Engine {
         self.media[index as usize].1 = Time::NEVER;
         self.with_medium(index, |medium, world| medium.handle_timeout(world));
         while let Some(slot) = self.media[index as usize].0.poll_delivered() {
-            let link = self.routes[self.arena.get(slot).place as usize] & LINK;
+            let link = self.routes[self.arena.get(slot).place as usize].link();
             let Link { port, delay, .. } = &mut self.links[link as usize];
             let delay = *delay;
             if port.carried(self.now, slot, &mut self.arena) {

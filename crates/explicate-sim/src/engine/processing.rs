@@ -11,7 +11,7 @@ use explicate_core::units::Time;
 use explicate_core::wire::{Transport, flag};
 use explicate_scenario::machines::source::Source;
 
-use super::{AGAIN, Engine, HELD, KIND, LINK, OWN};
+use super::{AGAIN, Engine, HELD, KIND, Mark};
 
 /// What a flow's host takes for its packets.
 pub struct Processing {
@@ -63,9 +63,9 @@ impl Engine {
         let uses = self.uses();
         for ends in &self.ends {
             let first = &mut self.routes[ends.forward as usize];
-            let own = (*first & LINK) as usize;
+            let own = first.index();
             if uses[own] == 1 && self.links[own].port.is_foreseeable() {
-                *first |= OWN;
+                first.mark(Mark::OWN);
             }
         }
     }

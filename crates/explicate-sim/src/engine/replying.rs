@@ -8,7 +8,7 @@ use explicate_core::units::Time;
 use explicate_core::wire::Packet;
 use explicate_scenario::machines::source::Source;
 
-use super::{DONE, Due, Engine, FLOW, FUSED, LINK, NIL, REPLY, WAITING};
+use super::{DONE, Due, Engine, FLOW, Mark, NIL, WAITING};
 
 impl Engine {
     /// Looks for links at whose ends acknowledgements may be replied to ahead of time.
@@ -17,13 +17,13 @@ impl Engine {
             return;
         }
         let uses = self.uses();
-        let port = |place: u32| &self.links[(self.routes[place as usize] & LINK) as usize].port;
+        let port = |place: u32| &self.links[self.routes[place as usize].index()].port;
         let replies = |forward: u32, back: u32, last: u32| {
             let mut first = last;
-            while first > back && self.routes[first as usize - 1] & FUSED != 0 {
+            while first > back && self.routes[first as usize - 1].has(Mark::FUSED) {
                 first -= 1;
             }
-            let own = (self.routes[forward as usize] & LINK) as usize;
+            let own = self.routes[forward as usize].index();
             // An acknowledgement that was turned ahead has passed the first link of its way.
             first > back
                 && port(first).only_counts()
@@ -40,7 +40,7 @@ impl Engine {
             }
         }
         for place in places {
-            self.routes[place as usize] |= REPLY;
+            self.routes[place as usize].mark(Mark::REPLY);
             self.turns += 1;
         }
     }
@@ -53,7 +53,7 @@ impl Engine {
         }
         let packet = self.arena.get(slot);
         let &Packet { time, place, .. } = packet;
-        let link = &mut self.links[(self.routes[place as usize] & LINK) as usize];
+        let link = &mut self.links[self.routes[place as usize].index()];
         let Some(flow) = link.reply_ahead(Time(time), self.unseen, &self.ends, packet) else {
             self.wheel.insert(&mut self.arena, slot, time, place);
             return DONE;

@@ -11,7 +11,7 @@ use explicate_core::units::Time;
 use explicate_core::wire::SACK_RANGES;
 use explicate_scenario::machines::source::Source;
 
-use super::{Engine, FUSED, LAST, LINK, NIL, Onward, REPLY, TIMER, TURN, TURNED, WAITING, rank};
+use super::{Engine, Hop, Mark, NIL, Onward, TIMER, TURNED, WAITING, rank};
 
 /// A link at whose end packets are turned.
 #[derive(Clone, Copy)]
@@ -35,10 +35,10 @@ impl Engine {
         let mut turns: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
         let uses = self.uses();
         for ends in &self.ends {
-            let down = self.routes[self.last_place(ends.forward) as usize] & LINK;
-            let up = self.routes[ends.back as usize] & LINK;
+            let down = self.routes[self.last_place(ends.forward) as usize].link();
+            let up = self.routes[ends.back as usize].link();
             // An acknowledgement whose way is fused reaches the end of more than that link at once.
-            let alone = self.routes[ends.back as usize] & FUSED == 0;
+            let alone = !self.routes[ends.back as usize].has(Mark::FUSED);
             let alike = alone && ends.sink.foretells() && !matches!(ends.source, Source::Sessions(_));
             let known = turns.entry(down).or_insert((up, 0));
             *known = if known.0 == up && alike { (up, known.1 + 1) } else { (NIL, 0) };
@@ -53,9 +53,9 @@ impl Engine {
             }
         }
         for place in places {
-            let link = (self.routes[place as usize] & LINK) as usize;
+            let link = self.routes[place as usize].index();
             if self.links[link].turn != NIL {
-                self.routes[place as usize] |= TURN;
+                self.routes[place as usize].mark(Mark::TURN);
             }
         }
     }
@@ -65,14 +65,14 @@ impl Engine {
         let mut uses = vec![0; self.links.len()];
         for first in self.ends.iter().flat_map(|ends| [ends.forward, ends.back]) {
             let route = &self.routes[first as usize..=self.last_place(first) as usize];
-            route.iter().for_each(|hop| uses[(hop & LINK) as usize] += 1);
+            route.iter().for_each(|hop| uses[hop.index()] += 1);
         }
         uses
     }
     /// The last place of the route that begins at `first`.
     pub(super) fn last_place(&self, first: u32) -> u32 {
         let rest = &self.routes[first as usize..];
-        first + rest.iter().position(|hop| hop & LAST != 0).unwrap_or(0) as u32
+        first + rest.iter().position(|hop| hop.has(Mark::LAST)).unwrap_or(0) as u32
     }
 
     /// A packet will reach the end of its way over link `down` at `at`. Its next event: that, or its answer's arrival at the
@@ -129,7 +129,7 @@ impl Engine {
         if self.unseen <= self.now || self.turns == 0 || events < self.wheel.len() as u64 {
             return;
         }
-        self.turn_all(TURN | REPLY);
+        self.turn_all(Mark::TURN | Mark::REPLY);
         self.waiting.reverse();
         if !self.waiting.is_empty() {
             self.arm(WAITING, self.now);
@@ -141,17 +141,17 @@ impl Engine {
     #[inline(always)]
     pub(super) fn turn_again(&mut self) {
         if self.unturned > 2 * self.wheel.len() {
-            self.turn_all(TURN);
+            self.turn_all(Mark::TURN);
         }
     }
 
-    /// Turns what waits at places with these bits, or lets it wait to be replied to.
+    /// Turns what waits at places with one of these marks, or lets it wait to be replied to.
     #[inline(never)]
-    fn turn_all(&mut self, bits: u32) {
+    fn turn_all(&mut self, marks: Mark) {
         self.unturned = 0;
-        let down = |routes: &[u32], place: u32| {
-            let hop = if place & (TIMER | TURNED) == 0 { routes[place as usize] } else { 0 };
-            (hop & bits != 0).then_some(hop)
+        let down = |routes: &[Hop], place: u32| {
+            let hop = (place & (TIMER | TURNED) == 0).then(|| routes[place as usize]);
+            hop.filter(|hop| hop.has(marks))
         };
         // What they are ordered by stands beside the slots: packets lie anywhere in memory.
         let slots = self.wheel.take_all(&self.arena);
@@ -161,16 +161,16 @@ impl Engine {
             let hop = down(&self.routes, packet.place);
             events.push((packet.time, rank(&self.routes, packet), slot, packet.place, hop));
             if let Some(hop) = hop {
-                self.links[(hop & LINK) as usize].bound -= 1;
+                self.links[hop.index()].bound -= 1;
             }
         }
         events.sort_by_key(|&(time, rank, ..)| (time, rank));
         for (time, _, slot, place, hop) in events {
             match hop {
-                Some(hop) if hop & REPLY != 0 => self.waiting.push(slot),
+                Some(hop) if hop.has(Mark::REPLY) => self.waiting.push(slot),
                 Some(hop) => {
-                    let down = &self.links[(hop & LINK) as usize];
-                    let turn = Turn { down: hop & LINK, bound: down.bound, up: down.turn };
+                    let down = &self.links[hop.index()];
+                    let turn = Turn { down: hop.link(), bound: down.bound, up: down.turn };
                     self.turn_ahead(slot, Time(time), place, turn);
                 }
                 None => self.wheel.insert(&mut self.arena, slot, time, place),
@@ -182,7 +182,7 @@ impl Engine {
     #[inline(always)]
     pub(super) fn arrive_turned(&mut self, slot: u32, place: u32) -> Onward {
         let hop = self.routes[place as usize];
-        let up = &mut self.links[(hop & LINK) as usize];
+        let up = &mut self.links[hop.index()];
         up.port.stats.delivered += 1;
         let (down, since, hops) = (up.turn, up.delay.0, up.hops);
         let mut link = &mut self.links[down as usize];
@@ -196,7 +196,7 @@ impl Engine {
         if let Some(ends) = self.ends.get(packet.transport.flow() as usize) {
             ends.sink.turn_late(packet);
         }
-        if hop & LAST != 0 {
+        if hop.has(Mark::LAST) {
             let due = self.deliver(slot);
             return self.onward(due);
         }
