@@ -42,7 +42,7 @@ rust: ## Rust tests: no root, no network, no Python
 	cargo test
 
 repeat: ## A release build computes what a debug build computes
-	cargo test --release -p explicate-sim --test repeatability
+	cargo test --release -p explicate-sim --test repeatability --test reference
 
 lab: ## Programs in network namespaces of a user's own, where the kernel allows that
 	@mkdir -p target && rm -f $(NOT_RUN)
