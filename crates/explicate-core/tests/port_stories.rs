@@ -345,3 +345,28 @@ fn the_general_path_does_what_the_settled_one_does() {
     assert!(settled.4.overflow > 20);
     assert_eq!(settled, run(true));
 }
+
+/// By hand: 1000 bytes at 8 Mbit/s take a millisecond, and one packet may wait.
+#[test]
+fn a_reference_port_has_one_event_for_each_departure() {
+    let (mut port, mut table) = (port(1.0, None), Table::default());
+    assert!(port.use_reference() && port.is_reference() && port.is_scheduled());
+    assert!(!port.use_reference(), "it is one already");
+    assert_eq!(port.poll_timeout(), Time::NEVER);
+    assert_eq!(arrive(&mut port, &mut table, Time::ZERO, 1), Arrival::Queued);
+    assert_eq!(arrive(&mut port, &mut table, Time::micros(300), 2), Arrival::Queued);
+    assert_eq!(arrive(&mut port, &mut table, Time::micros(500), 3), Arrival::Dropped);
+    assert_eq!((port.len(), port.backlog()), (2, (1000, 1)));
+    let mut departures = Vec::new();
+    while port.poll_timeout() < Time::NEVER {
+        let now = port.poll_timeout();
+        port.handle_timeout(now, &mut table);
+        departures.extend(std::iter::from_fn(|| port.poll_transmit()));
+    }
+    assert_eq!(departures, [(1, Time::millis(1)), (2, Time::millis(2))]);
+    assert!(port.is_empty() && table.released == [3]);
+    assert_eq!((port.stats.arrived, port.stats.bytes, port.stats.total().overflow), (3, 2000, 1));
+    // One packet waited for 0.7 of the 2 ms.
+    let queue = port.queue(Time::ZERO, Time::millis(2));
+    assert!((queue.mean_packets - 0.35).abs() < 1e-12 && queue.max_packets == 1, "{queue:?}");
+}

@@ -1,8 +1,10 @@
 //! An output port: queue disciplines, router controllers and the link's service, composed.
 //!
+//! `reference.rs` is the port as a textbook has it; read it first. The forms in `fast/` give the same results.
+//!
 //! A port whose service is known in advance and whose queue is one first-in first-out class is *settled*: a packet's
 //! departure is computed when it arrives, and everything that happens in between (departures with their feedback and
-//! marks, control timers) is caught up lazily, in order of time, before anything looks at the port. A port with several
+//! marks, control timers) is caught up lazily, in order of time, before anything observes the port. A port with several
 //! classes, or with a discipline that decides at departure, picks its next packet when the line falls free, so a driver has
 //! to come back at [`Port::poll_timeout`].
 //!
@@ -48,7 +50,7 @@ pub use stats::PortStats;
 pub trait Store {
     /// The packet behind a handle.
     fn packet(&mut self, handle: u32) -> &mut Packet;
-    /// All packets, if they stand side by side by handle and nobody wants notes; by default one asks for each.
+    /// All packets, if they stand side by side by handle and no notes are taken; by default none: each is asked for.
     fn packets(&mut self) -> Option<&mut [Packet]> {
         None
     }
@@ -59,7 +61,7 @@ pub trait Store {
         let _ = handle;
         None
     }
-    /// Something happened to a packet at the port of this number (for traces); by default nobody listens.
+    /// Something happened to a packet at the port of this number (for traces); by default it is ignored.
     fn note(&mut self, at: Time, port: u32, handle: u32, what: Note) {
         let _ = (at, port, handle, what);
     }
@@ -361,7 +363,7 @@ impl Port {
         self.due = self.poll_timeout(); // the other end of a shared line may have changed it
         self.settle(now, store);
     }
-    /// A packet of a scheduled port that has left: its handle and when its last bit did. Lost packets are not told.
+    /// A packet of a scheduled port that has left: its handle and when its last bit did. Lost packets are left out.
     pub fn poll_transmit(&mut self) -> Option<(u32, Time)> {
         match &mut self.reference {
             Some(reference) => reference.poll_transmit(),

@@ -1,6 +1,6 @@
-//! Packets that pass a port at once: when one comes, or is foreseen, its controller is told of its departure too. That needs a
-//! controller that does not care for the order ([`crate::api::Router::ORDER_INDEPENDENT`]), and that neither a timer expires nor
-//! anybody looks before the packet has left. If it must wait, the ring still keeps it: the queue is counted in time.
+//! Packets that are cut through: a controller is shown a packet's departure together with its arrival. That needs a controller
+//! to which the order does not matter ([`crate::api::Router::ORDER_INDEPENDENT`]), and that no timer expires and nothing observes the
+//! port before the packet departs. If it must wait, the ring still keeps it: the queue is counted in time.
 
 use crate::port::{Arrival, Arriving, Mode, Moment, Note, Port, PortStats, Store, Waiting};
 use crate::qdisc::DropCause;
@@ -151,7 +151,7 @@ impl Port {
         self.unpassed = next;
     }
 
-    /// The controller looks at a packet that comes and cannot pass at once.
+    /// The controller is shown the arrival of a packet that cannot be cut through.
     #[inline(never)]
     fn arrive_in_time(&mut self, now: Time, handle: u32, store: &mut impl Store) {
         store.note(now, self.number, handle, Note::Arrived);

@@ -1,4 +1,4 @@
-//! Plain ports put off their counting: nobody sees the difference, and most packets cost little more than their departure.
+//! Plain ports defer their counting until they are observed: most packets then cost little more than their departure time.
 
 use super::cut_through::PASSED;
 use crate::passage::Waiting;
@@ -21,21 +21,20 @@ impl Port {
     pub fn only_counts(&self) -> bool {
         matches!(self.mode, Mode::Counting | Mode::Deferred)
     }
-    /// Lets a plain port put off its counting until somebody looks or its ring is full. All of its packets must be told
+    /// Lets a plain port defer its counting until it is observed or its ring is full. All of its packets must be reported
     /// by [`Port::pass`] then. It touches none of them, for they may be gone: the driver counts their TTL down.
     pub fn defer(&mut self, yes: bool) {
         if self.is_plain() {
             self.mode = if yes { Mode::Deferred } else { Mode::Counting };
         }
     }
-    /// Whether it puts off its counting.
+    /// Whether it defers its counting.
     #[inline]
     pub fn defers(&self) -> bool {
         self.mode == Mode::Deferred
     }
 
-    /// [`Port::foresee`] where counting is put off; it may be `now` that the packet arrives. Nothing observes the port before `unobserved_until`, as
-    /// with [`Port::handle_unobserved`].
+    /// [`Port::foresee`] where counting is deferred; the packet may arrive now. `moment` is as in [`Port::handle_unobserved`].
     #[inline(always)]
     pub fn pass(&mut self, moment: Moment, at: Time, bytes: u32) -> Time {
         let free = Time(self.busy_until);
@@ -75,7 +74,7 @@ impl Port {
         free && self.line.idle_finish(at.0, bytes).is_some_and(|at| at <= self.stats.unwatched(unobserved_until).0)
     }
 
-    /// A packet waits, somebody looks before it has left, or packets are remembered for such reasons.
+    /// A packet waits, the port is observed before it departs, or packets are remembered for such reasons.
     #[inline(never)]
     fn pass_slowly(&mut self, moment: Moment, at: Time, bytes: u32, Service { free, departs }: Service) {
         if free <= at && self.stats.is_unwatched(departs, moment.unobserved_until) {
@@ -111,7 +110,7 @@ impl Port {
         }
     }
 
-    /// Settles a port that put off its counting: departures before arrivals, and nothing else.
+    /// Settles a port that deferred its counting: departures before arrivals, and nothing else.
     pub(in crate::port) fn catch_up(&mut self, now: Time) {
         loop {
             // Most find the line idle and leave before the next one comes.

@@ -1,6 +1,7 @@
-//! The packet of which nothing was done yet: most find the line idle and have left before anything else happens at the port, so
-//! that all is done about them in one go when the next one is told of. One that the next one meets goes into the ring, as do
-//! those of a port at which several are under way whose headers are not final.
+//! A port whose controller sees arrivals and departures in order of time. Most packets find the line idle and depart before
+//! the next one arrives: such a packet is kept beside the ring, and its arrival and departure are carried out in one call when
+//! the next one arrives. A packet that meets the next one goes into the ring, as do those of a port at which several are
+//! under way whose headers are not final.
 
 use crate::passage::Waiting;
 use crate::port::{Arriving, Horizon, Mode, Port, Store};
@@ -25,10 +26,9 @@ impl Lone {
 }
 
 impl Port {
-    /// A packet will arrive at `at` from the only link that feeds this port, or arrives now: computes at once when it leaves
-    /// again. What the port does to it happens later, in order of time, as if it had been told then: when the next one is
-    /// told of, but nothing after the horizon's `unobserved_until`, and to none that arrives at its `headers_final_before` or after; or else when the port is settled. Only for ports that admit everything and
-    /// lose nothing.
+    /// A packet will arrive at `at` from the only link that feeds this port, or arrives now: computes its departure. Arrival
+    /// and departure are carried out later, in order of time: when the next packet is reported, as far as the horizon
+    /// allows, or when the port is settled. Only for ports that admit everything and lose nothing.
     #[inline(always)]
     pub fn foresee(&mut self, at: Time, packet: Arriving, horizon: Horizon, store: &mut impl Store) -> Time {
         let Arriving { handle, bytes } = packet;

@@ -22,8 +22,8 @@ mod settling;
 
 impl Port {
     /// [`Port::handle_packet`], given the packet's length, by a driver that knows how long nothing observes the port.
-    /// Then a packet that finds the line idle and that has left by then need not be kept in mind at a port that only counts: it
-    /// is counted. At others nothing is done about it before the next one comes, see `in_order.rs`.
+    /// A packet that finds the line idle and departs by then is counted and forgotten at a port that only counts; at others it
+    /// is carried out when the next one arrives, see `in_order.rs`.
     #[inline(always)]
     pub fn handle_unobserved(&mut self, moment: Moment, packet: Arriving, store: &mut impl Store) -> Arrival {
         if self.mode <= Mode::Deferred {

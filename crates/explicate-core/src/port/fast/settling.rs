@@ -1,4 +1,4 @@
-//! Catching up with what happened in a port before anything looks at it: departures, foreseen arrivals, timers.
+//! Catching up with what happened in a port before anything observes it: departures, foreseen arrivals, timers.
 
 use super::cut_through::PASSED;
 use crate::passage::Passages;
@@ -66,7 +66,7 @@ impl Port {
         }
     }
 
-    /// [`Port::settle`] where nothing was put off.
+    /// [`Port::settle`] where nothing was deferred.
     #[inline(always)]
     pub fn settle_due(&mut self, now: Time, store: &mut impl Store) {
         if self.due <= now {
@@ -140,7 +140,7 @@ impl Port {
         if done.handle == PASSED {
             self.least = self.least.min(self.view.backlog_bytes);
         } else {
-            self.tell_departure(at, &done, store);
+            self.show_departure(at, &done, store);
         }
         self.serve(at);
         self.due = self.timer.min(self.leaves).min(self.arrives);
@@ -148,7 +148,7 @@ impl Port {
 
     /// A packet's last bit leaves that did not pass at once.
     #[inline(never)]
-    fn tell_departure(&mut self, at: Time, done: &Waiting, store: &mut impl Store) {
+    fn show_departure(&mut self, at: Time, done: &Waiting, store: &mut impl Store) {
         self.unpassed = self.ring.next_departure();
         // The view is of all that waits when the last bit leaves, the packet about to enter service included.
         if let Some(router) = &mut self.gate.router {
