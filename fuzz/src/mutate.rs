@@ -66,6 +66,7 @@ const TOKENS: &[&str] = &[
     "\"unlimited\"",
     "\"long\"",
     "\"back\"",
+    "\"reverse\"",
     "\"cross\"",
     "\"cross.1\"",
     "\"r1->r2\"",

@@ -101,7 +101,9 @@ fn of_link(scenario: &Scenario, link: &Link, refusals: &mut Vec<Refusal>) {
         let kind = channel.kind.name();
         let get = |param| channel.values.get(channel.kind.params(), param);
         if kind == "random_loss" {
-            for (param, plain) in [("law", 0.0), ("correlation", 0.0), ("start", 0.0), ("most", 0.0), ("place", 0.0)] {
+            for (param, plain) in
+                [("distribution", 0.0), ("correlation", 0.0), ("start", 0.0), ("most", 0.0), ("place", 0.0)]
+            {
                 if get(param) != plain {
                     let message =
                         format!("`{name}` loses packets with another `{param}`; a fluid loses a constant share");

@@ -325,13 +325,13 @@ fn read_size(reader: &Reader<'_>, node: &Node) -> Option<Size> {
     }
     let table = Reader::open(ctx, node, keys::SIZE, format!("`size` of {}", reader.title))?;
     let mean = bytes(table.need("mean")?, "mean")?;
-    let law = match table.get("law") {
+    let distribution = match table.get("distribution") {
         None => "exponential",
-        Some(_) => table.word("law", &["exponential", "pareto"])?,
+        Some(_) => table.word("distribution", &["exponential", "pareto"])?,
     };
-    if law == "exponential" {
+    if distribution == "exponential" {
         if let Some(node) = table.get("shape") {
-            ctx.error(node.place, "`shape` belongs to the law \"pareto\"");
+            ctx.error(node.place, "`shape` belongs to the distribution \"pareto\"");
             return None;
         }
         return Some(Size::Exponential(mean));
@@ -435,11 +435,11 @@ pub(crate) fn written(group: &Group, count: u32, lane: &str) -> String {
         Traffic::Bulk => {}
         Traffic::Sized(Size::Fixed(n)) => lines.push(("size", bytes(*n as f64))),
         Traffic::Sized(Size::Exponential(mean)) => {
-            lines.push(("size", format!("{{ mean = {}, law = \"exponential\" }}", bytes(*mean))));
+            lines.push(("size", format!("{{ mean = {}, distribution = \"exponential\" }}", bytes(*mean))));
         }
         Traffic::Sized(Size::Pareto { mean, shape }) => {
-            let law = format!("{{ mean = {}, law = \"pareto\", shape = {shape:?} }}", bytes(*mean));
-            lines.push(("size", law));
+            let pareto = "distribution = \"pareto\"";
+            lines.push(("size", format!("{{ mean = {}, {pareto}, shape = {shape:?} }}", bytes(*mean))));
         }
         Traffic::OnOff { on, off, random } => {
             lines.push(("on_off", format!("{{ on = {}, off = {}, random = {random} }}", time(*on), time(*off))));

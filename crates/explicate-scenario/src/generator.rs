@@ -72,19 +72,24 @@ impl Generator {
                 return Err(format!("no path is called `{}`; there are {known}", short(name)));
             }
             (_, "long") => return Ok(pairs().collect()),
-            (_, "back") => return Ok(pairs().map(|(s, d)| (d, s)).collect()),
+            (_, "reverse") => return Ok(pairs().map(|(s, d)| (d, s)).collect()),
             (Kind::ParkingLot, "cross") => {
                 return Ok((0..self.cross).flat_map(|j| (0..self.hops).map(move |hop| self.beside(hop, j))).collect());
             }
             (Kind::ParkingLot, _) => {}
-            _ => return Err(format!("no path is called `{}`; there are long, back, or a list of nodes", short(name))),
+            _ => {
+                return Err(format!(
+                    "no path is called `{}`; there are long, reverse, or a list of nodes",
+                    short(name)
+                ));
+            }
         }
         let hop =
             name.strip_prefix("cross.").and_then(|k| k.parse::<usize>().ok()).filter(|k| (1..=self.hops).contains(k));
         match hop {
             Some(hop) => Ok((0..self.cross).map(|j| self.beside(hop - 1, j)).collect()),
             None => {
-                let known = format!("long, back, cross, cross.1 to cross.{}, or a list of nodes", self.hops);
+                let known = format!("long, reverse, cross, cross.1 to cross.{}, or a list of nodes", self.hops);
                 Err(format!("no path is called `{}`; there are {known}", short(name)))
             }
         }

@@ -51,10 +51,23 @@ pub(crate) struct Key {
     /// As a scenario would write it; a sentence in words if it depends; empty if the key is required.
     pub(crate) default: &'static str,
     pub(crate) doc: &'static str,
+    /// Its name in earlier versions, which still works with a warning; empty if it has none.
+    pub(crate) old_name: &'static str,
+    /// Words that it takes, by their names in earlier versions and now.
+    pub(crate) old_words: &'static [(&'static str, &'static str)],
+}
+
+impl Key {
+    const fn formerly(self, old_name: &'static str) -> Key {
+        Key { old_name, ..self }
+    }
+    const fn words_formerly(self, old_words: &'static [(&'static str, &'static str)]) -> Key {
+        Key { old_words, ..self }
+    }
 }
 
 const fn key(name: &'static str, form: Form, default: &'static str, doc: &'static str) -> Key {
-    Key { name, form, default, doc }
+    Key { name, form, default, doc, old_name: "", old_words: &[] }
 }
 
 /// Kinds of topology.
@@ -396,8 +409,9 @@ pub(crate) const FLOWS: &[Key] = &[
         "path",
         NAMES,
         "long",
-        "`long`, `back` (the other way), `cross` (spread over the hops), `cross.N`; or the names of the nodes in order.",
-    ),
+        "`long`, `reverse` (opposite direction), `cross` (spread over the hops), `cross.N`; or the names of the nodes in order.",
+    )
+    .words_formerly(&[("back", "reverse")]),
     key("from", NAMES, "by path", "Source node, or a list of them."),
     key("to", NAMES, "by path", "Destination node, or a list of them."),
 ];
@@ -411,8 +425,8 @@ pub(crate) const START: &[Key] = &[
 
 pub(crate) const SIZE: &[Key] = &[
     key("mean", Form::Bytes, "", "Mean."),
-    key("law", Form::Words(&["exponential", "pareto"]), "exponential", "Distribution."),
-    key("shape", Form::Number(1.0, 100.0), "1.2", "Shape of the Pareto law, greater than 1."),
+    key("distribution", Form::Words(&["exponential", "pareto"]), "exponential", "Distribution.").formerly("law"),
+    key("shape", Form::Number(1.0, 100.0), "1.2", "Shape of the Pareto distribution, greater than 1."),
 ];
 
 pub(crate) const ON_OFF: &[Key] = &[

@@ -23,6 +23,7 @@ pub mod problem;
 mod props;
 mod quantity;
 mod reader;
+mod renamed;
 mod reroutes;
 mod resolve;
 pub mod routing;

@@ -8,6 +8,7 @@ use crate::model::Scenario;
 use crate::path;
 use crate::problem::{Problem, Problems, Site};
 use crate::reader::{Context, short};
+use crate::renamed::{self, Both};
 use crate::resolve::resolve;
 
 impl Scenario {
@@ -41,14 +42,16 @@ impl Scenario {
         }
         let table = document::parse(text, &lines).map_err(Problems)?;
         let mut root = Node { data: Data::Table(table), place: Place::At(0) };
+        renamed::update(&ctx, &mut root, Both::Reject);
         for (i, (key, value)) in overrides.iter().enumerate() {
             apply(&ctx, &mut root, key, document::parse_value(value, Place::Set(i)));
         }
+        renamed::update(&ctx, &mut root, Both::KeepLast);
         let stem = Path::new(origin).file_stem().and_then(|s| s.to_str()).filter(|s| !s.trim().is_empty());
         let stem: String = stem.unwrap_or("scenario").trim().chars().filter(|c| !c.is_control()).take(100).collect();
-        let scenario = resolve(&ctx, &root, &stem);
-        if !ctx.failed() {
-            try_sweep(&ctx, root, &stem);
+        let mut scenario = resolve(&ctx, &root, &stem);
+        if let (Some(scenario), false) = (&mut scenario, ctx.failed()) {
+            scenario.warnings.extend(try_sweep(&ctx, root, &stem));
         }
         match scenario {
             Some(scenario) if !ctx.failed() => Ok(scenario),
@@ -84,12 +87,13 @@ fn apply(ctx: &Context<'_>, root: &mut Node, key: &str, value: Node) {
     }
 }
 
-/// Resolves the scenario once more with the first value of every axis, to find paths and values that mean nothing.
-fn try_sweep(ctx: &Context<'_>, mut root: Node, name: &str) {
-    let Data::Table(table) = &mut root.data else { return };
+/// Resolves the scenario once more with the first value of every axis, to find paths and values that are invalid.
+/// Returns warnings about old names in paths.
+fn try_sweep(ctx: &Context<'_>, mut root: Node, name: &str) -> Vec<String> {
+    let Data::Table(table) = &mut root.data else { return Vec::new() };
     let axes = match table.entries.iter().position(|e| e.key == "sweep").map(|i| table.entries.remove(i).node.data) {
         Some(Data::Table(axes)) => axes,
-        _ => return,
+        _ => return Vec::new(),
     };
     for axis in axes.entries {
         let Data::List(values) = axis.node.data else { continue };
@@ -101,9 +105,12 @@ fn try_sweep(ctx: &Context<'_>, mut root: Node, name: &str) {
             ctx.error(axis.place, format!("[sweep] `{}`: {message}", short(&axis.key)));
         }
     }
+    renamed::update(ctx, &mut root, Both::KeepLast);
+    let warnings = ctx.warnings.take();
     if !ctx.failed() {
         let _ = resolve(ctx, &root, name);
     }
+    warnings
 }
 
 fn problems(ctx: &Context<'_>, lines: &Lines<'_>, overrides: &[(String, String)]) -> Problems {

@@ -9,6 +9,7 @@ use explicate_core::registry::{CHANNELS, MEDIA, PROTOCOLS, QDISCS, RECOVERIES};
 use serde_json::{Map, Value, json};
 
 use crate::keys::{Form, Key, MEDIUM, ROOT};
+use crate::renamed;
 
 const NUMBER: &str = r"^\s*\+?[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?\s*";
 
@@ -57,6 +58,9 @@ fn table(keys: &[Key]) -> Value {
             default => format!("{} Default: {default}", key.doc),
         };
         value["description"] = json!(doc);
+        if !key.old_name.is_empty() {
+            properties.insert(key.old_name.to_string(), deprecated(&value, key.name));
+        }
         properties.insert(key.name.to_string(), value);
         // A key without default is required, but for the ends of links and flows, which another key may give.
         if key.default.is_empty() && !optional(key, keys) {
@@ -67,6 +71,14 @@ fn table(keys: &[Key]) -> Value {
     if !required.is_empty() {
         value["required"] = json!(required);
     }
+    value
+}
+
+/// The old name of a key, which takes the same.
+fn deprecated(value: &Value, name: &str) -> Value {
+    let mut value = value.clone();
+    value["deprecated"] = json!(true);
+    value["description"] = json!(format!("Old name of `{name}`."));
     value
 }
 
@@ -127,6 +139,11 @@ fn named<'a>(words: &[&str], kinds: impl Iterator<Item = (&'a str, &'a str, &'a 
     for (name, summary, params) in kinds {
         names.push(name.to_string());
         let mut properties = properties(params.iter());
+        for param in params {
+            if let Some(old) = renamed::old_channel_param(name, param.name) {
+                properties.insert(old.to_string(), deprecated(&properties[param.name], param.name));
+            }
+        }
         properties.insert("kind".to_string(), json!({ "const": name }));
         let default = !needs_kind && name == crate::props::DEFAULT_QUEUE;
         let mut table = json!({

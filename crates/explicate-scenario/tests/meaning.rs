@@ -32,7 +32,7 @@ fn traffic() {
     assert_eq!(traffic("size = \"1MB\""), Traffic::Sized(Size::Fixed(1_000_000)));
     assert_eq!(traffic("size = { mean = \"10kB\" }"), Traffic::Sized(Size::Exponential(10_000.0)));
     let web = Size::Pareto { mean: 30_000.0, shape: 1.2 };
-    assert_eq!(traffic("size = { mean = \"30kB\", law = \"pareto\" }"), Traffic::Sized(web));
+    assert_eq!(traffic("size = { mean = \"30kB\", distribution = \"pareto\" }"), Traffic::Sized(web));
     let text =
         "session = { timeouts = 3, pause = { from = \"1s\", to = \"10s\" }, duration = \"5min\", random = true }";
     let pause = (Time::secs(1), Time::secs(10));
@@ -139,7 +139,7 @@ fn pairs_are_given_out_in_turn() {
     let sources = |i: usize| -> Vec<&str> { s.flows[i].ends.iter().map(|(a, _)| s.nodes[*a].as_str()).collect() };
     assert_eq!(sources(0), ["s0", "s1"], "flow i uses entry i % 2");
     assert_eq!(sources(1), ["s1", "s0"]);
-    let back = with_flow("path = \"back\"");
+    let back = with_flow("path = \"reverse\"");
     let (from, to) = back.flows[0].ends[0];
     assert_eq!((back.nodes[from].as_str(), back.nodes[to].as_str()), ("d0", "s0"));
     let s = parse(&SMALL.replace("pairs = 2\n", "").replace("packet =", "count = 6\npacket ="));

@@ -166,7 +166,7 @@ fn names_and_routes() {
         (explicit("", "path = [\"a\", \"c\"]"), 13, vec!["no link leads from `a` to `c`"]),
         (explicit("", "path = [\"a\"]"), 13, vec!["at least two nodes"]),
         (explicit("", "path = \"long\"\nfrom = \"a\""), 13, vec!["exclude each other"]),
-        (plus("path = \"lung\""), 11, vec!["no path is called `lung`", "long, back"]),
+        (plus("path = \"lung\""), 11, vec!["no path is called `lung`", "long, reverse"]),
         (plus("[[flows]]\nname = \"one\"\nprotocol = \"xcp/reno\""), 11, vec!["two groups of flows are called `one`"]),
         (plus("from = \"s0\"\nto = \"d9\""), 12, vec!["no node is called `d9`", "did you mean `d0`?"]),
     ]);
@@ -203,10 +203,10 @@ fn flows() {
         (plus("arrivals = \"1e9/s\""), 7, vec!["flows arrive; lower `arrivals`"]),
         (plus("size = \"1MB\"\non_off = { on = \"1s\", off = \"1s\" }"), 12, vec!["exclude each other"]),
         (plus("size = \"0B\""), 11, vec!["from 1B"]),
-        (plus("size = { law = \"pareto\" }"), 11, vec!["needs `mean`"]),
-        (plus("size = { mean = \"1kB\", law = \"paretto\" }"), 11, vec!["did you mean `pareto`?"]),
-        (plus("size = { mean = \"1kB\", law = \"pareto\", shape = 1 }"), 11, vec!["greater than 1"]),
-        (plus("size = { mean = \"1kB\", shape = 2 }"), 11, vec!["`shape` belongs to the law \"pareto\""]),
+        (plus("size = { distribution = \"pareto\" }"), 11, vec!["needs `mean`"]),
+        (plus("size = { mean = \"1kB\", distribution = \"paretto\" }"), 11, vec!["did you mean `pareto`?"]),
+        (plus("size = { mean = \"1kB\", distribution = \"pareto\", shape = 1 }"), 11, vec!["greater than 1"]),
+        (plus("size = { mean = \"1kB\", shape = 2 }"), 11, vec!["`shape` belongs to the distribution \"pareto\""]),
         (plus("on_off = { on = \"1s\" }"), 11, vec!["needs `off`"]),
         (plus("on_off = { on = \"0s\", off = \"1s\" }"), 11, vec!["at least 1us"]),
     ]);

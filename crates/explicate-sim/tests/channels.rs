@@ -61,7 +61,7 @@ fn every_channel_is_exact() {
         r#"{ kind = "corruption", rate = "1%" }"#,
         r#"{ kind = "duplication", rate = "2%", after = "3ms" }"#,
         r#"{ kind = "reordering", rate = "2%", by = "5ms" }"#,
-        r#"{ kind = "jitter", mean = "1ms", law = "exponential" }"#,
+        r#"{ kind = "jitter", mean = "1ms", distribution = "exponential" }"#,
         r#"{ kind = "outages", up = "1s", down = "100ms", random = true }"#,
         r#"{ kind = "rate_steps", steps = [{ at = "0s", rate = "10Mbit/s" }, { at = "3s", rate = "4Mbit/s" }], period = "5s" }"#,
     ];
@@ -76,7 +76,7 @@ fn every_channel_is_exact() {
 #[test]
 fn data_and_acknowledgements_are_lost_apart() {
     // Flows in both directions, so that data and acknowledgements cross the lossy link.
-    let flows = format!("{SACK}{}path = \"back\"\n", SACK.replace("\"f\"", "\"b\""));
+    let flows = format!("{SACK}{}path = \"reverse\"\n", SACK.replace("\"f\"", "\"b\""));
     let run = |of: &str| {
         let channel = format!(r#"channel = [{{ kind = "random_loss", rate = "2%", of = "{of}" }}]"#);
         outcome::run(&path(&channel, "", &flows))
@@ -145,7 +145,8 @@ fn jitter_adds_its_mean_to_the_round_trip() {
         let flows = "[[flows]]\nname = \"f\"\nprotocol = \"sack\"\nparams = { receiver_window = 2 }\n";
         outcome::run(&path(channel, "", flows)).flows("f", "rtt_mean_ms")[0]
     };
-    let added = rtt(r#"channel = [{ kind = "jitter", mean = "4ms", law = "normal", keep_order = true }]"#) - rtt("");
+    let added =
+        rtt(r#"channel = [{ kind = "jitter", mean = "4ms", distribution = "normal", keep_order = true }]"#) - rtt("");
     assert!((added - 4.0).abs() < 0.4, "{added}");
 }
 
@@ -166,7 +167,7 @@ fn a_line_that_rests_delivers_its_share() {
 /// Two bulk flows against each other share one line of 10 Mbit/s between all four kinds of packets.
 #[test]
 fn two_directions_on_one_line() {
-    let flows = format!("{SACK}{}path = \"back\"\n", SACK.replace("\"f\"", "\"b\""));
+    let flows = format!("{SACK}{}path = \"reverse\"\n", SACK.replace("\"f\"", "\"b\""));
     let both = |forth: &str| {
         let o = outcome::run(&path(forth, "", &flows));
         (o.link("r1->r2", "utilisation"), o.link("r2->r1", "utilisation"))

@@ -44,7 +44,7 @@ const MIXED: &str = r#"
     count = 60
     protocol = "sack"
     arrivals = "10/s"
-    size = { mean = "20kB", law = "pareto", shape = 1.3 }
+    size = { mean = "20kB", distribution = "pareto", shape = 1.3 }
     [sampling]
     every = "100ms"
     of = ["queue", "throughput", "cwnd", "rtt", "goodput", "router", "flow"]

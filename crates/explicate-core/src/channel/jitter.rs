@@ -1,4 +1,4 @@
-//! Jitter: every packet arrives later by a time of its own, drawn from a law.
+//! Jitter: every packet arrives later by a random time of its own.
 //!
 //! The mean is added to the link's delay. Packets may overtake each other, as in netem; or they wait for those before them,
 //! as behind a queue that one does not see.
@@ -21,7 +21,7 @@ pub struct Jitter;
 const PARAMS: &[Param] = &[
     Param::new("mean", Unit::Seconds, 0.001, "netem", "Mean of the time added.").within(0.0, 1e6),
     Param::new(
-        "law",
+        "distribution",
         Unit::Choice(&["uniform", "normal", "exponential", "pareto"]),
         0.0,
         "netem",
@@ -43,7 +43,7 @@ impl ChannelKind for Jitter {
 
     fn build(&self, init: ChannelInit<'_>) -> ChannelStages {
         let get = |name| init.values.get(PARAMS, name);
-        let law = match get("law") {
+        let law = match get("distribution") {
             0.0 => Law::Uniform,
             1.0 => Law::Normal(get("spread")),
             2.0 => Law::Exponential,

@@ -1,8 +1,8 @@
-//! Losses at random, one by one, as network emulators make them: drawn for every packet, or spaced by a law.
+//! Losses at random, one by one, as network emulators make them: drawn for every packet, or spaced by a distribution.
 //!
 //! A loss is followed by a run of packets that get through. In the *uniform* process every packet is lost with the same
 //! probability (a uniform random number is compared with the rate), so runs are geometric; a correlation makes a loss more
-//! likely behind a loss, at the same rate. In the *normal* and *Pareto* processes the lengths of runs follow those laws:
+//! likely behind a loss, at the same rate. In the *normal* and *Pareto* processes the lengths of runs follow those distributions:
 //! losses come more regularly, or in clusters between long quiet. In all of them one draw is spent per loss, not per packet.
 //!
 //! | symbol | field | unit | value | where |
@@ -40,11 +40,11 @@ const PARAMS: &[Param] = &[
     PLACE,
     OF,
     Param::new(
-        "law",
+        "distribution",
         Unit::Choice(&["uniform", "normal", "pareto"]),
         0.0,
         "paper 000 section IV",
-        "`uniform`: every packet with the same probability; else the law of the runs between losses.",
+        "`uniform`: every packet with the same probability; else the distribution of the runs between losses.",
     ),
     Param::new(
         "correlation",
@@ -56,8 +56,14 @@ const PARAMS: &[Param] = &[
     .within(0.0, 0.999_999),
     Param::new("spread", Unit::Fraction, 0.25, "NIST Net", "Standard deviation of a run over its mean (normal).")
         .within(0.0, 1.0),
-    Param::new("shape", Unit::Number, 3.0, "netem", "Shape of the Pareto law of runs; the smaller, the burstier.")
-        .within(1.01, 100.0),
+    Param::new(
+        "shape",
+        Unit::Number,
+        3.0,
+        "netem",
+        "Shape of the Pareto distribution of runs; the smaller, the burstier.",
+    )
+    .within(1.01, 100.0),
     Param::new("start", Unit::Seconds, 0.0, "paper 000 section IV", "Nothing is lost before.").within(0.0, 1e9),
     Param::new("most", Unit::Number, 0.0, "paper 000 section III", "So many packets are lost in all; 0: no limit.")
         .within(0.0, 1e12),
@@ -72,9 +78,9 @@ impl ChannelKind for RandomLoss {
     };
 
     fn check(&self, values: &Values) -> Result<(), String> {
-        let law = values.get(PARAMS, "law");
+        let law = values.get(PARAMS, "distribution");
         if law != 0.0 && values.get(PARAMS, "correlation") != 0.0 {
-            return Err("`correlation` belongs to the law \"uniform\"".to_string());
+            return Err("`correlation` belongs to the distribution \"uniform\"".to_string());
         }
         Ok(())
     }
@@ -87,7 +93,7 @@ impl ChannelKind for RandomLoss {
         let get = |name| init.values.get(PARAMS, name);
         let p = get("rate");
         let mut rng = init.rng;
-        let law = get("law");
+        let law = get("distribution");
         if law == 0.0 {
             let correlation = get("correlation");
             let (fresh, again) = (p * (1.0 - correlation), p + correlation * (1.0 - p));
@@ -226,11 +232,11 @@ mod tests {
     #[test]
     fn the_rate_comes_out_whatever_the_law() {
         let laws: [&[(&str, f64)]; 5] = [
-            &[("law", 0.0)],
+            &[("distribution", 0.0)],
             &[("correlation", 0.5)],
-            &[("law", 1.0)],
-            &[("law", 1.0), ("spread", 1.0)],
-            &[("law", 2.0)],
+            &[("distribution", 1.0)],
+            &[("distribution", 1.0), ("spread", 1.0)],
+            &[("distribution", 2.0)],
         ];
         for law in laws {
             for (p, slack) in [(0.0, 0.0), (0.01, 0.0007), (0.3, 0.004), (1.0, 0.0)] {
@@ -269,9 +275,11 @@ mod tests {
         };
         // Geometric: 1 / sqrt(1 - p). Pareto of shape a: 1 / sqrt(a (a - 2)).
         assert!((spread(&[]) - 0.995).abs() < 0.03);
-        assert!((spread(&[("law", 1.0)]) - 0.25).abs() < 0.01);
-        assert!((spread(&[("law", 2.0), ("shape", 5.0)]) - 0.258).abs() < 0.02);
-        let least = runs(&losses(&[("law", 2.0), ("rate", 0.01)], 1_000_000)).into_iter().fold(f64::INFINITY, f64::min);
+        assert!((spread(&[("distribution", 1.0)]) - 0.25).abs() < 0.01);
+        assert!((spread(&[("distribution", 2.0), ("shape", 5.0)]) - 0.258).abs() < 0.02);
+        let least = runs(&losses(&[("distribution", 2.0), ("rate", 0.01)], 1_000_000))
+            .into_iter()
+            .fold(f64::INFINITY, f64::min);
         assert!((65.0..=66.0).contains(&least), "mean 99, shape 3: none under 66, but for the part of a packet");
     }
 }
