@@ -1,7 +1,7 @@
 """Charts as SVG, inline or as files: lines, bands, dots and bars; legible without scripts, in print, at phone width.
 
 Positions are in units of the view box; a page's style sheet gives colours (classes ``s0`` to ``s7``) and letters.
-Each chart carries its axes' ranges as data attributes, from which a script can tell the value under the pointer.
+Each chart carries its axes' ranges as data attributes, which a script uses to show the value under the pointer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROW = 18
 LETTER = 7.4
 """About the width of a letter, where one line of text has to stand beside another."""
 MOST_SERIES = 8
-"""As many series can be told apart by colour and dash; callers leave out the rest and say so."""
+"""The number of series that colour and dash distinguish; callers omit the rest with a note."""
 
 Range = tuple[float, float]
 
@@ -242,7 +242,7 @@ def _points(axes: Axes, series: Series) -> str:
 
 
 def _dots(axes: Axes, series: Series) -> str:
-    """One dot for each point, where the eye can tell them apart."""
+    """One dot for each point, if they are far enough apart."""
     places = {(round(axes.px(x)), round(axes.py(y))): None for x, y in zip(series.x, series.y, strict=True)}
     return "".join(f"M{x} {y}h0" for x, y in places)
 

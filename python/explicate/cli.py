@@ -1,4 +1,4 @@
-"""The command ``explicate``: its arguments, and what becomes of errors.
+"""The command ``explicate``: its arguments, and how errors are reported.
 
 Exit status: 0 ok, 1 a run failed, 2 bad input (the message says where and what to do), 130 interrupted.
 """
@@ -24,8 +24,8 @@ examples:
   explicate run mine.toml -o out                  simulate it, keep the tables in out/
   explicate report out                            make out/report.html from them
   explicate compare mine.toml --protocols xcp,newreno -o both
-  explicate protocols                             all that a scenario can name
-  explicate reproduce I-fig2 -o papers            repeat a figure of a paper, and judge what it says
+  explicate protocols                             list everything that a scenario can name
+  explicate reproduce I-fig2 -o papers            reproduce a figure of a paper, and judge its claims
 """
 
 
@@ -98,25 +98,25 @@ def _common(parser: argparse.ArgumentParser, *, jobs: str) -> None:
         "--set", metavar="KEY=VALUE", type=_setting, action="append", default=[],
         help="override one key by its path, such as flows.0.count=20 or link.r1->r2.rate=10Mbit/s; repeatable",
     )  # fmt: skip
-    parser.add_argument("--seed", type=_seed, help="the seed of the first run, in place of the scenario's")
-    parser.add_argument("--runs", type=_runs, help="how many runs, each with a seed of its own")
+    parser.add_argument("--seed", type=_seed, help="seed of the first run (default: the scenario's)")
+    parser.add_argument("--runs", type=_runs, help="number of runs, with consecutive seeds")
     parser.add_argument("--jobs", type=_positive, default=None, help=jobs)
     parser.add_argument("-o", "--out", metavar="DIR", help="write the tables (Parquet) and run.json here")
     parser.add_argument("--csv", action="store_true", help="write the tables as CSV too; needs -o")
-    parser.add_argument("--json", action="store_true", help="print the tables as JSON for machines")
+    parser.add_argument("--json", action="store_true", help="print the tables as JSON")
 
 
 def _fluid(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fluid", action="store_true",
-        help=f"compute a fluid model instead of packets: for {', '.join(engine.fluid_models())}",
+        help=f"use a fluid model instead of simulating packets; available for {', '.join(engine.fluid_models())}",
     )  # fmt: skip
 
 
 def _reproduce(verb: Callable[..., argparse.ArgumentParser]) -> None:
     again = verb(
         "reproduce",
-        "repeat experiments of the five papers and judge their claims",
+        "reproduce experiments of the five papers and judge their claims",
         "explicate reproduce --list\nexplicate reproduce D-fig3 -o papers\nexplicate reproduce D K --quick --jobs 2\n"
         "explicate reproduce all --json > verdicts.json\nexplicate reproduce D-fig7a --choice D-P16=newreno",
     )
@@ -124,33 +124,33 @@ def _reproduce(verb: Callable[..., argparse.ArgumentParser]) -> None:
         "what", metavar="WHAT", nargs="*",
         help="experiments (D-fig3), papers (N, I, Y, D, K or 003), or all",
     )  # fmt: skip
-    again.add_argument("--list", action="store_true", help="list experiments and what is written for them")
+    again.add_argument("--list", action="store_true", help="list the experiments and which of them are implemented")
     efforts = again.add_mutually_exclusive_group()
-    efforts.add_argument("--quick", action="store_true", help="fewer seeds and shorter runs, every predicate kept")
+    efforts.add_argument("--quick", action="store_true", help="fewer seeds and shorter runs, all predicates")
     efforts.add_argument("--full", action="store_true", help="the papers' own numbers of runs; takes days")
-    again.add_argument("--jobs", type=_positive, default=None, help="runs at the same time (default: one per core)")
+    again.add_argument("--jobs", type=_positive, default=None, help="parallel runs (default: one per core)")
     again.add_argument(
         "--choice", metavar="ID=VALUE", type=_setting, action="append", default=[],
-        help="another value for a parameter that a paper leaves out, such as D-P16=newreno; repeatable",
+        help="set a parameter that a paper leaves open, such as D-P16=newreno; repeatable",
     )  # fmt: skip
     again.add_argument(
         "--set", metavar="KEY=VALUE", type=_setting, action="append", default=[],
-        help="override one key in every scenario, to see verdicts change",
+        help="override one key in every scenario",
     )  # fmt: skip
     again.add_argument(
         "--enlarge", action="store_true",
-        help="four times the seeds, once, for experiments with a claim that sampling error leaves open",
+        help="rerun experiments with an undecided claim once, with four times the seeds",
     )  # fmt: skip
     again.add_argument(
         "--controls", action="store_true",
-        help="first run the changes under which claims must fail; what no change makes fail is labelled so",
+        help="first run the controls, changes under which claims must fail; claims that no control makes fail are labelled",
     )  # fmt: skip
     again.add_argument(
         "--multiverse", action="store_true",
-        help="each choice of the papers WHAT replaced by each alternative: how many claims hold (quick, resumable)",
+        help="replace each choice of the papers WHAT by each alternative and count the claims that hold (quick, resumable)",
     )  # fmt: skip
     again.add_argument(
-        "--law-table", action="store_true", help="the same for what paper I's routers make of estimates, by claim"
+        "--law-table", action="store_true", help="as --multiverse, for the control laws of paper I's routers, by claim"
     )
     again.add_argument("--json", action="store_true", help="print the verdicts as JSON")
     again.add_argument(
@@ -167,32 +167,32 @@ def _sweep(verb: Callable[[str, str, str], argparse.ArgumentParser]) -> None:
         "explicate sweep mine.toml --latin topology.bottleneck.rate=1Mbit/s..1000Mbit/s:log --points 50 -o out\n"
         "explicate sweep mine.toml                (only the scenario's own [sweep])\n"
         "explicate sweep study.toml -o out        (a sweep file: scenario, [grid], [latin], runs, measure)\n"
-        "explicate sweep study.toml -o out        (again, after whatever stopped it: it goes on)\n"
+        "explicate sweep study.toml -o out        (resume after an interruption)\n"
         "explicate sweep study.toml -o out --executor dask:tcp://host:8786\n"
         "explicate sweep study.toml -o out --shard $SLURM_ARRAY_TASK_ID/100",
     )
     _common(sweep, jobs="threads or processes (default: one per core); results do not depend on it")
     sweep.add_argument(
         "--vary", metavar="KEY=V1,V2", type=_axis, action="append", default=[],
-        help="one axis; repeatable; added to the file's own, or in place of its axis of that name",
+        help="one axis; repeatable; added to the file's axes, or replacing the one of that name",
     )  # fmt: skip
     sweep.add_argument(
         "--latin", metavar="KEY=LOW..HIGH", type=_setting, action="append", default=[],
-        help="one axis of a Latin hypercube, with :log after it a logarithmic one; repeatable; needs --points",
+        help="one axis of a Latin hypercube, logarithmic with a final :log; repeatable; needs --points",
     )  # fmt: skip
-    sweep.add_argument("--points", type=_positive, help="how many points the Latin hypercube has")
-    sweep.add_argument("--draw", metavar="N", type=_seed, help="another draw of the Latin hypercube (default 1)")
+    sweep.add_argument("--points", type=_positive, help="number of points of the Latin hypercube")
+    sweep.add_argument("--draw", metavar="N", type=_seed, help="seed of the Latin hypercube (default 1)")
     sweep.add_argument(
         "--measure", metavar="M,...", type=_names, action="extend", default=[],
-        help="what to tell of each run, TABLE[.NAME].COLUMN[.STATISTIC], such as links.r1->r2.utilisation",
+        help="measures to report of each run, TABLE[.NAME].COLUMN[.STATISTIC], such as links.r1->r2.utilisation",
     )  # fmt: skip
     sweep.add_argument(
         "--executor", metavar="WHAT", default="threads",
-        help="threads (default), processes, loky, or dask:ADDRESS of a scheduler or of its file",
+        help="threads (default), processes, loky, or dask:ADDRESS (a scheduler's address or its file)",
     )  # fmt: skip
     sweep.add_argument(
         "--shard", metavar="I/N", type=_shard,
-        help="run part I of N, from 1, into -o DIR; without it, the tables are written and what is missing is run",
+        help="run only part I of N (from 1) into -o DIR; without it, run what is missing and write the tables",
     )  # fmt: skip
     _fluid(sweep)
 
@@ -207,12 +207,12 @@ def _shard(text: str) -> tuple[int, int]:
 def _curves(verb: Callable[[str, str, str], argparse.ArgumentParser]) -> None:
     curves = verb(
         "curves",
-        "print what a channel does in closed form, and to packets that are drawn",
+        "print the loss statistics of a channel, in closed form and by Monte Carlo",
         "explicate curves fading --vary snr=0dB,10dB,20dB --vary antennas=1x1,2x2 --bytes 40,1040\n"
         "explicate curves fading --vary snr=5dB,15dB --set fec_data=1 --trials 1000000 --csv > figure1.csv\n"
         "explicate curves gilbert_elliott --set clock=time --vary bad_time=5ms,50ms --json",
     )
-    curves.add_argument("kind", metavar="CHANNEL", help="a channel, such as fading; a wrong one lists them")
+    curves.add_argument("kind", metavar="CHANNEL", help="a channel, such as fading; an unknown name lists them all")
     curves.add_argument(
         "--set", metavar="KEY=VALUE", type=_setting, action="append", default=[], help="one parameter of the channel"
     )
@@ -222,9 +222,9 @@ def _curves(verb: Callable[[str, str, str], argparse.ArgumentParser]) -> None:
     curves.add_argument(
         "--bytes", metavar="N,...", type=_lengths, default=[40, 520, 1040], help="IP lengths (default 40,520,1040)"
     )
-    curves.add_argument("--acks", action="store_true", help="of acknowledgements, which may have a code of their own")
-    curves.add_argument("--trials", metavar="N", type=_positive, default=0, help="draw so many packets too")
-    curves.add_argument("--seed", type=_seed, default=1, help="seed of these draws (default 1)")
+    curves.add_argument("--acks", action="store_true", help="compute them for acknowledgements, which may have a different code")
+    curves.add_argument("--trials", metavar="N", type=_positive, default=0, help="also simulate N packets")
+    curves.add_argument("--seed", type=_seed, default=1, help="seed of the Monte Carlo packets (default 1)")
     curves.add_argument("--csv", action="store_true", help="print the table as CSV")
     curves.add_argument("--json", action="store_true", help="print the table as JSON")
 
@@ -251,9 +251,9 @@ def build_parser() -> argparse.ArgumentParser:
         "explicate run mine.toml --set flows.0.protocol=vcp --json\nexplicate run mine.toml --trace flow=3 | less\n"
         "explicate run mine.toml --fluid",
     )
-    _common(run, jobs="runs that go on at the same time (default 1); results do not depend on it")
+    _common(run, jobs="parallel runs (default 1); results do not depend on it")
     run.add_argument(
-        "--trace", metavar="WHAT", help="print the life of each packet of flow=N (to DIR/trace.txt with -o)"
+        "--trace", metavar="WHAT", help="print a trace of every packet of flow=N (to DIR/trace.txt with -o)"
     )
     run.add_argument("--pcap", metavar="DIR", help="write pcapng captures here")
     run.add_argument(
@@ -268,40 +268,42 @@ def build_parser() -> argparse.ArgumentParser:
         "explicate compare mine.toml --protocols xcp,vcp,newreno\n"
         "explicate compare mine.toml --protocols xcp,newreno -o both && explicate report both",
     )
-    _common(compare, jobs="runs that go on at the same time (default 1); results do not depend on it")
+    _common(compare, jobs="parallel runs (default 1); results do not depend on it")
     compare.add_argument(
-        "--protocols", metavar="A,B,...", type=_names, required=True, help="what every flow group speaks"
+        "--protocols", metavar="A,B,...", type=_names, required=True, help="the protocols to compare; each replaces that of all flow groups"
     )
     _fluid(compare)
 
     both = verb(
-        "compare-worlds",
+        "compare-lab",
         "simulate a scenario and run it on real sockets and queues, side by side (needs root)",
-        "explicate compare-worlds mine.toml\nexplicate compare-worlds mine.toml -o both && explicate report both",
+        "explicate compare-lab mine.toml\nexplicate compare-lab mine.toml -o both && explicate report both",
     )
-    _common(both, jobs="ignored: real time cannot be shared")
+    _common(both, jobs="ignored: lab runs take real time and run one after the other")
+    old = verbs.add_parser("compare-worlds", description="Old name of compare-lab.", allow_abbrev=False)
+    _common(old, jobs="ignored")
 
     _sweep(verb)
 
     _reproduce(verb)
 
     report = verb("report", "make one self-contained HTML page from a result directory", "explicate report out")
-    report.add_argument("directory", metavar="DIR", help="what `run`, `compare` or `sweep` wrote with -o")
-    report.add_argument("-o", "--out", metavar="FILE", help="the page (default: DIR/report.html)")
+    report.add_argument("directory", metavar="DIR", help="a directory that `run`, `compare` or `sweep` wrote with -o")
+    report.add_argument("-o", "--out", metavar="FILE", help="output file (default: DIR/report.html)")
 
     check = verb(
         "check",
-        "validate a scenario and print it with all defaults",
+        "check a scenario and print it with all defaults",
         "explicate check mine.toml --set runs=3",
     )
     check.add_argument("scenario", metavar="FILE", help="a scenario file (TOML); - reads standard input")
     check.add_argument(
         "--set", metavar="KEY=VALUE", type=_setting, action="append", default=[], help="override one key"
     )
-    check.add_argument("--json", action="store_true", help="print what is known about it as JSON")
+    check.add_argument("--json", action="store_true", help="print the result of the check as JSON")
 
     new = verb("new", "print a scenario to start from", "explicate new dumbbell > mine.toml")
-    new.add_argument("kind", metavar="KIND", help="such as dumbbell; a wrong one lists them all")
+    new.add_argument("kind", metavar="KIND", help="such as dumbbell; an unknown name lists them all")
 
     protocols = verb(
         "protocols",
@@ -316,11 +318,11 @@ def build_parser() -> argparse.ArgumentParser:
     verb("schema", "print the JSON Schema of scenario files", "explicate schema > scenario.schema.json")
 
     _curves(verb)
-    bench = verb("bench", "measure what the engine costs on this machine", "explicate bench --json")
+    bench = verb("bench", "benchmark the engine on this machine", "explicate bench --json")
     bench.add_argument("--case", metavar="NAME", help="only this case")
     bench.add_argument("--duration", metavar="S", type=_seconds, help="simulated seconds per case")
     bench.add_argument(
-        "--floor", action="store_true", help="beside programs of ours that only move packets: what is the least here"
+        "--floor", action="store_true", help="compare the engine with minimal programs that only move packets"
     )
     bench.add_argument("--json", action="store_true", help="print the figures as JSON")
     return parser
@@ -379,6 +381,6 @@ def _guarded(args: argparse.Namespace) -> int:
 
 
 def _pipe_closed() -> int:
-    """Let the interpreter's last flush go nowhere; whoever read our output has seen enough."""
+    """Discard the interpreter's final flush: the reader of the output has closed the pipe."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return PIPE_CLOSED

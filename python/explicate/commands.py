@@ -1,4 +1,4 @@
-"""What each verb of the command ``explicate`` does, given its parsed arguments."""
+"""The subcommands of ``explicate``, given their parsed arguments."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def split_values(text: str) -> list[int | float | str]:
 
 def _source(name: str) -> Source:
     if name == "-":
-        raw = getattr(sys.stdin, "buffer", None)  # whoever put a text in its place has no bytes
+        raw = getattr(sys.stdin, "buffer", None)  # a replaced stdin (StringIO) has no bytes
         return Source(decoded(raw, "<stdin>") if raw else sys.stdin.read(), "<stdin>", ".")
     try:
         return Source.of(Path(name))
     except OSError as error:
-        remedy = f"; `explicate new dumbbell > {name}` makes a scenario" if isinstance(error, FileNotFoundError) else ""
+        remedy = f"; `explicate new dumbbell > {name}` creates a scenario" if isinstance(error, FileNotFoundError) else ""
         raise BadInputError(f"{name}: {error.strerror}{remedy}") from error
 
 
@@ -74,20 +74,20 @@ def _warn(results: Results, origin: str) -> None:
 
 def _check_outputs(args: argparse.Namespace) -> None:
     if args.csv and not args.out:
-        raise BadInputError("--csv needs a place for the files: add -o DIR")
+        raise BadInputError("--csv needs an output directory: add -o DIR")
     if args.out and Path(args.out).exists() and not Path(args.out).is_dir():
-        raise BadInputError(f"{args.out}: is not a directory; give -o another name")
+        raise BadInputError(f"{args.out}: is not a directory; choose another name for -o")
     if args.out:  # before the runs, not after them
         place = next(path for path in (Path(args.out).absolute(), *Path(args.out).absolute().parents) if path.exists())
         if not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
-            raise BadInputError(f"{args.out}: nothing can be written in {place}; give -o another place")
+            raise BadInputError(f"{args.out}: {place} is not writable; choose another directory for -o")
 
 
 def _finish(args: argparse.Namespace, out: Any) -> None:
-    """Write the tables if a place was given, and say where they are."""
+    """Print where the tables were written, or how to write them."""
     if not args.out:
         print(
-            "\nnothing was written; -o DIR keeps the tables and makes `explicate report DIR` possible",
+            "\nno files written; -o DIR writes the tables for `explicate report DIR`",
             file=out,
         )
         return
@@ -120,21 +120,21 @@ def _deliver(results: Results, args: argparse.Namespace, origin: str, out: Any) 
 
 
 def run(args: argparse.Namespace) -> None:
-    """Simulate once; the trace owns standard output if it has nowhere else to go."""
+    """Simulate once; without -o, the trace goes to standard output and the tables to standard error."""
     _check_outputs(args)
     if args.trace and args.json and not args.out:
         raise BadInputError(
-            "--trace and --json both want standard output: add -o DIR, the trace then goes to DIR/trace.txt"
+            "--trace and --json both write to standard output: add -o DIR to write the trace to DIR/trace.txt"
         )
     if args.fluid and args.engine != "fast":
         raise BadInputError("--fluid has no packets, and no reference engine; leave out --engine")
     if args.fluid and (args.trace or args.pcap):
-        raise BadInputError("--fluid has no packets to trace or capture; leave out --trace and --pcap")
+        raise BadInputError("--fluid has no packets to trace or capture; remove --trace and --pcap")
     source = _source(args.scenario)
     axes = [] if args.fluid else source.check(args.set)["sweep"]
     if axes:
         keys = ", ".join(key for key, _ in axes)
-        print(f"note: [sweep] ({keys}) is not run here; `explicate sweep {args.scenario}` does", file=sys.stderr)
+        print(f"note: [sweep] ({keys}) is ignored; `explicate sweep {args.scenario}` runs it", file=sys.stderr)
     with ProgressLine(sys.stderr, "running") as progress:
         results = lab.run_source(
             source, args.set, seed=args.seed, runs=args.runs, jobs=args.jobs or 1, trace=args.trace, pcap=args.pcap,
@@ -162,7 +162,13 @@ def compare(args: argparse.Namespace) -> None:
 
 
 def compare_worlds(args: argparse.Namespace) -> None:
-    """Simulate, and run the same on real sockets."""
+    """Old name of compare-lab."""
+    print("warning: `compare-worlds` is now called `compare-lab`; the old name works for one more release", file=sys.stderr)
+    compare_lab(args)
+
+
+def compare_lab(args: argparse.Namespace) -> None:
+    """Simulate, and run the same scenario on real sockets."""
     _check_outputs(args)
     source = _source(args.scenario)
     overrides = [
@@ -180,7 +186,7 @@ def sweep(args: argparse.Namespace) -> int:
     """Simulate every point; 1 if a run failed."""
     _check_outputs(args)
     if args.shard and not args.out:
-        raise BadInputError("--shard keeps its runs for the others to be put together: add -o DIR")
+        raise BadInputError("--shard needs a directory for its runs: add -o DIR")
     source = _source(args.scenario)
     plan = extended(
         plan_of_source(source), dict(args.vary), dict(args.latin), points=args.points, draw=args.draw
@@ -208,7 +214,7 @@ def sweep(args: argparse.Namespace) -> int:
             write_failures(Path(args.out), error.failures)
         raise
     for path in store.damaged:
-        print(f"warning: {path} was damaged; it was put aside, and its runs were repeated", file=sys.stderr)
+        print(f"warning: {path} was damaged; it was renamed, and its runs were repeated", file=sys.stderr)
     _deliver_sweep(results, args, plan.source.origin)
     return 1 if results.failures else 0
 
@@ -228,7 +234,7 @@ def _deliver_sweep(results: SweepResults, args: argparse.Namespace, origin: str)
         return
     print(display.heading(results) + f"; {results.fresh} run now")
     if args.shard:
-        print("\nkept for the whole: the same command without --shard, when all shards have ended, writes the tables")
+        print("\nruns of this shard are stored; after all shards have finished, the same command without --shard writes the tables")
         return
     print("\n" + display.intervals(results))
     _finish(args, sys.stdout)
@@ -257,15 +263,15 @@ def check(args: argparse.Namespace) -> None:
 
 
 def new(args: argparse.Namespace) -> None:
-    """Print a scenario to start from; put a file that it needs beside it into the current folder."""
+    """Print a template scenario; create the files that it reads in the current folder."""
     print(engine.template(args.kind), end="")
     for name, contents in engine.companions(args.kind).items():
         path = Path(name)
         if path.exists():
-            print(f"note: it reads {name}, which is here already", file=sys.stderr)
+            print(f"note: the scenario reads {name}, which exists already", file=sys.stderr)
         else:
             path.write_text(contents, encoding="utf-8")
-            print(f"note: it reads {name}, written beside it", file=sys.stderr)
+            print(f"note: the scenario reads {name}, which was created", file=sys.stderr)
 
 
 def protocols(args: argparse.Namespace) -> None:
@@ -274,7 +280,7 @@ def protocols(args: argparse.Namespace) -> None:
     if args.name is not None:
         entries = [entry for entry in entries if entry["name"] == args.name]
         if not entries:
-            raise BadInputError(f"nothing is called {args.name!r}; `explicate protocols` lists all names")
+            raise BadInputError(f"unknown name {args.name!r}; `explicate protocols` lists all names")
     if args.json:
         _print_json(entries)
     else:
@@ -296,7 +302,7 @@ def schema(_: argparse.Namespace) -> None:
 
 
 def curves(args: argparse.Namespace) -> None:
-    """Print what a channel does."""
+    """Print the statistics of a channel."""
     params = {**dict(args.set), **dict(args.vary)}
     try:
         frame = channel_curves(
@@ -313,10 +319,10 @@ def curves(args: argparse.Namespace) -> None:
 
 
 def bench(args: argparse.Namespace) -> None:
-    """Measure the engine; count instructions too, unless one plain run was asked for."""
+    """Benchmark the engine; also count instructions, unless a duration is given."""
     if args.floor:
         if args.case is not None or args.duration is not None:
-            raise BadInputError("--floor has its own cases and durations; leave out --case and --duration")
+            raise BadInputError("--floor has its own cases and durations; remove --case and --duration")
         rows = cost.beside_floor()
         if args.json:
             _print_json({"cases": rows})
@@ -325,7 +331,7 @@ def bench(args: argparse.Namespace) -> None:
         return
     known = engine.bench_cases()
     if args.case is not None and args.case not in known:
-        raise BadInputError(f"no case is called {args.case!r}; there are {', '.join(known)}")
+        raise BadInputError(f"unknown case {args.case!r}; there are {', '.join(known)}")
     names = known if args.case is None else [args.case]
     if args.duration is None:
         cases = [cost.measure(name) for name in names]
@@ -338,7 +344,7 @@ def bench(args: argparse.Namespace) -> None:
 
 
 def reproduce(args: argparse.Namespace) -> int:
-    """Repeat experiments of the papers; 1 if a predicate does not hold."""
+    """Reproduce experiments of the papers; 1 if a predicate does not hold."""
     return papers.reproduce(args)
 
 
@@ -347,6 +353,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int | None]] = {
     for command in (
         run,
         compare,
+        compare_lab,
         compare_worlds,
         sweep,
         report,

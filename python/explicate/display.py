@@ -1,4 +1,4 @@
-"""What the command prints for people: results, the registry, the columns, the cost of the engine."""
+"""Text output of the command: results, the registry, the columns, the cost of the engine."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def groups(results: Results) -> str:
     spread = any(row["goodput_sd_bps"] for row in summary)
     done = any(row["completion_s"] is not None for row in summary)
     head = [*results.axes, "group", "protocol", "flows", "goodput", *(["± runs"] if spread else []), "Jain"]
-    head += ["resent", "timeouts", "RTT ms", *(["done s"] if done else [])]
+    head += ["retransmits", "timeouts", "RTT ms", *(["done s"] if done else [])]
     body = [
         [
             *(str(row[axis]) for axis in results.axes),
@@ -55,13 +55,13 @@ def groups(results: Results) -> str:
 
 
 def links(results: Results) -> str:
-    """Return the table of the links that matter: those with a queue, drops or marks."""
+    """Return the table of the busy links: those with a queue, drops or marks."""
     names = busy_links(results.links)
     rank = {name: place for place, name in enumerate(names[:MOST_LINKS])}
     shown = [row for row in results.link_summary().to_dicts() if row["link"] in rank]
     places = {tuple(point.values()): place for place, point in enumerate(results.points())}
     shown.sort(key=lambda row: (rank[row["link"]], places[tuple(row[axis] for axis in results.axes)]))
-    head = ["link", *results.axes, "used", "queue mean", "p95", "max packets", "mean ms"]
+    head = ["link", *results.axes, "utilisation", "queue mean", "p95", "max packets", "mean ms"]
     head += ["overflow", "early", "channel", "marks"]
     body = [
         [
@@ -107,7 +107,7 @@ def failures(results: SweepResults, out: str | None) -> str:
     lines += [f"explicate:   {failure}" for failure in results.failures[:MOST_FAILURES]]
     lines += [f"explicate:   … and {count - MOST_FAILURES} more"] if count > MOST_FAILURES else []
     if out:
-        lines.append(f"explicate: their scenarios are listed in {out}/failures.json; the same command tries them again")
+        lines.append(f"explicate: their scenarios are listed in {out}/failures.json; the same command retries them")
     return "\n".join(lines)
 
 

@@ -65,7 +65,7 @@ class Study:
 def label_points(frame: pl.DataFrame, axes: Sequence[str]) -> pl.DataFrame:
     """Add the column `POINT`: the protocol of a comparison, ``key = value`` of a sweep, nothing of a plain run.
 
-    Of a key only the last part is named, if that tells the axes apart.
+    Only the last part of a key is shown, if that is unambiguous.
     """
     if not axes:
         return frame.with_columns(pl.lit("").alias(POINT))

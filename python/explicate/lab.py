@@ -12,13 +12,13 @@ from explicate.results import Results, stack
 from explicate.source import Scenario, Source, overrides_of
 
 Progress = Callable[[float], None]
-"""Told the fraction done, 0 to 1, now and then."""
+"""Callback for progress: gets the fraction done, 0 to 1."""
 
 MOST_RUNS = 1_000_000
-"""As many as a scenario may ask for."""
+"""The limit of a scenario."""
 
 VARIANT = "variant"
-"""The axis of a comparison: the protocol as it was asked for."""
+"""The axis of a comparison: the protocol as given."""
 
 
 def run(
@@ -119,7 +119,7 @@ def compare(
     fluid: bool = False,
     progress: Progress | None = None,
 ) -> Results:
-    """Simulate `scenario` once per protocol, all flow groups speaking it, everything else and the seeds the same.
+    """Simulate `scenario` once per protocol, set for all flow groups; everything else, including seeds, is the same.
 
     The results have the axis ``variant``. With `fluid` each is computed as a fluid. Raise ScenarioError, before
     anything runs, if one cannot be used.

@@ -1,4 +1,4 @@
-"""One line of progress on standard error, only where somebody watches."""
+"""A progress line on standard error, if that is a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FIRST_GUESS_S = 2.0
 
 
 class ProgressLine:
-    """Draws the fraction done over itself; silent if `stream` is no terminal. Use as a context manager."""
+    """Shows the fraction done; silent if `stream` is not a terminal. Use as a context manager."""
 
     def __init__(self, stream: TextIO, label: str) -> None:
         self._stream = stream
@@ -34,7 +34,7 @@ class ProgressLine:
         self._shown = True
 
     def _left(self, now: float, done: float) -> str:
-        """Return the time left, if what was done so far says enough about it."""
+        """Return the time left, if enough is done to estimate it."""
         spent = now - self._began
         if spent < FIRST_GUESS_S or not 0 < done < 1:
             return ""

@@ -137,7 +137,7 @@ def _groups(results: Results) -> str:
     spread = any(row["goodput_sd_bps"] for row in rows)
     done = any(row["completion_s"] is not None for row in rows)
     head = [(axis, "") for axis in results.axes] + [("group", ""), ("protocol", ""), ("flows", ""), ("goodput", "mean")]
-    head += ([("± among runs", "")] if spread else []) + [("Jain index", ""), ("resent", "packets"), ("timeouts", "")]
+    head += ([("± among runs", "")] if spread else []) + [("Jain index", ""), ("retransmits", "packets"), ("timeouts", "")]
     head += [("RTT", "mean ms")] + ([("completion", "mean s")] if done else [])
     body = [
         [
@@ -166,7 +166,7 @@ def _links(results: Results) -> str:
     places = {tuple(point.values()): i for i, point in enumerate(results.points())}
     rows = [row for row in results.link_summary().to_dicts() if row["link"] in rank]
     rows.sort(key=lambda row: (rank[row["link"]], places[tuple(row[axis] for axis in results.axes)]))
-    head = [("link", ""), *((axis, "") for axis in results.axes), ("used", ""), ("queue mean", "packets")]
+    head = [("link", ""), *((axis, "") for axis in results.axes), ("utilisation", ""), ("queue mean", "packets")]
     head += [("queue p95", "packets"), ("queue max", "packets"), ("queue mean", "ms")]
     head += [("overflow", "drops"), ("early", "drops"), ("channel", "drops"), ("marks", "")]
     body = [

@@ -1,4 +1,4 @@
-"""What a simulation leaves behind: four tables, and how they are kept on disk.
+"""The results of a simulation: four tables, and their files on disk.
 
 The files hold nothing of the machine: no wall time, host, path or number of jobs (wall times go to ``timing.json``
 alone). The same scenario and seed give the same bytes.
@@ -25,9 +25,9 @@ OWN: Mapping[str, tuple[str, ...]] = {
     "samples": ("time_s", "object", "variable", "value"),
     "run": ("name", "seed", "version", "scenario"),
 }
-"""Columns that tell a table from all others; before them stand the axes and ``run``."""
+"""Columns by which a table is recognised; the axes and ``run`` precede them."""
 FORMAT = 1
-"""The layout of a result directory, in ``run.json``; it changes when an older reader would go wrong."""
+"""The layout of a result directory, in ``run.json``; it changes when older readers could not read it."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Results:
         return self.run.select(self.axes).unique(maintain_order=True).to_dicts() if self.axes else [{}]
 
     def select(self, point: Mapping[str, Any] | None = None, /, **axes: Any) -> Results:
-        """Return the results at one value of some axes, which then are no axes any more.
+        """Return the results at one value of some axes, which are then no longer axes.
 
         Raise KeyError for an unknown axis, ValueError if nothing was run there.
         """
@@ -211,7 +211,7 @@ def write_text(path: Path, text: str) -> None:
 
 @contextmanager
 def named(path: Path) -> Iterator[None]:
-    """Whatever keeps `path` from being written, such as a full disk, is an OSError that names it."""
+    """Turn any error while writing `path`, such as a full disk, into an OSError that names it."""
     try:
         yield
     except OSError as error:
@@ -260,7 +260,7 @@ def _table(folder: Path, name: str, axes: Sequence[str]) -> pl.DataFrame:
     table = _read(path, pl.read_parquet)
     assert isinstance(table, pl.DataFrame)
     if table.columns[: len(axes) + 1] != [*axes, "run"] or not set(OWN[name]) <= set(table.columns):
-        raise ValueError(f"{path}: not the table `{name}` of the results that run.json tells of; run again")
+        raise ValueError(f"{path}: does not match the table `{name}` described by run.json; run again")
     if name == "run" and table.is_empty():
         raise ValueError(f"{path}: has no run; run again")
     return table

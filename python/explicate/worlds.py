@@ -1,4 +1,4 @@
-"""The same scenario in two worlds: simulated, and on real sockets, queues and clocks by ``explicated lab``."""
+"""Compares a simulation with the same scenario on real sockets, queues and clocks (``explicated lab``)."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def real_source(source: Source, overrides: Sequence[Override], like: Results, ex
 
 
 def compare(scenario: Scenario, *, set: Mapping[str, Any] | Sequence[Override] | None = None) -> Results:  # noqa: A002
-    """Run `scenario` in both worlds; the results have the axis ``world``. Needs root."""
+    """Simulate `scenario` and run it in the lab; the results have the axis ``world``. Needs root."""
     return compare_source(Source.of(scenario), overrides_of(set))
 
 
 def compare_source(source: Source, overrides: Sequence[Override], extra: Sequence[str] = ()) -> Results:
-    """Run `source` in both worlds; `extra` are further words for ``explicated lab``."""
+    """Simulate `source` and run it in the lab; `extra` are further arguments of ``explicated lab``."""
     simulated = run_source(source, overrides)
     real = real_source(source, overrides, simulated, extra)
     return stack([{WORLD: "simulated"}, {WORLD: "real"}], [simulated, real])
@@ -79,7 +79,7 @@ CALM = 0.5
 
 
 def undisturbed_queue(results: Results, link: str, since: float, calm: float = CALM) -> tuple[float, float]:
-    """Return the mean of a link's sampled queue in the real world while the machine ran, packets, and their share.
+    """Return the mean of a link's sampled queue in the lab while the machine was not suspended, packets, and the share of such samples.
 
     What was due while the machine stood still leaves in one burst; samples up to `calm` seconds after that are left
     out, and so are those before `since`.

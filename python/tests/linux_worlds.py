@@ -1,4 +1,4 @@
-"""``explicate compare-worlds`` on this machine's kernel. Needs root and ``explicated``, so `make linux` runs it."""
+"""``explicate compare-lab`` on this machine's kernel. Needs root and ``explicated``, so `make linux` runs it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_both_worlds_stand_side_by_side(tmp_path: Path) -> None:
     scenario, out = tmp_path / "both.toml", tmp_path / "out"
     scenario.write_text(SCENARIO, encoding="utf-8")
     done = subprocess.run(
-        command("compare-worlds", str(scenario), "-o", str(out), "--set", "flows.f.count=1"),
+        command("compare-lab", str(scenario), "-o", str(out), "--set", "flows.f.count=1"),
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -75,7 +75,7 @@ def test_what_cannot_be_built_is_said_in_the_users_words(tmp_path: Path) -> None
     half_duplex = SCENARIO.replace('"8ms"', '"8ms", half_duplex = true')
     scenario.write_text(half_duplex.replace('"xcp"', '"xcp_i"'), encoding="utf-8")
     before = namespaces()
-    done = subprocess.run(command("compare-worlds", str(scenario)), capture_output=True, text=True, check=False)
+    done = subprocess.run(command("compare-lab", str(scenario)), capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "Traceback" not in done.stderr, done.stderr
     assert "is half duplex" in done.stderr, done.stderr
@@ -89,7 +89,7 @@ def test_nothing_stays_behind_when_the_program_dies(tmp_path: Path) -> None:
     before = namespaces()
     for number in (signal.SIGTERM, signal.SIGKILL):
         with subprocess.Popen(
-            command("compare-worlds", str(scenario)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            command("compare-lab", str(scenario)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ) as child:
             end = time.monotonic() + 30
             while len(namespaces() - before) < 4 and time.monotonic() < end:

@@ -55,7 +55,7 @@ def sweep(
     it. `store` is a folder that keeps each run when it has finished: the same sweep, or a larger one, goes on from
     there. `shard` (2, 8) runs the second of eight parts.
 
-    A run that fails does not stop the others: it is in `SweepResults.failures`, and a RuntimeWarning tells of it.
+    A run that fails does not stop the others: it is in `SweepResults.failures`, and a RuntimeWarning reports it.
     Raise ScenarioError or ValueError, before anything runs, if a point cannot be used or there is nothing to vary;
     RuntimeError if no run has a result or the executor broke, EmptyPartError if the shard has no runs.
     """

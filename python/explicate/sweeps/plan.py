@@ -87,7 +87,7 @@ def plan_of(scenario: Scenario) -> Plan:
 
 
 def plan_of_source(source: Source) -> Plan:
-    """As `plan_of`. A sweep file is told by its key ``scenario``."""
+    """As `plan_of`. A sweep file is recognised by its key ``scenario``."""
     try:
         given = tomllib.loads(source.text)
     except tomllib.TOMLDecodeError:

@@ -43,7 +43,7 @@ def plot(results: SweepResults, path: Path) -> bool:
 
 
 def _lines(frame: pl.DataFrame, axes: Sequence[str]) -> list[str]:
-    """Return the axes whose values get a line each, words before numbers, as long as the lines can be told apart."""
+    """Return the axes whose values get a line each, words before numbers, as long as the lines can be distinguished."""
     chosen: list[str] = []
     for axis in sorted(axes, key=lambda axis: frame[axis].dtype.is_numeric()):
         if frame[axis].n_unique() > 1 and frame.select(*chosen, axis).n_unique() <= MOST_SERIES:

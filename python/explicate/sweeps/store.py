@@ -21,7 +21,7 @@ INTERVAL_S = 2.0
 """A file costs some milliseconds to write and to read: this often, they are a few thousandths of the time."""
 MOST_BYTES = 64 << 20
 LEFT_BEHIND_S = 3600.0
-"""Scratch files this old belong to nobody any more."""
+"""Age after which scratch files are considered abandoned."""
 
 
 class Store:

@@ -30,7 +30,7 @@ class AllFailedError(RuntimeError):
 
 @dataclass(frozen=True)
 class SweepResults(Results):
-    """The tables of a sweep. `wanted` are the measures that `measures` and `intervals` take unless told others.
+    """The tables of a sweep. `wanted` are the default measures of `measures` and `intervals`.
 
     `failures` are the runs that are not in the tables; `fresh` is how many were run now, the others were there.
     """

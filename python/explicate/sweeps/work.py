@@ -1,4 +1,4 @@
-"""The runs of a sweep, on any executor: what is missing is run, what finishes is kept, what fails is told apart."""
+"""The runs of a sweep, on any executor: missing runs are run, finished ones stored, failed ones collected."""
 
 from __future__ import annotations
 
