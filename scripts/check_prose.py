@@ -1,4 +1,4 @@
-"""Checks what the written pages promise: scenarios are good, commands exist, links lead somewhere."""
+"""Checks the written pages: scenarios are valid, commands exist, links have targets, the prose avoids some phrases."""
 
 from __future__ import annotations
 
@@ -17,15 +17,32 @@ from explicate.sweeps.plan import plan_of
 ROOT = Path(__file__).resolve().parent.parent
 FILES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/reference/*.md")
 TRACES = ROOT / "crates" / "explicate-scenario" / "templates"
-"""Where the traces lie that examples name."""
+"""Folder of the traces that examples name."""
+
+SOURCES = (
+    *(f"crates/explicate-{name}/src/**/*.rs" for name in ("scenario", "fluid", "sim", "py")),
+    "python/explicate/*.py",
+    "python/explicate/sweeps/*.py",
+)
+"""Sources whose comments and messages are checked for phrases too."""
+UNCHECKED = ("ARCHITECTURE.md", "docs/linux.md", "docs/validation.md", "docs/reproduction.md", "docs/reference/")
+"""Pages that still contain such phrases; remove an entry when its page is rewritten."""
+PHRASES = re.compile(
+    r"\b(whoever|whomever|of its own accord|of one's own|perhaps nothing|kept in mind|minds"
+    r"|(?:no|some|any)body (?:looks|looked|listens|wants|speaks)|(?:hears?|heard|tells?|told) of)\b",
+    re.IGNORECASE,
+)
+"""Personifications and riddles that plain technical English never needs."""
+GENERATED = re.compile(r"<!-- ([\w-]+):begin -->.*?<!-- \1:end -->", re.DOTALL)
+"""A part of a page that a script writes."""
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 LEAST = '\n[[flows]]\nname = "added"\nprotocol = "reno"\n'
-"""What makes a fragment without flows whole."""
+"""Completes a fragment without flows."""
 
 SWEPT = 'topology = { kind = "dumbbell" }\n[[flows]]\nname = "bulk"\nprotocol = "reno"\n'
-"""What sweep files are about."""
+"""The scenario of sweep files."""
 
 BEGIN, END = "<!-- example:begin -->", "<!-- example:end -->"
 EXAMPLE = ROOT / "docs" / "examples" / "aimd.rs"
@@ -45,7 +62,7 @@ def documents() -> list[Path]:
 
 
 def wrong_scenarios(text: str) -> Iterator[str]:
-    """Scenarios among the blocks that cannot be used, and those that warn."""
+    """Scenarios among the blocks that are invalid, or give a warning."""
     for language, block in BLOCK.findall(text):
         if language != "toml":
             continue
@@ -76,7 +93,7 @@ def wrong_sweep(block: str) -> Iterator[str]:
 
 
 def wrong_commands(text: str) -> Iterator[str]:
-    """Commands among the blocks that the parser of the command line does not take."""
+    """Commands among the blocks that the parser of the command line rejects."""
     for language, block in BLOCK.findall(text):
         for line in block.splitlines() if language == "sh" else ():
             for command in re.split(r"&&|\|", re.sub(r"\$[A-Z_]+", "7", line.split(" #")[0])):
@@ -92,16 +109,32 @@ def wrong_commands(text: str) -> Iterator[str]:
 
 
 def dead_links(path: Path, text: str) -> Iterator[str]:
-    """Links within the tree that lead nowhere."""
+    """Links within the tree without a target."""
     for target in LINK.findall(BLOCK.sub("", text)):
         if "://" in target or target.startswith("#"):
             continue
         if not (path.parent / target.split("#")[0]).exists():
-            yield f"a link leads nowhere: {target}"
+            yield f"a link has no target: {target}"
+
+
+def phrases(text: str) -> Iterator[str]:
+    """Phrases to avoid, with their lines."""
+    for number, line in enumerate(text.splitlines(), 1):
+        yield from (f"line {number}: avoid `{found.group()}`" for found in PHRASES.finditer(line))
+
+
+def bad_prose() -> Iterator[str]:
+    """Phrases to avoid in pages and sources."""
+    pages = [path for path in documents() if not str(path.relative_to(ROOT)).startswith(UNCHECKED)]
+    sources = sorted(path for pattern in SOURCES for path in ROOT.glob(pattern))
+    for path in (*pages, *sources):
+        text = GENERATED.sub(lambda part: "\n" * part.group().count("\n"), path.read_text(encoding="utf-8"))
+        yield from (f"{path.relative_to(ROOT)}: {phrase}" for phrase in phrases(text))
 
 
 def problems() -> Iterator[str]:
-    """All that is wrong, each with its page."""
+    """All problems, each with its page."""
+    yield from bad_prose()
     for path in documents():
         text = path.read_text(encoding="utf-8")
         found = [*wrong_scenarios(text), *wrong_commands(text), *dead_links(path, text)]

@@ -143,11 +143,11 @@ def _reproduce(verb: Callable[..., argparse.ArgumentParser]) -> None:
     )  # fmt: skip
     again.add_argument(
         "--controls", action="store_true",
-        help="first run the controls, changes under which claims must fail; claims that no control makes fail are labelled",
+        help="first run the controls, changes under which claims must fail; label claims that none makes fail",
     )  # fmt: skip
     again.add_argument(
         "--multiverse", action="store_true",
-        help="replace each choice of the papers WHAT by each alternative and count the claims that hold (quick, resumable)",
+        help="count the claims that hold with each alternative of each choice of the papers WHAT (quick, resumable)",
     )  # fmt: skip
     again.add_argument(
         "--law-table", action="store_true", help="as --multiverse, for the control laws of paper I's routers, by claim"
@@ -222,7 +222,7 @@ def _curves(verb: Callable[[str, str, str], argparse.ArgumentParser]) -> None:
     curves.add_argument(
         "--bytes", metavar="N,...", type=_lengths, default=[40, 520, 1040], help="IP lengths (default 40,520,1040)"
     )
-    curves.add_argument("--acks", action="store_true", help="compute them for acknowledgements, which may have a different code")
+    curves.add_argument("--acks", action="store_true", help="for acknowledgements, which may have another code")
     curves.add_argument("--trials", metavar="N", type=_positive, default=0, help="also simulate N packets")
     curves.add_argument("--seed", type=_seed, default=1, help="seed of the Monte Carlo packets (default 1)")
     curves.add_argument("--csv", action="store_true", help="print the table as CSV")
@@ -270,7 +270,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     _common(compare, jobs="parallel runs (default 1); results do not depend on it")
     compare.add_argument(
-        "--protocols", metavar="A,B,...", type=_names, required=True, help="the protocols to compare; each replaces that of all flow groups"
+        "--protocols", metavar="A,B,...", type=_names, required=True, help="protocols, each set for all flow groups"
     )
     _fluid(compare)
 

@@ -59,7 +59,8 @@ def _source(name: str) -> Source:
     try:
         return Source.of(Path(name))
     except OSError as error:
-        remedy = f"; `explicate new dumbbell > {name}` creates a scenario" if isinstance(error, FileNotFoundError) else ""
+        missing = isinstance(error, FileNotFoundError)
+        remedy = f"; `explicate new dumbbell > {name}` creates a scenario" if missing else ""
         raise BadInputError(f"{name}: {error.strerror}{remedy}") from error
 
 
@@ -163,7 +164,8 @@ def compare(args: argparse.Namespace) -> None:
 
 def compare_worlds(args: argparse.Namespace) -> None:
     """Old name of compare-lab."""
-    print("warning: `compare-worlds` is now called `compare-lab`; the old name works for one more release", file=sys.stderr)
+    message = "`compare-worlds` is now called `compare-lab`; the old name works for one more release"
+    print(f"warning: {message}", file=sys.stderr)
     compare_lab(args)
 
 
@@ -234,7 +236,7 @@ def _deliver_sweep(results: SweepResults, args: argparse.Namespace, origin: str)
         return
     print(display.heading(results) + f"; {results.fresh} run now")
     if args.shard:
-        print("\nruns of this shard are stored; after all shards have finished, the same command without --shard writes the tables")
+        print("\nstored the runs of this shard; when all shards are done, run the same command without --shard")
         return
     print("\n" + display.intervals(results))
     _finish(args, sys.stdout)

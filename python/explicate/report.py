@@ -137,7 +137,8 @@ def _groups(results: Results) -> str:
     spread = any(row["goodput_sd_bps"] for row in rows)
     done = any(row["completion_s"] is not None for row in rows)
     head = [(axis, "") for axis in results.axes] + [("group", ""), ("protocol", ""), ("flows", ""), ("goodput", "mean")]
-    head += ([("± among runs", "")] if spread else []) + [("Jain index", ""), ("retransmits", "packets"), ("timeouts", "")]
+    head += [("± among runs", "")] if spread else []
+    head += [("Jain index", ""), ("retransmits", "packets"), ("timeouts", "")]
     head += [("RTT", "mean ms")] + ([("completion", "mean s")] if done else [])
     body = [
         [

@@ -79,7 +79,7 @@ CALM = 0.5
 
 
 def undisturbed_queue(results: Results, link: str, since: float, calm: float = CALM) -> tuple[float, float]:
-    """Return the mean of a link's sampled queue in the lab while the machine was not suspended, packets, and the share of such samples.
+    """Return the mean of a link's sampled queue in the lab, in packets, without suspensions, and the share of samples.
 
     What was due while the machine stood still leaves in one burst; samples up to `calm` seconds after that are left
     out, and so are those before `since`.

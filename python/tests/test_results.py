@@ -98,7 +98,7 @@ def test_tables_of_other_results_are_told(scenario: Path, tmp_path: Path) -> Non
     for file, of in (("flows", folder / "links"), ("links", other / "links"), ("samples", folder / "run")):
         kept = (folder / f"{file}.parquet").read_bytes()
         (folder / f"{file}.parquet").write_bytes(of.with_suffix(".parquet").read_bytes())
-        with pytest.raises(ValueError, match=f"{file}.parquet: not the table `{file}`"):
+        with pytest.raises(ValueError, match=f"{file}.parquet: does not match the table `{file}`"):
             Results.load(folder)
         (folder / f"{file}.parquet").write_bytes(kept)
     explicate.run(scenario).run.clear().write_parquet(folder / "run.parquet")
