@@ -1,4 +1,4 @@
-//! What no fluid model covers: refused, with the place where the scenario asks for it.
+//! Rejects what no fluid model covers, with the location in the scenario.
 
 use explicate_core::api::AnyProtocol;
 use explicate_core::flow;
@@ -10,13 +10,13 @@ use explicate_scenario::problem::{Problem, Problems};
 
 use crate::models::{MODELS, model};
 
-/// Something that is not covered: paths of keys where it may stand in the file, the likely one first, and a sentence.
+/// An unsupported setting: possible paths of its key, the most likely first, and a message.
 struct Refusal(Vec<String>, String);
 
-/// Says what of a scenario the models do not cover. `text`, `origin` and `overrides` are what it was read from.
+/// Reports what the models do not support. `text`, `origin` and `overrides` are the source of the scenario.
 ///
 /// # Errors
-/// All that is not covered, each where it is written.
+/// All unsupported settings, each with its location.
 pub fn check(scenario: &Scenario, text: &str, origin: &str, overrides: &[(String, String)]) -> Result<(), Problems> {
     let mut refusals = Vec::new();
     if !scenario.media.is_empty() {
@@ -50,7 +50,7 @@ fn of_group(group: &FlowGroup, refusals: &mut Vec<Refusal>) {
         return refuse("protocol", format!("`{}` has no fluid model; there are {known}", protocol.name()));
     };
     if !group.resolved.recovery.reliable() {
-        refuse("protocol", "flows that do not send again have no fluid model".to_string());
+        refuse("protocol", "flows without retransmission have no fluid model".to_string());
     }
     if let Some((param, remedy)) = model.refuses(&group.values) {
         refuse(&format!("params.{param}"), format!("`{param}` is not covered: {remedy}"));
@@ -58,8 +58,8 @@ fn of_group(group: &FlowGroup, refusals: &mut Vec<Refusal>) {
     let of_flow = |name| group.values.get(flow::PARAMS, name);
     let given = [
         ("ack_every", of_flow("ack_every") != 1.0, "every packet is acknowledged"),
-        ("refuse_explicit", of_flow("refuse_explicit") != 0.0, "both ends speak the protocol"),
-        ("ecn", of_flow("ecn") != 0.0 && !model.hears_marks(), "its model does not hear marks"),
+        ("refuse_explicit", of_flow("refuse_explicit") != 0.0, "in a fluid both ends support the protocol"),
+        ("ecn", of_flow("ecn") != 0.0 && !model.hears_marks(), "its model does not react to marks"),
         ("rtt_resolution", of_flow("rtt_resolution") > 0.0, "round trips are exact"),
         ("clock_tick", group.values.get(recovery::COMMON, "clock_tick") != 0.0, "clocks are exact"),
     ];
@@ -89,13 +89,13 @@ fn of_link(scenario: &Scenario, link: &Link, refusals: &mut Vec<Refusal>) {
         refuse("share_by_flows", format!("`{name}` has two queues; a fluid's ports have one"));
     }
     if link.shares_with.is_some() {
-        refuse("half_duplex", format!("`{name}` is half duplex; a fluid's links are apart"));
+        refuse("half_duplex", format!("`{name}` is half duplex; the links of a fluid are independent"));
     }
     if !link.beliefs.is_empty() {
-        refuse("capacity", format!("the capacity that `{name}`'s router believes in changes; a fluid's is constant"));
+        refuse("capacity", format!("the capacity configured at `{name}` changes; in a fluid it is constant"));
     }
     if link.clock_tick.0 > 0 {
-        refuse("clock_tick", format!("`{name}`'s clock ticks; a fluid's is exact"));
+        refuse("clock_tick", format!("`{name}` has a `clock_tick`; a fluid's clock is exact"));
     }
     for channel in &link.channel {
         let kind = channel.kind.name();
@@ -105,8 +105,7 @@ fn of_link(scenario: &Scenario, link: &Link, refusals: &mut Vec<Refusal>) {
                 [("distribution", 0.0), ("correlation", 0.0), ("start", 0.0), ("most", 0.0), ("place", 0.0)]
             {
                 if get(param) != plain {
-                    let message =
-                        format!("`{name}` loses packets with another `{param}`; a fluid loses a constant share");
+                    let message = format!("`{name}` sets `{param}`; a fluid loses a constant share");
                     refuse("channel", message);
                 }
             }
@@ -125,7 +124,10 @@ fn of_link(scenario: &Scenario, link: &Link, refusals: &mut Vec<Refusal>) {
         };
         if spec.protocol.congestion_header() && scenario.flows.iter().any(|g| answered(&g)) {
             let router = spec.protocol.name();
-            refuse("router", format!("`{name}`'s router is `{router}`; a fluid is answered by its own protocol's"));
+            refuse(
+                "router",
+                format!("`{name}` has the router `{router}`; a fluid model needs the router of its own protocol"),
+            );
         }
     }
 }
@@ -137,18 +139,18 @@ fn of_queue(name: &str, queue: &Queue, scenario: &Scenario, refuse: &mut dyn FnM
         "droptail" => {}
         "red" if get("ns2") != 0.0 => refuse("queue", format!("`ns2` of `{name}`'s queue has no fluid model")),
         "red" => {
-            // Bits that say how loaded routers are look like ECN's.
+            // The load bits of the protocol are also the bits of ECN.
             let coded = |g: &&FlowGroup| g.resolved.protocol.explicit() && !g.resolved.protocol.congestion_header();
             if let Some(group) = scenario.flows.iter().find(coded).filter(|_| get("mark") != 0.0) {
                 let (group, protocol) = (&group.name, &group.protocol);
-                refuse("queue", format!("`{name}` marks `{group}`'s {protocol} packets; say `mark = false`"));
+                refuse("queue", format!("`{name}` marks `{group}`'s {protocol} packets; set `mark = false`"));
             }
         }
         _ => refuse("queue", format!("the queue `{kind}` of `{name}` has no fluid model; there are droptail and red")),
     }
 }
 
-/// Where the file may say something of a link.
+/// Possible paths of a key of a link.
 fn places(scenario: &Scenario, link: &Link, key: &str) -> Vec<String> {
     let (from, to) = (&scenario.nodes[link.from], &scenario.nodes[link.to]);
     let router = |name: &str| name.strip_prefix('r').is_some_and(|n| n.parse::<u32>().is_ok());

@@ -1,9 +1,8 @@
 //! A step of time.
 //!
-//! For every class, what its acknowledgements free and its window allows is sent; every hop takes what the ring of the hop
-//! before brings. A link that came to hold T bytes and can send L of them lets the share L/T of everything leave, what waited
-//! and what came alike: fluid is conserved exactly, waits Q/C on average, and mixes with what waits beside it. What leaves gets
-//! the router's answer and enters the ring.
+//! Each class sends as acknowledgements and its window allow; each hop receives the output of the preceding hop's ring. A link
+//! that holds T bytes and can send L of them releases the share L/T of both queue and arrivals: fluid is conserved exactly,
+//! waits Q/C on average, and mixes with the queue. Departing fluid gets the router's feedback and enters the ring.
 
 use explicate_core::units::Time;
 use explicate_scenario::model::{FlowGroup, Scenario};
@@ -56,8 +55,8 @@ impl<'a> Engine<'a> {
 }
 
 impl Engine<'_> {
-    /// Fluid is conserved: what a class has under way is in its rings and queues, and what waits at a link is what classes
-    /// have there. The error says where it is not, which is a defect.
+    /// Checks conservation: the bytes in flight of a class are in its rings and queues, and the queue of a link is the sum over
+    /// classes. The error gives the place, and is a defect of the model.
     pub(crate) fn audit(&self) -> Result<(), String> {
         let Network { links, classes, hops, rings, .. } = &self.network;
         let mut waiting = vec![0.0; links.len()];
@@ -69,7 +68,7 @@ impl Engine<'_> {
                 waiting[hop.link as usize] += hop.waiting.bytes * hop.weight as f64;
             }
             let off = (found - class.in_flight).abs();
-            // Of a class that is over, the last answer stays in its ring though it was heard.
+            // The last acknowledgement of a finished class stays in the ring although it was processed.
             if !class.over && off > 1e-6 * class.stats.sent.max(class.packet) {
                 return Err(format!(
                     "class {number} has {} bytes under way, of which {found} are found",
@@ -86,12 +85,12 @@ impl Engine<'_> {
     }
 }
 
-/// What the ring behind a hop brings now.
+/// The present output of the ring after a hop.
 fn brought(hop: &Hop, rings: &[Parcel]) -> Parcel {
     rings[(hop.ring + hop.at) as usize]
 }
 
-/// The sending end: hears, and sends what the window allows.
+/// The sender: processes acknowledgements, and sends as the window allows.
 fn send(class: &mut Class, group: &FlowGroup, links: &[Link], hops: &[Hop], rings: &[Parcel], (now, dt): (f64, f64)) {
     let acks = brought(&hops[hops.len() - 1], rings);
     let rtt = class.rtt;
@@ -131,11 +130,11 @@ fn send(class: &mut Class, group: &FlowGroup, links: &[Link], hops: &[Hop], ring
     if stats.completed.is_nan() && stats.acked >= class.count * class.size * (1.0 - 1e-9) {
         stats.completed = now - class.start;
     }
-    // Nothing is under way any more, and nothing will be.
+    // Nothing is in flight, and nothing more will be sent.
     class.over = class.in_flight < 1e-6 * class.packet && left <= 0.0;
 }
 
-/// Fluid comes to the links.
+/// Arrivals at the links.
 fn arrive(class: &mut Class, links: &mut [Link], hops: &[Hop], rings: &[Parcel]) {
     let mut parcel = class.sending;
     let mut rtt = class.base_rtt;
@@ -160,7 +159,7 @@ fn arrive(class: &mut Class, links: &mut [Link], hops: &[Hop], rings: &[Parcel])
     class.rtt = rtt;
 }
 
-/// A link refuses, serves and controls.
+/// Drops, service and controller of a link.
 fn serve(link: &mut Link, now: f64, dt: f64, measuring: bool) {
     let service = link.rate * dt;
     let (arriving, bearing) = (link.arriving, link.bearing);
@@ -185,7 +184,7 @@ fn serve(link: &mut Link, now: f64, dt: f64, measuring: bool) {
     (link.arriving, link.bearing) = (0.0, 0.0);
 }
 
-/// Fluid leaves the links for the rings behind them: the last hop first, for each takes what the ring before it brings.
+/// Departures from links into their rings, the last hop first, as each hop reads the ring before it.
 fn depart(class: &Class, links: &mut [Link], hops: &mut [Hop], rings: &mut [Parcel]) {
     for i in (0..hops.len()).rev() {
         let mut parcel = if i == 0 { class.sending } else { brought(&hops[i - 1], rings) };

@@ -1,4 +1,4 @@
-//! What links and classes count, and the rows of the result tables made of it.
+//! Counters of links and classes, and the rows of the result tables.
 
 use explicate_scenario::model::Scenario;
 use explicate_scenario::tables::{Cell, Tables};
@@ -9,12 +9,12 @@ use crate::network::{Class, FlowStats};
 const RATIO: f64 = 1.08;
 /// Packets at which the first bucket begins.
 const LEAST: f64 = 0.5;
-/// Fewer packets than this are no queue.
+/// A queue of fewer packets counts as empty.
 const NOTHING: f64 = 0.01;
-/// Bins in which a link is looked at for `time_to_90_s`, s.
+/// Width of the bins for `time_to_90_s`, s.
 const BIN: f64 = 0.1;
 
-/// What a link counts.
+/// Counters of a link.
 #[derive(Default)]
 pub(crate) struct LinkStats {
     /// Of the measured span: seconds, bytes that left, packets times seconds that waited, and seconds in which some did.

@@ -1,4 +1,4 @@
-//! What a fluid model of a protocol consists of.
+//! The parts of a fluid model of a protocol.
 
 use explicate_core::api::Probe;
 use explicate_core::params::Values;
@@ -9,9 +9,9 @@ use explicate_core::rng::Rng;
 pub struct Parcel {
     /// IP bytes of data packets, or the data that acknowledgements stand for.
     pub bytes: f64,
-    /// Bytes that were lost on the way; they travel on, for the sender hears of the gap when it would have heard of them.
+    /// Bytes lost on the path. They keep travelling, as the sender detects the gap when their acknowledgement would arrive.
     pub lost: f64,
-    /// What packets carry besides, summed over packets: a model says what.
+    /// Protocol fields, summed over packets; the model defines their meaning.
     pub tags: [f64; 2],
 }
 
@@ -42,9 +42,9 @@ impl Parcel {
 
 /// A protocol's fluid model.
 pub trait Model: Sync {
-    /// The protocol, as the registry calls it.
+    /// Name of the protocol in the registry.
     fn protocol(&self) -> &'static str;
-    /// What it says about packets that are lost or marked, in the table of models.
+    /// Its reaction to lost or marked packets, for the table of models.
     fn summary(&self) -> &'static str;
     /// Settings of flows that it does not cover: the parameter and what to do, if one of `values` is such.
     fn refuses(&self, values: &Values) -> Option<(&'static str, &'static str)> {
@@ -58,7 +58,7 @@ pub trait Model: Sync {
         let _ = init;
         None
     }
-    /// Whether its law takes ECN's marks like losses: the first tag is then the number of packets that were marked.
+    /// Whether it treats ECN marks as losses; the first tag is then the number of marked packets.
     fn hears_marks(&self) -> bool {
         false
     }
@@ -66,14 +66,14 @@ pub trait Model: Sync {
     fn steps(&self) -> f64 {
         40.0
     }
-    /// The longest step that it bears, s: its control intervals take several.
+    /// Longest stable step, s: a control interval needs several.
     fn longest_step(&self, values: &Values) -> f64 {
         let _ = values;
         f64::INFINITY
     }
 }
 
-/// What a law is made from.
+/// Arguments for the construction of a window.
 pub struct LawInit<'a> {
     /// Values of the law's parameters, the recovery's, and every flow's.
     pub values: &'a Values,
@@ -87,7 +87,7 @@ pub struct LawInit<'a> {
     pub rtt: f64,
 }
 
-/// What the acknowledgements of a step say to each flow of a class.
+/// The acknowledgements of a step, per flow of a class.
 pub struct Acks {
     /// Time, s.
     pub now: f64,
@@ -97,7 +97,7 @@ pub struct Acks {
     pub packets: f64,
     /// Packets found lost.
     pub lost: f64,
-    /// What packets brought, summed over packets.
+    /// Protocol fields of the acknowledged packets, summed.
     pub tags: [f64; 2],
     /// Round trip, s.
     pub rtt: f64,
@@ -109,22 +109,22 @@ pub trait Law: Send {
     fn on_acks(&mut self, acks: &Acks);
     /// The window, packets.
     fn window(&self) -> f64;
-    /// What so many packets carry, summed over them.
+    /// Protocol fields of this many packets, summed.
     fn tags(&self, packets: f64) -> [f64; 2];
-    /// Whether it spreads its packets over the round trip though the flow does not ask for it.
+    /// Whether it paces even if the flow does not request pacing.
     fn paces(&self, rtt: f64) -> bool {
         let _ = rtt;
         false
     }
-    /// Tells its variables.
+    /// Reports its variables.
     fn probe(&self, put: Probe<'_>);
 }
 
-/// What a controller is made from.
+/// Arguments for the construction of a controller.
 pub struct RouterInit<'a> {
     /// Values of its parameters.
     pub values: &'a Values,
-    /// The capacity that it believes in, bytes/s.
+    /// Configured capacity, bytes/s.
     pub capacity: f64,
     /// Its stream: that of the packet simulator's controller on this port.
     pub rng: Rng,
@@ -132,13 +132,13 @@ pub struct RouterInit<'a> {
 
 /// The controller of a port.
 pub trait Router: Send {
-    /// Data of a class that it answers came; `packet` is their length, `rtt` the class's round trip.
+    /// Arrival of data of a class that it controls; `packet` is the length of packets, `rtt` the class's round trip.
     fn on_arrival(&mut self, parcel: &Parcel, packet: f64, rtt: f64);
-    /// All that came in the step, acknowledgements and others' data too (bytes), and what waits now. Then come the
-    /// departures of the step.
+    /// All arrivals of the step in bytes, including acknowledgements and other data, and the present queue. The departures of
+    /// the step follow.
     fn step(&mut self, now: f64, dt: f64, arrived: f64, queue: f64);
-    /// Data of such a class leave: writes its answer.
+    /// Departure of data of such a class: writes feedback.
     fn on_departure(&mut self, parcel: &mut Parcel);
-    /// Tells its variables.
+    /// Reports its variables.
     fn probe(&self, put: Probe<'_>);
 }

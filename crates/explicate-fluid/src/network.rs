@@ -18,7 +18,7 @@ use crate::model::{Law, Model, Parcel, Router, RouterInit};
 use crate::models::model;
 use crate::queue::{Fate, Tail};
 
-/// Most times at which the flows of a group start on one way; more are put together.
+/// Most start times of a group on one path; more are merged.
 const STARTS: usize = 64;
 /// Bytes of a SYN and of its answer.
 const SYN: f64 = 44.0;
@@ -61,7 +61,7 @@ pub(crate) struct Hop {
     pub(crate) waiting: Parcel,
 }
 
-/// Flows that are all alike.
+/// A class of identical flows.
 pub(crate) struct Class {
     /// Indices of the group, and of the first flow in it.
     pub(crate) group: u32,
@@ -119,7 +119,7 @@ pub(crate) struct Network {
     pub(crate) rings: Vec<Parcel>,
     /// Length of a step, s.
     pub(crate) dt: f64,
-    /// Oddities.
+    /// Warnings.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -175,7 +175,7 @@ fn ack_bytes(group: &FlowGroup) -> f64 {
     header_bytes(group.resolved.protocol.congestion_header()) as f64
 }
 
-/// Flows grouped by way and start.
+/// Flows grouped by path and start.
 fn drafts(scenario: &Scenario, seed: u64, warnings: &mut Vec<String>) -> Result<Vec<Draft>, String> {
     let routes = scenario.routes().next().ok_or("there are no routes")?;
     let ways = ways(scenario, routes)?;
@@ -200,7 +200,7 @@ fn drafts(scenario: &Scenario, seed: u64, warnings: &mut Vec<String>) -> Result<
             }
         }
         if let Processing::UpTo(_) = group.processing {
-            warnings.push(format!("[[flows]] `{}`: a fluid has no packets, so `processing` is left out", group.name));
+            warnings.push(format!("[[flows]] `{}`: a fluid has no packets, so `processing` is ignored", group.name));
         }
         if merged > 0 {
             let message = "starts of its flows are put together, so that no way has more than";
@@ -231,7 +231,7 @@ fn drafts(scenario: &Scenario, seed: u64, warnings: &mut Vec<String>) -> Result<
     Ok(drafts)
 }
 
-/// Puts neighbouring starts together until there are few enough, and those that are one anyway.
+/// Merges equal starts, and neighbouring starts until there are few enough.
 fn put_together(starts: &mut Vec<(u32, u32, f64)>) {
     starts.sort_by(|a, b| a.2.total_cmp(&b.2).then(a.0.cmp(&b.0)));
     let per = starts.len().div_ceil(STARTS).max(1);
@@ -312,7 +312,7 @@ fn positions(delays: &[f64], dt: f64) -> Vec<u64> {
         let least = at.last().map_or(1, |before| before + 1);
         at.push(((passed / dt + 0.5) as u64).max(least));
     }
-    // The whole is as long as it should be, whatever short delays in it were lengthened.
+    // The total is exact even if short delays were lengthened.
     let whole = ((passed / dt + 0.5) as u64).max(delays.len() as u64);
     for (behind, position) in at.iter_mut().rev().enumerate() {
         *position = (*position).min(whole - behind as u64);

@@ -1,7 +1,7 @@
-//! Queues of a fluid: what a port refuses or marks.
+//! Queues of a fluid: drops and marks of a port.
 //!
-//! DropTail refuses what would wait beyond its limit. RED (Misra, Gong, Towsley, SIGCOMM 2000, equations 4 and 5) drops or
-//! marks the share that its moving average asks for; drops are spread evenly by counting packets since the last one, which
+//! DropTail drops arrivals beyond its limit. RED (Misra, Gong, Towsley, SIGCOMM 2000, equations 4 and 5) drops or
+//! marks a share that depends on its moving average; drops are spread evenly by counting packets since the last one, which
 //! makes the mean gap between them 1.5/p_b packets with `wait`, and (1/p_b + 1)/2 without.
 
 use explicate_core::params::Values;

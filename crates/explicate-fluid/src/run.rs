@@ -10,11 +10,11 @@ use crate::measure::measure;
 use crate::network::Network;
 use crate::sample::Sampler;
 
-/// What a run left behind.
+/// Results of a run.
 pub struct Done {
     /// Its tables; the rows of `flows` are classes.
     pub tables: Tables,
-    /// Oddities.
+    /// Warnings.
     pub warnings: Vec<String>,
     /// Wall time of the run, seconds: set-up, and then the steps.
     pub wall_s: (f64, f64),
@@ -28,10 +28,10 @@ pub struct Done {
     pub bytes: u64,
 }
 
-/// Carries out run number `index`. `progress` is told the share done and says whether to go on.
+/// Carries out run number `index`. `progress` gets the fraction done and returns whether to continue.
 ///
 /// # Errors
-/// A sentence: the delays do not fit in memory, or the run was interrupted.
+/// The delays do not fit in memory, or the run was interrupted.
 pub fn run(scenario: &Scenario, index: usize, version: &str, progress: &dyn Fn(f64) -> bool) -> Result<Done, String> {
     let seed = scenario.seed.wrapping_add(index as u64);
     #[expect(clippy::disallowed_methods, reason = "goes to timing.json, not into a table")]

@@ -40,7 +40,7 @@ impl From<&Table> for ArrowTable {
 
 #[pymethods]
 impl ArrowTable {
-    /// The stream; a requested schema is a wish that the interface allows to leave unheard.
+    /// The stream; a requested schema is optional in the interface and is ignored.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,

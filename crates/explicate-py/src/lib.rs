@@ -1,4 +1,4 @@
-//! Python binding of Explicate: conversions only. What the functions mean stands in `python/explicate/_native.pyi`.
+//! Python binding of Explicate: conversions only. `python/explicate/_native.pyi` documents the functions.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -40,7 +40,7 @@ fn parse_fluid(text: &str, origin: &str, base: &str, overrides: &Overrides) -> P
     Ok(scenario)
 }
 
-/// Finds the flow that `--trace` names: `flow=3`, `flow=bulk.3` or `all`.
+/// Finds the flow given by `--trace`: `flow=3`, `flow=bulk.3` or `all`.
 fn selector(scenario: &Scenario, text: &str, capture: bool) -> PyResult<Selector> {
     let wrong = || {
         let example = scenario.flows.first().map_or("bulk", |g| g.name.as_str());

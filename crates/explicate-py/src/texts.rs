@@ -99,7 +99,7 @@ pub(crate) fn companions(kind: &str) -> Value {
     companion.map_or_else(|| json!({}), |(name, text)| json!({ name: text }))
 }
 
-/// What `check` tells of a scenario.
+/// The report of `check` on a scenario.
 pub(crate) fn checked(s: &Scenario) -> Value {
     let group =
         |g: &explicate_scenario::model::FlowGroup| json!({ "name": g.name, "count": g.count, "protocol": g.protocol });

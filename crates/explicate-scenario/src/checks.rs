@@ -133,7 +133,7 @@ fn buffers(ctx: &Context<'_>, scenario: &Scenario) {
     }
 }
 
-/// Links and classes on which the scenario asks for no router: there a plain one is no slip.
+/// Links and classes for which the scenario sets `router = "none"`: no warning is given there.
 pub(crate) type Declined = BTreeSet<(usize, usize)>;
 
 /// Finds them.
@@ -159,7 +159,7 @@ pub(crate) fn declined(graph: &Graph) -> Declined {
     declined
 }
 
-/// Flows whose routers speak to them, over ports that do not.
+/// Warns about explicit flows that cross ports without a controller of their protocol.
 fn routers(ctx: &Context<'_>, scenario: &Scenario, declined: &Declined, phases: &mut [Routes]) {
     let mut needed: Vec<[Vec<&str>; Match::ALL.len()]> = vec![Default::default(); scenario.links.len()];
     for group in &scenario.flows {
@@ -187,7 +187,10 @@ fn routers(ctx: &Context<'_>, scenario: &Scenario, declined: &Declined, phases: 
             scenario.links.iter().zip(&silent).filter(|(_, s)| **s).map(|(l, _)| l.name.as_str()).collect();
         if !names.is_empty() && !protocol.bears_plain_routers() {
             let (group, protocol) = (&group.name, protocol.name());
-            ctx.warn(format!("the flows of `{group}` speak {protocol}, but no router of it runs on {}", some(&names)));
+            ctx.warn(format!(
+                "the flows of `{group}` use {protocol}, but no {protocol} router runs on {}",
+                some(&names)
+            ));
         }
     }
     // A class has one controller: with several to choose from it takes the first of the list.
@@ -205,7 +208,7 @@ fn routers(ctx: &Context<'_>, scenario: &Scenario, declined: &Declined, phases: 
             .unwrap_or("none");
         let names: Vec<&str> = torn.iter().map(|(l, ..)| l.name.as_str()).collect();
         let needed = needed.join(" and ");
-        ctx.warn(format!("a port has one router, but flows want {needed} on {}: {first} runs", some(&names)));
+        ctx.warn(format!("a port has one router, but flows need {needed} on {}: {first} runs", some(&names)));
     }
 }
 

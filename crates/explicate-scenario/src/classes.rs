@@ -7,7 +7,7 @@ use crate::props::{Queue, Router, read_queue, read_router};
 use crate::quantity::Length;
 use crate::reader::{Context, Reader};
 
-/// A class as written; what is not said is the link's.
+/// A class as written; missing properties are the link's.
 #[derive(Clone)]
 pub(crate) struct Class {
     pub(crate) matches: Match,

@@ -222,7 +222,7 @@ pub(crate) fn crossings(
     crossings
 }
 
-/// Most bit/s that one flow asks for on average over a run.
+/// Upper bound of the mean bit/s of one flow over a run.
 fn demand(traffic: &Traffic, seconds: f64) -> f64 {
     match traffic {
         Traffic::Bulk | Traffic::OnOff { .. } | Traffic::Sessions { .. } => f64::INFINITY,

@@ -1,4 +1,4 @@
-//! `[[flows]]` as written: who speaks what, from when to when, and how much.
+//! `[[flows]]` as written: protocol, start and stop, traffic, and path of each group.
 
 use explicate_core::flow::{self, data_header_bytes};
 use explicate_core::params::{Param, Values};
@@ -32,7 +32,7 @@ pub(crate) enum Way {
 pub(crate) struct Group {
     pub(crate) name: String,
     pub(crate) place: Place,
-    /// Not said for arrivals whose number follows from the duration.
+    /// `None` for arrivals, whose number follows from the duration.
     pub(crate) count: Option<u32>,
     pub(crate) protocol: String,
     pub(crate) resolved: Resolved,
@@ -167,7 +167,7 @@ fn read_params(reader: &Reader<'_>, resolved: &Resolved) -> Vec<Chosen> {
     if let (Some(node), Some(paced)) = (reader.get("paced"), reader.flag("paced")) {
         let param = declared.iter().copied().find(|p| p.name == "paced");
         if table.get("paced").is_some() {
-            ctx.error(node.place, "`paced` is said twice, here and in `params`; remove one");
+            ctx.error(node.place, "`paced` is set twice, here and in `params`; remove one");
         } else if let Some(param) = param {
             chosen.push(Chosen { param, given: Given::Number(paced as u8 as f64), place: node.place });
         }
@@ -178,7 +178,7 @@ fn read_params(reader: &Reader<'_>, resolved: &Resolved) -> Vec<Chosen> {
             chosen.push(Chosen { param, given: Given::Number(*value), place });
         }
     }
-    // One order, whoever gave the value.
+    // One order, regardless of where the value was given.
     chosen.sort_by_key(|c| declared.iter().position(|p| p.name == c.param.name));
     chosen
 }
@@ -230,7 +230,7 @@ fn read_start(reader: &Reader<'_>) -> Option<Start> {
         _ => {
             ctx.error(
                 node.place,
-                "`arrivals` says when flows start; with it `start` is the time of the first, like \"0s\"",
+                "`arrivals` determines when flows start; with it, `start` has to be a single time, like \"0s\"",
             );
             None
         }
@@ -298,7 +298,7 @@ fn read_session(reader: &Reader<'_>, node: &Node) -> Option<Traffic> {
     let random = table.flag("random").unwrap_or(false);
     match (table.get("random"), duration) {
         (Some(node), None) => {
-            ctx.error(node.place, "`random` is about the `duration` of a session; give that too");
+            ctx.error(node.place, "`random` needs the `duration` of a session; add it");
             None
         }
         (_, Some(span)) if span < Time::millis(1) => {

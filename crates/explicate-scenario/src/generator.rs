@@ -95,7 +95,7 @@ impl Generator {
         }
     }
 
-    /// The path that a group of flows takes that says nothing.
+    /// The default path of a group of flows.
     pub(crate) fn default_lane(&self) -> &'static str {
         match self.kind {
             Kind::Explicit => "",
@@ -184,7 +184,7 @@ fn misplaced(reader: &Reader<'_>, kind: Kind) {
         Kind::Chain => ("chain", &["kind", "pairs", "hops", "access", "link"]),
         Kind::ParkingLot => ("parking_lot", &["kind", "pairs", "hops", "cross", "access", "link"]),
         Kind::Star => ("star", &["kind", "hosts", "link"]),
-        Kind::Explicit => ("topology of one's own", &["kind"]),
+        Kind::Explicit => ("custom topology", &["kind"]),
     };
     for entry in &reader.table.entries {
         let declared = keys::TOPOLOGY.iter().any(|k| k.name == entry.key);

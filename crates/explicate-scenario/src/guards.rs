@@ -68,7 +68,7 @@ fn wanted(scenario: &Scenario, phases: &mut [Routes]) -> Wanted {
 }
 
 impl Wanted {
-    /// Whether the controller that runs at a link's port is the one for a group. Of several it is the first that somebody wants.
+    /// Whether a group's controller runs at a link's port. Of several controllers, the first that any flow needs runs.
     fn answers(&self, scenario: &Scenario, link: &Link, number: usize, group: usize) -> bool {
         let port = scenario.port(link);
         let class = |g: usize| port.class_of(scenario.flows[g].resolved.protocol.congestion_header());

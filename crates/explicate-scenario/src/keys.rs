@@ -1,8 +1,8 @@
-//! Every key of a scenario file, declared once: unknown keys are found by it, and the JSON Schema is made from it.
+//! Every key of a scenario file, declared once. The check for unknown keys and the JSON Schema use this list.
 
 use crate::limits;
 
-/// What a key takes.
+/// The values that a key accepts.
 #[derive(Clone, Copy)]
 pub(crate) enum Form {
     /// Any text.
@@ -12,7 +12,7 @@ pub(crate) enum Form {
     Time,
     Rate,
     Bytes,
-    /// A distance or its opposite.
+    /// A distance, possibly negative.
     Coordinate,
     Distance,
     /// `"50/s"`.
@@ -48,7 +48,7 @@ pub(crate) enum Form {
 pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) form: Form,
-    /// As a scenario would write it; a sentence in words if it depends; empty if the key is required.
+    /// As written in a scenario; a phrase if it depends on other keys; empty if the key is required.
     pub(crate) default: &'static str,
     pub(crate) doc: &'static str,
     /// Its name in earlier versions, which still works with a warning; empty if it has none.
@@ -84,34 +84,39 @@ const PROCESSING: Form = Form::OneOf(&[Form::Words(PROCESSED), Form::Time]);
 const NAMES: Form = Form::OneOf(&[Form::Text, Form::List(&Form::Text)]);
 
 pub(crate) const ROOT: &[Key] = &[
-    key("name", Form::Text, "the name of the file", "What results are called."),
+    key("name", Form::Text, "the name of the file", "Name of the results."),
     key("duration", Form::Time, "60s", "Simulated time of one run."),
-    key("warmup", Form::Time, "0s", "Time at the start that every summary leaves out."),
+    key("warmup", Form::Time, "0s", "Time at the start that summaries exclude."),
     key("runs", Form::Whole(1, limits::COUNT), "1", "Independent repetitions; run i has the seed `seed + i`."),
     key("seed", Form::Whole(0, limits::SEED), "1", "Seed of the first run."),
-    key("processing", PROCESSING, "auto", "The `processing` of groups of flows that say none."),
+    key("processing", PROCESSING, "auto", "Default of `processing` for all groups of flows."),
     key(
         "topology",
         Form::Table(TOPOLOGY),
         "a dumbbell, or explicit if there is a [[node]] or [[medium]]",
         "A generated topology.",
     ),
-    key("node", Form::List(&Form::Table(NODE)), "none", "Nodes of one's own."),
+    key("node", Form::List(&Form::Table(NODE)), "none", "Custom nodes."),
     key(
         "link",
         Form::List(&Form::Table(LINK)),
         "none",
-        "Links of one's own (`from` and `to`), or refinements of one direction of a named link.",
+        "Custom links (`from` and `to`), or settings for one direction of a named link.",
     ),
-    key("medium", Form::List(&Form::Medium), "none", "Air that nodes share; links between its stations come with it."),
-    key("reroute", Form::List(&Form::Table(REROUTE)), "none", "Changes of routes in mid-run, in order of time."),
-    key("flows", Form::List(&Form::Table(FLOWS)), "", "Groups of like flows."),
-    key("sampling", Form::Table(SAMPLING), "nothing is sampled", "What is recorded over time."),
-    key("sweep", Form::Axes, "none", "Axes of a sweep: a path of keys and the values that it takes."),
+    key(
+        "medium",
+        Form::List(&Form::Medium),
+        "none",
+        "A wireless medium that nodes share; it creates the links between its stations.",
+    ),
+    key("reroute", Form::List(&Form::Table(REROUTE)), "none", "Route changes during the run, in order of time."),
+    key("flows", Form::List(&Form::Table(FLOWS)), "", "Groups of identical flows."),
+    key("sampling", Form::Table(SAMPLING), "nothing is sampled", "Variables recorded over time."),
+    key("sweep", Form::Axes, "none", "Axes of a sweep: a path of keys and its values."),
 ];
 
 pub(crate) const TOPOLOGY: &[Key] = &[
-    key("kind", Form::Words(KINDS), "dumbbell", "Which generator makes the nodes and links."),
+    key("kind", Form::Words(KINDS), "dumbbell", "Generator of the nodes and links."),
     key(
         "pairs",
         Form::Whole(1, limits::COUNT),
@@ -119,7 +124,7 @@ pub(crate) const TOPOLOGY: &[Key] = &[
         "Pairs of hosts at the ends (dumbbell, chain, parking_lot).",
     ),
     key("hops", Form::Whole(1, limits::HOPS), "2", "Links between routers (chain, parking_lot)."),
-    key("cross", Form::Whole(1, limits::COUNT), "1", "Pairs of hosts beside every hop (parking_lot)."),
+    key("cross", Form::Whole(1, limits::COUNT), "1", "Pairs of hosts at each hop, for cross traffic (parking_lot)."),
     key("hosts", Form::Whole(2, limits::COUNT), "one more than flows", "Hosts around the router (star)."),
     key(
         "access",
@@ -139,8 +144,8 @@ pub(crate) const TOPOLOGY: &[Key] = &[
 const RATE: Key = key(
     "rate",
     Form::Rate,
-    "10Mbit/s; of access links ten times that of the middle",
-    "Rate of IP bytes. A recorded channel replaces it by its mean.",
+    "10Mbit/s; for access links ten times the bottleneck's",
+    "Rate in IP bytes. The mean of a recorded channel replaces it.",
 );
 const QUEUE: Key = key(
     "queue",
@@ -152,38 +157,38 @@ const ROUTER: Key = key(
     "router",
     Form::Router,
     "auto",
-    "Controller of the port. `auto`: those of the protocols that flows use; `none`: plain IP.",
+    "Router controller of the port. `auto`: the controllers of the protocols in use; `none`: plain IP.",
 );
 const CAPACITY: Key = key(
     "capacity",
     Form::OneOf(&[Form::Rate, Form::Table(BELIEF), Form::List(&Form::Table(BELIEF_STEP))]),
-    "the rate; less what coding adds to long packets",
-    "The capacity that controllers believe in: a rate, a factor of the link's, or steps over time.",
+    "the rate, less the overhead of coding",
+    "Capacity configured in the controllers: a rate, a factor of the link's rate, or steps over time.",
 );
 const HALF_DUPLEX: Key = key(
     "half_duplex",
     Form::Flag,
     "false",
-    "Both directions share one line and take turns on it, packet by packet. It is enough that one of them says so.",
+    "Both directions share one line and alternate packet by packet. Setting it for one direction is enough.",
 );
-const CHANNEL: Key = key("channel", Form::Channels, "[]", "What the link does to packets, in order; empty is a wire.");
+const CHANNEL: Key = key("channel", Form::Channels, "[]", "Channel models, applied in order; empty is an ideal wire.");
 const CLASSES: Key = key(
     "classes",
     Form::List(&Form::Table(CLASS)),
     "[]",
-    "Several queues that take turns by weight instead of one for all packets, each with a controller of its own.",
+    "Several queues, served by weight (deficit round robin), each with its own controller, instead of one queue.",
 );
 const KAPPA: Key = key(
     "kappa",
     Form::Number(0.0, 1.0),
     "0",
-    "How far the weights of the classes `explicit` and `other` move each round trip, until flows have equal windows in both.",
+    "Step per round trip by which the weights of the classes `explicit` and `other` move until flows of both have equal windows.",
 );
 const BY_FLOWS: Key = key(
     "share_by_flows",
     Form::Flag,
     "false",
-    "Packets that the port's controller answers and all others wait in queues of their own, and each kind has a share of the line by how many flows of it send.",
+    "Separate queues for packets that the port's controller handles and for all others; each queue gets a share of the line in proportion to its number of active flows.",
 );
 const DELAY_DOC: &str = "Propagation delay, one way.";
 
@@ -191,7 +196,7 @@ const CLOCK_TICK: Key = key(
     "clock_tick",
     Form::Time,
     "0s",
-    "Timers of controllers and disciplines expire at multiples of this, as in a kernel of that time; 0s is exact.",
+    "Timers of controllers and queue disciplines expire at multiples of this, like jiffies of a kernel; 0s is exact.",
 );
 
 pub(crate) const PROPS: &[Key] = &[
@@ -218,11 +223,21 @@ pub(crate) const CLASS: &[Key] = &[
         "match",
         Form::Words(MATCHES),
         "",
-        "Which packets: `explicit`, those with a congestion header; `other`, all that no other class matches.",
+        "Packets of the class: `explicit`, those with a congestion header; `other`, all that no other class matches.",
     ),
-    key("queue", Form::Queue, "the link's", "Its queue discipline. A `bdp` and a rate are the link's and its share."),
-    key("router", Form::Router, "the link's", "Its controller, which believes in its share of the capacity."),
-    key("weight", Form::Number(WEIGHT.0, WEIGHT.1), "1", "Its share of the line, beside the weights of the others."),
+    key(
+        "queue",
+        Form::Queue,
+        "the link's",
+        "Queue discipline of the class. A `bdp` and a rate are the link's, times the share of the class.",
+    ),
+    key(
+        "router",
+        Form::Router,
+        "the link's",
+        "Controller of the class; its configured capacity is the share of the class.",
+    ),
+    key("weight", Form::Number(WEIGHT.0, WEIGHT.1), "1", "Weight of the class, relative to the other classes."),
 ];
 
 pub(crate) const ACCESS: &[Key] = &[
@@ -231,7 +246,7 @@ pub(crate) const ACCESS: &[Key] = &[
         "delay",
         Form::OneOf(&[Form::Time, Form::Table(RANGE)]),
         "1ms",
-        "Propagation delay, one way; a range is spread evenly over the pairs.",
+        "Propagation delay, one way; a range spreads the delays evenly over the pairs.",
     ),
     QUEUE,
     ROUTER,
@@ -244,20 +259,20 @@ pub(crate) const ACCESS: &[Key] = &[
     CLOCK_TICK,
 ];
 
-/// A capacity that is wrong by a factor.
+/// A configured capacity that differs from the link's rate by a factor.
 pub(crate) const BELIEF: &[Key] =
-    &[key("factor", Form::Number(1e-3, 1e3), "", "What is believed over the link's rate.")];
+    &[key("factor", Form::Number(1e-3, 1e3), "", "Configured capacity over the link's rate.")];
 
 /// A step of a capacity over time.
 pub(crate) const BELIEF_STEP: &[Key] = &[
-    key("at", Form::Time, "", "From when on."),
-    key("rate", Form::Rate, "by `factor`", "What is believed."),
-    key("factor", Form::Number(1e-3, 1e3), "by `rate`", "What is believed over the link's rate."),
+    key("at", Form::Time, "", "Start time."),
+    key("rate", Form::Rate, "by `factor`", "Configured capacity."),
+    key("factor", Form::Number(1e-3, 1e3), "by `rate`", "Configured capacity over the link's rate."),
 ];
 
 /// A step of a rate over time.
 pub(crate) const STEP: &[Key] =
-    &[key("at", Form::Time, "", "From when on."), key("rate", Form::Rate, "", "The rate; `0bit/s` is a pause.")];
+    &[key("at", Form::Time, "", "Start time."), key("rate", Form::Rate, "", "The rate; `0bit/s` stops the link.")];
 
 pub(crate) const RANGE: &[Key] = &[
     key("from", Form::Time, "", "Delay of the first pair's links."),
@@ -265,36 +280,41 @@ pub(crate) const RANGE: &[Key] = &[
 ];
 
 pub(crate) const NODE: &[Key] = &[
-    key("name", Form::Text, "", "Its name."),
+    key("name", Form::Text, "", "Name."),
     key(
         "kind",
         Form::Words(NODE_KINDS),
         "host if it has one neighbour",
-        "A host's own ports have unlimited queues unless said. A bridge, or what stands within a tunnel, does not count TTLs down \
-         and has no controllers.",
+        "Ports of a host have unlimited queues by default. A bridge (or a node inside a tunnel) does not decrement TTLs and has no \
+         controllers.",
     ),
 ];
 
 pub(crate) const REROUTE: &[Key] = &[
-    key("at", Form::Time, "", "From when on."),
+    key("at", Form::Time, "", "Start time."),
     key(
         "without",
         Form::List(&Form::Text),
         "",
-        "Links that routes leave out from then on; an empty list puts all back. Packets under way stay on theirs, and so do flows \
-         whose `path` names every node.",
+        "Links that routes avoid from then on; an empty list restores all links. Packets in transit keep their route, and so do \
+         flows whose `path` lists every node.",
     ),
 ];
 
 pub(crate) const LINK: &[Key] = &[
-    key("name", Form::Text, "from->to", "Its name; without `from` and `to`, the name of the link to refine."),
-    key("from", Form::Text, "", "The node that it leaves (a link of one's own)."),
-    key("to", Form::Text, "", "The node that it reaches (a link of one's own)."),
+    key(
+        "name",
+        Form::Text,
+        "from->to",
+        "Name; without `from` and `to`, the name of the existing link that these settings apply to.",
+    ),
+    key("from", Form::Text, "", "Node at which a custom link starts."),
+    key("to", Form::Text, "", "Node at which a custom link ends."),
     key(
         "duplex",
         Form::Flag,
         "false",
-        "Makes the other direction too, called `to->from`, or `NAME-back` if there is a name.",
+        "Also creates the reverse direction, named `to->from`, or `NAME-back` if there is a name.",
     ),
     RATE,
     key("delay", Form::Time, "10ms", DELAY_DOC),
@@ -316,16 +336,26 @@ const STATION_QUEUE: Key = key(
     "queue",
     Form::Queue,
     "auto",
-    "Queue discipline of an interface, which serves all neighbours. `auto`: droptail with a limit of 100pkt.",
+    "Queue discipline of an interface, shared by all neighbours. `auto`: droptail with a limit of 100pkt.",
 );
 
 /// Keys of a medium beside the parameters of its kind.
 pub(crate) const MEDIUM: &[Key] = &[
-    key("name", Form::Text, "", "Its name."),
-    key("kind", Form::Text, "dcf", "Which medium."),
-    key("layout", Form::Table(LAYOUT), "none", "Stations at regular places."),
-    key("station", Form::List(&Form::Table(STATION)), "none", "Stations one by one, or refinements of the layout's."),
-    key("interferer", Form::List(&Form::Table(INTERFERER)), "none", "Sources of noise, as loud as a station."),
+    key("name", Form::Text, "", "Name."),
+    key("kind", Form::Text, "dcf", "Kind of medium."),
+    key("layout", Form::Table(LAYOUT), "none", "Stations at regular positions."),
+    key(
+        "station",
+        Form::List(&Form::Table(STATION)),
+        "none",
+        "Individual stations, or settings for stations of the layout.",
+    ),
+    key(
+        "interferer",
+        Form::List(&Form::Table(INTERFERER)),
+        "none",
+        "Sources of interference, with the power of a station.",
+    ),
     STATION_QUEUE,
     ROUTER,
     CLASSES,
@@ -343,16 +373,21 @@ pub(crate) const LAYOUT: &[Key] = &[
         "chain: n1, n2, ... in a line, linked to the next; star: n1, n2, ... around the hub n0, linked to it; mesh: rows of \
          n1, n2, ..., linked to the four next.",
     ),
-    key("stations", Form::Whole(1, limits::STATIONS), "2", "Stations of a chain; of a star without its hub."),
+    key(
+        "stations",
+        Form::Whole(1, limits::STATIONS),
+        "2",
+        "Number of stations of a chain, or of a star without its hub.",
+    ),
     key("rows", Form::Whole(1, limits::STATIONS), "2", "Rows of a mesh."),
     key("columns", Form::Whole(1, limits::STATIONS), "2", "Columns of a mesh."),
-    key("spacing", Form::Distance, "100m", "From a station to the next, of a star to the hub."),
-    key("prefix", Form::Text, "n", "What names begin with."),
+    key("spacing", Form::Distance, "100m", "Distance between neighbours; in a star, from the hub."),
+    key("prefix", Form::Text, "n", "Prefix of the names."),
 ];
 
 pub(crate) const STATION: &[Key] = &[
-    key("node", Form::Text, "", "The node; one that is not declared is made."),
-    key("at", Form::List(&Form::Coordinate), "by layout", "Its place: [x, y]."),
+    key("node", Form::Text, "", "Name of the node, which is created if it is not declared."),
+    key("at", Form::List(&Form::Coordinate), "by layout", "Position: [x, y]."),
     STATION_QUEUE,
     ROUTER,
     CLASSES,
@@ -363,48 +398,48 @@ pub(crate) const STATION: &[Key] = &[
 ];
 
 pub(crate) const INTERFERER: &[Key] = &[
-    key("at", Form::List(&Form::Coordinate), "", "Its place: [x, y]."),
-    key("on", Form::Time, "", "Length of a burst, the mean if random."),
-    key("off", Form::Time, "", "Pause before and between bursts, the mean if random."),
-    key("random", Form::Flag, "false", "Lengths are exponential rather than fixed."),
+    key("at", Form::List(&Form::Coordinate), "", "Position: [x, y]."),
+    key("on", Form::Time, "", "Length of a burst; the mean if `random`."),
+    key("off", Form::Time, "", "Pause before and between bursts; the mean if `random`."),
+    key("random", Form::Flag, "false", "Lengths are exponentially distributed instead of fixed."),
 ];
 
 pub(crate) const FLOWS: &[Key] = &[
-    key("name", Form::Text, "", "Name of the group; flow i is called `name.i`."),
+    key("name", Form::Text, "", "Name of the group; flow i is named `name.i`."),
     key("count", Form::Whole(1, limits::GROUP), "1; with arrivals, enough for the whole run", "Number of flows."),
-    key("protocol", Form::Protocol, "", "A preset, a protocol, or law/recovery."),
-    key("params", Form::FlowParams, "{}", "Parameters of the law, the recovery and the flow."),
+    key("protocol", Form::Protocol, "", "A preset, a protocol, or protocol/recovery."),
+    key("params", Form::FlowParams, "{}", "Parameters of the congestion controller, the recovery and the flow."),
     key("packet", Form::Bytes, "1500B", "IP length of a full data packet, with all headers."),
     key(
         "start",
         Form::OneOf(&[Form::Time, Form::Table(START)]),
         "0s",
-        "When they start: all at a time, spread evenly, or uniformly at random.",
+        "Start times: all at once, spread evenly, or uniformly at random.",
     ),
     key(
         "processing",
         PROCESSING,
         "the scenario's",
-        "The longest that the sending host takes for a data packet: each takes a random time, uniform from zero up to this, and \
-         packets keep their order. `auto`: what the largest packet takes on the narrowest link of the way, at most 10ms; `none`: \
-         no time.",
+        "Largest processing time of the sending host per data packet: each time is random, uniform from zero up to this, and \
+         packets keep their order. `auto`: the transmission time of the largest packet on the slowest link of the path, at most \
+         10ms; `none`: no processing time.",
     ),
-    key("stop", Form::Time, "never", "When they stop at the latest."),
+    key("stop", Form::Time, "never", "Latest stop time."),
     key(
         "size",
         Form::OneOf(&[Form::Bytes, Form::Table(SIZE)]),
         "without end",
         "Payload bytes that each flow transfers.",
     ),
-    key("on_off", Form::Table(ON_OFF), "always on", "Alternately sends without end and nothing."),
+    key("on_off", Form::Table(ON_OFF), "always on", "Alternates between unlimited sending and silence."),
     key(
         "session",
         Form::Table(SESSION),
         "one connection without end",
-        "Connections that end, or are torn down by timeouts, and come again after a pause.",
+        "Connections that end, or are aborted by timeouts, and restart after a pause.",
     ),
-    key("arrivals", Form::Frequency, "none", "Flows start as a Poisson process of this rate, `count` at most."),
-    key("paced", Form::Flag, "false", "Packets are spread over the round trip even if the law does not ask for it."),
+    key("arrivals", Form::Frequency, "none", "Flows start as a Poisson process with this rate, at most `count` of them."),
+    key("paced", Form::Flag, "false", "Packets are paced over the round trip even if the congestion controller does not pace."),
     key(
         "path",
         NAMES,
@@ -419,7 +454,7 @@ pub(crate) const FLOWS: &[Key] = &[
 pub(crate) const START: &[Key] = &[
     key("at", Form::Time, "0s", "All at once."),
     key("spread", Form::Time, "none", "Flow i of n starts at from + i * spread / n."),
-    key("uniform", Form::Time, "none", "Each starts at a random time of this span."),
+    key("uniform", Form::Time, "none", "Each starts at a random time within this span."),
     key("from", Form::Time, "0s", "The earliest start."),
 ];
 
@@ -430,32 +465,32 @@ pub(crate) const SIZE: &[Key] = &[
 ];
 
 pub(crate) const ON_OFF: &[Key] = &[
-    key("on", Form::Time, "", "Length of an on-period, the mean if random."),
-    key("off", Form::Time, "", "Length of an off-period, the mean if random."),
-    key("random", Form::Flag, "false", "Periods are exponential rather than fixed."),
+    key("on", Form::Time, "", "Length of an on-period; the mean if `random`."),
+    key("off", Form::Time, "", "Length of an off-period; the mean if `random`."),
+    key("random", Form::Flag, "false", "Periods are exponentially distributed instead of fixed."),
 ];
 
 pub(crate) const SESSION: &[Key] = &[
-    key("timeouts", Form::Whole(1, limits::COUNT), "6", "Timeouts in a row that tear a session down."),
+    key("timeouts", Form::Whole(1, limits::COUNT), "6", "Consecutive timeouts that abort a session."),
     key(
         "pause",
         Form::OneOf(&[Form::Time, Form::Table(PAUSE)]),
         "5s",
-        "Time before the next session; of a range each at random.",
+        "Time before the next session; a range draws each at random.",
     ),
-    key("duration", Form::Time, "until it is torn down", "How long a session lasts, the mean if random."),
-    key("random", Form::Flag, "false", "Durations are exponential rather than fixed."),
+    key("duration", Form::Time, "until it is aborted", "Length of a session; the mean if `random`."),
+    key("random", Form::Flag, "false", "Durations are exponentially distributed instead of fixed."),
 ];
 
 pub(crate) const PAUSE: &[Key] =
     &[key("from", Form::Time, "", "The shortest pause."), key("to", Form::Time, "", "The longest pause.")];
 
 pub(crate) const SAMPLING: &[Key] = &[
-    key("every", Form::Time, "100ms", "The period."),
+    key("every", Form::Time, "100ms", "Sampling period."),
     key(
         "of",
         Form::List(&Form::Words(SAMPLED)),
         "[\"queue\", \"cwnd\", \"throughput\", \"rtt\"]",
-        "What: queue and throughput of links, cwnd, rtt and goodput of flows, all variables of controllers (router), senders (flow) or agents (agent).",
+        "Variables: queue and throughput of links; cwnd, rtt and goodput of flows; all variables of controllers (router), senders (flow) or agents (agent).",
     ),
 ];

@@ -1,4 +1,4 @@
-//! What a scenario may ask for at most; beyond it parsing is an error with a remedy rather than a run without end.
+//! Limits of a scenario. Parsing reports an error with a remedy beyond them, instead of starting an endless run.
 
 use explicate_core::units::Time;
 

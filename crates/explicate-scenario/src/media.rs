@@ -210,7 +210,7 @@ impl Layout {
 
 // ---------------------------------------------------------------------------------- stations one by one
 
-/// Stations of their own, or refinements of those that the layout placed. Returns what was said, as TOML.
+/// Individual stations, or settings for stations of the layout. Returns the settings as TOML.
 fn read_stations(reader: &Reader<'_>, graph: &mut Graph, medium: &mut MediumDraft, shared: &Props) -> String {
     let ctx = reader.ctx;
     let mut written = String::new();
@@ -248,7 +248,7 @@ fn read_stations(reader: &Reader<'_>, graph: &mut Graph, medium: &mut MediumDraf
                 medium.stations.len() - 1
             }
             (None, None) => {
-                let message = "no station of the layout is called so, and without one it needs `at = [\"0m\", \"0m\"]`";
+                let message = "the layout has no such station; a new one needs `at = [\"0m\", \"0m\"]`";
                 ctx.error(station.place, format!("[[medium.station]] `{}`: {message}", short(name)));
                 continue;
             }
@@ -377,13 +377,13 @@ pub(crate) fn refine_link(reader: &Reader<'_>, graph: &mut Graph, at: usize, pro
         && !medium.kind.has_rate(rate)
     {
         let message = format!("`{}` has no rate {}", medium.kind.name(), show(rate.0 as f64, &quantity::RATE));
-        ctx.error(node.place, format!("{message}; take one of those that `rate` of [[medium]] takes"));
+        ctx.error(node.place, format!("{message}; use one of the values of `rate` of [[medium]]"));
     }
     let merged = graph.props[graph.links[at].props].props.refined(&props);
     if let Some(node) = reader.get("channel")
         && merged.has_service()
     {
-        ctx.error(node.place, "a channel that sets the link's rate has no meaning on a medium; put it on a wire");
+        ctx.error(node.place, "a channel that sets the link's rate cannot be used on a medium; use it on a wired link");
     }
     graph.written += &format!("[[link]]\nname = {}\n", quoted(&name));
     if let Some(rate) = merged.rate {

@@ -94,9 +94,9 @@ pub struct Link {
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Time,
-    /// The capacity that routers believe in: by default `rate`, less what coding adds to long packets.
+    /// Capacity configured in the controllers: by default `rate`, less the overhead of coding.
     pub capacity: Rate,
-    /// From when on they believe in what else, in order of time.
+    /// Changes of the configured capacity, in order of time.
     pub beliefs: Vec<(Time, Rate)>,
     /// The link of the other direction, if both share one line.
     pub shares_with: Option<usize>,

@@ -1,4 +1,4 @@
-//! Nodes and links of one's own, and refinements of named links.
+//! Custom nodes and links, and settings for named links.
 
 use std::collections::HashMap;
 
@@ -69,12 +69,15 @@ pub(crate) fn read_link(
     match (reader.get("from"), reader.get("to"), name) {
         (None, None, Some(name)) => {
             if let Some(node) = reader.get("duplex") {
-                ctx.error(node.place, "`duplex` is for links with `from` and `to`; refine each direction by its name");
+                ctx.error(
+                    node.place,
+                    "`duplex` is for links with `from` and `to`; configure each direction by its name",
+                );
             }
             refine(&reader, graph, names, name, props);
         }
         (None, None, None) => {
-            let message = "needs `from` and `to` (a new link) or the `name` of the link to refine";
+            let message = "needs `from` and `to` (a new link) or the `name` of an existing link";
             ctx.error(reader.place, format!("{} {message}", reader.title));
         }
         _ => add_link(&reader, graph, names, name, duplex.unwrap_or(false), props),

@@ -25,7 +25,7 @@ struct Port<'a> {
 }
 
 /// Warns of drop-tail bottlenecks where flows have equal round-trip times and nothing on their way is random. `processing`
-/// tells whether a group's senders take a random time for each packet.
+/// returns whether a group's senders have a random processing time.
 pub(crate) fn check(
     ctx: &Context<'_>,
     scenario: &Scenario,
@@ -63,7 +63,7 @@ pub(crate) fn check(
                 }
                 let port = ports.entry(link).or_default();
                 port.random |= random;
-                // Where a router tells rates, losses are rare.
+                // With explicit rates, losses are rare.
                 if !tells(&scenario.links[link], group) && !clouds_are_told {
                     let (flows, groups) = port.flows.entry(rtt).or_default();
                     *flows += count;
@@ -95,7 +95,7 @@ fn to_drop_tail(port: &Link, group: &FlowGroup) -> bool {
     port.classes.get(class).map_or(port.queue.as_ref(), |c| c.queue.as_ref()).is_some_and(drops_tail)
 }
 
-/// Whether the port has a router that tells a group its rate.
+/// Whether the port has a controller that sets the rate of a group.
 fn tells(port: &Link, group: &FlowGroup) -> bool {
     let protocol = group.resolved.protocol;
     let routers = port.routers_of(port.class_of(protocol.congestion_header()));

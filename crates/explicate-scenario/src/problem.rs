@@ -1,4 +1,4 @@
-//! What is wrong with a scenario, and where.
+//! Errors in a scenario, with their location.
 
 use std::fmt;
 
@@ -18,12 +18,12 @@ pub enum Site {
     Override(String),
 }
 
-/// One problem: a place and a sentence that says what is wrong and what would be right.
+/// One problem: its location, and a message with the error and the remedy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
     /// Where.
     pub site: Site,
-    /// What, and what to do about it.
+    /// The error and its remedy.
     pub message: String,
 }
 

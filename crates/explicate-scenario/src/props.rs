@@ -1,4 +1,4 @@
-//! Properties of links as written: rate, delay, queue, router, believed capacity and channels.
+//! Properties of links as written: rate, delay, queue, router, configured capacity and channels.
 
 use explicate_core::api::AnyProtocol;
 use explicate_core::channel::{AnyChannelKind, ChannelInit, ChannelStages};
@@ -21,7 +21,7 @@ use crate::steps::Capacity;
 pub(crate) const DEFAULT_QUEUE: &str = "droptail";
 /// The parameter whose default is not the discipline's but the port's.
 const LIMIT: &str = "limit";
-/// Its default at a link, and at an interface to a medium, whose bandwidth-delay product nobody knows: a kernel's of paper
+/// Default limit at a link, and at an interface to a medium, whose bandwidth-delay product is unknown: a kernel's of paper
 /// 000's time.
 pub(crate) const LINK_LIMIT: Length = Length::Bdp(1.0);
 pub(crate) const INTERFACE_LIMIT: Length = Length::Packets(100.0);
@@ -61,7 +61,7 @@ pub(crate) enum Delay {
     Range(Time, Time),
 }
 
-/// What was written of a link; `None` is "not said here".
+/// Properties as written for a link; `None` if not given.
 #[derive(Clone, Default)]
 pub(crate) struct Props {
     pub(crate) rate: Option<Rate>,
@@ -126,7 +126,7 @@ impl Props {
         }
     }
 
-    /// The rate: a channel's mean if one replaces the service, else what was said, else `default`.
+    /// The rate: the mean of a channel that replaces the service, else the given rate, else `default`.
     pub(crate) fn nominal(&self, default: Rate) -> Rate {
         let service = self.stages(self.rate.unwrap_or(default)).filter_map(|s| s.service).next_back();
         let mean = service.map(|s| Rate::from_bytes_per_sec(s.mean_rate()));
@@ -143,7 +143,7 @@ impl Props {
         channels.map(move |c| c.stages(rate))
     }
 
-    /// What controllers believe in at first, and from when on what then.
+    /// The configured capacity at the start, and its changes.
     pub(crate) fn beliefs(&self, rate: Rate) -> (Rate, Vec<(Time, Rate)>) {
         let efficiency: f64 = self.stages(rate).filter_map(|s| s.coding).map(|c| c.efficiency()).product();
         let usual = Rate((rate.0 as f64 * efficiency).round().max(1.0) as u64);
@@ -290,7 +290,7 @@ pub(crate) fn read_queue(ctx: &Context<'_>, node: &Node, limit: Length) -> Optio
     Some(Queue::Kind(kind, limited(kind, chosen, Some(node.place), limit)))
 }
 
-/// Fills in what lengths imply: a limit that is not said is `limit`, and a length in packets makes
+/// Fills in what lengths imply: a missing limit is `limit`, and a length in packets makes
 /// the discipline count packets.
 fn limited(kind: &'static AnyQdiscKind, mut chosen: Vec<Chosen>, place: Option<Place>, limit: Length) -> Vec<Chosen> {
     let find = |name: &str| kind.params().iter().find(|p| p.name == name);
@@ -357,7 +357,7 @@ fn read_channels(ctx: &Context<'_>, node: &Node) -> Option<Vec<Channel>> {
     let serves = |c: &&Channel| c.stages(Rate::mbps(1)).service.is_some();
     let serving: Vec<&str> = channels.iter().filter(serves).map(|c| c.kind.name()).collect();
     if let [first, second, ..] = serving.as_slice() {
-        ctx.error(node.place, format!("`{first}` and `{second}` both decide the link's rate; keep one"));
+        ctx.error(node.place, format!("`{first}` and `{second}` both set the link's rate; keep one"));
     }
     Some(channels)
 }

@@ -1,4 +1,4 @@
-//! Reads tables key by key, collecting what is wrong instead of stopping at it.
+//! Reads tables key by key and collects all errors instead of stopping at the first.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,14 +14,14 @@ use crate::limits;
 use crate::problem::suggestion;
 use crate::quantity;
 
-/// What every reader needs: where files are, and where problems go.
+/// Shared state of all readers: the folder of files, and the problems and warnings found.
 pub(crate) struct Context<'a> {
     pub(crate) base: &'a Path,
     pub(crate) problems: RefCell<Vec<(Place, String)>>,
     pub(crate) warnings: RefCell<Vec<String>>,
     /// Files that were read already.
     pub(crate) files: RefCell<BTreeMap<String, Arc<[u64]>>>,
-    /// The scenario is for a fluid model: it may ask for more than could be moved packet by packet.
+    /// The scenario is for a fluid model, with higher limits than for packets.
     pub(crate) fluid: bool,
 }
 

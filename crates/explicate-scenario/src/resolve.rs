@@ -1,4 +1,4 @@
-//! From a document to a [`Scenario`]: everything looked up, every default filled in.
+//! Resolves a document to a [`Scenario`]: names are looked up and defaults filled in.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -154,8 +154,8 @@ fn count(ctx: &Context<'_>, group: &Group, duration: Time) -> u32 {
             let most = mean + 6.0 * mean.sqrt() + 10.0;
             if most > limits::COUNT as f64 {
                 let message =
-                    format!("about {mean:.0} flows arrive; lower `arrivals`, or say with `count` how many at most");
-                ctx.error(group.place, format!("[[flows]] `{}`: {message} ({} can be)", group.name, limits::COUNT));
+                    format!("about {mean:.0} flows arrive; lower `arrivals`, or limit the number with `count`");
+                ctx.error(group.place, format!("[[flows]] `{}`: {message} (at most {})", group.name, limits::COUNT));
                 return 1;
             }
             most as u32
@@ -205,7 +205,7 @@ fn read_sweep(reader: &Reader<'_>) -> Vec<(String, Vec<String>)> {
                         sweep.push((entry.key.clone(), values.iter().map(as_override).collect()));
                     }
                     Data::Table(_) => {
-                        let message = "a path with dots stands in quotes, like \"topology.bottleneck.rate\" = [...]";
+                        let message = "a path with dots needs quotes, like \"topology.bottleneck.rate\" = [...]";
                         ctx.error(entry.place, format!("[sweep]: {message}"));
                     }
                     _ => {
@@ -222,7 +222,7 @@ fn read_sweep(reader: &Reader<'_>) -> Vec<(String, Vec<String>)> {
     sweep
 }
 
-/// A value such that an override with it means the same.
+/// The value as text, such that an override with it is equivalent.
 fn as_override(node: &Node) -> String {
     match &node.data {
         Data::Text(text) => {
@@ -233,7 +233,7 @@ fn as_override(node: &Node) -> String {
     }
 }
 
-/// The controllers that the groups' flows need, with what their presets say of them; of two values the first counts.
+/// The controllers that the flows need, with the parameters from their presets; of two values the first is used.
 fn controllers(groups: &[Group]) -> Vec<RouterSpec> {
     let mut all: Vec<RouterSpec> = Vec::new();
     for resolved in groups.iter().map(|g| &g.resolved) {
@@ -261,7 +261,7 @@ fn bridges(ctx: &Context<'_>, graph: &Graph) {
     let controls = |router: &Option<Router>| matches!(router, Some(Router::Of(..)));
     for (node, props) in links.chain(stations).filter(|(node, _)| graph.bridges.contains(node)) {
         if controls(&props.router) || props.classes.iter().flatten().any(|c| controls(&c.router)) {
-            let message = "is a bridge and has no controllers; take its `router` away, or make it a router";
+            let message = "is a bridge and has no controllers; remove its `router`, or make it a router";
             ctx.error(props.place.unwrap_or(Place::At(0)), format!("`{}` {message}", graph.nodes[node]));
             return;
         }

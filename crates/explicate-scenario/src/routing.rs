@@ -176,7 +176,7 @@ impl Routes {
     }
 }
 
-/// Tells leaves from the core; returns the number of core nodes too.
+/// Separates leaves from the core; also returns the number of core nodes.
 fn places(nodes: usize, links: &[Edge]) -> (Vec<Place>, usize) {
     let mut neighbour = vec![NONE; nodes];
     let mut several = vec![false; nodes];

@@ -10,7 +10,7 @@ use crate::limits;
 use crate::quantity::{self, show};
 use crate::reader::{Context, Reader, quantity_of};
 
-/// A capacity that controllers believe in, as written.
+/// A configured capacity, as written.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Belief {
     Rate(Rate),
@@ -18,7 +18,7 @@ pub(crate) enum Belief {
     Factor(f64),
 }
 
-/// What a link's controllers believe in, as written: from when on what. One that never changes begins at zero and is alone.
+/// The configured capacity of a link over time, as written. A constant is a single step at time zero.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Capacity(Vec<(Time, Belief)>);
 
@@ -44,7 +44,7 @@ impl Capacity {
             }
         }
     }
-    /// What is believed at first, and from when on what then; before the first step it is `default`.
+    /// The configured capacity at the start, and its changes; before the first step it is `default`.
     pub(crate) fn over(&self, rate: Rate, default: Rate) -> (Rate, Vec<(Time, Rate)>) {
         let rate = |belief: &Belief| match belief {
             Belief::Rate(rate) => *rate,
@@ -110,7 +110,7 @@ fn factor(reader: &Reader<'_>, node: &Node) -> Option<Belief> {
         _ => f64::NAN,
     };
     if !(1e-3..=1e3).contains(&factor) {
-        reader.ctx.error(node.place, "`factor` is a number from 0.001 to 1000: what is believed over what is true");
+        reader.ctx.error(node.place, "`factor` is a number from 0.001 to 1000: the configured capacity over the rate");
         return None;
     }
     Some(Belief::Factor(factor))

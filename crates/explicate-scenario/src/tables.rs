@@ -21,7 +21,7 @@ pub struct Column {
     pub name: &'static str,
     /// The unit in words; empty for names and counts.
     pub unit: &'static str,
-    /// What it holds.
+    /// Kind of the values.
     pub kind: Kind,
     /// Definition.
     pub doc: &'static str,
@@ -60,24 +60,29 @@ pub const FLOWS: &[Column] = &[
         "timeouts",
         "",
         Kind::U64,
-        "Expiries of the retransmission timer in the measured span, connection set-up included.",
+        "Expiries of the retransmission timer in the measured span, including connection set-up.",
     ),
-    column("timeouts_total", "", Kind::U64, "The same in the whole run, warm-up included."),
+    column("timeouts_total", "", Kind::U64, "Timeouts in the whole run, including the warm-up."),
     column(
         "rtt_mean_ms",
         "ms",
         Kind::F64,
-        "Mean of the round-trip time samples of the measured span; null without one.",
+        "Mean of the round-trip time samples of the measured span; null if there are none.",
     ),
     column(
         "completion_s",
         "s",
         Kind::F64,
-        "From the start to the acknowledgement of the last byte; null if that did not come.",
+        "From the start to the acknowledgement of the last byte; null if it did not arrive.",
     ),
-    column("damaged", "packets", Kind::U64, "Its packets and acknowledgements that arrived damaged and were dropped."),
-    column("sessions", "", Kind::U64, "Connections begun in the whole run; one but for flows with `session`."),
-    column("torn_down", "", Kind::U64, "Sessions that timeouts ended in the whole run."),
+    column(
+        "damaged",
+        "packets",
+        Kind::U64,
+        "Packets and acknowledgements of the flow that arrived damaged and were dropped.",
+    ),
+    column("sessions", "", Kind::U64, "Connections started in the whole run; one, except for flows with `session`."),
+    column("torn_down", "", Kind::U64, "Sessions aborted by timeouts in the whole run."),
 ];
 
 /// The table `links`: one row per link and run.
@@ -88,7 +93,7 @@ pub const LINKS: &[Column] = &[
         "utilisation",
         "",
         Kind::F64,
-        "IP bytes that left in the measured span, divided by what the capacity could have sent in it. Over a medium: the \
+        "IP bytes sent in the measured span, divided by the bytes that the capacity allows. Over a medium: the \
          share of the span in which its frames, in vain or not, and their answers were on the air. A packet that leaves counts \
          whole, even if the span began while it was sent: over short spans this may be more than 1, by one packet.",
     ),
@@ -96,17 +101,22 @@ pub const LINKS: &[Column] = &[
         "queue_mean_packets",
         "packets",
         Kind::F64,
-        "Time average of the packets that wait, without the packet in service. Over a medium all columns of queues are those \
+        "Time average of the packets in the queue, excluding the packet in service. Over a medium, all queue columns are those \
          of the sending interface, which all its links share.",
     ),
     column(
         "queue_mean_nonempty",
         "packets",
         Kind::F64,
-        "The same average over the time in which packets wait; null if none did.",
+        "The same average over the time with a non-empty queue; null if there was none.",
     ),
-    column("queue_p95_packets", "packets", Kind::F64, "For 95 % of the measured span no more packets waited."),
-    column("queue_max_packets", "packets", Kind::U64, "Most packets that waited at one time of the measured span."),
+    column(
+        "queue_p95_packets",
+        "packets",
+        Kind::F64,
+        "95th percentile over time of the packets in the queue, in the measured span.",
+    ),
+    column("queue_max_packets", "packets", Kind::U64, "Maximum of the packets in the queue, in the measured span."),
     column(
         "queue_mean_ms",
         "ms",
@@ -117,24 +127,29 @@ pub const LINKS: &[Column] = &[
         "queue_mean_bytes",
         "bytes",
         Kind::F64,
-        "Time average of the bytes that wait, without the packet in service.",
+        "Time average of the bytes in the queue, excluding the packet in service.",
     ),
     column(
         "queue_peak_packets",
         "packets",
         Kind::U64,
-        "Most packets that waited at one time of the whole run, warm-up included.",
+        "Maximum of the packets in the queue in the whole run, including the warm-up.",
     ),
-    column("drops_overflow", "packets", Kind::U64, "Packets refused for want of room."),
-    column("drops_early", "packets", Kind::U64, "Packets that the queue discipline dropped with room left."),
-    column("drops_channel", "packets", Kind::U64, "Packets that the channel lost, or that a medium gave up."),
+    column("drops_overflow", "packets", Kind::U64, "Packets dropped because the queue was full."),
+    column("drops_early", "packets", Kind::U64, "Packets that the queue discipline dropped before the queue was full."),
+    column(
+        "drops_channel",
+        "packets",
+        Kind::U64,
+        "Packets that the channel lost, or that a medium gave up after its retries.",
+    ),
     column(
         "drops_total",
         "packets",
         Kind::U64,
-        "Packets dropped or lost by any cause in the whole run, warm-up included.",
+        "Packets dropped or lost for any reason in the whole run, including the warm-up.",
     ),
-    column("marks", "packets", Kind::U64, "Packets whose ECN field was set to \"congestion experienced\"."),
+    column("marks", "packets", Kind::U64, "Packets whose ECN field was set to CE (congestion experienced)."),
     column(
         "time_to_90_s",
         "s",
@@ -142,25 +157,25 @@ pub const LINKS: &[Column] = &[
         "End of the first 100 ms of the whole run in which 90 % of the capacity was sent, a multiple of 100 ms: finer \
          differences need samples of `throughput`. Null if there was none, and over media.",
     ),
-    column("damaged", "packets", Kind::U64, "Packets that the channel damaged; whoever they are for drops them."),
-    column("copies", "packets", Kind::U64, "Second packets that the channel made of one."),
+    column("damaged", "packets", Kind::U64, "Packets that the channel damaged; their receiver drops them."),
+    column("copies", "packets", Kind::U64, "Duplicates that the channel created."),
 ];
 
 /// The table `samples`: one row per time, object and variable.
 pub const SAMPLES: &[Column] = &[
     RUN_NUMBER,
-    column("time_s", "s", Kind::F64, "When the sample was taken; rates are of the period that ends then."),
+    column("time_s", "s", Kind::F64, "Time of the sample; rates are means over the period that ends then."),
     column(
         "object",
         "",
         Kind::Str,
-        "Name of the link, flow or node; `node/other` is what an agent keeps about another node.",
+        "Name of the link, flow or node; `node/other` is the state that an agent keeps about another node.",
     ),
     column(
         "variable",
         "",
         Kind::Str,
-        "What: `queue_packets`, `throughput_bps`, ..., or the name by which a controller, sender, recovery or agent tells it; \
+        "Variable: `queue_packets`, `throughput_bps`, ..., or the name under which a controller, sender, recovery or agent reports it; \
          see `samples.variable`.",
     ),
     column("value", "", Kind::F64, "The value, in the variable's unit."),
@@ -172,15 +187,15 @@ pub const RUN: &[Column] = &[
     column("name", "", Kind::Str, "Name of the scenario."),
     column("seed", "", Kind::U64, "Seed of the run."),
     column("version", "", Kind::Str, "Version of the program."),
-    column("scenario", "", Kind::Str, "The scenario with every default filled in, as TOML."),
+    column("scenario", "", Kind::Str, "The scenario with all defaults, as TOML."),
 ];
 
-/// What a fluid model adds to the table `flows`, whose rows are then classes of flows.
+/// Additional column of the table `flows` for fluid models, where a row is a class of flows.
 pub const COUNT: Column = column(
     "count",
     "flows",
     Kind::U64,
-    "Fluid models: flows that the row stands for, all alike; its other columns are of one of them, and its name is the first's.",
+    "Fluid models: number of flows that the row represents; its other columns are values of one flow, and its name is that of the first.",
 );
 
 /// All tables by name.
@@ -206,7 +221,7 @@ impl Data {
             Kind::U64 => Data::U64(Vec::new()),
         }
     }
-    /// What it holds.
+    /// Kind of the values.
     pub fn kind(&self) -> Kind {
         match self {
             Data::Str(_) => Kind::Str,
@@ -258,7 +273,7 @@ impl Table {
     /// Appends a row.
     ///
     /// # Panics
-    /// If the cells are not the table's columns in number and kind: a slip in the calling file, found by its first test.
+    /// If the cells do not match the columns in number and kind.
     pub fn push(&mut self, row: impl IntoIterator<Item = Cell>) {
         let mut cells = row.into_iter();
         for (column, data) in &mut self.columns {

@@ -40,7 +40,7 @@ pub const TEMPLATES: &[Template] = &[
     },
     Template {
         name: "explicit",
-        summary: "Nodes and links of one's own",
+        summary: "Custom nodes and links",
         text: include_str!("../templates/explicit.toml"),
         companion: None,
     },

@@ -24,7 +24,7 @@ pub(crate) struct Draft {
     pub(crate) over: Option<(usize, usize, usize)>,
 }
 
-/// Properties that links share, with the rate that they have if none is said.
+/// Properties shared by links, with their default rate.
 pub(crate) struct Shared {
     pub(crate) props: Props,
     pub(crate) rate: Rate,

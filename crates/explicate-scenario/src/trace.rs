@@ -10,7 +10,7 @@ use crate::limits;
 /// Reads a trace relative to `base`; the error is a sentence that names file, line and remedy.
 pub(crate) fn load(base: &Path, name: &str) -> Result<Vec<u64>, String> {
     let path = base.join(name);
-    let open = |e: std::io::Error| format!("cannot read `{name}` (looked for from the scenario's folder): {e}");
+    let open = |e: std::io::Error| format!("cannot read `{name}` (paths are relative to the scenario's folder): {e}");
     let file = File::open(&path).map_err(open)?;
     let meta = file.metadata().map_err(open)?;
     if !meta.is_file() {

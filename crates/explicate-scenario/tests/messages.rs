@@ -190,7 +190,7 @@ fn flows() {
         (plus("params = { aging = \"a lot\" }"), 11, vec!["is not a ratio", "\"1%\""]),
         (plus("params = { initial_window = \"3kB\" }"), 11, vec!["is not a number of packets", "\"50pkt\""]),
         (plus("params = 5"), 11, vec!["`params` is a table"]),
-        (plus("paced = true\nparams = { paced = false }"), 11, vec!["said twice"]),
+        (plus("paced = true\nparams = { paced = false }"), 11, vec!["set twice"]),
         (plus("start = { spread = \"1s\", uniform = \"1s\" }"), 11, vec!["one of `at`, `spread` and `uniform`"]),
         (plus("processing = \"nnoe\""), 11, vec!["`processing` cannot be `nnoe`", "did you mean `none`?", "0.8ms"]),
         (plus("processing = \"2s\""), 11, vec!["`processing` time has to be at most 1s"]),
@@ -198,7 +198,7 @@ fn flows() {
         (plus("processing = true"), 11, vec!["`processing` is a time"]),
         (plus("start = { spraed = \"1s\" }"), 11, vec!["did you mean `spread`?"]),
         (plus("arrivals = 5"), 11, vec!["`arrivals = \"5/s\"`"]),
-        (plus("arrivals = \"5/s\"\nstart = { spread = \"1s\" }"), 11, vec!["`arrivals` says when flows start"]),
+        (plus("arrivals = \"5/s\"\nstart = { spread = \"1s\" }"), 11, vec!["`arrivals` determines when flows start"]),
         (plus("arrivals = \"0/s\""), 11, vec!["from 1e-9/s"]),
         (plus("arrivals = \"1e9/s\""), 7, vec!["flows arrive; lower `arrivals`"]),
         (plus("size = \"1MB\"\non_off = { on = \"1s\", off = \"1s\" }"), 12, vec!["exclude each other"]),
@@ -222,7 +222,7 @@ fn sessions() {
         ),
         (plus("session = { pause = \"0s\" }"), 11, vec!["has to be at least 1ms"]),
         (plus("session = { timeouts = 0 }"), 11, vec!["`timeouts` is a whole number from 1"]),
-        (plus("session = { random = true }"), 11, vec!["`random` is about the `duration`"]),
+        (plus("session = { random = true }"), 11, vec!["`random` needs the `duration`"]),
         (plus("session = { puase = \"1s\" }"), 11, vec!["unknown key `puase`", "did you mean `pause`?"]),
         (plus("size = \"1MB\"\nsession = {}"), 12, vec!["`size` and `session` exclude each other"]),
     ]);
@@ -401,7 +401,7 @@ fn warnings() {
     let tiny = with(6, "bottleneck = { queue = { limit = \"500B\" } }");
     assert!(warning(&tiny).starts_with("the buffer of r1->r2 is shorter than one packet"));
     let other = with(6, "bottleneck = { router = \"vcp\" }");
-    assert_eq!(warning(&other), "the flows of `one` speak xcp, but no router of it runs on r1->r2");
+    assert_eq!(warning(&other), "the flows of `one` use xcp, but no xcp router runs on r1->r2");
     assert!(warning(&plus("start = \"10s\"")).contains("start after the end"));
     assert!(warning(&plus("start = \"5s\"\nstop = \"5s\"")).contains("stop before they start"));
 }
@@ -474,7 +474,7 @@ fn classes() {
     let other =
         with(6, "bottleneck = { classes = [{ match = \"explicit\", router = \"vcp\" }, { match = \"other\" }] }");
     let warnings = support::parse(&other).warnings;
-    assert_eq!(warnings, ["the flows of `one` speak xcp, but no router of it runs on r1->r2"]);
+    assert_eq!(warnings, ["the flows of `one` use xcp, but no xcp router runs on r1->r2"]);
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn sweeps_are_kept_as_written_and_tried() {
         ("\"duration\" = [1]", 12, "needs a unit"),
         ("\"duration\" = \"1s\"", 12, "needs a list of at least one value"),
         ("\"duration\" = []", 12, "needs a list of at least one value"),
-        ("topology.bottleneck.rate = [\"1Mbit/s\"]", 12, "stands in quotes"),
+        ("topology.bottleneck.rate = [\"1Mbit/s\"]", 12, "needs quotes"),
     ];
     for (text, line, part) in cases {
         let found = problems(&format!("{SMALL}[sweep]\n{text}\n"), &[]);

@@ -25,7 +25,7 @@ fn plain_routers_on_request() {
     assert_eq!(warnings(&by_link), [""; 0]);
     // On one link it was asked for, on the other another protocol's router runs.
     let both = bottleneck("bottleneck = { router = \"none\" }\naccess = { router = \"vcp\" }");
-    let said = "the flows of `one` speak xcp, but no router of it runs on s0->r1, r2->d0";
+    let said = "the flows of `one` use xcp, but no xcp router runs on s0->r1, r2->d0";
     assert_eq!(warnings(&both), [said]);
     let radio = |router: &str| {
         let air = format!("[[medium]]\nname = \"air\"\nlayout = {{ kind = \"chain\", stations = 2 }}\n{router}\n");
@@ -33,7 +33,7 @@ fn plain_routers_on_request() {
         warnings(&format!("{air}{flow}"))
     };
     assert_eq!(radio("router = \"none\""), [""; 0]);
-    assert_eq!(radio("router = \"vcp\""), ["the flows of `f` speak xcp, but no router of it runs on n1->n2"]);
+    assert_eq!(radio("router = \"vcp\""), ["the flows of `f` use xcp, but no xcp router runs on n1->n2"]);
 }
 
 /// Ten like flows over drop-tail get what the order of their packets leaves them, as long as nothing is random.

@@ -1,5 +1,5 @@
-//! The load factor of VCP's routers (paper 004 equation 1), of a fluid: what came in an interval, and a part of what waits,
-//! over what could have been sent.
+//! The load factor of VCP's routers (paper 004 equation 1), of a fluid: arrivals of an interval plus a part of the queue,
+//! over the bytes that could have been sent.
 //!
 //! rho = (lambda + kappa_q q) / (gamma_l C t_rho)
 
@@ -55,7 +55,7 @@ impl Load {
         }
     }
 
-    /// A step; says whether an interval ended with it.
+    /// A step; returns whether an interval ended with it.
     pub(super) fn step(&mut self, now: f64, dt: f64, arrived: f64, queue: f64) -> bool {
         self.bytes += arrived;
         self.waited += queue * dt;

@@ -1,7 +1,7 @@
 //! How often flows of a class react to losses or marks.
 //!
 //! A flow reacts once per round trip however many of its packets are lost in it. Queues spread losses evenly: RED by counting
-//! packets since the last one, a full queue because it is full for everybody. So losses are taken to hit flows that have not
+//! packets since the last one, a full queue because it is full for all flows. So losses are taken to hit flows that have not
 //! reacted within a round trip, while there are any: few losses count each, as in Misra, Gong, Towsley, SIGCOMM 2000, equation
 //! 1, and many count once.
 

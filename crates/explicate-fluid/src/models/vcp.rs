@@ -1,5 +1,5 @@
-//! VCP (paper 004 section III): a link says once per t_rho in which region its load is, and windows multiply, add, or are cut
-//! and then frozen.
+//! VCP (paper 004 section III): a link signals its load region once per t_rho, and windows increase multiplicatively or
+//! additively, or are cut and then frozen.
 //!
 //! dW = a (l xi_s + h alpha_s/W);  W <- beta W, once, when the code of overload comes back
 //!
@@ -11,7 +11,7 @@
 //! | NONE, FREEZE, PROBE | `Mode` | after a cut codes of overload mean nothing for t_rho, then for a round trip to add |
 //!
 //! A class cuts all its windows at once: its flows see the same code within a round trip. Left out: timeouts, and that
-//! windows of few packets hear codes only now and then.
+//! windows of few packets receive codes only occasionally.
 
 use explicate_core::api::{Probe, Protocol};
 use explicate_core::params::{Param, Values};
@@ -73,7 +73,7 @@ pub(super) struct VcpLaw {
     scale_at: f64,
     mode: Mode,
     until: f64,
-    /// Packets per flow that said overload since the last cut could be made: one is heard.
+    /// Packets per flow with code overload since the last possible cut; one is enough for a cut.
     overload: f64,
     losses: Losses,
 }

@@ -21,7 +21,8 @@ pub fn speaking_ports(scenario: &Scenario) -> BTreeMap<(usize, &'static str), Po
 }
 
 /// What these ports name of their agent's parameters, beside the controller of the first of them. Where two name the same
-/// parameter, the first decides (`check` says so); what none names has its default, and what equals it counts as not named.
+/// parameter, the first is used (`check` warns); a parameter that no port sets has its default, and setting the default counts
+/// as not setting it.
 pub fn agent_values(ports: &[(&Link, &RouterSpec)]) -> Values {
     let mut values = ports.first().map_or_else(Values::default, |(_, spec)| spec.values.clone());
     for (_, spec) in ports {

@@ -1,4 +1,4 @@
-//! From a scenario to the core's machines, for whoever drives them: so a file means the same in every world.
+//! Builds the core's state machines from a scenario, for simulator and lab alike, so that a file means the same in both.
 
 pub mod agents;
 pub mod flows;

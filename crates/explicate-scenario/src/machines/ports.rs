@@ -17,7 +17,7 @@ use crate::model::{Link, Match, Queue, RouterSpec};
 pub fn port(link: &Link, number: u32, seed: u64, crossing: u64, line: Option<SharedLine>) -> Port {
     let stream = |what: &str| Rng::stream(seed, &format!("{}/{what}", link.name));
     let capacity = link.capacity.bytes_per_sec();
-    // A controller that sees acknowledgements alone never speaks: left out, nothing changes but the cost.
+    // A controller that sees only acknowledgements never writes feedback; omitting it changes only the cost.
     // One that the user chose may answer headers or codes that were meant for another's.
     let speaks = |p: &AnyProtocol, of: &[RouterSpec]| {
         let others = if of.len() == 1 { answers(p) } else { 0 };

@@ -1,7 +1,7 @@
 //! Sessions (paper 002, section III): a flow connects, sends until its time is over or too many timeouts in a row tear it
 //! down, pauses, and connects anew.
 //!
-//! Every session is a connection of its own, from set-up on. Its receiving end listens until the SYN comes, so whatever an
+//! Every session is a connection of its own, from set-up on. Its receiver listens until the SYN arrives, so whatever an
 //! earlier session left on the way is ignored by both ends, as long as packets keep their order.
 
 use explicate_core::flow::{Flow, FlowStats};
