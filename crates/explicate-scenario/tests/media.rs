@@ -134,7 +134,7 @@ fn slips() {
         (line(9, "layout = { rows = 2 }"), 9, &["`rows` has no meaning in a chain"]),
         (line(9, "layout = { kind = \"mesh\", rows = 40, columns = 40 }"), 9, &["1600 stations", "1000"]),
         (line(9, "layout = { stations = 0 }"), 9, &["`stations` is a whole number from 1"]),
-        (line(13, "node = \"n9\""), 12, &["no station of the layout is called so", "needs `at ="]),
+        (line(13, "node = \"n9\""), 12, &["the layout has no such station", "needs `at ="]),
         (line(14, "at = [\"0m\"]"), 14, &["`at` has two coordinates", "not 1"]),
         (line(14, "at = [0, \"5m\"]"), 14, &["`at` is a distance and needs a unit"]),
         (plus("at = \"here\""), 15, &["`at` is a place, like [\"0m\", \"250m\"]"]),
@@ -153,7 +153,7 @@ fn slips() {
         (
             plus("[[link]]\nname = \"n1->n2\"\nchannel = [{ kind = \"trace\", file = \"steps.trace\" }]"),
             17,
-            &["sets the link's rate has no meaning on a medium"],
+            &["sets the link's rate cannot be used on a medium"],
         ),
         (plus("[[link]]\nfrom = \"n1\"\nto = \"n2\""), 15, &["a link called `n1->n2` exists already"]),
     ];

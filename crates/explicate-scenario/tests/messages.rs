@@ -307,7 +307,7 @@ fn links() {
         (
             bottleneck("channel = [\"outages\", \"outages\"]"),
             6,
-            vec!["`outages` and `outages` both decide the link's rate"],
+            vec!["`outages` and `outages` both set the link's rate"],
         ),
         (
             bottleneck("channel = [{ kind = \"gilbert_elliott\", good_time = \"2s\" }]"),
@@ -416,7 +416,7 @@ fn flows_that_want_different_controllers() {
         assert_eq!((names, s.warnings.len()), (vec!["xcp"], 0), "{protocol}");
     }
     let torn = beside("xcp_window").warnings;
-    let said = "a port has one router, but flows want xcp and xcp_window on ";
+    let said = "a port has one router, but flows need xcp and xcp_window on ";
     assert!(torn.len() == 1 && torn[0].starts_with(said) && torn[0].ends_with(": xcp runs"), "{torn:?}");
 }
 
