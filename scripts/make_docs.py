@@ -58,32 +58,32 @@ class Kind:
 KINDS = (
     Kind(
         "protocol", "protocols", "Protocols", "Protocol",
-        "A window law: how much a flow may have in flight. An explicit one has a router controller too.",
+        "A congestion controller: how much a flow may have in flight. An explicit one also has a router controller.",
         "[[flows]]\nname = \"mine\"\nprotocol = \"{name}\"{params}",
     ),
     Kind(
         "recovery", "recovery", "Recoveries", "Recovery",
-        "How lost segments are found and sent again; any law runs over any recovery.",
+        "How lost segments are detected and retransmitted; any protocol runs over any recovery.",
         "[[flows]]\nname = \"mine\"\nprotocol = \"{law}/{name}\"{params}",
     ),
     Kind(
         "qdisc", "qdisc", "Queue disciplines", "Queue discipline",
-        "Which packets enter the queue of a port.",
+        "Which packets enter the queue of a port, are marked, or leave next.",
         "[topology]\nbottleneck = {{ rate = \"10Mbit/s\", delay = \"20ms\", queue = {{ kind = \"{name}\"{keys} }} }}",
     ),
     Kind(
         "channel", "channel", "Channels", "Channel",
-        "What a link does to packets, beyond carrying them at its rate.",
+        "What a link does to packets besides transmitting them at its rate.",
         "[[link]]\nname = \"r1->r2\"\nchannel = [{{ kind = \"{name}\"{keys} }}]",
     ),
     Kind(
         "estimator", "estimate", "Estimators", "Estimator",
-        "How a router measures what a path of plain routers has left; chosen by the parameter `estimator`.",
+        "How a router measures the available bandwidth of plain routers; selected by the parameter `estimator`.",
         "[[link]]\nname = \"r1->r2\"\nrouter = {{ kind = \"{router}\", estimator = \"{name}\"{keys} }}",
     ),
     Kind(
         "medium", "medium", "Media", "Medium",
-        "Air that several nodes share: who may send, who hears it, and what becomes of what overlaps.",
+        "A wireless medium that several nodes share: access, reception and collisions.",
         "[[medium]]\nname = \"air\"\nkind = \"{name}\"\nlayout = {{ kind = \"chain\", stations = 3 }}\n\n"
         "[[flows]]\nname = \"mine\"\nprotocol = \"reno\"\nfrom = \"n1\"\nto = \"n3\"",
     ),
@@ -377,7 +377,8 @@ def pages() -> dict[str, str]:
     drawn = page_figures.drawn(named)
     made = {f"{PICTURES}/{name}.svg": svg for name, (_, svg) in drawn.items()}
     index = [
-        "Also on the command line: `explicate protocols NAME`. What sources are called here: [sources](../sources.md).",
+        "Also on the command line: `explicate protocols NAME`. "
+        "Names of sources: [sources](../sources.md). Terms: [glossary](../glossary.md).",
         "[Keys of a scenario](scenario.md) · [Columns of the result tables](columns.md)",
     ]
     for kind in KINDS:
@@ -403,7 +404,7 @@ def pages() -> dict[str, str]:
         index += [f"## {kind.title}", kind.says, table(("name", "", "source"), rows)]
     index += [
         "## Presets",
-        "Names for a protocol over a recovery. A flow's `protocol` is a preset, a protocol, or `law/recovery`.",
+        "Names for a protocol over a recovery. A flow's `protocol` is a preset, a protocol, or `protocol/recovery`.",
         preset_table(presets),
     ]
     made["index.md"] = page("Reference", ["the registry"], *index)
@@ -423,7 +424,7 @@ def differences(made: dict[str, str], folder: Path) -> Iterator[str]:
     for name in sorted(made.keys() | committed.keys()):
         old, new = committed.get(name, ""), made.get(name, "")
         if old != new and name.endswith(".svg"):
-            yield f"{PAGES / name}: {'another picture' if old and new else 'new' if new else 'nobody shows it'}"
+            yield f"{PAGES / name}: {'another picture' if old and new else 'new' if new else 'not used'}"
         elif old != new:
             yield from difflib.unified_diff(
                 old.splitlines(),

@@ -63,7 +63,7 @@ fn links_without_a_model() {
     refused(&bursts, &[], &["x.toml:5:", "`burst_loss`", "there is `random_loss`"]);
     assert_eq!(refusal(&with("channel = [{ kind = \"random_loss\", rate = \"1%\" }]"), &[]), "");
     let later = with("channel = [{ kind = \"random_loss\", rate = \"1%\", start = \"5s\" }]");
-    refused(&later, &[], &["x.toml:5:", "another `start`"]);
+    refused(&later, &[], &["x.toml:5:", "sets `start`"]);
     refused(&with("half_duplex = true"), &[], &["x.toml:5:", "half duplex"]);
     let red = with("queue = { kind = \"red\", limit = \"100pkt\" }");
     assert_eq!(refusal(&red, &[]), "");
