@@ -110,7 +110,7 @@ def decades(low: float, high: float) -> list[float]:
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
-    """Return round values from `low` to `high`, `about` as many as asked for."""
+    """Return round values from `low` to `high`, about `about` of them."""
     if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
         return [low]
     raw = (high - low) / about

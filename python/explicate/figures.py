@@ -273,4 +273,4 @@ ALL = {"throughput": throughput, "queue": queue, "rtt": rtt, "goodput": goodput}
 """All figures by name, in the order of the page."""
 
 WANTED = {"throughput": throughput, "queue": queue, "rtt": rtt}
-"""The figures that need samples, by the word that asks for them in ``[sampling]``."""
+"""The figures that need samples, by their word in ``[sampling]``."""

@@ -35,7 +35,7 @@ class Results:
     """The tables of one run, or of many runs along `axes`.
 
     `axes` names the leading columns that a sweep or comparison put before each table's own; a plain run has none.
-    `warnings` are the scenario's, `trace` is the packets' life as text if it was asked for, `timing` is the engine's
+    `warnings` are the scenario's, `trace` is the packet trace as text if requested, `timing` is the engine's
     report of wall time, which is no result.
     """
 
@@ -78,9 +78,7 @@ class Results:
         Raise ValueError if there is no such group, or if the results have axes (`select` one point first).
         """
         if self.axes:
-            raise ValueError(
-                f"these results vary {', '.join(self.axes)}: select one point first, then ask for its index"
-            )
+            raise ValueError(f"these results vary {', '.join(self.axes)}: select one point first")
         flows = self.flows
         if group is not None:
             flows = flows.filter(pl.col("group") == group)

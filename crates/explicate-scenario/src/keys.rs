@@ -22,7 +22,7 @@ pub(crate) enum Form {
     /// A number, both bounds included.
     Number(f64, f64),
     Flag,
-    /// The `protocol` of a flow: preset, protocol or law/recovery.
+    /// The `protocol` of a flow: preset, protocol or protocol/recovery.
     Protocol,
     /// The parameters of a flow, by the registry.
     FlowParams,

@@ -199,7 +199,7 @@ fn param(param: &Param) -> Value {
     value
 }
 
-/// A preset, a protocol, or law/recovery.
+/// A preset, a protocol, or protocol/recovery.
 fn protocol() -> Value {
     let mut names: Vec<&str> = PRESETS.iter().map(|p| p.name).chain(PROTOCOLS.iter().map(|p| p.name())).collect();
     names.sort_unstable();

@@ -52,7 +52,7 @@ def sweep(
     taken (`draw` another number for other ones). Each point runs with `runs` seeds from `seed`, the same at all.
 
     `executor` may be any `concurrent.futures.Executor` (by default `jobs` threads, one per core); no result depends on
-    it. `store` is a folder that keeps each run when it has finished: the same sweep, or a larger one, goes on from
+    it. `store` is a folder that keeps each finished run: the same sweep, or a larger one, resumes from
     there. `shard` (2, 8) runs the second of eight parts.
 
     A run that fails does not stop the others: it is in `SweepResults.failures`, and a RuntimeWarning reports it.

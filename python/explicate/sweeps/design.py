@@ -92,7 +92,7 @@ class Design:
     def combinations(self) -> list[Point]:
         """Return every point, the grid's last axis and then the hypercube fastest; raise BadInputError.
 
-        A point that is asked for twice is there once: counted twice, its runs would pass for other seeds.
+        A point given twice counts once; otherwise its runs would count as other seeds.
         """
         if not self.grid and not self.ranges:
             raise BadInputError("nothing to vary; add --vary key=v1,v2, --latin key=low..high or a [sweep] table")

@@ -1,4 +1,4 @@
-"""A sweep as it was asked for: the scenario, what to vary, how often, and what to measure; a file can hold all that."""
+"""The plan of a sweep: scenario, axes, runs and measures, from arguments or from a sweep file."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def quantile(column: str, count: pl.Expr | None, share: float) -> pl.Expr:
     if count is None:
         # The median and the quantile at a half are alike; so are their digits.
         return pl.col(column).median() if share == 0.5 else pl.col(column).quantile(share, "linear")
-    # As if each flow had a row of its own: the values at the ranks beside the one that is asked for.
+    # As if each flow had a row of its own: the values at the ranks beside the requested one.
     up_to = _known(column, count).sort_by(column, nulls_last=True).cum_sum()
     values, rank = pl.col(column).sort(nulls_last=True), share * (_known(column, count).sum().cast(pl.Float64) - 1)
     below, above = (values.filter(up_to > at).first() for at in (rank.floor(), rank.ceil()))

@@ -23,7 +23,7 @@ AHEAD = 1000
 """So many runs are with the executor at most: enough for a large cluster, few enough for its scheduler."""
 
 NO_AXES: Override = ("sweep", "{}")
-"""A point is no sweep; and the hash of a run must not depend on which others were asked for."""
+"""A single point has no axes, and the hash of a run must not depend on other points."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def _outcome(future: Future[Results], unit: Unit) -> Results | str:
     except (BrokenExecutor, CancelledError) as error:
         raise RuntimeError(
             f"the executor lost a worker ({error or type(error).__name__}), perhaps through {unit.point}, seed "
-            f"{unit.seed}; what has finished is kept with -o, and the same command goes on from there"
+            f"{unit.seed}; finished runs are stored with -o, and the same command resumes"
         ) from error
     except (OSError, ScenarioError, RuntimeError) as error:
         return str(error)
