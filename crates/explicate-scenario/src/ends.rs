@@ -6,7 +6,7 @@ use explicate_core::flow::header_bytes;
 use explicate_core::units::Time;
 
 use crate::document::Place;
-use crate::flows::{Group, Way};
+use crate::flows::{FlowPath, Group};
 use crate::model::{FlowGroup, Link, Size, Traffic};
 use crate::reader::{Context, short};
 use crate::routing::Routes;
@@ -70,14 +70,14 @@ impl Crossing {
     }
 }
 
-/// Gives out the ends of groups, in the order of the file: groups on one path go on where the one before stopped.
+/// Assigns ends to groups in the order of the file: each group on a path continues after the previous one.
 #[derive(Default)]
-pub(crate) struct Lanes {
+pub(crate) struct NamedPaths {
     next: BTreeMap<String, usize>,
 }
 
-impl Lanes {
-    /// Ends of a group, and the way if it is given node by node; `None` if what is wrong was reported.
+impl NamedPaths {
+    /// Ends of a group, and its route if given node by node; `None` after an error was reported.
     pub(crate) fn ends(
         &mut self,
         ctx: &Context<'_>,
@@ -86,15 +86,15 @@ impl Lanes {
         group: &Group,
         count: u32,
     ) -> Option<Ends> {
-        let lane = (graph.generator.default_lane().to_string(), group.place);
-        let (lane, place) = match &group.way {
-            Some(Way::Nodes(names)) => return given_path(ctx, graph, links, names),
-            Some(Way::Ends(from, to)) => return Some((given_ends(ctx, graph, from, to)?, None)),
-            Some(Way::Lane(lane, place)) => (lane.clone(), *place),
-            None => lane,
+        let path = (graph.generator.default_path().to_string(), group.place);
+        let (path, place) = match &group.path {
+            Some(FlowPath::Nodes(names)) => return given_path(ctx, graph, links, names),
+            Some(FlowPath::Ends(from, to)) => return Some((given_ends(ctx, graph, from, to)?, None)),
+            Some(FlowPath::Named(path, place)) => (path.clone(), *place),
+            None => path,
         };
-        let all = graph.generator.lane(&lane).map_err(|m| ctx.error(place, format!("`path`: {m}"))).ok()?;
-        let next = self.next.entry(lane).or_default();
+        let all = graph.generator.named_path(&path).map_err(|m| ctx.error(place, format!("`path`: {m}"))).ok()?;
+        let next = self.next.entry(path).or_default();
         let ends = (0..all.len().min(count as usize)).map(|i| all[(*next + i) % all.len()]).collect();
         *next = (*next + count as usize) % all.len();
         Some((ends, None))
@@ -211,7 +211,7 @@ pub(crate) fn crossings(
             let (a, b) = (&graph.nodes[from], &graph.nodes[to]);
             let more = if n > 1 { format!(" (nor for {} other pairs)", n - 1) } else { String::new() };
             let when = if phase > 0 { format!(" after [[reroute]] number {phase}") } else { String::new() };
-            let remedy = "add links, or `duplex = true` for the way back";
+            let remedy = "add links, or `duplex = true` for the reverse direction";
             let name = &group.name;
             ctx.error(
                 *place,

@@ -18,10 +18,10 @@ use crate::reader::{Context, Reader, quantity_of, short, text};
 
 const DEFAULT_PACKET: u16 = 1500;
 
-/// Where the flows of a group go, as written.
-pub(crate) enum Way {
+/// Path of the flows of a group, as written.
+pub(crate) enum FlowPath {
     /// A path by the generator's name.
-    Lane(String, Place),
+    Named(String, Place),
     /// Sources and destinations by name.
     Ends(Vec<(String, Place)>, Vec<(String, Place)>),
     /// All nodes in order.
@@ -42,7 +42,7 @@ pub(crate) struct Group {
     pub(crate) start: Start,
     pub(crate) traffic: Traffic,
     pub(crate) stop: Option<Time>,
-    pub(crate) way: Option<Way>,
+    pub(crate) path: Option<FlowPath>,
 }
 
 /// Reads the key `processing`; what is wrong is reported.
@@ -81,7 +81,7 @@ pub(crate) fn read(ctx: &Context<'_>, node: &Node, index: usize, processing: Pro
     let count = reader.whole("count", 1, limits::GROUP).map(|n| n as u32);
     let start = read_start(&reader);
     let traffic = read_traffic(&reader);
-    let (stop, way) = (reader.time("stop"), read_way(&reader));
+    let (stop, path) = (reader.time("stop"), read_path(&reader));
     let processing = read_processing(&reader).unwrap_or(processing);
     let protocol = reader.need("protocol").and_then(|node| Some((text(ctx, node, "protocol")?, node.place)));
     let (protocol, place) = protocol?;
@@ -100,7 +100,7 @@ pub(crate) fn read(ctx: &Context<'_>, node: &Node, index: usize, processing: Pro
         start: start?,
         traffic: traffic?,
         stop,
-        way,
+        path,
     })
 }
 
@@ -351,7 +351,7 @@ fn read_size(reader: &Reader<'_>, node: &Node) -> Option<Size> {
     Some(Size::Pareto { mean, shape })
 }
 
-fn read_way(reader: &Reader<'_>) -> Option<Way> {
+fn read_path(reader: &Reader<'_>) -> Option<FlowPath> {
     let ctx = reader.ctx;
     let (path, from, to) = (reader.get("path"), reader.get("from"), reader.get("to"));
     if let (Some(path), Some(_)) = (path, from.or(to)) {
@@ -359,14 +359,14 @@ fn read_way(reader: &Reader<'_>) -> Option<Way> {
         return None;
     }
     match (path, from, to) {
-        (Some(Node { data: Data::Text(lane), place }), ..) => Some(Way::Lane(lane.clone(), *place)),
+        (Some(Node { data: Data::Text(path), place }), ..) => Some(FlowPath::Named(path.clone(), *place)),
         (Some(node), ..) => {
             let nodes = names(ctx, node, "path")?;
             if nodes.len() < 2 {
                 ctx.error(node.place, "a `path` has at least two nodes");
                 return None;
             }
-            Some(Way::Nodes(nodes))
+            Some(FlowPath::Nodes(nodes))
         }
         (None, Some(from), Some(to)) => {
             let (sources, sinks) = (names(ctx, from, "from"), names(ctx, to, "to"));
@@ -376,7 +376,7 @@ fn read_way(reader: &Reader<'_>) -> Option<Way> {
                 ctx.error(to.place, format!("`from` and `to` have {lengths}; give as many in both, or one in either"));
                 return None;
             }
-            Some(Way::Ends(sources, sinks))
+            Some(FlowPath::Ends(sources, sinks))
         }
         (None, Some(node), None) | (None, None, Some(node)) => {
             ctx.error(node.place, "`from` and `to` go together; give both");
@@ -400,7 +400,7 @@ fn names(ctx: &Context<'_>, node: &Node, key: &str) -> Option<Vec<(String, Place
 }
 
 /// The group as TOML, defaults filled in.
-pub(crate) fn written(group: &Group, count: u32, lane: &str) -> String {
+pub(crate) fn written(group: &Group, count: u32, path: &str) -> String {
     let time = |t: Time| quoted(&show(t.0 as f64, &quantity::TIME));
     let bytes = |x: f64| quoted(&show(x, &quantity::BYTES));
     let list = |names: &[(String, Place)]| {
@@ -450,12 +450,12 @@ pub(crate) fn written(group: &Group, count: u32, lane: &str) -> String {
             lines.push(("session", format!("{{ timeouts = {timeouts}, pause = {pause}{lasts} }}")));
         }
     }
-    match &group.way {
-        None if lane.is_empty() => {}
-        None => lines.push(("path", quoted(lane))),
-        Some(Way::Lane(lane, _)) => lines.push(("path", quoted(lane))),
-        Some(Way::Nodes(nodes)) => lines.push(("path", list(nodes))),
-        Some(Way::Ends(from, to)) => lines.extend([("from", list(from)), ("to", list(to))]),
+    match &group.path {
+        None if path.is_empty() => {}
+        None => lines.push(("path", quoted(path))),
+        Some(FlowPath::Named(path, _)) => lines.push(("path", quoted(path))),
+        Some(FlowPath::Nodes(nodes)) => lines.push(("path", list(nodes))),
+        Some(FlowPath::Ends(from, to)) => lines.extend([("from", list(from)), ("to", list(to))]),
     }
     let params = params::written(&Group::declared(&group.resolved), &group.chosen);
     let params: Vec<String> = params.iter().map(|(k, v)| format!("{k} = {v}")).collect();

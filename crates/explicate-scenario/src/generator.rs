@@ -57,7 +57,7 @@ impl Generator {
     }
 
     /// The ends that a path's name stands for; the error is a sentence.
-    pub(crate) fn lane(&self, name: &str) -> Result<Vec<(usize, usize)>, String> {
+    pub(crate) fn named_path(&self, name: &str) -> Result<Vec<(usize, usize)>, String> {
         let pairs = || (0..self.pairs).map(|i| self.pair(i));
         let leaves = || self.routers() + 1..self.routers() + self.hosts;
         match (self.kind, name) {
@@ -96,7 +96,7 @@ impl Generator {
     }
 
     /// The default path of a group of flows.
-    pub(crate) fn default_lane(&self) -> &'static str {
+    pub(crate) fn default_path(&self) -> &'static str {
         match self.kind {
             Kind::Explicit => "",
             Kind::Star => "in",

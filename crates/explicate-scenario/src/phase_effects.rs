@@ -24,7 +24,7 @@ struct Port<'a> {
     flows: BTreeMap<Time, (u64, Vec<&'a str>)>,
 }
 
-/// Warns of drop-tail bottlenecks where flows have equal round-trip times and nothing on their way is random. `processing`
+/// Warns of drop-tail bottlenecks where flows have equal round-trip times and nothing on their path is random. `processing`
 /// returns whether a group's senders have a random processing time.
 pub(crate) fn check(
     ctx: &Context<'_>,
@@ -83,7 +83,7 @@ pub(crate) fn check(
         let groups = some(&groups.iter().map(String::as_str).collect::<Vec<_>>());
         ctx.warn(format!(
             "phase effects are likely on {link}: {flows} flows ({groups}) have the same round-trip time, the queue is drop-tail and \
-             nothing on their way is random, so some may lose far more than others; set `processing = \"auto\"`, or give them \
+             nothing on their path is random, so some may lose far more than others; set `processing = \"auto\"`, or give them \
              random starts or different delays"
         ));
     }

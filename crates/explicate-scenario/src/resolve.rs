@@ -9,7 +9,7 @@ use explicate_core::units::{Rate, Time};
 use crate::checks;
 use crate::classes;
 use crate::document::{Data, Node, Place, Table, key, quoted};
-use crate::ends::{Crossing, Lanes, crossings};
+use crate::ends::{Crossing, NamedPaths, crossings};
 use crate::flows::{self, Group};
 use crate::guards;
 use crate::keys;
@@ -77,14 +77,14 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
     }
     scenario.resolved = write_head(&scenario, &graph) + &reroutes::written(&scenario.reroutes, &graph);
     for (group, count) in groups.iter().zip(&counts) {
-        scenario.resolved += &format!("[[flows]]\n{}", flows::written(group, *count, graph.generator.default_lane()));
+        scenario.resolved += &format!("[[flows]]\n{}", flows::written(group, *count, graph.generator.default_path()));
     }
     scenario.resolved += &write_tail(&scenario, reader.table);
     (scenario.links, scenario.media) = make_network(ctx, &graph, &groups);
-    let mut lanes = Lanes::default();
+    let mut named_paths = NamedPaths::default();
     let mut places = Vec::new();
     for (group, count) in groups.into_iter().zip(counts) {
-        let Some((ends, via)) = lanes.ends(ctx, &graph, &scenario.links, &group, count) else { continue };
+        let Some((ends, via)) = named_paths.ends(ctx, &graph, &scenario.links, &group, count) else { continue };
         if let Some(node) = ends.iter().flat_map(|(from, to)| [from, to]).find(|n| graph.bridges.contains(n)) {
             let node = &graph.nodes[*node];
             let message = format!("`{node}` is a bridge, where no flow begins or ends; make it a host or a router");

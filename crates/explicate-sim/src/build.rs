@@ -19,7 +19,7 @@ use explicate_scenario::model::{Scenario, Station};
 use explicate_scenario::routing::Routes;
 
 use crate::dcf::{Medium, Over};
-use crate::engine::{Engine, Processing, RouteFinder, Way};
+use crate::engine::{Engine, Processing, RouteFinder, RoutePair};
 
 /// Builds the network of a scenario for a run with this seed.
 ///
@@ -178,8 +178,8 @@ fn add_medium(engine: &mut Engine, scenario: &Scenario, index: usize, crossing: 
 fn add_group(engine: &mut Engine, ways: &Ways, scenario: &Scenario, index: usize, seed: u64) -> Result<(), String> {
     let group = &scenario.flows[index];
     let fallback = registry::resolve(group.resolved.fallback)?;
-    let routes: Vec<Way> =
-        (0..ways.len()).map(|i| ways.get(i)).map(|(there, back)| engine.add_way(there, back)).collect();
+    let routes: Vec<RoutePair> =
+        (0..ways.len()).map(|i| ways.get(i)).map(|(there, back)| engine.add_routes(there, back)).collect();
     for (i, start) in flows::starts(group, seed, scenario.duration) {
         let name = format!("{}.{i}", group.name);
         let way = i as usize % ways.len();

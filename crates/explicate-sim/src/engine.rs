@@ -35,7 +35,7 @@ mod reroute;
 mod timers;
 mod turning;
 
-pub use ends::{Ends, Way};
+pub use ends::{Ends, RoutePair};
 pub(crate) use hop::Hop;
 use hop::Mark;
 pub use link::Link;
@@ -234,9 +234,9 @@ impl Engine {
     pub fn pair(&mut self, one: u32, other: u32) {
         self.twins.extend([(one, other), (other, one)]);
     }
-    /// Adds routes of links there and back, which flows may share.
-    pub fn add_way(&mut self, there: &[u32], back: &[u32]) -> Way {
-        Way { forward: self.add_route(there), back: self.add_route(back) }
+    /// Adds forward and reverse routes, which flows may share.
+    pub fn add_routes(&mut self, there: &[u32], back: &[u32]) -> RoutePair {
+        RoutePair { forward: self.add_route(there), back: self.add_route(back) }
     }
     /// The scenario's group that a flow is of.
     pub fn group_of(&self, flow: usize) -> usize {
@@ -246,14 +246,14 @@ impl Engine {
     pub fn add_flow(
         &mut self,
         init: &FlowInit<'_>,
-        way: Way,
+        way: RoutePair,
         source: Source,
         processing: Processing,
         start: Time,
         group: (u32, u32),
     ) {
         assert_eq!(init.id as usize, self.ends.len(), "flows are numbered in order");
-        let Way { forward, back } = way;
+        let RoutePair { forward, back } = way;
         self.groups.resize(self.groups.len().max(group.0 as usize + 1), init.id);
         self.ends.push(Ends {
             flow: Flow::new(init),

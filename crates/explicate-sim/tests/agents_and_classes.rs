@@ -145,7 +145,7 @@ fn beside(weights: [u32; 2]) -> [u64; 2] {
             packet: 1000,
             interface: rate,
         };
-        let way = engine.add_way(&[0], &[1]);
+        let way = engine.add_routes(&[0], &[1]);
         engine.add_flow(&init, way, Source::Bulk, Processing::none(), Time::ZERO, (0, id as u32));
     }
     engine.prepare();

@@ -9,7 +9,7 @@ use super::Processing;
 
 /// First places of a flow's routes.
 #[derive(Clone, Copy)]
-pub struct Way {
+pub struct RoutePair {
     pub(super) forward: u32,
     pub(super) back: u32,
 }
