@@ -4,7 +4,8 @@
 //! then drains `poll_transmit`, then asks `poll_timeout`.
 //!
 //! A flow opens with a SYN that offers explicit feedback, packet-number echo and SACK; the answer grants what the other
-//! end has, and passes over what is missing if nothing will be sent twice. If explicit feedback is refused, the flow goes on with the fallback law and without congestion headers.
+//! end supports; the receiver skips gaps if the recovery is unreliable. If explicit feedback is refused, the flow continues with
+//! the fallback congestion controller and without congestion headers.
 
 use alloc::boxed::Box;
 

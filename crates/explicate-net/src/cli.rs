@@ -100,7 +100,7 @@ pub struct Lab {
 pub struct Send {
     /// The receiver: a name or IPv4 address, `host` or `host:port`
     pub peer: String,
-    /// The file to send; without it bytes that nobody wants
+    /// File to send (default: filler data)
     pub file: Option<PathBuf>,
     /// Preset, protocol, or law/recovery; `explicated advise` says which serves a path best
     #[arg(short, long, default_value = DEFAULT_SENDER)]
@@ -220,7 +220,7 @@ pub struct Keygen {
 /// `explicated router`.
 #[derive(Args, Debug)]
 pub struct Router {
-    /// An interface, with what stands before its wire as in a scenario's `[[link]]`: `eth1` or
+    /// Interface with its qdisc and router, as in a scenario's `[[link]]`: `eth1` or
     /// `eth1: rate = "50Mbit/s", queue = { kind = "droptail", limit = "250kB" }`
     #[arg(long = "port", value_name = "INTERFACE[: PROPERTIES]", required = true)]
     pub ports: Vec<String>,
@@ -278,7 +278,7 @@ pub struct Forwarding {
     /// Serves counters to Prometheus at this address
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<std::net::SocketAddr>,
-    /// Goes before other programs in the queue for the processor
+    /// Run with real-time scheduling (SCHED_RR)
     #[arg(long)]
     pub real_time: bool,
 }

@@ -3,12 +3,12 @@
 //! Source: Lopez-Pacheco, Pham, Lefevre, "XCP-i: eXplicit Control Protocol for heterogeneous inter-networking of high-speed
 //! networks", GLOBECOM 2006 (paper 001).
 //!
-//! The idea: plain routers count a packet's TTL down and say nothing. The sender copies the TTL into a field that only XCP-i
-//! routers count down, so whoever finds the two apart knows that a *cloud* of plain routers lies behind him, and a second
-//! field names the XCP-i router before it. He asks that router to measure what the cloud has left, and runs for each such
-//! router a *virtual router*, whose link is the cloud, on its packets before the real router's control. Sender and receiver
-//! do the same at their ends of the path: the one answers requests, the other has virtual routers, or asks the last XCP-i
-//! router to have one for packets to it.
+//! The idea: plain routers decrement the TTL and write no feedback. The sender copies the TTL into a field that only XCP-i
+//! routers decrement. If the two differ, a router detects a *cloud* of plain routers upstream of it; a second field names the
+//! XCP-i router before the cloud. It asks that router to measure the available bandwidth of the cloud, and runs for each such
+//! router a *virtual router*, whose link is the cloud, on the packets before the real router's control. Sender and receiver do
+//! the same at their ends of the path: the sender answers requests; the receiver has virtual routers, or asks the last XCP-i
+//! router to run one for packets to it.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |

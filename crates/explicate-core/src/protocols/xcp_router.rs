@@ -4,7 +4,7 @@
 //! the two timers and the two pools, and says what a departing packet may ask for. [`XcpRouter`] feeds it with the draft's
 //! header; `xcp_window.rs` does so with the header of the paper, `p_xcp.rs` watches it at work.
 //!
-//! Two rules say what a packet takes from the pools that asks for less than this router offers (offer: pos - neg):
+//! Two rules for the share drawn from the pools by a packet that requests less than this router offers (offer: pos - neg):
 //!
 //! | `pools` | from the positive pool | from the negative pool |
 //! | --- | --- | --- |
@@ -64,7 +64,7 @@ pub(super) const fn params(pools: f64) -> [Param; 11] {
             Unit::Choice(&["draft", "paper"]),
             pools,
             "D03 3.4; XCP02 appendix A",
-            "What a packet takes from the pools that asks for less than it is offered.",
+            "Share drawn from the pools by a packet that requests less than offered.",
         ),
         Param::new(
             "target_queue",

@@ -67,7 +67,7 @@ pub fn prefix() -> String {
     format!("{WORD}-{}-", std::process::id())
 }
 
-/// Namespaces, as long as this value lives, or if it cannot say so any more as its process.
+/// Network namespaces, removed on drop, or by another process if this one dies.
 pub struct Namespaces {
     names: Vec<String>,
     heir: Option<Child>,

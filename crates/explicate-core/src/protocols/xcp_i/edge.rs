@@ -1,8 +1,8 @@
-//! The upstream edge of a cloud: answers requests, has the path measured, tells what was found.
+//! The upstream edge of a cloud: answers requests, has the path measured, and reports the result.
 //!
-//! Nobody is measured, and nobody told, who has not shown that he receives at the address that he gives: a first request is
-//! answered by a challenge of the same length, which holds a cookie and leaves nothing behind. So a forged request makes this
-//! node send one packet, a replayed one works until the cookie is out of date and then no longer.
+//! Return-routability check: peers are neither probed nor notified until they prove that they receive at their claimed address.
+//! A first request is answered by a challenge of the same length, which contains a cookie and leaves no state. A forged request
+//! therefore makes this node send one packet, and a replayed one works only until the cookie expires.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
