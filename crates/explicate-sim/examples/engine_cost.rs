@@ -16,7 +16,7 @@ use explicate_sim::engine::Engine;
 /// The part of the run that is counted, under a name that callgrind finds. As in a run that nobody looks at before its end.
 #[inline(never)]
 fn counted_span(engine: &mut Engine, until: Time) {
-    engine.run_unseen(until, Time::NEVER);
+    engine.run_unobserved(until, Time::NEVER);
 }
 
 fn main() -> Result<(), String> {
@@ -38,7 +38,7 @@ fn main() -> Result<(), String> {
     let mut engine = build(&scenario, scenario.seed, true)?;
     let setup = started.elapsed().as_secs_f64();
     let built = resident_bytes().saturating_sub(before);
-    engine.run_unseen(Time::from_secs_f64(from), Time::NEVER);
+    engine.run_unobserved(Time::from_secs_f64(from), Time::NEVER);
     let started_bytes = resident_bytes().saturating_sub(before);
     let (hops, events) = (engine.hops(), engine.events());
     let started = ThreadTime::now();

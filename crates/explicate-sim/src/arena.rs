@@ -19,7 +19,7 @@ pub(crate) struct Arena {
     sacks: Sacks,
     free: u32,
     live: usize,
-    /// Somebody follows packets.
+    /// A packet trace is running.
     pub(crate) log: Option<Box<PacketLog>>,
 }
 

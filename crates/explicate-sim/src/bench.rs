@@ -1,5 +1,5 @@
-//! What the engine costs: fixed dumbbells, run without samples, whose hosts take the default time for a packet. A figure is taken as the run of 2 T minus the run of T, so that
-//! set-up and start-up cancel.
+//! Benchmarks of the engine: fixed dumbbells without samples, with the default processing time of hosts. A figure is the run of
+//! 2 T minus the run of T, so that set-up and start-up cancel.
 
 use std::path::Path;
 
@@ -46,7 +46,7 @@ pub const CASES: &[Case] = &[
     case("sack-1G-1000", "sack", 1000, 1000, 4.0),
 ];
 
-/// What one run cost.
+/// Cost of one run.
 pub struct Cost {
     /// Packets carried over one link, data and acknowledgements, fused links included.
     pub hops: u64,
@@ -55,7 +55,7 @@ pub struct Cost {
     /// CPU time of the run without set-up, seconds.
     pub cpu_seconds: f64,
     /// Memory of the network and its flows before they start (ends, four access links, routes), bytes a flow; only for
-    /// cases that ask.
+    /// cases with `memory`.
     pub bytes_per_flow: Option<f64>,
     /// The same at the end: queues, packets in flight and statistics included.
     pub bytes_per_flow_after: Option<f64>,
@@ -112,7 +112,7 @@ impl Case {
     }
 }
 
-/// Resident memory of this process; 0 where the system does not tell.
+/// Resident memory of this process; 0 if the system does not report it.
 pub fn resident_bytes() -> u64 {
     let told = std::fs::read_to_string("/proc/self/statm").ok();
     told.and_then(|t| t.split_whitespace().nth(1).and_then(|n| n.parse::<u64>().ok())).unwrap_or(0) * 4096

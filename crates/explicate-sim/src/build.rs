@@ -1,4 +1,4 @@
-//! From a scenario to a network: ports, routes, flows and their applications.
+//! Builds a network from a scenario: ports, routes, flows and their applications.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,7 +73,7 @@ fn add_agents(engine: &mut Engine, scenario: &Scenario, seed: u64) -> bool {
         protocol.agent(&AgentInit { values, own: Address(node as u32), rng })
     };
     let none = Values::default();
-    // Most protocols have no agents, whatever the values are: large networks need no list of ports then.
+    // Most protocols have no agents for any parameters: large networks then need no list of ports.
     let protocols = scenario.flows.iter().map(|g| g.resolved.protocol);
     let wanted: Vec<&AnyProtocol> = protocols.filter(|p| agent(*p, &none, 0).is_some()).collect();
     if wanted.is_empty() {
@@ -127,7 +127,7 @@ fn add_agents(engine: &mut Engine, scenario: &Scenario, seed: u64) -> bool {
     true
 }
 
-/// Finds ways for agents' messages.
+/// Finds routes for agents' messages.
 fn finder(scenario: &Scenario, mut routes: Routes) -> RouteFinder {
     let (nodes, bridges) = (scenario.nodes.len(), scenario.bridges.clone());
     Box::new(move |from: u32, to: u32| {

@@ -1,8 +1,8 @@
-//! The engine: one event per hop, in order of time; ties are decided by chance, anew at each (`wheel.rs`).
+//! The engine: one event per hop, in order of time; ties are broken at random, each time independently (`wheel.rs`).
 //!
-//! A packet's event is its arrival at the end of a link. The port that feeds the next link is settled up to that moment,
-//! the packet joins it, and its arrival at the far end is known at once. A link that is fed by one other link alone, and
-//! at which nothing is decided, is *fused*: its part is computed within the event before it.
+//! A packet's event is its arrival at the end of a link. The port of the next link catches up to that time, the packet joins
+//! the port, and its arrival at the far end of the link is then known. A link is *fused* if a single other link feeds it and
+//! its port makes no decision: its hop is computed within the preceding event.
 
 use std::collections::BTreeMap;
 
@@ -20,31 +20,32 @@ use crate::dcf::Medium;
 use crate::prefetch;
 use crate::wheel::{Taken, Wheel};
 
+mod ack_fusion;
 mod agents;
-mod ahead;
 mod ends;
+mod event_prefetch;
 mod fusing;
 mod hop;
+mod inspect;
 mod link;
-mod looking;
 mod media;
 mod processing;
 mod reference;
-mod replying;
-mod reroute;
-mod timers;
-mod turning;
 
+mod reroute;
+mod sender_fusion;
+mod timers;
+
+use ack_fusion::Turn;
 pub use ends::{Ends, RoutePair};
 pub(crate) use hop::Hop;
 use hop::Mark;
 pub use link::Link;
 use link::{Foreseen, Reads};
 pub use processing::Processing;
-use turning::Turn;
 
-/// What an event leaves to be done: a packet to send on from a place; or, as [`FLOW`] with its number, a flow that may send and
-/// takes the acknowledgement in the slot before, if there is one; or nothing. Two words, which calls return in registers.
+/// Work that an event leaves: a packet to forward from a place; a flow that may send, as [`FLOW`] with its number, after it
+/// has taken the acknowledgement in the slot, if any; or nothing. Two words, returned in registers.
 struct Due {
     slot: u32,
     what: u32,
@@ -58,13 +59,13 @@ impl Due {
     }
 }
 
-/// The same where packets pass: a packet, and from where it goes on; or else a flow, which takes the acknowledgement in the slot.
-/// Each is perhaps nothing.
+/// Work that a forwarded packet leaves: a packet and the place from which it continues, or a flow that takes the
+/// acknowledgement in the slot. Either field may be [`NIL`].
 struct Onward {
     slot: u32,
     place: u32,
     flow: u32,
-    /// Of the packet that goes on: whoever was at its headers last knows them.
+    /// IP length of the forwarded packet, cached from the last header access.
     bytes: u32,
 }
 
@@ -82,11 +83,11 @@ const MEDIUM: u32 = 0xd000_0000;
 const REROUTE: u32 = 0xe000_0000;
 const WAITING: u32 = 0xefff_ffff;
 const HELD: u32 = 0xf000_0000;
-/// In the place of a packet that its host holds: it is a retransmission. The flow's number lies below.
+/// Flag in the place of a packet that its host holds: a retransmission. The lower bits are the flow's number.
 const AGAIN: u32 = 0x0800_0000;
 const KIND: u32 = 0xf000_0000;
 
-/// A network, its flows and the events that wait.
+/// A network, its flows and the pending events.
 pub struct Engine {
     arena: Arena,
     wheel: Wheel,
@@ -100,51 +101,51 @@ pub struct Engine {
     routes: Vec<Hop>,
     /// When the pending event of each receiving end that holds acknowledgements back is due.
     held_back: BTreeMap<u32, Time>,
-    /// Shared media, and when the pending event of each is due.
+    /// Shared media, with the due time of their pending events.
     media: Vec<(Medium, Time)>,
     /// For each link its medium and its number there, or [`NIL`]; empty without media.
     radios: Vec<(u32, u32)>,
     /// For a link that shares its line, the link of the other direction.
     twins: BTreeMap<u32, u32>,
-    /// Agents by node, and when the pending event of each is due.
+    /// Agents by node, with the due time of their pending events.
     agents: BTreeMap<u32, (Box<dyn Agent>, Time)>,
-    /// The nodes that flows are for, where agents want to know.
+    /// Destination nodes of flows, if an agent needs them.
     destinations: Vec<u32>,
     /// Routes of control packets between nodes, found when first needed.
     control_routes: BTreeMap<(u32, u32), u32>,
     find_route: Option<RouteFinder>,
     /// Changes of routes.
     changes: Vec<reroute::Change>,
-    /// Acknowledgements that were under way when somebody looked and may be replied to ahead of time, the last one first; and when
-    /// the present one arrives.
+    /// ACKs that were in transit at the last observation and may be fused with their sender, the last one first; and the
+    /// arrival time of the current one.
     waiting: Vec<u32>,
     waited: Time,
     /// What the last acknowledgement with ranges reported.
     sack: SackRanges,
     now: Time,
-    /// Nobody looks before this time.
-    unseen: Time,
-    /// All ones, or zero if ports are to be settled up to the present before any packet is read.
+    /// No sampler observes ports or flows before this time.
+    unobserved_until: Time,
+    /// All ones, or zero if ports must catch up to the present before any packet is read.
     lag: u64,
-    /// Links over which answers are turned ahead, and events when somebody last looked.
+    /// Links at which ACKs are fused, and the number of events at the last observation.
     turns: u32,
-    looked_after: u64,
-    /// Packets since then that were not turned ahead because one before them was not.
+    observed_after: u64,
+    /// Packets since then that were not fused because a preceding packet was not.
     unturned: usize,
     end: Time,
     fuse: bool,
     /// Departures that wait, on the reference way alone.
     departures: Option<Box<reference::Departures>>,
-    /// How far the looking ahead has come, which is done in large networks alone.
-    ahead: ahead::Ahead,
+    /// Progress of prefetching, which is done in large networks only.
+    prefetch: event_prefetch::Prefetch,
     large: bool,
 }
 
 /// Finds the links from a node to another.
 pub type RouteFinder = Box<dyn FnMut(u32, u32) -> Option<Vec<u32>> + Send>;
 
-/// The number of a slot's source: a link's, or of a timer its kind and owner. It is the same whatever is done ahead of time, and for
-/// all packets that a host holds for one flow: two may be due at one time, and they keep their order.
+/// The rank of a slot's source: the number of a link, or the kind and owner of a timer. Fusion does not change it. All packets
+/// that a host holds for one flow have one rank, so packets that are due at the same time keep their order.
 #[inline]
 fn rank(routes: &[Hop], packet: &Packet) -> u32 {
     match packet.place {
@@ -155,7 +156,8 @@ fn rank(routes: &[Hop], packet: &Packet) -> u32 {
 }
 
 impl Engine {
-    /// An empty network whose run ends at `end`. The seed decides ties. `fuse` may be turned off to prove that it changes nothing.
+    /// An empty network whose run ends at `end`. The seed breaks ties. `fuse = false` disables fusion, so that tests can show
+    /// that it does not change results.
     pub fn new(seed: u64, end: Time, fuse: bool) -> Engine {
         Engine {
             arena: Arena::new(),
@@ -177,20 +179,20 @@ impl Engine {
             waited: Time::ZERO,
             sack: SackRanges::NONE,
             now: Time::ZERO,
-            unseen: Time::ZERO,
+            unobserved_until: Time::ZERO,
             lag: 0,
             turns: 0,
-            looked_after: 0,
+            observed_after: 0,
             unturned: 0,
             end,
             fuse,
             departures: None,
-            ahead: ahead::Ahead::default(),
+            prefetch: event_prefetch::Prefetch::default(),
             large: false,
         }
     }
 
-    /// The present.
+    /// The current time.
     pub fn now(&self) -> Time {
         self.now
     }
@@ -198,7 +200,7 @@ impl Engine {
     pub fn events(&self) -> u64 {
         self.wheel.taken
     }
-    /// Makes room for so many links, flows and places of routes: growing bit by bit leaves holes in memory.
+    /// Reserves capacity for links, flows and places of routes: repeated growth fragments memory.
     pub fn reserve(&mut self, links: usize, flows: usize, places: usize) {
         self.links.reserve_exact(links);
         self.ends.reserve_exact(flows);
@@ -221,7 +223,7 @@ impl Engine {
             before: NIL,
             after: NIL,
             turn: NIL,
-            bound: 0,
+            in_transit: 0,
             bridged: false,
         });
         self.links.len() as u32 - 1
@@ -230,7 +232,7 @@ impl Engine {
     pub fn end_at_bridge(&mut self, link: u32) {
         self.links[link as usize].bridged = true;
     }
-    /// Two links share one line: what happens at one changes when the other may send.
+    /// Declares two links half-duplex: transmission on one delays the other.
     pub fn pair(&mut self, one: u32, other: u32) {
         self.twins.extend([(one, other), (other, one)]);
     }
@@ -238,11 +240,12 @@ impl Engine {
     pub fn add_routes(&mut self, there: &[u32], back: &[u32]) -> RoutePair {
         RoutePair { forward: self.add_route(there), back: self.add_route(back) }
     }
-    /// The scenario's group that a flow is of.
+    /// The scenario's group of a flow.
     pub fn group_of(&self, flow: usize) -> usize {
         self.groups.partition_point(|first| *first as usize <= flow) - 1
     }
-    /// Adds a flow, of a group no lower than that of the last, with its number there. Its own number in `init` must be the number of flows so far.
+    /// Adds a flow with its number within its group. Groups must not decrease from flow to flow, and the number in `init` must
+    /// be the number of flows so far.
     pub fn add_flow(
         &mut self,
         init: &FlowInit<'_>,
@@ -284,17 +287,17 @@ impl Engine {
 
     /// Runs all events up to `until` (included).
     pub fn run_until(&mut self, until: Time) {
-        self.run_unseen(until, until);
+        self.run_unobserved(until, until);
     }
 
-    /// The same where nobody looks at ports or flows before `looked_at`, nor at this time's end unless it is that.
-    pub fn run_unseen(&mut self, until: Time, looked_at: Time) {
+    /// As [`Engine::run`], given that no sampler observes ports or flows before `next_sample`.
+    pub fn run_unobserved(&mut self, until: Time, next_sample: Time) {
         let until = until.min(self.end);
         let looks = !self.fuse || self.arena.log.is_some() || !self.agents.is_empty();
-        let unseen = if looks { Time::ZERO } else { looked_at.min(self.end) };
+        let unobserved_until = if looks { Time::ZERO } else { next_sample.min(self.end) };
         self.lag = if looks { 0 } else { u64::MAX };
-        if unseen != self.unseen {
-            self.unseen = unseen;
+        if unobserved_until != self.unobserved_until {
+            self.unobserved_until = unobserved_until;
             self.turn_waiting();
         }
         if self.departures.is_some() {
@@ -310,7 +313,7 @@ impl Engine {
             else {
                 break;
             };
-            // When it happens: now, or when an acknowledgement that is replied to ahead of time will have come.
+            // The time of the event: now, or the arrival of an ACK that is fused with its sender.
             let mut at = Time(time);
             self.now = at;
             let onward = if place & TIMER != 0 {
@@ -356,7 +359,7 @@ impl Engine {
         }
         link.port.stats.delivered += 1;
         let hops = link.hops;
-        link.bound -= (hop.has(Mark::TURN | Mark::REPLY)) as u32;
+        link.in_transit -= (hop.has(Mark::TURN | Mark::REPLY)) as u32;
         let packet = self.arena.get_mut(slot);
         let onward = Onward { slot, place: place + 1, flow: NIL, bytes: packet.ip_len as u32 };
         if hop.has(Mark::LAST | Mark::SEEN) {
@@ -371,9 +374,8 @@ impl Engine {
         onward
     }
 
-    /// What a packet carries that has come over this link, for which it departed at `departed`, is final once the port is settled
-    /// up to that, and those that it is fused to before it. They are settled up to the present then, so that most packets find
-    /// it done.
+    /// Makes the headers of a packet final that departed over this link at `departed`: the port, and the ports that it is fused
+    /// to, have to catch up to that time. They catch up to the present, so that most later packets need no work.
     #[inline(always)]
     fn settle_before_reading(&mut self, link: u32, departed: Time) {
         let l = &self.links[link as usize];
@@ -392,7 +394,7 @@ impl Engine {
         }
     }
 
-    /// Settles a port up to the present, and first those that it is fused to.
+    /// Lets a port catch up to the present, after the ports that it is fused to.
     #[inline(never)]
     fn settle_chain(&mut self, link: u32) {
         let feeder = self.links[link as usize].fused_to;
@@ -405,16 +407,16 @@ impl Engine {
         }
     }
 
-    /// A packet joins the port at its place, and those of the links that are fused to it. The flow that replies ahead of time to
-    /// what is in this slot, if any, and when; never if the port refused it.
+    /// A packet joins the port at its place and the ports of the links fused to it. Returns the flow that is fused with the
+    /// arrival of this packet, if any, and the time; never if the port dropped it.
     #[inline(always)]
     fn forward(&mut self, now: Time, packet: Arriving, mut place: u32) -> (u32, Time) {
         let slot = packet.handle;
-        let present = Moment { now: self.now, unobserved_until: self.unseen };
+        let present = Moment { now: self.now, unobserved_until: self.unobserved_until };
         let mut hop = self.routes[place as usize];
         let mut link = &mut self.links[hop.index()];
         let mut at = if link.foresees {
-            link.foresee(present, Foreseen { at: now, unsure: Time::NEVER }, packet, &mut self.arena)
+            link.foresee(present, Foreseen { at: now, headers_final_before: Time::NEVER }, packet, &mut self.arena)
         } else {
             match link.port.handle_unobserved(Moment { now, ..present }, packet, &mut self.arena) {
                 Arrival::Departs(departs) => link.end_of(departs),
@@ -428,18 +430,18 @@ impl Engine {
             }
         };
         while hop.has(Mark::FUSED) {
-            let unsure = link.unsure();
+            let headers_final_before = link.headers_final_before();
             place += 1;
             hop = self.routes[place as usize];
             link = &mut self.links[hop.index()];
-            at = link.foresee(present, Foreseen { at, unsure }, packet, &mut self.arena);
+            at = link.foresee(present, Foreseen { at, headers_final_before }, packet, &mut self.arena);
         }
         if hop.has(Mark::REPLY) {
-            if let Some(flow) = link.reply_ahead(at, self.unseen, &self.ends, self.arena.get(slot)) {
+            if let Some(flow) = link.reply_ahead(at, self.unobserved_until, &self.ends, self.arena.get(slot)) {
                 return (flow, at);
             }
         } else if hop.has(Mark::TURN) {
-            let turn = Turn { down: hop.link(), bound: link.bound, up: link.turn };
+            let turn = Turn { down: hop.link(), in_transit: link.in_transit, up: link.turn };
             self.turn_ahead(slot, at, place, turn);
             return (NIL, now);
         }
@@ -447,13 +449,13 @@ impl Engine {
         (NIL, now)
     }
 
-    /// The same where it is seldom called. Whether the port took it.
+    /// As `forward`, for rare calls. Returns whether the port accepted the packet.
     #[inline(never)]
     pub(super) fn forward_slowly(&mut self, now: Time, packet: Arriving, place: u32) -> bool {
         self.forward(now, packet, place).1 != Time::NEVER
     }
 
-    /// A packet has reached the node that it is for. The answer takes its slot.
+    /// A packet has reached its destination node. The ACK reuses its slot.
     #[inline(never)]
     fn deliver(&mut self, slot: u32) -> Due {
         if self.arena.log.is_some() {
@@ -483,13 +485,13 @@ impl Engine {
         Due { slot, what: place }
     }
 
-    /// A message between agents, or a packet for nobody.
+    /// A message between agents, or a packet without a receiver.
     #[cold]
     fn deliver_rarely(&mut self, slot: u32) {
         let packet = *self.arena.get(slot);
         self.arena.give(slot);
         if packet.is_damaged() {
-            // Nobody answers it: its checksum is wrong.
+            // Not acknowledged: its checksum is wrong.
             if let Some(ends) = self.ends.get_mut(packet.transport.flow() as usize) {
                 if packet.is_ack() {
                     ends.flow.count_damaged();
@@ -502,14 +504,14 @@ impl Engine {
         }
     }
 
-    /// What a flow may still send.
+    /// Sends what a flow may still send.
     #[inline(never)]
     fn send_more(&mut self, now: Time, id: u32) {
         while self.send_next(now, id, NIL) {}
     }
 
-    /// A flow takes the acknowledgement in `slot`, if there is one, and sends the next packet, if it may, in that slot or a new one.
-    /// Whether it may send more; else its timer is armed.
+    /// A flow takes the acknowledgement in `slot`, if any, and sends the next packet, if allowed, in that slot or a new one.
+    /// Returns whether it may send more; otherwise its timer is armed.
     #[inline(always)]
     fn send_next(&mut self, now: Time, id: u32, slot: u32) -> bool {
         let ends = &mut self.ends[id as usize];
@@ -539,7 +541,7 @@ impl Engine {
             self.hold(id, slot, leaves);
         } else if !hop.has(Mark::FUSED | Mark::REPLY | Mark::TURN)
             && link.foresees
-            && let Some(departs) = link.port.leave(leaves, packet, bytes, self.unseen)
+            && let Some(departs) = link.port.leave(leaves, packet, bytes, self.unobserved_until)
         {
             let at = link.end_of(departs);
             (packet.time, packet.place, packet.next) = (at.0, place, NIL);
@@ -554,7 +556,7 @@ impl Engine {
         !full
     }
 
-    /// A flow has nothing to send now: the slot is free.
+    /// A flow has nothing to send now: frees the slot.
     fn nothing_of(&mut self, now: Time, id: u32, slot: u32) {
         self.arena.give(slot);
         let timer = self.ends[id as usize].rest(now);

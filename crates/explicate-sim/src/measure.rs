@@ -1,4 +1,4 @@
-//! From a finished run to rows of the result tables. What the columns mean stands in [`explicate_scenario::tables`].
+//! Makes the rows of the result tables from a finished run. [`explicate_scenario::tables`] defines the columns.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,8 +63,8 @@ pub fn measure(scenario: &Scenario, index: usize, run: &mut Run, version: &str) 
     tables
 }
 
-/// What is odd about a finished run: hosts that refused more packets of their own flows than they delivered. Without
-/// numbers, so that the points of a sweep say it once.
+/// Warnings about a finished run: hosts that dropped more packets of their own flows than they delivered. The text has no
+/// numbers, so that a sweep prints it once.
 pub fn warnings(scenario: &Scenario, run: &Run) -> Vec<String> {
     let sources: BTreeSet<usize> = scenario.flows.iter().flat_map(|g| g.ends.iter().map(|(from, _)| *from)).collect();
     let own = scenario.links.iter().zip(&run.engine.links).filter(|(link, _)| sources.contains(&link.from));

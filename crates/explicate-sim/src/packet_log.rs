@@ -1,5 +1,5 @@
-//! Follows packets: the life of each as text (arrival at a port, mark, departure with its feedback, drop and its cause, delivery),
-//! and on request the bytes that a capture holds.
+//! Packet trace: the events of each packet as text (arrival at a port, mark, departure with feedback, drop with its cause,
+//! delivery), and optionally the bytes for a capture.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use explicate_core::wire::{Ecn, Packet, SackRanges, flag};
 
 use crate::pcap::{Capture, frame};
 
-/// Which packets are followed.
+/// Which packets are traced.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
     /// Only this flow's; `None` is all.
@@ -19,7 +19,7 @@ pub struct Selector {
     pub capture: bool,
 }
 
-/// What was followed.
+/// The trace.
 pub struct PacketLog {
     selector: Selector,
     entries: Vec<Entry>,
@@ -71,7 +71,7 @@ impl PacketLog {
 
     /// A line for each event, in order of time: seconds, link, event, packet.
     pub fn text(&mut self, links: &[String], flows: &[String]) -> String {
-        // Ports are settled lazily, so events of different links come out of order.
+        // Ports catch up lazily, so events of different links are out of order.
         self.entries.sort_by_key(|e| e.at);
         let width = links.iter().map(|l| l.len()).max().unwrap_or(0);
         let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Packets as they would stand on a real network, for a capture: IPv4, UDP, congestion header, transport header.
+//! Packets in the format of a real network, for a capture: IPv4, UDP, congestion header, transport header.
 
 use std::borrow::Cow;
 use std::io::{self, Write};

@@ -1,5 +1,5 @@
-//! Hints to the processor that something will be read soon, and to the system that much lies together. They change nothing but
-//! time: where there are none, they are nothing. This is all unsafe code of the simulator.
+//! Prefetch hints for the processor and huge-page hints for the system. They affect only the speed, and do nothing on other
+//! platforms. This is all unsafe code of the simulator.
 #![allow(unsafe_code)]
 
 /// Bytes of a cache line.
@@ -35,13 +35,13 @@ fn line(at: *const u8) {
 #[inline(always)]
 fn line(_at: *const u8) {}
 
-/// Asks the system to keep all that has room here in large pages, if that is much: with small ones most of what is touched at
-/// random waits for the address to be looked up too.
+/// Requests huge pages for this allocation if it is large: with small pages, most random
+/// accesses also miss the TLB.
 pub(crate) fn in_large_pages<T>(room: &[core::mem::MaybeUninit<T>]) {
     pages::advise(room.as_ptr().cast(), size_of_val(room), pages::TO_COME);
 }
 
-/// Moves what lies here into large pages, if that is much.
+/// Moves this memory into huge pages, if it is large.
 pub(crate) fn into_large_pages<T>(these: &[T]) {
     pages::advise(these.as_ptr().cast(), size_of_val(these), pages::HERE);
 }

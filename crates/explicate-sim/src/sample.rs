@@ -1,4 +1,4 @@
-//! Samples over time: what `[sampling]` asks for, in long form.
+//! Samples over time, as requested by `[sampling]`, in long form.
 
 use explicate_core::flow::FlowStats;
 use explicate_core::units::Time;
@@ -44,7 +44,7 @@ pub struct Sampler {
     router: bool,
     flow: bool,
     agent: bool,
-    /// Links over media and those with a limited queue: the others never hold anything that matters.
+    /// Links over media and links with a limited queue; the others have no queue of interest.
     links: Vec<(u32, Counted)>,
     flows: Vec<Before>,
     /// What was taken.

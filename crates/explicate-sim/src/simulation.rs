@@ -43,13 +43,13 @@ impl EngineKind {
 /// How runs are carried out; none of this changes a result.
 #[derive(Clone, Default)]
 pub struct Options {
-    /// Turns fused links off.
+    /// Disables link fusion.
     pub no_fuse: bool,
     /// Which way packets take.
     pub engine: EngineKind,
     /// Follows the packets of one flow (or all) in the first run.
     pub follow: Option<Selector>,
-    /// Runs at a time; 0 is 1.
+    /// Parallel runs; 0 means 1.
     pub jobs: usize,
 }
 
@@ -63,16 +63,16 @@ pub struct Run {
     pub baseline: Vec<(FlowStats, SinkStats)>,
     /// Samples in order of time.
     pub samples: Vec<Sample>,
-    /// What was followed.
+    /// The packet trace.
     pub log: Option<PacketLog>,
     /// Wall time of the run without set-up, seconds.
     pub wall_s: f64,
 }
 
-/// Told how far a run is: its index and the share done, 0 to 1. Returns whether to go on.
+/// Progress callback: index of the run and fraction done, 0 to 1. Returns whether to continue.
 pub type Progress<'a> = &'a (dyn Fn(usize, f64) -> bool + Sync);
 
-/// Carries out one run. The error says what went wrong inside; a checked scenario has none.
+/// Carries out one run. An error is an internal defect; a checked scenario causes none.
 pub fn run_once(scenario: &Scenario, index: usize, options: &Options, progress: Progress<'_>) -> Result<Run, String> {
     let seed = scenario.seed.wrapping_add(index as u64);
     let reference = options.engine == EngineKind::Reference;
@@ -94,12 +94,12 @@ pub fn run_once(scenario: &Scenario, index: usize, options: &Options, progress: 
     let (mut next_sample, mut next_report) = (every, report);
     let mut measuring = false;
     while engine.now() < end || !measuring {
-        let mut looked_at = end.min(next_sample);
+        let mut next_observation = end.min(next_sample);
         if !measuring {
-            looked_at = looked_at.min(warmup);
+            next_observation = next_observation.min(warmup);
         }
-        let until = looked_at.min(next_report);
-        engine.run_unseen(until, looked_at);
+        let until = next_observation.min(next_report);
+        engine.run_unobserved(until, next_observation);
         if until == warmup && !measuring {
             engine.settle_all();
             baseline = engine.ends.iter().map(|e| e.stats()).collect();
@@ -126,7 +126,7 @@ pub fn run_once(scenario: &Scenario, index: usize, options: &Options, progress: 
     Ok(Run { seed, engine, baseline, samples: sampler.map_or(Vec::new(), |s| s.samples), log, wall_s })
 }
 
-/// Carries out all runs of a scenario, several at a time if asked, and hands each to `finish` as it ends. The results are
+/// Carries out all runs of a scenario, up to `jobs` in parallel, and hands each to `finish` as it ends. The results are
 /// in the order of the runs.
 pub fn run_all<T: Send>(
     scenario: &Scenario,

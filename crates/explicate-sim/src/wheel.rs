@@ -1,13 +1,13 @@
 //! The event queue: a timing wheel whose buckets are about as wide as the mean gap between events, so that its cost
-//! depends neither on how many events wait nor on how far ahead they lie.
+//! depends neither on the number of pending events nor on how far in the future they are.
 //!
 //! Events are slots of the arena, chained through the packets themselves. Order is (time, hash, rank, insertion): the rank is
-//! the number of the event's source, the hash is of the run, the time and that number. So a tie depends neither on when an event
-//! was put in nor on which source was declared first, and each tie is decided anew. Events of one time stand in their bucket as
-//! they came until the first of them is taken out: only then are hashes computed, and only of these.
+//! the number of the event's source, the hash is of the run, the time and that number. The order of a tie depends neither on
+//! the order of insertion nor on the order of declaration, and differs from tie to tie. Events of the same time stay in order of
+//! insertion in their bucket until the first of them is popped; hashes are computed only then, and only for these.
 //!
-//! Two rotations of `NEAR` buckets lie ahead in full resolution; `FAR` further rotations are kept as one unsorted list each,
-//! spread out when their turn comes; what lies beyond waits in a list.
+//! The next two rotations of `NEAR` buckets have full resolution; each of `FAR` further rotations is an unsorted list, which is
+//! distributed when its time comes; all later events are in one list.
 
 use crate::arena::{Arena, NIL};
 use crate::prefetch;
@@ -22,7 +22,7 @@ const NEAR: u64 = 1 << NEAR_BITS;
 /// Two rotations. The length is in the arrays' types, so that a masked index needs no check.
 const BUCKETS: usize = 2 * NEAR as usize;
 const FAR: u64 = 1 << 10;
-/// Pops between two looks at the bucket width, at least.
+/// Least number of pops between two checks of the bucket width.
 const RETUNE: u64 = 1 << 16;
 
 /// How many events ahead a packet is fetched when a rotation is spread out.
@@ -35,7 +35,7 @@ const TAIL: usize = 1;
 /// In a chain's head: events of one time stand in it as they came, not in order.
 const TIED: u32 = 0x8000_0000;
 
-/// An event that was taken out.
+/// An event that was popped.
 pub(crate) struct Taken {
     pub(crate) slot: u32,
     pub(crate) time: u64,
@@ -44,7 +44,7 @@ pub(crate) struct Taken {
 
 /// The event queue.
 pub(crate) struct Wheel {
-    /// What ties are decided by, with time and source.
+    /// Key that breaks ties, with time and source.
     ties: u64,
     /// The time whose events were brought in order last, if none came since; and room to do so.
     untied: u64,
@@ -68,12 +68,12 @@ pub(crate) struct Wheel {
     pub(crate) taken: u64,
     /// Events that are not in `near`.
     distant: u64,
-    /// When the width of a bucket was last looked at, and how many had been taken out then.
+    /// Time of the last check of the bucket width, and the number of pops until then.
     retuned: (u64, u64),
 }
 
 impl Wheel {
-    /// An empty queue, whose ties are decided by this key.
+    /// An empty queue that breaks ties by this key.
     pub(crate) fn new(ties: u64) -> Wheel {
         Wheel {
             ties,
@@ -95,12 +95,12 @@ impl Wheel {
         }
     }
 
-    /// Events that wait.
+    /// Number of pending events.
     pub(crate) fn len(&self) -> usize {
         (self.put - self.taken) as usize
     }
 
-    /// Puts in a slot for a time not before the last event taken out.
+    /// Inserts a slot at a time not before the last event popped.
     #[inline(always)]
     pub(crate) fn insert(&mut self, arena: &mut Arena, slot: u32, time: u64, place: u32) {
         let packet = arena.get_mut(slot);
@@ -217,7 +217,7 @@ impl Wheel {
         self.far.push(rotation % FAR, (tick % NEAR) as u32, slot);
     }
 
-    /// Takes out the first event if it is due at `limit` or before.
+    /// Pops the first event if it is due at `limit` or before.
     #[inline(always)]
     pub(crate) fn pop(&mut self, arena: &mut Arena, limit: u64, rank: impl Fn(&Packet) -> u32) -> Option<Taken> {
         loop {

@@ -1,6 +1,6 @@
-//! Who hears whom, and how loud: distance, shadowing that stays, drift that changes, and interferers that come and go.
+//! Received power between stations: distance, constant shadowing, drift over time, and on/off interferers.
 //!
-//! Powers are factors of the power at `decode_range`. What a station hears of a sender is kept as a list for each sender and
+//! Powers are factors of the power at `decode_range`. The power received from each sender is kept as a list for each sender and
 //! made anew only when the drift takes a step.
 
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use explicate_scenario::model;
 
 /// Steps of the drift in its coherence time.
 const STEPS: f64 = 16.0;
-/// Nobody is nearer than this, metres.
+/// Least distance between stations, metres.
 const NEAREST: f64 = 0.1;
 /// Ranges are met up to rounding.
 const MET: f64 = 1.0 - 1e-9;
 
-/// How a station hears a sender.
+/// Reception of a sender at a station.
 #[derive(Clone, Copy)]
 pub(super) struct Heard {
     pub(super) station: u32,
@@ -121,7 +121,7 @@ impl Air {
         air
     }
 
-    /// What stations hear of an emitter.
+    /// Power of an emitter at each station.
     pub(super) fn heard(&self, emitter: u32) -> Arc<[Heard]> {
         self.heard[emitter as usize].clone()
     }

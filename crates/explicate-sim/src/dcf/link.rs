@@ -1,4 +1,4 @@
-//! A link over a medium: the rate that it uses, and what it took of the air.
+//! A link over a medium: its rate, and its airtime.
 
 use explicate_core::medium::dcf::{RATES, Settings};
 use explicate_core::units::Time;

@@ -1,8 +1,8 @@
-//! The air that stations share by the distributed coordination function. The rules and their sources stand in
-//! [`explicate_core::medium::dcf`]; this is the machine that follows them.
+//! A wireless medium that stations share by the distributed coordination function (DCF). The rules and their sources are in
+//! [`explicate_core::medium::dcf`]; this is their state machine.
 //!
-//! [`Medium`] speaks as an agent does: packets go in by `enqueue`, `poll_timeout` says when it wants
-//! `handle_timeout`, and `poll_delivered` tells which packets have arrived. A packet that arrived goes on at once;
+//! [`Medium`] has the interface of an agent: `enqueue` takes packets, `poll_timeout` returns when to call
+//! `handle_timeout`, and `poll_delivered` returns the packets that have arrived. A packet that arrived goes on at once;
 //! its sender may go on sending it as a ghost, if the acknowledgement was lost.
 
 mod air;
@@ -70,7 +70,7 @@ pub struct Over {
     pub from: u32,
     /// Station that receives.
     pub to: u32,
-    /// Rate of its own.
+    /// Data rate of the link.
     pub rate: Option<u8>,
 }
 
@@ -152,7 +152,7 @@ impl Medium {
                 }
                 continue;
             }
-            // Who learns that no answer comes learns it before others begin.
+            // Timeouts of answers precede new transmissions.
             let due = (0..self.dues.len()).filter(|&i| self.dues[i] <= w.now);
             let begins = |i: usize| self.stations[i].answer_by > w.now;
             let first = due.min_by(|&a, &b| begins(a).cmp(&begins(b)).then_with(|| place(a).cmp(&place(b))));
@@ -199,7 +199,7 @@ impl Medium {
         self.on_air.push(transmission);
     }
 
-    /// A frame ends: for its sender, then for all who heard it.
+    /// A frame ends: for its sender, then for all stations that received it.
     fn end(&mut self, w: &mut World<'_>, t: &Transmission) {
         if t.frame != Frame::Noise {
             let s = &mut self.stations[t.from as usize];
@@ -234,17 +234,17 @@ impl Medium {
         }
     }
 
-    // ---------------------------------------------------------------------------------------- looking in
+    // ---------------------------------------------------------------------------------------- inspection
 
     /// The interface that a link's packets wait at.
     pub fn interface(&self, number: u32) -> &Port {
         &self.stations[self.links[number as usize].from as usize].port
     }
-    /// The same to be settled or asked.
+    /// As above, mutably.
     pub(crate) fn interface_mut(&mut self, number: u32) -> &mut Port {
         &mut self.stations[self.links[number as usize].from as usize].port
     }
-    /// Settles the interface of a link, or all.
+    /// Lets the interface of a link catch up, or all interfaces.
     pub(crate) fn settle(&mut self, w: &mut World<'_>, link: Option<u32>) {
         let only = link.map(|number| self.links[number as usize].from as usize);
         for (_, s) in self.stations.iter_mut().enumerate().filter(|(i, _)| only.is_none_or(|o| o == *i)) {
@@ -277,7 +277,7 @@ impl Medium {
     pub fn phy_rate(&self, number: u32) -> f64 {
         RATES[self.links[number as usize].rate as usize] as f64 * 1e6
     }
-    /// Tells a link's variables.
+    /// Reports a link's variables.
     pub(crate) fn probe(&self, number: u32, put: Probe<'_>) {
         let link = &self.links[number as usize];
         put("air_rate_bps", self.phy_rate(number));

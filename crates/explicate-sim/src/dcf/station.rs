@@ -1,4 +1,4 @@
-//! A station: what it senses, its back-off, the frame that it receives, and the frame that it wants to send.
+//! A station: carrier sensing, back-off, the frame in reception, and the next frame to send.
 
 use explicate_core::medium::dcf::{Capture, Settings};
 use explicate_core::port::Port;
@@ -92,7 +92,7 @@ pub(super) struct Station {
     energy: f64,
     pub(super) lock: Option<Lock>,
     sending: bool,
-    /// Others announced that they need the air until then.
+    /// Medium reserved by others until then (NAV).
     nav: Time,
     idle_since: Time,
     /// The last frame of the busy time could not be understood.
@@ -140,7 +140,7 @@ impl Station {
         }
     }
 
-    /// When it next does something of itself.
+    /// Time of its next own action.
     pub(super) fn due(&self, s: &Settings) -> Time {
         let turn = if self.head.is_some() && self.phase == Phase::Contend { self.turn(s) } else { Time::NEVER };
         turn.min(self.answer_by).min(self.answer.map_or(Time::NEVER, |a| a.at))
@@ -183,7 +183,7 @@ impl Station {
         }
         self.resume(now, s);
     }
-    /// Counts slots if the air is idle, from the end of the space that follows what was heard.
+    /// Counts back-off slots while the medium is idle, from the end of the interframe space after the last frame.
     pub(super) fn resume(&mut self, now: Time, s: &Settings) {
         let ready = self.phase == Phase::Contend && self.answer.is_none() && !self.is_busy();
         if self.counts_from != Time::NEVER || self.backoff.is_none() || !ready {
@@ -193,7 +193,7 @@ impl Station {
         let after_nav = if self.nav > self.idle_since { self.nav + s.difs } else { Time::ZERO };
         self.counts_from = now.max(self.idle_since + space).max(after_nav);
     }
-    /// The air falls busy.
+    /// The medium becomes busy.
     fn freeze(&mut self, now: Time, s: &Settings) {
         self.undecoded = false;
         if self.counts_from == Time::NEVER {
@@ -213,12 +213,12 @@ impl Station {
         }
     }
 
-    // ------------------------------------------------------------------------------------- what it hears
+    // ------------------------------------------------------------------------------------- reception
 
     fn is_busy(&self) -> bool {
         self.sensed > 0 || self.sending
     }
-    /// Whether others have announced that they need the air.
+    /// Whether others have reserved the medium (NAV).
     pub(super) fn is_reserved(&self, now: Time) -> bool {
         self.nav > now
     }
@@ -231,12 +231,12 @@ impl Station {
             _ => self.undecoded = !yes,
         }
     }
-    /// By ns-2's rules no CTS and no data follow on what a station heard if it finds the air taken at that moment.
+    /// By ns-2's rules a station sends no CTS and no data if the medium is busy at that moment.
     pub(super) fn may_answer(&self, now: Time, s: &Settings, frame: Frame) -> bool {
         s.capture != Capture::Ns2 || frame == Frame::Ack || !(self.is_busy() || self.is_reserved(now))
     }
 
-    /// It sends.
+    /// Starts a transmission.
     pub(super) fn begins(&mut self, now: Time, s: &Settings) {
         if self.is_its_turn(now, s) {
             (self.backoff, self.counts_from) = (None, Time::NEVER);
@@ -250,7 +250,7 @@ impl Station {
             lock => *lock = None,
         }
     }
-    /// It has sent.
+    /// Ends a transmission.
     pub(super) fn ended(&mut self, now: Time) {
         self.sending = false;
         if self.sensed == 0 {
@@ -258,7 +258,7 @@ impl Station {
         }
     }
 
-    /// A signal reaches it.
+    /// A signal arrives.
     pub(super) fn hears(&mut self, now: Time, s: &Settings, heard: &Heard, t: &Transmission) {
         if heard.sensed {
             if !self.is_busy() {
@@ -301,7 +301,8 @@ impl Station {
             None => self.undecoded |= heard.sensed && t.frame != Frame::Noise,
         }
     }
-    /// A signal reaches it, by ns-2's rules: its receiver follows whatever it senses first, and of what collides the longest.
+    /// A signal arrives, by ns-2's rules: the receiver locks onto the first signal that it senses, and of colliding ones onto
+    /// the longest.
     fn follow(&mut self, now: Time, s: &Settings, heard: &Heard, t: &Transmission, understood: bool) {
         if !heard.sensed {
             return;

@@ -1,4 +1,4 @@
-//! What a medium sees of the engine: packets, links and where routes go.
+//! The part of the engine that a medium can access: packets, links and routes.
 
 use explicate_core::port::{Note, Store};
 use explicate_core::units::Time;
@@ -7,7 +7,7 @@ use explicate_core::wire::Packet;
 use crate::arena::Arena;
 use crate::engine::{Hop, Link};
 
-/// What the medium sees of the engine.
+/// The part of the engine that a medium can access.
 pub(crate) struct World<'a> {
     pub(crate) now: Time,
     pub(crate) arena: &'a mut Arena,
@@ -24,7 +24,7 @@ impl World<'_> {
     }
 }
 
-/// What an interface does to a packet is told to the packet's link.
+/// Reports what an interface does to a packet to the packet's link.
 impl Store for World<'_> {
     fn packet(&mut self, handle: u32) -> &mut Packet {
         self.arena.get_mut(handle)

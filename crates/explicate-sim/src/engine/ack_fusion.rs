@@ -1,9 +1,9 @@
-//! Turning ahead: a packet and its answer are one event.
+//! ACK fusion: a data packet and its acknowledgement are one event.
 //!
-//! When a data packet will reach its receiver is known as soon as it joins the last port that decides something. If it is the
-//! next in order, nothing else goes over the link that its acknowledgement takes first, and nobody looks before that has
-//! reached the link's end, then the acknowledgement's arrival there is known too: that is the next event. What the ports
-//! before the receiver write into the packet is known by then, and goes into the acknowledgement.
+//! The arrival time of a data packet is known as soon as it joins the last port that makes a decision. The arrival of its ACK
+//! at the end of the ACK's first link is then known too, and becomes the next event, if the packet is the next in order, no
+//! other traffic uses that link, and no sampler observes the flow before. By that time the ports before the receiver have
+//! written their feedback, which goes into the ACK.
 
 use std::collections::BTreeMap;
 
@@ -19,14 +19,14 @@ pub(super) struct Turn {
     /// Its number.
     pub(super) down: u32,
     /// Packets under way to its end of which the answers are not known yet.
-    pub(super) bound: u32,
+    pub(super) in_transit: u32,
     /// The link that the answers take.
     pub(super) up: u32,
 }
 
 impl Engine {
-    /// Looks for links at whose ends packets may be turned ahead: all data that ends there is answered over one link, which
-    /// nothing else takes.
+    /// Finds the links at whose ends ACKs may be fused: all data that ends there is acknowledged over one link that carries
+    /// nothing else.
     pub(super) fn find_turns(&mut self) {
         if !self.fuse || !self.agents.is_empty() || !self.changes.is_empty() {
             return;
@@ -60,7 +60,7 @@ impl Engine {
         }
     }
 
-    /// How many flows' routes take each link.
+    /// Number of routes over each link.
     pub(super) fn uses(&self) -> Vec<u32> {
         let mut uses = vec![0; self.links.len()];
         for first in self.ends.iter().flat_map(|ends| [ends.forward, ends.back]) {
@@ -76,17 +76,17 @@ impl Engine {
     }
 
     /// A packet will reach the end of its way over link `down` at `at`. Its next event: that, or its answer's arrival at the
-    /// end of link `turn` after it, unless packets before it are `bound` to their end.
+    /// end of link `turn` after it, unless packets before it are `in_transit` to their end.
     #[inline(always)]
     pub(super) fn turn_ahead(&mut self, slot: u32, at: Time, place: u32, turn: Turn) {
-        let Turn { down, bound, up: turn } = turn;
-        if bound == 0 {
+        let Turn { down, in_transit, up: turn } = turn;
+        if in_transit == 0 {
             let packet = self.arena.get_mut(slot);
             if let Some(ends) = self.ends.get_mut(packet.transport.flow() as usize)
                 && let Some(bytes) = ends.sink.foretell(packet)
             {
                 let up = &mut self.links[turn as usize];
-                if let Some(departs) = up.port.pass_by(at, bytes as u32, self.unseen.since(up.delay)) {
+                if let Some(departs) = up.port.pass_by(at, bytes as u32, self.unobserved_until.since(up.delay)) {
                     ends.sink.take_ahead(packet);
                     let at = up.end_of(departs);
                     (packet.time, packet.place, packet.next) = (at.0, ends.back | TURNED, NIL);
@@ -98,7 +98,7 @@ impl Engine {
         } else {
             self.unturned += 1;
         }
-        self.links[down as usize].bound += 1;
+        self.links[down as usize].in_transit += 1;
         self.wheel.insert(&mut self.arena, slot, at.0, place);
     }
 
@@ -108,12 +108,12 @@ impl Engine {
         let packet = self.arena.get_mut(slot);
         let ends = self.ends.get_mut(packet.transport.flow() as usize)?;
         let up = &mut self.links[up as usize];
-        let unseen = self.unseen.since(up.delay);
-        if !up.port.passes_by(at, ends.sink.answer_bytes(SACK_RANGES) as u32, unseen) {
+        let unobserved_until = self.unobserved_until.since(up.delay);
+        if !up.port.passes_by(at, ends.sink.answer_bytes(SACK_RANGES) as u32, unobserved_until) {
             return None;
         }
         let ranges = ends.sink.foretell_any(packet, &mut self.sack)?;
-        let departs = up.port.pass_by(at, ends.sink.answer_bytes(ranges) as u32, unseen)?;
+        let departs = up.port.pass_by(at, ends.sink.answer_bytes(ranges) as u32, unobserved_until)?;
         let turned = (up.end_of(departs), ends.back | TURNED);
         if ranges > 0 {
             self.arena.set_sack(slot, &self.sack);
@@ -121,12 +121,12 @@ impl Engine {
         Some(turned)
     }
 
-    /// What was to be looked at has been, and what was not turned for that reason is now, if that is not more work than it saves.
-    /// So are acknowledgements replied to, one by one before anything else.
+    /// Fuses, after an observation, the packets that it had kept from being fused, unless that costs more than it saves; then
+    /// acknowledgements with their senders, one by one.
     pub(super) fn turn_waiting(&mut self) {
-        let events = self.wheel.taken - self.looked_after;
-        self.looked_after = self.wheel.taken;
-        if self.unseen <= self.now || self.turns == 0 || events < self.wheel.len() as u64 {
+        let events = self.wheel.taken - self.observed_after;
+        self.observed_after = self.wheel.taken;
+        if self.unobserved_until <= self.now || self.turns == 0 || events < self.wheel.len() as u64 {
             return;
         }
         self.turn_all(Mark::TURN | Mark::REPLY);
@@ -161,7 +161,7 @@ impl Engine {
             let hop = down(&self.routes, packet.place);
             events.push((packet.time, rank(&self.routes, packet), slot, packet.place, hop));
             if let Some(hop) = hop {
-                self.links[hop.index()].bound -= 1;
+                self.links[hop.index()].in_transit -= 1;
             }
         }
         events.sort_by_key(|&(time, rank, ..)| (time, rank));
@@ -170,7 +170,7 @@ impl Engine {
                 Some(hop) if hop.has(Mark::REPLY) => self.waiting.push(slot),
                 Some(hop) => {
                     let down = &self.links[hop.index()];
-                    let turn = Turn { down: hop.link(), bound: down.bound, up: down.turn };
+                    let turn = Turn { down: hop.link(), in_transit: down.in_transit, up: down.turn };
                     self.turn_ahead(slot, Time(time), place, turn);
                 }
                 None => self.wheel.insert(&mut self.arena, slot, time, place),
@@ -178,7 +178,7 @@ impl Engine {
         }
     }
 
-    /// The answer to a packet has reached the end of the first link of its way: it is written now.
+    /// The ACK of a packet has reached the end of the first link of its route: writes it.
     #[inline(always)]
     pub(super) fn arrive_turned(&mut self, slot: u32, place: u32) -> Onward {
         let hop = self.routes[place as usize];

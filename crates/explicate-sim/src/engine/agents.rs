@@ -14,7 +14,7 @@ impl Engine {
         self.agents.insert(node.0, (agent, Time::NEVER));
         self.arm_agent(node.0);
     }
-    /// Says which way agents' messages go.
+    /// Sets how routes of agents' messages are found.
     pub fn set_routes(&mut self, find_route: Option<RouteFinder>) {
         self.find_route = find_route;
     }
@@ -25,7 +25,7 @@ impl Engine {
             return;
         }
         *armed = Time::NEVER;
-        // The oracle looks at all ports, so the agent has to leave its place while it asks.
+        // The oracle reads all ports, so the agent is taken out of the map during the call.
         if let Some((mut agent, armed)) = self.agents.remove(&node) {
             agent.consult(self.now, self);
             agent.handle_timeout(self.now);
@@ -34,15 +34,15 @@ impl Engine {
         self.drain_agent(node);
     }
 
-    /// Lets the agent of `node` see what is about to join the port of a link that leaves it.
+    /// Lets the agent of `node` inspect packets that are about to join the port of an outgoing link.
     pub fn see_before(&mut self, link: u32, node: Address) {
         self.links[link as usize].before = node.0;
     }
-    /// Lets the agent of `node` see what is delivered there by a link.
+    /// Lets the agent of `node` inspect packets that a link delivers there.
     pub fn see_after(&mut self, link: u32, node: Address) {
         self.links[link as usize].after = node.0;
     }
-    /// The nodes that flows are for, by number: agents that see their packets are told.
+    /// Sets the destination node of each flow, for agents that inspect its packets.
     pub fn set_destinations(&mut self, nodes: Vec<u32>) {
         self.destinations = nodes;
     }
@@ -50,20 +50,20 @@ impl Engine {
     pub fn agents(&self) -> impl Iterator<Item = Address> {
         self.agents.keys().map(|&node| Address(node))
     }
-    /// Tells what a node's agent keeps about other nodes.
+    /// Reports what a node's agent knows about other nodes.
     pub fn probe_peers(&self, node: Address, put: &mut dyn FnMut(Address, &'static str, f64)) {
         if let Some((agent, _)) = self.agents.get(&node.0) {
             agent.probe_peers(put);
         }
     }
-    /// Tells the variables of a node's agent.
+    /// Reports the variables of a node's agent.
     pub fn probe_agent(&self, node: Address, put: Probe<'_>) {
         if let Some((agent, _)) = self.agents.get(&node.0) {
             agent.probe(put);
         }
     }
 
-    /// A packet has reached a node whose agent looks at it, and then goes its way; whether the node is the last one.
+    /// A packet has reached a node whose agent inspects it, and is then forwarded. Returns whether the node is its destination.
     #[cold]
     #[inline(never)]
     pub(super) fn show(&mut self, slot: u32, place: u32) -> bool {

@@ -1,4 +1,4 @@
-//! Both ends of a flow, as the engine keeps them.
+//! State of both ends of a flow in the engine.
 
 use explicate_core::flow::{Event, Flow, FlowStats};
 use explicate_core::sink::{Sink, SinkStats};
@@ -22,7 +22,7 @@ pub struct Ends {
     pub sink: Sink,
     /// Its application.
     pub source: Source,
-    /// What its host takes for a packet.
+    /// Processing time of its host.
     pub(super) processing: Processing,
     /// When the application begins.
     pub start: Time,

@@ -1,31 +1,31 @@
-//! Looking ahead: what the next events will touch is fetched into the processor's caches before they come.
+//! Prefetching: loads the memory of upcoming events into the processor's caches.
 //!
-//! With ten thousand flows and more, an event's packet, links and flow lie somewhere in hundreds of megabytes. Each would be
-//! waited for in turn, for where the next one lies is said by the one before. The queue knows which events come next, so each
-//! step of that chain is made some buckets before the event, for several events at a time. Nothing else depends on it.
+//! With ten thousand flows and more, the packet, links and flow of an event are scattered over hundreds of megabytes, and each
+//! is found by a pointer in the one before: a chain of cache misses. The event queue knows the next events, so each load of
+//! the chain is issued some buckets in advance, for several events at once. Results do not depend on it.
 
 use explicate_core::wire::{Packet, flag};
 
 use super::{AGAIN, Engine, FLOW, HELD, KIND, Mark, NIL, SINK, SOURCE, TIMER, TURNED};
 use crate::prefetch;
 
-/// Flows from which on it pays: their memory no longer fits the caches next to the processor.
+/// Number of flows from which prefetching pays off: their memory exceeds the inner caches.
 const MANY: usize = 4096;
-/// How many buckets ahead events are looked for; one holds about one event.
+/// Distance in buckets at which events are searched for; a bucket holds about one event.
 const BUCKETS: u64 = 20;
-/// How many events later the next step is made for one.
+/// Number of events between two steps for one event.
 const STEP: usize = 3;
 
-/// The events that were found last: their slots, which may be of others by now. That misleads nobody.
+/// Slots of the events found last. A slot may have been reused since; a wrong prefetch does no harm.
 #[derive(Default)]
-pub(super) struct Ahead {
+pub(super) struct Prefetch {
     /// The bucket of the last one.
     bucket: u64,
     found: [u32; 16],
     count: usize,
 }
 
-impl Ahead {
+impl Prefetch {
     /// The event that was found `steps` steps before the last one.
     #[inline(always)]
     fn before(&self, steps: usize) -> u32 {
@@ -34,26 +34,26 @@ impl Ahead {
 }
 
 impl Engine {
-    /// Whether it pays.
+    /// Whether prefetching pays off.
     pub(super) fn is_large(&self) -> bool {
         self.ends.len() >= MANY
     }
 
-    /// Takes the steps that have come into reach since the event before.
+    /// Takes the steps that became due since the previous event.
     #[inline(never)]
     pub(super) fn look_ahead(&mut self) {
         self.turn_again();
-        while let Some(slot) = self.wheel.ahead(&mut self.ahead.bucket, BUCKETS) {
-            self.ahead.count = self.ahead.count.wrapping_add(1);
-            self.ahead.found[self.ahead.count % 16] = slot;
+        while let Some(slot) = self.wheel.ahead(&mut self.prefetch.bucket, BUCKETS) {
+            self.prefetch.count = self.prefetch.count.wrapping_add(1);
+            self.prefetch.found[self.prefetch.count % 16] = slot;
             prefetch::whole(self.arena.get(slot));
-            let next = self.arena.get(self.ahead.before(1)).next;
+            let next = self.arena.get(self.prefetch.before(1)).next;
             if next != NIL {
                 prefetch::whole(self.arena.get(next));
             }
-            self.fetch_both(self.ahead.before(2), Engine::fetch);
-            self.fetch_both(self.ahead.before(3), Engine::fetch_apart);
-            self.fetch_both(self.ahead.before(4), Engine::fetch_down);
+            self.fetch_both(self.prefetch.before(2), Engine::fetch);
+            self.fetch_both(self.prefetch.before(3), Engine::fetch_apart);
+            self.fetch_both(self.prefetch.before(4), Engine::fetch_down);
         }
     }
 

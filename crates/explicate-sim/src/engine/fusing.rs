@@ -4,7 +4,8 @@ use super::{Engine, Mark, NIL, Reads};
 use crate::prefetch;
 
 impl Engine {
-    /// Looks for links that can be fused: fed by one link alone, deciding nothing. Call once, after everything was added.
+    /// Finds links that can be fused: fed by a single link, with a port that makes no decision. Call once, after all links and
+    /// flows were added.
     pub fn prepare(&mut self) {
         const NOBODY: u32 = NIL - 1;
         let mut feeder = vec![NOBODY; self.links.len()];
@@ -49,7 +50,7 @@ impl Engine {
         }
     }
 
-    /// What is to be settled before a packet is read at the end of this link.
+    /// Ports that have to catch up before a packet is read at the end of this link.
     fn reads(&self, index: usize) -> Reads {
         let settles = |link: u32| self.links[link as usize].settles;
         let feeder = |link: &u32| Some(self.links[*link as usize].fused_to).filter(|feeder| *feeder != NIL);
@@ -73,7 +74,7 @@ impl Engine {
             link.foresees = self.fuse && link.port.is_foreseeable();
             link.settles = !link.port.defers() && (!yes || link.fused_to != NIL || link.port.writes());
         }
-        // Whoever comes after such ports in a chain counts a packet's TTL down for them.
+        // The next port in the chain that does not defer decrements the TTL for the deferring ports before it.
         for index in 0..self.links.len() {
             let (mut hops, mut before) = (0, self.links[index].fused_to);
             while before != NIL

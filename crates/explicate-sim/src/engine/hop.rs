@@ -17,9 +17,9 @@ impl Mark {
     pub(super) const FUSED: Mark = Mark(0x4000_0000);
     /// An agent sees the packets that reach its end (`agents.rs`).
     pub(super) const SEEN: Mark = Mark(0x2000_0000);
-    /// Packets may be turned ahead at its end (`turning.rs`).
+    /// Packets may be turned ahead at its end (`ack_fusion.rs`).
     pub(super) const TURN: Mark = Mark(0x1000_0000);
-    /// Acknowledgements may be replied to ahead of their arrival at its end (`replying.rs`).
+    /// Acknowledgements may be replied to ahead of their arrival at its end (`sender_fusion.rs`).
     pub(super) const REPLY: Mark = Mark(0x0800_0000);
     /// A flow begins there on a link of its own (`processing.rs`).
     pub(super) const OWN: Mark = Mark(0x0400_0000);

@@ -1,17 +1,17 @@
-//! Looking in from outside: settled ports, followed packets, counts of hops, and whether every packet is accounted for.
+//! Inspection from outside: ports that have caught up, packet traces, hop counts, and the audit of packet conservation.
 
 use super::{Engine, NIL, TIMER};
 use crate::packet_log::PacketLog;
 
 impl Engine {
-    /// Settles every port up to the present.
+    /// Lets every port catch up to the present.
     pub fn settle_all(&mut self) {
         self.settle_media(None);
         for index in 0..self.links.len() {
             self.settle(index);
         }
     }
-    /// Settles one port up to the present, and first those that it is fused to.
+    /// Lets one port catch up to the present, after the ports that it is fused to.
     pub fn settle(&mut self, index: usize) {
         let feeder = self.links[index].fused_to;
         if feeder != NIL {
@@ -20,13 +20,13 @@ impl Engine {
         self.links[index].port.settle(self.now, &mut self.arena);
         self.settle_media(Some(index));
     }
-    /// Follows packets. Call before the first event.
+    /// Starts a packet trace. Call before the first event.
     pub fn follow(&mut self, log: PacketLog) {
         // The log reads each packet as it departs, so nothing may be deferred until after it was delivered.
         self.defer(false);
         self.arena.log = Some(Box::new(log));
     }
-    /// What was followed.
+    /// The packet trace.
     pub fn followed(&mut self) -> Option<PacketLog> {
         self.arena.log.take().map(|b| *b)
     }
@@ -34,7 +34,7 @@ impl Engine {
     pub fn hops(&self) -> u64 {
         self.delivered().iter().sum()
     }
-    /// Packets that reached the end of each link. Those that went on over a fused link are counted as they arrive there.
+    /// Packets that reached the end of each link. Packets that continue over a fused link are counted when they arrive there.
     fn delivered(&self) -> Vec<u64> {
         let mut delivered: Vec<u64> = self.links.iter().map(|l| l.port.stats.delivered).collect();
         for link in self.links.iter().filter(|l| l.fused_to != NIL) {
@@ -43,8 +43,8 @@ impl Engine {
         delivered
     }
 
-    /// Checks that no packet appeared or vanished: on every link, what came has been delivered, dropped for a known cause, or is
-    /// still there; and every slot of the arena is accounted for. Settle first. The error says where it does not add up.
+    /// Checks packet conservation: on every link, each arrival was delivered, was dropped for a recorded cause, or is still
+    /// there; and every slot of the arena is in use or free. Call `settle` first. The error names the link.
     pub fn audit(&self) -> Result<(), String> {
         let waiting = self.wheel.slots(&self.arena);
         let mut on_link = vec![0u64; self.links.len()];
@@ -68,8 +68,8 @@ impl Engine {
         let delivered = self.delivered();
         let mut slots = timers + hosts + self.audit_media(&on_link, &delivered)?;
         for (index, link) in self.links.iter().enumerate() {
-            let unseen = if link.port.is_scheduled() { link.port.len() } else { link.port.doomed() } as u64;
-            let inside = on_link[index] + unseen;
+            let not_arrived = if link.port.is_scheduled() { link.port.len() } else { link.port.doomed() } as u64;
+            let inside = on_link[index] + not_arrived;
             let stats = &link.port.stats;
             let gone = stats.total().gone();
             if self.radio(index as u32).is_some() {

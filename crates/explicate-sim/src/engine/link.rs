@@ -1,4 +1,4 @@
-//! A link, as the engine keeps it.
+//! State of a link in the engine.
 
 use explicate_core::port::{Arriving, Horizon, Moment, Port};
 use explicate_core::units::Time;
@@ -15,22 +15,22 @@ pub struct Link {
     pub delay: Time,
     /// The only link that feeds this one, if it is fused to it.
     pub(super) fused_to: u32,
-    /// The port writes into packets or foresees them, so it is settled before they are read.
+    /// The port writes into packets or foresees them, so it catches up before they are read.
     pub(super) settles: bool,
-    /// What is settled before a packet is read that has come over this link.
+    /// Ports that catch up before a packet is read that came over this link.
     pub(super) reads: Reads,
-    /// Nothing is decided at the port: its packets are foreseen.
+    /// The port makes no decision: its packets are foreseen.
     pub(super) foresees: bool,
-    /// What a packet's TTL falls by at the end of this link: one, and one for each plain port that put it off before.
+    /// Decrement of the TTL at the end of this link: one, plus one for each preceding port with deferred accounting.
     pub(super) hops: u8,
-    /// The node whose agent sees packets before they join this port, or else nobody.
+    /// The node whose agent inspects packets before they join this port, if any.
     pub(super) before: u32,
-    /// The node whose agent sees packets that are delivered at the end of this link, or else nobody.
+    /// The node whose agent inspects packets delivered at the end of this link, if any.
     pub(super) after: u32,
-    /// Where data ends that is answered over one link alone, that link; for that link, this one: see `turning.rs`.
+    /// For the last link of data that is acknowledged over a single link, that link, and vice versa (`ack_fusion.rs`).
     pub(super) turn: u32,
-    /// Packets under way to their end here of which the engine has not seen to the answer.
-    pub(super) bound: u32,
+    /// Packets in transit to their receiver here whose ACK is not fused.
+    pub(super) in_transit: u32,
     /// It ends at a bridge, which does not count the TTL down.
     pub(super) bridged: bool,
 }
@@ -41,7 +41,7 @@ pub(super) struct Foreseen {
     /// When the packet arrives.
     pub(super) at: Time,
     /// If that is no later than its arrival, earlier ports may still write into it.
-    pub(super) unsure: Time,
+    pub(super) headers_final_before: Time,
 }
 
 /// Which ports may still write into a packet at a link's end.
@@ -56,13 +56,14 @@ pub(super) enum Reads {
 }
 
 impl Link {
-    /// When a packet reaches the end that departs then. No departure is so late that this needs care.
+    /// When a packet that departs at this time reaches the end. Departure times cannot overflow.
     #[inline(always)]
     pub(super) fn end_of(&self, departs: Time) -> Time {
         Time(departs.0 + self.delay.0)
     }
 
-    /// Settles the link's own port if a packet that departed at `departed` is to be read; whether others may have to be, before it.
+    /// Lets the link's own port catch up before a packet is read that departed at `departed`. Returns whether other ports may
+    /// have to catch up first.
     #[inline(always)]
     pub(super) fn settle_own(&mut self, departed: Time, now: Time, arena: &mut Arena) -> bool {
         if self.reads == Reads::Own && self.port.is_due(departed) {
@@ -71,9 +72,9 @@ impl Link {
         self.reads == Reads::Chain && (!self.settles || self.port.is_due(departed))
     }
 
-    /// What reaches the end of this link before that will not be written into any more.
+    /// Headers of packets that reach the end of this link before this time are final.
     #[inline(always)]
-    pub(super) fn unsure(&self) -> Time {
+    pub(super) fn headers_final_before(&self) -> Time {
         if self.settles {
             self.port.settled_before() + self.delay
         } else if self.fused_to == NIL {
@@ -88,33 +89,40 @@ impl Link {
     pub(super) fn foresee(
         &mut self,
         present: Moment,
-        Foreseen { at, unsure }: Foreseen,
+        Foreseen { at, headers_final_before }: Foreseen,
         packet: Arriving,
         arena: &mut Arena,
     ) -> Time {
         let departs = if self.port.defers() {
             self.port.pass(present, at, packet.bytes)
         } else {
-            let horizon = Horizon { unobserved_until: present.unobserved_until, headers_final_before: unsure };
+            let horizon =
+                Horizon { unobserved_until: present.unobserved_until, headers_final_before: headers_final_before };
             self.port.foresee(at, packet, horizon, arena)
         };
         self.end_of(departs)
     }
 
-    /// An acknowledgement will reach the end of its way over this link at `at`: the flow that takes it now, or nobody yet.
+    /// An acknowledgement will reach its sender over this link at `at`. Returns the flow if it may process it now.
     #[inline(always)]
-    pub(super) fn reply_ahead(&mut self, at: Time, unseen: Time, ends: &[Ends], packet: &Packet) -> Option<u32> {
+    pub(super) fn reply_ahead(
+        &mut self,
+        at: Time,
+        unobserved_until: Time,
+        ends: &[Ends],
+        packet: &Packet,
+    ) -> Option<u32> {
         let header = &packet.transport;
         let flow = header.flow();
-        if self.bound == 0
-            && at <= unseen
+        if self.in_transit == 0
+            && at <= unobserved_until
             && ends.get(flow as usize).is_some_and(|ends| at < ends.flow.poll_timeout())
             && header.flags() & (flag::ACK | flag::CONTROL) == flag::ACK
         {
             self.port.stats.delivered += 1;
             return Some(flow);
         }
-        self.bound += 1;
+        self.in_transit += 1;
         None
     }
 }

@@ -1,4 +1,4 @@
-//! Shared media: packets on links over them wait at the interfaces of their stations, and the media say when they arrive.
+//! Shared media: packets wait at the interfaces of their stations, and the medium determines when they arrive.
 
 use explicate_core::port::Port;
 use explicate_core::units::Time;
@@ -75,7 +75,7 @@ impl Engine {
         self.wheel.insert(&mut self.arena, slot, at.0, place);
     }
 
-    /// The measured span begins. Settle first.
+    /// Starts the measured span, after the warm-up. Call `settle` first.
     pub fn start_measuring(&mut self) {
         self.links.iter_mut().for_each(|l| l.port.start_measuring(self.now));
         self.media.iter_mut().for_each(|(m, _)| m.start_measuring(self.now));
@@ -92,7 +92,7 @@ impl Engine {
     pub fn queue_of(&self, link: usize) -> &Port {
         self.over(link).map_or(&self.links[link].port, |(medium, number)| medium.interface(number))
     }
-    /// The same to be asked for what it has to compute.
+    /// As above, mutably, for values that have to be computed.
     pub fn queue_of_mut(&mut self, link: usize) -> &mut Port {
         match self.radio(link as u32) {
             Some((medium, number)) => self.media[medium as usize].0.interface_mut(number),
@@ -100,7 +100,7 @@ impl Engine {
         }
     }
 
-    /// Settles the interfaces of all media, or that of one link.
+    /// Lets the interfaces of all media catch up, or that of one link.
     pub(super) fn settle_media(&mut self, link: Option<usize>) {
         let only = link.and_then(|l| self.radio(l as u32));
         if link.is_some() && only.is_none() {

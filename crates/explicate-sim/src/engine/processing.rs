@@ -1,9 +1,9 @@
 //! Processing: the time that a sending host takes for a data packet, random for each, so that flows in step do not stay so (Floyd
 //! and Jacobson 1992). Packets of a flow keep their order.
 //!
-//! A flow whose first link is its own has its packet join that link's port at once, as of the time at which it leaves the host:
-//! the port foresees it. Where others join the same port, the packet is an event of its own until then. Either way it has been
-//! sent, and is on no link yet.
+//! If a flow's first link is private, its packet joins that link's port immediately, as of the time at which it leaves the host:
+//! the port foresees it. If others share the port, the packet waits as a separate event. In both cases it counts as sent and
+//! as on no link.
 
 use explicate_core::port::Arriving;
 use explicate_core::rng;
@@ -13,7 +13,7 @@ use explicate_scenario::machines::source::Source;
 
 use super::{AGAIN, Engine, HELD, KIND, Mark};
 
-/// What a flow's host takes for its packets.
+/// Processing time of a flow's host.
 pub struct Processing {
     /// When the last packet left, or will.
     last: Time,
@@ -24,7 +24,7 @@ pub struct Processing {
 }
 
 impl Processing {
-    /// Up to `most` for a data packet, no more than four seconds, by the stream of this name.
+    /// At most `most` for a data packet, no more than four seconds, drawn from the stream of this name.
     pub fn new(most: Time, seed: u64, name: &str) -> Processing {
         let key = (rng::key(seed, name) >> 32) as u32;
         Processing { last: Time::ZERO, key, most: most.0.min(u32::MAX as u64) as u32 }
@@ -48,14 +48,14 @@ impl Processing {
         self.last
     }
 
-    /// A new connection counts its packets from the first: its draws are others.
+    /// A new connection numbers its packets from zero, so it gets a new stream.
     pub(super) fn renew(&mut self, connection: u64) {
         self.key = (rng::drawn((self.key as u64) << 32, connection.wrapping_neg()) >> 32) as u32;
     }
 }
 
 impl Engine {
-    /// Looks for flows that begin on links of their own at which nothing is decided.
+    /// Finds flows that begin on private links whose ports make no decision.
     pub(super) fn find_own(&mut self) {
         if !self.fuse || !self.agents.is_empty() || !self.changes.is_empty() {
             return;
@@ -77,7 +77,7 @@ impl Engine {
         self.wheel.insert(&mut self.arena, slot, leaves.0, HELD | again | id);
     }
 
-    /// It leaves, on the way that the flow takes now, unless the host's own queue refuses it.
+    /// It leaves on the flow's current route, unless the host's own queue drops it.
     pub(super) fn let_go(&mut self, slot: u32, place: u32) {
         let id = (place & !KIND & !AGAIN) as usize;
         let (bytes, first) = (self.arena.get(slot).ip_len as u32, self.ends[id].forward);

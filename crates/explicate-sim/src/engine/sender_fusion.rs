@@ -1,8 +1,8 @@
-//! Replying ahead: an acknowledgement's last arrival and what its flow sends then are one event.
+//! Sender fusion: the arrival of an acknowledgement at its sender and the packets sent in response are one event.
 //!
-//! When an acknowledgement will reach its sender is known as soon as it joins the last port that others share. If nothing is
-//! written into it after that, the flow needs no timer and is not looked at before, and its packets leave over a link of
-//! their own, then the flow takes it at once, as of that time: the next event is the arrival of what it sends.
+//! The arrival time of an acknowledgement is known as soon as it joins the last shared port. The flow processes it
+//! immediately, as of that time, if no later port writes into it, the flow needs no timer, no sampler observes the flow before,
+//! and its packets leave over a private link. The next event is then the arrival of the packets that it sends.
 
 use explicate_core::units::Time;
 use explicate_core::wire::Packet;
@@ -11,7 +11,7 @@ use explicate_scenario::machines::source::Source;
 use super::{DONE, Due, Engine, FLOW, Mark, NIL, WAITING};
 
 impl Engine {
-    /// Looks for links at whose ends acknowledgements may be replied to ahead of time.
+    /// Finds the links at whose ends acknowledgements may be fused with their senders.
     pub(super) fn find_replies(&mut self) {
         if !self.fuse || !self.agents.is_empty() || !self.changes.is_empty() {
             return;
@@ -45,7 +45,7 @@ impl Engine {
         }
     }
 
-    /// [`Link::reply_ahead`] for the next one that was under way when somebody looked; [`Engine::waited`] is its arrival then.
+    /// [`Link::reply_ahead`] for the next ACK that was in transit at the last observation; sets [`Engine::waited`] to its arrival.
     pub(super) fn reply_waiting(&mut self) -> Due {
         let Some(slot) = self.waiting.pop() else { return DONE };
         if !self.waiting.is_empty() {
@@ -54,7 +54,7 @@ impl Engine {
         let packet = self.arena.get(slot);
         let &Packet { time, place, .. } = packet;
         let link = &mut self.links[self.routes[place as usize].index()];
-        let Some(flow) = link.reply_ahead(Time(time), self.unseen, &self.ends, packet) else {
+        let Some(flow) = link.reply_ahead(Time(time), self.unobserved_until, &self.ends, packet) else {
             self.wheel.insert(&mut self.arena, slot, time, place);
             return DONE;
         };
