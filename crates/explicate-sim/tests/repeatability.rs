@@ -6,7 +6,7 @@ mod common;
 use common::{number, run, scenario, tables};
 use explicate_scenario::tables::Table;
 use explicate_sim::measure::{Tables, measure};
-use explicate_sim::simulation::{Options, run_all};
+use explicate_sim::simulation::{EngineKind, Options, run_all};
 
 /// Everything that decides something, in one scenario: losses, drops, RED's draws, on/off and Poisson sources, several laws.
 const MIXED: &str = r#"
@@ -49,6 +49,9 @@ const MIXED: &str = r#"
     every = "100ms"
     of = ["queue", "throughput", "cwnd", "rtt", "goodput", "router", "flow"]
 "#;
+
+/// The reference engine.
+const PLAIN: Options = Options { no_fuse: false, engine: EngineKind::Reference, follow: None, jobs: 1 };
 
 fn all(options: &Options) -> Tables {
     let scenario = scenario(MIXED);
@@ -142,6 +145,7 @@ fn packets_that_hosts_hold_are_the_same_packets() {
         let reference = of(Options::default());
         assert!(reference.len() > 20_000, "the scenario leaves something to compare");
         assert_eq!(of(Options { no_fuse: true, ..Options::default() }), reference, "links not fused");
+        assert_eq!(of(PLAIN), reference, "the reference engine");
         let follow = Some(explicate_sim::packet_log::Selector::default());
         assert_eq!(of(Options { follow, ..Options::default() }), reference, "packets followed");
     }
@@ -237,6 +241,7 @@ fn repeated_in_parallel_and_without_fusing() {
     assert_eq!(fingerprint(&all(&Options { jobs: 1, ..Options::default() })), reference, "a second time");
     assert_eq!(fingerprint(&all(&Options { jobs: 2, ..Options::default() })), reference, "two jobs");
     assert_eq!(fingerprint(&all(&Options { no_fuse: true, ..Options::default() })), reference, "links not fused");
+    assert_eq!(fingerprint(&all(&PLAIN)), reference, "the reference engine");
 }
 
 /// The columns that tables had when the fingerprint was taken: more of them are no other results.
