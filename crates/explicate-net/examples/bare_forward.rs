@@ -6,7 +6,7 @@
 
 use std::error::Error;
 
-use explicate_net::sys::{self, BATCH, PacketSocket, Transmitter};
+use explicate_net::sys::{self, BATCH, PacketSocket};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().collect();
@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     sys::catch_signals();
     sys::sharpen_timers();
     sys::go_first()?;
-    let (mut transmitter, mut frames) = (Transmitter::default(), vec![Vec::new(); BATCH]);
+    let mut frames = vec![Vec::new(); BATCH];
     let (mut sent, mut turns, mut next) = (0, 0u64, sys::monotonic());
     let mut began = sys::thread_cpu();
     while !sys::stopped() {
@@ -31,8 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 let count = frames.iter_mut().map(receive).take_while(|received| *received).count();
                 let mut rest = &frames[..count];
                 while !rest.is_empty() {
-                    let taken =
-                        transmitter.send(&sockets[1 - from], rest.iter().map(Vec::as_slice)).unwrap_or(1).max(1);
+                    let taken = sockets[1 - from].send(rest.iter().map(Vec::as_slice)).unwrap_or(1).max(1);
                     (sent, rest) = (sent + taken, &rest[taken..]);
                 }
                 if count < BATCH {

@@ -78,12 +78,11 @@ impl Outbox {
     pub fn flush(&mut self, socket: BorrowedFd<'_>) {
         let mut first = 0;
         while first < self.waiting.len() {
-            let mut messages = [Outgoing { bytes: &[], to: None }; BATCH];
-            for (i, (message, (length, to, tos))) in messages.iter_mut().zip(&self.waiting[first..]).enumerate() {
-                let bytes = &self.bytes[(first + i) * LONGEST..][..*length];
-                *message = Outgoing { bytes, to: Some((*to, *tos)) };
-            }
-            match sys::send(socket, &messages[..self.waiting.len() - first]) {
+            let buffers = self.bytes[first * LONGEST..].chunks_exact(LONGEST);
+            let messages = self.waiting[first..].iter().zip(buffers);
+            let messages =
+                messages.map(|(&(length, to, tos), bytes)| Outgoing { bytes: &bytes[..length], to: Some((to, tos)) });
+            match sys::send(socket, messages) {
                 Ok(taken) => {
                     self.sent += taken as u64;
                     first += taken.max(1);

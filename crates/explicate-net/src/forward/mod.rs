@@ -16,7 +16,7 @@ use explicate_core::units::Time;
 use crate::agent::Speaker;
 use crate::clock::{Clock, Waiter};
 use crate::error::{Context, Result};
-use crate::sys::{self, OFFLOAD_LEN, Transmitter};
+use crate::sys::{self, OFFLOAD_LEN};
 
 pub mod counters;
 pub mod frame;
@@ -64,7 +64,6 @@ pub struct Forwarder {
     voice: Option<Voice>,
     pool: Pool,
     ready: Vec<u32>,
-    transmitter: Transmitter,
     clock: Clock,
     waiter: Waiter,
     pace: Pace,
@@ -82,7 +81,7 @@ impl Forwarder {
     /// A forwarder for this thread.
     pub fn new(interfaces: Vec<Interface>, manner: Manner, clock: Clock) -> Result<Forwarder> {
         let waiter = Waiter::new(clock);
-        let (stations, voice, ready, transmitter, vlan, in_step, counters) = Default::default();
+        let (stations, voice, ready, vlan, in_step, counters) = Default::default();
         let (pool, pace, cpu) = (Pool::new(MOST_FRAMES), Pace::new(Time::ZERO), sys::thread_cpu());
         Ok(Forwarder {
             interfaces,
@@ -91,7 +90,6 @@ impl Forwarder {
             voice,
             pool,
             ready,
-            transmitter,
             clock,
             waiter,
             pace,
@@ -372,7 +370,7 @@ impl Forwarder {
         let socket = &self.interfaces[to].socket;
         let mut rest = &self.ready[..];
         while !rest.is_empty() {
-            let taken = match self.transmitter.send(socket, rest.iter().map(|handle| self.pool.bytes(*handle))) {
+            let taken = match socket.send(rest.iter().map(|handle| self.pool.bytes(*handle))) {
                 Ok(taken) => {
                     self.counters.sent += taken as u64;
                     taken.max(1)

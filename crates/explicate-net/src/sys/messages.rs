@@ -1,37 +1,43 @@
-//! Datagrams, many to a call.
+//! Datagrams, many per call: `sendmmsg` and `recvmmsg`, which rustix and socket2 do not have. (nix does, with an allocation per call.)
 
+use std::borrow::Borrow;
 use std::io;
-use std::mem::{size_of, zeroed};
+use std::mem::{size_of, size_of_val};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 
-use super::check;
+use super::{check, zeroed};
 
-/// Messages to one call.
+/// Messages per call.
 pub const BATCH: usize = 32;
-const CONTROL: usize = 128;
 
-/// Buffers for messages to receive, many to a call.
+/// Control messages of one datagram, aligned for their headers.
+type Control<const WORDS: usize> = [[u64; WORDS]; BATCH];
+
+/// Buffers for messages to receive, many per call.
 pub struct Batch {
     bytes: Vec<u8>,
     room: usize,
-    control: Vec<[u64; CONTROL / 8]>,
-    names: Vec<libc::sockaddr_in>,
-    vectors: Vec<libc::iovec>,
-    headers: Vec<libc::mmsghdr>,
+    received: Vec<Received>,
 }
 
-// SAFETY: its pointers lead into its own vectors, which move with it (their heap does not).
-unsafe impl Send for Batch {}
+/// What the kernel reports of a message besides its bytes.
+struct Received {
+    length: usize,
+    cut: bool,
+    from: Option<SocketAddrV4>,
+    ttl: u8,
+    tos: u8,
+}
 
-/// A message that was received.
+/// A received message.
 pub struct Message<'a> {
     /// Its bytes.
     pub bytes: &'a [u8],
     /// It was longer than the buffer.
     pub cut: bool,
-    /// Who sent it, if that has an IPv4 address.
+    /// Its source, if that has an IPv4 address.
     pub from: Option<SocketAddrV4>,
     /// The IP header's TTL, if asked for.
     pub ttl: u8,
@@ -42,74 +48,74 @@ pub struct Message<'a> {
 impl Batch {
     /// Buffers for messages of up to `room` bytes.
     pub fn new(room: usize) -> Batch {
-        // SAFETY: all plain data.
-        let (name, vector, header) = unsafe { (zeroed(), zeroed(), zeroed()) };
-        Batch {
-            bytes: vec![0; BATCH * room],
-            room,
-            control: vec![[0; CONTROL / 8]; BATCH],
-            names: vec![name; BATCH],
-            vectors: vec![vector; BATCH],
-            headers: vec![header; BATCH],
-        }
+        Batch { bytes: vec![0; BATCH * room], room, received: Vec::with_capacity(BATCH) }
     }
-    /// Receives what there is; how many messages that were. Does not wait.
+    /// Receives the messages that are queued, without waiting. Returns their number.
     pub fn receive(&mut self, socket: BorrowedFd<'_>) -> io::Result<usize> {
-        for i in 0..BATCH {
-            let base = self.bytes[i * self.room..].as_mut_ptr();
-            self.vectors[i] = libc::iovec { iov_base: base.cast(), iov_len: self.room };
-            let header = &mut self.headers[i].msg_hdr;
-            header.msg_name = ptr::from_mut(&mut self.names[i]).cast();
+        self.received.clear();
+        let (mut names, mut vectors) = ([zeroed::<libc::sockaddr_in>(); BATCH], [zeroed::<libc::iovec>(); BATCH]);
+        let (mut headers, mut control): (_, Control<16>) = ([zeroed::<libc::mmsghdr>(); BATCH], [[0; 16]; BATCH]);
+        for (i, bytes) in self.bytes.chunks_exact_mut(self.room).enumerate() {
+            vectors[i] = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+            let header = &mut headers[i].msg_hdr;
+            header.msg_name = ptr::from_mut(&mut names[i]).cast();
             header.msg_namelen = size_of::<libc::sockaddr_in>() as u32;
-            header.msg_iov = &mut self.vectors[i];
+            header.msg_iov = &mut vectors[i];
             header.msg_iovlen = 1;
-            header.msg_control = self.control[i].as_mut_ptr().cast();
-            header.msg_controllen = CONTROL;
-            header.msg_flags = 0;
+            header.msg_control = control[i].as_mut_ptr().cast();
+            header.msg_controllen = size_of_val(&control[i]) as _;
         }
-        // SAFETY: all pointers lead into vectors of this value, whose lengths they carry.
-        let flags = libc::MSG_DONTWAIT;
-        let result = unsafe {
-            libc::recvmmsg(socket.as_raw_fd(), self.headers.as_mut_ptr(), BATCH as u32, flags, ptr::null_mut())
+        let (fd, flags, forever) = (socket.as_raw_fd(), libc::MSG_DONTWAIT, ptr::null_mut());
+        // SAFETY: the headers point to the arrays above and to `self.bytes`, with their lengths; all outlive the call.
+        let result = unsafe { libc::recvmmsg(fd, headers.as_mut_ptr(), BATCH as u32, flags as _, forever) };
+        let count = match check(result) {
+            Ok(count) => count as usize,
+            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => 0,
+            // The fate of an earlier message, such as a port without a listener.
+            Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => 0,
+            Err(e) => return Err(e),
         };
-        match check(result) {
-            Ok(n) => Ok(n as usize),
-            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(0),
-            // What an earlier message met with on its way, such as a port that nobody listens at.
-            Err(e) if e.raw_os_error() == Some(libc::ECONNREFUSED) => Ok(0),
-            Err(e) => Err(e),
+        for (header, name) in headers[..count].iter().zip(&names) {
+            let (ttl, tos) = ttl_and_tos(&header.msg_hdr);
+            let is_ipv4 = header.msg_hdr.msg_namelen > 0 && name.sin_family == libc::AF_INET as u16;
+            let ip = Ipv4Addr::from(u32::from_be(name.sin_addr.s_addr));
+            self.received.push(Received {
+                length: (header.msg_len as usize).min(self.room),
+                cut: header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
+                from: is_ipv4.then(|| SocketAddrV4::new(ip, u16::from_be(name.sin_port))),
+                ttl,
+                tos,
+            });
         }
+        Ok(count)
     }
     /// A message of the last call.
     pub fn message(&self, i: usize) -> Message<'_> {
-        let header = &self.headers[i];
-        let (mut ttl, mut tos) = (0, 0);
-        // SAFETY: the kernel has filled the control buffer with messages whose lengths it tells.
-        unsafe {
-            let mut at = libc::CMSG_FIRSTHDR(&header.msg_hdr);
-            while !at.is_null() {
-                match ((*at).cmsg_level, (*at).cmsg_type) {
-                    (libc::IPPROTO_IP, libc::IP_TTL) => {
-                        ttl = ptr::read_unaligned(libc::CMSG_DATA(at).cast::<libc::c_int>()) as u8;
-                    }
-                    (libc::IPPROTO_IP, libc::IP_TOS) => tos = *libc::CMSG_DATA(at),
-                    _ => {}
-                }
-                at = libc::CMSG_NXTHDR(&header.msg_hdr, at);
-            }
-        }
-        let name = &self.names[i];
-        let ip = Ipv4Addr::from(u32::from_be(name.sin_addr.s_addr));
-        let known = header.msg_hdr.msg_namelen > 0 && name.sin_family == libc::AF_INET as u16;
+        let Received { length, cut, from, ttl, tos } = self.received[i];
         let first = i * self.room;
-        Message {
-            bytes: &self.bytes[first..first + (header.msg_len as usize).min(self.room)],
-            cut: header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
-            from: known.then(|| SocketAddrV4::new(ip, u16::from_be(name.sin_port))),
-            ttl,
-            tos,
+        Message { bytes: &self.bytes[first..first + length], cut, from, ttl, tos }
+    }
+}
+
+/// TTL and traffic class from the control messages of a datagram; zero if there are none.
+fn ttl_and_tos(header: &libc::msghdr) -> (u8, u8) {
+    let (mut ttl, mut tos) = (0, 0);
+    // SAFETY: the kernel has filled the control buffer with messages that state their lengths. rustix reads no control messages but
+    // descriptors and credentials.
+    unsafe {
+        let mut at = libc::CMSG_FIRSTHDR(header);
+        while !at.is_null() {
+            match ((*at).cmsg_level, (*at).cmsg_type) {
+                (libc::IPPROTO_IP, libc::IP_TTL) => {
+                    ttl = ptr::read_unaligned(libc::CMSG_DATA(at).cast::<libc::c_int>()) as u8;
+                }
+                (libc::IPPROTO_IP, libc::IP_TOS) => tos = *libc::CMSG_DATA(at),
+                _ => {}
+            }
+            at = libc::CMSG_NXTHDR(header, at);
         }
     }
+    (ttl, tos)
 }
 
 /// A message to send.
@@ -117,20 +123,19 @@ impl Batch {
 pub struct Outgoing<'a> {
     /// Its bytes.
     pub bytes: &'a [u8],
-    /// Where to, and with which traffic class.
+    /// Its destination and traffic class; `None` on a connected or bound socket.
     pub to: Option<(SocketAddrV4, u8)>,
 }
 
-/// Sends messages, at most [`BATCH`] of them; how many were taken. Does not wait. An error means that the first was refused.
-pub fn send(socket: BorrowedFd<'_>, messages: &[Outgoing<'_>]) -> io::Result<usize> {
-    const SPACE: usize = 24; // CMSG_SPACE of an int
-    let count = messages.len().min(BATCH);
-    // SAFETY: all plain data.
-    let (name, vector, header): (libc::sockaddr_in, libc::iovec, libc::mmsghdr) =
-        unsafe { (zeroed(), zeroed(), zeroed()) };
-    let (mut names, mut vectors, mut headers) = ([name; BATCH], [vector; BATCH], [header; BATCH]);
-    let mut control = [[0u64; SPACE / 8]; BATCH];
-    for (i, message) in messages[..count].iter().enumerate() {
+/// Sends the first [`BATCH`] of these messages, without waiting. Returns how many the kernel took; an error means that it refused the
+/// first.
+pub fn send<'a>(socket: BorrowedFd<'_>, messages: impl IntoIterator<Item: Borrow<Outgoing<'a>>>) -> io::Result<usize> {
+    let (mut names, mut vectors) = ([zeroed::<libc::sockaddr_in>(); BATCH], [zeroed::<libc::iovec>(); BATCH]);
+    let (mut headers, mut control): (_, Control<3>) = ([zeroed::<libc::mmsghdr>(); BATCH], [[0; 3]; BATCH]);
+    let mut count = 0;
+    for (i, message) in messages.into_iter().take(BATCH).enumerate() {
+        let message = message.borrow();
+        count += 1;
         vectors[i] = libc::iovec { iov_base: message.bytes.as_ptr().cast_mut().cast(), iov_len: message.bytes.len() };
         let header = &mut headers[i].msg_hdr;
         header.msg_iov = &mut vectors[i];
@@ -142,21 +147,25 @@ pub fn send(socket: BorrowedFd<'_>, messages: &[Outgoing<'_>]) -> io::Result<usi
         header.msg_name = ptr::from_mut(&mut names[i]).cast();
         header.msg_namelen = size_of::<libc::sockaddr_in>() as u32;
         if tos != 0 {
-            header.msg_control = control[i].as_mut_ptr().cast();
-            header.msg_controllen = SPACE;
-            // SAFETY: the buffer has room for one header and an int, and is aligned for it.
-            unsafe {
-                let first = libc::CMSG_FIRSTHDR(header);
-                (*first).cmsg_level = libc::IPPROTO_IP;
-                (*first).cmsg_type = libc::IP_TOS;
-                (*first).cmsg_len = libc::CMSG_LEN(4) as usize;
-                ptr::write_unaligned(libc::CMSG_DATA(first).cast::<libc::c_int>(), tos as libc::c_int);
-            }
+            put_tos(header, &mut control[i], tos);
         }
     }
-    // SAFETY: all pointers lead into arrays above and into the callers' bytes, which the kernel only reads.
-    let result = unsafe {
-        libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count as u32, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
-    };
-    check(result).map(|n| n as usize)
+    let (fd, flags) = (socket.as_raw_fd(), libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL);
+    // SAFETY: the headers point to the arrays above and to the messages' bytes, which the kernel only reads; all outlive the call.
+    let result = unsafe { libc::sendmmsg(fd, headers.as_mut_ptr(), count, flags as _) };
+    check(result).map(|taken| taken as usize)
+}
+
+/// Adds the control message that sets the traffic class. The buffer has to outlive the header.
+fn put_tos(header: &mut libc::msghdr, control: &mut [u64; 3], tos: u8) {
+    header.msg_control = control.as_mut_ptr().cast();
+    header.msg_controllen = size_of_val(control) as _;
+    // SAFETY: the buffer has room for a header (16 bytes) and an int, and is aligned for both. rustix writes no such message.
+    unsafe {
+        let first = libc::CMSG_FIRSTHDR(header);
+        (*first).cmsg_level = libc::IPPROTO_IP;
+        (*first).cmsg_type = libc::IP_TOS;
+        (*first).cmsg_len = libc::CMSG_LEN(4) as _;
+        ptr::write_unaligned(libc::CMSG_DATA(first).cast::<libc::c_int>(), tos as libc::c_int);
+    }
 }

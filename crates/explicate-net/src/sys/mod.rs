@@ -1,7 +1,8 @@
-//! System calls that the standard library does not have: the only folder with unsafe code.
+//! System calls that neither the standard library nor a safe library has: the only module with unsafe code.
 //!
-//! Everything here is a thin, safe function over one call. Buffers belong to the types that the kernel writes into
-//! ([`Batch`], [`PacketSocket`]), and live as long as the call or the mapping.
+//! rustix makes most calls, memmap2 maps the ring of a packet socket. What remains is unsafe because of many datagrams per call
+//! (`sendmmsg`, `recvmmsg`), the kernel's ring of frames, packet addresses, options and requests of `SOL_PACKET` and
+//! ethtool, and scheduling policies. Each block says why no library does it.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -19,7 +20,7 @@ pub use file::{
     space, user,
 };
 pub use messages::{BATCH, Batch, Message, Outgoing, send};
-pub use packet::{OFFLOAD_LEN, PacketSocket, Transmitter, put_tag, take_tag};
+pub use packet::{OFFLOAD_LEN, PacketSocket, put_tag, take_tag};
 pub use process::{
     catch_signals, die_with_parent, drop_privileges, enter_namespace, go_first, go_last, processors, stay_on, stopped,
 };
@@ -33,4 +34,21 @@ pub use time::{Polled, monotonic, set_timer, sharpen_timers, sleep_until, thread
 /// Turns the -1 of a call into its error.
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// A structure of the kernel's interface whose bytes may all be zero: integers, and pointers that may be null.
+trait Plain {}
+
+impl Plain for libc::ifreq {}
+impl Plain for libc::iovec {}
+impl Plain for libc::mmsghdr {}
+impl Plain for libc::sched_param {}
+impl Plain for libc::sigaction {}
+impl Plain for libc::sockaddr_in {}
+impl Plain for libc::sockaddr_ll {}
+
+fn zeroed<T: Plain>() -> T {
+    // SAFETY: `Plain` is private and says so of each type above. libc's types implement no trait such as zerocopy's, and have
+    // private padding on some systems, so that they cannot be written out.
+    unsafe { std::mem::zeroed() }
 }

@@ -1,71 +1,58 @@
-//! Privileges, signals, namespaces: what a process is allowed, told and shown.
+//! Scheduling, privileges, signals and namespaces of a process.
 
 use std::io;
-use std::mem::zeroed;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::check;
+use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, CpuSet, LinkNameSpaceType, move_into_link_name_space, sched_getaffinity,
+    sched_setaffinity, set_capabilities, set_no_new_privs,
+};
 
-/// This thread goes before all that are not so privileged, as a router's does in a kernel.
+use super::{check, zeroed};
+
+/// Schedules this thread before all that are not real-time threads (`SCHED_RR`), as a kernel's router is.
 pub fn go_first() -> io::Result<()> {
-    // SAFETY: a sched_param is plain data, read while it lives.
-    unsafe {
-        let mut param: libc::sched_param = zeroed();
-        param.sched_priority = 1;
-        check(libc::sched_setscheduler(0, libc::SCHED_RR, &param)).map(drop)
-    }
+    set_policy(libc::SCHED_RR, 1)
 }
 
-/// This thread runs when no other wants to.
+/// Schedules this thread only when no other is ready (`SCHED_IDLE`).
 pub fn go_last() -> io::Result<()> {
-    // SAFETY: a sched_param is plain data, read while it lives.
-    unsafe {
-        let param: libc::sched_param = zeroed();
-        check(libc::sched_setscheduler(0, libc::SCHED_IDLE, &param)).map(drop)
-    }
+    set_policy(libc::SCHED_IDLE, 0)
 }
 
-/// This thread runs on this processor alone.
+fn set_policy(policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
+    let mut param: libc::sched_param = zeroed();
+    param.sched_priority = priority;
+    // SAFETY: the kernel reads a sched_param that outlives the call. rustix and nix have no sched_setscheduler.
+    check(unsafe { libc::sched_setscheduler(0, policy, &param) }).map(drop)
+}
+
+/// Restricts this thread to one processor.
 pub fn stay_on(processor: usize) -> io::Result<()> {
-    // SAFETY: a cpu_set_t is plain data, read while it lives; CPU_SET ignores numbers beyond it.
-    unsafe {
-        let mut set: libc::cpu_set_t = zeroed();
-        libc::CPU_SET(processor % libc::CPU_SETSIZE as usize, &mut set);
-        check(libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)).map(drop)
-    }
+    let mut set = CpuSet::new();
+    set.set(processor % CpuSet::MAX_CPU);
+    Ok(sched_setaffinity(None, &set)?)
 }
 
 /// The processors that this thread may run on, by their numbers; none if the kernel does not say.
 pub fn processors() -> Vec<usize> {
-    // SAFETY: a cpu_set_t is plain data, written while it lives; CPU_ISSET is asked within its size.
-    unsafe {
-        let mut set: libc::cpu_set_t = zeroed();
-        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
-            return Vec::new();
-        }
-        (0..libc::CPU_SETSIZE as usize).filter(|&processor| libc::CPU_ISSET(processor, &set)).collect()
-    }
+    let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
+    (0..CpuSet::MAX_CPU).filter(|&processor| set.is_set(processor)).collect()
 }
 
-/// Sends SIGTERM to this process when its parent dies, whatever that dies of.
+/// Sends SIGTERM to this process when its parent dies, whatever the cause.
 pub fn die_with_parent() -> io::Result<()> {
-    // SAFETY: PR_SET_PDEATHSIG takes a number.
-    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) }).map(drop)
+    Ok(set_parent_process_death_signal(Some(Signal::TERM))?)
 }
 
-/// This thread and those that it starts have no capability any more, and get none by starting programs.
+/// Drops all capabilities of this thread and of those that it starts; programs that they start get none either.
 pub fn drop_privileges() -> io::Result<()> {
-    /// `_LINUX_CAPABILITY_VERSION_3` of linux/capability.h.
-    const VERSION_3: u32 = 0x2008_0522;
-    let header = [VERSION_3, 0];
-    let none = [0u32; 6];
-    // SAFETY: PR_SET_NO_NEW_PRIVS takes numbers; capset reads a header of two words and six words of sets.
-    unsafe {
-        check(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1usize, 0usize, 0usize, 0usize))?;
-        check(libc::syscall(libc::SYS_capset, header.as_ptr(), none.as_ptr()) as libc::c_int).map(drop)
-    }
+    let none = CapabilitySet::empty();
+    set_no_new_privs(true)?;
+    Ok(set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?)
 }
 
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -74,30 +61,29 @@ extern "C" fn on_signal(_: libc::c_int) {
     STOP.store(true, Ordering::Relaxed);
 }
 
-/// SIGINT, SIGTERM and SIGHUP only set a flag from now on, which [`stopped`] reads. One that is ignored stays so: `nohup`.
+/// Makes SIGINT, SIGTERM and SIGHUP set a flag, which [`stopped`] reads. One that is ignored stays so, as under `nohup`.
 pub fn catch_signals() {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        // SAFETY: the handler does nothing but store to an atomic. Without SA_RESTART calls that wait return.
+        let mut old: libc::sigaction = zeroed();
+        let mut new = old;
+        new.sa_sigaction = on_signal as extern "C" fn(libc::c_int) as usize;
+        // SAFETY: the handler only stores to an atomic, and both structures outlive the calls. signal-hook sets SA_RESTART, by
+        // which blocking calls would go on, and rustix has no handlers.
         unsafe {
-            let mut action: libc::sigaction = zeroed();
-            libc::sigaction(signal, ptr::null(), &mut action);
-            if action.sa_sigaction == libc::SIG_IGN {
-                continue;
+            libc::sigaction(signal, ptr::null(), &mut old);
+            if old.sa_sigaction != libc::SIG_IGN {
+                libc::sigaction(signal, &new, ptr::null_mut());
             }
-            action = zeroed();
-            action.sa_sigaction = on_signal as extern "C" fn(libc::c_int) as usize;
-            libc::sigaction(signal, &action, ptr::null_mut());
         }
     }
 }
 
-/// Whether a signal asked to stop.
+/// Whether a signal asked the process to stop.
 pub fn stopped() -> bool {
     STOP.load(Ordering::Relaxed)
 }
 
-/// This thread works in the network namespace behind `fd` from now on.
+/// Moves this thread into the network namespace behind `fd`.
 pub fn enter_namespace(fd: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: setns takes a descriptor and a number.
-    check(unsafe { libc::setns(fd.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
+    Ok(move_into_link_name_space(fd, Some(LinkNameSpaceType::Network))?)
 }

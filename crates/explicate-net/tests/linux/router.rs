@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use crate::common::{Net, eventually, last_json, measured, scraped, takes_a_stream, value};
-use explicate_net::sys::{OFFLOAD_LEN, PacketSocket, Transmitter, interface_index, monotonic, offloads_off};
+use explicate_net::sys::{OFFLOAD_LEN, PacketSocket, interface_index, monotonic, offloads_off};
 
 /// Two hosts, `a` (fd00::1) and `b` (fd00::2), and between them `m` with the interfaces `left` and `right`.
 fn chain() -> Net {
@@ -120,7 +120,7 @@ fn frames_of_a_vlan_keep_their_tag_and_a_link_that_went_down_comes_back() {
     net.inside("a", move || {
         let frame = tagged(7);
         let frames = [0; 5].map(|_| frame.as_slice());
-        Transmitter::default().send(&open(), frames.into_iter()).unwrap()
+        open().send(frames).unwrap()
     })
     .join()
     .unwrap();
