@@ -1,15 +1,22 @@
-//! Counters for Prometheus: its text format over HTTP, from a thread of its own.
+//! Metrics for Prometheus: OpenMetrics text over HTTP, from a thread of its own.
 //!
-//! The thread never waits for one client: it looks at all connections in turns, and none is open for more than `PATIENCE`. Of more than
-//! `MOST` the oldest is closed, so that who asks now is answered however many say nothing.
+//! The thread never blocks on one client: it polls all connections, and none is open for more than `TIMEOUT`. Of more than
+//! `MOST` the oldest is closed, so that silent clients do not keep others from being served.
 
-use std::fmt::Write as _;
+use std::collections::BTreeSet;
+use std::fmt;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
 use serde_json::Value;
 
 use crate::error::{Context, Result};
@@ -17,28 +24,29 @@ use crate::sys;
 
 /// Most connections at a time.
 const MOST: usize = 64;
-/// How long one is open at most, nanoseconds.
-const PATIENCE: u64 = 2_000_000_000;
+/// Longest time that one is open, nanoseconds.
+const TIMEOUT: u64 = 2_000_000_000;
 /// Longest request, bytes.
 const REQUEST: usize = 4096;
-/// Between two looks at connections that are open.
+/// Time between two polls of open connections.
 const TURN: Duration = Duration::from_millis(5);
 
-/// What is served.
+/// A server of metrics.
 pub struct Metrics {
-    text: Arc<Mutex<String>>,
+    report: Arc<Report>,
 }
 
 impl Metrics {
-    /// Serves from now on.
+    /// Starts a server at this address.
     pub fn serve(address: SocketAddr) -> Result<Metrics> {
         let listener = TcpListener::bind(address).or_fail(|| format!("serve metrics at {address}"))?;
-        let text = Arc::new(Mutex::new(String::new()));
-        let served = text.clone();
+        let report = Arc::new(Report::default());
+        let mut registry = Registry::with_prefix("explicated");
+        registry.register_collector(Box::new(report.clone()));
         let spawned = thread::Builder::new().name("metrics".to_string()).spawn(move || {
             let mut open: Vec<Connection> = Vec::new();
             loop {
-                // With nothing to look at it waits for the next client.
+                // Without open connections it blocks until the next client.
                 let waits = open.is_empty() && listener.set_nonblocking(false).is_ok();
                 let came = listener.accept();
                 if !waits || came.is_err() {
@@ -52,19 +60,19 @@ impl Metrics {
                     }
                     open.extend(Connection::new(stream));
                 }
-                open.retain_mut(|c| c.go_on(&served).is_ok_and(|done| !done));
+                open.retain_mut(|c| c.go_on(&registry).is_ok_and(|done| !done));
             }
         });
         spawned.or_fail(|| "start a thread".to_string())?;
-        Ok(Metrics { text })
+        Ok(Metrics { report })
     }
-    /// What a program tells is served from now on.
-    pub fn set(&self, told: &Value) {
-        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text(told);
+    /// Replaces the report that is served: numbers in the report itself, in its `ports`, and in their `classes`.
+    pub fn set(&self, report: Value) {
+        *self.report.0.lock().unwrap_or_else(PoisonError::into_inner) = report;
     }
 }
 
-/// A client: what it has asked so far, and what it has not yet been sent of the answer.
+/// A connection: the request so far, and the unsent rest of the answer.
 struct Connection {
     stream: TcpStream,
     request: Vec<u8>,
@@ -75,10 +83,10 @@ struct Connection {
 impl Connection {
     fn new(stream: TcpStream) -> Option<Connection> {
         stream.set_nonblocking(true).ok()?;
-        Some(Connection { stream, request: Vec::new(), answer: Vec::new(), until: sys::monotonic() + PATIENCE })
+        Some(Connection { stream, request: Vec::new(), answer: Vec::new(), until: sys::monotonic() + TIMEOUT })
     }
-    /// Reads and writes what can be at once; whether that was all.
-    fn go_on(&mut self, served: &Mutex<String>) -> std::io::Result<bool> {
+    /// Reads and writes without blocking. Returns whether the connection is finished.
+    fn go_on(&mut self, registry: &Registry) -> std::io::Result<bool> {
         if sys::monotonic() > self.until {
             return Ok(true);
         }
@@ -95,7 +103,7 @@ impl Connection {
             if !whole {
                 return Ok(self.request.len() > REQUEST);
             }
-            self.answer = answer(&self.request, &served.lock().unwrap_or_else(PoisonError::into_inner));
+            self.answer = answer(&self.request, registry);
         }
         match self.stream.write(&self.answer) {
             Ok(written) => drop(self.answer.drain(..written)),
@@ -106,67 +114,152 @@ impl Connection {
     }
 }
 
-fn answer(request: &[u8], body: &str) -> Vec<u8> {
-    let (status, body) = if request.starts_with(b"GET /metrics") { ("200 OK", body) } else { ("404 Not Found", "") };
+fn answer(request: &[u8], registry: &Registry) -> Vec<u8> {
+    let mut body = String::new();
+    let found = request.starts_with(b"GET /metrics") && text::encode(&mut body, registry).is_ok();
+    let status = if found { "200 OK" } else { "404 Not Found" };
     let length = body.len();
-    let kind = "text/plain; version=0.0.4";
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
         .into_bytes()
 }
 
-/// Numbers of a report as lines: those of the whole, those of each port with its name, and those of its classes.
-pub fn text(told: &Value) -> String {
-    let mut text = String::new();
-    // What may fall is a gauge, all else a counter.
-    let metric = |level: &str, key: &str| {
-        let falls = ["late", "queue", "cpu", "time", "loss", "bits", "flows"].iter().any(|word| key.starts_with(word));
-        let gauge = falls && key != "lost" || key.ends_with("_bps") || key.ends_with("_ms");
-        let (kind, end) = if gauge { ("gauge", "") } else { ("counter", "_total") };
-        (format!("explicated_{level}{key}{end}"), kind)
-    };
-    for (key, value) in told.as_object().into_iter().flatten().filter(|(_, v)| v.is_number()) {
-        let (name, kind) = metric("", key);
-        let _ = writeln!(text, "# TYPE {name} {kind}\n{name} {value}");
-    }
-    let ports: Vec<&Value> = told["ports"].as_array().into_iter().flatten().collect();
-    let keys = ports.first().and_then(|p| p.as_object()).into_iter().flatten().filter(|(_, v)| v.is_number());
-    for (key, _) in keys {
-        let (name, kind) = metric("port_", key);
-        let _ = writeln!(text, "# TYPE {name} {kind}");
-        for port in &ports {
-            let _ = writeln!(text, "{name}{{port={}}} {}", port["name"], port[key]);
+/// The report of the last call of [`Metrics::set`].
+#[derive(Debug, Default)]
+struct Report(Mutex<Value>);
+
+impl Collector for Report {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let report = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (key, value) in numbers(&report) {
+            family(&mut encoder, key, [(Vec::new(), value)])?;
         }
+        let ports: Vec<&Value> = report["ports"].as_array().into_iter().flatten().collect();
+        let labelled: Vec<Series<'_>> = ports.iter().map(|port| (vec![("port", name(port))], *port)).collect();
+        families(&mut encoder, "port", &labelled)?;
+        let labelled: Vec<Series<'_>> = ports
+            .iter()
+            .flat_map(|port| classes(port).map(|class| (vec![("port", name(port)), ("class", name(class))], class)))
+            .collect();
+        families(&mut encoder, "class", &labelled)
     }
-    of_classes(&ports, &mut text);
-    text
 }
 
-/// The variables of the classes of ports: all of them may fall.
-fn of_classes(ports: &[&Value], text: &mut String) {
-    let classes = |port: &Value| port["classes"].as_array().cloned().unwrap_or_default();
-    let all: Vec<(&Value, Value)> =
-        ports.iter().flat_map(|port| classes(port).into_iter().map(|class| (&port["name"], class))).collect();
-    let mut keys: Vec<&String> = Vec::new();
-    for (key, _) in all.iter().filter_map(|(_, c)| c.as_object()).flatten().filter(|(_, v)| v.is_number()) {
-        if !keys.contains(&key) {
-            keys.push(key);
-        }
-    }
-    for key in keys {
-        let name = format!("explicated_class_{key}");
-        let _ = writeln!(text, "# TYPE {name} gauge");
-        for (port, class) in all.iter().filter(|(_, class)| class[key].is_number()) {
-            let _ = writeln!(text, "{name}{{port={port},class={}}} {}", class["name"], class[key]);
-        }
-    }
+/// Labels, and the value or the object that they belong to.
+type Series<'a> = (Vec<(&'static str, &'a str)>, &'a Value);
+
+fn name(of: &Value) -> &str {
+    of["name"].as_str().unwrap_or_default()
 }
+fn classes(port: &Value) -> impl Iterator<Item = &Value> {
+    port["classes"].as_array().into_iter().flatten()
+}
+fn numbers(of: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    of.as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(_, value)| value.is_number())
+        .map(|(key, value)| (key.as_str(), value))
+}
+
+/// Encodes the numbers of ports or classes, those of one name together.
+fn families(encoder: &mut DescriptorEncoder<'_>, level: &str, objects: &[Series<'_>]) -> fmt::Result {
+    let keys: BTreeSet<&str> = objects.iter().flat_map(|(_, object)| numbers(object)).map(|(key, _)| key).collect();
+    for key in keys {
+        let with = objects.iter().filter(|(_, object)| object[key].is_number());
+        family(encoder, &format!("{level}_{key}"), with.map(|(labels, object)| (labels.clone(), &object[key])))?;
+    }
+    Ok(())
+}
+
+/// Encodes all series of one name.
+fn family<'a>(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    series: impl IntoIterator<Item = Series<'a>>,
+) -> fmt::Result {
+    let (is_counter, help) = describe(name);
+    let kind = if is_counter { MetricType::Counter } else { MetricType::Gauge };
+    let mut metric = encoder.encode_descriptor(name, help, None, kind)?;
+    let number = |value: &Value, encoder: MetricEncoder<'_>| match (value.as_u64(), is_counter) {
+        (Some(value), true) => ConstCounter::new(value).encode(encoder),
+        (Some(value), false) => ConstGauge::new(value).encode(encoder),
+        (None, true) => ConstCounter::new(value.as_f64().unwrap_or_default()).encode(encoder),
+        (None, false) => ConstGauge::new(value.as_f64().unwrap_or_default()).encode(encoder),
+    };
+    for (labels, value) in series {
+        if labels.is_empty() {
+            return number(value, metric);
+        }
+        number(value, metric.encode_family(&labels)?)?;
+    }
+    Ok(())
+}
+
+/// Whether a metric is a counter, and what it means. Those that are not listed are gauges.
+fn describe(name: &str) -> (bool, &'static str) {
+    let counter = COUNTERS.iter().find(|(known, _)| *known == name).map(|(_, help)| (true, *help));
+    let gauge = || GAUGES.iter().find(|(known, _)| *known == name).map(|(_, help)| (false, *help));
+    counter.or_else(gauge).unwrap_or((false, "A variable of the class's queue or controller."))
+}
+
+const COUNTERS: &[(&str, &str)] = &[
+    ("cut", "Frames received incomplete."),
+    ("ended", "Flows that have ended."),
+    ("errors", "Errors of interfaces."),
+    ("expired", "Packets dropped because their TTL expired."),
+    ("explicit", "Packets with a congestion header."),
+    ("files_failed", "Files not received completely."),
+    ("files_whole", "Files received completely, their SHA-256 verified."),
+    ("fragments", "Fragments of packets with a congestion header."),
+    ("ipv6", "Packets with a congestion header in IPv6, forwarded without feedback."),
+    ("malformed", "Packets with a malformed header."),
+    ("merged", "Packets with a congestion header merged by an offload, forwarded without feedback."),
+    ("misfits", "Packets that do not fit their flow."),
+    ("missed", "Frames dropped because the ring of an interface was full."),
+    ("mpls", "Packets with a congestion header behind MPLS labels, forwarded without feedback."),
+    ("no_room", "Packets or flows refused for lack of memory."),
+    ("payload_bytes", "Bytes of payload received."),
+    ("received", "Frames received."),
+    ("refused", "Frames that the kernel refused, or flows that the receiver refused."),
+    ("sent", "Frames sent."),
+    ("strays", "Packets of unknown flows."),
+    ("tagged", "Packets with a congestion header behind VLAN tags or in a PPPoE session."),
+    ("too_many", "Flows refused because their source has too many."),
+    ("tunnelled", "Packets with a congestion header in a tunnel, forwarded without feedback."),
+    ("turns", "Iterations of the forwarding loop."),
+    ("without_key", "Flows refused because they do not prove the key."),
+    ("port_arrived", "Packets that arrived at the queue."),
+    ("port_bytes", "IP bytes sent."),
+    ("port_damaged", "Packets damaged by the emulated channel."),
+    ("port_drops", "Packets dropped by the queue."),
+    ("port_lost", "Packets lost by the emulated channel."),
+    ("port_marks", "Packets marked with ECN."),
+];
+
+const GAUGES: &[(&str, &str)] = &[
+    ("bits_per_second", "Rate of the payload received in the last second."),
+    ("cpu_us_per_frame", "Microseconds of CPU per frame sent, since the start."),
+    ("flows", "Flows being received."),
+    ("flows_answered", "Explicit flows to whose packets a router has added feedback."),
+    ("flows_unanswered", "Explicit flows to whose packets no router has added feedback."),
+    ("time_s", "Seconds since the start."),
+    ("port_bits_per_second", "Rate in the last second."),
+    ("port_delay_ms", "Configured delay behind the queue."),
+    ("port_late_p50_us", "Median lateness of departures since the start."),
+    ("port_late_p99_us", "99th percentile of the lateness of departures since the start."),
+    ("port_loss", "Share of packets lost by the emulated channel since the start."),
+    ("port_queue_bytes", "Bytes in the queue."),
+    ("port_queue_packets", "Packets in the queue."),
+    ("port_rate_bps", "Configured rate."),
+];
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Asks, and how long the answer took, s.
+    /// The answer to a request, and how long it took, s.
     fn scrape(address: SocketAddr) -> (String, f64) {
         let (began, mut stream, mut said) = (sys::monotonic(), TcpStream::connect(address).unwrap(), String::new());
         stream.write_all(b"GET /met").unwrap();
@@ -183,14 +276,14 @@ mod tests {
     #[test]
     fn silent_and_slow_clients_keep_nobody_waiting() {
         let (metrics, address) = serve();
-        metrics.set(&json!({ "sent": 5 }));
+        metrics.set(json!({ "sent": 5 }));
         let silent: Vec<TcpStream> = (0..3 * MOST).map(|_| TcpStream::connect(address).unwrap()).collect();
         let mut slow = TcpStream::connect(address).unwrap();
         slow.write_all(b"GET /").unwrap();
         let (said, took) = scrape(address);
-        assert!(said.starts_with("HTTP/1.1 200 OK") && said.ends_with("explicated_sent_total 5\n"), "{said}");
+        assert!(said.starts_with("HTTP/1.1 200 OK") && said.ends_with("explicated_sent_total 5\n# EOF\n"), "{said}");
         assert!(took < 0.5, "{took} s beside {} silent clients", silent.len());
-        // Who says nothing is closed in time.
+        // Silent connections are closed in time.
         let mut last = silent.into_iter().next_back().unwrap();
         last.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         assert_eq!(last.read(&mut [0; 10]).unwrap(), 0);
@@ -210,30 +303,53 @@ mod tests {
         assert!(!matches!(stream.read(&mut [0; 10]), Ok(1..)), "too long: closed");
     }
 
-    #[test]
-    fn classes_have_their_own_lines() {
-        let classes = json!([{ "name": "explicit", "share": 0.5 }, { "name": "other", "share": 0.5 }]);
-        let lines = text(
-            &json!({ "ports": [{ "name": "eth0", "drops": 2, "classes": classes }, { "name": "eth1", "classes": [] }] }),
-        );
-        assert!(
-            lines.contains(
-                "# TYPE explicated_class_share gauge\nexplicated_class_share{port=\"eth0\",class=\"explicit\"} 0.5\n"
-            ),
-            "{lines}"
-        );
-        assert!(lines.contains("explicated_class_share{port=\"eth0\",class=\"other\"} 0.5\n"), "{lines}");
+    /// What is served of a report.
+    fn lines(report: Value) -> String {
+        let mut registry = Registry::with_prefix("explicated");
+        registry.register_collector(Box::new(Report(Mutex::new(report))));
+        let mut lines = String::new();
+        text::encode(&mut lines, &registry).unwrap();
+        lines
     }
 
     #[test]
-    fn one_line_a_number() {
-        let told = json!({ "sent": 5, "event": "report", "ports": [{ "name": "eth0", "drops": 2, "queue_bytes": 7 }] });
-        let lines = text(&told);
-        assert!(lines.contains("# TYPE explicated_sent_total counter\nexplicated_sent_total 5\n"), "{lines}");
-        assert!(lines.contains("explicated_port_drops_total{port=\"eth0\"} 2\n"), "{lines}");
-        assert!(
-            lines.contains("# TYPE explicated_port_queue_bytes gauge\nexplicated_port_queue_bytes{port=\"eth0\"} 7\n"),
-            "{lines}"
-        );
+    fn a_report_has_a_line_per_number() {
+        let classes = json!([{ "name": "explicit", "share": 0.5 }, { "name": "other", "share": 0.25 }]);
+        let lines = lines(json!({
+            "sent": 5, "flows": 0, "event": "report", "cpu_us_per_frame": 2.5,
+            "ports": [{ "name": "eth0", "drops": 2, "queue_bytes": 7, "classes": classes },
+                      { "name": "eth1", "drops": 0, "queue_bytes": 8, "classes": [] }],
+        }));
+        let expected = [
+            "# HELP explicated_cpu_us_per_frame Microseconds of CPU per frame sent, since the start.",
+            "# TYPE explicated_cpu_us_per_frame gauge",
+            "explicated_cpu_us_per_frame 2.5",
+            "# HELP explicated_flows Flows being received.",
+            "# TYPE explicated_flows gauge",
+            "explicated_flows 0",
+            "# HELP explicated_sent Frames sent.",
+            "# TYPE explicated_sent counter",
+            "explicated_sent_total 5",
+            "# HELP explicated_port_drops Packets dropped by the queue.",
+            "# TYPE explicated_port_drops counter",
+            "explicated_port_drops_total{port=\"eth0\"} 2",
+            "explicated_port_drops_total{port=\"eth1\"} 0",
+            "# HELP explicated_port_queue_bytes Bytes in the queue.",
+            "# TYPE explicated_port_queue_bytes gauge",
+            "explicated_port_queue_bytes{port=\"eth0\"} 7",
+            "explicated_port_queue_bytes{port=\"eth1\"} 8",
+            "# HELP explicated_class_share A variable of the class's queue or controller.",
+            "# TYPE explicated_class_share gauge",
+            "explicated_class_share{port=\"eth0\",class=\"explicit\"} 0.5",
+            "explicated_class_share{port=\"eth0\",class=\"other\"} 0.25",
+            "# EOF",
+        ];
+        assert_eq!(lines.lines().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn names_of_interfaces_are_escaped() {
+        let lines = lines(json!({ "ports": [{ "name": "a\"b", "drops": 1 }] }));
+        assert!(lines.contains("explicated_port_drops_total{port=\"a\\\"b\"} 1\n"), "{lines}");
     }
 }

@@ -167,7 +167,7 @@ fn forward(
         if let Some(metrics) = &metrics {
             let now = clock.now();
             if now.since(served.since) >= LOOK {
-                metrics.set(&tell(&mut forwarder, links, now, &mut served));
+                metrics.set(tell(&mut forwarder, links, now, &mut served));
             }
         }
         if clock.now() >= next {

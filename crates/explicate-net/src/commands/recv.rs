@@ -104,7 +104,7 @@ pub(super) fn run(args: &Recv) -> Result<()> {
         if let Some(metrics) = &metrics
             && let Some(told) = tally.told(&endpoint)
         {
-            metrics.set(&told);
+            metrics.set(told);
         }
     }
     if args.once
