@@ -123,9 +123,9 @@ pub struct Gate {
     admission: Admission,
     cookies: Cookies,
     /// What is answered to those that have shown no cookie.
-    strangers: Limiter,
+    unverified: Limiter,
     /// What is looked at of those that have.
-    guests: Limiter,
+    verified: Limiter,
     /// The probe that was found to be in order last, and until when others of it are.
     probe: Option<(SocketAddrV4, u64, ShortCode, Time)>,
 }
@@ -137,8 +137,8 @@ impl Gate {
         Gate {
             admission,
             cookies: Cookies::new(secret, remembered),
-            strangers: limiter(),
-            guests: limiter(),
+            unverified: limiter(),
+            verified: limiter(),
             probe: None,
         }
     }
@@ -160,7 +160,7 @@ impl Gate {
     }
     /// A cookie for whom nothing is known of; `None` if too many want one from there.
     pub fn cookie(&mut self, now: Time, from: SocketAddrV4, number: u64) -> Option<Code> {
-        self.strangers.passes(now, *from.ip()).then(|| self.cookies.make(now, from, number))
+        self.unverified.passes(now, *from.ip()).then(|| self.cookies.make(now, from, number))
     }
     /// Whether that is a cookie of this gate.
     pub fn is_cookie(&self, now: Time, from: SocketAddrV4, number: u64, cookie: &Code) -> bool {
@@ -191,7 +191,7 @@ impl Gate {
             return Hello::parse(greeting).map_or(Judged::Ignored, |hello| Judged::Admitted(hello, [0; auth::CODE]));
         }
         if version != hello::VERSION {
-            let may = self.strangers.passes(now, *from.ip());
+            let may = self.unverified.passes(now, *from.ip());
             return match (may, version) {
                 (false, _) => Judged::Ignored,
                 (true, 1) => Judged::Old,
@@ -202,7 +202,7 @@ impl Gate {
         let Some(cookie) = sealed.cookie.filter(|cookie| self.is_cookie(now, from, number, cookie)) else {
             return self.cookie(now, from, number).map_or(Judged::Ignored, Judged::Cookie);
         };
-        if !self.guests.passes(now, *from.ip()) {
+        if !self.verified.passes(now, *from.ip()) {
             return Judged::Ignored;
         }
         let code = match (&self.admission, sealed.code) {

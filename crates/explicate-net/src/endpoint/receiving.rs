@@ -1,53 +1,51 @@
-//! The receiving end of flows: the core's [`Sink`] for each, and where its payload goes.
+//! All flows that a socket receives: which are admitted, and their limits.
 //!
-//! Nothing is kept of whoever has not shown a cookie and, where there is a key, its code ([`super::gate`]). What others can make it
-//! do is bounded: so many flows, so many of one address, so much memory for what waits for those before it, and an end of which
-//! nothing is heard is forgotten. A packet that finds no room is dropped before the core sees it, as if lost.
+//! A source has no state here until it has returned a cookie and, where there is a key, its code ([`super::gate`]). Limits bound
+//! the number of flows, the flows per source, and the memory for out-of-order and unwritten data; a silent flow is removed after a
+//! timeout. A packet for which there is no memory is dropped before the core sees it, as if lost.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::path::PathBuf;
 
 use explicate_core::datagram::Read;
-use explicate_core::flow::{FlowInit, PARAMS};
-use explicate_core::params::Values;
-use explicate_core::presets::DEFAULT_FALLBACK;
-use explicate_core::registry;
-use explicate_core::sink::Sink;
-use explicate_core::units::{Rate, Time};
-use explicate_core::wire::{Packet, SackRanges, flag};
+use explicate_core::units::Time;
+use explicate_core::wire::{SackRanges, flag};
 
 use super::answers::Answers;
 use super::auth::{Code, Key as Secret};
 use super::content::Stock;
 use super::content::store::{Offer, Store};
 use super::gate::{Admission, Gate, Judged, Limiter};
-use super::hello::{self, Content, Hello, Sealed};
-use super::message::{self, Message, Refusal, Verdict};
-use super::opening::answer_bytes;
+use super::hello::{self, Content, Hello};
+use super::message::{self, Message, Refusal};
 use super::outbox::Outbox;
 
-/// Between two searches for flows that fell silent.
+mod flow;
+
+pub use flow::{Ended, Key, Receiving};
+use flow::send_verdict;
+
+/// Interval between two searches for silent flows.
 const CHECK_EVERY: Time = Time::secs(1);
 
-/// What a receiver allows.
+/// Limits of a receiver.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Most flows at a time.
     pub flows: usize,
-    /// Most bytes of memory for what waits for those before it, all flows together.
+    /// Most bytes of memory for out-of-order and unwritten data, all flows together.
     pub waiting: usize,
     /// Segments that a flow may be ahead of what has arrived in order.
     pub window: u32,
-    /// A flow of which nothing is heard for so long is forgotten; one that never sent anything sooner.
+    /// Idle time after which a flow is removed; one that sent nothing but its SYN is removed sooner.
     pub idle: Time,
-    /// What is asked of whoever opens a flow.
+    /// The proof required to open a flow.
     pub admission: Admission,
-    /// Most flows at a time of one address.
+    /// Most flows at a time from one address.
     pub flows_per_source: usize,
-    /// Greetings a second of one address, and twice as many at once.
+    /// Most SYNs a second from one address; the burst is twice as many.
     pub greetings: u32,
-    /// Probes a second of one address that are answered.
+    /// Most probes a second from one address that are answered.
     pub probes: u32,
 }
 
@@ -66,102 +64,63 @@ impl Default for Limits {
     }
 }
 
-/// The receiving end of a flow.
-pub struct Receiving {
-    /// The core's end.
-    pub sink: Sink,
-    /// What is sent, as its sender says.
-    pub hello: Hello,
-    stock: Stock,
-    /// Somebody else wants to send the same file.
-    contested: bool,
-    /// The code (or cookie) that it was let in with: a SYN with another is not its.
-    code: Code,
-    /// Bytes that were here before it began.
-    have: u64,
-    /// Whether anything of it came beside its greeting.
-    spoke: bool,
-    heard: Time,
-    /// When it came up.
-    pub since: Time,
-    /// Its congestion echo: packets that arrived marked.
-    pub marked: u64,
-    /// Whether routers answer its packets.
-    pub answers: Answers,
-}
-
-/// Who sends which flow, by its whole number.
-pub type Key = (SocketAddrV4, u64);
-
-/// How a flow ended.
-#[derive(Clone, Debug)]
-pub struct Ended {
-    /// Who sent it.
-    pub key: Key,
-    /// Bytes of payload in order.
-    pub payload: u64,
-    /// From its first packet to its last.
-    pub lasted: Time,
-    /// The file, if it is one, and what was said of it; nothing was if it was given up.
-    pub file: Option<(PathBuf, Option<Verdict>)>,
-}
-
-/// What a receiver counts.
+/// Counters of a receiver.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Counters {
-    /// Packets that fit no flow.
+    /// Packets of unknown flows.
     pub strays: u64,
-    /// Packets whose payload is not what their headers or their flow say.
+    /// Packets whose payload contradicts their headers or their flow.
     pub misfits: u64,
-    /// Packets dropped for want of room.
+    /// Packets dropped for lack of memory.
     pub no_room: u64,
-    /// Flows refused: too many, without the key, or their greeting makes no sense.
+    /// Flows refused: too many, without the key, or with an invalid SYN.
     pub refused: u64,
-    /// Of these, those whose greeting had no code or one of another key.
+    /// Of these, those whose SYN had no code or one of another key.
     pub without_key: u64,
-    /// Cookies given.
+    /// Cookies sent.
     pub cookies: u64,
-    /// Greetings, knocks and probes that got no answer because there were too many from there.
+    /// SYNs, requests for cookies and probes not answered because of their source's rate limit.
     pub too_many: u64,
-    /// Greetings of version 0.1.
+    /// SYNs of version 0.1.
     pub old: u64,
 }
 
-/// All receiving ends of a socket.
+/// All flows that a socket receives.
 pub struct Receivers {
     limits: Limits,
     gate: Gate,
     probes: Limiter,
     /// The flows.
     pub flows: BTreeMap<Key, Receiving>,
-    /// Where files go; without it none is taken. It outlives the flows, which leave there what they have.
+    /// Destination of files; without it they are refused. It outlives the flows and keeps their partial files.
     pub store: Option<Store>,
     waiting: usize,
-    /// When the earliest held-back acknowledgement is due.
-    held: Time,
-    /// The disk did not keep up with a flow.
+    /// When the earliest delayed acknowledgement is due.
+    next_ack_at: Time,
+    /// Whether a flow is waiting for the disk.
     stalled: bool,
-    checked: Time,
-    /// When the next may be answered of whom nothing is known.
-    tells: Time,
-    /// When the log may tell of refusals again.
-    warns: Time,
-    /// What it counted.
+    /// When silent flows were last searched for.
+    last_check_at: Time,
+    /// Earliest time of the next answer to an unknown sender.
+    next_answer_at: Time,
+    /// Earliest time of the next warning in the log.
+    next_warning_at: Time,
+    /// Counters since the start.
     pub counters: Counters,
-    /// Flows that ended since somebody looked.
+    /// Flows that ended since the caller last emptied this list.
     pub ended: Vec<Ended>,
-    /// Flows whose packets routers have begun to answer since, or ceased to.
+    /// Flows to which routers began to give feedback, or ceased to, since the caller last emptied this list.
     pub news: Vec<(Key, Answers)>,
 }
 
 impl Receivers {
-    /// None yet; cookies are made with this secret.
+    /// No flows yet; cookies are made with this secret.
     pub fn new(limits: Limits, secret: Secret) -> Receivers {
         let (flows, counters, ended) = Default::default();
-        let (checked, tells, warns) = (Time::ZERO, Time::ZERO, Time::ZERO);
+        let (last_check_at, next_answer_at, next_warning_at) = Default::default();
         let gate = Gate::new(limits.admission.clone(), secret, limits.idle, limits.greetings);
         let probes = Limiter::new(limits.probes, limits.probes);
-        let (store, waiting, held, stalled, news) = (None, 0, Time::NEVER, false, Vec::new());
+        let (store, waiting, next_ack_at, stalled, news) = (None, 0, Time::NEVER, false, Vec::new());
         Receivers {
             limits,
             gate,
@@ -169,18 +128,18 @@ impl Receivers {
             flows,
             store,
             waiting,
-            held,
+            next_ack_at,
             stalled,
-            checked,
-            tells,
-            warns,
+            last_check_at,
+            next_answer_at,
+            next_warning_at,
             counters,
             ended,
             news,
         }
     }
 
-    /// A packet that is no acknowledgement arrived, of the flow whose number has this upper half.
+    /// Handles a SYN or data packet of the flow whose number has this upper half.
     pub fn handle_packet(
         &mut self,
         now: Time,
@@ -195,14 +154,14 @@ impl Receivers {
         let syn = header.has(flag::SYN);
         let known = self.flows.get(&key);
         if !syn && known.is_none() {
-            return self.stray(now, key, out);
+            return self.handle_unknown(now, key, out);
         }
         let again = known.is_some_and(|flow| !syn || flow.is_greeted_by(&self.gate, payload));
         if !again && !self.open(now, key, header.options(), payload, out) {
             return;
         }
         let Some(flow) = self.flows.get_mut(&key) else { return };
-        flow.heard = now;
+        flow.last_packet_at = now;
         if !syn {
             let (segment, last) = (header.segment(), header.has(flag::FIN));
             if payload.len() != header.payload() as usize || !flow.stock.fits(segment, payload.len(), last) {
@@ -210,9 +169,9 @@ impl Receivers {
                 return;
             }
             if let Some(verdict) = flow.stock.failure() {
-                // It may not have heard.
-                if self.may_tell(now) {
-                    answer(&self.gate, key, verdict, 0, out);
+                // The verdict may have been lost.
+                if self.may_answer_unknown(now) {
+                    send_verdict(&self.gate, key, verdict, 0, out);
                 }
                 return;
             }
@@ -227,8 +186,8 @@ impl Receivers {
                 self.counters.no_room += 1;
                 return;
             }
-            flow.spoke = true;
-            // The core's end passes over what is too far ahead, and so does this.
+            flow.established = true;
+            // Beyond the window the core's end drops segments too.
             if segment.checked_sub(flow.sink.expected()).is_none_or(|ahead| ahead < self.limits.window) {
                 flow.stock.take(segment, payload, last);
             }
@@ -241,16 +200,16 @@ impl Receivers {
         } else {
             flow.sink.handle_packet(now, &read.packet);
         }
-        flow.answer(now, key, &self.gate, out);
-        self.held = self.held.min(flow.sink.poll_timeout());
+        flow.acknowledge(now, key, &self.gate, out);
+        self.next_ack_at = self.next_ack_at.min(flow.sink.poll_timeout());
     }
 
-    /// A message arrived.
+    /// Handles a message of a sender or a probe.
     pub fn handle_message(&mut self, now: Time, from: SocketAddrV4, message: Message, out: &mut Outbox) {
         match message {
             Message::Question(number, _) => self.conclude(now, (from, number), out),
             Message::Knock(number, version, code) => {
-                let told = match self.gate.knock(now, from, number, &code) {
+                let reply = match self.gate.knock(now, from, number, &code) {
                     Some(_) if u32::from(version) != hello::VERSION => Message::Refused(number, Refusal::Version),
                     Some(cookie) => Message::Cookie(number, cookie),
                     None => {
@@ -258,13 +217,13 @@ impl Receivers {
                         return;
                     }
                 };
-                self.counters.cookies += u64::from(matches!(told, Message::Cookie(..)));
-                tell(from, told, out);
+                self.counters.cookies += u64::from(matches!(reply, Message::Cookie(..)));
+                send(from, reply, out);
             }
             Message::Probe(index, nonce, sent, code) => {
-                // The echo is no longer than the probe, and goes only where a cookie was received.
+                // The echo is no longer than the probe, and its address has returned a cookie.
                 if self.gate.is_probe(now, from, nonce, &code) && self.probes.passes(now, *from.ip()) {
-                    tell(from, Message::Echo(index, nonce, sent, now), out);
+                    send(from, Message::Echo(index, nonce, sent, now), out);
                 } else {
                     self.counters.too_many += 1;
                 }
@@ -273,22 +232,22 @@ impl Receivers {
         }
     }
 
-    /// Someone asks how a flow went.
+    /// Answers a sender's question for the verdict on its flow.
     fn conclude(&mut self, now: Time, key: Key, out: &mut Outbox) {
-        let Some(flow) = self.flows.get_mut(&key) else { return self.stray(now, key, out) };
-        (flow.heard, flow.spoke) = (now, true);
+        let Some(flow) = self.flows.get_mut(&key) else { return self.handle_unknown(now, key, out) };
+        (flow.last_packet_at, flow.established) = (now, true);
         let first = flow.stock.verdict().is_none();
         let verdict = flow.stock.conclude();
         let payload = flow.sink.stats().payload;
-        answer(&self.gate, key, verdict, payload, out);
+        send_verdict(&self.gate, key, verdict, payload, out);
         if first && !flow.stock.is_file() {
             self.ended.push(flow.ended(key, now));
         }
     }
 
-    /// Begins a flow if its greeting may; false if it is not begun. Who has shown a cookie is told why.
+    /// Begins a flow if its SYN is admitted, else answers it. Returns whether the flow has begun.
     fn open(&mut self, now: Time, key: Key, options: u8, greeting: &[u8], out: &mut Outbox) -> bool {
-        let told = match self.gate.judge(now, key.0, key.1, options, greeting) {
+        let reply = match self.gate.judge(now, key.0, key.1, options, greeting) {
             Judged::Admitted(hello, code) => match self.begin(now, key, hello, code) {
                 Ok(()) => return true,
                 Err(why) => Message::Refused(key.1, why),
@@ -300,12 +259,11 @@ impl Receivers {
             Judged::Refused(why) => Message::Refused(key.1, why),
             Judged::Old => {
                 self.counters.old += 1;
-                if self.warns <= now {
-                    self.warns = now + Time::secs(1);
+                if self.may_warn(now) {
                     let old = self.counters.old;
                     tracing::warn!(peer = %key.0, old, "version 0.1 of explicated wants to send: it knows no cookies");
                 }
-                // Its words for that: this transfer is not known.
+                // Version 0.1 understands no other refusal.
                 Message::Unknown(key.1)
             }
             Judged::Ignored => {
@@ -313,25 +271,24 @@ impl Receivers {
                 return false;
             }
         };
-        if let Message::Refused(_, why) = told {
+        if let Message::Refused(_, why) = reply {
             self.counters.refused += 1;
             self.counters.without_key += u64::from(matches!(why, Refusal::WrongKey | Refusal::NeedsKey));
-            if self.warns <= now {
-                self.warns = now + Time::secs(1);
+            if self.may_warn(now) {
                 tracing::warn!(peer = %key.0, why = ?why, refused = self.counters.refused, "flows are refused");
             }
         }
-        // No answer is longer than what it answers.
+        // An answer is never longer than the SYN.
         if greeting.len() >= MESSAGE {
-            tell(key.0, told, out);
+            send(key.0, reply, out);
         }
         false
     }
 
-    /// Begins a flow whose greeting is in order.
+    /// Begins a flow whose SYN is admitted.
     fn begin(&mut self, now: Time, key: Key, hello: Hello, code: Code) -> Result<(), Refusal> {
         if let Some(flow) = self.flows.get_mut(&key) {
-            // The same sender with a newer cookie; what it said before stays.
+            // The same sender with a newer cookie; its parameters may not change.
             if flow.hello != hello {
                 return Err(Refusal::Nonsense);
             }
@@ -349,18 +306,15 @@ impl Receivers {
         if self.flows.range(of_source).count() >= self.limits.flows_per_source {
             return Err(Refusal::PerSource);
         }
-        let (stock, have) = self.stock(source, &hello.content)?;
-        let sink = sink(key.1 as u32, &hello, self.limits.window).ok_or(Refusal::Nonsense)?;
-        tracing::info!(peer = %key.0, flow = key.1 as u32, protocol = hello.protocol, "a flow begins");
-        let answers = Answers::new(&hello.protocol);
-        let (contested, spoke, marked) = (false, false, 0);
-        let flow =
-            Receiving { sink, hello, stock, contested, code, have, spoke, heard: now, since: now, marked, answers };
+        let destination = self.stock(source, &hello.content)?;
+        let (id, window) = (key.1 as u32, self.limits.window);
+        let flow = Receiving::new(now, id, hello, code, destination, window).ok_or(Refusal::Nonsense)?;
+        tracing::info!(peer = %key.0, flow = id, protocol = flow.hello.protocol, "a flow begins");
         self.flows.insert(key, flow);
         Ok(())
     }
 
-    /// Where the payload of a flow from there goes, and how much of it is there.
+    /// The destination of a flow's payload, and the number of bytes that it already has.
     fn stock(&mut self, source: Ipv4Addr, content: &Content) -> Result<(Stock, u64), Refusal> {
         let Content::File { name, size, mode, digest, modified } = content else { return Ok((Stock::nothing(), 0)) };
         let store = self.store.as_mut().ok_or(Refusal::NoFiles)?;
@@ -373,25 +327,25 @@ impl Receivers {
             }
             Err(why) => {
                 if matches!(why, Refusal::Busy | Refusal::NameTaken) {
-                    self.contest(source, &offer);
+                    self.mark_stale(source, &offer);
                 }
                 Err(why)
             }
         }
     }
-    /// The flow from there that is in the way makes room if nothing is heard of it, because its sender may have been started again.
-    fn contest(&mut self, source: Ipv4Addr, offer: &Offer) {
+    /// Shortens the timeout of this source's flows with the same file or name: their sender may have restarted.
+    fn mark_stale(&mut self, source: Ipv4Addr, offer: &Offer) {
         for (key, flow) in self.flows.iter_mut().filter(|(key, _)| *key.0.ip() == source) {
             let Content::File { name, digest, .. } = &flow.hello.content else { continue };
-            let in_the_way = *name == offer.name || *digest == offer.digest;
-            if in_the_way && !flow.contested {
-                tracing::info!(peer = %key.0, name, "somebody there wants to send it anew");
-                flow.contested = true;
+            let conflicts = *name == offer.name || *digest == offer.digest;
+            if conflicts && !flow.may_be_stale {
+                tracing::info!(peer = %key.0, name, "offered again while a flow with this file is open");
+                flow.may_be_stale = true;
             }
         }
     }
-    /// What the disk has to say.
-    fn hear_disk(&mut self, now: Time, out: &mut Outbox) {
+    /// Handles the disk's results.
+    fn poll_disk(&mut self, now: Time, out: &mut Outbox) {
         let Some(store) = &mut self.store else { return };
         for (serial, verdict) in store.poll() {
             let Some((key, flow)) = self.flows.iter_mut().find(|(_, f)| f.stock.serial() == Some(serial)) else {
@@ -400,14 +354,14 @@ impl Receivers {
             let before = flow.memory();
             flow.stock.settle(verdict);
             self.waiting = self.waiting + flow.memory() - before;
-            answer(&self.gate, *key, verdict, flow.sink.stats().payload, out);
+            send_verdict(&self.gate, *key, verdict, flow.sink.stats().payload, out);
             self.ended.push(flow.ended(*key, now));
         }
         if std::mem::take(&mut self.stalled) {
             self.write(|stock| !stock.has_room());
         }
     }
-    /// Hands what has arrived in order to the disk, which may not keep up.
+    /// Writes in-order data to the disk; `stalls` returns whether it does not keep up.
     fn write(&mut self, mut stalls: impl FnMut(&mut Stock) -> bool) {
         for flow in self.flows.values_mut().filter(|flow| flow.stock.serial().is_some()) {
             let before = flow.memory();
@@ -416,162 +370,93 @@ impl Receivers {
         }
     }
 
-    /// Whether it is time to answer someone unknown again.
-    fn may_tell(&mut self, now: Time) -> bool {
-        let may = now >= self.tells;
-        if may {
-            self.tells = now + Time::millis(10);
-        }
-        may
+    /// Whether the rate limit allows another answer to an unknown sender.
+    fn may_answer_unknown(&mut self, now: Time) -> bool {
+        passes(&mut self.next_answer_at, now, Time::millis(10))
+    }
+    /// Whether the rate limit allows another warning in the log.
+    fn may_warn(&mut self, now: Time) -> bool {
+        passes(&mut self.next_warning_at, now, Time::secs(1))
     }
 
-    /// A packet of a flow that is not known: says so, now and then. Not to questions without an upper half: so asks whoever looks for
-    /// version 0.1.
-    fn stray(&mut self, now: Time, key: Key, out: &mut Outbox) {
+    /// Answers a packet of an unknown flow, at a limited rate. Questions without an upper half, which look for version 0.1, are not
+    /// answered.
+    fn handle_unknown(&mut self, now: Time, key: Key, out: &mut Outbox) {
         self.counters.strays += 1;
-        if (key.1 >> 32 != 0 || self.gate.is_trusting()) && self.may_tell(now) {
-            tell(key.0, Message::Unknown(key.1), out);
+        if (key.1 >> 32 != 0 || self.gate.is_trusting()) && self.may_answer_unknown(now) {
+            send(key.0, Message::Unknown(key.1), out);
         }
     }
 
-    /// Lets held-back acknowledgements go, says what the disk says, and forgets who fell silent.
+    /// Sends delayed acknowledgements and verdicts of the disk that are due, and removes silent flows.
     pub fn handle_timeout(&mut self, now: Time, out: &mut Outbox) {
-        self.hear_disk(now, out);
-        if self.held <= now {
-            self.held = Time::NEVER;
+        self.poll_disk(now, out);
+        if self.next_ack_at <= now {
+            self.next_ack_at = Time::NEVER;
             for (key, flow) in &mut self.flows {
                 if flow.sink.poll_timeout() <= now {
                     flow.sink.handle_timeout(now);
-                    flow.answer(now, *key, &self.gate, out);
+                    flow.acknowledge(now, *key, &self.gate, out);
                 }
-                self.held = self.held.min(flow.sink.poll_timeout());
+                self.next_ack_at = self.next_ack_at.min(flow.sink.poll_timeout());
             }
         }
-        if now.since(self.checked) < CHECK_EVERY {
+        if now.since(self.last_check_at) < CHECK_EVERY {
             return;
         }
-        self.checked = now;
+        self.last_check_at = now;
         self.write(|stock| !stock.flush());
         let (idle, life) = (self.limits.idle, self.gate.life());
-        let of = |f: &Receiving| match (f.contested, f.spoke || self.gate.is_trusting()) {
-            (true, _) => CONTESTED.min(idle),
+        let timeout = |f: &Receiving| match (f.may_be_stale, f.established || self.gate.is_trusting()) {
+            (true, _) => STALE_TIMEOUT.min(idle),
             (false, true) => idle,
             (false, false) => life,
         };
-        let silent: Vec<Key> = self.flows.iter().filter(|(_, f)| now.since(f.heard) > of(f)).map(|(k, _)| *k).collect();
+        let silent: Vec<Key> = self.flows.iter().filter(|(_, f)| now.since(f.last_packet_at) > timeout(f)).map(|(k, _)| *k).collect();
         for key in silent {
             if let Some(flow) = self.forget(key)
                 && flow.stock.verdict().is_none()
             {
-                self.ended.push(flow.ended(key, flow.heard));
+                self.ended.push(flow.ended(key, flow.last_packet_at));
             }
         }
     }
-    /// A flow is over, or another takes its place.
+    /// Removes a flow.
     fn forget(&mut self, key: Key) -> Option<Receiving> {
         let flow = self.flows.remove(&key)?;
         self.waiting -= flow.memory();
         Some(flow)
     }
-    /// When something is due.
+    /// When [`handle_timeout`](Receivers::handle_timeout) has to be called.
     pub fn due(&self) -> Time {
-        let check = if self.flows.is_empty() { Time::NEVER } else { self.checked + CHECK_EVERY };
-        self.held.min(check)
+        let check = if self.flows.is_empty() { Time::NEVER } else { self.last_check_at + CHECK_EVERY };
+        self.next_ack_at.min(check)
     }
-    /// Everything that is under way ends now, as given up.
+    /// Abandons all open flows.
     pub fn give_up(&mut self) {
         for (key, flow) in std::mem::take(&mut self.flows) {
             if flow.stock.verdict().is_none() {
-                self.ended.push(flow.ended(key, flow.heard));
+                self.ended.push(flow.ended(key, flow.last_packet_at));
             }
         }
     }
 }
 
-/// A flow whose file somebody wants to send anew is forgotten if nothing is heard of it for so long.
-const CONTESTED: Time = Time::secs(2);
+/// Idle time after which a flow is removed whose sender may have restarted.
+const STALE_TIMEOUT: Time = Time::secs(2);
 
-/// UDP payload of a message, without what a packet's transport header needs: a greeting is longer than that.
+/// UDP payload of a message beyond its transport header; that of a valid SYN is longer.
 const MESSAGE: usize = 16;
 
-fn tell(to: SocketAddrV4, message: Message, out: &mut Outbox) {
+/// Whether the time `next` has come; if so, sets it `interval` ahead.
+fn passes(next: &mut Time, now: Time, interval: Time) -> bool {
+    let passes = now >= *next;
+    if passes {
+        *next = now + interval;
+    }
+    passes
+}
+
+fn send(to: SocketAddrV4, message: Message, out: &mut Outbox) {
     out.push(to, &message.to_packet(), &SackRanges::NONE, |_| 0);
-}
-
-/// Says how a flow went.
-fn answer(gate: &Gate, key: Key, verdict: Verdict, payload: u64, out: &mut Outbox) {
-    let code = gate.verdict(key.1, verdict.number(), payload);
-    tell(key.0, Message::Answer(key.1, verdict, payload, code), out);
-}
-
-impl Receiving {
-    /// Whether this is the greeting that it was let in with, come again.
-    fn is_greeted_by(&self, gate: &Gate, greeting: &[u8]) -> bool {
-        let sealed = Sealed::of(greeting);
-        gate.is_trusting() || sealed.code.or(sealed.cookie) == Some(self.code)
-    }
-    fn answer(&mut self, now: Time, (to, number): Key, gate: &Gate, out: &mut Outbox) {
-        let (mut packet, mut sack) = (Packet::EMPTY, SackRanges::NONE);
-        if !self.sink.poll_transmit(now, &mut packet, &mut sack) {
-            return;
-        }
-        let (high, header) = ((number >> 32) as u32, &packet.transport);
-        if high == 0 {
-            return out.push(to, &packet, &sack, |_| 0);
-        }
-        let greeted = header
-            .has(flag::SYN)
-            .then(|| answer_bytes(self.have, gate.proof(number, header.options(), &self.code, self.have)));
-        out.push(to, &packet, &sack, |room| {
-            room[..4].copy_from_slice(&high.to_be_bytes());
-            let Some((bytes, length)) = greeted else { return 4 };
-            room[4..4 + length].copy_from_slice(&bytes[..length]);
-            4 + length
-        });
-    }
-    /// Bytes of memory that what waits takes.
-    fn memory(&self) -> usize {
-        self.stock.waiting() + self.sink.memory()
-    }
-    /// Bytes that a segment would take more, at most.
-    fn would_keep(&self, segment: u32, length: usize) -> usize {
-        let ahead = segment > self.sink.expected();
-        if ahead { self.stock.would_keep(segment, length) + self.sink.memory_to_insert() } else { 0 }
-    }
-    fn ended(&self, key: Key, now: Time) -> Ended {
-        let file = self.stock.path().map(|path| (path.to_path_buf(), self.stock.verdict()));
-        Ended { key, payload: self.sink.stats().payload, lasted: now.since(self.since), file }
-    }
-}
-
-/// The core's receiving end for a greeting. A protocol that is not known here is received as plain TCP is, and its sender falls
-/// back.
-fn sink(id: u32, hello: &Hello, window: u32) -> Option<Sink> {
-    let mut values = Values::default();
-    let mut set = |name: &str, value: f64| {
-        if let Some(param) = PARAMS.iter().find(|p| p.name == name) {
-            values.set(param, value);
-        }
-    };
-    set("receiver_window", hello.window.map_or(window, |asked| asked.min(window)) as f64);
-    set("quick_acks", hello.quick_acks as f64);
-    set("refuse_explicit", hello.refuse_explicit as u32 as f64);
-    set("ack_every", hello.ack_every as f64);
-    set("guard", 1.0); // as far as the sender wants it
-    set("ack_delay", hello.ack_delay_us as f64 * 1e-6);
-    let fallback = registry::resolve(DEFAULT_FALLBACK).ok()?;
-    let resolved = registry::resolve(&hello.protocol).unwrap_or_else(|_| {
-        set("refuse_explicit", 1.0);
-        fallback
-    });
-    let init = FlowInit {
-        id,
-        protocol: resolved.protocol,
-        fallback: fallback.protocol,
-        recovery: resolved.recovery,
-        values: &values,
-        packet: hello.packet,
-        interface: Rate::mbps(1000),
-    };
-    Some(Sink::new(&init))
 }

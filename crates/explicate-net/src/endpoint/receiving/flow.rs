@@ -1,0 +1,170 @@
+//! One received flow: the core's [`Sink`] and the destination of its payload.
+
+use std::net::SocketAddrV4;
+use std::path::PathBuf;
+
+use explicate_core::flow::{FlowInit, PARAMS};
+use explicate_core::params::Values;
+use explicate_core::presets::DEFAULT_FALLBACK;
+use explicate_core::registry;
+use explicate_core::sink::Sink;
+use explicate_core::units::{Rate, Time};
+use explicate_core::wire::{Packet, SackRanges, flag};
+
+use super::send;
+use crate::endpoint::answers::Answers;
+use crate::endpoint::auth::Code;
+use crate::endpoint::content::Stock;
+use crate::endpoint::gate::Gate;
+use crate::endpoint::hello::{Hello, Sealed};
+use crate::endpoint::message::{Message, Verdict};
+use crate::endpoint::opening::answer_bytes;
+use crate::endpoint::outbox::Outbox;
+
+/// A flow: its sender's address and its 64-bit number.
+pub type Key = (SocketAddrV4, u64);
+
+/// The receiving end of one flow.
+pub struct Receiving {
+    /// The core's receiving end.
+    pub sink: Sink,
+    /// The parameters in the sender's SYN.
+    pub hello: Hello,
+    /// The destination of its payload.
+    pub(super) stock: Stock,
+    /// Another flow of this source offered the same file: the sender may have restarted.
+    pub(super) may_be_stale: bool,
+    /// The code (or cookie) that admitted it; a SYN with another does not belong to it.
+    pub(super) code: Code,
+    /// Bytes present before it began.
+    pub(super) have: u64,
+    /// Whether anything but its SYN has arrived.
+    pub(super) established: bool,
+    /// Arrival of its last packet or question.
+    pub(super) last_packet_at: Time,
+    /// When it began.
+    pub since: Time,
+    /// Packets that arrived with an ECN mark.
+    pub marked: u64,
+    /// Whether routers add feedback to its packets.
+    pub answers: Answers,
+}
+
+/// How a flow ended.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// Its sender and number.
+    pub key: Key,
+    /// Bytes of payload in order.
+    pub payload: u64,
+    /// Time from its first packet to its last.
+    pub lasted: Time,
+    /// The file, if it carried one, and the verdict sent to the sender; `None` if it was abandoned.
+    pub file: Option<(PathBuf, Option<Verdict>)>,
+}
+
+impl Receiving {
+    /// A flow that begins now; `None` if no registered protocol can receive it.
+    pub(super) fn new(
+        now: Time,
+        id: u32,
+        hello: Hello,
+        code: Code,
+        (stock, have): (Stock, u64),
+        window: u32,
+    ) -> Option<Receiving> {
+        let (sink, answers) = (sink(id, &hello, window)?, Answers::new(&hello.protocol));
+        let (may_be_stale, established, marked) = (false, false, 0);
+        let (last_packet_at, since) = (now, now);
+        Some(Receiving {
+            sink,
+            hello,
+            stock,
+            may_be_stale,
+            code,
+            have,
+            established,
+            last_packet_at,
+            since,
+            marked,
+            answers,
+        })
+    }
+    /// Whether a SYN is a copy of the one that began this flow.
+    pub(super) fn is_greeted_by(&self, gate: &Gate, greeting: &[u8]) -> bool {
+        let sealed = Sealed::of(greeting);
+        gate.is_trusting() || sealed.code.or(sealed.cookie) == Some(self.code)
+    }
+    /// Sends an acknowledgement if one is due.
+    pub(super) fn acknowledge(&mut self, now: Time, (to, number): Key, gate: &Gate, out: &mut Outbox) {
+        let (mut packet, mut sack) = (Packet::EMPTY, SackRanges::NONE);
+        if !self.sink.poll_transmit(now, &mut packet, &mut sack) {
+            return;
+        }
+        let (high, header) = ((number >> 32) as u32, &packet.transport);
+        if high == 0 {
+            return out.push(to, &packet, &sack, |_| 0);
+        }
+        let greeted = header
+            .has(flag::SYN)
+            .then(|| answer_bytes(self.have, gate.proof(number, header.options(), &self.code, self.have)));
+        out.push(to, &packet, &sack, |room| {
+            room[..4].copy_from_slice(&high.to_be_bytes());
+            let Some((bytes, length)) = greeted else { return 4 };
+            room[4..4 + length].copy_from_slice(&bytes[..length]);
+            4 + length
+        });
+    }
+    /// Bytes of memory that out-of-order and unwritten data take.
+    pub(super) fn memory(&self) -> usize {
+        self.stock.waiting() + self.sink.memory()
+    }
+    /// Most bytes of memory that a segment would add.
+    pub(super) fn would_keep(&self, segment: u32, length: usize) -> usize {
+        let ahead = segment > self.sink.expected();
+        if ahead { self.stock.would_keep(segment, length) + self.sink.memory_to_insert() } else { 0 }
+    }
+    /// Its summary, if it ends now.
+    pub(super) fn ended(&self, key: Key, now: Time) -> Ended {
+        let file = self.stock.path().map(|path| (path.to_path_buf(), self.stock.verdict()));
+        Ended { key, payload: self.sink.stats().payload, lasted: now.since(self.since), file }
+    }
+}
+
+/// Sends the verdict on a flow.
+pub(super) fn send_verdict(gate: &Gate, key: Key, verdict: Verdict, payload: u64, out: &mut Outbox) {
+    let code = gate.verdict(key.1, verdict.number(), payload);
+    send(key.0, Message::Answer(key.1, verdict, payload, code), out);
+}
+
+/// The core's receiving end for the parameters of a SYN. A protocol that is not registered here is received as plain TCP, and its
+/// sender falls back.
+fn sink(id: u32, hello: &Hello, window: u32) -> Option<Sink> {
+    let mut values = Values::default();
+    let mut set = |name: &str, value: f64| {
+        if let Some(param) = PARAMS.iter().find(|p| p.name == name) {
+            values.set(param, value);
+        }
+    };
+    set("receiver_window", hello.window.map_or(window, |asked| asked.min(window)) as f64);
+    set("quick_acks", hello.quick_acks as f64);
+    set("refuse_explicit", hello.refuse_explicit as u32 as f64);
+    set("ack_every", hello.ack_every as f64);
+    set("guard", 1.0); // to the extent that the sender requests it
+    set("ack_delay", hello.ack_delay_us as f64 * 1e-6);
+    let fallback = registry::resolve(DEFAULT_FALLBACK).ok()?;
+    let resolved = registry::resolve(&hello.protocol).unwrap_or_else(|_| {
+        set("refuse_explicit", 1.0);
+        fallback
+    });
+    let init = FlowInit {
+        id,
+        protocol: resolved.protocol,
+        fallback: fallback.protocol,
+        recovery: resolved.recovery,
+        values: &values,
+        packet: hello.packet,
+        interface: Rate::mbps(1000),
+    };
+    Some(Sink::new(&init))
+}
