@@ -1,4 +1,4 @@
-//! What speaks for a node: the core's agent, whose messages travel as datagrams between nodes.
+//! Hosts an agent of the core at a node: its messages travel as datagrams between nodes.
 
 use std::net::Ipv4Addr;
 
@@ -10,29 +10,29 @@ use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 use explicate_core::wire::{IP_UDP_LEN, Packet, TRANSPORT_LEN, flag};
 
-/// The estimator that stands in for one which would have to know the truth.
+/// The estimator used in place of the simulator's oracle.
 pub const INSTEAD: &str = "delay_trend";
 
 /// An agent and its address.
-pub struct Speaker {
+pub struct AgentHost {
     /// The address.
     pub own: Ipv4Addr,
     agent: Box<dyn Agent>,
 }
 
-/// Whether these values leave it to the estimator that only a simulator has how a path is measured.
+/// Whether these values select the oracle, an estimator that only a simulator has.
 pub fn wants_oracle(protocol: &AnyProtocol, values: &Values) -> bool {
     protocol.router_params().iter().any(|p| p.name == CHOICE.name)
         && values.get(std::slice::from_ref(&CHOICE), CHOICE.name) == 0.0
 }
 
-/// A message to send: to whom, in which packet, with so many bytes behind its headers.
-pub type Said = (Ipv4Addr, Packet, usize);
+/// A message to send: its destination, its packet, and the number of bytes behind its headers.
+pub type ControlMessage = (Ipv4Addr, Packet, usize);
 
-impl Speaker {
-    /// The agent of a protocol at a node, if it has one. `values` are the controllers'. Nobody here can ask how things are, so an
-    /// estimator that would is replaced by one that measures.
-    pub fn new(protocol: &AnyProtocol, values: &Values, own: Ipv4Addr, rng: Rng) -> Option<Speaker> {
+impl AgentHost {
+    /// The agent of a protocol at a node, if it has one. `values` are the controllers'. An oracle is replaced by an estimator that
+    /// measures.
+    pub fn new(protocol: &AnyProtocol, values: &Values, own: Ipv4Addr, rng: Rng) -> Option<AgentHost> {
         let mut values = values.clone();
         if wants_oracle(protocol, &values)
             && let explicate_core::params::Unit::Choice(words) = CHOICE.unit
@@ -41,31 +41,31 @@ impl Speaker {
             values.set(&CHOICE, index as f64);
         }
         let agent = protocol.agent(&AgentInit { values: &values, own: Address(own.into()), rng })?;
-        Some(Speaker { own, agent })
+        Some(AgentHost { own, agent })
     }
-    /// A packet of a flow to `to` is here; `port` is what it is about to join.
+    /// Handles a packet of a flow to `to`, before it enters `port`.
     pub fn handle_data(&mut self, now: Time, packet: &mut Packet, to: Ipv4Addr, port: Option<&PortView>) {
         self.agent.handle_data(now, packet, Address(to.into()), port);
     }
-    /// A message from a node arrived.
+    /// Handles a message from a node.
     pub fn handle_control(&mut self, now: Time, from: Ipv4Addr, packet: &Packet) {
         let mut message = [0; CONTROL_LEN];
         message[..12].copy_from_slice(&packet.transport.0[12..]);
         message[12..].copy_from_slice(&packet.congestion.0[4..]);
         self.agent.handle_control(now, &Control { peer: Address(from.into()), ip_len: packet.ip_len, message });
     }
-    /// Runs what is due.
+    /// Runs the agent's timer if it has expired.
     pub fn handle_timeout(&mut self, now: Time) {
         if self.agent.poll_timeout() <= now {
             self.agent.handle_timeout(now);
         }
     }
-    /// When something is due.
+    /// When the agent's timer expires.
     pub fn due(&self) -> Time {
         self.agent.poll_timeout()
     }
     /// The next message to send.
-    pub fn poll(&mut self, now: Time) -> Option<Said> {
+    pub fn poll(&mut self, now: Time) -> Option<ControlMessage> {
         let control = self.agent.poll_control(now)?;
         let mut packet = Packet { ip_len: control.ip_len, ..Packet::EMPTY };
         packet.transport.set_flags(flag::CONTROL);
@@ -76,7 +76,7 @@ impl Speaker {
         let headers = IP_UDP_LEN + TRANSPORT_LEN + CONTROL_LEN - 12;
         Some((control.peer.0.into(), packet, (control.ip_len as usize).saturating_sub(headers)))
     }
-    /// Tells its variables.
+    /// Reports its variables.
     pub fn probe(&self, put: Probe<'_>) {
         self.agent.probe(put);
     }

@@ -1,9 +1,9 @@
-//! Processors that never sleep while something is measured in real time.
+//! Keeps processors from halting during measurements in real time.
 //!
 //! A processor with nothing to do is halted, and wakes up for the next timer: after microseconds on most machines, but after
 //! milliseconds on a virtual one whose host has given the processor to others meanwhile. A thread on each processor that runs
-//! only when nothing else wants to, and does nothing, keeps them. On a machine with two virtual processors that takes nine in ten
-//! of the stops of more than 1 ms away (docs/linux.md).
+//! only when no other is ready, and does nothing, prevents that. On a machine with two virtual processors that removes nine in ten
+//! of the stalls longer than 1 ms (docs/linux.md).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use std::{fs, hint};
 
 use crate::sys;
 
-/// Keeps the processors that its maker may run on awake until it is dropped.
+/// Keeps the processors of this thread from halting until it is dropped.
 pub struct Awake {
     halt: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Awake {
-    /// Starts a thread on each of these processors; none where processor time is rationed, since the ration would go to them.
+    /// Starts a thread on each of these processors; none where processor time is limited, since they would use up the limit.
     pub fn keep() -> Awake {
         let halt = Arc::new(AtomicBool::new(false));
         let processors = if rationed() { Vec::new() } else { sys::processors() };
         let spin = |processor| {
             let halt = Arc::clone(&halt);
             thread::spawn(move || {
-                // Whoever cannot stand behind all others would stand in their way.
+                // Without the idle policy the loop would take time from other threads.
                 if sys::go_last().and_then(|()| sys::stay_on(processor)).is_err() {
                     return;
                 }

@@ -11,7 +11,7 @@ fn seconds(text: &str) -> Result<f64, String> {
     found.ok_or_else(|| "seconds, a number from 0 to 3.2e8".to_string())
 }
 
-/// The same, where none make no sense.
+/// The same, above zero.
 fn some_seconds(text: &str) -> Result<f64, String> {
     seconds(text).ok().filter(|s| *s > 0.0).ok_or_else(|| "seconds, a number above 0 and up to 3.2e8".to_string())
 }
@@ -30,15 +30,15 @@ fn share(text: &str) -> Result<f64, String> {
 /// Explicit congestion control between Linux hosts.
 #[derive(Parser, Debug)]
 #[command(name = "explicated", version, about, propagate_version = true)]
-#[command(after_help = "Exit status: 0, 1 if it failed or was interrupted, 2 if what was asked for makes no sense.")]
+#[command(after_help = "Exit status: 0 for success, 1 for a failure or an interruption, 2 for invalid arguments.")]
 pub struct Cli {
-    /// More about what happens, on stderr; twice for all.
+    /// Log more to stderr; twice for everything.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
-    /// Logs as JSON, one object a line.
+    /// Log as JSON, one object per line.
     #[arg(long, global = true)]
     pub log_json: bool,
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -46,21 +46,21 @@ pub struct Cli {
 /// Commands.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Sends to `explicated recv`: for a time, so many bytes, or a file
+    /// Sends to `explicated recv`: for a time, a number of bytes, or a file
     Send(Send),
     /// Receives what `explicated send` sends
     Recv(Recv),
-    /// Forwards between interfaces as a bridge does, with explicit feedback to the packets that want it
+    /// Forwards between interfaces like a bridge, and writes feedback into packets of explicit protocols
     Router(Router),
     /// Emulates a link between two interfaces: rate, delay, queue, losses
     Link(Link),
     /// Measures capacity and available bandwidth of the path to `explicated recv`
     Probe(Probe),
-    /// Makes a key that `recv` and `send` share
+    /// Creates a key that `recv` and `send` share
     Keygen(Keygen),
-    /// Says which protocol serves a path best, by a table made with the simulator
+    /// Recommends a protocol for a path, from a table made with the simulator
     Advise(Advise),
-    /// Prints the man page, or a shell's completions, for packagers
+    /// Prints the man page, or completions for a shell, for packagers
     #[command(hide = true)]
     Generate {
         /// `man`, or the name of a shell: bash, zsh, fish
@@ -75,22 +75,22 @@ pub enum Command {
 pub struct Lab {
     /// The scenario file
     pub scenario: PathBuf,
-    /// Changes a key of the scenario, like `--set duration=10s`
+    /// Override a key of the scenario, as in `--set duration=10s`
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
-    /// Lets the kernel's TCP carry a group of flows, by one of the laws in `sysctl net.ipv4.tcp_available_congestion_control`
+    /// Run a group of flows over the kernel's TCP, with a congestion control from `sysctl net.ipv4.tcp_available_congestion_control`
     #[arg(long, value_name = "GROUP=LAW")]
     pub kernel: Vec<String>,
-    /// Prints the commands that build the topology, and runs nothing
+    /// Print the commands that build the topology, without running anything
     #[arg(long)]
     pub dry_run: bool,
-    /// Prints the tables of flows and links as JSON
+    /// Print the tables of flows and links as JSON
     #[arg(long)]
     pub json: bool,
-    /// Ends, and cleans up, when the program that started it does
+    /// Stop and clean up when the parent process ends
     #[arg(long)]
     pub with_parent: bool,
-    /// Writes all tables as CSV into this folder
+    /// Write all tables as CSV into this folder
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
 }
@@ -102,56 +102,56 @@ pub struct Send {
     pub peer: String,
     /// File to send (default: filler data)
     pub file: Option<PathBuf>,
-    /// Preset, protocol, or law/recovery; `explicated advise` says which serves a path best
+    /// Preset, protocol, or law/recovery; `explicated advise` recommends one for a path
     #[arg(short, long, default_value = DEFAULT_SENDER)]
     pub protocol: String,
-    /// A parameter of law, recovery or flow, like `--param ecn=true`
+    /// Parameter of law, recovery or flow, as in `--param ecn=true`
     #[arg(long = "param", value_name = "KEY=VALUE")]
     pub params: Vec<String>,
-    /// IP length of a full packet; by default 1500B, and never more than the path is found to carry
+    /// IP length of a full packet (default: 1500B, reduced to the path MTU)
     #[arg(long)]
     pub packet: Option<String>,
-    /// Flows at a time (not with a file)
+    /// Number of parallel flows (not with a file)
     #[arg(short = 'P', long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub flows: u32,
-    /// How long to send, seconds
+    /// Duration of the transfer, seconds
     #[arg(short, long, default_value_t = 10.0, value_parser = some_seconds)]
     pub time: f64,
-    /// Send this many bytes of payload in each flow, and be done then
+    /// Bytes of payload to send in each flow, instead of a duration
     #[arg(short = 'n', long, value_name = "BYTES", conflicts_with = "file")]
     pub bytes: Option<u64>,
     /// Seconds between lines of progress; 0 is none
     #[arg(short, long, default_value_t = 1.0, value_parser = seconds)]
     pub interval: f64,
-    /// Prints a report as JSON in the shape of iperf3's
+    /// Print a report as JSON in the format of iperf3
     #[arg(short = 'J', long)]
     pub json: bool,
-    /// Writes window, round-trip time and all variables of the flows over time into this file, as CSV
+    /// Write window, round-trip time and all variables of the flows over time to this file, as CSV
     #[arg(long, value_name = "FILE")]
     pub series: Option<PathBuf>,
-    /// The fastest that this host's interface can be, Mbit/s
+    /// Highest rate of this host's interface, Mbit/s
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub interface_mbps: u64,
     /// The key that both ends have, made by `explicated keygen`
     #[arg(short, long, value_name = "FILE")]
     pub key: Option<PathBuf>,
-    /// Give up after so many seconds without an answer
+    /// Abort after this many seconds without an answer
     #[arg(long, default_value_t = 120.0, value_parser = some_seconds)]
     pub patience: f64,
-    /// Behave as TCP while no router answers; `off` harms all others on a path without routers, so it is for networks of your own
+    /// Behave as TCP while no router gives feedback; `off` starves other traffic on a path without routers: use it only on a private network
     #[arg(long, value_enum, default_value_t = Guard::On)]
     pub guard: Guard,
-    /// The share of packets that the air may lose, like 2%, which is the default: more is a sign of congestion where no router answers
+    /// Share of packets that may be lost to transmission errors, as in 2% (the default); more is taken for congestion where no router gives feedback
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub air_loss: Option<f64>,
 }
 
-/// Whether explicit flows behave as TCP while no router answers.
+/// Whether explicit flows behave as TCP while no router gives feedback.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Guard {
-    /// They do.
+    /// They behave as TCP then.
     On,
-    /// They do not.
+    /// They ignore missing feedback.
     Off,
 }
 
@@ -161,51 +161,51 @@ pub struct Recv {
     /// The address to listen at
     #[arg(short, long, default_value = "0.0.0.0:49407")]
     pub bind: std::net::SocketAddrV4,
-    /// Takes only what is sent with this key, made by `explicated keygen`
+    /// Accept only senders with this key, made by `explicated keygen`
     #[arg(short, long, value_name = "FILE")]
     pub key: Option<PathBuf>,
-    /// Takes what anybody sends: without a key, and not only from this machine
+    /// Accept any sender, without a key, from other hosts too
     #[arg(long, conflicts_with = "key")]
     pub open: bool,
-    /// The folder for files that arrive; without it none is taken. Its user has to be the one that runs this: not even root writes into
-    /// another's
+    /// Folder for received files; without it files are refused. It has to belong to the user who runs this command: root does not write
+    /// into another user's folder either
     #[arg(long, value_name = "DIR")]
     pub to: Option<PathBuf>,
-    /// Lets a file that arrives take the place of one that has its name; without it such a file is refused
+    /// Replace existing files of the same name; without it such a file is refused
     #[arg(long, requires = "to")]
     pub replace: bool,
-    /// Most bytes that the folder's files may have together, those on their way included; without it as many as the disk has but for a
-    /// twentieth (1 GiB at most)
+    /// Limit of the folder's size, incomplete files included; the default leaves a twentieth of the disk free (1 GiB at
+    /// most)
     #[arg(long, value_name = "BYTES", requires = "to")]
     pub quota: Option<u64>,
-    /// Keep what has arrived of an unfinished file for so many seconds, so that the same file from the same address goes on there
+    /// Keep an incomplete file for this many seconds, so that a transfer of it from the same address resumes
     #[arg(long, value_name = "SECONDS", default_value_t = 86_400.0, value_parser = seconds)]
     pub keep_parts: f64,
-    /// Ends after the first flow, with status 0 only if all of it arrived
+    /// Stop after the first flow, with status 0 only if it arrived completely
     #[arg(short = '1', long)]
     pub once: bool,
     /// Seconds between lines of progress; 0 is none
     #[arg(short, long, default_value_t = 1.0, value_parser = seconds)]
     pub interval: f64,
-    /// Prints every event as a JSON object a line
+    /// Print events as JSON, one object per line
     #[arg(short = 'J', long)]
     pub json: bool,
-    /// Forget a flow of which nothing is heard for so many seconds
+    /// Remove a flow after this many seconds without a packet
     #[arg(long, default_value_t = 150.0, value_parser = some_seconds)]
     pub idle: f64,
-    /// Most flows at a time
+    /// Maximum number of flows at a time
     #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
     pub flows: u32,
-    /// Most flows at a time from one address
+    /// Maximum number of flows at a time from one address
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     pub flows_per_source: u32,
-    /// Most segments that a flow may be ahead of what has arrived in order
+    /// Receive window, segments beyond the last in order
     #[arg(long, default_value_t = 1 << 16, value_parser = clap::value_parser!(u32).range(1..))]
     pub window: u32,
-    /// Serves counters to Prometheus at this address
+    /// Serve metrics for Prometheus at this address
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<std::net::SocketAddr>,
-    /// Most megabytes of memory for what waits for those before it, all flows together
+    /// Memory for out-of-order and unwritten data of all flows, megabytes
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
     pub memory: u32,
 }
@@ -213,28 +213,28 @@ pub struct Recv {
 /// `explicated keygen`.
 #[derive(Args, Debug)]
 pub struct Keygen {
-    /// The new file, which only its owner may read
+    /// The new file, readable by its owner only
     pub file: PathBuf,
 }
 
 /// `explicated router`.
 #[derive(Args, Debug)]
 pub struct Router {
-    /// Interface with its qdisc and router, as in a scenario's `[[link]]`: `eth1` or
+    /// Interface, optionally with its queue and controller as in a scenario's `[[link]]`: `eth1` or
     /// `eth1: rate = "50Mbit/s", queue = { kind = "droptail", limit = "250kB" }`
     #[arg(long = "port", value_name = "INTERFACE[: PROPERTIES]", required = true)]
     pub ports: Vec<String>,
-    /// This router's own address: for protocols whose routers speak with each other
+    /// This router's own address, for protocols whose routers exchange messages
     #[arg(short, long)]
     pub address: Option<std::net::Ipv4Addr>,
-    /// The protocol whose controllers the ports get that have a rate
+    /// Protocol of the controllers at ports that have a rate
     #[arg(short, long, default_value = DEFAULT_EXPLICIT)]
     pub controller: String,
-    /// While busy, looks for frames once some dozens have come, or after so many microseconds: they are handed on later by up to that,
-    /// and cost less. 0 is at once, and so it is with --address, because what measures has to be prompt
+    /// Under load, forward frames in batches of some dozens, or after this many microseconds: adds that much delay at most and saves
+    /// CPU time. 0 forwards at once; so does --address, because measurements need exact times
     #[arg(long, value_name = "US", default_value_t = 800, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     pub coalesce: u64,
-    /// What both forwarders have
+    /// Options of both forwarders
     #[command(flatten)]
     pub common: Forwarding,
 }
@@ -246,36 +246,36 @@ pub struct Link {
     pub a: String,
     /// The other
     pub b: String,
-    /// What the link from A to B is like, as in a scenario's `[[link]]`: `rate = "50Mbit/s", delay = "20ms"`
+    /// Properties of the link from A to B, as in a scenario's `[[link]]`: `rate = "50Mbit/s", delay = "20ms"`
     #[arg(long, default_value = "")]
     pub there: String,
-    /// What the link from B to A is like; without it like the other
+    /// Properties of the link from B to A (default: those of the other)
     #[arg(long)]
     pub back: Option<String>,
-    /// Frames from A get the tag of this VLAN (IEEE 802.1Q), and those from B lose it: B is a trunk then
+    /// Add the tag of this VLAN (IEEE 802.1Q) to frames from A and remove it from frames from B: B is a trunk
     #[arg(long, value_name = "VID", value_parser = clap::value_parser!(u16).range(1..=4094))]
     pub tag: Option<u16>,
-    /// What both forwarders have
+    /// Options of both forwarders
     #[command(flatten)]
     pub common: Forwarding,
 }
 
-/// What routers and links have in common.
+/// Options of routers and links.
 #[derive(Args, Debug)]
 pub struct Forwarding {
-    /// Seed of all draws
+    /// Seed of the random numbers
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Ends after so many seconds; without it when told to by a signal
+    /// Stop after this many seconds (default: run until a signal)
     #[arg(short, long, value_parser = some_seconds)]
     pub time: Option<f64>,
-    /// Seconds between reports; 0 is one at the end
+    /// Seconds between reports; 0 reports once at the end
     #[arg(short, long, default_value_t = 0.0, value_parser = seconds)]
     pub interval: f64,
-    /// Reports as a JSON object a line
+    /// Report as JSON, one object per line
     #[arg(short = 'J', long)]
     pub json: bool,
-    /// Serves counters to Prometheus at this address
+    /// Serve metrics for Prometheus at this address
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<std::net::SocketAddr>,
     /// Run with real-time scheduling (SCHED_RR)
@@ -288,16 +288,16 @@ pub struct Forwarding {
 pub struct Probe {
     /// The other end: a name or IPv4 address, `host` or `host:port`
     pub peer: String,
-    /// What estimates the available bandwidth: one of the core's estimators that send probes
+    /// Estimator of the available bandwidth: one of the core's that send probes
     #[arg(short, long, default_value = "delay_trend")]
     pub estimator: String,
     /// The key that both ends have, made by `explicated keygen`
     #[arg(short, long, value_name = "FILE")]
     pub key: Option<PathBuf>,
-    /// How long to measure, seconds
+    /// Duration of the measurement, seconds
     #[arg(short, long, default_value_t = 10.0, value_parser = some_seconds)]
     pub time: f64,
-    /// Prints the result as JSON
+    /// Print the result as JSON
     #[arg(short = 'J', long)]
     pub json: bool,
 }
@@ -305,28 +305,28 @@ pub struct Probe {
 /// `explicated advise`.
 #[derive(Args, Debug)]
 pub struct Advise {
-    /// The other end, where `explicated recv` runs, whose path is probed: a name or IPv4 address; without it the path is as the
-    /// options say
+    /// Probe the path to this host, which runs `explicated recv`: a name or IPv4 address; without it the options describe the
+    /// path
     pub peer: Option<String>,
     /// The key that both ends have, made by `explicated keygen`
     #[arg(long, value_name = "FILE", requires = "peer")]
     pub key: Option<PathBuf>,
-    /// Round trip of the path, like 600ms
+    /// Round-trip time of the path, as in 600ms
     #[arg(long)]
     pub rtt: Option<String>,
-    /// Packets that the path loses without being full, each way, like 1%
+    /// Share of packets lost without congestion, in each direction, as in 1%
     #[arg(long)]
     pub loss: Option<String>,
-    /// Rate of the path's narrowest place, like 20Mbit/s
+    /// Rate of the bottleneck, as in 20Mbit/s
     #[arg(long)]
     pub rate: Option<String>,
-    /// What the routers at the narrow places speak: `explicated router -c` of these, or none
+    /// Controllers of the routers at the bottlenecks, by the names of `explicated router -c`, or none
     #[arg(long, value_delimiter = ',', value_name = "CONTROLLERS")]
     pub routers: Vec<String>,
-    /// How long to probe, seconds
+    /// Duration of the probing, seconds
     #[arg(short, long, default_value_t = 5.0, value_parser = some_seconds)]
     pub time: f64,
-    /// Prints the advice as JSON
+    /// Print the recommendation as JSON
     #[arg(short = 'J', long)]
     pub json: bool,
 }

@@ -1,4 +1,4 @@
-//! What goes wrong, in words for whoever typed the command.
+//! Errors of commands, and their exit status.
 
 use std::fmt;
 use std::io;
@@ -6,17 +6,17 @@ use std::io;
 /// An error of a command.
 #[derive(Debug)]
 pub enum Error {
-    /// What was asked for makes no sense; says what would. Exit status 2.
+    /// Invalid arguments or input; the message says what is valid. Exit status 2.
     Input(String),
-    /// It was carried out and failed. Exit status 1.
+    /// The command failed. Exit status 1.
     Failed(String),
 }
 
-/// What commands return.
+/// The result of a command.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// The exit status of a command that ends so.
+    /// The exit status of a command that ends with this error.
     pub fn status(&self) -> u8 {
         match self {
             Error::Input(_) => 2,
@@ -34,9 +34,9 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Says what could not be done when the system refuses.
+/// Adds context to an error of the system.
 pub trait Context<T> {
-    /// The error says `what` could not be done, and the system's reason.
+    /// Converts into an error that names the failed action, `what`, and the system's reason.
     fn or_fail(self, what: impl FnOnce() -> String) -> Result<T>;
 }
 

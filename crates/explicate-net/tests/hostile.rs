@@ -13,14 +13,14 @@ use explicate_core::rng::Rng;
 use explicate_core::sink::Sink;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Congestion, Format, Packet, SackRanges, UDP_PORT, XcpI, flag};
-use explicate_net::agent::Speaker;
+use explicate_net::agent::AgentHost as Speaker;
 use explicate_net::endpoint::auth::{Key, SHORT};
 use explicate_net::endpoint::gate::Admission;
 use explicate_net::endpoint::high;
 use explicate_net::endpoint::message::{DIGEST, Message};
 use explicate_net::endpoint::outbox::Outbox;
 use explicate_net::endpoint::receiving::{Limits, Receivers};
-use explicate_net::forward::frame::{self, IP, Kind, Odd, lift};
+use explicate_net::forward::frame::{self, Anomaly as Odd, IP, Kind, parse as lift};
 use explicate_net::forward::made::make;
 use explicate_net::forward::output::Output;
 use explicate_net::forward::pool::Pool;
@@ -84,7 +84,7 @@ impl Middle {
             return;
         }
         let lifted = lift(bytes);
-        if lifted.odd == Some(Odd::Malformed) {
+        if lifted.anomaly == Some(Odd::Malformed) {
             self.malformed += 1;
             return;
         }

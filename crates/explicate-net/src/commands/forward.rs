@@ -11,21 +11,21 @@ use serde_json::{Value, json};
 
 use super::say::say;
 use super::words;
-use crate::agent::Speaker;
+use crate::agent::AgentHost;
 use crate::cli::{self, Forwarding};
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
 use crate::forward::output::Output;
-use crate::forward::{Forwarder, HELD_BY_FEW, Interface, Manner};
+use crate::forward::{Forwarder, HELD_BY_FEW, Interface, Mode};
 use crate::metrics::Metrics;
 use crate::sys;
 
-/// Data of whatever protocol may come: no controller is left out.
+/// All protocols' data may arrive, so every controller is built.
 const ALL: u64 = u64::MAX;
-/// How often counters are served and interfaces looked after.
-const LOOK: Time = Time::secs(1);
+/// Interval of updates of the metrics and checks of the interfaces.
+const POLL_INTERVAL: Time = Time::secs(1);
 
-/// Says which interfaces put packets together: feedback would reach the first of them alone.
+/// Warns of interfaces that merge packets: only the first of them would get feedback.
 fn warn_of_offloads<'a>(names: impl Iterator<Item = &'a str>) {
     for name in names {
         let on = sys::offloads(name);
@@ -65,7 +65,7 @@ fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
 
 pub(super) fn run_router(args: &cli::Router) -> Result<()> {
     if args.ports.len() < 2 {
-        return Err(Error::Input("a router has at least two ports; say --port for each".to_string()));
+        return Err(Error::Input("a router has at least two ports; pass --port for each".to_string()));
     }
     let ports = || args.ports.iter().map(|written| written.split_once(':').unwrap_or((written, "")));
     distinct(ports().map(|(name, _)| name.trim()))?;
@@ -85,36 +85,36 @@ pub(super) fn run_router(args: &cli::Router) -> Result<()> {
     };
     let interfaces = interfaces.into_iter().map(open).collect::<Result<Vec<_>>>()?;
     warn_of_offloads(interfaces.iter().map(|i| &i.name[..]));
-    let speaker = match args.address {
-        Some(own) => Some(speaker(args, &links, own)?),
+    let agent = match args.address {
+        Some(own) => Some(agent(args, &links, own)?),
         None => None,
     };
     let apart = Time::micros(args.coalesce);
-    forward((interfaces, &links), Manner::Router, speaker, &args.common, apart, None)
+    forward((interfaces, &links), Mode::Router, agent, &args.common, apart, None)
 }
 
-/// What speaks for a router, its hardware address, and at which ports it looks at packets.
-type Speaking = (Speaker, [u8; 6], Vec<bool>);
+/// The agent of a router, its hardware address, and for each port whether it handles the data packets.
+type RouterAgentSetup = (AgentHost, [u8; 6], Vec<bool>);
 
-fn speaker(args: &cli::Router, links: &[Link], own: Ipv4Addr) -> Result<Speaking> {
+fn agent(args: &cli::Router, links: &[Link], own: Ipv4Addr) -> Result<RouterAgentSetup> {
     let spec = links.iter().find_map(|l| l.routers.first());
     let rng = Rng::stream(args.common.seed, &format!("{own}/agent"));
     if spec.is_none() {
         return Err(Error::Input("--address is for ports with a controller, and none has a rate".to_string()));
     }
-    let speaker = spec.and_then(|spec| Speaker::new(spec.protocol, &spec.values, own, rng));
-    let Some(speaker) = speaker else {
-        let message = "--address is for protocols whose routers speak with each other";
+    let agent = spec.and_then(|spec| AgentHost::new(spec.protocol, &spec.values, own, rng));
+    let Some(agent) = agent else {
+        let message = "--address is for protocols whose routers exchange messages";
         return Err(Error::Input(format!("{message}; those of `{}` do not", args.controller)));
     };
     let [a, b, c, d] = own.octets();
-    Ok((speaker, [0x02, 0x6c, a, b, c, d], links.iter().map(|l| !l.routers.is_empty()).collect()))
+    Ok((agent, [0x02, 0x6c, a, b, c, d], links.iter().map(|l| !l.routers.is_empty()).collect()))
 }
 
 pub(super) fn run_link(args: &cli::Link) -> Result<()> {
     distinct([&args.a[..], &args.b].into_iter())?;
     let (there, back) = (&args.there, args.back.as_ref().unwrap_or(&args.there));
-    // Out by an interface goes what came in by the other.
+    // Frames from one interface leave by the other.
     let links = [
         words::link(&format!("{}->{}", args.b, args.a), back, None)?,
         words::link(&format!("{}->{}", args.a, args.b), there, None)?,
@@ -124,13 +124,13 @@ pub(super) fn run_link(args: &cli::Link) -> Result<()> {
         Interface::holding(HELD_BY_FEW, name, Output::new(port, links[number].delay))
     };
     let interfaces = [&args.a, &args.b].into_iter().enumerate().map(open).collect::<Result<Vec<_>>>()?;
-    forward((interfaces, &links), Manner::Link, None, &args.common, Time::ZERO, args.tag)
+    forward((interfaces, &links), Mode::Link, None, &args.common, Time::ZERO, args.tag)
 }
 
 fn forward(
     (interfaces, links): (Vec<Interface>, &[Link]),
-    manner: Manner,
-    speaker: Option<Speaking>,
+    mode: Mode,
+    agent: Option<RouterAgentSetup>,
     args: &Forwarding,
     apart: Time,
     vlan: Option<u16>,
@@ -138,14 +138,14 @@ fn forward(
     if args.real_time
         && let Err(error) = sys::go_first()
     {
-        tracing::warn!(%error, "cannot go before other programs");
+        tracing::warn!(%error, "cannot use real-time scheduling");
     }
     let clock = Clock::start();
-    let mut forwarder = Forwarder::new(interfaces, manner, clock)?;
-    if let Some((speaker, station, watched)) = speaker {
-        forwarder.speak(speaker, station, watched);
+    let mut forwarder = Forwarder::new(interfaces, mode, clock)?;
+    if let Some((agent, station, watched)) = agent {
+        forwarder.set_agent(agent, station, watched);
     } else {
-        // What speaks for a router measures by when its packets leave and come.
+        // An agent measures by times of departure and arrival, which this would change.
         forwarder.keep_apart(apart);
     }
     if let Some(vlan) = vlan {
@@ -155,33 +155,33 @@ fn forward(
     // All sockets are open.
     sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
     let end = args.time.map_or(Time::NEVER, Time::from_secs_f64);
-    let report = if args.interval > 0.0 { Time::from_secs_f64(args.interval) } else { Time::NEVER };
-    let mut next = report;
+    let interval = if args.interval > 0.0 { Time::from_secs_f64(args.interval) } else { Time::NEVER };
+    let mut next = interval;
     let (mut reported, mut served) = (Meter::default(), Meter::default());
     while clock.now() < end && !sys::stopped() {
-        forwarder.run(end.min(next).min(clock.now() + LOOK), &sys::stopped)?;
+        forwarder.run(end.min(next).min(clock.now() + POLL_INTERVAL), &sys::stopped)?;
         forwarder.count_missed();
         if let Some(gone) = forwarder.interfaces.iter().find(|i| i.is_gone()) {
             return Err(Error::Failed(format!("the interface `{}` is gone", gone.name)));
         }
         if let Some(metrics) = &metrics {
             let now = clock.now();
-            if now.since(served.since) >= LOOK {
-                metrics.set(tell(&mut forwarder, links, now, &mut served));
+            if now.since(served.since) >= POLL_INTERVAL {
+                metrics.set(report(&mut forwarder, links, now, &mut served));
             }
         }
         if clock.now() >= next {
-            // Packets go on, whether somebody reads this or not.
+            // A lost report does not stop the forwarding.
             if let Err(error) = show(&mut forwarder, links, clock.now(), &mut reported, args.json) {
-                tracing::warn!(%error, "a report is lost");
+                tracing::warn!(%error, "cannot write a report");
             }
-            next = clock.now() + report;
+            next = clock.now() + interval;
         }
     }
     show(&mut forwarder, links, clock.now(), &mut reported, args.json)
 }
 
-/// The rates of all ports since somebody last asked.
+/// The rates of all ports since the last call.
 #[derive(Default)]
 struct Meter {
     since: Time,
@@ -201,25 +201,28 @@ impl Meter {
 }
 
 fn show(forwarder: &mut Forwarder, links: &[Link], now: Time, meter: &mut Meter, json: bool) -> Result<()> {
-    let told = tell(forwarder, links, now, meter);
+    let report = report(forwarder, links, now, meter);
     if json {
-        return say(told);
+        return say(report);
     }
     say(format!(
         "{:.1} s: {} frames in, {} explicit, {} out, {:.2} us of CPU each; without feedback {}; malformed {}, merged by offloads {}, expired {}, missed {}, refused {}",
         now.as_secs_f64(),
-        told["received"],
-        told["explicit"],
-        told["sent"],
-        told["cpu_us_per_frame"].as_f64().unwrap_or(0.0),
-        ["ipv6", "mpls", "tunnelled", "fragments", "merged"].iter().filter_map(|key| told[*key].as_u64()).sum::<u64>(),
-        told["malformed"],
-        told["merged"],
-        told["expired"],
-        told["missed"],
-        told["refused"],
+        report["received"],
+        report["explicit"],
+        report["sent"],
+        report["cpu_us_per_frame"].as_f64().unwrap_or(0.0),
+        ["ipv6", "mpls", "tunnelled", "fragments", "merged"]
+            .iter()
+            .filter_map(|key| report[*key].as_u64())
+            .sum::<u64>(),
+        report["malformed"],
+        report["merged"],
+        report["expired"],
+        report["missed"],
+        report["refused"],
     ))?;
-    for port in told["ports"].as_array().into_iter().flatten() {
+    for port in report["ports"].as_array().into_iter().flatten() {
         say(format!(
             "  {}: {:.3} Mbit/s of {:.3}; dropped {}, lost {}, marked {}, waiting {} packets; delay asked {} ms, late by p50 {} us, p99 {} us",
             port["name"].as_str().unwrap_or(""),
@@ -237,20 +240,20 @@ fn show(forwarder: &mut Forwarder, links: &[Link], now: Time, meter: &mut Meter,
     Ok(())
 }
 
-/// What is known of the classes of a port that has several.
+/// The variables of a port's classes, if it has several.
 fn classes(port: &Port, link: &Link) -> Vec<Value> {
     let of_class = |(class, word): (usize, &str)| {
-        let mut told = serde_json::Map::from_iter([("name".to_string(), json!(word))]);
+        let mut variables = serde_json::Map::from_iter([("name".to_string(), json!(word))]);
         port.probe_class(class, &mut |name, value| {
-            told.insert(name.to_string(), json!(value));
+            variables.insert(name.to_string(), json!(value));
         });
-        Value::Object(told)
+        Value::Object(variables)
     };
     link.class_words().into_iter().enumerate().map(of_class).collect()
 }
 
-/// Everything that is counted, with what was asked of each port and what it achieved.
-fn tell(forwarder: &mut Forwarder, links: &[Link], now: Time, meter: &mut Meter) -> Value {
+/// All counters, with the configured and the measured values of each port.
+fn report(forwarder: &mut Forwarder, links: &[Link], now: Time, meter: &mut Meter) -> Value {
     forwarder.settle();
     let rates = meter.rates(forwarder, now);
     let (c, cpu) = (forwarder.counters, forwarder.cpu());

@@ -11,10 +11,10 @@ use crate::cli::Send;
 use crate::endpoint::Endpoint;
 use crate::error::Result;
 
-/// How often flows are looked at.
-const LOOK: Time = Time::millis(100);
+/// Interval between two checks of the flows.
+const CHECK_INTERVAL: Time = Time::millis(100);
 
-/// Has the flows of a group guarded, unless the user does not want that.
+/// Enables the guard of a group's flows, unless the user has switched it off.
 pub(super) fn set(args: &Send, group: &mut FlowGroup) {
     let off = args.guard == crate::cli::Guard::Off || group.values.get(PARAMS, "guard") == 2.0;
     set_guarded(&mut group.values, !off);
@@ -44,20 +44,20 @@ impl Laws {
     /// Of flows of this group.
     pub(super) fn new(group: &FlowGroup) -> Laws {
         let watches = group.resolved.protocol.explicit() && is_guarded(&group.values);
-        let next = if watches { LOOK } else { Time::NEVER };
+        let next = if watches { CHECK_INTERVAL } else { Time::NEVER };
         Laws { protocol: group.resolved.protocol.name(), watches, next, last: None, all: Vec::new() }
     }
-    /// When to look.
+    /// When the next check is due.
     pub(super) fn next(&self) -> Time {
         self.next
     }
-    /// Tells by which law flows send, if that has changed: of several flows the one that is furthest from its own.
+    /// Reports the law in use if it has changed; of several flows that of the one furthest from its own.
     pub(super) fn look(&mut self, now: Time, endpoint: &Endpoint, json: bool) -> Result<()> {
         if !self.watches {
             return Ok(());
         }
         if self.next <= now {
-            self.next = now + LOOK;
+            self.next = now + CHECK_INTERVAL;
         }
         let answered = endpoint.sending.values().map(|f| &f.flow).filter(|flow| flow.stats().rtt_count > 0);
         let law = answered.map(|flow| flow.law()).max_by_key(|law| *law as u8);

@@ -7,5 +7,5 @@ use crate::error::Result;
 
 pub(super) fn run(args: &Keygen) -> Result<()> {
     Key::random()?.save(&args.file)?;
-    say(format!("{}: a new key; give the other end a copy, by a way that nobody else can read", args.file.display()))
+    say(format!("{}: a new key; copy it to the other end over a confidential channel", args.file.display()))
 }

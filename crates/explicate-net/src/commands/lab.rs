@@ -12,12 +12,12 @@ use super::say::{complain, say};
 use crate::cli::Lab;
 use crate::error::{Context, Error, Result};
 use crate::lab::results::{named, to_csv, to_json, to_text};
-use crate::lab::{self, Outcome, witness};
+use crate::lab::{self, Outcome, stall_monitor};
 use crate::sys;
 
 /// Reads a scenario with what was changed on the command line.
 fn read_scenario(path: &Path, sets: &[String]) -> Result<Scenario> {
-    // Of a device that never ends no more is read than tells that it is too long.
+    // Reads only as much of an endless device as shows that it is too long.
     let mut text = String::new();
     let read = File::open(path).and_then(|file| file.take(limits::FILE_BYTES as u64 + 1).read_to_string(&mut text));
     read.map_err(|e| Error::Input(format!("cannot read {}: {e}", path.display())))?;
@@ -62,7 +62,7 @@ pub(super) fn run(args: &Lab) -> Result<()> {
         complain(format!(
             "warning: the machine stood still {times} times for more than 1 ms, up to {longest:.1} ms; what was due \
              then left in bursts, which queue (samples of `{}`)",
-            witness::MACHINE
+            stall_monitor::MACHINE
         ));
     }
     if let Some(folder) = &args.output {
@@ -121,7 +121,7 @@ fn say_tables(scenario: &Scenario, outcome: &Outcome) -> Result<()> {
 }
 
 fn forwarders(outcome: &Outcome) -> Vec<serde_json::Value> {
-    let tell = |work: &lab::Work| {
+    let to_json = |work: &lab::Work| {
         let c = &work.counters;
         json!({
             "name": work.name,
@@ -141,5 +141,5 @@ fn forwarders(outcome: &Outcome) -> Vec<serde_json::Value> {
             "cpu_us_per_frame": work.cpu as f64 / 1e3 / c.sent.max(1) as f64,
         })
     };
-    outcome.work.iter().map(tell).collect()
+    outcome.work.iter().map(to_json).collect()
 }

@@ -1,4 +1,4 @@
-//! What the commands do.
+//! The commands.
 
 use std::process::ExitCode;
 
@@ -23,7 +23,7 @@ mod send;
 mod tally;
 mod words;
 
-/// Carries out what was asked for; the exit status is 0, 1 if it failed, 2 if it made no sense.
+/// Runs a command; the exit status is 0, 1 if it failed, 2 if its arguments are invalid.
 pub fn main(cli: Cli) -> ExitCode {
     log(cli.verbose, cli.log_json);
     sys::catch_signals();

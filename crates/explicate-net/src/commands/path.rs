@@ -1,8 +1,8 @@
-//! What the path of a transfer carries, looked for beside it.
+//! Path MTU discovery during a transfer.
 //!
-//! A flow numbers its segments by full payloads, so its packets keep their length. Where the path turns out to carry less, from
-//! the start or from some moment on, another flow with shorter packets takes its place, and begins with what the other end has.
-//! The first flow does not wait for the search: on a path that carries all, which most do, it costs two packets and no time.
+//! A flow numbers its segments by full payloads, so its packets keep their length. If the path MTU is smaller, from
+//! the start or later, another flow with shorter packets replaces it, and resumes after the data that the receiver has.
+//! The first flow does not wait for the search: on most paths, which carry full packets, it costs two packets and no time.
 
 use std::net::SocketAddrV4;
 use std::thread::{self, JoinHandle};
@@ -14,13 +14,13 @@ use crate::endpoint::auth::{Key, random};
 use crate::endpoint::probe::Prober;
 use crate::sys;
 
-/// A search ends after so long if no probe is answered.
-const PATIENCE: Time = Time::secs(10);
-/// While a search is on, its end is looked for so often.
+/// A search ends after this time without an answer.
+const TIMEOUT: Time = Time::secs(10);
+/// Interval at which the end of a search is polled.
 pub(super) const LOOK: Time = Time::millis(20);
-/// Retransmission timeouts in a row that make a path suspect of swallowing long packets.
+/// Consecutive retransmission timeouts after which the path may be dropping long packets.
 const SUSPECT: u32 = 2;
-/// From the end of a search to the next.
+/// Pause between two searches.
 const PAUSE: Time = Time::secs(1);
 
 /// Searches, one after the other, each in a thread of its own.
@@ -46,13 +46,13 @@ impl Path {
     fn begin(&mut self) {
         let (peer, key, packet) = (self.peer, self.key.clone(), self.packet);
         // Without a thread the flow goes on as it is.
-        self.search = thread::Builder::new().name("path".into()).spawn(move || look(peer, key, packet)).ok();
+        self.search = thread::Builder::new().name("path".into()).spawn(move || search(peer, key, packet)).ok();
     }
-    /// Whether a search is on.
+    /// Whether a search is running.
     pub(super) fn searches(&self) -> bool {
         self.search.is_some()
     }
-    /// A length shorter than that of the packets now, if one was found that the path carries while it does not carry theirs.
+    /// A shorter packet length, if a search has found that the path does not carry the current one.
     pub(super) fn shorter(&mut self, now: Time, endpoint: &Endpoint) -> Option<u16> {
         if self.search.as_ref().is_some_and(JoinHandle::is_finished) {
             let found = self.search.take().and_then(|thread| thread.join().ok()).flatten();
@@ -72,9 +72,9 @@ impl Path {
     }
 }
 
-/// The longest packet of up to this length that the path carries, if probes are answered.
-fn look(peer: SocketAddrV4, key: Option<Key>, packet: u16) -> Option<u16> {
+/// The path MTU up to this length, if probes are answered.
+fn search(peer: SocketAddrV4, key: Option<Key>, packet: u16) -> Option<u16> {
     let open = || Prober::open(peer, u64::from_be_bytes(random()?), key);
-    let found = open().and_then(|mut prober| prober.path_mtu(packet, PATIENCE, &sys::stopped));
-    found.inspect_err(|error| tracing::info!(%error, "cannot look for what the path carries")).ok().flatten()
+    let found = open().and_then(|mut prober| prober.path_mtu(packet, TIMEOUT, &sys::stopped));
+    found.inspect_err(|error| tracing::info!(%error, "cannot measure the path MTU")).ok().flatten()
 }

@@ -1,4 +1,4 @@
-//! How far a file is, on a terminal: a line on standard error that is written over and over.
+//! Progress of a file on a terminal: a line on standard error that is overwritten.
 
 use std::io::{IsTerminal, Write, stderr, stdout};
 use std::path::Path;
@@ -7,9 +7,9 @@ use explicate_core::units::Time;
 
 use crate::endpoint::sending::{Sending, Standing};
 
-/// Between two lines.
+/// Interval between two lines.
 const EVERY: Time = Time::millis(250);
-/// The rate that the remaining time is told by is a mean over about so long.
+/// Time constant of the mean rate behind the remaining time.
 const MEAN: Time = Time::secs(5);
 
 /// The line of one file.
@@ -17,14 +17,14 @@ pub(super) struct Progress {
     name: String,
     size: u64,
     due: Time,
-    /// When bytes were counted last, how many there were, and how many came a second.
+    /// Time, bytes and rate at the last count.
     before: Option<(Time, u64, f64)>,
-    /// Standard output is a terminal too: its lines of progress would be in the way.
+    /// Whether standard output is a terminal too, where lines of progress would interfere.
     pub(super) alone: bool,
 }
 
 impl Progress {
-    /// For this file, if somebody may be looking; the line is empty otherwise.
+    /// For this file, if standard error is a terminal.
     pub(super) fn of(file: Option<&Path>, json: bool) -> Option<Progress> {
         let path = file.filter(|_| !json && stderr().is_terminal())?;
         let name = path.file_name()?.to_string_lossy().replace(char::is_control, "?");
@@ -35,8 +35,8 @@ impl Progress {
     pub(super) fn due(&self) -> Time {
         self.due
     }
-    /// Writes the line anew if it is due.
-    pub(super) fn tell(&mut self, now: Time, flow: &Sending) {
+    /// Writes the line if it is due.
+    pub(super) fn update(&mut self, now: Time, flow: &Sending) {
         if self.due > now {
             return;
         }
@@ -50,7 +50,7 @@ impl Progress {
         };
         let _ = write!(stderr(), "\r{line}\x1b[K");
     }
-    /// What the line says when so many bytes are there.
+    /// The line for this many bytes.
     fn line(&mut self, now: Time, done: u64) -> String {
         let rate = match self.before {
             Some((then, before, rate)) => {
@@ -78,7 +78,7 @@ impl Drop for Progress {
     }
 }
 
-/// Bytes for people.
+/// A number of bytes with a unit.
 fn amount(bytes: u64) -> String {
     match bytes {
         0..10_000 => format!("{bytes} B"),
@@ -88,7 +88,7 @@ fn amount(bytes: u64) -> String {
     }
 }
 
-/// Seconds for people.
+/// A duration with units.
 fn span(seconds: f64) -> String {
     let seconds = seconds.min(1e9).ceil() as u64;
     match seconds {
@@ -103,13 +103,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_tells_the_share_and_the_time_that_is_left() {
+    fn the_line_has_the_share_and_the_remaining_time() {
         let (name, due, before) = ("a.iso".to_string(), Time::ZERO, None);
         let mut progress = Progress { name, size: 30_000_000, due, before, alone: false };
         assert_eq!(progress.line(Time::secs(1), 3_000_000), "a.iso:  10 %, 3000.0 kB of 30.0 MB");
         let second = progress.line(Time::secs(2), 6_000_000);
         assert_eq!(second, "a.iso:  20 %, 6000.0 kB of 30.0 MB, 24.0 Mbit/s, 8 s left");
-        // The rate halves; what is left is told by a mean.
+        // The rate halves; the remaining time follows a mean.
         let third = progress.line(Time::secs(3), 7_500_000);
         assert_eq!(third, "a.iso:  25 %, 7500.0 kB of 30.0 MB, 21.6 Mbit/s, 9 s left");
         let last = progress.line(Time::secs(13), 30_000_000);

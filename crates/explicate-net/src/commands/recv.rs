@@ -37,28 +37,28 @@ pub(super) fn run(args: &Recv) -> Result<()> {
     let mut endpoint = Endpoint::open(args.bind, Some(limits), Clock::start())?;
     let (metrics, mut tally) = (args.metrics.map(Metrics::serve).transpose()?, Tally::default());
     sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
-    // What it may write from here on is what counts.
+    // Opened without privileges, to see whether the folder is writable.
     let store = args.to.as_ref().map(|folder| Store::open(files(args, folder))).transpose()?;
     if let Some(receivers) = &mut endpoint.receivers {
         receivers.store = store;
     }
     let address = endpoint.address()?;
-    let who = match (&args.key, args.open) {
+    let admission = match (&args.key, args.open) {
         (Some(_), _) => "key",
         (None, true) => "open",
         (None, false) => "loopback",
     };
-    if who == "open" {
+    if admission == "open" {
         complain(
-            "warning: --open: ANYBODY who reaches this port may send, files too, and nothing is proved to the sender",
+            "warning: --open: any host that reaches this port may send, files too, and the receiver cannot prove its identity",
         );
     }
-    tell(args, json!({ "event": "listening", "address": address.to_string(), "admission": who }), || {
+    report(args, json!({ "event": "listening", "address": address.to_string(), "admission": admission }), || {
         format!(
             "listening at {address}, {}",
-            match who {
-                "key" => "for those that have the key",
-                "open" => "for anybody",
+            match admission {
+                "key" => "for senders that have the key",
+                "open" => "for any sender",
                 _ => "for this machine",
             }
         )
@@ -70,18 +70,18 @@ pub(super) fn run(args: &Recv) -> Result<()> {
         sys::stopped() || e.receivers.as_ref().is_some_and(|r| !r.ended.is_empty() || !r.news.is_empty())
     };
     while !(sys::stopped() || args.once && first.is_some()) {
-        let look = if metrics.is_some() { endpoint.now() + Time::secs(1) } else { Time::NEVER };
-        endpoint.run(next.min(look), &some)?;
+        let next_update = if metrics.is_some() { endpoint.now() + Time::secs(1) } else { Time::NEVER };
+        endpoint.run(next.min(next_update), &some)?;
         let now = endpoint.now();
         if let Some(receivers) = &mut endpoint.receivers {
             if sys::stopped() {
                 receivers.give_up();
             }
             for (key, answers) in std::mem::take(&mut receivers.news) {
-                tell_answers(args, key, answers)?;
+                report_answers(args, key, answers)?;
             }
             for ended in std::mem::take(&mut receivers.ended) {
-                tell_end(args, &ended)?;
+                report_end(args, &ended)?;
                 tally.add(&ended);
                 first.get_or_insert(ended);
             }
@@ -93,7 +93,7 @@ pub(super) fn run(args: &Recv) -> Result<()> {
                 );
                 if payload != before {
                     let event = json!({ "event": "interval", "start": since.as_secs_f64(), "end": now.as_secs_f64(), "bits_per_second": rate, "flows": flows });
-                    tell(args, event, || {
+                    report(args, event, || {
                         let (from, to) = (since.as_secs_f64(), now.as_secs_f64());
                         format!("{from:6.2}-{to:6.2} s  {:9.3} Mbit/s in {flows} flows", rate / 1e6)
                     })?;
@@ -102,60 +102,60 @@ pub(super) fn run(args: &Recv) -> Result<()> {
             }
         }
         if let Some(metrics) = &metrics
-            && let Some(told) = tally.told(&endpoint)
+            && let Some(report) = tally.report(&endpoint)
         {
-            metrics.set(told);
+            metrics.set(report);
         }
     }
     if args.once
         && let Some(ended) = &first
     {
-        // The sender may not have heard the answer yet.
+        // The sender may not have received the verdict yet.
         let until = endpoint.now() + Time::secs(1);
         endpoint.run(until, &|_| sys::stopped())?;
         if let Some((path, verdict)) = &ended.file
             && *verdict != Some(Verdict::Same)
         {
-            return Err(Error::Failed(format!("{} has not arrived whole", path.display())));
+            return Err(Error::Failed(format!("{} has not arrived completely", path.display())));
         }
     }
     Ok(())
 }
 
-/// Who may send: on the network only those that have the key, unless all may by the user's own word.
+/// The proof required of senders: on a network a key, unless the user has passed `--open`.
 fn admission(args: &Recv) -> Result<Admission> {
     match &args.key {
         Some(path) => Ok(Admission::Key(Key::load(path)?)),
         None if args.open || args.bind.ip().is_loopback() => Ok(Admission::Open),
         None => Err(Error::Input(format!(
-            "who may send to {}? Say --key FILE (`explicated keygen FILE` makes one, which the sender needs too), \
-             --bind 127.0.0.1:{}, or --open to take what anybody sends",
+            "no senders are permitted at {}. Say --key FILE (`explicated keygen FILE` makes one, which the sender needs too), \
+             --bind 127.0.0.1:{}, or --open to accept any sender",
             args.bind,
             args.bind.port()
         ))),
     }
 }
 
-/// How files are taken.
+/// Settings for received files.
 fn files(args: &Recv, folder: &Path) -> Settings {
     let keep_parts = Duration::from_secs_f64(args.keep_parts);
     Settings { replace: args.replace, quota: args.quota, keep_parts, ..Settings::new(folder) }
 }
 
-fn tell(args: &Recv, event: Value, line: impl FnOnce() -> String) -> Result<()> {
+fn report(args: &Recv, event: Value, line: impl FnOnce() -> String) -> Result<()> {
     if args.json { say(event) } else { say(line()) }
 }
 
-fn tell_answers(args: &Recv, key: receiving::Key, answers: Answers) -> Result<()> {
+fn report_answers(args: &Recv, key: receiving::Key, answers: Answers) -> Result<()> {
     let (peer, flow, known) = (key.0, key.1 as u32, answers.known == Some(true));
     let event = json!({ "event": "routers", "peer": peer.to_string(), "flow": flow, "answer": known });
-    tell(args, event, || {
+    report(args, event, || {
         let what = if known { "routers on the way answer" } else { "no router on the way answers" };
         format!("{flow} from {peer}: {what}")
     })
 }
 
-fn tell_end(args: &Recv, ended: &Ended) -> Result<()> {
+fn report_end(args: &Recv, ended: &Ended) -> Result<()> {
     let (file, verdict) = match &ended.file {
         None => (None, "nothing to keep"),
         Some((path, verdict)) => (
@@ -180,7 +180,7 @@ fn tell_end(args: &Recv, ended: &Ended) -> Result<()> {
         "file": file,
         "verdict": verdict,
     });
-    tell(args, event, || {
+    report(args, event, || {
         let name = file.map_or(String::new(), |f| format!("{f}: "));
         let rate = 8e-6 * ended.payload as f64 / seconds.max(1e-9);
         format!(

@@ -1,4 +1,4 @@
-//! Reports of transfers: lines for people, and JSON in the shape of iperf3's.
+//! Reports of transfers: lines of text, and JSON in the format of iperf3.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use crate::endpoint::sending::Sending;
 
-/// What a flow had done when an interval ended.
+/// Totals of a flow at the end of an interval.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Done {
     /// Payload bytes acknowledged in order.
     pub(super) bytes: u64,
-    /// Packets sent again.
+    /// Packets retransmitted.
     pub(super) retransmissions: u64,
     rtt_sum: u64,
     rtt_count: u64,
@@ -86,13 +86,13 @@ pub(super) struct Intervals {
 }
 
 impl Intervals {
-    /// A flow takes the place of another.
+    /// A flow replaces another.
     pub(super) fn replace(&mut self, old: u32, new: u32) {
         if let Some(done) = self.before.remove(&old) {
             self.before.insert(new, Done { rtt_sum: 0, rtt_count: 0, ..done });
         }
     }
-    /// An interval ends; a line about it for people.
+    /// Ends an interval. Returns a line of text about it.
     pub(super) fn end<'a>(
         &mut self,
         now: Time,
@@ -123,8 +123,8 @@ impl Intervals {
     }
 }
 
-/// What stands at the end of a report: for each flow both ends, and their sums. `received` are the payload bytes that the other
-/// end says it has, if it said so.
+/// The end of a report: for each flow both ends, and their sums. `received` are the payload bytes that the receiver
+/// has reported, if any.
 pub(super) fn end(now: Time, flows: &[(u32, Done, Option<u64>, u64)]) -> Value {
     let span = (Time::ZERO, now);
     let side = |id: u32, bytes: u64, resent: u64, sender: bool| {

@@ -23,7 +23,7 @@ use super::progress::Progress;
 use super::report::{Done, Intervals, end};
 use super::say::{complain, say};
 use super::words;
-use crate::agent::Speaker;
+use crate::agent::AgentHost;
 use crate::cli::Send;
 use crate::clock::Clock;
 use crate::endpoint::auth::{Key, random};
@@ -82,7 +82,7 @@ pub(super) fn run(args: &Send) -> Result<()> {
     let key = args.key.as_deref().map(Key::load).transpose()?;
     let clock = Clock::start();
     let own = own_address(peer)?;
-    let speaker = Speaker::new(
+    let speaker = AgentHost::new(
         group.resolved.protocol,
         &Values::default(),
         own,
@@ -91,7 +91,7 @@ pub(super) fn run(args: &Send) -> Result<()> {
     // Routers that speak to hosts do so at the one port that they know.
     let bind = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, if speaker.is_some() { UDP_PORT } else { 0 });
     let mut endpoint = Endpoint::open(bind, None, clock)?;
-    endpoint.speaker = speaker;
+    endpoint.agent = speaker;
     sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
     // Numbers that nobody can guess: whoever knows a flow's number and ports can disturb it.
     let base = u32::from_be_bytes(random()?);
@@ -125,7 +125,7 @@ pub(super) fn run(args: &Send) -> Result<()> {
         }
         series.write(now, &mut endpoint)?;
         if let (Some(progress), Some(flow)) = (&mut progress, endpoint.sending.values().next()) {
-            progress.tell(now, flow);
+            progress.update(now, flow);
         }
         if now >= next {
             let line = intervals.end(now, endpoint.sending.iter(), group.packet);

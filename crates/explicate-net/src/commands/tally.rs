@@ -1,4 +1,4 @@
-//! What `explicated recv` tells Prometheus.
+//! Metrics of `explicated recv`.
 
 use explicate_core::units::Time;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::endpoint::Endpoint;
 use crate::endpoint::message::Verdict;
 use crate::endpoint::receiving::Ended;
 
-/// Sums over flows that have ended, and the rate since somebody last asked.
+/// Sums over flows that have ended, and the rate since the last report.
 #[derive(Default)]
 pub(super) struct Tally {
     flows: u64,
@@ -18,7 +18,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// A flow has ended.
+    /// Adds a flow that has ended.
     pub(super) fn add(&mut self, ended: &Ended) {
         self.flows += 1;
         self.payload += ended.payload;
@@ -28,8 +28,8 @@ impl Tally {
             None => {}
         }
     }
-    /// Everything that is counted; `None` if that was told less than a second ago.
-    pub(super) fn told(&mut self, endpoint: &Endpoint) -> Option<Value> {
+    /// All counters; `None` if the last report was less than a second ago.
+    pub(super) fn report(&mut self, endpoint: &Endpoint) -> Option<Value> {
         let (now, receivers) = (endpoint.now(), endpoint.receivers.as_ref()?);
         let seconds = now.since(self.before.0).as_secs_f64();
         if seconds < 1.0 {

@@ -25,7 +25,7 @@ fn parse(text: &str, what: &str) -> Result<Scenario> {
     Scenario::parse(text, what, Path::new("."), &[]).map_err(|problems| Error::Input(format!("{what}: {problems}")))
 }
 
-/// Problems in what a user has written on the command line, which begins at this column of a text that he does not see: each with the
+/// Problems in what a user has written on the command line, which begins at this column of the generated text: each with the
 /// words that it is about.
 fn explain(what: &str, problems: &Problems, (written, first): (&str, usize)) -> Error {
     let explain = |problem: &Problem| {
@@ -33,7 +33,7 @@ fn explain(what: &str, problems: &Problems, (written, first): (&str, usize)) -> 
         let about: String = written.chars().skip(column.saturating_sub(first)).take_while(|c| *c != ',').collect();
         let message = problem.message.strip_prefix("not TOML: ").unwrap_or(&problem.message);
         let message = match message.split_once("string values must be quoted") {
-            Some(_) => format!("texts want quotes: \"{}\"", about.trim().trim_end_matches(['}', ']']).trim()),
+            Some(_) => format!("strings need quotes: \"{}\"", about.trim().trim_end_matches(['}', ']']).trim()),
             None => message.to_string(),
         };
         match about.trim() {
@@ -60,20 +60,20 @@ fn outermost(text: &str) -> String {
 }
 
 /// A link with these properties, whose port gets the controllers of a protocol (or none) unless they name one, and then shares the
-/// line between explicit and ordinary flows unless they say how. Without a rate it is as fast as the wire.
+/// line between explicit and ordinary flows unless they configure that. Without a rate it is as fast as the wire.
 pub(super) fn link(name: &str, properties: &str, controller: Option<&str>) -> Result<Link> {
-    let said =
+    let has =
         |key: &str| outermost(properties).split(',').any(|p| p.split('=').next().is_some_and(|k| k.trim() == key));
     let mut more = String::new();
-    if !said("rate") {
+    if !has("rate") {
         more += "rate = \"100Gbit/s\", router = \"none\", queue = \"unlimited\", ";
-    } else if controller.is_none() && !said("router") {
+    } else if controller.is_none() && !has("router") {
         more += "router = \"none\", ";
     }
-    if controller.is_some() && said("rate") && !said("share_by_flows") && !said("classes") {
+    if controller.is_some() && has("rate") && !has("share_by_flows") && !has("classes") {
         more += "share_by_flows = true, ";
     }
-    if !said("delay") {
+    if !has("delay") {
         more += "delay = \"0s\", ";
     }
     let flow = controller.unwrap_or(DEFAULT_FALLBACK);
@@ -95,7 +95,7 @@ pub(super) fn flow(protocol: &str, packet: &str, params: &[String]) -> Result<Fl
     let mut given = Vec::new();
     for param in params {
         let Some((key, value)) = param.split_once('=') else {
-            return Err(Error::Input(format!("--param wants KEY=VALUE, not `{param}`")));
+            return Err(Error::Input(format!("--param needs KEY=VALUE, not `{param}`")));
         };
         let plain = value == "true" || value == "false" || value.parse::<f64>().is_ok();
         given.push(format!("{} = {}", quoted(key.trim()), if plain { value.to_string() } else { quoted(value) }));
@@ -132,16 +132,16 @@ mod tests {
 
     #[test]
     fn problems_are_told_in_the_users_words() {
-        let told = |properties| link("eth1", properties, Some("xcp")).err().unwrap().to_string();
-        assert_eq!(told("rate = 45Mbit/s"), "eth1: at `45Mbit/s`: texts want quotes: \"45Mbit/s\"");
-        let limit = told("rate = \"45Mbit/s\", queue = { kind = \"droptail\", limit = 250kB }");
-        assert_eq!(limit, "eth1: at `250kB }`: texts want quotes: \"250kB\"");
-        let rate = told("rate = \"45Mbits\"");
+        let message = |properties| link("eth1", properties, Some("xcp")).err().unwrap().to_string();
+        assert_eq!(message("rate = 45Mbit/s"), "eth1: at `45Mbit/s`: strings need quotes: \"45Mbit/s\"");
+        let limit = message("rate = \"45Mbit/s\", queue = { kind = \"droptail\", limit = 250kB }");
+        assert_eq!(limit, "eth1: at `250kB }`: strings need quotes: \"250kB\"");
+        let rate = message("rate = \"45Mbits\"");
         assert!(rate.starts_with("eth1: at `\"45Mbits\"`: `rate`: `45Mbits` is not a rate"), "{rate}");
-        let comma = told("rate = \"5Mbit/s\" delay = \"2ms\"");
+        let comma = message("rate = \"5Mbit/s\" delay = \"2ms\"");
         assert!(comma.contains("missing comma") && !comma.contains(":1:"), "{comma}");
         for nonsense in ["ä = 3", "}", "]]", "rate = \"5Mbit/s\"\nrate = 3", "\"", "rate = \"5Mbit/s\", ä = €"] {
-            assert!(told(nonsense).starts_with("eth1: "), "{nonsense}");
+            assert!(message(nonsense).starts_with("eth1: "), "{nonsense}");
         }
     }
 

@@ -1,27 +1,27 @@
-//! Whether routers answer the packets of a flow, as its receiver sees it.
+//! Whether routers add feedback to the packets of a flow, as seen by its receiver.
 
 use explicate_core::registry;
 use explicate_core::wire::Packet;
 
-/// Packets in a row without a mark after which no router answers any more.
+/// Consecutive packets without a router's mark after which routers are taken to be absent.
 const SILENT: u32 = 64;
 
-/// What is known.
+/// The state of one flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Answers {
     explicit: bool,
-    /// Routers answer; unknown at first.
+    /// Whether routers add feedback; unknown at first.
     pub known: Option<bool>,
     silent: u32,
 }
 
 impl Answers {
-    /// Of a flow of this protocol.
+    /// The state of a flow of this protocol.
     pub fn new(protocol: &str) -> Answers {
         let explicit = registry::resolve(protocol).is_ok_and(|resolved| resolved.protocol.explicit());
         Answers { explicit, known: None, silent: 0 }
     }
-    /// A data packet has come; whether something has changed.
+    /// Handles a data packet. Returns whether the state has changed.
     pub fn take(&mut self, packet: &Packet) -> bool {
         let marked = packet.mark().is_set();
         self.silent = if marked { 0 } else { self.silent.saturating_add(1) };

@@ -1,7 +1,7 @@
-//! The pre-shared key, and what is signed with it.
+//! The pre-shared key and its authentication codes.
 //!
-//! A key is 32 random bytes, in a file as 64 hexadecimal digits that nobody but its owner may read. Greetings and their answers carry a
-//! code (HMAC-SHA-256, RFC 2104, its first 16 bytes) over what they say; codes are compared in constant time.
+//! A key is 32 random bytes, in a file as 64 hexadecimal digits that only its owner may read. SYNs and their answers carry a
+//! code (HMAC-SHA-256, RFC 2104, its first 16 bytes) over their content; codes are compared in constant time.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -21,7 +21,7 @@ pub type Code = [u8; CODE];
 /// Bytes of a key.
 const KEY: usize = 32;
 
-/// Bytes that nobody can guess.
+/// Random bytes of the system.
 pub fn random<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     File::open("/dev/urandom")
@@ -60,7 +60,7 @@ impl fmt::Debug for Key {
 }
 
 impl Key {
-    /// A new one.
+    /// A new, random key.
     pub fn random() -> Result<Key> {
         random().map(Key)
     }
@@ -74,8 +74,8 @@ impl Key {
         let mut file = File::open(path).map_err(|e| Error::Failed(format!("cannot {}: {e}", what())))?;
         let mode = file.metadata().or_fail(what)?.mode();
         if mode & 0o077 != 0 {
-            let told = format!("{}: others may read or write this key; `chmod 600` it", path.display());
-            return Err(Error::Input(told));
+            let message = format!("{}: others may read or write this key; `chmod 600` it", path.display());
+            return Err(Error::Input(message));
         }
         let mut text = String::new();
         let read = Read::by_ref(&mut file).take(1000).read_to_string(&mut text);
@@ -109,70 +109,70 @@ impl Key {
         code.copy_from_slice(&self.mac(label, parts).finalize().into_bytes()[..CODE]);
         code
     }
-    /// Whether that is their code; takes as long for any answer.
+    /// Whether that is their code, in constant time.
     pub fn is_code(&self, label: &str, parts: &[&[u8]], code: &Code) -> bool {
         self.mac(label, parts).verify_truncated_left(code).is_ok()
     }
 }
 
-/// What the code of a greeting covers: the flow's number, the options of its SYN and all words before it, the cookie among them.
+/// The code of a SYN, over the flow's number, its options and all parameters before it, the cookie included.
 pub fn greeting_code(key: &Key, number: u64, options: u8, words: &[u8]) -> Code {
     key.code("explicate/2 greeting", &[&number.to_be_bytes(), &[options], words])
 }
 
-/// Whether a greeting has that code.
+/// Whether that is the code of a SYN.
 pub fn is_greeting_code(key: &Key, number: u64, options: u8, words: &[u8], code: &Code) -> bool {
     key.is_code("explicate/2 greeting", &[&number.to_be_bytes(), &[options], words], code)
 }
 
-/// What the code of the answer to a greeting covers: the flow's number, the options granted, the greeting's own code and the bytes that
-/// the receiver holds already.
+/// The code of the answer to a SYN, over the flow's number, the options granted, the SYN's own code and the number of bytes that the
+/// receiver has already.
 pub fn answer_code(key: &Key, number: u64, options: u8, greeting: &Code, have: u64) -> Code {
     key.code("explicate/2 answer", &[&number.to_be_bytes(), &[options], greeting, &have.to_be_bytes()])
 }
 
-/// Whether an answer has that code.
+/// Whether that is the code of an answer.
 pub fn is_answer_code(key: &Key, number: u64, options: u8, greeting: &Code, have: u64, code: &Code) -> bool {
     key.is_code("explicate/2 answer", &[&number.to_be_bytes(), &[options], greeting, &have.to_be_bytes()], code)
 }
 
-/// What shows that whoever asks for a cookie for this flow has the key.
+/// The code of a request for a cookie for this flow.
 pub fn knock_code(key: &Key, number: u64) -> Code {
     key.code("explicate/2 knock", &[&number.to_be_bytes()])
 }
 
-/// Whether that is the code.
+/// Whether that is the code of a request for a cookie.
 pub fn is_knock_code(key: &Key, number: u64, code: &Code) -> bool {
     key.is_code("explicate/2 knock", &[&number.to_be_bytes()], code)
 }
 
-/// Bytes of the shorter codes that messages have room for.
+/// Bytes of the shortened codes in messages.
 pub const SHORT: usize = 12;
 
-/// A code, or what of it a message has room for.
+/// A code shortened to the space in a message.
 pub type ShortCode = [u8; SHORT];
 
 fn short(code: Code) -> ShortCode {
     *code.first_chunk().unwrap_or(&[0; SHORT])
 }
 
-/// What shows that the holder of the key said how a transfer went.
+/// The code of a verdict on a transfer.
 pub fn verdict_code(key: &Key, number: u64, verdict: u8, payload: u64) -> ShortCode {
     short(key.code("explicate/2 verdict", &[&number.to_be_bytes(), &[verdict], &payload.to_be_bytes()]))
 }
 
-/// Whether that is the code of what was said.
+/// Whether that is the code of a verdict.
 pub fn is_verdict_code(key: &Key, number: u64, verdict: u8, payload: u64, code: &ShortCode) -> bool {
     let parts: [&[u8]; 3] = [&number.to_be_bytes(), &[verdict], &payload.to_be_bytes()];
     key.mac("explicate/2 verdict", &parts).verify_truncated_left(code).is_ok()
 }
 
-/// What a probe carries: the start of its cookie, or the code of the cookie where there is a key.
+/// The code of a probe: the start of its cookie, or the code of the cookie where there is a key.
 pub fn probe_code(key: Option<&Key>, cookie: &Code) -> ShortCode {
     short(key.map_or(*cookie, |key| key.code("explicate/2 probe", &[cookie])))
 }
 
-/// Whether two short codes are the same; takes as long for any answer.
+/// Whether two short codes are equal, in constant time.
 pub fn same(a: &ShortCode, b: &ShortCode) -> bool {
     std::hint::black_box(a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b))) == 0
 }

@@ -1,8 +1,8 @@
-//! Who may open a flow: cookies, codes and limits a source, before there is any state.
+//! Admission of flows: cookies, codes and rate limits per source, before there is any state.
 //!
-//! A cookie is a keyed hash of the asker's address and port, the flow's number and a slot of time, so the receiver keeps nothing
-//! until the asker has shown that it receives at its address. A cookie is good in its slot and the next; both together are not longer
-//! than a flow is remembered, so a greeting that is replayed meets its own flow or is too old.
+//! A cookie is a keyed hash of the sender's address and port, the flow's number and a slot of time, so the receiver keeps no state
+//! until the sender has shown that it receives at its address. A cookie is valid in its slot and the next; both together are not
+//! longer than a flow's idle timeout, so a replayed SYN belongs to an open flow or has expired.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -13,13 +13,13 @@ use super::auth::{self, Code, Key, ShortCode};
 use super::hello::{self, Hello, Sealed};
 use super::message::Refusal;
 
-/// Longest slot in which a cookie is made.
+/// Longest time slot of a cookie.
 const SLOT: Time = Time::secs(5);
 
-/// What a receiver asks of whoever opens a flow.
+/// The proof that a receiver requires to open a flow.
 #[derive(Clone, Debug, Default)]
 pub enum Admission {
-    /// Nothing, not even a cookie: for the namespaces of a laboratory.
+    /// None, not even a cookie: for the namespaces of a lab.
     Trusting,
     /// A cookie.
     #[default]
@@ -28,18 +28,18 @@ pub enum Admission {
     Key(Key),
 }
 
-/// Makes cookies and knows its own.
+/// Makes and checks cookies.
 pub struct Cookies {
     secret: Key,
     slot: Time,
 }
 
 impl Cookies {
-    /// Cookies that are good for no longer than `life`.
+    /// Cookies that are valid for at most `life`.
     pub fn new(secret: Key, life: Time) -> Cookies {
         Cookies { secret, slot: SLOT.min(Time(life.0 / 2)).max(Time(1)) }
     }
-    /// The longest that a cookie is good.
+    /// Longest validity of a cookie.
     pub fn life(&self) -> Time {
         Time(2 * self.slot.0)
     }
@@ -55,17 +55,17 @@ impl Cookies {
     pub fn make(&self, now: Time, from: SocketAddrV4, number: u64) -> Code {
         self.secret.code("cookie", &[&self.parts(from, number, now.0 / self.slot.0)])
     }
-    /// When the present slot is over.
+    /// The end of the current slot.
     fn slot_end(&self, now: Time) -> Time {
         Time((now.0 / self.slot.0 + 1) * self.slot.0)
     }
-    /// The cookies that are good now.
+    /// The cookies that are valid now.
     fn recent(&self, now: Time, from: SocketAddrV4, number: u64) -> impl Iterator<Item = Code> {
         let slot = now.0 / self.slot.0;
         let made_in = move |slot| self.secret.code("cookie", &[&self.parts(from, number, slot)]);
         std::iter::once(slot).chain(slot.checked_sub(1)).map(made_in)
     }
-    /// Whether it is one, of this slot or the one before.
+    /// Whether a cookie is valid: made in this slot or the one before.
     pub fn is_own(&self, now: Time, from: SocketAddrV4, number: u64, cookie: &Code) -> bool {
         let slot = now.0 / self.slot.0;
         let made_in = |slot| self.secret.is_code("cookie", &[&self.parts(from, number, slot)], cookie);
@@ -73,26 +73,27 @@ impl Cookies {
     }
 }
 
-/// A rate limit for each source in a table of fixed size: sources that meet in it share a limit, and nobody can choose whom to meet.
+/// A rate limit per source in a table of fixed size: sources with the same hash share a limit. The hash is random, so that an attacker
+/// cannot choose collisions.
 pub struct Limiter {
     hasher: RandomState,
-    /// When each would be at rest again (the generic cell rate algorithm, ITU-T I.371).
+    /// Theoretical arrival time of each (the generic cell rate algorithm, ITU-T I.371).
     rests: Vec<Time>,
     step: Time,
     burst: Time,
 }
 
-/// Places of a [`Limiter`].
+/// Entries of a [`Limiter`].
 const PLACES: usize = 4096;
 
 impl Limiter {
-    /// So many a second, and so many at once.
+    /// A limiter of this rate per second and this burst.
     pub fn new(per_second: u32, burst: u32) -> Limiter {
         let step = Time(1_000_000_000 / u64::from(per_second.max(1)));
         let burst = Time(step.0 * u64::from(burst.max(1) - 1));
         Limiter { hasher: RandomState::new(), rests: vec![Time::ZERO; PLACES], step, burst }
     }
-    /// Whether one more of this source may pass; if so it is counted.
+    /// Whether the limit allows one more of this source; if so, counts it.
     pub fn passes(&mut self, now: Time, source: Ipv4Addr) -> bool {
         let rests = &mut self.rests[self.hasher.hash_one(source) as usize % PLACES];
         if rests.since(now) > self.burst {
@@ -103,35 +104,35 @@ impl Limiter {
     }
 }
 
-/// What becomes of a greeting.
+/// The decision on a SYN.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Judged {
-    /// It opens a flow: its words, and its code (or its cookie, where there is no key).
+    /// It opens a flow, with these parameters and this code (or cookie, where there is no key).
     Admitted(Hello, Code),
-    /// Its sender is to come back with a cookie.
+    /// Its sender has to repeat it with this cookie.
     Cookie(Code),
     /// It is refused.
     Refused(Refusal),
-    /// Version 0.1 of the program speaks.
+    /// It is of version 0.1.
     Old,
-    /// Nothing is answered.
+    /// It is not answered.
     Ignored,
 }
 
-/// Decides about greetings.
+/// Decides on SYNs.
 pub struct Gate {
     admission: Admission,
     cookies: Cookies,
-    /// What is answered to those that have shown no cookie.
+    /// Limits answers to sources without a valid cookie.
     unverified: Limiter,
-    /// What is looked at of those that have.
+    /// Limits SYNs with a valid cookie.
     verified: Limiter,
-    /// The probe that was found to be in order last, and until when others of it are.
+    /// The sender, number and code of the last valid probe, and the time until which they stay valid.
     probe: Option<(SocketAddrV4, u64, ShortCode, Time)>,
 }
 
 impl Gate {
-    /// Flows of which nothing is heard are remembered at least `remembered`; each source may greet so often a second.
+    /// A gate for a receiver that keeps idle flows for `remembered`; each source may send this many SYNs per second.
     pub fn new(admission: Admission, secret: Key, remembered: Time, per_second: u32) -> Gate {
         let limiter = || Limiter::new(per_second, per_second.saturating_mul(2));
         Gate {
@@ -142,31 +143,31 @@ impl Gate {
             probe: None,
         }
     }
-    /// Whether nothing is asked of anybody.
+    /// Whether no proof is required.
     pub fn is_trusting(&self) -> bool {
         matches!(self.admission, Admission::Trusting)
     }
-    /// How long a flow has to be remembered at least.
+    /// The least time for which an idle flow has to be kept.
     pub fn life(&self) -> Time {
         self.cookies.life()
     }
-    /// Someone asks for a cookie by a knock with this code; `None` if too many do from there. Who has the key is always heard: nobody who
-    /// forges its address uses up what it may ask.
+    /// The cookie in answer to a knock with this code; `None` above the source's rate limit. Knocks of holders of the key have no limit, so
+    /// that forged source addresses cannot lock them out.
     pub fn knock(&mut self, now: Time, from: SocketAddrV4, number: u64, code: &Code) -> Option<Code> {
         match &self.admission {
             Admission::Key(key) if auth::is_knock_code(key, number, code) => Some(self.cookies.make(now, from, number)),
             _ => self.cookie(now, from, number),
         }
     }
-    /// A cookie for whom nothing is known of; `None` if too many want one from there.
+    /// A cookie for an unverified source; `None` above its rate limit.
     pub fn cookie(&mut self, now: Time, from: SocketAddrV4, number: u64) -> Option<Code> {
         self.unverified.passes(now, *from.ip()).then(|| self.cookies.make(now, from, number))
     }
-    /// Whether that is a cookie of this gate.
+    /// Whether a cookie is valid.
     pub fn is_cookie(&self, now: Time, from: SocketAddrV4, number: u64, cookie: &Code) -> bool {
         self.cookies.is_own(now, from, number, cookie)
     }
-    /// Whether a probe of this number with this code is answered: its sender has shown that it is where it says, and has the key.
+    /// Whether a probe of this number with this code is answered: its sender receives at its address, and has the key.
     pub fn is_probe(&mut self, now: Time, from: SocketAddrV4, number: u64, code: &ShortCode) -> bool {
         let key = match &self.admission {
             Admission::Trusting => return true,
@@ -179,12 +180,12 @@ impl Gate {
         let good =
             self.cookies.recent(now, from, number).any(|cookie| auth::same(&auth::probe_code(key, &cookie), code));
         if good {
-            // Of the slot that is over, or of this one: it is good no longer than until this one is over.
+            // Its cookie may be of the slot before, which expires with this slot.
             self.probe = Some((from, number, *code, self.cookies.slot_end(now)));
         }
         good
     }
-    /// A greeting came in a SYN with these options.
+    /// Decides on a SYN with these options and this payload.
     pub fn judge(&mut self, now: Time, from: SocketAddrV4, number: u64, options: u8, greeting: &[u8]) -> Judged {
         let Some(version) = hello::version(greeting) else { return Judged::Ignored };
         if self.is_trusting() {
@@ -218,14 +219,14 @@ impl Gate {
         };
         Hello::parse(greeting).map_or(Judged::Refused(Refusal::Nonsense), |hello| Judged::Admitted(hello, code))
     }
-    /// What shows that this end said how a transfer went; zeros if it has no key.
+    /// The code of a verdict on a transfer; zeros without a key.
     pub fn verdict(&self, number: u64, verdict: u8, payload: u64) -> ShortCode {
         match &self.admission {
             Admission::Key(key) => auth::verdict_code(key, number, verdict, payload),
             _ => ShortCode::default(),
         }
     }
-    /// What proves to the sender that this end has the key; none if it has none.
+    /// The proof to the sender that this end has the key; `None` without a key.
     pub fn proof(&self, number: u64, options: u8, greeting: &Code, have: u64) -> Option<Code> {
         match &self.admission {
             Admission::Key(key) => Some(auth::answer_code(key, number, options, greeting, have)),

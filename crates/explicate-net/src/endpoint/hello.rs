@@ -1,10 +1,10 @@
-//! What a SYN carries behind its headers: words that say how the flow is to be received.
+//! The payload of a SYN, its greeting: parameters for the receiver of the flow, as text.
 //!
 //! `explicate/2 protocol=NAME packet=1500 ack_every=1 ack_delay_us=100000 kind=file name=a.iso size=1234 mode=644 digest=HEX modified=SECONDS
 //! cookie=HEX mac=HEX`
 //!
-//! Words are `key=value`, apart by one space; unknown keys are passed over, so that later versions can add some. What is as
-//! most have it is left out: `window` (segments), `quick_acks`, `refuse_explicit`, and `instead`, the number of a
+//! Words are `key=value`, separated by one space; unknown keys are ignored, so that later versions can add some. Defaults are
+//! left out: `window` (segments), `quick_acks`, `refuse_explicit`, and `instead`, the number of a
 //! flow from the same address and port whose place this one takes, with shorter packets. `digest` is the SHA-256 of the file, `cookie` what the
 //! receiver gave, and `mac`, always last, the code over all before it ([`greeting_code`](super::auth::greeting_code)).
 
@@ -13,25 +13,25 @@ use explicate_core::params::Values;
 
 use super::auth::{Code, hex, unhex};
 
-/// The version of greetings.
+/// The version of the format.
 pub const VERSION: u32 = 2;
 const NAME: &str = "explicate/";
-/// Longest greeting that is read, bytes.
+/// Longest payload that is parsed, bytes.
 pub const LONGEST: usize = 700;
 /// Bytes of a file's SHA-256.
 pub const SHA: usize = 32;
 
-/// The version of a greeting; `None` for what is none.
+/// The version of a payload; `None` if it is not a greeting.
 pub fn version(bytes: &[u8]) -> Option<u32> {
     let rest = bytes.strip_prefix(NAME.as_bytes())?;
     let digits = rest.split(|&b| b == b' ').next().filter(|d| (1..=9).contains(&d.len()))?;
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// What a greeting shows before its words are read.
+/// The authentication of a greeting, available before its words are parsed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sealed<'a> {
-    /// All that its code covers: the words before it.
+    /// The words that its code covers.
     pub words: &'a [u8],
     /// Its cookie.
     pub cookie: Option<Code>,
@@ -40,14 +40,14 @@ pub struct Sealed<'a> {
 }
 
 impl Sealed<'_> {
-    /// The seals of a greeting: its last two words.
+    /// Splits off cookie and code, the last two words.
     pub fn of(greeting: &[u8]) -> Sealed<'_> {
         let (words, code) = last_word(greeting, b"mac=");
         Sealed { words, cookie: last_word(words, b"cookie=").1, code }
     }
 }
 
-/// Takes the code behind `key` off the end, if the last word is that.
+/// Splits off the code of the last word, if its key is `key`.
 fn last_word<'a>(bytes: &'a [u8], key: &[u8]) -> (&'a [u8], Option<Code>) {
     let found = bytes.iter().rposition(|&b| b == b' ').and_then(|at| {
         let digits = std::str::from_utf8(bytes[at + 1..].strip_prefix(key)?).ok()?;
@@ -69,7 +69,7 @@ pub fn with_code(words: &str, code: &Code) -> String {
 /// What is sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Content {
-    /// Bytes that nobody wants.
+    /// Filler data.
     Nothing,
     /// A file.
     File {
@@ -77,11 +77,11 @@ pub enum Content {
         name: String,
         /// Its length, bytes.
         size: u64,
-        /// Its permissions, of which only those of reading, writing and executing travel.
+        /// Its permissions, without set-user-ID, set-group-ID and sticky bits.
         mode: u32,
         /// Its SHA-256.
         digest: [u8; SHA],
-        /// When it was changed last, seconds since 1970, if that is said.
+        /// Time of its last modification, seconds since 1970, if known.
         modified: Option<u64>,
     },
 }
@@ -93,19 +93,19 @@ pub struct Hello {
     pub protocol: String,
     /// IP length of a full packet, bytes.
     pub packet: u16,
-    /// Packets to an acknowledgement.
+    /// Packets per acknowledgement.
     pub ack_every: u32,
-    /// Longest wait of one, microseconds.
+    /// Longest delay of an acknowledgement, microseconds.
     pub ack_delay_us: u32,
-    /// Most segments that the receiver may take at a time, if that is for the sender to say.
+    /// Receive window in segments, if the sender limits it.
     pub window: Option<u32>,
-    /// Acknowledgements at the beginning that wait for no second packet.
+    /// Acknowledgements at the beginning that are sent for each packet.
     pub quick_acks: u32,
-    /// The receiver is to refuse explicit feedback, to see what the sender does then.
+    /// Makes the receiver refuse explicit feedback, to test the sender's fall-back.
     pub refuse_explicit: bool,
     /// What is sent.
     pub content: Content,
-    /// The flow of this sender whose place it takes, if any.
+    /// The flow of this sender that it replaces, if any.
     pub instead: Option<u64>,
 }
 
@@ -156,7 +156,7 @@ impl Hello {
         }
         words
     }
-    /// Reads words; `None` for what makes no sense.
+    /// Parses a greeting; `None` if it is invalid.
     pub fn parse(bytes: &[u8]) -> Option<Hello> {
         let text = std::str::from_utf8(bytes).ok().filter(|t| t.len() <= LONGEST)?;
         let mut words = text.split(' ');
@@ -201,12 +201,12 @@ fn is_plain(text: &str, more: &str) -> bool {
     !text.is_empty() && text.len() <= 100 && text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
 }
 
-/// Whether this may be the name of a file that is received: no folders, nothing hidden, nothing that a command takes for an option.
+/// Whether this is a valid name for a received file: no folders, not hidden, not like a command's option.
 fn is_file_name(text: &str) -> bool {
     is_plain(text, "._-+") && !text.starts_with(['.', '-'])
 }
 
-/// The name under which a file is offered: its last part, what is not plain replaced, and a dash at its beginning.
+/// The name under which a file is offered: its last component, with special characters and a leading dash replaced.
 pub fn file_name(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-+".contains(c) { c } else { '_' };
     let name: String = name.chars().map(plain).take(100).collect();

@@ -1,12 +1,12 @@
-//! What the two ends of a transfer say to each other beside its packets, as messages of 28 bytes.
+//! Messages between the two ends of a transfer beside its packets, 28 bytes each.
 //!
 //! | byte | field |
 //! | --- | --- |
-//! | 0 | kind: 0x80 asks how it went, 0x81 answers, 0x82 says that nobody here knows the flow; 0x83 is a probe, 0x84 its echo; 0x85 asks for a cookie, 0x86 brings it; 0x87 refuses a flow |
-//! | 1 | answer: 1 all arrived and is the same, 2 all arrived and differs, 3 not all, 4 could not be written, 5 all arrived and is being compared, 6 the disk is full, 7 another file got its name meanwhile; 0x85: the version of greetings; 0x87: why, see [`Refusal`] |
+//! | 0 | kind: 0x80 question for the verdict, 0x81 answer with the verdict, 0x82 unknown flow; 0x83 probe, 0x84 echo; 0x85 request for a cookie, 0x86 cookie; 0x87 refusal of a flow |
+//! | 1 | answer: 1 complete and verified, 2 complete but different, 3 incomplete, 4 could not be written, 5 complete and being verified, 6 the disk is full, 7 another file got its name meanwhile; 0x85: the version of greetings; 0x87: the reason, see [`Refusal`] |
 //! | 4-7 | lower half of the flow's number; the upper half stands in bytes 8-11 of the transport header, before the message |
 //! | 2-3 | probe, echo: its number; its nonce stands in the place of the flow |
-//! | 8-27 | probe: when it was sent, ns, in 8-15; echo: that, and when it came in 16-23; question: first 20 bytes of the SHA-256 of the content, or zeros; answer: payload in order, bytes, in 8-15, and its code in 16-27; 0x85: the code of whoever has the key, 0x86: the cookie, in 8-23; probe: its code in 16-27 |
+//! | 8-27 | probe: when it was sent, ns, in 8-15; echo: that, and when it came in 16-23; question: first 20 bytes of the SHA-256 of the content, or zeros; answer: payload in order, bytes, in 8-15, and its code in 16-27; 0x85: the code of the key, 0x86: the cookie, in 8-23; probe: its code in 16-27 |
 //!
 //! Kinds below 0x80 are those of the core's agents.
 
@@ -20,22 +20,22 @@ use super::hello::VERSION;
 /// Bytes of a digest that are compared.
 pub const DIGEST: usize = 20;
 
-/// How a transfer went.
+/// The verdict on a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// All arrived and is the same.
+    /// All arrived, and its digest is right.
     Same,
-    /// All arrived, but it is not the same.
+    /// All arrived, but its digest differs.
     Differs,
     /// Not all has arrived.
     Missing,
-    /// What arrived could not be written.
+    /// It could not be written.
     NotWritten,
-    /// All arrived, and is being compared.
+    /// All arrived, and its digest is being computed.
     Checking,
-    /// There was no space to write what arrived.
+    /// The disk is full.
     Full,
-    /// All arrived, and meanwhile a file of that name has come.
+    /// All arrived, but another file got its name meanwhile.
     NameExists,
 }
 
@@ -59,23 +59,23 @@ impl Verdict {
 /// Why a flow is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// The receiver has as many flows as it takes.
+    /// The receiver has its maximum number of flows.
     Full,
-    /// It has as many of this source as it takes of one.
+    /// It has its maximum number of flows from this source.
     PerSource,
-    /// The greeting's code is of another key.
+    /// The SYN's code is of another key.
     WrongKey,
-    /// The greeting has no code.
+    /// The SYN has no code.
     NeedsKey,
-    /// The greeting has a code, and the receiver has no key.
+    /// The SYN has a code, and the receiver has no key.
     NoKey,
-    /// The version of the greeting is not known.
+    /// The SYN's version is not supported.
     Version,
-    /// Words of the greeting make no sense.
+    /// The SYN's parameters are invalid.
     Nonsense,
-    /// No files are taken.
+    /// The receiver accepts no files.
     NoFiles,
-    /// A file of that name is there.
+    /// A file of that name exists.
     NameExists,
     /// This file is being received already.
     Busy,
@@ -83,7 +83,7 @@ pub enum Refusal {
     NameTaken,
     /// There is no space for the file.
     NoSpace,
-    /// The file is longer than what may still come.
+    /// The file exceeds the quota.
     Quota,
     /// The folder cannot be written.
     NotWritable,
@@ -107,17 +107,17 @@ const REFUSALS: [Refusal; 14] = [
 ];
 
 impl Refusal {
-    /// What the sender is told.
+    /// The sentence shown to the sender's user.
     pub fn sentence(self) -> &'static str {
         match self {
             Refusal::Full => "the other end has as many flows as it takes (its option --flows); try again later",
             Refusal::PerSource => "the other end takes no more flows from this address (its option --flows-per-source)",
             Refusal::WrongKey => "the other end has another key: both need the same file for --key",
-            Refusal::NeedsKey => "the other end asks for a key: say --key FILE, with the file that it has",
+            Refusal::NeedsKey => "the other end requires a key: pass --key FILE with its key",
             Refusal::NoKey => {
-                "the other end was started without a key, so nothing proves who it is; send without --key if that is right"
+                "the other end runs without a key, so it cannot prove its identity; send without --key if that is intended"
             }
-            Refusal::Version => "the other end speaks another version of explicated",
+            Refusal::Version => "the other end has an incompatible version of explicated",
             Refusal::Nonsense => "the other end does not understand the greeting",
             Refusal::NoFiles => "the other end takes no files (its option --to)",
             Refusal::NameExists => {
@@ -132,7 +132,7 @@ impl Refusal {
     }
 }
 
-/// A flow's number: the upper half beside the one that the core and its headers know.
+/// A flow's 64-bit number: the upper half, and the lower half that the core's headers carry.
 pub fn number(high: u32, low: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
@@ -140,17 +140,17 @@ pub fn number(high: u32, low: u32) -> u64 {
 /// A message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Message {
-    /// How did this flow go, whose content has this digest?
+    /// Requests the verdict on this flow, whose content has this digest.
     Question(u64, [u8; DIGEST]),
-    /// So, and so many bytes of payload arrived; with its code, zeros without a key.
+    /// The verdict, the bytes of payload that arrived, and its code, zeros without a key.
     Answer(u64, Verdict, u64, ShortCode),
-    /// Nobody here knows this flow.
+    /// This flow is unknown.
     Unknown(u64),
     /// A probe: its number, a nonce, when it was sent, its code.
     Probe(u16, u64, Time, ShortCode),
-    /// Its echo, with when it came.
+    /// Its echo, with the time of its arrival.
     Echo(u16, u64, Time, Time),
-    /// Whoever will open this flow asks for a cookie, and speaks this version; with a code, zeros without a key.
+    /// Requests a cookie for this flow, with the sender's version and a code, zeros without a key.
     Knock(u64, u8, Code),
     /// The cookie.
     Cookie(u64, Code),
@@ -159,11 +159,11 @@ pub enum Message {
 }
 
 impl Message {
-    /// One that asks for a cookie without a key.
+    /// A request for a cookie without a key.
     pub fn knock(number: u64) -> Message {
         Message::Knock(number, VERSION as u8, [0; CODE])
     }
-    /// One by whoever has this key, if any.
+    /// A request for a cookie, with the code of this key if any.
     pub fn knock_with(number: u64, key: Option<&Key>) -> Message {
         Message::Knock(number, VERSION as u8, key.map_or([0; CODE], |key| auth::knock_code(key, number)))
     }
@@ -223,7 +223,7 @@ impl Message {
         packet.congestion.0[4..].copy_from_slice(&bytes[12..]);
         packet
     }
-    /// Reads it; `None` for other messages.
+    /// Parses it; `None` for other messages.
     pub fn of(packet: &Packet) -> Option<Message> {
         let mut bytes = [0; CONTROL_LEN];
         bytes[..12].copy_from_slice(&packet.transport.0[12..]);

@@ -11,7 +11,7 @@ use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 use explicate_core::wire::{SackRanges, UDP_PORT, flag};
 
-use crate::agent::Speaker;
+use crate::agent::AgentHost;
 use crate::clock::{Clock, Waiter};
 use crate::error::{Context, Error, Result};
 use crate::sys::{self, BATCH, Batch};
@@ -48,16 +48,16 @@ pub struct Endpoint {
     out: Outbox,
     /// Flows that it sends, by the lower half of their numbers.
     pub sending: BTreeMap<u32, Sending>,
-    /// Flows that it receives, if it listens.
+    /// Flows that it receives, if it accepts any.
     pub receivers: Option<Receivers>,
-    /// What speaks for this node, if its flows want that.
-    pub speaker: Option<Speaker>,
-    /// Datagrams whose headers make no sense.
+    /// The agent of this node, if its flows need one.
+    pub agent: Option<AgentHost>,
+    /// Datagrams with malformed headers.
     pub malformed: u64,
 }
 
 impl Endpoint {
-    /// An end point at this address of this thread's namespace; it listens if there are limits.
+    /// An end point at this address of this thread's namespace; it accepts flows if there are limits.
     pub fn open(address: SocketAddrV4, listen: Option<Limits>, clock: Clock) -> Result<Endpoint> {
         let socket = UdpSocket::bind(address).or_fail(|| format!("use the address {address}"))?;
         let waiter = socket
@@ -78,15 +78,15 @@ impl Endpoint {
             out: Outbox::default(),
             sending: BTreeMap::new(),
             receivers,
-            speaker: None,
+            agent: None,
             malformed: 0,
         })
     }
-    /// The address that it has.
+    /// Its address.
     pub fn address(&self) -> Result<std::net::SocketAddr> {
-        self.socket.local_addr().or_fail(|| "tell the socket's address".to_string())
+        self.socket.local_addr().or_fail(|| "read the socket's address".to_string())
     }
-    /// The present.
+    /// The current time.
     pub fn now(&self) -> Time {
         self.clock.now()
     }
@@ -94,22 +94,24 @@ impl Endpoint {
     pub fn sent(&self) -> (u64, u64) {
         (self.out.sent, self.out.refused)
     }
-    /// Datagrams that were longer than what the system knows the path to carry.
+    /// Datagrams refused because they were longer than the kernel's path MTU.
     pub fn too_long(&self) -> u64 {
         self.out.too_long
     }
 
-    /// Sends and receives until `until`, or until it is told to stop.
+    /// Sends and receives until `until`, or until `stop` returns true.
     pub fn run(&mut self, until: Time, stop: &dyn Fn(&Endpoint) -> bool) -> Result<()> {
         while self.clock.now() < until && !stop(self) {
             self.turn()?;
             let flows = self.sending.values().map(Sending::due).min().unwrap_or(Time::NEVER);
             let receivers = self.receivers.as_ref().map_or(Time::NEVER, Receivers::due);
-            let speaker = self.speaker.as_ref().map_or(Time::NEVER, Speaker::due);
-            let due = flows.min(receivers).min(speaker).min(until);
+            let agent = self.agent.as_ref().map_or(Time::NEVER, AgentHost::due);
+            let due = flows.min(receivers).min(agent).min(until);
             let disk = self.receivers.as_ref().and_then(|r| r.store.as_ref()).map(AsFd::as_fd);
-            let told = [self.socket.as_fd(), disk.unwrap_or(self.socket.as_fd())];
-            self.waiter.wait(&told[..1 + disk.is_some() as usize], due).or_fail(|| "wait for packets".to_string())?;
+            let waiting = [self.socket.as_fd(), disk.unwrap_or(self.socket.as_fd())];
+            self.waiter
+                .wait(&waiting[..1 + disk.is_some() as usize], due)
+                .or_fail(|| "wait for packets".to_string())?;
         }
         Ok(())
     }
@@ -129,7 +131,7 @@ impl Endpoint {
             }
         }
         let now = self.clock.now();
-        self.say(now);
+        self.send_messages(now);
         if let Some(receivers) = &mut self.receivers {
             receivers.handle_timeout(now, &mut self.out);
         }
@@ -152,11 +154,11 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Sends what speaks for this node has to say.
-    fn say(&mut self, now: Time) {
-        let Some(speaker) = &mut self.speaker else { return };
-        speaker.handle_timeout(now);
-        while let Some((to, packet, more)) = speaker.poll(now) {
+    /// Sends the messages of this node's agent.
+    fn send_messages(&mut self, now: Time) {
+        let Some(agent) = &mut self.agent else { return };
+        agent.handle_timeout(now);
+        while let Some((to, packet, more)) = agent.poll(now) {
             if self.out.is_full() {
                 self.out.flush(self.socket.as_fd());
             }
@@ -168,7 +170,7 @@ impl Endpoint {
         }
     }
 
-    /// A datagram of the batch arrived.
+    /// Handles a datagram of the batch.
     fn handle(&mut self, now: Time, index: usize) {
         let message = self.batch.message(index);
         let (Some(from), false, Ok(mut read)) = (message.from, message.cut, datagram::read(message.bytes)) else {
@@ -178,17 +180,17 @@ impl Endpoint {
         (read.packet.ttl, read.packet.tos) = (message.ttl, message.tos);
         let header = &read.packet.transport;
         if header.has(flag::CONTROL) {
-            let Some(told) = Message::of(&read.packet) else {
-                match &mut self.speaker {
-                    Some(speaker) => speaker.handle_control(now, *from.ip(), &read.packet),
+            let Some(message) = Message::of(&read.packet) else {
+                match &mut self.agent {
+                    Some(agent) => agent.handle_control(now, *from.ip(), &read.packet),
                     None => self.malformed += 1,
                 }
                 return;
             };
-            match told {
+            match message {
                 Message::Question(..) | Message::Probe(..) | Message::Knock(..) => {
                     if let Some(receivers) = &mut self.receivers {
-                        receivers.handle_message(now, from, told, &mut self.out);
+                        receivers.handle_message(now, from, message, &mut self.out);
                     }
                 }
                 Message::Answer(number, ..)
@@ -196,17 +198,18 @@ impl Endpoint {
                 | Message::Cookie(number, ..)
                 | Message::Refused(number, ..) => {
                     let flow = self.sending.get_mut(&(number as u32)).filter(|f| f.peer == from);
-                    // Version 0.1 knows no upper half.
+                    // Numbers of version 0.1 have no upper half.
                     let high = (number >> 32) as u32;
-                    if let Some(flow) = flow.filter(|f| f.high == high || high == 0 && told == Message::Unknown(number))
+                    if let Some(flow) =
+                        flow.filter(|f| f.high == high || high == 0 && message == Message::Unknown(number))
                     {
-                        flow.handle_message(now, told);
+                        flow.handle_message(now, message);
                     }
                 }
                 Message::Echo(..) => {}
             }
         } else if header.has(flag::ACK) {
-            // Nobody but the receiving end may speak for it.
+            // Only the flow's receiver may acknowledge.
             let more = &message.bytes[read.payload..];
             let (high, more) =
                 more.split_first_chunk().map_or((0, more), |(high, more)| (u32::from_be_bytes(*high), more));
@@ -216,33 +219,33 @@ impl Endpoint {
             }
         } else if let Some(receivers) = &mut self.receivers {
             let payload = &message.bytes[read.payload..];
-            if let Some(speaker) = &mut self.speaker {
-                let own = speaker.own;
-                speaker.handle_data(now, &mut read.packet, own, None);
+            if let Some(agent) = &mut self.agent {
+                let own = agent.own;
+                agent.handle_data(now, &mut read.packet, own, None);
             }
             let high = high(message.bytes, &read);
             receivers.handle_packet(now, from, high, &read, payload, &mut self.out);
-            if read.packet.transport.has(flag::SYN) && self.speaker.is_none() {
+            if read.packet.transport.has(flag::SYN) && self.agent.is_none() {
                 let number = message::number(high, read.packet.transport.flow());
-                self.speaker = receivers.flows.get(&(from, number)).and_then(|f| speaker(f, from));
+                self.agent = receivers.flows.get(&(from, number)).and_then(|f| agent(f, from));
             }
         }
     }
 }
 
-/// The upper half of the number of a data packet's flow, which stands where acknowledgements have a window.
+/// The upper half of the number of a data packet's flow, in the field that acknowledgements use for the window.
 pub fn high(bytes: &[u8], read: &Read) -> u32 {
     bytes.get(read.transport + HIGH..).and_then(|rest| rest.first_chunk()).map_or(0, |high| u32::from_be_bytes(*high))
 }
 
-/// What speaks for this node, if a flow that it receives wants that.
-fn speaker(flow: &receiving::Receiving, from: SocketAddrV4) -> Option<Speaker> {
+/// The agent of this node, if a flow that it receives needs one.
+fn agent(flow: &receiving::Receiving, from: SocketAddrV4) -> Option<AgentHost> {
     let protocol = registry::resolve(&flow.hello.protocol).ok()?.protocol;
     let seed = flow.since.0 ^ sys::monotonic();
-    Speaker::new(protocol, &Values::default(), own_address(from).ok()?, Rng::stream(seed, "agent"))
+    AgentHost::new(protocol, &Values::default(), own_address(from).ok()?, Rng::stream(seed, "agent"))
 }
 
-/// The address of this host by which another is reached.
+/// The address of this host on the route to another.
 pub fn own_address(peer: SocketAddrV4) -> Result<Ipv4Addr> {
     let socket = UdpSocket::bind("0.0.0.0:0").and_then(|s| s.connect(peer).map(|()| s)).and_then(|s| s.local_addr());
     match socket.or_fail(|| format!("reach {peer}"))?.ip() {

@@ -1,4 +1,4 @@
-//! How the sending end of a flow asks to be let in: a knock, the cookie, the greeting with both seals, and what proves the other end.
+//! Opening a flow, at the sender: request for a cookie ("knock"), cookie, SYN with cookie and code, and the receiver's proof.
 
 use explicate_core::units::Time;
 use explicate_core::wire::Packet;
@@ -7,15 +7,15 @@ use super::auth::{self, CODE, Code, Key, ShortCode};
 use super::hello::{Hello, with_code, with_cookie};
 use super::message::{DIGEST, Message};
 
-/// Between two knocks.
+/// Interval between two knocks.
 const KNOCK_EVERY: Time = Time::secs(1);
-/// From one cookie to the next.
+/// Age at which a cookie is renewed.
 const RENEW_AFTER: Time = Time::secs(4);
-/// After so many it may be version 0.1 that does not answer.
+/// Number of knocks without an answer after which the receiver may be version 0.1.
 const KNOCKS: u32 = 2;
 
-/// What stands behind the header of the answer to a SYN, after the upper half of the flow's number: bytes that the receiver holds already,
-/// and its code if there is a key.
+/// The payload of the answer to a SYN, behind the upper half of the flow's number: the number of bytes that the receiver has
+/// already, and its code if there is a key.
 pub fn answer_bytes(have: u64, proof: Option<Code>) -> ([u8; 8 + CODE], usize) {
     let mut bytes = [0; 8 + CODE];
     bytes[..8].copy_from_slice(&have.to_be_bytes());
@@ -23,57 +23,57 @@ pub fn answer_bytes(have: u64, proof: Option<Code>) -> ([u8; 8 + CODE], usize) {
     (bytes, if proof.is_some() { 8 + CODE } else { 8 })
 }
 
-/// The sending end of a flow before it is let in.
+/// The sending end of a flow before it is admitted.
 pub struct Opening {
     number: u64,
     words: String,
     key: Option<Key>,
     trusting: bool,
     cookie: Option<Code>,
-    /// The seals of the last two greetings: a cookie may have come late, and an answer be to the one before.
+    /// The codes of the last two SYNs: after a renewed cookie an answer may refer to the one before.
     codes: [Code; 2],
-    asks: Time,
+    next_knock_at: Time,
     knocks: u32,
 }
 
 impl Opening {
-    /// Of the flow of this number, which knocks from `start` on. Without an upper half the number is of a laboratory, where nobody asks
-    /// for cookies.
+    /// Opens the flow of this number from `start` on. A number without an upper half belongs to the lab, which needs no
+    /// cookies.
     pub fn new(number: u64, hello: &Hello, key: Option<Key>, start: Time) -> Opening {
         let trusting = number >> 32 == 0;
-        let asks = if trusting { Time::NEVER } else { start };
+        let next_knock_at = if trusting { Time::NEVER } else { start };
         let (cookie, codes) = (None, [[0; CODE]; 2]);
-        Opening { number, words: hello.words(), key, trusting, cookie, codes, asks, knocks: 0 }
+        Opening { number, words: hello.words(), key, trusting, cookie, codes, next_knock_at, knocks: 0 }
     }
-    /// Whether the flow's SYN may go.
+    /// Whether the flow's SYN may be sent.
     pub fn is_ready(&self) -> bool {
         self.trusting || self.cookie.is_some()
     }
-    /// When to knock next.
+    /// When to send the next knock.
     pub fn due(&self) -> Time {
-        self.asks
+        self.next_knock_at
     }
-    /// What to send now: a knock, and when nobody answers a question that version 0.1 answers too.
+    /// The packets to send now: a knock, and after several without an answer a question that version 0.1 understands.
     pub fn poll(&mut self, now: Time) -> Option<[Option<Packet>; 2]> {
-        if self.asks > now {
+        if self.next_knock_at > now {
             return None;
         }
-        self.asks = now + KNOCK_EVERY;
+        self.next_knock_at = now + KNOCK_EVERY;
         self.knocks += 1;
         let old = Message::Question(self.number & u64::from(u32::MAX), [0; DIGEST]);
         let old = (self.knocks > KNOCKS && self.cookie.is_none()).then(|| old.to_packet());
         Some([Some(Message::knock_with(self.number, self.key.as_ref()).to_packet()), old])
     }
-    /// Whether this is what version 0.1 answers to a knock.
+    /// Whether this is the answer of version 0.1 to that question.
     pub fn is_old(&self, message: Message) -> bool {
         let unknown = Message::Unknown(self.number & u64::from(u32::MAX));
         !self.is_ready() && self.knocks > KNOCKS && message == unknown
     }
-    /// The cookie came, or a newer one. Another is asked for before it grows old, unless the flow is let in.
+    /// Takes a cookie. Another is requested before it expires, unless the flow is admitted.
     pub fn take_cookie(&mut self, now: Time, cookie: Code) {
-        (self.cookie, self.asks) = (Some(cookie), now + RENEW_AFTER);
+        (self.cookie, self.next_knock_at) = (Some(cookie), now + RENEW_AFTER);
     }
-    /// The greeting of a SYN with these options.
+    /// The payload of a SYN with these options.
     pub fn greeting(&mut self, options: u8) -> String {
         let Some(cookie) = self.cookie else { return self.words.clone() };
         let words = with_cookie(&self.words, &cookie);
@@ -84,8 +84,8 @@ impl Opening {
         }
         with_code(&words, &code)
     }
-    /// What the other end holds already, by what stands behind the header of its answer, which grants these options; `None` if it does not
-    /// prove that it has the key.
+    /// The number of bytes that the receiver has already, from the payload of its answer, which grants these options; `None` if the
+    /// answer does not prove that it has the key.
     pub fn check(&mut self, options: u8, answer: &[u8]) -> Option<u64> {
         if self.trusting {
             return Some(0);
@@ -96,10 +96,10 @@ impl Opening {
             let answers = |greeting| auth::is_answer_code(key, self.number, options, greeting, have, code);
             self.codes.iter().any(answers).then_some(())?;
         }
-        self.asks = Time::NEVER;
+        self.next_knock_at = Time::NEVER;
         Some(have)
     }
-    /// Whether the other end said that: its code is right, or there is no key.
+    /// Whether a verdict is authentic: its code is right, or there is no key.
     pub fn is_verdict(&self, verdict: u8, payload: u64, code: &ShortCode) -> bool {
         self.key.as_ref().is_none_or(|key| auth::is_verdict_code(key, self.number, verdict, payload, code))
     }

@@ -1,4 +1,4 @@
-//! Datagrams on their way out, many to a call.
+//! Queue of outgoing datagrams, sent many per call.
 
 use std::net::SocketAddrV4;
 use std::os::fd::BorrowedFd;
@@ -9,18 +9,18 @@ use explicate_core::wire::{IP_UDP_LEN, Packet, SackRanges, TRANSPORT_LEN};
 use super::LONGEST;
 use crate::sys::{self, BATCH, Outgoing};
 
-/// Where the upper half of a flow's number stands in the transport header of data.
+/// Offset of the upper half of a flow's number in the transport header of data.
 pub const HIGH: usize = 16;
 
-/// Datagrams that wait for a call.
+/// Datagrams to be sent by the next call.
 pub struct Outbox {
     bytes: Vec<u8>,
     waiting: Vec<(usize, SocketAddrV4, u8)>,
     /// Datagrams sent.
     pub sent: u64,
-    /// Datagrams that the system did not take.
+    /// Datagrams that the system refused.
     pub refused: u64,
-    /// Those of them that were longer than what the system knows the path to carry.
+    /// Refused datagrams that were longer than the kernel's path MTU.
     pub too_long: u64,
 }
 
@@ -31,11 +31,11 @@ impl Default for Outbox {
 }
 
 impl Outbox {
-    /// Whether the next one has to wait for [`Outbox::flush`].
+    /// Whether [`Outbox::flush`] has to be called before the next datagram.
     pub fn is_full(&self) -> bool {
         self.waiting.len() == BATCH
     }
-    /// Adds a packet; `more` writes what follows its headers into what it is given and says how long that is. Without room it is
+    /// Adds a packet; `more` writes its payload into the buffer that it is given and returns its length. If the queue is full, the packet is
     /// dropped, as by a network.
     pub fn push(
         &mut self,
@@ -46,7 +46,7 @@ impl Outbox {
     ) {
         self.push_numbered(to, 0, packet, sack, more);
     }
-    /// The same for a data packet or a SYN of a flow whose number has this upper half.
+    /// Adds a data packet or a SYN of a flow whose number has this upper half.
     pub fn push_numbered(
         &mut self,
         to: SocketAddrV4,
@@ -63,18 +63,18 @@ impl Outbox {
         let mut headers = [0; MOST_HEADERS];
         let length = datagram::write(packet, sack, &mut headers);
         if high != 0 {
-            // In place of the receiver window, which data has none of.
+            // In place of the receiver window, which data packets do not have.
             headers[length - TRANSPORT_LEN + HIGH..][..4].copy_from_slice(&high.to_be_bytes());
         }
         slot[..length].copy_from_slice(&headers[..length]);
         let total = length + more(&mut slot[length..LONGEST - IP_UDP_LEN]);
         self.waiting.push((total, to, packet.tos));
     }
-    /// Forgets all that waits.
+    /// Discards all queued datagrams.
     pub fn discard(&mut self) {
         self.waiting.clear();
     }
-    /// Sends all that waits.
+    /// Sends all queued datagrams.
     pub fn flush(&mut self, socket: BorrowedFd<'_>) {
         let mut first = 0;
         while first < self.waiting.len() {

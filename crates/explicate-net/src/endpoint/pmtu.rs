@@ -1,19 +1,19 @@
-//! What a path carries in one packet (RFC 8899): probes of several lengths go out together, and their echoes tell.
+//! Path MTU discovery by probes (RFC 8899): probes of several lengths are sent together and echoed.
 //!
-//! A length is taken for too long if three rounds of probes in a row go without an echo of it while shorter probes of the same
-//! rounds are echoed: a loss, or a path that is away, is no verdict. Lengths come from a table of what links and tunnels leave;
-//! what the kernel has learnt from routers (ICMP) is tried as well, and nothing above it.
+//! A length is rejected if in three consecutive rounds it is not echoed while shorter probes of the same rounds are: a single loss
+//! or an outage of the path decides nothing. Lengths come from a table of common MTUs of links and tunnels;
+//! the kernel's path MTU (from ICMP) is tried as well, and nothing above it.
 
 use explicate_core::units::Time;
 
 /// What every IPv4 path should carry (RFC 1122, section 3.3.2), and lengths that links and tunnels are known to leave, bytes of IP.
 const TABLE: [u16; 17] =
     [576, 1006, 1200, 1280, 1320, 1360, 1380, 1400, 1420, 1440, 1450, 1460, 1472, 1480, 1492, 1500, 4352];
-/// Rounds that a length gets (MAX_PROBES of RFC 8899).
+/// Rounds per length (MAX_PROBES of RFC 8899).
 const ROUNDS: u32 = 3;
-/// A round lasts so long if nothing is echoed.
+/// Duration of a round without an echo.
 const SILENT: Time = Time::secs(1);
-/// Long packets may take longer than short ones by a round trip and this.
+/// Longest extra delay of long packets beyond a round trip.
 const LATER: Time = Time::millis(20);
 
 /// A search for the longest packet.
@@ -23,7 +23,7 @@ pub struct Search {
     /// When this round began, and when it ends.
     round: (Time, Time),
     /// Whether anything was echoed in this round.
-    heard: bool,
+    echoed: bool,
     /// Rounds in which something was echoed but not the longest.
     without: u32,
     /// The lengths of the next round are to be sent.
@@ -35,9 +35,9 @@ impl Search {
     pub fn new(wanted: u16) -> Search {
         let mut lengths: Vec<(u16, bool)> = TABLE.iter().filter(|l| **l < wanted).map(|l| (*l, false)).collect();
         lengths.push((wanted, false));
-        Search { lengths, round: (Time::ZERO, Time::ZERO), heard: false, without: 0, sends: true }
+        Search { lengths, round: (Time::ZERO, Time::ZERO), echoed: false, without: 0, sends: true }
     }
-    /// The kernel has learnt that the path carries no more than this.
+    /// Sets an upper bound, from the kernel's path MTU.
     pub fn limit(&mut self, most: u16) {
         if most >= self.longest() {
             return;
@@ -49,7 +49,7 @@ impl Search {
     fn longest(&self) -> u16 {
         self.lengths.last().map_or(0, |(length, _)| *length)
     }
-    /// The longest of which an echo has come.
+    /// The longest length that was echoed.
     fn carried(&self) -> Option<u16> {
         self.lengths.iter().rev().find(|(_, echoed)| *echoed).map(|(length, _)| *length)
     }
@@ -57,29 +57,29 @@ impl Search {
     /// arrive, and the longest has not, all between.
     pub fn poll(&mut self, now: Time) -> Vec<u16> {
         if now >= self.round.1 {
-            self.without += self.heard as u32;
+            self.without += self.echoed as u32;
             self.sends = true;
         }
         if !self.sends || self.found().is_some() {
             return Vec::new();
         }
-        (self.round, self.heard, self.sends) = ((now, now + SILENT), false, false);
+        (self.round, self.echoed, self.sends) = ((now, now + SILENT), false, false);
         let all: Vec<u16> = self.lengths.iter().map(|(length, _)| *length).collect();
         if self.carried().is_none() {
             let mut ends = vec![all[0], self.longest()];
             ends.dedup();
             return ends;
         }
-        // The shortest comes along: its echo tells that the path is there.
+        // The echo of the shortest shows that the path works.
         let carried = self.carried().unwrap_or(0);
         all.iter().copied().filter(|length| *length > carried || *length == all[0]).collect()
     }
-    /// An echo of a probe of this length has come.
+    /// Handles an echo of a probe of this length.
     pub fn handle_echo(&mut self, now: Time, length: u16) {
         let Some(entry) = self.lengths.iter_mut().find(|(l, _)| *l == length) else { return };
         entry.1 = true;
-        if !self.heard {
-            self.heard = true;
+        if !self.echoed {
+            self.echoed = true;
             let round_trip = now.since(self.round.0);
             self.round.1 = now + round_trip + LATER;
         }
@@ -88,7 +88,7 @@ impl Search {
     pub fn due(&self) -> Time {
         if self.sends { Time::ZERO } else { self.round.1 }
     }
-    /// What the path carries, once that is known.
+    /// The path MTU, once it is known.
     pub fn found(&self) -> Option<u16> {
         let carried = self.carried()?;
         (carried == self.longest() || self.without >= ROUNDS).then_some(carried)

@@ -1,9 +1,9 @@
 //! Measuring a path between two of our nodes: the core's estimators on real packets.
 //!
-//! The listening end answers each probe with a shorter message that says when it came, by its own clock: of that only differences
-//! are used. What is left of the path's capacity comes from an estimator of the core; the capacity itself from pairs of
+//! The receiver answers each probe with a shorter message that carries the time of arrival by its own clock, of which only
+//! differences are used. The available bandwidth comes from an estimator of the core; the capacity from pairs of
 //! packets sent back to back, which the narrowest link spreads (Dovrolis, Ramanathan, Moore, INFOCOM 2001): the median of
-//! length over spread, for single pairs lie. A packet of which nothing is measured goes before each.
+//! length over spread, since single pairs are unreliable. A packet that is not measured precedes each pair.
 
 use std::net::{SocketAddrV4, UdpSocket};
 use std::os::fd::AsFd;
@@ -27,28 +27,28 @@ use crate::sys::{self, Batch};
 /// What was found.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
-    /// Estimates of what the path has left, bit/s, one after the other.
+    /// Estimates of the available bandwidth in order of time, bit/s.
     pub available: Vec<f64>,
-    /// What pairs of packets say of its capacity, bit/s.
+    /// Estimates of the capacity by pairs of packets, bit/s.
     pub capacity: Vec<f64>,
-    /// Probes sent, and echoes that came.
+    /// Probes sent, and echoes received.
     pub probes: (u64, u64),
 }
 
-/// What a look at a path shows.
+/// Properties of a path.
 #[derive(Clone, Debug, Default)]
 pub struct Sight {
-    /// Round trip, the median.
+    /// Median of the round-trip time.
     pub trip: Time,
-    /// Packets that are lost, each way alike, a share.
+    /// Share of packets lost, assumed equal in both directions.
     pub loss: f64,
-    /// What pairs of packets say of its capacity, bit/s.
+    /// Estimates of the capacity by pairs of packets, bit/s.
     pub capacity: Vec<f64>,
-    /// The longest packet that it carries, bytes of IP, up to what most links carry.
+    /// Path MTU, bytes of IP, up to that of most links.
     pub packet: Option<u16>,
 }
 
-/// The middle one of values.
+/// The median.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -59,31 +59,31 @@ pub fn median(values: &[f64]) -> Option<f64> {
 const PAIR_LEN: u16 = 1500;
 /// Headers of a message, bytes of IP.
 const HEADERS: usize = IP_UDP_LEN + 40;
-/// Pairs are numbered apart from the estimator's probes.
+/// First number of pairs, beyond those of the estimator's probes.
 const PAIRS: u16 = 0x8000;
 /// The number of packets before pairs; no pair has it.
 const WAKER: u16 = 0x7fff;
-/// Between two requests for a cookie.
+/// Interval between two requests for a cookie.
 const KNOCK_EVERY: Time = Time::secs(1);
-/// How long to wait for the first.
+/// Longest wait for the first cookie.
 const PATIENCE: Time = Time::secs(5);
 const BETWEEN_PAIRS: Time = Time::millis(20);
 /// Packets that measure round trips and losses, and how often one goes.
 const SHORT_LEN: u16 = 200;
 const BETWEEN_LOOKS: Time = Time::millis(5);
-/// A search for what the path carries ends after so long without an answer.
+/// A search for the path MTU ends after this time without an answer.
 const MTU_PATIENCE: Time = Time::secs(5);
 
-/// How often the kernel is asked what routers have told it.
-const LOOK: Time = Time::millis(20);
+/// Interval at which the kernel's path MTU, set by routers' messages, is read.
+const READ_MTU_EVERY: Time = Time::millis(20);
 
-/// The longest packet to a host that the kernel would send in one piece, bytes of IP.
+/// The kernel's path MTU to a host, bytes of IP.
 pub fn kernel_mtu(peer: SocketAddrV4) -> Result<u16> {
     let asked = UdpSocket::bind("0.0.0.0:0").and_then(|s| s.connect(peer).and_then(|()| sys::path_mtu(s.as_fd())));
     Ok(asked.or_fail(|| format!("reach {peer}"))?.min(u16::MAX as usize) as u16)
 }
 
-/// Whether an estimator sends probes before it is told anything: one that only a simulator can tell does not.
+/// Whether an estimator sends probes without any input; the simulator's oracle does not.
 fn sends_probes(estimator: &mut dyn Estimator) -> bool {
     let mut now = Time::ZERO;
     (0..100).any(|_| {
@@ -103,7 +103,7 @@ pub struct Prober {
     out: Outbox,
     nonce: u64,
     key: Option<Key>,
-    /// What probes carry, and when to ask for it anew.
+    /// The code that probes carry, and when to renew its cookie.
     code: Option<ShortCode>,
     knocks: Time,
     refused: Option<&'static str>,
@@ -124,7 +124,7 @@ impl Prober {
         Ok(Prober { socket, peer, clock, waiter, batch, out, nonce, key, code, knocks, refused })
     }
 
-    /// Asks for a cookie where it is time: each is good for some seconds.
+    /// Requests a cookie if it is time to: each is valid for some seconds.
     fn knock(&mut self) {
         let now = self.clock.now();
         if self.knocks <= now {
@@ -158,7 +158,7 @@ impl Prober {
         });
     }
 
-    /// Echoes that have come: number, when the probe was sent and when it came.
+    /// Echoes received: number, time of sending and time of arrival of the probe.
     fn echoes(&mut self) -> Result<Vec<(u16, Time, Time)>> {
         let count = self.batch.receive(self.socket.as_fd()).or_fail(|| "receive".to_string())?;
         let mut all = Vec::new();
@@ -182,7 +182,7 @@ impl Prober {
         Ok(all)
     }
 
-    /// Looks at the path for so long and a little more: what it carries, how long a round trip takes, what it loses.
+    /// Measures path MTU, round-trip time and losses for this time and a little more.
     pub fn look(&mut self, length: Time, stop: &dyn Fn() -> bool) -> Result<Sight> {
         self.wait_for_cookie(stop)?;
         let mut found = Found::default();
@@ -212,17 +212,17 @@ impl Prober {
             let due = if now < end { next } else { now + BETWEEN_LOOKS };
             self.waiter.wait(&[self.socket.as_fd()], due).or_fail(|| "wait".to_string())?;
         }
-        let Some(trip) = median(&trips) else { return Err(self.nobody()) };
+        let Some(trip) = median(&trips) else { return Err(self.no_answer()) };
         let back = (trips.len() as f64 / sent.max(1) as f64).min(1.0);
         Ok(Sight { trip: Time::from_secs_f64(trip), loss: 1.0 - back.sqrt(), capacity: found.capacity, packet })
     }
     /// No probe was answered.
-    fn nobody(&self) -> Error {
+    fn no_answer(&self) -> Error {
         let hint = self.refused.unwrap_or("is `explicated recv` running there, and has it the same key, or none?");
         Error::Failed(format!("no probe was answered by {}; {hint}", self.peer))
     }
 
-    /// The longest packet of up to `wanted` bytes of IP that the path carries; nothing if for so long no probe is answered.
+    /// The path MTU, up to `wanted` bytes of IP; `None` if no probe is answered for this time.
     pub fn path_mtu(&mut self, wanted: u16, patience: Time, stop: &dyn Fn() -> bool) -> Result<Option<u16>> {
         let mut search = Search::new(wanted);
         let end = self.clock.now() + patience;
@@ -241,7 +241,7 @@ impl Prober {
             for (length, ..) in self.echoes()? {
                 search.handle_echo(self.clock.now(), length);
             }
-            // Routers' messages reach the kernel alone.
+            // ICMP messages of routers are delivered to the kernel only.
             let known = kernel_mtu(self.peer)?;
             if known < wanted || self.out.too_long > refused {
                 search.limit(known);
@@ -249,13 +249,13 @@ impl Prober {
             if let Some(found) = search.found() {
                 return Ok(Some(found));
             }
-            let due = search.due().min(self.clock.now() + LOOK).min(end);
+            let due = search.due().min(self.clock.now() + READ_MTU_EVERY).min(end);
             self.waiter.wait(&[self.socket.as_fd()], due).or_fail(|| "wait".to_string())?;
         }
         Ok(None)
     }
 
-    /// Measures for so long, by this estimator.
+    /// Measures for this time, with this estimator.
     pub fn run(&mut self, estimator: &str, values: &Values, length: Time, stop: &dyn Fn() -> bool) -> Result<Found> {
         let Some(kind) = ESTIMATORS.iter().find(|e| e.name() == estimator) else {
             let names: Vec<&str> = ESTIMATORS.iter().map(|e| e.name()).collect();
@@ -273,7 +273,7 @@ impl Prober {
             })
         };
         if !sends_probes(&mut *build(Time::ZERO)) {
-            return Err(Error::Input(format!("`{}` sends no probes: only a simulator can ask it", kind.name())));
+            return Err(Error::Input(format!("`{}` sends no probes: it exists only in the simulator", kind.name())));
         }
         let mut found = Found::default();
         self.wait_for_cookie(stop)?;
@@ -291,7 +291,7 @@ impl Prober {
                 found.probes.0 += 1;
             }
             self.out.flush(self.socket.as_fd());
-            // Echoes of pairs may still come: they are none of the estimator's.
+            // Late echoes of pairs do not concern the estimator.
             for (index, sent, came) in self.echoes()?.into_iter().filter(|echo| echo.0 & PAIRS == 0) {
                 found.probes.1 += 1;
                 estimator.handle_echo(self.clock.now(), index, sent, came);
@@ -303,12 +303,12 @@ impl Prober {
             self.waiter.wait(&[self.socket.as_fd()], due).or_fail(|| "wait".to_string())?;
         }
         if found.probes.1 == 0 {
-            return Err(self.nobody());
+            return Err(self.no_answer());
         }
         Ok(found)
     }
 
-    /// Pairs of packets, back to back, behind a packet that wakes whom it meets: those who have slept for long handle it late,
+    /// Pairs of packets, back to back, behind a packet that wakes the processors on its way: an idle one handles it late,
     /// and the next two each in its time.
     fn pairs(&mut self, length: Time, found: &mut Found, stop: &dyn Fn() -> bool) -> Result<()> {
         let end = self.clock.now() + length;

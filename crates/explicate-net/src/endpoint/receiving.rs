@@ -22,8 +22,8 @@ use super::outbox::Outbox;
 
 mod flow;
 
-pub use flow::{Ended, Key, Receiving};
 use flow::send_verdict;
+pub use flow::{Ended, Key, Receiving};
 
 /// Interval between two searches for silent flows.
 const CHECK_EVERY: Time = Time::secs(1);
@@ -412,7 +412,8 @@ impl Receivers {
             (false, true) => idle,
             (false, false) => life,
         };
-        let silent: Vec<Key> = self.flows.iter().filter(|(_, f)| now.since(f.last_packet_at) > timeout(f)).map(|(k, _)| *k).collect();
+        let silent: Vec<Key> =
+            self.flows.iter().filter(|(_, f)| now.since(f.last_packet_at) > timeout(f)).map(|(k, _)| *k).collect();
         for key in silent {
             if let Some(flow) = self.forget(key)
                 && flow.stock.verdict().is_none()

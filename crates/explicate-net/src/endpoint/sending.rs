@@ -1,4 +1,4 @@
-//! The sending end of one flow: the core's [`Flow`] with its application, and the question at the end how it went.
+//! The sending end of one flow: the core's [`Flow`] with its application, and the request for the verdict at its end.
 
 use std::net::SocketAddrV4;
 
@@ -15,21 +15,21 @@ use super::message::{self, Message, Refusal, Verdict};
 use super::opening::Opening;
 use super::outbox::Outbox;
 
-/// For so long a file is offered again that the other end says it is receiving already.
+/// For this time a file is offered again that the receiver reports as in transfer.
 const BUSY: Time = Time::secs(6);
-/// After so long a greeting goes again whose answer asks for that.
+/// Delay before a SYN is repeated whose answer requires that.
 const AGAIN: Time = Time::millis(500);
-/// Between two questions how it went.
+/// Interval between two requests for the verdict.
 const ASK_EVERY: Time = Time::millis(250);
 
-/// How a flow stands.
+/// The state of a flow.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Standing {
-    /// It sends, or waits for its start.
+    /// It sends, or has not started.
     Open,
-    /// All is acknowledged; the other end is asked.
+    /// All is acknowledged; the verdict is awaited.
     Asking,
-    /// It is over, and so many bytes of payload arrived in order.
+    /// It has ended, and this many bytes of payload arrived in order.
     Over(u64),
     /// It failed, and why.
     Failed(String),
@@ -37,52 +37,52 @@ pub enum Standing {
 
 /// The sending end of a flow.
 pub struct Sending {
-    /// The core's end.
+    /// The core's sending end.
     pub flow: Flow,
     /// Its application.
     pub source: Source,
     /// When the application acts next.
     acts: Time,
-    /// An application's other end, which is elsewhere in truth.
+    /// A placeholder for the application's remote end.
     pub elsewhere: Sink,
     opening: Opening,
     /// The upper half of its number.
     pub high: u32,
     /// What it sends.
     pub supply: Supply,
-    /// Bytes that the other end held already when the flow began; `None` before it is let in.
+    /// Bytes that the receiver had when the flow began; `None` before it is admitted.
     pub have: Option<u64>,
-    /// Where it sends to.
+    /// The receiver's address.
     pub peer: SocketAddrV4,
     /// When it starts.
     pub start: Time,
     /// When all of a sized transfer was acknowledged; [`Time::NEVER`] before.
     pub completed: Time,
-    /// How it stands.
+    /// Its state.
     pub standing: Standing,
-    /// Give up after so long without an answer.
+    /// It fails after this time without an answer.
     patience: Time,
-    heard: Time,
-    /// When the other end first said that it is receiving the same file.
+    last_answer_at: Time,
+    /// When the receiver first reported that the file is in transfer.
     busy: Option<Time>,
-    /// When to greet again, before the flow's own timer says so.
+    /// When to repeat the SYN, if before the flow's own timer.
     again: Time,
-    /// When to ask next.
+    /// When to request the verdict next.
     asks: Time,
     confirm: bool,
     /// Bytes of payload sent, retransmissions included.
     pub payload: u64,
-    /// Bytes that arrived by flows whose place this one took.
+    /// Bytes that arrived in flows replaced by this one.
     pub earlier: u64,
-    /// Packets that those flows sent again.
+    /// Packets that those flows retransmitted.
     pub earlier_resent: u64,
-    /// Bytes that the other end held before the first of those flows.
+    /// Bytes that the receiver had before the first of those flows.
     held_first: Option<u64>,
 }
 
-/// What a sending end is made from.
+/// Parameters of a sending end.
 pub struct Plan {
-    /// The core's end.
+    /// The core's sending end.
     pub flow: Flow,
     /// A receiving end that is never used, for applications that need one.
     pub elsewhere: Sink,
@@ -90,19 +90,19 @@ pub struct Plan {
     pub source: Source,
     /// When that begins.
     pub start: Time,
-    /// What the receiving end is told.
+    /// The parameters for the receiver.
     pub hello: Hello,
-    /// The upper half of its number, a random one; 0 only in a laboratory, where nobody asks for cookies.
+    /// The upper half of its number: random, or 0 in the lab, which needs no cookies.
     pub high: u32,
     /// The key that both ends have, if any.
     pub key: Option<Key>,
     /// What is sent.
     pub supply: Supply,
-    /// Where to.
+    /// The receiver's address.
     pub peer: SocketAddrV4,
-    /// Give up after so long without an answer.
+    /// It fails after this time without an answer.
     pub patience: Time,
-    /// Ask at the end how it went.
+    /// Whether to request a verdict at the end.
     pub confirm: bool,
 }
 
@@ -112,7 +112,7 @@ impl Sending {
         let number = message::number(plan.high, plan.flow.id());
         let opening = Opening::new(number, &plan.hello, plan.key, plan.start);
         Sending {
-            // The application of a laboratory's flow opens it.
+            // In the lab the application opens the flow.
             acts: if opening.is_ready() { plan.start } else { Time::NEVER },
             have: opening.is_ready().then_some(0),
             opening,
@@ -126,7 +126,7 @@ impl Sending {
             completed: Time::NEVER,
             standing: Standing::Open,
             patience: plan.patience,
-            heard: plan.start,
+            last_answer_at: plan.start,
             busy: None,
             again: Time::NEVER,
             asks: Time::NEVER,
@@ -137,10 +137,10 @@ impl Sending {
             held_first: None,
         }
     }
-    /// This flow takes the place of another one, which has stalled, to the same end: what that one delivered counts, and is not sent
-    /// again. A file begins with what the other end says that it has.
+    /// Makes this flow replace a stalled one to the same receiver: the data that the other delivered counts, and is not sent
+    /// again. A file resumes at the length that the receiver reports.
     pub fn take_over(&mut self, before: &Sending) {
-        self.heard = before.heard;
+        self.last_answer_at = before.last_answer_at;
         self.held_first = before.held_first.or(before.have).or(Some(0));
         self.payload = before.payload;
         self.earlier_resent = before.earlier_resent + before.flow.stats().retransmissions;
@@ -152,15 +152,15 @@ impl Sending {
             }
         }
     }
-    /// An acknowledgement arrived, with `more` behind its header.
+    /// Handles an acknowledgement, with `more` behind its header.
     pub fn handle_packet(&mut self, now: Time, packet: &Packet, sack: &SackRanges, more: &[u8]) {
         if self.standing != Standing::Open || !self.admit(now, packet, more) {
             return;
         }
-        self.heard = now;
+        self.last_answer_at = now;
         self.flow.handle_packet(now, packet, sack);
     }
-    /// Whether the flow is let in, or is now.
+    /// Whether the flow is admitted, perhaps by this acknowledgement.
     fn admit(&mut self, now: Time, packet: &Packet, more: &[u8]) -> bool {
         if self.have.is_some() || !packet.transport.has(flag::SYN) || !self.opening.is_ready() {
             return self.have.is_some();
@@ -180,15 +180,15 @@ impl Sending {
         if let (Some(first), Supply::File { .. }) = (self.held_first, &self.supply) {
             self.earlier = have.saturating_sub(first);
         }
-        // The application begins now that it is known with what.
+        // The application starts at the position that is known now.
         (self.have, self.acts) = (Some(have), now);
         true
     }
-    /// A message about it arrived.
+    /// Handles a message about this flow.
     pub fn handle_message(&mut self, now: Time, message: Message) {
-        self.heard = now;
+        self.last_answer_at = now;
         match message {
-            // Whoever has not the key does not say how it went.
+            // Without the key a verdict is not authentic.
             Message::Answer(_, verdict, payload, code)
                 if !self.opening.is_verdict(verdict.number(), payload, &code) =>
             {
@@ -201,7 +201,7 @@ impl Sending {
                     bad => self.failed_by(bad),
                 };
             }
-            // What it cannot keep it says at once.
+            // A failure of the receiver is reported at once.
             Message::Answer(_, verdict, ..)
                 if self.standing == Standing::Open
                     && !matches!(verdict, Verdict::Same | Verdict::Checking | Verdict::Missing) =>
@@ -212,13 +212,13 @@ impl Sending {
                 if !self.opening.is_ready() {
                     self.flow.write(0, false); // opens it
                 } else {
-                    // The one before was too old.
+                    // The previous cookie has expired.
                     self.again = self.again.min(now + AGAIN);
                 }
                 self.opening.take_cookie(now, cookie);
             }
             Message::Refused(_, why) if self.standing == Standing::Open && self.have.is_none() => {
-                // Its own predecessor may be in the way, which the other end soon forgets.
+                // A previous transfer of this sender may be open, which the receiver removes soon.
                 let waits = why == Refusal::Busy && now.since(*self.busy.get_or_insert(now)) < BUSY;
                 self.again = self.again.min(now + AGAIN);
                 if !waits {
@@ -226,21 +226,21 @@ impl Sending {
                 }
             }
             Message::Unknown(_) if self.standing == Standing::Open && self.opening.is_old(message) => {
-                let told = "the other end speaks version 0.1 of explicated, which knows no cookies; update it";
-                self.standing = failed(told);
+                let message = "the other end speaks version 0.1 of explicated, which has no cookies; update it";
+                self.standing = failed(message);
             }
             Message::Unknown(_)
                 if self.have.is_some() && matches!(self.standing, Standing::Open | Standing::Asking) =>
             {
-                let told = "the other end does not know this transfer; was it started again meanwhile?";
+                let message = "the other end does not know this transfer; was it restarted meanwhile?";
                 let file = matches!(self.supply, Supply::File { .. });
-                let again = if file { " Send the file again: what has arrived of it is kept" } else { "" };
-                self.standing = Standing::Failed(format!("{told}{again}"));
+                let again = if file { " Send the file again: the part that has arrived is kept" } else { "" };
+                self.standing = Standing::Failed(format!("{message}{again}"));
             }
             _ => {}
         }
     }
-    /// Runs what is due.
+    /// Runs expired timers.
     pub fn handle_timeout(&mut self, now: Time) {
         if self.standing == Standing::Open {
             if self.again <= now {
@@ -263,30 +263,30 @@ impl Sending {
             self.standing = Standing::Failed(format!("no answer from {} for {}", self.peer, seconds(self.patience)));
         }
     }
-    /// It failed by what the other end says.
+    /// The failure that a verdict means.
     fn failed_by(&self, verdict: Verdict) -> Standing {
         failed(match verdict {
             Verdict::Differs if self.have.is_some_and(|have| have > 0) => {
-                "what arrived differs from what was sent: what the other end held of an earlier try was damaged, or the file has \
+                "the received file differs from the one sent: the part of an earlier transfer was damaged, or the file has \
                  changed; the other end has removed it: send it again"
             }
-            Verdict::Differs => "what arrived differs from what was sent: its SHA-256 is another",
-            Verdict::Missing => "the other end has not received all",
+            Verdict::Differs => "the received file differs from the one sent: its SHA-256 differs",
+            Verdict::Missing => "the other end has not received everything",
             Verdict::Full => "the other end's disk is full",
             Verdict::NameExists => "meanwhile the other end has another file of this name, and does not replace it",
             Verdict::NotWritten | Verdict::Same | Verdict::Checking => "the other end could not write the file",
         })
     }
-    /// When to give up, if an answer is overdue.
+    /// When to abort, if an answer is overdue.
     fn gives_up(&self) -> Time {
         let overdue = match self.standing {
             Standing::Open => self.have.is_none() || self.flow.timeouts_in_a_row() > 0,
             Standing::Asking => true,
             _ => false,
         };
-        if overdue { self.heard + self.patience } else { Time::NEVER }
+        if overdue { self.last_answer_at + self.patience } else { Time::NEVER }
     }
-    /// When something is due.
+    /// When [`handle_timeout`](Sending::handle_timeout) has to be called.
     pub fn due(&self) -> Time {
         match self.standing {
             Standing::Open => {
@@ -296,7 +296,7 @@ impl Sending {
             _ => Time::NEVER,
         }
     }
-    /// Puts what may be sent now into the outbox; false if that is full.
+    /// Moves all packets that may be sent now to the outbox; false if that is full.
     pub fn transmit(&mut self, now: Time, out: &mut Outbox) -> bool {
         if self.start > now {
             return true;
@@ -360,7 +360,7 @@ impl Sending {
             self.standing = Standing::Failed(format!("cannot read the file, or it became shorter: {problem}"));
         }
     }
-    /// Whether nothing more will happen.
+    /// Whether the flow has ended or failed.
     pub fn is_over(&self) -> bool {
         matches!(self.standing, Standing::Over(_) | Standing::Failed(_))
     }

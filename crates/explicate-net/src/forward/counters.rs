@@ -1,48 +1,48 @@
-//! What is counted of frames.
+//! Counters of frames.
 
 use super::hidden::Hidden;
 
-/// What a forwarder counts.
+/// Counters of a forwarder.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Counters {
-    /// Frames that came in.
+    /// Frames received.
     pub received: u64,
     /// Explicit packets among them.
     pub explicit: u64,
-    /// Frames that went out.
+    /// Frames sent.
     pub sent: u64,
-    /// Of these, those behind tags or a PPPoE session's header.
+    /// Explicit packets behind VLAN tags or in a PPPoE session.
     pub tagged: u64,
-    /// Passed on without feedback: explicit packets in IPv6, ...
+    /// Forwarded without feedback: explicit packets in IPv6, ...
     pub ipv6: u64,
     /// ... behind labels, ...
     pub mpls: u64,
     /// ... in tunnels, ...
     pub tunnelled: u64,
-    /// ... and in fragments, by their first.
+    /// ... and in fragments, counted by the first.
     pub fragments: u64,
-    /// Dropped: to our port with headers that make no sense.
+    /// Dropped: to our port with malformed headers.
     pub malformed: u64,
-    /// Passed on unread: several explicit packets put together by an offload.
+    /// Forwarded without feedback: several explicit packets merged by an offload.
     pub merged: u64,
-    /// Dropped: their TTL was used up.
+    /// Dropped: TTL expired.
     pub expired: u64,
     /// Dropped: longer than any frame.
     pub cut: u64,
     /// Dropped: no room in memory.
     pub no_room: u64,
-    /// Dropped: the system did not take them.
+    /// Dropped: refused by the system.
     pub refused: u64,
-    /// Lost before this program saw them.
+    /// Dropped by the system because a ring was full.
     pub missed: u64,
-    /// Errors of the system that went by.
+    /// Transient errors of interfaces.
     pub errors: u64,
-    /// How often it looked for something to do.
+    /// Iterations of its loop.
     pub turns: u64,
 }
 
 impl Counters {
-    /// An explicit packet passes without feedback.
+    /// Counts an explicit packet that is forwarded without feedback.
     pub(super) fn hide(&mut self, hidden: Hidden) {
         match hidden {
             Hidden::Ipv6 => self.ipv6 += 1,

@@ -1,13 +1,13 @@
-//! Ethernet frames: which of them are packets of explicit flows, and how what the core writes into a packet gets into its
-//! frame, with the checksums right.
+//! Ethernet frames: detects packets of explicit flows, and writes the changes of a packet into its frame, with correct
+//! checksums.
 //!
 //! A packet is explicit if it is an IPv4 datagram to UDP port [`UDP_PORT`] with headers that [`datagram::read`] accepts. Packets
-//! *from* that port are acknowledgements: read, so that controllers can tell them from data, but not written, because another
-//! program's socket may have that port. Everything else is *other*: it takes the same queue and leaves as it came, but for
-//! a mark (RFC 3168) if a discipline set one.
+//! *from* that port are acknowledgements: parsed, so that controllers can distinguish them from data, but not written, because
+//! another program's socket may have that port. Everything else is *other*: it takes the same queue and leaves unchanged, except
+//! for a mark (RFC 3168) if the queue discipline set one.
 //!
-//! The IP header may stand behind tags (802.1Q, 802.1ad) and a PPPoE session's header: what is there is served all the same.
-//! Explicit packets that are not are [counted](super::hidden).
+//! The IP header may be behind VLAN tags (802.1Q, 802.1ad) and a PPPoE session header. Explicit packets in other
+//! encapsulations are [counted](super::hidden).
 
 use std::net::Ipv4Addr;
 
@@ -19,55 +19,55 @@ use crate::sys::OFFLOAD_LEN;
 
 /// Length of an Ethernet header.
 pub const ETHERNET_LEN: usize = 14;
-/// Where the IP header stands in a frame with its offload header and without tags.
+/// Offset of the IP header in a frame with its offload header and without tags.
 pub const IP: usize = OFFLOAD_LEN + ETHERNET_LEN;
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// No IPv4, or a piece of it.
-    Alien,
+    /// Not IPv4, or cut short.
+    NonIp,
     /// IPv4 that is not explicit.
     Other,
     /// A packet or message of explicit flows.
     Explicit {
-        /// Where its UDP header begins.
+        /// Offset of its UDP header.
         udp: u16,
         /// Length of its headers.
         headers: u8,
-        /// It goes to the port, so that its headers may be written.
+        /// Whether its headers may be written: its destination is the port.
         writable: bool,
     },
 }
 
-/// What was noticed about a frame.
+/// A reason why an explicit packet gets no feedback.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Odd {
-    /// To the port, but its headers make no sense.
+pub enum Anomaly {
+    /// To the port, but its headers are malformed.
     Malformed,
-    /// Several explicit packets that a sender's offload has put into one: feedback would reach the first alone.
+    /// Several explicit packets merged by a sender's offload: only the first would get feedback.
     Merged,
-    /// It holds an explicit packet that cannot be served.
+    /// It encapsulates an explicit packet in a way that is not supported.
     Hidden(Hidden),
 }
 
-/// A frame as the core sees it.
+/// A parsed frame.
 #[derive(Clone, Copy)]
-pub struct Lifted {
+pub struct Parsed {
     /// The packet.
     pub packet: Packet,
     /// Its SACK ranges.
     pub sack: SackRanges,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// What is odd about it.
-    pub odd: Option<Odd>,
-    /// Where its IP header stands.
+    /// Its anomaly, if any.
+    pub anomaly: Option<Anomaly>,
+    /// Offset of its IP header.
     pub ip: u16,
 }
 
-impl Lifted {
-    /// Whether there are tags or another link's header before its IP header.
+impl Parsed {
+    /// Whether there are tags or a PPPoE header before its IP header.
     pub fn is_tagged(&self) -> bool {
         self.ip as usize != IP
     }
@@ -77,68 +77,68 @@ pub(super) fn word(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// Reads a frame with its offload header.
-pub fn lift(bytes: &[u8]) -> Lifted {
+/// Parses a frame with its offload header.
+pub fn parse(bytes: &[u8]) -> Parsed {
     let (what, at) = network(bytes);
     let length = bytes.len().saturating_sub(at).clamp(1, u16::MAX as usize) as u16;
     let packet = Packet { ip_len: length, ..Packet::EMPTY };
-    let mut lifted = Lifted { packet, sack: SackRanges::NONE, kind: Kind::Alien, odd: None, ip: at as u16 };
-    let Some(ip) = bytes.get(at..) else { return lifted };
+    let mut parsed = Parsed { packet, sack: SackRanges::NONE, kind: Kind::NonIp, anomaly: None, ip: at as u16 };
+    let Some(ip) = bytes.get(at..) else { return parsed };
     if what != IPV4 || ip.len() < 20 || ip[0] >> 4 != 4 {
-        lifted.packet.transport.set_flow(hidden::fingerprint(what, ip));
-        lifted.odd = hidden::find(what, ip).map(Odd::Hidden);
-        return lifted;
+        parsed.packet.transport.set_flow(hidden::fingerprint(what, ip));
+        parsed.anomaly = hidden::find(what, ip).map(Anomaly::Hidden);
+        return parsed;
     }
     let (header, total) = (4 * (ip[0] & 15) as usize, word(ip, 2) as usize);
     if header < 20 || total < header || total > ip.len() {
-        return lifted;
+        return parsed;
     }
-    lifted.kind = Kind::Other;
-    (lifted.packet.ip_len, lifted.packet.tos, lifted.packet.ttl) = (total as u16, ip[1], ip[8]);
+    parsed.kind = Kind::Other;
+    (parsed.packet.ip_len, parsed.packet.tos, parsed.packet.ttl) = (total as u16, ip[1], ip[8]);
     let whole = word(ip, 6) & 0x3fff == 0;
     let udp = &ip[header..total];
     let ported = whole && udp.len() >= 8;
-    // Queues that keep flows apart find one in every packet; nothing of this is written.
-    lifted.packet.transport.set_flow(fingerprint(ip, if ported { &udp[..4] } else { &[] }));
+    // For queues that separate flows; it is not written.
+    parsed.packet.transport.set_flow(fingerprint(ip, if ported { &udp[..4] } else { &[] }));
     let port = if ported && ip[9] == 17 { Some((word(udp, 0), word(udp, 2))) } else { None };
     let Some((_, to)) = port.filter(|(from, to)| [*from, *to].contains(&UDP_PORT)) else {
-        lifted.odd = hidden::find(what, &ip[..total]).map(Odd::Hidden);
-        return lifted;
+        parsed.anomaly = hidden::find(what, &ip[..total]).map(Anomaly::Hidden);
+        return parsed;
     };
     if bytes[1] != 0 {
-        lifted.odd = Some(Odd::Merged);
-        return lifted;
+        parsed.anomaly = Some(Anomaly::Merged);
+        return parsed;
     }
     let long = word(udp, 4) as usize;
     let payload = if (8..=udp.len()).contains(&long) { &udp[8..long] } else { &[] };
     match datagram::read(payload) {
         Ok(read) if to == UDP_PORT || read.packet.is_ack() => {
-            let (ip_len, tos, ttl) = (lifted.packet.ip_len, lifted.packet.tos, lifted.packet.ttl);
-            lifted.packet = Packet { ip_len, tos, ttl, ..read.packet };
-            lifted.sack = read.sack;
+            let (ip_len, tos, ttl) = (parsed.packet.ip_len, parsed.packet.tos, parsed.packet.ttl);
+            parsed.packet = Packet { ip_len, tos, ttl, ..read.packet };
+            parsed.sack = read.sack;
             let headers = (read.payload.min(MOST_HEADERS)) as u8;
-            lifted.kind = Kind::Explicit { udp: (at + header) as u16, headers, writable: to == UDP_PORT };
+            parsed.kind = Kind::Explicit { udp: (at + header) as u16, headers, writable: to == UDP_PORT };
         }
-        Err(_) if to == UDP_PORT => lifted.odd = Some(Odd::Malformed),
+        Err(_) if to == UDP_PORT => parsed.anomaly = Some(Anomaly::Malformed),
         _ => {}
     }
-    lifted
+    parsed
 }
 
 /// EtherType of IPv4.
 pub(super) const IPV4: u16 = 0x0800;
 /// EtherType of IPv6.
 pub(super) const IPV6: u16 = 0x86dd;
-/// Most tags that are looked behind.
+/// Most tags that are skipped.
 const TAGS: usize = 3;
 
-/// The EtherType of what a frame carries behind tags and a PPPoE session's header, and where that begins; zero if it ends before.
+/// The EtherType of a frame's payload behind tags and a PPPoE session header, and its offset; zero if the frame is too short.
 fn network(bytes: &[u8]) -> (u16, usize) {
     let mut at = IP;
     for _ in 0..=TAGS {
         let Some(kind) = bytes.get(at - 2..at) else { return (0, IP) };
         match word(kind, 0) {
-            // IEEE 802.1Q, 802.1ad, and what came before that.
+            // IEEE 802.1Q, 802.1ad, and QinQ before it.
             0x8100 | 0x88a8 | 0x9100 => at += 4,
             // RFC 2516: version and type 1, code 0, session, length; then PPP's number of the protocol.
             0x8864 => {
@@ -158,7 +158,7 @@ pub fn addresses(bytes: &[u8], ip: u16) -> (Ipv4Addr, Ipv4Addr) {
     (at(ip as usize + 12), at(ip as usize + 16))
 }
 
-/// Tells flows apart by addresses, protocol and ports (FNV-1a).
+/// A hash of addresses, protocol and ports (FNV-1a).
 fn fingerprint(ip: &[u8], ports: &[u8]) -> u32 {
     hash(ip[12..20].iter().chain(&ip[9..10]).chain(ports))
 }
@@ -167,11 +167,11 @@ pub(super) fn hash<'a>(parts: impl Iterator<Item = &'a u8>) -> u32 {
     parts.fold(0x811c_9dc5, |hash, &byte| (hash ^ byte as u32).wrapping_mul(0x0100_0193))
 }
 
-/// Writes what has changed in a packet into its frame.
-pub fn lower(bytes: &mut [u8], lifted: &Lifted) {
-    let Lifted { packet, sack, kind, ip, .. } = *lifted;
+/// Writes the changes of a packet into its frame.
+pub fn emit(bytes: &mut [u8], parsed: &Parsed) {
+    let Parsed { packet, sack, kind, ip, .. } = *parsed;
     let ip = ip as usize;
-    if kind == Kind::Alien {
+    if kind == Kind::NonIp {
         return;
     }
     let clean = packet.without_mark();
@@ -186,8 +186,8 @@ pub fn lower(bytes: &mut [u8], lifted: &Lifted) {
         write_headers(bytes, &clean, &sack, udp as usize, headers as usize);
     }
     if packet.is_damaged() {
-        // The last byte of the datagram; its checksum stays, so that its end finds out. One that was left to hardware would
-        // be made right further on: what stands there now is wrong.
+        // Flips a bit of the last byte and keeps the checksum, so that the receiver detects it. A checksum left to hardware is
+        // taken as it is, which is wrong.
         bytes[0] &= !1;
         let last = ip + word(bytes, ip + 2) as usize - 1;
         bytes[last] ^= 0x10;
@@ -197,11 +197,11 @@ pub fn lower(bytes: &mut [u8], lifted: &Lifted) {
 fn write_headers(bytes: &mut [u8], packet: &Packet, sack: &SackRanges, udp: usize, headers: usize) {
     let mut new = [0; MOST_HEADERS];
     if datagram::write(packet, sack, &mut new) != headers {
-        return; // only what was read is written
+        return; // only headers that were parsed are written
     }
     let at = udp + 8;
     if XcpI::of(packet).is_some() {
-        // A packet in memory has no room for what stands here, the upper half of its flow's number.
+        // The upper half of the flow's number, which the core's packet does not have.
         let window = headers - TRANSPORT_LEN + 16;
         new[window..window + 4].copy_from_slice(&bytes[at + window..at + window + 4]);
     }
@@ -210,12 +210,12 @@ fn write_headers(bytes: &mut [u8], packet: &Packet, sack: &SackRanges, udp: usiz
     }
     let mut old = [0; MOST_HEADERS];
     old[..headers].copy_from_slice(&bytes[at..at + headers]);
-    // Without a checksum there is none to keep right; one that hardware is to fill in covers what will stand there.
+    // No update without a checksum, nor for one that hardware fills in later.
     let summed = word(bytes, udp + 6) != 0 && bytes[0] & 1 == 0;
     if summed {
         patch(bytes, at, &old[..headers], &new[..headers], udp + 6);
         if word(bytes, udp + 6) == 0 {
-            bytes[udp + 6..udp + 8].fill(0xff); // zero would say "none" (RFC 768)
+            bytes[udp + 6..udp + 8].fill(0xff); // zero means no checksum (RFC 768)
         }
     } else {
         bytes[at..at + headers].copy_from_slice(&new[..headers]);
@@ -268,16 +268,16 @@ mod tests {
         assert!(sums_are_right(&bytes));
         let mut rng = Rng::stream(1, "frames");
         for _ in 0..1000 {
-            let mut lifted = lift(&bytes);
-            assert!(matches!(lifted.kind, Kind::Explicit { writable: true, headers: 44, .. }));
-            lifted.packet.congestion.set_delta_throughput(rng.next_u64() as i32);
-            lifted.packet.tos = rng.next_u64() as u8 & 0x7f;
-            lifted.packet.ttl = rng.next_u64() as u8;
-            lower(&mut bytes, &lifted);
+            let mut parsed = parse(&bytes);
+            assert!(matches!(parsed.kind, Kind::Explicit { writable: true, headers: 44, .. }));
+            parsed.packet.congestion.set_delta_throughput(rng.next_u64() as i32);
+            parsed.packet.tos = rng.next_u64() as u8 & 0x7f;
+            parsed.packet.ttl = rng.next_u64() as u8;
+            emit(&mut bytes, &parsed);
             assert!(sums_are_right(&bytes));
-            let again = lift(&bytes);
-            assert_eq!(again.packet.congestion, lifted.packet.congestion);
-            assert_eq!((again.packet.tos, again.packet.ttl), (lifted.packet.tos, lifted.packet.ttl));
+            let again = parse(&bytes);
+            assert_eq!(again.packet.congestion, parsed.packet.congestion);
+            assert_eq!((again.packet.tos, again.packet.ttl), (parsed.packet.tos, parsed.packet.ttl));
         }
     }
 
@@ -286,24 +286,24 @@ mod tests {
         let mut packet = data();
         XcpI { ttl: 64, last_router: 1 }.put(&mut packet);
         let mut bytes = frame(&packet);
-        let mut lifted = lift(&bytes);
-        XcpI { ttl: 63, last_router: 0x0a00_0001 }.put(&mut lifted.packet);
-        lower(&mut bytes, &lifted);
+        let mut parsed = parse(&bytes);
+        XcpI { ttl: 63, last_router: 0x0a00_0001 }.put(&mut parsed.packet);
+        emit(&mut bytes, &parsed);
         assert!(sums_are_right(&bytes));
-        assert_eq!(XcpI::of(&lift(&bytes).packet), Some(XcpI { ttl: 63, last_router: 0x0a00_0001 }));
+        assert_eq!(XcpI::of(&parse(&bytes).packet), Some(XcpI { ttl: 63, last_router: 0x0a00_0001 }));
     }
 
     #[test]
     fn other_packets_leave_as_they_came() {
         let mut bytes = frame_to(&data(), 53);
         let before = bytes.clone();
-        let mut lifted = lift(&bytes);
-        assert_eq!(lifted.kind, Kind::Other);
-        lifted.packet.set_ecn(Ecn::Capable1); // as a controller of another protocol would
-        lower(&mut bytes, &lifted);
+        let mut parsed = parse(&bytes);
+        assert_eq!(parsed.kind, Kind::Other);
+        parsed.packet.set_ecn(Ecn::Capable1); // as a controller of another protocol would
+        emit(&mut bytes, &parsed);
         assert_eq!(bytes, before);
-        lifted.packet.set_ecn(Ecn::Marked);
-        lower(&mut bytes, &lifted);
+        parsed.packet.set_ecn(Ecn::Marked);
+        emit(&mut bytes, &parsed);
         assert_eq!(bytes[IP + 1], 0x2b);
         assert!(sums_are_right(&bytes));
     }
@@ -312,10 +312,10 @@ mod tests {
     fn a_datagram_without_checksum_gets_none() {
         let mut bytes = frame(&data());
         bytes[IP + 26..IP + 28].fill(0);
-        let mut lifted = lift(&bytes);
-        lifted.packet.congestion.set_delta_throughput(1);
-        lower(&mut bytes, &lifted);
-        assert_eq!((word(&bytes, IP + 26), lift(&bytes).packet.congestion.delta_throughput()), (0, 1));
+        let mut parsed = parse(&bytes);
+        parsed.packet.congestion.set_delta_throughput(1);
+        emit(&mut bytes, &parsed);
+        assert_eq!((word(&bytes, IP + 26), parse(&bytes).packet.congestion.delta_throughput()), (0, 1));
     }
 
     #[test]
@@ -324,17 +324,17 @@ mod tests {
         let with = |at: usize, value: u8| {
             let mut bytes = good.clone();
             bytes[at] = value;
-            let lifted = lift(&bytes);
-            (lifted.kind, lifted.odd)
+            let parsed = parse(&bytes);
+            (parsed.kind, parsed.anomaly)
         };
-        assert_eq!(with(1, 5), (Kind::Other, Some(Odd::Merged)), "the kernel's UDP segmentation");
-        assert_eq!(with(IP + 28 + 2, 0x21), (Kind::Other, Some(Odd::Malformed)), "not our version");
-        assert_eq!(with(IP + 24, 0xff), (Kind::Other, Some(Odd::Malformed)), "longer than it is");
-        assert_eq!(with(IP + 6, 0x20), (Kind::Other, Some(Odd::Hidden(Hidden::Fragment))), "the first fragment");
+        assert_eq!(with(1, 5), (Kind::Other, Some(Anomaly::Merged)), "the kernel's UDP segmentation");
+        assert_eq!(with(IP + 28 + 2, 0x21), (Kind::Other, Some(Anomaly::Malformed)), "not our version");
+        assert_eq!(with(IP + 24, 0xff), (Kind::Other, Some(Anomaly::Malformed)), "longer than it is");
+        assert_eq!(with(IP + 6, 0x20), (Kind::Other, Some(Anomaly::Hidden(Hidden::Fragment))), "the first fragment");
         assert_eq!(with(IP + 7, 0x20), (Kind::Other, None), "another one");
-        assert_eq!(with(IP, 0x65), (Kind::Alien, None), "IPv6");
+        assert_eq!(with(IP, 0x65), (Kind::NonIp, None), "IPv6");
         for length in 0..good.len() {
-            lift(&good[..length]);
+            parse(&good[..length]);
         }
     }
 
@@ -351,22 +351,22 @@ mod tests {
         let tagged_session: &[u8] = &[0x81, 0, 0, 5, 0x88, 0x64, 0x11, 0, 0, 1, 0, 200, 0, 0x21];
         for prefix in [vlan, double, session, tagged_session] {
             let mut bytes = prefixed(&frame(&data()), prefix);
-            let mut lifted = lift(&bytes);
-            assert!(matches!(lifted.kind, Kind::Explicit { writable: true, .. }) && lifted.is_tagged(), "{prefix:?}");
-            lifted.packet.congestion.set_delta_throughput(-77);
-            (lifted.packet.ttl, lifted.packet.tos) = (9, 0x29);
-            lower(&mut bytes, &lifted);
+            let mut parsed = parse(&bytes);
+            assert!(matches!(parsed.kind, Kind::Explicit { writable: true, .. }) && parsed.is_tagged(), "{prefix:?}");
+            parsed.packet.congestion.set_delta_throughput(-77);
+            (parsed.packet.ttl, parsed.packet.tos) = (9, 0x29);
+            emit(&mut bytes, &parsed);
             assert_eq!(
                 bytes[..OFFLOAD_LEN + 12 + prefix.len()],
                 prefixed(&frame(&data()), prefix)[..OFFLOAD_LEN + 12 + prefix.len()]
             );
             let plain = [&bytes[..OFFLOAD_LEN + 12], &[8, 0], &bytes[OFFLOAD_LEN + 12 + prefix.len()..]].concat();
             assert!(sums_are_right(&plain), "{prefix:?}");
-            let again = lift(&bytes);
+            let again = parse(&bytes);
             assert_eq!((again.packet.congestion.delta_throughput(), again.packet.ttl), (-77, 9));
             assert_eq!(addresses(&bytes, again.ip).1, Ipv4Addr::new(10, 0, 0, 2));
             for length in 0..bytes.len() {
-                lift(&bytes[..length]);
+                parse(&bytes[..length]);
             }
         }
     }
@@ -377,9 +377,9 @@ mod tests {
         let found = |prefix: &[u8], payload: &[u8]| {
             let bytes = prefixed(&[&frame(&data())[..IP], payload].concat(), prefix);
             for length in 0..bytes.len() {
-                lift(&bytes[..length]);
+                parse(&bytes[..length]);
             }
-            lift(&bytes).odd
+            parse(&bytes).anomaly
         };
         let ipv6 = |next: u8, payload: &[u8]| {
             let length = (payload.len() as u16).to_be_bytes();
@@ -390,7 +390,7 @@ mod tests {
             [&[0x45, 0, total[0], total[1], 0, 0, 0, 0, 64, protocol, 0, 0], &[10; 8][..], payload].concat()
         };
         let (four, six): (&[u8], &[u8]) = (&[8, 0], &[0x86, 0xdd]);
-        let hidden = |at| Some(Odd::Hidden(at));
+        let hidden = |at| Some(Anomaly::Hidden(at));
         assert_eq!(found(six, &ipv6(17, &inner[20..])), hidden(Hidden::Ipv6));
         assert_eq!(found(&[0x81, 0, 0, 5, 0x86, 0xdd], &ipv6(17, &inner[20..])), hidden(Hidden::Ipv6), "tagged");
         assert_eq!(found(six, &ipv6(4, inner)), hidden(Hidden::Tunnelled), "IPv4 in IPv6");
@@ -412,7 +412,7 @@ mod tests {
             assert_eq!(found(six, &nothing), None);
         }
         let flow =
-            |bytes: &[u8]| lift(&prefixed(&[&frame(&data())[..IP], bytes].concat(), six)).packet.transport.flow();
+            |bytes: &[u8]| parse(&prefixed(&[&frame(&data())[..IP], bytes].concat(), six)).packet.transport.flow();
         let mut other = ipv6(6, &inner[20..]);
         let one = flow(&other);
         other[41] ^= 1;
@@ -424,9 +424,9 @@ mod tests {
         for left_to_hardware in [0, 1] {
             let mut bytes = frame(&data());
             bytes[0] = left_to_hardware;
-            let mut lifted = lift(&bytes);
-            lifted.packet.damage();
-            lower(&mut bytes, &lifted);
+            let mut parsed = parse(&bytes);
+            parsed.packet.damage();
+            emit(&mut bytes, &parsed);
             assert!(bytes[0] == 0 && word(&bytes, IP + 26) != udp_sum(&bytes));
         }
     }
@@ -444,15 +444,15 @@ mod tests {
             }
             bytes.truncate(bytes.len() - if rng.uniform() < 0.3 { rng.next_u64() as usize % bytes.len() } else { 0 });
             let before = bytes.clone();
-            let mut lifted = lift(&bytes);
-            lifted.packet.ttl = lifted.packet.ttl.saturating_sub(1);
+            let mut parsed = parse(&bytes);
+            parsed.packet.ttl = parsed.packet.ttl.saturating_sub(1);
             if rng.uniform() < 0.5 {
-                lifted.packet.damage();
+                parsed.packet.damage();
             }
-            lifted.packet.congestion.set_delta_throughput(-1);
-            lower(&mut bytes, &lifted);
+            parsed.packet.congestion.set_delta_throughput(-1);
+            emit(&mut bytes, &parsed);
             assert_eq!(bytes.len(), before.len());
-            if lifted.kind == Kind::Alien {
+            if parsed.kind == Kind::NonIp {
                 assert_eq!(bytes, before);
             }
         }

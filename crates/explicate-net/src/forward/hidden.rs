@@ -1,24 +1,24 @@
-//! Explicit packets that pass without feedback: where they are, so that they can be counted.
+//! Detection of explicit packets that are forwarded without feedback, so that they can be counted.
 //!
-//! To their ends such a hop is a plain one. Inside IPv6 nothing is written, because our ends speak IPv4 alone; inside labels
-//! (MPLS) and tunnels (IP in IP, GRE, VXLAN) a checksum or a length further out may depend on what is inside; of a fragment
-//! the checksum is of all of them. What is encrypted nobody sees.
+//! To their ends this router is one without feedback. Packets in IPv6 are not written, because our ends use IPv4 only; inside labels
+//! (MPLS) and tunnels (IP in IP, GRE, VXLAN) an outer checksum or length may depend on the content; the checksum of a
+//! fragment covers all fragments. Encrypted packets are not detected.
 
 use explicate_core::datagram;
 use explicate_core::wire::UDP_PORT;
 
 use super::frame::{IPV4, IPV6, hash, word};
 
-/// Where an explicit packet is that cannot be served.
+/// The encapsulation of an explicit packet that gets no feedback.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hidden {
     /// In IPv6.
     Ipv6,
-    /// Behind labels.
+    /// Behind MPLS labels.
     Mpls,
-    /// In a packet of another protocol.
+    /// In a tunnel.
     Tunnelled,
-    /// In several pieces; the first is told of.
+    /// In fragments; the first is reported.
     Fragment,
 }
 
@@ -27,13 +27,13 @@ const MPLS: u16 = 0x8847;
 /// UDP port of VXLAN (RFC 7348).
 const VXLAN: u16 = 4789;
 
-/// Looks for an explicit packet in what begins at `bytes` and has this EtherType.
+/// Finds an explicit packet in the payload of a frame with this EtherType.
 pub(super) fn find(kind: u16, bytes: &[u8]) -> Option<Hidden> {
     match kind {
         IPV4 => in_ipv4(bytes),
         IPV6 => in_ipv6(bytes),
         MPLS => {
-            // RFC 3032: the last label has this bit. What follows tells its version itself.
+            // RFC 3032: the last label has this bit. The payload's version is in its first byte.
             let last = bytes.chunks_exact(4).take(8).position(|label| label[2] & 1 == 1)?;
             is_explicit(&bytes[4 * (last + 1)..]).then_some(Hidden::Mpls)
         }
@@ -41,7 +41,7 @@ pub(super) fn find(kind: u16, bytes: &[u8]) -> Option<Hidden> {
     }
 }
 
-/// Tells flows apart that are not of IPv4.
+/// A hash of the flow of a packet that is not IPv4.
 pub(super) fn fingerprint(kind: u16, bytes: &[u8]) -> u32 {
     match bytes {
         // Addresses, next header, and ports of TCP or UDP.
@@ -65,7 +65,7 @@ fn in_ipv4(ip: &[u8]) -> Option<Hidden> {
     let (protocol, payload) = payload_of(ip)?;
     let piece = word(ip, 6) & 0x3fff;
     if piece != 0 {
-        // The first piece says so: more follow, and it begins at zero.
+        // The first fragment has offset zero and the flag of more fragments.
         let explicit = piece == 0x2000 && protocol == 17 && is_ours(payload);
         return explicit.then_some(Hidden::Fragment);
     }
@@ -80,7 +80,7 @@ fn in_ipv6(ip: &[u8]) -> Option<Hidden> {
     in_tunnel(next, payload).then_some(Hidden::Tunnelled)
 }
 
-/// Whether a packet of this protocol holds another, an explicit one.
+/// Whether a packet of this protocol encapsulates an explicit one.
 fn in_tunnel(protocol: u8, payload: &[u8]) -> bool {
     match protocol {
         4 | 41 => is_explicit(payload),
@@ -102,12 +102,12 @@ fn gre(bytes: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The IP packet in a frame in VXLAN.
+/// The IP packet in the frame in VXLAN.
 fn vxlan(udp: &[u8]) -> Option<&[u8]> {
     (udp.len() >= 8 && word(udp, 2) == VXLAN).then(|| udp.get(8 + 8 + 14..))?
 }
 
-/// Whether an IP packet is to our port, of either version.
+/// Whether an IP packet of either version is to our port.
 fn is_explicit(ip: &[u8]) -> bool {
     match ip.first().map(|first| first >> 4) {
         Some(4) => payload_of(ip).is_some_and(|(protocol, payload)| protocol == 17 && is_ours(payload)),
@@ -116,7 +116,7 @@ fn is_explicit(ip: &[u8]) -> bool {
     }
 }
 
-/// Whether a UDP datagram, or its beginning, is data of explicit flows.
+/// Whether a UDP datagram, or its first fragment, is data of an explicit flow.
 fn is_ours(udp: &[u8]) -> bool {
     udp.len() > 8 && word(udp, 2) == UDP_PORT && datagram::read(&udp[8..]).is_ok()
 }

@@ -1,4 +1,4 @@
-//! An interface that is forwarded between.
+//! An interface of a forwarder.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -6,12 +6,12 @@ use super::output::Output;
 use crate::error::{Context, Result};
 use crate::sys::{self, PacketSocket};
 
-/// Bytes of frames that an interface holds until they are looked at, where it is one of a few...
+/// Bytes of received frames that an interface's ring holds, if there are few interfaces...
 pub const HELD_BY_FEW: usize = 16 << 20;
-/// ... and where it is one of many.
+/// ... and if there are many.
 const HELD_BY_MANY: usize = 4 << 20;
 
-/// An interface and what stands before its wire.
+/// An interface with its output queue.
 pub struct Interface {
     /// Its name.
     pub name: String,
@@ -19,7 +19,7 @@ pub struct Interface {
     pub(super) socket: PacketSocket,
     /// Its output.
     pub output: Output,
-    /// A link that ends here, if it is emulated at its end: what comes in passes it first, by its own time.
+    /// A link that ends here, if it is emulated at its end: received frames pass it first.
     pub input: Option<Output>,
 }
 
@@ -28,13 +28,13 @@ impl Interface {
     pub fn open(name: &str, output: Output) -> Result<Interface> {
         Interface::holding(HELD_BY_MANY, name, output)
     }
-    /// Opens one that holds so many bytes of frames until they are looked at.
+    /// Opens an interface whose ring holds so many bytes of frames.
     pub fn holding(bytes: usize, name: &str, output: Output) -> Result<Interface> {
         let index = sys::interface_index(name).or_fail(|| format!("find the interface `{name}`"))?;
         let socket = PacketSocket::open(name, index, bytes).or_fail(|| format!("open a packet socket on `{name}`"))?;
         Ok(Interface { name: name.to_string(), index, socket, output, input: None })
     }
-    /// Whether it is no more; one of its name that comes later is another.
+    /// Whether it has been removed; a later one of its name is another.
     pub fn is_gone(&self) -> bool {
         sys::interface_gone(self.index)
     }

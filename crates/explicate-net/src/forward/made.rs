@@ -1,4 +1,4 @@
-//! Frames that a router makes itself: its messages to other routers, and answers to who asks for its address.
+//! Frames that a router makes itself: messages to other routers, and ARP replies.
 
 use std::net::Ipv4Addr;
 
@@ -8,7 +8,7 @@ use explicate_core::wire::{IP_UDP_LEN, Packet, SackRanges};
 use super::frame::{IP, word};
 use crate::sys::OFFLOAD_LEN;
 
-/// Makes the frame of a packet: for messages that a router sends itself, and for tests. `payload` follows the headers.
+/// Makes the frame of a packet, with `payload` behind the headers.
 pub fn make(
     packet: &Packet,
     sack: &SackRanges,
@@ -51,7 +51,7 @@ pub(super) fn ones_sum(start: u32, bytes: &[u8]) -> u16 {
     sum as u16
 }
 
-/// The UDP checksum that the frame of a datagram without IP options ought to have.
+/// The UDP checksum of the frame of a datagram without IP options.
 pub(super) fn udp_sum(bytes: &[u8]) -> u16 {
     let udp = &bytes[IP + 20..];
     let length = word(udp, 4) as usize;
@@ -63,7 +63,7 @@ pub(super) fn udp_sum(bytes: &[u8]) -> u16 {
     }
 }
 
-/// The answer to a frame that asks who has `own` (RFC 826): `station` has.
+/// The reply to an ARP request for `own` (RFC 826), with the hardware address `station`.
 pub fn answer_arp(bytes: &[u8], own: Ipv4Addr, station: [u8; 6]) -> Option<Vec<u8>> {
     let arp = bytes.get(IP..IP + 28)?;
     // Ethernet, IPv4, request.
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_asks_for_us_is_answered() {
+    fn arp_requests_are_answered() {
         let own = Ipv4Addr::new(10, 0, 0, 9);
         let mut asks = vec![0; OFFLOAD_LEN];
         asks.extend([0xff; 6]);

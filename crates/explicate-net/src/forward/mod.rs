@@ -1,9 +1,9 @@
-//! Forwarding between interfaces: what a router and an emulated link have in common.
+//! Forwarding between interfaces, for routers and emulated links.
 //!
-//! Frames that come in by one interface go out by another, through its [output](output::Output): at a router by what was learned of who
-//! is where, as a bridge does, at a link by the other of its two ends. One thread does it all in turns: it receives what there is,
-//! lets the ports do what is due, sends, and waits for the next of both. While there is always something to do, turns keep a
-//! distance from each other, as interface cards do with interrupts, so that one call and one wake-up serve many frames.
+//! A frame that arrives at one interface leaves by another, through its [output](output::Output): at a router by a table of learned
+//! addresses, like a bridge's, at a link by the other end. One thread works in iterations (turns): it receives all queued frames,
+//! runs the ports, sends, and waits for the next frame or departure. Under load turns are spaced in time, like the interrupts of
+//! network cards, so that one call and one wake-up serve many frames.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -13,12 +13,13 @@ use explicate_core::api::Probe;
 use explicate_core::port::Store;
 use explicate_core::units::Time;
 
-use crate::agent::Speaker;
+use crate::agent::AgentHost;
 use crate::clock::{Clock, Waiter};
 use crate::error::{Context, Result};
 use crate::sys::{self, OFFLOAD_LEN};
 
 pub mod counters;
+mod forwarding_table;
 pub mod frame;
 pub mod hidden;
 pub mod interface;
@@ -26,93 +27,78 @@ pub mod made;
 pub mod output;
 mod pace;
 pub mod pool;
-mod stations;
-mod voice;
+mod router_agent;
 
 pub use counters::Counters;
-use frame::{Kind, Odd};
+use forwarding_table::ForwardingTable;
+use frame::{Anomaly, Kind};
 pub use interface::{HELD_BY_FEW, Interface};
 use output::Output;
 use pace::Pace;
 use pool::Pool;
-use stations::Stations;
-use voice::{Heard, Voice};
+use router_agent::{Disposition, RouterAgent};
 
-/// Most frames that are held at a time.
+/// Most frames in memory.
 const MOST_FRAMES: usize = 1 << 16;
-/// Most frames from one interface in a row, so that the others get their turn.
+/// Most frames from one interface in a row, to be fair to the others.
 const MOST_AT_ONCE: usize = 128;
 
-/// Who forwards how.
+/// The mode of a forwarder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Manner {
-    /// A router: learns who is where, and counts the TTL of explicit packets down.
+pub enum Mode {
+    /// A router: learns addresses, and decrements the TTL of explicit packets.
     Router,
-    /// The same, but leaves the TTL as it is.
+    /// The same, without changing the TTL.
     Bridge,
     /// Links between pairs of interfaces, the first and the second, the third and the fourth, and so on.
     Link,
 }
 
-/// Forwards.
+/// Forwards frames between interfaces.
 pub struct Forwarder {
     /// Its interfaces.
     pub interfaces: Vec<Interface>,
-    manner: Manner,
-    stations: Stations,
-    /// What speaks for this node.
-    voice: Option<Voice>,
+    mode: Mode,
+    table: ForwardingTable,
+    /// The agent of this node, if its protocol has one.
+    agent: Option<RouterAgent>,
     pool: Pool,
     ready: Vec<u32>,
     clock: Clock,
     waiter: Waiter,
     pace: Pace,
-    /// The VLAN between the second interface of a link and whoever is there, see [`Forwarder::tag`].
+    /// The VLAN at the second interface of a link, see [`Forwarder::tag`].
     vlan: Option<u16>,
-    /// Where ports share lines: until when all have done what they had to do.
+    /// Where ports share lines: the time up to which all have run.
     in_step: Option<Time>,
-    /// What it counted.
+    /// Counters since the start.
     pub counters: Counters,
-    /// CPU time of its thread when it began.
+    /// CPU time of its thread at the start.
     cpu: u64,
 }
 
 impl Forwarder {
     /// A forwarder for this thread.
-    pub fn new(interfaces: Vec<Interface>, manner: Manner, clock: Clock) -> Result<Forwarder> {
+    pub fn new(interfaces: Vec<Interface>, mode: Mode, clock: Clock) -> Result<Forwarder> {
         let waiter = Waiter::new(clock);
-        let (stations, voice, ready, vlan, in_step, counters) = Default::default();
+        let (table, agent, ready, vlan, in_step, counters) = Default::default();
         let (pool, pace, cpu) = (Pool::new(MOST_FRAMES), Pace::new(Time::ZERO), sys::thread_cpu());
-        Ok(Forwarder {
-            interfaces,
-            manner,
-            stations,
-            voice,
-            pool,
-            ready,
-            clock,
-            waiter,
-            pace,
-            vlan,
-            in_step,
-            counters,
-            cpu,
-        })
+        Ok(Forwarder { interfaces, mode, table, agent, pool, ready, clock, waiter, pace, vlan, in_step, counters, cpu })
     }
 
-    /// Turns are so far apart at most while there is something to do in each: frames are handed on later by up to that, and cost less.
+    /// Sets the longest interval between turns under load: it delays frames by that much at most, and saves CPU time.
     pub fn keep_apart(&mut self, most: Time) {
         self.pace = Pace::new(most);
     }
-    /// What comes in by the first interface gets the tag of this VLAN, and what comes by another loses it (IEEE 802.1Q).
+    /// Adds the tag of this VLAN to frames from the first interface, and removes it from frames of others (IEEE 802.1Q).
     pub fn tag(&mut self, vlan: u16) {
         self.vlan = Some(vlan);
     }
-    /// Some ports share lines: what all do is done in order of time, for each depends on what others did before.
+    /// Runs ports in order of time, for those that share lines: each depends on earlier events of the others.
     pub fn keep_in_step(&mut self) {
         self.in_step = Some(Time::ZERO);
     }
-    /// Lets ports that share lines do what they had to do until `now`; until when they have.
+    /// Runs ports that share lines up to `now`. Returns the time up to which they have run.
     fn step(&mut self, now: Time) -> Time {
         let Some(until) = self.in_step else { return now };
         let now = now.max(until);
@@ -124,19 +110,19 @@ impl Forwarder {
         }
         now
     }
-    /// Addresses are reached by these interfaces from now on, and no others are learned.
+    /// Sets the interfaces of all addresses; no others are learned.
     pub fn place(&mut self, addresses: BTreeMap<Ipv4Addr, usize>) {
-        self.stations.place(addresses);
+        self.table.place(addresses);
     }
 
-    /// `speaker` speaks for this node, and looks at the packets of flows before they join the outputs that are `watched`.
-    pub fn speak(&mut self, speaker: Speaker, station: [u8; 6], watched: Vec<bool>) {
-        self.voice = Some(Voice::new(speaker, station, watched));
+    /// Sets the agent of this node, at a hardware address; it handles data packets before they enter the `watched` outputs.
+    pub fn set_agent(&mut self, host: AgentHost, station: [u8; 6], watched: Vec<bool>) {
+        self.agent = Some(RouterAgent::new(host, station, watched));
     }
-    /// Tells the variables of what speaks for this node.
+    /// Reports the variables of the agent.
     pub fn probe(&self, put: Probe<'_>) {
-        if let Some(voice) = &self.voice {
-            voice.speaker.probe(put);
+        if let Some(agent) = &self.agent {
+            agent.host.probe(put);
         }
     }
 
@@ -145,14 +131,14 @@ impl Forwarder {
         sys::thread_cpu() - self.cpu
     }
 
-    /// Forwards until `until`, or until it is told to stop.
+    /// Forwards until `until`, or until `stop` returns true.
     pub fn run(&mut self, until: Time, stop: &dyn Fn() -> bool) -> Result<()> {
-        let patience = self.patience();
+        let slack = self.slack();
         let mut now = self.clock.now();
         while now < until && !stop() {
             let frames = self.turn(now);
             if let Some(next) = self.pace.next(now, frames) {
-                // Whatever comes in the meantime, comes to the rings.
+                // Frames that arrive meanwhile are kept in the rings.
                 self.clock.sleep_until(next);
                 now = self.clock.now();
                 continue;
@@ -160,36 +146,36 @@ impl Forwarder {
             now = self.clock.now();
             let ports = self.interfaces.iter().flat_map(Interface::ports);
             let due =
-                ports.map(Output::due).chain(self.voice.iter().map(|v| v.speaker.due())).min().unwrap_or(Time::NEVER);
-            if due <= now + patience {
+                ports.map(Output::due).chain(self.agent.iter().map(|v| v.host.due())).min().unwrap_or(Time::NEVER);
+            if due <= now + slack {
                 self.clock.sleep_until(due.min(until));
                 now = self.clock.now();
                 continue;
             }
             self.waiter.wait(&self.interfaces, due.min(until)).or_fail(|| "wait for packets".to_string())?;
-            self.heed_errors();
+            self.log_errors();
             now = self.clock.now();
         }
         Ok(())
     }
-    /// What woke this thread may be an interface's error.
-    fn heed_errors(&mut self) {
+    /// Counts and logs errors of interfaces, which also end a wait.
+    fn log_errors(&mut self) {
         for (number, interface) in self.interfaces.iter().enumerate() {
             if self.waiter.is_readable(number)
                 && !interface.socket.has_frame()
                 && let Some(error) = interface.socket.error()
             {
-                // An interface that goes down comes back, or the operator stops us.
+                // An interface that went down may come up again.
                 self.counters.errors += 1;
                 tracing::warn!(interface = interface.name, %error, "cannot receive");
             }
         }
     }
 
-    /// How long a frame may lie in its ring, where the system has noted when it came: it leaves later, delayed as it is by
-    /// links. So where delays are no thread is woken for each frame that comes.
-    fn patience(&self) -> Time {
-        if self.voice.is_some() {
+    /// How long a frame may stay in its ring: its time of arrival is recorded by the kernel, and it leaves after the delay of its
+    /// links. So with delays no wake-up per frame is needed.
+    fn slack(&self) -> Time {
+        if self.agent.is_some() {
             return Time::ZERO;
         }
         let shortest = |delays: &mut dyn Iterator<Item = Time>| delays.min().unwrap_or(Time::ZERO);
@@ -197,7 +183,7 @@ impl Forwarder {
             + shortest(&mut self.interfaces.iter().map(|i| i.output.delay))
     }
 
-    /// Lets all ports do what they had to do until now.
+    /// Runs all ports up to now.
     pub fn settle(&mut self) -> Time {
         let now = self.clock.now();
         self.arrive(now);
@@ -208,9 +194,9 @@ impl Forwarder {
         now
     }
 
-    /// Does what there is to do; how many frames came or went, whichever were more.
+    /// One iteration. Returns the number of frames received or sent, whichever is greater.
     fn turn(&mut self, mut now: Time) -> usize {
-        // All that came until then is received before anything happens later.
+        // All frames that arrived until then are received before later events.
         let known = now;
         self.counters.turns += 1;
         let (mut came, mut went) = (0, 0);
@@ -221,7 +207,7 @@ impl Forwarder {
             }
         }
         self.arrive(known);
-        self.say(now);
+        self.send_messages(now);
         let known = self.step(known);
         for to in 0..self.interfaces.len() {
             let output = &mut self.interfaces[to].output;
@@ -234,7 +220,7 @@ impl Forwarder {
         came.max(went)
     }
 
-    /// Takes in what came by an interface; how many frames.
+    /// Receives frames from an interface. Returns their number.
     fn receive(&mut self, now: Time, from: usize) -> usize {
         let ahead = sys::wall_ahead();
         let mut count = 0;
@@ -248,7 +234,7 @@ impl Forwarder {
                 continue;
             };
             let bytes = self.pool.buffer(handle);
-            // It came when the kernel says, not when this thread had time for it.
+            // The kernel's time of arrival, not that of this call.
             let at = socket.receive(bytes).map_or(now, |at| self.clock.of(at.saturating_sub(ahead)).min(now));
             if bytes.len() < OFFLOAD_LEN + frame::ETHERNET_LEN {
                 self.counters.cut += 1;
@@ -269,8 +255,7 @@ impl Forwarder {
         count
     }
 
-    /// What has come over links that end here until `now` goes on, in order of time and each when it came, however late that is
-    /// noticed.
+    /// Routes frames that have left the links that end here by `now`, in order of time, each at its own time of arrival.
     fn arrive(&mut self, now: Time) {
         loop {
             let inputs = self.interfaces.iter_mut().enumerate().filter_map(|(i, face)| Some((i, face.input.as_mut()?)));
@@ -288,9 +273,9 @@ impl Forwarder {
         }
     }
 
-    /// A frame is here: it joins the outputs that it is for, or is dropped.
+    /// Puts a frame into the outputs of its destination, or drops it.
     fn route(&mut self, at: Time, from: usize, handle: u32) {
-        let mut targets = self.sort(at, from, handle).unwrap_or(0..0).filter(|to| *to != from).peekable();
+        let mut targets = self.destinations(at, from, handle).unwrap_or(0..0).filter(|to| *to != from).peekable();
         if targets.peek().is_none() {
             self.pool.release(handle);
         }
@@ -303,66 +288,66 @@ impl Forwarder {
         }
     }
 
-    /// Which interfaces a frame is for that came in; none if it goes no further.
-    fn sort(&mut self, now: Time, from: usize, handle: u32) -> Option<Range<usize>> {
-        let (bytes, lifted) = self.pool.frame(handle);
-        match lifted.odd {
-            Some(Odd::Malformed) => {
+    /// The interfaces of a frame's destination; `None` if it is not forwarded.
+    fn destinations(&mut self, now: Time, from: usize, handle: u32) -> Option<Range<usize>> {
+        let (bytes, parsed) = self.pool.frame(handle);
+        match parsed.anomaly {
+            Some(Anomaly::Malformed) => {
                 self.counters.malformed += 1;
                 return None;
             }
-            Some(Odd::Merged) => self.counters.merged += 1,
-            Some(Odd::Hidden(hidden)) => self.counters.hide(hidden),
+            Some(Anomaly::Merged) => self.counters.merged += 1,
+            Some(Anomaly::Hidden(hidden)) => self.counters.hide(hidden),
             None => {}
         }
-        match self.voice.as_mut().map_or(Heard::Other, |voice| voice.hear(now, from, bytes, lifted)) {
-            Heard::Other => {}
-            Heard::Taken => return None,
-            Heard::Answer(answer) => {
+        match self.agent.as_mut().map_or(Disposition::Forward, |agent| agent.handle_frame(now, from, bytes, parsed)) {
+            Disposition::Forward => {}
+            Disposition::Consumed => return None,
+            Disposition::Reply(answer) => {
                 if let Some(answer) = self.pool.take(&answer) {
                     self.interfaces[from].output.enqueue(now, answer, &mut self.pool);
                 }
                 return None;
             }
         }
-        if matches!(lifted.kind, Kind::Explicit { .. }) {
+        if matches!(parsed.kind, Kind::Explicit { .. }) {
             self.counters.explicit += 1;
-            self.counters.tagged += lifted.is_tagged() as u64;
-            if self.manner == Manner::Router {
-                if lifted.packet.ttl <= 1 {
+            self.counters.tagged += parsed.is_tagged() as u64;
+            if self.mode == Mode::Router {
+                if parsed.packet.ttl <= 1 {
                     self.counters.expired += 1;
                     return None;
                 }
-                lifted.packet.ttl -= 1;
+                parsed.packet.ttl -= 1;
             }
         }
-        if self.manner == Manner::Link {
+        if self.mode == Mode::Link {
             return Some((from ^ 1)..(from ^ 1) + 1);
         }
-        self.stations.targets(bytes, lifted, from, self.interfaces.len())
+        self.table.targets(bytes, parsed, from, self.interfaces.len())
     }
 
-    /// A frame joins an output.
+    /// Puts a frame into an output.
     fn join(&mut self, now: Time, to: usize, handle: u32) {
         let now = self.step(now);
         let output = &mut self.interfaces[to].output;
-        if let Some(voice) = &mut self.voice {
-            voice.look(now, to, output, handle, &mut self.pool);
+        if let Some(agent) = &mut self.agent {
+            agent.handle_data(now, to, output, handle, &mut self.pool);
         }
         output.enqueue(now, handle, &mut self.pool);
     }
 
-    /// Sends what this node has to say, through the same queues as all else.
-    fn say(&mut self, now: Time) {
-        let Some(voice) = &mut self.voice else { return };
-        while let Some((by, bytes)) = voice.say(now) {
+    /// Sends the agent's messages, through the same queues as other frames.
+    fn send_messages(&mut self, now: Time) {
+        let Some(agent) = &mut self.agent else { return };
+        while let Some((by, bytes)) = agent.poll(now) {
             if let Some(handle) = self.pool.take(&bytes) {
                 self.interfaces[by].output.enqueue(now, handle, &mut self.pool);
             }
         }
     }
 
-    /// Sends what is ready by an interface.
+    /// Sends the frames that are ready at an interface.
     fn flush(&mut self, to: usize) {
         for handle in &self.ready {
             self.pool.finish(*handle);
@@ -388,13 +373,13 @@ impl Forwarder {
         }
     }
 
-    /// Takes down what the system dropped before this program saw it.
+    /// Adds frames that the system dropped because a ring was full.
     pub fn count_missed(&mut self) {
         for interface in &self.interfaces {
             self.counters.missed += interface.socket.drops();
         }
     }
-    /// Frames held in memory, and those that ports and delays account for: unequal only by a defect.
+    /// Frames in memory, and those in ports and delays; the two are equal unless there is a defect.
     pub fn audit(&self) -> (usize, usize) {
         let ports = self.interfaces.iter().flat_map(Interface::ports);
         (self.pool.live(), ports.map(|port| port.held().0 + port.held().1).sum())

@@ -1,7 +1,7 @@
-//! What stands before the wire of an interface: the core's port, driven by real time, and a delay behind it.
+//! The output of an interface: a port of the core in real time, and a delay behind it.
 //!
-//! The port says when a packet leaves; lateness of the machine does not add up, because the next departure counts from
-//! there, not from when this one was noticed.
+//! The port computes departure times. Lateness of the machine does not accumulate, because the next departure counts from the
+//! computed time of this one.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -16,28 +16,28 @@ use crate::histogram::Histogram;
 pub struct Output {
     /// Its port.
     pub port: Port,
-    /// How much later than the port sends them packets arrive.
+    /// Delay between departure from the port and arrival.
     pub delay: Time,
-    /// In a settled port, in order of departure.
+    /// Packets in a port that knows departures in advance, in order of departure.
     inside: VecDeque<(Time, u32)>,
-    /// Under way, by time of arrival and order of departure.
+    /// Packets in the delay, by time of arrival and order of departure.
     under_way: BinaryHeap<Reverse<(Time, u64, u32)>>,
     sent: u64,
-    /// Until when its port has caught up: nothing happens there before.
+    /// The time up to which its port has run.
     until: Time,
-    /// How late packets were handed to the wire.
+    /// Lateness of packets at the wire.
     pub late: Histogram,
-    /// IP bytes handed to it.
+    /// IP bytes sent.
     pub bytes: u64,
 }
 
 impl Output {
-    /// An output by this port, with a delay behind it.
+    /// An output with this port and delay.
     pub fn new(port: Port, delay: Time) -> Output {
         let (inside, under_way) = (VecDeque::new(), BinaryHeap::new());
         Output { port, delay, inside, under_way, sent: 0, until: Time::ZERO, late: Histogram::default(), bytes: 0 }
     }
-    /// A packet came at `at`, or as soon as the port allows; whether it was let in.
+    /// Adds a packet that arrived at `at`, or at the time up to which the port has run if that is later. Returns false if it was dropped.
     pub fn enqueue(&mut self, at: Time, handle: u32, pool: &mut Pool) -> bool {
         let now = at.max(self.until);
         self.until = now;
@@ -48,17 +48,17 @@ impl Output {
         }
         true
     }
-    /// When something is to be done.
+    /// When [`run`](Output::run) has to be called.
     pub fn due(&self) -> Time {
         let port = match self.inside.front() {
-            // Nobody needs to look at it before it is there.
+            // Nothing has to be done before its arrival.
             Some((departs, _)) => *departs + self.delay,
             None if self.port.is_empty() => Time::NEVER,
             None => self.port.poll_timeout(),
         };
         port.min(self.under_way.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at))
     }
-    /// Does what was due until `known`, and puts what is to go out `now` into `ready`.
+    /// Runs up to `known`, and moves the packets to send `now` to `ready`.
     pub fn run(&mut self, known: Time, now: Time, pool: &mut Pool, ready: &mut Vec<u32>) {
         self.catch_up(known, pool);
         while let Some((at, handle)) = self.arrived(known, pool) {
@@ -66,22 +66,22 @@ impl Output {
             ready.push(handle);
         }
     }
-    /// The next packet that has arrived behind the delay by `now`, and when it did. Catch up first.
+    /// The next packet whose delay has ended by `now`, and when it ended. Call [`catch_up`](Output::catch_up) first.
     pub fn arrived(&mut self, now: Time, pool: &mut Pool) -> Option<(Time, u32)> {
         let Reverse((at, _, handle)) = self.under_way.peek().copied().filter(|Reverse((at, ..))| *at <= now)?;
         self.under_way.pop();
         self.bytes += pool.packet(handle).ip_len as u64;
         Some((at, handle))
     }
-    /// Until when its port has caught up.
+    /// The time up to which its port has run.
     pub fn caught_up(&self) -> Time {
         self.until
     }
-    /// When its port has something to do, if that has to be asked for anew after whatever another one does.
+    /// The next event of its port, if events of other ports can change it.
     pub fn acts(&self) -> Time {
         if self.port.is_scheduled() { self.port.poll_timeout() } else { Time::NEVER }
     }
-    /// Lets the port do all that it had to do until now.
+    /// Runs the port up to `now`.
     pub fn catch_up(&mut self, now: Time, pool: &mut Pool) {
         self.until = self.until.max(now);
         if self.port.is_scheduled() {
@@ -103,7 +103,7 @@ impl Output {
         self.sent += 1;
         self.under_way.push(Reverse((departed + self.delay, self.sent, handle)));
     }
-    /// Packets inside, and under way behind the port.
+    /// Packets in the port, and in the delay behind it.
     pub fn held(&self) -> (usize, usize) {
         (self.port.len(), self.under_way.len())
     }

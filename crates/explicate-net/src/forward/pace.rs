@@ -1,33 +1,33 @@
-//! How far turns are apart while there is something to do in each.
+//! The interval between turns under load.
 //!
-//! Frames come to rings by themselves, but the thread that takes them out has to be woken, and on a virtual machine, whose timers
-//! are the host's, one wake-up costs as much as several frames. So turns are as far apart as it takes for [`ENOUGH`]
-//! frames to come, but no farther than the user allows: the faster they come, the shorter each waits.
+//! The kernel puts frames into rings, but the thread that reads them has to be woken, and on a virtual machine, whose timers
+//! are the host's, one wake-up costs as much as several frames. So the interval is the time in which [`ENOUGH`]
+//! frames arrive, up to the user's limit: the higher the rate, the shorter the delay.
 
 use explicate_core::units::Time;
 
-/// Frames that are worth a turn: more in one would only leave in longer bursts.
+/// Frames per turn to aim at: more would only leave in longer bursts.
 const ENOUGH: u64 = 64;
-/// Least time by which turns are taken to be apart: several may begin at one time.
+/// Shortest interval assumed: several turns may begin at one time.
 const LEAST: Time = Time::micros(1);
 
-/// When turns begin.
+/// Times at which turns begin.
 pub(super) struct Pace {
-    /// How far they are apart at most; zero if all begin as soon as there is something to do.
+    /// Longest interval; zero if turns begin as soon as a frame arrives.
     most: Time,
     busy: bool,
-    /// When the last one began, and the last that found something.
+    /// When the last turn began, and the last with frames.
     began: Time,
     found: Time,
 }
 
 impl Pace {
-    /// Turns that are so far apart at most.
+    /// Turns with this longest interval.
     pub(super) fn new(most: Time) -> Pace {
         Pace { most, busy: false, began: Time::ZERO, found: Time::ZERO }
     }
-    /// A turn that began at `began` had `frames` come or go: when the next begins, whatever comes until then. `None` if that shall
-    /// begin it.
+    /// When the next turn begins, after one at `began` that received or sent `frames`. `None` if it begins with the next frame or
+    /// departure.
     pub(super) fn next(&mut self, began: Time, frames: usize) -> Option<Time> {
         let before = std::mem::replace(&mut self.began, began);
         self.busy = frames > 0 && (self.busy || began.since(self.found) < self.most);
@@ -43,7 +43,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// The distance at which turns settle when frames come so many microseconds apart, and frames a turn.
+    /// The interval between turns in steady state when frames arrive every `gap` microseconds, and frames per turn.
     fn settles(most: u64, gap: f64) -> (f64, f64) {
         let mut pace = Pace::new(Time::micros(most));
         let (mut now, mut seen) = (0.0, 0.0);
@@ -62,6 +62,6 @@ mod tests {
         assert!((480.0..=520.0).contains(&apart) && (24.0..27.0).contains(&frames), "{apart} us, {frames}");
         let (apart, frames) = settles(500, 2.0);
         assert!((100.0..160.0).contains(&apart) && (50.0..80.0).contains(&frames), "{apart} us, {frames}");
-        assert!(settles(0, 20.0).1 < 1.01, "not asked for");
+        assert!(settles(0, 20.0).1 < 1.01, "switched off");
     }
 }

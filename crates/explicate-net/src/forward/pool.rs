@@ -1,26 +1,26 @@
-//! Frames in memory, by handle: where the core's ports find packets.
+//! Frames in memory by handle, the store of the core's ports.
 
 use explicate_core::port::Store;
 use explicate_core::wire::Packet;
 
-use super::frame::{Lifted, lift, lower};
+use super::frame::{Parsed, emit, parse};
 
 /// A frame.
 struct Slot {
     bytes: Vec<u8>,
-    lifted: Lifted,
+    parsed: Parsed,
 }
 
 impl Slot {
     fn empty() -> Slot {
-        Slot { bytes: Vec::new(), lifted: lift(&[]) }
+        Slot { bytes: Vec::new(), parsed: parse(&[]) }
     }
 }
 
-/// Most bytes that a free slot keeps: a frame as long as any wire's. What offloads put together is rare.
+/// Most bytes that a free slot keeps: the longest frame of usual links. Longer ones, merged by offloads, are rare.
 const MOST_KEPT: usize = 1 << 14;
 
-/// Frames, at most so many: a flood finds no more room.
+/// A bounded pool of frames.
 pub struct Pool {
     slots: Vec<Slot>,
     free: Vec<u32>,
@@ -32,7 +32,7 @@ impl Pool {
     pub fn new(most: usize) -> Pool {
         Pool { slots: Vec::new(), free: Vec::new(), most }
     }
-    /// A place for a frame; `None` if there is no room.
+    /// A free slot; `None` if the pool is full.
     pub fn blank(&mut self) -> Option<u32> {
         self.free.pop().or_else(|| {
             if self.slots.len() == self.most {
@@ -42,17 +42,17 @@ impl Pool {
             Some(self.slots.len() as u32 - 1)
         })
     }
-    /// Where the bytes of a frame go that has a place; [read](Self::read) it then.
+    /// The buffer of a slot; call [`read`](Self::read) after writing a frame into it.
     pub fn buffer(&mut self, handle: u32) -> &mut Vec<u8> {
         &mut self.slots[handle as usize].bytes
     }
-    /// Reads a frame in its place.
-    pub fn read(&mut self, handle: u32) -> &mut Lifted {
-        let Slot { bytes, lifted } = &mut self.slots[handle as usize];
-        *lifted = lift(bytes);
-        lifted
+    /// Parses the frame in a slot.
+    pub fn read(&mut self, handle: u32) -> &mut Parsed {
+        let Slot { bytes, parsed } = &mut self.slots[handle as usize];
+        *parsed = parse(bytes);
+        parsed
     }
-    /// Takes a frame in; `None` if there is no room.
+    /// Copies a frame into a slot and parses it; `None` if the pool is full.
     pub fn take(&mut self, bytes: &[u8]) -> Option<u32> {
         let handle = self.blank()?;
         let to = self.buffer(handle);
@@ -61,21 +61,21 @@ impl Pool {
         self.read(handle);
         Some(handle)
     }
-    /// The bytes of a frame and what was read there.
-    pub fn frame(&mut self, handle: u32) -> (&[u8], &mut Lifted) {
-        let Slot { bytes, lifted } = &mut self.slots[handle as usize];
-        (bytes, lifted)
+    /// The bytes of a frame and its parsed form.
+    pub fn frame(&mut self, handle: u32) -> (&[u8], &mut Parsed) {
+        let Slot { bytes, parsed } = &mut self.slots[handle as usize];
+        (bytes, parsed)
     }
-    /// Writes what has changed in its packet into a frame.
+    /// Writes the changes of a packet into its frame.
     pub fn finish(&mut self, handle: u32) {
-        let Slot { bytes, lifted } = &mut self.slots[handle as usize];
-        lower(bytes, lifted);
+        let Slot { bytes, parsed } = &mut self.slots[handle as usize];
+        emit(bytes, parsed);
     }
     /// The bytes of a frame.
     pub fn bytes(&self, handle: u32) -> &[u8] {
         &self.slots[handle as usize].bytes
     }
-    /// Frames that are held.
+    /// Slots in use.
     pub fn live(&self) -> usize {
         self.slots.len() - self.free.len()
     }
@@ -83,7 +83,7 @@ impl Pool {
 
 impl Store for Pool {
     fn packet(&mut self, handle: u32) -> &mut Packet {
-        &mut self.slots[handle as usize].lifted.packet
+        &mut self.slots[handle as usize].parsed.packet
     }
     fn release(&mut self, handle: u32) {
         let bytes = &mut self.slots[handle as usize].bytes;
@@ -96,7 +96,7 @@ impl Store for Pool {
         let copy = self.blank()?;
         let mut slot = std::mem::replace(&mut self.slots[copy as usize], Slot::empty());
         slot.bytes.clone_from(&self.slots[handle as usize].bytes);
-        slot.lifted = self.slots[handle as usize].lifted;
+        slot.parsed = self.slots[handle as usize].parsed;
         self.slots[copy as usize] = slot;
         Some(copy)
     }

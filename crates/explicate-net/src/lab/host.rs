@@ -16,9 +16,9 @@ use explicate_scenario::machines::flows::{source, starts};
 use explicate_scenario::machines::source::Source;
 use explicate_scenario::model::{Link, Scenario, Traffic};
 
-use super::schedule::{Look, Schedule};
+use super::schedule::{Action, Schedule};
 use super::ways;
-use crate::agent::{self, Speaker};
+use crate::agent::{self, AgentHost};
 use crate::clock::Clock;
 use crate::endpoint::Endpoint;
 use crate::endpoint::content::Supply;
@@ -70,7 +70,7 @@ pub(super) struct Sample {
     pub(super) value: f64,
 }
 
-/// What the sending end of a flow has measured.
+/// Measurements of the sending end of a flow.
 pub(super) struct Sent {
     /// Its counters at the start of the measured span and at its end.
     pub(super) stats: (FlowStats, FlowStats),
@@ -98,7 +98,7 @@ fn stats(sending: &Sending) -> FlowStats {
     }
 }
 
-/// What a host has measured.
+/// Measurements of a host.
 #[derive(Default)]
 pub(super) struct HostReport {
     /// By number of the flow.
@@ -107,11 +107,11 @@ pub(super) struct HostReport {
     pub(super) received: BTreeMap<usize, (SinkStats, SinkStats)>,
     /// Samples.
     pub(super) samples: Vec<Sample>,
-    /// What went wrong with a flow.
+    /// Failures of flows.
     pub(super) failures: Vec<String>,
     /// Datagrams that the system refused.
     pub(super) refused: u64,
-    /// Datagrams whose headers made no sense.
+    /// Datagrams with malformed headers.
     pub(super) malformed: u64,
 }
 
@@ -152,21 +152,21 @@ impl<'a> Host<'a> {
         for (id, flow) in flows.iter().enumerate().filter(|(_, f)| ours(f) && f.ends.0 == node) {
             endpoint.sending.insert(id as u32, sending(scenario, flow, id as u32, seed)?);
         }
-        endpoint.speaker = speaker(scenario, flows, node, seed);
+        endpoint.agent = agent(scenario, flows, node, seed);
         let (before, sampled, report) = Default::default();
         Ok(Host { scenario, flows, node, clock, endpoint, before, sampled, report })
     }
 
     /// Runs the flows to the end of the scenario.
     pub(super) fn run(mut self, stop: &(dyn Fn() -> bool + Sync)) -> Result<HostReport> {
-        // What was sent before would come before the routers are there, and its loss would cost the first timeout.
+        // Packets sent earlier would be lost before the routers run, and cost a timeout.
         self.clock.wait_for_start();
         let mut schedule = Schedule::new(self.scenario);
-        while let Some((until, look)) = schedule.next() {
+        while let Some((until, action)) = schedule.next() {
             self.endpoint.run(until, &|_| stop())?;
-            match look {
-                Look::Measure => self.before = self.counters(),
-                Look::Sample => self.sample(schedule.period()),
+            match action {
+                Action::Measure => self.before = self.counters(),
+                Action::Sample => self.sample(schedule.period()),
             }
         }
         self.endpoint.run(schedule.end(), &|_| stop())?;
@@ -248,15 +248,15 @@ impl<'a> Host<'a> {
     }
 }
 
-/// What speaks for a host whose flows want that, with the values of the first controllers of their protocol.
-fn speaker(scenario: &Scenario, flows: &[LabFlow], node: usize, seed: u64) -> Option<Speaker> {
+/// The agent of a host whose flows need one, with the values of the first controllers of their protocol.
+fn agent(scenario: &Scenario, flows: &[LabFlow], node: usize, seed: u64) -> Option<AgentHost> {
     let protocol = |f: &LabFlow| scenario.flows[f.group.0].resolved.protocol;
     flows.iter().filter(|f| f.ends.0 == node || f.ends.1 == node).map(protocol).find_map(|protocol| {
         let specs =
             scenario.links.iter().flat_map(Link::controllers).filter(|spec| spec.protocol.name() == protocol.name());
         let spec = specs.min_by_key(|spec| agent::wants_oracle(spec.protocol, &spec.values));
         let rng = Rng::stream(seed, &format!("{}/agent", scenario.nodes[node]));
-        Speaker::new(protocol, &spec.map_or_else(Values::default, |s| s.values.clone()), ways::address(node), rng)
+        AgentHost::new(protocol, &spec.map_or_else(Values::default, |s| s.values.clone()), ways::address(node), rng)
     })
 }
 
@@ -278,7 +278,7 @@ fn sending(scenario: &Scenario, flow: &LabFlow, id: u32, seed: u64) -> Result<Se
     let own = Address(u32::from(ways::address(from)));
     let mut sender = Flow::new(&init);
     sender.attach(own);
-    // Its time is the application's: one that is due while the machine is busy acts for when it was due.
+    // The application's time is used: an action that is late counts from its due time.
     Ok(Sending::new(sending::Plan {
         flow: sender,
         elsewhere: Sink::new(&init),

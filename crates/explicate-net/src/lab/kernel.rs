@@ -17,7 +17,7 @@ use explicate_scenario::machines::flows::draw;
 use explicate_scenario::model::{Scenario, Traffic};
 
 use super::host::{HostReport, LabFlow, Sample, Sent};
-use super::schedule::{Look, Schedule};
+use super::schedule::{Action, Schedule};
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
 use crate::sys;
@@ -26,7 +26,7 @@ use crate::sys;
 const PORTS: u16 = 20_000;
 /// IP and TCP headers with time stamps, bytes.
 const HEADERS: u16 = 52;
-/// Between two looks at the clock.
+/// Interval between two reads of the clock.
 const NAP: Duration = Duration::from_millis(2);
 
 /// Which flow, and by which law of the kernel.
@@ -44,7 +44,7 @@ fn port(id: usize) -> u16 {
     PORTS + id as u16
 }
 
-/// What group a scenario's word for the kernel names: `GROUP=LAW`.
+/// Parses `GROUP=LAW` and finds the group.
 pub(super) fn check(scenario: &Scenario, given: &[(String, String)]) -> Result<()> {
     for (group, _) in given {
         let Some(found) = scenario.flows.iter().find(|g| g.name == *group) else {
@@ -60,7 +60,7 @@ pub(super) fn check(scenario: &Scenario, given: &[(String, String)]) -> Result<(
 }
 
 impl Carried<'_> {
-    fn measured(&self) -> Vec<(Time, Look)> {
+    fn measured(&self) -> Vec<(Time, Action)> {
         let mut schedule = Schedule::new(self.scenario);
         std::iter::from_fn(|| schedule.next()).collect()
     }
@@ -86,7 +86,7 @@ impl Carried<'_> {
         let mut stream = sys::tcp_connect(to, law, segment)
             .or_fail(|| format!("connect to {to} with the kernel's `{law}` (is that module there?)"))?;
         stream.set_nonblocking(true).or_fail(|| "prepare a socket".to_string())?;
-        let mut looks = self.measured().into_iter().peekable();
+        let mut actions = self.measured().into_iter().peekable();
         let mut report = HostReport::default();
         let (size, mut written, mut completed) = (self.size(), 0u64, Time::NEVER);
         let (mut before, mut finished) = (FlowStats::default(), false);
@@ -107,11 +107,11 @@ impl Carried<'_> {
             if finished && completed == Time::NEVER && sys::tcp_info(stream.as_fd()).is_ok_and(|i| i.unacked == 0) {
                 completed = self.clock.now();
             }
-            while let Some((_, look)) = looks.next_if(|(at, _)| *at <= self.clock.now()) {
+            while let Some((_, action)) = actions.next_if(|(at, _)| *at <= self.clock.now()) {
                 let info = sys::tcp_info(stream.as_fd()).unwrap_or_default();
-                match look {
-                    Look::Measure => before = stats(&info),
-                    Look::Sample => {
+                match action {
+                    Action::Measure => before = stats(&info),
+                    Action::Sample => {
                         let at = self.clock.now();
                         let mut put = |variable, value| {
                             report.samples.push(Sample { at, object: self.flow.name.clone(), variable, value });
@@ -137,7 +137,7 @@ impl Carried<'_> {
         listener.set_nonblocking(true).or_fail(|| "prepare a socket".to_string())?;
         let segment = self.scenario.flows[self.flow.group.0].packet.saturating_sub(HEADERS).max(1) as u64;
         let mut stream: Option<TcpStream> = None;
-        let mut looks = self.measured().into_iter().peekable();
+        let mut actions = self.measured().into_iter().peekable();
         let mut report = HostReport::default();
         let (mut payload, mut before, mut sampled) = (0u64, 0u64, 0u64);
         let mut buffer = vec![0; 1 << 16];
@@ -153,10 +153,10 @@ impl Carried<'_> {
                     }
                 }
             }
-            while let Some((_, look)) = looks.next_if(|(at, _)| *at <= self.clock.now()) {
-                match look {
-                    Look::Measure => before = payload,
-                    Look::Sample => {
+            while let Some((_, action)) = actions.next_if(|(at, _)| *at <= self.clock.now()) {
+                match action {
+                    Action::Measure => before = payload,
+                    Action::Sample => {
                         let (at, object) = (self.clock.now(), self.flow.name.clone());
                         let value = 8.0 * (payload - sampled) as f64 / period;
                         report.samples.push(Sample { at, object, variable: "goodput_bps", value });

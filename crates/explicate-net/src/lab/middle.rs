@@ -12,32 +12,32 @@ use explicate_scenario::model::{Link, RouterSpec, Scenario};
 
 use super::host::Sample;
 use super::plan::{Cable, Plan, Role};
-use super::schedule::{Look, Schedule};
+use super::schedule::{Action, Schedule};
 use super::ways::{self, Table};
-use crate::agent::{self, Speaker};
+use crate::agent::{self, AgentHost};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::forward::output::Output;
-use crate::forward::{Counters, Forwarder, Interface, Manner};
+use crate::forward::{Counters, Forwarder, Interface, Mode};
 use crate::histogram::Histogram;
 
-/// What a forwarder has measured.
+/// Measurements of a forwarder.
 pub(super) struct Report<'a> {
     /// The node, or nothing for the links.
     pub(super) node: Option<usize>,
-    /// What its ports know of links, by their numbers.
+    /// Statistics of its ports, by number of the link.
     pub(super) links: Vec<(usize, LinkRow<'a>)>,
     /// Samples.
     pub(super) samples: Vec<Sample>,
-    /// What it counted.
+    /// Its counters.
     pub(super) counters: Counters,
-    /// How late packets were handed on.
+    /// Lateness of packets.
     pub(super) late: Histogram,
     /// CPU time, ns.
     pub(super) cpu: u64,
 }
 
-/// A forwarder at work.
+/// A running forwarder.
 pub(super) struct Middle<'a> {
     scenario: &'a Scenario,
     node: Option<usize>,
@@ -66,7 +66,7 @@ impl<'a> Middle<'a> {
         let cables: Vec<usize> = plan.cables_of(node).collect();
         for &cable in &cables {
             let Cable { ends, links: both, .. } = &plan.cables[cable];
-            // What is emulated elsewhere is but a wire here.
+            // A link emulated elsewhere is a plain wire here.
             let both = if plan.has_middle(&plan.cables[cable]) { &[None; 2] } else { both };
             let own = ends.iter().position(|n| *n == node).unwrap_or(0);
             let mut interface =
@@ -77,13 +77,13 @@ impl<'a> Middle<'a> {
             interfaces.push(interface);
             links.push((both[own], input));
         }
-        let manner = if plan.roles[node] == Role::Bridge { Manner::Bridge } else { Manner::Router };
-        let mut forwarder = Forwarder::new(interfaces, manner, clock)?;
+        let mode = if plan.roles[node] == Role::Bridge { Mode::Bridge } else { Mode::Router };
+        let mut forwarder = Forwarder::new(interfaces, mode, clock)?;
         let (specs, watched) = spokesman(scenario, &links);
         if let Some(spec) = specs {
             let rng = Rng::stream(seed, &format!("{}/agent", scenario.nodes[node]));
-            if let Some(speaker) = Speaker::new(spec.protocol, &spec.values, ways::address(node), rng) {
-                forwarder.speak(speaker, Plan::station(node, cables[0]), watched);
+            if let Some(agent) = AgentHost::new(spec.protocol, &spec.values, ways::address(node), rng) {
+                forwarder.set_agent(agent, Plan::station(node, cables[0]), watched);
             }
         }
         let mut tables: VecDeque<(Time, Table)> = ways::tables(scenario, plan, node).into();
@@ -106,7 +106,7 @@ impl<'a> Middle<'a> {
         let (mut interfaces, mut links) = (Vec::new(), Vec::new());
         for (i, cable) in plan.cables.iter().enumerate().filter(|(_, c)| plan.has_middle(c)) {
             let lines = if cable.half_duplex { SharedLine::pair().map(Some) } else { [None, None] };
-            // What goes out by an end came in by the other, and left the node there.
+            // Frames that leave by one end entered by the other.
             for (end, line) in lines.into_iter().enumerate() {
                 let link = cable.links[1 - end];
                 let output = output(scenario, link, seed, crossing, line);
@@ -114,7 +114,7 @@ impl<'a> Middle<'a> {
                 links.push((link, None));
             }
         }
-        let mut forwarder = Forwarder::new(interfaces, Manner::Link, clock)?;
+        let mut forwarder = Forwarder::new(interfaces, Mode::Link, clock)?;
         if plan.cables.iter().any(|cable| cable.half_duplex) {
             forwarder.keep_in_step();
         }
@@ -152,15 +152,15 @@ impl<'a> Middle<'a> {
     /// Forwards to the end of the scenario.
     pub(super) fn run(mut self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Report<'a>> {
         let mut schedule = Schedule::new(self.scenario);
-        while let Some((until, look)) = schedule.next() {
+        while let Some((until, action)) = schedule.next() {
             self.forward(until, stop)?;
             let now = self.forwarder.settle();
-            match look {
-                Look::Measure => {
+            match action {
+                Action::Measure => {
                     self.measured_from = now;
                     self.ports().for_each(|(_, output)| output.port.start_measuring(now));
                 }
-                Look::Sample => self.sample(now, schedule.period()),
+                Action::Sample => self.sample(now, schedule.period()),
             }
         }
         self.forward(schedule.end(), stop)?;
@@ -217,8 +217,8 @@ impl<'a> Middle<'a> {
     }
 }
 
-/// A link's controller that has somebody to speak for it.
-pub(super) fn speaking<'a>(scenario: &'a Scenario, link: &'a Link) -> Option<&'a RouterSpec> {
+/// A link's controller whose protocol has an agent.
+pub(super) fn controller_with_agent<'a>(scenario: &'a Scenario, link: &'a Link) -> Option<&'a RouterSpec> {
     let wanted = |spec: &&RouterSpec| {
         let init = AgentInit { values: &spec.values, own: Address(0), rng: Rng::stream(0, "") };
         let crosses = scenario.flows.iter().any(|g| g.resolved.protocol.name() == spec.protocol.name());
@@ -227,13 +227,14 @@ pub(super) fn speaking<'a>(scenario: &'a Scenario, link: &'a Link) -> Option<&'a
     link.controllers().find(wanted)
 }
 
-/// Such a one among those of a router, and at which of its outputs they stand.
+/// Such a controller of a router, and for each output whether it has one.
 fn spokesman<'a>(
     scenario: &'a Scenario,
     links: &[(Option<usize>, Option<usize>)],
 ) -> (Option<&'a RouterSpec>, Vec<bool>) {
-    let of = |(leaves, _): &(Option<usize>, Option<usize>)| speaking(scenario, &scenario.links[(*leaves)?]);
-    // One whose estimator is real goes before those that name none.
+    let of =
+        |(leaves, _): &(Option<usize>, Option<usize>)| controller_with_agent(scenario, &scenario.links[(*leaves)?]);
+    // A controller with a measuring estimator is preferred to those with the oracle.
     let chosen = links.iter().filter_map(of).min_by_key(|spec| agent::wants_oracle(spec.protocol, &spec.values));
     (chosen, links.iter().map(|l| of(l).is_some()).collect())
 }
@@ -245,7 +246,7 @@ fn output(scenario: &Scenario, link: Option<usize>, seed: u64, crossing: &[u64],
     Output::new(port(model, index as u32, seed, crossing[index], line), model.delay)
 }
 
-/// Carries everything at once.
+/// A port without limits.
 fn wire() -> Output {
     let (service, class, before, on_air) = Default::default();
     let capacity = WIRE.bytes_per_sec();

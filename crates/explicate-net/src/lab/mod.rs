@@ -1,4 +1,4 @@
-//! The laboratory: a scenario on real sockets, queues and clocks, in network namespaces of one machine.
+//! The lab: a scenario on real sockets, queues and clocks, in network namespaces of one machine.
 
 use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
@@ -26,8 +26,8 @@ pub mod netns;
 mod plan;
 pub mod results;
 mod schedule;
+pub mod stall_monitor;
 mod ways;
-pub mod witness;
 
 use host::{Host, HostReport, Sample};
 use middle::{Middle, Report};
@@ -37,28 +37,28 @@ use plan::{Plan, Role};
 /// Time for all threads to open their sockets before the clock starts.
 const PREPARATION: Time = Time::millis(500);
 
-/// What a forwarder did to the machine.
+/// Load of a forwarder.
 pub struct Work {
     /// Its name.
     pub name: String,
-    /// What it counted.
+    /// Its counters.
     pub counters: Counters,
-    /// How late packets were handed on.
+    /// Lateness of packets.
     pub late: Histogram,
     /// CPU time, nanoseconds.
     pub cpu: u64,
 }
 
-/// What a lab leaves behind.
+/// Results of a lab run.
 #[derive(Default)]
 pub struct Outcome {
     /// Tables in the simulator's columns.
     pub tables: Tables,
-    /// What its routers and links did, run after run.
+    /// Load of its routers and links, in order of runs.
     pub work: Vec<Work>,
-    /// What went wrong with flows.
+    /// Failures of flows.
     pub failures: Vec<String>,
-    /// How often the machine stood still, and how long at most, ms; nothing if it did not.
+    /// Number of stalls of the machine, and the longest, ms; `None` without stalls.
     pub stood_still: Option<(usize, f64)>,
 }
 
@@ -68,7 +68,7 @@ pub fn dry_run(scenario: &Scenario) -> Result<String> {
     Ok(netns::script(&plan.namespaces(), &plan.steps()))
 }
 
-/// Carries out all runs of a scenario.
+/// Runs a scenario.
 ///
 /// `kernel` names groups of flows that the kernel's TCP carries, each with its congestion control.
 pub fn run(scenario: &Scenario, kernel: &[(String, String)]) -> Result<Outcome> {
@@ -107,11 +107,11 @@ fn run_once(
     let hosts: Mutex<Vec<HostReport>> = Mutex::default();
     let forwarders: Mutex<Vec<Report<'_>>> = Mutex::default();
     let used = |node: usize| flows.iter().any(|f| f.kernel.is_none() && (f.ends.0 == node || f.ends.1 == node));
-    // What each thread does, in the namespace that it enters first.
+    // The job of each thread, in the namespace that it enters first.
     let work = |job: Job| -> Result<()> {
         netns::enter(&job.namespace(plan, &flows))?;
         if let Err(error) = sys::go_first() {
-            tracing::warn!(%error, "threads share the processors with all others, which costs precision");
+            tracing::warn!(%error, "cannot use real-time scheduling: results are less precise");
         }
         match job {
             Job::Links => keep(&forwarders, Middle::links(scenario, plan, seed, &crossing, clock)?.run(&stop)?),
@@ -125,15 +125,15 @@ fn run_once(
                 let sends = matches!(job, Job::TcpSend(_));
                 keep(&hosts, if sends { carried.send(&stop) } else { carried.receive(&stop) }?);
             }
-            Job::Witness(processor) => {
-                let samples = witness::watch(processor, clock, scenario.duration, &stop)?;
+            Job::StallMonitor(processor) => {
+                let samples = stall_monitor::watch(processor, clock, scenario.duration, &stop)?;
                 keep(&hosts, HostReport { samples, ..HostReport::default() });
             }
             Job::Host(node) => keep(&hosts, Host::open(scenario, &flows, node, seed, clock)?.run(&stop)?),
         }
         Ok(())
     };
-    // Whatever ends one thread early ends all.
+    // The early end of one thread ends all.
     let guarded = |job: Job| {
         let result = panic::catch_unwind(AssertUnwindSafe(|| work(job)))
             .unwrap_or_else(|_| Err(Error::Failed(format!("{} panicked", job.namespace(plan, &flows)))));
@@ -147,8 +147,8 @@ fn run_once(
     let carried = flows.iter().enumerate().filter(|(_, f)| f.kernel.is_some()).map(|(id, _)| id);
     let carried = carried.flat_map(|id| [Job::TcpReceive(id), Job::TcpSend(id)]);
     let links = plan.namespaces().contains(&plan.links()).then_some(Job::Links);
-    let witnesses = sys::processors().into_iter().map(Job::Witness);
-    let jobs: Vec<Job> = links.into_iter().chain(roles).chain(carried).chain(witnesses).collect();
+    let monitors = sys::processors().into_iter().map(Job::StallMonitor);
+    let jobs: Vec<Job> = links.into_iter().chain(roles).chain(carried).chain(monitors).collect();
     thread::scope(|scope| {
         let guarded = &guarded;
         let threads: Vec<_> = jobs.into_iter().map(|job| scope.spawn(move || guarded(job))).collect();
@@ -162,14 +162,14 @@ fn run_once(
     Ok(())
 }
 
-/// What a thread of the lab is.
+/// The job of a thread of the lab.
 #[derive(Clone, Copy)]
 enum Job {
     Links,
     Router(usize),
     Host(usize),
-    /// Watches a processor.
-    Witness(usize),
+    /// Monitors a processor for stalls.
+    StallMonitor(usize),
     TcpSend(usize),
     TcpReceive(usize),
 }
@@ -178,8 +178,8 @@ impl Job {
     fn namespace(self, plan: &Plan, flows: &[host::LabFlow]) -> String {
         match self {
             Job::Links => plan.links(),
-            // Any will do.
-            Job::Witness(_) => plan.namespace(0),
+            // Any namespace is fine.
+            Job::StallMonitor(_) => plan.namespace(0),
             Job::Router(node) | Job::Host(node) => plan.namespace(node),
             Job::TcpSend(id) => plan.namespace(flows[id].ends.0),
             Job::TcpReceive(id) => plan.namespace(flows[id].ends.1),
@@ -191,7 +191,7 @@ fn keep<T>(list: &Mutex<Vec<T>>, item: T) {
     list.lock().unwrap_or_else(PoisonError::into_inner).push(item);
 }
 
-/// Puts together what all have measured.
+/// Combines all measurements.
 fn collect(
     scenario: &Scenario,
     index: u32,
@@ -240,7 +240,7 @@ fn collect(
         row.run = run;
         row.push(&mut outcome.tables.links);
     }
-    for late in samples.iter().filter(|s| s.object == witness::MACHINE) {
+    for late in samples.iter().filter(|s| s.object == stall_monitor::MACHINE) {
         let (times, longest) = outcome.stood_still.unwrap_or_default();
         outcome.stood_still = Some((times + 1, late.value.max(longest)));
     }

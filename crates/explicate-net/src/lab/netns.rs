@@ -1,5 +1,4 @@
-//! Network namespaces and the interfaces between them: made by commands that anyone could type, and taken down whatever
-//! happens.
+//! Network namespaces and the interfaces between them: created by `ip` commands, and removed in every case.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -11,12 +10,12 @@ use std::thread;
 use crate::error::{Context, Error, Result};
 use crate::sys;
 
-/// Where the system keeps names of namespaces.
+/// The system's folder of named namespaces.
 const NAMES: &str = "/run/netns";
 /// Every namespace of a lab begins with this word; the number of its process follows.
 const WORD: &str = "explicate";
 
-/// Something to do.
+/// A step of building a topology.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Step {
     /// A command, by its words.
@@ -26,7 +25,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// As one would type it.
+    /// The step as a shell command.
     pub fn line(&self) -> String {
         match self {
             Step::Command(words) => words.clone(),
@@ -52,9 +51,9 @@ impl Step {
         if done.status.success() {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&done.stderr);
-        let hint = if said.contains("Operation not permitted") { " (run as root)" } else { "" };
-        Err(Error::Failed(format!("`{}` failed: {}{hint}", self.line(), said.trim())))
+        let message = String::from_utf8_lossy(&done.stderr);
+        let hint = if message.contains("Operation not permitted") { " (run as root)" } else { "" };
+        Err(Error::Failed(format!("`{}` failed: {}{hint}", self.line(), message.trim())))
     }
 }
 
@@ -67,31 +66,31 @@ pub fn prefix() -> String {
     format!("{WORD}-{}-", std::process::id())
 }
 
-/// Network namespaces, removed on drop, or by another process if this one dies.
+/// Network namespaces, removed on drop, or by the reaper if the process dies.
 pub struct Namespaces {
     names: Vec<String>,
-    heir: Option<Child>,
+    reaper: Option<Child>,
 }
 
-/// Waits for the end of its input, which comes when our process ends, whatever ends it, and removes what is left.
-const HEIR: &str =
+/// A shell script that waits for the end of its input, which is closed when this process ends, and removes the remaining namespaces.
+const REAPER: &str =
     "trap '' INT TERM HUP; read _; for n in \"$@\"; do [ -e /run/netns/\"$n\" ] && ip netns delete \"$n\"; done";
 
-/// Starts the shell that does so, which has nothing to do if all goes well.
-fn heir(names: &[String]) -> Result<Child> {
+/// Starts the reaper, which finds nothing to remove after a normal exit.
+fn reaper(names: &[String]) -> Result<Child> {
     let mut command = Command::new("sh");
-    command.args(["-c", HEIR, "sh"]).args(names);
+    command.args(["-c", REAPER, "sh"]).args(names);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().or_fail(|| "start a shell".to_string())
 }
 
 impl Namespaces {
-    /// Makes namespaces of these names, and carries out the steps that furnish them. What labs that died have left behind is
-    /// removed first.
+    /// Creates namespaces of these names and runs the steps that configure them. Namespaces of labs that died are removed
+    /// first.
     pub fn make(names: &[String], steps: &[Step]) -> Result<Namespaces> {
         remove_orphans();
-        // What was made so far goes when a step fails.
-        let mut made = Namespaces { names: Vec::new(), heir: Some(heir(names)?) };
+        // Dropped, and so removed, if a step fails.
+        let mut made = Namespaces { names: Vec::new(), reaper: Some(reaper(names)?) };
         for name in names {
             Step::Command(format!("ip netns add {name}")).run()?;
             made.names.push(name.clone());
@@ -111,16 +110,16 @@ impl Drop for Namespaces {
         for name in &self.names {
             remove(name);
         }
-        if let Some(mut heir) = self.heir.take() {
-            drop(heir.stdin.take());
-            let _ = heir.wait();
+        if let Some(mut reaper) = self.reaper.take() {
+            drop(reaper.stdin.take());
+            let _ = reaper.wait();
         }
     }
 }
 
 fn remove(name: &str) {
     if let Err(error) = Step::Command(format!("ip netns delete {name}")).run() {
-        tracing::warn!(%error, "a namespace stays behind");
+        tracing::warn!(%error, "cannot remove a namespace");
     }
 }
 
@@ -142,7 +141,7 @@ pub fn left_behind() -> Vec<String> {
     entries.filter_map(|e| e.file_name().into_string().ok()).filter(ours).collect()
 }
 
-/// This thread works in a namespace from now on.
+/// Moves this thread into a namespace.
 pub fn enter(name: &str) -> Result<()> {
     let path = Path::new(NAMES).join(name);
     File::open(&path)
@@ -150,7 +149,7 @@ pub fn enter(name: &str) -> Result<()> {
         .or_fail(|| format!("enter the namespace {name}"))
 }
 
-/// All commands of a lab, as one would type them.
+/// All steps of a lab as shell commands.
 pub fn script(names: &[String], steps: &[Step]) -> String {
     let mut text = String::new();
     for name in names {

@@ -6,12 +6,12 @@
 //!   s0 ─ p0══p0 ─ r1 ─ p2══p2 ─ r2 ...
 //! ```
 //!
-//! A link is emulated by the router that it leaves, whose queue stands before it; one that leaves a host by the router where
-//! it ends. Only between two hosts, and where both directions share a line, stands one more namespace, in which the
-//! links are emulated. So a packet wakes as few threads as it passes nodes: each of them adds what its wake-up is late.
+//! A link is emulated by the router that it leaves; one that leaves a host, by the router where
+//! it ends. Only links between two hosts, and those whose directions share a line, are emulated in a namespace of their own.
+//! So a packet wakes one thread per node: each adds the lateness of its wake-up.
 //!
-//! All hosts share one subnet, their neighbours are entered by hand, and routers are told who is where ([`ways`]), so no packet but
-//! those of flows is on the way.
+//! All hosts share one subnet with static neighbour entries, and routers have static tables ([`ways`]), so that all packets belong to
+//! flows.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -39,14 +39,14 @@ pub(super) struct Cable {
     pub(super) half_duplex: bool,
 }
 
-/// What a node is.
+/// The role of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
     /// An end of flows, at the end of one cable.
     Host,
     /// It forwards.
     Router,
-    /// It forwards and does not count TTLs down.
+    /// It forwards without decrementing the TTL.
     Bridge,
 }
 
@@ -56,14 +56,14 @@ pub(super) struct Plan {
     pub(super) cables: Vec<Cable>,
     /// What each node is.
     pub(super) roles: Vec<Role>,
-    /// Who speaks with whom: nodes, and their addresses for that.
+    /// Pairs of nodes that communicate, with their addresses.
     pairs: BTreeSet<[(usize, Ipv4Addr); 2]>,
     prefix: String,
     names: Vec<String>,
 }
 
 impl Plan {
-    /// A plan for a scenario; the error says what of it cannot be built of cables.
+    /// A plan for a scenario; an error names the part that cannot be built.
     pub(super) fn new(scenario: &Scenario, prefix: &str) -> Result<Plan> {
         refuse(scenario)?;
         warn_of_estimator(scenario);
@@ -140,7 +140,7 @@ impl Plan {
         self.cables.iter().enumerate().find_map(|(i, c)| find(c).map(|end| (i, end)))
     }
 
-    /// What furnishes the namespaces.
+    /// The steps that configure the namespaces.
     pub(super) fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut run = |words: String| steps.push(Step::Command(words));
@@ -211,7 +211,7 @@ fn cables(scenario: &Scenario) -> Vec<Cable> {
     cables
 }
 
-/// What cannot be built.
+/// Refuses scenarios that cannot be built.
 fn refuse(scenario: &Scenario) -> Result<()> {
     let no = |what: String| Err(Error::Input(format!("the lab cannot build this scenario: {what}")));
     if let Some(medium) = scenario.media.first() {
@@ -219,9 +219,9 @@ fn refuse(scenario: &Scenario) -> Result<()> {
         return no(format!("the medium `{}` is air, and namespaces have only cables; {instead}", medium.name));
     }
     let mut half = scenario.links.iter().filter(|l| l.shares_with.is_some());
-    if let Some(link) = half.find(|l| super::middle::speaking(scenario, l).is_some()) {
+    if let Some(link) = half.find(|l| super::middle::controller_with_agent(scenario, l).is_some()) {
         let instead = "simulate it, or give each direction a rate of its own";
-        let why = "so its controller stands outside of the router that it would have to speak for";
+        let why = "so its controller is outside of the router whose messages it would need";
         return no(format!("the link `{}` is half duplex, {why}; {instead}", link.name));
     }
     if scenario.nodes.len() > 60 {
@@ -235,7 +235,7 @@ fn refuse(scenario: &Scenario) -> Result<()> {
     Ok(())
 }
 
-/// Hosts take the time that they take.
+/// Warns that the processing time of hosts is not emulated.
 fn warn_of_processing(scenario: &Scenario) {
     if let Some(group) = scenario.flows.iter().find(|g| matches!(g.processing, Processing::UpTo(_))) {
         tracing::warn!(
@@ -245,19 +245,21 @@ fn warn_of_processing(scenario: &Scenario) {
     }
 }
 
-/// Nobody here can ask how loaded a path is: says so if that is what the routers are to do.
+/// Warns if routers are configured to use the oracle, which does not exist in the lab.
 fn warn_of_estimator(scenario: &Scenario) {
     let specs = scenario.links.iter().flat_map(Link::controllers);
     let crossed = |spec: &&RouterSpec| {
         let flows = scenario.flows.iter().map(|g| g.resolved.protocol);
         flows.into_iter().any(|p| p.name() == spec.protocol.name())
     };
-    let mut speaking =
-        specs.filter(crossed).filter(|s| s.protocol.router_params().iter().any(|p| p.name == CHOICE.name));
-    if let Some(spec) = speaking.by_ref().next()
+    let mut specs = specs.filter(crossed).filter(|s| s.protocol.router_params().iter().any(|p| p.name == CHOICE.name));
+    if let Some(spec) = specs.by_ref().next()
         && agent::wants_oracle(spec.protocol, &spec.values)
-        && speaking.all(|spec| agent::wants_oracle(spec.protocol, &spec.values))
+        && specs.all(|spec| agent::wants_oracle(spec.protocol, &spec.values))
     {
-        tracing::warn!("the simulator's estimator `oracle` cannot be real: `{}` measures in its place", agent::INSTEAD);
+        tracing::warn!(
+            "the simulator's estimator `oracle` is not available here: `{}` measures in its place",
+            agent::INSTEAD
+        );
     }
 }

@@ -1,18 +1,18 @@
-//! When a run is looked at: at the end of its warm-up, every period of its samples, at its end.
+//! Times of measurements: the end of the warm-up, every sampling period, the end of the run.
 
 use explicate_core::units::Time;
 use explicate_scenario::model::Scenario;
 
-/// What is due.
+/// The measurement that is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Look {
-    /// The measured span begins.
+pub(super) enum Action {
+    /// The warm-up has ended.
     Measure,
     /// A sample.
     Sample,
 }
 
-/// The looks of a run.
+/// The measurements of a run.
 pub(super) struct Schedule {
     end: Time,
     warmup: Option<Time>,
@@ -21,20 +21,20 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// Those of a scenario.
+    /// The schedule of a scenario.
     pub(super) fn new(scenario: &Scenario) -> Schedule {
         let every = scenario.sampling.every.unwrap_or(Time::NEVER);
         Schedule { end: scenario.duration, warmup: Some(scenario.warmup.min(scenario.duration)), every, sample: every }
     }
-    /// Until when to run next, and what is due then; `None` after the end.
-    pub(super) fn next(&mut self) -> Option<(Time, Look)> {
+    /// The time of the next measurement, and the measurement; `None` after the end.
+    pub(super) fn next(&mut self) -> Option<(Time, Action)> {
         if let Some(at) = self.warmup.filter(|at| *at <= self.sample) {
             self.warmup = None;
-            return Some((at, Look::Measure));
+            return Some((at, Action::Measure));
         }
         let at = self.sample;
         self.sample = at + self.every;
-        (at <= self.end).then_some((at, Look::Sample))
+        (at <= self.end).then_some((at, Action::Sample))
     }
     /// The period of samples, seconds.
     pub(super) fn period(&self) -> f64 {

@@ -1,7 +1,7 @@
-//! The ways that packets take: where each router sends on what is for an address, from the start and from each change of routes on.
+//! Routes: the forwarding table of each router from the start and from each change of routes on.
 //!
-//! Every node has an address, and what is for it takes the shortest way. A group of flows whose way the scenario gives has two
-//! addresses more, one at each end: by them routers tell its packets from all others between the same hosts.
+//! Every node has an address, and packets to it take the shortest path. A group of flows with an explicit path has two
+//! additional addresses, one at each end, by which routers distinguish its packets from others between the same hosts.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -11,7 +11,7 @@ use explicate_scenario::model::Scenario;
 
 use super::plan::Plan;
 
-/// Addresses, and the cables by which they are reached.
+/// The cable to each address.
 pub(super) type Table = BTreeMap<Ipv4Addr, usize>;
 
 /// The address of a node.
@@ -19,13 +19,13 @@ pub(super) fn address(node: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 77, (node / 250) as u8, (node % 250) as u8 + 1)
 }
 
-/// The address of the source (0) or the destination (1) of a group whose way is given.
+/// The address of the source (0) or the destination (1) of a group with an explicit path.
 fn pinned(group: usize, end: usize) -> Ipv4Addr {
     let [high, low] = (group as u16).to_be_bytes();
     Ipv4Addr::new(10, 78 + end as u8, high, low)
 }
 
-/// The addresses between which flows of a group go from a node to another.
+/// The addresses of a group's flows from one node to another.
 pub(super) fn addresses(scenario: &Scenario, group: usize, ends: (usize, usize)) -> [Ipv4Addr; 2] {
     match scenario.flows[group].via {
         Some(_) => [0, 1].map(|end| pinned(group, end)),
@@ -33,7 +33,7 @@ pub(super) fn addresses(scenario: &Scenario, group: usize, ends: (usize, usize))
     }
 }
 
-/// What a router goes by, and from when on: the start, and each change of routes.
+/// The tables of a router with the times from which they apply: the start, and each change of routes.
 pub(super) fn tables(scenario: &Scenario, plan: &Plan, node: usize) -> Vec<(Time, Table)> {
     let begin = std::iter::once(Time::ZERO).chain(scenario.reroutes.iter().map(|change| change.at));
     let table = |mut routes: explicate_scenario::routing::Routes| {
@@ -43,7 +43,7 @@ pub(super) fn tables(scenario: &Scenario, plan: &Plan, node: usize) -> Vec<(Time
                 table.insert(address, cable);
             }
         };
-        // Routers too may be spoken to.
+        // Routers receive messages too.
         for other in (0..scenario.nodes.len()).filter(|n| *n != node) {
             if let Some(&first) = routes.path(node, other).as_ref().and_then(|path| path.first()) {
                 put(address(other), first);

@@ -18,7 +18,7 @@ use super::messages::{self, Outgoing};
 use super::socket::{grow_buffers, mtu, option, set_option};
 use super::{check, zeroed};
 
-/// Length of the virtio header in front of every frame, which tells of offloads.
+/// Length of the virtio header in front of every frame, which describes offloads.
 pub const OFFLOAD_LEN: usize = 10;
 /// Longest frame, with its offload header: what an offload may put together, and link headers with a tag.
 const LONGEST: usize = (1 << 16) + OFFLOAD_LEN + 18;

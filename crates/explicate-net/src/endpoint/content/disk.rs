@@ -1,6 +1,6 @@
-//! Writes, syncs and reads back what arrives, on threads of its own: a disk that takes its time holds up no packet.
+//! Writes, syncs and verifies received files on threads of its own, so that a slow disk delays no packet.
 //!
-//! One thread writes, in the order of the jobs. Others check what is whole, so that a long file's check holds up no writing.
+//! One thread writes, in the order of the jobs. Others verify complete files, so that a long file delays no writing.
 
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
@@ -19,45 +19,45 @@ use crate::endpoint::hello::SHA;
 use crate::endpoint::message::Verdict;
 use crate::sys;
 
-/// The folder within that of the files in which parts lie.
+/// Name of the folder of parts, within that of the files.
 pub(super) const PARTS: &str = ".explicate-parts";
-/// How the name of a part ends.
+/// Suffix of the name of a part.
 pub(super) const ENDING: &str = ".part";
-/// Most bytes that wait to be written, all parts together.
+/// Most bytes queued for writing, all parts together.
 const MOST_QUEUED: usize = 32 << 20;
-/// Files that are checked at a time.
+/// Number of files verified at a time.
 const CHECKERS: usize = 4;
-/// Bytes that a check reads at a time.
+/// Bytes that a verification reads at a time.
 const READ: usize = 1 << 18;
 
 /// A part of a file, open and locked.
 pub(super) struct Work {
     pub(super) serial: u64,
     pub(super) file: File,
-    /// Where the parts lie, and where the whole file is to.
+    /// The folders of the part and of the complete file.
     pub(super) parts: Arc<File>,
     pub(super) folder: Arc<File>,
     pub(super) part: String,
     pub(super) name: String,
     pub(super) size: u64,
     pub(super) digest: [u8; SHA],
-    /// The permissions that the whole file gets.
+    /// Permissions of the complete file.
     pub(super) mode: u32,
-    /// When it was changed last, seconds since 1970, if that is known.
+    /// Time of its last modification, seconds since 1970, if known.
     pub(super) modified: Option<u64>,
     pub(super) replace: bool,
     /// Bytes that are written, all from the first.
     pub(super) written: AtomicU64,
-    /// Nothing more is to be done with it.
+    /// It has ended.
     pub(super) settled: AtomicBool,
 }
 
-/// What happened to a part.
+/// The outcome of a part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Outcome {
-    /// It is over with it.
+    /// It has ended with this verdict.
     Ended(Verdict),
-    /// It is closed, and another transfer may have it. Of no part: old ones have been removed.
+    /// It is closed and free for another transfer. Without a part: old ones have been removed.
     Left,
 }
 
@@ -74,32 +74,32 @@ pub(super) struct Disk {
     jobs: Sender<Job>,
     queued: Arc<AtomicUsize>,
     done: Receiver<(u64, Outcome)>,
-    /// Whether anything is.
-    told: Arc<AtomicBool>,
-    /// Has a byte to read then.
+    /// Whether there are outcomes.
+    pending: Arc<AtomicBool>,
+    /// Readable then.
     pub(super) awake: UnixStream,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// How a thread tells what happened.
+/// Reports outcomes from a thread.
 #[derive(Clone)]
-struct Teller {
+struct Reporter {
     done: Sender<(u64, Outcome)>,
     wake: Arc<UnixStream>,
-    told: Arc<AtomicBool>,
+    pending: Arc<AtomicBool>,
 }
 
-impl Teller {
-    fn tell(&self, serial: u64, outcome: Outcome) {
-        // Nobody listens any more at the end, and a full pipe wakes as well.
+impl Reporter {
+    fn report(&self, serial: u64, outcome: Outcome) {
+        // At the end the other side may be closed, and a full pipe wakes as well.
         let _ = self.done.send((serial, outcome));
         let _ = (&*self.wake).write(&[0]);
-        self.told.store(true, Ordering::Release);
+        self.pending.store(true, Ordering::Release);
     }
 }
 
-/// Where a part's bytes go.
+/// The writing side of a part.
 #[derive(Clone)]
 pub(super) struct Desk {
     jobs: Sender<Job>,
@@ -107,7 +107,7 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    /// Writes these bytes behind those before. Gives them back if too many wait already.
+    /// Appends these bytes. Returns them if too many are queued.
     pub(super) fn write(&self, work: &Arc<Work>, bytes: Vec<u8>) -> Result<(), Vec<u8>> {
         if self.queued.load(Ordering::Relaxed) >= MOST_QUEUED {
             return Err(bytes);
@@ -115,16 +115,16 @@ impl Desk {
         self.write_last(work, bytes);
         Ok(())
     }
-    /// Writes these bytes, however many wait.
+    /// Appends these bytes, however many are queued.
     pub(super) fn write_last(&self, work: &Arc<Work>, bytes: Vec<u8>) {
         self.queued.fetch_add(bytes.len(), Ordering::Relaxed);
         let _ = self.jobs.send(Job::Write(work.clone(), bytes));
     }
-    /// All is written: syncs it, reads it back, compares it, and gives it its name.
+    /// Ends the part: syncs it, verifies it, and gives it its name.
     pub(super) fn finish(&self, work: &Arc<Work>) {
         let _ = self.jobs.send(Job::Finish(work.clone()));
     }
-    /// Nobody writes it any more. What has arrived is kept, if anything has.
+    /// Abandons the part. It is kept unless it is empty.
     pub(super) fn leave(&self, work: &Arc<Work>) {
         let _ = self.jobs.send(Job::Leave(work.clone()));
     }
@@ -137,37 +137,37 @@ impl Disk {
         let (awake, wake) = UnixStream::pair()?;
         awake.set_nonblocking(true)?;
         wake.set_nonblocking(true)?;
-        let told = Arc::new(AtomicBool::new(false));
-        let teller = Teller { done, wake: Arc::new(wake), told: told.clone() };
+        let pending = Arc::new(AtomicBool::new(false));
+        let reporter = Reporter { done, wake: Arc::new(wake), pending: pending.clone() };
         let (queued, stop) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         let (whole, checks) = channel();
         let checks = Arc::new(Mutex::new(checks));
         let mut threads = Vec::new();
         for _ in 0..CHECKERS {
-            let (checks, teller, stop) = (checks.clone(), teller.clone(), stop.clone());
-            threads.push(named("check", move || check_all(&checks, &teller, &stop))?);
+            let (checks, reporter, stop) = (checks.clone(), reporter.clone(), stop.clone());
+            threads.push(named("check", move || check_all(&checks, &reporter, &stop))?);
         }
         let waiting = queued.clone();
-        threads.push(named("write", move || write_all(&todo, &whole, &teller, &waiting))?);
-        Ok(Disk { jobs, queued, done: outcomes, told, awake, stop, threads })
+        threads.push(named("write", move || write_all(&todo, &whole, &reporter, &waiting))?);
+        Ok(Disk { jobs, queued, done: outcomes, pending, awake, stop, threads })
     }
     /// For a part to write by.
     pub(super) fn desk(&self) -> Desk {
         Desk { jobs: self.jobs.clone(), queued: self.queued.clone() }
     }
-    /// Removes parts that have not changed for so long.
+    /// Removes parts that have not changed for this time.
     pub(super) fn sweep(&self, folder: &Arc<File>, keep: Duration) {
         let _ = self.jobs.send(Job::Sweep(folder.clone(), keep));
     }
-    /// What happened since it was asked last.
+    /// Outcomes since the last call.
     pub(super) fn poll(&self) -> Vec<(u64, Outcome)> {
-        if !self.told.load(Ordering::Relaxed) || !self.told.swap(false, Ordering::Acquire) {
+        if !self.pending.load(Ordering::Relaxed) || !self.pending.swap(false, Ordering::Acquire) {
             return Vec::new();
         }
         while io::Read::read(&mut &self.awake, &mut [0; 64]).is_ok_and(|n| n > 0) {}
         self.done.try_iter().collect()
     }
-    /// Waits until all is written; a check that is under way is given up, and its part stays.
+    /// Waits until all is written; a verification in progress is aborted, and its part stays.
     pub(super) fn stop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         let _ = self.jobs.send(Job::Stop);
@@ -181,12 +181,12 @@ fn named(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<JoinHand
     thread::Builder::new().name(name.to_string()).stack_size(1 << 18).spawn(run)
 }
 
-/// What the writing thread does.
-fn write_all(jobs: &Receiver<Job>, whole: &Sender<Arc<Work>>, teller: &Teller, queued: &AtomicUsize) {
+/// The writing thread.
+fn write_all(jobs: &Receiver<Job>, whole: &Sender<Arc<Work>>, reporter: &Reporter, queued: &AtomicUsize) {
     for job in jobs {
         match job {
             Job::Write(work, bytes) => {
-                write(&work, &bytes, teller);
+                write(&work, &bytes, reporter);
                 queued.fetch_sub(bytes.len(), Ordering::Relaxed);
             }
             Job::Finish(work) if work.settled.load(Ordering::Relaxed) => {}
@@ -195,19 +195,19 @@ fn write_all(jobs: &Receiver<Job>, whole: &Sender<Arc<Work>>, teller: &Teller, q
                 let serial = work.serial;
                 leave(&work);
                 drop(work);
-                teller.tell(serial, Outcome::Left);
+                reporter.report(serial, Outcome::Left);
             }
             Job::Sweep(folder, keep) => {
                 sweep(&folder, keep);
-                teller.tell(0, Outcome::Left);
+                reporter.report(0, Outcome::Left);
             }
             Job::Stop => return,
         }
     }
 }
 
-fn write(work: &Work, bytes: &[u8], teller: &Teller) {
-    // What could not be written once is lost, and said once.
+fn write(work: &Work, bytes: &[u8], reporter: &Reporter) {
+    // After an error the part is lost, and reported once.
     if work.settled.load(Ordering::Relaxed) {
         return;
     }
@@ -217,7 +217,7 @@ fn write(work: &Work, bytes: &[u8], teller: &Teller) {
         Err(error) => {
             work.settled.store(true, Ordering::Relaxed);
             remove(work);
-            teller.tell(work.serial, Outcome::Ended(failed(work, &error)));
+            reporter.report(work.serial, Outcome::Ended(failed(work, &error)));
         }
     }
 }
@@ -236,7 +236,7 @@ fn remove(work: &Work) {
 
 fn leave(work: &Work) {
     let written = work.written.load(Ordering::Relaxed);
-    // What is whole is another thread's.
+    // Complete files go to another thread.
     if written == work.size || work.settled.swap(true, Ordering::Relaxed) {
         return;
     }
@@ -246,8 +246,8 @@ fn leave(work: &Work) {
     }
 }
 
-/// What a checking thread does.
-fn check_all(checks: &Mutex<Receiver<Arc<Work>>>, teller: &Teller, stop: &AtomicBool) {
+/// A verifying thread.
+fn check_all(checks: &Mutex<Receiver<Arc<Work>>>, reporter: &Reporter, stop: &AtomicBool) {
     loop {
         let next = checks.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(work) = next else { return };
@@ -262,11 +262,11 @@ fn check_all(checks: &Mutex<Receiver<Arc<Work>>>, teller: &Teller, stop: &Atomic
         }
         work.settled.store(true, Ordering::Relaxed);
         drop(work);
-        teller.tell(serial, Outcome::Ended(verdict));
+        reporter.report(serial, Outcome::Ended(verdict));
     }
 }
 
-/// Compares what is on disk with what was announced, and gives it its name. `None` if it is told to stop.
+/// Verifies a file on disk and gives it its name. `None` if `stop` is set.
 fn check(work: &Work, stop: &AtomicBool) -> io::Result<Option<Verdict>> {
     work.file.sync_all()?;
     sys::forget_cached(&work.file);
@@ -282,7 +282,7 @@ fn check(work: &Work, stop: &AtomicBool) -> io::Result<Option<Verdict>> {
     if let Some(seconds) = work.modified
         && let Some(time) = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
     {
-        // A time that the file system does not have is no reason to lose a file.
+        // A time that the file system cannot store is not fatal.
         let _ = work.file.set_modified(time);
     }
     work.file.sync_all()?;
@@ -290,7 +290,7 @@ fn check(work: &Work, stop: &AtomicBool) -> io::Result<Option<Verdict>> {
     Ok(Some(Verdict::Same))
 }
 
-/// The SHA-256 of the first `size` bytes; of fewer if there are fewer. `None` if it is told to stop.
+/// The SHA-256 of the first `size` bytes; of all if there are fewer. `None` if `stop` is set.
 fn digest_of(file: &File, size: u64, stop: &AtomicBool) -> io::Result<Option<[u8; SHA]>> {
     let (mut hash, mut at, mut buffer) = (Sha256::new(), 0, vec![0; READ]);
     while at < size {
@@ -309,7 +309,7 @@ fn digest_of(file: &File, size: u64, stop: &AtomicBool) -> io::Result<Option<[u8
     Ok(Some(hash.finalize().into()))
 }
 
-/// Removes parts that have not changed for `keep`, and that nobody is writing.
+/// Removes parts that have not changed for `keep` and that no transfer has open.
 fn sweep(folder: &File, keep: Duration) {
     let Ok(parts) = sys::open_folder_at(folder, PARTS) else { return };
     let now = Duration::from_nanos(sys::monotonic() + sys::wall_ahead());
@@ -320,7 +320,7 @@ fn sweep(folder: &File, keep: Duration) {
             (meta.is_file() && meta.nlink() > 0 && age > keep).then_some(())
         };
         if name.ends_with(ENDING) && file.metadata().ok().and_then(old).is_some() && file.try_lock().is_ok() {
-            tracing::info!(part = name, "removes what nobody came for");
+            tracing::info!(part = name, "removes an abandoned part");
             let _ = sys::remove_at(&parts, &name, false);
         }
     }

@@ -1,4 +1,4 @@
-//! What arrives, by segment number: kept until those before it are there, then handed on in order.
+//! Reassembly of received data by segment number, and its delivery in order.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 use super::store::{Offer, Part};
 use crate::endpoint::message::Verdict;
 
-/// Bytes in order that are written at a time.
+/// In-order bytes that are written at a time.
 const CHUNK: usize = 1 << 16;
 
-/// A file that arrives: written in order, under another name until it is known to be whole.
+/// A file being received: written in order, under another name until it is verified.
 struct Arriving {
-    /// Gone when it is over with it.
+    /// `None` once it has ended.
     part: Option<Part>,
     path: PathBuf,
     size: u64,
-    /// Bytes in order, those included that were there before.
+    /// Bytes in order, including those of earlier transfers.
     taken: u64,
-    /// Those of them that have not been handed to the disk.
+    /// In-order bytes not yet passed to the disk.
     buffer: Vec<u8>,
-    /// All is there and handed on.
+    /// Whether everything was passed to the disk.
     finishing: bool,
 }
 
@@ -30,15 +30,15 @@ fn memory_of(length: usize) -> usize {
     (length + 8).next_multiple_of(16).max(32) + PLACE
 }
 
-/// Where the payload of a flow goes.
+/// The destination of a flow's payload.
 pub struct Stock {
     arriving: Option<Arriving>,
     /// The next segment in order.
     next: u32,
-    /// Segments beyond it, if they are kept, and the memory that they take.
+    /// Later segments, if they are kept, and the memory that they take.
     beyond: BTreeMap<u32, Vec<u8>>,
     kept: usize,
-    /// Payload of full segments, and number of the last, as they show themselves.
+    /// Payload of full segments, and number of the last, once known.
     full: Option<usize>,
     last: Option<u32>,
     verdict: Option<Verdict>,
@@ -50,7 +50,7 @@ impl Stock {
         let (beyond, arriving) = Default::default();
         Stock { arriving, next: 0, beyond, kept: 0, full: None, last: None, verdict: None }
     }
-    /// Writes a file into a folder; its first segment goes where the part that is there ends.
+    /// Writes a file into a folder; its first segment continues the existing part.
     pub fn file(part: Part, folder: &Path, offer: &Offer) -> Stock {
         let (path, taken) = (folder.join(&offer.name), part.held());
         let arriving =
@@ -60,7 +60,7 @@ impl Stock {
         stock.hand_on();
         stock
     }
-    /// Whether a segment fits what came before: otherwise it is not this flow's.
+    /// Whether a segment is consistent with earlier ones; otherwise it does not belong to this flow.
     pub fn fits(&self, segment: u32, length: usize, last: bool) -> bool {
         let whole = match (self.full, last) {
             (Some(full), false) => length == full,
@@ -74,7 +74,7 @@ impl Stock {
         };
         whole && within && length > 0
     }
-    /// Bytes of memory that a segment would take if it has to wait.
+    /// Bytes of memory that a segment would take if it arrives out of order.
     pub fn would_keep(&self, segment: u32, length: usize) -> usize {
         let keeps = self.arriving.is_some() && segment > self.next && !self.beyond.contains_key(&segment);
         if keeps { memory_of(length) } else { 0 }
@@ -108,28 +108,28 @@ impl Stock {
         let room = arriving.size.saturating_sub(arriving.taken);
         let payload = &payload[..payload.len().min(room as usize)];
         if arriving.buffer.capacity() == 0 {
-            // Room for a chunk at once: it would be copied several times while it grows.
+            // Reserve a whole chunk, to avoid copies while it grows.
             arriving.buffer.reserve_exact((CHUNK + payload.len()).min(room as usize));
         }
         arriving.buffer.extend_from_slice(payload);
         arriving.taken += payload.len() as u64;
     }
-    /// Hands what is in order to the disk, if that is enough or all; whether there is room for more afterwards.
+    /// Passes in-order data to the disk, if that is a chunk or the rest. Returns whether there is room for more.
     fn hand_on(&mut self) -> bool {
         let Some(arriving) = &mut self.arriving else { return true };
         let enough = arriving.buffer.len() >= CHUNK || arriving.is_whole();
         !enough || arriving.flush()
     }
-    /// Hands all that is in order to the disk, so that it is there if this process ends.
-    /// False if the disk does not keep up.
+    /// Passes all in-order data to the disk, so that it survives the end of this process. Returns false if the disk does not keep
+    /// up.
     pub fn flush(&mut self) -> bool {
         self.arriving.as_mut().is_none_or(Arriving::flush)
     }
-    /// Whether there is room for a segment; there is none while the disk does not keep up.
+    /// Whether there is room for a segment, which depends on the disk keeping up.
     pub fn has_room(&mut self) -> bool {
         self.hand_on()
     }
-    /// Bytes of memory that what waits takes, for those before it or for the disk.
+    /// Bytes of memory of out-of-order and unwritten data.
     pub fn waiting(&self) -> usize {
         let unwritten = self.arriving.as_ref().map_or(0, |arriving| arriving.buffer.len());
         self.kept + unwritten.saturating_sub(CHUNK)
@@ -138,11 +138,11 @@ impl Stock {
     pub fn path(&self) -> Option<&Path> {
         self.arriving.as_ref().map(|a| a.path.as_path())
     }
-    /// What [`Store::poll`](super::store::Store::poll) calls its part, while it has one.
+    /// The serial number of its part in [`Store::poll`](super::store::Store::poll), while it has one.
     pub fn serial(&self) -> Option<u64> {
         self.arriving.as_ref()?.part.as_ref().map(Part::serial)
     }
-    /// How it went, as far as that is known.
+    /// The verdict as far as it is known; ends the part if it is complete.
     pub fn conclude(&mut self) -> Verdict {
         match (&self.arriving, self.verdict) {
             (_, Some(verdict)) => verdict,
@@ -154,7 +154,7 @@ impl Stock {
             }
         }
     }
-    /// The disk has said how it went.
+    /// Sets the verdict of the disk.
     pub fn settle(&mut self, verdict: Verdict) {
         self.verdict = Some(verdict);
         if let Some(arriving) = &mut self.arriving {
@@ -164,11 +164,11 @@ impl Stock {
         self.beyond.clear();
         self.kept = 0;
     }
-    /// What was said of it.
+    /// Its verdict.
     pub fn verdict(&self) -> Option<Verdict> {
         self.verdict
     }
-    /// What was said of it, if that is not good and will stay so.
+    /// Its verdict, if that is a final failure.
     pub fn failure(&self) -> Option<Verdict> {
         self.verdict.filter(|verdict| *verdict != Verdict::Same)
     }
@@ -182,7 +182,7 @@ impl Arriving {
     fn is_whole(&self) -> bool {
         self.taken == self.size
     }
-    /// Hands all that is in order to the disk; false if that does not keep up.
+    /// Passes all in-order data to the disk; false if that does not keep up.
     fn flush(&mut self) -> bool {
         let Some(part) = &self.part else { return true };
         if !self.buffer.is_empty() {

@@ -1,9 +1,9 @@
-//! The folder that files arrive in, and what of them is there already.
+//! The folder of received files and their parts.
 //!
-//! A file is written as a *part*, in a folder within that of the files which only its owner may look into. A part is named after the
-//! address of whoever sends it and the file's SHA-256, so that nobody else can meet it, and is locked by the one transfer that
-//! writes it. What a transfer leaves behind is where the next one of the same file from the same address goes on. Only what has been
-//! written, synced, read back and found the same gets the file's name.
+//! A file is written as a *part*, in a subfolder that only its owner may read. A part is named after the
+//! sender's address and the file's SHA-256, so that other senders cannot reach it, and is locked by the one transfer that
+//! writes it. The next transfer of the same file from the same address resumes at its end. It gets the file's name only after it was
+//! written, synced, read back and verified.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -23,23 +23,23 @@ use crate::endpoint::message::{Refusal, Verdict};
 use crate::error::{Error, Result};
 use crate::sys;
 
-/// Between two looks for parts that nobody came for.
+/// Interval between two searches for abandoned parts.
 const SWEEP_EVERY: Duration = Duration::from_secs(600);
-/// What the folder holds is counted anew after so long.
+/// Interval between two counts of the folder's size.
 const COUNT_EVERY: Duration = Duration::from_secs(1);
-/// The last of a disk that files from elsewhere do not take: this share, and no more than so many bytes.
+/// The reserve of a disk that received files do not use: this share, but at most this many bytes.
 const SPARED: (u64, u64) = (20, 1 << 30);
 
-/// How files are taken.
+/// Settings of a store.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where they go.
+    /// The folder.
     pub folder: PathBuf,
-    /// A file may take the place of one that has its name.
+    /// Whether a file may replace one of the same name.
     pub replace: bool,
-    /// Most bytes that the folder's files and parts may have together.
+    /// Limit of the folder's size, parts included, bytes.
     pub quota: Option<u64>,
-    /// A part that has not changed for so long is removed.
+    /// Age at which an unchanged part is removed.
     pub keep_parts: Duration,
 }
 
@@ -50,7 +50,7 @@ impl Settings {
     }
 }
 
-/// A file that somebody wants to send.
+/// A file that a sender offers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Offer {
     /// Its name, without folders.
@@ -59,31 +59,31 @@ pub struct Offer {
     pub size: u64,
     /// Its SHA-256.
     pub digest: [u8; SHA],
-    /// Its permissions; those beyond reading, writing and executing are not taken.
+    /// Its permissions; set-user-ID, set-group-ID and sticky bits are ignored.
     pub mode: u32,
-    /// When it was changed last, seconds since 1970, if that is said.
+    /// Time of its last modification, seconds since 1970, if known.
     pub modified: Option<u64>,
 }
 
-/// A folder that takes files.
+/// A folder for received files.
 pub struct Store {
     settings: Settings,
     folder: Arc<File>,
-    /// The folder of the parts, open while transfers are under way.
+    /// The folder of parts, open while there are transfers.
     parts: Option<Arc<File>>,
     disk: Disk,
-    /// Transfers under way, by the serial number of their parts.
+    /// Open transfers, by the serial number of their parts.
     claims: BTreeMap<u64, Claim>,
     serial: u64,
-    /// When it was last looked for old parts, ns of the monotonic clock.
+    /// When abandoned parts were last searched for, ns of the monotonic clock.
     swept: u64,
-    /// What the folder held when it was counted last.
+    /// The folder's size at the last count.
     counted: Option<Counted>,
-    /// Permissions that files do not get.
+    /// Permissions that are removed (the umask).
     mask: u32,
 }
 
-/// What a transfer under way has to itself.
+/// The resources of an open transfer.
 struct Claim {
     part: String,
     name: String,
@@ -92,7 +92,7 @@ struct Claim {
 }
 
 impl Claim {
-    /// Bytes that are not written yet.
+    /// Bytes not written yet.
     fn left(&self) -> u64 {
         let written = self.work.upgrade().map_or(0, |work| work.written.load(Ordering::Relaxed));
         self.size.saturating_sub(written)
@@ -114,23 +114,23 @@ pub struct Part {
 }
 
 impl Part {
-    /// Bytes that were there already, all from the first.
+    /// Bytes of earlier transfers.
     pub fn held(&self) -> u64 {
         self.held
     }
-    /// What [`Store::poll`] calls it.
+    /// Its serial number in [`Store::poll`].
     pub fn serial(&self) -> u64 {
         self.work.serial
     }
-    /// Writes these bytes behind those before; gives them back if the disk does not keep up.
+    /// Appends these bytes; returns them if the disk does not keep up.
     pub(super) fn write(&self, bytes: Vec<u8>) -> std::result::Result<(), Vec<u8>> {
         self.desk.write(&self.work, bytes)
     }
-    /// Writes these bytes behind those before, and no more.
+    /// Appends the last bytes.
     pub(super) fn write_last(&self, bytes: Vec<u8>) {
         self.desk.write_last(&self.work, bytes);
     }
-    /// All is there: [`Store::poll`] will say how it went.
+    /// Ends the part; [`Store::poll`] returns its verdict later.
     pub(super) fn finish(&self) {
         self.desk.finish(&self.work);
     }
@@ -143,7 +143,7 @@ impl Drop for Part {
 }
 
 impl Store {
-    /// Opens a folder for files, which this process has to be able to write into as it is now.
+    /// Opens a folder, which this process has to be permitted to write into.
     pub fn open(settings: Settings) -> Result<Store> {
         let path = settings.folder.clone();
         let fail = |reason: io::Error| Error::Failed(unwritable(&path, &reason));
@@ -155,7 +155,7 @@ impl Store {
         Ok(Store { settings, folder, parts: None, disk, claims, serial: 0, swept, counted: None, mask: mask() })
     }
 
-    /// Takes a part for a file that `peer` offers, or says why not. Nothing that was there is touched.
+    /// Opens a part for a file that `peer` offers, or returns why it is refused. Existing files are not changed.
     pub fn take(&mut self, peer: Ipv4Addr, offer: &Offer) -> std::result::Result<Part, Refusal> {
         let part = format!("{peer}-{}{ENDING}", hex(&offer.digest));
         self.is_free(&part, offer)?;
@@ -195,7 +195,7 @@ impl Store {
         self.claims.insert(self.serial, Claim { part, name, size, work: weak });
         Ok(Part { work, desk: self.disk.desk(), held })
     }
-    /// Why the folder cannot be used, for whoever runs this; the sender hears less.
+    /// Logs why the folder cannot be used; the sender gets no details.
     fn unusable(&self, error: &io::Error) -> Refusal {
         tracing::error!(folder = %self.settings.folder.display(), %error, "cannot take a file");
         Refusal::NotWritable
@@ -266,7 +266,7 @@ impl Store {
         counted.files.saturating_sub(replaced).saturating_add(kept).saturating_add(promised)
     }
 
-    /// What happened to parts since this was asked last, by their serial numbers: how those ended that did.
+    /// Verdicts of the parts that ended since the last call, by their serial numbers.
     pub fn poll(&mut self) -> Vec<(u64, Verdict)> {
         if since(self.swept) > SWEEP_EVERY {
             self.swept = sys::monotonic();
@@ -299,7 +299,7 @@ impl Store {
 }
 
 impl AsFd for Store {
-    /// Has something to read when [`Store::poll`] has something to say.
+    /// Readable when [`Store::poll`] has results.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.disk.awake.as_fd()
     }
@@ -366,15 +366,15 @@ fn mask() -> u32 {
 
 /// Why a folder takes no files, and what to do.
 fn unwritable(folder: &Path, reason: &io::Error) -> String {
-    let said = format!("cannot write into {}: {reason}", folder.display());
+    let message = format!("cannot write into {}: {reason}", folder.display());
     let owner = folder.metadata().map(|meta| meta.uid());
     match owner {
         Ok(owner) if reason.kind() == io::ErrorKind::PermissionDenied && owner != sys::user() => format!(
-            "{said}. It belongs to user {owner}, and this is user {}, who gives up all capabilities before anything is received: \
+            "{message}. It belongs to user {owner}, and this is user {}, who gives up all capabilities before anything is received: \
              run as user {owner}, or name another folder",
             sys::user()
         ),
-        _ => said,
+        _ => message,
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is sent: bytes by segment number.
+//! The data that a flow sends, by segment number.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,13 +10,13 @@ use sha2::{Digest, Sha256};
 use crate::endpoint::hello::SHA;
 use crate::endpoint::message::DIGEST;
 
-/// What a flow sends.
+/// The data of a flow.
 pub enum Supply {
-    /// Bytes that nobody wants.
+    /// Filler data.
     Filler,
     /// A file.
     File {
-        /// It.
+        /// The open file.
         file: File,
         /// Its length when it was read first, bytes.
         size: u64,
@@ -24,7 +24,7 @@ pub enum Supply {
         digest: [u8; SHA],
         /// Its permissions.
         mode: u32,
-        /// When it was changed last, seconds since 1970.
+        /// Time of its last modification, seconds since 1970.
         modified: u64,
     },
 }
@@ -63,7 +63,7 @@ impl Supply {
         }
         Ok(())
     }
-    /// What the other end is asked about; zeros if nothing.
+    /// The digest in requests for the verdict; zeros without a file.
     pub fn digest(&self) -> [u8; DIGEST] {
         match self {
             Supply::Filler => [0; DIGEST],

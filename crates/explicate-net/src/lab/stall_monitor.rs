@@ -1,8 +1,8 @@
-//! Who notes when the machine stands still: a thread for each processor that does nothing but wake up every millisecond.
+//! Detects stalls of the machine: a thread per processor that wakes up every millisecond.
 //!
 //! A virtual machine whose host takes a processor away, or a kernel that is busy, stops everything on it for some milliseconds.
-//! Whatever was due meanwhile leaves in one burst, which queues at the next link: no property of the scenario, and nothing
-//! that the simulator knows. So the times when that happened stand among the samples, as the variable `late_ms` of the object
+//! Packets that were due meanwhile leave in one burst, which queues at the next link: an artefact that the simulator does not
+//! have. So stalls are recorded among the samples, as the variable `late_ms` of the object
 //! `machine`.
 
 use explicate_core::units::Time;
@@ -12,18 +12,18 @@ use crate::clock::Clock;
 use crate::error::{Context, Result};
 use crate::sys;
 
-/// Between two wake-ups, and what is noted of their lateness.
+/// Interval between two wake-ups, and the least lateness recorded.
 const EVERY: Time = Time::millis(1);
 
 /// Name of the machine among the objects of samples.
 pub const MACHINE: &str = "machine";
 
-/// Watches a processor until `end`; a sample for each time that it stood still.
+/// Monitors a processor until `end`. Returns a sample for each stall.
 pub(super) fn watch(processor: usize, clock: Clock, end: Time, stop: &dyn Fn() -> bool) -> Result<Vec<Sample>> {
     sys::stay_on(processor).or_fail(|| format!("stay on processor {processor}"))?;
     sys::sharpen_timers();
     let mut samples = Vec::new();
-    // Before the scenario begins its clock stands still.
+    // The scenario's clock reads zero before the scenario begins.
     let mut due = EVERY;
     while due < end && !stop() {
         clock.sleep_until(due);

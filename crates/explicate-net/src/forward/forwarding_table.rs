@@ -1,34 +1,34 @@
-//! Who is where: the interface by which a frame goes on.
+//! The interface by which a frame leaves.
 //!
-//! A router in line with a cable learns it from where frames come, as a bridge does. In the laboratory it is told by address,
-//! as routing would.
+//! A router learns hardware addresses from the frames that it receives, like a bridge. In the lab a table of IPv4 addresses is
+//! given, as routing would.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
-use super::frame::{self, Kind, Lifted};
+use super::frame::{self, Kind, Parsed};
 use crate::sys::OFFLOAD_LEN;
 
-/// Most stations that are remembered.
+/// Most learned addresses.
 pub(super) const MOST: usize = 4096;
 
-/// Hardware addresses by the interface where they were seen, or IPv4 addresses by the one that they were placed at.
+/// Interfaces of learned hardware addresses, or of given IPv4 addresses.
 #[derive(Default)]
-pub(super) struct Stations {
+pub(super) struct ForwardingTable {
     learned: BTreeMap<[u8; 6], usize>,
     placed: Option<BTreeMap<Ipv4Addr, usize>>,
 }
 
-impl Stations {
-    /// These addresses are where they are said to be from now on. Nothing is learned any more, and what is for others is dropped.
+impl ForwardingTable {
+    /// Sets the interfaces of all addresses. Nothing is learned any more, and frames to other addresses are dropped.
     pub(super) fn place(&mut self, addresses: BTreeMap<Ipv4Addr, usize>) {
         self.placed = Some(addresses);
     }
     /// Which of `all` interfaces a frame is for that came by `from`; it may be that one itself.
-    pub(super) fn targets(&mut self, bytes: &[u8], lifted: &Lifted, from: usize, all: usize) -> Option<Range<usize>> {
+    pub(super) fn targets(&mut self, bytes: &[u8], parsed: &Parsed, from: usize, all: usize) -> Option<Range<usize>> {
         if let Some(placed) = &self.placed {
-            let to = (lifted.kind != Kind::Alien).then(|| frame::addresses(bytes, lifted.ip).1)?;
+            let to = (parsed.kind != Kind::NonIp).then(|| frame::addresses(bytes, parsed.ip).1)?;
             return placed.get(&to).map(|&target| target..target + 1);
         }
         let (to, own) = (hardware_address(bytes, 0), hardware_address(bytes, 6));
