@@ -11,6 +11,7 @@
 
 use std::net::Ipv4Addr;
 
+use etherparse::{EtherType, IpNumber, Ipv4HeaderSlice, UdpHeaderSlice};
 use explicate_core::datagram::{self, MOST_HEADERS};
 use explicate_core::wire::{Ecn, Packet, SackRanges, TRANSPORT_LEN, UDP_PORT, XcpI, flag};
 
@@ -84,40 +85,40 @@ pub fn parse(bytes: &[u8]) -> Parsed {
     let packet = Packet { ip_len: length, ..Packet::EMPTY };
     let mut parsed = Parsed { packet, sack: SackRanges::NONE, kind: Kind::NonIp, anomaly: None, ip: at as u16 };
     let Some(ip) = bytes.get(at..) else { return parsed };
-    if what != IPV4 || ip.len() < 20 || ip[0] >> 4 != 4 {
+    let header = if what == EtherType::IPV4 { Ipv4HeaderSlice::from_slice(ip).ok() } else { None };
+    let Some(header) = header else {
         parsed.packet.transport.set_flow(hidden::fingerprint(what, ip));
         parsed.anomaly = hidden::find(what, ip).map(Anomaly::Hidden);
         return parsed;
-    }
-    let (header, total) = (4 * (ip[0] & 15) as usize, word(ip, 2) as usize);
-    if header < 20 || total < header || total > ip.len() {
+    };
+    let (length, total) = (header.slice().len(), header.total_len() as usize);
+    if total < length || total > ip.len() {
         return parsed;
     }
     parsed.kind = Kind::Other;
-    (parsed.packet.ip_len, parsed.packet.tos, parsed.packet.ttl) = (total as u16, ip[1], ip[8]);
-    let whole = word(ip, 6) & 0x3fff == 0;
-    let udp = &ip[header..total];
-    let ported = whole && udp.len() >= 8;
+    (parsed.packet.ip_len, parsed.packet.tos, parsed.packet.ttl) = (total as u16, ip[1], header.ttl());
+    let payload = &ip[length..total];
+    // Other transports have their ports in the same place.
+    let udp = if header.is_fragmenting_payload() { None } else { UdpHeaderSlice::from_slice(payload).ok() };
     // For queues that separate flows; it is not written.
-    parsed.packet.transport.set_flow(fingerprint(ip, if ported { &udp[..4] } else { &[] }));
-    let port = if ported && ip[9] == 17 { Some((word(udp, 0), word(udp, 2))) } else { None };
-    let Some((_, to)) = port.filter(|(from, to)| [*from, *to].contains(&UDP_PORT)) else {
+    parsed.packet.transport.set_flow(fingerprint(ip, udp.as_ref().map_or(&[], |udp| &udp.slice()[..4])));
+    let is_ours = |udp: &UdpHeaderSlice<'_>| [udp.source_port(), udp.destination_port()].contains(&UDP_PORT);
+    let Some(udp) = udp.filter(|udp| header.protocol() == IpNumber::UDP && is_ours(udp)) else {
         parsed.anomaly = hidden::find(what, &ip[..total]).map(Anomaly::Hidden);
         return parsed;
     };
+    let to = udp.destination_port();
     if bytes[1] != 0 {
         parsed.anomaly = Some(Anomaly::Merged);
         return parsed;
     }
-    let long = word(udp, 4) as usize;
-    let payload = if (8..=udp.len()).contains(&long) { &udp[8..long] } else { &[] };
-    match datagram::read(payload) {
+    match datagram::read(payload.get(8..udp.length() as usize).unwrap_or_default()) {
         Ok(read) if to == UDP_PORT || read.packet.is_ack() => {
             let (ip_len, tos, ttl) = (parsed.packet.ip_len, parsed.packet.tos, parsed.packet.ttl);
             parsed.packet = Packet { ip_len, tos, ttl, ..read.packet };
             parsed.sack = read.sack;
             let headers = (read.payload.min(MOST_HEADERS)) as u8;
-            parsed.kind = Kind::Explicit { udp: (at + header) as u16, headers, writable: to == UDP_PORT };
+            parsed.kind = Kind::Explicit { udp: (at + length) as u16, headers, writable: to == UDP_PORT };
         }
         Err(_) if to == UDP_PORT => parsed.anomaly = Some(Anomaly::Malformed),
         _ => {}
@@ -125,31 +126,33 @@ pub fn parse(bytes: &[u8]) -> Parsed {
     parsed
 }
 
-/// EtherType of IPv4.
-pub(super) const IPV4: u16 = 0x0800;
-/// EtherType of IPv6.
-pub(super) const IPV6: u16 = 0x86dd;
+/// EtherType of a PPPoE session (RFC 2516), which etherparse does not have.
+const PPPOE_SESSION: EtherType = EtherType(0x8864);
+/// EtherType of nothing.
+const NONE: EtherType = EtherType(0);
 /// Most tags that are skipped.
 const TAGS: usize = 3;
 
 /// The EtherType of a frame's payload behind tags and a PPPoE session header, and its offset; zero if the frame is too short.
-fn network(bytes: &[u8]) -> (u16, usize) {
+fn network(bytes: &[u8]) -> (EtherType, usize) {
     let mut at = IP;
     for _ in 0..=TAGS {
-        let Some(kind) = bytes.get(at - 2..at) else { return (0, IP) };
-        match word(kind, 0) {
-            // IEEE 802.1Q, 802.1ad, and QinQ before it.
-            0x8100 | 0x88a8 | 0x9100 => at += 4,
-            // RFC 2516: version and type 1, code 0, session, length; then PPP's number of the protocol.
-            0x8864 => {
-                let Some(header) = bytes.get(at..at + 8).filter(|h| h[..2] == [0x11, 0]) else { return (0, at) };
-                let kind = [(0x0021, IPV4), (0x0057, IPV6)].into_iter().find(|(ppp, _)| *ppp == word(header, 6));
-                return (kind.map_or(0, |(_, kind)| kind), at + 8);
+        let Some(kind) = bytes.get(at - 2..at) else { return (NONE, IP) };
+        match EtherType(word(kind, 0)) {
+            EtherType::VLAN_TAGGED_FRAME | EtherType::PROVIDER_BRIDGING | EtherType::VLAN_DOUBLE_TAGGED_FRAME => {
+                at += 4
+            }
+            // Version and type 1, code 0, session, length; then PPP's number of the protocol.
+            PPPOE_SESSION => {
+                let Some(header) = bytes.get(at..at + 8).filter(|h| h[..2] == [0x11, 0]) else { return (NONE, at) };
+                let kinds = [(0x0021, EtherType::IPV4), (0x0057, EtherType::IPV6)];
+                let kind = kinds.into_iter().find(|(ppp, _)| *ppp == word(header, 6));
+                return (kind.map_or(NONE, |(_, kind)| kind), at + 8);
             }
             kind => return (kind, at),
         }
     }
-    (0, at)
+    (NONE, at)
 }
 
 /// Source and destination of a frame whose IPv4 header stands at `ip`.
@@ -240,7 +243,7 @@ fn patch(bytes: &mut [u8], at: usize, old: &[u8], new: &[u8], sum: usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::made::{make, ones_sum, udp_sum};
+    use super::super::made::make;
     use super::*;
     use explicate_core::rng::Rng;
     use explicate_core::wire::{Congestion, Format};
@@ -258,8 +261,14 @@ mod tests {
     fn frame(packet: &Packet) -> Vec<u8> {
         frame_to(packet, UDP_PORT)
     }
+    fn udp_sum_is_right(bytes: &[u8]) -> bool {
+        let ip = Ipv4HeaderSlice::from_slice(&bytes[IP..]).unwrap().to_header();
+        let udp = UdpHeaderSlice::from_slice(&bytes[IP + 20..]).unwrap().to_header();
+        udp.checksum == udp.calc_checksum_ipv4(&ip, &bytes[IP + 28..IP + 20 + udp.length as usize]).unwrap()
+    }
     fn sums_are_right(bytes: &[u8]) -> bool {
-        ones_sum(0, &bytes[IP..IP + 20]) == 0xffff && word(bytes, IP + 26) == udp_sum(bytes)
+        let ip = Ipv4HeaderSlice::from_slice(&bytes[IP..]).unwrap().to_header();
+        ip.header_checksum == ip.calc_header_checksum() && udp_sum_is_right(bytes)
     }
 
     #[test]
@@ -427,7 +436,7 @@ mod tests {
             let mut parsed = parse(&bytes);
             parsed.packet.damage();
             emit(&mut bytes, &parsed);
-            assert!(bytes[0] == 0 && word(&bytes, IP + 26) != udp_sum(&bytes));
+            assert!(bytes[0] == 0 && !udp_sum_is_right(&bytes));
         }
     }
 

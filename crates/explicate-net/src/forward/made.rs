@@ -2,10 +2,14 @@
 
 use std::net::Ipv4Addr;
 
+use etherparse::{
+    ArpEthIpv4Packet, ArpOperation, ArpPacket, EtherType, Ethernet2Header, IpDscp, IpEcn, IpNumber, Ipv4Header,
+    UdpHeader,
+};
 use explicate_core::datagram::{self, MOST_HEADERS};
 use explicate_core::wire::{IP_UDP_LEN, Packet, SackRanges};
 
-use super::frame::{IP, word};
+use super::frame::IP;
 use crate::sys::OFFLOAD_LEN;
 
 /// Makes the frame of a packet, with `payload` behind the headers.
@@ -19,66 +23,50 @@ pub fn make(
 ) -> Vec<u8> {
     let mut headers = [0; MOST_HEADERS];
     let length = datagram::write(packet, sack, &mut headers);
-    let total = IP_UDP_LEN + length + payload.len();
-    let mut bytes = vec![0; OFFLOAD_LEN];
-    bytes.extend(to);
-    bytes.extend(from);
-    bytes.extend([0x08, 0x00, 0x45, packet.tos]);
-    bytes.extend((total as u16).to_be_bytes());
-    bytes.extend([0, 0, 0x40, 0, packet.ttl, 17, 0, 0]);
-    bytes.extend(source);
-    bytes.extend(destination);
-    let sum = !ones_sum(0, &bytes[IP..IP + 20]);
-    bytes[IP + 10..IP + 12].copy_from_slice(&sum.to_be_bytes());
-    bytes.extend(from_port.to_be_bytes());
-    bytes.extend(to_port.to_be_bytes());
-    bytes.extend(((total - 20) as u16).to_be_bytes());
-    bytes.extend([0, 0]);
-    bytes.extend(&headers[..length]);
-    bytes.extend(payload);
-    let sum = udp_sum(&bytes);
-    bytes[IP + 26..IP + 28].copy_from_slice(&sum.to_be_bytes());
+    let payload = [&headers[..length], payload].concat();
+    let total = IP_UDP_LEN + payload.len();
+    let mut ip = Ipv4Header {
+        dscp: IpDscp::try_new(packet.tos >> 2).unwrap_or_default(),
+        ecn: IpEcn::try_new(packet.tos & 3).unwrap_or_default(),
+        total_len: total as u16,
+        time_to_live: packet.ttl,
+        protocol: IpNumber::UDP,
+        source,
+        destination,
+        ..Ipv4Header::default() // with the flag against fragments
+    };
+    ip.header_checksum = ip.calc_header_checksum();
+    let (udp_length, checksum) = ((total - ip.header_len()) as u16, 0);
+    let mut udp = UdpHeader { source_port: from_port, destination_port: to_port, length: udp_length, checksum };
+    udp.checksum = udp.calc_checksum_ipv4(&ip, &payload).unwrap_or_default();
+    [&ethernet(from, to, EtherType::IPV4)[..], &ip.to_bytes(), &udp.to_bytes(), &payload].concat()
+}
+
+/// An empty offload header and an Ethernet header.
+fn ethernet(source: [u8; 6], destination: [u8; 6], ether_type: EtherType) -> [u8; IP] {
+    let mut bytes = [0; IP];
+    bytes[OFFLOAD_LEN..].copy_from_slice(&Ethernet2Header { source, destination, ether_type }.to_bytes());
     bytes
-}
-
-/// The sum of 16-bit words in ones' complement.
-pub(super) fn ones_sum(start: u32, bytes: &[u8]) -> u16 {
-    let mut sum = start;
-    for pair in bytes.chunks(2) {
-        sum += u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)]) as u32;
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
-}
-
-/// The UDP checksum of the frame of a datagram without IP options.
-pub(super) fn udp_sum(bytes: &[u8]) -> u16 {
-    let udp = &bytes[IP + 20..];
-    let length = word(udp, 4) as usize;
-    let mut sum = ones_sum(17 + length as u32, &bytes[IP + 12..IP + 20]);
-    sum = ones_sum(sum as u32, &udp[..6]);
-    match !ones_sum(sum as u32, &udp[8..length]) {
-        0 => 0xffff,
-        sum => sum,
-    }
 }
 
 /// The reply to an ARP request for `own` (RFC 826), with the hardware address `station`.
 pub fn answer_arp(bytes: &[u8], own: Ipv4Addr, station: [u8; 6]) -> Option<Vec<u8>> {
-    let arp = bytes.get(IP..IP + 28)?;
-    // Ethernet, IPv4, request.
-    let asks = word(bytes, IP - 2) == 0x0806 && arp[..8] == [0, 1, 8, 0, 6, 4, 0, 1] && arp[24..28] == own.octets();
-    if !asks {
+    if bytes.get(IP - 2..IP)? != EtherType::ARP.0.to_be_bytes() {
         return None;
     }
-    let mut answer = vec![0; OFFLOAD_LEN];
-    answer.extend(&arp[8..14]);
-    answer.extend(station);
-    answer.extend([8, 6, 0, 1, 8, 0, 6, 4, 0, 2]);
-    answer.extend(station);
-    answer.extend(own.octets());
-    answer.extend(&arp[8..18]);
-    answer.resize(IP + 46, 0); // the least that Ethernet carries
+    let request = ArpPacket::from_slice(&bytes[IP..]).ok()?.try_eth_ipv4().ok()?;
+    if request.operation != ArpOperation::REQUEST || request.target_ipv4_addr() != own {
+        return None;
+    }
+    let reply = ArpEthIpv4Packet {
+        operation: ArpOperation::REPLY,
+        sender_mac: station,
+        sender_ipv4: own.octets(),
+        target_mac: request.sender_mac,
+        target_ipv4: request.sender_ipv4,
+    };
+    let mut answer = [&ethernet(station, request.sender_mac, EtherType::ARP)[..], &reply.to_bytes()].concat();
+    answer.resize(IP + 46, 0); // Ethernet's shortest payload
     Some(answer)
 }
 
