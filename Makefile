@@ -17,6 +17,7 @@ $(VENV)/ready: requirements-test.txt
 
 install: $(VENV)/ready ## Builds everything in release mode; leaves .venv/bin/explicate
 	$(VENV)/bin/maturin develop --release --quiet
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable papers
 
 demo: install ## Runs XCP against NewReno and CUBIC on a long fat pipe; writes a report
 	$(EXPLICATE) compare scenarios/long-fat-pipe.toml --protocols xcp,newreno,cubic -o out/demo
@@ -85,8 +86,9 @@ multiverse: install ## Replaces each choice of the papers by each alternative; h
 	$(EXPLICATE) reproduce --multiverse all -o out/papers
 	cp out/papers/multiverse.json tests/multiverse.json
 
-wheel: $(VENV)/ready ## Builds the abi3 wheel and tries it in an empty environment without Rust
+wheel: $(VENV)/ready ## Builds the abi3 wheel and that of the papers, and tries both in an empty environment without Rust
 	$(VENV)/bin/maturin build --release --quiet --out dist
+	$(VENV)/bin/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist ./papers
 	scripts/try_wheel dist
 
 extend: $(VENV)/ready ## One file and one line make a protocol

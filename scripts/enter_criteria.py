@@ -10,8 +10,8 @@ import hashlib
 import json
 from pathlib import Path
 
-from explicate.papers.plan import studies
-from explicate.papers.register import predicates
+from explicate_papers.plan import studies
+from explicate_papers.register import predicates
 
 PATH = Path(__file__).resolve().parent.parent / "python" / "tests" / "criteria.json"
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
-from explicate.papers import freeze
-from explicate.papers.freeze import Change
+from explicate_papers import freeze
+from explicate_papers.freeze import Change
 
 ROOT = Path(__file__).resolve().parent.parent
-PAPERS = ROOT / "python" / "explicate" / "papers"
+PAPERS = ROOT / "papers" / "explicate_papers"
 FROZEN, LEDGER = PAPERS / "frozen.json", PAPERS / "changes.toml"
 RECORD = ROOT / "tests" / "papers.json"
 HEAD = "# What was changed after the judges were frozen; `scripts/freeze_papers.py --change REASON` adds to it.\n"
@@ -31,12 +32,15 @@ def words() -> dict[str, str]:
 def write(changes: list[Change]) -> None:
     """Write the ledger."""
     entries = [
-        "\n".join(
-            ["[[change]]", *(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in vars(one).items())]
-        )
-        for one in changes
+        _entry(name, vars(one)) for name, rows in (("moved", freeze.moves()), ("change", changes)) for one in rows
     ]
     LEDGER.write_text("\n\n".join([HEAD.rstrip(), *entries]) + "\n", encoding="utf-8")
+
+
+def _entry(name: str, row: Mapping[str, str]) -> str:
+    return "\n".join(
+        [f"[[{name}]]", *(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in row.items())]
+    )
 
 
 def main() -> int:

@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from explicate.papers import multiverse
-from explicate.papers.freeze import ledger
-from explicate.papers.judge import ENLARGED, explanations
-from explicate.papers.plan import choices
-from explicate.papers.register import JUDGED, PAPERS, experiments
-from explicate.papers.trials import flipped, outcomes
-from explicate.papers.verdicts import MEANING, Word
+from explicate_papers import multiverse
+from explicate_papers.freeze import ledger
+from explicate_papers.judge import ENLARGED, explanations
+from explicate_papers.plan import choices
+from explicate_papers.register import JUDGED, PAPERS, experiments
+from explicate_papers.trials import flipped, outcomes
+from explicate_papers.verdicts import MEANING, Word
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "reproduction.md"

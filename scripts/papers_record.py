@@ -18,11 +18,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from explicate.papers import multiverse, trials
-from explicate.papers.command import Progress
-from explicate.papers.judge import Attempt, attempts
-from explicate.papers.register import experiments
-from explicate.papers.store import Job, Store
+from explicate_papers import multiverse, trials
+from explicate_papers.command import Progress
+from explicate_papers.judge import Attempt, attempts
+from explicate_papers.register import experiments
+from explicate_papers.store import Job, Store
 
 TESTS = Path(__file__).resolve().parent.parent / "tests"
 RECORD, UNIVERSES = TESTS / "papers.json", TESTS / "multiverse.json"

@@ -23,9 +23,9 @@ from itertools import pairwise
 from shared import table
 
 import explicate
-from explicate.papers import metrics, plan
-from explicate.papers.de_vleeschouwer.fig7a import beside_tcp
-from explicate.papers.register import experiments
+from explicate_papers import metrics, plan
+from explicate_papers.de_vleeschouwer.fig7a import beside_tcp
+from explicate_papers.register import experiments
 
 STEP_S = 0.01
 """Windows are sampled so often."""

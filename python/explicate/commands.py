@@ -14,7 +14,6 @@ from typing import Any
 from explicate import cost, display, engine, lab, worlds
 from explicate.curves import channel_curves
 from explicate.errors import BadInputError
-from explicate.papers import command as papers
 from explicate.progress import ProgressLine
 from explicate.report import write_report
 from explicate.results import Results, rows
@@ -347,7 +346,16 @@ def bench(args: argparse.Namespace) -> None:
 
 def reproduce(args: argparse.Namespace) -> int:
     """Reproduce experiments of the papers; 1 if a predicate does not hold."""
-    return papers.reproduce(args)
+    try:
+        from explicate_papers import command  # noqa: PLC0415 (a distribution of its own)
+    except ModuleNotFoundError as error:
+        if error.name != "explicate_papers":
+            raise
+        raise BadInputError(
+            "`explicate reproduce` needs the papers' experiments: `pip install explicate-papers`; "
+            "in a clone `make install` installs them"
+        ) from error
+    return command.reproduce(args)
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], int | None]] = {

@@ -44,7 +44,7 @@ def page(results: Results) -> str:
     return Template(_asset("report.html")).substitute(
         title=escape(results.name),
         style=style(),
-        script=_asset("report.js"),
+        script=script(),
         facts=_facts(results),
         warnings=_warnings(results.warnings),
         groups=_groups(results),
@@ -63,6 +63,11 @@ def study_of(results: Results) -> Study:
 def style() -> str:
     """Return the style sheet of pages with charts."""
     return _asset("charts.css") + _asset("report.css")
+
+
+def script() -> str:
+    """Return the script of pages with charts."""
+    return _asset("report.js")
 
 
 def _asset(name: str) -> str:

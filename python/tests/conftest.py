@@ -20,6 +20,7 @@ HERE = Path(__file__).parent
 pytest_plugins = ["chromium"]
 if importlib.util.find_spec("explicate") is None:
     sys.path.insert(0, str(HERE.parent))
+PAPERS_PATH = str(HERE.parents[1] / "papers")
 _package = importlib.util.find_spec("explicate")
 assert _package is not None
 assert _package.submodule_search_locations is not None
@@ -101,7 +102,7 @@ def bare_scenario(tmp_path: Path) -> Path:
 
 def child_environment() -> dict[str, str]:
     """The environment in which a child process finds both the package and the synthetic engine."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([PACKAGE_PATH, str(HERE)])}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([PACKAGE_PATH, PAPERS_PATH, str(HERE)])}
 
 
 Command = Callable[..., subprocess.CompletedProcess[str]]

@@ -26,10 +26,10 @@ from explicate.charts import (
     tick_texts,
     ticks,
 )
-from explicate.papers.gallery import chart
-from explicate.papers.statistics import Sample
-from explicate.papers.study import Line, Panel
 from explicate.text import number, percent, rate, table
+from explicate_papers.gallery import chart
+from explicate_papers.statistics import Sample
+from explicate_papers.study import Line, Panel
 
 VALUES = st.lists(st.floats(min_value=-1e9, max_value=1e9), min_size=1, max_size=400)
 

@@ -6,16 +6,16 @@ import ast
 
 import pytest
 
-from explicate.papers import freeze
-from explicate.papers.freeze import Change, digest, parsed, unrecorded
-from explicate.papers.plan import studies
-from explicate.papers.study import Study
+from explicate_papers import freeze
+from explicate_papers.freeze import Change, digest, parsed, unrecorded
+from explicate_papers.plan import studies
+from explicate_papers.study import Study
 
 BEFORE = '''\
 """A module."""
 
-from explicate.papers import metrics
-from explicate.papers.statistics import at_least
+from explicate_papers import metrics
+from explicate_papers.statistics import at_least
 
 MOST = 5.0
 
@@ -41,7 +41,7 @@ def hashed(text: str) -> str:
     syntax = parsed(text)
     chosen = freeze._statements(syntax, "predicate", "X-a")
     assert len(chosen) == 1
-    return digest(chosen, "explicate.papers.nychis.new", syntax)
+    return digest(chosen, "explicate_papers.nychis.new", syntax)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_names_numbers_and_helpers_count(old: str, new: str) -> None:
 def test_a_hash_follows_helpers_into_other_modules() -> None:
     syntax = parsed(BEFORE)
     judged = freeze._statements(syntax, "predicate", "X-a")
-    used = freeze.closure(judged, "explicate.papers.nychis.new", syntax)
+    used = freeze.closure(judged, "explicate_papers.nychis.new", syntax)
     assert "explicate.papers.metrics:link" in used
     assert "explicate.papers.statistics:at_least" in used
     assert "explicate.papers.statistics:Sample" in used
@@ -122,5 +122,18 @@ def test_a_change_needs_an_entry() -> None:
     assert unrecorded({"X-a": "1", "X-b": "2"}, said, {"X-a": "1", "X-b": "8"}) == ["X-b changed since the freeze"]
 
 
+def test_modules_that_moved_keep_the_names_of_the_freeze() -> None:
+    assert freeze.frozen_name("explicate_papers.nychis.fig3") == "explicate.papers.nychis.fig3"
+    assert freeze.frozen_name("explicate_papers") == "explicate.papers"
+    assert freeze.frozen_name("explicate_papers_of_others.fig3") == "explicate_papers_of_others.fig3"
+
+
+def test_a_move_that_is_not_entered_is_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = hashed(BEFORE)
+    monkeypatch.setattr(freeze, "moves", tuple)
+    assert hashed(BEFORE) != before
+
+
 def test_the_ledger_gives_reasons() -> None:
     assert all(change.reason and change.id for change in freeze.ledger())
+    assert all(move.reason for move in freeze.moves())

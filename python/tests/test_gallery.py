@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from chromium import PHONE, Open
 
-from explicate.papers import gallery
-from explicate.papers.judge import Outcome, Verdict
-from explicate.papers.plan import effort
-from explicate.papers.register import experiments
-from explicate.papers.statistics import Sample, at_least
-from explicate.papers.study import Case, Line, Panel
-from explicate.papers.verdicts import Block, Word
+from explicate_papers import gallery
+from explicate_papers.judge import Outcome, Verdict
+from explicate_papers.plan import effort
+from explicate_papers.register import experiments
+from explicate_papers.statistics import Sample, at_least
+from explicate_papers.study import Case, Line, Panel
+from explicate_papers.verdicts import Block, Word
 
 pytestmark = pytest.mark.browser
 

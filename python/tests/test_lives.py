@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import cast
 
-from explicate.papers.de_vleeschouwer.lives import Life, life, most_in_a_round_trip
 from explicate.results import Results
+from explicate_papers.de_vleeschouwer.lives import Life, life, most_in_a_round_trip
 
 
 def replay(record: str, threshold: int = 1) -> Life:

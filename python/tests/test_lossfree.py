@@ -8,9 +8,9 @@ from typing import cast
 import polars as pl
 import pytest
 
-from explicate.papers.lopez_pacheco import txt_lossfree
-from explicate.papers.lopez_pacheco.txt_lossfree import Step
 from explicate.results import Results
+from explicate_papers.lopez_pacheco import txt_lossfree
+from explicate_papers.lopez_pacheco.txt_lossfree import Step
 
 PACKET, RTT_MS = 1000.0, 100.0
 SAMPLE_S = 50e-6

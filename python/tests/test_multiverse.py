@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from explicate.cli import main
-from explicate.papers import freeze, judge, multiverse, plan
-from explicate.papers.multiverse import Alternative, Span
-from explicate.papers.plan import Choice
-from explicate.papers.register import PAPERS
-from explicate.papers.statistics import Check, fact
-from explicate.papers.store import Job, Store
-from explicate.papers.study import Case, Data, Effort, Study
+from explicate_papers import freeze, judge, multiverse, plan
+from explicate_papers.multiverse import Alternative, Span
+from explicate_papers.plan import Choice
+from explicate_papers.register import PAPERS
+from explicate_papers.statistics import Check, fact
+from explicate_papers.store import Job, Store
+from explicate_papers.study import Case, Data, Effort, Study
 
 SCENARIO = 'name = "one"\nduration = "10s"\n[[flows]]\nname = "mine"\nprotocol = "{}"\n'
 CHOICES = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
-from explicate.papers.de_vleeschouwer import base
-from explicate.papers.plan import choices, effort
-from explicate.papers.register import experiments
-from explicate.papers.study import Effort
+from explicate_papers.de_vleeschouwer import base
+from explicate_papers.plan import choices, effort
+from explicate_papers.register import experiments
+from explicate_papers.study import Effort
 
 
 def quick() -> Effort:

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from explicate.papers.ikeda import fig5
-from explicate.papers.judge import Attempt
-from explicate.papers.plan import choices, effort
-from explicate.papers.register import PAPERS, experiments
-from explicate.papers.statistics import Check, Sample
-from explicate.papers.study import Data, Empty, Label
+from explicate_papers.ikeda import fig5
+from explicate_papers.judge import Attempt
+from explicate_papers.plan import choices, effort
+from explicate_papers.register import PAPERS, experiments
+from explicate_papers.statistics import Check, Sample
+from explicate_papers.study import Data, Empty, Label
 
 
 class Times(Data):

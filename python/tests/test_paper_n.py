@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from explicate.papers.nychis import base, fig3
-from explicate.papers.plan import effort
-from explicate.papers.register import experiments
-from explicate.papers.statistics import Check, Sample
-from explicate.papers.study import Data, Label
+from explicate_papers.nychis import base, fig3
+from explicate_papers.plan import effort
+from explicate_papers.register import experiments
+from explicate_papers.statistics import Check, Sample
+from explicate_papers.study import Data, Label
 
 
 class Rates(Data):

@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 
 from explicate.cli import main
-from explicate.papers import command, store
-from explicate.papers.gallery import choice_table
-from explicate.papers.judge import Outcome, attempts, explanations
-from explicate.papers.multiverse import alternatives
-from explicate.papers.plan import EFFORTS, Reads, choices, effort, studies
-from explicate.papers.register import PAPERS, experiments, predicates
-from explicate.papers.statistics import Sample, above, at_least, falling, in_most, rising
-from explicate.papers.store import Job, Store
-from explicate.papers.study import Study
-from explicate.papers.verdicts import Word
+from explicate_papers import command, store
+from explicate_papers.gallery import choice_table
+from explicate_papers.judge import Outcome, attempts, explanations
+from explicate_papers.multiverse import alternatives
+from explicate_papers.plan import EFFORTS, Reads, choices, effort, studies
+from explicate_papers.register import PAPERS, experiments, predicates
+from explicate_papers.statistics import Sample, above, at_least, falling, in_most, rising
+from explicate_papers.store import Job, Store
+from explicate_papers.study import Study
+from explicate_papers.verdicts import Word
 
 ROOT = Path(__file__).resolve().parents[2]
 CRITERIA = Path(__file__).with_name("criteria.json")

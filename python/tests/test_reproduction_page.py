@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from explicate.papers import multiverse
-from explicate.papers.register import JUDGED, experiments, predicates
-from explicate.papers.verdicts import Word
+from explicate_papers import multiverse
+from explicate_papers.register import JUDGED, experiments, predicates
+from explicate_papers.verdicts import Word
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "make_reproduction.py"
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from explicate.papers.judge import attempts
-from explicate.papers.register import experiments
-from explicate.papers.store import Store
+from explicate_papers.judge import attempts
+from explicate_papers.register import experiments
+from explicate_papers.store import Store
 
 PLAIN_VCP: Mapping[str, Any] = {
     "flows.bulk.protocol": "vcp/newreno",

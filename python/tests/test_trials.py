@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from explicate.papers import freeze, judge, trials
-from explicate.papers.controls import Settings
-from explicate.papers.judge import Attempt
-from explicate.papers.register import experiments
-from explicate.papers.statistics import Check, Sample, at_least, fact
-from explicate.papers.store import Store
-from explicate.papers.study import Case, Data, Empty, EmptyClassError, NotAttemptedError, Study
-from explicate.papers.trials import FLIPPED, IDLE, INVALID, KEPT, judged
-from explicate.papers.verdicts import Block
 from explicate.results import Results
+from explicate_papers import freeze, judge, trials
+from explicate_papers.controls import Settings
+from explicate_papers.judge import Attempt
+from explicate_papers.register import experiments
+from explicate_papers.statistics import Check, Sample, at_least, fact
+from explicate_papers.store import Store
+from explicate_papers.study import Case, Data, Empty, EmptyClassError, NotAttemptedError, Study
+from explicate_papers.trials import FLIPPED, IDLE, INVALID, KEPT, judged
+from explicate_papers.verdicts import Block
 
 YES, NO = fact("it", holds=True, measured="so"), fact("it", holds=False, measured="not so")
 EMPTY = Empty.of("time", "in 1 of 2 runs there is none")

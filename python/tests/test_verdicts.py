@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from explicate.cli import main
-from explicate.papers import freeze, judge
-from explicate.papers.judge import Attempt, Outcome, to_enlarge
-from explicate.papers.plan import seeds
-from explicate.papers.register import experiments
-from explicate.papers.statistics import Check, Sample, above, at_least, between, fact, falling, in_most
-from explicate.papers.store import Store
-from explicate.papers.study import Case, Data, Effort, EmptyClassError, NotAttemptedError, Study
-from explicate.papers.verdicts import Block, Word, classify, interval, is_open, open_checks, wilson
+from explicate_papers import freeze, judge
+from explicate_papers.judge import Attempt, Outcome, to_enlarge
+from explicate_papers.plan import seeds
+from explicate_papers.register import experiments
+from explicate_papers.statistics import Check, Sample, above, at_least, between, fact, falling, in_most
+from explicate_papers.store import Store
+from explicate_papers.study import Case, Data, Effort, EmptyClassError, NotAttemptedError, Study
+from explicate_papers.verdicts import Block, Word, classify, interval, is_open, open_checks, wilson
 
 HIGH = at_least("rate", Sample.of([5.0, 5.1, 4.9]), 1.0)
 LOW = at_least("rate", Sample.of([0.1, 0.2, 0.15]), 1.0)

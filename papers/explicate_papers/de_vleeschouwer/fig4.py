@@ -1,0 +1,93 @@
+"""D-fig4: use of the bottleneck against loss rate with a persistent queue (figure 4). Set-up: `base.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from explicate.results import Results
+from explicate_papers import metrics
+from explicate_papers.controls import Place
+from explicate_papers.de_vleeschouwer import base
+from explicate_papers.statistics import Check, at_least, falling, near, number, rising
+from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
+
+study = Study("D-fig4")
+
+WITHOUT, WITH = "LR-XCP_PA", "LR-XCPQ_PA"
+
+
+@study.cases
+def cases(effort: Effort) -> dict[tuple[str, float], Case]:
+    """Both routers at every loss rate."""
+    made = {}
+    for loss in base.losses(effort):
+        for system in (WITHOUT, WITH):
+            made[system, loss] = base.case(effort, system, loss, params=base.silent(effort))
+        kept = {f"link.{base.BOTTLENECK}.router": base.keeps_a_queue(effort)}
+        made[WITH, loss] = replace(made[WITH, loss], settings=kept)
+    return made
+
+
+@study.predicate("D-fig4-a", least=0.97, up_to_percent=10, grade=0.95, grade_percent=20)
+def queue_preserves_use(
+    data: Data, least: float, up_to_percent: float, grade: float, grade_percent: float
+) -> Iterator[Check]:
+    """With ten packets in the queue the link stays busy. The grade is told with the verdict and does not decide it."""
+    used = {loss: data.measure((WITH, loss), base.utilisation) for loss in base.losses(data.effort)}
+    low = {loss: one for loss, one in used.items() if loss <= up_to_percent}
+    lowest = min((one.mean, loss) for loss, one in used.items() if loss <= grade_percent)
+    graded = "reached" if lowest[0] >= grade else "missed"
+    for loss, one in low.items():
+        check = at_least(f"utilisation with the queue at {loss:g} %", one, least)
+        if loss == max(low):
+            told = f"grade of {grade:g} {graded}: least {number(lowest[0])}, at {lowest[1]:g} %"
+            check = replace(check, measured=f"{check.measured} ({told})")
+        yield check
+
+
+@study.predicate("D-fig4-b", gain=0.02, from_percent=5)
+def without_it_use_falls(data: Data, gain: float, from_percent: float) -> Iterator[Check]:
+    """Without it the link idles, the more the greater the loss."""
+    grid = base.losses(data.effort)
+    yield falling("utilisation without the queue", [data.measure((WITHOUT, loss), base.utilisation) for loss in grid])
+    gains = {
+        loss: data.measure((WITH, loss), base.utilisation) - data.measure((WITHOUT, loss), base.utilisation)
+        for loss in grid
+        if loss >= from_percent
+    }
+    for loss, one in gains.items():
+        yield at_least(f"gain at {loss:g} %", one, gain)
+    yield rising("gain", list(gains.values()))
+
+
+def smooth_queue(results: Results) -> float:
+    """Return the mean over time of the router's mean queue, packets."""
+    return metrics.mean(metrics.series(results, base.BOTTLENECK, "mean_queue_bytes", base.warmup_s(results))) / 1000
+
+
+@study.predicate("D-fig4-c", target=10, tolerance=3)
+def queue_near_target(data: Data, target: float, tolerance: float) -> Check:
+    """The standing queue is near its target."""
+    return near(
+        "the router's mean queue without loss, packets", data.measure((WITH, 0.0), smooth_queue), target, tolerance
+    )
+
+
+study.control(
+    "without the persistent queue",
+    Place("off", lambda label: (WITHOUT, label[1])),
+    ["D-fig4-a", "D-fig4-b", "D-fig4-c"],
+    "the paper's reasoning: only what waits bridges the pauses after losses, and XCP aims at an empty queue",
+)
+
+
+@study.plot
+def plot(data: Data) -> Sequence[Panel]:
+    """Utilisation against the loss rate."""
+    grid = base.losses(data.effort)
+    lines = [
+        Line.of(system, grid, [data.measure((system, loss), base.utilisation) for loss in grid])
+        for system in (WITHOUT, WITH)
+    ]
+    return [Panel("Use of the bottleneck", "loss rate (%)", "utilisation", lines, y_from=0.9)]

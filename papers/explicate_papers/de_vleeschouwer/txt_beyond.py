@@ -1,0 +1,107 @@
+"""D-txt-beyond: what the paper expects or wishes (sections 5.1, 8.1). Set-up: `base.py`.
+
+(a) SACK in place of packet numbers: the same monitor and timers. (b) A path that does not speak XTCP: its end refuses,
+and the flow goes on as TCP.
+(c) Video over UDP that obeys the routers' flags, beside file transfers over XTCP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from explicate.results import Results
+from explicate_papers import metrics
+from explicate_papers.controls import Rewrite
+from explicate_papers.de_vleeschouwer import base
+from explicate_papers.statistics import Check, at_least, between, close, equal, near
+from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
+
+study = Study("D-txt-beyond")
+
+LOSSES = (0.0, 1.0, 5.0, 10.0)
+SACK, MONITOR, XTCP, TCP = "LR-SACK-XCP", "LR-LMXCP", "LR-LMXTCP", "TCP SACK"
+REFUSED, VIDEO = "LR-LMXTCP, refused", "video"
+
+
+@study.cases
+def cases(effort: Effort) -> dict[tuple[str, float], Case]:
+    """Three comparisons."""
+    made = {}
+    for loss in LOSSES:
+        made[MONITOR, loss] = base.case(effort, MONITOR, loss)
+        params = {"on_loss": "keep", "recount": effort.choices["D-P22"]}
+        made[SACK, loss] = base.case(effort, "xcp/sack_monitor", loss, params=params)
+    for loss in (0.0, 1.0):
+        made[TCP, loss] = base.case(effort, "sack", loss)
+        made[REFUSED, loss] = base.case(effort, XTCP, loss, params={"refuse_explicit": True})
+    made[VIDEO, 0.0] = base.case(effort, VIDEO + "_xtcp", 0.0, clean=XTCP)
+    return made
+
+
+@study.predicate("D-txt-beyond-a", most=0.07, up_to_percent=10)
+def sack_does_as_well(data: Data, most: float, up_to_percent: float) -> Iterator[Check]:
+    """Either way the sender knows what arrived."""
+    for loss in LOSSES:
+        if loss <= up_to_percent:
+            sack, monitor = (base.fairness(data, system, loss) for system in (SACK, MONITOR))
+            yield close(f"F at {loss:g} %: {SACK} and {MONITOR}", sack, monitor, most)
+
+
+def told(results: Results) -> float:
+    """Return what the bottleneck's router made of XTCP packets: flags, drops counted or not."""
+    names = ("congestion_flags", "congestion_counter", "uncounted_drops")
+    return sum(metrics.largest(metrics.series(results, base.BOTTLENECK, name)) for name in names)
+
+
+def delivered(group: str) -> Callable[[Results], float]:
+    """Return the metric: a group's throughput, Mbit/s."""
+    return lambda results: metrics.total(results, "throughput_bps", group) / 1e6
+
+
+@study.predicate("D-txt-beyond-b", percent=5)
+def reverts_to_tcp(data: Data, percent: float) -> Iterator[Check]:
+    """No packet of XTCP's is seen, and the flows get what TCP gets."""
+    for loss in (0.0, 1.0):
+        yield at_least(f"drops at {loss:g} %", data.measure((REFUSED, loss), base.refused), 1)
+        yield equal(f"flags and drops of XTCP's at {loss:g} %", data.measure((REFUSED, loss), told), 0)
+        for group in ("clean", "lossy"):
+            ours, tcp = (data.measure((system, loss), delivered(group)) for system in (REFUSED, TCP))
+            yield near(f"throughput at {loss:g} %, {group} half: refused over TCP", ours / tcp, 1, percent / 100)
+
+
+@study.predicate("D-txt-beyond-c", low=0.7, high=1.4)
+def video_shares(data: Data, low: float, high: float) -> Check:
+    """Flags govern both alike."""
+    return between("video over files", base.fairness(data, VIDEO, 0.0), low, high)
+
+
+study.control(
+    "Reno's recovery in SACK's place",
+    base.instead_of("xcp/sack_monitor", "XCP_dumb", drop="on_loss"),
+    ["D-txt-beyond-a"],
+    "a sender that halves its window at each loss starves",
+)
+study.control(
+    "the path does not refuse",
+    Rewrite(
+        "off", lambda _, one: replace(one, text=one.text.replace('refuse_explicit" = true', 'refuse_explicit" = false'))
+    ),
+    ["D-txt-beyond-b"],
+    "then the senders speak XTCP, and routers flag their packets",
+)
+study.control(
+    "UDP that obeys no flags in the video's place",
+    base.instead_of(VIDEO + "_xtcp", "greedy"),
+    ["D-txt-beyond-c"],
+    "a source that does not slow down leaves the others what it does not take",
+)
+
+
+@study.plot
+def plot(data: Data) -> Sequence[Panel]:
+    """F against the loss rate."""
+    lines = [
+        Line.of(system, LOSSES, [base.fairness(data, system, loss) for loss in LOSSES]) for system in (SACK, MONITOR)
+    ]
+    return [Panel("Fairness ratio", "loss rate (%)", "lossy / loss-free throughput", lines)]

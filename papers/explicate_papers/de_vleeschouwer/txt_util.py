@@ -1,0 +1,60 @@
+"""D-txt-util: how much of the bottleneck the XCP family leaves unused under loss (section 7.2). Set-up: `base.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from explicate_papers.de_vleeschouwer import base
+from explicate_papers.statistics import Check, at_most, falling
+from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
+
+study = Study("D-txt-util")
+
+SYSTEMS = ("LR-XCP", "LR-XCP_PA", "LR-LMXCP")
+
+
+@study.cases
+def cases(effort: Effort) -> dict[tuple[str, float], Case]:
+    """Every system at every loss rate."""
+    return {(system, loss): base.case(effort, system, loss) for system in SYSTEMS for loss in base.losses(effort)}
+
+
+@study.predicate("D-txt-util-a", most=0.98)
+def total_falls(data: Data, most: float) -> Iterator[Check]:
+    """Utilisation falls as loss rises."""
+    for system in SYSTEMS:
+        used = [data.measure((system, loss), base.utilisation) for loss in base.losses(data.effort)]
+        yield falling(f"utilisation of {system}", used)
+        yield at_most(f"utilisation of {system} at 5 %", data.measure((system, 5.0), base.utilisation), most)
+
+
+@study.predicate("D-txt-util-b", most=5)
+def queues_too_small(data: Data, most: float) -> Iterator[Check]:
+    """XCP's queue is too short to bridge the gaps, at any loss rate."""
+    for system in SYSTEMS:
+        for loss in base.losses(data.effort):
+            yield at_most(f"mean queue of {system} at {loss:g} %", data.measure((system, loss), base.queue), most)
+
+
+study.control(
+    "nothing is lost",
+    base.LOSSES_OFF,
+    ["D-txt-util-a"],
+    "the paper blames the recovery from losses for what is left unused",
+)
+study.control(
+    "TCP in LR-XCP's place",
+    base.instead_of("LR-XCP", "reno", drop="on_loss"),
+    ["D-txt-util-b"],
+    "TCP grows until the queue drops, so packets wait",
+)
+
+
+@study.plot
+def plot(data: Data) -> Sequence[Panel]:
+    """Utilisation against the loss rate."""
+    grid = base.losses(data.effort)
+    lines = [
+        Line.of(system, grid, [data.measure((system, loss), base.utilisation) for loss in grid]) for system in SYSTEMS
+    ]
+    return [Panel("Use of the bottleneck", "loss rate (%)", "utilisation", lines, y_from=0.9)]

@@ -1,0 +1,430 @@
+"""A static site about outcomes: an index by paper, and one page for each experiment with its figure and verdicts.
+
+Everything stands in the pages themselves; they open from a disk and need no network.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from html import escape
+from importlib import resources
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from explicate import engine
+from explicate.charts import MOST_SERIES, Axes, Range, Series, line_chart, round_up, ticks
+from explicate.figures import legend
+from explicate.report import script, style
+from explicate.results import write_text
+from explicate.source import Source
+from explicate_papers import multiverse
+from explicate_papers.controls import KINDS
+from explicate_papers.freeze import ledger
+from explicate_papers.judge import ENLARGED, Outcome, Verdict
+from explicate_papers.plan import Choice, choices, seeds
+from explicate_papers.register import PAPERS, Experiment, Paper, experiments
+from explicate_papers.study import Case, Panel
+from explicate_papers.verdicts import COUNTED, MEANING, Block, Word
+
+STYLES = {Word.HOLDS: "holds", Word.FAILS: "fails"}
+"""The style of a class on a page; all others have ``open``."""
+BESIDE = 0.12
+"""How far apart the points of two lines stand that have the same place."""
+
+
+Entry = Mapping[str, Any]
+"""What is on record of an experiment's controls; see `trials`."""
+
+
+def write(
+    outcomes: Sequence[Outcome],
+    folder: Path,
+    controls: Mapping[str, Entry] | None = None,
+    universes: Mapping[str, Entry] | None = None,
+) -> None:
+    """Write the site and ``verdicts.json`` to `folder`; raise OSError if that is not possible.
+
+    `controls` is what is on record of them, by experiment, `universes` of the multiverse, by paper.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for outcome in outcomes:
+        downloads = _scenarios(outcome, folder)
+        entry = (controls or {}).get(outcome.experiment.id, {})
+        write_text(folder / f"{outcome.experiment.id}.html", _experiment(outcome, downloads, entry))
+    write_text(folder / "index.html", _index(outcomes, universes or {}))
+    rows = [verdict.row() for outcome in outcomes for verdict in outcome.verdicts]
+    write_text(folder / "verdicts.json", json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
+
+
+def _scenarios(outcome: Outcome, folder: Path) -> list[tuple[str, str]]:
+    """Write each case's scenario, resolved; return names and labels."""
+    made = []
+    for label, case in (outcome.cases or {}).items():
+        shown = " ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+        name = "scenarios/" + re.sub(r"[^A-Za-z0-9.%_-]+", "-", f"{outcome.experiment.id}-{shown}") + ".toml"
+        (folder / "scenarios").mkdir(exist_ok=True)
+        write_text(folder / name, _resolved(case))
+        made.append((name, shown))
+    return made
+
+
+def _resolved(case: Case) -> str:
+    return Source.of(case.text).check(case.overrides())["resolved"]
+
+
+# ------------------------------------------------------------------------------------------------- pages
+
+
+def _index(outcomes: Sequence[Outcome], universes: Mapping[str, Entry]) -> str:
+    every = [verdict for outcome in outcomes for verdict in outcome.verdicts]
+    effort = ", ".join(sorted({outcome.effort.name for outcome in outcomes}))
+    lead = (
+        '<p class="lead">Experiments of five papers on explicit congestion control, repeated in simulation. Each '
+        "claim is compared with what came out, on two disjoint blocks of seeds; a claim that does not hold stays here, "
+        f"with the evidence.</p>{_meaning()}"
+        f'<p class="tally">{_tally(every)} · effort: {escape(effort)} · explicate {escape(engine.version())}</p>'
+    )
+    sections = []
+    for paper in PAPERS.values():
+        mine = [outcome for outcome in outcomes if outcome.experiment.paper is paper]
+        if mine:
+            sections.append(_paper(paper, mine, universes.get(paper.letter, {})))
+    return _page("Five papers, figure by figure", "", lead, "\n".join(sections))
+
+
+def _meaning() -> str:
+    rows = "".join(f"<div><dt>{word.value}</dt><dd>{escape(MEANING[word])}</dd></div>" for word in Word)
+    return f'<details><summary>What the verdicts mean</summary><dl class="meaning">{rows}</dl></details>'
+
+
+def _paper(paper: Paper, outcomes: Sequence[Outcome], universe: Entry) -> str:
+    verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]
+    cards = "".join(_card(outcome) for outcome in outcomes)
+    return (
+        f'<section id="{paper.folder}"><h2>{escape(paper.title)}</h2>'
+        f'<p class="about">{escape(paper.authors)} · <span class="tally">{_tally(verdicts)}</span></p>'
+        f'<ul class="cards">{cards}</ul>{_universe(universe)}{_law(paper, universe)}</section>'
+    )
+
+
+def _universe(entry: Entry) -> str:
+    """Show what holds with each alternative of a paper's choices."""
+    lines = list(multiverse.lines(entry)) if entry else []
+    if not lines:
+        return ""
+    rows = [f'<tr><th scope="row">as chosen</th><td>{multiverse.held(entry["chosen"])}</td><td></td></tr>']
+    for line in lines:
+        number = line.held if line.whole else "–"
+        rows.append(f'<tr><th scope="row">{escape(line.name)}</th><td>{number}</td><td>{escape(line.flips)}</td></tr>')
+    head = "<thead><tr><th>Choice</th><th>Claims that hold</th><th>What differs</th></tr></thead>"
+    return (
+        "<details><summary>Other choices, one at a time (quick set, first block of seeds)</summary>"
+        f'<div class="wrap scroll"><table>{head}<tbody>{"".join(rows)}</tbody></table></div></details>'
+    )
+
+
+def _law(paper: Paper, entry: Entry) -> str:
+    """Show claim by claim what holds with each value of the choice that has a table of its own."""
+    law = choices(paper).get(multiverse.LAW)
+    if law is None or not entry:
+        return ""
+    head, *body = multiverse.by_claim(entry, law)
+    titles = "".join(f"<th>{escape(text)}</th>" for text in head)
+    rows = "".join(
+        f'<tr><th scope="row">{escape(claim)}</th>{"".join(f"<td>{escape(word)}</td>" for word in words)}</tr>'
+        for claim, *words in body
+    )
+    return (
+        f"<details><summary>{escape(law.name[0].upper() + law.name[1:])} ({law.id}), claim by claim</summary>"
+        f'<div class="wrap scroll"><table><thead><tr>{titles}</tr></thead><tbody>{rows}</tbody></table></div></details>'
+    )
+
+
+def _card(outcome: Outcome) -> str:
+    one = outcome.experiment
+    small = chart(outcome.panels[0])[0] if outcome.panels else ""
+    return (
+        f'<li><a href="{one.id}.html"><strong>{escape(one.title)}</strong>'
+        f'<span class="id">{one.id}</span> <span class="tally">{_tally(outcome.verdicts)}</span>{small}</a></li>'
+    )
+
+
+def _experiment(outcome: Outcome, downloads: Sequence[tuple[str, str]], controls: Entry) -> str:
+    one = outcome.experiment
+    facts = {
+        "Source": one.figure,
+        "Kind": one.kind,
+        "Seeds": _seeds(outcome),
+        "Simulated": _simulated(outcome),
+        "Repeat": f"explicate reproduce {one.id}{_option(outcome.effort.name)} -o papers",
+    }
+    lead = (
+        f'<p class="lead">{escape(one.paper.authors)}: {escape(one.paper.title)}</p><dl class="facts">'
+        + "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in facts.items() if text)
+        + "</dl>"
+    )
+    parts = [_figure(outcome.panels), _predicates(outcome.verdicts, controls), _changes(one), _setup(outcome)]
+    parts += [choice_table(outcome), _downloads(downloads)]
+    nav = f'<nav><a href="index.html#{one.paper.folder}">All experiments</a></nav>'
+    return _page(f"{one.id}: {one.title}", nav, lead, "\n".join(filter(None, parts)))
+
+
+def _seeds(outcome: Outcome) -> str:
+    """Say how many seeds the cases have, in how many blocks."""
+    if not outcome.cases:
+        return ""
+    counts = [outcome.count(case) for case in outcome.cases.values()]
+    blocks = "" if outcome.blocks == 1 else f" in each of {outcome.blocks} blocks"
+    text = f"{_between(counts)} a case{blocks}"
+    if outcome.opened:
+        text += f"; {ENLARGED} times the plan's, since {', '.join(outcome.opened)} could go either way"
+    return text
+
+
+def _simulated(outcome: Outcome) -> str:
+    """Say how many seconds the cases simulate."""
+    checked = [Source.of(one.text).check(one.overrides()) for one in (outcome.cases or {}).values()]
+    return f"{_between([one['duration_s'] for one in checked])} s" if checked else ""
+
+
+def _between(values: Sequence[float]) -> str:
+    low, high = min(values), max(values)
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
+def _option(effort: str) -> str:
+    return "" if effort == "all" else f" --{effort}"
+
+
+def _page(title: str, nav: str, lead: str, body: str) -> str:
+    return Template(_asset("gallery.html")).substitute(
+        title=escape(title),
+        nav=nav,
+        lead=lead,
+        body=body,
+        style=style() + _asset("gallery.css"),
+        script=script(),
+    )
+
+
+def _asset(name: str) -> str:
+    return resources.files("explicate_papers").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+# ------------------------------------------------------------------------------------------------- parts
+
+
+def _tally(verdicts: Sequence[Verdict]) -> str:
+    counts = {word: sum(verdict.word is word for verdict in verdicts) for word in Word}
+    return ", ".join(f"{number} {COUNTED[word]}" for word, number in counts.items() if number)
+
+
+def _predicates(verdicts: Iterable[Verdict], controls: Entry) -> str:
+    items = []
+    for verdict in verdicts:
+        note = f"<p>{escape(verdict.note)}</p>" if verdict.note and not verdict.instead else ""
+        judged = "no seed changes it; " if verdict.deterministic else ""
+        items.append(
+            f'<li id="{verdict.predicate.id}"><p><span class="verdict {STYLES.get(verdict.word, "open")}">'
+            f"{verdict.word.value}</span> "
+            f'{escape(verdict.predicate.statement)} <span class="id">{verdict.predicate.id}</span></p>'
+            f'<p class="about">Criterion: {escape(verdict.predicate.criterion)} '
+            f"(basis: {escape(verdict.predicate.basis)}; {judged}runs: {verdict.runs})</p>{_instead(verdict)}"
+            f"{''.join(_block(verdict, block) for block in verdict.blocks)}{note}{_trials(verdict, controls)}</li>"
+        )
+    return f'<section><h2>Claims</h2><ul class="predicates">{"".join(items)}</ul></section>'
+
+
+def _instead(verdict: Verdict) -> str:
+    """Show the criterion beside what was judged in its place."""
+    if not verdict.instead:
+        return ""
+    rows = {"Criterion": verdict.predicate.criterion, "Judged instead, because": verdict.instead}
+    for block in verdict.blocks:
+        if block.holds is not None:
+            rows[f"This gave, seeds from {block.first_seed}"] = "holds" if block.holds else "fails"
+    cells = "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in rows.items())
+    return f'<dl class="beside">{cells}</dl>'
+
+
+def _block(verdict: Verdict, block: Block) -> str:
+    if block.holds is None:
+        return ""
+    word = "holds" if block.holds else "fails"
+    title = f'<p class="about">Seeds from {block.first_seed}: {word}</p>' if len(verdict.blocks) > 1 else ""
+    if block is not verdict.blocks[0] and block.measured == verdict.blocks[0].measured:
+        return f'<p class="about">Seeds from {block.first_seed}: {word}; measured as before</p>'
+    said = [f"{'' if check.holds else '✗ '}{check}" for check in block.checks] or [f"✗ {block.note}"]
+    return f"{title}<ul>{''.join(f'<li>{escape(text)}</li>' for text in said)}</ul>"
+
+
+def _trials(verdict: Verdict, controls: Entry) -> str:
+    """Show the controls of a claim and what they did."""
+    rows = [
+        f"<li><strong>{escape(trial['outcome'])}</strong> under control “{escape(name)}” ({KINDS[control['kind']]}): "
+        f"{escape(control['why'])}. Measured: {escape(trial['why'])}</li>"
+        for name, control in controls.get("controls", {}).items()
+        for claim, trial in control["claims"].items()
+        if claim == verdict.predicate.id
+    ]
+    return f'<ul class="controls">{"".join(rows)}</ul>' if rows else ""
+
+
+def _changes(experiment: Experiment) -> str:
+    """Show what was changed after the judges were frozen."""
+    mine = {experiment.id, *(predicate.id for predicate in experiment.predicates)}
+    rows = "".join(
+        f'<tr><th scope="row">{escape(one.id)}</th><td>{escape(one.reason)}</td><td>{escape(one.before)}</td>'
+        f"<td>{escape(one.after)}</td></tr>"
+        for one in ledger()
+        if one.id in mine
+    )
+    if not rows:
+        return ""
+    head = "<thead><tr><th>What</th><th>Why</th><th>Verdict before</th><th>After</th></tr></thead>"
+    return (
+        '<section class="wrap"><h2>Changed after the judges were frozen</h2><div class="scroll"><table>'
+        f"{head}<tbody>{rows}</tbody></table></div></section>"
+    )
+
+
+def _setup(outcome: Outcome) -> str:
+    one = outcome.experiment
+    rows = {
+        "Topology": one.topology,
+        "Protocols": one.protocols,
+        "Workload": one.workload,
+        "Sweep": one.sweep,
+        "Duration": one.duration,
+        "Stated in the text": "; ".join(one.stated_numbers),
+        "Notes": one.notes,
+    }
+    lines = "".join(
+        f'<tr><th scope="row">{name}</th><td>{escape(text)}</td></tr>' for name, text in rows.items() if text
+    )
+    return f'<section class="wrap"><h2>What the paper did</h2><table><tbody>{lines}</tbody></table></section>'
+
+
+def choice_table(outcome: Outcome) -> str:
+    """Return what the paper leaves out and what is used instead, as HTML.
+
+    It is what the register names for the experiment, and the paper's choices that the register names nowhere.
+    """
+    known, used = choices(outcome.experiment.paper), outcome.effort.choices
+    rows = []
+    for missing in outcome.experiment.not_given:
+        if missing.param_id not in known:
+            rows.append(_choice_row(missing.name, missing.param_id, missing.suggestion, missing.reason))
+        else:
+            rows.append(_choice_row(missing.name, *_chosen(known[missing.param_id], used)))
+    registered = {missing.param_id for one in experiments().values() for missing in one.not_given}
+    rows += [_choice_row(choice.name, *_chosen(choice, used)) for key, choice in known.items() if key not in registered]
+    if not rows:
+        return ""
+    head = "<thead><tr><th>Not given</th><th>Used instead</th><th>Why</th></tr></thead>"
+    return (
+        f'<section class="wrap"><h2>What the paper leaves out</h2><div class="scroll"><table>{head}'
+        f"<tbody>{''.join(rows)}</tbody></table></div></section>"
+    )
+
+
+def _chosen(choice: Choice, used: Mapping[str, str]) -> tuple[str, str, str]:
+    also = f" (or: {', '.join(choice.others)})" if choice.others else ""
+    return choice.id, used[choice.id] + also, choice.why
+
+
+def _choice_row(name: str, key: str, used: str, why: str) -> str:
+    return (
+        f'<tr><th scope="row">{escape(name)} <span class="id">{escape(key)}</span></th>'
+        f"<td>{escape(used)}</td><td>{escape(why)}</td></tr>"
+    )
+
+
+def _downloads(downloads: Sequence[tuple[str, str]]) -> str:
+    if not downloads:
+        return ""
+    items = "".join(f'<li><a href="{escape(name)}" download>{escape(shown)}</a></li>' for name, shown in downloads)
+    return (
+        f"<section><details><summary>Scenarios ({len(downloads)}), ready for <code>explicate run</code></summary>"
+        f"<ul>{items}</ul></details></section>"
+    )
+
+
+# ------------------------------------------------------------------------------------------------ figures
+
+
+def _figure(panels: Sequence[Panel]) -> str:
+    if not panels:
+        return ""
+    drawn = [chart(panel) for panel in panels]
+    shared = len({names for _, names in drawn}) == 1
+    parts, alone = [], False
+    for panel, (svg, names) in zip(panels, drawn, strict=True):
+        alone = alone or _one_seed(panel)
+        own = "" if shared or len(names) < 2 else legend(names, dots=_points(panel))
+        title = panel.title
+        if len(panel.lines) > MOST_SERIES:
+            title += f" (the first {MOST_SERIES} of {len(panel.lines)})"
+        parts.append(f'<div class="panel figure"><h3>{escape(title)}</h3>{own}{svg}</div>')
+    above = legend(drawn[0][1], dots=_points(panels[0])) if shared and len(drawn[0][1]) > 1 else ""
+    many = " many" if len(panels) > 1 else ""
+    said = f'<p class="about">Time series show seed {seeds(0, 1)[0]} alone.</p>' if alone else ""
+    return f'<section class="figure{many}">{above}<div class="panels">{"".join(parts)}</div>{said}</section>'
+
+
+def _points(panel: Panel) -> set[int]:
+    """Return the places of the lines that are points alone."""
+    return {place for place, line in enumerate(panel.lines) if line.points or panel.names}
+
+
+def _one_seed(panel: Panel) -> bool:
+    """Whether a panel shows the first seed alone: over time or packets, no interval, no other seed."""
+    over_time = panel.x_label.startswith(("time", "packet"))
+    return over_time and "seed" not in panel.title and not any(line.low for line in panel.lines)
+
+
+def chart(panel: Panel) -> tuple[str, tuple[str, ...]]:
+    """Return a panel as SVG, and the names of its lines."""
+    # Points that stand for a paper's numbers get the bars of an interval without width, and so their size.
+    lines = [
+        replace(one, low=one.low or one.y, high=one.high or one.y) if one.points else one
+        for one in list(panel.lines)[:MOST_SERIES]
+    ]
+    if panel.names:
+        # Side by side, so that none hides another.
+        shift = [BESIDE * (place - (len(lines) - 1) / 2) for place in range(len(lines))]
+        lines = [replace(one, x=[x + by for x in one.x]) for one, by in zip(lines, shift, strict=True)]
+    series = [
+        Series(one.name, place, one.x, one.y, one.low, one.high, dots=bool(panel.names) or one.points)
+        for place, one in enumerate(lines)
+    ]
+    xs = [value for one in lines for value in one.x]
+    x = (0.5, len(panel.names) + 0.5) if panel.names else _range(xs, "x" in panel.log, _beginning(xs))
+    y = _range([value for one in lines for value in (*one.y, *one.high)], "y" in panel.log, panel.y_from)
+    axes = Axes(panel.title, panel.x_label, panel.y_label, x, y, log=panel.log, x_names=panel.names)
+    return line_chart(axes, series), tuple(one.name for one in lines)
+
+
+def _beginning(values: Sequence[float]) -> float:
+    """Where a horizontal axis begins: at 0 unless that leaves half of it empty."""
+    finite = [value for value in values if math.isfinite(value)]
+    return min(finite) if finite and min(finite) >= max(finite) / 2 else 0.0
+
+
+def _range(values: Sequence[float], log: bool, begin: float = 0.0) -> Range:
+    finite = [value for value in values if math.isfinite(value) and (value > 0 or not log)]
+    if not finite:
+        return (1.0, 10.0) if log else (0.0, 1.0)
+    low, high = min(finite), max(finite)
+    if log:
+        return (low, high) if high > low else (low / 2, low * 2)
+    bottom = begin
+    if low < begin:
+        steps = ticks(low, max(high, begin))
+        bottom = min(low, steps[0])
+    return bottom, round_up(high) if high > 0 else 0.0

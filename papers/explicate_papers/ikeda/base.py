@@ -1,0 +1,200 @@
+"""What paper K's experiments share: a dumbbell whose round trip is 0.5 s (figure 3), and what is measured on it.
+
+    s0 ... --- r1 === B ===> r2 --- d0 ...
+
+The other links have 2 B. Every queue holds a bandwidth-delay product. Packets have 1040 bytes, all flows start from one
+packet. Table III: the proposed scheme has t_rho = 1.25 s, 1 + epsilon = 10, alpha = 1, beta = 0.875, k = 0.33.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from explicate.results import Results
+from explicate.source import value_text
+from explicate_papers import metrics
+from explicate_papers.study import Case, Effort, Label
+
+RTT_S = 0.5
+PACKET = 1040
+T_RHO_S = 1.25
+GROWTH = 10.0
+"""1 + epsilon: what windows may grow in an interval."""
+K = 0.33
+FULL = 0.98
+"""gamma: the share of the capacity that counts as full (equation 1)."""
+MBPS = 100.0
+BOTTLENECK = "r1->r2"
+FLOW = "bulk.0"
+
+PROPOSED, BISE, VCP, TCP = "BISE + WLTE", "BISE", "VCP", "TCP NewReno"
+
+
+def case(
+    effort: Effort,
+    system: str,
+    *,
+    mbps: float = MBPS,
+    flows: int = 1,
+    loss: float = 0.0,
+    k: float = K,
+    growth: float = GROWTH,
+    buffer: str = "1.0bdp",
+    params: Mapping[str, Any] | None = None,
+    router: Mapping[str, Any] | None = None,
+    seconds: float | None = None,
+    warmup: str = "0s",
+    every: str = "50ms",
+    of: tuple[str, ...] = ("cwnd", "router", "throughput", "queue"),
+    more: str = "",
+) -> Case:
+    """Return the paper's network with `flows` of one `system`; `params` and `router` add to what the system has."""
+    choices = effort.choices
+    protocol, own, marks = _system(effort, system, k, growth)
+    values = {
+        "initial_window": int(choices["K-P4"]), "receiver_window": int(choices["K-P8"]), **timer(effort),
+        "paced": system in (PROPOSED, BISE, VCP) and choices["K-P15"] == "true", **own, **(params or {}),
+    }  # fmt: skip
+    controller = value_text({**marks, **(router or {})}) if marks else '"auto"'
+    outside = controller if choices["K-P7"] == "every" else '"none"'
+    access = float(choices["K-P5"].removesuffix("ms"))
+    queue = f'queue = {{ kind = "droptail", limit = "{buffer}" }}'
+    start = choices["K-P14"].split(", ")[0]
+    start = '"0s"' if start == "0s" else f'{{ uniform = "{start}" }}'
+    text = [
+        f'name = "paper-K"\nduration = "{seconds or effort.seconds:g}s"\nwarmup = "{warmup}"',
+        f'[topology]\nkind = "dumbbell"\npairs = {flows}\n'
+        f'access = {{ rate = "{2 * mbps:g}Mbit/s", delay = "{access:g}ms", {queue}, router = {outside} }}\n'
+        f'bottleneck = {{ rate = "{mbps:g}Mbit/s", delay = "{1000 * RTT_S / 2 - 2 * access:g}ms", {queue}, '
+        f"router = {controller} }}",
+        *_losses(choices, loss),
+        f'[[flows]]\nname = "bulk"\ncount = {flows}\nprotocol = "{protocol}"\npacket = "{PACKET}B"\n'
+        f"start = {start}\n{processing(effort)}params = {value_text(values)}",
+        f'[sampling]\nevery = "{every}"\nof = {value_text(list(of))}',
+        *([more] if more else []),
+    ]
+    return Case("\n\n".join(text) + "\n")
+
+
+def _system(effort: Effort, system: str, k: float, growth: float) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Return a system's protocol, the parameters of its senders, and the controller of its routers."""
+    recovery, scale = effort.choices["K-P17"], effort.choices["K-P2"]
+    step = {"in_step": True} if effort.choices["K-P14"].endswith("in step") else {}
+    if system == VCP:
+        interval = effort.choices["K-P3"]
+        return f"vcp/{recovery}", {"t_rho": interval, "ai_scale": scale}, {"kind": "vcp", "t_rho": interval, **step}
+    if system in (PROPOSED, BISE):
+        sender = {"xi": growth - 1, "ai_scale": scale, "on_loss": "keep" if system == PROPOSED else "halve"}
+        epsilon = effort.choices["K-P6"]
+        law: dict[str, Any] = {"eps_r": float(epsilon) if epsilon != "exact" and growth == GROWTH else growth - 1}
+        if epsilon == "exact":
+            law["exact_rtt"] = f"{RTT_S:g}s"
+        return f"vcp-bise/{recovery}", sender, {"kind": "vcp-bise", "k": k, **law, **step}
+    return {TCP: "newreno"}.get(system, system), {}, {}
+
+
+def _losses(choices: Mapping[str, str], loss: float) -> list[str]:
+    if not loss:
+        return []
+    links = [BOTTLENECK] + (["r2->r1"] if choices["K-P19"] == "both" else [])
+    return [f'[[link]]\nname = "{link}"\nchannel = [{{ kind = "random_loss", rate = {loss:.10f} }}]' for link in links]
+
+
+def few(effort: Effort) -> int:
+    """Return a quarter of the plan's seeds, for runs that are long or hardly differ."""
+    return max(2, effort.seeds // 4)
+
+
+def timer(effort: Effort) -> dict[str, str]:
+    """Return the least timeout of hosts with the tick that it is counted in (``K-P18``); laws see exact round trips."""
+    least, tick = effort.choices["K-P18"].split("/")
+    return {"min_rto": least, "clock_tick": tick, "rtt_resolution": "0s"}
+
+
+def processing(effort: Effort) -> str:
+    """Return the line of a flow with its host's processing time (``K-P20``)."""
+    return f'processing = "{effort.choices["K-P20"]}"\n'
+
+
+def watched_s(effort: Effort, parameter: str) -> tuple[float, float]:
+    """Return the two times that a choice of how long something is watched has, s."""
+    first, second = map(float, effort.choices[parameter].split("/"))
+    return first, second
+
+
+def vcp_watched_s(effort: Effort, interval: str) -> float:
+    """Return how long a start of VCP is watched, by its interval (``K-P22``), s."""
+    return dict(zip(("200ms", "1.25s"), watched_s(effort, "K-P22"), strict=True))[interval]
+
+
+def pipe(mbps: float = MBPS) -> int:
+    """Return the bandwidth-delay product in packets."""
+    return math.floor(mbps * 1e6 * RTT_S / (8 * PACKET))
+
+
+# ------------------------------------------------------------------------------------------------ measures
+
+
+def cwnd(results: Results, flow: str = FLOW) -> pl.DataFrame:
+    """Return a window over time, packets."""
+    return metrics.series(results, flow, "cwnd")
+
+
+def load(results: Results) -> pl.DataFrame:
+    """Return the bottleneck's load factor over time."""
+    return metrics.series(results, BOTTLENECK, "load_factor")
+
+
+def drops(results: Results) -> float:
+    """Return the packets refused by all queues."""
+    return float(results.links["drops_overflow"].sum())
+
+
+def timeouts(results: Results) -> float:
+    """Return the timeouts of all flows."""
+    return metrics.total(results, "timeouts")
+
+
+def utilisation(results: Results) -> float:
+    """Return the share of the bottleneck that is used."""
+    return metrics.link(results, BOTTLENECK, "utilisation")
+
+
+def goodput_mbps(results: Results) -> float:
+    """Return what all flows delivered, without what was resent, Mbit/s."""
+    return metrics.total(results, "goodput_bps") / 1e6
+
+
+def window_reaches(mbps: float, results: Results) -> float:
+    """Return when the window first has 80 % of the pipe, s."""
+    return metrics.first_time(cwnd(results), 0.8 * mbps * 1e6 * RTT_S / (8 * PACKET))
+
+
+def steps(frame: pl.DataFrame) -> pl.Series:
+    """Return each sample of a series over the one before."""
+    return (frame["value"] / frame["value"].shift(1)).drop_nulls()
+
+
+# ------------------------------------------------------------------------------------------------ controls
+
+MIXED = re.compile(r'\{ "kind" = "vcp-bise"[^}]*\}')
+
+
+def unmixed(_: Label, case: Case) -> Case:
+    """Return the case with VCP's routers in the place of BISE's: the senders keep their constants, nothing is mixed."""
+    step = ', "in_step" = true' if '"in_step" = true' in case.text else ""
+    text = MIXED.sub(f'{{ "kind" = "vcp", "t_rho" = "{T_RHO_S:g}s"{step} }}', case.text)
+    text = text.replace('protocol = "vcp-bise/', 'protocol = "vcp/').replace(
+        '"xi" =', f'"t_rho" = "{T_RHO_S:g}s", "xi" ='
+    )
+    return replace(case, text=text)
+
+
+UNMIXED = "VCP's routers mark for BISE's senders"
+WHY_UNMIXED = "without mixed codes windows multiply by ten in an interval until the load is known"

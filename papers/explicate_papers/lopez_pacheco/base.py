@@ -1,0 +1,329 @@
+"""What paper I's experiments share: networks of XCP-i and plain routers, flows, measures, and controls.
+
+A network is a list of links, each of two nodes and a rate, both ways alike; a plain router is one whose ports say
+nothing. A host's own port never drops. The estimator is the paper's unless an experiment says otherwise: an oracle that
+takes the load of the cloud's links from their capacity once per control interval; the difference may be negative.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from itertools import pairwise
+from typing import Any
+
+import polars as pl
+
+from explicate.results import Results
+from explicate.source import value_text
+from explicate_papers import metrics
+from explicate_papers.controls import Rewrite
+from explicate_papers.statistics import Check, Sample, between
+from explicate_papers.study import Case, Data, Effort, Label, Line, Panel
+
+XCPI, XCP = "xcp_i", "xcp"
+SAMPLED = ("queue", "throughput", "cwnd")
+HEADERS, TCP_HEADERS = {XCP: 72, XCPI: 80}, 52
+"""Bytes of a packet that are no payload: 20 of IP and 32 of transport, 20 of congestion header, 28 with XCP-i."""
+LAWS: dict[str, dict[str, Any]] = {
+    "paper": {"law": "paper"},
+    "available": {"law": "available"},
+    "blind": {"law": "capacity", "cloud_queue": False},
+    "capacity": {"law": "capacity"},
+}
+"""What a virtual router hands out, by the choice ``I-P13``."""
+
+Metric = Callable[[Results], float]
+
+
+@dataclass(frozen=True)
+class Network:
+    """Links (from, to, Mbit/s), plain routers, buffers of single ports, and routers that leave the TTL alone."""
+
+    links: Sequence[tuple[str, str, float]]
+    plain: Collection[str] = ()
+    buffers: Mapping[str, str] = field(default_factory=dict)
+    bridges: Collection[str] = ()
+
+    @property
+    def nodes(self) -> list[str]:
+        """All nodes, in order of their appearance."""
+        return list(dict.fromkeys(node for a, b, _ in self.links for node in (a, b)))
+
+    def everywhere(self) -> Network:
+        """Return the same network without plain routers."""
+        return Network(self.links, (), self.buffers)
+
+    def nowhere(self) -> Network:
+        """Return the same network with nothing but plain routers."""
+        return Network(self.links, self.nodes, self.buffers)
+
+
+def chain(effort: Effort) -> tuple[Network, str]:
+    """Return figure 1: as many routers as ``I-P6`` says; the middle one, named too, sends into 30 Mbit/s."""
+    count = int(effort.choices["I-P6"])
+    nodes = ["s", *(f"r{place}" for place in range(1, count + 1)), "d"]
+    middle = nodes[(count + 1) // 2]
+    links = [(a, b, 30.0 if a == middle else 80.0) for a, b in pairwise(nodes)]
+    return Network(links), middle
+
+
+def peering(effort: Effort) -> Network:
+    """Return figure 5: two clouds, joined by the XCP-i routers r1 and r2; ``I-P12`` says how fast their links are."""
+    narrow, wide = map(float, effort.choices["I-P12"].split("/"))
+    links = [
+        ("s", "e", 80),
+        ("e", "c1", 80),
+        ("c1", "r1", narrow),
+        ("r1", "c2", 80),
+        ("c2", "r2", wide),
+        ("r2", "d", 80),
+    ]
+    return Network(links, {"c1", "c2"})
+
+
+def merge(scale: float = 1, buffers: Mapping[str, str] | None = None) -> Network:
+    """Return figure 7: clouds of 30 Mbit/s with i and of 10 with j share a path of 40 behind r1, `scale` times that."""
+    links: list[tuple[str, str, float]] = []
+    for name, narrow in (("i", 30), ("j", 10)):
+        links += [(name, f"e{name}", 80), (f"e{name}", f"c{name}", 80), (f"c{name}", "r1", narrow)]
+    links += [("r1", "r2", 40), ("r2", "di", 80), ("r2", "dj", 80)]
+    return Network([(a, b, scale * rate) for a, b, rate in links], {"ci", "cj"}, buffers or {})
+
+
+def shared(paths: Sequence[str] = ("i", "j"), buffer: str | None = None) -> Network:
+    """Return figure 14: the XCP-i paths of `paths` cross one cloud, whose link c1-c2 of 30 Mbit/s they share."""
+    links: list[tuple[str, str, float]] = []
+    for name in paths:
+        links += [(name, f"a{name}", 80), (f"a{name}", "c1", 80)]
+    links += [("c1", "c2", 30)]
+    for name in paths:
+        links += [("c2", f"b{name}", 80), (f"b{name}", f"d{name}", 80)]
+    return Network(links, {"c1", "c2"}, {"c1->c2": buffer} if buffer else {})
+
+
+def flow(
+    effort: Effort,
+    name: str,
+    protocol: str,
+    ends: tuple[str, str],
+    *,
+    start: str = "0s",
+    count: int = 1,
+    params: Mapping[str, Any] | None = None,
+) -> str:
+    """Return `count` bulk flows; ``I-P19`` is the loss recovery under XCP and XCP-i."""
+    if protocol in HEADERS:
+        protocol = f"{protocol}/{effort.choices['I-P19']}"
+    given = f"params = {value_text(dict(params))}\n" if params else ""
+    return (
+        f'[[flows]]\nname = "{name}"\nprotocol = "{protocol}"\npacket = "{effort.choices["I-P2"]}"\ncount = {count}\n'
+        f'from = "{ends[0]}"\nto = "{ends[1]}"\nstart = "{start}"\n{processing(effort)}{given}'
+    )
+
+
+def processing(effort: Effort) -> str:
+    """Return the line of a flow with its host's processing time (``I-P20``)."""
+    return f'processing = "{effort.choices["I-P20"]}"\n'
+
+
+def pair(effort: Effort, protocol: str) -> list[str]:
+    """Return the bulk flows i and j, from the nodes of their names to ``di`` and ``dj``."""
+    start = effort.choices["I-P14"]
+    return [flow(effort, "i", protocol, ("i", "di")), flow(effort, "j", protocol, ("j", "dj"), start=start)]
+
+
+def scenario(
+    effort: Effort,
+    name: str,
+    network: Network,
+    flows: Iterable[str],
+    *,
+    router: Mapping[str, Any] | None = None,
+    seconds: float | None = None,
+    every: str = "100ms",
+    sampled: Sequence[str] = SAMPLED,
+) -> str:
+    """Return a whole scenario file; `router` has the settings of the XCP-i routers, sampled is `every` so often."""
+    choices, period = effort.choices, effort.choices["I-P8"]
+    law = {
+        "kind": XCPI, **LAWS[choices["I-P13"]], "idle": choices["I-P9"], "request_timeout": choices["I-P7"],
+        **({} if period == "control interval" else {"period": period}), **(router or {}),
+    }  # fmt: skip
+    text = [*flows]
+    speaks = value_text(law) if any(f'"{XCPI}/' in one for one in text) else '"auto"'
+    sources = {node for node in network.nodes if sum(node in link[:2] for link in network.links) == 1}
+    head = (
+        f'name = "{name}"\nduration = "{seconds or effort.seconds:g}s"\n'
+        f'[sampling]\nevery = "{every}"\nof = {value_text(list(sampled))}\n'
+    )
+    kinds = dict.fromkeys(network.bridges, 'kind = "bridge"\n')
+    named = [f'[[node]]\nname = "{node}"\n{kinds.get(node, "")}' for node in network.nodes]
+    ports = [
+        _port(effort, network, (a, b), rate, '"none"' if a in network.plain else speaks, limited=a not in sources)
+        for one, other, rate in network.links
+        for a, b in ((one, other), (other, one))
+    ]
+    return "\n".join([head, *named, *ports, *text])
+
+
+def _port(effort: Effort, network: Network, ends: tuple[str, str], rate: float, router: str, *, limited: bool) -> str:
+    name = "->".join(ends)
+    limit = network.buffers.get(name, effort.choices["I-P3"])
+    kind = effort.choices["I-P5"] if ends[0] in network.plain else "droptail"
+    queue = f'queue = {{ kind = "{kind}", limit = "{limit}" }}\n' if limited else ""
+    return (
+        f'[[link]]\nfrom = "{ends[0]}"\nto = "{ends[1]}"\nrate = "{rate:g}Mbit/s"\n'
+        f'delay = "{effort.choices["I-P1"]}"\n{queue}router = {router}\n'
+    )
+
+
+def link_s(effort: Effort) -> float:
+    """Return the delay of a link, s."""
+    return float(effort.choices["I-P1"].removesuffix("ms")) / 1000
+
+
+def packet_bytes(effort: Effort) -> float:
+    """Return the length of a packet, bytes."""
+    return float(effort.choices["I-P2"].removesuffix("B"))
+
+
+# ------------------------------------------------------------------------------------------------ measures
+
+
+def mbps(results: Results, group: str) -> float:
+    """Return what a group brought over, Mbit/s of IP bytes; what came twice counts once."""
+    rows = results.flows.filter(results.flows["group"] == group)
+    wanted = (flows for flows in tomllib.loads(results.scenario)["flows"] if flows["name"] == group)
+    text = next(wanted)["packet"].removesuffix("B")
+    packet = 1000 * float(text[:-1]) if text.endswith("k") else float(text)
+    headers = HEADERS.get(str(rows["protocol"][0]).split("/")[0], TCP_HEADERS)
+    return float(rows["goodput_bps"].sum()) * packet / (packet - headers) / 1e6
+
+
+def sent_mb(results: Results, group: str) -> float:
+    """Return the same over the whole run, MB."""
+    return mbps(results, group) * metrics.end_s(results) / 8
+
+
+@cache
+def rate(group: str) -> Metric:
+    """Return the measure of a group's Mbit/s."""
+    return partial(mbps, group=group)
+
+
+@cache
+def megabytes(group: str) -> Metric:
+    """Return the measure of a group's MB."""
+    return partial(sent_mb, group=group)
+
+
+@cache
+def window(group: str, start_s: float = 5) -> Metric:
+    """Return the measure of a flow's mean window, packets, from `start_s` on."""
+    return lambda results: metrics.mean(metrics.series(results, f"{group}.0", "cwnd", start_s))
+
+
+@cache
+def window_unrest(group: str, start_s: float = 5) -> Metric:
+    """Return the measure of a window's coefficient of variation from `start_s` on."""
+    return lambda results: metrics.variation(metrics.series(results, f"{group}.0", "cwnd", start_s))
+
+
+@cache
+def unrest(group: str, start_s: float = 5) -> Metric:
+    """Return the measure of a group's throughput's coefficient of variation, in bins of 1 s from `start_s` on."""
+    return lambda results: metrics.variation(over_time(results, group, start_s))
+
+
+def over_time(results: Results, group: str, start_s: float = 0, bin_s: float = 1) -> pl.DataFrame:
+    """Return a group's throughput in bit/s over time, in bins of `bin_s`."""
+    return metrics.sum_series(results, group, "throughput_bps", start_s, bin_s)
+
+
+def drops(results: Results) -> float:
+    """Return the packets that all queues refused."""
+    return float(results.links["drops_overflow"].sum())
+
+
+def timeouts(results: Results) -> float:
+    """Return the timeouts of all flows."""
+    return metrics.total(results, "timeouts")
+
+
+def known(results: Results, name: str, variable: str) -> pl.DataFrame:
+    """Return the samples of what an agent keeps, as `metrics.series`; none if there is no such agent or entry."""
+    mine = pl.col("object").cast(pl.String) == name
+    return results.samples.filter(mine, pl.col("variable") == variable).select("time_s", "value")
+
+
+def most_known(results: Results, name: str, variable: str) -> float:
+    """Return the largest value of what an agent keeps; 0 if there is no such agent or entry."""
+    frame = known(results, name, variable)
+    return 0.0 if frame.is_empty() else metrics.largest(frame)
+
+
+def requests(results: Results) -> float:
+    """Return the requests that all agents sent."""
+    rows = results.samples.filter(pl.col("variable") == "requests")
+    last = rows.group_by("object").agg(pl.col("value").last())
+    return float(last["value"].sum())
+
+
+def percent_apart(what: str, ours: Sample, reference: Sample, percent: float) -> Check:
+    """Check that the means differ by at most `percent` of the reference."""
+    named = f"{what}: {ours} against {reference}, apart by percent"
+    return between(named, 100 * (ours - reference) / reference, -percent, percent)
+
+
+# --------------------------------------------------------------------------------------- figures and controls
+
+
+def panels(data: Data, label: Label, groups: Sequence[str], *, total: bool = False) -> list[Panel]:
+    """Return windows and throughputs over time of the first seed, with their `total` if wanted."""
+    results = data.runs(label)[0]
+    rates = {group: over_time(results, group, bin_s=0.5) for group in groups}
+    if total:
+        first, *rest = rates.values()
+        rates["sum"] = first.with_columns(value=first["value"] + sum(one["value"] for one in rest))
+    return [
+        Panel(
+            "window, first seed", "time (s)", "window (packets)",
+            [Line.series(group, metrics.series(results, f"{group}.0", "cwnd")) for group in groups],
+        ),
+        Panel(
+            "throughput, first seed", "time (s)", "throughput (Mbit/s)",
+            [Line.series(name, rate, 1e6) for name, rate in rates.items()],
+        ),
+    ]  # fmt: skip
+
+
+ROUTERS = re.compile(r'^router = .*"xcp_i".*$', re.MULTILINE)
+
+
+def as_xcp(_: Label, case: Case) -> Case:
+    """Return the case with plain XCP in the place of XCP-i: no cloud is found or measured."""
+    return replace(case, text=ROUTERS.sub('router = "auto"', case.text).replace(f'"{XCPI}/', f'"{XCP}/'))
+
+
+def xcp_instead(*labels: Label) -> Rewrite:
+    """Return the mutation that runs plain XCP in the place of XCP-i, in the cases with these labels."""
+    return Rewrite("protocol", as_xcp, lambda label: label in labels)
+
+
+def replaced(kind: str, old: str, new: str, *labels: Label) -> Rewrite:
+    """Return the mutation that writes `new` for `old` in these cases; it raises ValueError where there is no `old`."""
+
+    def change(_: Label, case: Case) -> Case:
+        if old not in case.text:
+            raise ValueError(f"the scenario has no {old}")
+        return replace(case, text=case.text.replace(old, new))
+
+    return Rewrite(kind, change, lambda label: label in labels)
+
+
+XCP_FOR_XCPI = "XCP runs in the place of XCP-i"
+WHY_XCP = "XCP does not see the cloud's narrow link and overruns it, as the paper's section II-B shows"

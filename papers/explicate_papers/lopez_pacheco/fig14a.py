@@ -1,0 +1,194 @@
+"""I-fig14a: XCP-i paths that share 30 Mbit/s inside a cloud, and start together (figure 14, the first problem)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from explicate.results import Results
+from explicate_papers import metrics
+from explicate_papers.controls import Place, Rewrite
+from explicate_papers.lopez_pacheco import base
+from explicate_papers.statistics import Check, above, at_least, at_most, between, falling
+from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
+
+study = Study("I-fig14a")
+
+CAPACITY = 30.0
+LINKS = 5
+"""On the way of a flow."""
+PATHS = "ijkl"
+BUFFERS = ("0.25bdp", "0.5bdp", "1.0bdp", "2.0bdp", "4.0bdp")
+PERIODS = (8.0, 4.0, 2.0, 1.0, 0.5)
+"""Of the estimation, round trips."""
+SECONDS, STOP = 10, "8s"
+TWO = ("paths", 2)
+
+
+def rtt_s(effort: Effort) -> float:
+    """Return the round-trip time without queues, s."""
+    return 2 * LINKS * base.link_s(effort)
+
+
+@study.cases
+def cases(effort: Effort) -> dict[tuple[str, float | str], Case]:
+    """One to four paths; two with other buffers at the shared link; two with other periods of the estimation."""
+
+    def case(name: str, paths: int, buffer: str | None = None, **router: str) -> Case:
+        flows = [
+            base.flow(effort, one, base.XCPI, (one, f"d{one}")).replace("start", f'stop = "{STOP}"\nstart')
+            for one in PATHS[:paths]
+        ]
+        network = base.shared(PATHS[:paths], buffer)
+        text = base.scenario(
+            effort, f"I-fig14a-{name}", network, flows, router=router, seconds=SECONDS,
+            every=f"{1000 * rtt_s(effort):g}ms", sampled=(*base.SAMPLED, "agent"),
+        )  # fmt: skip
+        return Case(text)
+
+    made: dict[tuple[str, float | str], Case] = {("paths", n): case(f"{n}-paths", n) for n in range(1, 5)}
+    made |= {("buffer", buffer): case(f"buffer-{buffer}", 2, buffer) for buffer in BUFFERS}
+    made |= {("period", p): case(f"period-{p:g}", 2, period=f"{1000 * p * rtt_s(effort):g}ms") for p in PERIODS}
+    return made
+
+
+def arrivals(results: Results) -> list[float]:
+    """Return what comes to the shared link in each round trip, from the first with data on, Mbit/s."""
+    feeds = [name for name in results.links["link"].to_list() if name.startswith("a") and name.endswith("->c1")]
+    series = [metrics.series(results, name, "throughput_bps")["value"] for name in feeds]
+    sums = [float(value) / 1e6 for value in sum(series[1:], series[0])]
+    return sums[next(place for place, value in enumerate(sums) if value > 0) :]
+
+
+def load(results: Results, rtts: float = 10) -> float:
+    """Return the most that came to the shared link in a round trip of the first `rtts` with data, Mbit/s."""
+    return max(arrivals(results)[: round(rtts) + 1])
+
+
+def next_estimate(results: Results) -> float:
+    """Return the least that an edge believes to be left in the three round trips after the burst's peak, Mbit/s."""
+    begun = arrivals(results)
+    silent = len(metrics.series(results, "c1->c2", "throughput_bps")) - len(begun)
+    peak = silent + begun.index(load(results))
+    known = [metrics.series(results, f"b{one}/a{one}", "cloud_available_bps") for one in "ij"]
+    times = metrics.series(results, "c1->c2", "throughput_bps")["time_s"]
+    begin, end = float(times[peak]), float(times[min(peak + 3, len(times) - 1)])
+    left = [one.filter(one["time_s"].is_between(begin, end))["value"].min() for one in known]
+    return min(float(value) for value in left if value is not None) / 1e6  # type: ignore[arg-type]
+
+
+def first_estimates(results: Results) -> float:
+    """Return the sum of what the edges of i and j believe to be left at first, Mbit/s."""
+    known = [base.known(results, f"b{one}/a{one}", "cloud_available_bps")["value"] for one in "ij"]
+    return sum(float(values[0]) for values in known if len(values)) / 1e6
+
+
+@study.predicate("I-fig14a-a", low=45, high=66, rtts=10)
+def twice_the_load(data: Data, low: float, high: float, rtts: float) -> Check:
+    """Both edges find 30 Mbit/s, and so up to 60 come."""
+    peak = data.measure(TWO, lambda results: load(results, rtts))
+    told = data.measure(TWO, first_estimates)
+    return between(f"most Mbit/s that come in a round trip (both believe at first in {told} in all)", peak, low, high)
+
+
+@study.predicate("I-fig14a-b", most=3)
+def then_nothing_is_left(data: Data, most: float) -> Check:
+    """The next estimate is near zero; the difference may be negative."""
+    return at_most("Mbit/s left after the burst", data.measure(TWO, next_estimate), most)
+
+
+@study.predicate("I-fig14a-c")
+def buffers_help(data: Data) -> Iterator[Check]:
+    """Losses depend on the size of the buffers."""
+    drops = [data.measure(("buffer", buffer), base.drops) for buffer in BUFFERS]
+    yield falling(f"drops with {', '.join(BUFFERS)}", drops)
+    yield at_least("drops with the smallest", drops[0], 1)
+
+
+def messages(results: Results) -> float:
+    """Return the messages that left one upstream edge: bytes on its link beyond those that came with data."""
+    span = metrics.end_s(results)
+    before, after = (80e6 / 8 * span * metrics.link(results, name, "utilisation") for name in ("i->ai", "ai->c1"))
+    return (after - before) / MESSAGE_BYTES
+
+
+MESSAGE_BYTES = 56.0
+
+
+@study.predicate("I-fig14a-d")
+def more_often_is_better(data: Data) -> Iterator[Check]:
+    """A frequent estimation costs messages and spares load."""
+    names = ", ".join(f"{period:g}" for period in PERIODS)
+    yield falling(f"most Mbit/s, period {names} RTT", [data.measure(("period", p), load) for p in PERIODS])
+    for rare, often in pairwise(PERIODS):
+        more, fewer = (data.measure(("period", p), messages) for p in (often, rare))
+        yield above(f"messages with a period of {often:g} RTT over {rare:g}", more, fewer)
+
+
+@study.predicate("I-fig14a-e")
+def n_paths_n_times(data: Data) -> Iterator[Check]:
+    """N paths believe in n times what there is: for each n what I-fig14a-a allows for two, 45 to 66 of 60 Mbit/s."""
+    two = study.rules["I-fig14a-a"].bounds
+    for n in range(1, 5):
+        share = data.measure(("paths", n), load) / (n * CAPACITY)
+        low, high = (two[end] / (2 * CAPACITY) for end in ("low", "high"))
+        yield between(f"load of {n} paths over {n} times the capacity", share, low, high)
+
+
+def held(_: object, case: Case) -> Case:
+    """Return the case with receivers that allow a window of 100 packets, 8 Mbit/s of a round trip of 0.1 s."""
+    return replace(case, text=case.text.replace("[[flows]]\n", "[[flows]]\nparams = { receiver_window = 100 }\n"))
+
+
+SMALLER = dict(zip(BUFFERS, reversed(BUFFERS), strict=True))
+study.control(
+    "one path in the place of more",
+    Place("flat", lambda label: ("paths", 1) if label[0] == "paths" else label),
+    ["I-fig14a-a", "I-fig14a-e"],
+    "one edge alone hands out what there is once",
+)
+study.control(
+    "receivers hold the senders back",
+    Rewrite("off", held, lambda label: label == TWO),
+    ["I-fig14a-b"],
+    "senders that do not take what they are given leave half of the link free",
+)
+study.control(
+    "small and large buffers exchanged",
+    Place("exchange", lambda label: ("buffer", SMALLER[label[1]]) if label[0] == "buffer" else label),
+    ["I-fig14a-c"],
+    "if buffers decide about losses, exchanged buffers turn their order round",
+)
+study.control(
+    "one period for all",
+    Place("flat", lambda label: ("period", 1.0) if label[0] == "period" else label),
+    ["I-fig14a-d"],
+    "the same period costs the same messages",
+)
+study.skip(
+    "I-fig14a-f", "no fix is built: upstream edges know nothing of each other, nor of what a cloud's links share"
+)
+
+
+@study.plot
+def plot(data: Data) -> Sequence[Panel]:
+    """What comes to the shared link; drops against buffers; load and messages against the period."""
+    results = data.runs(TWO)[0]
+    shown = [Line.series(one, base.over_time(results, one, bin_s=0.2), 1e6) for one in "ij"]
+    sizes = [float(buffer.removesuffix("bdp")) for buffer in BUFFERS]
+    return [
+        Panel("Two paths, first seed", "time (s)", "throughput (Mbit/s)", shown),
+        Panel(
+            "Losses", "buffer (BDP)", "drops",
+            [Line.of("two paths", sizes, [data.measure(("buffer", buffer), base.drops) for buffer in BUFFERS])], "x",
+        ),
+        Panel(
+            "Estimation", "period (RTT)", "load of the first 10 RTT (Mbit/s)",
+            [Line.of("two paths", PERIODS, [data.measure(("period", p), load) for p in PERIODS])], "x",
+        ),
+        Panel(
+            "Paths", "paths", "load of the first 10 RTT (Mbit/s)",
+            [Line.of("load", range(1, 5), [data.measure(("paths", n), load) for n in range(1, 5)])],
+        ),
+    ]  # fmt: skip

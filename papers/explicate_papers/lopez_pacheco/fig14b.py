@@ -1,0 +1,58 @@
+"""I-fig14b: the second sender starts when the first fills the cloud that both cross (figure 14, the second problem)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from explicate.results import Results
+from explicate_papers import metrics
+from explicate_papers.controls import Settings
+from explicate_papers.lopez_pacheco import base
+from explicate_papers.statistics import Check, at_most
+from explicate_papers.study import Case, Data, Effort, Panel, Study
+
+study = Study("I-fig14b")
+
+SHARED = "shared"
+LATE_S = 20.0
+
+
+@study.cases
+def cases(effort: Effort) -> dict[str, Case]:
+    """The sender j 20 s after the sender i."""
+    flows = [
+        base.flow(effort, "i", base.XCPI, ("i", "di")),
+        base.flow(effort, "j", base.XCPI, ("j", "dj"), start=f"{LATE_S:g}s"),
+    ]
+    return {SHARED: Case(base.scenario(effort, "I-fig14b", base.shared(), flows))}
+
+
+@study.predicate("I-fig14b-a", most=0.5, after_s=20)
+def the_late_one_stays_small(data: Data, most: float, after_s: float) -> Check:
+    """It gets what shuffling yields."""
+
+    def ratio(results: Results) -> float:
+        i, j = (metrics.mean(base.over_time(results, one, LATE_S + after_s - 1)) for one in ("i", "j"))
+        return j / i
+
+    return at_most(f"j over i from {after_s:g} s after its start on", data.measure(SHARED, ratio), most)
+
+
+study.skip(
+    "I-fig14b-b",
+    "no fix is built: an edge that measures a link cannot tell the traffic of the other edge from that of strangers",
+)
+
+
+study.control(
+    "the second sender starts with the first",
+    Settings("off", {"flows.j.start": "0s"}),
+    ["I-fig14b-a"],
+    "two flows that grow together from the same window share what both edges find to be left",
+)
+
+
+@study.plot
+def plot(data: Data) -> Sequence[Panel]:
+    """Windows and throughputs over time."""
+    return base.panels(data, SHARED, ["i", "j"])

@@ -1,0 +1,101 @@
+"""N-fig11: rates of thirty long flows from two stations to one server (figure 11). Set-up: `fig9.py`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from explicate.results import Results
+from explicate_papers import metrics
+from explicate_papers.controls import Place, Rewrite
+from explicate_papers.nychis import base
+from explicate_papers.nychis.fig9 import LONG_S, OVER, SHORT_S, UNDER, jain, rates, three_stations, two_stations
+from explicate_papers.statistics import Check, Sample, above, at_most, between
+from explicate_papers.study import Case, Data, Effort, Label, Panel, Study
+
+study = Study("N-fig11")
+
+TWO = "two stations"
+
+
+def contended(effort: Effort, seconds: float) -> Mapping[object, Case]:
+    """Return both capacities with three stations, and with two."""
+    three: dict[object, Case] = {capacity: three_stations(effort, capacity, seconds) for capacity in (UNDER, OVER)}
+    return {**three, **{(TWO, capacity): two_stations(effort, capacity, seconds) for capacity in (UNDER, OVER)}}
+
+
+@study.cases
+def cases(effort: Effort) -> Mapping[object, Case]:
+    """Long flows, unless the figures are taken to be the other way round."""
+    return contended(effort, LONG_S if effort.choices["N-P15"] == "11" else SHORT_S)
+
+
+def by_station(results: Results) -> float:
+    """Return the sum of the first station's rates over that of the second's; infinite if the second got nothing."""
+    first, second = (metrics.total(results, "throughput_bps", f"of_{node}") for node in ("n1", "n2"))
+    return first / second if second else math.inf
+
+
+def capacity_hardly_matters(data: Data, share: float, most: float) -> Iterator[Check]:
+    """Yield that with two senders the capacity told changes fairness little: in itself, and beside one sender."""
+    three = _size(data.measure(OVER, jain) - data.measure(UNDER, jain))
+    two = _size(data.measure((TWO, OVER), jain) - data.measure((TWO, UNDER), jain))
+    yield base.ratio_at_most("change of Jain's index: three stations over two", three, two, share)
+    yield at_most("change of Jain's index, three stations", three, most)
+
+
+def _size(change: Sample) -> Sample:
+    """Return `change` with the sign that makes its mean positive: the mean's size, with one value for each seed."""
+    return -change if change.mean < 0 else change
+
+
+def contention_costs(data: Data) -> Check:
+    """Return that a second sender lowers fairness."""
+    two, three = data.measure((TWO, UNDER), jain), data.measure(UNDER, jain)
+    return above("Jain's index, told 20: two stations over three", two, three)
+
+
+def _fewer(label: Label) -> Label:
+    return label[1] if isinstance(label, tuple) else (TWO, label)
+
+
+def _second_told_less(_: Label, case: Case) -> Case:
+    station = '[[medium.station]]\nnode = "n2"\ncapacity = "6Mbit/s"\n'
+    before, *links = case.text.partition("\n[[link]]")
+    return replace(case, text="".join([f"{before}\n{station}", *links]))
+
+
+ONE_SENDER = Place("exchange", _fewer)
+ONE_SENDER_WHY = "If contention hides what is told and costs fairness, a single sender in its place does neither."
+TOLD_LESS = Rewrite("told", _second_told_less, lambda label: not isinstance(label, tuple))
+TOLD_LESS_WHY = "A station that is told a quarter of the air gets no more than that, whatever share 802.11 offers it."
+
+
+@study.predicate("N-fig11-a", share=0.5, most=0.1)
+def capacity(data: Data, share: float, most: float) -> Iterator[Check]:
+    """Told 20 or 54, it is the same."""
+    yield from capacity_hardly_matters(data, share, most)
+
+
+@study.predicate("N-fig11-b")
+def contention(data: Data) -> Check:
+    """Contention has a great effect on fairness."""
+    return contention_costs(data)
+
+
+@study.predicate("N-fig11-c", low=0.7, high=1.4)
+def stations_are_equal(data: Data, low: float, high: float) -> Iterator[Check]:
+    """The fairness of 802.11 takes over."""
+    for told in (UNDER, OVER):
+        yield between(f"first station over second, told {told:g}", data.measure(told, by_station), low, high)
+
+
+study.control("two stations for three", ONE_SENDER, ["N-fig11-a", "N-fig11-b"], ONE_SENDER_WHY)
+study.control("second station told 6", TOLD_LESS, ["N-fig11-c"], TOLD_LESS_WHY)
+
+
+@study.plot
+def plot(data: Data) -> Sequence[Panel]:
+    """Rates of all flows; the second half is the second station's."""
+    return [rates(data, "Three stations, 120 s")]

@@ -1,0 +1,103 @@
+"""N-txt-lossmodel: other loss generators, and losses that the radio sees (sections IV, VI). Set-up: `base.py`; 1 %.
+
+The emulator's normal and Pareto laws shape the runs between losses here (``random_loss``). Losses on the air hit
+attempts, so the card sends again up to four times and falls back to slower rates: 31.6 % of the attempts leave 1 %.
+The injected losses make the flow send at other times, so that its frames meet other bursts of the interferer and other
+states of the channel: events are compared over all seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from explicate.results import Results
+from explicate_papers import metrics
+from explicate_papers.controls import Place, exchange
+from explicate_papers.nychis import base
+from explicate_papers.statistics import Check, above, at_least
+from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
+
+study = Study("N-txt-lossmodel")
+
+KERNEL, NONE, HARDWARE = "uniform", "none", "hardware"
+RESIDUAL = 0.01
+
+
+def models(effort: Effort) -> Mapping[str, str]:
+    """Return the channels by name."""
+    lost = f'kind = "random_loss", rate = "1%", place = "kernel", of = "{effort.choices["N-P6"]}"'
+    shape = effort.choices["N-P18"]
+    return {
+        KERNEL: f"{{ {lost} }}",
+        "correlated": f"{{ {lost}, correlation = 0.25 }}",
+        "normal": f'{{ {lost}, law = "normal" }}',
+        "Pareto": f'{{ {lost}, law = "pareto", shape = {shape} }}',
+        "bursts of 4": f"{{ {lost.replace('random_loss', 'burst_loss')}, length = 4, per_flow = false }}",
+        HARDWARE: f'{{ kind = "random_loss", rate = "{100 * RESIDUAL**0.25:.1f}%", place = "air" }}',
+    }
+
+
+@study.cases
+def cases(effort: Effort) -> Mapping[object, Case]:
+    """Both systems with every model, and XCP without loss."""
+    watched: Mapping[str, object] = {"sampling.of": ["throughput", "queue", "cwnd", "router"]}
+    runs: dict[object, Case] = {}
+    for name, model in {**models(effort), NONE: ""}.items():
+        for system in (base.XCP, base.TCP) if model else (base.XCP,):
+            runs[system, name] = replace(base.chain(effort, system, model=model, every="100ms"), settings=watched)
+    return runs
+
+
+def rate_changes(results: Results) -> float:
+    """Return how often the card changed the rate of its data frames."""
+    return metrics.largest(metrics.series(results, "n1->n2", "air_rate_changes"))
+
+
+@study.predicate("N-txt-lossmodel-a", within=5)
+def the_card_sees_nothing(data: Data, within: float) -> Iterator[Check]:
+    """Losses in the kernel do not make the card adapt its rate."""
+    lossy, none = (data.measure((base.XCP, name), rate_changes) for name in (KERNEL, NONE))
+    span = (1 - within / 100, 1 + within / 100)
+    yield from base.ratio_between("changes of the card's rate: kernel loss over none", lossy, none, *span)
+
+
+@study.predicate("N-txt-lossmodel-b")
+def hardware_is_worse(data: Data) -> Check:
+    """Rate adaptation shakes XCP."""
+    kernel, hardware = (data.measure((base.XCP, name), base.unrest) for name in (KERNEL, HARDWARE))
+    return above("variation of the window: losses on the air over losses in the kernel", hardware, kernel)
+
+
+@study.predicate("N-txt-lossmodel-c")
+def advantage(data: Data) -> Iterator[Check]:
+    """What the model does to XCP's lead; no sign is claimed."""
+    for name in models(data.effort):
+        xcp, tcp = (base.rate(data, system, name) for system in (base.XCP, base.TCP))
+        yield at_least(f"XCP over TCP, {name}", xcp / tcp, 0.0)
+
+
+study.control(
+    "losses on the air",
+    Place("exchange", lambda label: (base.XCP, HARDWARE) if label == (base.XCP, KERNEL) else label),
+    ["N-txt-lossmodel-a"],
+    "The card adapts its rate to losses that it sees.",
+)
+study.control(
+    "kernel for hardware",
+    exchange(KERNEL, HARDWARE),
+    ["N-txt-lossmodel-b"],
+    "If rate adaptation shakes the window, losses that the card does not see shake it less.",
+)
+study.cannot_fail("N-txt-lossmodel-c", "The criterion asks for a report of the ratios and claims no sign.")
+
+
+@study.plot
+def plot(data: Data) -> Sequence[Panel]:
+    """Throughput with every model."""
+    names = list(models(data.effort))
+    lines = [
+        Line.of(name, list(range(1, len(names) + 1)), [base.rate(data, system, model) for model in names])
+        for system, name in ((base.XCP, "XCP"), (base.TCP, "TCP"))
+    ]
+    return [Panel("1 % loss", "model", "throughput (KB/s)", lines, names=names)]

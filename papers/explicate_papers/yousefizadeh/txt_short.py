@@ -1,0 +1,94 @@
+"""Y-txt-short: short flows beside the long ones (end of section III). Set-up: `base.py`, 1x2 antennas at 30 dB.
+
+Short flows use the system of the long ones; they come at random (Y-P17).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from explicate.results import Results
+from explicate_papers.controls import Place
+from explicate_papers.statistics import Check, Sample, at_least, at_most, between
+from explicate_papers.study import Case, Data, Effort, Panel, Study
+from explicate_papers.yousefizadeh import base, fig3
+from explicate_papers.yousefizadeh.base import CLEAR_DB, PACKET, SYSTEMS, TCP, VCP, XCP, packets
+
+study = Study("Y-txt-short")
+
+MEAN_PACKETS, SHAPE = 30, 1.35
+Key = tuple[str, bool]
+
+
+@study.cases
+def cases(effort: Effort) -> dict[Key, Case]:
+    """Every system without short flows and with them."""
+    return {
+        (system, short): base.case(
+            effort, system, CLEAR_DB, antennas="1x2", beta=base.BETA_12, more=shorts(effort, system) if short else ""
+        )
+        for system in SYSTEMS
+        for short in (False, True)
+    }
+
+
+def shorts(effort: Effort, system: str) -> str:
+    """Return the groups of short flows."""
+    size = f'{{ mean = "{MEAN_PACKETS * PACKET}B", law = "pareto", shape = {SHAPE} }}'
+    return "\n\n".join(
+        f'[[flows]]\nname = "short-{path}"\nprotocol = "{base.protocol(effort, system)}"\n'
+        f'packet = "{PACKET}B"\npath = "{path}"\nparams = {base.params(effort, system)}\n'
+        f'arrivals = "{effort.choices["Y-P17"]}"\nsize = {size}{base.processing(effort)}'
+        for path in ("long", "back")
+    )
+
+
+@study.predicate("Y-txt-short-a", percent=10)
+def only_buffers_change(data: Data, percent: float) -> Iterator[Check]:
+    """Who leads stays, and how much is used; the queues are others."""
+    xcp, vcp, tcp = (packets(data, system, True) for system in SYSTEMS)
+    for name, one in ((XCP, xcp), (VCP, vcp)):
+        times = fig3.study.rules["Y-fig3-c"].bounds["times"]
+        yield at_least(f"with short flows: plateau of {name} over {TCP}", one / tcp, times)
+    yield base.at_least_as_high("with short flows: plateau of XCP and VCP, million packets", xcp, vcp)
+    for system in SYSTEMS:
+        change = 100 * (
+            measure(data, system, True, base.utilisation) / measure(data, system, False, base.utilisation) - 1
+        )
+        yield between(f"{system}: change of the utilisation, percent", change, -percent, percent)
+        change = 100 * (measure(data, system, True, base.queue) / measure(data, system, False, base.queue) - 1)
+        judge, bound = (at_least, percent) if change.mean >= 0 else (at_most, -percent)
+        yield judge(f"{system}: change of the mean queue, percent", change, bound)
+
+
+def measure(data: Data, system: str, short: bool, metric: Callable[[Results], float]) -> Sample:
+    """Return a measure of a system, with short flows or without."""
+    return data.measure((system, short), metric)
+
+
+def none_short(label: Key) -> Key:
+    """Return the label without short flows."""
+    return label[0], False
+
+
+study.control(
+    "no short flows", Place("off", none_short), ["Y-txt-short-a"],
+    "Without short flows nothing moves, the queues neither.",
+)  # fmt: skip
+
+
+@study.plot
+def plot(data: Data) -> Sequence[Panel]:
+    """What is delivered and what waits."""
+    marks = (1.0, 2.0)
+    return [
+        Panel(
+            title, "short flows", label,
+            [base.line(one, marks, [data.measure((one, short), metric) for short in (False, True)]) for one in SYSTEMS],
+            names=("without", "with"),
+        )
+        for title, label, metric in (
+            ("Utilisation", "IP bytes over the line's", base.utilisation),
+            ("Mean queue", "packets", base.queue),
+        )
+    ]  # fmt: skip
