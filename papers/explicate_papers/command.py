@@ -17,7 +17,7 @@ from explicate.text import table
 from explicate_papers import gallery, multiverse, trials
 from explicate_papers.judge import ENLARGED, Attempt, Outcome, Verdict, attempts, to_enlarge
 from explicate_papers.plan import choices, studies
-from explicate_papers.register import PAPERS, Experiment, experiments
+from explicate_papers.register import OLD_NAMES, PAPERS, Experiment, Paper, experiments, paper_named
 from explicate_papers.store import Store
 from explicate_papers.verdicts import COUNTED, Word
 
@@ -116,17 +116,25 @@ def _multiverse(args: argparse.Namespace, folder: Path, workers: int) -> int:
 def _letters(args: argparse.Namespace) -> list[str]:
     if args.choice or args.set or args.controls or args.enlarge:
         raise BadInputError("the multiverse changes one choice after another: leave out all other changes")
+    papers = {name: _paper(name) for name in args.what}
+    letters = [paper.letter for paper in papers.values() if paper]
     if args.law_table:
-        if args.what not in ([], ["I"], ["001"]):
+        if args.what and letters != ["I"]:
             raise BadInputError("--law-table is about paper I alone")
         return ["I"]
-    numbers = {f"{place:03}": letter for place, letter in enumerate(PAPERS)}
-    letters = [numbers.get(name, name) for name in args.what]
-    if letters in ([], ["all"]):
+    if args.what in ([], ["all"]):
         return list(PAPERS)
-    if strange := [name for name in letters if name not in PAPERS]:
+    if strange := [name for name, paper in papers.items() if paper is None]:
         raise BadInputError(f"--multiverse takes papers ({', '.join(PAPERS)}) or all, not {', '.join(strange)}")
     return letters
+
+
+def _paper(name: str) -> Paper | None:
+    """Return the paper of this name, or None; warn if the name is an old one."""
+    paper = paper_named(name)
+    if paper is not None and name in OLD_NAMES:
+        print(f"warning: paper {name} is now called {paper.letter} or {paper.slug}", file=sys.stderr)
+    return paper
 
 
 def _universes(record: Mapping[str, Any]) -> Iterator[str]:
@@ -139,16 +147,14 @@ def _universes(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def chosen(names: Sequence[str]) -> list[Experiment]:
-    """Return the experiments that ids, papers (``D``, ``003``) or ``all`` name; raise BadInputError."""
+    """Return the experiments that ids, papers (``D``, ``de_vleeschouwer``) or ``all`` name; raise BadInputError."""
     known = experiments()
-    numbers = {f"{place:03}": letter for place, letter in enumerate(PAPERS)}
     found: dict[str, Experiment] = {}
     for name in names:
-        letter = numbers.get(name, name)
         if name == "all":
             found.update(known)
-        elif letter in PAPERS:
-            found.update({key: one for key, one in known.items() if one.paper.letter == letter})
+        elif paper := _paper(name):
+            found.update({key: one for key, one in known.items() if one.paper is paper})
         elif name in known:
             found[name] = known[name]
         else:

@@ -106,7 +106,7 @@ def _paper(paper: Paper, outcomes: Sequence[Outcome], universe: Entry) -> str:
     verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]
     cards = "".join(_card(outcome) for outcome in outcomes)
     return (
-        f'<section id="{paper.folder}"><h2>{escape(paper.title)}</h2>'
+        f'<section id="{paper.slug}"><h2>{escape(paper.title)}</h2>'
         f'<p class="about">{escape(paper.authors)} · <span class="tally">{_tally(verdicts)}</span></p>'
         f'<ul class="cards">{cards}</ul>{_universe(universe)}{_law(paper, universe)}</section>'
     )
@@ -170,7 +170,7 @@ def _experiment(outcome: Outcome, downloads: Sequence[tuple[str, str]], controls
     )
     parts = [_figure(outcome.panels), _predicates(outcome.verdicts, controls), _changes(one), _setup(outcome)]
     parts += [choice_table(outcome), _downloads(downloads)]
-    nav = f'<nav><a href="index.html#{one.paper.folder}">All experiments</a></nav>'
+    nav = f'<nav><a href="index.html#{one.paper.slug}">All experiments</a></nav>'
     return _page(f"{one.id}: {one.title}", nav, lead, "\n".join(filter(None, parts)))
 
 

@@ -6,7 +6,6 @@ import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from explicate.errors import BadInputError
@@ -286,8 +285,7 @@ def _checks(rule: Rule, data: Data) -> tuple[Check, ...]:
 @cache
 def explanations(paper: Paper) -> dict[str, dict[str, Any]]:
     """Return why predicates of a paper do not hold, by id: ``cause`` (paper, parameter, ours), ``tried``, ``text``."""
-    file = resources.files(f"explicate_papers.{paper.folder}").joinpath("explanations.toml")
-    return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return tomllib.loads(paper.read("explanations.toml"))
 
 
 def attempts(

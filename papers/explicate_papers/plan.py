@@ -1,4 +1,14 @@
-"""How much is run, and what is used for the parameters that the papers leave out: ``plan.toml``, ``choices.toml``."""
+"""How much is run, and what is used for the parameters that the papers leave out: ``plan.toml``, ``choices.toml``.
+
+A plan gives seeds for each case, and simulated seconds, for a paper; an experiment's own table overrides the paper's.
+``quick`` keeps every predicate meaningful in minutes, ``all`` is what the documentation reports, ``full`` has the
+papers' own counts where they give them.
+
+Every claim is judged on two disjoint blocks of that many seeds: 1, 2, ... and 1001, 1002, ...; a case may have its
+own number. If a 95 % interval that decides a claim contains its bound, over the seeds of both blocks, and both blocks
+agree, the whole experiment may be enlarged once, to four times as many seeds in each block (``--enlarge``). A claim
+that is open then, too, is undecided. Nothing else changes a number of seeds after the runs.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +18,6 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from explicate_papers.register import PAPERS, Experiment, Paper, experiments
@@ -60,33 +69,25 @@ class Choice:
 @cache
 def choices(paper: Paper) -> dict[str, Choice]:
     """Return a paper's choices by parameter id; raise ValueError if the file is not as it should be."""
-    file = resources.files(f"explicate_papers.{paper.folder}").joinpath("choices.toml")
-    if not file.is_file():
-        return {}
     return {
         key: Choice(key, row["name"], str(row["used"]), tuple(map(str, row.get("others", []))), row["why"])
-        for key, row in tomllib.loads(file.read_text(encoding="utf-8")).items()
+        for key, row in tomllib.loads(paper.read("choices.toml")).items()
     }
 
 
 def effort(experiment: Experiment, name: str, changed: Mapping[str, str] | None = None) -> Effort:
     """Return the effort of that name for `experiment`, with some choices `changed`."""
-    table = _plan()
+    table = rows(experiment.paper)
     row = {**table[experiment.paper.letter][name], **table.get(experiment.id, {}).get(name, {})}
     used = {key: choice.used for key, choice in choices(experiment.paper).items()}
     mine = {key: value for key, value in (changed or {}).items() if key in used}
     return Effort(name, int(row["seeds"]), float(row["seconds"]), Reads({**used, **mine}))
 
 
-def rows(paper: Paper) -> dict[str, Any]:
-    """Return the rows of the plan that a paper and its experiments have."""
-    return {key: row for key, row in _plan().items() if key == paper.letter or key.startswith(f"{paper.letter}-")}
-
-
 @cache
-def _plan() -> dict[str, Any]:
-    text = resources.files("explicate_papers").joinpath("plan.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+def rows(paper: Paper) -> dict[str, Any]:
+    """Return the plan of a paper: its own row under its letter, and those of experiments under their ids."""
+    return tomllib.loads(paper.read("plan.toml"))
 
 
 @cache
@@ -94,7 +95,7 @@ def studies() -> dict[str, Study]:
     """Return all studies by id, in the order of the register: every module of the papers' folders that has one."""
     found: dict[str, Study] = {}
     for paper in PAPERS.values():
-        folder = importlib.import_module(f"explicate_papers.{paper.folder}")
+        folder = importlib.import_module(f"explicate_papers.{paper.slug}")
         for module in pkgutil.iter_modules(folder.__path__):
             name = f"{folder.__name__}.{module.name}"
             made = getattr(importlib.import_module(name), "study", None)

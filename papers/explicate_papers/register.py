@@ -17,12 +17,16 @@ JUDGED = ("number", "qualitative", "figure-only")
 
 @dataclass(frozen=True)
 class Paper:
-    """A source: its letter in the ids, its folder, and how to cite it."""
+    """A source: the letter of its ids, its slug, which is also its folder's name, and how to cite it."""
 
     letter: str
-    folder: str
+    slug: str
     title: str
     authors: str
+
+    def read(self, name: str) -> str:
+        """Return the text of a file of the paper's folder; raise OSError if it is not there."""
+        return resources.files("explicate_papers").joinpath(self.slug, name).read_text(encoding="utf-8")
 
 
 PAPERS = {
@@ -50,6 +54,19 @@ PAPERS = {
         ),
     )
 }
+
+
+OLD_NAMES = {f"{place:03}": letter for place, letter in enumerate(PAPERS)}
+"""Numbers by which papers were called before; accepted on the command line for one more release."""
+
+
+def paper_named(name: str) -> Paper | None:
+    """Return the paper with this letter, slug or old number; None if there is none. Case and hyphens do not matter."""
+    key = name.casefold().replace("-", "_")
+    for paper in PAPERS.values():
+        if key in (paper.letter.casefold(), paper.slug):
+            return paper
+    return PAPERS[OLD_NAMES[key]] if key in OLD_NAMES else None
 
 
 @dataclass(frozen=True)
@@ -98,9 +115,12 @@ class Experiment:
 
 @cache
 def experiments() -> dict[str, Experiment]:
-    """Return all experiments by id, in the order of the register."""
-    text = resources.files("explicate_papers").joinpath("register.json").read_text(encoding="utf-8")
-    return {row["id"]: _experiment(row) for row in json.loads(text)}
+    """Return all experiments by id, paper by paper, in the order of their registers."""
+    return {
+        row["id"]: _experiment(paper, row)
+        for paper in PAPERS.values()
+        for row in json.loads(paper.read("register.json"))
+    }
 
 
 @cache
@@ -109,10 +129,10 @@ def predicates() -> dict[str, Predicate]:
     return {predicate.id: predicate for one in experiments().values() for predicate in one.predicates}
 
 
-def _experiment(row: dict[str, Any]) -> Experiment:
+def _experiment(paper: Paper, row: dict[str, Any]) -> Experiment:
     made: dict[str, Any] = {
         **row,
-        "paper": PAPERS[row["paper"]],
+        "paper": paper,
         "stated_numbers": tuple(row["stated_numbers"]),
         "not_given": tuple(Missing(**missing) for missing in row["not_given"]),
         "predicates": tuple(Predicate(**predicate) for predicate in row["predicates"]),

@@ -122,7 +122,7 @@ def _reproduce(verb: Callable[..., argparse.ArgumentParser]) -> None:
     )
     again.add_argument(
         "what", metavar="WHAT", nargs="*",
-        help="experiments (D-fig3), papers (N, I, Y, D, K or 003), or all",
+        help="experiments (D-fig3), papers (N, I, Y, D, K, or nychis, ikeda, ...), or all",
     )  # fmt: skip
     again.add_argument("--list", action="store_true", help="list the experiments and which of them are implemented")
     efforts = again.add_mutually_exclusive_group()

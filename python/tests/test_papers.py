@@ -248,9 +248,16 @@ def test_an_interrupted_run_keeps_what_has_finished(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("unfinished-*"))
 
 
-def test_what_is_asked_for_by_paper_number_or_id() -> None:
+def test_an_old_number_of_a_paper_still_works_with_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    for number, letter in {"000": "N", "001": "I", "002": "Y", "003": "D", "004": "K"}.items():
+        assert command.chosen([number]) == command.chosen([letter])
+    assert "paper 003 is now called D or de_vleeschouwer" in capsys.readouterr().err
+
+
+def test_experiments_are_chosen_by_paper_or_id() -> None:
     assert [one.id for one in command.chosen(["D-fig3"])] == ["D-fig3"]
-    assert command.chosen(["003"]) == command.chosen(["D"])
+    papers = {name: command.chosen([name]) for name in ("D", "d", "de_vleeschouwer", "De-Vleeschouwer")}
+    assert all(found == papers["D"] for found in papers.values())
     assert len(command.chosen(["all"])) == 82
 
 
