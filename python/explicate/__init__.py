@@ -11,6 +11,7 @@ from explicate.lab import compare, run
 from explicate.notebook import show
 from explicate.report import write_report
 from explicate.results import Results
+from explicate.scenario import Scenario
 from explicate.summary import jain_index
 from explicate.sweeps.api import sweep
 
@@ -18,6 +19,7 @@ __version__ = version()
 
 __all__ = [
     "Results",
+    "Scenario",
     "ScenarioError",
     "__version__",
     "channel_curves",

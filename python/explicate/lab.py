@@ -9,7 +9,8 @@ from typing import Any
 from explicate import engine
 from explicate.engine import Override
 from explicate.results import Results, stack
-from explicate.source import Scenario, Source, overrides_of
+from explicate.scenario import ScenarioLike
+from explicate.source import Source, overrides_of
 
 Progress = Callable[[float], None]
 """Callback for progress: gets the fraction done, 0 to 1."""
@@ -22,7 +23,7 @@ VARIANT = "variant"
 
 
 def run(
-    scenario: Scenario,
+    scenario: ScenarioLike,
     *,
     seed: int | None = None,
     runs: int | None = None,
@@ -34,7 +35,9 @@ def run(
     engine: str = "fast",
     progress: Progress | None = None,
 ) -> Results:
-    """Simulate `scenario`, a file or a text of more than one line, and return its tables.
+    """Simulate `scenario` and return its tables.
+
+    It is a file, the text of one (more than one line), a dict with its content, or a `Scenario`.
 
     `seed` and `runs` override the scenario's own; `set` overrides any key, by dotted path; `jobs` runs go on at the
     same time and change no result. `trace` selects what to trace, such as ``flow=3``; `pcap` is a directory for
@@ -109,7 +112,7 @@ def run_source(
 
 
 def compare(
-    scenario: Scenario,
+    scenario: ScenarioLike,
     protocols: Sequence[str],
     *,
     seed: int | None = None,

@@ -10,9 +10,7 @@ from typing import Any, BinaryIO
 
 from explicate.engine import Checked, Override, ScenarioError, check
 from explicate.errors import BadInputError
-
-Scenario = str | Path
-"""A file's path, or, if a `str` has more than one line, the scenario's own text."""
+from explicate.scenario import Scenario, ScenarioLike, plain
 
 MOST_BYTES = 64 << 20
 """The engine takes no longer text; of a device that never ends no more is read."""
@@ -27,8 +25,13 @@ class Source:
     base: str
 
     @classmethod
-    def of(cls, scenario: Scenario) -> Source:
-        """Read `scenario`; raise OSError if the file cannot be read, ValueError if it is not UTF-8."""
+    def of(cls, scenario: ScenarioLike) -> Source:
+        """Read `scenario`; raise OSError if the file cannot be read, ValueError if it is not UTF-8.
+
+        Raise TypeError if a dict has a value that TOML cannot hold.
+        """
+        if isinstance(scenario, Scenario | Mapping):
+            return cls(Scenario.of(scenario).to_toml(), "<scenario>", ".")
         if isinstance(scenario, str) and "\n" in scenario:
             return cls(scenario, "<text>", ".")
         path = Path(scenario)
@@ -71,12 +74,6 @@ def value_text(value: Any) -> str:
     Raise TypeError for what TOML cannot hold.
     """
     return value if isinstance(value, str) else _toml(value)
-
-
-def plain(value: Any) -> Any:
-    """Return what NumPy and its like wrap (a scalar, an array) as Python's own number or list; the rest as it is."""
-    unwrap = getattr(value, "tolist", None)
-    return unwrap() if callable(unwrap) else value
 
 
 def listed(values: Any) -> Any:

@@ -15,7 +15,8 @@ import polars as pl
 from explicate.engine import Override
 from explicate.lab import run_source
 from explicate.results import Results, stack
-from explicate.source import Scenario, Source, overrides_of
+from explicate.scenario import ScenarioLike
+from explicate.source import Source, overrides_of
 
 WORLD = "world"
 """The axis of a comparison: `simulated` or `real`."""
@@ -52,7 +53,7 @@ def real_source(source: Source, overrides: Sequence[Override], like: Results, ex
     return Results(**frames, warnings=tuple(line for line in done.stderr.splitlines() if line))
 
 
-def compare(scenario: Scenario, *, set: Mapping[str, Any] | Sequence[Override] | None = None) -> Results:  # noqa: A002
+def compare(scenario: ScenarioLike, *, set: Mapping[str, Any] | Sequence[Override] | None = None) -> Results:  # noqa: A002
     """Simulate `scenario` and run it in the lab; the results have the axis ``world``. Needs root."""
     return compare_source(Source.of(scenario), overrides_of(set))
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from explicate.engine import Override
 from explicate.lab import Progress
-from explicate.source import Scenario, listed, overrides_of
+from explicate.scenario import ScenarioLike
+from explicate.source import listed, overrides_of
 from explicate.sweeps.plan import Plan, plan_of
 from explicate.sweeps.store import Store
 from explicate.sweeps.table import SweepResults, assemble
@@ -28,7 +29,7 @@ class EmptyPartError(RuntimeError):
 
 
 def sweep(
-    scenario: Scenario,
+    scenario: ScenarioLike,
     axes: Mapping[str, Sequence[Any]] | None = None,
     *,
     latin: Mapping[str, str] | None = None,

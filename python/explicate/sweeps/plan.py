@@ -13,7 +13,8 @@ from typing import Any
 from explicate.engine import Override, ScenarioError
 from explicate.errors import BadInputError
 from explicate.lab import MOST_RUNS
-from explicate.source import Scenario, Source, overrides_of, value_text
+from explicate.scenario import ScenarioLike
+from explicate.source import Source, overrides_of, value_text
 from explicate.sweeps import measures
 from explicate.sweeps.design import Design, Point, Range
 from explicate.sweeps.measures import Measure
@@ -78,7 +79,7 @@ class Plan:
         return ScenarioError("\n".join(lines))
 
 
-def plan_of(scenario: Scenario) -> Plan:
+def plan_of(scenario: ScenarioLike) -> Plan:
     """Return the sweep that `scenario`, a sweep file, describes; or, of a plain scenario, one without any axis.
 
     Raise OSError if a file cannot be read, ValueError if it cannot be used.
