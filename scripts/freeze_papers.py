@@ -2,7 +2,8 @@
 
 `--write` freezes what there is. `--check` fails on a change that is not in the ledger, and names the claim.
 `--change REASON` enters the changes in the ledger with the verdicts on record; `--after` adds the verdicts that came
-out afterwards.
+out afterwards. `--rewritten REASON` enters experiments whose code changed and which run the same: the parsed scenarios
+of all cases, with all controls and alternatives, must be those in cases.json, which `--cases` renews.
 """
 
 from __future__ import annotations
@@ -10,15 +11,18 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from explicate_papers import freeze
-from explicate_papers.freeze import Change
+from explicate_papers import cases, freeze
+from explicate_papers.freeze import Change, Rewrite
+from explicate_papers.plan import studies
 
 ROOT = Path(__file__).resolve().parent.parent
 PAPERS = ROOT / "papers" / "explicate_papers"
 FROZEN, LEDGER = PAPERS / "frozen.json", PAPERS / "changes.toml"
+CASES = PAPERS / cases.FILE
 RECORD = ROOT / "tests" / "papers.json"
 HEAD = "# What was changed after the judges were frozen; `scripts/freeze_papers.py --change REASON` adds to it.\n"
 
@@ -29,12 +33,28 @@ def words() -> dict[str, str]:
     return {claim: word for verdicts in record["all"].values() for claim, word in verdicts.items()}
 
 
-def write(changes: list[Change]) -> None:
+def write(changes: Sequence[Change], rewrites: Sequence[Rewrite]) -> None:
     """Write the ledger."""
-    entries = [
-        _entry(name, vars(one)) for name, rows in (("moved", freeze.moves()), ("change", changes)) for one in rows
-    ]
+    tables = (("moved", freeze.moves()), ("rewritten", rewrites), ("change", changes))
+    entries = [_entry(name, vars(one)) for name, rows in tables for one in rows]
     LEDGER.write_text("\n\n".join([HEAD.rstrip(), *entries]) + "\n", encoding="utf-8")
+
+
+def rewritten(reason: str, before: Mapping[str, str], now: Mapping[str, str]) -> int:
+    """Enter experiments that run the same with other code; return 1, entering none, if one does not."""
+    known, entries, wrong = cases.on_record(), [], []
+    for key in (key for key in now if before.get(key) != now[key]):
+        study = studies().get(key)
+        if study is None or cases.digest(study) != known.get(key):
+            wrong.append(key)
+        else:
+            entries.append(Rewrite(key, before[key], now[key], reason))
+    if wrong:
+        print(f"not the same as before: {', '.join(wrong)}", file=sys.stderr)
+        return 1
+    write(freeze.ledger(), [*freeze.rewrites(), *entries])
+    print(f"{len(entries)} rewrites entered")
+    return 0
 
 
 def _entry(name: str, row: Mapping[str, str]) -> str:
@@ -53,6 +73,8 @@ def main() -> int:
         "--change", metavar="REASON", help="enter all changes that are not in the ledger, with this reason"
     )
     todo.add_argument("--after", action="store_true", help="add the verdicts on record to changes that have none after")
+    todo.add_argument("--rewritten", metavar="REASON", help="enter experiments that run the same with other code")
+    todo.add_argument("--cases", action="store_true", help="record what all experiments run")
     args = parser.parse_args()
     now, changes = freeze.now(), freeze.ledger()
     if args.write:
@@ -67,16 +89,16 @@ def main() -> int:
         moved = [key for key in sorted({*known, *now}) if known.get(key) != now.get(key, "")]
         moved = [key for key in moved if key in now or known[key]]
         more = [Change(key, now.get(key, ""), args.change, words().get(key, ""), "") for key in moved]
-        write([*changes, *more])
+        write([*changes, *more], freeze.rewrites())
         print(f"{len(more)} changes entered")
     elif args.after:
         said = words()
-        write(
-            [
-                one if one.after else Change(one.id, one.hash, one.reason, one.before, said.get(one.id, ""))
-                for one in changes
-            ]
-        )
+        later = [one if one.after else replace(one, after=said.get(one.id, "")) for one in changes]
+        write(later, freeze.rewrites())
+    elif args.cases:
+        CASES.write_text(json.dumps(cases.now(), indent=1) + "\n", encoding="utf-8")
+    elif args.rewritten is not None:
+        return rewritten(args.rewritten, known, now)
     else:
         found = freeze.unrecorded(freeze.frozen(), changes, now)
         if not freeze.frozen():

@@ -205,7 +205,15 @@ def _names(statement: ast.stmt, text: str) -> bool:
 
 
 def experiment_digest(study: Study) -> str:
-    """Return the hash of what is run: the cases of an experiment, and its controls."""
+    """Return the hash of what is run: the cases of an experiment, and its controls; see `Rewrite`."""
+    made = _experiment_digest(study)
+    for one in reversed(rewrites()):
+        if one.id == study.id and one.hash == made:
+            made = one.was
+    return made
+
+
+def _experiment_digest(study: Study) -> str:
     inside = study.module
     syntax = module(inside)
     assert syntax is not None, inside
@@ -257,6 +265,19 @@ class Move:
 
 
 @dataclass(frozen=True)
+class Rewrite:
+    """Code of an experiment that was written anew and runs the same: the hash before and after, and why.
+
+    It counts as the hash before. `cases` shows that what is run is the same.
+    """
+
+    id: str
+    was: str
+    hash: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Change:
     """A change after the freeze: of what, the new hash, why, and the verdict before and after."""
 
@@ -287,6 +308,12 @@ def ledger() -> list[Change]:
 def moves() -> tuple[Move, ...]:
     """Return the moves since the freeze."""
     return tuple(Move(**row) for row in _changes().get("moved", []))
+
+
+@cache
+def rewrites() -> tuple[Rewrite, ...]:
+    """Return the rewrites since the freeze, in order."""
+    return tuple(Rewrite(**row) for row in _changes().get("rewritten", []))
 
 
 def _changes() -> dict[str, Any]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 import pytest
 
-from explicate_papers import freeze
+from explicate_papers import cases, freeze
 from explicate_papers.freeze import Change, digest, parsed, unrecorded
 from explicate_papers.plan import studies
-from explicate_papers.study import Study
+from explicate_papers.study import Case, Study
 
 BEFORE = '''\
 """A module."""
@@ -134,6 +135,29 @@ def test_a_move_that_is_not_entered_is_a_change(monkeypatch: pytest.MonkeyPatch)
     assert hashed(BEFORE) != before
 
 
+def test_a_rewrite_counts_as_what_was_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = studies()["I-fig2"]
+    made = freeze._experiment_digest(study)
+    entries = (freeze.Rewrite("I-fig2", "first", "second", "a"), freeze.Rewrite("I-fig2", "second", made, "b"))
+    monkeypatch.setattr(freeze, "rewrites", lambda: entries)
+    assert freeze.experiment_digest(study) == "first"
+    other = studies()["I-fig4"]
+    assert freeze.experiment_digest(other) == freeze._experiment_digest(other)
+
+
+def test_experiments_run_what_is_on_record() -> None:
+    assert cases.now() == cases.on_record(), "`scripts/freeze_papers.py --cases` records what experiments run"
+
+
+def test_what_is_run_is_more_than_the_code_of_an_experiment() -> None:
+    case = Case('name = "x"\nduration = "1s"\n')
+    assert cases.content(case) == cases.content(Case('duration = "1s"\n\n# later\nname = "x"\n'))
+    assert cases.content(case) != cases.content(Case('name = "x"\nduration = "2s"\n'))
+    assert cases.content(case) != cases.content(replace(case, seeds=2))
+    assert cases.content(case) != cases.content(replace(case, settings={"seed": 1}))
+
+
 def test_the_ledger_gives_reasons() -> None:
     assert all(change.reason and change.id for change in freeze.ledger())
     assert all(move.reason for move in freeze.moves())
+    assert all(rewrite.reason for rewrite in freeze.rewrites())
