@@ -3,7 +3,8 @@
 `--write` freezes what there is. `--check` fails on a change that is not in the ledger, and names the claim.
 `--change REASON` enters the changes in the ledger with the verdicts on record; `--after` adds the verdicts that came
 out afterwards. `--rewritten REASON` enters experiments whose code changed and which run the same: the parsed scenarios
-of all cases, with all controls and alternatives, must be those in cases.json, which `--cases` renews.
+of all cases, with all controls and alternatives, must be those in cases.json, which `--cases` renews. For judges that
+changed, too, `--verdicts` takes what the old and the new code wrote from one folder of runs; the two must be equal.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,12 +41,23 @@ def write(changes: Sequence[Change], rewrites: Sequence[Rewrite]) -> None:
     LEDGER.write_text("\n\n".join([HEAD.rstrip(), *entries]) + "\n", encoding="utf-8")
 
 
-def rewritten(reason: str, before: Mapping[str, str], now: Mapping[str, str]) -> int:
-    """Enter experiments that run the same with other code; return 1, entering none, if one does not."""
+def same_verdicts(files: Sequence[Path]) -> set[str]:
+    """Return the claims in two files of verdicts; raise SystemExit if the files differ."""
+    if len({path.read_bytes() for path in files}) > 1:
+        raise SystemExit(f"the verdicts in {files[0]} and {files[1]} differ")
+    return {row["predicate"] for path in files for row in json.loads(path.read_text(encoding="utf-8"))}
+
+
+def rewritten(reason: str, judged: Collection[str], before: Mapping[str, str], now: Mapping[str, str]) -> int:
+    """Enter experiments that run the same with other code, and claims of theirs that were `judged` the same.
+
+    Return 1, entering none, if one differs.
+    """
     known, entries, wrong = cases.on_record(), [], []
+    by_claim = {claim.id: study for study in studies().values() for claim in study.experiment.predicates}
     for key in (key for key in now if before.get(key) != now[key]):
-        study = studies().get(key)
-        if study is None or cases.digest(study) != known.get(key):
+        study = studies().get(key) or (by_claim.get(key) if key in judged else None)
+        if study is None or cases.digest(study) != known.get(study.id):
             wrong.append(key)
         else:
             entries.append(Rewrite(key, before[key], now[key], reason))
@@ -75,6 +87,7 @@ def main() -> int:
     todo.add_argument("--after", action="store_true", help="add the verdicts on record to changes that have none after")
     todo.add_argument("--rewritten", metavar="REASON", help="enter experiments that run the same with other code")
     todo.add_argument("--cases", action="store_true", help="record what all experiments run")
+    parser.add_argument("--verdicts", metavar="FILE", type=Path, nargs=2, default=[], help="old and new verdicts.json")
     args = parser.parse_args()
     now, changes = freeze.now(), freeze.ledger()
     if args.write:
@@ -98,7 +111,7 @@ def main() -> int:
     elif args.cases:
         CASES.write_text(json.dumps(cases.now(), indent=1) + "\n", encoding="utf-8")
     elif args.rewritten is not None:
-        return rewritten(args.rewritten, known, now)
+        return rewritten(args.rewritten, same_verdicts(args.verdicts), known, now)
     else:
         found = freeze.unrecorded(freeze.frozen(), changes, now)
         if not freeze.frozen():

@@ -169,7 +169,11 @@ def _hash(parts: Iterable[str]) -> str:
 
 
 def judge_digest(study: Study, claim: str) -> str:
-    """Return the hash of a claim's judge, or of the reason why it is skipped or cannot fail."""
+    """Return the hash of a claim's judge, or of the reason why it is skipped or cannot fail; see `Rewrite`."""
+    return _before_rewrites(claim, _judge_digest(study, claim))
+
+
+def _judge_digest(study: Study, claim: str) -> str:
     inside = study.module
     syntax = module(inside)
     assert syntax is not None, inside
@@ -206,9 +210,12 @@ def _names(statement: ast.stmt, text: str) -> bool:
 
 def experiment_digest(study: Study) -> str:
     """Return the hash of what is run: the cases of an experiment, and its controls; see `Rewrite`."""
-    made = _experiment_digest(study)
+    return _before_rewrites(study.id, _experiment_digest(study))
+
+
+def _before_rewrites(identifier: str, made: str) -> str:
     for one in reversed(rewrites()):
-        if one.id == study.id and one.hash == made:
+        if one.id == identifier and one.hash == made:
             made = one.was
     return made
 
@@ -268,7 +275,8 @@ class Move:
 class Rewrite:
     """Code of an experiment that was written anew and runs the same: the hash before and after, and why.
 
-    It counts as the hash before. `cases` shows that what is run is the same.
+    It counts as the hash before. `cases` shows that what is run is the same; for a judge whose hash changed, old and
+    new code have given the same verdicts from one folder of runs besides.
     """
 
     id: str

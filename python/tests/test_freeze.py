@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +15,7 @@ from explicate_papers.freeze import Change, digest, parsed, unrecorded
 from explicate_papers.plan import studies
 from explicate_papers.study import Case, Study
 
+ROOT = Path(__file__).resolve().parents[2]
 BEFORE = '''\
 """A module."""
 
@@ -161,3 +165,41 @@ def test_the_ledger_gives_reasons() -> None:
     assert all(change.reason and change.id for change in freeze.ledger())
     assert all(move.reason for move in freeze.moves())
     assert all(rewrite.reason for rewrite in freeze.rewrites())
+
+
+def _script() -> Any:
+    spec = spec_from_file_location("freeze_papers", ROOT / "scripts" / "freeze_papers.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = module_from_spec(spec)
+    spec.loader.exec_module(script)
+    return script
+
+
+def test_only_what_runs_the_same_is_entered_as_rewritten(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = _script()
+    written: list[freeze.Rewrite] = []
+    monkeypatch.setattr(script, "write", lambda _, rewrites: written.extend(rewrites))
+    digests = dict(cases.on_record())
+    monkeypatch.setattr(cases, "digest", lambda study: digests[study.id])
+    before, now = {"I-fig2": "1", "I-fig2-a": "2"}, {"I-fig2": "8", "I-fig2-a": "9"}
+    assert script.rewritten("why", set(), before, now) == 1
+    assert "I-fig2-a" in capsys.readouterr().err
+    assert script.rewritten("why", {"I-fig2-a"}, before, now) == 0
+    assert written[-2:] == [freeze.Rewrite("I-fig2", "1", "8", "why"), freeze.Rewrite("I-fig2-a", "2", "9", "why")]
+    digests["I-fig2"] = "other"
+    written.clear()
+    assert script.rewritten("why", {"I-fig2-a"}, before, now) == 1
+    assert not written
+
+
+def test_verdicts_that_differ_show_no_rewrite(tmp_path: Path) -> None:
+    script = _script()
+    one, other = tmp_path / "one.json", tmp_path / "other.json"
+    one.write_text('[{"predicate": "I-fig2-a", "verdict": "holds"}]', encoding="utf-8")
+    other.write_text('[{"predicate": "I-fig2-a", "verdict": "fails"}]', encoding="utf-8")
+    assert script.same_verdicts([one, one]) == {"I-fig2-a"}
+    with pytest.raises(SystemExit, match="differ"):
+        script.same_verdicts([one, other])
