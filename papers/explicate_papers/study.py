@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import polars as pl
 
 from explicate.engine import Override
 from explicate.results import Results
+from explicate.scenario import Scenario
 from explicate.source import overrides_of
 from explicate_papers.controls import KINDS, Control, Mutation
 from explicate_papers.register import Experiment, experiments
@@ -55,6 +56,12 @@ class Case:
     settings: Mapping[str, Any] = field(default_factory=dict)
     seeds: int | None = None
     trace: str | None = None
+
+    def changed(self, change: Callable[[dict[str, Any]], None]) -> Case:
+        """Return the case with its scenario changed; `change` gets the content as a dict that it may alter."""
+        content = tomllib.loads(self.text)
+        change(content)
+        return replace(self, text=Scenario.of(content).to_toml())
 
     def overrides(self) -> list[Override]:
         """Return the settings as overrides. Flows are the papers': none is guarded where no router answers it."""

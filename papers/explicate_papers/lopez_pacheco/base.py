@@ -7,10 +7,9 @@ takes the load of the cloud's links from their capacity once per control interva
 
 from __future__ import annotations
 
-import re
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import pairwise
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from explicate.results import Results
-from explicate.source import value_text
+from explicate.scenario import Scenario
 from explicate_papers import metrics
 from explicate_papers.controls import Rewrite
 from explicate_papers.statistics import Check, Sample, between
@@ -37,6 +36,8 @@ LAWS: dict[str, dict[str, Any]] = {
 """What a virtual router hands out, by the choice ``I-P13``."""
 
 Metric = Callable[[Results], float]
+Flows = dict[str, Any]
+"""A group of flows, as a scenario has it."""
 
 
 @dataclass(frozen=True)
@@ -105,32 +106,20 @@ def shared(paths: Sequence[str] = ("i", "j"), buffer: str | None = None) -> Netw
     return Network(links, {"c1", "c2"}, {"c1->c2": buffer} if buffer else {})
 
 
-def flow(
-    effort: Effort,
-    name: str,
-    protocol: str,
-    ends: tuple[str, str],
-    *,
-    start: str = "0s",
-    count: int = 1,
-    params: Mapping[str, Any] | None = None,
-) -> str:
-    """Return `count` bulk flows; ``I-P19`` is the loss recovery under XCP and XCP-i."""
+def flow(effort: Effort, name: str, protocol: str, ends: tuple[str, str], **keys: Any) -> Flows:
+    """Return a bulk flow, or `count` of them; ``I-P19`` is the loss recovery under XCP and XCP-i.
+
+    ``I-P20`` is the processing time of hosts. `keys` are further ones of the scenario.
+    """
     if protocol in HEADERS:
         protocol = f"{protocol}/{effort.choices['I-P19']}"
-    given = f"params = {value_text(dict(params))}\n" if params else ""
-    return (
-        f'[[flows]]\nname = "{name}"\nprotocol = "{protocol}"\npacket = "{effort.choices["I-P2"]}"\ncount = {count}\n'
-        f'from = "{ends[0]}"\nto = "{ends[1]}"\nstart = "{start}"\n{processing(effort)}{given}'
-    )
+    return {
+        "name": name, "protocol": protocol, "packet": effort.choices["I-P2"], "count": 1, "from": ends[0],
+        "to": ends[1], "start": "0s", "processing": effort.choices["I-P20"], **keys,
+    }  # fmt: skip
 
 
-def processing(effort: Effort) -> str:
-    """Return the line of a flow with its host's processing time (``I-P20``)."""
-    return f'processing = "{effort.choices["I-P20"]}"\n'
-
-
-def pair(effort: Effort, protocol: str) -> list[str]:
+def pair(effort: Effort, protocol: str) -> list[Flows]:
     """Return the bulk flows i and j, from the nodes of their names to ``di`` and ``dj``."""
     start = effort.choices["I-P14"]
     return [flow(effort, "i", protocol, ("i", "di")), flow(effort, "j", protocol, ("j", "dj"), start=start)]
@@ -140,7 +129,7 @@ def scenario(
     effort: Effort,
     name: str,
     network: Network,
-    flows: Iterable[str],
+    flows: Sequence[Flows],
     *,
     router: Mapping[str, Any] | None = None,
     seconds: float | None = None,
@@ -153,32 +142,26 @@ def scenario(
         "kind": XCPI, **LAWS[choices["I-P13"]], "idle": choices["I-P9"], "request_timeout": choices["I-P7"],
         **({} if period == "control interval" else {"period": period}), **(router or {}),
     }  # fmt: skip
-    text = [*flows]
-    speaks = value_text(law) if any(f'"{XCPI}/' in one for one in text) else '"auto"'
+    explicit = law if any(one["protocol"].startswith(f"{XCPI}/") for one in flows) else "auto"
     sources = {node for node in network.nodes if sum(node in link[:2] for link in network.links) == 1}
-    head = (
-        f'name = "{name}"\nduration = "{seconds or effort.seconds:g}s"\n'
-        f'[sampling]\nevery = "{every}"\nof = {value_text(list(sampled))}\n'
-    )
-    kinds = dict.fromkeys(network.bridges, 'kind = "bridge"\n')
-    named = [f'[[node]]\nname = "{node}"\n{kinds.get(node, "")}' for node in network.nodes]
-    ports = [
-        _port(effort, network, (a, b), rate, '"none"' if a in network.plain else speaks, limited=a not in sources)
-        for one, other, rate in network.links
-        for a, b in ((one, other), (other, one))
-    ]
-    return "\n".join([head, *named, *ports, *text])
+    made = Scenario(name, duration=f"{seconds or effort.seconds:g}s").sampling(every, sampled)
+    for node in network.nodes:
+        made = made.node(node, kind="bridge" if node in network.bridges else None)
+    for one, other, rate in network.links:
+        for a, b in ((one, other), (other, one)):
+            made = made.link(
+                a, b, rate=f"{rate:g}Mbit/s", delay=choices["I-P1"],
+                queue=None if a in sources else _queue(effort, network, a, b),
+                router="none" if a in network.plain else explicit,
+            )  # fmt: skip
+    for group in flows:
+        made = made.add("flows", **group)
+    return made.to_toml()
 
 
-def _port(effort: Effort, network: Network, ends: tuple[str, str], rate: float, router: str, *, limited: bool) -> str:
-    name = "->".join(ends)
-    limit = network.buffers.get(name, effort.choices["I-P3"])
-    kind = effort.choices["I-P5"] if ends[0] in network.plain else "droptail"
-    queue = f'queue = {{ kind = "{kind}", limit = "{limit}" }}\n' if limited else ""
-    return (
-        f'[[link]]\nfrom = "{ends[0]}"\nto = "{ends[1]}"\nrate = "{rate:g}Mbit/s"\n'
-        f'delay = "{effort.choices["I-P1"]}"\n{queue}router = {router}\n'
-    )
+def _queue(effort: Effort, network: Network, a: str, b: str) -> dict[str, str]:
+    kind = effort.choices["I-P5"] if a in network.plain else "droptail"
+    return {"kind": kind, "limit": network.buffers.get(f"{a}->{b}", effort.choices["I-P3"])}
 
 
 def link_s(effort: Effort) -> float:
@@ -301,12 +284,17 @@ def panels(data: Data, label: Label, groups: Sequence[str], *, total: bool = Fal
     ]  # fmt: skip
 
 
-ROUTERS = re.compile(r'^router = .*"xcp_i".*$', re.MULTILINE)
-
-
 def as_xcp(_: Label, case: Case) -> Case:
     """Return the case with plain XCP in the place of XCP-i: no cloud is found or measured."""
-    return replace(case, text=ROUTERS.sub('router = "auto"', case.text).replace(f'"{XCPI}/', f'"{XCP}/'))
+
+    def change(content: dict[str, Any]) -> None:
+        for link in content["link"]:
+            if isinstance(link["router"], dict):
+                link["router"] = "auto"
+        for group in content["flows"]:
+            group["protocol"] = group["protocol"].replace(f"{XCPI}/", f"{XCP}/")
+
+    return case.changed(change)
 
 
 def xcp_instead(*labels: Label) -> Rewrite:
@@ -314,15 +302,28 @@ def xcp_instead(*labels: Label) -> Rewrite:
     return Rewrite("protocol", as_xcp, lambda label: label in labels)
 
 
-def replaced(kind: str, old: str, new: str, *labels: Label) -> Rewrite:
-    """Return the mutation that writes `new` for `old` in these cases; it raises ValueError where there is no `old`."""
+def other_routers(label: Label, **settings: Any) -> Rewrite:
+    """Return the mutation that sets other values in the XCP-i routers of one case; they must have these keys."""
 
-    def change(_: Label, case: Case) -> Case:
-        if old not in case.text:
-            raise ValueError(f"the scenario has no {old}")
-        return replace(case, text=case.text.replace(old, new))
+    def change(content: dict[str, Any]) -> None:
+        for link in content["link"]:
+            if isinstance(link["router"], dict):
+                if strange := settings.keys() - link["router"]:
+                    raise ValueError(f"the routers have no {', '.join(strange)}")
+                link["router"] |= settings
 
-    return Rewrite(kind, change, lambda label: label in labels)
+    return Rewrite("off", lambda _, case: case.changed(change), lambda one: one == label)
+
+
+def plain_at(case: Case, nodes: Callable[[str], bool]) -> Case:
+    """Return the case with no control on the ports of some nodes."""
+
+    def change(content: dict[str, Any]) -> None:
+        for link in content["link"]:
+            if nodes(link["from"]):
+                link["router"] = "none"
+
+    return case.changed(change)
 
 
 XCP_FOR_XCPI = "XCP runs in the place of XCP-i"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 from explicate.results import Results
 from explicate_papers import metrics
@@ -36,10 +36,7 @@ def cases(effort: Effort) -> dict[tuple[str, float | str], Case]:
     """One to four paths; two with other buffers at the shared link; two with other periods of the estimation."""
 
     def case(name: str, paths: int, buffer: str | None = None, **router: str) -> Case:
-        flows = [
-            base.flow(effort, one, base.XCPI, (one, f"d{one}")).replace("start", f'stop = "{STOP}"\nstart')
-            for one in PATHS[:paths]
-        ]
+        flows = [base.flow(effort, one, base.XCPI, (one, f"d{one}"), stop=STOP) for one in PATHS[:paths]]
         network = base.shared(PATHS[:paths], buffer)
         text = base.scenario(
             effort, f"I-fig14a-{name}", network, flows, router=router, seconds=SECONDS,
@@ -138,7 +135,12 @@ def n_paths_n_times(data: Data) -> Iterator[Check]:
 
 def held(_: object, case: Case) -> Case:
     """Return the case with receivers that allow a window of 100 packets, 8 Mbit/s of a round trip of 0.1 s."""
-    return replace(case, text=case.text.replace("[[flows]]\n", "[[flows]]\nparams = { receiver_window = 100 }\n"))
+
+    def change(content: dict[str, Any]) -> None:
+        for group in content["flows"]:
+            group["params"] = {"receiver_window": 100}
+
+    return case.changed(change)
 
 
 SMALLER = dict(zip(BUFFERS, reversed(BUFFERS), strict=True))

@@ -91,7 +91,7 @@ study.control(
 )
 study.control(
     "the receiver neither computes nor asks",
-    base.replaced("off", '"receiver" = "ask"', '"receiver" = "nothing"', (ASKED, base.XCPI)),
+    base.other_routers((ASKED, base.XCPI), receiver="nothing"),
     ["I-fig4-c"],
     "without a virtual router for its cloud the receiver's narrow link is overrun as by XCP",
 )

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise, product
+from typing import Any
 
 import polars as pl
 
@@ -50,9 +50,7 @@ def cases(effort: Effort) -> dict[Label, Case]:
         plain = {chains[shape][place] for shape in shapes for place, bit in enumerate(shape, 1) if bit == "1"}
         links = [(a, b, 80.0) for nodes in chains.values() for a, b in pairwise(nodes)]
         flows = [
-            base.flow(effort, shape, base.XCPI, (nodes[0], nodes[-1])).replace(
-                "start", f'size = "{PACKET_PAYLOAD}"\nstart'
-            )
+            base.flow(effort, shape, base.XCPI, (nodes[0], nodes[-1]), size=PACKET_PAYLOAD)
             for shape, nodes in chains.items()
         ]
         network = base.Network(links, plain, bridges=plain if bridge else ())
@@ -147,12 +145,19 @@ def _sample(value: float) -> Sample:
     return Sample.of([value])
 
 
-FIRST = re.compile(r'(from = "r0\d*x1"\n(?:.*\n)*?router = ).*')
-
-
 def first_is_plain(_: Label, case: Case) -> Case:
     """Return the case with plain routers in the place of the chains' first XCP-i routers."""
-    return replace(case, text=FIRST.sub(r'\1"none"', case.text))
+    return base.plain_at(case, lambda node: re.fullmatch(r"r0\d*x1", node) is not None)
+
+
+def not_bridged(_: Label, case: Case) -> Case:
+    """Return the case with routers in the place of bridges."""
+
+    def change(content: dict[str, Any]) -> None:
+        for node in content["node"]:
+            node.pop("kind", None)
+
+    return case.changed(change)
 
 
 study.control(
@@ -163,7 +168,7 @@ study.control(
 )
 study.control(
     "the routers of the tunnel count the TTL down",
-    base.replaced("off", 'kind = "bridge"', "", BRIDGE),
+    Rewrite("off", not_bridged, lambda label: label == BRIDGE),
     ["I-txt-detect-e"],
     "the cloud is then seen",
 )

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 from explicate.results import Results
 from explicate_papers import metrics
@@ -33,7 +34,12 @@ def cases(effort: Effort) -> dict[str | int, Case]:
     """A way back that is silent; 1 to 1000 flows; two clouds; the fork; a flow that ends."""
 
     def case(
-        name: str, network: base.Network, flows: Sequence[str], seconds: float, every_s: float = EVERY_S, **more: object
+        name: str,
+        network: base.Network,
+        flows: Sequence[base.Flows],
+        seconds: float,
+        every_s: float = EVERY_S,
+        **more: object,
     ) -> Case:
         text = base.scenario(
             effort, f"I-txt-req-{name}", network, flows, seconds=seconds, every=f"{every_s:g}s",
@@ -41,22 +47,21 @@ def cases(effort: Effort) -> dict[str | int, Case]:
         )  # fmt: skip
         return Case(text, seeds=2, **more)  # type: ignore[arg-type]
 
-    def bulk(count: int = 1) -> str:
-        return base.flow(effort, "bulk", base.XCPI, ("s", "d"), count=count)
+    def bulk(**keys: Any) -> base.Flows:
+        return base.flow(effort, "bulk", base.XCPI, ("s", "d"), **keys)
 
     silence = {
         "link.c->e.channel": '[{ kind = "outages", up = "105ms", down = "100s" }]',
         "link.c->e.queue": '{ kind = "droptail", limit = "1pkt" }',
     }
     idle_s = float(effort.choices["I-P9"].removesuffix("s"))
-    ending = bulk().replace("start", f'stop = "{STOP_S}s"\nstart')
     pair = base.pair(effort, base.XCPI)
     return {
         SILENT: case(SILENT, NETWORK, [bulk()], SILENT_S, settings=silence, trace="flow=0"),
-        **{count: case(f"{count}-flows", NETWORK, [bulk(count)], 3) for count in COUNTS},
+        **{count: case(f"{count}-flows", NETWORK, [bulk(count=count)], 3) for count in COUNTS},
         MERGE: case(MERGE, base.merge(), pair, 3),
         FORK: case(FORK, fig12.network(effort), pair, 3),
-        LEAVES: case(LEAVES, NETWORK, [ending], STOP_S + idle_s + 3, FINE_S),
+        LEAVES: case(LEAVES, NETWORK, [bulk(stop=f"{STOP_S}s")], STOP_S + idle_s + 3, FINE_S),
     }
 
 
@@ -195,12 +200,7 @@ def downstream_edges_know(data: Data) -> Iterator[Check]:
 
 def second_edge_is_plain(_: object, case: Case) -> Case:
     """Return the fork with no control on the ports of r2."""
-    return replace(case, text=re.sub(r'(from = "r2"\n(?:.*\n)*?router = ).*', r'\1"none"', case.text))
-
-
-def kept_for_good(_: object, case: Case) -> Case:
-    """Return the case with an inactivity period that is longer than the run."""
-    return replace(case, text=re.sub(r'"idle" = "[^"]*"', '"idle" = "1000s"', case.text))
+    return base.plain_at(case, lambda node: node == "r2")
 
 
 study.control(
@@ -217,7 +217,7 @@ study.control(
 )
 study.control(
     "entries are kept",
-    Rewrite("off", kept_for_good, lambda label: label == LEAVES),
+    base.other_routers(LEAVES, idle="1000s"),
     ["I-txt-req-d"],
     "without the inactivity period the entry outlives the flow for good",
 )

@@ -32,9 +32,9 @@ def cases(effort: Effort) -> dict[str, Case]:
         return Case(text, seeds=1, trace="flow=0")
 
     links = [("s", "e", 80.0), ("e", "c", 80.0), ("c", "r", 30.0), ("x", "r", 80.0), ("r", "d", 20.0)]
-    bursts = base.flow(effort, "bursts", "greedy", ("x", "d"), params={"rate": "15Mbit/s"})
-    pauses = bursts.replace("start", 'on_off = { on = "500ms", off = "500ms" }\nstart')
-    flows = [base.flow(effort, "bulk", base.XCPI, ("s", "d")), pauses]
+    pauses = {"on": "500ms", "off": "500ms"}
+    bursts = base.flow(effort, "bursts", "greedy", ("x", "d"), params={"rate": "15Mbit/s"}, on_off=pauses)
+    flows = [base.flow(effort, "bulk", base.XCPI, ("s", "d")), bursts]
     router = {"law": "paper", "estimate_error": 0.5, "estimate_of": "capacity"}
     sampled = [*base.SAMPLED, "agent"]
     text = base.scenario(
@@ -136,7 +136,7 @@ study.control(
 )
 study.control(
     "the virtual router hands out capacity less load",
-    base.replaced("off", '"law" = "paper"', '"law" = "capacity"', RANDOM),
+    base.other_routers(RANDOM, law="capacity"),
     ["I-txt-vr-a"],
     "the law with the present load is not eq. 1 of the last estimate",
 )
