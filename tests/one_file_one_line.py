@@ -82,7 +82,7 @@ def call(command: Sequence[str | Path], where: Path, *, text: str = "", **enviro
 
 # ------------------------------------------------------------------------------------------ names in the sources
 
-PLACES_OF_NAMES = ("protocols/", "recovery/", "qdisc/", "channel/", "models/", "wire.rs", "presets.rs")
+PLACES_OF_NAMES = ("protocols/", "recovery/", "qdisc/", "channel/", "models/", "wire.rs", "wire/", "presets.rs")
 """Below a crate's `src`: where a protocol's name may stand."""
 
 ALLOWED = {

@@ -36,136 +36,30 @@
 
 use alloc::boxed::Box;
 
+use self::watch::{Round, Watch};
 use crate::agent::Address;
-use crate::api::{Ack, Allowance, AnyReceiver, AnyRouter, AnySender, Loss, LossKind, PortView, Probe, Receiver, Sent};
-use crate::qdisc::DropCause;
-
+use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Sent};
 pub use crate::object::Law;
-use crate::object::{Interest, RouterObject, SenderObject};
+use crate::object::{Interest, SenderObject};
 use crate::units::Time;
-use crate::wire::{Congestion, Ecn, Mark, Packet};
+use crate::wire::{Congestion, Packet};
+
+mod marks;
+mod watch;
+
+pub(crate) use self::marks::Echoing;
+pub use self::marks::Marking;
 
 /// Round trips in a row that make a sign.
 const ROUNDS: u32 = 3;
 /// Share of packets lost that is one.
 const MOST_LOST: f64 = 0.2;
-/// Delay that is one: at least, and as a share of the least round trip.
-const LEAST_DELAY: Time = Time::millis(25);
-const DELAY_SHARE: u64 = 4;
 /// Lost packets beyond `air_loss` that make a sign, and for how many of them a round trip counts at most.
 const SURPLUS: f64 = 30.0;
 const OF_A_ROUND: f64 = 12.0;
-/// Fewest packets that a round trip is judged by.
-const FEWEST: f64 = 10.0;
 /// How long a path has to be well before the limit ends, at first and at most.
 const PATIENCE: Time = Time::secs(30);
 const MOST_PATIENCE: Time = Time::secs(3600);
-/// The least round trip is that of the last one to two of these spans.
-const MEMORY: Time = Time::secs(30);
-
-// ------------------------------------------------------------------------------------------------------- routers
-
-/// A controller that marks the packets that it answers.
-pub struct Marking(Box<AnyRouter>);
-
-impl Marking {
-    /// Around this controller.
-    pub fn new(controller: Box<AnyRouter>) -> Marking {
-        Marking(controller)
-    }
-}
-
-impl RouterObject for Marking {
-    fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
-        if self.0.speaks_to(packet) {
-            // In service may be a packet like this one.
-            let ahead = port.backlog_bytes + if port.busy { packet.ip_len as u64 } else { 0 };
-            let wait = if ahead == 0 { Time::ZERO } else { Time::from_secs_f64(ahead as f64 / port.capacity) };
-            packet.set_mark(packet.mark().after(wait));
-        }
-        self.0.on_arrival(now, packet, port);
-    }
-    fn speaks_to(&self, packet: &Packet) -> bool {
-        self.0.speaks_to(packet)
-    }
-    fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
-        self.0.on_departure(now, packet, port);
-    }
-    fn order_independent(&self) -> bool {
-        self.0.order_independent()
-    }
-    fn on_least_backlog(&mut self, bytes: u64) {
-        self.0.on_least_backlog(bytes);
-    }
-    fn on_drop(&mut self, now: Time, packet: &Packet, cause: DropCause, port: &PortView) {
-        self.0.on_drop(now, packet, cause, port);
-    }
-    fn on_timer(&mut self, now: Time, port: &PortView) {
-        self.0.on_timer(now, port);
-    }
-    fn next_timer(&self) -> Time {
-        self.0.next_timer()
-    }
-    fn probe(&self, put: Probe<'_>) {
-        self.0.probe(put);
-    }
-}
-
-// ----------------------------------------------------------------------------------------------------- receivers
-
-/// A receiver that returns what routers have answered in marked packets, and the mark.
-pub(crate) struct Echoing {
-    receiver: Option<Box<AnyReceiver>>,
-    /// The sender wants it so.
-    marks: bool,
-    /// The last mark since the last acknowledgement.
-    mark: Option<Mark>,
-    /// Data packets that have arrived, modulo 2^16.
-    arrived: u16,
-}
-
-impl Echoing {
-    pub(crate) fn new(receiver: Option<Box<AnyReceiver>>) -> Echoing {
-        Echoing { receiver, marks: false, mark: None, arrived: 0 }
-    }
-}
-
-impl Receiver for Echoing {
-    fn on_open(&mut self, marks: bool) {
-        self.marks = marks;
-        if let Some(receiver) = &mut self.receiver {
-            receiver.on_open(marks);
-        }
-    }
-    fn on_data(&mut self, now: Time, packet: &Packet) {
-        let mark = packet.mark();
-        self.arrived = self.arrived.wrapping_add(1);
-        if mark.is_set() {
-            self.mark = Some(mark);
-        }
-        if let Some(receiver) = &mut self.receiver
-            && (mark.is_set() || !self.marks)
-        {
-            receiver.on_data(now, packet);
-        }
-    }
-    fn on_ack(&mut self, now: Time, ack: &mut Packet) {
-        let mark = self.mark.take();
-        if let Some(receiver) = &mut self.receiver
-            && (mark.is_some() || !self.marks)
-        {
-            receiver.on_ack(now, ack);
-        }
-        if self.marks {
-            ack.transport.set_arrived(self.arrived);
-            if let Some(mark) = mark {
-                ack.set_mark(mark);
-            }
-        }
-    }
-}
-
-// ------------------------------------------------------------------------------------------------------- senders
 
 /// A sender that follows its own law while routers answer, and TCP's else.
 pub(crate) struct Guard {
@@ -386,98 +280,11 @@ impl SenderObject for Guard {
     }
 }
 
-// --------------------------------------------------------------------------------------------------- round trips
-
-/// A round trip's packets.
-#[derive(Clone, Copy)]
-struct Round {
-    began: Time,
-    /// Packets whose numbers were passed, and those of them that arrived.
-    sent: f64,
-    arrived: f64,
-    /// The least that a round-trip time exceeded the least one, without the routers' own queues.
-    delay: Time,
-    /// A router has told of what is lost.
-    explained: bool,
-}
-
-impl Round {
-    fn new(began: Time) -> Round {
-        Round { began, sent: 0.0, arrived: 0.0, delay: Time::NEVER, explained: false }
-    }
-    /// What is missing; less than nothing if more of an earlier one has turned up.
-    fn lost(&self) -> f64 {
-        self.sent - self.arrived
-    }
-}
-
-/// Losses and delays by the acknowledgements.
-struct Watch {
-    round: Round,
-    /// The highest packet number that an acknowledgement echoed; none before the first.
-    echoed: Option<u32>,
-    /// The count of arrivals that came with it.
-    arrived: u16,
-    /// Least round trips of the present span and of the one before, without the routers' own queues.
-    least: [Time; 2],
-    span_began: Time,
-}
-
-impl Default for Watch {
-    fn default() -> Watch {
-        let (echoed, arrived, least, span_began) = (None, 0, [Time::NEVER; 2], Time::ZERO);
-        Watch { round: Round::new(Time::ZERO), echoed, arrived, least, span_began }
-    }
-}
-
-impl Watch {
-    /// Takes an acknowledgement; the round trip that it ends.
-    fn take(&mut self, ack: &Ack<'_>, mark: Mark) -> Option<Round> {
-        let number = ack.transport.packet_number();
-        let Some(echoed) = self.echoed else {
-            (self.echoed, self.arrived) = (Some(number), ack.transport.arrived());
-            self.round = Round::new(ack.now);
-            self.measure(ack.now, mark.waited().map(|waited| ack.rtt.since(waited)));
-            return None;
-        };
-        let ahead = number.wrapping_sub(echoed) as i32;
-        if ahead > 0 {
-            let arrived = ack.transport.arrived();
-            self.round.sent += ahead as f64;
-            self.round.arrived += arrived.wrapping_sub(self.arrived) as i16 as f64;
-            (self.echoed, self.arrived) = (Some(number), arrived);
-        }
-        self.measure(ack.now, mark.waited().map(|waited| ack.rtt.since(waited)));
-        self.round.explained |= ack.transport.congestion_flag() || ack.transport.load_code() == Ecn::Marked as u8;
-        let over = ack.now.since(self.round.began) >= ack.srtt && self.round.sent >= FEWEST;
-        over.then(|| core::mem::replace(&mut self.round, Round::new(ack.now)))
-    }
-
-    /// A round-trip time without the routers' own queues, if that is known.
-    fn measure(&mut self, now: Time, rtt: Option<Time>) {
-        if now.since(self.span_began) > MEMORY {
-            (self.least, self.span_began) = ([Time::NEVER, self.least[0]], now);
-        }
-        if let Some(rtt) = rtt {
-            self.least[0] = self.least[0].min(rtt);
-            self.round.delay = self.round.delay.min(rtt.since(self.least_rtt()));
-        } else {
-            self.round.delay = Time::ZERO;
-        }
-    }
-    fn least_rtt(&self) -> Time {
-        self.least[0].min(self.least[1])
-    }
-    /// What a round-trip time may exceed the least one by.
-    fn most_delay(&self) -> Time {
-        LEAST_DELAY.max(Time(self.least_rtt().0 / DELAY_SHARE))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::{AnyProtocol, RouterInit, SenderInit};
+    use crate::api::{AnyProtocol, AnyRouter, PortView, Receiver, RouterInit, SenderInit};
+    use crate::object::RouterObject;
     use crate::params::Values;
     use crate::presets::DEFAULT_FALLBACK;
     use crate::registry::{self, PROTOCOLS};

@@ -1,0 +1,107 @@
+//! Marks on the way: set by routers that answer, returned by receivers.
+
+use alloc::boxed::Box;
+
+use crate::api::{AnyReceiver, AnyRouter, PortView, Probe, Receiver};
+use crate::object::RouterObject;
+use crate::qdisc::DropCause;
+use crate::units::Time;
+use crate::wire::{Mark, Packet};
+
+/// A controller that marks the packets that it answers.
+pub struct Marking(Box<AnyRouter>);
+
+impl Marking {
+    /// Around this controller.
+    pub fn new(controller: Box<AnyRouter>) -> Marking {
+        Marking(controller)
+    }
+}
+
+impl RouterObject for Marking {
+    fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
+        if self.0.speaks_to(packet) {
+            // In service may be a packet like this one.
+            let ahead = port.backlog_bytes + if port.busy { packet.ip_len as u64 } else { 0 };
+            let wait = if ahead == 0 { Time::ZERO } else { Time::from_secs_f64(ahead as f64 / port.capacity) };
+            packet.set_mark(packet.mark().after(wait));
+        }
+        self.0.on_arrival(now, packet, port);
+    }
+    fn speaks_to(&self, packet: &Packet) -> bool {
+        self.0.speaks_to(packet)
+    }
+    fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
+        self.0.on_departure(now, packet, port);
+    }
+    fn order_independent(&self) -> bool {
+        self.0.order_independent()
+    }
+    fn on_least_backlog(&mut self, bytes: u64) {
+        self.0.on_least_backlog(bytes);
+    }
+    fn on_drop(&mut self, now: Time, packet: &Packet, cause: DropCause, port: &PortView) {
+        self.0.on_drop(now, packet, cause, port);
+    }
+    fn on_timer(&mut self, now: Time, port: &PortView) {
+        self.0.on_timer(now, port);
+    }
+    fn next_timer(&self) -> Time {
+        self.0.next_timer()
+    }
+    fn probe(&self, put: Probe<'_>) {
+        self.0.probe(put);
+    }
+}
+
+/// A receiver that returns what routers have answered in marked packets, and the mark.
+pub(crate) struct Echoing {
+    receiver: Option<Box<AnyReceiver>>,
+    /// The sender wants it so.
+    marks: bool,
+    /// The last mark since the last acknowledgement.
+    mark: Option<Mark>,
+    /// Data packets that have arrived, modulo 2^16.
+    arrived: u16,
+}
+
+impl Echoing {
+    pub(crate) fn new(receiver: Option<Box<AnyReceiver>>) -> Echoing {
+        Echoing { receiver, marks: false, mark: None, arrived: 0 }
+    }
+}
+
+impl Receiver for Echoing {
+    fn on_open(&mut self, marks: bool) {
+        self.marks = marks;
+        if let Some(receiver) = &mut self.receiver {
+            receiver.on_open(marks);
+        }
+    }
+    fn on_data(&mut self, now: Time, packet: &Packet) {
+        let mark = packet.mark();
+        self.arrived = self.arrived.wrapping_add(1);
+        if mark.is_set() {
+            self.mark = Some(mark);
+        }
+        if let Some(receiver) = &mut self.receiver
+            && (mark.is_set() || !self.marks)
+        {
+            receiver.on_data(now, packet);
+        }
+    }
+    fn on_ack(&mut self, now: Time, ack: &mut Packet) {
+        let mark = self.mark.take();
+        if let Some(receiver) = &mut self.receiver
+            && (mark.is_some() || !self.marks)
+        {
+            receiver.on_ack(now, ack);
+        }
+        if self.marks {
+            ack.transport.set_arrived(self.arrived);
+            if let Some(mark) = mark {
+                ack.set_mark(mark);
+            }
+        }
+    }
+}

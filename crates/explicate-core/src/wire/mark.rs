@@ -1,0 +1,37 @@
+//! Marks of routers that answer packets ([`crate::guard`]).
+
+use crate::units::Time;
+
+/// Units of marks in congestion headers and in transport headers.
+pub(super) const HEADER_MARK: Time = Time::millis(4);
+pub(super) const PLAIN_MARK: Time = Time::millis(16);
+
+/// Whether routers have answered a packet, and how long it waited in them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mark {
+    /// 0, or 1 and the wait in units.
+    pub(super) code: u8,
+    pub(super) most: u8,
+    pub(super) unit: Time,
+}
+
+impl Mark {
+    /// Whether a router has answered.
+    #[inline]
+    pub fn is_set(self) -> bool {
+        self.code > 0
+    }
+    /// How long the packet waited in the routers that have answered, to half a unit for each; `None` if it was longer than a mark can tell.
+    #[inline]
+    pub fn waited(self) -> Option<Time> {
+        (self.code < self.most).then(|| Time(self.code.saturating_sub(1) as u64 * self.unit.0))
+    }
+    /// The mark after one more router in which the packet waits for `wait`.
+    #[inline]
+    #[must_use]
+    pub fn after(self, wait: Time) -> Mark {
+        let units = (wait + Time(self.unit.0 / 2)).0 / self.unit.0;
+        let code = units.saturating_add(self.code.max(1) as u64).min(self.most as u64) as u8;
+        Mark { code, ..self }
+    }
+}
