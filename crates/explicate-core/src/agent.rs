@@ -53,7 +53,7 @@ pub trait AgentKind: Sync {
     fn build(&self, init: &AgentInit<'_>) -> Box<dyn Agent>;
 }
 
-/// What speaks for a node: answers and sends messages that are routed to nodes, not ports (XCP-i requests, probes).
+/// What speaks for a node: answers and sends messages that are routed to nodes, not ports.
 pub trait Agent: Send {
     /// A message for this node arrived.
     fn handle_control(&mut self, now: Time, control: &Control);

@@ -75,7 +75,7 @@ fn add_agents(engine: &mut Engine, scenario: &Scenario, seed: u64) -> bool {
     let none = Values::default();
     // Most protocols have no agents for any parameters: large networks then need no list of ports.
     let protocols = scenario.flows.iter().map(|g| g.resolved.protocol);
-    let wanted: Vec<&AnyProtocol> = protocols.filter(|p| agent(*p, &none, 0).is_some()).collect();
+    let wanted: Vec<&AnyProtocol> = protocols.filter(|&p| agent(p, &none, 0).is_some()).collect();
     if wanted.is_empty() {
         return false;
     }
