@@ -124,7 +124,7 @@ impl Transport {
     pub fn set_load_code(&mut self, code: u8) {
         self.0[1] = self.0[1] & !0x0c | (code & 3) << 2;
     }
-    /// The mark of a packet without a congestion header that is no SYN, see [`Congestion::mark`].
+    /// The mark of a packet without a congestion header that is no SYN, see [`Congestion::mark`](super::Congestion::mark).
     #[inline]
     pub fn mark(&self) -> Mark {
         Mark { code: self.0[1] >> 4, most: 15, unit: PLAIN_MARK }
