@@ -96,8 +96,7 @@ impl Link {
         let departs = if self.port.defers() {
             self.port.pass(present, at, packet.bytes)
         } else {
-            let horizon =
-                Horizon { unobserved_until: present.unobserved_until, headers_final_before: headers_final_before };
+            let horizon = Horizon { unobserved_until: present.unobserved_until, headers_final_before };
             self.port.foresee(at, packet, horizon, arena)
         };
         self.end_of(departs)
