@@ -290,7 +290,7 @@ impl Engine {
         self.run_unobserved(until, until);
     }
 
-    /// As [`Engine::run`], given that no sampler observes ports or flows before `next_sample`.
+    /// As [`Engine::run_until`], given that no sampler observes ports or flows before `next_sample`.
     pub fn run_unobserved(&mut self, until: Time, next_sample: Time) {
         let until = until.min(self.end);
         let looks = !self.fuse || self.arena.log.is_some() || !self.agents.is_empty();
