@@ -1,6 +1,24 @@
 //! Presets: the combinations that papers and users call by one name. Data only.
 
-use crate::registry::Preset;
+/// A named combination of a protocol, a recovery and parameters: data, not code.
+pub struct Preset {
+    /// The name in scenarios and tables.
+    pub name: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    /// Paper or RFC.
+    pub source: &'static str,
+    /// The protocol's name.
+    pub protocol: &'static str,
+    /// The recovery's name.
+    pub recovery: &'static str,
+    /// Parameters that differ from the defaults, as a scenario would write them in base units.
+    pub params: &'static [(&'static str, f64)],
+    /// Parameters of the controllers on its way that differ from the defaults, where a port's router is `auto`.
+    pub router: &'static [(&'static str, f64)],
+    /// The preset that a flow falls back to when the other end refuses explicit feedback.
+    pub fallback: &'static str,
+}
 
 /// What real routers speak if nothing else is said.
 pub const DEFAULT_EXPLICIT: &str = "xcp";

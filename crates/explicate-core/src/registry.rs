@@ -10,7 +10,7 @@ use crate::api::AnyProtocol;
 use crate::channel::AnyChannelKind;
 use crate::medium::AnyMediumKind;
 use crate::params::Param;
-use crate::presets::PRESETS;
+use crate::presets::{PRESETS, Preset};
 use crate::qdisc::AnyQdiscKind;
 use crate::recovery::{AnyRecoveryKind, COMMON};
 
@@ -22,26 +22,6 @@ pub use crate::medium::MEDIA;
 pub use crate::protocols::PROTOCOLS;
 pub use crate::qdisc::QDISCS;
 pub use crate::recovery::RECOVERIES;
-
-/// A named combination of a protocol, a recovery and parameters: data, not code.
-pub struct Preset {
-    /// The name in scenarios and tables.
-    pub name: &'static str,
-    /// One sentence.
-    pub summary: &'static str,
-    /// Paper or RFC.
-    pub source: &'static str,
-    /// The protocol's name.
-    pub protocol: &'static str,
-    /// The recovery's name.
-    pub recovery: &'static str,
-    /// Parameters that differ from the defaults, as a scenario would write them in base units.
-    pub params: &'static [(&'static str, f64)],
-    /// Parameters of the controllers on its way that differ from the defaults, where a port's router is `auto`.
-    pub router: &'static [(&'static str, f64)],
-    /// The preset that a flow falls back to when the other end refuses explicit feedback.
-    pub fallback: &'static str,
-}
 
 /// What a flow's `protocol` key resolves to.
 #[derive(Clone, Copy)]

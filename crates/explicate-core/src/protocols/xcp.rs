@@ -47,7 +47,7 @@ use crate::api::{
     SenderInit, Sent, Writes,
 };
 use crate::params::{Info, Param, Unit};
-use crate::protocols::xcp_router::{self, Controller, XcpRouter};
+use crate::protocols::xcp_router::{self, Controller, XcpRouter, round};
 use crate::units::Time;
 use crate::wire::{Packet, UNITS_PER_SEC, seconds_to_units};
 
@@ -306,11 +306,6 @@ impl<F: Form> Sender for XcpSender<F> {
         put("cwnd", self.window.cwnd);
         F::tell(self.feedback, self.words().0, put);
     }
-}
-
-/// Rounds to the nearest integer, half away from zero; saturates.
-pub(super) fn round(value: f64) -> i32 {
-    (value + 0.5f64.copysign(value)) as i32
 }
 
 /// Returns what is left of the requests.

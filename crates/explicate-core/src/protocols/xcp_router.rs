@@ -21,7 +21,6 @@
 
 use crate::api::{PortView, Probe, Router, RouterInit};
 use crate::params::{Param, Unit};
-use crate::protocols::xcp::round;
 use crate::units::Time;
 use crate::wire::{Packet, UNITS_PER_SEC, seconds_to_units};
 
@@ -323,6 +322,11 @@ impl<const PAPER: bool> Controller<PAPER> {
         put("cp", self.cp * UNITS_PER_SEC);
         put("cn", self.cn);
     }
+}
+
+/// Rounds to the nearest integer, half away from zero; saturates.
+pub(super) fn round(value: f64) -> i32 {
+    (value + 0.5f64.copysign(value)) as i32
 }
 
 /// The lesser of two numbers, in one instruction: neither is NaN.

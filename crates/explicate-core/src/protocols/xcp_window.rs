@@ -32,8 +32,8 @@ use crate::api::{
     Ack, AnyReceiver, AnyRouter, AnySender, PortView, Probe, Protocol, Receiver, Router, RouterInit, SenderInit,
 };
 use crate::params::{Info, Param};
-use crate::protocols::xcp::{self, Form, Window, XcpReceiver, XcpSender, round};
-use crate::protocols::xcp_router::{self, Controller, SECONDS};
+use crate::protocols::xcp::{self, Form, Window, XcpReceiver, XcpSender};
+use crate::protocols::xcp_router::{self, Controller, SECONDS, round};
 use crate::units::Time;
 use crate::wire::{Congestion, Format, Packet, seconds_to_units};
 
