@@ -96,7 +96,9 @@ fn round_trip(parsed: &Scenario) -> u64 {
     let again = Scenario::parse(&parsed.resolved, "resolved.toml", &seeds_of_traces(), &[]);
     let again = again.unwrap_or_else(|e| panic!("the resolved scenario does not parse: {e}\n{}", parsed.resolved));
     assert_eq!(parsed.resolved, again.resolved, "resolving twice is resolving once");
-    assert_eq!(parsed.warnings, again.warnings, "the resolved scenario warns alike");
+    // The resolved scenario has new names only.
+    let lasting: Vec<&String> = parsed.warnings.iter().filter(|w| !w.contains("the old name works")).collect();
+    assert_eq!(lasting, again.warnings.iter().collect::<Vec<_>>(), "the resolved scenario warns alike");
     assert!(parsed.flows.iter().all(|g| g.count > 0 && !g.ends.is_empty()));
     assert!(parsed.links.iter().all(|l| l.from < parsed.nodes.len() && l.to < parsed.nodes.len() && l.rate.0 > 0));
     // Its shape: which keys are there.
