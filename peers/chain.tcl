@@ -1,4 +1,4 @@
-# Paper 001's figure 2 under ns-2 2.35; prints one JSON object.
+# Paper I's figure 2 under ns-2 2.35; prints one JSON object.
 #
 #   ns chain.tcl -case c -delay 10 -buffer 1
 #

@@ -3,7 +3,7 @@
     python3 peers/compared.py [--markdown docs/validation.md] [--group NAME] [--smoke]
 
 Groups: steady XCP, TCP over drop-tail, RED and REM, small buffers, settings with timeouts, unequal round trips, and the
-three cases of paper 001's figure 2. Nothing is left out of the table: a figure outside its bound is bold.
+three cases of paper I's figure 2. Nothing is left out of the table: a figure outside its bound is bold.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ GROUPS = (
         named(*(unequal(s, *shape) for s in ("xcp", *TCP) for shape in ((45, 40, 330), (60, 30, 500)))),
         (1, 2, 3),
     ),
-    Group("paper 001, figure 2", FIGURE_2, (1, 2, 3)),
+    Group("paper I, figure 2", FIGURE_2, (1, 2, 3)),
 )
 
 

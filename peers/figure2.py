@@ -1,4 +1,4 @@
-"""Paper 001's figure 2 under either simulator: one flow of a minute over a chain whose third link is narrow.
+"""Paper I's figure 2 under either simulator: one flow of a minute over a chain whose third link is narrow.
 
 Case a is TCP over plain routers, b XCP over XCP routers, c XCP where the narrow link's router is a plain one.
 `chain.tcl` is the ns-2 half; the scenario is that of `scenarios/`, with other delays and buffers.

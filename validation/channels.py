@@ -1,4 +1,4 @@
-"""Compute the section of docs/validation.md on channels: the fading link of paper 002 against its closed forms.
+"""Compute the section of docs/validation.md on channels: the fading link of paper Y against its closed forms.
 
     python validation/channels.py
 
@@ -106,7 +106,7 @@ def waterfalls() -> str:
 def main() -> None:
     """Write the section."""
     figure, worst, count = figure_1()
-    text = f"""Paper 002's channel (bursts of 800 good and 8 bad bits, the states 10 dB apart, BPSK, one-byte symbols)
+    text = f"""Paper Y's channel (bursts of 800 good and 8 bad bits, the states 10 dB apart, BPSK, one-byte symbols)
 and its figure 1: what is predicted, and what {TRIALS:,} packets saw that are drawn from error to error. A code of rate
 {RATE:g} as long as the packet; *wrong bytes* are those among the packet's own, before correction. *Off* is in standard
 errors of what is predicted; the greatest of the {count} is {worst:.1f}.

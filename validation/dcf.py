@@ -1,4 +1,4 @@
-"""Compute docs/validation.md's section on 802.11a: Bianchi's saturation throughput, chains by ns-2, paper 000's hop.
+"""Compute docs/validation.md's section on 802.11a: Bianchi's saturation throughput, chains by ns-2, paper N's hop.
 
     python validation/dcf.py
 
@@ -182,11 +182,11 @@ def chains() -> str:
     return table(heads, rows)
 
 
-# ------------------------------------------------------------------------------------------- paper 000
+# ------------------------------------------------------------------------------------------- paper N
 
 
 def hop(protocol: str, capacity: int, loss: float, tick: int, hops: int, seed: int) -> tuple[float, ...]:
-    """Return goodput in KB/s, mean RTT in ms, the first radio's mean queue and drops, timeouts: paper 000's setting."""
+    """Return goodput in KB/s, mean RTT in ms, the first radio's mean queue and drops, timeouts: paper N's setting."""
     lossy = [
         f'[[link]]\nname = "n{a}->n{b}"\nchannel = [{{ kind = "random_loss", rate = "{loss}%", place = "kernel" }}]\n'
         for i in range(1, hops + 1)
@@ -219,7 +219,7 @@ def hop(protocol: str, capacity: int, loss: float, tick: int, hops: int, seed: i
 
 
 def paper_000() -> str:
-    """Return the table of paper 000's hop."""
+    """Return the table of paper N's hop."""
     speakers = [("sack", 54), ("xcp", 54), ("xcp", 24), ("xcp", 16)]
     points = [(p, c, loss, tick, hops) for hops in (1, 3) for loss in (0, 1) for tick in (0, 10) for p, c in speakers]
     got = in_parallel(hop, [(*point, seed) for point in points for seed in SEEDS])
@@ -269,7 +269,7 @@ each other; over more, towards the 1/4 that an ideal schedule reaches and the 1/
 
 {chains()}
 
-Paper 000's setting: radios at 54 Mbit/s in a chain, RTS and CTS for every frame, queues of 100 packets, losses in the
+Paper N's setting: radios at 54 Mbit/s in a chain, RTS and CTS for every frame, queues of 100 packets, losses in the
 kernels of every sending side, data and acknowledgements alike; 60 s, mean of {len(SEEDS)} seeds. The paper's hop
 carries 3000 KB/s; at 1 % loss it has 3013.51 for XCP that is told 24 Mbit/s and 1173.58 at best for TCP. By 802.11a's
 own times a hop whose acknowledgements compete cannot carry more than about 2050 KB/s. What holds here: told 24
@@ -282,7 +282,7 @@ have been longer.
     cargo test -p explicate-sim --test dcf_saturation --test dcf_stories -- --nocapture
     python validation/dcf.py
 """
-    place("dcf", "802.11a: Bianchi's model, chains beside ns-2, paper 000's hop", text)
+    place("dcf", "802.11a: Bianchi's model, chains beside ns-2, paper N's hop", text)
 
 
 if __name__ == "__main__":

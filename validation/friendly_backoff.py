@@ -1,4 +1,4 @@
-"""Which timeouts of TCP the artificial back-off of paper 003 (section 8.1) misses, and why.
+"""Which timeouts of TCP the artificial back-off of paper D (section 8.1) misses, and why.
 
     python validation/friendly_backoff.py [--seconds 60] [--seeds 5] [--system LR-LMXTCP_TCPfriend]
 

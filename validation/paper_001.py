@@ -1,4 +1,4 @@
-"""Figure 2 of paper 001: a plain bottleneck among XCP routers."""
+"""Figure 2 of paper I: a plain bottleneck among XCP routers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def figure(which: str, delay: float = 10, buffer: float = 1.0) -> explicate.Resu
 
 
 def figure_2() -> str:
-    """Return the section on figure 2 of paper 001."""
+    """Return the section on figure 2 of paper I."""
     chosen = dict(zip("abc", in_parallel(figure, [(w,) for w in "abc"]), strict=True))
     mb = {which: delivered(which, results) for which, results in chosen.items()}
     rows = [[
@@ -50,7 +50,7 @@ def figure_2() -> str:
     holds = [mb["b"] > mb["a"] > mb["c"], mb["c"] <= 0.5 * mb["a"]]
     timers = {"flows.bulk.params": '{ min_rto = "1s" }'}
     patient = delivered("c", explicate.run(SCENARIOS / "paper-001-fig2-c.toml", set=timers))
-    return f"""## Paper 001, figure 2: a plain bottleneck among XCP routers
+    return f"""## Paper I, figure 2: a plain bottleneck among XCP routers
 
 One bulk flow of 60 s, narrow link 30 Mbit/s, the others 80. The paper gives no delays, buffers, packet size or
 TCP flavour. Chosen once for a, b and c: 10 ms a link (80 ms round trip), buffers of one BDP, packets of 1000

@@ -1,11 +1,11 @@
-# Paper 003's network under ns-2 2.35: ten flows, 5 Mbit/s, half of them over a link that loses packets.
+# Paper D's network under ns-2 2.35: ten flows, 5 Mbit/s, half of them over a link that loses packets.
 #
 #   ns paper_003.tcl Reno 5 1              TCP Reno, 5 % loss, seed 1
 #   ns paper_003.tcl Reno/XCP 5 1 0.0016   XCP, hosts that take up to 1.6 ms for a packet
 #   ns paper_003.tcl Reno 5 1 0 old        ns-2's timers of 2001: clock of 0.1 s, at least 1 s, no limited transmit
 #
 # Prints the fairness ratio (bytes that enter the lossy link over those that enter the other one, from 20 to 200 s) and the
-# bottleneck's utilisation. In docs/validation.md, section on paper 003.
+# bottleneck's utilisation. In docs/validation.md, section on paper D.
 
 lassign $argv protocol loss seed overhead timers duplicates
 if {$overhead eq ""} { set overhead 0 }

@@ -81,7 +81,7 @@ def vcp_targets() -> str:
 all of it, on average {1.875 / 2 * 0.98:.3f}; what is added in a round trip overshoots, the more the more flows there
 are. Second half of 120 s, buffer of one BDP, packets of 1000 bytes. Expected: utilisation >= 0.90, mean queue < 2 % of
 the BDP, no drop in the whole run. `t_rho` is 0.2 s, 0.4 s for round trips beyond that. The two scales of the additive
-increase are paper 004's equation 5 and the author's code, four times as fast.
+increase are paper K's equation 5 and the author's code, four times as fast.
 
 {table(heads, rows)}
 """
@@ -148,7 +148,7 @@ def bise() -> str:
         expected = [math.log(0.8 * n) / math.log(1.0625) * (0.2 if t_rho == "200ms" else 1.25) for n in packets]
         plain.append([f"VCP, {t_rho}", " ".join(f"{t:.1f}" for t in expected), *(f"{t:.1f}" for t in times)])
     return f"""\
-**BISE: a start as long on a fast link as on a slow one.** Paper 004's path (figure 5): round trip 0.5 s,
+**BISE: a start as long on a fast link as on a slow one.** Paper K's path (figure 5): round trip 0.5 s,
 `t_rho` 1.25 s, packets of 1040 bytes, one flow from one packet, drop-tail queue of one BDP. Seconds until the router
 measures a load of 80 %, mean and range of {len(SEEDS)} seeds, which differ in the phase of the interval; at
 {", ".join(map(str, RATES))} Mbit/s; with routers on the bottleneck alone, and on every port. *Equation 12* is the
@@ -169,7 +169,7 @@ VCP alone needs as many intervals for each decade, ln(10) / ln(1.0625) = 38:
 
 
 def goodput(protocol: str, loss: float, seed: int) -> tuple[float, int]:
-    """Return goodput (Mbit/s) and timeouts of paper 004's path."""
+    """Return goodput (Mbit/s) and timeouts of paper K's path."""
     settings = {
         "flows.bulk.protocol": protocol, "topology.access.router": "none", "link.r1->r2.channel.0.rate": loss,
         "sampling.of": ["router"], "sampling.every": "1s",
@@ -202,7 +202,7 @@ NewReno repairs one.
 
 
 def fairness(protocol: str, loss: str, *, duplicates: bool, seed: int) -> float:
-    """Return lossy over loss-free flows' share of the bottleneck on paper 003's network."""
+    """Return lossy over loss-free flows' share of the bottleneck on paper D's network."""
     settings: dict[str, object] = {"link.n1->n3.channel.0.rate": loss, "duration": "120s", "sampling.every": "10s"}
     for group in ("free", "lossy"):
         settings[f"flows.{group}.protocol"] = protocol
@@ -245,13 +245,13 @@ def xtcp() -> str:
         rows.append(cells)
     return f"""\
 **XTCP: TCP where queues lose packets.** Ten flows, three links of 5 Mbit/s and 20 ms, buffer of 50 packets, as in
-paper 003 section 6; second 20 to 200. Expected: utilisation >= 0.95 and Jain index >= 0.9 over either queue. (TCP over
+paper D section 6; second 20 to 200. Expected: utilisation >= 0.95 and Jain index >= 0.9 over either queue. (TCP over
 drop-tail: packets of one length on links of one rate keep step, and the same flows meet the full queue again and
 again.)
 
 {one}
 
-**XTCP: nothing where the air does.** Paper 003, figure 8: half of the flows cross a lossy link; their share of the
+**XTCP: nothing where the air does.** Paper D, figure 8: half of the flows cross a lossy link; their share of the
 bottleneck over that of the loss-free ones, mean and range of ten seeds. The paper's text has LR-LMXTCP do as well as
 LR-LMXCP, and the TCP-friendly one better still: the first nearly holds if duplicates grow the window (its section 3.2),
 the second if they do not (section 4.4).

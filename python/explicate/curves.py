@@ -47,7 +47,7 @@ def channel_curves(
     (``snr=range(0, 41, 2)``), which become an axis and a column. `acks` asks about acknowledgements, which may have a
     code of their own. With `trials` packets are drawn too, and columns ``observed_...`` hold what became of them.
 
-    Columns of ``fading`` (paper 002): ``symbol_error_good`` and ``symbol_error_bad``, the rates of wrong symbols of the
+    Columns of ``fading`` (paper Y): ``symbol_error_good`` and ``symbol_error_bad``, the rates of wrong symbols of the
     modulation (equation 5); ``code_symbol_error``, of symbols of the code; ``lost_bytes``, the mean number of wrong
     bytes among a packet's (figure 1); ``packet_loss``, exact, and ``packet_loss_independent``, by equation 6;
     ``wire_bytes`` with parity.

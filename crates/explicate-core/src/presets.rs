@@ -40,7 +40,7 @@ const fn preset(
     Preset { name, summary, source, protocol, recovery, params: &[], router: &[], fallback: DEFAULT_FALLBACK }
 }
 
-/// A variant of paper 003's Table 1: a law that explicit feedback alone moves, over a recovery with these switches.
+/// A variant of paper D's Table 1: a law that explicit feedback alone moves, over a recovery with these switches.
 const fn of_paper_003(
     name: &'static str,
     protocol: &'static str,
@@ -66,14 +66,8 @@ pub const PRESETS: &[Preset] = &[
     preset("newreno", "reno", "newreno", "RFC 5681, RFC 6582", "TCP NewReno: AIMD window, partial acknowledgements"),
     preset("sack", "reno", "sack", "RFC 5681, RFC 6675", "TCP SACK: AIMD window, selective acknowledgements"),
     preset("cubic", "cubic", "sack", "RFC 9438, RFC 6675", "TCP CUBIC with selective acknowledgements"),
-    preset("video", "video", "none", "paper 003 section 8.1", "Live video over UDP that obeys XCP's routers"),
-    preset(
-        "video_xtcp",
-        "video_xtcp",
-        "none",
-        "paper 003 section 8.1",
-        "Live video over UDP that obeys XTCP's routers",
-    ),
+    preset("video", "video", "none", "paper D section 8.1", "Live video over UDP that obeys XCP's routers"),
+    preset("video_xtcp", "video_xtcp", "none", "paper D section 8.1", "Live video over UDP that obeys XTCP's routers"),
     preset("greedy", "greedy", "none", "RFC 768", "UDP at a constant rate that obeys nobody"),
     preset("hstcp", "hstcp", "sack", "RFC 3649, RFC 6675", "HighSpeed TCP with selective acknowledgements"),
     preset("bic", "bic", "sack", "Xu, Harfoush, Rhee, INFOCOM 2004", "BIC with selective acknowledgements"),
@@ -101,23 +95,23 @@ pub const PRESETS: &[Preset] = &[
         )
     },
     preset("bbr", "bbr", "sack", "Cardwell et al., ACM Queue 2016", "BBR v1, paced, with selective acknowledgements"),
-    preset("xcp_i", "xcp_i", "sack", "paper 001, RFC 6675", "XCP-i with selective acknowledgements"),
+    preset("xcp_i", "xcp_i", "sack", "paper I, RFC 6675", "XCP-i with selective acknowledgements"),
     preset("xcp", "xcp", "sack", "draft-falk-xcp-spec-03, RFC 6675", "XCP with selective acknowledgements"),
-    preset("vcp", "vcp", "newreno", "paper 004 section III", "VCP over NewReno's fast recovery"),
-    preset("vcp-bise", "vcp-bise", "newreno", "paper 004 section IV-A", "VCP with BISE over NewReno's fast recovery"),
+    preset("vcp", "vcp", "newreno", "paper K section III", "VCP over NewReno's fast recovery"),
+    preset("vcp-bise", "vcp-bise", "newreno", "paper K section IV-A", "VCP with BISE over NewReno's fast recovery"),
     Preset {
         params: &[KEEP],
         ..preset(
             "vcp-wlte",
             "vcp",
             "newreno",
-            "paper 004 section IV-B",
+            "paper K section IV-B",
             "VCP whose window a fast retransmit leaves alone",
         )
     },
     Preset {
         params: &[KEEP],
-        ..preset("vcp-bise-wlte", "vcp-bise", "newreno", "paper 004 section IV", "VCP with both, BISE and WLTE")
+        ..preset("vcp-bise-wlte", "vcp-bise", "newreno", "paper K section IV", "VCP with both, BISE and WLTE")
     },
     of_paper_003(
         "XCP_dumb",
@@ -131,14 +125,14 @@ pub const PRESETS: &[Preset] = &[
         "xcp",
         "loss_resilient",
         &[KEEP, NO_PA, NO_LR[0], NO_LR[1]],
-        "Paper 003's XCP, without SACK: losses leave the window alone, partial deflation",
+        "Paper D's XCP, without SACK: losses leave the window alone, partial deflation",
     ),
     of_paper_003(
         "XCP_PA",
         "xcp",
         "loss_resilient",
         &[KEEP, NO_LR[0], NO_LR[1]],
-        "Paper 003's XCP with retransmissions on partial acknowledgements",
+        "Paper D's XCP with retransmissions on partial acknowledgements",
     ),
     of_paper_003(
         "LR-XCP",

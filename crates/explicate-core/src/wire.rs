@@ -1,7 +1,7 @@
 //! The bytes on the wire: the congestion header (draft-falk-xcp-spec-03 section 4.1) and the transport header, both
 //! big-endian, and [`Packet`], which carries them through simulator and sockets alike.
 //!
-//! Congestion header, 20 bytes (28 with the XCP-i fields of paper 001 section III):
+//! Congestion header, 20 bytes (28 with the XCP-i fields of paper I section III):
 //!
 //! | byte | field |
 //! | --- | --- |

@@ -16,7 +16,7 @@ const NAMED: &[(&str, &[&str])] = &[
     ("router", &["xcp", "xcp_window", "xcp_i", "p_xcp", "vcp", "vcp-bise", "xtcp", "new_jersey"]),
 ];
 
-/// What the papers call their combinations: TCP's generations, paper 004's extensions, table 1 of paper 003.
+/// What the papers call their combinations: TCP's generations, paper K's extensions, table 1 of paper D.
 const COMBINED: &[&str] = &[
     "tahoe",
     "reno",

@@ -1,4 +1,4 @@
-//! Paper 000's setting: XCP and TCP over one and three hops of 802.11a at 54 Mbit/s with RTS and CTS.
+//! Paper N's setting: XCP and TCP over one and three hops of 802.11a at 54 Mbit/s with RTS and CTS.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the figures
 
 mod common;

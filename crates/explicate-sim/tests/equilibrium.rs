@@ -162,7 +162,7 @@ fn flows_limited_upstream() {
     agrees(Upstream, PACED, "draft", &UPSTREAM);
 }
 
-/// The same rule as ns-2's XCP of 2002 has, for which paper 001 reports "approximately 28" of 30 Mbit/s.
+/// The same rule as ns-2's XCP of 2002 has, for which paper I reports "approximately 28" of 30 Mbit/s.
 #[test]
 fn flows_limited_upstream_with_the_pools_of_the_paper() {
     agrees(Upstream, PACED, "paper", &[(40.0, 1, 10.0, 27.77), (100.0, 1, 10.0, 85.07)]);

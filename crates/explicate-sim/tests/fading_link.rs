@@ -1,4 +1,4 @@
-//! The fading link and sessions of paper 002 as scenarios ask for them: losses as the closed form has them, for data and
+//! The fading link and sessions of paper Y as scenarios ask for them: losses as the closed form has them, for data and
 //! acknowledgements apart; parity that takes time of the line; connections that timeouts tear down and that come again.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 

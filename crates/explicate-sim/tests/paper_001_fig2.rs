@@ -1,4 +1,4 @@
-//! Paper 001, figure 2: a plain router that owns the narrow link makes XCP worse than TCP. The scenarios say what was chosen.
+//! Paper I, figure 2: a plain router that owns the narrow link makes XCP worse than TCP. The scenarios say what was chosen.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 mod common;

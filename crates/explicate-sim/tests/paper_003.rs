@@ -1,4 +1,4 @@
-//! Paper 003 on its own topology (`scenarios/paper-003-fig3.toml`): ten flows through one bottleneck, half of them over a lossy
+//! Paper D on its own topology (`scenarios/paper-003-fig3.toml`): ten flows through one bottleneck, half of them over a lossy
 //! link. Short runs of what `explicate reproduce D` measures at length: the order of the variants, and what each switch is for.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 

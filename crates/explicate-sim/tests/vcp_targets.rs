@@ -29,7 +29,7 @@ fn a_link_nearly_full_and_no_queue() {
     }
 }
 
-/// Paper 004 section V: round trip 0.5 s, packets of 1040 bytes, a queue of one BDP, access links twice as fast, one flow.
+/// Paper K section V: round trip 0.5 s, packets of 1040 bytes, a queue of one BDP, access links twice as fast, one flow.
 fn satellite(protocol: &str, router: &str, mbps: u32, seconds: u32, more: &str) -> Outcome {
     run(&format!(
         r#"

@@ -47,7 +47,7 @@ fn mbps(done: &Outcome, group: &str) -> f64 {
     mean(&done.flows(group, "throughput_bps")) / 1e6
 }
 
-/// Paper 003 section 7.2: the target is 10 packets there.
+/// Paper D section 7.2: the target is 10 packets there.
 #[test]
 fn a_target_queue_is_held() {
     for (packets, weight) in [(0.0, 1.0), (10.0, 0.1), (30.0, 0.1)] {
@@ -246,7 +246,7 @@ fn refused_relatives_go_on_as_tcp() {
     }
 }
 
-/// Paper 003 section 8.1 as its section 6 sets it up: five file transfers over XTCP, five video sources that obey its flags,
+/// Paper D section 8.1 as its section 6 sets it up: five file transfers over XTCP, five video sources that obey its flags,
 /// 5 Mbit/s behind a queue of 50 packets.
 #[test]
 fn video_shares_with_xtcp() {

@@ -1,4 +1,4 @@
-//! Paper 001, section IV: XCP-i does across clouds of plain routers what XCP does without them.
+//! Paper I, section IV: XCP-i does across clouds of plain routers what XCP does without them.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
 mod common;

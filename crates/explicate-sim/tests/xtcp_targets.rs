@@ -7,7 +7,7 @@ mod outcome;
 use common::jain;
 use outcome::{Outcome, run};
 
-/// Ten flows over three links of 5 Mbit/s and 20 ms, packets of 1000 bytes, as in paper 003 section 6. Every queue has a limit: a
+/// Ten flows over three links of 5 Mbit/s and 20 ms, packets of 1000 bytes, as in paper D section 6. Every queue has a limit: a
 /// host that may queue without one at a link as fast as the bottleneck sends a stream in which each packet comes when one leaves.
 fn network(protocols: (&str, &str), queue: &str, channel: &str, seconds: u32) -> Outcome {
     let (five, more) = protocols;
@@ -50,7 +50,7 @@ fn ten_flows_share_a_link_behind_either_queue() {
         let goodput = [done.flows("five", "goodput_bps"), done.flows("more", "goodput_bps")].concat();
         println!("{queue}: utilisation {utilisation:.4}, Jain {:.4}, {} drops", jain(&goodput), done.drops());
         assert!(utilisation >= 0.95 && jain(&goodput) >= 0.9, "{queue}: {utilisation} {goodput:?}");
-        // Paper 003, note 1: the counter never exceeds the queue.
+        // Paper D, note 1: the counter never exceeds the queue.
         let counts = done.samples("r1->r2", "congestion_counter", 0.0);
         let waiting = done.samples("r1->r2", "queue_packets", 0.0);
         assert!(counts.len() > 1000 && counts.len() == waiting.len());

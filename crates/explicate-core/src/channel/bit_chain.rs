@@ -1,4 +1,4 @@
-//! The channel of paper 002, section II-A: symbol after symbol in a good or a bad state, each with an error rate of its own
+//! The channel of paper Y, section II-A: symbol after symbol in a good or a bad state, each with an error rate of its own
 //! (Gilbert and Elliott). With BPSK a symbol is a bit.
 //!
 //! The chain *moves first and then sends* in the new state. Everything about a run of symbols follows from two matrices: `P`

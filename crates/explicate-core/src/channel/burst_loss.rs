@@ -1,6 +1,6 @@
 //! Losses in bursts: each event takes a fixed number of consecutive packets, of one flow or of the link.
 //!
-//! The processes B1 to B4 of paper 003: the loss rate counts all packets lost, so events are the rarer the longer a burst
+//! The processes B1 to B4 of paper D: the loss rate counts all packets lost, so events are the rarer the longer a burst
 //! is. A burst takes the packets of the flow that it hit, retransmissions too, while packets of other flows get through;
 //! the next event may hit any packet that no burst takes. The run until it is geometric.
 //!
@@ -30,11 +30,11 @@ use crate::wire::Packet;
 pub struct BurstLoss;
 
 const PARAMS: &[Param] = &[
-    Param::new("rate", Unit::Fraction, 0.0, "paper 003 section 7.4", "Share of the packets that is lost, all counted.")
+    Param::new("rate", Unit::Fraction, 0.0, "paper D section 7.4", "Share of the packets that is lost, all counted.")
         .within(0.0, 1.0),
-    Param::new("length", Unit::Packets, 4.0, "paper 003 section 7.4", "Consecutive packets that an event takes.")
+    Param::new("length", Unit::Packets, 4.0, "paper D section 7.4", "Consecutive packets that an event takes.")
         .within(1.0, 1e6),
-    Param::new("per_flow", Unit::Flag, 1.0, "paper 003 section 7.4", "A burst takes packets of one flow only."),
+    Param::new("per_flow", Unit::Flag, 1.0, "paper D section 7.4", "A burst takes packets of one flow only."),
     PLACE,
     OF,
 ];
@@ -43,7 +43,7 @@ impl ChannelKind for BurstLoss {
     const INFO: Info = Info {
         name: "burst_loss",
         summary: "Each event takes a fixed number of consecutive packets, of a flow or of the link",
-        source: "paper 003 section 7.4 (B1 to B4)",
+        source: "paper D section 7.4 (B1 to B4)",
         params: PARAMS,
     };
 

@@ -20,7 +20,7 @@ pub struct Corruption;
 
 const PARAMS: &[Param] = &[
     Param::new("rate", Unit::Fraction, 0.0, "netem", "Share of the packets that is damaged.").within(0.0, 1.0),
-    Param::new("bit_error_rate", Unit::Fraction, 0.0, "paper 002 section I", "Probability that a bit is wrong.")
+    Param::new("bit_error_rate", Unit::Fraction, 0.0, "paper Y section I", "Probability that a bit is wrong.")
         .within(0.0, 1.0),
     OF,
 ];
@@ -29,7 +29,7 @@ impl ChannelKind for Corruption {
     const INFO: Info = Info {
         name: "corruption",
         summary: "Damages packets, which their receivers then drop",
-        source: "netem `corrupt`; paper 002 section I",
+        source: "netem `corrupt`; paper Y section I",
         params: PARAMS,
     };
 

@@ -1,4 +1,4 @@
-//! The fading radio link of paper 002: bit errors in bursts, several antennas, Reed-Solomon coding of every packet.
+//! The fading radio link of paper Y: bit errors in bursts, several antennas, Reed-Solomon coding of every packet.
 //!
 //! Bits pass a chain of good and bad states (`bit_chain`), whose error rates follow from modulation, antennas and the two
 //! signal-to-noise ratios (`symbol_error`). A packet is coded with a rate of its own for data and for acknowledgements, takes
@@ -46,9 +46,9 @@ use crate::wire::Packet;
 /// The fading radio link.
 pub struct Fading;
 
-const A: &str = "paper 002 section II-A";
-const B: &str = "paper 002 section II-B";
-const III: &str = "paper 002 section III";
+const A: &str = "paper Y section II-A";
+const B: &str = "paper Y section II-B";
+const III: &str = "paper Y section III";
 const PARAMS: &[Param] = &[
     Param::new("snr", Unit::Decibels, 20.0, III, "Mean signal-to-noise ratio in the good state.").within(-40.0, 100.0),
     Param::new("fade", Unit::Decibels, 10.0, III, "How much less it is in the bad state.").within(0.0, 100.0),
@@ -120,7 +120,7 @@ impl ChannelKind for Fading {
     const INFO: Info = Info {
         name: "fading",
         summary: "A fading radio link: bit errors in bursts, several antennas, Reed-Solomon coding of every packet",
-        source: "paper 002 section II",
+        source: "paper Y section II",
         params: PARAMS,
     };
 

@@ -7,14 +7,14 @@
 //!
 //! | symbol | field | unit | value | where |
 //! | --- | --- | --- | --- | --- |
-//! | 1 / (1 - gamma) | `good` | packets | 100 | paper 002 section II-A, there in bits |
+//! | 1 / (1 - gamma) | `good` | packets | 100 | paper Y section II-A, there in bits |
 //! | 1 / (1 - beta) | `bad` | packets | 4 | the same |
 //! | | `good_time`, `bad_time` | s | 1, 0.02 | the same chain in time |
 //! | epsilon_G, epsilon_B | `loss_good`, `loss_bad` | of packets | 0, 1 | the same |
 //! | p, r, 1 - h, 1 - k | `1/good`, `1/bad`, `loss_bad`, `loss_good` | | | netem `loss gemodel` |
 //!
 //! Deviations:
-//! 1. Paper 002 has the chain move from bit to bit, and its packets lost by what that does to their code: `fading`. At the
+//! 1. Paper Y has the chain move from bit to bit, and its packets lost by what that does to their code: `fading`. At the
 //!    scale of packets that channel has no memory left; this one has.
 //! 2. The first state is drawn from the shares of time that the states have in the long run.
 
@@ -31,7 +31,7 @@ use crate::wire::Packet;
 /// A channel that is good or bad for a while.
 pub struct GilbertElliott;
 
-const SECTION: &str = "paper 002 section II-A";
+const SECTION: &str = "paper Y section II-A";
 const PARAMS: &[Param] = &[
     Param::new("clock", Unit::Choice(&["packets", "time"]), 0.0, SECTION, "What sojourns are measured in."),
     Param::new("good", Unit::Packets, 100.0, SECTION, "Mean sojourn in the good state, by packets.").within(1.0, 1e15),
@@ -50,7 +50,7 @@ impl ChannelKind for GilbertElliott {
     const INFO: Info = Info {
         name: "gilbert_elliott",
         summary: "A good and a bad state with losses of their own, by packets or in time",
-        source: "Gilbert 1960, Elliott 1963; paper 002 section II-A",
+        source: "Gilbert 1960, Elliott 1963; paper Y section II-A",
         params: PARAMS,
     };
 

@@ -16,7 +16,7 @@ use crate::units::{Rate, Time};
 /// A line that works and rests by turns.
 pub struct Outages;
 
-const SECTION: &str = "paper 002 section II-A (blocked and non-blocked channels)";
+const SECTION: &str = "paper Y section II-A (blocked and non-blocked channels)";
 const PARAMS: &[Param] = &[
     Param::new("up", Unit::Seconds, 10.0, SECTION, "How long the line works, the mean if random.").within(1e-3, 1e8),
     Param::new("down", Unit::Seconds, 1.0, SECTION, "How long it rests, the mean if random.").within(1e-3, 1e8),
@@ -27,7 +27,7 @@ impl ChannelKind for Outages {
     const INFO: Info = Info {
         name: "outages",
         summary: "A line that works and rests by turns; packets wait",
-        source: "paper 002 section II-A",
+        source: "paper Y section II-A",
         params: PARAMS,
     };
 

@@ -13,7 +13,7 @@ pub const PLACE: Param = Param::new(
     "place",
     Unit::Choice(&["air", "kernel"]),
     0.0,
-    "paper 000 section IV",
+    "paper N section IV",
     "`air`: lost after the link's time was spent; `kernel`: lost before the queue.",
 );
 
@@ -22,7 +22,7 @@ pub const OF: Param = Param::new(
     "of",
     Unit::Choice(&["all", "data", "acks"]),
     0.0,
-    "paper 002 section III",
+    "paper Y section III",
     "Which packets it affects; the others pass untouched.",
 );
 

@@ -7,15 +7,15 @@
 //!
 //! | symbol | field | unit | value | where |
 //! | --- | --- | --- | --- | --- |
-//! | p | `rate` | of packets | 0 | paper 000 section IV, `.0001` to `.1` |
+//! | p | `rate` | of packets | 0 | paper N section IV, `.0001` to `.1` |
 //! | rho | `correlation` | | 0 | netem `loss random P CORRELATION` |
 //! | (1 - p) / p | mean run between losses | packets | | follows |
 //! | sigma / mean | `spread` | of the mean run | 0.25 | NIST Net's table: a standard deviation |
 //! | a | `shape` | | 3 | netem's table `pareto` |
-//! | | `start`, `most` | s, packets | 0, no limit | paper 000 section IV: a path that turns lossy later; one forced loss |
+//! | | `start`, `most` | s, packets | 0, no limit | paper N section IV: a path that turns lossy later; one forced loss |
 //!
 //! Deviations:
-//! 1. netem's and NIST Net's tables of normal and Pareto variates shape *delays*; that they shape losses is what paper 000
+//! 1. netem's and NIST Net's tables of normal and Pareto variates shape *delays*; that they shape losses is what paper N
 //!    says of them. Here they shape the runs between losses, which keeps the rate exact.
 //! 2. netem correlates the uniform numbers themselves (`x = rho x' + (1 - rho) u`), which changes the rate of losses. Here
 //!    the correlation is that of "lost" between neighbours, a chain of two states, and the rate stays.
@@ -35,7 +35,7 @@ use crate::wire::Packet;
 pub struct RandomLoss;
 
 const PARAMS: &[Param] = &[
-    Param::new("rate", Unit::Fraction, 0.0, "paper 000 section II", "Share of the packets that is lost.")
+    Param::new("rate", Unit::Fraction, 0.0, "paper N section II", "Share of the packets that is lost.")
         .within(0.0, 1.0),
     PLACE,
     OF,
@@ -43,7 +43,7 @@ const PARAMS: &[Param] = &[
         "distribution",
         Unit::Choice(&["uniform", "normal", "pareto"]),
         0.0,
-        "paper 000 section IV",
+        "paper N section IV",
         "`uniform`: every packet with the same probability; else the distribution of the runs between losses.",
     ),
     Param::new(
@@ -64,8 +64,8 @@ const PARAMS: &[Param] = &[
         "Shape of the Pareto distribution of runs; the smaller, the burstier.",
     )
     .within(1.01, 100.0),
-    Param::new("start", Unit::Seconds, 0.0, "paper 000 section IV", "Nothing is lost before.").within(0.0, 1e9),
-    Param::new("most", Unit::Number, 0.0, "paper 000 section III", "So many packets are lost in all; 0: no limit.")
+    Param::new("start", Unit::Seconds, 0.0, "paper N section IV", "Nothing is lost before.").within(0.0, 1e9),
+    Param::new("most", Unit::Number, 0.0, "paper N section III", "So many packets are lost in all; 0: no limit.")
         .within(0.0, 1e12),
 ];
 
@@ -73,7 +73,7 @@ impl ChannelKind for RandomLoss {
     const INFO: Info = Info {
         name: "random_loss",
         summary: "Losses of single packets: uniform (correlated if asked), normal or Pareto",
-        source: "paper 000 section IV; the loss models of NIST Net and netem",
+        source: "paper N section IV; the loss models of NIST Net and netem",
         params: PARAMS,
     };
 

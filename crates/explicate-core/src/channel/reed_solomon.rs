@@ -1,4 +1,4 @@
-//! Reed-Solomon coding of packets, as counts of wrong symbols (paper 002, section II-B).
+//! Reed-Solomon coding of packets, as counts of wrong symbols (paper Y, section II-B).
 //!
 //! A block of `b` symbols carries `k`; it is lost if more than `t = (b - k) / 2` of them are wrong, wherever they are. No code is
 //! run: the law of the count decides. The *ideal* code is as long as the packet, which is what the paper computes with. Codes

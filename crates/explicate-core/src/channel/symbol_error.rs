@@ -1,4 +1,4 @@
-//! How often a symbol of a fading radio is wrong: phase shift keying with several antennas (paper 002, equation 5).
+//! How often a symbol of a fading radio is wrong: phase shift keying with several antennas (paper Y, equation 5).
 //!
 //! The receiver combines `N` branches that fade independently (maximum ratio combining). Alamouti's code with two
 //! transmitting antennas makes twice as many branches of half the power each, so 2x1 is two branches at SNR/2 and 2x2 four.

@@ -1,6 +1,6 @@
 //! Delay trend: streams of probes at a rate above what is left make each other wait longer and longer.
 //!
-//! Source: Jain, Dovrolis, "Pathload: a measurement tool for end-to-end available bandwidth", PAM 2002; paper 001 names it.
+//! Source: Jain, Dovrolis, "Pathload: a measurement tool for end-to-end available bandwidth", PAM 2002; paper I names it.
 //!
 //! The idea: a stream is sent at a steady rate. If that is more than the path has left, a queue grows while the stream passes,
 //! and later probes are on their way longer than earlier ones; else their delays show no trend. Clocks need not agree. A

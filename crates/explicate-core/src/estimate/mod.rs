@@ -33,7 +33,7 @@ pub const CHOICE: Param = Param::new(
     "estimator",
     Unit::Choice(&["oracle", "delay_trend", "packet_train", "spruce"]),
     0.0,
-    "paper 001 section III-A.3",
+    "paper I section III-A.3",
     "What measures the bandwidth that a cloud of plain routers has left.",
 );
 

@@ -1,6 +1,6 @@
 //! An oracle: the truth about the path, or as much of it as a parameter leaves.
 //!
-//! Source: paper 001, section IV ("the available bandwidth is found by subtracting the incoming traffic load to the bottleneck
+//! Source: paper I, section IV ("the available bandwidth is found by subtracting the incoming traffic load to the bottleneck
 //! link capacity, which is known in the simulation") and IV-D ("we randomly overestimate or underestimate the available
 //! bandwidth by a maximum of 10% and 20%").
 //!
@@ -33,20 +33,20 @@ pub struct Oracle;
 
 /// Parameters, as the router's list has them too.
 pub const PARAMS: [Param; 4] = [
-    Param::new("estimate_error", Unit::Fraction, 0.0, "paper 001 IV-D", "Greatest error of the oracle, either way.")
+    Param::new("estimate_error", Unit::Fraction, 0.0, "paper I IV-D", "Greatest error of the oracle, either way.")
         .within(0.0, 1.0),
     Param::new(
         "estimate_of",
         Unit::Choice(&["available", "capacity"]),
         0.0,
-        "paper 001 IV-D",
+        "paper I IV-D",
         "What the oracle's error multiplies: the bandwidth left, or the capacity before the load is taken off.",
     ),
     Param::new(
         "estimate_delay",
         Unit::Seconds,
         0.0,
-        "paper 001 IV",
+        "paper I IV",
         "How long the oracle thinks before it says what it saw.",
     )
     .within(0.0, 100.0),
@@ -64,7 +64,7 @@ impl EstimatorKind for Oracle {
     const INFO: Info = Info {
         name: "oracle",
         summary: "The truth about the path, with an error if wanted",
-        source: "paper 001 section IV",
+        source: "paper I section IV",
         params: &PARAMS,
     };
 

@@ -67,7 +67,7 @@ pub const PARAMS: &[Param] = &[
         "refuse_explicit",
         Unit::Flag,
         0.0,
-        "paper 001 section III",
+        "paper I section III",
         "The receiving end does not speak the explicit protocol.",
     ),
 ];

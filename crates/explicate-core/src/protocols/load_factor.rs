@@ -1,6 +1,6 @@
-//! The load factor of VCP's routers, and the two bits that tell of it (paper 004 section III).
+//! The load factor of VCP's routers, and the two bits that tell of it (paper K section III).
 //!
-//! What came in an interval, and a part of what waits, is compared with what could have been sent: equation 1. Paper 004 does
+//! What came in an interval, and a part of what waits, is compared with what could have been sent: equation 1. Paper K does
 //! not say how the persistent queue is found; as in the ns-2 code of VCP's author it is a moving average of the means of
 //! samples. The symbols stand in the table of [VCP](super::vcp).
 
@@ -24,7 +24,7 @@ pub const fn router_params(t_rho: f64) -> [Param; 6] {
             "t_rho",
             Unit::Seconds,
             t_rho,
-            "paper 004 section III",
+            "paper K section III",
             "Control interval; longer than most round trips.",
         )
         .within(1e-3, 100.0),
@@ -34,17 +34,11 @@ pub const fn router_params(t_rho: f64) -> [Param; 6] {
             "kappa_q",
             Unit::Number,
             0.5,
-            "paper 004 equation 1",
+            "paper K equation 1",
             "Share of the queue to be drained per interval.",
         ),
-        Param::new(
-            "gamma_l",
-            Unit::Fraction,
-            0.98,
-            "paper 004 equation 1",
-            "Share of the capacity that counts as full.",
-        )
-        .within(1e-3, 1.0),
+        Param::new("gamma_l", Unit::Fraction, 0.98, "paper K equation 1", "Share of the capacity that counts as full.")
+            .within(1e-3, 1.0),
         Param::new("queue_weight", Unit::Fraction, 0.25, "VCP's ns-2 code", "Weight of a new mean of the queue.")
             .within(1e-6, 1.0),
         Param::new(

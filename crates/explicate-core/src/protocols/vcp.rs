@@ -1,8 +1,8 @@
 //! VCP, the variable-structure congestion control protocol: two bits say how loaded the most loaded router is.
 //!
-//! Sources: Xia, Subramanian, Stoica, Kalyanaraman, "One More Bit Is Enough", SIGCOMM 2005, as paper 004 (Ikeda et al.)
+//! Sources: Xia, Subramanian, Stoica, Kalyanaraman, "One More Bit Is Enough", SIGCOMM 2005, as paper K (Ikeda et al.)
 //! restates it in section III, whose equations are cited; where it is silent, the ns-2 code of VCP's author \[ns\]. The option
-//! `on_loss = "keep"` is WLTE of paper 004 section IV-B.
+//! `on_loss = "keep"` is WLTE of paper K section IV-B.
 //!
 //! The idea: every `t_rho` a router divides what came and part of what waits by what it could have sent. That *load factor*
 //! falls in one of three regions, and the router writes the region into the ECN bits of data packets that carry a lower one.
@@ -32,7 +32,7 @@
 //!
 //! Deviations:
 //! 1. `ai_scale` chooses between equation 5 and the author's code, which scales by t_d instead: 4 times as much at the usual
-//!    t_rho, 156 times at paper 004's. Beyond 20..500 ms that code goes on linearly, as here.
+//!    t_rho, 156 times at paper K's. Beyond 20..500 ms that code goes on linearly, as here.
 //! 2. The author's senders never look at the codes of duplicate acknowledgements. Here they do, since each carries fresh news;
 //!    `duplicates = false` is the author's way.
 //! 3. `max_rtt_ratio` bounds rtt/t_rho in equation 6, as the author's code does: a router cannot stop in time what grows for
@@ -45,7 +45,7 @@
 //! 7. The first interval of a router lasts 0.5..1.5 t_rho, drawn from the port's stream, so that routers do not march in step;
 //!    with `in_step = true` it is a whole one, as in the author's code, where all intervals begin with the simulation.
 //!
-//! Not built: EVCP and VCP-FC, which paper 004 names for faster convergence to equal shares.
+//! Not built: EVCP and VCP-FC, which paper K names for faster convergence to equal shares.
 
 use alloc::boxed::Box;
 
@@ -70,11 +70,11 @@ const ROUTER: &[Param] = &router_params(0.2);
 /// Parameters of a sender with this multiplicative increase and control interval (s).
 pub(super) const fn sender_params(xi: f64, t_rho: f64) -> [Param; 10] {
     [
-        Param::new("xi", Unit::Number, xi, "paper 004 equation 6", "Share of the window added per t_rho at low load.")
+        Param::new("xi", Unit::Number, xi, "paper K equation 6", "Share of the window added per t_rho at low load.")
             .within(1e-6, 999.0),
-        Param::new("alpha", Unit::Packets, 1.0, "paper 004 equation 5", "Segments added per t_rho at high load.")
+        Param::new("alpha", Unit::Packets, 1.0, "paper K equation 5", "Segments added per t_rho at high load.")
             .within(1e-6, 1e4),
-        Param::new("beta", Unit::Fraction, 0.875, "paper 004 equation 2", "What overload leaves of the window.")
+        Param::new("beta", Unit::Fraction, 0.875, "paper K equation 2", "What overload leaves of the window.")
             .within(0.01, 1.0),
         Param::new("weight", Unit::Number, 1.0, "VCP's ns-2 code", "Weight of the flow: scales alpha.")
             .within(1e-3, 1e3),
@@ -82,7 +82,7 @@ pub(super) const fn sender_params(xi: f64, t_rho: f64) -> [Param; 10] {
             "t_rho",
             Unit::Seconds,
             t_rho,
-            "paper 004 section III",
+            "paper K section III",
             "Control interval of the routers, the same on the whole path; longer than most round trips.",
         )
         .within(1e-3, 100.0),
@@ -90,7 +90,7 @@ pub(super) const fn sender_params(xi: f64, t_rho: f64) -> [Param; 10] {
             "ai_scale",
             Unit::Choice(&["t_rho", "t_d"]),
             0.0,
-            "paper 004 equation 5; VCP's ns-2 code",
+            "paper K equation 5; VCP's ns-2 code",
             "What round trips are compared with when alpha is scaled: the control interval, or 100 ms.",
         ),
         Param::new("max_rtt_ratio", Unit::Number, 2.5, "VCP's ns-2 code", "Greatest rtt/t_rho that scales xi.")
@@ -99,7 +99,7 @@ pub(super) const fn sender_params(xi: f64, t_rho: f64) -> [Param; 10] {
             "on_loss",
             Unit::Choice(&["halve", "keep"]),
             0.0,
-            "paper 004 section IV-B",
+            "paper K section IV-B",
             "What the window does on a fast retransmit: half, or nothing (WLTE). A timeout always resets it.",
         ),
         Param::new(
@@ -118,7 +118,7 @@ impl Protocol for Vcp {
     const INFO: Info = Info {
         name: "vcp",
         summary: "VCP: two bits of load, for which senders multiply, add or cut",
-        source: "Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005; paper 004",
+        source: "Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005; paper K",
         params: SENDER,
     };
     const ROUTER_PARAMS: &'static [Param] = ROUTER;

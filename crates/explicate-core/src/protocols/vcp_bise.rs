@@ -1,6 +1,6 @@
 //! BISE, bandwidth-independent start-up for VCP: a router mixes its codes, so that any load grows at the pace it wants.
 //!
-//! Source: paper 004 (Ikeda, Nishiyama, Ansari, Nemoto, Kato), section IV-A.
+//! Source: paper K (Ikeda, Nishiyama, Ansari, Nemoto, Kato), section IV-A.
 //!
 //! VCP's senders multiply their windows by the same small factor whether the link is empty or nearly full. BISE gives them a
 //! large factor, and lets the router say to how many packets it applies: at low load it leaves 01 (multiply) on a share *r*
@@ -67,17 +67,17 @@ const ROUTER: &[Param] = &{
             "k",
             Unit::Fraction,
             0.33,
-            "paper 004 equation 10",
+            "paper K equation 10",
             "Share of the missing load that an interval covers.",
         )
         .within(0.0, 1.0),
-        Param::new("rho_inf", Unit::Fraction, 1.0, "paper 004 equation 10", "The load factor to reach.")
+        Param::new("rho_inf", Unit::Fraction, 1.0, "paper K equation 10", "The load factor to reach.")
             .within(0.01, 1.0),
         Param::new(
             "eps_r",
             Unit::Number,
             EPSILON,
-            "paper 004 equation 11",
+            "paper K equation 11",
             "The senders' multiplicative increase, xi.",
         )
         .within(1e-6, 1e6),
@@ -97,7 +97,7 @@ impl Protocol for VcpBise {
     const INFO: Info = Info {
         name: "vcp-bise",
         summary: "VCP with BISE: routers mix the codes of low load, so that any link fills in the same time",
-        source: "Ikeda, Nishiyama, Ansari, Nemoto, Kato (paper 004)",
+        source: "Ikeda, Nishiyama, Ansari, Nemoto, Kato (paper K)",
         params: SENDER,
     };
     const ROUTER_PARAMS: &'static [Param] = ROUTER;

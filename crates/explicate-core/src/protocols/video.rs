@@ -1,6 +1,6 @@
 //! A live source over UDP that obeys the routers: it encodes at the rate that explicit feedback leaves it.
 //!
-//! Source: paper 003 section 8.1, which expects video to run over UDP sessions, with losses repaired by the application or
+//! Source: paper D section 8.1, which expects video to run over UDP sessions, with losses repaired by the application or
 //! not at all, and rates controlled by the explicit notifications of routers. The notification here is XCP's;
 //! `video_xtcp.rs` obeys that of XTCP.
 //!
@@ -35,7 +35,7 @@ use crate::wire::Packet;
 pub struct Video;
 
 const PARAMS: &[Param] =
-    &[Param::new("rate", Unit::BitsPerSecond, 4e6, "paper 003 section 8.1", "Its full rate, with all headers.")
+    &[Param::new("rate", Unit::BitsPerSecond, 4e6, "paper D section 8.1", "Its full rate, with all headers.")
         .within(1e3, 1e12)];
 
 /// What no window is, segments.
@@ -45,7 +45,7 @@ impl Protocol for Video {
     const INFO: Info = Info {
         name: "video",
         summary: "A live source whose rate obeys XCP's feedback",
-        source: "paper 003 section 8.1",
+        source: "paper D section 8.1",
         params: PARAMS,
     };
     const EXPLICIT: bool = true;

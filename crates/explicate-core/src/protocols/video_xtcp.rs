@@ -1,6 +1,6 @@
 //! A live source over UDP that obeys XTCP's routers: the sibling of `video.rs` for routers that flag.
 //!
-//! Source: paper 003 section 8.1, which expects video to run over UDP sessions beside file transfers over XTCP, with rates
+//! Source: paper D section 8.1, which expects video to run over UDP sessions beside file transfers over XTCP, with rates
 //! controlled by the explicit notifications of routers.
 //!
 //! The idea: the source reckons the window that an XTCP flow would have and sends at that window per round trip, evenly
@@ -9,7 +9,7 @@
 //!
 //! | symbol | field | unit | source |
 //! | --- | --- | --- | --- |
-//! | cwnd | of `xtcp` | segments | paper 003 section 3.2 |
+//! | cwnd | of `xtcp` | segments | paper D section 3.2 |
 //! | rate | cwnd s / srtt, at most `full` | bytes/s | |
 //!
 //! Deviations:
@@ -32,14 +32,14 @@ use crate::wire::Packet;
 pub struct VideoXtcp;
 
 const PARAMS: &[Param] =
-    &[Param::new("rate", Unit::BitsPerSecond, 4e6, "paper 003 section 8.1", "Its full rate, with all headers.")
+    &[Param::new("rate", Unit::BitsPerSecond, 4e6, "paper D section 8.1", "Its full rate, with all headers.")
         .within(1e3, 1e12)];
 
 impl Protocol for VideoXtcp {
     const INFO: Info = Info {
         name: "video_xtcp",
         summary: "A live source whose rate obeys XTCP's flags",
-        source: "paper 003 section 8.1",
+        source: "paper D section 8.1",
         params: PARAMS,
     };
     const EXPLICIT: bool = true;

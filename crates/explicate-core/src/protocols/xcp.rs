@@ -22,14 +22,14 @@
 //! | d, Te | `avg_rtt`, `control_at` | s | mean RTT of flows | D03 section 3.4 |
 //! | Tq | `queue_at` | s | | D03 section 3.4 |
 //! | X | `x` | 2^-28 s | rtt / whole packets of cwnd | D03 section 4.1 |
-//! | Qm - gamma_q | `mean_queue - target_queue` | bytes | target 0 | paper 003 section 7.2 (XCPQ) |
+//! | Qm - gamma_q | `mean_queue - target_queue` | bytes | target 0 | paper D section 7.2 (XCPQ) |
 //!
 //! Deviations:
 //! 1. Timers start at 50 ms, +-20 % from the port's own stream (D03 leaves it open), so routers do not march in step.
 //! 2. Feedback is rounded to the nearest byte/s, not cut, so the aggregate has no bias.
 //! 3. On a loss the sender halves its window (`on_loss`), then follows feedback again; D03 section 3.2 leaves the return open.
 //! 4. Severe congestion is what the retransmission timer shows: the window goes back to one packet as TCP's does, which
-//!    XCP02 does not mention and paper 001 section II-A assumes; `on_timeout = "keep"` leaves it to the routers.
+//!    XCP02 does not mention and paper I section II-A assumes; `on_timeout = "keep"` leaves it to the routers.
 //! 5. The feedback of duplicate acknowledgements counts (D03 section 3.3 speaks of any). ns-2's sender drops it, so that its
 //!    window stands still while a loss is repaired: `follow_duplicates = false`.
 //! 6. A packet is offered at most what is left in either pool, as in ns-2.35 (`xcpq.cc`). D03 section 3.4 states this bound
@@ -72,14 +72,14 @@ pub(super) const fn params(on_loss: f64) -> [Param; 5] {
             "on_loss",
             Unit::Choice(&["halve", "keep", "reset"]),
             on_loss,
-            "D03 3.2; paper 003 section 4.1",
+            "D03 3.2; paper D section 4.1",
             "What the window does on a fast retransmit: half, nothing, or back to one packet.",
         ),
         Param::new(
             "on_timeout",
             Unit::Choice(&["reset", "keep"]),
             0.0,
-            "paper 001 section II-A",
+            "paper I section II-A",
             "What it does in severe congestion, when the retransmission timer expires: back to one packet as TCP, or nothing.",
         ),
         Param::new("aging", Unit::Fraction, 0.5, "D03 3.1.1", "Share of an unused allowance given up per RTT, p.")
@@ -88,7 +88,7 @@ pub(super) const fn params(on_loss: f64) -> [Param; 5] {
             "follow_duplicates",
             Unit::Flag,
             1.0,
-            "D03 3.3; paper 003 section 4.2",
+            "D03 3.3; paper D section 4.2",
             "Whether the feedback of duplicate acknowledgements counts; ns-2's XCP drops it.",
         ),
     ]

@@ -1,7 +1,7 @@
 //! XCP-i: XCP where some routers are plain.
 //!
 //! Source: Lopez-Pacheco, Pham, Lefevre, "XCP-i: eXplicit Control Protocol for heterogeneous inter-networking of high-speed
-//! networks", GLOBECOM 2006 (paper 001).
+//! networks", GLOBECOM 2006 (paper I).
 //!
 //! The idea: plain routers decrement the TTL and write no feedback. The sender copies the TTL into a field that only XCP-i
 //! routers decrement. If the two differ, a router detects a *cloud* of plain routers upstream of it; a second field names the
@@ -68,7 +68,7 @@ const OWN: [Param; 12] = [
         "law",
         Unit::Choice(&["paper", "capacity", "available"]),
         1.0,
-        "paper 001 eq. 1",
+        "paper I eq. 1",
         "What a virtual router hands out: each result once; the cloud's capacity less the present load; or the newest result at every control interval.",
     ),
     Param::new("margin", Unit::Fraction, 1.0, "ours", "Share of the cloud's capacity that `law = \"capacity\"` uses.")
@@ -95,13 +95,13 @@ const OWN: [Param; 12] = [
         "ours",
         "What packets get that come from a cloud of which nothing is known yet: no increase, or what XCP gives.",
     ),
-    Param::new("request_timeout", Unit::Seconds, 1.0, "paper 001 III-A.3", "How long a request waits for its answer.")
+    Param::new("request_timeout", Unit::Seconds, 1.0, "paper I III-A.3", "How long a request waits for its answer.")
         .within(1e-3, 100.0),
     Param::new(
         "period",
         Unit::Seconds,
         f64::NAN,
-        "paper 001 III-A.3, IV",
+        "paper I III-A.3, IV",
         "How often a cloud is measured; auto: once per control interval.",
     )
     .within(1e-3, 1000.0),
@@ -110,7 +110,7 @@ const OWN: [Param; 12] = [
         "idle",
         Unit::Seconds,
         10.0,
-        "paper 001 III-A.3",
+        "paper I III-A.3",
         "A cloud from which nothing comes for so long is forgotten, and no longer measured.",
     )
     .within(0.1, 10_000.0),
@@ -128,7 +128,7 @@ const OWN: [Param; 12] = [
         "receiver",
         Unit::Choice(&["compute", "ask", "nothing"]),
         0.0,
-        "paper 001 III-B",
+        "paper I III-B",
         "What the receiving end does about a cloud before it: has a virtual router, asks the last XCP-i router for one, or nothing.",
     ),
 ];

@@ -2,7 +2,7 @@
 //!
 //! Source: Lopez Pacheco, Pham, "Robust Transport Protocol for Dynamic High-Speed Networks: enhancing the XCP approach", IEEE
 //! MICC-ICON 2005, which was not at hand: what stands here is worked out from the one sentence about it (the receiver
-//! computes the window and returns it instead of a change). Paper 001 cites it.
+//! computes the window and returns it instead of a change). Paper I cites it.
 //!
 //! The idea: XCP's feedback is a change of the window. If an acknowledgement is lost on the way back, the change is lost too,
 //! though routers have counted on it. Where the receiver adds the changes up and returns the sum, any later acknowledgement

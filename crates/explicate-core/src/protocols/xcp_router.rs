@@ -15,9 +15,9 @@
 //! What a packet is offered is bounded by what is left in either pool: pos <= residue_pos, neg <= residue_neg (`xcp.rs`,
 //! deviation 6). An interval hands out no more than its pools held at its beginning and what packets gave back.
 //!
-//! A target queue (`target_queue`, paper 003 section 7.2, there called XCPQ) replaces the persistent queue Q of the
+//! A target queue (`target_queue`, paper D section 7.2, there called XCPQ) replaces the persistent queue Q of the
 //! efficiency controller by its mean minus the target: Qm - gamma_q, with Qm <- (1 - w) Qm + w Q at every sample of Q, w =
-//! `queue_weight`. Paper 003 takes 10 packets and w = 0.1; its beta = 0.9 and gamma = 10 are not XCP's beta and gamma.
+//! `queue_weight`. Paper D takes 10 packets and w = 0.1; its beta = 0.9 and gamma = 10 are not XCP's beta and gamma.
 
 use crate::api::{PortView, Probe, Router, RouterInit};
 use crate::params::{Param, Unit};
@@ -69,7 +69,7 @@ pub(super) const fn params(pools: f64) -> [Param; 11] {
             "target_queue",
             Unit::Bytes,
             0.0,
-            "paper 003 section 7.2, gamma",
+            "paper D section 7.2, gamma",
             "Persistent queue that the efficiency controller aims at.",
         )
         .within(0.0, 1e9),
@@ -77,8 +77,8 @@ pub(super) const fn params(pools: f64) -> [Param; 11] {
             "queue_weight",
             Unit::Fraction,
             1.0,
-            "paper 003 section 7.2, 1 - beta",
-            "Weight of the newest sample in the mean of the persistent queue; paper 003 takes 0.1.",
+            "paper D section 7.2, 1 - beta",
+            "Weight of the newest sample in the mean of the persistent queue; paper D takes 0.1.",
         )
         .within(1e-3, 1.0),
     ]

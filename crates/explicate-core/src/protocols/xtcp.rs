@@ -1,6 +1,6 @@
 //! XTCP, explicit TCP: routers count what they drop and flag as many packets; flags, not losses, halve the window.
 //!
-//! Source: paper 003 (De Vleeschouwer, Frossard, "Loss-resilient window-based congestion control", Computer Networks 2008),
+//! Source: paper D (De Vleeschouwer, Frossard, "Loss-resilient window-based congestion control", Computer Networks 2008),
 //! sections 3.2 and 8.1.
 //!
 //! The window grows and is halved as TCP's, but a loss says nothing: on a lossy link it means nothing. A router adds one to a
@@ -53,14 +53,14 @@ const SENDER: &[Param] = &[
         "tcp_friendly",
         Unit::Flag,
         0.0,
-        "paper 003 section 8.1",
+        "paper D section 8.1",
         "Back to one segment on a flag when the window is below `dupackthreshold` or another came less than a round trip before.",
     ),
     Param::new(
         "grow_on_duplicates",
         Unit::Flag,
         1.0,
-        "paper 003 section 3.2",
+        "paper D section 3.2",
         "Duplicate acknowledgements without a flag grow the window too.",
     ),
 ];
@@ -69,7 +69,7 @@ const ROUTER: &[Param] = &[Param::new(
     "spend_on_flagged",
     Unit::Flag,
     0.0,
-    "paper 003 section 3.2",
+    "paper D section 3.2",
     "A packet that came flagged takes one off the counter, too.",
 )];
 
@@ -77,7 +77,7 @@ impl Protocol for Xtcp {
     const INFO: Info = Info {
         name: "xtcp",
         summary: "XTCP: TCP's window, halved by flags that routers set for what they drop",
-        source: "De Vleeschouwer, Frossard (paper 003)",
+        source: "De Vleeschouwer, Frossard (paper D)",
         params: SENDER,
     };
     const ROUTER_PARAMS: &'static [Param] = ROUTER;

@@ -1,7 +1,7 @@
 //! Loss recovery under explicit congestion control, from packet numbers that the receiver echoes: the loss monitor.
 //!
 //! Source: De Vleeschouwer and Frossard, "Loss-resilient window-based congestion control", Computer Networks 52, 2008
-//! \[paper 003\], section 5.
+//! \[paper D\], section 5.
 //!
 //! A cumulative acknowledgement shows one hole a round trip. Here each tells which packet caused it, so the sender keeps of
 //! every segment beyond the first hole whether it has arrived, and by which packet it was sent last. Of those that have not
@@ -56,7 +56,7 @@ use crate::recovery::timers::{Expired, RESTART_ON_ANY, RETRANSMISSION_FACTOR, RE
 use crate::recovery::{AnyRecovery, COMMON, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 
-/// The loss monitor of paper 003.
+/// The loss monitor of paper D.
 pub struct LossMonitor;
 
 pub(super) const PARAMS: &[Param] = &[
@@ -64,7 +64,7 @@ pub(super) const PARAMS: &[Param] = &[
         "recount",
         Unit::Choice(&["after_window", "at_once"]),
         0.0,
-        "paper 003 section 5.2",
+        "paper D section 5.2",
         "When counting for a new candidate starts: after a window of packets has left since the candidate, or at once.",
     ),
     RESTART_ON_ANY,

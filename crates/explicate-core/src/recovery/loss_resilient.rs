@@ -1,7 +1,7 @@
 //! Loss recovery under explicit congestion control, from cumulative acknowledgements: four switches.
 //!
 //! Source: De Vleeschouwer and Frossard, "Loss-resilient window-based congestion control", Computer Networks 52, 2008
-//! \[paper 003\], sections 2.2 and 4.
+//! \[paper D\], sections 2.2 and 4.
 //!
 //! Routers say when to slow down, so a loss says nothing about the window; but the first missing segment holds the window's
 //! head. Each duplicate acknowledgement tells of a packet that has left the network and lets another enter (*inflation*).
@@ -56,7 +56,7 @@ use crate::recovery::timers::{Expired, RESTART_ON_ANY, RETRANSMISSION_FACTOR, RE
 use crate::recovery::{AnyRecovery, COMMON, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 
-/// The switches of paper 003 over cumulative acknowledgements.
+/// The switches of paper D over cumulative acknowledgements.
 pub struct LossResilient;
 
 const PARAMS: &[Param] = &[
@@ -64,14 +64,14 @@ const PARAMS: &[Param] = &[
         "partial_deflation",
         Unit::Flag,
         1.0,
-        "paper 003 section 4.1",
+        "paper D section 4.1",
         "New acknowledgements take back only the inflation that their segments caused, not all.",
     ),
     Param::new(
         "partial_ack",
         Unit::Flag,
         1.0,
-        "paper 003 section 2.2.2",
+        "paper D section 2.2.2",
         "A partial acknowledgement resends the next hole.",
     ),
     RESTART_ON_ANY,

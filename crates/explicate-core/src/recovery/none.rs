@@ -1,4 +1,4 @@
-//! No recovery: what is lost stays lost, as over UDP. For applications that make do with what arrives (paper 003 section 8.1
+//! No recovery: what is lost stays lost, as over UDP. For applications that make do with what arrives (paper D section 8.1
 //! has video in mind), and for traffic that does not care.
 //!
 //! Every segment is sent once. The receiver passes over holes, and its acknowledgements carry how many segments have arrived
@@ -32,7 +32,7 @@ impl RecoveryKind for Unreliable {
     const INFO: Info = Info {
         name: "none",
         summary: "Nothing is sent twice: what is lost stays lost",
-        source: "RFC 768 (UDP); paper 003 section 8.1",
+        source: "RFC 768 (UDP); paper D section 8.1",
         params: &[],
     };
     const RELIABLE: bool = false;

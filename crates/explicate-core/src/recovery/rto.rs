@@ -158,7 +158,7 @@ pub(super) fn timeout_of(srtt: u64, rttvar: u64) -> u64 {
 /// Where a flow stands: `acked <= next <= highest`, in segments.
 #[derive(Clone, Copy, Default)]
 pub struct Sequence {
-    /// All segments below are acknowledged (`lack` + 1 in paper 003).
+    /// All segments below are acknowledged (`lack` + 1 in paper D).
     pub acked: u32,
     /// The next segment in sequence; below `highest` after a rollback.
     pub next: u32,

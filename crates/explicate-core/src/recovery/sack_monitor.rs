@@ -1,7 +1,7 @@
-//! The loss monitor of paper 003 over selective acknowledgements in place of packet numbers.
+//! The loss monitor of paper D over selective acknowledgements in place of packet numbers.
 //!
 //! Source: De Vleeschouwer and Frossard, "Loss-resilient window-based congestion control", Computer Networks 52, 2008
-//! \[paper 003\], section 5.1, which expects of SACK what it finds with packet numbers; RFC 2018.
+//! \[paper D\], section 5.1, which expects of SACK what it finds with packet numbers; RFC 2018.
 //!
 //! All is as in `loss_monitor`, timers too, but for how the sender learns which packet caused an acknowledgement. One that
 //! moves the cumulative number was caused by the segment that was missing; a duplicate by one in its first range, which

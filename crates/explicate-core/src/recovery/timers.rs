@@ -1,4 +1,4 @@
-//! The two timers of paper 003 (sections 2.2.3, 4.2, 4.3): one resets a connection that fell silent, one resends its first hole.
+//! The two timers of paper D (sections 2.2.3, 4.2, 4.3): one resets a connection that fell silent, one resends its first hole.
 //!
 //! The *recovery timer* is TCP's (RFC 6298). While acknowledgements come, duplicates too, the connection lives, so they may
 //! all restart it. Then a segment that is lost twice would never be resent: its duplicates were counted. That is what the
@@ -15,7 +15,7 @@ pub const RESTART_ON_ANY: Param = Param::new(
     "restart_on_any",
     Unit::Flag,
     1.0,
-    "paper 003 section 4.2",
+    "paper D section 4.2",
     "Any acknowledgement restarts the recovery timer, not only one of new data.",
 );
 /// Whether there is a retransmission timer.
@@ -23,7 +23,7 @@ pub const RETRANSMISSION_TIMER: Param = Param::new(
     "retransmission_timer",
     Unit::Flag,
     1.0,
-    "paper 003 section 4.3",
+    "paper D section 4.3",
     "A second timer resends the first unacknowledged segment.",
 );
 /// How much longer than the recovery timeout it is.
@@ -31,7 +31,7 @@ pub const RETRANSMISSION_FACTOR: Param = Param::new(
     "retransmission_factor",
     Unit::Number,
     2.0,
-    "paper 003 section 4.3, note 3",
+    "paper D section 4.3, note 3",
     "The retransmission timeout, in recovery timeouts.",
 )
 .within(1.5, 3.0);

@@ -12,7 +12,7 @@ pub mod flag {
     pub const FIN: u8 = 0x02;
     /// An acknowledgement: fields read as in the right column of the table.
     pub const ACK: u8 = 0x04;
-    /// XTCP's congestion flag (paper 003 section 3.2), set by routers and echoed.
+    /// XTCP's congestion flag (paper D section 3.2), set by routers and echoed.
     pub const XTCP: u8 = 0x08;
     /// The sender heeds that flag: what tells XTCP's data packets from those of TCP.
     pub const XTCP_CAPABLE: u8 = 0x80;

@@ -2,7 +2,7 @@
 
 use super::{CONGESTION_XCPI_LEN, Packet, be32, put32};
 
-/// The eight bytes that XCP-i appends to the congestion header (paper 001 section III-A).
+/// The eight bytes that XCP-i appends to the congestion header (paper I section III-A).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct XcpI {
     /// Decremented only by XCP-i routers; differs from the IP TTL behind a cloud of plain routers.

@@ -1,4 +1,4 @@
-//! The load factor of VCP's routers (paper 004 equation 1), of a fluid: arrivals of an interval plus a part of the queue,
+//! The load factor of VCP's routers (paper K equation 1), of a fluid: arrivals of an interval plus a part of the queue,
 //! over the bytes that could have been sent.
 //!
 //! rho = (lambda + kappa_q q) / (gamma_l C t_rho)

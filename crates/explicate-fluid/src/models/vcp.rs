@@ -1,4 +1,4 @@
-//! VCP (paper 004 section III): a link signals its load region once per t_rho, and windows increase multiplicatively or
+//! VCP (paper K section III): a link signals its load region once per t_rho, and windows increase multiplicatively or
 //! additively, or are cut and then frozen.
 //!
 //! dW = a (l xi_s + h alpha_s/W);  W <- beta W, once, when the code of overload comes back

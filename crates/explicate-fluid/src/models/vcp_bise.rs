@@ -1,4 +1,4 @@
-//! BISE for VCP (paper 004 section IV-A): at low load a router lets the share r of the packets say so, the rest says high
+//! BISE for VCP (paper K section IV-A): at low load a router lets the share r of the packets say so, the rest says high
 //! load. Senders are VCP's ([`super::vcp`]).
 //!
 //! r = k (rho_inf - rho) / (epsilon rho), within 0..1  (equations 7 and 11)

@@ -1,4 +1,4 @@
-//! Sessions (paper 002, section III): a flow connects, sends until its time is over or too many timeouts in a row tear it
+//! Sessions (paper Y, section III): a flow connects, sends until its time is over or too many timeouts in a row tear it
 //! down, pauses, and connects anew.
 //!
 //! Every session is a connection of its own, from set-up on. Its receiver listens until the SYN arrives, so whatever an

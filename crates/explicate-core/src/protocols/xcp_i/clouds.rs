@@ -15,7 +15,7 @@ use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
 
-/// Unanswered requests after which a path is broken (paper 001 section III-A.3).
+/// Unanswered requests after which a path is broken (paper I section III-A.3).
 const TRIES: u8 = 3;
 
 /// Share of a cloud's capacity that is used until a queue of unknown length is gone.
