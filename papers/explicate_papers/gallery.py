@@ -267,7 +267,7 @@ def _trials(verdict: Verdict, controls: Entry) -> str:
     """Show the controls of a claim and what they did."""
     rows = [
         f"<li><strong>{escape(trial['outcome'])}</strong> under control “{escape(name)}” ({KINDS[control['kind']]}): "
-        f"{escape(control['why'])}. Measured: {escape(trial['why'])}</li>"
+        f"{escape(control['why'].rstrip('.'))}. Measured: {escape(trial['why'])}</li>"
         for name, control in controls.get("controls", {}).items()
         for claim, trial in control["claims"].items()
         if claim == verdict.predicate.id
