@@ -91,6 +91,10 @@ ALLOWED = {
     # Examples in messages and in documentation that a user reads.
     "crates/explicate-core/src/lib.rs": r"//!",
     "crates/explicate-core/src/api.rs": r"///",
+    # The fast engine and its forms of ports, beside the reference ones.
+    "crates/explicate-core/src/port/mod.rs": r"^use fast::",
+    "crates/explicate-sim/src/simulation.rs": r"EngineKind::Fast => ",
+    "crates/explicate-py/src/lib.rs": r"engine = \"fast\"",
 }
 """Lines elsewhere that may name one, by a pattern, with the reason."""
 
