@@ -28,6 +28,7 @@ mod gate;
 mod lanes;
 mod line;
 mod looking;
+mod polled;
 mod pulled;
 mod reference;
 mod shared;
@@ -40,7 +41,7 @@ pub use gate::Class;
 use gate::Gate;
 use lanes::Lanes;
 use line::Line;
-use reference::Reference;
+use polled::Polled;
 pub use shared::SharedLine;
 pub use special::Equipment;
 use special::Special;
@@ -205,8 +206,7 @@ pub struct Port {
     hops: u8,
 
     // The forms whose departures are polled.
-    lanes: Option<Box<Lanes>>,
-    reference: Option<Box<Reference>>,
+    polled: Polled,
 }
 
 /// What a port is made from.
@@ -257,8 +257,7 @@ impl Port {
             stats: PortStats::default(),
             gate,
             special,
-            lanes: None,
-            reference: None,
+            polled: Polled::default(),
             number: init.number,
             hops: 1,
             tick_us: 0,
@@ -274,7 +273,7 @@ impl Port {
     /// class's controller sees its share of the capacity.
     pub fn schedule(&mut self, classes: Vec<(Class, f64)>, classify: impl Fn(&Packet) -> usize + Send + 'static) {
         self.gate = Gate::default();
-        self.lanes = Some(Box::new(Lanes::new(classes, Box::new(classify))));
+        self.polled = Polled::by_lanes(Lanes::new(classes, Box::new(classify)));
         self.mode = self.mode.max(Mode::Scheduled);
         self.rearm();
     }
@@ -282,7 +281,7 @@ impl Port {
     /// Lets the weights of two classes move until flows have equal windows in both; `explicit` is the number of the one whose
     /// packets carry a congestion header.
     pub fn balance(&mut self, explicit: usize, kappa: f64) {
-        if let Some(lanes) = self.lanes.as_mut().filter(|l| l.lanes.len() == 2) {
+        if let Some(lanes) = self.polled.lanes_mut().filter(|l| l.lanes.len() == 2) {
             lanes.balance = Some(balance::Balance::new(explicit, kappa));
             self.rearm();
         }
@@ -291,7 +290,7 @@ impl Port {
     /// Lets two classes divide the line by the numbers of flows that send in each, and a controller count on what the other
     /// class leaves. Classes then believe in the whole capacity while the other is silent.
     pub fn divide_by_flows(&mut self) {
-        if let Some(lanes) = self.lanes.as_mut().filter(|l| l.lanes.len() == 2) {
+        if let Some(lanes) = self.polled.lanes_mut().filter(|l| l.lanes.len() == 2) {
             lanes.division = Some(Box::new(division::Division::new()));
             lanes.lanes.iter_mut().for_each(|lane| lane.counts_on = 1.0);
             self.rearm();
@@ -312,12 +311,12 @@ impl Port {
     }
     /// What controllers see; where classes [divide](Port::divide_by_flows) the line, that of the first one. Settle first.
     pub fn view(&self) -> PortView {
-        let divided = self.lanes.as_ref().filter(|lanes| lanes.division.is_some());
+        let divided = self.polled.lanes().filter(|lanes| lanes.division.is_some());
         divided.map_or(self.view, |lanes| lanes.view(0, self.view.capacity))
     }
 
     fn rearm(&mut self) {
-        let leaves = match &self.lanes {
+        let leaves = match self.polled.lanes() {
             Some(l) => {
                 let gates = l.lanes.iter().map(|l| l.gate.next_timer());
                 self.timer = gates.min().unwrap_or(Time::NEVER).min(l.moves());
@@ -357,7 +356,7 @@ impl Port {
     }
     /// The time asked for has come.
     pub fn handle_timeout(&mut self, now: Time, store: &mut impl Store) {
-        if self.reference.is_some() {
+        if self.polled.reference().is_some() {
             return self.run_reference(now, store);
         }
         self.due = self.poll_timeout(); // the other end of a shared line may have changed it
@@ -365,9 +364,9 @@ impl Port {
     }
     /// A packet of a scheduled port that has left: its handle and when its last bit did. Lost packets are left out.
     pub fn poll_transmit(&mut self) -> Option<(u32, Time)> {
-        match &mut self.reference {
+        match self.polled.reference_mut() {
             Some(reference) => reference.poll_transmit(),
-            None => self.lanes.as_mut()?.sent.pop_front(),
+            None => self.polled.lanes_mut()?.sent.pop_front(),
         }
     }
 }

@@ -9,9 +9,9 @@
 //!
 //! On a tie departures come before timers, and both before arrivals.
 
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
+use super::polled::Polled;
 use super::{Arrival, At, Mode, Note, Port, Store, mark_or_drop};
 use crate::api::PortView;
 use crate::qdisc::Verdict;
@@ -66,7 +66,7 @@ impl Port {
         }
         self.mode = Mode::Reference;
         self.due = Time::NEVER;
-        self.reference = Some(Box::new(Reference::new()));
+        self.polled = Polled::by_reference(Reference::new());
         true
     }
 
@@ -83,7 +83,7 @@ impl Port {
         if let Some(router) = &mut self.gate.router {
             router.on_arrival(now, packet, &self.view);
         }
-        let idle_since = self.reference.as_ref().filter(|_| !self.view.busy).map(|reference| reference.idle_since);
+        let idle_since = self.polled.reference().filter(|_| !self.view.busy).map(|reference| reference.idle_since);
         let verdict = match &mut self.gate.qdisc {
             Some(qdisc) => qdisc.law.on_arrival(now, packet, &self.view, idle_since),
             None => Verdict::Accept,
@@ -95,7 +95,7 @@ impl Port {
             }
         }
         let wire = self.wire_bytes(handle, bytes, store);
-        if let Some(reference) = &mut self.reference {
+        if let Some(reference) = self.polled.reference_mut() {
             reference.queue.push_back(Queued { handle, bytes, wire });
         }
         if self.view.busy {
@@ -108,7 +108,7 @@ impl Port {
 
     /// Carries out the departures and timers that are due by `now`, in order of time.
     pub(super) fn run_reference(&mut self, now: Time, store: &mut impl Store) {
-        while let Some(reference) = &self.reference {
+        while let Some(reference) = self.polled.reference() {
             let (departs, timer) = (reference.departs, self.reference_timer());
             if departs.min(timer) > now {
                 return;
@@ -123,12 +123,12 @@ impl Port {
 
     /// When the next departure or timer is due.
     pub(super) fn reference_due(&self) -> Option<Time> {
-        self.reference.as_ref().map(|reference| reference.departs.min(self.reference_timer()))
+        self.polled.reference().map(|reference| reference.departs.min(self.reference_timer()))
     }
 
     /// The last bit of the packet in service leaves.
     fn depart_from_reference(&mut self, store: &mut impl Store) {
-        let Some(reference) = &mut self.reference else { return };
+        let Some(reference) = self.polled.reference_mut() else { return };
         let at = reference.departs;
         let Some(Queued { handle, bytes, wire }) = reference.queue.pop_front() else { return };
         self.stats.departed(at, bytes);
@@ -142,10 +142,10 @@ impl Port {
         store.note(at, self.number, handle, Note::Departed);
         if self.lost_on_air(at, handle, wire, store) {
             self.lose(at, handle, store);
-        } else if let Some(reference) = &mut self.reference {
+        } else if let Some(reference) = self.polled.reference_mut() {
             reference.sent.push_back((handle, at));
         }
-        if let Some(reference) = &mut self.reference {
+        if let Some(reference) = self.polled.reference_mut() {
             reference.idle_since = at;
             if let Some(next) = reference.queue.front() {
                 let bytes = next.bytes;
@@ -157,7 +157,7 @@ impl Port {
 
     /// The first packet of the queue, if there is one, enters service; `idle` says that the line was idle until then.
     fn begin_reference_service(&mut self, at: Time, idle: bool) {
-        let Some(reference) = &mut self.reference else { return };
+        let Some(reference) = self.polled.reference_mut() else { return };
         let first = reference.queue.front();
         reference.departs = first.map_or(Time::NEVER, |first| Time(self.line.finish(at.0, first.wire, idle)));
         self.view.busy = first.is_some();
