@@ -73,14 +73,8 @@ const ROUTER: &[Param] = &{
         .within(0.0, 1.0),
         Param::new("rho_inf", Unit::Fraction, 1.0, "paper K equation 10", "The load factor to reach.")
             .within(0.01, 1.0),
-        Param::new(
-            "eps_r",
-            Unit::Number,
-            EPSILON,
-            "paper K equation 11",
-            "The senders' multiplicative increase, xi.",
-        )
-        .within(1e-6, 1e6),
+        Param::new("eps_r", Unit::Number, EPSILON, "paper K equation 11", "The senders' multiplicative increase, xi.")
+            .within(1e-6, 1e6),
         Param::new("spread", Unit::Flag, 0.0, "error diffusion", "Codes are dealt out evenly instead of drawn."),
         Param::new(
             "exact_rtt",
