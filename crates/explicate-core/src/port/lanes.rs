@@ -204,7 +204,7 @@ impl Lanes {
 
 impl Port {
     pub(super) fn enqueue_in_lane(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
-        let lanes = self.polled.lanes_mut().expect("checked by the caller");
+        let lanes = self.lanes.as_deref_mut().expect("checked by the caller");
         let packet = store.packet(handle);
         let index = (lanes.classify)(packet).min(lanes.lanes.len() - 1);
         let view = lanes.view(index, self.view.capacity);
@@ -238,7 +238,7 @@ impl Port {
         lane.packets += 1;
         let refused = lanes.gone.iter().any(|(q, _)| q.handle == handle);
         self.tell_gone(now, index, store);
-        if self.polled.lanes().is_some_and(|l| l.serving.is_none()) {
+        if self.lanes.as_deref().is_some_and(|l| l.serving.is_none()) {
             self.serve_next(now, true, store);
         }
         self.count_waiting(now);
@@ -247,7 +247,7 @@ impl Port {
 
     /// The packet in service departs, the next one enters it.
     pub(super) fn depart_from_lane(&mut self, store: &mut impl Store) {
-        let lanes = self.polled.lanes_mut().expect("checked by the caller");
+        let lanes = self.lanes.as_deref_mut().expect("checked by the caller");
         let Serving { handle, bytes, wire, departs: at, lane } = lanes.serving.expect("checked by the caller");
         if let Some(division) = &mut lanes.division {
             division.departed(lane, bytes);
@@ -267,7 +267,7 @@ impl Port {
 
     /// The next packet enters service; `idle` says that none was in it.
     pub(super) fn serve_next(&mut self, at: Time, idle: bool, store: &mut impl Store) {
-        while let Some(lanes) = self.polled.lanes_mut()
+        while let Some(lanes) = self.lanes.as_deref_mut()
             && let Some(index) = lanes.next()
         {
             if self.special.as_ref().and_then(|s| s.line.as_ref()).is_some_and(|line| !line.ask(at)) {
@@ -289,7 +289,7 @@ impl Port {
                 store.note(at, self.number, handle, Note::Marked);
             }
             let wire = self.wire_bytes(handle, bytes, store);
-            let Some(lanes) = self.polled.lanes_mut() else { return };
+            let Some(lanes) = self.lanes.as_deref_mut() else { return };
             let departs = if lanes.pulled {
                 Time::NEVER
             } else {
@@ -319,7 +319,7 @@ impl Port {
     /// and ignores those that [`Port::take_event`] does not know any more.
     pub fn next_event(&mut self, now: Time) -> Option<Time> {
         let (due, empty) = (self.poll_timeout().max(now), self.is_empty());
-        let lanes = self.polled.lanes_mut()?;
+        let lanes = self.lanes.as_deref_mut()?;
         if due >= lanes.pending || empty {
             return None;
         }
@@ -328,13 +328,13 @@ impl Port {
     }
     /// Whether the event that comes now is the one that is awaited.
     pub fn take_event(&mut self, now: Time) -> bool {
-        let pending = self.polled.lanes_mut().map(|l| &mut l.pending).filter(|p| **p == now);
+        let pending = self.lanes.as_deref_mut().map(|l| &mut l.pending).filter(|p| **p == now);
         pending.map(|p| *p = Time::NEVER).is_some()
     }
 
     /// Carries out the drops of a lane's queue.
     fn tell_gone(&mut self, at: Time, index: usize, store: &mut impl Store) {
-        let lanes = self.polled.lanes_mut().expect("a polled port");
+        let lanes = self.lanes.as_deref_mut().expect("a polled port");
         if lanes.gone.is_empty() {
             return;
         }
@@ -353,7 +353,7 @@ impl Port {
 
     /// Tells the statistics how much waits now, and when to come back.
     pub(super) fn count_waiting(&mut self, at: Time) {
-        let lanes = self.polled.lanes_mut().expect("a polled port");
+        let lanes = self.lanes.as_deref_mut().expect("a polled port");
         let due = lanes.serving.map_or(self.timer, |s| s.departs.min(self.timer));
         let (was, is) = (lanes.counted, lanes.waiting());
         if is != was {

@@ -23,7 +23,7 @@ impl Port {
     }
     /// Whether a discipline limits the queue.
     pub fn has_qdisc(&self) -> bool {
-        self.gate.qdisc.is_some() || self.polled.lanes().is_some_and(|l| l.limited())
+        self.gate.qdisc.is_some() || self.lanes.as_deref().is_some_and(|l| l.limited())
     }
     /// Bytes that the line offers in `(from, to]`.
     pub fn offered(&self, from: Time, to: Time) -> f64 {
@@ -31,8 +31,8 @@ impl Port {
     }
     /// Packets in the port, waiting or in service.
     pub fn len(&self) -> usize {
-        let polled = self.polled.reference().map_or(0, |reference| reference.len());
-        self.ring.len() as usize + self.polled.lanes().map_or(0, |l| l.len()) + polled
+        let polled = self.reference().map_or(0, |reference| reference.len());
+        self.ring.len() as usize + self.lanes.as_deref().map_or(0, |l| l.len()) + polled
     }
     /// Whether no packet is in the port.
     pub fn is_empty(&self) -> bool {
@@ -41,8 +41,8 @@ impl Port {
     /// IP bytes that have come so far. Those that were dropped count with the mean length of those that were sent. Settle first.
     pub fn arrived_bytes(&self) -> f64 {
         let inside: u64 = self.ring.iter().map(|w| w.bytes as u64).sum();
-        let inside = inside + self.polled.reference().map_or(0, |reference| reference.bytes());
-        let (waiting, _) = self.polled.lanes().map_or((0, 0), |l| l.waiting());
+        let inside = inside + self.reference().map_or(0, |reference| reference.bytes());
+        let (waiting, _) = self.lanes.as_deref().map_or((0, 0), |l| l.waiting());
         let gone = self.stats.total().overflow + self.stats.total().early;
         let sent = self.stats.arrived.saturating_sub(gone + self.len() as u64).max(1);
         (self.stats.bytes + inside + waiting) as f64 + gone as f64 * (self.stats.bytes as f64 / sent as f64)
@@ -53,7 +53,7 @@ impl Port {
     }
     /// Bytes and packets that wait, without the packet in service. Settle first.
     pub fn backlog(&self) -> (u64, u32) {
-        match self.polled.lanes() {
+        match self.lanes.as_deref() {
             Some(lanes) => lanes.waiting(),
             None => (self.view.backlog_bytes, self.view.backlog_packets),
         }
@@ -61,11 +61,11 @@ impl Port {
 
     /// Number of classes with queues of their own.
     pub fn classes(&self) -> usize {
-        self.polled.lanes().map_or(1, |l| l.lanes.len())
+        self.lanes.as_deref().map_or(1, |l| l.lanes.len())
     }
     /// Tells the variables of one of several classes: its queue, its controller's and discipline's own. Settle first.
     pub fn probe_class(&self, class: usize, put: Probe<'_>) {
-        let Some(lanes) = self.polled.lanes() else { return };
+        let Some(lanes) = self.lanes.as_deref() else { return };
         let view = lanes.view(class, self.view.capacity);
         put("queue_packets", view.backlog_packets as f64);
         put("queue_bytes", view.backlog_bytes as f64);
@@ -78,7 +78,7 @@ impl Port {
         put("queue_packets", packets as f64);
         put("queue_bytes", bytes as f64);
         self.gate.probe(put);
-        if let Some(lanes) = self.polled.lanes().filter(|l| l.lanes.len() == 1) {
+        if let Some(lanes) = self.lanes.as_deref().filter(|l| l.lanes.len() == 1) {
             lanes.probe(0, put);
         }
     }

@@ -28,7 +28,6 @@ mod gate;
 mod lanes;
 mod line;
 mod looking;
-mod polled;
 mod pulled;
 mod reference;
 mod shared;
@@ -41,7 +40,6 @@ pub use gate::Class;
 use gate::Gate;
 use lanes::Lanes;
 use line::Line;
-use polled::Polled;
 pub use shared::SharedLine;
 pub use special::Equipment;
 use special::Special;
@@ -206,7 +204,7 @@ pub struct Port {
     hops: u8,
 
     // The forms whose departures are polled.
-    polled: Polled,
+    lanes: Option<Box<Lanes>>,
 }
 
 /// What a port is made from.
@@ -257,7 +255,7 @@ impl Port {
             stats: PortStats::default(),
             gate,
             special,
-            polled: Polled::default(),
+            lanes: None,
             number: init.number,
             hops: 1,
             tick_us: 0,
@@ -273,7 +271,7 @@ impl Port {
     /// class's controller sees its share of the capacity.
     pub fn schedule(&mut self, classes: Vec<(Class, f64)>, classify: impl Fn(&Packet) -> usize + Send + 'static) {
         self.gate = Gate::default();
-        self.polled = Polled::by_lanes(Lanes::new(classes, Box::new(classify)));
+        self.lanes = Some(Box::new(Lanes::new(classes, Box::new(classify))));
         self.mode = self.mode.max(Mode::Scheduled);
         self.rearm();
     }
@@ -281,7 +279,7 @@ impl Port {
     /// Lets the weights of two classes move until flows have equal windows in both; `explicit` is the number of the one whose
     /// packets carry a congestion header.
     pub fn balance(&mut self, explicit: usize, kappa: f64) {
-        if let Some(lanes) = self.polled.lanes_mut().filter(|l| l.lanes.len() == 2) {
+        if let Some(lanes) = self.lanes.as_deref_mut().filter(|l| l.lanes.len() == 2) {
             lanes.balance = Some(balance::Balance::new(explicit, kappa));
             self.rearm();
         }
@@ -290,7 +288,7 @@ impl Port {
     /// Lets two classes divide the line by the numbers of flows that send in each, and a controller count on what the other
     /// class leaves. Classes then believe in the whole capacity while the other is silent.
     pub fn divide_by_flows(&mut self) {
-        if let Some(lanes) = self.polled.lanes_mut().filter(|l| l.lanes.len() == 2) {
+        if let Some(lanes) = self.lanes.as_deref_mut().filter(|l| l.lanes.len() == 2) {
             lanes.division = Some(Box::new(division::Division::new()));
             lanes.lanes.iter_mut().for_each(|lane| lane.counts_on = 1.0);
             self.rearm();
@@ -311,12 +309,12 @@ impl Port {
     }
     /// What controllers see; where classes [divide](Port::divide_by_flows) the line, that of the first one. Settle first.
     pub fn view(&self) -> PortView {
-        let divided = self.polled.lanes().filter(|lanes| lanes.division.is_some());
+        let divided = self.lanes.as_deref().filter(|lanes| lanes.division.is_some());
         divided.map_or(self.view, |lanes| lanes.view(0, self.view.capacity))
     }
 
     fn rearm(&mut self) {
-        let leaves = match self.polled.lanes() {
+        let leaves = match self.lanes.as_deref() {
             Some(l) => {
                 let gates = l.lanes.iter().map(|l| l.gate.next_timer());
                 self.timer = gates.min().unwrap_or(Time::NEVER).min(l.moves());
@@ -349,14 +347,14 @@ impl Port {
 
     /// When this port next has something to settle. A simulator need not come back for a settled port; a real line does.
     pub fn poll_timeout(&self) -> Time {
-        if let Some(due) = self.reference_due() {
-            return due;
+        if self.is_reference() {
+            return self.reference_due();
         }
         self.due.min(self.special.as_ref().map_or(Time::NEVER, |s| s.line_timer()))
     }
     /// The time asked for has come.
     pub fn handle_timeout(&mut self, now: Time, store: &mut impl Store) {
-        if self.polled.reference().is_some() {
+        if self.is_reference() {
             return self.run_reference(now, store);
         }
         self.due = self.poll_timeout(); // the other end of a shared line may have changed it
@@ -364,10 +362,10 @@ impl Port {
     }
     /// A packet of a scheduled port that has left: its handle and when its last bit did. Lost packets are left out.
     pub fn poll_transmit(&mut self) -> Option<(u32, Time)> {
-        match self.polled.reference_mut() {
-            Some(reference) => reference.poll_transmit(),
-            None => self.polled.lanes_mut()?.sent.pop_front(),
+        if self.is_reference() {
+            return self.poll_reference();
         }
+        self.lanes.as_deref_mut()?.sent.pop_front()
     }
 }
 

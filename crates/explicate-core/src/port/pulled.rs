@@ -17,11 +17,11 @@ use crate::wire::Packet;
 impl Port {
     /// Makes this port an interface: a medium takes its packets.
     pub fn pulled(&mut self) {
-        if self.polled.lanes().is_none() {
+        if self.lanes.as_deref().is_none() {
             let class = core::mem::take(&mut self.gate).into_class();
             self.schedule(vec![(class, 1.0)], |_| 0);
         }
-        if let Some(lanes) = self.polled.lanes_mut() {
+        if let Some(lanes) = self.lanes.as_deref_mut() {
             lanes.pulled = true;
         }
     }
@@ -40,13 +40,13 @@ impl Port {
 
     /// The packet that a medium takes from this interface: it stays the first until [`Port::pull_next`].
     pub fn head(&self) -> Option<u32> {
-        self.polled.lanes()?.serving.map(|s| s.handle)
+        self.lanes.as_deref()?.serving.map(|s| s.handle)
     }
 
     /// The medium is done with the first packet: the next one is written and comes first.
     pub fn pull_next(&mut self, now: Time, store: &mut impl Store) {
         self.settle(now, store);
-        if let Some(lanes) = self.polled.lanes_mut() {
+        if let Some(lanes) = self.lanes.as_deref_mut() {
             lanes.finish(now);
         }
         self.busy_until = now.0;
@@ -75,7 +75,7 @@ impl Port {
         self.stats.departed(now, bytes);
         store.note(now, self.number, handle, Note::Departed);
         self.send(now, handle, store);
-        self.polled.lanes().is_none()
+        self.lanes.as_deref().is_none()
     }
 
     /// The medium gave a packet up.

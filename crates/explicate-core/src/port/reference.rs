@@ -9,9 +9,10 @@
 //!
 //! On a tie departures come before timers, and both before arrivals.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use super::polled::Polled;
+use super::special::Special;
 use super::{Arrival, At, Mode, Note, Port, Store, mark_or_drop};
 use crate::api::PortView;
 use crate::qdisc::Verdict;
@@ -50,13 +51,18 @@ impl Reference {
     pub(super) fn bytes(&self) -> u64 {
         self.queue.iter().map(|packet| packet.bytes as u64).sum()
     }
-    /// The next packet that has departed, and when.
-    pub(super) fn poll_transmit(&mut self) -> Option<(u32, Time)> {
-        self.sent.pop_front()
-    }
+}
+
+/// The queue of a port, if it is a reference port.
+fn reference_mut(special: &mut Option<Box<Special>>) -> Option<&mut Reference> {
+    special.as_mut()?.reference.as_mut()
 }
 
 impl Port {
+    /// Its queue, if it is a reference port.
+    pub(super) fn reference(&self) -> Option<&Reference> {
+        self.special.as_ref()?.reference.as_ref()
+    }
     /// Makes this port a reference port: a driver comes back at [`Port::poll_timeout`], calls [`Port::handle_timeout`] and
     /// takes what has departed from [`Port::poll_transmit`]. Call last, before the first packet. Ports whose departures are
     /// polled already stay as they are; whether this one changed.
@@ -66,7 +72,7 @@ impl Port {
         }
         self.mode = Mode::Reference;
         self.due = Time::NEVER;
-        self.polled = Polled::by_reference(Reference::new());
+        self.special.get_or_insert_default().reference = Some(Reference::new());
         true
     }
 
@@ -83,7 +89,7 @@ impl Port {
         if let Some(router) = &mut self.gate.router {
             router.on_arrival(now, packet, &self.view);
         }
-        let idle_since = self.polled.reference().filter(|_| !self.view.busy).map(|reference| reference.idle_since);
+        let idle_since = self.reference().filter(|_| !self.view.busy).map(|reference| reference.idle_since);
         let verdict = match &mut self.gate.qdisc {
             Some(qdisc) => qdisc.law.on_arrival(now, packet, &self.view, idle_since),
             None => Verdict::Accept,
@@ -95,7 +101,7 @@ impl Port {
             }
         }
         let wire = self.wire_bytes(handle, bytes, store);
-        if let Some(reference) = self.polled.reference_mut() {
+        if let Some(reference) = reference_mut(&mut self.special) {
             reference.queue.push_back(Queued { handle, bytes, wire });
         }
         if self.view.busy {
@@ -108,7 +114,7 @@ impl Port {
 
     /// Carries out the departures and timers that are due by `now`, in order of time.
     pub(super) fn run_reference(&mut self, now: Time, store: &mut impl Store) {
-        while let Some(reference) = self.polled.reference() {
+        while let Some(reference) = self.reference() {
             let (departs, timer) = (reference.departs, self.reference_timer());
             if departs.min(timer) > now {
                 return;
@@ -122,13 +128,18 @@ impl Port {
     }
 
     /// When the next departure or timer is due.
-    pub(super) fn reference_due(&self) -> Option<Time> {
-        self.polled.reference().map(|reference| reference.departs.min(self.reference_timer()))
+    pub(super) fn reference_due(&self) -> Time {
+        let departs = self.reference().map_or(Time::NEVER, |reference| reference.departs);
+        departs.min(self.reference_timer())
+    }
+    /// The next packet that has departed, and when.
+    pub(super) fn poll_reference(&mut self) -> Option<(u32, Time)> {
+        reference_mut(&mut self.special)?.sent.pop_front()
     }
 
     /// The last bit of the packet in service leaves.
     fn depart_from_reference(&mut self, store: &mut impl Store) {
-        let Some(reference) = self.polled.reference_mut() else { return };
+        let Some(reference) = reference_mut(&mut self.special) else { return };
         let at = reference.departs;
         let Some(Queued { handle, bytes, wire }) = reference.queue.pop_front() else { return };
         self.stats.departed(at, bytes);
@@ -142,10 +153,10 @@ impl Port {
         store.note(at, self.number, handle, Note::Departed);
         if self.lost_on_air(at, handle, wire, store) {
             self.lose(at, handle, store);
-        } else if let Some(reference) = self.polled.reference_mut() {
+        } else if let Some(reference) = reference_mut(&mut self.special) {
             reference.sent.push_back((handle, at));
         }
-        if let Some(reference) = self.polled.reference_mut() {
+        if let Some(reference) = reference_mut(&mut self.special) {
             reference.idle_since = at;
             if let Some(next) = reference.queue.front() {
                 let bytes = next.bytes;
@@ -157,7 +168,7 @@ impl Port {
 
     /// The first packet of the queue, if there is one, enters service; `idle` says that the line was idle until then.
     fn begin_reference_service(&mut self, at: Time, idle: bool) {
-        let Some(reference) = self.polled.reference_mut() else { return };
+        let Some(reference) = reference_mut(&mut self.special) else { return };
         let first = reference.queue.front();
         reference.departs = first.map_or(Time::NEVER, |first| Time(self.line.finish(at.0, first.wire, idle)));
         self.view.busy = first.is_some();

@@ -6,6 +6,7 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::reference::Reference;
 use super::shared::SharedLine;
 use super::{Arrival, Arriving, Mode, Note, Port, Store};
 use crate::channel::{Channel, Coding, Disturbance};
@@ -36,6 +37,8 @@ pub(super) struct Special {
     /// The next of its entries.
     pub(super) next: usize,
     pub(super) line: Option<SharedLine>,
+    /// Its queue, if it is a reference port.
+    pub(super) reference: Option<Reference>,
 }
 
 impl Special {
@@ -65,7 +68,7 @@ impl Port {
             let special = self.special.get_or_insert_default();
             let polled = !after.is_empty() || line.is_some();
             (special.coding, special.after, special.capacity, special.line) = (coding, after, capacity, line);
-            if polled && self.polled.lanes().is_none() {
+            if polled && self.lanes.as_deref().is_none() {
                 let class = core::mem::take(&mut self.gate).into_class();
                 self.schedule(vec![(class, 1.0)], |_| 0);
             }
@@ -133,7 +136,7 @@ impl Port {
 
     /// A packet of a polled port has departed and was not lost: it waits to be polled, disturbed as it may be.
     pub(super) fn send(&mut self, at: Time, handle: u32, store: &mut impl Store) {
-        let Some(lanes) = self.polled.lanes_mut() else { return };
+        let Some(lanes) = self.lanes.as_deref_mut() else { return };
         let mut arrives = at;
         for channel in self.special.iter_mut().flat_map(|s| &mut s.after) {
             let done = channel.disturb(at, store.packet(handle));

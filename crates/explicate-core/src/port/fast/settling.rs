@@ -118,7 +118,7 @@ impl Port {
     /// What is due is a timer, a class's departure, or the use of a shared line.
     #[cold]
     fn settle_rarely(&mut self, store: &mut impl Store) {
-        let departs = self.polled.lanes().and_then(|l| l.serving).map_or(Time::NEVER, |s| s.departs);
+        let departs = self.lanes.as_deref().and_then(|l| l.serving).map_or(Time::NEVER, |s| s.departs);
         let line = self.special.as_ref().map_or(Time::NEVER, |s| s.line_timer());
         let at = departs.min(self.timer).min(line);
         if at > self.due {
@@ -169,7 +169,7 @@ impl Port {
         if let Some(capacity) = self.special.as_mut().and_then(|s| s.believe(at)) {
             self.view.capacity = capacity;
         }
-        match self.polled.lanes_mut() {
+        match self.lanes.as_deref_mut() {
             Some(lanes) => {
                 lanes.rebalance(at, self.view.capacity);
                 for i in 0..lanes.lanes.len() {
