@@ -318,7 +318,7 @@ impl Port {
     /// When a driver of a scheduled port has to come back, if no event that it was told of is as early: it keeps one pending,
     /// and ignores those that [`Port::take_event`] does not know any more.
     pub fn next_event(&mut self, now: Time) -> Option<Time> {
-        let (due, empty) = (self.poll_timeout().max(now), self.is_empty());
+        let (due, empty) = (self.settled_due().max(now), self.is_empty());
         let lanes = self.lanes.as_deref_mut()?;
         if due >= lanes.pending || empty {
             return None;

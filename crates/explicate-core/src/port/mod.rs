@@ -350,6 +350,11 @@ impl Port {
         if self.is_reference() {
             return self.reference_due();
         }
+        self.settled_due()
+    }
+    /// The same, of a port that is settled.
+    #[inline]
+    fn settled_due(&self) -> Time {
         self.due.min(self.special.as_ref().map_or(Time::NEVER, |s| s.line_timer()))
     }
     /// The time asked for has come.
@@ -357,7 +362,7 @@ impl Port {
         if self.is_reference() {
             return self.run_reference(now, store);
         }
-        self.due = self.poll_timeout(); // the other end of a shared line may have changed it
+        self.due = self.settled_due(); // the other end of a shared line may have changed it
         self.settle(now, store);
     }
     /// A packet of a scheduled port that has left: its handle and when its last bit did. Lost packets are left out.

@@ -82,6 +82,7 @@ impl Port {
     }
 
     /// A packet arrives that no channel before the queue has lost.
+    #[cold]
     pub(super) fn arrive_at_reference(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
         self.run_reference(now, store);
         let packet = store.packet(handle);
@@ -113,6 +114,7 @@ impl Port {
     }
 
     /// Carries out the departures and timers that are due by `now`, in order of time.
+    #[cold]
     pub(super) fn run_reference(&mut self, now: Time, store: &mut impl Store) {
         while let Some(reference) = self.reference() {
             let (departs, timer) = (reference.departs, self.reference_timer());
@@ -128,11 +130,13 @@ impl Port {
     }
 
     /// When the next departure or timer is due.
+    #[cold]
     pub(super) fn reference_due(&self) -> Time {
         let departs = self.reference().map_or(Time::NEVER, |reference| reference.departs);
         departs.min(self.reference_timer())
     }
     /// The next packet that has departed, and when.
+    #[cold]
     pub(super) fn poll_reference(&mut self) -> Option<(u32, Time)> {
         reference_mut(&mut self.special)?.sent.pop_front()
     }
