@@ -156,7 +156,7 @@ impl Guard {
     /// Looks at a round trip that has ended.
     fn judge(&mut self, ack: &Ack<'_>, round: &Round) {
         let air = self.air_loss * round.sent;
-        // Where no router answers nobody knows what the air loses: to TCP every loss is one.
+        // Without an answering router, losses of the air are unknown, so TCP's law counts every loss.
         let borne = if self.answered { air } else { 0.0 };
         // A flow that repairs nothing never stands still for its holes as TCP does: it halves for each round trip with some.
         let heard = self.reports && 2 * ack.now.since(self.told_at).0 <= 3 * ack.srtt.0;

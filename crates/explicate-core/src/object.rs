@@ -1,7 +1,7 @@
 //! The authors' traits as objects, implemented once for every author's type.
 //!
 //! Constants become methods, and calls that make several others are compiled into each type, so that a driver pays for one
-//! indirect call. Other crates see the types `Any*`, but cannot name these traits: nobody can implement or override them.
+//! indirect call. Other crates see the types `Any*`, but cannot name these traits, so no other crate can implement or override them.
 
 use alloc::boxed::Box;
 

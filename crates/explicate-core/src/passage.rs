@@ -27,7 +27,7 @@ pub struct Waiting {
     pub lost: bool,
 }
 
-/// Packets that come to an idle port, of which those pass that have left before the next one comes, and by a certain time.
+/// Packets that arrive at an idle port. Each passes if it departs before the next one arrives and before a deadline.
 pub struct Passages<'a> {
     /// In order of arrival; none that the channel loses.
     pub queue: &'a [Waiting],

@@ -151,7 +151,7 @@ pub struct Disturbed {
     pub late: Time,
     /// A copy of it arrives this much after its departure and the link's delay.
     pub copy: Option<Time>,
-    /// Bits of it are wrong: whoever it is for drops it.
+    /// Some of its bits are wrong; its receiver drops it.
     pub damaged: bool,
 }
 

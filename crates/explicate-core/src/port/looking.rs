@@ -31,8 +31,10 @@ impl Port {
     }
     /// Packets in the port, waiting or in service.
     pub fn len(&self) -> usize {
-        let polled = self.reference().map_or(0, |reference| reference.len());
-        self.ring.len() as usize + self.lanes.as_deref().map_or(0, |l| l.len()) + polled
+        if self.is_reference() {
+            return self.reference().map_or(0, |reference| reference.len());
+        }
+        self.ring.len() as usize + self.lanes.as_deref().map_or(0, |l| l.len())
     }
     /// Whether no packet is in the port.
     pub fn is_empty(&self) -> bool {
