@@ -251,7 +251,7 @@ def test_an_interrupted_run_keeps_what_has_finished(tmp_path: Path) -> None:
 def test_an_old_number_of_a_paper_still_works_with_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
     for number, letter in {"000": "N", "001": "I", "002": "Y", "003": "D", "004": "K"}.items():
         assert command.chosen([number]) == command.chosen([letter])
-    assert "paper D is now called D or de_vleeschouwer" in capsys.readouterr().err
+    assert "paper 003 is now called D or de_vleeschouwer" in capsys.readouterr().err
 
 
 def test_experiments_are_chosen_by_paper_or_id() -> None:
