@@ -29,9 +29,25 @@ HEAD = "# What was changed after the judges were frozen; `scripts/freeze_papers.
 
 
 def words() -> dict[str, str]:
-    """Return the verdicts on record by claim."""
+    """Return the verdicts on record by claim, and those of an experiment or a paper together.
+
+    They are those of the whole runs, or of the quick ones where no whole runs are on record.
+    """
     record = json.loads(RECORD.read_text(encoding="utf-8"))
-    return {claim: word for verdicts in record["all"].values() for claim, word in verdicts.items()}
+    verdicts = record["all"] or record["quick"]
+    claims = {claim: word for words in verdicts.values() for claim, word in words.items()}
+    letters = {claim[0] for claim in claims}
+    return (
+        claims
+        | {
+            key: "; ".join(f"{claim.removeprefix(f'{key}-')} {word}" for claim, word in words.items())
+            for key, words in verdicts.items()
+        }
+        | {
+            f"{letter} choices": f"{sum(word == 'holds' and claim[0] == letter for claim, word in claims.items())} hold"
+            for letter in letters
+        }
+    )
 
 
 def write(changes: Sequence[Change], rewrites: Sequence[Rewrite]) -> None:
