@@ -6,12 +6,13 @@
 #![forbid(unsafe_code)]
 
 extern crate alloc;
-#[cfg(test)]
+#[cfg(any(test, feature = "std"))]
 extern crate std;
 
 pub mod agent;
 pub mod api;
 pub mod channel;
+pub mod custom;
 pub mod datagram;
 pub mod estimate;
 pub mod flow;

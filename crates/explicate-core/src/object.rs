@@ -9,8 +9,9 @@ use crate::agent::{Address, Agent, AgentInit};
 use crate::api::{
     Ack, Allowance, Loss, PortView, Probe, Protocol, Receiver, Router, RouterInit, Sender, SenderInit, Sent, Writes,
 };
-use crate::params::{Info, Param};
+use crate::params::{Info, Param, Values};
 use crate::passage::{DropCause, Passages};
+use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::{Congestion, Packet};
 
@@ -60,6 +61,8 @@ pub trait ProtocolObject: Sync {
     fn congestion_header_len(&self) -> u16;
     fn bears_plain_routers(&self) -> bool;
     fn controller(&self) -> Option<&'static AnyProtocol>;
+    /// Whether it has a controller of its own.
+    fn has_router(&self) -> bool;
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender>;
     fn receiver(&self) -> Option<Box<AnyReceiver>>;
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>>;
@@ -88,6 +91,10 @@ impl<P: Protocol> ProtocolObject for P {
     }
     fn controller(&self) -> Option<&'static AnyProtocol> {
         P::CONTROLLER
+    }
+    fn has_router(&self) -> bool {
+        let (values, rng) = (&Values::default(), Rng::stream(0, ""));
+        Protocol::router(self, &RouterInit { values, capacity: 1e6, delay: Time::ZERO, rng }).is_some()
     }
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         Protocol::sender(self, init)

@@ -1,6 +1,7 @@
 //! Finds protocols, recoveries, queue disciplines, channels, media and presets by name.
 //!
-//! A name of a flow's `protocol` resolves as a preset, then as a protocol; `law/recovery` names both.
+//! A name of a flow's `protocol` resolves as a preset, then as a protocol; `law/recovery` names both. With the feature `std`,
+//! `register` adds protocols of other crates at run time.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -16,12 +17,23 @@ use crate::recovery::{AnyRecoveryKind, COMMON};
 
 use crate::flow::PARAMS as FLOW;
 
+#[cfg(feature = "std")]
+pub use self::run_time::{RegisterError, register, replace};
 pub use crate::channel::CHANNELS;
 pub use crate::estimate::ESTIMATORS;
 pub use crate::medium::MEDIA;
 pub use crate::protocols::PROTOCOLS;
 pub use crate::qdisc::QDISCS;
 pub use crate::recovery::RECOVERIES;
+
+#[cfg(feature = "std")]
+mod run_time;
+#[cfg(feature = "std")]
+use self::run_time::added;
+#[cfg(not(feature = "std"))]
+fn added() -> [&'static AnyProtocol; 0] {
+    []
+}
 
 /// What a flow's `protocol` key resolves to.
 #[derive(Clone, Copy)]
@@ -38,13 +50,17 @@ pub struct Resolved {
     pub fallback: &'static str,
 }
 
+/// Every protocol: those of this crate, then those that were registered at run time, in the order of their registration.
+pub fn protocols() -> impl Iterator<Item = &'static AnyProtocol> {
+    PROTOCOLS.iter().copied().chain(added())
+}
 /// Finds a protocol by name.
 pub fn protocol(name: &str) -> Option<&'static AnyProtocol> {
-    PROTOCOLS.iter().copied().find(|p| p.name() == name)
+    protocols().find(|p| p.name() == name)
 }
 /// The protocol whose controllers answer the packets of `protocol`: itself, another, or none if it works end to end.
 pub fn controller(protocol: &'static AnyProtocol) -> Option<&'static AnyProtocol> {
-    Some(protocol.controller().unwrap_or(protocol)).filter(|p| !p.router_params().is_empty())
+    Some(protocol.controller().unwrap_or(protocol)).filter(|p| p.has_router())
 }
 /// Finds a recovery by name.
 pub fn recovery(name: &str) -> Option<&'static AnyRecoveryKind> {
@@ -81,7 +97,7 @@ pub fn resolve(name: &str) -> Result<Resolved, String> {
     }
     let (law, repair) = name.split_once('/').unwrap_or((name, crate::presets::DEFAULT_RECOVERY));
     let Some(protocol) = protocol(law) else {
-        return Err(unknown("protocol", law, PRESETS.iter().map(|p| p.name).chain(PROTOCOLS.iter().map(|p| p.name()))));
+        return Err(unknown("protocol", law, PRESETS.iter().map(|p| p.name).chain(protocols().map(|p| p.name()))));
     };
     let Some(recovery) = recovery(repair) else {
         return Err(unknown("recovery", repair, RECOVERIES.iter().map(|r| r.name())));
@@ -116,14 +132,14 @@ pub fn entries() -> Vec<Entry> {
     let mut put = |kind, name, summary: &str, source, params: &[Param]| {
         all.push(Entry { kind, name, summary: summary.to_string(), source, params: params.to_vec() });
     };
-    for p in PROTOCOLS {
+    for p in protocols() {
         put("protocol", p.name(), p.summary(), p.source(), p.params());
     }
     for r in RECOVERIES {
         let params: Vec<Param> = COMMON.iter().chain(r.params()).copied().collect();
         put("recovery", r.name(), r.summary(), r.source(), &params);
     }
-    for p in PROTOCOLS.iter().filter(|p| !p.router_params().is_empty()) {
+    for p in protocols().filter(|p| p.has_router()) {
         put("router", p.name(), &format!("The router of {}.", p.name()), p.source(), p.router_params());
     }
     for q in QDISCS {

@@ -4,7 +4,7 @@ use explicate_core::flow::{self, data_header_bytes};
 use explicate_core::params::{Param, Values};
 use explicate_core::presets::PRESETS;
 use explicate_core::recovery;
-use explicate_core::registry::{self, PROTOCOLS, Resolved};
+use explicate_core::registry::{self, Resolved, protocols};
 use explicate_core::units::Time;
 
 use crate::document::{Data, Node, Place, Table, quoted};
@@ -130,12 +130,12 @@ fn resolve(ctx: &Context<'_>, name: &str, place: Place) -> Option<Resolved> {
     match registry::resolve(name) {
         Ok(resolved) => Some(resolved),
         Err(message) => {
-            let laws = PRESETS.iter().map(|p| p.name).chain(PROTOCOLS.iter().map(|p| p.name()));
+            let laws = PRESETS.iter().map(|p| p.name).chain(protocols().map(|p| p.name()));
             let hint = match name.split_once('/') {
                 None => near(name, &laws.collect::<Vec<_>>()).filter(|n| *n != name).map(str::to_string),
                 Some((law, repair)) => {
                     let repairs: Vec<&str> = registry::RECOVERIES.iter().map(|r| r.name()).collect();
-                    let law = near(law, &PROTOCOLS.iter().map(|p| p.name()).collect::<Vec<_>>());
+                    let law = near(law, &protocols().map(|p| p.name()).collect::<Vec<_>>());
                     law.zip(near(repair, &repairs)).map(|(law, repair)| format!("{law}/{repair}"))
                 }
             };

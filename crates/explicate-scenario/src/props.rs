@@ -4,7 +4,7 @@ use explicate_core::api::AnyProtocol;
 use explicate_core::channel::{AnyChannelKind, ChannelInit, ChannelStages};
 use explicate_core::params::{Param, Values};
 use explicate_core::qdisc::AnyQdiscKind;
-use explicate_core::registry::{self, CHANNELS, PROTOCOLS, QDISCS};
+use explicate_core::registry::{self, CHANNELS, QDISCS, protocols};
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
 
@@ -314,7 +314,7 @@ fn limited(kind: &'static AnyQdiscKind, mut chosen: Vec<Chosen>, place: Option<P
 
 pub(crate) fn read_router(ctx: &Context<'_>, node: &Node) -> Option<Router> {
     let empty = Table::default();
-    let known = || PROTOCOLS.iter().filter(|p| !p.router_params().is_empty()).map(|p| p.name());
+    let known = || protocols().filter(|p| p.has_router()).map(|p| p.name());
     let (name, place, table) = match &node.data {
         Data::Text(word) if word == "auto" => return Some(Router::Auto),
         Data::Text(word) if word == "none" => return Some(Router::None),
@@ -333,7 +333,7 @@ pub(crate) fn read_router(ctx: &Context<'_>, node: &Node) -> Option<Router> {
             return None;
         }
     };
-    let Some(protocol) = registry::protocol(name).filter(|p| !p.router_params().is_empty()) else {
+    let Some(protocol) = registry::protocol(name).filter(|p| p.has_router()) else {
         let words = ["auto", "none"].into_iter().chain(known());
         ctx.error(place, format!("no protocol with a router is called `{}`; {}", short(name), suggestion(name, words)));
         return None;

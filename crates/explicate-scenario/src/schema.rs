@@ -5,7 +5,7 @@ use explicate_core::medium::AnyMediumKind;
 use explicate_core::params::{Param, Unit};
 use explicate_core::presets::PRESETS;
 use explicate_core::recovery::COMMON;
-use explicate_core::registry::{CHANNELS, MEDIA, PROTOCOLS, QDISCS, RECOVERIES};
+use explicate_core::registry::{CHANNELS, MEDIA, QDISCS, RECOVERIES, protocols};
 use serde_json::{Map, Value, json};
 
 use crate::keys::{Form, Key, MEDIUM, ROOT};
@@ -40,7 +40,7 @@ pub fn schema() -> Value {
 }
 
 fn routers() -> impl Iterator<Item = (&'static str, &'static str, &'static [Param])> {
-    let with = PROTOCOLS.iter().filter(|p| !p.router_params().is_empty());
+    let with = protocols().filter(|p| p.has_router());
     with.map(|p| (p.name(), p.summary(), p.router_params()))
 }
 
@@ -201,11 +201,11 @@ fn param(param: &Param) -> Value {
 
 /// A preset, a protocol, or protocol/recovery.
 fn protocol() -> Value {
-    let mut names: Vec<&str> = PRESETS.iter().map(|p| p.name).chain(PROTOCOLS.iter().map(|p| p.name())).collect();
+    let mut names: Vec<&str> = PRESETS.iter().map(|p| p.name).chain(protocols().map(|p| p.name())).collect();
     names.sort_unstable();
     names.dedup();
     let either = |names: Vec<&str>| names.join("|");
-    let laws = either(PROTOCOLS.iter().map(|p| p.name()).collect());
+    let laws = either(protocols().map(|p| p.name()).collect());
     let repairs = either(RECOVERIES.iter().map(|r| r.name()).collect());
     json!({ "anyOf": [{ "enum": names }, { "type": "string", "pattern": format!("^({laws})/({repairs})$") }] })
 }
@@ -213,7 +213,7 @@ fn protocol() -> Value {
 /// Parameters of any law, any recovery and the flow: which belong together is found by parsing. Two laws may give a name
 /// different meanings, so a name that several declare takes what any of them takes.
 fn flow_params() -> Value {
-    let laws = PROTOCOLS.iter().flat_map(|p| p.params());
+    let laws = protocols().flat_map(|p| p.params());
     let repairs = RECOVERIES.iter().flat_map(|r| r.params());
     let mut all: Map<String, Value> = Map::new();
     for p in laws.chain(repairs).chain(COMMON).chain(flow::PARAMS) {

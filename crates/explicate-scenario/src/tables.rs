@@ -237,6 +237,16 @@ impl Data {
             Data::U64(v) => v.len(),
         }
     }
+    /// A value as a field of comma-separated values.
+    fn text(&self, row: usize) -> String {
+        match self {
+            Data::Str(v) if v[row].contains([',', '"', '\n', '\r']) => format!("\"{}\"", v[row].replace('"', "\"\"")),
+            Data::Str(v) => v[row].clone(),
+            Data::F64(v) if v[row].is_nan() => String::new(),
+            Data::F64(v) => v[row].to_string(),
+            Data::U64(v) => v[row].to_string(),
+        }
+    }
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -298,6 +308,16 @@ impl Table {
     /// A column's values by name.
     pub fn get(&self, name: &str) -> Option<&Data> {
         self.columns.iter().find(|(c, _)| c.name == name).map(|(_, data)| data)
+    }
+    /// The table as comma-separated values (RFC 4180), the names of the columns first; nulls are empty.
+    pub fn csv(&self) -> String {
+        let names: Vec<&str> = self.columns.iter().map(|(column, _)| column.name).collect();
+        let mut lines = vec![names.join(",")];
+        for row in 0..self.rows() {
+            let cells: Vec<String> = self.columns.iter().map(|(_, data)| data.text(row)).collect();
+            lines.push(cells.join(","));
+        }
+        lines.join("\n")
     }
     /// Appends the rows of a table with the same columns.
     ///

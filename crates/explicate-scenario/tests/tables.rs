@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use explicate_scenario::tables::{FLOWS, Kind, LINKS, TABLES, Table};
+use explicate_scenario::tables::{Cell, Column, FLOWS, Kind, LINKS, TABLES, Table};
 use explicate_scenario::variables::VARIABLES;
 
 /// Units that a name carries at its end.
@@ -109,3 +109,16 @@ fn rows() {
 fn a_row_of_the_wrong_kind() {
     Table::new(TABLES[3].1).push([1.0.into()]);
 }
+
+#[test]
+fn tables_as_comma_separated_values() {
+    let mut table = Table::new(COLUMNS);
+    table.push([Cell::from("a, \"b\""), Cell::from(f64::NAN), Cell::from(7)]);
+    table.push([Cell::from("c"), Cell::from(0.5), Cell::from(0)]);
+    assert_eq!(table.csv(), "name,share,count\n\"a, \"\"b\"\"\",,7\nc,0.5,0");
+}
+
+const fn column(name: &'static str, kind: Kind) -> Column {
+    Column { name, unit: "", kind, doc: "" }
+}
+const COLUMNS: &[Column] = &[column("name", Kind::Str), column("share", Kind::F64), column("count", Kind::U64)];

@@ -11,6 +11,7 @@ use explicate_scenario::model::Scenario;
 
 use crate::build::build;
 use crate::engine::Engine;
+use crate::measure::{Tables, measure};
 use crate::packet_log::{PacketLog, Selector};
 use crate::sample::{Sample, Sampler};
 
@@ -124,6 +125,17 @@ pub fn run_once(scenario: &Scenario, index: usize, options: &Options, progress: 
     engine.audit().map_err(|e| format!("packets are not conserved, which is a defect of the simulator: {e}"))?;
     let log = engine.followed();
     Ok(Run { seed, engine, baseline, samples: sampler.map_or(Vec::new(), |s| s.samples), log, wall_s })
+}
+
+/// Carries out all runs of a scenario, one after the other, and returns their result tables.
+pub fn run_tables(scenario: &Scenario) -> Result<Tables, String> {
+    let version = env!("CARGO_PKG_VERSION");
+    let runs = run_all(scenario, &Options::default(), &|_, _| true, |index, mut run| {
+        measure(scenario, index, &mut run, version)
+    })?;
+    let mut all = Tables::default();
+    runs.into_iter().for_each(|tables| all.append(tables));
+    Ok(all)
 }
 
 /// Carries out all runs of a scenario, up to `jobs` in parallel, and hands each to `finish` as it ends. The results are

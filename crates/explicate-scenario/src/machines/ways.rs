@@ -90,5 +90,5 @@ pub(super) fn answers(protocol: &AnyProtocol) -> u64 {
 
 /// The bit of a protocol; those beyond the 60th share one, which only means that a controller too many is installed.
 pub(super) fn bit(protocol: &AnyProtocol) -> u64 {
-    1 << registry::PROTOCOLS.iter().position(|p| p.name() == protocol.name()).unwrap_or(60).min(60)
+    1 << registry::protocols().position(|p| p.name() == protocol.name()).unwrap_or(60).min(60)
 }
