@@ -5,20 +5,31 @@ Nothing else in the package imports ``explicate._native``, so that a test can pu
 
 from __future__ import annotations
 
+import importlib
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NotRequired, TypedDict, cast
 
 import polars as pl
 
+OTHER = os.environ.get("EXPLICATE_ENGINE", "")
+"""The module that takes the place of the compiled engine: one with more protocols in it (CONTRIBUTING.md)."""
+
 try:
     from explicate import _native
 except ImportError as error:
-    raise ImportError(
-        f"explicate's compiled engine is missing or does not load ({error}); "
-        "build it with `make install`, or `maturin develop --release` in this environment"
-    ) from error
+    if not OTHER:
+        raise ImportError(
+            f"explicate's compiled engine is missing or does not load ({error}); "
+            "build it with `make install`, or `maturin develop --release` in this environment"
+        ) from error
+if OTHER:
+    try:
+        _native = importlib.import_module(OTHER)
+    except ImportError as error:
+        raise ImportError(f"EXPLICATE_ENGINE names {OTHER!r}, which does not load: {error}") from error
 
 ScenarioError = _native.ScenarioError
 

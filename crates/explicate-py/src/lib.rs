@@ -17,6 +17,7 @@ use explicate_sim::pcap::write_pcapng;
 use explicate_sim::simulation::{EngineKind, Options, run_all};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::wrap_pymodule;
 use serde_json::{Value, json};
 
 mod arrow;
@@ -103,6 +104,20 @@ fn difference(case: &Case) -> Result<Cost, String> {
         bytes_per_flow: once.bytes_per_flow,
         bytes_per_flow_after: once.bytes_per_flow_after,
     })
+}
+
+/// Adds the engine's functions to a module of another crate, which has registered its own protocols
+/// ([`explicate_core::registry::register`]). Python uses that module instead of its own if the environment variable
+/// `EXPLICATE_ENGINE` names it.
+pub fn add_engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let engine = wrap_pymodule!(_native)(module.py()).into_bound(module.py());
+    for (name, value) in engine.cast::<PyModule>()?.dict() {
+        let name: String = name.extract()?;
+        if !name.starts_with("__") {
+            module.add(name, value)?;
+        }
+    }
+    Ok(())
 }
 
 #[pymodule]

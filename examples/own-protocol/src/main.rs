@@ -1,0 +1,13 @@
+//! Simulates the scenario that the command line names, and prints a row for each flow.
+
+use std::{env, error::Error, fs, path::Path};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    own_protocol::register()?;
+    let file = env::args().nth(1).ok_or("name a scenario, such as scenario.toml")?;
+    let text = fs::read_to_string(&file)?;
+    let scenario = explicate_scenario::model::Scenario::parse(&text, &file, Path::new("."), &[])?;
+    let tables = explicate_sim::simulation::run_tables(&scenario)?;
+    println!("{}", tables.flows.csv());
+    Ok(())
+}
