@@ -242,8 +242,8 @@ fn parts<'a>(text: &'a str, dimension: &Dimension) -> Result<(f64, f64, &'a str)
         Some((_, factor)) => Ok((x, *factor, unit)),
         None if unit.is_empty() => Err(format!("`{shown}` has no unit; write it like \"{example}\"")),
         None => {
-            let hint = match near(unit, &names) {
-                Some(near) => format!("did you mean \"{digits}{near}\"?"),
+            let hint = match meant(unit, &names) {
+                Some(meant) => format!("did you mean \"{digits}{meant}\"?"),
                 None => format!("write it like \"{example}\" (units: {})", names.join(", ")),
             };
             Err(format!(
@@ -252,6 +252,16 @@ fn parts<'a>(text: &'a str, dimension: &Dimension) -> Result<(f64, f64, &'a str)
             ))
         }
     }
+}
+
+/// The unit of the same quantity that an unknown one stands for: the bits of `Mb/s` are no bytes, and an `h` no second.
+fn meant<'a>(unit: &str, names: &[&'a str]) -> Option<&'a str> {
+    let prefix = |u: &str| u.chars().next().map(|c| c.to_ascii_lowercase());
+    let spelt = unit.strip_suffix("b/s").map(|prefix| format!("{prefix}bit/s").replace("Kb", "kb"));
+    if let Some(known) = names.iter().find(|n| Some(**n) == spelt.as_deref()) {
+        return Some(known);
+    }
+    near(unit, names).filter(|n| unit.len() > 1 && prefix(unit) == prefix(n) && unit.contains('B') == n.contains('B'))
 }
 
 /// Length of the number that `text` begins with.
