@@ -1,7 +1,10 @@
 //! Dotted paths of keys (`topology.bottleneck.rate`, `link.r1->r2.channel.0.rate`): `--set` and `[sweep]` write by them.
 //!
 //! An entry of a list is addressed by its `name` (a channel by its `kind`, a class by its `match`) or by its number from 0. Names may contain dots:
-//! the longest that fits is taken. A generated link that the file does not refine yet may be named too.
+//! the longest that fits is taken. A generated link that the file does not refine yet may be named too. A link `a->b` may be
+//! written `a:b`, since a shell takes `>` for a redirection.
+
+use std::borrow::Cow;
 
 use crate::document::{Data, Node, Place, Table};
 use crate::limits;
@@ -16,11 +19,29 @@ pub(crate) fn set(root: &mut Table, path: &str, value: Node) -> Result<(), Strin
     if path.is_empty() || path.starts_with('.') || path.ends_with('.') {
         return Err("a path is keys with dots between them, like topology.bottleneck.rate".to_string());
     }
-    set_in_table(root, path, "", value)
+    let path = with_arrow(root, path);
+    set_in_table(root, &path, "", value)
+}
+
+/// The path with the name of a link `a:b` as it is stored, `a->b`, unless a link is called `a:b`.
+fn with_arrow<'a>(root: &Table, path: &'a str) -> Cow<'a, str> {
+    let Some(rest) = path.strip_prefix("link.") else { return Cow::Borrowed(path) };
+    let names: Vec<String> = match root.get("link").map(|node| &node.data) {
+        Some(Data::List(nodes)) => nodes.iter().map(name_of).collect(),
+        _ => Vec::new(),
+    };
+    if rest.contains("->") || longest(names.iter().map(String::as_str), rest).is_some() {
+        return Cow::Borrowed(path);
+    }
+    Cow::Owned(format!("link.{}", rest.replacen(':', "->", 1)))
 }
 
 /// Where the value at `path` was written, if it was.
 pub(crate) fn find(table: &Table, path: &str) -> Option<Place> {
+    find_in_table(table, &with_arrow(table, path))
+}
+
+fn find_in_table(table: &Table, path: &str) -> Option<Place> {
     let key = longest(table.entries.iter().map(|e| e.key.as_str()), path)?;
     let node = table.get(key)?;
     match path[key.len()..].strip_prefix('.') {
@@ -31,7 +52,7 @@ pub(crate) fn find(table: &Table, path: &str) -> Option<Place> {
 
 fn find_below(node: &Node, path: &str) -> Option<Place> {
     let nodes = match &node.data {
-        Data::Table(table) => return find(table, path),
+        Data::Table(table) => return find_in_table(table, path),
         Data::List(nodes) => nodes,
         _ => return None,
     };

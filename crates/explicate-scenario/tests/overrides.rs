@@ -45,6 +45,16 @@ fn links_by_name() {
 }
 
 #[test]
+fn links_by_a_name_that_a_shell_leaves_alone() {
+    let s = set(&linked(), &[("link.r1:r2.channel.0.rate", "5%")]);
+    assert_eq!(link(&s, "r1->r2").channel[0].values.given(), [("rate", 0.05)]);
+    let s = set(SMALL, &[("link.r2:r1.rate", "1Mbit/s")]);
+    assert_eq!((link(&s, "r2->r1").rate, link(&s, "r1->r2").rate), (Rate::mbps(1), Rate::mbps(10)));
+    let problems = problems(SMALL, &[("link.r1:r9.rate", "1Mbit/s")]);
+    assert!(problems[0].contains("no link is called `r1->r9`"), "{}", problems[0]);
+}
+
+#[test]
 fn a_queue_or_router_that_is_only_named_takes_parameters() {
     let limit = |s: &explicate_scenario::model::Scenario| {
         let queue = link(s, "r1->r2").queue.as_ref().unwrap();
