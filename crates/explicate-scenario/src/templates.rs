@@ -50,9 +50,40 @@ pub const TEMPLATES: &[Template] = &[
         text: include_str!("../templates/trace.toml"),
         companion: Some(("steps.trace", include_str!("../templates/steps.trace"))),
     },
+    Template {
+        name: "wifi",
+        summary: "802.11 stations send through an access point",
+        text: include_str!("../templates/wifi.toml"),
+        companion: None,
+    },
+    Template {
+        name: "geo",
+        summary: "A geostationary satellite: long delay, losses on the radio, short transfers beside long ones",
+        text: include_str!("../templates/geo.toml"),
+        companion: None,
+    },
+    Template {
+        name: "cellular",
+        summary: "A cellular link with a recorded capacity, both ways",
+        text: include_str!("../templates/cellular.toml"),
+        companion: Some(("steps.trace", include_str!("../templates/steps.trace"))),
+    },
+    Template {
+        name: "xcp_i",
+        summary: "XCP routers around a cloud of plain ones",
+        text: include_str!("../templates/xcp_i.toml"),
+        companion: None,
+    },
+    Template {
+        name: "datacentre",
+        summary: "Workers of a rack answer at the same time (incast), beside long transfers",
+        text: include_str!("../templates/datacentre.toml"),
+        companion: None,
+    },
 ];
 
-/// Finds a template by name.
+/// Finds a template by name; a hyphen counts as an underscore.
 pub fn template(name: &str) -> Option<&'static Template> {
+    let name = name.replace('-', "_");
     TEMPLATES.iter().find(|t| t.name == name)
 }
