@@ -25,7 +25,7 @@ mod texts;
 
 use arrow::ArrowTable;
 
-pyo3::create_exception!(_native, ScenarioError, PyValueError, "A scenario that cannot be used.");
+pyo3::create_exception!(explicate._native, ScenarioError, PyValueError, "A scenario that cannot be used.");
 
 type Overrides = Vec<(String, String)>;
 
