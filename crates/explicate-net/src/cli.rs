@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand};
 use explicate_core::presets::{DEFAULT_EXPLICIT, DEFAULT_SENDER};
@@ -27,9 +28,18 @@ fn share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "a share from 0 to 0.9, or a percentage like 2%".to_string())
 }
 
+/// The version, with the commit where the build names one (EXPLICATE_COMMIT).
+fn version() -> &'static str {
+    static VERSION: LazyLock<String> = LazyLock::new(|| match option_env!("EXPLICATE_COMMIT") {
+        Some(commit) => format!("{} ({commit})", env!("CARGO_PKG_VERSION")),
+        None => env!("CARGO_PKG_VERSION").to_string(),
+    });
+    &VERSION
+}
+
 /// Explicit congestion control between Linux hosts.
 #[derive(Parser, Debug)]
-#[command(name = "explicated", version, about, propagate_version = true)]
+#[command(name = "explicated", version = version(), about, propagate_version = true)]
 #[command(after_help = "Exit status: 0 for success, 1 for a failure or an interruption, 2 for invalid arguments.")]
 pub struct Cli {
     /// Log more to stderr; twice for everything.
