@@ -5,17 +5,42 @@
 >>> results.summary()                                            # doctest: +SKIP
 """
 
-from explicate.curves import channel_curves
-from explicate.engine import ScenarioError, columns, registry, schema, template, version
-from explicate.lab import compare, run
-from explicate.notebook import show
-from explicate.report import write_report
-from explicate.results import Results
-from explicate.scenario import Scenario
-from explicate.summary import jain_index
-from explicate.sweeps.api import sweep
+from __future__ import annotations
 
-__version__ = version()
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from explicate.curves import channel_curves
+    from explicate.engine import ScenarioError, columns, registry, schema, template
+    from explicate.lab import compare, run
+    from explicate.notebook import show
+    from explicate.report import write_report
+    from explicate.results import Results
+    from explicate.scenario import Scenario
+    from explicate.summary import jain_index
+    from explicate.sweeps.api import sweep
+
+    __version__: str
+
+# Where each public name is defined. Modules are imported when a name of theirs is first used: Polars takes most of the
+# time of an import, and `explicate --help` does not use it.
+_HOMES = {
+    "Results": "results",
+    "Scenario": "scenario",
+    "ScenarioError": "engine",
+    "channel_curves": "curves",
+    "columns": "engine",
+    "compare": "lab",
+    "jain_index": "summary",
+    "registry": "engine",
+    "run": "lab",
+    "schema": "engine",
+    "show": "notebook",
+    "sweep": "sweeps.api",
+    "template": "engine",
+    "write_report": "report",
+}
 
 __all__ = [
     "Results",
@@ -34,3 +59,20 @@ __all__ = [
     "template",
     "write_report",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    if name == "__version__":
+        value = importlib.import_module("explicate.engine").version()
+    elif name in _HOMES:
+        value = getattr(importlib.import_module(f"explicate.{_HOMES[name]}"), name)
+    else:
+        raise AttributeError(f"module 'explicate' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names, imported or not."""
+    return sorted({*globals(), *__all__})

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
+from explicate.console import table
 from explicate.engine import BenchCase, Column, Entry
-from explicate.results import Results
-from explicate.summary import busy_links
-from explicate.sweeps.measures import MARGIN
-from explicate.sweeps.table import SweepResults
-from explicate.text import number, percent, rate, table
+from explicate.text import number, percent, rate
+
+if TYPE_CHECKING:  # lists need no frames, and no Polars
+    import polars as pl
+
+    from explicate.results import Results
+    from explicate.sweeps.table import SweepResults
 
 MOST_LINKS = 12
 MOST_POINTS = 40
@@ -56,6 +57,8 @@ def groups(results: Results) -> str:
 
 def links(results: Results) -> str:
     """Return the table of the busy links: those with a queue, drops or marks."""
+    from explicate.summary import busy_links  # noqa: PLC0415
+
     names = busy_links(results.links)
     rank = {name: place for place, name in enumerate(names[:MOST_LINKS])}
     shown = [row for row in results.link_summary().to_dicts() if row["link"] in rank]
@@ -79,6 +82,8 @@ def links(results: Results) -> str:
 
 def intervals(results: SweepResults) -> str:
     """Return the table of a sweep's measures: a line for each point, means with their 95 % intervals over the runs."""
+    from explicate.sweeps.measures import MARGIN  # noqa: PLC0415
+
     frame = results.intervals()
     axes, names = frame.columns[: len(results.axes)], results.wanted
     spread = any(frame[name + MARGIN].fill_null(0).max() for name in names)
@@ -100,22 +105,22 @@ def intervals(results: SweepResults) -> str:
     return table([*axes, "runs", *names], body, left=len(axes)) + note
 
 
-def failures(results: SweepResults, out: str | None) -> str:
+def failures(results: SweepResults, out: str | None) -> list[str]:
     """Return a line for each of the first runs that failed, and where their scenarios are."""
     count = len(results.failures)
-    lines = [f"explicate: {count} of {results.run.height + count} runs failed"]
-    lines += [f"explicate:   {failure}" for failure in results.failures[:MOST_FAILURES]]
-    lines += [f"explicate:   … and {count - MOST_FAILURES} more"] if count > MOST_FAILURES else []
+    lines = [f"{count} of {results.run.height + count} runs failed"]
+    lines += [f"  {failure}" for failure in results.failures[:MOST_FAILURES]]
+    lines += [f"  … and {count - MOST_FAILURES} more"] if count > MOST_FAILURES else []
     if out:
-        lines.append(f"explicate: their scenarios are listed in {out}/failures.json; the same command retries them")
-    return "\n".join(lines)
+        lines.append(f"their scenarios are listed in {out}/failures.json; the same command retries them")
+    return lines
 
 
 def fluid(results: Results) -> str:
     """Return one line: how large the fluid model was, and what it cost."""
     runs = results.timing["runs"]
     first, seconds = runs[0], sum(run["set_up_s"] + run["wall_s"] for run in runs)
-    flows, size = results.flows.filter(pl.col("run") == 0)["count"].sum(), first["bytes"] / 1e6
+    flows, size = results.flows.filter(results.flows["run"] == 0)["count"].sum(), first["bytes"] / 1e6
     shape = f"{first['classes']:,} classes with {first['class_hops']:,} hops, {first['steps']:,} steps"
     return f"\nfluid: {flows:,} flows in {shape}; {seconds:.1f} s, {size:.1f} MB for the model"
 
@@ -139,6 +144,11 @@ def entry(item: Entry) -> str:
         return f"{head}{source}\nno parameters"
     body = [[p["name"], p["default"], p["unit"], p["source"], p.get("doc", "")] for p in item["parameters"]]
     return f"{head}{source}\n\n{table(['parameter', 'default', 'unit', 'source', 'meaning'], body, left=5)}"
+
+
+def names(kind: str, summaries: Mapping[str, str]) -> str:
+    """Return names with a sentence about each."""
+    return table([kind, ""], [[f"  {name}", summary] for name, summary in summaries.items()], left=2)
 
 
 def columns(tables: Mapping[str, Sequence[Column]]) -> str:

@@ -10,9 +10,10 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NotRequired, TypedDict, cast
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 
-import polars as pl
+if TYPE_CHECKING:
+    import polars as pl
 
 OTHER = os.environ.get("EXPLICATE_ENGINE", "")
 """The module that takes the place of the compiled engine: one with more protocols in it (CONTRIBUTING.md)."""
@@ -35,6 +36,9 @@ ScenarioError = _native.ScenarioError
 
 KINDS = ("fast", "reference")
 """Engines of :func:`run`; they give the same tables."""
+
+MOST_RUNS = 1_000_000
+"""The limit of a scenario."""
 
 Override = tuple[str, str]
 """One ``--set``: a dotted key and the text of its value."""
@@ -151,6 +155,11 @@ def template(kind: str) -> str:
     return _native.template(kind)
 
 
+def templates() -> dict[str, str]:
+    """Return the templates by name, with a sentence about each."""
+    return cast(dict[str, str], json.loads(_native.templates()))
+
+
 def companions(kind: str) -> dict[str, str]:
     """Return the files that a template needs beside it: contents by name."""
     return cast(dict[str, str], json.loads(_native.companions(kind)))
@@ -202,6 +211,8 @@ def fluid_models() -> dict[str, str]:
 
 
 def _output(raw: _native.Output) -> Output:
+    import polars as pl  # noqa: PLC0415 (slow to import, and only runs use it)
+
     return Output(
         flows=pl.DataFrame(raw.flows),
         links=pl.DataFrame(raw.links),

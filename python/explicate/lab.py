@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
 from explicate import engine
-from explicate.engine import Override
+from explicate.engine import MOST_RUNS, Override
 from explicate.results import Results, stack
 from explicate.scenario import ScenarioLike
 from explicate.source import Source, overrides_of
@@ -15,8 +17,8 @@ from explicate.source import Source, overrides_of
 Progress = Callable[[float], None]
 """Callback for progress: gets the fraction done, 0 to 1."""
 
-MOST_RUNS = 1_000_000
-"""The limit of a scenario."""
+INTERVAL_S = 0.1
+"""Progress of runs in threads is reported this often."""
 
 VARIANT = "variant"
 """The axis of a comparison: the protocol as given."""
@@ -152,16 +154,54 @@ def compare_source(
     variants = [[*settings, *((f"flows.{i}.protocol", name) for i in range(groups))] for name in names]
     for overrides in variants:
         source.check(overrides, fluid=fluid)
-    done = [
-        run_source(
-            source, overrides, seed=seed, runs=runs, jobs=jobs, fluid=fluid, progress=_part(progress, i, len(names))
-        )
-        for i, overrides in enumerate(variants)
-    ]
+
+    def one(overrides: Sequence[Override], part: Progress, jobs: int) -> Results:
+        return run_source(source, overrides, seed=seed, runs=runs, jobs=jobs, fluid=fluid, progress=part)
+
+    done = _side_by_side(one, variants, jobs, progress)
     return stack([{VARIANT: name} for name in names], done)
 
 
-def _part(progress: Progress | None, index: int, count: int) -> Progress | None:
-    if progress is None:
-        return None
-    return lambda fraction: progress((index + fraction) / count)
+class _AbandonedError(Exception):
+    """Ends a run in another thread after the user's interrupt."""
+
+
+def _side_by_side(
+    one: Callable[[Sequence[Override], Progress, int], Results],
+    variants: Sequence[Sequence[Override]],
+    jobs: int,
+    progress: Progress | None,
+) -> list[Results]:
+    """Run all variants, `jobs` runs at the same time in all, and return their results in order.
+
+    An interrupt, or an error of one of them, ends the others.
+    """
+    if jobs < 1:
+        raise ValueError(f"jobs must be 1 or more, not {jobs}")
+    workers = min(jobs, len(variants))
+    fractions, stopped = [0.0] * len(variants), threading.Event()
+
+    def part(index: int) -> Progress:
+        def report(fraction: float) -> None:
+            if stopped.is_set():
+                raise _AbandonedError
+            fractions[index] = fraction
+
+        return report
+
+    with ThreadPoolExecutor(workers) as threads:
+        futures = [threads.submit(one, variant, part(i), jobs // workers) for i, variant in enumerate(variants)]
+        try:
+            pending: Collection[Future[Results]] = futures
+            while pending:
+                finished, pending = wait(pending, timeout=INTERVAL_S, return_when=FIRST_EXCEPTION)
+                for future in finished:
+                    future.result()
+                if progress is not None:
+                    progress(sum(fractions) / len(fractions))
+        except BaseException:
+            stopped.set()
+            for future in futures:
+                future.cancel()
+            raise
+    return [future.result() for future in futures]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import TextIO
 
+from explicate import console
+
 WIDTH = 24
 INTERVAL_S = 0.1
 FIRST_GUESS_S = 2.0
@@ -19,7 +21,7 @@ class ProgressLine:
         self._shown = False
         self._began = time.monotonic()
         self._next = self._began + INTERVAL_S
-        self.active = stream.isatty()
+        self.active = stream.isatty() and console.wants_progress()
 
     def __call__(self, fraction: float) -> None:
         """Show `fraction`, 0 to 1; cheap when called often."""

@@ -104,6 +104,10 @@ def columns() -> str:
     )
 
 
+def templates() -> str:
+    return json.dumps({"dumbbell": "Pairs of hosts share one bottleneck"})
+
+
 def companions(kind: str) -> str:
     return "{}"
 

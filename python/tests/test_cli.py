@@ -14,7 +14,7 @@ import pytest
 from conftest import Command, child_environment
 
 from explicate.cli import build_parser, main
-from explicate.commands import split_values
+from explicate.commands.values import split_values
 from explicate.progress import ProgressLine
 
 Capture = pytest.CaptureFixture[str]
@@ -71,7 +71,7 @@ def test_a_failed_run(scenario: Path, capsys: Capture) -> None:
 
 def test_interrupt(scenario: Path, capsys: Capture) -> None:
     assert main(["run", str(scenario), "--set", "name=interrupt"]) == 130
-    assert capsys.readouterr().err == "explicate: interrupted\n"
+    assert capsys.readouterr().err == "explicate: interrupted; nothing was written\n"
 
 
 def test_a_defect_or_a_panic_is_a_sentence(scenario: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +148,7 @@ def test_a_sweep_in_the_file_is_not_run_in_silence(scenario: Path, capsys: Captu
 def test_an_old_name_of_a_command(scenario: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     """`compare-worlds` does what `compare-lab` does, warns, and is not listed."""
     called = []
-    monkeypatch.setattr("explicate.commands.compare_lab", lambda args: called.append(args.scenario))
+    monkeypatch.setattr("explicate.commands.compare_lab.execute", lambda args: called.append(args.scenario))
     assert main(["compare-worlds", str(scenario)]) == 0
     assert called == [str(scenario)]
     assert "`compare-worlds` is now called `compare-lab`" in capsys.readouterr().err

@@ -25,7 +25,7 @@ def test_both_distributions_have_one_version() -> None:
 
 def test_only_reproduce_imports_the_papers() -> None:
     sources = sorted((ROOT / "python" / "explicate").rglob("*.py"))
-    assert [path.name for path in sources if "explicate_papers" in path.read_text(encoding="utf-8")] == ["commands.py"]
+    assert [path.name for path in sources if "explicate_papers" in path.read_text(encoding="utf-8")] == ["reproduce.py"]
     code = (
         "import fake_native; fake_native.install(); import sys, explicate.cli\n"
         "sys.exit(any(name.startswith('explicate_papers') for name in sys.modules))"

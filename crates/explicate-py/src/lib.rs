@@ -190,6 +190,11 @@ mod _native {
     }
 
     #[pyfunction]
+    fn templates() -> String {
+        texts::templates().to_string()
+    }
+
+    #[pyfunction]
     fn companions(kind: &str) -> String {
         texts::companions(kind).to_string()
     }

@@ -93,6 +93,12 @@ pub(crate) fn template(kind: &str) -> Result<String, String> {
         .ok_or_else(|| format!("no template is called `{kind}`; there are {}", names()))
 }
 
+/// All templates, with a sentence about each.
+pub(crate) fn templates() -> Value {
+    use explicate_scenario::templates::TEMPLATES;
+    Value::Object(TEMPLATES.iter().map(|t| (t.name.to_string(), json!(t.summary))).collect())
+}
+
 /// Files that a template needs beside it: contents by name.
 pub(crate) fn companions(kind: &str) -> Value {
     let companion = explicate_scenario::templates::template(kind).and_then(|t| t.companion);

@@ -88,12 +88,17 @@ def _instead(word: str, known: Sequence[str] | Mapping[str, str]) -> str:
     return f"`{word}` is not known; " + (f"did you mean `{near[0]}`?" if near else f"there are {', '.join(known)}")
 
 
+def spellings(name: str) -> list[str]:
+    """Return a name and, of a link ``a:b``, the one that the tables have, ``a->b``: a shell takes the > otherwise."""
+    return list(dict.fromkeys([name, name.replace(":", "->", 1)]))
+
+
 def unmet(tables: Mapping[str, pl.DataFrame], measures: Sequence[Measure]) -> list[str]:
     """Return a sentence for each measure whose name nothing in `tables` has: all of its values are null."""
     found = []
     for measure in measures:
         names = tables[measure.table][NAMES[measure.table]].unique(maintain_order=True).to_list()
-        if measure.name and measure.name not in names:
+        if measure.name and not set(spellings(measure.name)) & set(names):
             found.append(f"measure {measure.text}: {_instead(measure.name, names)}; no run has a value of it")
     return found
 
@@ -106,7 +111,7 @@ def measured(tables: Mapping[str, pl.DataFrame], axes: Sequence[str], measures: 
     for measure in measures:
         alike.setdefault((measure.table, measure.name), {})[measure.text] = measure
     for (source, name), group in alike.items():
-        frame = tables[source] if not name else tables[source].filter(pl.col(NAMES[source]) == name)
+        frame = tables[source] if not name else tables[source].filter(pl.col(NAMES[source]).is_in(spellings(name)))
         count = pl.col(COUNT) if "count" in frame.columns else None
         rows = without_nan(
             frame.select(

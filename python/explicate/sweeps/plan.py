@@ -10,9 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from explicate.engine import Override, ScenarioError
+from explicate.engine import MOST_RUNS, Override, ScenarioError
 from explicate.errors import BadInputError
-from explicate.lab import MOST_RUNS
 from explicate.scenario import ScenarioLike
 from explicate.source import Source, overrides_of, value_text
 from explicate.sweeps import measures

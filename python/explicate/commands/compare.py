@@ -1,0 +1,39 @@
+"""``explicate compare``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from explicate.commands import delivery, options, values
+
+EXAMPLES = (
+    "explicate compare mine.toml --protocols xcp,vcp,newreno",
+    "explicate compare mine.toml --protocols xcp,newreno -o both && explicate report both",
+)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    options.simulation(parser, jobs=options.PARALLEL)
+    parser.add_argument(
+        "--protocols", metavar="A,B,...", type=values.names, required=True,
+        help="protocols, each set for all flow groups",
+    )  # fmt: skip
+    options.fluid(parser)
+
+
+def execute(args: argparse.Namespace) -> None:
+    """Simulate once per protocol."""
+    delivery.check_outputs(args)
+    source = delivery.source(args.scenario)
+    from explicate import lab
+    from explicate.progress import ProgressLine
+
+    with delivery.keeping("nothing was written"), ProgressLine(sys.stderr, "comparing") as progress:
+        results = lab.compare_source(
+            source, args.protocols, args.set, seed=args.seed, runs=args.runs, fluid=args.fluid,
+            jobs=args.jobs or os.cpu_count() or 1, progress=progress if progress.active else None,
+        )  # fmt: skip
+    delivery.deliver(results, args, source.origin, sys.stdout)

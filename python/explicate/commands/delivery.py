@@ -1,0 +1,103 @@
+"""What the commands that run scenarios share: the source, the checks before a run, and the output after it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from explicate import console
+from explicate.errors import BadInputError, StoppedError
+from explicate.source import Source, decoded
+
+if TYPE_CHECKING:
+    from explicate.results import Results
+
+
+def source(name: str) -> Source:
+    """Read a scenario file, or standard input for ``-``."""
+    console.detail(f"reading {name}")
+    if name == "-":
+        raw = getattr(sys.stdin, "buffer", None)  # a replaced stdin (StringIO) has no bytes
+        return Source(decoded(raw, "<stdin>") if raw else sys.stdin.read(), "<stdin>", ".")
+    try:
+        return Source.of(Path(name))
+    except OSError as error:
+        missing = isinstance(error, FileNotFoundError)
+        remedy = f"; `explicate new dumbbell > {name}` creates a scenario" if missing else ""
+        raise BadInputError(f"{name}: {error.strerror}{remedy}") from error
+
+
+def check_outputs(args: argparse.Namespace) -> None:
+    """Raise BadInputError if results could not be written; before the runs, not after them."""
+    if args.csv and not args.out:
+        raise BadInputError("--csv needs an output directory: add -o DIR")
+    if not args.out:
+        return
+    folder = Path(args.out)
+    if folder.exists() and not folder.is_dir():
+        raise BadInputError(f"{args.out}: is not a directory; choose another name for -o")
+    place = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    if not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
+        raise BadInputError(f"{args.out}: {place} is not writable; choose another directory for -o")
+
+
+@contextmanager
+def keeping(kept: str) -> Iterator[None]:
+    """Say what is kept if the user interrupts."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise StoppedError(kept) from error
+
+
+def warn(results: Results, origin: str) -> None:
+    """Print the warnings of a run with the name of its file."""
+    for warning in results.warnings:
+        console.warning(warning.replace("scenario:", f"{origin}:", 1))
+
+
+def as_json(results: Results) -> dict[str, Any]:
+    """Return what ``--json`` prints of any results."""
+    from explicate.results import rows
+
+    return {
+        "scenario": results.scenario,
+        "seed": results.seed,
+        "version": results.version,
+        **({"axes": list(results.axes)} if results.axes else {}),
+        "flows": rows(results.flows),
+        "links": rows(results.links),
+    }
+
+
+def deliver(results: Results, args: argparse.Namespace, origin: str, out: TextIO) -> None:
+    """Write the tables of a run and print its summary."""
+    from explicate import display
+
+    warn(results, origin)
+    console.detail(f"{results.run.height} runs in {console.elapsed_s():.1f} s")
+    if args.out:
+        results.write(args.out, csv=args.csv)
+        console.detail(f"wrote {args.out}")
+    if args.json:
+        console.print_json(as_json(results))
+        return
+    console.show(display.heading(results), file=out)
+    console.show("\n" + display.groups(results), file=out)
+    console.show("\n" + display.links(results), file=out)
+    finish(args, out)
+
+
+def finish(args: argparse.Namespace, out: TextIO) -> None:
+    """Print where the tables were written, or how to write them."""
+    if not args.out:
+        console.note("no files written; -o DIR writes the tables for `explicate report DIR`", file=out, blank=True)
+        return
+    kinds = "Parquet and CSV" if args.csv else "Parquet"
+    end = f"written: {args.out}/ ({kinds} tables, run.json); page: explicate report {args.out}"
+    console.note(end, file=out, blank=True)

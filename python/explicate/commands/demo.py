@@ -1,0 +1,48 @@
+"""``explicate demo``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from explicate import console, examples
+from explicate.commands import delivery
+from explicate.source import Source
+
+EXAMPLES = ("explicate demo", "explicate demo -o first")
+SCENARIO = "long-fat-pipe"
+PROTOCOLS = ("xcp", "newreno", "cubic")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("-o", "--out", metavar="DIR", default="explicate-demo", help="directory (default: %(default)s)")
+    parser.set_defaults(csv=False, json=False)
+
+
+def execute(args: argparse.Namespace) -> None:
+    """Compare, keep the tables and the scenario, and write the report."""
+    delivery.check_outputs(args)
+    from explicate import display, lab
+    from explicate.progress import ProgressLine
+    from explicate.report import write_report
+
+    folder = Path(args.out)
+    source = Source(examples.text(SCENARIO), f"{SCENARIO}.toml", ".")
+    console.note(f"{SCENARIO}: five flows over 200 Mbit/s and a round trip of 200 ms, by {', '.join(PROTOCOLS)}")
+    with delivery.keeping("nothing was written"), ProgressLine(sys.stderr, "comparing") as progress:
+        results = lab.compare_source(
+            source, PROTOCOLS, [], jobs=os.cpu_count() or 1, progress=progress if progress.active else None
+        )
+    results.write(folder)
+    (folder / f"{SCENARIO}.toml").write_text(source.text, encoding="utf-8")
+    page = write_report(results, folder / "report.html")
+    console.show(display.groups(results))
+    console.show("\n" + display.links(results))
+    console.note(
+        f"report: {page} (one file; open it in a browser)\n"
+        f"change it: edit {folder / SCENARIO}.toml, then explicate run {folder / SCENARIO}.toml",
+        file=sys.stdout, blank=True,
+    )  # fmt: skip

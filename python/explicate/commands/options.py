@@ -1,0 +1,38 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+import argparse
+
+from explicate import engine
+from explicate.commands import values
+
+
+def simulation(parser: argparse.ArgumentParser, *, jobs: str) -> None:
+    """Declare the scenario, how often it runs, and where results go."""
+    parser.add_argument("scenario", metavar="SCENARIO", help="a scenario file (TOML); - reads standard input")
+    settings(parser, "override one key by its path, such as flows.0.count=20 or link.r1:r2.rate=10Mbit/s; repeatable")
+    parser.add_argument("--seed", type=values.seed, help="seed of the first run (default: the scenario's)")
+    parser.add_argument("--runs", type=values.runs, help="number of runs, with consecutive seeds")
+    parser.add_argument("--jobs", type=values.positive, default=None, help=jobs)
+    parser.add_argument("-o", "--out", metavar="DIR", help="write the tables (Parquet) and run.json here")
+    parser.add_argument("--csv", action="store_true", help="write the tables as CSV too; needs -o")
+    parser.add_argument("--json", action="store_true", help="print the tables as JSON")
+
+
+def settings(parser: argparse.ArgumentParser, meaning: str) -> None:
+    """Declare ``--set``."""
+    parser.add_argument(
+        "--set", metavar="KEY=VALUE", type=values.setting, action="append", default=[], help=meaning
+    )  # fmt: skip
+
+
+def fluid(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--fluid``."""
+    parser.add_argument(
+        "--fluid", action="store_true",
+        help=f"use a fluid model instead of simulating packets; available for {', '.join(engine.fluid_models())}",
+    )  # fmt: skip
+
+
+PARALLEL = "parallel runs (default: one per core); results do not depend on it"

@@ -1,0 +1,166 @@
+"""What the command prints: notes and warnings, JSON, and tables that fit the terminal.
+
+Results go to standard output, the rest to standard error. Where standard output is no terminal, tables have their full
+width and no colours. `rich` is imported only to draw on a terminal; it honours NO_COLOR.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+from explicate import text
+
+GROUPING = "\u202f"
+"""Separates thousands on pages; a terminal shows plain digits, which can be copied into other programs."""
+
+PLAIN = {"–": "-", "−": "-", "…": "...", "∞": "inf", "±": "+-", "×": "x", "→": "->", "≥": ">=", "≤": "<=", "µ": "u"}
+"""For encodings that lack a character."""
+
+QUIET, NORMAL, VERBOSE = -1, 0, 1
+
+
+class _State:
+    """How much is said on standard error, and since when the command runs."""
+
+    level = NORMAL
+    began = time.monotonic()
+
+
+def set_level(level: int) -> None:
+    """Say errors only (`QUIET`), warnings and notes too (`NORMAL`), or also what is done (`VERBOSE`)."""
+    _State.level = level
+
+
+def elapsed_s() -> float:
+    """Return the seconds since the command began."""
+    return time.monotonic() - _State.began
+
+
+def prepare() -> None:
+    """Let no character break the output: replace those that an encoding such as cp1252 lacks."""
+    _State.began = time.monotonic()
+    codecs.register_error("explicate.plain", _replacement)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="explicate.plain")
+
+
+def _replacement(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(PLAIN.get(char, "?") for char in error.object[error.start : error.end]), error.end
+
+
+def show(message: str, *, file: TextIO | None = None) -> None:
+    """Print a result with plain digits."""
+    print(message.replace(GROUPING, ""), file=file or sys.stdout)
+
+
+def print_json(value: Any) -> None:
+    """Print `value` as JSON, in ASCII where the output's encoding is not UTF-8."""
+    unicode = (sys.stdout.encoding or "utf-8").lower().replace("_", "-") == "utf-8"
+    print(json.dumps(value, indent=2, ensure_ascii=not unicode, allow_nan=False))
+
+
+def write_toml(content: str) -> None:
+    """Print a scenario, which is UTF-8 whatever the encoding of a terminal is."""
+    content = content if content.endswith("\n") else content + "\n"
+    raw = getattr(sys.stdout, "buffer", None)
+    if raw is None or sys.stdout.isatty():
+        sys.stdout.write(content)
+        return
+    sys.stdout.flush()
+    raw.write(content.encode())
+
+
+def note(message: str, *, file: TextIO | None = None, blank: bool = False) -> None:
+    """Print a note, unless the user wants none; `blank` puts an empty line before it."""
+    if _State.level >= NORMAL:
+        print(("\n" if blank else "") + message, file=file or sys.stderr)
+
+
+def detail(message: str) -> None:
+    """Print what is done, if the user asked for it."""
+    if _State.level >= VERBOSE:
+        print(message, file=sys.stderr)
+
+
+def warning(message: str) -> None:
+    """Print a warning, unless the user wants none."""
+    if _State.level >= NORMAL:
+        _marked("warning:", message, "yellow")
+
+
+def complain(message: object) -> None:
+    """Print an error."""
+    for line in str(message).splitlines() or [type(message).__name__]:
+        _marked("explicate:", line, "red")
+
+
+def _marked(mark: str, message: str, colour: str) -> None:
+    if not sys.stderr.isatty():
+        print(mark, message, file=sys.stderr)
+        return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    Console(stderr=True).print(Text.assemble((mark, f"bold {colour}"), " ", message), soft_wrap=True)
+
+
+def wants_progress() -> bool:
+    """Whether a progress line may be shown."""
+    return _State.level >= NORMAL
+
+
+def table(head: Sequence[str], body: Sequence[Sequence[str]], *, left: int = 1) -> str:
+    """Return an aligned table: as wide as it is where output is no terminal, else no wider than that.
+
+    The first `left` columns stand to the left, the others to the right. On a terminal that is too narrow, the columns
+    go on below, with the first `left` ones repeated.
+    """
+    plain = [[cell.replace(GROUPING, "") for cell in line] for line in body]
+    if not sys.stdout.isatty():
+        return text.table(head, plain, left=left)
+    return _drawn(head, plain, left)
+
+
+def _drawn(head: Sequence[str], body: Sequence[Sequence[str]], left: int) -> str:
+    """Draw with rich for standard output."""
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    terminal = Console(file=sys.stdout, width=shutil.get_terminal_size().columns)
+    parts = []
+    for columns in _fitting(head, body, left, terminal.width):
+        drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
+        for i in columns:
+            drawn.add_column(Text(head[i]), justify="left" if i < left else "right", overflow="fold")
+        for line in body:
+            drawn.add_row(*(Text(line[i]) for i in columns))
+        with terminal.capture() as captured:
+            terminal.print(drawn)
+        parts.append("\n".join(line.rstrip() for line in captured.get().splitlines()))
+    return "\n\n".join(parts)
+
+
+def _fitting(head: Sequence[str], body: Sequence[Sequence[str]], left: int, width: int) -> list[list[int]]:
+    """Return the columns of each part of a table, so that the parts fit `width`; texts to the left may be folded."""
+    if left >= len(head):
+        return [list(range(len(head)))]
+    widths = [max(len(line[i]) for line in (head, *body)) + 2 for i in range(len(head))]
+    first = list(range(left))
+    used = sum(widths[i] for i in first)
+    parts: list[list[int]] = [[]]
+    room = width - used
+    for i in range(left, len(head)):
+        if parts[-1] and sum(widths[j] for j in parts[-1]) + widths[i] > room + 2:
+            parts.append([])
+        parts[-1].append(i)
+    return [[*first, *part] for part in parts]
