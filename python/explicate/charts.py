@@ -29,7 +29,8 @@ Range = tuple[float, float]
 class Series:
     """A line through `x`, `y`, and a band from `low` to `high` where they are given; `place` picks the colour.
 
-    With `dots` the points stand alone, each on a bar from `low` to `high`.
+    With `dots` the points stand alone, each on a bar from `low` to `high`. A `loose` line may go back: it is a path in
+    the order of its points, such as an ellipse, and is drawn whole.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Series:
     low: Sequence[float] = ()
     high: Sequence[float] = ()
     dots: bool = field(default=False, kw_only=True)
+    loose: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -228,8 +230,12 @@ def _marks(axes: Axes, series: Sequence[Series], columns: int) -> str:
         if one.dots
         else f'<path class="line s{one.place}" data-name="{escape(one.name)}" d="{_path(axes, points)}"/>'
         for one in series
-        if (points := thin(one.x, one.y, columns))
+        if (points := _finite(one) if one.loose else thin(one.x, one.y, columns))
     )
+
+
+def _finite(series: Series) -> list[Point]:
+    return [(a, b) for a, b in zip(series.x, series.y, strict=True) if math.isfinite(a) and math.isfinite(b)]
 
 
 def _points(axes: Axes, series: Series) -> str:
@@ -290,8 +296,8 @@ def _names(series: Sequence[Series]) -> str:
     return "".join(parts)
 
 
-def bar_chart(axes: Axes, bars: Sequence[Bar], unit: str) -> str:
-    """Return an SVG with one bar for each of `bars`; a long row gets no names below it, only numbers."""
+def bar_chart(axes: Axes, bars: Sequence[Bar], unit: str, names: Sequence[tuple[float, str]] = ()) -> str:
+    """Return an SVG with one bar for each of `bars`, numbered from 1, or with `names` at places of the axis below."""
     slot = PLOT_WIDTH / max(len(bars), 1)
     width = slot * (0.72 if slot > 6 else 0.9)
     base = HEIGHT - BOTTOM
@@ -306,4 +312,4 @@ def bar_chart(axes: Axes, bars: Sequence[Bar], unit: str) -> str:
         )
     every = max(1, math.ceil(len(bars) / 10))
     numbers = [(i + 0.5, str(i + 1)) for i in range(0, len(bars), every)]
-    return _svg(axes, "bars", _frame(axes, numbers), "".join(marks), f"{len(bars)} bars.")
+    return _svg(axes, "bars", _frame(axes, names or numbers), "".join(marks), f"{len(bars)} bars.")

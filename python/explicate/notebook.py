@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from html import escape
 
 from explicate import figures
-from explicate.report import figure_html, study_of, style
+from explicate.figures import Study
+from explicate.report import figure_html, style
 from explicate.results import Results
 
 ROW_PX = 430
@@ -27,19 +28,27 @@ class Shown:
         )
 
 
+def _nothing(name: str) -> str:
+    words = {"delay": "rtt", "fairness": "throughput", "phase": "throughput", "utilisation": "throughput"}
+    word = words.get(name, name)
+    if word not in figures.WANTED:
+        return f"nothing to draw {name!r} from in these results"
+    return f'nothing to draw {name!r} from; put of = ["{word}"] and every = "100ms" under [sampling]'
+
+
 def show(results: Results, *names: str) -> Shown:
-    """Return the figures `names` of ``throughput``, ``queue``, ``rtt`` and ``goodput`` (all if none are named).
+    """Return the figures `names` (all that there are data for if none are named); `explicate.figures.ALL` has them.
 
     Raise ValueError for another name, or if the samples that a figure needs are missing.
     """
-    study = study_of(results)
+    study = Study.of(results)
     drawn = []
     for name in names or tuple(figures.ALL):
         if name not in figures.ALL:
             raise ValueError(f"no figure {name!r}; the figures are: {', '.join(figures.ALL)}")
         figure = figures.ALL[name](study)
         if figure is None and names:
-            raise ValueError(f'nothing to draw {name!r} from; put of = ["{name}"] and every = "100ms" under [sampling]')
+            raise ValueError(_nothing(name))
         if figure is not None:
             drawn.append(figure)
     sections = "".join(figure_html(figure) for figure in drawn)
@@ -47,6 +56,6 @@ def show(results: Results, *names: str) -> Shown:
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark">'
         f'<style>{style()}</style></head><body><div class="figures">{sections}</div></body></html>'
     )
-    wide = sum(len(figure.charts) > 1 for figure in drawn)
-    rows = sum((len(figure.charts) + 1) // 2 for figure in drawn if len(figure.charts) > 1)
+    wide = sum(len(figure.panels) > 1 for figure in drawn)
+    rows = sum((len(figure.panels) + 1) // 2 for figure in drawn if len(figure.panels) > 1)
     return Shown(page, ROW_PX * (rows + (len(drawn) - wide + 1) // 2) + 120)

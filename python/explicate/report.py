@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
-import tomllib
 from collections.abc import Sequence
 from html import escape
 from importlib import resources
@@ -14,13 +12,14 @@ from string import Template
 import polars as pl
 
 from explicate import figures
-from explicate.figures import POINT, Figure, Study, label_points
+from explicate.charts import bar_chart, line_chart
+from explicate.figures import POINT, Figure, Panel, Study, label_points, legend
+from explicate.figures.study import BAR
 from explicate.results import Results, write_text
 from explicate.summary import busy_links
 from explicate.text import number, percent, rate
 
 MOST_LINK_ROWS = 24
-SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 
 def write_report(results: Results | str | Path, path: str | Path) -> Path:
@@ -37,10 +36,10 @@ def write_report(results: Results | str | Path, path: str | Path) -> Path:
 
 def page(results: Results) -> str:
     """Return the whole page; the same results give the same page."""
-    study = study_of(results)
-    made = {name: figure(study) for name, figure in figures.WANTED.items()}
-    drawn = [made["throughput"], made["queue"], made["rtt"], figures.goodput(study)]
-    sections = "\n".join(figure_html(figure) for figure in drawn if figure is not None)
+    study = Study.of(results)
+    made = {name: figure(study) for name, figure in figures.ALL.items()}
+    drawn = [figure for figure in made.values() if figure is not None]
+    sections = "\n".join(map(figure_html, drawn))
     return Template(_asset("report.html")).substitute(
         title=escape(results.name),
         style=style(),
@@ -49,15 +48,11 @@ def page(results: Results) -> str:
         warnings=_warnings(results.warnings),
         groups=_groups(results),
         links=_links(results),
-        missing=_missing([name for name, figure in made.items() if figure is None]),
+        contents=_contents(drawn),
+        missing=_missing([name for name in figures.WANTED if made[name] is None]),
         figures=sections,
         scenario=_scenario(results),
     )
-
-
-def study_of(results: Results) -> Study:
-    """Prepare `results` for the figures."""
-    return Study.of(results, _warmup(results.scenario))
 
 
 def style() -> str:
@@ -72,16 +67,6 @@ def script() -> str:
 
 def _asset(name: str) -> str:
     return resources.files("explicate").joinpath("assets", name).read_text(encoding="utf-8")
-
-
-def _warmup(scenario: str) -> float:
-    """Return the scenario's warm-up in seconds, 0 if it is not given in a form known here."""
-    try:
-        text = tomllib.loads(scenario).get("warmup", "0s")
-    except tomllib.TOMLDecodeError:
-        return 0.0
-    match = re.fullmatch(r"\s*([0-9.]+(?:e[+-]?[0-9]+)?)\s*([a-zµ]+)\s*", str(text))
-    return float(match[1]) * SECONDS.get(match[2], 0.0) if match else 0.0
 
 
 def _facts(results: Results) -> str:
@@ -194,13 +179,39 @@ def _links(results: Results) -> str:
 def figure_html(figure: Figure) -> str:
     """Return one figure with its heading, explanation, legend and charts."""
     note = f'<p class="about">{escape(figure.note)}</p>' if figure.note else ""
-    charts = "".join(f'<div class="panel">{chart}</div>' for chart in figure.charts)
-    many = " many" if len(figure.charts) > 1 else ""
-    many += " lots" if len(figure.charts) > 4 else ""
+    charts = "".join(f'<div class="panel">{panel_html(panel, figure.columns)}</div>' for panel in figure.panels)
+    many = " many" if len(figure.panels) > 1 else ""
+    many += " lots" if len(figure.panels) > 4 else ""
     return (
         f'<section class="figure{many}" id="{figure.key}"><h2>{escape(figure.title)}</h2>'
-        f'<p class="about">{escape(figure.about)}</p>{figure.legend}<div class="panels">{charts}</div>{note}</section>'
+        f'<p class="about">{escape(figure.about)}</p>{_legend(figure)}'
+        f'<div class="panels">{charts}</div>{note}</section>'
     )
+
+
+def panel_html(panel: Panel, columns: int) -> str:
+    """Return one chart with its caption."""
+    caption = f"<h3>{escape(panel.caption)}</h3>" if panel.caption else ""
+    if panel.bars:
+        return caption + bar_chart(panel.axes, panel.bars, panel.unit, panel.names)
+    return caption + line_chart(panel.axes, panel.series, columns)
+
+
+def _legend(figure: Figure) -> str:
+    if not figure.names:
+        return ""
+    if any(panel.bars for panel in figure.panels):
+        return legend(figure.names, BAR)
+    dots = {one.place for panel in figure.panels for one in panel.series if one.dots}
+    return legend(figure.names, dots=dots)
+
+
+def _contents(drawn: Sequence[Figure]) -> str:
+    links = [("groups", "Flow groups"), ("links", "Links"), *((one.key, one.title) for one in drawn)]
+    items = "".join(
+        f'<li><a href="#{key}">{escape(title)}</a></li>' for key, title in [*links, ("scenario", "Scenario")]
+    )
+    return f'<nav class="contents" aria-label="contents"><ol>{items}</ol></nav>'
 
 
 def _scenario(results: Results) -> str:
@@ -209,7 +220,7 @@ def _scenario(results: Results) -> str:
     text, point = results.scenario, str(firsts[POINT][0])
     what = f"The scenario as it was run{f' with {escape(point)}' if point else ''}, all defaults filled in"
     parts = [
-        f'<details open><summary>{what}</summary><div class="code">'
+        f'<details><summary>{what}</summary><div class="code">'
         '<button type="button" class="copy" hidden>Copy</button>'
         f'<pre id="scenario-text" tabindex="0">{escape(text, quote=False)}</pre></div></details>'
     ]

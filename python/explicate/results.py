@@ -36,7 +36,7 @@ class Results:
 
     `axes` names the leading columns that a sweep or comparison put before each table's own; a plain run has none.
     `warnings` are the scenario's, `trace` is the packet trace as text if requested, `timing` is the engine's
-    report of wall time, which is no result.
+    report of wall time, which is no result; `wanted` are the measures that a sweep was asked for.
     """
 
     flows: pl.DataFrame
@@ -47,6 +47,7 @@ class Results:
     warnings: tuple[str, ...] = ()
     trace: str = ""
     timing: Any = None
+    wanted: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -148,6 +149,7 @@ class Results:
             "runs": self.run.height,
             "axes": list(self.axes),
             "warnings": list(self.warnings),
+            **({"measures": list(self.wanted)} if self.wanted else {}),
             "scenario": self.scenario,
         }
         write_json(folder / "run.json", about)
@@ -175,6 +177,7 @@ class Results:
             **tables,
             axes=tuple(about["axes"]),
             warnings=tuple(about["warnings"]),
+            wanted=tuple(about.get("measures", ())),
             trace=trace.read_text(encoding="utf-8") if trace.is_file() else "",
             timing=json.loads(timing.read_text(encoding="utf-8")) if timing.is_file() else None,
         )

@@ -55,7 +55,11 @@ def test_one_file_that_asks_for_nothing(scenario: Path) -> None:
     outline = _Outline()
     outline.feed(html)
     assert outline.open == []
-    assert outline.addresses == ["data:,"]
+    assert outline.addresses[0] == "data:,"
+    assert [address[0] for address in outline.addresses[1:]] == ["#"] * (len(outline.addresses) - 1)
+    assert {address[1:] for address in outline.addresses[1:]} <= set(outline.ids), (
+        "every link of the contents leads somewhere"
+    )
     assert len(outline.ids) == len(set(outline.ids))
     assert not re.search(r"@import|url\(|https?://", html)
     assert "&lt;text&gt;" not in html
@@ -94,7 +98,7 @@ def test_the_scenario_is_whole(scenario: Path) -> None:
 
 def test_every_figure_has_lines(scenario: Path) -> None:
     html = page(explicate.run(scenario))
-    for figure, lines in (("throughput", 2), ("queue", 1), ("rtt", 2)):
+    for figure, lines in (("throughput", 5), ("delay", 2), ("queue", 1), ("rtt", 2), ("fairness", 1)):
         section = html[html.index(f'id="{figure}"') :].partition("</section>")[0]
         assert section.count('<path class="line s') - section.count("M0 4H24") == lines
     bars = html[html.index('id="goodput"') :].partition("</section>")[0]
@@ -103,10 +107,12 @@ def test_every_figure_has_lines(scenario: Path) -> None:
 
 def test_comparison_stands_side_by_side(scenario: Path) -> None:
     html = page(explicate.compare(scenario, ["xcp", "newreno"]))
-    section = html[html.index('id="throughput"') :].partition("</section>")[0]
-    charts = section.split('<svg class="chart')[1:]
-    assert len(charts) == 2
-    assert all(re.findall(r'data-name="(\w+)"', chart) == ["xcp", "newreno"] for chart in charts)
+    flows = ["near/0", "near/1", "near/2", "far &amp; away/0", "far &amp; away/1"]
+    for figure, lines in (("delay", ["xcp", "newreno"]), ("throughput", flows)):
+        section = html[html.index(f'id="{figure}"') :].partition("</section>")[0]
+        charts = section.split('<svg class="chart')[1:]
+        assert len(charts) == 2
+        assert all(re.findall(r'data-name="([^"]+)"', chart) == lines for chart in charts)
     assert len({re.search(r'data-y="[^"]+"', chart)[0] for chart in charts}) == 1  # type: ignore[index]
     assert "What differs with newreno" in html
     assert "\n-protocol = &quot;xcp&quot;" in html or '\n-protocol = "xcp"' in html
@@ -115,12 +121,13 @@ def test_comparison_stands_side_by_side(scenario: Path) -> None:
 def test_missing_samples_say_what_to_add(bare_scenario: Path, scenario: Path) -> None:
     html = page(explicate.run(bare_scenario))
     notice = unescape(html[html.index('id="missing"') :].partition("</section>")[0])
-    assert '[sampling]\nevery = "100ms"\nof = ["throughput", "queue", "rtt"]' in notice
+    assert '[sampling]\nevery = "100ms"\nof = ["throughput", "queue", "rtt", "cwnd"]' in notice
     assert 'id="goodput"' in html
     assert 'id="queue"' not in html
     partly = page(explicate.run(scenario, set={"sampling.of": ["queue", "rtt"]}))
-    assert 'of = ["throughput"]' in unescape(partly)
-    assert 'id="missing"' not in page(explicate.run(scenario))
+    assert 'of = ["throughput", "cwnd"]' in unescape(partly)
+    whole = page(explicate.run(scenario, set={"sampling.of": ["throughput", "queue", "rtt", "cwnd"]}))
+    assert 'id="missing"' not in whole
 
 
 def test_warnings_are_shown(scenario: Path) -> None:

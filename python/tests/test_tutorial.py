@@ -58,7 +58,7 @@ def test_is_kept_without_outputs() -> None:
 
 
 def test_show_says_what_is_wrong(scenario: Path, bare_scenario: Path) -> None:
-    with pytest.raises(ValueError, match="the figures are: throughput, queue, rtt, goodput"):
+    with pytest.raises(ValueError, match="the figures are: response, tradeoff, throughput, delay, queue"):
         explicate.show(explicate.run(scenario), "histogram")
     with pytest.raises(ValueError, match=r'of = \["rtt"\]'):
         explicate.show(explicate.run(bare_scenario), "rtt")

@@ -40,6 +40,7 @@ STATISTICS: Mapping[str, Statistic] = {
     "median": lambda column, count: weighted.quantile(column, count, 0.5),
     "p5": lambda column, count: weighted.quantile(column, count, 0.05),
     "p95": lambda column, count: weighted.quantile(column, count, 0.95),
+    "p99": lambda column, count: weighted.quantile(column, count, 0.99),
     "sd": weighted.sd,
     "jain": jain,
 }

@@ -1,0 +1,32 @@
+"""The figures of results: which data go into which panel. Reports, notebooks and papers draw the same panels.
+
+Without axes a figure is one panel with a line per flow, group or link. With axes (a comparison or sweep) there is a
+panel per group or link in which the points stand side by side, or a panel per point with its flows apart.
+"""
+
+from explicate.figures.spread import completion, goodput, losses, rtt, tradeoff
+from explicate.figures.study import POINT, Figure, Panel, Study, label_points, legend
+from explicate.figures.sweep import response
+from explicate.figures.time import cwnd, delay, fairness, phase, queue, throughput, utilisation
+
+ALL = {
+    "response": response,
+    "tradeoff": tradeoff,
+    "throughput": throughput,
+    "delay": delay,
+    "queue": queue,
+    "utilisation": utilisation,
+    "fairness": fairness,
+    "cwnd": cwnd,
+    "rtt": rtt,
+    "losses": losses,
+    "completion": completion,
+    "goodput": goodput,
+    "phase": phase,
+}
+"""All figures by name, in the order of the page."""
+
+WANTED = {"throughput": throughput, "queue": queue, "rtt": rtt, "cwnd": cwnd}
+"""The figures that need samples, by their word in ``[sampling]``."""
+
+__all__ = ["ALL", "POINT", "WANTED", "Figure", "Panel", "Study", "label_points", "legend"]
