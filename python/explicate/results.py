@@ -6,8 +6,11 @@ alone). The same scenario and seed give the same bytes.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -135,10 +138,15 @@ class Results:
     def write(self, directory: str | Path, *, csv: bool = False) -> Path:
         """Write Parquet (and with `csv` also CSV) tables, ``run.json`` and ``timing.json``; return the directory.
 
-        Raise OSError if that is not possible.
+        Older results there are replaced when everything is on the disk, pages and pictures of them included. If
+        that is not possible they stay as they are, and an OSError is raised.
         """
         folder = Path(directory)
-        folder.mkdir(parents=True, exist_ok=True)
+        with replacing(folder) as fresh:
+            self._write_files(fresh, csv=csv)
+        return folder
+
+    def _write_files(self, folder: Path, *, csv: bool) -> None:
         for name, frame in self.tables().items():
             write_table(frame, folder, name, csv=csv)
         about = {
@@ -151,13 +159,13 @@ class Results:
             "warnings": list(self.warnings),
             **({"measures": list(self.wanted)} if self.wanted else {}),
             "scenario": self.scenario,
+            "sha256": {name: _digest(folder / f"{name}.parquet") for name in TABLES},
         }
         write_json(folder / "run.json", about)
         if self.timing is not None:
             write_json(folder / "timing.json", self.timing)
         if self.trace:
             write_text(folder / "trace.txt", self.trace)
-        return folder
 
     @classmethod
     def load(cls, directory: str | Path) -> Results:
@@ -172,6 +180,12 @@ class Results:
         if not isinstance(about, dict) or about.get("format") != FORMAT or not {"axes", "warnings"} <= set(about):
             raise ValueError(f"{about_path}: not results of this version of explicate (format {FORMAT}); run it again")
         tables = {name: _table(folder, name, about["axes"]) for name in TABLES}
+        for name, digest in about.get("sha256", {}).items():
+            if name in TABLES and _digest(folder / f"{name}.parquet") != digest:
+                raise ValueError(
+                    f"{folder / name}.parquet: is not the table that run.json describes: it is of other results, or "
+                    "writing was interrupted; run again"
+                )
         timing, trace = folder / "timing.json", folder / "trace.txt"
         return cls(
             **tables,
@@ -181,6 +195,60 @@ class Results:
             trace=trace.read_text(encoding="utf-8") if trace.is_file() else "",
             timing=json.loads(timing.read_text(encoding="utf-8")) if timing.is_file() else None,
         )
+
+
+UNFINISHED = ".unfinished"
+"""The folder, inside that of the results, in which files are written before they replace older ones."""
+
+OTHERS = (
+    *(f"{name}.{end}" for name in (*TABLES, "measures", "intervals") for end in ("parquet", "csv")),
+    *("run.json", "timing.json", "trace.txt", "failures.json", "failures", "sweep.svg", "report.html"),
+)
+"""All that commands write about results: what the new results do not have is about older ones."""
+
+
+@contextmanager
+def replacing(folder: Path) -> Iterator[Path]:
+    """Yield an empty folder; what was written there then replaces the results in `folder`, unless an error came."""
+    folder.mkdir(parents=True, exist_ok=True)
+    fresh = folder / UNFINISHED
+    _remove(fresh)
+    try:
+        fresh.mkdir()
+        yield fresh
+        _synced(fresh)
+        made = {path.name for path in fresh.iterdir()}
+        for name in OTHERS:
+            if name not in made or name == "failures":
+                _remove(folder / name)
+        for name in sorted(made, key=lambda name: name == "run.json"):  # last: it has the tables' digests
+            (fresh / name).replace(folder / name)
+    except OSError as error:
+        text = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        kept = "; the results that were there are unchanged" if (folder / "run.json").exists() else ""
+        raise OSError(text.replace(f"{UNFINISHED}{os.sep}", "") + kept) from error
+    finally:
+        _remove(fresh)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _synced(folder: Path) -> None:
+    """Wait until all files in `folder` are on the disk: some file systems find out then that they are full."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with named(path), path.open("rb") as file:
+                os.fsync(file.fileno())
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_parquet(frame: pl.DataFrame, path: Path) -> None:

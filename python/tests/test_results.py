@@ -5,10 +5,13 @@ import hashlib
 import json
 import math
 import multiprocessing
+import resource
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -106,16 +109,56 @@ def test_tables_of_other_results_are_told(scenario: Path, tmp_path: Path) -> Non
         Results.load(folder)
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_full_disk_is_told_with_the_file(scenario: Path, tmp_path: Path) -> None:
-    results = explicate.run(scenario)
-    for name in ("flows.parquet", "flows.csv", "run.json"):
-        folder = tmp_path / name
-        folder.mkdir()
-        (folder / name).symlink_to("/dev/full")
-        with pytest.raises(OSError, match="No space left") as caught:
-            results.write(folder, csv=True)
-        assert name in str(caught.value)
+@contextmanager
+def _files_up_to(size: int) -> Iterator[None]:
+    """No file grows beyond `size` bytes: as on a disk that is full then."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("size", [0, 100, 4000])
+def test_a_full_disk_leaves_the_older_results(scenario: Path, tmp_path: Path, size: int) -> None:
+    older, newer = explicate.run(scenario), explicate.run(scenario, seed=9)
+    folder = older.write(tmp_path / "out", csv=True)
+    before = _digests(folder)
+    with _files_up_to(size), pytest.raises(OSError, match=r"out/\w+\.\w+: .*results that were there are unchanged"):
+        newer.write(folder, csv=True)
+    assert _digests(folder) == before
+    assert_frame_equal(Results.load(folder).flows, older.flows)
+    with _files_up_to(size), pytest.raises(OSError, match="out2/") as caught:
+        newer.write(tmp_path / "out2")
+    assert "unchanged" not in str(caught.value)
+
+
+def test_nothing_about_older_results_stays(scenario: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    explicate.sweep(scenario, {"flows.0.count": [1, 2]}).write(out, csv=True)
+    for name in ("sweep.svg", "report.html", "notes.txt"):
+        (out / name).write_text("older", encoding="utf-8")
+    explicate.run(scenario).write(out)
+    names = {path.name for path in out.iterdir()}
+    assert names == {
+        "flows.parquet",
+        "links.parquet",
+        "samples.parquet",
+        "run.parquet",
+        "run.json",
+        "timing.json",
+        "notes.txt",
+    }
+
+
+@pytest.mark.parametrize("table", ["flows", "links", "samples", "run"])
+def test_tables_of_two_runs_are_refused(scenario: Path, tmp_path: Path, table: str) -> None:
+    one = explicate.run(scenario, set={"flows.1.protocol": "newreno"}).write(tmp_path / "one")
+    other = explicate.run(scenario, seed=9).write(tmp_path / "other")
+    (one / f"{table}.parquet").write_bytes((other / f"{table}.parquet").read_bytes())
+    with pytest.raises(ValueError, match=f"{table}.parquet: is not the table that run.json describes"):
+        Results.load(one)
 
 
 def test_other_formats_are_refused(scenario: Path, tmp_path: Path) -> None:

@@ -81,16 +81,23 @@ def deliver(results: Results, args: argparse.Namespace, origin: str, out: TextIO
 
     warn(results, origin)
     console.detail(f"{results.run.height} runs in {console.elapsed_s():.1f} s")
+    failure: OSError | None = None
     if args.out:
-        results.write(args.out, csv=args.csv)
-        console.detail(f"wrote {args.out}")
+        try:
+            results.write(args.out, csv=args.csv)
+            console.detail(f"wrote {args.out}")
+        except OSError as error:  # a long run is not lost altogether: its summary follows
+            failure = error
     if args.json:
         console.print_json(as_json(results))
-        return
-    console.show(display.heading(results), file=out)
-    console.show("\n" + display.groups(results), file=out)
-    console.show("\n" + display.links(results), file=out)
-    finish(args, out)
+    else:
+        console.show(display.heading(results), file=out)
+        console.show("\n" + display.groups(results), file=out)
+        console.show("\n" + display.links(results), file=out)
+    if failure is not None:
+        raise failure
+    if not args.json:
+        finish(args, out)
 
 
 def finish(args: argparse.Namespace, out: TextIO) -> None:

@@ -68,13 +68,12 @@ class SweepResults(Results):
         own = table.unique([*axes, "run"], keep="first", maintain_order=True)  # 1ms and 1.0ms are one number
         return measures.intervals(own, axes, table.columns[len(axes) + 2 :])
 
-    def write(self, directory: str | Path, *, csv: bool = False) -> Path:
+    def _write_files(self, folder: Path, *, csv: bool) -> None:
         """Write what `Results.write` does, ``measures``, ``intervals``, and ``failures.json`` with scenarios."""
-        folder = super().write(directory, csv=csv)
+        super()._write_files(folder, csv=csv)
         for name, frame in (("measures", self.measures()), ("intervals", self.intervals())):
             write_table(frame, folder, name, csv=csv)
         write_failures(folder, self.failures)
-        return folder
 
 
 def write_failures(folder: Path, failures: Sequence[Failure]) -> None:
