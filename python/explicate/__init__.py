@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from explicate.curves import channel_curves
+    from explicate.difference import diff
     from explicate.engine import ScenarioError, columns, registry, schema, template
     from explicate.lab import compare, run
     from explicate.notebook import show
@@ -32,6 +33,7 @@ _HOMES = {
     "channel_curves": "curves",
     "columns": "engine",
     "compare": "lab",
+    "diff": "difference",
     "jain_index": "summary",
     "registry": "engine",
     "run": "lab",
@@ -50,6 +52,7 @@ __all__ = [
     "channel_curves",
     "columns",
     "compare",
+    "diff",
     "jain_index",
     "registry",
     "run",

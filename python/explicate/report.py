@@ -34,8 +34,8 @@ def write_report(results: Results | str | Path, path: str | Path) -> Path:
     return target
 
 
-def page(results: Results) -> str:
-    """Return the whole page; the same results give the same page."""
+def page(results: Results, before: str = "") -> str:
+    """Return the whole page, its tables after the HTML `before` them; the same results give the same page."""
     study = Study.of(results)
     made = {name: figure(study) for name, figure in figures.ALL.items()}
     drawn = [figure for figure in made.values() if figure is not None]
@@ -46,6 +46,7 @@ def page(results: Results) -> str:
         script=script(),
         facts=_facts(results),
         warnings=_warnings(results.warnings),
+        before=before,
         groups=_groups(results),
         links=_links(results),
         contents=_contents(drawn),

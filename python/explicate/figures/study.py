@@ -21,6 +21,8 @@ POINTS_PER_FIGURE = 12_000
 MOST_BANDS = 4
 """Panels with more lines have no bands: they would hide each other."""
 POINT = "_point"
+WORDS = (VARIANT, "results")
+"""Axes whose values stand for themselves: the protocols of a comparison, the two sides of a difference."""
 SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 
@@ -141,12 +143,13 @@ def label_points(frame: pl.DataFrame, axes: Sequence[str]) -> pl.DataFrame:
     """
     if not axes:
         return frame.with_columns(pl.lit("").alias(POINT))
-    if tuple(axes) == (VARIANT,):
-        return frame.with_columns(pl.col(VARIANT).alias(POINT))
     short = [axis.rpartition(".")[2] for axis in axes]
     names = short if len(set(short)) == len(axes) else list(axes)
     parts = [
-        pl.format("{} = {}", pl.lit(name), pl.col(axis).cast(pl.String)) for name, axis in zip(names, axes, strict=True)
+        pl.col(axis).cast(pl.String)
+        if axis in WORDS
+        else pl.format("{} = {}", pl.lit(name), pl.col(axis).cast(pl.String))
+        for name, axis in zip(names, axes, strict=True)
     ]
     return frame.with_columns(pl.concat_str(parts, separator=", ").alias(POINT))
 
