@@ -33,6 +33,7 @@ if OTHER:
         raise ImportError(f"EXPLICATE_ENGINE names {OTHER!r}, which does not load: {error}") from error
 
 ScenarioError = _native.ScenarioError
+ScenarioError.__module__ = __name__  # where pickle finds it: an error has to come back from another process
 
 KINDS = ("fast", "reference")
 """Engines of :func:`run`; they give the same tables."""

@@ -28,14 +28,6 @@ class Shown:
         )
 
 
-def _nothing(name: str) -> str:
-    words = {"delay": "rtt", "fairness": "throughput", "phase": "throughput", "utilisation": "throughput"}
-    word = words.get(name, name)
-    if word not in figures.WANTED:
-        return f"nothing to draw {name!r} from in these results"
-    return f'nothing to draw {name!r} from; put of = ["{word}"] and every = "100ms" under [sampling]'
-
-
 def show(results: Results, *names: str) -> Shown:
     """Return the figures `names` (all that there are data for if none are named); `explicate.figures.ALL` has them.
 
@@ -48,7 +40,7 @@ def show(results: Results, *names: str) -> Shown:
             raise ValueError(f"no figure {name!r}; the figures are: {', '.join(figures.ALL)}")
         figure = figures.ALL[name](study)
         if figure is None and names:
-            raise ValueError(_nothing(name))
+            raise ValueError(figures.nothing(name))
         if figure is not None:
             drawn.append(figure)
     sections = "".join(figure_html(figure) for figure in drawn)

@@ -14,12 +14,16 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from explicate.summary import group_summary, identical_runs, jain_index, link_summary, sameness, with_count
+from explicate.summary import busy_links, group_summary, identical_runs, jain_index, link_summary, sameness, with_count
+
+if TYPE_CHECKING:
+    from explicate.plotting import Plot
 
 TABLES = ("flows", "links", "samples", "run")
 OWN: Mapping[str, tuple[str, ...]] = {
@@ -134,6 +138,39 @@ class Results:
             return {name: frame.to_pandas() for name, frame in self.tables().items()}
         except ImportError as error:
             raise ImportError("this needs pandas and pyarrow: pip install 'explicate[pandas]'") from error
+
+    def to_xarray(self) -> Any:
+        """Return the samples as an `xarray.Dataset` over the axes, ``run``, ``object`` and ``time_s``.
+
+        Raise ImportError if xarray or pandas is not installed.
+        """
+        try:
+            import xarray  # noqa: PLC0415 (an optional package)
+
+            index = [*self.axes, "run", "object", "time_s"]
+            samples = self.samples.with_columns(pl.col("object", "variable").cast(pl.String))
+            wide = samples.pivot("variable", index=index, values="value").to_pandas().set_index(index)
+        except ImportError as error:
+            raise ImportError("this needs xarray, pandas and pyarrow: pip install 'explicate[xarray]'") from error
+        found = xarray.Dataset.from_dataframe(wide)
+        return found.assign_attrs(name=self.name, seed=self.seed, version=self.version, scenario=self.scenario)
+
+    def plot(self, kind: str) -> Plot:
+        """Return a figure as an object: a notebook shows it, `Plot.save` writes a PDF, SVG or PNG.
+
+        `kind` is one of `explicate.figures.ALL`. Raise ValueError if there is none such or no data for it.
+        """
+        from explicate.plotting import plot  # noqa: PLC0415 (imports this module)
+
+        return plot(self, kind)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the summaries of flow groups and of links with a queue, drops or marks."""
+        busy = busy_links(self.links)
+        links = self.link_summary().filter(pl.col("link").is_in(busy))
+        shown = "".join(frame._repr_html_() for frame in (self.summary(), links))
+        varied = f", over {', '.join(self.axes)}" if self.axes else ""
+        return f"<p><b>{escape(self.name)}</b>: {self.run.height} runs{escape(varied)}</p>{shown}"
 
     def write(self, directory: str | Path, *, csv: bool = False) -> Path:
         """Write Parquet (and with `csv` also CSV) tables, ``run.json`` and ``timing.json``; return the directory.

@@ -16,6 +16,7 @@ SUMMARIES = {
     "sweep": "simulate many points and seeds: every combination of some settings, or a Latin hypercube",
     "reproduce": "reproduce experiments of the five papers and judge their claims",
     "report": "make one self-contained HTML page from a result directory",
+    "plot": "draw one figure of a result directory for a paper: PDF, SVG or PNG",
     "diff": "compare two result directories: every measure, with the interval of the difference",
     "check": "check a scenario and print it with all defaults",
     "new": "print a scenario to start from",

@@ -68,7 +68,7 @@ def names(text: str) -> list[str]:
     """Return names, separated by commas."""
     found = [name.strip() for name in text.split(",") if name.strip()]
     if not found:
-        raise argparse.ArgumentTypeError("name one protocol or more, separated by commas")
+        raise argparse.ArgumentTypeError("give one name or more, separated by commas")
     return found
 
 

@@ -29,4 +29,16 @@ ALL = {
 WANTED = {"throughput": throughput, "queue": queue, "rtt": rtt, "cwnd": cwnd}
 """The figures that need samples, by their word in ``[sampling]``."""
 
-__all__ = ["ALL", "POINT", "WANTED", "Figure", "Panel", "Study", "label_points", "legend"]
+SAMPLED = {"delay": "rtt", "fairness": "throughput", "phase": "throughput", "utilisation": "throughput"}
+"""The word in ``[sampling]`` of the other figures over time."""
+
+
+def nothing(name: str) -> str:
+    """Return a sentence for a figure that there are no data for."""
+    word = SAMPLED.get(name, name)
+    if word in WANTED:
+        return f'nothing to draw {name!r} from; put of = ["{word}"] and every = "100ms" under [sampling]'
+    return f"nothing to draw {name!r} from in these results"
+
+
+__all__ = ["ALL", "POINT", "WANTED", "Figure", "Panel", "Study", "label_points", "legend", "nothing"]

@@ -122,7 +122,8 @@ def _panel(parts: Sequence[pl.DataFrame], names: Sequence[str], x: str, measure:
     log = "x" if across[0] > 0 and across[1] / across[0] >= LOG_FROM else ""
     scaled = f"{letter}{unit}" if unit in {"bit/s", "bytes", ""} else f"{letter or ''} {unit}".strip()
     caption = words[0].upper() + words[1:]
-    axes = Axes(words, axis_label(x), scaled or words, across, (0.0, round_up(most / factor)), log=log)
+    top = round_up(most / factor) if unit or max([1.1, *(y for one in series for y in one.y)]) > 1.1 else 1.0
+    axes = Axes(words, axis_label(x), scaled or words.partition(",")[0], across, (0.0, top), log=log)
     return Panel(caption, axes, tuple(series))
 
 

@@ -27,6 +27,9 @@ class AllFailedError(RuntimeError):
         super().__init__(message)
         self.failures = tuple(failures)
 
+    def __reduce__(self) -> tuple[type[AllFailedError], tuple[str, tuple[Failure, ...]]]:
+        return AllFailedError, (str(self), self.failures)
+
 
 @dataclass(frozen=True)
 class SweepResults(Results):

@@ -1,0 +1,201 @@
+"""Figures for papers, by matplotlib: the panels of the report in the width of a column, as PDF, SVG or PNG.
+
+>>> import explicate
+>>> explicate.run("mine.toml").plot("throughput").save("throughput.pdf")   # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from explicate import figures
+from explicate.charts import Axes
+from explicate.errors import BadInputError
+from explicate.figures import Figure, Panel, Study
+
+if TYPE_CHECKING:
+    from explicate.results import Results
+
+COLUMN_IN, TEXT_IN = 3.33, 7.0
+"""Widths in inches of a column and of the text of a two-column page (ACM's; IEEE's column has 3.5)."""
+PANEL_IN = 2.1
+"""Height of a panel, in inches."""
+FORMATS = ("pdf", "svg", "png")
+PRINT = ("#0067a5", "#c44e00", "#007a5a", "#b0478a", "#8a6a00", "#2f8fc4", "#5b3fa0", "#6b6b6b")
+DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (5, 1.5, 1, 1.5)))
+STYLE = {
+    "font.family": "serif",
+    "font.size": 8,
+    "axes.labelsize": 8,
+    "axes.titlesize": 8,
+    "legend.fontsize": 7,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "axes.linewidth": 0.6,
+    "lines.linewidth": 1.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.linewidth": 0.3,
+    "grid.color": "#cccccc",
+    "legend.frameon": False,
+    "pdf.fonttype": 42,  # TrueType: some publishers refuse Type 3
+    "svg.fonttype": "none",
+    "svg.hashsalt": "explicate",
+    "savefig.dpi": 300,
+}
+
+
+def _matplotlib() -> Any:
+    try:
+        import matplotlib as mpl  # noqa: PLC0415 (an optional package)
+        from matplotlib import figure  # noqa: F401, PLC0415
+    except ModuleNotFoundError as error:
+        if error.name is None or not error.name.startswith("matplotlib"):
+            raise
+        raise BadInputError("figures for papers need matplotlib: pip install 'explicate[plot]'") from error
+    return mpl
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure of results, to save, to change by matplotlib, or to look at in a notebook."""
+
+    figure: Figure
+
+    def matplotlib(self, *, width: float | None = None) -> Any:
+        """Return a new `matplotlib.figure.Figure`; `width` in inches, by default one column or the whole text."""
+        mpl = _matplotlib()
+        with mpl.rc_context(STYLE):
+            return _drawn(mpl, self.figure, width)
+
+    def save(self, path: str | Path, *, width: float | None = None) -> Path:
+        """Write the figure as PDF, SVG or PNG by the name's ending; the same results give the same file.
+
+        Raise BadInputError for another ending, or if matplotlib is not installed; OSError if writing fails.
+        """
+        target = Path(path)
+        kind = target.suffix.removeprefix(".").lower()
+        if kind not in FORMATS:
+            raise BadInputError(f"{target}: the name must end with {', '.join('.' + name for name in FORMATS)}")
+        data = self._rendered(kind, width)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+        return target
+
+    def _rendered(self, kind: str, width: float | None = None) -> bytes:
+        mpl = _matplotlib()
+        data = io.BytesIO()
+        dates: dict[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
+        with mpl.rc_context(STYLE):
+            _drawn(mpl, self.figure, width).savefig(data, format=kind, metadata=dates[kind])
+        return data.getvalue()
+
+    def _repr_svg_(self) -> str:
+        return self._rendered("svg").decode()
+
+
+def plot(results: Results, kind: str) -> Plot:
+    """Return the figure `kind` of `results`; raise BadInputError if there is none such, or no data for it."""
+    if kind not in figures.ALL:
+        raise BadInputError(f"no figure {kind!r}; the figures are: {', '.join(figures.ALL)}")
+    figure = figures.ALL[kind](Study.of(results))
+    if figure is None:
+        raise BadInputError(figures.nothing(kind))
+    return Plot(figure)
+
+
+def _drawn(mpl: Any, figure: Figure, width: float | None) -> Any:
+    panels = figure.panels
+    across = min(len(panels), 1 if width is not None and width <= COLUMN_IN else 3 if len(panels) != 4 else 2)
+    down = math.ceil(len(panels) / across)
+    wide = width if width is not None else COLUMN_IN if across == 1 else TEXT_IN
+    canvas = mpl.figure.Figure(figsize=(wide, PANEL_IN * down + 0.35), layout="constrained")
+    grid = canvas.subplots(down, across, squeeze=False).flatten()
+    for axes, panel in zip(grid, panels, strict=False):
+        _panel(axes, panel)
+    for axes in grid[len(panels) :]:
+        axes.set_visible(False)
+    _legend(canvas, figure, across)
+    return canvas
+
+
+def _style(place: int) -> dict[str, Any]:
+    return {"color": PRINT[place % len(PRINT)], "linestyle": DASHES[place % len(DASHES)]}
+
+
+def _panel(axes: Any, panel: Panel) -> None:
+    frame = panel.axes
+    if panel.bars:
+        axes.bar(
+            [i + 0.5 for i in range(len(panel.bars))],
+            [bar.value for bar in panel.bars],
+            color=[PRINT[bar.place % len(PRINT)] for bar in panel.bars],
+            width=0.72,
+        )
+        places = panel.names or [(i + 0.5, str(i + 1)) for i in range(0, len(panel.bars), max(1, len(panel.bars) // 8))]
+        axes.set_xticks([at for at, _ in places], [name for _, name in places])
+        axes.grid(visible=False, axis="x")
+        axes.set_axisbelow(True)
+    for one in panel.series:
+        colour = PRINT[one.place % len(PRINT)]
+        if one.dots:
+            axes.plot(one.x, one.y, ".", color=colour, markersize=4)
+            if one.low:
+                axes.vlines(one.x, one.low, one.high, color=colour, linewidth=0.6)
+            continue
+        axes.plot(one.x, one.y, **_style(one.place), **({"linewidth": 0.7} if one.loose else {}))
+        if one.low:
+            axes.fill_between(one.x, one.low, one.high, color=colour, alpha=0.15, linewidth=0)
+    _frame(axes, frame)
+    if panel.caption:
+        axes.set_title(panel.caption, loc="left")
+
+
+def _frame(axes: Any, frame: Axes) -> None:
+    if frame.shade is not None and frame.shade[1] > frame.shade[0]:
+        axes.axvspan(*frame.shade, color="#8b949e", alpha=0.15, linewidth=0)
+    if "x" in frame.log:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_xlim(*frame.x)
+    axes.set_ylim(*frame.y)
+    axes.set_xlabel(frame.x_label)
+    axes.set_ylabel(frame.y_label)
+
+
+def _legend(canvas: Any, figure: Figure, across: int) -> None:
+    if len(figure.names) < 2:
+        return
+    from matplotlib.lines import Line2D  # noqa: PLC0415 (an optional package)
+    from matplotlib.patches import Patch  # noqa: PLC0415
+
+    bars = any(panel.bars for panel in figure.panels)
+    dots = {one.place for panel in figure.panels for one in panel.series if one.dots}
+    marks = [
+        Patch(color=PRINT[i % len(PRINT)])
+        if bars
+        else Line2D([], [], color=PRINT[i % len(PRINT)], marker=".", linestyle="")
+        if i in dots
+        else Line2D([], [], **_style(i))
+        for i in range(len(figure.names))
+    ]
+    letters = max(map(len, figure.names)) + 5
+    columns = max(1, min(len(figure.names), int((48 if across == 1 else 104) / letters)))
+    canvas.legend(marks, figure.names, loc="outside upper center", ncols=columns)
+
+
+def listed(results: Results) -> str:
+    """Return the names of all figures, each with its title or with what it lacks."""
+    study = Study.of(results)
+    found: Sequence[tuple[str, Figure | None]] = [(name, figure(study)) for name, figure in figures.ALL.items()]
+    wide = max(map(len, figures.ALL))
+    return "\n".join(
+        f"{name:<{wide}}  {figure.title}" if figure else f"{name:<{wide}}  – ({figures.nothing(name)})"
+        for name, figure in found
+    )

@@ -1,0 +1,107 @@
+"""Figures for papers: files of the right kind and width, the same every time, and clear words where there is none."""
+
+import builtins
+import pickle
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import explicate
+from explicate import figures
+from explicate.cli import main
+from explicate.sweeps.table import AllFailedError
+from explicate.sweeps.work import Failure
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture
+def results(scenario: Path) -> explicate.Results:
+    found = explicate.compare(
+        scenario, ["xcp", "newreno"], runs=3, set={"sampling.of": ["throughput", "queue", "rtt", "cwnd"]}
+    )
+    flows = found.flows.with_columns(size_bytes=pl.lit(1e4), completion_s=pl.int_range(1, pl.len() + 1) / 10)
+    return explicate.Results(flows, found.links, found.samples, found.run, found.axes)
+
+
+@pytest.mark.parametrize("kind", sorted(set(figures.ALL) - {"response", "utilisation"}))
+def test_every_kind_is_drawn(kind: str, results: explicate.Results, tmp_path: Path) -> None:
+    svg = results.plot(kind).save(tmp_path / "figure.svg").read_text(encoding="utf-8")
+    words = {node.text for node in ET.fromstring(svg).iter(f"{SVG}text")}
+    panel = results.plot(kind).figure.panels[0]
+    assert {panel.axes.y_label, panel.axes.x_label} - {""} <= words
+    assert results.plot(kind).save(tmp_path / "again.svg").read_text(encoding="utf-8") == svg
+
+
+def test_pdf_and_png_in_the_width_of_a_column(results: explicate.Results, tmp_path: Path) -> None:
+    assert results.plot("rtt").save(tmp_path / "f.pdf").read_bytes().startswith(b"%PDF")
+    png = results.plot("fairness").save(tmp_path / "f.png", width=3.5).read_bytes()
+    assert int.from_bytes(png[16:20], "big") == 3.5 * 300
+    lines = results.plot("queue").matplotlib().axes[0].get_lines()
+    wanted = results.plot("queue").figure.panels[0].series
+    assert [list(line.get_ydata()) for line in lines] == [list(one.y) for one in wanted]
+
+
+def test_what_cannot_be_drawn(results: explicate.Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="no figure 'pie'; the figures are: response, tradeoff"):
+        results.plot("pie")
+    with pytest.raises(ValueError, match=r'nothing to draw .utilisation. from; put of = \["throughput"\]'):
+        results.plot("utilisation")
+    with pytest.raises(ValueError, match=r"must end with \.pdf, \.svg, \.png"):
+        results.plot("rtt").save(tmp_path / "figure.gif")
+    plain = builtins.__import__
+
+    def without(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name.partition(".")[0] == "matplotlib":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return plain(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ValueError, match=r"need matplotlib: pip install 'explicate\[plot\]'"):
+        results.plot("rtt").save(tmp_path / "figure.pdf")
+
+
+def test_the_command(results: explicate.Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(results.write(tmp_path / "out"))
+    assert main(["plot", folder]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert len(listed) == len(figures.ALL)
+    assert listed[0].startswith("response     – (nothing to draw")
+    assert main(["plot", folder, "completion", "-o", str(tmp_path / "f.pdf")]) == 0
+    assert (tmp_path / "f.pdf").stat().st_size > 2000
+    assert main(["plot", folder, "completion"]) == 2
+    assert "-o completion.pdf" in capsys.readouterr().err
+
+
+def test_a_notebook_shows_results_and_plots(results: explicate.Results) -> None:
+    html = results._repr_html_()
+    assert html.count("<table") == 2
+    assert "newreno" in html
+    assert "r1-&gt;r2" in html
+    assert results.plot("rtt")._repr_svg_().count("<svg") == 1
+
+
+def test_xarray(results: explicate.Results) -> None:
+    found = results.to_xarray()
+    assert set(found.data_vars) == {"throughput_bps", "queue_packets", "rtt_ms", "cwnd"}
+    at = {"variant": "newreno", "run": 1, "object": "near/0", "time_s": 2.0}
+    where = [pl.col(key) == value for key, value in at.items()]
+    (value,) = results.samples.filter(*where, pl.col("variable") == "rtt_ms")["value"].to_list()
+    assert float(found["rtt_ms"].sel(at)) == value
+    assert found.attrs["seed"] == 7
+
+
+@pytest.mark.usefixtures("native_real")
+def test_errors_cross_processes(scenario: Path) -> None:
+    """A bad scenario in a pool of processes is an error of its own job, not the end of the pool."""
+    scenario.write_text("durration = 1\n", encoding="utf-8")
+    with pytest.raises(explicate.ScenarioError) as caught:
+        explicate.run(scenario)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert type(again) is explicate.ScenarioError
+    assert str(again) == str(caught.value)
+    failed = AllFailedError("not one run", [Failure({"a": 1}, 7, "why", "text")])
+    assert pickle.loads(pickle.dumps(failed)).failures == failed.failures
