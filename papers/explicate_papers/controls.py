@@ -76,6 +76,14 @@ class Rewrite:
         return {label: self.change(label, case) if self.where(label) else case for label, case in make(effort).items()}
 
 
+def edit(kind: str, change: Callable[[dict[str, Any]], None], where: Where = everywhere) -> Rewrite:
+    """Return the mutation that changes the scenario of the cases that `where` chooses.
+
+    `change` gets the parsed content of each as a dict, and alters it.
+    """
+    return Rewrite(kind, lambda _, case: case.changed(change), where)
+
+
 @dataclass(frozen=True)
 class Place:
     """The case of another label in a label's place, for the kinds ``exchange``, ``protocol``, ``off`` and ``flat``.

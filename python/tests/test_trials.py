@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ import pytest
 
 from explicate.results import Results
 from explicate_papers import freeze, judge, trials
-from explicate_papers.controls import Settings
+from explicate_papers.controls import Settings, edit
 from explicate_papers.judge import Attempt
+from explicate_papers.plan import effort
 from explicate_papers.register import experiments
 from explicate_papers.statistics import Check, Sample, at_least, fact
 from explicate_papers.store import Store
@@ -46,6 +48,21 @@ def test_a_flip_is_a_plain_failure(original: Block, mutated: Block, starved: str
 
 
 SCENARIO = 'name = "one"\nduration = "10s"\n[[flows]]\nname = "mine"\nprotocol = "xcp"\n'
+
+
+def test_an_edit_changes_the_scenarios_that_it_chooses() -> None:
+    def reno(content: dict[str, Any]) -> None:
+        content["flows"][0]["protocol"] = "newreno"
+
+    study, kept = Study("I-fig2"), {"duration": "5s"}
+    study.cases(lambda _: {label: Case(SCENARIO, kept, seeds=3) for label in ("one", "other")})
+    made = edit("protocol", reno, lambda label: label == "one").apply(
+        study.make_cases, effort(study.experiment, "quick")
+    )
+    assert made["other"] == Case(SCENARIO, kept, seeds=3)
+    assert (made["one"].settings, made["one"].seeds) == (kept, 3)
+    before = tomllib.loads(SCENARIO)
+    assert tomllib.loads(made["one"].text) == {**before, "flows": [{**before["flows"][0], "protocol": "newreno"}]}
 
 
 def protocol(results: Results) -> str:

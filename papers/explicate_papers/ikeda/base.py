@@ -9,17 +9,15 @@ packet. Table III: the proposed scheme has t_rho = 1.25 s, 1 + epsilon = 10, alp
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from explicate.results import Results
-from explicate.source import value_text
+from explicate.scenario import Scenario
 from explicate_papers import metrics
-from explicate_papers.study import Case, Effort, Label
+from explicate_papers.study import Case, Effort
 
 RTT_S = 0.5
 PACKET = 1040
@@ -48,38 +46,47 @@ def case(
     buffer: str = "1.0bdp",
     params: Mapping[str, Any] | None = None,
     router: Mapping[str, Any] | None = None,
+    start: Mapping[str, Any] | None = None,
     seconds: float | None = None,
+    seeds: int | None = None,
     warmup: str = "0s",
     every: str = "50ms",
-    of: tuple[str, ...] = ("cwnd", "router", "throughput", "queue"),
-    more: str = "",
+    of: Sequence[str] = ("cwnd", "router", "throughput", "queue"),
 ) -> Case:
-    """Return the paper's network with `flows` of one `system`; `params` and `router` add to what the system has."""
+    """Return the paper's network with `flows` of one `system`; `params` and `router` add to what the system has.
+
+    Flows start as ``K-P14`` says, or by `start`.
+    """
     choices = effort.choices
     protocol, own, marks = _system(effort, system, k, growth)
     values = {
         "initial_window": int(choices["K-P4"]), "receiver_window": int(choices["K-P8"]), **timer(effort),
         "paced": system in (PROPOSED, BISE, VCP) and choices["K-P15"] == "true", **own, **(params or {}),
     }  # fmt: skip
-    controller = value_text({**marks, **(router or {})}) if marks else '"auto"'
-    outside = controller if choices["K-P7"] == "every" else '"none"'
-    access = float(choices["K-P5"].removesuffix("ms"))
-    queue = f'queue = {{ kind = "droptail", limit = "{buffer}" }}'
-    start = choices["K-P14"].split(", ")[0]
-    start = '"0s"' if start == "0s" else f'{{ uniform = "{start}" }}'
-    text = [
-        f'name = "paper-K"\nduration = "{seconds or effort.seconds:g}s"\nwarmup = "{warmup}"',
-        f'[topology]\nkind = "dumbbell"\npairs = {flows}\n'
-        f'access = {{ rate = "{2 * mbps:g}Mbit/s", delay = "{access:g}ms", {queue}, router = {outside} }}\n'
-        f'bottleneck = {{ rate = "{mbps:g}Mbit/s", delay = "{1000 * RTT_S / 2 - 2 * access:g}ms", {queue}, '
-        f"router = {controller} }}",
-        *_losses(choices, loss),
-        f'[[flows]]\nname = "bulk"\ncount = {flows}\nprotocol = "{protocol}"\npacket = "{PACKET}B"\n'
-        f"start = {start}\n{processing(effort)}params = {value_text(values)}",
-        f'[sampling]\nevery = "{every}"\nof = {value_text(list(of))}',
-        *([more] if more else []),
-    ]
-    return Case("\n\n".join(text) + "\n")
+    controller = {**marks, **(router or {})} if marks else "auto"
+    access_ms, drawn = float(choices["K-P5"].removesuffix("ms")), choices["K-P14"].split(", ")[0]
+
+    def link(mbps: float, delay_ms: float, router: Any) -> dict[str, Any]:
+        queue = {"kind": "droptail", "limit": buffer}
+        return {"rate": f"{mbps:g}Mbit/s", "delay": f"{delay_ms:g}ms", "queue": queue, "router": router}
+
+    made = (
+        Scenario("paper-K", duration=f"{seconds or effort.seconds:g}s", warmup=warmup)
+        .topology(
+            "dumbbell",
+            pairs=flows,
+            access=link(2 * mbps, access_ms, controller if choices["K-P7"] == "every" else "none"),
+            bottleneck=link(mbps, 1000 * RTT_S / 2 - 2 * access_ms, controller),
+        )
+        .flows(
+            "bulk", protocol, count=flows, packet=f"{PACKET}B", processing=choices["K-P20"], params=values,
+            start=start or (drawn if drawn == "0s" else {"uniform": drawn}),
+        )
+        .sampling(every, of)
+    )  # fmt: skip
+    for name in _lossy_links(choices) if loss else ():
+        made = made.link(name=name, channel=[{"kind": "random_loss", "rate": loss}])
+    return Case(made.to_toml(), seeds=seeds)
 
 
 def _system(effort: Effort, system: str, k: float, growth: float) -> tuple[str, dict[str, Any], dict[str, Any]]:
@@ -99,11 +106,8 @@ def _system(effort: Effort, system: str, k: float, growth: float) -> tuple[str, 
     return {TCP: "newreno"}.get(system, system), {}, {}
 
 
-def _losses(choices: Mapping[str, str], loss: float) -> list[str]:
-    if not loss:
-        return []
-    links = [BOTTLENECK] + (["r2->r1"] if choices["K-P19"] == "both" else [])
-    return [f'[[link]]\nname = "{link}"\nchannel = [{{ kind = "random_loss", rate = {loss:.10f} }}]' for link in links]
+def _lossy_links(choices: Mapping[str, str]) -> Sequence[str]:
+    return (BOTTLENECK, "r2->r1") if choices["K-P19"] == "both" else (BOTTLENECK,)
 
 
 def few(effort: Effort) -> int:
@@ -115,11 +119,6 @@ def timer(effort: Effort) -> dict[str, str]:
     """Return the least timeout of hosts with the tick that it is counted in (``K-P18``); laws see exact round trips."""
     least, tick = effort.choices["K-P18"].split("/")
     return {"min_rto": least, "clock_tick": tick, "rtt_resolution": "0s"}
-
-
-def processing(effort: Effort) -> str:
-    """Return the line of a flow with its host's processing time (``K-P20``)."""
-    return f'processing = "{effort.choices["K-P20"]}"\n'
 
 
 def watched_s(effort: Effort, parameter: str) -> tuple[float, float]:
@@ -183,17 +182,32 @@ def steps(frame: pl.DataFrame) -> pl.Series:
 
 # ------------------------------------------------------------------------------------------------ controls
 
-MIXED = re.compile(r'\{ "kind" = "vcp-bise"[^}]*\}')
+
+def links(content: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the two kinds of links of a scenario's dumbbell."""
+    return [content["topology"][kind] for kind in ("access", "bottleneck")]
 
 
-def unmixed(_: Label, case: Case) -> Case:
-    """Return the case with VCP's routers in the place of BISE's: the senders keep their constants, nothing is mixed."""
-    step = ', "in_step" = true' if '"in_step" = true' in case.text else ""
-    text = MIXED.sub(f'{{ "kind" = "vcp", "t_rho" = "{T_RHO_S:g}s"{step} }}', case.text)
-    text = text.replace('protocol = "vcp-bise/', 'protocol = "vcp/').replace(
-        '"xi" =', f'"t_rho" = "{T_RHO_S:g}s", "xi" ='
-    )
-    return replace(case, text=text)
+def unmixed(content: dict[str, Any]) -> None:
+    """Put VCP's routers in the place of BISE's: the senders keep their constants, nothing is mixed."""
+    interval = {"t_rho": f"{T_RHO_S:g}s"}
+    for link in links(content):
+        step = {key: value for key, value in link["router"].items() if key == "in_step"}
+        link["router"] = {"kind": "vcp", **interval, **step}
+    (bulk,) = content["flows"]
+    bulk["protocol"] = bulk["protocol"].replace("vcp-bise/", "vcp/")
+    bulk["params"] = {**interval, **bulk["params"]}
+
+
+def growth_of(growth: int) -> Callable[[dict[str, Any]], None]:
+    """Return what gives the senders and routers of BISE another 1 + epsilon."""
+
+    def change(content: dict[str, Any]) -> None:
+        content["flows"][0]["params"]["xi"] = growth - 1
+        for link in links(content):
+            link["router"]["eps_r"] = growth - 1
+
+    return change
 
 
 UNMIXED = "VCP's routers mark for BISE's senders"

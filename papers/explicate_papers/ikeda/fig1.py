@@ -7,11 +7,10 @@ thousand packets sends its window once; what that became a round trip later is c
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from explicate.results import Results
-from explicate_papers.controls import Rewrite
+from explicate_papers.controls import edit
 from explicate_papers.ikeda import base, unit
 from explicate_papers.statistics import Check, Sample, fact, near, number
 from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
@@ -96,16 +95,15 @@ def same_sender(data: Data) -> Iterator[Check]:
         yield fact(f"r = {r:g}: windows", holds=same, measured="equal" if same else "different", wanted="equal")
 
 
-def vcp_sender(_: object, case: Case) -> Case:
-    """Return the case with a sender of VCP and its own constants."""
-    return replace(
-        case, text=case.text.replace('name = "bulk"\nprotocol = "vcp-bise"', 'name = "bulk"\nprotocol = "vcp"')
-    )
+def vcp_sender(content: dict[str, Any]) -> None:
+    """Let a sender of VCP with its own constants send."""
+    _, bulk, _ = content["flows"]
+    bulk["protocol"] = "vcp"
 
 
 study.control(
     "VCP's sender with its own constants",
-    Rewrite("protocol", vcp_sender, lambda label: label in SHARES),
+    edit("protocol", vcp_sender, lambda label: label in SHARES),
     ["K-fig1-a", "K-fig1-b", "K-fig1-c"],
     "it multiplies by 1.0625 in 0.2 s where BISE's multiplies by ten in 1.25 s",
 )

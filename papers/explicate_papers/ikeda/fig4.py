@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from explicate.results import Results
 from explicate_papers import metrics
-from explicate_papers.controls import Place, Rewrite
+from explicate_papers.controls import Place, edit
 from explicate_papers.ikeda import base
 from explicate_papers.statistics import Check, Sample, at_least, at_most, between, equal, in_most
 from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
@@ -91,14 +91,15 @@ def slow_start_overruns(data: Data, low: float, high: float) -> Check:
     return between("TCP's queue is full after, s", data.measure(base.TCP, first_drop), low, high)
 
 
-def half_a_pipe(_: str, case: Case) -> Case:
-    """Return the case with queues of half a bandwidth-delay product."""
-    return replace(case, text=case.text.replace("1.0bdp", "0.5bdp"))
+def half_a_pipe(content: dict[str, Any]) -> None:
+    """Let queues hold half a bandwidth-delay product."""
+    for link in base.links(content):
+        link["queue"]["limit"] = "0.5bdp"
 
 
 study.control(
     "queues hold half a pipe",
-    Rewrite("off", half_a_pipe, lambda label: label == base.TCP),
+    edit("off", half_a_pipe, lambda label: label == base.TCP),
     ["K-fig4-a"],
     "TCP then fills half as much",
 )
@@ -109,7 +110,7 @@ study.control(
     "VCP multiplies by 1.0625 in an interval: it is no faster than itself and overruns nothing",
 )
 study.control(
-    base.UNMIXED, Rewrite("off", base.unmixed, lambda label: label == base.PROPOSED), ["K-fig4-d"], base.WHY_UNMIXED
+    base.UNMIXED, edit("off", base.unmixed, lambda label: label == base.PROPOSED), ["K-fig4-d"], base.WHY_UNMIXED
 )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from explicate.results import Results
 from explicate_papers import metrics
-from explicate_papers.controls import Place, Rewrite
+from explicate_papers.controls import Place, edit
 from explicate_papers.ikeda import base
 from explicate_papers.ikeda.fig2 import intervals
 from explicate_papers.statistics import Check, Sample, above, at_least, between, near, number
@@ -46,16 +46,19 @@ def cases(effort: Effort) -> dict[Label, Case]:
     for k in values_of_k(effort):
         for mbps in rates(effort):
             seconds = soon_s if k > SOON_K else late_s
-            case = base.case(effort, base.PROPOSED, mbps=mbps, k=k, seconds=seconds, of=of)
-            made["k", k, mbps] = Case(case.text, seeds=2 * effort.seeds)
+            made["k", k, mbps] = base.case(
+                effort, base.PROPOSED, mbps=mbps, k=k, seconds=seconds, of=of, seeds=2 * effort.seeds
+            )
     for mbps in DECADES:
         for growth in GROWTHS:
-            case = base.case(effort, base.PROPOSED, mbps=mbps, growth=growth, seconds=late_s, of=of)
-            made["growth", growth, mbps] = Case(case.text, seeds=base.few(effort))
+            made["growth", growth, mbps] = base.case(
+                effort, base.PROPOSED, mbps=mbps, growth=growth, seconds=late_s, of=of, seeds=base.few(effort)
+            )
         for interval in VCP_DECADE_S:
             own, seconds = {"t_rho": interval}, base.vcp_watched_s(effort, interval)
-            case = base.case(effort, base.VCP, mbps=mbps, params=own, router=own, seconds=seconds, of=of)
-            made[interval, mbps] = Case(case.text, seeds=2)
+            made[interval, mbps] = base.case(
+                effort, base.VCP, mbps=mbps, params=own, router=own, seconds=seconds, of=of, seeds=2
+            )
     return made
 
 
@@ -199,7 +202,7 @@ study.control(
 )
 study.control(
     base.UNMIXED,
-    Rewrite("off", base.unmixed, lambda label: label[0] == "k"),
+    edit("off", base.unmixed, lambda label: label[0] == "k"),
     ["K-fig5-b"],
     "windows that multiply by ten in every interval are faster than any k of the analysis allows",
 )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
-from explicate_papers.controls import Place, Rewrite
+from explicate_papers.controls import Place, edit
 from explicate_papers.ikeda import base
 from explicate_papers.statistics import Check, above, at_least, at_most, between
 from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
@@ -65,15 +63,9 @@ def as_the_fluid(data: Data, tolerance: float) -> Iterator[Check]:
     yield above(f"utilisation with {many} flows over {few}", samples[many], samples[few])
 
 
-def doubling(_: tuple[str, int], case: Case) -> Case:
-    """Return the case with windows that at most double in an interval."""
-    slow = "\\g<1>1"
-    return replace(case, text=re.sub(r'("(?:xi|eps_r)" = )9(?:\.0)?\b', slow, case.text))
-
-
 study.control(
     "windows at most double in an interval",
-    Rewrite("off", doubling, lambda label: label[0] == base.PROPOSED),
+    edit("off", base.growth_of(2), lambda label: label[0] == base.PROPOSED),
     ["K-fig6a-a", "K-fig6a-c"],
     "a single flow then takes half of the 30 s to fill the link",
 )

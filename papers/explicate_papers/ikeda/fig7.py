@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from explicate.results import Results
 from explicate_papers import metrics
@@ -31,7 +32,7 @@ def cases(effort: Effort) -> dict[tuple[str, float], Case]:
         for system in SYSTEMS
         for loss in losses(effort)
     }
-    made["counted", 1e-5] = Case(made[base.PROPOSED, 1e-5].text, seeds=2 * effort.seeds)
+    made["counted", 1e-5] = replace(made[base.PROPOSED, 1e-5], seeds=2 * effort.seeds)
     return made
 
 

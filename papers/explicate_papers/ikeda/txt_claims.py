@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from explicate.results import Results
@@ -38,7 +39,7 @@ def cases(effort: Effort) -> dict[tuple[str, str], Case]:
         )
     for system in (base.VCP, base.TCP):
         made["lossy", system] = base.case(effort, system, loss=1e-6, seconds=LONG_S, of=("cwnd",), every="500ms")
-    return {label: Case(case.text, seeds=base.few(effort)) for label, case in made.items()}
+    return {label: replace(case, seeds=base.few(effort)) for label, case in made.items()}
 
 
 filled = partial(base.window_reaches, base.MBPS)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from explicate.results import Results
 from explicate_papers import metrics
-from explicate_papers.controls import Rewrite, Settings
+from explicate_papers.controls import Settings, edit
 from explicate_papers.ikeda import base
 from explicate_papers.statistics import Check, Sample, at_least, at_most
 from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
@@ -32,11 +32,10 @@ def cases(effort: Effort) -> dict[object, Case]:
         for flows in numbers(effort)
     }
     for name, warmup in ((STRESS, effort.choices["K-P24"]), (WHOLE, "0s")):
-        stress = base.case(
+        made[name] = base.case(
             effort, base.PROPOSED, flows=200, buffer="0.1bdp", seconds=STRESS_S, warmup=warmup, of=("router", "queue"),
-            every="250ms",
+            every="250ms", seeds=base.few(effort),
         )  # fmt: skip
-        made[name] = Case(stress.text, seeds=base.few(effort))
     return made
 
 
@@ -78,7 +77,7 @@ study.control(
 )
 study.control(
     base.UNMIXED,
-    Rewrite("off", base.unmixed, lambda label: label in (STRESS, WHOLE)),
+    edit("off", base.unmixed, lambda label: label in (STRESS, WHOLE)),
     ["K-txt-cong-b"],
     "200 windows that multiply by ten before the load is known lose more than a tenth of a pipe of buffer holds",
 )

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -15,7 +14,7 @@ import polars as pl
 
 from explicate.results import Results
 from explicate_papers import metrics
-from explicate_papers.controls import Place, Rewrite, exchange
+from explicate_papers.controls import Place, edit, exchange
 from explicate_papers.ikeda import base
 from explicate_papers.ikeda.fig5 import by_load, not_reached
 from explicate_papers.statistics import Check, above, at_most, equal
@@ -33,19 +32,18 @@ JAIN = 0.95
 
 
 @study.cases
-def cases(effort: Effort) -> dict[object, Case]:
+def cases(effort: Effort) -> dict[tuple[str, object], Case]:
     """Late joiners, unlimited growth, short intervals."""
-    made: dict[object, Case] = {}
+    made: dict[tuple[str, object], Case] = {}
     vcp_s, bise_s = base.watched_s(effort, "K-P23")
     growth_s, _ = base.watched_s(effort, "K-P21")
     for name in JOINS:
         system, seconds = base.VCP if name == "fast" else name, bise_s if name == base.BISE else vcp_s
         params = {"alpha": 4} if name == "fast" else {}
-        case = base.case(
-            effort, system, mbps=10, flows=2, params=params, seconds=seconds, every="1s", of=("throughput", "queue")
-        )
-        late = f'start = {{ spread = "{2 * JOIN_S:g}s" }}'
-        made["join", name] = Case(re.sub("^start = .*$", late, case.text, flags=re.MULTILINE))
+        made["join", name] = base.case(
+            effort, system, mbps=10, flows=2, params=params, start={"spread": f"{2 * JOIN_S:g}s"}, seconds=seconds,
+            every="1s", of=("throughput", "queue"),
+        )  # fmt: skip
     for mbps in (10.0, 1000.0):
         made["growth", mbps] = base.case(
             effort, base.PROPOSED, mbps=mbps, growth=1000, seconds=growth_s, of=("router",)
@@ -53,7 +51,7 @@ def cases(effort: Effort) -> dict[object, Case]:
     for ratio in RATIOS:
         interval = {"t_rho": f"{1000 * base.RTT_S / ratio:g}ms"}
         made["ratio", ratio] = base.case(effort, base.PROPOSED, params=interval, router=interval, of=("router",))
-    return {label: Case(case.text, seeds=base.few(effort)) for label, case in made.items()}
+    return {label: replace(case, seeds=base.few(effort)) for label, case in made.items()}
 
 
 def shares(results: Results) -> pl.DataFrame:
@@ -123,11 +121,6 @@ def overshoots(data: Data, short: float, long: float) -> Iterator[Check]:
     )
 
 
-def capped(_: object, case: Case) -> Case:
-    """Return the case with a growth of at most ten in an interval."""
-    return replace(case, text=case.text.replace('"xi" = 999', '"xi" = 9').replace('"eps_r" = 999', '"eps_r" = 9'))
-
-
 study.control(
     "VCP and the variant exchanged",
     exchange(base.VCP, "fast"),
@@ -136,7 +129,7 @@ study.control(
 )
 study.control(
     "growth is capped at ten",
-    Rewrite("off", capped, lambda label: label[0] == "growth"),
+    edit("off", base.growth_of(10), lambda label: label[0] == "growth"),
     ["K-txt-fairconv-b"],
     "each decade of bandwidth then costs an interval of growth",
 )

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from explicate.results import Results
+from explicate.scenario import Scenario
 from explicate_papers import metrics
 from explicate_papers.controls import Place, Settings, exchange
 from explicate_papers.ikeda import base, unit
@@ -40,50 +41,33 @@ def cases(effort: Effort) -> dict[object, Case]:
             flow = {"initial_window": 50, "receiver_window": 50}
             made[kind, load] = unit.case(effort, load - 0.001, router, kind, flow, seconds=14, seeds=3)
     made["queue"] = unit.case(effort, SURPLUS, {"kind": "vcp", "t_rho": f"{base.T_RHO_S:g}s"}, "vcp", seeds=3)
-    one = base.case(effort, base.VCP, mbps=10, seconds=60, every="10ms", of=("cwnd", "router"), params=UNPACED)
-    made["one"] = Case(one.text, seeds=1)
-    fine = base.case(effort, base.VCP, mbps=10, seconds=60, every="1ms", of=("cwnd",), params=UNPACED)
-    made["cuts"] = Case(fine.text, seeds=1)
-    made["two"] = Case(TWO.replace("params", f"{base.processing(effort)}params"), seeds=3)
+    for name, every, of in (("one", "10ms", ("cwnd", "router")), ("cuts", "1ms", ("cwnd",))):
+        made[name] = base.case(
+            effort, base.VCP, mbps=10, seconds=60, every=every, of=of, params={"paced": False}, seeds=1
+        )
+    made["two"] = Case(two(effort), seeds=3)
     return made
 
 
-UNPACED = {"paced": False}
-TWO = """\
-name = "paper-K-two"
-duration = "8s"
-
-[topology]
-kind = "dumbbell"
-pairs = 2
-access = { rate = "1Gbit/s", delay = "5ms", router = "none" }
-bottleneck = { rate = "500Mbit/s", delay = "10ms", router = { kind = "vcp" } }
-
-[[link]]
-name = "s1->r1"
-delay = "455ms"
-
-[[flows]]
-name = "short"
-protocol = "vcp"
-packet = "104B"
-from = "s0"
-to = "d0"
-params = { initial_window = 400 }
-
-[[flows]]
-name = "long"
-protocol = "vcp"
-packet = "104B"
-from = "s1"
-to = "d1"
-params = { initial_window = 400 }
-
-[sampling]
-every = "50ms"
-of = ["cwnd", "router"]
-"""
-"""Two flows whose round trips are 50 and 500 ms, on a link with room for both."""
+def two(effort: Effort) -> str:
+    """Return two flows whose round trips are 50 and 500 ms, on a link with room for both."""
+    made = (
+        Scenario("paper-K-two", duration="8s")
+        .topology(
+            "dumbbell",
+            pairs=2,
+            access={"rate": "1Gbit/s", "delay": "5ms", "router": "none"},
+            bottleneck={"rate": "500Mbit/s", "delay": "10ms", "router": {"kind": "vcp"}},
+        )
+        .link(name="s1->r1", delay="455ms")
+        .sampling("50ms", ["cwnd", "router"])
+    )
+    for place, name in enumerate((SHORT, LONG)):
+        made = made.flows(
+            name, "vcp", packet=f"{unit.SMALL}B", from_=f"s{place}", to=f"d{place}",
+            processing=effort.choices["K-P20"], params={"initial_window": 400},
+        )  # fmt: skip
+    return made.to_toml()
 
 
 def wrong_codes(results: Results) -> float:

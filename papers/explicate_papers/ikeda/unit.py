@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from explicate.results import Results
-from explicate.source import value_text
+from explicate.scenario import Scenario
 from explicate_papers import metrics
 from explicate_papers.ikeda import base
 from explicate_papers.study import Case, Effort
@@ -34,19 +34,24 @@ def case(
 ) -> Case:
     """Return a load factor of `load`, and a flow of `protocol` beside it."""
     rate = load * base.FULL * base.MBPS
-    text = [
-        f'name = "paper-K-unit"\nduration = "{seconds:g}s"',
-        '[topology]\nkind = "dumbbell"\npairs = 3\n'
-        'access = { rate = "1Gbit/s", delay = "10ms", router = "none" }\n'
-        f'bottleneck = {{ rate = "{base.MBPS:g}Mbit/s", delay = "230ms", router = {value_text(dict(router))} }}',
-        f'[[flows]]\nname = "load"\nprotocol = "greedy"\npacket = "{base.PACKET}B"\n'
-        f'params = {{ rate = "{rate:.6f}Mbit/s" }}',
-        f'[[flows]]\nname = "bulk"\nprotocol = "{protocol}"\npacket = "{SMALL}B"\nstart = "{JOINS_S:g}s"\n'
-        f"{base.processing(effort)}params = {value_text({**base.timer(effort), **(params or {})})}",
-        f'[[flows]]\nname = "witness"\nprotocol = "{router["kind"]}"\nstart = "{seconds - 0.01:g}s"',
-        '[sampling]\nevery = "50ms"\nof = ["router", "flow", "cwnd", "throughput"]',
-    ]
-    return Case("\n\n".join(text) + "\n", seeds=seeds)
+    values = {**base.timer(effort), **(params or {})}
+    made = (
+        Scenario("paper-K-unit", duration=f"{seconds:g}s")
+        .topology(
+            "dumbbell",
+            pairs=3,
+            access={"rate": "1Gbit/s", "delay": "10ms", "router": "none"},
+            bottleneck={"rate": f"{base.MBPS:g}Mbit/s", "delay": "230ms", "router": router},
+        )
+        .flows("load", "greedy", packet=f"{base.PACKET}B", params={"rate": f"{rate:.6f}Mbit/s"})
+        .flows(
+            "bulk", protocol, packet=f"{SMALL}B", start=f"{JOINS_S:g}s", processing=effort.choices["K-P20"],
+            params=values,
+        )
+        .flows("witness", router["kind"], start=f"{seconds - 0.01:g}s")
+        .sampling("50ms", ["router", "flow", "cwnd", "throughput"])
+    )  # fmt: skip
+    return Case(made.to_toml(), seeds=seeds)
 
 
 def window(results: Results, at_s: float) -> float:
