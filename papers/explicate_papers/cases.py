@@ -14,6 +14,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
+from explicate.source import overrides_of
 from explicate_papers.multiverse import alternatives
 from explicate_papers.plan import EFFORTS, Reads, effort, studies
 from explicate_papers.study import Case, Study
@@ -64,10 +65,25 @@ def variants(study: Study) -> Iterator[tuple[str, Mapping[Any, Case]]]:
 
 
 def content(case: Case) -> str:
-    """Return all that decides the runs of a case; how its text is laid out does not."""
-    return json.dumps([_parsed(case.text), case.settings, case.seeds, case.trace], sort_keys=True, default=repr)
+    """Return all that decides the runs of a case, as the engine reads it; how it is written does not."""
+    settings = {key: _override(text) for key, text in overrides_of(case.settings)}
+    return json.dumps([_parsed(case.text), settings, case.seeds, case.trace], sort_keys=True, default=repr)
 
 
 @lru_cache(1024)
 def _parsed(text: str) -> dict[str, Any]:
-    return tomllib.loads(text)
+    return tomllib.loads(text, parse_float=_number)
+
+
+def _number(text: str) -> float:
+    """Return a number; whole ones are the same with a decimal point and without."""
+    value = float(text)
+    return int(value) if value.is_integer() else value
+
+
+def _override(text: str) -> Any:
+    """Return the value of a setting: that of TOML if it is some, else the text as it stands."""
+    try:
+        return _parsed(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text

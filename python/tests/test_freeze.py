@@ -161,6 +161,17 @@ def test_what_is_run_is_more_than_the_code_of_an_experiment() -> None:
     assert cases.content(case) != cases.content(replace(case, settings={"seed": 1}))
 
 
+def test_what_the_engine_reads_alike_is_alike() -> None:
+    case = Case('name = "x"\nrate = 1\n', settings={"sampling.of": '["cwnd"]', "link.a->b.queue": '{ limit = "1pkt" }'})
+    assert cases.content(case) == cases.content(replace(case, text='name = "x"\nrate = 1.0\n'))
+    assert cases.content(case) != cases.content(replace(case, text='name = "x"\nrate = true\n'))
+    built = {"sampling.of": ["cwnd"], "link.a->b.queue": {"limit": "1pkt"}}
+    assert cases.content(case) == cases.content(replace(case, settings=built))
+    assert cases.content(case) != cases.content(replace(case, settings={**built, "sampling.of": ["queue"]}))
+    every = [cases.content(replace(case, settings={"duration": value})) for value in ("5s", "5", 5, True, "[5")]
+    assert len(set(every)) == 4, "a number is the same with quotes and without"
+
+
 def test_the_ledger_gives_reasons() -> None:
     assert all(change.reason and change.id for change in freeze.ledger())
     assert all(move.reason for move in freeze.moves())
