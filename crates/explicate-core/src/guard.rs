@@ -12,16 +12,19 @@
 //! present window, as far as the flow used it, and skips slow start.
 //!
 //! *Limit.* A path may have routers that answer and a bottleneck that does not. Each mark carries the time that the packet
-//! waited in answering routers; the rest of the delay is the other hops'. The smaller of the two windows applies once either
-//! condition holds:
+//! waited in answering routers; the rest of the delay is the other hops'. The smaller of the two windows applies once one of
+//! these conditions holds:
 //!
 //! - in three successive round trips, more than a fifth of the packets is lost, or every round-trip time exceeds the least one
 //!   by more than max(25 ms, a quarter of it), in each case without the answering routers' own queues;
 //! - the sum of losses beyond `air_loss` reaches 30 packets. One round trip adds at most 12 to the sum, and the sum never falls
 //!   below zero. Independent losses at half of `air_loss` reach 30 with probability exp(-38) a packet, at three quarters with
-//!   exp(-16) (Lundberg's bound). A single outage of the air is one round trip and does not reach it.
+//!   exp(-16) (Lundberg's bound). A single outage of the air is one round trip and does not reach it;
+//! - packets behind lost ones waited longer than others where no router answers: a short queue is full. Such a bottleneck, hardly
+//!   narrower than the routers before it, shows less delay than the first condition has and fewer losses than the second. Losses
+//!   of the air come at any delay (`full_queue.rs` has the test and its error rate).
 //!
-//! Round trips in which a router reports overload or its own drops are not counted.
+//! For the first two, round trips in which a router reports overload or its own drops are not counted.
 //!
 //! The limit starts at half of what arrives in a round trip. It ends after 30 s without losses beyond `air_loss` and without
 //! half of the delay above (a TCP flow in the same queue causes that much). A short queue hides a neighbour, so the limit may
@@ -30,7 +33,7 @@
 //! *What TCP's law counts as a loss.* Losses are found from echoed packet numbers and the receiver's count of arrivals. Lost
 //! acknowledgements and the protocol's own recovery, which may report one loss an episode or none, do not distort them. While
 //! TCP's window applies and the recovery reported no loss for 1.5 round trips, TCP's law reacts once to each round trip
-//! with a loss in fall-back, and to each with more than `air_loss` under the limit.
+//! with a loss in fall-back, and to each with more than `air_loss` under the limit; to each with a loss if a short queue is full.
 //!
 //! Deviations: none; there is no source.
 
@@ -44,6 +47,7 @@ use crate::object::{Interest, SenderObject};
 use crate::units::Time;
 use crate::wire::{Congestion, Packet};
 
+mod full_queue;
 mod marks;
 mod watch;
 
@@ -131,6 +135,7 @@ impl Guard {
         self.marked_at = ack.now;
         if !self.answered {
             (self.answered, self.signs, self.surplus) = (true, 0, 0.0);
+            self.watch.full_queue.forget();
         }
         self.own.on_ack(ack);
         if self.limited {
@@ -157,7 +162,7 @@ impl Guard {
     fn judge(&mut self, ack: &Ack<'_>, round: &Round) {
         let air = self.air_loss * round.sent;
         // Without an answering router, losses of the air are unknown, so TCP's law counts every loss.
-        let borne = if self.answered { air } else { 0.0 };
+        let borne = if self.answered && !self.watch.full_queue.is_likely() { air } else { 0.0 };
         // A flow that repairs nothing never stands still for its holes as TCP does: it halves for each round trip with some.
         let heard = self.reports && 2 * ack.now.since(self.told_at).0 <= 3 * ack.srtt.0;
         if self.tcp_counts() && round.lost() > borne && !heard {
@@ -179,8 +184,9 @@ impl Guard {
         let sign = round.lost() > air.max(MOST_LOST * round.sent) || round.delay > most;
         self.signs = if sign { self.signs + 1 } else { 0 };
         self.surplus = (self.surplus + (round.lost() - air).min(OF_A_ROUND)).max(0.0);
-        let ill = sign || round.lost() > air || 2 * round.delay.0 > most.0;
-        if !self.limited && (self.signs >= ROUNDS || self.surplus > SURPLUS) {
+        let full = &self.watch.full_queue;
+        let ill = sign || round.lost() > borne || 2 * round.delay.0 > most.0;
+        if !self.limited && (self.signs >= ROUNDS || self.surplus > SURPLUS || full.is_certain()) {
             let arrives = round.arrived * ack.srtt.as_secs_f64() / ack.now.since(round.began).as_secs_f64();
             self.tcp.resume(ack.now, arrives.min(self.own_window(ack.srtt)) / 2.0, ack.srtt);
             (self.limited, self.told_at, self.well_since) = (true, ack.now, ack.now);
@@ -188,6 +194,7 @@ impl Guard {
             self.well_since = ack.now;
         } else if self.limited && ack.now.since(self.well_since) > self.patience {
             (self.limited, self.signs, self.surplus) = (false, 0, 0.0);
+            self.watch.full_queue.forget();
             self.patience = Time(2 * self.patience.0).min(MOST_PATIENCE);
         }
     }
@@ -277,6 +284,7 @@ impl SenderObject for Guard {
         put("law", self.law() as u8 as f64);
         put("unanswered_delay_s", self.watch.round.delay.as_secs_f64());
         put("surplus_losses", self.surplus);
+        put("losses_with_delay", self.watch.full_queue.sum);
     }
 }
 

@@ -1,5 +1,6 @@
 //! What acknowledgements show of a path, round trip by round trip.
 
+use super::full_queue::FullQueue;
 use crate::api::Ack;
 use crate::units::Time;
 use crate::wire::{Ecn, Mark};
@@ -45,12 +46,14 @@ pub(super) struct Watch {
     /// Least round trips of the present span and of the one before, without the routers' own queues.
     pub(super) least: [Time; 2],
     pub(super) span_began: Time,
+    pub(super) full_queue: FullQueue,
 }
 
 impl Default for Watch {
     fn default() -> Watch {
         let (echoed, arrived, least, span_began) = (None, 0, [Time::NEVER; 2], Time::ZERO);
-        Watch { round: Round::new(Time::ZERO), echoed, arrived, least, span_began }
+        let full_queue = FullQueue::default();
+        Watch { round: Round::new(Time::ZERO), echoed, arrived, least, span_began, full_queue }
     }
 }
 
@@ -67,14 +70,25 @@ impl Watch {
         let ahead = number.wrapping_sub(echoed) as i32;
         if ahead > 0 {
             let arrived = ack.transport.arrived();
+            let came = arrived.wrapping_sub(self.arrived) as i16;
             self.round.sent += ahead as f64;
-            self.round.arrived += arrived.wrapping_sub(self.arrived) as i16 as f64;
+            self.round.arrived += came as f64;
+            // XTCP's and VCP's routers report what they drop; those of XCP do not.
+            let compared = |waited: &Time| *waited == Time::ZERO || !ack.header.is_present();
+            if let Some(waited) = mark.waited().filter(compared) {
+                self.full_queue.take(number, ack.rtt.since(waited), ahead > came as i32);
+            }
             (self.echoed, self.arrived) = (Some(number), arrived);
+        } else if ahead < 0 {
+            self.full_queue.overtaken();
         }
         self.measure(ack.now, mark.waited().map(|waited| ack.rtt.since(waited)));
         self.round.explained |= ack.transport.congestion_flag() || ack.transport.load_code() == Ecn::Marked as u8;
         let over = ack.now.since(self.round.began) >= ack.srtt && self.round.sent >= FEWEST;
-        over.then(|| core::mem::replace(&mut self.round, Round::new(ack.now)))
+        over.then(|| {
+            self.full_queue.next_round(self.round.explained);
+            core::mem::replace(&mut self.round, Round::new(ack.now))
+        })
     }
 
     /// A round-trip time without the routers' own queues, if that is known.
