@@ -164,7 +164,11 @@ fn read_file(ctx: &Context<'_>, node: &Node, name: &str) -> Option<Given> {
     let contents = match known {
         Some(contents) => contents,
         None => {
-            let contents: Arc<[u64]> = ctx.checked(node.place, name, trace::load(ctx.base, file))?.into();
+            let loaded = match ctx.among {
+                Some(files) => trace::find(files, file),
+                None => trace::load(ctx.base, file),
+            };
+            let contents: Arc<[u64]> = ctx.checked(node.place, name, loaded)?.into();
             ctx.files.borrow_mut().insert(file.to_string(), contents.clone());
             contents
         }

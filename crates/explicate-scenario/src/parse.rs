@@ -1,5 +1,6 @@
 //! From text to a [`Scenario`].
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::document::{self, Data, Lines, Node, Place};
@@ -20,6 +21,18 @@ impl Scenario {
     /// All problems that could be found at once, in the order of the file, those of overrides last.
     pub fn parse(text: &str, origin: &str, base: &Path, overrides: &[(String, String)]) -> Result<Scenario, Problems> {
         Scenario::read(text, origin, Context::new(base), overrides)
+    }
+    /// The same where there are no folders: files that the scenario names are found in `files`, by name and contents.
+    ///
+    /// # Errors
+    /// As [`Scenario::parse`].
+    pub fn parse_among(
+        text: &str,
+        origin: &str,
+        files: &BTreeMap<String, String>,
+        overrides: &[(String, String)],
+    ) -> Result<Scenario, Problems> {
+        Scenario::read(text, origin, Context { among: Some(files), ..Context::new(Path::new("")) }, overrides)
     }
     /// The same for a fluid model: it may have more flows, and faster links, than could be moved packet by packet.
     ///

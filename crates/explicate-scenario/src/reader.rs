@@ -17,6 +17,8 @@ use crate::quantity;
 /// Shared state of all readers: the folder of files, and the problems and warnings found.
 pub(crate) struct Context<'a> {
     pub(crate) base: &'a Path,
+    /// Files by name where there is no folder.
+    pub(crate) among: Option<&'a BTreeMap<String, String>>,
     pub(crate) problems: RefCell<Vec<(Place, String)>>,
     pub(crate) warnings: RefCell<Vec<String>>,
     /// Files that were read already.
@@ -29,6 +31,7 @@ impl<'a> Context<'a> {
     pub(crate) fn new(base: &'a Path) -> Context<'a> {
         Context {
             base,
+            among: None,
             problems: RefCell::default(),
             warnings: RefCell::default(),
             files: RefCell::default(),

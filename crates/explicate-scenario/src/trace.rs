@@ -1,6 +1,7 @@
 //! Files of recorded capacity in the mahimahi format: one whole number per line, the millisecond of a delivery
 //! opportunity, never less than the line before.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -23,6 +24,13 @@ pub(crate) fn load(base: &Path, name: &str) -> Result<Vec<u64>, String> {
         return Err(format!("`{name}` has more than {} MiB; cut it into shorter traces", limits::TRACE_BYTES >> 20));
     }
     parse(name, &text)
+}
+
+/// The same from files in memory. Folders in the name are ignored.
+pub(crate) fn find(files: &BTreeMap<String, String>, name: &str) -> Result<Vec<u64>, String> {
+    let last = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    let text = files.get(last).ok_or_else(|| format!("`{name}` is missing; add this file to the scenario"))?;
+    parse(name, text)
 }
 
 /// Parses the text of a trace.

@@ -4,10 +4,12 @@
 #![deny(unsafe_code)]
 
 mod arena;
+#[cfg(not(target_arch = "wasm32"))]
 pub mod bench;
 pub mod build;
 pub mod dcf;
 pub mod engine;
+#[cfg(not(target_arch = "wasm32"))]
 pub mod floor;
 pub mod measure;
 pub mod packet_log;

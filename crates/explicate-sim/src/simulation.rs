@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
 
 use explicate_core::flow::FlowStats;
 use explicate_core::sink::SinkStats;
@@ -73,58 +72,140 @@ pub struct Run {
 /// Progress callback: index of the run and fraction done, 0 to 1. Returns whether to continue.
 pub type Progress<'a> = &'a (dyn Fn(usize, f64) -> bool + Sync);
 
+/// A run that goes on in steps, for drivers that show it while it runs; [`run_once`] is one of them.
+pub struct Stepper {
+    seed: u64,
+    engine: Engine,
+    sampler: Option<Sampler>,
+    baseline: Vec<(FlowStats, SinkStats)>,
+    measuring: bool,
+    warmup: Time,
+    end: Time,
+    next_sample: Time,
+}
+
+impl Stepper {
+    /// Run number `index` of a scenario before its first event. An error is an internal defect; a checked scenario causes none.
+    pub fn new(scenario: &Scenario, index: usize, options: &Options) -> Result<Stepper, String> {
+        let seed = scenario.seed.wrapping_add(index as u64);
+        let reference = options.engine == EngineKind::Reference;
+        let mut engine = build(scenario, seed, !options.no_fuse && !reference)?;
+        if reference {
+            engine.use_reference();
+        }
+        if let (Some(selector), 0) = (&options.follow, index) {
+            engine.follow(PacketLog::new(selector.clone()));
+        }
+        let sampler = Sampler::new(&scenario.sampling, &engine);
+        Ok(Stepper {
+            seed,
+            next_sample: sampler.as_ref().map_or(Time::NEVER, |s| s.every()),
+            sampler,
+            baseline: Vec::new(),
+            measuring: false,
+            warmup: scenario.warmup.min(scenario.duration),
+            end: scenario.duration,
+            engine,
+        })
+    }
+    /// The network as it stands.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+    /// Samples so far, in order of time.
+    pub fn samples(&self) -> &[Sample] {
+        self.sampler.as_ref().map_or(&[], |sampler| &sampler.samples)
+    }
+    /// Whether the run has ended.
+    pub fn is_done(&self) -> bool {
+        self.measuring && self.engine.now() >= self.end
+    }
+    /// Goes on to this time or the end. The results do not depend on the steps.
+    pub fn advance(&mut self, until: Time) {
+        self.run_to(until, Time::NEVER);
+    }
+    /// The same for a driver that looks at packets and queues then: every port has caught up.
+    pub fn advance_observed(&mut self, until: Time) {
+        self.run_to(until, until);
+        self.engine.settle_all();
+    }
+
+    fn run_to(&mut self, until: Time, observed: Time) {
+        while !self.is_done() {
+            let mut next_observation = self.end.min(self.next_sample).min(observed);
+            if !self.measuring {
+                next_observation = next_observation.min(self.warmup);
+            }
+            let stop = next_observation.min(until);
+            self.engine.run_unobserved(stop, next_observation);
+            if stop == self.warmup && !self.measuring {
+                self.engine.settle_all();
+                self.baseline = self.engine.ends.iter().map(|e| e.stats()).collect();
+                self.engine.start_measuring();
+                self.measuring = true;
+            }
+            if stop == self.next_sample
+                && let Some(sampler) = &mut self.sampler
+            {
+                sampler.take(&mut self.engine);
+                self.next_sample = stop + sampler.every();
+            }
+            if stop == until {
+                return;
+            }
+        }
+    }
+
+    /// The finished run. An error says that packets were not conserved, which is a defect of the simulator.
+    pub fn finish(mut self, wall_s: f64) -> Result<Run, String> {
+        self.engine.settle_all();
+        self.engine
+            .audit()
+            .map_err(|e| format!("packets are not conserved, which is a defect of the simulator: {e}"))?;
+        let log = self.engine.followed();
+        let Stepper { seed, engine, baseline, .. } = self;
+        Ok(Run { seed, engine, baseline, samples: self.sampler.map_or(Vec::new(), |s| s.samples), log, wall_s })
+    }
+}
+
 /// Carries out one run. An error is an internal defect; a checked scenario causes none.
 pub fn run_once(scenario: &Scenario, index: usize, options: &Options, progress: Progress<'_>) -> Result<Run, String> {
-    let seed = scenario.seed.wrapping_add(index as u64);
-    let reference = options.engine == EngineKind::Reference;
-    let mut engine = build(scenario, seed, !options.no_fuse && !reference)?;
-    if reference {
-        engine.use_reference();
-    }
-    if let (Some(selector), 0) = (&options.follow, index) {
-        engine.follow(PacketLog::new(selector.clone()));
-    }
-    let mut sampler = Sampler::new(&scenario.sampling, &engine);
-    #[expect(clippy::disallowed_methods, reason = "goes to timing.json, not into a table")]
-    let started = Instant::now();
-    let mut baseline = Vec::new();
+    let mut run = Stepper::new(scenario, index, options)?;
+    let clock = Clock::start();
     let end = scenario.duration;
-    let warmup = scenario.warmup.min(end);
-    let every = sampler.as_ref().map_or(Time::NEVER, |s| s.every());
     let report = Time((end.0 / 100).max(1));
-    let (mut next_sample, mut next_report) = (every, report);
-    let mut measuring = false;
-    while engine.now() < end || !measuring {
-        let mut next_observation = end.min(next_sample);
-        if !measuring {
-            next_observation = next_observation.min(warmup);
+    let mut next = report;
+    while !run.is_done() {
+        run.advance(next);
+        if run.engine.now() == next && !progress(index, next.0 as f64 / end.0 as f64) {
+            return Err("interrupted".to_string());
         }
-        let until = next_observation.min(next_report);
-        engine.run_unobserved(until, next_observation);
-        if until == warmup && !measuring {
-            engine.settle_all();
-            baseline = engine.ends.iter().map(|e| e.stats()).collect();
-            engine.start_measuring();
-            measuring = true;
-        }
-        if until == next_sample {
-            if let Some(sampler) = &mut sampler {
-                sampler.take(&mut engine);
-            }
-            next_sample = until + every;
-        }
-        if until == next_report {
-            if !progress(index, until.0 as f64 / end.0 as f64) {
-                return Err("interrupted".to_string());
-            }
-            next_report = until + report;
-        }
+        next += report;
     }
-    engine.settle_all();
-    let wall_s = started.elapsed().as_secs_f64();
-    engine.audit().map_err(|e| format!("packets are not conserved, which is a defect of the simulator: {e}"))?;
-    let log = engine.followed();
-    Ok(Run { seed, engine, baseline, samples: sampler.map_or(Vec::new(), |s| s.samples), log, wall_s })
+    run.finish(clock.seconds())
+}
+
+/// Wall time, which goes to timing.json and not into a table; zero where there is no clock.
+struct Clock(#[cfg(not(target_arch = "wasm32"))] std::time::Instant);
+
+impl Clock {
+    #[cfg(not(target_arch = "wasm32"))]
+    fn start() -> Clock {
+        #[expect(clippy::disallowed_methods, reason = "goes to timing.json, not into a table")]
+        Clock(std::time::Instant::now())
+    }
+    #[cfg(target_arch = "wasm32")]
+    fn start() -> Clock {
+        Clock()
+    }
+    #[cfg(not(target_arch = "wasm32"))]
+    fn seconds(&self) -> f64 {
+        self.0.elapsed().as_secs_f64()
+    }
+    #[cfg(target_arch = "wasm32")]
+    fn seconds(&self) -> f64 {
+        0.0
+    }
 }
 
 /// Carries out all runs of a scenario, one after the other, and returns their result tables.

@@ -1,6 +1,9 @@
 //! Inspection from outside: ports that have caught up, packet traces, hop counts, and the audit of packet conservation.
 
-use super::{Engine, NIL, TIMER};
+use explicate_core::units::Time;
+use explicate_core::wire::Packet;
+
+use super::{Engine, NIL, TIMER, TURNED};
 use crate::packet_log::PacketLog;
 
 impl Engine {
@@ -41,6 +44,18 @@ impl Engine {
             delivered[link.fused_to as usize] += link.port.stats.arrived;
         }
         delivered
+    }
+
+    /// Reports every packet that is on its way over a link, in no order: the link, the packet, and when it reaches the end. Exact
+    /// in a network that fuses nothing; elsewhere a packet may be reported on a later link. Call `settle_all` first.
+    pub fn packets_under_way(&self, mut put: impl FnMut(usize, &Packet, Time)) {
+        for slot in self.wheel.slots(&self.arena) {
+            let packet = self.arena.get(slot);
+            if packet.place & TIMER == 0 {
+                let place = packet.place & !TURNED;
+                put(self.routes[place as usize].index(), packet, Time(packet.time));
+            }
+        }
     }
 
     /// Checks packet conservation: on every link, each arrival was delivered, was dropped for a recorded cause, or is still
