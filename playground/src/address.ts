@@ -1,0 +1,54 @@
+/** The state of the page in its address: what was chosen, and every change with its simulated time. */
+import type { Change } from "./types";
+import { type Scene, TOUR, dumbbell, router } from "./scenes";
+
+export interface State {
+  scene: Scene;
+  changes: Change[];
+  speed: number;
+  link: string;
+}
+
+async function through(bytes: BlobPart, stream: CompressionStream | DecompressionStream): Promise<Uint8Array> {
+  const piped = new Blob([bytes]).stream().pipeThrough(stream);
+  return new Uint8Array(await new Response(piped).arrayBuffer());
+}
+
+/** The part of an address after `#`. */
+export async function encode(state: State): Promise<string> {
+  const packed = await through(JSON.stringify(state), new CompressionStream("deflate-raw"));
+  let text = "";
+  for (const byte of packed) text += String.fromCharCode(byte);
+  return "s=" + btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
+async function decode(part: string): Promise<State> {
+  const text = atob(part.slice(2).replaceAll("-", "+").replaceAll("_", "/"));
+  const packed = Uint8Array.from(text, (c) => c.charCodeAt(0));
+  const state = JSON.parse(new TextDecoder().decode(await through(packed, new DecompressionStream("deflate-raw"))));
+  const known = ["dumbbell", "paper", "file"].includes(state?.scene?.kind) && Array.isArray(state.changes);
+  if (!known || (state.scene.kind === "paper" && !TOUR[state.scene.stop])) throw new Error("unknown scene");
+  return { speed: 0.5, link: "", ...state };
+}
+
+/** Reads an address. The second part says what was wrong with it; then there is no state. */
+export async function read(address: URL): Promise<[State | null, string]> {
+  if (address.hash.startsWith("#s=")) {
+    try {
+      return [await decode(address.hash.slice(1)), ""];
+    } catch {
+      return [null, "The address is damaged: it was probably cut off. Ask for the whole link."];
+    }
+  }
+  const of = (scene: Scene, speed = 0.5, link = ""): State => ({ scene, changes: [], speed, link });
+  const run = address.searchParams.get("run");
+  if (run) return [of(dumbbell(run.split(",").slice(0, 4))), ""];
+  const paper = address.searchParams.get("paper");
+  if (paper) {
+    const stop = TOUR.findIndex((t) => t.paper.toLowerCase() === paper.toLowerCase());
+    if (stop < 0) return [null, `No paper is called ${paper}; there are ${TOUR.map((t) => t.paper).join(", ")}.`];
+    return [of({ kind: "paper", stop }, TOUR[stop].speed, TOUR[stop].link), ""];
+  }
+  if (address.searchParams.has("router")) return [of(router(undefined)), ""];
+  return [null, ""];
+}

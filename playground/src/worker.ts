@@ -1,0 +1,121 @@
+/** Runs the simulator, so that the page stays free to draw. */
+import init, { Lane, tables } from "../pkg/explicate.js";
+import type { Change, FromWorker, LaneFrame, LaneInfo, LaneSpec, ToWorker } from "./types";
+
+/** A frame may take so long, ms; slower networks then run slower than asked for. */
+const BUDGET = 40;
+/** Lanes are kept within this many simulated seconds of each other. */
+const STRIDE = 0.05;
+
+const started = init();
+let lanes: Lane[] = [];
+let infos: LaneInfo[] = [];
+let watched: Uint32Array[] = [];
+let now = 0;
+
+function say(message: FromWorker, transfer: Transferable[] = []): void {
+  postMessage(message, { transfer });
+}
+
+function make(spec: LaneSpec, changes: Change[], view: [string, string][]): Lane {
+  const own = changes.filter((change) => change[2] !== "feedback" || spec.hand);
+  return new Lane(spec.text, spec.origin, JSON.stringify(spec.files), JSON.stringify([...spec.set, ...view]), JSON.stringify(own));
+}
+
+/** What is sampled for the curves, whatever the scenario samples. */
+function view(duration: number): [string, string][] {
+  const every = Math.max(5, Math.ceil(duration / 3));
+  return [
+    ["sampling.every", `${Math.min(every, 1000)}ms`],
+    ["sampling.of", '["queue", "throughput", "cwnd", "rtt", "router"]'],
+  ];
+}
+
+/** The narrowest link with a queue, if no link is asked for. */
+function choose(info: LaneInfo, wanted: string): string {
+  if (info.links.some((link) => link.name === wanted)) return wanted;
+  const limited = info.links.filter((link) => link.limited || link.air);
+  const all = limited.length > 0 ? limited : info.links;
+  return all.reduce((best, link) => (link.rate < best.rate ? link : best)).name;
+}
+
+function watch(link: string): void {
+  watched = infos.map((info) => {
+    const there = info.links.findIndex((l) => l.name === link);
+    const { from, to } = info.links[Math.max(there, 0)];
+    const back = info.links.findIndex((l) => l.from === to && l.to === from);
+    return new Uint32Array([Math.max(there, 0), ...(back >= 0 ? [back] : [])]);
+  });
+}
+
+function load(message: Extract<ToWorker, { type: "load" }>): void {
+  lanes.forEach((lane) => lane.free());
+  lanes = [];
+  infos = [];
+  for (const spec of message.lanes) {
+    let lane = make(spec, message.changes, []);
+    const info = JSON.parse(lane.describe()) as LaneInfo;
+    lane.free();
+    lane = make(spec, message.changes, view(info.duration));
+    lanes.push(lane);
+    infos.push(info);
+  }
+  const link = choose(infos[0], message.link);
+  watch(link);
+  now = 0;
+  const until = Math.min(message.until, duration());
+  while (now < until) {
+    now = Math.min(until, now + 1);
+    lanes.forEach((lane) => lane.advance(now, now >= until));
+    if (until > 5) say({ type: "busy", id: message.id, share: now / until });
+  }
+  say({ type: "ready", id: message.id, lanes: infos, link });
+  frame(message.id, 300);
+}
+
+function duration(): number {
+  return Math.max(...infos.map((info) => info.duration));
+}
+
+function advance(until: number): void {
+  const end = Math.min(until, duration());
+  const began = performance.now();
+  while (now < end && performance.now() - began < BUDGET) {
+    now = Math.min(end, now + STRIDE);
+    lanes.forEach((lane) => lane.advance(now, true));
+  }
+}
+
+function frame(id: number, most: number): void {
+  const seen: LaneFrame[] = lanes.map((lane, i) => ({
+    packets: lane.packets(watched[i], most),
+    links: lane.links(watched[i]),
+    samples: lane.samples(),
+    variables: JSON.parse(lane.variables()) as string[],
+  }));
+  const transfer = seen.flatMap((lane) => [lane.packets.buffer, lane.links.buffer, lane.samples.buffer]);
+  say({ type: "frame", id, now, done: now >= duration(), lanes: seen }, transfer as ArrayBuffer[]);
+}
+
+addEventListener("message", async (event: MessageEvent<ToWorker>) => {
+  const message = event.data;
+  try {
+    await started;
+    if (message.type === "load") {
+      load(message);
+    } else if (message.type === "watch") {
+      watch(message.link);
+      frame(message.id, 300);
+    } else if (message.type === "frame") {
+      advance(message.until);
+      frame(message.id, message.most);
+    } else {
+      const { text, origin, files, set, hand } = message.lane;
+      const own = message.changes.filter((change) => change[2] !== "feedback" || hand);
+      const made = tables(text, origin, JSON.stringify(files), JSON.stringify(set), JSON.stringify(own));
+      say({ type: "tables", id: message.id, tables: JSON.parse(made) });
+    }
+  } catch (error) {
+    say({ type: "error", id: message.id, message: String(error) });
+  }
+});
