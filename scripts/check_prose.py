@@ -15,7 +15,7 @@ from explicate.cli import build_parser
 from explicate.sweeps.plan import plan_of
 
 ROOT = Path(__file__).resolve().parent.parent
-FILES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/reference/*.md")
+FILES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md")
 TRACES = ROOT / "crates" / "explicate-scenario" / "templates"
 """Folder of the traces that examples name."""
 
@@ -36,8 +36,9 @@ PHRASES = re.compile(
 GENERATED = re.compile(r"<!-- ([\w-]+):begin -->.*?<!-- \1:end -->", re.DOTALL)
 """A part of a page that a script writes."""
 
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 LEAST = '\n[[flows]]\nname = "added"\nprotocol = "reno"\n'
 """Completes a fragment without flows."""
 
@@ -63,8 +64,8 @@ def documents() -> list[Path]:
 
 def wrong_scenarios(text: str) -> Iterator[str]:
     """Scenarios among the blocks that are invalid, or give a warning."""
-    for language, block in BLOCK.findall(text):
-        if language != "toml":
+    for language, title, block in BLOCK.findall(text):
+        if language != "toml" or title:  # what has a title is a file that scripts/run_pages.py uses
             continue
         if block.startswith("scenario ="):
             yield from wrong_sweep(block)
@@ -94,10 +95,12 @@ def wrong_sweep(block: str) -> Iterator[str]:
 
 def wrong_commands(text: str) -> Iterator[str]:
     """Commands among the blocks that the parser of the command line rejects."""
-    for language, block in BLOCK.findall(text):
-        for line in block.splitlines() if language == "sh" else ():
+    for language, _, block in BLOCK.findall(text):
+        for line in block.replace("\\\n", " ").splitlines() if language in ("sh", "bash") else ():
+            if "->" in QUOTED.sub("", line.split(" #")[0]):
+                yield f"the shell takes the > of -> for a redirection: quote it: {line}"
             for command in re.split(r"&&|\|", re.sub(r"\$[A-Z_]+", "7", line.split(" #")[0])):
-                words = shlex.split(command.split(">")[0] if " > " in command else command)
+                words = shlex.split(command.split(" > ")[0])
                 if not words or Path(words[0]).name != "explicate":
                     continue
                 said = io.StringIO()

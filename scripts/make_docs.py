@@ -20,6 +20,7 @@ from typing import Any
 
 import check_prose
 import page_figures
+import python_api
 
 from explicate import engine
 from explicate.engine import Entry
@@ -379,7 +380,8 @@ def pages() -> dict[str, str]:
     index = [
         "Also on the command line: `explicate protocols NAME`. "
         "Names of sources: [sources](../sources.md). Terms: [glossary](../glossary.md).",
-        "[Keys of a scenario](scenario.md) · [Columns of the result tables](columns.md)",
+        "[Keys of a scenario](scenario.md) · [Columns of the result tables](columns.md) · "
+        "[The Python package](python.md)",
     ]
     for kind in KINDS:
         found = list(sources(kind))
@@ -410,6 +412,7 @@ def pages() -> dict[str, str]:
     made["index.md"] = page("Reference", ["the registry"], *index)
     made["columns.md"] = columns_page()
     made["scenario.md"] = scenario_page()
+    made["python.md"] = page("The Python package", ["`python/explicate`"], *python_api.parts())
     return made
 
 

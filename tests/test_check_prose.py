@@ -33,3 +33,14 @@ def test_terms_of_the_field_pass(text: str) -> None:
 
 def test_no_page_has_one() -> None:
     assert not list(check_prose.bad_prose())
+
+
+def test_an_arrow_that_the_shell_would_take_is_found() -> None:
+    block = "```sh\nexplicate run x.toml --set link.r1->r2.rate=5Mbit/s\n```\n"
+    assert "quote it" in next(check_prose.wrong_commands(block))
+    quoted = block.replace("link.r1->r2.rate=5Mbit/s", "'link.r1->r2.rate=5Mbit/s'")
+    assert not list(check_prose.wrong_commands(quoted))
+
+
+def test_commands_of_blocks_with_a_title_are_seen() -> None:
+    assert next(check_prose.wrong_commands('```sh title="a"\nexplicate rnu x.toml\n```\n'))
