@@ -2,8 +2,8 @@
 
     scripts/run_pages.py [--check] [PAGE...]
 
-In the pages of `RUN`, a block of `sh` is run, in an empty folder for each page (the tutorials build on each other and
-share one). A block of `text` right after it is its output, which this script writes, or with `--check` compares. A block with
+In the pages of `RUN`, a block of `sh` is run, for each page in a folder with nothing but the project's `scenarios` (the
+tutorials build on each other and share one). A block of `text` right after it is its output, which this script writes, or with `--check` compares. A block with
 `title="NAME"` becomes a file of that name. Commands that a page only shows stand in a block of `bash`.
 """
 
@@ -96,6 +96,7 @@ def main() -> None:
     changed = []
     for group in groups(options.pages):
         with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "scenarios").symlink_to(ROOT / "scenarios")
             for path in group:
                 old = path.read_text(encoding="utf-8")
                 try:
