@@ -26,7 +26,7 @@ demo: install ## Runs XCP against NewReno and CUBIC on a long fat pipe; writes a
 test: lint rust lab python ## Everything that needs no root; ends with what could not run here, and how to run it
 	@if [ -s $(NOT_RUN) ]; then echo "not run:"; cat $(NOT_RUN); fi
 
-rest: repeat extend papers wheel linux fuzz-short cost ## What `make test` leaves out: root, costs, fuzzing, papers, the wheel
+rest: repeat extend papers wheel site linux fuzz-short cost ## What `make test` leaves out: root, costs, fuzzing, papers, the wheel, the site
 
 test-all: test rest ## Everything that CI runs
 
@@ -73,6 +73,7 @@ python: install browser ## Python tests, the report in a real browser, the tutor
 	$(PY) -m pytest -q -c /dev/null --rootdir . -p no:cacheprovider tests
 	cd peers && ../$(PY) -m pytest -q -c /dev/null --rootdir . -p no:cacheprovider .
 	$(PY) scripts/make_docs.py --check
+	$(PY) scripts/run_pages.py --check
 
 papers: install ## Repeats a fixed shard of the papers' experiments; fails if a verdict or a frozen judge changed
 	$(PY) scripts/freeze_papers.py --check
@@ -135,10 +136,16 @@ sweep-cost: install ## What a sweep costs, and what a second core brings; fills 
 validation: install ## Recomputes docs/validation.md
 	$(PY) validation/make.py
 
-docs: install ## Recomputes docs/reference
+docs: install ## Recomputes docs/reference and the outputs that the pages show
 	$(PY) scripts/make_docs.py
+	$(PY) scripts/run_pages.py
+
+site: install browser ## Builds the documentation site, checks it and tries it in a browser; leaves out/site/index.html
+	scripts/packages npm:npm
+	$(PY) scripts/make_site.py
+	$(PY) -m pytest -q -p no:cacheprovider python/tests/site_pages.py
 
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: help install demo test rest test-all lint rust repeat lab linux browser packages python papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-accept bench peers sweep-cost validation docs clean
+.PHONY: help install demo test rest test-all lint rust repeat lab linux browser packages python papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-accept bench peers sweep-cost validation docs site clean

@@ -1,4 +1,4 @@
-"""The page on the Python package: what `explicate` exports, with signatures and docstrings, read from the sources by griffe."""
+"""The page on the Python package: what `explicate` exports, with signatures and docstrings, read by griffe."""
 
 from __future__ import annotations
 
@@ -90,4 +90,3 @@ def parts() -> Iterator[str]:
             yield f"## `{name}`"
             yield signature(target, str(name))
             yield said(target)
-

@@ -3,8 +3,9 @@
     scripts/run_pages.py [--check] [PAGE...]
 
 In the pages of `RUN`, a block of `sh` is run, for each page in a folder with nothing but the project's `scenarios` (the
-tutorials build on each other and share one). A block of `text` right after it is its output, which this script writes, or with `--check` compares. A block with
-`title="NAME"` becomes a file of that name. Commands that a page only shows stand in a block of `bash`.
+tutorials build on each other and share one). A block of `text` right after it is its output, which this script writes,
+or with `--check` compares. A block with `title="NAME"` becomes a file of that name. Commands that a page only shows
+stand in a block of `bash`.
 """
 
 from __future__ import annotations
