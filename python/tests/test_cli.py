@@ -41,7 +41,7 @@ Capture = pytest.CaptureFixture[str]
         (["run", "{s}", "--fluid", "--trace", "flow=1"], "no packets to trace or capture"),
         (["check", "{s}", "--set", "flows.0.protocol=tcpp"], "{s}:14:1: unknown protocol `tcpp`; the protocols are"),
         (["compare", "{s}"], "required: --protocols"),
-        (["compare", "{s}", "--protocols", ","], "name one protocol or more"),
+        (["compare", "{s}", "--protocols", ","], "give one name or more"),
         (["compare", "{s}", "--protocols", "xcp,tcpp"], "unknown protocol `tcpp`"),
         (["sweep", "{s}"], "nothing to vary; add --vary key=v1,v2"),
         (["sweep", "{s}", "--vary", "seed="], "has no values"),

@@ -246,7 +246,8 @@ def test_nothing_to_vary(scenario: Path) -> None:
 def test_progress_rises_to_one(scenario: Path) -> None:
     seen: list[float] = []
     explicate.compare(scenario, ["xcp", "vcp"], progress=seen.append)
-    assert seen == [0.25, 0.5, 0.75, 1.0]
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
 
 
 def test_text_or_file(scenario: Path, tmp_path: Path) -> None:
