@@ -143,7 +143,7 @@ impl Flow {
         let guarded = init.protocol.explicit() && is_guarded(init.values);
         if guarded {
             let tcp = init.fallback.sender(&SenderInit { values: &Values::default(), ..sender_init });
-            sender = Box::new(Guard::new(sender, tcp, init.packet as f64, get("air_loss")));
+            sender = Box::new(Guard::new(sender, tcp, init.recovery.reliable(), init.packet as f64, get("air_loss")));
         }
         let recovery = init.recovery.build(init.values);
         Flow {

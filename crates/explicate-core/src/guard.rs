@@ -9,7 +9,8 @@
 //! *Fall-back.* The window is TCP's until the first marked acknowledgement arrives. It becomes TCP's again when an unmarked
 //! acknowledgement arrives more than one round trip after the last marked one: every packet of that round trip then passed
 //! without an answer. A shorter time would misjudge paths where some packets take another route. TCP continues from the
-//! present window, as far as the flow used it, and skips slow start.
+//! present window, as far as the flow used it, and skips slow start. Packets leave as the window lets them, without the protocol's
+//! pace unless the application's rate is less, and a flow that repairs nothing stands still for a round trip after a loss: else either would take more than TCP does.
 //!
 //! *Limit.* A path may have routers that answer and a bottleneck that does not. Each mark carries the time that the packet
 //! waited in answering routers; the rest of the delay is the other hops'. The smaller of the two windows applies once one of
@@ -72,6 +73,8 @@ pub(crate) struct Guard {
     /// Length of a full packet, bytes.
     packet: f64,
     air_loss: f64,
+    /// Smoothed round-trip time of the last acknowledgement.
+    srtt: Time,
     /// Routers answer.
     answered: bool,
     /// TCP's window is a limit.
@@ -84,6 +87,9 @@ pub(crate) struct Guard {
     surplus: f64,
     /// When TCP's law last heard of a loss.
     told_at: Time,
+    /// Lost packets are sent again; and else until when TCP would repair.
+    reliable: bool,
+    repairs_until: Time,
     /// The recovery reports losses; one that repairs nothing does not.
     reports: bool,
     /// Since when the path is well, and how long it has to be.
@@ -92,13 +98,14 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Around the sender of a protocol, `tcp` beside it; with the length of a full packet, bytes.
-    pub(crate) fn new(own: Box<AnySender>, tcp: Box<AnySender>, packet: f64, air_loss: f64) -> Guard {
+    /// Around the sender of a protocol, `tcp` beside it, in a flow that repairs losses or not; with the length of a full packet, bytes.
+    pub(crate) fn new(own: Box<AnySender>, tcp: Box<AnySender>, reliable: bool, packet: f64, air_loss: f64) -> Guard {
         Guard {
             own,
             tcp,
             packet,
             air_loss,
+            srtt: Time::ZERO,
             answered: false,
             limited: false,
             marked_at: Time::ZERO,
@@ -106,6 +113,8 @@ impl Guard {
             signs: 0,
             surplus: 0.0,
             told_at: Time::ZERO,
+            reliable,
+            repairs_until: Time::ZERO,
             reports: false,
             well_since: Time::ZERO,
             patience: PATIENCE,
@@ -117,6 +126,14 @@ impl Guard {
         let Allowance { cwnd, pacing } = self.own.allowance();
         let by_pace = pacing.map(|rate| rate.bytes_per_sec() * srtt.as_secs_f64() / self.packet);
         by_pace.map_or(cwnd, |window| window.min(cwnd))
+    }
+    /// TCP's window, without a pace unless the application's rate is less: a paced flow loses less than TCP, which sends in bursts,
+    /// and took a quarter more than its share from the kernel's CUBIC.
+    fn as_tcp(&self, own: Allowance) -> Allowance {
+        let cwnd = self.tcp_window();
+        // The protocol's law goes on from TCP's window: less by more than rounding is a limit of its own.
+        let limited = self.own_window(self.srtt) < 0.99 * cwnd;
+        Allowance { cwnd, pacing: own.pacing.filter(|_| limited) }
     }
     fn tcp_window(&self) -> f64 {
         self.tcp.allowance().cwnd
@@ -141,7 +158,7 @@ impl Guard {
         if self.limited {
             // A window that the routers keep smaller is not TCP's to grow by.
             let unused = self.own_window(ack.srtt) < self.tcp_window();
-            self.tcp.on_ack(&Ack { app_limited: ack.app_limited || unused, ..*ack });
+            self.tell_tcp(&Ack { app_limited: ack.app_limited || unused, ..*ack });
         }
     }
 
@@ -154,7 +171,19 @@ impl Guard {
             self.answered = false;
         }
         if self.tcp_counts() {
-            self.tcp.on_ack(ack);
+            self.tell_tcp(ack);
+        }
+    }
+
+    /// TCP's window does not grow for the round trip that a repair takes. A flow that repairs nothing has none of its own.
+    fn tell_tcp(&mut self, ack: &Ack<'_>) {
+        self.tcp.on_ack(&Ack { recovering: ack.recovering || ack.now < self.repairs_until, ..*ack });
+    }
+    fn tell_tcp_of_loss(&mut self, loss: &Loss) {
+        self.tcp.on_loss(loss);
+        self.told_at = loss.now;
+        if !self.reliable && loss.kind == LossKind::Duplicates {
+            self.repairs_until = loss.now + loss.srtt;
         }
     }
 
@@ -166,16 +195,9 @@ impl Guard {
         // A flow that repairs nothing never stands still for its holes as TCP does: it halves for each round trip with some.
         let heard = self.reports && 2 * ack.now.since(self.told_at).0 <= 3 * ack.srtt.0;
         if self.tcp_counts() && round.lost() > borne && !heard {
-            self.told_at = ack.now;
             let Ack { now, in_flight, srtt, .. } = *ack;
-            self.tcp.on_loss(&Loss {
-                now,
-                kind: LossKind::Duplicates,
-                in_flight,
-                srtt,
-                repeated: false,
-                marked: false,
-            });
+            let (kind, repeated, marked) = (LossKind::Duplicates, false, false);
+            self.tell_tcp_of_loss(&Loss { now, kind, in_flight, srtt, repeated, marked });
         }
         if !self.answered || round.explained {
             return;
@@ -220,7 +242,7 @@ impl SenderObject for Guard {
             Law::Own => own,
             Law::Limited => Allowance { cwnd: own.cwnd.min(self.tcp_window()), ..own },
             Law::Fallback if self.nothing_came() => Allowance { cwnd: own.cwnd.min(self.tcp_window()), ..own },
-            Law::Fallback => Allowance { cwnd: self.tcp_window(), ..own },
+            Law::Fallback => self.as_tcp(own),
         }
     }
     fn on_start(&mut self, now: Time, rtt: Time) {
@@ -247,6 +269,7 @@ impl SenderObject for Guard {
         if let Some(round) = round {
             self.judge(ack, &round);
         }
+        self.srtt = ack.srtt;
         self.keep_in_step(ack.now, ack.srtt);
     }
     fn on_loss(&mut self, loss: &Loss) {
@@ -254,8 +277,7 @@ impl SenderObject for Guard {
             self.own.on_loss(loss);
         }
         if self.tcp_counts() {
-            self.tcp.on_loss(loss);
-            self.told_at = loss.now;
+            self.tell_tcp_of_loss(loss);
         }
         self.reports |= loss.kind == LossKind::Duplicates;
         self.keep_in_step(loss.now, loss.srtt);
@@ -314,7 +336,7 @@ mod tests {
     }
     fn guarded(protocol: &AnyProtocol) -> Guard {
         let fallback = registry::resolve(DEFAULT_FALLBACK).unwrap().protocol;
-        Guard::new(sender(protocol), sender(fallback), 1000.0, 0.02)
+        Guard::new(sender(protocol), sender(fallback), true, 1000.0, 0.02)
     }
     /// A data packet as this protocol sends it.
     fn data(protocol: &AnyProtocol) -> Packet {
@@ -433,6 +455,32 @@ mod tests {
         assert_eq!(guard.allowance().cwnd, 7.0 + 1.0 / 7.0, "congestion avoidance from the window that was used");
         guard.on_loss(&loss(Time::millis(220), LossKind::Duplicates, 6));
         assert_eq!(guard.allowance().cwnd, 3.0, "losses count");
+    }
+
+    /// Packets of 1000 B: 4 Mbit/s, the rate of the source, are 50 of them in 100 ms.
+    #[test]
+    fn a_fallback_is_paced_by_the_application_only() {
+        let mut guard = guarded(registry::resolve("video").unwrap().protocol);
+        hear(&mut guard, 100, 1, 1, false);
+        assert_eq!(guard.allowance(), Allowance { cwnd: 4.0, pacing: None });
+        (2..60).for_each(|i| hear(&mut guard, 100 + i as u64, i, i as u16, false));
+        assert_eq!(guard.allowance(), Allowance { cwnd: 62.0, pacing: Some(Rate::mbps(4)) });
+    }
+
+    /// A loss at 110 ms: TCP would repair it until 210 ms.
+    #[test]
+    fn a_flow_that_repairs_nothing_stands_still_as_long_as_a_repair_takes() {
+        for (reliable, window) in [(true, 5.0), (false, 4.0)] {
+            let mut guard = guarded(registry::resolve("video").unwrap().protocol);
+            guard.reliable = reliable;
+            hear(&mut guard, 100, 1, 1, false);
+            guard.on_loss(&loss(Time::millis(110), LossKind::Duplicates, 8));
+            (0..8).for_each(|i| hear(&mut guard, 120 + 10 * i, 3 + i as u32, 2 + i as u16, false));
+            assert!((guard.allowance().cwnd - window).abs() < 0.8, "{reliable}: {}", guard.allowance().cwnd);
+            assert_eq!(guard.allowance().cwnd == 4.0, !reliable, "half of 8");
+            hear(&mut guard, 211, 11, 10, false);
+            assert!(guard.allowance().cwnd > 4.2, "{reliable}: {}", guard.allowance().cwnd);
+        }
     }
 
     /// Four of twelve packets a round trip are lost: three round trips make a sign, and half of what arrives is the limit.
