@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -37,13 +37,15 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Starts a server at this address.
+    /// Starts a server at this address. Clients wait for the first report.
     pub fn serve(address: SocketAddr) -> Result<Metrics> {
         let listener = TcpListener::bind(address).or_fail(|| format!("serve metrics at {address}"))?;
         let report = Arc::new(Report::default());
         let mut registry = Registry::with_prefix("explicated");
         registry.register_collector(Box::new(report.clone()));
+        let first = report.clone();
         let spawned = thread::Builder::new().name("metrics".to_string()).spawn(move || {
+            first.0.wait();
             let mut open: Vec<Connection> = Vec::new();
             loop {
                 // Without open connections it blocks until the next client.
@@ -68,7 +70,11 @@ impl Metrics {
     }
     /// Replaces the report that is served: numbers in the report itself, in its `ports`, and in their `classes`.
     pub fn set(&self, report: Value) {
-        *self.report.0.lock().unwrap_or_else(PoisonError::into_inner) = report;
+        let mut report = Some(report);
+        let current = self.report.0.get_or_init(|| Mutex::new(report.take().unwrap_or_default()));
+        if let Some(report) = report {
+            *current.lock().unwrap_or_else(PoisonError::into_inner) = report;
+        }
     }
 }
 
@@ -124,13 +130,13 @@ fn answer(request: &[u8], registry: &Registry) -> Vec<u8> {
         .into_bytes()
 }
 
-/// The report of the last call of [`Metrics::set`].
+/// The report of the last call of [`Metrics::set`]; none before the first.
 #[derive(Debug, Default)]
-struct Report(Mutex<Value>);
+struct Report(OnceLock<Mutex<Value>>);
 
 impl Collector for Report {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let report = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let report = self.0.wait().lock().unwrap_or_else(PoisonError::into_inner);
         for (key, value) in numbers(&report) {
             family(&mut encoder, key, [(Vec::new(), value)])?;
         }
@@ -290,8 +296,19 @@ mod tests {
     }
 
     #[test]
+    fn early_clients_get_the_first_report() {
+        let (metrics, address) = serve();
+        let early = thread::spawn(move || scrape(address).0);
+        thread::sleep(Duration::from_millis(100));
+        metrics.set(json!({ "sent": 0 }));
+        let said = early.join().unwrap();
+        assert!(said.ends_with("explicated_sent_total 0\n# EOF\n"), "{said}");
+    }
+
+    #[test]
     fn who_asks_for_something_else_is_told_so() {
-        let (_metrics, address) = serve();
+        let (metrics, address) = serve();
+        metrics.set(json!({}));
         for request in ["GET / HTTP/1.1\r\n\r\n", "POST /metrics HTTP/1.1\r\n\r\n", "\n\n"] {
             let (mut stream, mut said) = (TcpStream::connect(address).unwrap(), String::new());
             stream.write_all(request.as_bytes()).unwrap();
@@ -306,7 +323,7 @@ mod tests {
     /// What is served of a report.
     fn lines(report: Value) -> String {
         let mut registry = Registry::with_prefix("explicated");
-        registry.register_collector(Box::new(Report(Mutex::new(report))));
+        registry.register_collector(Box::new(Report(Mutex::new(report).into())));
         let mut lines = String::new();
         text::encode(&mut lines, &registry).unwrap();
         lines

@@ -158,6 +158,9 @@ fn forward(
     let interval = if args.interval > 0.0 { Time::from_secs_f64(args.interval) } else { Time::NEVER };
     let mut next = interval;
     let (mut reported, mut served) = (Meter::default(), Meter::default());
+    if let Some(metrics) = &metrics {
+        metrics.set(report(&mut forwarder, links, clock.now(), &mut served));
+    }
     while clock.now() < end && !sys::stopped() {
         forwarder.run(end.min(next).min(clock.now() + POLL_INTERVAL), &sys::stopped)?;
         forwarder.count_missed();

@@ -64,6 +64,9 @@ pub(super) fn run(args: &Recv) -> Result<()> {
         )
     })?;
     let step = if args.interval > 0.0 { Time::from_secs_f64(args.interval) } else { Time::NEVER };
+    if let (Some(metrics), Some(report)) = (&metrics, tally.report(&endpoint)) {
+        metrics.set(report);
+    }
     let (mut next, mut before, mut since) = (step, 0, Time::ZERO);
     let mut first: Option<Ended> = None;
     let some = |e: &Endpoint| {

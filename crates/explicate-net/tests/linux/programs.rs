@@ -82,6 +82,7 @@ fn counters_are_served_to_prometheus() {
     assert!(status.contains("CapEff:\t0000000000000000") && status.contains("NoNewPrivs:\t1"), "{status}");
     // Two questions and two answers, at least.
     let sent = || series(&scraped(&net, "m", "127.0.0.1:9109"), "explicated_sent_total");
+    assert!(sent().is_some(), "from the start");
     eventually("the counters have them", || sent().is_some_and(|sent| sent >= 4.0));
     router.stop("TERM");
     run("ip netns list");
