@@ -228,7 +228,7 @@ def test_names_of_links_that_a_shell_leaves_alone(native_real: ModuleType, capsy
         [sys.executable, "-m", "explicate", *words], input=content, text=True, capture_output=True, check=True,
         env=child_environment(),
     )  # fmt: skip
-    rows = [line.split() for line in done.stdout.splitlines() if re.match(r"[12]ms ", line)]
+    rows = [line.split() for line in done.stdout.splitlines() if re.match(r"[12] ", line)]
     assert len(rows) == 2
     assert all(0.9 < float(row[-1]) <= 1 for row in rows), done.stdout
 
