@@ -1,6 +1,6 @@
 """Keeps versions and addresses equal in all files that repeat them.
 
-    python scripts/metadata.py            # lists what differs, and what packaging/project.toml leaves empty; 1 if any differs
+    python scripts/metadata.py            # lists what differs or is empty; 1 if any differs
     python scripts/metadata.py --write    # renews the files
 
 The version stands in Cargo.toml ([workspace.package]), addresses stand in packaging/project.toml.

@@ -155,7 +155,7 @@ def compare_source(
     for overrides in variants:
         source.check(overrides, fluid=fluid)
 
-    def one(overrides: Sequence[Override], part: Progress, jobs: int) -> Results:
+    def one(overrides: Sequence[Override], part: Progress | None, jobs: int) -> Results:
         return run_source(source, overrides, seed=seed, runs=runs, jobs=jobs, fluid=fluid, progress=part)
 
     done = _side_by_side(one, variants, jobs, progress)
@@ -167,7 +167,7 @@ class _AbandonedError(Exception):
 
 
 def _side_by_side(
-    one: Callable[[Sequence[Override], Progress, int], Results],
+    one: Callable[[Sequence[Override], Progress | None, int], Results],
     variants: Sequence[Sequence[Override]],
     jobs: int,
     progress: Progress | None,
@@ -178,7 +178,9 @@ def _side_by_side(
     """
     if jobs < 1:
         raise ValueError(f"jobs must be 1 or more, not {jobs}")
-    workers = min(jobs, len(variants))
+    workers, count = min(jobs, len(variants)), len(variants)
+    if workers == 1:
+        return [one(variant, _part(progress, i, count), jobs) for i, variant in enumerate(variants)]
     fractions, stopped = [0.0] * len(variants), threading.Event()
 
     def part(index: int) -> Progress:
@@ -205,3 +207,8 @@ def _side_by_side(
                 future.cancel()
             raise
     return [future.result() for future in futures]
+
+
+def _part(progress: Progress | None, index: int, count: int) -> Progress | None:
+    """Return the progress of all for one of `count` that run one after the other."""
+    return None if progress is None else lambda fraction: progress((index + fraction) / count)

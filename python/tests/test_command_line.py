@@ -197,9 +197,12 @@ def test_an_interrupt_says_what_is_kept(scenario: Path, tmp_path: Path, capsys: 
 def test_an_interrupted_comparison_ends_at_once(native_real: ModuleType, tmp_path: Path) -> None:
     path = tmp_path / "long.toml"
     path.write_text(explicate.template("dumbbell").replace('"30s"', '"100000s"'), encoding="utf-8")
-    command = [sys.executable, "-m", "explicate", "compare", str(path), "--protocols", "xcp,cubic", "--jobs", "2"]
+    command = [sys.executable, "-m", "explicate", "compare", str(path), "--protocols", "xcp,cubic", "--jobs", "2", "-v"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=child_environment()) as process:
-        time.sleep(3)
+        assert process.stderr is not None
+        while process.stderr.readline() != "running\n":
+            assert process.poll() is None
+        time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=30)
     assert process.returncode == 130

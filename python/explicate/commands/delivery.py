@@ -50,6 +50,7 @@ def check_outputs(args: argparse.Namespace) -> None:
 def keeping(kept: str) -> Iterator[None]:
     """Say what is kept if the user interrupts."""
     try:
+        console.detail("running")
         yield
     except KeyboardInterrupt as error:
         raise StoppedError(kept) from error
