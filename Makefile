@@ -6,11 +6,13 @@ PY := $(VENV)/bin/python
 EXPLICATE := $(VENV)/bin/explicate
 SECONDS_EACH ?= 10
 NOT_RUN := target/not-run
+PORTABLE := -p explicate-core -p explicate-scenario -p explicate-sim -p explicate-fluid -p explicate-py
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
 
 $(VENV)/ready: requirements-test.txt
+	@scripts/needs
 	python3 -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r requirements-test.txt
 	touch $@
@@ -20,13 +22,12 @@ install: $(VENV)/ready ## Builds everything in release mode; leaves .venv/bin/ex
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable papers
 
 demo: install ## Runs XCP against NewReno and CUBIC on a long fat pipe; writes a report
-	$(EXPLICATE) compare scenarios/long-fat-pipe.toml --protocols xcp,newreno,cubic -o out/demo
-	$(EXPLICATE) report out/demo
+	$(EXPLICATE) demo -o out/demo
 
 test: lint rust lab python ## Everything that needs no root; ends with what could not run here, and how to run it
 	@if [ -s $(NOT_RUN) ]; then echo "not run:"; cat $(NOT_RUN); fi
 
-rest: repeat extend papers wheel site linux fuzz-short cost ## What `make test` leaves out: root, costs, fuzzing, papers, the wheel, the site
+rest: repeat extend papers wheel site linux fuzz-short cost elsewhere workflows dist-part ## What `make test` leaves out: root, costs, fuzzing, papers, the wheel, the site
 
 test-all: test rest ## Everything that CI runs
 
@@ -92,6 +93,33 @@ wheel: $(VENV)/ready ## Builds the abi3 wheel and that of the papers, and tries 
 	$(VENV)/bin/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist ./papers
 	scripts/try_wheel dist
 
+elsewhere: ## What is not `explicated` compiles for Windows and macOS (where rustup can install their libraries)
+	rustup target add x86_64-pc-windows-gnu aarch64-apple-darwin
+	cargo check --quiet --target x86_64-pc-windows-gnu $(PORTABLE)
+	cargo check --quiet --target aarch64-apple-darwin $(PORTABLE)
+
+workflows: ## The workflows of .github are valid
+	scripts/packages go:golang-go
+	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.7
+
+$(VENV)/dist: $(VENV)/ready requirements-dist.txt
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r requirements-dist.txt
+	touch $@
+
+dist: $(VENV)/dist ## All that a release uploads, in dist/: an hour on two cores
+	PATH=$(CURDIR)/$(VENV)/bin:$$PATH $(PY) scripts/dist.py
+
+dist-part: $(VENV)/dist ## The part of `make dist` that CI builds: static program, Debian package, bills of materials; tries them
+	rm -rf dist
+	PATH=$(CURDIR)/$(VENV)/bin:$$PATH $(PY) scripts/dist.py daemon deb sbom sums --arch $$(uname -m)
+	scripts/try_dist dist
+
+dist-try: ## Tries what `make dist` left, each in an empty environment: needs root
+	scripts/try_dist dist
+
+man: $(VENV)/ready ## Makes the man page of explicate from its parser
+	$(PY) scripts/make_man.py
+
 extend: $(VENV)/ready ## One file and one line make a protocol
 	$(PY) tests/one_file_one_line.py
 
@@ -148,4 +176,4 @@ site: install browser ## Builds the documentation site, checks it and tries it i
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: help install demo test rest test-all lint rust repeat lab linux browser packages python papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-accept bench peers sweep-cost validation docs site clean
+.PHONY: help install demo test rest test-all lint rust repeat lab linux browser packages python papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-accept bench peers sweep-cost validation docs site clean elsewhere workflows dist dist-part dist-try man

@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 
+import make_man  # noqa: E402
 import metadata  # noqa: E402
 
 
@@ -41,3 +42,7 @@ def test_a_release_changes_two_files(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (papers["version"], papers["dependencies"][0]) == ("0.2.0", "explicate==0.2.0")
     citation = (tmp_path / "CITATION.cff").read_text()
     assert "\nversion: 0.2.0\ndate-released: 2027-01-02\nurl: https://example.org\n" in citation
+
+
+def test_the_man_page_is_that_of_the_parser() -> None:
+    assert make_man.PAGE.read_text(encoding="utf-8") == make_man.page(), "python scripts/make_man.py"
