@@ -1,6 +1,7 @@
 """Versions and addresses are the same everywhere, and can be changed in one place."""
 
 import shutil
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -46,3 +47,15 @@ def test_a_release_changes_two_files(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_the_man_page_is_that_of_the_parser() -> None:
     assert make_man.PAGE.read_text(encoding="utf-8") == make_man.page(), "python scripts/make_man.py"
+
+
+def test_what_is_missing_is_named_with_its_remedy(tmp_path: Path) -> None:
+    for tool in ("bash", "sed", "cut", "sort", "head", "apt-get"):
+        (tmp_path / tool).symlink_to(shutil.which(tool) or "/bin/true")
+    done = subprocess.run(
+        [ROOT / "scripts" / "needs"], cwd=ROOT, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "missing: cargo 1." in done.stderr
+    assert "https://sh.rustup.rs" in done.stderr
+    assert "sudo apt-get install python3 python3-venv" in done.stderr
