@@ -15,13 +15,15 @@ from explicate.cli import build_parser
 from explicate.sweeps.plan import plan_of
 
 ROOT = Path(__file__).resolve().parent.parent
-FILES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md")
+PAGES = ("README", "ARCHITECTURE", "CONTRIBUTING", "CHANGELOG", "SECURITY", "CODE_OF_CONDUCT")
+FILES = (*(f"{name}.md" for name in PAGES), "docs/**/*.md")
 TRACES = ROOT / "crates" / "explicate-scenario" / "templates"
 """Folder of the traces that examples name."""
 
 SOURCES = (
     *(f"crates/explicate-{name}/src/**/*.rs" for name in ("scenario", "fluid", "sim", "py")),
     "python/explicate/*.py",
+    "python/explicate/commands/*.py",
     "python/explicate/sweeps/*.py",
 )
 """Sources whose comments and messages are checked for phrases too."""
