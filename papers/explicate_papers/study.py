@@ -43,6 +43,12 @@ class Effort:
         """Whether a sweep may leave out points that no predicate needs."""
         return self.name == "quick"
 
+    def table(self, parameter: str) -> dict[str, Any]:
+        """Return a choice that is written like keys of a scenario, as a dict: ``interval = "2ms", phi = 1.001``."""
+        text = self.choices[parameter]
+        made: dict[str, Any] = tomllib.loads(f"it = {text if text.startswith('{') else f'{{ {text} }}'}")["it"]
+        return made
+
     def pick(self, every: Sequence[T], quick: Sequence[T]) -> Sequence[T]:
         """Return the points of a sweep: `every`, or only those of `quick`."""
         return quick if self.quick else every

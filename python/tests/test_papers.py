@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import re
+import tomllib
 from html import escape
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from explicate_papers.plan import EFFORTS, Reads, choices, effort, studies
 from explicate_papers.register import PAPERS, experiments, predicates
 from explicate_papers.statistics import Sample, above, at_least, falling, in_most, rising
 from explicate_papers.store import Job, Store
-from explicate_papers.study import Study
+from explicate_papers.study import Effort, Study
 from explicate_papers.verdicts import Word
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -303,3 +304,13 @@ def test_the_command_prints_verdicts_and_writes_the_gallery(tmp_path: Path, caps
     assert "Sensitivity of plain XCP" in (tmp_path / "I-fig2.html").read_text(encoding="utf-8")
     for path in (tmp_path / "scenarios").iterdir():
         assert main(["check", str(path)]) == 0
+
+
+def test_a_choice_can_be_read_as_keys_of_a_scenario() -> None:
+    used = Reads({"A": 'phi = 1.001, target = "20pkt"', "B": '{ pause = { from = "1s" } }', "C": "two hops"})
+    made = Effort("quick", 1, 1.0, used)
+    assert made.table("A") == {"phi": 1.001, "target": "20pkt"}
+    assert made.table("B") == {"pause": {"from": "1s"}}
+    assert used.read == {"A", "B"}, "what is read of a choice is on record"
+    with pytest.raises(tomllib.TOMLDecodeError):
+        made.table("C")

@@ -19,7 +19,7 @@ from typing import Any
 import polars as pl
 
 from explicate.results import Results
-from explicate.source import value_text
+from explicate.scenario import Scenario
 from explicate_papers import metrics
 from explicate_papers.statistics import SHARE, Check, Sample
 from explicate_papers.study import Case, Data, Effort, Label, Line
@@ -38,9 +38,10 @@ WIRES_MS = 16.0
 WARMUP_S, MEASURED_S = 10.0, 990.0
 """What the paper leaves out of its statistics, and what it counts in."""
 FORTH, BACK = "r1->r2", "r2->r1"
-NO_ROUTER = '"none"'
 EVERY_PORT, LINE_RATE, WITH_DROPS = "every port", "the line's rate", "lost by the radio or dropped by queues"
 """Values of Y-P22, Y-P21 and Y-P12 other than the ones in use."""
+Flows = dict[str, Any]
+"""A group of flows, as a scenario has it."""
 
 
 def case(
@@ -57,35 +58,48 @@ def case(
     two_way: bool = True,
     session: bool = True,
     sampling: Sequence[str] = (),
-    channel: str = "",
-    more: str = "",
+    losses: Sequence[Mapping[str, Any]] = (),
+    more: Sequence[Flows] = (),
 ) -> Case:
     """Return the network with `system` on every flow.
 
-    `fec` are the code rates of data and of acknowledgements, `sampling` is what is recorded each second, `channel`
-    stands behind the fading one, `more` at the end of the scenario. Without `session` flows start within a second and
-    go on.
+    `fec` are the code rates of data and of acknowledgements, `sampling` is what is recorded each second, `losses` are
+    channels behind the fading one, `more` are further flows. Without `session` flows start within a second and go on.
     """
     choices = effort.choices
     rtt_ms = 2 * (hops * delay_ms + WIRES_MS)
-    fading = (
-        f'{{ kind = "fading", snr = "{snr:g}dB", antennas = "{antennas}", beta = {beta:g}, code = "{choices["Y-P7"]}", '
-        f"fec_data = {fec[0]:.6g}, fec_ack = {fec[1]:.6g} }}"
-    )
-    text = [
-        f'name = "paper-Y"\nduration = "{effort.seconds:g}s"\nwarmup = "{WARMUP_S:g}s"',
-        f'[sampling]\nevery = "1s"\nof = {value_text(list(sampling))}' if sampling else "",
-        f'[topology]\nkind = "chain"\nhops = {hops}\npairs = {20 if two_way else 10}\n'
-        f'access = {{ rate = "{2 * mbps:g}Mbit/s", delay = "{WIRES_MS / 2:g}ms", queue = "unlimited", '
-        f"router = {_router(choices, system, rtt_ms) if choices['Y-P22'] == EVERY_PORT else NO_ROUTER} }}",
-        f'[topology.link]\nrate = "{mbps:g}Mbit/s"\ndelay = "{delay_ms:g}ms"\n'
-        f'capacity = "{mbps * _told(choices, system, fec, two_way):.6g}Mbit/s"\n'
-        f"queue = {_queue(choices, system, mbps * rtt_ms)}\nrouter = {_router(choices, system, rtt_ms)}\n"
-        f"channel = [{fading}{', ' if channel else ''}{channel}]",
-        *(_flows(effort, system, way, rtt_ms, session) for way in ("long", "back")[: 1 + two_way]),
-        more,
-    ]
-    return Case("\n\n".join(filter(None, text)) + "\n")
+    router = _router(choices, system, rtt_ms)
+    fading = {
+        "kind": "fading", "snr": f"{snr:g}dB", "antennas": antennas, "beta": beta, "code": choices["Y-P7"],
+        "fec_data": _six_digits(fec[0]), "fec_ack": _six_digits(fec[1]),
+    }  # fmt: skip
+    made = (
+        Scenario("paper-Y", duration=f"{effort.seconds:g}s", warmup=f"{WARMUP_S:g}s")
+        .topology(
+            "chain",
+            hops=hops,
+            pairs=20 if two_way else 10,
+            access={
+                "rate": f"{2 * mbps:g}Mbit/s", "delay": f"{WIRES_MS / 2:g}ms", "queue": "unlimited",
+                "router": router if choices["Y-P22"] == EVERY_PORT else "none",
+            },
+            link={
+                "rate": f"{mbps:g}Mbit/s", "delay": f"{delay_ms:g}ms",
+                "capacity": f"{mbps * _told(choices, system, fec, two_way):.6g}Mbit/s",
+                "queue": _queue(effort, system, mbps * rtt_ms), "router": router, "channel": [fading, *losses],
+            },
+        )
+    )  # fmt: skip
+    if sampling:
+        made = made.sampling("1s", sampling)
+    within = effort.seconds * float(choices["Y-P20"]) if session else 1
+    bulk: Flows = {"count": 10, "start": {"uniform": f"{within:g}s"}}
+    if session:
+        bulk["session"] = effort.table("Y-P5")
+    both = [group(effort, system, path, path, rtt_ms, **bulk) for path in ("long", "back")]
+    for flows in (*both[: 1 + two_way], *more):
+        made = made.add("flows", **flows)
+    return Case(made.to_toml())
 
 
 def satellite(effort: Effort, system: str, **changes: Any) -> Case:
@@ -106,18 +120,22 @@ def _told(choices: Mapping[str, str], system: str, fec: tuple[float, float], two
     return 1.0 if choices["Y-P21"] == LINE_RATE else share(system, fec, two_way)
 
 
-def _queue(choices: Mapping[str, str], system: str, kilobits: float) -> str:
-    limit = round(float(choices["Y-P4"].removesuffix("bdp")) * kilobits * 1000 / 8 / PACKET)
-    rem = f", {choices['Y-P8']}" if system == TCP else ""
-    return f'{{ kind = "{"rem" if rem else "droptail"}", limit = "{limit}pkt"{rem} }}'
+def _six_digits(rate: float) -> float:
+    return float(f"{rate:.6g}")
 
 
-def _router(choices: Mapping[str, str], system: str, rtt_ms: float) -> str:
+def _queue(effort: Effort, system: str, kilobits: float) -> dict[str, Any]:
+    limit = round(float(effort.choices["Y-P4"].removesuffix("bdp")) * kilobits * 1000 / 8 / PACKET)
+    rem = effort.table("Y-P8") if system == TCP else {}
+    return {"kind": "rem" if rem else "droptail", "limit": f"{limit}pkt", **rem}
+
+
+def _router(choices: Mapping[str, str], system: str, rtt_ms: float) -> str | dict[str, str]:
     if system == XCP:
-        return f'{{ kind = "xcp", max_interval = "{choices["Y-P13"]}" }}'
+        return {"kind": "xcp", "max_interval": choices["Y-P13"]}
     if system == VCP:
-        return f'{{ kind = "vcp", t_rho = "{_t_rho_ms(choices, rtt_ms):g}ms" }}'
-    return NO_ROUTER
+        return {"kind": "vcp", "t_rho": f"{_t_rho_ms(choices, rtt_ms):g}ms"}
+    return "none"
 
 
 def _t_rho_ms(choices: Mapping[str, str], rtt_ms: float) -> float:
@@ -125,37 +143,21 @@ def _t_rho_ms(choices: Mapping[str, str], rtt_ms: float) -> float:
     return 200 if choices["Y-P14"].startswith("200ms") else max(200, math.ceil(rtt_ms))
 
 
-def protocol(effort: Effort, system: str) -> str:
-    """Return what the flows of a system speak. The text names Reno for TCP alone."""
-    recovery = effort.choices["Y-P18"]
-    return {XCP: f"xcp/{recovery}", VCP: f"vcp/{recovery}"}.get(system, "reno/reno")
-
-
-def params(effort: Effort, system: str, rtt_ms: float = 2 * (DELAY_MS + WIRES_MS)) -> str:
-    """Return the parameters of a system's flows."""
-    choices = effort.choices
-    values = [f'initial_rto = "{choices["Y-P15"]}"', choices["Y-P23"]]
+def group(
+    effort: Effort, system: str, name: str, path: str, rtt_ms: float = 2 * (DELAY_MS + WIRES_MS), **keys: Any
+) -> Flows:
+    """Return a group of a system's flows, with further `keys`. The text names Reno for TCP alone."""
+    choices, recovery = effort.choices, effort.choices["Y-P18"]
+    params: dict[str, Any] = {"initial_rto": choices["Y-P15"], **effort.table("Y-P23")}
     if system == VCP:
         scale = "t_d" if choices["Y-P14"].endswith("t_d") else "t_rho"
-        values += [choices["Y-P9"], f't_rho = "{_t_rho_ms(choices, rtt_ms):g}ms", ai_scale = "{scale}"']
+        params |= {**effort.table("Y-P9"), "t_rho": f"{_t_rho_ms(choices, rtt_ms):g}ms", "ai_scale": scale}
     if system == TCP:
-        values.append("ecn = true")
-    return f"{{ {', '.join(values)} }}"
-
-
-def processing(effort: Effort) -> str:
-    """Return the line that gives a group of flows the processing time of its hosts."""
-    return f'\nprocessing = "{effort.choices["Y-P19"]}"'
-
-
-def _flows(effort: Effort, system: str, path: str, rtt_ms: float, session: bool) -> str:
-    within = effort.seconds * float(effort.choices["Y-P20"]) if session else 1
-    ends = f"\nsession = {effort.choices['Y-P5']}" if session else ""
-    return (
-        f'[[flows]]\nname = "{path}"\ncount = 10\nprotocol = "{protocol(effort, system)}"\npacket = "{PACKET}B"\n'
-        f'path = "{path}"\nparams = {params(effort, system, rtt_ms)}\nstart = {{ uniform = "{within:g}s" }}{ends}'
-        f"{processing(effort)}"
-    )
+        params["ecn"] = True
+    return {
+        "name": name, "protocol": {XCP: f"xcp/{recovery}", VCP: f"vcp/{recovery}"}.get(system, "reno/reno"),
+        "packet": f"{PACKET}B", "path": path, "params": params, "processing": choices["Y-P19"], **keys,
+    }  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------ measures
@@ -213,6 +215,12 @@ def _both(results: Results, column: str) -> float:
 def timeouts(results: Results) -> float:
     """Return the expired retransmission timers."""
     return metrics.total(results, "timeouts")
+
+
+def radio(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fading channel of a scenario."""
+    channel: dict[str, Any] = content["topology"]["link"]["channel"][0]
+    return channel
 
 
 def used(data: Data, label: Label, share: float, mbps: float = SAT_MBPS) -> list[pl.DataFrame]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
-from explicate_papers.controls import Rewrite
+from explicate_papers.controls import Rewrite, edit
 from explicate_papers.statistics import Check, Sample, above, at_least, at_most
 from explicate_papers.study import Case, Data, Effort, Panel
 from explicate_papers.yousefizadeh import base
@@ -23,22 +23,22 @@ def recode(rate: float) -> Rewrite:
     """Return the mutation that gives data this code rate, whatever the label says; controllers know what it leaves."""
 
     def change(label: Key, case: Case) -> Case:
-        text = re.sub(r"fec_data = [\d.]+", f"fec_data = {rate:g}", case.text)
         mbps = base.MBPS * base.share(label[0], (rate, 0.5), two_way=True)
-        whole = f'capacity = "{base.MBPS:g}Mbit/s"'
-        told = re.compile(r'capacity = "[\d.]+Mbit/s"')
-        return replace(case, text=text if whole in text else told.sub(f'capacity = "{mbps:.6g}Mbit/s"', text))
+
+        def recoded(content: dict[str, Any]) -> None:
+            base.radio(content)["fec_data"] = rate
+            link = content["topology"]["link"]
+            if link["capacity"] != link["rate"]:
+                link["capacity"] = f"{mbps:.6g}Mbit/s"
+
+        return case.changed(recoded)
 
     return Rewrite("flat", change)
 
 
 def with_antennas(antennas: str) -> Rewrite:
     """Return the mutation that gives the radios these antennas, whatever the label says."""
-
-    def change(_: Key, case: Case) -> Case:
-        return replace(case, text=re.sub(r'antennas = "\w+"', f'antennas = "{antennas}"', case.text))
-
-    return Rewrite("flat", change)
+    return edit("flat", lambda content: base.radio(content).update(antennas=antennas))
 
 
 @dataclass(frozen=True)

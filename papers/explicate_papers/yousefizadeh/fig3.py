@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
-from explicate_papers.controls import Place, Rewrite, exchange
+from explicate_papers.controls import Place, edit, exchange
 from explicate_papers.statistics import Check, Sample, at_least, at_most, between, close, rising
 from explicate_papers.study import Case, Data, Effort, Panel, Study
 from explicate_papers.yousefizadeh import base
@@ -124,11 +122,6 @@ def low_for_clear(label: Key) -> Key:
     return system, antennas, {low: high, high: low}.get(snr, snr)
 
 
-def without_code(_: Key, case: Case) -> Case:
-    """Return the case without a code."""
-    return replace(case, text=re.sub(r"(fec_data|fec_ack) = [\d.]+", r"\1 = 1", case.text))
-
-
 def only_tcp(label: Key) -> Key:
     """Return the label of TCP."""
     return TCP, *label[1:]
@@ -139,7 +132,11 @@ study.control(
     "All radios have one antenna: no transition moves, and those of more antennas lie too far right.",
 )  # fmt: skip
 study.control(
-    "no code with 1x2", Rewrite("off", without_code, lambda label: label[1] == "1x2" and label[2] == CLEAR_DB),
+    "no code with 1x2",
+    edit(
+        "off", lambda content: base.radio(content).update(fec_data=1, fec_ack=1),
+        lambda label: label[1] == "1x2" and label[2] == CLEAR_DB,
+    ),
     ["Y-fig3-b"],
     "At 30 dB two receiving antennas without a code lose a few packets in a thousand, which keeps TCP far below the "
     "plateau of the others: a steady state without losses is what makes antennas equal.",

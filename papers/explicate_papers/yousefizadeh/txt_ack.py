@@ -5,12 +5,11 @@ The budget of the last claim is what a packet of data and its acknowledgement ta
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
-from explicate_papers.controls import Place, Rewrite
+from explicate_papers.controls import Place, edit
 from explicate_papers.statistics import Check, Sample, at_least, fact, in_most, near, total
 from explicate_papers.study import Case, Data, Effort, Panel, Study
 from explicate_papers.yousefizadeh import base
@@ -57,9 +56,9 @@ def cases(effort: Effort) -> dict[Key, Case]:
                     effort, system, snr, antennas=ANTENNAS, fec=(DATA_RATE, rate)
                 )
         for percent in (0.0, *FORCED):
-            channel = f'{{ kind = "random_loss", rate = "{percent:g}%", of = "acks" }}' if percent else ""
+            lost = {"kind": "random_loss", "rate": f"{percent:g}%", "of": "acks"}
             made[system, "forced", 0.5, percent] = base.case(
-                effort, system, CLEAR_DB, antennas=ANTENNAS, channel=channel
+                effort, system, CLEAR_DB, antennas=ANTENNAS, losses=[lost] if percent else ()
             )
     for system in (XCP, VCP):
         for rate in rates(effort):
@@ -137,10 +136,10 @@ def other_end(label: Key) -> Key:
     return ({XCP: TCP, TCP: XCP}.get(system, system), kind, rate, value) if kind == "forced" else label
 
 
-def other_code(_: Key, case: Case) -> Case:
-    """Return the case with the code of data for acknowledgements, and the other way round."""
-    text = re.sub(r"fec_data = ([\d.]+), fec_ack = ([\d.]+)", r"fec_data = \2, fec_ack = \1", case.text)
-    return replace(case, text=text)
+def other_code(content: dict[str, Any]) -> None:
+    """Exchange the codes of data and of acknowledgements."""
+    radio = base.radio(content)
+    radio["fec_data"], radio["fec_ack"] = radio["fec_ack"], radio["fec_data"]
 
 
 study.control(
@@ -153,7 +152,7 @@ study.control(
 )  # fmt: skip
 study.control(
     "codes of data and acknowledgements exchanged",
-    Rewrite("exchange", other_code, lambda label: label[1] == "budget"), ["Y-txt-ack-d"],
+    edit("exchange", other_code, lambda label: label[1] == "budget"), ["Y-txt-ack-d"],
     "The parity of the short packets goes into the long ones, where it takes most of the line.",
 )  # fmt: skip
 study.cannot_fail("Y-txt-ack-c", "No network is run: four values of a formula stand beside the register's.")

@@ -25,22 +25,20 @@ def cases(effort: Effort) -> dict[Key, Case]:
     """Every system without short flows and with them."""
     return {
         (system, short): base.case(
-            effort, system, CLEAR_DB, antennas="1x2", beta=base.BETA_12, more=shorts(effort, system) if short else ""
+            effort, system, CLEAR_DB, antennas="1x2", beta=base.BETA_12, more=shorts(effort, system) if short else ()
         )
         for system in SYSTEMS
         for short in (False, True)
     }
 
 
-def shorts(effort: Effort, system: str) -> str:
+def shorts(effort: Effort, system: str) -> list[base.Flows]:
     """Return the groups of short flows."""
-    size = f'{{ mean = "{MEAN_PACKETS * PACKET}B", law = "pareto", shape = {SHAPE} }}'
-    return "\n\n".join(
-        f'[[flows]]\nname = "short-{path}"\nprotocol = "{base.protocol(effort, system)}"\n'
-        f'packet = "{PACKET}B"\npath = "{path}"\nparams = {base.params(effort, system)}\n'
-        f'arrivals = "{effort.choices["Y-P17"]}"\nsize = {size}{base.processing(effort)}'
-        for path in ("long", "back")
-    )
+    size = {"mean": f"{MEAN_PACKETS * PACKET}B", "law": "pareto", "shape": SHAPE}
+    arrivals = effort.choices["Y-P17"]
+    return [
+        base.group(effort, system, f"short-{path}", path, arrivals=arrivals, size=size) for path in ("long", "back")
+    ]
 
 
 @study.predicate("Y-txt-short-a", percent=10)
