@@ -18,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -88,6 +90,19 @@ def differences(path: Path, old: str, new: str) -> list[str]:
     )
 
 
+def run_group(group: list[Path]) -> list[tuple[Path, str]]:
+    """The pages of a group with the outputs of their commands."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "scenarios").symlink_to(ROOT / "scenarios")
+        made = []
+        for path in group:
+            try:
+                made.append((path, renewed(path.read_text(encoding="utf-8"), Path(folder))))
+            except CommandError as error:
+                raise CommandError(f"{path.relative_to(ROOT)}: {error}") from None
+        return made
+
+
 def main() -> None:
     """Renew the pages, or compare them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -95,18 +110,14 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="change nothing; fail if an output differs")
     options = parser.parse_args()
     changed = []
-    for group in groups(options.pages):
-        with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "scenarios").symlink_to(ROOT / "scenarios")
-            for path in group:
-                old = path.read_text(encoding="utf-8")
-                try:
-                    new = renewed(old, Path(folder))
-                except CommandError as error:
-                    sys.exit(f"{path.relative_to(ROOT)}: {error}")
-                changed += differences(path, old, new)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        try:
+            for path, new in chain.from_iterable(pool.map(run_group, groups(options.pages))):
+                changed += differences(path, path.read_text(encoding="utf-8"), new)
                 if not options.check:
                     path.write_text(new, encoding="utf-8")
+        except CommandError as error:
+            sys.exit(str(error))
     if options.check and changed:
         sys.exit("\n".join(changed) + "\noutputs of the pages are not up to date: `make docs` renews them")
 
