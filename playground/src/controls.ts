@@ -1,5 +1,5 @@
 /** The form beside the picture. What changes the network applies at once; what changes flows starts them again. */
-import { BOTTLENECK, type Dumbbell, PACKET, PROTOCOLS, RETURN, type Scene, XCP_LAW, bottleneckDelay } from "./scenes";
+import { BOTTLENECK, type Dumbbell, PACKET, PROTOCOLS, RETURN, type Scene, XCP_LAW, bottleneckDelay, roundTrip } from "./scenes";
 import type { Change } from "./types";
 
 export interface Actions {
@@ -34,8 +34,16 @@ export class Controls {
   /** Shows what there is to choose in a scene. */
   show(scene: Scene, changes: Change[]): void {
     this.form.hidden = scene.kind !== "dumbbell";
+    const focused = this.form.contains(document.activeElement) ? (document.activeElement as HTMLElement) : null;
+    const name = focused?.dataset.name;
     this.form.replaceChildren();
     if (scene.kind !== "dumbbell") return;
+    this.fill(scene, changes);
+    // Who moves a slider by keyboard goes on where they were.
+    if (name) this.form.querySelector<HTMLElement>(`[data-name="${name}"]`)?.focus();
+  }
+
+  private fill(scene: Dumbbell, changes: Change[]): void {
     const last = (what: Change[2], otherwise: number) => changes.filter((c) => c[2] === what && c[1] === BOTTLENECK).at(-1)?.[3] ?? otherwise;
     const here = (what: Change[2], value: number): Change => [0, BOTTLENECK, what, value];
     const { change } = this.actions;
@@ -45,7 +53,7 @@ export class Controls {
         set: (v) => change([here("rate", v * 1e6)]),
       },
       {
-        label: "Round trip", values: RTTS, value: Math.round(last("delay", bottleneckDelay(scene.rtt)) * 2000 + 4), show: (v) => `${v} ms`,
+        label: "Round trip", values: RTTS, value: roundTrip(last("delay", bottleneckDelay(scene.rtt))), show: (v) => `${v} ms`,
         set: (v) => change([here("delay", bottleneckDelay(v)), [0, RETURN, "delay", bottleneckDelay(v)]]),
       },
       {
@@ -154,6 +162,7 @@ export class Controls {
       for (let i = 0; i < 4; i++) {
         const select = document.createElement("select");
         select.setAttribute("aria-label", `Protocol ${i + 1}`);
+        select.dataset.name = `Protocol ${i + 1}`;
         const present = scene.lanes[i]?.protocol ?? "";
         const known = PROTOCOLS.some(([name]) => name === present) ? PROTOCOLS : [...PROTOCOLS, [present, present] as [string, string]];
         if (i > 0) select.append(new Option("none", "", false, present === ""));

@@ -46,7 +46,7 @@ export interface Summary {
 
 export class Curves {
   private times: number[] = [];
-  /** Throughput of each flow of each lane, a mean over about a second, bit/s. */
+  /** Throughput of each flow of each lane, a mean over about a sixtieth of the run, bit/s. */
   private flows: Map<number, number>[] = [];
   private height = 190;
   /** The last samples of throughput of each lane. */
@@ -70,14 +70,16 @@ export class Curves {
     this.charts = [];
     this.times = [];
     this.recent = [];
-    const every = Math.min(1, Math.max(0.005, infos[0].duration / 3000));
+    const duration = infos[0]?.duration ?? 60;
+    const every = Math.min(1, Math.max(0.005, duration / 3000));
     this.window = Math.max(2, Math.round(0.2 / every));
-    this.gain = Math.min(0.5, every);
+    this.gain = Math.min(0.5, (every * 60) / duration);
     this.flows = infos.map(() => new Map());
-    this.height = infos.length > 3 ? 190 : 250;
+    this.height = infos.length > 3 || feedback >= 0 ? 190 : 250;
+    this.place.classList.toggle("four", feedback >= 0);
     this.summaries = infos.map(() => ({ throughput: 0, queue: 0, window: 0, rtt: NaN, fairness: NaN }));
     const each = labels.map((label, lane) => ({ label, lane, dash: DASHES[lane % 4] }));
-    this.add("Window", "packets, mean of the flows", each);
+    this.add("Window", "packets a flow", each);
     this.add("Queue", "packets", each);
     this.add("Throughput", "Mbit/s, thin: capacity", [...each, { label: "capacity", lane: -1, dash: [3, 3], thin: true }]);
     if (feedback >= 0) {
@@ -238,7 +240,11 @@ export class Curves {
       cursor: { show: false },
       scales: {
         x: { time: false },
-        y: { range: (_plot, low, high) => [feedback ? Math.min(low ?? 0, -10) : 0, Math.max((high ?? 0) * 1.08, feedback ? 10 : 1)] },
+        y: {
+          // Feedback far beyond what can be set is of the first packets, and would hide the rest.
+          range: (_plot, low, high) =>
+            feedback ? [Math.max(-60, Math.min(low ?? 0, -10)), Math.min(60, Math.max(high ?? 0, 10))] : [0, Math.max((high ?? 0) * 1.08, 1)],
+        },
       },
       axes: [{ ...axis, size: 28, values: (_plot, ticks) => ticks.map((tick) => `${tick} s`) }, { ...axis, size: 52 }],
       series: [

@@ -5,7 +5,7 @@ import { Controls } from "./controls";
 import { Curves, laneColour, sampleLine } from "./curves";
 import { type Colours, Picture } from "./picture";
 import { Player } from "./player";
-import { BOTTLENECK, COMPARE, PACKET, type Scene, TOUR, XCP_LAW, dumbbell, lanesOf, router } from "./scenes";
+import { BOTTLENECK, COMPARE, type Dumbbell, PACKET, type Scene, TOUR, XCP_LAW, dumbbell, lanesOf, roundTrip, router } from "./scenes";
 import { openTables, showTables } from "./tables";
 import type { Change, LaneFrame, LaneInfo, LaneSpec } from "./types";
 
@@ -32,7 +32,7 @@ let palette: Colours[] = [];
 const curves = new Curves(element("curves"));
 const player = new Player({ ready, frame, busy, changed, failed, tables: showTables });
 const controls = new Controls(element<HTMLFormElement>("controls"), {
-  restart: (scene) => begin({ ...state, scene, changes: [] }, 0),
+  restart: (scene) => restart(scene),
   change: (changes) => change(changes),
 });
 
@@ -41,6 +41,7 @@ const controls = new Controls(element<HTMLFormElement>("controls"), {
 /** Shows a scene; with `until`, up to there at once. */
 function begin(next: State, until: number): void {
   state = next;
+  frames = [];
   lanes = lanesOf(state.scene);
   element<HTMLSelectElement>("speed").value = String(state.speed);
   player.speed = state.speed;
@@ -49,6 +50,20 @@ function begin(next: State, until: number): void {
   story();
   controls.show(state.scene, state.changes);
   player.load(lanes, allChanges(), until, state.link);
+}
+
+/** The same network as it has become, with other flows. */
+function restart(scene: Dumbbell): void {
+  const last = (what: Change[2]) => state.changes.filter((c) => c[2] === what && c[1] === BOTTLENECK).at(-1)?.[3];
+  const [rate, delay, loss, buffer] = [last("rate"), last("delay"), last("loss"), last("buffer")];
+  const now: Dumbbell = {
+    ...scene,
+    rate: rate === undefined ? scene.rate : rate / 1e6,
+    rtt: delay === undefined ? scene.rtt : roundTrip(delay),
+    loss: loss === undefined ? scene.loss : loss * 100,
+    buffer: buffer === undefined ? scene.buffer : buffer / PACKET,
+  };
+  begin({ ...state, scene: now, changes: [] }, reduced.matches ? 2 : 0);
 }
 
 /** Those of the visitor, and losses that the network has from the start. */
@@ -76,6 +91,7 @@ function ready(made: LaneInfo[], link: string): void {
   shown.link = link;
   const hand = lanes.findIndex((lane) => lane.hand);
   curves.begin(infos, lanes.map((lane) => lane.label), hand);
+  curves.describe();
   const info = infos[0].links.find((l) => l.name === link);
   const rates = state.changes.filter(([, name, what]) => what === "rate" && name === link);
   curves.capacity = info?.air ? [] : [[0, (info?.rate ?? 0) / 1e6], ...rates.map(([t, , , rate]): [number, number] => [t, rate / 1e6])];
@@ -171,7 +187,7 @@ function words(): void {
 function paint(): void {
   const style = getComputedStyle(document.documentElement);
   const of = (name: string) => style.getPropertyValue(`--${name}`).trim();
-  palette = lanes.map((_, i) => ({
+  palette = infos.map((_, i) => ({
     lane: laneColour(i),
     ink: of("ink"),
     soft: of("soft"),
@@ -276,6 +292,14 @@ function changed(): void {
 
 function failed(text: string): void {
   message(text);
+  element("busy").hidden = true;
+  if (!player.loaded) {
+    frames = [];
+    pictures = [];
+    element("lanes").replaceChildren();
+    curves.begin([], [], -1);
+    element("curves").replaceChildren();
+  }
 }
 
 function message(text: string): void {
@@ -356,7 +380,7 @@ function wire(): void {
     paint();
     pictures.forEach((picture) => picture.resize());
     curves.renew(player.now);
-    if (frames.length > 0 && frames.length === pictures.length) draw(true);
+    if (frames.length > 0) draw(true);
   };
   dark.addEventListener("change", renew);
   new ResizeObserver(renew).observe(element("stage"));

@@ -63,6 +63,11 @@ export function bottleneckDelay(rtt: number): number {
   return Math.max(0, (rtt - ACCESS_RTT) / 2) / 1000;
 }
 
+/** The round trip of such a delay, ms. */
+export function roundTrip(delay: number): number {
+  return Math.round(delay * 2000) + ACCESS_RTT;
+}
+
 export function dumbbell(protocols: string[]): Dumbbell {
   const lanes = protocols.map((protocol) => ({ protocol }));
   return { kind: "dumbbell", lanes, rate: 20, rtt: 80, loss: 0, buffer: 200, flows: 4, seed: 1, duration: 60 };
@@ -167,7 +172,7 @@ export const TOUR: Stop[] = [
     sentences: [
       "Ten flows over two satellite links of 2 Mbit/s, half a second each (figure 7 of the paper).",
       "An answer takes two seconds, so that senders act on what was true long ago.",
-      "Compare the queues: XCP's stays short, while Reno fills the buffer and adds its wait to every round trip.",
+      "Compare the queues: XCP's stays short, and those of VCP and Reno grow until the buffer is full and add their wait to every round trip.",
     ],
     link: "r1->r2",
     speed: 10,

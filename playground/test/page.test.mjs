@@ -1,0 +1,257 @@
+/** The page as a visitor meets it. */
+import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { browser, open, serve } from "./page.mjs";
+import { ROOT, explicate, text } from "./wasm.mjs";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const DESKTOP = { width: 1280, height: 800 };
+const PHONE = { width: 390, height: 844 };
+
+let server;
+let chromium;
+before(async () => {
+  server = await serve();
+  chromium = await browser();
+});
+after(async () => {
+  await chromium?.close();
+  server?.close();
+});
+
+async function visit(address, options, work) {
+  const context = await chromium.newContext({ viewport: DESKTOP, acceptDownloads: true, ...options });
+  try {
+    const { page, problems } = await open(context, server.address + address);
+    await work(page);
+    assert.deepEqual(problems, []);
+  } finally {
+    await context.close();
+  }
+}
+
+const clock = async (page) => Number.parseFloat(await page.textContent("#clock"));
+
+/** Hashes of the tables, in the order of the lanes. */
+async function hashes(page) {
+  await page.click("#download");
+  await page.waitForFunction(() => document.querySelector("#tables-about").textContent.startsWith("Computed"), null, { timeout: 60000 });
+  return page.$$eval("#tables-list code", (all) => all.map((code) => code.textContent));
+}
+
+async function slide(page, name, steps) {
+  const slider = page.locator(`input[data-name="${name}"]`);
+  await slider.focus();
+  for (let i = 0; i < Math.abs(steps); i++) await page.keyboard.press(steps > 0 ? "ArrowRight" : "ArrowLeft");
+}
+
+test("all files together have at most 1.2 MB compressed", () => {
+  const dist = join(ROOT, "playground", "dist");
+  const files = readdirSync(dist, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const size = files.reduce((sum, file) => sum + gzipSync(readFileSync(join(file.parentPath, file.name)), { level: 9 }).length, 0);
+  console.log(`${(size / 1000).toFixed(0)} kB compressed`);
+  assert.ok(size <= 1.2e6, `${size}`);
+});
+
+test("the first picture comes within 2 s", async () => {
+  const took = [];
+  for (let i = 0; i < 3; i++) {
+    await visit("", {}, async (page) => {
+      took.push(await page.evaluate(() => performance.now()));
+      const drawn = await page.$eval(".lane canvas", (canvas) => {
+        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        return data.some((value) => value > 0);
+      });
+      assert.ok(drawn, "nothing is drawn");
+    });
+  }
+  took.sort((a, b) => a - b);
+  console.log(`first picture after ${took.map((t) => t.toFixed(0)).join(", ")} ms`);
+  assert.ok(took[1] <= 2000, `${took}`);
+});
+
+test("a frame takes at most 8 ms of script (p95) with 50 flows at 100 Mbit/s", async () => {
+  const context = await chromium.newContext({ viewport: DESKTOP });
+  await context.addInitScript(() => {
+    window.frames95 = [];
+    const plain = window.requestAnimationFrame.bind(window);
+    window.requestAnimationFrame = (callback) =>
+      plain((time) => {
+        const began = performance.now();
+        callback(time);
+        window.frames95.push(performance.now() - began);
+      });
+  });
+  const { page } = await open(context, server.address);
+  await slide(page, "Flows", 7);
+  await slide(page, "Rate", 4);
+  assert.equal(await page.locator('input[data-name="Flows"]').getAttribute("aria-valuetext"), "50");
+  assert.equal(await page.locator('input[data-name="Rate"]').getAttribute("aria-valuetext"), "100 Mbit/s");
+  await page.waitForTimeout(2000);
+  await page.evaluate(() => (window.frames95.length = 0));
+  const from = await clock(page);
+  await page.waitForTimeout(6000);
+  const times = (await page.evaluate(() => window.frames95)).sort((a, b) => a - b);
+  const moved = (await clock(page)) - from;
+  const p95 = times[Math.floor(times.length * 0.95)];
+  console.log(`${times.length} frames in 6 s, ${moved.toFixed(1)} s simulated; script p50 ${times[times.length >> 1].toFixed(1)} ms, p95 ${p95.toFixed(1)} ms`);
+  assert.ok(times.length > 30 && moved > 0.5, `${times.length} frames, ${moved} s`);
+  assert.ok(p95 <= 8, `${p95}`);
+  await context.close();
+});
+
+test("play, pause, step and speed, by keyboard too", async () => {
+  await visit("", {}, async (page) => {
+    await page.waitForFunction(() => Number.parseFloat(document.querySelector("#clock").textContent) > 0.1);
+    await page.evaluate(() => document.activeElement?.blur());
+    await page.keyboard.press("Space");
+    await page.waitForFunction(() => document.querySelector("#play").textContent === "Play");
+    await page.waitForTimeout(300);
+    const paused = await clock(page);
+    await page.waitForTimeout(500);
+    assert.equal(await clock(page), paused);
+    await page.keyboard.press(".");
+    await page.waitForTimeout(300);
+    assert.ok(Math.abs((await clock(page)) - paused - 0.02) < 0.011, "a step is 20 ms");
+    await page.selectOption("#speed", "20");
+    await page.click("#play");
+    await page.waitForFunction((from) => Number.parseFloat(document.querySelector("#clock").textContent) > from + 4, paused);
+  });
+});
+
+test("a change has its effect at once, and the link repeats it", async () => {
+  let link;
+  let first;
+  let at;
+  await visit("", {}, async (page) => {
+    await page.selectOption("#speed", "5");
+    await page.waitForFunction(() => Number.parseFloat(document.querySelector("#clock").textContent) > 4, null, { timeout: 30000 });
+    await slide(page, "Rate", -3);
+    await page.waitForTimeout(400);
+    at = await clock(page);
+    assert.ok(at > 4, `time went on from ${at}`);
+    await page.waitForFunction((t) => Number.parseFloat(document.querySelector("#clock").textContent) > t + 3, at, { timeout: 30000 });
+    const throughput = await page.textContent(".lane dd");
+    assert.ok(Number.parseFloat(throughput) < 8.5, `XCP at 8 Mbit/s has ${throughput}`);
+    await slide(page, "Loss", 4);
+    await slide(page, "Round trip", 2);
+    await slide(page, "Buffer", -4);
+    await page.waitForTimeout(400);
+    assert.match(await page.textContent("#controls .note"), /changes so far/);
+    await page.click("#share");
+    await page.waitForFunction(() => location.hash.startsWith("#s="));
+    link = new URL(page.url()).hash;
+    first = await hashes(page);
+  });
+  assert.equal(first.length, 4);
+  assert.equal(new Set(first).size, 4);
+  await visit(link, {}, async (page) => assert.deepEqual(await hashes(page), first));
+  // Without its changes the run is another one.
+  await visit("", {}, async (page) => assert.notDeepEqual(await hashes(page), first));
+});
+
+test("be the router: what is set is given, and XCP's own is shown", async () => {
+  await visit("?router", {}, async (page) => {
+    await page.selectOption("#speed", "5");
+    await page.waitForFunction(() => Number.parseFloat(document.querySelector("#clock").textContent) > 3, null, { timeout: 30000 });
+    await slide(page, "Feedback", -4);
+    await page.waitForFunction(() => Number.parseFloat(document.querySelector("#clock").textContent) > 6, null, { timeout: 30000 });
+    await page.waitForTimeout(2500);
+    const label = await page.locator(".curve", { hasText: "Feedback" }).locator("[role=img]").getAttribute("aria-label");
+    const [, you, xcp] = /you (-?[\d.]+), what XCP would do (-?[\d.]+)/.exec(label).map(Number);
+    assert.ok(Math.abs(you + 10) < 1.5, label);
+    assert.ok(xcp > 0, label);
+    const [mine, theirs] = await page.$$eval(".lane", (all) => all.map((lane) => Number.parseFloat(lane.querySelector("dd").textContent)));
+    assert.ok(mine < theirs / 2, `${mine} and ${theirs} Mbit/s`);
+  });
+});
+
+test("the law's constants can be changed", async () => {
+  await visit("?router", {}, async (page) => {
+    await page.click("button:text-is('Law')");
+    await slide(page, "Alpha", 4);
+    await page.waitForFunction(() => document.querySelector(".lane h2").textContent.includes("α 1"));
+  });
+});
+
+test("a scenario is opened by drop, with its trace, and has the tables of the command line", async () => {
+  const files = { "traces.toml": text("scenarios/traces.toml"), "steps.trace": text("scenarios/steps.trace") };
+  await visit("", {}, async (page) => {
+    const transfer = await page.evaluateHandle((all) => {
+      const data = new DataTransfer();
+      for (const [name, contents] of Object.entries(all)) data.items.add(new File([contents], name));
+      return data;
+    }, files);
+    await page.dispatchEvent("main", "drop", { dataTransfer: transfer });
+    await page.waitForFunction(() => document.querySelector(".lane h2")?.textContent === "traces.toml");
+    const [hash] = await hashes(page);
+    const beside = JSON.stringify({ "steps.trace": files["steps.trace"] });
+    assert.equal(hash, explicate.hash(files["traces.toml"], "traces.toml", beside, "", ""));
+    const [download] = await Promise.all([page.waitForEvent("download"), page.click("a:text-is('links.csv')")]);
+    const csv = readFileSync(await download.path(), "utf8");
+    assert.match(csv, /^run,link,utilisation,/);
+    assert.ok(csv.split("\r\n").length > 5);
+  });
+});
+
+test("a scenario with a mistake is explained, with its line", async () => {
+  await visit("", {}, async (page) => {
+    await page.setInputFiles("#file", { name: "mine.toml", mimeType: "text/plain", buffer: Buffer.from('duration = "5 apples"\n') });
+    await page.waitForFunction(() => document.querySelector("#message").textContent.includes("mine.toml:1"));
+    assert.ok(await page.isVisible("#message"));
+  });
+});
+
+test("every paper has a scene that runs", async () => {
+  for (const paper of ["N", "I", "Y", "D", "K"]) {
+    await visit(`?paper=${paper}`, {}, async (page) => {
+      assert.equal(await page.locator("#story p").count(), 3);
+      await page.waitForFunction(() => Number.parseFloat(document.querySelector("#clock").textContent) > 0.2, null, { timeout: 30000 });
+    });
+  }
+});
+
+test("?run names protocols; a wrong one is explained", async () => {
+  await visit("?run=xcp_r,reno", {}, async (page) => {
+    assert.deepEqual(await page.$$eval(".lane h2", (all) => all.map((h) => h.textContent)), ["xcp_r", "reno"]);
+  });
+  const context = await chromium.newContext();
+  const page = await context.newPage();
+  await page.goto(`${server.address}?run=nonsense`);
+  await page.waitForFunction(() => document.querySelector("#message").textContent.includes("nonsense"));
+  await context.close();
+});
+
+test("with reduced motion nothing moves until it is asked for", async () => {
+  await visit("", { reducedMotion: "reduce" }, async (page) => {
+    const began = await clock(page);
+    assert.ok(began > 1, "there is something to see");
+    await page.waitForTimeout(700);
+    assert.equal(await clock(page), began);
+    await page.click("#play");
+    await page.waitForFunction((from) => Number.parseFloat(document.querySelector("#clock").textContent) > from + 0.3, began);
+  });
+});
+
+for (const [size, viewport] of [["desktop", DESKTOP], ["phone", PHONE]]) {
+  for (const colorScheme of ["light", "dark"]) {
+    test(`no violation of accessibility, ${size}, ${colorScheme}`, async () => {
+      for (const address of ["", "?router", "?paper=I"]) {
+        await visit(address, { viewport, colorScheme }, async (page) => {
+          await page.click("#play");
+          const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+          assert.ok(wide <= 0, `${address}: ${wide} px wider than the screen`);
+          await page.evaluate(AXE);
+          const found = await page.evaluate(() => window.axe.run(document));
+          const named = found.violations.map((v) => `${address} ${v.id}: ${v.nodes.map((n) => n.target).join(", ")}`);
+          assert.deepEqual(named, []);
+          assert.ok(found.passes.length > 15);
+        });
+      }
+    });
+  }
+}
