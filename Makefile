@@ -27,7 +27,7 @@ demo: install ## Runs XCP against NewReno and CUBIC on a long fat pipe; writes a
 test: lint rust lab python ## Everything that needs no root; ends with what could not run here, and how to run it
 	@if [ -s $(NOT_RUN) ]; then echo "not run:"; cat $(NOT_RUN); fi
 
-rest: repeat extend papers wheel site linux fuzz-short cost elsewhere workflows dist-part ## What `make test` leaves out: root, costs, fuzzing, papers, the wheel, the site
+rest: repeat extend papers wheel site playground-test elsewhere workflows dist-part linux fuzz-short cost ## What `make test` leaves out: root, costs, fuzzing, papers, packages, site, playground
 
 test-all: test rest ## Everything that CI runs
 
@@ -119,6 +119,12 @@ dist-try: ## Tries what `make dist` left, each in an empty environment: needs ro
 
 man: $(VENV)/ready ## Makes the man page of explicate from its parser
 	$(PY) scripts/make_man.py
+playground: ## Builds the simulator for browsers and its page; leaves playground/dist
+	scripts/packages npm:npm
+	playground/build
+
+playground-test: playground browser ## Tables equal to native ones, speed, and the page in a real browser
+	cd playground && npm test --silent
 
 extend: $(VENV)/ready ## One file and one line make a protocol
 	$(PY) tests/one_file_one_line.py
@@ -176,4 +182,4 @@ site: install browser ## Builds the documentation site, checks it and tries it i
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: help install demo test rest test-all lint rust repeat lab linux browser packages python papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-accept bench peers sweep-cost validation docs site clean elsewhere workflows dist dist-part dist-try man
+.PHONY: help install demo test rest test-all lint rust repeat lab linux browser packages python papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-accept bench peers sweep-cost validation docs site clean elsewhere workflows dist dist-part dist-try man playground playground-test

@@ -116,7 +116,7 @@ export class Curves {
     const { samples, variables } = frame;
     const number = (name: string) => variables.indexOf(name);
     const [cwnd, queue, rate, rtt] = ["cwnd", "queue_packets", "throughput_bps", "rtt_ms"].map(number);
-    const [given, theirs] = ["feedback_given", "feedback_of_xcp"].map(number);
+    const [given, theirs] = ["feedback_given", "feedback_own"].map(number);
     for (let i = 0; i < samples.length; ) {
       const time = samples[i];
       let [windows, flows, delays, delayed] = [0, 0, 0, 0];

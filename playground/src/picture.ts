@@ -10,8 +10,10 @@ export interface Colours {
   full: string;
 }
 
-/** Packets drawn at most on each link; beyond, one dot stands for several. */
-export const MOST = 240;
+/** Packets drawn at most on each link of a page so wide; beyond, one dot stands for several. */
+export function most(width: number): number {
+  return Math.round(Math.min(240, Math.max(60, width / 5)));
+}
 
 interface Measures {
   width: number;
@@ -106,6 +108,7 @@ export class Picture {
       context.rect(right - (i + 1) * cell + 0.8, top + 3, Math.max(1, cell - 1.6), tall - 6);
     }
     context.fill();
+    if (share < 0.5 && wide > 120) this.words("queue", left + 8, middle, colours.soft);
     context.strokeStyle = colours.soft;
     context.lineWidth = 1.5;
     context.beginPath();

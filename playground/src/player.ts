@@ -1,6 +1,6 @@
 /** Time: asks the worker for frames, and says when there is something to draw. */
 import type { Change, FromWorker, LaneFrame, LaneInfo, LaneSpec, Tables, ToWorker } from "./types";
-import { MOST } from "./picture";
+import { most } from "./picture";
 
 export interface Listener {
   ready(lanes: LaneInfo[], link: string): void;
@@ -40,11 +40,8 @@ export class Player {
     this.loaded = false;
     this.waiting = true;
     this.now = until;
-    this.send({ type: "load", id: this.id, lanes, changes, until, link });
+    this.send({ type: "load", id: this.id, lanes, changes, until, link, most: most(innerWidth) });
     this.listener.changed();
-  }
-  watch(link: string): void {
-    this.send({ type: "watch", id: this.id, link });
   }
   tables(lane: LaneSpec, changes: Change[]): void {
     this.send({ type: "tables", id: this.id, lane, changes });
@@ -64,7 +61,7 @@ export class Player {
 
   private ask(until: number): void {
     this.waiting = true;
-    this.send({ type: "frame", id: this.id, until: Math.min(until, this.duration), most: MOST });
+    this.send({ type: "frame", id: this.id, until: Math.min(until, this.duration), most: most(innerWidth) });
   }
 
   private tick(time: number): void {

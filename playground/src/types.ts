@@ -56,9 +56,8 @@ export interface Tables {
 }
 
 export type ToWorker =
-  | { type: "load"; id: number; lanes: LaneSpec[]; changes: Change[]; until: number; link: string }
+  | { type: "load"; id: number; lanes: LaneSpec[]; changes: Change[]; until: number; link: string; most: number }
   | { type: "frame"; id: number; until: number; most: number }
-  | { type: "watch"; id: number; link: string }
   | { type: "tables"; id: number; lane: LaneSpec; changes: Change[] };
 
 export type FromWorker =

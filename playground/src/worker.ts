@@ -70,7 +70,7 @@ function load(message: Extract<ToWorker, { type: "load" }>): void {
     if (until > 5) say({ type: "busy", id: message.id, share: now / until });
   }
   say({ type: "ready", id: message.id, lanes: infos, link });
-  frame(message.id, 300);
+  frame(message.id, message.most);
 }
 
 function duration(): number {
@@ -103,9 +103,6 @@ addEventListener("message", async (event: MessageEvent<ToWorker>) => {
     await started;
     if (message.type === "load") {
       load(message);
-    } else if (message.type === "watch") {
-      watch(message.link);
-      frame(message.id, 300);
     } else if (message.type === "frame") {
       advance(message.until);
       frame(message.id, message.most);

@@ -28,7 +28,7 @@ pub enum What {
     Loss,
     /// The limit of a link's queue, bytes.
     Buffer,
-    /// The aggregate feedback of an XCP router, share of its capacity; below [`hand::OFF`] XCP's own.
+    /// The aggregate feedback of a router, share of the traffic a round trip; below [`hand::OFF`] that of its own law.
     Feedback,
 }
 

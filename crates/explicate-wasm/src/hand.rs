@@ -1,57 +1,59 @@
-//! An XCP router whose feedback a visitor sets, beside what XCP would have done.
+//! A router whose feedback a visitor sets, beside what its own law would have done.
+//!
+//! It takes the place of a controller that answers with a change of throughput in the congestion header.
 
 use std::sync::Arc;
 
-use explicate_core::api::{AnyRouter, AnySender, PortView, Probe, Protocol, Router, RouterInit, SenderInit};
+use explicate_core::api::{
+    AnyProtocol, AnyRouter, AnySender, PortView, Probe, Protocol, Router, RouterInit, SenderInit,
+};
 use explicate_core::params::Info;
 use explicate_core::qdisc::DropCause;
-use explicate_core::registry;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Packet, UNITS_PER_SEC};
 use explicate_scenario::model::Link;
 
 use crate::changes::{Lookup, Steps};
 
-/// Feedback below this leaves XCP to itself.
+/// Feedback below this leaves the law to itself.
 pub const OFF: f64 = -1.0;
 
 /// Feedback is carried as whole millionths above [`LEAST`].
 const UNIT: f64 = 1e6;
 const LEAST: f64 = -2.0;
 
-/// Takes the feedback of a link's XCP controller over, from the first of these steps on.
+/// Takes the feedback of a link's controller over, from the first of these steps on.
 pub(crate) fn take_over(link: &mut Link, steps: &Steps) -> Result<(), String> {
     let name = link.name.clone();
-    let Some(spec) = link.routers.iter_mut().find(|spec| spec.protocol.name() == "xcp") else {
-        return Err(format!("{name} has no XCP controller whose feedback could be set"));
+    let Some(spec) = link.routers.iter_mut().find(|spec| spec.protocol.congestion_header()) else {
+        return Err(format!("{name} has no controller whose feedback could be set"));
     };
     let carried: Vec<(Time, Rate)> = std::iter::once((Time::ZERO, Rate(0)))
         .chain(steps.iter().map(|&(at, share)| (at, Rate(((share - LEAST) * UNIT).round() as u64))))
         .collect();
     spec.values.steps = Some(Arc::from(carried));
-    spec.protocol = &Hand;
+    // Protocols live as long as the program: a page makes one a run, of a few bytes.
+    spec.protocol = Box::leak(Box::new(Hand { law: spec.protocol }));
     Ok(())
 }
 
-/// XCP with such a router.
-struct Hand;
+/// A protocol with such a router.
+struct Hand {
+    law: &'static AnyProtocol,
+}
 
 impl Protocol for Hand {
-    const INFO: Info = Info { name: "xcp", summary: "XCP with feedback set by hand", source: "ours", params: &[] };
+    const INFO: Info = Info { name: "hand", summary: "Feedback set by hand", source: "ours", params: &[] };
     const EXPLICIT: bool = true;
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
-        xcp().sender(init)
+        self.law.sender(init)
     }
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
-        let inner = xcp().router(init)?;
+        let inner = self.law.router(init)?;
         let share = Lookup::new(init.values);
         Some(Box::new(HandRouter { inner, share, set: LEAST, bytes: 0.0, theirs: 0.0, mine: 0.0, shown: [0.0; 2] }))
     }
-}
-
-fn xcp() -> &'static explicate_core::api::AnyProtocol {
-    registry::PROTOCOLS.iter().find(|p| p.name() == "xcp").copied().expect("XCP is registered")
 }
 
 /// Aggregate feedback is the change that packets ask for over a control interval, divided by the bytes of that interval over a
@@ -84,8 +86,7 @@ impl Router for HandRouter {
     fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
         let asked = packet.congestion.delta_throughput();
         self.inner.on_departure(now, packet, port);
-        let present = packet.congestion.is_present();
-        if !present {
+        if !packet.congestion.is_standard() {
             return;
         }
         self.set = self.share.at(now) as f64 / UNIT + LEAST;
@@ -117,7 +118,7 @@ impl Router for HandRouter {
     }
     fn probe(&self, put: Probe<'_>) {
         self.inner.probe(put);
-        put("feedback_of_xcp", self.shown[0]);
+        put("feedback_own", self.shown[0]);
         put("feedback_given", self.shown[1]);
     }
 }

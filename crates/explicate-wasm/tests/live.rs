@@ -105,7 +105,7 @@ fn feedback_by_hand_and_what_xcp_would_have_done() {
             let rows = all.chunks(SAMPLE_NUMBERS).filter(|row| names[row[2] as usize] == name);
             rows.map(|row| row[3]).next_back()
         };
-        (last("queue_packets").expect("a queue"), last("feedback_given"), last("feedback_of_xcp"))
+        (last("queue_packets").expect("a queue"), last("feedback_given"), last("feedback_own"))
     };
     let (_, given, of_xcp) = sum("[[2, \"r1->r2\", \"feedback\", -0.05]]");
     let (given, of_xcp) = (given.expect("given"), of_xcp.expect("XCP's"));
