@@ -11,32 +11,55 @@ export interface Listener {
   tables(tables: Tables): void;
 }
 
+/** After this time a new scene does not wait for the one before, ms. */
+const PATIENCE = 1000;
+
 export class Player {
-  private readonly worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
+  private worker = this.hire();
   private id = 0;
+  /** Questions that the worker has not answered, and since when it works on the first of them. */
+  private open = 0;
+  private since = 0;
   private waiting = false;
   private last = 0;
   private duration = 0;
   /** Messages that came since the last frame of the screen. */
   private inbox: FromWorker[] = [];
+  private broken = false;
   playing = false;
   loaded = false;
   speed = 0.5;
   now = 0;
 
   constructor(private readonly listener: Listener) {
-    this.worker.addEventListener("message", (event: MessageEvent<FromWorker>) => this.inbox.push(event.data));
-    this.worker.addEventListener("error", () => listener.failed("The simulator could not be loaded; reload the page."));
     requestAnimationFrame((time) => this.tick(time));
   }
 
+  private hire(): Worker {
+    const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
+    worker.addEventListener("message", (event: MessageEvent<FromWorker>) => {
+      if (worker === this.worker) this.inbox.push(event.data);
+    });
+    worker.addEventListener("error", () => this.listener.failed("The simulator could not be loaded; reload the page."));
+    return worker;
+  }
+
   private send(message: ToWorker): void {
+    if (this.open++ === 0) this.since = performance.now();
     this.worker.postMessage(message);
   }
 
   /** Runs these lanes, up to `until` at once. */
   load(lanes: LaneSpec[], changes: Change[], until: number, link: string): void {
     this.id++;
+    // A large scenario may keep the worker for long, and one that hit a defect is of no use any more.
+    if (this.broken || (this.open > 0 && performance.now() - this.since > PATIENCE)) {
+      this.worker.terminate();
+      this.worker = this.hire();
+      this.inbox = [];
+      this.broken = false;
+      this.open = 0;
+    }
     this.loaded = false;
     this.waiting = true;
     this.now = until;
@@ -81,6 +104,10 @@ export class Player {
   }
 
   private take(message: FromWorker): void {
+    if (message.type !== "busy" && message.type !== "ready") {
+      this.open = Math.max(0, this.open - 1);
+      this.since = performance.now();
+    }
     if (message.id !== this.id) return;
     switch (message.type) {
       case "busy":
@@ -102,6 +129,8 @@ export class Player {
         break;
       case "error":
         this.waiting = false;
+        this.broken = message.defect;
+        if (message.defect) this.loaded = false;
         this.play(false);
         this.listener.failed(message.message);
     }

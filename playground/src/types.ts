@@ -65,4 +65,5 @@ export type FromWorker =
   | { type: "busy"; id: number; share: number }
   | { type: "frame"; id: number; now: number; done: boolean; lanes: LaneFrame[] }
   | { type: "tables"; id: number; tables: Tables }
-  | { type: "error"; id: number; message: string };
+  /** `defect`: the simulator itself failed and has to be loaded again. */
+  | { type: "error"; id: number; message: string; defect: boolean };

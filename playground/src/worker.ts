@@ -113,6 +113,10 @@ addEventListener("message", async (event: MessageEvent<ToWorker>) => {
       say({ type: "tables", id: message.id, tables: JSON.parse(made) });
     }
   } catch (error) {
-    say({ type: "error", id: message.id, message: String(error) });
+    const defect = error instanceof WebAssembly.RuntimeError;
+    const text = defect
+      ? "The simulator failed, which is a defect of it. Copy link repeats what led to it: please report that. Another scene starts it anew."
+      : String(error);
+    say({ type: "error", id: message.id, message: text, defect });
   }
 });
