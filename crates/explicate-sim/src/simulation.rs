@@ -1,6 +1,7 @@
 //! Runs of a scenario: build, run, sample, measure.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use explicate_core::flow::FlowStats;
@@ -230,13 +231,19 @@ pub fn run_all<T: Send>(
     let runs = scenario.runs as usize;
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, Result<T, String>)>> = Mutex::new(Vec::new());
+    let unwinding = AtomicBool::new(false);
+    let progress = |index, share| !unwinding.load(Ordering::Relaxed) && progress(index, share);
     let work = || {
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             if index >= runs {
                 return;
             }
-            let result = run_once(scenario, index, options, progress).map(|run| finish(index, run));
+            let run = || run_once(scenario, index, options, &progress).map(|run| finish(index, run));
+            let result = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|thrown| {
+                unwinding.store(true, Ordering::Relaxed);
+                resume_unwind(thrown)
+            });
             let failed = result.is_err();
             done.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
             if failed {
@@ -245,10 +252,12 @@ pub fn run_all<T: Send>(
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..options.jobs.clamp(1, runs.max(1)) {
-            scope.spawn(work);
-        }
+        let others: Vec<_> = (1..options.jobs.clamp(1, runs.max(1))).map(|_| scope.spawn(work)).collect();
         work();
+        for other in others {
+            // What one of them threw is thrown as it was, so that a caller can tell what it is.
+            other.join().unwrap_or_else(|thrown| resume_unwind(thrown));
+        }
     });
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_by_key(|(index, _)| *index);
