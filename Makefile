@@ -119,6 +119,7 @@ dist-try: ## Tries what `make dist` left, each in an empty environment: needs ro
 
 man: $(VENV)/ready ## Makes the man page of explicate from its parser
 	$(PY) scripts/make_man.py
+
 playground: ## Builds the simulator for browsers and its page; leaves playground/dist
 	scripts/packages npm:npm
 	playground/build
@@ -126,8 +127,10 @@ playground: ## Builds the simulator for browsers and its page; leaves playground
 playground-test: playground browser ## Tables equal to native ones, speed, and the page in a real browser
 	cd playground && npm test --silent
 
-extend: $(VENV)/ready ## One file and one line make a protocol
+
+extend: $(VENV)/ready ## One file and one line make a protocol, and so does a crate of its own or a Python class
 	$(PY) tests/one_file_one_line.py
+	$(PY) tests/own_protocol.py
 
 fuzz-short:
 	cargo run --release --quiet -p explicate-fuzz -- all --seconds $(SECONDS_EACH)

@@ -13,9 +13,22 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from explicate.curves import channel_curves
     from explicate.difference import diff
-    from explicate.engine import ScenarioError, columns, registry, schema, template
+    from explicate.engine import (
+        Ack,
+        Header,
+        Loss,
+        Packet,
+        PortView,
+        ScenarioError,
+        Sent,
+        columns,
+        registry,
+        schema,
+        template,
+    )
     from explicate.lab import compare, run
     from explicate.notebook import show
+    from explicate.protocols import Allowance, Param, Receiver, Router, RouterInit, Sender, SenderInit, register
     from explicate.report import write_report
     from explicate.results import Results
     from explicate.scenario import Scenario
@@ -27,14 +40,28 @@ if TYPE_CHECKING:
 # Where each public name is defined. Modules are imported when a name of theirs is first used: Polars takes most of the
 # time of an import, and `explicate --help` does not use it.
 _HOMES = {
+    "Ack": "engine",
+    "Allowance": "protocols",
+    "Header": "engine",
+    "Loss": "engine",
+    "Packet": "engine",
+    "Param": "protocols",
+    "PortView": "engine",
+    "Receiver": "protocols",
     "Results": "results",
+    "Router": "protocols",
+    "RouterInit": "protocols",
     "Scenario": "scenario",
     "ScenarioError": "engine",
+    "Sender": "protocols",
+    "SenderInit": "protocols",
+    "Sent": "engine",
     "channel_curves": "curves",
     "columns": "engine",
     "compare": "lab",
     "diff": "difference",
     "jain_index": "summary",
+    "register": "protocols",
     "registry": "engine",
     "run": "lab",
     "schema": "engine",
@@ -45,15 +72,29 @@ _HOMES = {
 }
 
 __all__ = [
+    "Ack",
+    "Allowance",
+    "Header",
+    "Loss",
+    "Packet",
+    "Param",
+    "PortView",
+    "Receiver",
     "Results",
+    "Router",
+    "RouterInit",
     "Scenario",
     "ScenarioError",
+    "Sender",
+    "SenderInit",
+    "Sent",
     "__version__",
     "channel_curves",
     "columns",
     "compare",
     "diff",
     "jain_index",
+    "register",
     "registry",
     "run",
     "schema",

@@ -4,6 +4,7 @@ Structured values cross the border as JSON text, tables through the Arrow C stre
 """
 
 from collections.abc import Callable
+from typing import Any
 
 class ScenarioError(ValueError):
     """A scenario that cannot be used.
@@ -15,6 +16,90 @@ class Table:
     """A table that hands its columns over through the Arrow C stream interface."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+class Header:
+    """The congestion header of a packet: the fields of XCP's, or `data`, the 16 bytes that are a protocol's own."""
+
+    x: int
+    """The time between two packets of the flow, in units of 2^-28 s; 0 is unknown."""
+    rtt: int
+    """In units of 2^-28 s; 0 is unknown."""
+    reverse_feedback: int
+    """Bytes/s."""
+    delta_throughput: int
+    """Bytes/s."""
+    data: bytes
+
+    @property
+    def is_present(self) -> bool: ...
+    @property
+    def is_standard(self) -> bool: ...
+
+class Packet:
+    """A packet, while a callback has it: what is written into its congestion header and ECN field stays there."""
+
+    ecn: int
+    """The ECN field (RFC 3168), 0 to 3."""
+
+    @property
+    def congestion(self) -> Header: ...
+    @property
+    def ip_len(self) -> int:
+        """Length of the IP datagram, bytes."""
+    @property
+    def is_ack(self) -> bool: ...
+    @property
+    def flow(self) -> int: ...
+    @property
+    def segment(self) -> int: ...
+    @property
+    def packet_number(self) -> int: ...
+    @property
+    def payload(self) -> int:
+        """Bytes."""
+
+class Ack:
+    """An acknowledgement, after recovery has processed it. Times in seconds, counts in segments."""
+
+    now: float
+    newly_acked: int
+    cumulative: int
+    highest_sent: int
+    duplicate: bool
+    header: Header
+    packet_number: int
+    ece: bool
+    rtt: float
+    srtt: float
+    in_flight: int
+    recovering: bool
+    app_limited: bool
+
+class Loss:
+    """A loss or mark, reported before the acknowledgement that revealed it."""
+
+    now: float
+    kind: str
+    """"duplicates", "timeout" or "mark"."""
+    in_flight: int
+    srtt: float
+    repeated: bool
+    marked: bool
+
+class Sent:
+    """A transmission."""
+
+    now: float
+    in_flight: int
+    backlogged: bool
+
+class PortView:
+    """What a router sees of its port: the capacity in bytes/s, and what waits without the packet in service."""
+
+    capacity: float
+    backlog_bytes: int
+    backlog_packets: int
+    busy: bool
 
 class Output:
     """What one call of :func:`run` leaves behind."""
@@ -34,6 +119,7 @@ class Output:
     @property
     def timing(self) -> str: ...
 
+def register(protocol: dict[str, Any]) -> None: ...
 def version() -> str: ...
 def registry() -> str: ...
 def schema() -> str: ...

@@ -160,7 +160,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _guarded(args: argparse.Namespace) -> int:
     try:
-        return commands.module(args.verb).execute(args) or OK
+        return _performed(args)
     except BrokenPipeError:
         return _pipe_closed()
     except KeyboardInterrupt as stop:
@@ -181,6 +181,28 @@ def _guarded(args: argparse.Namespace) -> int:
         if type(error).__name__ != "PanicException":  # a panic of the engine is no Exception
             raise
         return _defect(error)
+
+
+def _performed(args: argparse.Namespace) -> int:
+    for what in getattr(args, "load", []):
+        from explicate import protocols  # noqa: PLC0415
+
+        protocols.load(what)
+    try:
+        return commands.module(args.verb).execute(args) or OK
+    except Exception as error:
+        where = _raised_in(error)
+        if where is None:
+            raise
+        traceback.print_exception(error)
+        console.complain(f"the run failed {where}")
+        return FAILED
+
+
+def _raised_in(error: Exception) -> str | None:
+    """Return in which callback of a protocol in Python an exception was raised; None if in none."""
+    protocols = sys.modules.get("explicate.protocols")
+    return None if protocols is None else protocols.raised_in(error)
 
 
 def _scenario_error() -> tuple[type[Exception], ...]:

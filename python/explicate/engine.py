@@ -34,6 +34,18 @@ if OTHER:
 
 ScenarioError = _native.ScenarioError
 ScenarioError.__module__ = __name__  # where pickle finds it: an error has to come back from another process
+if TYPE_CHECKING:
+    Ack = _native.Ack
+    Header = _native.Header
+    Loss = _native.Loss
+    Packet = _native.Packet
+    PortView = _native.PortView
+    Sent = _native.Sent
+else:
+    # An engine that stands in for the compiled one need not have them.
+    Ack, Header, Loss, Packet, PortView, Sent = (
+        getattr(_native, name, object) for name in ("Ack", "Header", "Loss", "Packet", "PortView", "Sent")
+    )
 
 KINDS = ("fast", "reference")
 """Engines of :func:`run`; they give the same tables."""
@@ -136,6 +148,11 @@ def version() -> str:
 def registry() -> list[Entry]:
     """Return all that a scenario can name, with parameters, units and paper sections."""
     return cast(list[Entry], json.loads(_native.registry()))
+
+
+def register(protocol: dict[str, Any]) -> None:
+    """Register a protocol that is written in Python (`explicate.protocols`); raise ValueError if it cannot be."""
+    _native.register(protocol)
 
 
 def schema() -> dict[str, Any]:

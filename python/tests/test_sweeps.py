@@ -337,8 +337,8 @@ def test_a_broken_executor_is_no_failure_of_a_run(scenario: Path, tmp_path: Path
 def test_a_worker_of_another_build_is_refused(scenario: Path) -> None:
     source = Source.of(scenario)
     with pytest.raises(RuntimeError, match="another build"):
-        run_unit(source, (), 1, "0" * 16, None)
-    assert run_unit(source, (), 1, engine_digest(), None).seed == 1
+        run_unit(source, (), 1, ("0" * 16, ()), None)
+    assert run_unit(source, (), 1, (engine_digest(), ()), None).seed == 1
 
 
 SWEEP_FILE = """\

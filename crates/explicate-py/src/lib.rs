@@ -21,6 +21,7 @@ use pyo3::wrap_pymodule;
 use serde_json::{Value, json};
 
 mod arrow;
+mod authors;
 mod texts;
 
 use arrow::ArrowTable;
@@ -159,6 +160,14 @@ mod _native {
         }
     }
 
+    #[pymodule_export]
+    use super::authors::{Header, PyAck, PyLoss, PyPacket, PyPortView, PySent};
+
+    #[pyfunction]
+    fn register(py: Python<'_>, protocol: authors::Description) -> PyResult<()> {
+        authors::register(py, protocol)
+    }
+
     #[pyfunction]
     fn version() -> &'static str {
         env!("CARGO_PKG_VERSION")
@@ -253,17 +262,19 @@ mod _native {
             !stop.load(Ordering::Relaxed)
         };
         let finished = py.detach(|| {
-            run_all(&scenario, &options, &report, |index, mut run| {
-                let tables = measure(&scenario, index, &mut run, version());
-                let odd = if index == 0 { warnings(&scenario, &run) } else { Vec::new() };
-                let names = flow_names(&scenario, &run);
-                (tables, odd, run.log.take(), names, texts::timing(&run))
+            authors::catching(|| {
+                run_all(&scenario, &options, &report, |index, mut run| {
+                    let tables = measure(&scenario, index, &mut run, version());
+                    let odd = if index == 0 { warnings(&scenario, &run) } else { Vec::new() };
+                    let names = flow_names(&scenario, &run);
+                    (tables, odd, run.log.take(), names, texts::timing(&run))
+                })
             })
         });
         if let Some(error) = interrupted.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(error);
         }
-        let finished = finished.map_err(PyRuntimeError::new_err)?;
+        let finished = finished?.map_err(PyRuntimeError::new_err)?;
         let links = link_names(&scenario);
         let (mut tables, mut followed, mut timing) = (Tables::default(), String::new(), Vec::new());
         let mut warnings = scenario.warnings;

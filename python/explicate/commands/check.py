@@ -15,6 +15,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scenario", metavar="FILE", help="a scenario file (TOML); - reads standard input")
     options.settings(parser, "override one key")
     parser.add_argument("--json", action="store_true", help="print the result of the check as JSON")
+    options.load(parser)
 
 
 def execute(args: argparse.Namespace) -> None:

@@ -18,6 +18,15 @@ def simulation(parser: argparse.ArgumentParser, *, jobs: str) -> None:
     parser.add_argument("-o", "--out", metavar="DIR", help="write the tables (Parquet) and run.json here")
     parser.add_argument("--csv", action="store_true", help="write the tables as CSV too; needs -o")
     parser.add_argument("--json", action="store_true", help="print the tables as JSON")
+    load(parser)
+
+
+def load(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--load``, which the command line obeys before the command begins."""
+    parser.add_argument(
+        "--load", metavar="FILE.py", action="append", default=[],
+        help="import a file or module that registers protocols of its own (docs/own-protocol.md); repeatable",
+    )  # fmt: skip
 
 
 def settings(parser: argparse.ArgumentParser, meaning: str) -> None:

@@ -6,6 +6,7 @@ import argparse
 import difflib
 
 from explicate import console, engine
+from explicate.commands import options
 from explicate.errors import BadInputError
 
 EXAMPLES = ("explicate protocols", "explicate protocols xcp", "explicate protocols --json")
@@ -15,6 +16,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("name", metavar="NAME", nargs="?", help="show this one with its parameters")
     parser.add_argument("--json", action="store_true", help="print the whole registry as JSON")
+    options.load(parser)
 
 
 def execute(args: argparse.Namespace) -> None:

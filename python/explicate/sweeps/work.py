@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import re
 import threading
+import traceback
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from pathlib import Path
 from explicate.engine import Override, ScenarioError
 from explicate.identity import content_key, engine_digest
 from explicate.lab import Progress, run_source
+from explicate.protocols import Registration, digests, ensure, raised_in, registered
 from explicate.results import Results
 from explicate.source import Source
 from explicate.sweeps.design import Point
@@ -78,7 +80,7 @@ def units_of(
     warnings = tuple(map(source.anonymous, checked["warnings"]))
     for replica in range(checked["runs"]):
         text = f"seed = {first + replica}\nruns = 1\n{alone}"
-        key = content_key(alone, contents, first + replica, *(["fluid"] if fluid else []))
+        key = content_key(alone, contents, first + replica, *(["fluid"] if fluid else []), *digests(alone))
         yield Unit(point, replica, first + replica, changed, text, checked["duration_s"], key, warnings, fluid)
 
 
@@ -115,7 +117,8 @@ def perform(
     try:
         while True:
             while len(pending) < AHEAD and (unit := next(missing, None)) is not None:
-                future = executor.submit(run_unit, source, unit.overrides, unit.seed, engine_digest(), stop, unit.fluid)
+                build = (engine_digest(), registered())
+                future = executor.submit(run_unit, source, unit.overrides, unit.seed, build, stop, unit.fluid)
                 pending[future] = unit
                 future.add_done_callback(came.put)
             if not pending:
@@ -155,24 +158,36 @@ def _outcome(future: Future[Results], unit: Unit) -> Results | str:
             f"{unit.seed}; finished runs are stored with -o, and the same command resumes"
         ) from error
     except (OSError, ScenarioError, RuntimeError) as error:
-        return str(error)
+        return _described(error, str(error))
     except BaseException as error:  # such as a task that a cluster gave up, for it ended worker after worker
         if isinstance(error, Exception) or type(error).__name__ == "PanicException":
-            return f"{type(error).__name__}: {error}"
+            return _described(error, f"{type(error).__name__}: {error}")
         raise
+
+
+def _described(error: BaseException, message: str) -> str:
+    """Return the message of a failed run, with callback and simulated time if a protocol in Python raised it."""
+    where = raised_in(error)
+    if where is None:
+        return message
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}, {where}{place}"
 
 
 def run_unit(
     source: Source,
     overrides: Sequence[Override],
     seed: int,
-    digest: str,
+    build: tuple[str, tuple[Registration, ...]],
     stop: threading.Event | None,
     fluid: bool = False,
 ) -> Results:
-    """Run one unit, in whatever process this is."""
+    """Run one unit, in whatever process this is; `build` is the engine and the protocols that it is run with."""
+    digest, protocols = build
     if digest != engine_digest():
         raise RuntimeError("this worker has another build of explicate; install the same one everywhere")
+    ensure(protocols)
 
     def look(_: float) -> None:
         if stop is not None and stop.is_set():

@@ -1,0 +1,263 @@
+//! The facts that callbacks are given, as Python objects: times in seconds, rates as the core has them.
+
+use explicate_core::api::{Ack, Loss, LossKind, PortView, Sent};
+use explicate_core::units::Time;
+use explicate_core::wire::{CONGESTION_LEN, Congestion, Packet, Transport, flag};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// The first byte of a congestion header that is a protocol's own.
+pub(super) const OWN: usize = 4;
+
+pub(super) fn seconds(time: Time) -> f64 {
+    if time == Time::NEVER { f64::INFINITY } else { time.0 as f64 / 1e9 }
+}
+
+/// The time of so many seconds; infinity is never.
+pub(super) fn time(seconds: f64) -> PyResult<Time> {
+    if seconds == f64::INFINITY {
+        return Ok(Time::NEVER);
+    }
+    if !(0.0..1e9).contains(&seconds) {
+        return Err(PyValueError::new_err(format!("{seconds} is no time; give seconds, or math.inf for never")));
+    }
+    Ok(Time((seconds * 1e9).round() as u64))
+}
+
+/// The congestion header of a packet.
+#[pyclass(module = "explicate")]
+pub(crate) struct Header {
+    pub(super) header: Congestion,
+}
+
+#[pymethods]
+impl Header {
+    /// There is one.
+    #[getter]
+    fn is_present(&self) -> bool {
+        self.header.is_present()
+    }
+    #[getter]
+    fn is_standard(&self) -> bool {
+        self.header.is_standard()
+    }
+    #[getter]
+    fn x(&self) -> u32 {
+        self.header.x()
+    }
+    #[setter]
+    fn set_x(&mut self, units: u32) {
+        self.header.set_x(units);
+    }
+    #[getter]
+    fn rtt(&self) -> u32 {
+        self.header.rtt()
+    }
+    #[setter]
+    fn set_rtt(&mut self, units: u32) {
+        self.header.set_rtt(units);
+    }
+    #[getter]
+    fn reverse_feedback(&self) -> i32 {
+        self.header.reverse_feedback()
+    }
+    #[setter]
+    fn set_reverse_feedback(&mut self, bytes_per_s: i32) {
+        self.header.set_reverse_feedback(bytes_per_s);
+    }
+    #[getter]
+    fn delta_throughput(&self) -> i32 {
+        self.header.delta_throughput()
+    }
+    #[setter]
+    fn set_delta_throughput(&mut self, bytes_per_s: i32) {
+        self.header.set_delta_throughput(bytes_per_s);
+    }
+    /// The bytes behind length, version and mark.
+    #[getter]
+    fn data(&self) -> [u8; CONGESTION_LEN - OWN] {
+        let mut own = [0; CONGESTION_LEN - OWN];
+        own.copy_from_slice(&self.header.0[OWN..]);
+        own
+    }
+    #[setter]
+    fn set_data(&mut self, own: &[u8]) -> PyResult<()> {
+        if own.len() != CONGESTION_LEN - OWN {
+            let most = CONGESTION_LEN - OWN;
+            return Err(PyValueError::new_err(format!("a header has {most} bytes of its own, not {}", own.len())));
+        }
+        self.header.0[OWN..].copy_from_slice(own);
+        Ok(())
+    }
+}
+
+/// A packet, while a callback has it.
+#[pyclass(module = "explicate", name = "Packet")]
+pub(crate) struct PyPacket {
+    // Not a `Packet`: that is aligned to a cache line, which Python's objects are not.
+    ip_len: u16,
+    tos: u8,
+    transport: Transport,
+    header: Py<Header>,
+}
+
+impl PyPacket {
+    /// A copy of this packet.
+    pub(super) fn of(py: Python<'_>, packet: &Packet) -> PyResult<Py<PyPacket>> {
+        let header = Py::new(py, Header { header: packet.congestion })?;
+        Py::new(py, PyPacket { ip_len: packet.ip_len, tos: packet.tos, transport: packet.transport, header })
+    }
+    /// What a callback has written into the copy.
+    pub(super) fn write_back(this: &Py<PyPacket>, py: Python<'_>, packet: &mut Packet) {
+        let copy = this.borrow(py);
+        packet.tos = copy.tos;
+        if packet.congestion.is_present() {
+            packet.congestion = copy.header.borrow(py).header;
+        }
+    }
+}
+
+#[pymethods]
+impl PyPacket {
+    #[getter]
+    fn congestion(&self, py: Python<'_>) -> Py<Header> {
+        self.header.clone_ref(py)
+    }
+    #[getter]
+    fn ip_len(&self) -> u16 {
+        self.ip_len
+    }
+    #[getter]
+    fn is_ack(&self) -> bool {
+        self.transport.has(flag::ACK)
+    }
+    #[getter]
+    fn ecn(&self) -> u8 {
+        self.tos & 3
+    }
+    #[setter]
+    fn set_ecn(&mut self, ecn: u8) -> PyResult<()> {
+        if ecn > 3 {
+            return Err(PyValueError::new_err(format!("the ECN field is 0 to 3, not {ecn}")));
+        }
+        self.tos = self.tos & !3 | ecn;
+        Ok(())
+    }
+    #[getter]
+    fn flow(&self) -> u32 {
+        self.transport.flow()
+    }
+    #[getter]
+    fn segment(&self) -> u32 {
+        self.transport.segment()
+    }
+    #[getter]
+    fn packet_number(&self) -> u32 {
+        self.transport.packet_number()
+    }
+    #[getter]
+    fn payload(&self) -> u16 {
+        self.transport.payload()
+    }
+}
+
+/// An acknowledgement.
+#[pyclass(module = "explicate", name = "Ack", frozen, get_all)]
+pub(crate) struct PyAck {
+    now: f64,
+    newly_acked: u32,
+    cumulative: u32,
+    highest_sent: u32,
+    duplicate: bool,
+    header: Py<Header>,
+    packet_number: u32,
+    ece: bool,
+    rtt: f64,
+    srtt: f64,
+    in_flight: u32,
+    recovering: bool,
+    app_limited: bool,
+}
+
+impl PyAck {
+    pub(super) fn of(py: Python<'_>, ack: &Ack<'_>) -> PyResult<Py<PyAck>> {
+        let facts = PyAck {
+            now: seconds(ack.now),
+            newly_acked: ack.newly_acked,
+            cumulative: ack.cumulative,
+            highest_sent: ack.highest_sent,
+            duplicate: ack.duplicate,
+            header: Py::new(py, Header { header: *ack.header })?,
+            packet_number: ack.transport.packet_number(),
+            ece: ack.transport.has(flag::ECE),
+            rtt: seconds(ack.rtt),
+            srtt: seconds(ack.srtt),
+            in_flight: ack.in_flight,
+            recovering: ack.recovering,
+            app_limited: ack.app_limited,
+        };
+        Py::new(py, facts)
+    }
+}
+
+/// A loss or mark.
+#[pyclass(module = "explicate", name = "Loss", frozen, get_all)]
+pub(crate) struct PyLoss {
+    now: f64,
+    kind: &'static str,
+    in_flight: u32,
+    srtt: f64,
+    repeated: bool,
+    marked: bool,
+}
+
+impl PyLoss {
+    pub(super) fn of(loss: &Loss) -> PyLoss {
+        PyLoss {
+            now: seconds(loss.now),
+            kind: match loss.kind {
+                LossKind::Duplicates => "duplicates",
+                LossKind::Timeout => "timeout",
+                LossKind::Mark => "mark",
+            },
+            in_flight: loss.in_flight,
+            srtt: seconds(loss.srtt),
+            repeated: loss.repeated,
+            marked: loss.marked,
+        }
+    }
+}
+
+/// A transmission.
+#[pyclass(module = "explicate", name = "Sent", frozen, get_all)]
+pub(crate) struct PySent {
+    now: f64,
+    in_flight: u32,
+    backlogged: bool,
+}
+
+impl PySent {
+    pub(super) fn of(sent: &Sent) -> PySent {
+        PySent { now: seconds(sent.now), in_flight: sent.in_flight, backlogged: sent.backlogged }
+    }
+}
+
+/// What a controller sees of its port.
+#[pyclass(module = "explicate", name = "PortView", frozen, get_all)]
+pub(crate) struct PyPortView {
+    capacity: f64,
+    backlog_bytes: u64,
+    backlog_packets: u32,
+    busy: bool,
+}
+
+impl PyPortView {
+    pub(super) fn of(port: &PortView) -> PyPortView {
+        PyPortView {
+            capacity: port.capacity,
+            backlog_bytes: port.backlog_bytes,
+            backlog_packets: port.backlog_packets,
+            busy: port.busy,
+        }
+    }
+}

@@ -1,0 +1,332 @@
+"""Protocols written in Python: base classes with the callbacks of ``api.rs``, and registration at run time.
+
+Times are in seconds. An exception in a callback ends the run; a note on it says which callback, and at what simulated
+time. docs/own-protocol.md has an example, and what a callback costs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import inspect
+import math
+import os
+import random
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from explicate import engine
+from explicate.engine import Ack, Loss, Packet, PortView, Sent
+from explicate.errors import BadInputError
+
+Probe = Callable[[str, float], None]
+"""Takes a variable by name and value, for samples."""
+
+UNITS = ("seconds", "bit/s", "bytes", "packets", "number", "fraction", "metres", "decibels", "flag")
+"""Units of a `Param`; a list of words is a choice."""
+
+Value = float | bool | str | None
+"""A parameter's value: a number, a flag, a word of a choice, or None for "auto"."""
+
+
+@dataclass(frozen=True)
+class Param:
+    """A parameter of a protocol, which scenarios set by `name`; `min` and `max` are included."""
+
+    name: str
+    unit: str | Sequence[str]
+    default: Value
+    source: str = ""
+    doc: str = ""
+    min: float = 0.0
+    max: float = math.inf
+
+    def plain(self) -> dict[str, Any]:
+        """Return the parameter as the engine takes it; raise ValueError for a default that is none."""
+        words = [] if isinstance(self.unit, str) else list(self.unit)
+        unit = self.unit if isinstance(self.unit, str) else "choice"
+        if isinstance(self.default, str):
+            if self.default not in words:
+                raise ValueError(f"parameter {self.name!r}: the default {self.default!r} is not one of {words}")
+            default = float(words.index(self.default))
+        else:
+            default = math.nan if self.default is None else float(self.default)
+        numbers = {"default": default, "min": self.min, "max": self.max}
+        return {"name": self.name, "unit": unit, "words": words, **numbers, "source": self.source, "doc": self.doc}
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """How much may be in flight: `cwnd` in segments, and the pacing rate in bit/s, or None for no pacing."""
+
+    cwnd: float
+    pacing: float | None = None
+
+
+@dataclass(frozen=True)
+class SenderInit:
+    """What a sender is made from: the values of its parameters, and facts about its flow.
+
+    `packet` is the length of a full packet in bytes, `initial_window` in segments, `interface` the rate in bit/s.
+    """
+
+    values: Mapping[str, Any]
+    packet: float
+    initial_window: float
+    interface: float
+
+
+@dataclass(frozen=True)
+class RouterInit:
+    """What a router is made from: the values of its parameters, the capacity in bytes/s and the delay of its link."""
+
+    values: Mapping[str, Any]
+    capacity: float
+    delay: float
+    rng: random.Random
+    """The port's own stream, the same in every run with this seed."""
+
+
+class Sender:
+    """The congestion controller of one flow: override `allowance`, `on_ack`, `on_loss`, and what else it needs."""
+
+    params: ClassVar[Sequence[Param]] = ()
+    """Parameters of the sender, by which a scenario's flows can set it."""
+
+    def __init__(self, init: SenderInit) -> None:
+        """Override this to begin with more than nothing."""
+
+    @classmethod
+    def _make(cls, facts: Mapping[str, Any]) -> Self:
+        return cls(SenderInit(**facts))
+
+    def allowance(self) -> Allowance | float:
+        """Return what may be in flight now; a number alone is the window in segments."""
+        raise NotImplementedError
+
+    def on_start(self, now: float, rtt: float) -> None:
+        """Take the first sample of the round-trip time: the connection is set up."""
+
+    def on_send(self, packet: Packet, sent: Sent) -> None:
+        """Fill in the congestion header of a data packet that is about to leave."""
+
+    def on_ack(self, ack: Ack) -> None:
+        """Take an acknowledgement."""
+        raise NotImplementedError
+
+    def on_loss(self, loss: Loss) -> None:
+        """Take a loss or mark."""
+        raise NotImplementedError
+
+    def on_timer(self, now: float) -> None:
+        """Act on the timer that `next_timer` asked for."""
+
+    def next_timer(self) -> float:
+        """Return when `on_timer` is wanted; after `on_timer` that must be later."""
+        return math.inf
+
+    def resume(self, now: float, window: float, srtt: float) -> None:
+        """Continue from this window, segments, without slow start."""
+
+    def probe(self, put: Probe) -> None:
+        """Report variables."""
+
+
+class Receiver:
+    """What the receiving end does beyond acknowledging; every callback does nothing by default."""
+
+    def on_open(self, marks: bool) -> None:
+        """Take that a flow opens. If `marks`, feedback counts only in packets with a mark."""
+
+    def on_data(self, now: float, packet: Packet) -> None:
+        """Take a data packet, perhaps a duplicate."""
+
+    def on_ack(self, now: float, ack: Packet) -> None:
+        """Fill in the congestion header of an acknowledgement that is about to leave."""
+
+
+class Router:
+    """The controller of one output port: watches its queue and writes feedback into packets."""
+
+    params: ClassVar[Sequence[Param]] = ()
+    """Parameters of the router, by which a scenario's ports can set it."""
+
+    def __init__(self, init: RouterInit) -> None:
+        """Override this to begin with more than nothing."""
+
+    @classmethod
+    def _make(cls, facts: Mapping[str, Any]) -> Self:
+        given = dict(facts)
+        return cls(RouterInit(rng=random.Random(given.pop("seed")), **given))
+
+    def on_arrival(self, now: float, packet: Packet, port: PortView) -> None:
+        """Take an arrival; the packet may yet be dropped."""
+
+    def speaks_to(self, packet: Packet) -> bool:  # noqa: ARG002  (what overrides it has)
+        """Return whether it writes feedback into this packet."""
+        return False
+
+    def on_departure(self, now: float, packet: Packet, port: PortView) -> None:
+        """Take a departure: the last chance to write into the packet."""
+
+    def on_drop(self, now: float, packet: Packet, cause: str, port: PortView) -> None:
+        """Take a drop at this port's queue; `cause` is "overflow" or "early"."""
+
+    def on_timer(self, now: float, port: PortView) -> None:
+        """Act on the timer that `next_timer` asked for."""
+
+    def next_timer(self) -> float:
+        """Return when `on_timer` is wanted; read at the start and after each `on_timer`, and then later than that."""
+        return math.inf
+
+    def probe(self, put: Probe) -> None:
+        """Report variables."""
+
+
+@dataclass(frozen=True)
+class Registration:
+    """A protocol as it was registered; picklable if its classes are, so that other processes can register it too."""
+
+    name: str
+    sender: type[Sender]
+    router: type[Router] | None
+    receiver: type[Receiver] | None
+    explicit: bool
+    header: bool
+    bears_plain_routers: bool
+    controller: str | None
+    source: str
+    digest: str = field(compare=False)
+    """A hash of the files that its classes stand in: other code, other results."""
+
+
+_registered: dict[str, Registration] = {}
+
+
+def register(
+    name: str,
+    sender: type[Sender],
+    *,
+    router: type[Router] | None = None,
+    receiver: type[Receiver] | None = None,
+    explicit: bool | None = None,
+    header: bool | None = None,
+    bears_plain_routers: bool = False,
+    controller: str | None = None,
+    source: str = "",
+    replace: bool = False,
+) -> None:
+    """Register a protocol under `name` in this process; scenarios, comparisons and sweeps can name it from now on.
+
+    With a `router`, or the name of another protocol whose `controller` serves it, it is `explicit` by default: set-up
+    negotiates feedback, and its packets have a congestion `header`. `replace` takes the place of a protocol of that
+    name that was registered before. Raise ValueError if the name is taken or a parameter cannot be declared.
+    """
+    classes = tuple(part for part in (sender, router, receiver) if part is not None)
+    for part, base in ((sender, Sender), (router, Router), (receiver, Receiver)):
+        if part is not None and not (isinstance(part, type) and issubclass(part, base)):
+            raise TypeError(f"{part!r} is no class derived from explicate.{base.__name__}")
+    answered = router is not None or controller is not None
+    explicit = answered if explicit is None else explicit
+    made = Registration(
+        name=name, sender=sender, router=router, receiver=receiver, explicit=explicit,
+        header=explicit if header is None else header, bears_plain_routers=bears_plain_routers, controller=controller,
+        source=source, digest=_digest(classes),
+    )  # fmt: skip
+    _enter(made, replace=replace)
+
+
+def registered() -> tuple[Registration, ...]:
+    """Return what was registered, in order."""
+    return tuple(_registered.values())
+
+
+def ensure(wanted: Iterable[Registration]) -> None:
+    """Register what another process has registered, unless it is there; raise RuntimeError if its code differs."""
+    for one in wanted:
+        here = _registered.get(one.name)
+        if here is None:
+            _enter(one, replace=False)
+        elif here.digest != one.digest:
+            raise RuntimeError(
+                f"this worker has other code for {one.name!r}; restart it, or install the same everywhere"
+            )
+
+
+def digests(text: str) -> list[str]:
+    """Return the hashes of the registered protocols that a scenario's text names."""
+    return [one.digest for one in _registered.values() if one.name in text]
+
+
+def raised_in(error: BaseException) -> str | None:
+    """Return in which callback, and when, a protocol in Python raised this exception; None if none did."""
+    notes = getattr(error, "__notes__", [])
+    return next((note for note in notes if note.startswith("in ") and note.endswith(" s of simulated time")), None)
+
+
+def load(what: str) -> None:
+    """Import a module, or a file NAME.py, that registers protocols; raise BadInputError if it does not load."""
+    path = Path(what)
+    if what.endswith(".py"):
+        if not path.is_file():
+            raise BadInputError(f"--load {what}: no such file")
+        # A module like any other, so that other processes can import it too.
+        sys.path.insert(0, str(path.resolve().parent))
+    else:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        importlib.import_module(path.stem if what.endswith(".py") else what)
+    except ImportError as error:
+        raise BadInputError(f"--load {what}: {error}") from error
+
+
+def _enter(made: Registration, *, replace: bool) -> None:
+    router = made.router
+    doc = inspect.getdoc(made.sender) or ""
+    engine.register(
+        {
+            "name": made.name,
+            "summary": doc.partition("\n")[0] or made.name,
+            "source": made.source or made.sender.__module__,
+            "sender": (made.sender, Sender),
+            "params": [param.plain() for param in made.sender.params],
+            "receiver": None if made.receiver is None else (made.receiver, Receiver),
+            "router": None if router is None else (router, Router),
+            "router_params": [] if router is None else [param.plain() for param in router.params],
+            "explicit": made.explicit,
+            "header": made.header,
+            "bears_plain_routers": made.bears_plain_routers,
+            "controller": made.controller,
+            "replace": replace,
+        }
+    )
+    _registered[made.name] = made
+
+
+def _digest(classes: Sequence[type]) -> str:
+    """Return a hash of the files of these classes and of their bases outside this package."""
+    own = {base for part in classes for base in part.__mro__ if base.__module__ not in {__name__, "builtins"}}
+    texts = sorted(f"{base.__module__}.{base.__qualname__}\n{_code(base)}" for base in own)
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
+
+
+def _code(part: type) -> str:
+    """Return the text of the file that a class stands in, or of its cell of a notebook."""
+    try:
+        return _text(inspect.getsourcefile(part) or inspect.getfile(part))
+    except (TypeError, OSError):
+        pass
+    try:
+        return inspect.getsource(part)
+    except (TypeError, OSError):
+        # Nobody can know whether this is the code of another time: nothing that was stored is taken.
+        return os.urandom(8).hex()
+
+
+@cache
+def _text(path: str) -> str:
+    return Path(path).read_text(encoding="utf-8")
