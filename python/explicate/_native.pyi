@@ -18,7 +18,7 @@ class Table:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 class Header:
-    """The congestion header of a packet: the fields of XCP's, or `data`, the 16 bytes that are a protocol's own."""
+    """The congestion header of a packet: the fields of XCP's, or what a protocol of one's own reads and writes."""
 
     x: int
     """The time between two packets of the flow, in units of 2^-28 s; 0 is unknown."""
@@ -28,8 +28,11 @@ class Header:
     """Bytes/s."""
     delta_throughput: int
     """Bytes/s."""
-    data: bytes
 
+    def read(self, format: int) -> bytes | None:
+        """Return the 16 bytes of a header of one's own, with a format from 4 to 15; None if it has another format."""
+    def write(self, format: int, data: bytes) -> None:
+        """Make it a header of one's own, with this format and up to 16 bytes; nothing if there is no header."""
     @property
     def is_present(self) -> bool: ...
     @property

@@ -196,6 +196,9 @@ def test_names_clash_once() -> None:
 # -------------------------------------------------------------------------------------------------- sender and router
 
 
+FORMAT = 9
+
+
 class Asking(explicate.Sender):
     """Goes at the rate that the slowest router on the way has written into its packets."""
 
@@ -206,10 +209,12 @@ class Asking(explicate.Sender):
         return self.allowed
 
     def on_send(self, packet: Packet, sent: Sent) -> None:
-        packet.congestion.data = b"\xff\xff\xff\xff" + bytes(12)
+        packet.congestion.write(FORMAT, b"\xff\xff\xff\xff")
 
     def on_ack(self, ack: Ack) -> None:
-        rate = int.from_bytes(ack.header.data[:4], "big")
+        own = ack.header.read(FORMAT)
+        assert own is not None
+        rate = int.from_bytes(own[:4], "big")
         self.allowed = Allowance(100.0, pacing=8.0 * rate)
 
     def on_loss(self, loss: Loss) -> None:
@@ -223,11 +228,12 @@ class Share(explicate.Router):
         self.rate = int(init.capacity / 2 * 0.95)
 
     def speaks_to(self, packet: Packet) -> bool:
-        return packet.congestion.is_present and not packet.is_ack
+        return packet.congestion.read(FORMAT) is not None and not packet.is_ack
 
     def on_departure(self, now: float, packet: Packet, port: PortView) -> None:
-        own = packet.congestion.data
-        packet.congestion.data = min(own[:4], self.rate.to_bytes(4, "big")) + own[4:]
+        own = packet.congestion.read(FORMAT)
+        if own is not None:
+            packet.congestion.write(FORMAT, min(own[:4], self.rate.to_bytes(4, "big")))
 
 
 class Returning(explicate.Receiver):
@@ -236,10 +242,10 @@ class Returning(explicate.Receiver):
     last = bytes(16)
 
     def on_data(self, now: float, packet: Packet) -> None:
-        self.last = packet.congestion.data
+        self.last = packet.congestion.read(FORMAT) or self.last
 
     def on_ack(self, now: float, ack: Packet) -> None:
-        ack.congestion.data = self.last
+        ack.congestion.write(FORMAT, self.last)
 
 
 def test_a_router_speaks_to_the_sender() -> None:

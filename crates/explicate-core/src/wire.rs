@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | 0 | Protocol: what follows (6 TCP, 17 UDP, 253 our transport header) |
 //! | 1 | Length of this header: 20 or 28 |
-//! | 2 | Version (3, high nibble), Format (1 standard, 2 minimal; 3, not the draft's, window) |
+//! | 2 | Version (3, high nibble), Format (1 standard, 2 minimal; not the draft's: 3 window, 4 to 15 a protocol's own, [`Header`]) |
 //! | 3 | mark: 0 no router has answered this packet; else 1 + what it waited in those that have, units of 4 ms, at most 255 |
 //! | 4-7 | X, the inter-packet time of the flow, unsigned, in units of 2^-28 s; 0 = unknown |
 //! | 8-11 | RTT, same unit; 0 = unknown |
@@ -41,11 +41,13 @@
 //! The mark of byte 1 is that of packets without a congestion header, in units of 16 ms and at most 15.
 
 mod mark;
+mod own;
 mod transport;
 mod xcp_i;
 
 use self::mark::HEADER_MARK;
 pub use self::mark::Mark;
+pub use self::own::{BODY_LEN, Header};
 pub use self::transport::{SackRanges, Transport, flag, option, receiver_span, receiver_stamp, stamp, stamp_age};
 pub use self::xcp_i::XcpI;
 
@@ -88,7 +90,7 @@ pub enum WireError {
     Length,
     /// Not version 3.
     Version,
-    /// Format unknown.
+    /// Format 0.
     Format,
     /// More SACK ranges than [`SACK_RANGES`], or a range that is empty or reversed.
     Sack,
@@ -136,7 +138,7 @@ impl Congestion {
         if head[2] >> 4 != VERSION {
             return Err(WireError::Version);
         }
-        if !matches!(head[2] & 0xf, 1..=3) {
+        if head[2] & 0xf == 0 {
             return Err(WireError::Format);
         }
         Ok(Congestion(*head))
@@ -375,7 +377,7 @@ mod tests {
         assert_eq!(with(1, 21), Err(WireError::Length));
         assert_eq!(with(1, 28), Err(WireError::Short));
         assert_eq!(with(2, 0x21), Err(WireError::Version));
-        assert_eq!(with(2, 0x34), Err(WireError::Format));
+        assert_eq!(with(2, 0x30), Err(WireError::Format));
         assert!(with(2, 0x33).is_ok_and(|h| h.is_window() && !h.is_standard()));
     }
 

@@ -9,9 +9,10 @@ use explicate_core::params::Values;
 use explicate_core::qdisc::{ActiveQueue, Discipline, DropCause, Gone, Qdisc, QdiscInit, Queued, Verdict};
 use explicate_core::recovery::{AnyRecovery, AnyRecoveryKind, COMMON, Next};
 use explicate_core::registry::{CHANNELS, PROTOCOLS, QDISCS, RECOVERIES};
+use explicate_core::rng::Rng;
 use explicate_core::testing;
 use explicate_core::units::{Rate, Time};
-use explicate_core::wire::{Ecn, Packet, Transport, flag};
+use explicate_core::wire::{Congestion, Ecn, Format, Packet, Transport, flag};
 
 use crate::{Dice, Hash, repeats};
 
@@ -125,6 +126,21 @@ fn check_sender(p: &AnyProtocol, s: &AnySender, hash: &mut Hash) {
     s.probe(&mut |_, value| hash.put_f64(value));
 }
 
+/// The header of an acknowledgement of this packet, after a controller of the protocol has written into it.
+fn returned(p: &AnyProtocol, mut data: Packet) -> Congestion {
+    let values = Values::default();
+    let init = RouterInit { values: &values, capacity: 1e6, delay: Time::ZERO, rng: Rng::stream(1, "router") };
+    let view = PortView { capacity: 1e6, backlog_bytes: 0, backlog_packets: 0, busy: true };
+    let (mut router, mut receiver) = (p.router(&init).unwrap(), p.receiver().unwrap());
+    router.on_arrival(Time::secs(1), &mut data, &view);
+    router.on_departure(Time::secs(1), &mut data, &view);
+    let mut ack = Packet { congestion: Congestion::new(Format::Minimal), ..Packet::EMPTY };
+    ack.transport.set_flags(flag::ACK);
+    receiver.on_data(Time::secs(1), &data);
+    receiver.on_ack(Time::secs(1), &mut ack);
+    ack.congestion
+}
+
 #[test]
 fn feedback_on_duplicates_moves_the_window() {
     for p in PROTOCOLS.iter().filter(|p| p.explicit()) {
@@ -133,9 +149,14 @@ fn feedback_on_duplicates_moves_the_window() {
             let init = SenderInit { values: &values, packet: 1500.0, initial_window: 10.0, interface: Rate::mbps(100) };
             let mut s = p.sender(&init);
             s.on_start(Time::secs(1), Time::millis(100));
-            let mut header = explicate_core::wire::Congestion::new(explicate_core::wire::Format::Minimal);
+            let mut header = Congestion::new(Format::Minimal);
             let mut transport = Transport::EMPTY;
-            if speaks {
+            let mut data = Packet { ip_len: 1500, congestion: header, ..Packet::EMPTY };
+            s.on_send(&mut data, &testing::sent(Time::secs(1), 10));
+            let own = data.congestion.0[2] & 0xf > 3;
+            if speaks && own {
+                header = returned(*p, data);
+            } else if speaks {
                 header.set_reverse_feedback(100_000);
                 transport.set_load_code(1);
                 transport.set_flags(flag::XTCP);

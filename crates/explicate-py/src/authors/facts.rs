@@ -1,13 +1,12 @@
 //! The facts that callbacks are given, as Python objects: times in seconds, rates as the core has them.
 
+use std::borrow::Cow;
+
 use explicate_core::api::{Ack, Loss, LossKind, PortView, Sent};
 use explicate_core::units::Time;
-use explicate_core::wire::{CONGESTION_LEN, Congestion, Packet, Transport, flag};
+use explicate_core::wire::{BODY_LEN, Congestion, Packet, Transport, flag};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-
-/// The first byte of a congestion header that is a protocol's own.
-pub(super) const OWN: usize = 4;
 
 pub(super) fn seconds(time: Time) -> f64 {
     if time == Time::NEVER { f64::INFINITY } else { time.0 as f64 / 1e9 }
@@ -73,22 +72,30 @@ impl Header {
     fn set_delta_throughput(&mut self, bytes_per_s: i32) {
         self.header.set_delta_throughput(bytes_per_s);
     }
-    /// The bytes behind length, version and mark.
-    #[getter]
-    fn data(&self) -> [u8; CONGESTION_LEN - OWN] {
-        let mut own = [0; CONGESTION_LEN - OWN];
-        own.copy_from_slice(&self.header.0[OWN..]);
-        own
+    /// The bytes of a header of a protocol's own; None if it has another format.
+    fn read(&self, format: u8) -> PyResult<Option<Cow<'_, [u8]>>> {
+        Ok(self.header.body(own(format)?).map(|body| Cow::from(&body[..])))
     }
-    #[setter]
-    fn set_data(&mut self, own: &[u8]) -> PyResult<()> {
-        if own.len() != CONGESTION_LEN - OWN {
-            let most = CONGESTION_LEN - OWN;
-            return Err(PyValueError::new_err(format!("a header has {most} bytes of its own, not {}", own.len())));
+    /// Writes a header of a protocol's own, filled up with zeros, where there is a congestion header.
+    fn write(&mut self, format: u8, data: &[u8]) -> PyResult<()> {
+        if data.len() > BODY_LEN {
+            let message = format!("a header has {BODY_LEN} bytes of its own at most, not {}", data.len());
+            return Err(PyValueError::new_err(message));
         }
-        self.header.0[OWN..].copy_from_slice(own);
+        if let Some(body) = self.header.body_mut(own(format)?) {
+            *body = [0; BODY_LEN];
+            body[..data.len()].copy_from_slice(data);
+        }
         Ok(())
     }
+}
+
+/// A format that may be a protocol's own.
+fn own(format: u8) -> PyResult<u8> {
+    if (4..=15).contains(&format) {
+        return Ok(format);
+    }
+    Err(PyValueError::new_err(format!("formats of one's own are 4 to 15, not {format}")))
 }
 
 /// A packet, while a callback has it.
