@@ -78,6 +78,44 @@ pub enum Command {
     },
     /// Runs a scenario on real sockets, in network namespaces of this machine
     Lab(Lab),
+    /// Carries the TCP connections of a site to another gateway, under explicit congestion control
+    #[command(subcommand)]
+    Gateway(Gateway),
+}
+
+/// `explicated gateway`.
+#[derive(Subcommand, Debug)]
+pub enum Gateway {
+    /// Creates the key of this gateway, and prints the line that goes into the configuration of its peers
+    Keygen {
+        /// The new file, readable by its owner only
+        file: PathBuf,
+    },
+    /// Checks the configuration, and prints what would be set up
+    Check(GatewayConfig),
+    /// Runs the gateway until a signal
+    Run(GatewayConfig),
+    /// Shows the state of the running gateway
+    Status {
+        /// Where the configuration is
+        #[command(flatten)]
+        config: GatewayConfig,
+        /// Print it as JSON
+        #[arg(short = 'J', long)]
+        json: bool,
+    },
+    /// Sets nftables, routes and sysctls up
+    Up(GatewayConfig),
+    /// Restores nftables, routes and sysctls
+    Down(GatewayConfig),
+}
+
+/// Where the configuration is.
+#[derive(Args, Debug)]
+pub struct GatewayConfig {
+    /// The configuration
+    #[arg(short, long, value_name = "FILE", default_value = "/etc/explicated/gateway.toml")]
+    pub config: PathBuf,
 }
 
 /// `explicated lab`.

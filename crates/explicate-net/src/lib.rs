@@ -2,7 +2,7 @@
 //! clocks.
 //!
 //! [`endpoint`] sends and receives, [`forward`] is what routers and emulated links do, [`lab`] runs a scenario in network
-//! namespaces. [`sys`] holds the system calls, and all unsafe code.
+//! namespaces, [`gateway`] carries the TCP connections of a site. [`sys`] holds the system calls, and all unsafe code.
 #![deny(unsafe_code)]
 #![expect(clippy::missing_errors_doc, reason = "all functions that talk to the system fail as it does")]
 
@@ -14,6 +14,7 @@ pub mod commands;
 pub mod endpoint;
 pub mod error;
 pub mod forward;
+pub mod gateway;
 pub mod histogram;
 pub mod lab;
 pub mod metrics;

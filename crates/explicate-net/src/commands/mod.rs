@@ -10,6 +10,7 @@ use crate::sys;
 
 mod advise;
 mod forward;
+mod gateway;
 mod guard;
 mod keygen;
 mod lab;
@@ -37,6 +38,7 @@ pub fn main(cli: Cli) -> ExitCode {
         Command::Keygen(args) => keygen::run(args),
         Command::Generate { what } => generate(what),
         Command::Lab(args) => lab::run(args),
+        Command::Gateway(args) => gateway::run(args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

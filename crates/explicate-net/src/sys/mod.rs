@@ -22,11 +22,12 @@ pub use file::{
 pub use messages::{BATCH, Batch, Message, Outgoing, send};
 pub use packet::{OFFLOAD_LEN, PacketSocket, put_tag, take_tag};
 pub use process::{
-    catch_signals, die_with_parent, drop_privileges, enter_namespace, go_first, go_last, processors, stay_on, stopped,
+    catch_signals, die_with_parent, drop_privileges, enter_namespace, go_first, go_last, keep_only_raw, processors,
+    stay_on, stopped,
 };
 pub use socket::{
-    grow_buffers, interface_gone, interface_index, is_loopback, is_too_long, offloads, offloads_off, path_mtu,
-    tell_ttl_and_ecn,
+    grow_buffers, interface_gone, interface_index, is_loopback, is_too_long, make_transparent, offloads, offloads_off,
+    path_mtu, tell_ttl_and_ecn,
 };
 pub use tcp::{TcpInfo, tcp_connect, tcp_info};
 pub use time::{Polled, monotonic, set_timer, sharpen_timers, sleep_until, thread_cpu, timer, wall_ahead};

@@ -55,6 +55,13 @@ pub fn drop_privileges() -> io::Result<()> {
     Ok(set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?)
 }
 
+/// Drops all capabilities but CAP_NET_RAW, by which sockets may have addresses of other hosts; programs that are started get none.
+pub fn keep_only_raw() -> io::Result<()> {
+    let (raw, none) = (CapabilitySet::NET_RAW, CapabilitySet::empty());
+    set_no_new_privs(true)?;
+    Ok(set_capabilities(None, CapabilitySets { effective: raw, permitted: raw, inheritable: none })?)
+}
+
 static STOP: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn on_signal(_: libc::c_int) {

@@ -64,6 +64,14 @@ pub fn path_mtu(socket: BorrowedFd<'_>) -> io::Result<usize> {
     Ok(sockopt::ip_mtu(socket)? as usize)
 }
 
+/// Lets a socket have addresses of other hosts (`IP_TRANSPARENT`): as a listener, and as the source of a connection.
+pub fn make_transparent(socket: BorrowedFd<'_>, ipv6: bool) -> io::Result<()> {
+    if ipv6 {
+        return set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_TRANSPARENT, 1);
+    }
+    set_option(socket, libc::IPPROTO_IP, libc::IP_TRANSPARENT, 1)
+}
+
 /// Whether a datagram was refused because it is longer than the kernel's path MTU.
 pub fn is_too_long(error: &io::Error) -> bool {
     Errno::from_io_error(error) == Some(Errno::MSGSIZE)

@@ -19,6 +19,8 @@ use serde_json::Value;
 /// The program.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_explicated");
 
+pub(crate) mod gateways;
+
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// Runs a command that has to succeed.

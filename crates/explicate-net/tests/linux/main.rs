@@ -5,6 +5,7 @@
 mod common;
 mod dissector;
 mod files;
+mod gateway;
 mod hostile;
 mod mtu;
 mod programs;

@@ -1,0 +1,288 @@
+//! `gateway.toml`.
+
+use std::fs;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+
+use explicate_core::wire::UDP_PORT;
+use serde::Deserialize;
+
+use super::identity::PublicKey;
+use crate::error::{Error, Result};
+
+/// The file, see docs/gateway.md.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// File of this gateway's key.
+    #[serde(default = "default_key")]
+    pub key: PathBuf,
+    /// Address of the tunnel.
+    #[serde(default = "default_listen")]
+    pub listen: SocketAddr,
+    /// Where metrics for Prometheus are served.
+    pub metrics: Option<SocketAddr>,
+    /// Socket of `explicated gateway status`.
+    #[serde(default = "default_status")]
+    pub status: PathBuf,
+    /// The site behind this gateway.
+    pub site: Site,
+    /// Limits of memory.
+    #[serde(default)]
+    pub limits: Limits,
+    /// Other gateways.
+    #[serde(rename = "peer", default)]
+    pub peers: Vec<Peer>,
+}
+
+fn default_key() -> PathBuf {
+    "/etc/explicated/gateway.key".into()
+}
+fn default_listen() -> SocketAddr {
+    SocketAddr::from(([0, 0, 0, 0], UDP_PORT))
+}
+fn default_status() -> PathBuf {
+    "/run/explicated/gateway.sock".into()
+}
+fn default_intercept() -> u16 {
+    49_409
+}
+
+/// The hosts behind this gateway.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Site {
+    /// Interfaces to them; none at a gateway that only answers.
+    #[serde(default)]
+    pub interfaces: Vec<String>,
+    /// Their networks.
+    #[serde(default)]
+    pub networks: Vec<Network>,
+    /// Port of the listener that intercepted connections come to.
+    #[serde(default = "default_intercept")]
+    pub intercept_port: u16,
+    /// Source address of connections that are opened for clients of peers.
+    #[serde(default)]
+    pub client_address: ClientAddress,
+    /// What becomes of new connections while the peer cannot be reached.
+    #[serde(default)]
+    pub when_down: WhenDown,
+}
+
+/// Source address of onward connections.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[serde(rename_all = "lowercase")]
+pub enum ClientAddress {
+    /// The client's own.
+    #[default]
+    Keep,
+    /// That of this gateway.
+    Gateway,
+}
+
+/// What becomes of new connections while the peer cannot be reached.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[serde(rename_all = "lowercase")]
+pub enum WhenDown {
+    /// The gateway connects to the destination itself.
+    #[default]
+    Direct,
+    /// They are reset.
+    Reset,
+}
+
+/// Limits of memory.
+#[derive(Deserialize, Clone, Copy, Debug)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Connections at a time.
+    pub connections: u32,
+    /// Bytes of one connection that a peer may send before they are delivered.
+    pub connection_bytes: u32,
+    /// The same for all connections with one peer; also the bytes kept for repetition.
+    pub peer_bytes: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { connections: 4096, connection_bytes: 8 << 20, peer_bytes: 16 << 20 }
+    }
+}
+
+/// Another gateway.
+#[derive(Deserialize, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Peer {
+    /// Name in messages and metrics.
+    pub name: String,
+    /// Its public line, from `explicated gateway keygen`.
+    pub key: String,
+    /// Where it is reached; without it this gateway waits until the peer connects.
+    pub address: Option<String>,
+    /// Networks behind it: connections from the site to them are carried, and clients there may connect to the site.
+    pub networks: Vec<Network>,
+}
+
+impl Peer {
+    /// Its public key, which [`Config::load`] has checked.
+    pub fn public_key(&self) -> Option<PublicKey> {
+        PublicKey::parse(&self.key)
+    }
+    /// Its address now.
+    pub fn resolve(&self) -> Option<SocketAddr> {
+        self.address.as_ref()?.to_socket_addrs().ok()?.next()
+    }
+}
+
+/// A network in CIDR notation (RFC 4632).
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(try_from = "String")]
+pub struct Network {
+    /// Its first address.
+    pub address: IpAddr,
+    /// Length of its prefix.
+    pub prefix: u8,
+}
+
+impl TryFrom<String> for Network {
+    type Error = String;
+    fn try_from(text: String) -> std::result::Result<Network, String> {
+        let wrong = || format!("`{text}` is no network; write it like 10.1.0.0/16 or fd00:1::/48");
+        let (address, prefix) = text.split_once('/').ok_or_else(wrong)?;
+        let address: IpAddr = address.parse().map_err(|_| wrong())?;
+        let prefix: u8 = prefix.parse().map_err(|_| wrong())?;
+        let network = Network { address, prefix };
+        if prefix > network.bits() {
+            return Err(wrong());
+        }
+        if network.masked(address) != address {
+            return Err(format!(
+                "`{text}`: bits behind the prefix are set; the network is {}/{prefix}",
+                network.masked(address)
+            ));
+        }
+        Ok(network)
+    }
+}
+
+impl std::fmt::Display for Network {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.address, self.prefix)
+    }
+}
+
+impl Network {
+    fn bits(&self) -> u8 {
+        if self.address.is_ipv4() { 32 } else { 128 }
+    }
+    fn masked(&self, address: IpAddr) -> IpAddr {
+        match address {
+            IpAddr::V4(ip) => {
+                IpAddr::V4((u32::from(ip) & u32::MAX.checked_shl(32 - self.prefix as u32).unwrap_or(0)).into())
+            }
+            IpAddr::V6(ip) => {
+                IpAddr::V6((u128::from(ip) & u128::MAX.checked_shl(128 - self.prefix as u32).unwrap_or(0)).into())
+            }
+        }
+    }
+    /// Whether an address is in it.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        address.is_ipv4() == self.address.is_ipv4() && self.masked(address) == self.address
+    }
+}
+
+/// The most specific of these networks that contains an address.
+pub fn longest<'a>(networks: impl IntoIterator<Item = (usize, &'a Network)>, address: IpAddr) -> Option<usize> {
+    let holding = networks.into_iter().filter(|(_, network)| network.contains(address));
+    holding.max_by_key(|(_, network)| network.prefix).map(|(index, _)| index)
+}
+
+impl Config {
+    /// Reads and checks a file.
+    pub fn load(path: &Path) -> Result<Config> {
+        let text =
+            fs::read_to_string(path).map_err(|e| Error::Input(format!("cannot read {}: {e}", path.display())))?;
+        Config::parse(&text).map_err(|message| Error::Input(format!("{}: {message}", path.display())))
+    }
+
+    /// Reads and checks a text; the error says where and what to do.
+    pub fn parse(text: &str) -> std::result::Result<Config, String> {
+        let config: Config = toml::from_str(text).map_err(|e| e.to_string().trim_end().to_string())?;
+        if config.peers.is_empty() {
+            return Err("no [[peer]]: a gateway needs at least one".to_string());
+        }
+        for (i, peer) in config.peers.iter().enumerate() {
+            let of = |message: String| format!("peer `{}`: {message}", peer.name);
+            if peer.public_key().is_none() {
+                return Err(of("`key` is not the line that `explicated gateway keygen` prints".to_string()));
+            }
+            if peer.networks.is_empty() {
+                return Err(of("`networks` is empty: nothing would be carried".to_string()));
+            }
+            if peer.name.is_empty() || config.peers[..i].iter().any(|other| other.name == peer.name) {
+                return Err(of("every peer needs a name of its own".to_string()));
+            }
+            if config.peers[..i].iter().any(|other| other.key.trim() == peer.key.trim()) {
+                return Err(of("another peer has the same key".to_string()));
+            }
+            if peer
+                .address
+                .as_ref()
+                .is_some_and(|a| a.rsplit_once(':').is_none_or(|(_, port)| port.parse::<u16>().is_err()))
+            {
+                return Err(of(format!("`address` needs a port, as in \"192.0.2.1:{UDP_PORT}\"")));
+            }
+        }
+        let limits = config.limits;
+        if limits.connections == 0 || limits.connection_bytes < 65_536 || limits.peer_bytes < limits.connection_bytes {
+            let message = "limits: connections >= 1, connection_bytes >= 65536, peer_bytes >= connection_bytes";
+            return Err(message.to_string());
+        }
+        Ok(config)
+    }
+
+    /// The peer behind which an address is.
+    pub fn route(&self, address: IpAddr) -> Option<usize> {
+        longest(self.peers.iter().enumerate().flat_map(|(i, p)| p.networks.iter().map(move |n| (i, n))), address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(digit: char) -> String {
+        format!("explicate-gateway-1:{}", String::from(digit).repeat(64))
+    }
+
+    fn text(more: &str) -> String {
+        format!("[site]\n[[peer]]\nname = \"hub\"\nkey = \"{}\"\nnetworks = [\"0.0.0.0/0\"]\n{more}", key('a'))
+    }
+
+    #[test]
+    fn the_most_specific_network_decides() {
+        let more =
+            format!("[[peer]]\nname = \"b\"\nkey = \"{}\"\nnetworks = [\"10.2.0.0/16\", \"fd00:2::/32\"]\n", key('b'));
+        let config = Config::parse(&text(&more)).unwrap();
+        let route = |address: &str| config.route(address.parse().unwrap()).map(|i| &config.peers[i].name[..]);
+        assert_eq!(route("10.2.3.4"), Some("b"));
+        assert_eq!(route("10.3.3.4"), Some("hub"));
+        assert_eq!(route("fd00:2::1"), Some("b"));
+        assert_eq!(route("fd00:3::1"), None);
+    }
+
+    #[test]
+    fn mistakes_are_explained() {
+        let message = |more: &str| Config::parse(&text(more)).unwrap_err();
+        assert!(Config::parse("[site]\n").unwrap_err().contains("no [[peer]]"));
+        assert!(message("adress = \"x\"\n").contains("unknown field `adress`"));
+        assert!(message("address = \"192.0.2.1\"\n").contains("needs a port"));
+        assert!(message("[limits]\nconnection_bytes = 5\n").contains("connection_bytes >= 65536"));
+        let twice = format!("[[peer]]\nname = \"b\"\nkey = \"{}\"\nnetworks = [\"10.0.0.0/8\"]\n", key('a'));
+        assert!(message(&twice).contains("the same key"));
+        let bits = twice.replace("10.0.0.0/8", "10.2.0.0/8");
+        assert!(message(&bits).contains("the network is 10.0.0.0/8"));
+        assert!(message(&bits.replace("/8", "/33")).contains("is no network"));
+        assert!(Config::parse(&text("").replace("gateway-1:a", "gateway-1:g")).unwrap_err().contains("keygen"));
+    }
+}

@@ -1,0 +1,62 @@
+//! Sockets of intercepted connections: listeners that accept connections to any address, and connections from any address.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use rustix::net::sockopt;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+
+use super::config::ClientAddress;
+use super::preface::Preface;
+use crate::sys;
+
+/// Connections that wait to be accepted, per listener.
+const BACKLOG: u32 = 1024;
+
+/// The listener of intercepted connections of one family. Needs CAP_NET_ADMIN or CAP_NET_RAW.
+pub fn listen(port: u16, ipv6: bool) -> io::Result<TcpListener> {
+    let socket = if ipv6 { TcpSocket::new_v6()? } else { TcpSocket::new_v4()? };
+    socket.set_reuseaddr(true)?;
+    sys::make_transparent(socket.as_fd(), ipv6)?;
+    if ipv6 {
+        sockopt::set_ipv6_v6only(&socket, true)?;
+    }
+    let any = if ipv6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+    socket.bind(SocketAddr::new(any, port))?;
+    socket.listen(BACKLOG)
+}
+
+/// Connects to the destination of a client.
+pub async fn connect(preface: &Preface, from: ClientAddress) -> io::Result<TcpStream> {
+    let ipv6 = preface.destination.is_ipv6();
+    let socket = if ipv6 { TcpSocket::new_v6()? } else { TcpSocket::new_v4()? };
+    if from == ClientAddress::Keep {
+        sys::make_transparent(socket.as_fd(), ipv6)?;
+        socket.set_reuseaddr(true)?;
+        // A port that is taken here is not a reason to refuse: the address is what the far host needs to know.
+        socket.bind(preface.client).or_else(|_| socket.bind(SocketAddr::new(preface.client.ip(), 0)))?;
+    }
+    let stream = socket.connect(preface.destination).await?;
+    prepare(&stream);
+    Ok(stream)
+}
+
+/// Sends at once what is written, notices hosts that are gone, and has the connection end by a reset if it is not [`release`]d:
+/// the kernel closes the connections of a killed program.
+pub fn prepare(stream: &TcpStream) {
+    let _ = stream.set_nodelay(true);
+    let _ = sockopt::set_socket_keepalive(stream, true);
+    let _ = sockopt::set_socket_linger(stream, Some(Duration::ZERO));
+}
+
+/// Lets a connection that was [`prepare`]d end orderly.
+pub fn release(stream: TcpStream) {
+    let _ = sockopt::set_socket_linger(&stream, None);
+}
+
+/// Closes a connection by a reset (RST).
+pub fn reset(stream: TcpStream) {
+    let _ = sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
+}

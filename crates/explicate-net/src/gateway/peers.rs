@@ -1,0 +1,291 @@
+//! One QUIC connection to each peer, kept open, and the streams in it.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use quinn::{Connection, Endpoint, Incoming, RecvStream, SendStream};
+use tokio::net::TcpStream;
+
+use super::config::{self, ClientAddress, Config, WhenDown};
+use super::identity::{Identity, PublicKey};
+use super::intercept;
+use super::preface::{self, Preface};
+use super::relay::{self, Carried, Cause};
+use super::transport::Transport;
+use crate::error::{Error, Result};
+
+/// Between two attempts to reach a peer.
+const AGAIN: Duration = Duration::from_secs(1);
+/// How long a destination may take to accept a connection.
+const CONNECT: Duration = Duration::from_secs(20);
+/// How long a peer may take to send a preface.
+const PREFACE: Duration = Duration::from_secs(10);
+
+/// Counters of a gateway.
+#[derive(Default, Debug)]
+pub struct Counters {
+    /// Connections that are open.
+    pub open: AtomicU32,
+    /// Connections that were accepted from the site.
+    pub intercepted: AtomicU64,
+    /// Connections that were opened for clients of peers.
+    pub onward: AtomicU64,
+    /// Connections that ended by a reset.
+    pub resets: AtomicU64,
+    /// Connections that were refused: addresses, limits, destinations.
+    pub refused: AtomicU64,
+    /// Connections that went to their destination without the tunnel.
+    pub direct: AtomicU64,
+    /// Bytes from TCP to peers.
+    pub sent: AtomicU64,
+    /// Bytes from peers to TCP.
+    pub received: AtomicU64,
+}
+
+/// Adds one to a counter.
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+/// A peer.
+pub struct Peer {
+    /// Its configuration.
+    pub config: config::Peer,
+    key: PublicKey,
+    current: Mutex<Option<Connection>>,
+}
+
+impl Peer {
+    /// The open connection to it.
+    pub fn connection(&self) -> Option<Connection> {
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        current.clone().filter(|connection| connection.close_reason().is_none())
+    }
+    fn set(&self, connection: &Connection) {
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(connection.clone());
+    }
+}
+
+/// A gateway that runs.
+pub struct Gateway {
+    config: Config,
+    identity: Identity,
+    endpoint: Endpoint,
+    transport: Transport,
+    /// Its peers, in the order of the file.
+    pub peers: Vec<Peer>,
+    /// Counters.
+    pub counters: Counters,
+}
+
+/// A place among the connections that are open at a time.
+struct Place(Arc<Gateway>);
+
+impl Place {
+    fn take(gateway: &Arc<Gateway>) -> Option<Place> {
+        let (open, most) = (&gateway.counters.open, gateway.config.limits.connections);
+        let took = open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| (n < most).then_some(n + 1));
+        took.is_ok().then(|| Place(gateway.clone()))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.counters.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Gateway {
+    /// A gateway on this endpoint.
+    pub fn new(config: Config, identity: Identity, endpoint: Endpoint, transport: Transport) -> Result<Arc<Gateway>> {
+        let no_key = || Error::Input("a peer has no key".to_string());
+        let peer = |config: &config::Peer| {
+            let key = config.public_key().ok_or_else(no_key)?;
+            Ok(Peer { config: config.clone(), key, current: Mutex::default() })
+        };
+        let peers = config.peers.iter().map(peer).collect::<Result<Vec<Peer>>>()?;
+        Ok(Arc::new(Gateway { config, identity, endpoint, transport, peers, counters: Counters::default() }))
+    }
+    /// Its configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Keeps a connection to a peer that has an address.
+    pub async fn keep_calling(self: Arc<Gateway>, index: usize) {
+        let peer = &self.peers[index];
+        // Where both have addresses, one of them calls.
+        if peer.config.address.is_none() {
+            return;
+        }
+        loop {
+            match self.call(peer).await {
+                Ok(connection) => self.serve(index, connection).await,
+                Err(reason) => tracing::info!(peer = peer.config.name, reason, "cannot reach the peer"),
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
+    }
+
+    async fn call(&self, peer: &Peer) -> std::result::Result<Connection, String> {
+        let (config, address) = (peer.config.clone(), peer.config.address.clone().unwrap_or_default());
+        let resolved = tokio::task::spawn_blocking(move || config.resolve()).await.ok().flatten();
+        let to = resolved.ok_or_else(|| format!("`{address}` has no address"))?;
+        let tls = self.identity.client(peer.key).map_err(|e| e.to_string())?;
+        let client = self.transport.client(tls, to);
+        let connecting = self.endpoint.connect_with(client, to, "gateway").map_err(|e| e.to_string())?;
+        connecting.await.map_err(|e| e.to_string())
+    }
+
+    /// Accepts connections of peers, for ever.
+    pub async fn answer_calls(self: Arc<Gateway>) {
+        while let Some(incoming) = self.endpoint.accept().await {
+            let gateway = self.clone();
+            if !incoming.remote_address_validated() {
+                // A host that cannot receive at its address gets no memory here (RFC 9000 section 8.1.2).
+                let _ = incoming.retry();
+                continue;
+            }
+            tokio::spawn(async move {
+                let from = incoming.remote_address();
+                if let Err(reason) = gateway.clone().answer(incoming).await {
+                    count(&gateway.counters.refused);
+                    tracing::info!(%from, reason, "refused a connection of a gateway");
+                }
+            });
+        }
+    }
+
+    async fn answer(self: Arc<Gateway>, incoming: Incoming) -> std::result::Result<(), String> {
+        let tls = self.identity.server(self.peers.iter().map(|peer| peer.key).collect()).map_err(|e| e.to_string())?;
+        let server = self.transport.server(tls, incoming.remote_address());
+        let connection = incoming.accept_with(server).map_err(|e| e.to_string())?.await.map_err(|e| e.to_string())?;
+        let key = PublicKey::of(&connection);
+        let index = self.peers.iter().position(|peer| Some(peer.key) == key).ok_or("no peer has this key")?;
+        self.serve(index, connection).await;
+        Ok(())
+    }
+
+    /// Serves the streams of a connection until it ends.
+    async fn serve(self: &Arc<Gateway>, index: usize, connection: Connection) {
+        let peer = &self.peers[index];
+        tracing::info!(peer = peer.config.name, address = %connection.remote_address(), "connected");
+        peer.set(&connection);
+        let reason = loop {
+            match connection.accept_bi().await {
+                Ok(stream) => drop(tokio::spawn(self.clone().onward(index, stream))),
+                Err(reason) => break reason,
+            }
+        };
+        self.transport.forget(connection.remote_address());
+        tracing::info!(peer = peer.config.name, %reason, "disconnected");
+    }
+
+    /// Opens a connection for a client of a peer, and carries it.
+    async fn onward(self: Arc<Gateway>, index: usize, (mut send, mut receive): (SendStream, RecvStream)) {
+        let cause = match self.open_onward(index, &mut receive).await {
+            Ok((tcp, place)) => {
+                count(&self.counters.onward);
+                return self.carry(tcp, (send, receive), place).await;
+            }
+            Err(cause) => cause,
+        };
+        count(&self.counters.refused);
+        relay::abort(&mut send, &mut receive, cause);
+    }
+
+    async fn open_onward(
+        self: &Arc<Gateway>,
+        index: usize,
+        receive: &mut RecvStream,
+    ) -> std::result::Result<(TcpStream, Place), Cause> {
+        let mut bytes = [0; preface::LEN];
+        let read = tokio::time::timeout(PREFACE, receive.read_exact(&mut bytes)).await;
+        read.map_err(|_| Cause::TimedOut)?.map_err(|_| Cause::Reset)?;
+        let preface = Preface::parse(&bytes).map_err(|_| Cause::NotAllowed)?;
+        self.allow(index, &preface)?;
+        let place = Place::take(self).ok_or(Cause::TooMany)?;
+        let connecting = intercept::connect(&preface, self.config.site.client_address);
+        match tokio::time::timeout(CONNECT, connecting).await {
+            Ok(Ok(tcp)) => Ok((tcp, place)),
+            Ok(Err(e)) if e.kind() == io::ErrorKind::ConnectionRefused => Err(Cause::Refused),
+            Ok(Err(e)) if e.kind() == io::ErrorKind::TimedOut => Err(Cause::TimedOut),
+            Ok(Err(reason)) => {
+                tracing::info!(destination = %preface.destination, %reason, "cannot connect");
+                Err(Cause::Unreachable)
+            }
+            Err(_) => Err(Cause::TimedOut),
+        }
+    }
+
+    /// A peer speaks for its own networks, and reaches those of this site if there are any.
+    fn allow(&self, index: usize, preface: &Preface) -> std::result::Result<(), Cause> {
+        let networks = &self.config.site.networks;
+        let its_own = self.config.route(preface.client.ip()) == Some(index);
+        let ours = networks.is_empty() || networks.iter().any(|network| network.contains(preface.destination.ip()));
+        if its_own && ours {
+            return Ok(());
+        }
+        let peer = &self.peers[index].config.name;
+        tracing::warn!(peer, client = %preface.client, destination = %preface.destination, "addresses are not allowed");
+        Err(Cause::NotAllowed)
+    }
+
+    /// Carries a connection that the site has opened to `destination`.
+    pub async fn intercepted(self: Arc<Gateway>, tcp: TcpStream, client: SocketAddr, destination: SocketAddr) {
+        count(&self.counters.intercepted);
+        let canonical = |a: SocketAddr| SocketAddr::new(a.ip().to_canonical(), a.port());
+        let preface = Preface { destination: canonical(destination), client: canonical(client) };
+        let networks = &self.config.site.networks;
+        let spoofed = !networks.is_empty() && !networks.iter().any(|n| n.contains(preface.client.ip()));
+        let place = Place::take(&self).filter(|_| !spoofed);
+        let (Some(place), Some(index)) = (place, self.config.route(preface.destination.ip())) else {
+            count(&self.counters.refused);
+            return intercept::reset(tcp);
+        };
+        intercept::prepare(&tcp);
+        let Some(connection) = self.peers[index].connection() else {
+            return self.without_tunnel(tcp, &preface, place).await;
+        };
+        let Ok((mut send, receive)) = connection.open_bi().await else { return intercept::reset(tcp) };
+        match send.write_all(&preface.to_bytes()).await {
+            Ok(()) => self.carry(tcp, (send, receive), place).await,
+            Err(_) => intercept::reset(tcp),
+        }
+    }
+
+    async fn carry(&self, tcp: TcpStream, streams: (SendStream, RecvStream), place: Place) {
+        let (Carried { sent, received }, orderly) = relay::run(tcp, streams).await;
+        self.counters.sent.fetch_add(sent, Ordering::Relaxed);
+        self.counters.received.fetch_add(received, Ordering::Relaxed);
+        if !orderly {
+            count(&self.counters.resets);
+        }
+        drop(place);
+    }
+
+    async fn without_tunnel(&self, mut tcp: TcpStream, preface: &Preface, place: Place) {
+        if self.config.site.when_down == WhenDown::Reset {
+            count(&self.counters.refused);
+            return intercept::reset(tcp);
+        }
+        let connecting = intercept::connect(preface, ClientAddress::Keep);
+        let Ok(Ok(mut onward)) = tokio::time::timeout(CONNECT, connecting).await else {
+            count(&self.counters.refused);
+            return intercept::reset(tcp);
+        };
+        count(&self.counters.direct);
+        if tokio::io::copy_bidirectional(&mut tcp, &mut onward).await.is_err() {
+            count(&self.counters.resets);
+            intercept::reset(tcp);
+            intercept::reset(onward);
+        } else {
+            intercept::release(tcp);
+            intercept::release(onward);
+        }
+        drop(place);
+    }
+}

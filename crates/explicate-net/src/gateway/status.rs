@@ -1,0 +1,119 @@
+//! The state of a running gateway, as JSON over a Unix socket.
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+use tokio::net::UnixListener;
+
+use super::peers::{Gateway, Peer};
+use crate::error::{Context, Error, Result};
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Opens the socket, for the owner only.
+pub fn listen(path: &Path) -> Result<UnixListener> {
+    let what = || format!("open {}", path.display());
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).or_fail(what)?;
+    }
+    // One that an earlier run has left.
+    let _ = fs::remove_file(path);
+    let listener = UnixListener::bind(path).or_fail(what)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).or_fail(what)?;
+    Ok(listener)
+}
+
+/// Answers, for ever.
+pub async fn serve(gateway: Arc<Gateway>, listener: UnixListener) {
+    while let Ok((mut stream, _)) = listener.accept().await {
+        let text = format!("{}\n", report(&gateway));
+        let _ = tokio::time::timeout(PATIENCE, stream.write_all(text.as_bytes())).await;
+    }
+}
+
+/// Asks a running gateway.
+pub fn ask(path: &Path) -> Result<Value> {
+    let hint =
+        |e| Error::Failed(format!("no gateway answers at {}: {e}; is `explicated gateway run` up?", path.display()));
+    let mut stream = UnixStream::connect(path).map_err(hint)?;
+    stream.set_read_timeout(Some(PATIENCE)).map_err(hint)?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text).map_err(hint)?;
+    serde_json::from_str(&text).map_err(|e| Error::Failed(format!("the gateway answers with no JSON: {e}")))
+}
+
+fn of_peer(peer: &Peer) -> Value {
+    let Some(connection) = peer.connection() else {
+        return json!({ "name": peer.config.name, "connected": false });
+    };
+    let stats = connection.stats();
+    json!({
+        "name": peer.config.name,
+        "connected": true,
+        "address": connection.remote_address().to_string(),
+        "rtt_ms": stats.path.rtt.as_secs_f64() * 1e3,
+        "window_bytes": stats.path.cwnd,
+        "packets_sent": stats.path.sent_packets,
+        "packets_lost": stats.path.lost_packets,
+        "path_mtu": stats.path.current_mtu,
+        "sent_bytes": stats.udp_tx.bytes,
+        "received_bytes": stats.udp_rx.bytes,
+        "blocked_by_peer_window": stats.frame_tx.data_blocked + stats.frame_tx.stream_data_blocked,
+    })
+}
+
+/// All of it.
+pub fn report(gateway: &Gateway) -> Value {
+    let c = &gateway.counters;
+    let of = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+    json!({
+        "connections": c.open.load(Ordering::Relaxed),
+        "intercepted": of(&c.intercepted),
+        "onward": of(&c.onward),
+        "direct": of(&c.direct),
+        "resets": of(&c.resets),
+        "refused": of(&c.refused),
+        "sent_bytes": of(&c.sent),
+        "received_bytes": of(&c.received),
+        "peers": gateway.peers.iter().map(of_peer).collect::<Vec<_>>(),
+    })
+}
+
+/// A table of a report.
+pub fn table(report: &Value) -> String {
+    let mut text = format!(
+        "{} connections open, {} from the site, {} from peers, {} direct, {} reset, {} refused\n",
+        report["connections"],
+        report["intercepted"],
+        report["onward"],
+        report["direct"],
+        report["resets"],
+        report["refused"]
+    );
+    for peer in report["peers"].as_array().into_iter().flatten() {
+        let name = peer["name"].as_str().unwrap_or("");
+        if peer["connected"] != true {
+            text += &format!("{name}: not connected\n");
+            continue;
+        }
+        let number = |key: &str| peer[key].as_f64().unwrap_or(0.0);
+        text += &format!(
+            "{name} at {}: round trip {:.1} ms, window {:.0} kB, {} packets sent, {} lost\n",
+            peer["address"].as_str().unwrap_or(""),
+            number("rtt_ms"),
+            number("window_bytes") / 1e3,
+            peer["packets_sent"],
+            peer["packets_lost"],
+        );
+    }
+    text.trim_end().to_string()
+}

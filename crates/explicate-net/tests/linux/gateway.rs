@@ -1,0 +1,215 @@
+//! Connections that two gateways carry: bytes, half-closes, resets, addresses, and what `up` changes. Needs root, so `make linux` runs it.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::thread::{JoinHandle, spawn};
+use std::time::Duration;
+
+use rustix::net::sockopt::set_socket_linger;
+
+use crate::common::Net;
+use crate::common::gateways::{Sites, bridge};
+
+/// Bytes that cannot be confused: each depends on its place.
+fn content(length: usize, seed: u64) -> Vec<u8> {
+    (0..length as u64).map(|i| ((i ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
+}
+
+/// Serves one connection at an address of `s`.
+fn serve<T: Send + 'static>(
+    net: &Net,
+    address: &'static str,
+    what: impl FnOnce(TcpStream, SocketAddr) -> T + Send + 'static,
+) -> JoinHandle<T> {
+    let listener = net.inside("s", move || TcpListener::bind(address).unwrap()).join().unwrap();
+    spawn(move || {
+        let (stream, from) = listener.accept().unwrap();
+        what(stream, from)
+    })
+}
+
+/// Connects from `c`.
+fn connect(net: &Net, address: &'static str) -> TcpStream {
+    let stream = net.inside("c", move || TcpStream::connect(address).unwrap()).join().unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream
+}
+
+fn reset(stream: TcpStream) {
+    set_socket_linger(stream.as_fd(), Some(Duration::ZERO)).unwrap();
+}
+
+/// What reading to the end comes to: the bytes, or the error.
+fn read_all(mut stream: &TcpStream) -> Result<Vec<u8>, ErrorKind> {
+    let mut all = Vec::new();
+    stream.read_to_end(&mut all).map(|_| all).map_err(|e| e.kind())
+}
+
+/// The client closes its half, and the server answers with all that it has received and as much of its own.
+fn there_and_back(net: &Net, address: &'static str, client: &str) {
+    let server = serve(net, address, |mut stream, from| {
+        let mut all = read_all(&stream).unwrap();
+        all.extend(content(3_000_000, 2));
+        stream.write_all(&all).unwrap();
+        from
+    });
+    let mut stream = connect(net, address);
+    let sent = content(2_000_000, 1);
+    stream.write_all(&sent).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let back = read_all(&stream).unwrap();
+    assert_eq!(back.len(), 5_000_000);
+    assert!(back[..2_000_000] == sent && back[2_000_000..] == content(3_000_000, 2), "other bytes");
+    let from = server.join().unwrap();
+    assert_eq!(from.ip().to_string(), client, "the client's own address");
+    assert_eq!(from.port(), stream.local_addr().unwrap().port());
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn connections_arrive_whole_and_end_as_they_were_ended() {
+    let sites = Sites::new();
+    let net = &sites.net;
+    bridge(net);
+    let _gateways = sites.gateways("", "");
+    there_and_back(net, "10.2.0.2:7001", "10.1.0.2");
+    there_and_back(net, "[fd00:2::2]:7001", "fd00:1::2");
+
+    // The server closes first, and the client sends on.
+    let server = serve(net, "10.2.0.2:7002", |mut stream, _| {
+        stream.write_all(b"first").unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        read_all(&stream)
+    });
+    let mut stream = connect(net, "10.2.0.2:7002");
+    assert_eq!(read_all(&stream).unwrap(), b"first");
+    stream.write_all(&content(500_000, 3)).unwrap();
+    drop(stream);
+    assert!(server.join().unwrap().unwrap() == content(500_000, 3));
+
+    // Nobody listens: the connection is accepted, and then reset.
+    let stream = connect(net, "10.2.0.2:7003");
+    assert_eq!(read_all(&stream), Err(ErrorKind::ConnectionReset));
+
+    // The server resets.
+    let server = serve(net, "10.2.0.2:7004", |mut stream, _| {
+        stream.read_exact(&mut [0; 1000]).unwrap();
+        reset(stream);
+    });
+    let mut stream = connect(net, "10.2.0.2:7004");
+    stream.write_all(&[1; 1000]).unwrap();
+    assert_eq!(read_all(&stream), Err(ErrorKind::ConnectionReset));
+    server.join().unwrap();
+
+    // The client resets.
+    let server = serve(net, "10.2.0.2:7005", |mut stream, _| {
+        stream.read_exact(&mut [0; 1000]).unwrap();
+        stream.write_all(b"x").unwrap();
+        read_all(&stream)
+    });
+    let mut stream = connect(net, "10.2.0.2:7005");
+    stream.write_all(&[1; 1000]).unwrap();
+    stream.read_exact(&mut [0]).unwrap();
+    reset(stream);
+    assert_eq!(server.join().unwrap(), Err(ErrorKind::ConnectionReset));
+}
+
+/// What is changed on a gateway: nftables, rules, routes, sysctls.
+fn kernel(net: &Net) -> String {
+    let commands = [
+        "nft list ruleset",
+        "ip -4 rule",
+        "ip -6 rule",
+        "ip -4 route show table all",
+        "ip -6 route show table all",
+        "cat /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv6/conf/all/forwarding",
+    ];
+    commands.map(|command| net.exec("ga", command)).join("---\n")
+}
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn down_restores_the_kernel_even_after_kill_and_twice() {
+    let sites = Sites::new();
+    let net = &sites.net;
+    bridge(net);
+    net.exec("ga", "sysctl -qw net.ipv4.ip_forward=0");
+    net.exec("ga", "nft add table inet mine");
+    let before = kernel(net);
+    let config = sites.configure("ga", "", "");
+    let gateway = sites.gateway("ga", &config);
+    let during = kernel(net);
+    assert!(during.contains("explicate_gateway") && during != before, "{during}");
+    gateway.stop("KILL");
+    for _ in 0..2 {
+        let down = net.program("ga", &["gateway", "down", "--config", &config]);
+        assert!(down.status.success(), "{}", String::from_utf8_lossy(&down.stderr));
+        assert_eq!(kernel(net), before);
+    }
+}
+
+/// A stream behind a gateway that is killed ends by a reset, and works again when it is back.
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_killed_gateway_resets_and_comes_back() {
+    let sites = Sites::new();
+    let net = &sites.net;
+    bridge(net);
+    let [far, _near] = sites.gateways("", "");
+    let server = serve(net, "10.2.0.2:7001", |mut stream, _| {
+        stream.write_all(&content(100_000, 5)).unwrap();
+        read_all(&stream)
+    });
+    let mut stream = connect(net, "10.2.0.2:7001");
+    stream.read_exact(&mut vec![0; 100_000]).unwrap();
+    far.stop("KILL");
+    // The kernel resets what the killed gateway had open.
+    assert!(server.join().unwrap().is_err(), "an orderly end");
+    let far = sites.gateway("gb", &sites.configure("gb", "", ""));
+    let _ = stream.write_all(b"more");
+    assert_eq!(read_all(&stream), Err(ErrorKind::ConnectionReset), "after the restart of the other end");
+    sites.connected();
+    there_and_back(net, "10.2.0.2:7009", "10.1.0.2");
+    drop(far);
+}
+
+/// Nobody connects with a key that is not configured, and clients speak for their own site alone.
+#[test]
+#[ignore = "needs root: make linux"]
+fn strangers_are_refused() {
+    let sites = Sites::new();
+    let net = &sites.net;
+    bridge(net);
+    let good = sites.configure("gb", "", "");
+    let _far = sites.gateway("gb", &good);
+    // A gateway with another key than the far one expects.
+    let config = sites.configure("ga", "", "when_down = \"reset\"");
+    let stranger = net.folder.join("stranger");
+    let made = net.program("ga", &["gateway", "keygen", stranger.to_str().unwrap()]);
+    assert!(made.status.success());
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, text.replacen("ga/key", "stranger", 1)).unwrap();
+    let near = sites.gateway("ga", &config);
+    let server = net.inside("s", || TcpListener::bind("10.2.0.2:7001").unwrap()).join().unwrap();
+    std::thread::sleep(Duration::from_secs(2));
+    let stream = connect(net, "10.2.0.2:7001");
+    assert_eq!(read_all(&stream), Err(ErrorKind::ConnectionReset));
+    drop(near);
+    std::fs::write(&config, text).unwrap();
+    let _near = sites.gateway("ga", &config);
+    sites.connected();
+    // An address of the site's interface, not of its networks.
+    net.exec("c", "ip addr add 10.7.0.2/32 dev eth0");
+    net.exec("ga", "ip route add 10.7.0.2/32 dev site0");
+    let spoofed = net.inside("c", || {
+        let socket =
+            rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None).unwrap();
+        rustix::net::bind(&socket, &"10.7.0.2:0".parse::<SocketAddr>().unwrap()).unwrap();
+        rustix::net::connect(&socket, &"10.2.0.2:7001".parse::<SocketAddr>().unwrap()).unwrap();
+        TcpStream::from(socket)
+    });
+    assert_eq!(read_all(&spoofed.join().unwrap()), Err(ErrorKind::ConnectionReset));
+    server.set_nonblocking(true).unwrap();
+    assert_eq!(server.accept().err().map(|e| e.kind()), Some(ErrorKind::WouldBlock), "nothing has arrived");
+}
