@@ -63,6 +63,11 @@ linux: install ## Programs and laboratory in network namespaces: needs root, and
 		--test hostile --test hostile_sockets -- --ignored --test-threads=1
 	EXPLICATED=target/debug/explicated $(PY) -m pytest -q python/tests/linux_worlds.py
 
+gateway-bench: $(VENV)/ready ## Transfers through two gateways beside kernel TCP; needs root; fills docs/gateway.md
+	scripts/packages ip:iproute2 ping:iputils-ping sysctl:procps nft:nftables ethtool:ethtool curl:curl
+	cargo build --release -p explicate-net
+	$(PY) scripts/gateway_bench.py target/release/explicated --markdown docs/gateway.md
+
 browser:
 	scripts/packages chromium:chromium
 
@@ -185,4 +190,4 @@ site: install browser ## Builds the documentation site, checks it and tries it i
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: help install demo test rest test-all lint rust repeat lab linux browser packages python papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-accept bench peers sweep-cost validation docs site clean elsewhere workflows dist dist-part dist-try man playground playground-test
+.PHONY: help install demo test rest test-all lint rust repeat lab linux browser packages python papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-accept bench peers sweep-cost validation docs site clean elsewhere workflows dist dist-part dist-try man playground playground-test gateway-bench

@@ -4,6 +4,10 @@ use std::fs;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
+use explicate_core::api::AnyProtocol;
+use explicate_core::presets::DEFAULT_EXPLICIT;
+use explicate_core::registry;
+use explicate_core::units::Rate;
 use explicate_core::wire::UDP_PORT;
 use serde::Deserialize;
 
@@ -27,6 +31,9 @@ pub struct Config {
     pub status: PathBuf,
     /// The site behind this gateway.
     pub site: Site,
+    /// The line to the peers.
+    #[serde(default)]
+    pub wan: Wan,
     /// Limits of memory.
     #[serde(default)]
     pub limits: Limits,
@@ -67,6 +74,48 @@ pub struct Site {
     /// What becomes of new connections while the peer cannot be reached.
     #[serde(default)]
     pub when_down: WhenDown,
+}
+
+/// The line to the peers.
+#[derive(Deserialize, Clone, Debug)]
+#[serde(deny_unknown_fields, default)]
+pub struct Wan {
+    /// Rate at which this gateway may send; without it nothing is shaped, and CUBIC moves the windows.
+    pub rate: Option<LineRate>,
+    /// The protocol of the core that moves the windows.
+    pub protocol: String,
+    /// Repair single losses without a round trip, for a datagram more after every 24.
+    pub parity: bool,
+}
+
+impl Default for Wan {
+    fn default() -> Wan {
+        Wan { rate: None, protocol: DEFAULT_EXPLICIT.to_string(), parity: true }
+    }
+}
+
+impl Wan {
+    /// The protocol of the windows, which [`Config::load`] has checked.
+    pub fn law(&self) -> Option<&'static AnyProtocol> {
+        registry::protocol(if self.rate.is_some() { &self.protocol } else { "cubic" })
+    }
+}
+
+/// A rate, as in `"20Mbit/s"`.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(try_from = "String")]
+pub struct LineRate(pub Rate);
+
+impl TryFrom<String> for LineRate {
+    type Error = String;
+    fn try_from(text: String) -> std::result::Result<LineRate, String> {
+        let wrong = || format!("`{text}` is no rate from 8kbit/s to 100Gbit/s; write it like 20Mbit/s");
+        let units = [("kbit/s", 1e3), ("Mbit/s", 1e6), ("Gbit/s", 1e9), ("bit/s", 1.0)];
+        let found = units.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)));
+        let (number, factor) = found.ok_or_else(wrong)?;
+        let bits = number.trim().parse::<f64>().map_err(|_| wrong())? * factor;
+        if (8e3..=1e11).contains(&bits) { Ok(LineRate(Rate(bits as u64))) } else { Err(wrong()) }
+    }
 }
 
 /// Source address of onward connections.
@@ -233,6 +282,11 @@ impl Config {
                 return Err(of(format!("`address` needs a port, as in \"192.0.2.1:{UDP_PORT}\"")));
             }
         }
+        // Others answer by marks in headers that QUIC's datagrams do not have.
+        const LAWS: [&str; 2] = ["xcp", "cubic"];
+        if !LAWS.contains(&config.wan.protocol.as_str()) {
+            return Err(format!("wan: `protocol` is one of {}, not `{}`", LAWS.join(", "), config.wan.protocol));
+        }
         let limits = config.limits;
         if limits.connections == 0 || limits.connection_bytes < 65_536 || limits.peer_bytes < limits.connection_bytes {
             let message = "limits: connections >= 1, connection_bytes >= 65536, peer_bytes >= connection_bytes";
@@ -269,6 +323,9 @@ mod tests {
         assert_eq!(route("10.3.3.4"), Some("hub"));
         assert_eq!(route("fd00:2::1"), Some("b"));
         assert_eq!(route("fd00:3::1"), None);
+        assert_eq!(config.wan.law().map(|law| law.name()), Some("cubic"));
+        let shaped = Config::parse(&text("[wan]\nrate = \"1.5Mbit/s\"\n")).unwrap().wan;
+        assert_eq!((shaped.rate, shaped.law().map(|law| law.name())), (Some(LineRate(Rate(1_500_000))), Some("xcp")));
     }
 
     #[test]
@@ -278,6 +335,8 @@ mod tests {
         assert!(message("adress = \"x\"\n").contains("unknown field `adress`"));
         assert!(message("address = \"192.0.2.1\"\n").contains("needs a port"));
         assert!(message("[limits]\nconnection_bytes = 5\n").contains("connection_bytes >= 65536"));
+        assert!(message("[wan]\nrate = \"20Mbps\"\n").contains("write it like 20Mbit/s"));
+        assert!(message("[wan]\nprotocol = \"vcp\"\n").contains("one of xcp, cubic"));
         let twice = format!("[[peer]]\nname = \"b\"\nkey = \"{}\"\nnetworks = [\"10.0.0.0/8\"]\n", key('a'));
         assert!(message(&twice).contains("the same key"));
         let bits = twice.replace("10.0.0.0/8", "10.2.0.0/8");

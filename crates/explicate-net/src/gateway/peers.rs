@@ -12,9 +12,11 @@ use tokio::net::TcpStream;
 use super::config::{self, ClientAddress, Config, WhenDown};
 use super::identity::{Identity, PublicKey};
 use super::intercept;
+use super::port::Port;
 use super::preface::{self, Preface};
 use super::relay::{self, Carried, Cause};
 use super::transport::Transport;
+use super::tunnel::Tunnel;
 use crate::error::{Error, Result};
 
 /// Between two attempts to reach a peer.
@@ -55,17 +57,17 @@ pub struct Peer {
     /// Its configuration.
     pub config: config::Peer,
     key: PublicKey,
-    current: Mutex<Option<Connection>>,
+    current: Mutex<Option<(Connection, Arc<Tunnel>)>>,
 }
 
 impl Peer {
-    /// The open connection to it.
-    pub fn connection(&self) -> Option<Connection> {
+    /// The open connection to it, and its tunnel.
+    pub fn current(&self) -> Option<(Connection, Arc<Tunnel>)> {
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        current.clone().filter(|connection| connection.close_reason().is_none())
+        current.clone().filter(|(connection, _)| connection.close_reason().is_none())
     }
-    fn set(&self, connection: &Connection) {
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(connection.clone());
+    fn set(&self, connection: &Connection, tunnel: &Arc<Tunnel>) {
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some((connection.clone(), tunnel.clone()));
     }
 }
 
@@ -75,6 +77,8 @@ pub struct Gateway {
     identity: Identity,
     endpoint: Endpoint,
     transport: Transport,
+    /// The port that datagrams leave by, if the line has a rate.
+    pub port: Option<Arc<Port>>,
     /// Its peers, in the order of the file.
     pub peers: Vec<Peer>,
     /// Counters.
@@ -100,14 +104,19 @@ impl Drop for Place {
 
 impl Gateway {
     /// A gateway on this endpoint.
-    pub fn new(config: Config, identity: Identity, endpoint: Endpoint, transport: Transport) -> Result<Arc<Gateway>> {
+    pub fn new(
+        config: Config,
+        identity: Identity,
+        (endpoint, port): (Endpoint, Option<Arc<Port>>),
+        transport: Transport,
+    ) -> Result<Arc<Gateway>> {
         let no_key = || Error::Input("a peer has no key".to_string());
         let peer = |config: &config::Peer| {
             let key = config.public_key().ok_or_else(no_key)?;
             Ok(Peer { config: config.clone(), key, current: Mutex::default() })
         };
         let peers = config.peers.iter().map(peer).collect::<Result<Vec<Peer>>>()?;
-        Ok(Arc::new(Gateway { config, identity, endpoint, transport, peers, counters: Counters::default() }))
+        Ok(Arc::new(Gateway { config, identity, endpoint, transport, port, peers, counters: Counters::default() }))
     }
     /// Its configuration.
     pub fn config(&self) -> &Config {
@@ -123,21 +132,27 @@ impl Gateway {
         }
         loop {
             match self.call(peer).await {
-                Ok(connection) => self.serve(index, connection).await,
+                Ok((connection, tunnel)) => self.serve(index, connection, tunnel).await,
                 Err(reason) => tracing::info!(peer = peer.config.name, reason, "cannot reach the peer"),
             }
             tokio::time::sleep(AGAIN).await;
         }
     }
 
-    async fn call(&self, peer: &Peer) -> std::result::Result<Connection, String> {
+    async fn call(&self, peer: &Peer) -> std::result::Result<(Connection, Arc<Tunnel>), String> {
         let (config, address) = (peer.config.clone(), peer.config.address.clone().unwrap_or_default());
         let resolved = tokio::task::spawn_blocking(move || config.resolve()).await.ok().flatten();
         let to = resolved.ok_or_else(|| format!("`{address}` has no address"))?;
         let tls = self.identity.client(peer.key).map_err(|e| e.to_string())?;
-        let client = self.transport.client(tls, to);
+        let (client, tunnel) = self.transport.client(tls, to);
         let connecting = self.endpoint.connect_with(client, to, "gateway").map_err(|e| e.to_string())?;
-        connecting.await.map_err(|e| e.to_string())
+        match connecting.await {
+            Ok(connection) => Ok((connection, tunnel)),
+            Err(reason) => {
+                self.transport.forget(to, &tunnel);
+                Err(reason.to_string())
+            }
+        }
     }
 
     /// Accepts connections of peers, for ever.
@@ -161,26 +176,34 @@ impl Gateway {
 
     async fn answer(self: Arc<Gateway>, incoming: Incoming) -> std::result::Result<(), String> {
         let tls = self.identity.server(self.peers.iter().map(|peer| peer.key).collect()).map_err(|e| e.to_string())?;
-        let server = self.transport.server(tls, incoming.remote_address());
-        let connection = incoming.accept_with(server).map_err(|e| e.to_string())?.await.map_err(|e| e.to_string())?;
+        let from = incoming.remote_address();
+        let (server, tunnel) = self.transport.server(tls, from);
+        let connected = match incoming.accept_with(server) {
+            Ok(connecting) => connecting.await,
+            Err(reason) => Err(reason),
+        };
+        let connection = connected.map_err(|reason| {
+            self.transport.forget(from, &tunnel);
+            reason.to_string()
+        })?;
         let key = PublicKey::of(&connection);
         let index = self.peers.iter().position(|peer| Some(peer.key) == key).ok_or("no peer has this key")?;
-        self.serve(index, connection).await;
+        self.serve(index, connection, tunnel).await;
         Ok(())
     }
 
     /// Serves the streams of a connection until it ends.
-    async fn serve(self: &Arc<Gateway>, index: usize, connection: Connection) {
+    async fn serve(self: &Arc<Gateway>, index: usize, connection: Connection, tunnel: Arc<Tunnel>) {
         let peer = &self.peers[index];
         tracing::info!(peer = peer.config.name, address = %connection.remote_address(), "connected");
-        peer.set(&connection);
+        peer.set(&connection, &tunnel);
         let reason = loop {
             match connection.accept_bi().await {
                 Ok(stream) => drop(tokio::spawn(self.clone().onward(index, stream))),
                 Err(reason) => break reason,
             }
         };
-        self.transport.forget(connection.remote_address());
+        self.transport.forget(connection.remote_address(), &tunnel);
         tracing::info!(peer = peer.config.name, %reason, "disconnected");
     }
 
@@ -247,7 +270,7 @@ impl Gateway {
             return intercept::reset(tcp);
         };
         intercept::prepare(&tcp);
-        let Some(connection) = self.peers[index].connection() else {
+        let Some((connection, _)) = self.peers[index].current() else {
             return self.without_tunnel(tcp, &preface, place).await;
         };
         let Ok((mut send, receive)) = connection.open_bi().await else { return intercept::reset(tcp) };

@@ -1,9 +1,11 @@
 //! `explicated gateway run`.
 
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quinn::{Endpoint, EndpointConfig, TokioRuntime};
+use explicate_core::units::Rate;
+use quinn::{Endpoint, EndpointConfig, Runtime, TokioRuntime};
 use quinn_proto::HashedConnectionIdGenerator;
 use tokio::net::TcpListener;
 
@@ -11,11 +13,16 @@ use super::config::Config;
 use super::identity::Identity;
 use super::intercept;
 use super::peers::Gateway;
+use super::port::Port;
+use super::socket::{Socket, Tunnels};
 use super::status;
 use super::transport::Transport;
+use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
 use crate::sys;
 
+/// The most that senders ask for where the line has no rate.
+const UNSHAPED: Rate = Rate::mbps(100_000);
 /// Bytes of the tunnel's socket buffers.
 const BUFFERS: usize = 8 << 20;
 /// How often the signal to stop is looked for.
@@ -29,8 +36,12 @@ pub fn run(config: Config) -> Result<()> {
 
 async fn serve(config: Config) -> Result<()> {
     let identity = Identity::load(&config.key)?;
-    let transport = Transport::new(config.limits);
-    let endpoint = endpoint(&config, &identity, &transport)?;
+    let clock = Clock::start();
+    let law = config.wan.law().ok_or_else(|| Error::Input("wan: unknown `protocol`".to_string()))?;
+    let rate = config.wan.rate.map_or(UNSHAPED, |rate| rate.0);
+    let tunnels = Arc::new(Tunnels::default());
+    let transport = Transport::new(config.limits, law, rate, clock, tunnels.clone());
+    let (endpoint, port) = endpoint(&config, &identity, (&transport, tunnels), clock)?;
     let listen = |ipv6| {
         let port = config.site.intercept_port;
         intercept::listen(port, ipv6).or_fail(|| format!("listen for intercepted connections at port {port}"))
@@ -39,7 +50,7 @@ async fn serve(config: Config) -> Result<()> {
     let status = status::listen(&config.status)?;
     // All sockets are open. Connections with addresses of other hosts need this one.
     sys::keep_only_raw().or_fail(|| "drop privileges".to_string())?;
-    let gateway = Gateway::new(config, identity, endpoint.clone(), transport)?;
+    let gateway = Gateway::new(config, identity, (endpoint.clone(), port), transport)?;
     for index in 0..gateway.peers.len() {
         tokio::spawn(gateway.clone().keep_calling(index));
     }
@@ -56,18 +67,33 @@ async fn serve(config: Config) -> Result<()> {
     Ok(())
 }
 
-fn endpoint(config: &Config, identity: &Identity, transport: &Transport) -> Result<Endpoint> {
+fn endpoint(
+    config: &Config,
+    identity: &Identity,
+    (transport, tunnels): (&Transport, Arc<Tunnels>),
+    clock: Clock,
+) -> Result<(Endpoint, Option<Arc<Port>>)> {
     let what = || format!("open the tunnel's socket at {}", config.listen);
     let socket = std::net::UdpSocket::bind(config.listen).or_fail(what)?;
-    sys::grow_buffers(std::os::fd::AsFd::as_fd(&socket), BUFFERS).or_fail(what)?;
+    sys::grow_buffers(socket.as_fd(), BUFFERS).or_fail(what)?;
+    let port = match (config.wan.rate, config.wan.law()) {
+        (Some(rate), Some(law)) => {
+            Some(Port::start(law, rate.0, socket.try_clone().or_fail(what)?, clock, config.wan.parity)?)
+        }
+        _ => None,
+    };
     let peers = config.peers.iter().filter_map(super::config::Peer::public_key).collect();
-    let tls = identity.server(peers)?;
-    let server = Arc::into_inner(transport.server(tls, config.listen))
-        .ok_or_else(|| Error::Failed("cannot prepare the tunnel: its configuration is shared".to_string()))?;
+    let (server, tunnel) = transport.server(identity.server(peers)?, config.listen);
+    // Each connection gets a configuration of its own.
+    transport.forget(config.listen, &tunnel);
+    let server = Arc::unwrap_or_clone(server);
     let mut own = EndpointConfig::new(Arc::new(identity.reset_key.clone()));
     let cid_key = identity.cid_key;
     own.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(cid_key)));
-    Endpoint::new(own, Some(server), socket, Arc::new(TokioRuntime)).or_fail(what)
+    let inner = TokioRuntime.wrap_udp_socket(socket).or_fail(what)?;
+    let socket = Arc::new(Socket::new(inner, port.clone(), tunnels));
+    let endpoint = Endpoint::new_with_abstract_socket(own, Some(server), socket, Arc::new(TokioRuntime));
+    Ok((endpoint.or_fail(what)?, port))
 }
 
 /// Accepts intercepted connections, for ever.

@@ -14,6 +14,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::UnixListener;
 
 use super::peers::{Gateway, Peer};
+use super::port::Port;
 use crate::error::{Context, Error, Result};
 
 /// How long an answer may take.
@@ -52,22 +53,39 @@ pub fn ask(path: &Path) -> Result<Value> {
 }
 
 fn of_peer(peer: &Peer) -> Value {
-    let Some(connection) = peer.connection() else {
+    let Some((connection, tunnel)) = peer.current() else {
         return json!({ "name": peer.config.name, "connected": false });
     };
-    let stats = connection.stats();
+    let (stats, repairs) = (connection.stats(), tunnel.repairs());
     json!({
         "name": peer.config.name,
         "connected": true,
         "address": connection.remote_address().to_string(),
         "rtt_ms": stats.path.rtt.as_secs_f64() * 1e3,
         "window_bytes": stats.path.cwnd,
+        "repaired": repairs.repaired,
+        "beyond_repair": repairs.beyond,
+        "limited_by_losses": tunnel.law.lock().is_limited(),
         "packets_sent": stats.path.sent_packets,
         "packets_lost": stats.path.lost_packets,
         "path_mtu": stats.path.current_mtu,
         "sent_bytes": stats.udp_tx.bytes,
         "received_bytes": stats.udp_rx.bytes,
         "blocked_by_peer_window": stats.frame_tx.data_blocked + stats.frame_tx.stream_data_blocked,
+    })
+}
+
+fn of_port(port: &Port) -> Value {
+    let (c, rate, (queue_bytes, queue_packets)) = port.report();
+    json!({
+        "rate_bps": 8.0 * rate,
+        "sent": c.sent,
+        "bytes": c.bytes,
+        "parity": c.parity,
+        "dropped": c.dropped,
+        "refused": c.refused,
+        "queue_bytes": queue_bytes,
+        "queue_packets": queue_packets,
     })
 }
 
@@ -84,6 +102,7 @@ pub fn report(gateway: &Gateway) -> Value {
         "refused": of(&c.refused),
         "sent_bytes": of(&c.sent),
         "received_bytes": of(&c.received),
+        "port": gateway.port.as_ref().map(|port| of_port(port)),
         "peers": gateway.peers.iter().map(of_peer).collect::<Vec<_>>(),
     })
 }

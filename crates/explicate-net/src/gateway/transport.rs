@@ -4,10 +4,16 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use explicate_core::api::AnyProtocol;
+use explicate_core::units::Rate;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn::{AckFrequencyConfig, ClientConfig, IdleTimeout, ServerConfig, TransportConfig, VarInt};
+use quinn::{AckFrequencyConfig, ClientConfig, IdleTimeout, MtuDiscoveryConfig, ServerConfig, TransportConfig, VarInt};
 
 use super::config::Limits;
+use super::shim;
+use super::socket::Tunnels;
+use super::tunnel::Tunnel;
+use crate::clock::Clock;
 
 /// A peer that is silent for so long is gone; an outage of 20 s and two more attempts fit.
 const IDLE: Duration = Duration::from_secs(60);
@@ -17,21 +23,40 @@ const KEEP_ALIVE: Duration = Duration::from_secs(5);
 const PER_ACK: u32 = 16;
 const ACK_DELAY: Duration = Duration::from_millis(20);
 
+/// Bytes before a QUIC packet: IP, UDP, and headers.
+fn overhead(peer: SocketAddr) -> u16 {
+    (if peer.ip().to_canonical().is_ipv4() { 28 } else { 48 }) + shim::LEN as u16
+}
+
 /// Makes configurations of connections.
 pub struct Transport {
     limits: Limits,
+    /// The protocol of their windows.
+    law: &'static AnyProtocol,
+    /// The line that they share.
+    rate: Rate,
+    clock: Clock,
+    tunnels: Arc<Tunnels>,
 }
 
 impl Transport {
-    /// Connections with these limits.
-    pub fn new(limits: Limits) -> Transport {
-        Transport { limits }
+    /// Connections with these limits, windows by this protocol, over a line of this rate.
+    pub fn new(
+        limits: Limits,
+        law: &'static AnyProtocol,
+        rate: Rate,
+        clock: Clock,
+        tunnels: Arc<Tunnels>,
+    ) -> Transport {
+        Transport { limits, law, rate, clock, tunnels }
     }
 
-    fn config(&self, _peer: SocketAddr) -> Arc<TransportConfig> {
+    fn config(&self, peer: SocketAddr, tunnel: &Arc<Tunnel>) -> Arc<TransportConfig> {
         let limits = self.limits;
         let mut ack = AckFrequencyConfig::default();
         ack.ack_eliciting_threshold(VarInt::from_u32(PER_ACK)).max_ack_delay(Some(ACK_DELAY));
+        let mut mtu = MtuDiscoveryConfig::default();
+        mtu.upper_bound(1500 - overhead(peer));
         let mut config = TransportConfig::default();
         config
             .max_concurrent_bidi_streams(VarInt::from_u32(limits.connections))
@@ -42,21 +67,32 @@ impl Transport {
             .max_idle_timeout(IdleTimeout::try_from(IDLE).ok())
             .keep_alive_interval(Some(KEEP_ALIVE))
             .datagram_receive_buffer_size(None)
+            .mtu_discovery_config(Some(mtu))
+            .congestion_controller_factory(Arc::new(tunnel.law.clone()))
             .ack_frequency_config(Some(ack));
         Arc::new(config)
     }
-    /// What this end calls a peer with.
-    pub fn client(&self, tls: QuicClientConfig, to: SocketAddr) -> ClientConfig {
-        let mut config = ClientConfig::new(Arc::new(tls));
-        config.transport_config(self.config(to));
-        config
+    fn tunnel(&self, peer: SocketAddr) -> Arc<Tunnel> {
+        let tunnel = Tunnel::new(self.law, self.rate, self.clock);
+        self.tunnels.set(peer, tunnel.clone());
+        tunnel
     }
-    /// What this end answers a peer with.
-    pub fn server(&self, tls: QuicServerConfig, from: SocketAddr) -> Arc<ServerConfig> {
+    /// What this end calls a peer with, and the tunnel of the connection.
+    pub fn client(&self, tls: QuicClientConfig, to: SocketAddr) -> (ClientConfig, Arc<Tunnel>) {
+        let tunnel = self.tunnel(to);
+        let mut config = ClientConfig::new(Arc::new(tls));
+        config.transport_config(self.config(to, &tunnel));
+        (config, tunnel)
+    }
+    /// What this end answers a peer with, and the tunnel of the connection.
+    pub fn server(&self, tls: QuicServerConfig, from: SocketAddr) -> (Arc<ServerConfig>, Arc<Tunnel>) {
+        let tunnel = self.tunnel(from);
         let mut config = ServerConfig::with_crypto(Arc::new(tls));
-        config.transport_config(self.config(from)).migration(false);
-        Arc::new(config)
+        config.transport_config(self.config(from, &tunnel)).migration(false);
+        (Arc::new(config), tunnel)
     }
     /// A connection with this peer has ended.
-    pub fn forget(&self, _peer: SocketAddr) {}
+    pub fn forget(&self, peer: SocketAddr, tunnel: &Arc<Tunnel>) {
+        self.tunnels.remove(peer, tunnel);
+    }
 }

@@ -1,0 +1,228 @@
+//! QUIC's socket: adds headers to datagrams that leave, removes them from those that arrive, and sends by the [`Port`].
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::io::{self, ErrorKind, IoSliceMut};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::task::{Context, Poll};
+
+use quinn::udp::{RecvMeta, Transmit};
+use quinn::{AsyncUdpSocket, UdpPoller};
+
+use super::port::{Port, bare, with_room};
+use super::shim;
+use super::tunnel::Tunnel;
+
+/// Most datagrams in one transmission.
+const SEGMENTS: usize = 4;
+/// Most repaired datagrams that wait.
+const MOST_REPAIRED: usize = 64;
+
+/// Tunnels by the addresses of peers.
+#[derive(Default)]
+pub struct Tunnels {
+    known: RwLock<BTreeMap<SocketAddr, Arc<Tunnel>>>,
+    /// Datagrams without valid headers.
+    pub malformed: AtomicU64,
+}
+
+/// An IPv4 address as the peer's socket writes it.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+impl Tunnels {
+    /// The tunnel with a peer.
+    pub fn get(&self, peer: SocketAddr) -> Option<Arc<Tunnel>> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).get(&canonical(peer)).cloned()
+    }
+    /// Sets it.
+    pub fn set(&self, peer: SocketAddr, tunnel: Arc<Tunnel>) {
+        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(canonical(peer), tunnel);
+    }
+    /// Removes it, if it is still this one.
+    pub fn remove(&self, peer: SocketAddr, tunnel: &Arc<Tunnel>) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.get(&canonical(peer)).is_some_and(|current| Arc::ptr_eq(current, tunnel)) {
+            known.remove(&canonical(peer));
+        }
+    }
+}
+
+/// QUIC's socket.
+pub struct Socket {
+    inner: Arc<dyn AsyncUdpSocket>,
+    port: Option<Arc<Port>>,
+    tunnels: Arc<Tunnels>,
+    repaired: Mutex<VecDeque<(SocketAddr, Vec<u8>)>>,
+}
+
+impl fmt::Debug for Socket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Socket")
+    }
+}
+
+impl Socket {
+    /// Around the system's socket; without a port datagrams leave at once.
+    pub fn new(inner: Arc<dyn AsyncUdpSocket>, port: Option<Arc<Port>>, tunnels: Arc<Tunnels>) -> Socket {
+        Socket { inner, port, tunnels, repaired: Mutex::default() }
+    }
+
+    /// Removes the headers of the datagrams in a buffer, in place; the bytes that are left.
+    fn strip(&self, buffer: &mut [u8], meta: &RecvMeta) -> (usize, usize) {
+        let tunnel = self.tunnels.get(meta.addr);
+        let (mut at, mut end) = (0, 0);
+        let stride = meta.stride.max(1);
+        while at < meta.len {
+            let length = stride.min(meta.len - at);
+            let datagram = &buffer[at..at + length];
+            let keep = match shim::read(datagram) {
+                Err(_) => {
+                    self.tunnels.malformed.fetch_add(1, Ordering::Relaxed);
+                    false
+                }
+                Ok(packet) => match &tunnel {
+                    None => packet.transport.0[2..4] == [0, 0],
+                    Some(tunnel) => {
+                        let (keep, repaired) = tunnel.arrive(&packet, &datagram[shim::LEN..]);
+                        if let Some(repaired) = repaired {
+                            self.repair(meta.addr, repaired);
+                        }
+                        keep
+                    }
+                },
+            };
+            // Datagrams of a buffer have one length, but for the last.
+            if keep && length > shim::LEN {
+                buffer.copy_within(at + shim::LEN..at + length, end);
+                end += length - shim::LEN;
+            }
+            at += length;
+        }
+        (end, stride.saturating_sub(shim::LEN))
+    }
+    fn repair(&self, peer: SocketAddr, datagram: Vec<u8>) {
+        let mut repaired = self.repaired.lock().unwrap_or_else(PoisonError::into_inner);
+        if repaired.len() < MOST_REPAIRED {
+            repaired.push_back((peer, datagram));
+        }
+    }
+    /// Delivers repaired datagrams into free buffers; how many.
+    fn deliver(&self, bufs: &mut [IoSliceMut<'_>], meta: &mut [RecvMeta]) -> usize {
+        let mut repaired = self.repaired.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut count = 0;
+        for (buffer, meta) in bufs.iter_mut().zip(meta) {
+            let Some((addr, datagram)) = repaired.pop_front() else { break };
+            let length = datagram.len().min(buffer.len());
+            buffer[..length].copy_from_slice(&datagram[..length]);
+            *meta = RecvMeta { addr, len: length, stride: length.max(1), ecn: None, dst_ip: None };
+            count += 1;
+        }
+        count
+    }
+
+    /// Sends without a port.
+    fn send_directly(&self, transmit: &Transmit<'_>, segment: usize) -> io::Result<()> {
+        let tunnel = self.tunnels.get(transmit.destination);
+        let ip_headers = if transmit.destination.is_ipv4() { 28 } else { 48 };
+        let mut all = Vec::with_capacity(transmit.contents.len() + SEGMENTS * shim::LEN);
+        for contents in transmit.contents.chunks(segment) {
+            let packet = match &tunnel {
+                Some(tunnel) => tunnel.leave(contents, ip_headers, 0.0, false).0,
+                None => bare(contents, ip_headers),
+            };
+            let mut bytes = with_room(contents);
+            shim::write(&packet, &mut bytes);
+            all.extend_from_slice(&bytes);
+        }
+        let segment_size = transmit.segment_size.map(|size| size + shim::LEN);
+        self.inner.try_send(&Transmit {
+            destination: transmit.destination,
+            ecn: None,
+            contents: &all,
+            segment_size,
+            src_ip: transmit.src_ip,
+        })
+    }
+}
+
+impl AsyncUdpSocket for Socket {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        match &self.port {
+            Some(port) => Box::pin(Room { port: port.clone(), seen: 0 }),
+            None => self.inner.clone().create_io_poller(),
+        }
+    }
+    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        let segment = transmit.segment_size.unwrap_or(transmit.contents.len()).max(1);
+        let Some(port) = &self.port else { return self.send_directly(transmit, segment) };
+        let tunnel = self.tunnels.get(transmit.destination);
+        let taken = port.send(tunnel.as_ref(), canonical(transmit.destination), transmit.contents, segment);
+        if taken { Ok(()) } else { Err(ErrorKind::WouldBlock.into()) }
+    }
+    fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        bufs: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            let count = self.deliver(bufs, meta);
+            if count > 0 {
+                return Poll::Ready(Ok(count));
+            }
+            let count = match self.inner.poll_recv(cx, bufs, meta) {
+                Poll::Ready(Ok(count)) => count,
+                other => return other,
+            };
+            let mut useful = false;
+            for (buffer, meta) in bufs.iter_mut().zip(meta.iter_mut()).take(count) {
+                (meta.len, meta.stride) = self.strip(buffer, meta);
+                meta.ecn = None;
+                useful |= meta.len > 0;
+            }
+            if useful {
+                // What was repaired meanwhile follows by the next call, which is made at once.
+                return Poll::Ready(Ok(count));
+            }
+        }
+    }
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.inner.local_addr()
+    }
+    fn max_transmit_segments(&self) -> usize {
+        if self.port.is_some() { SEGMENTS } else { self.inner.max_transmit_segments() }
+    }
+    fn max_receive_segments(&self) -> usize {
+        self.inner.max_receive_segments()
+    }
+    fn may_fragment(&self) -> bool {
+        self.inner.may_fragment()
+    }
+}
+
+/// Waits for room at the port.
+#[derive(Debug)]
+struct Room {
+    port: Arc<Port>,
+    seen: u64,
+}
+
+impl UdpPoller for Room {
+    fn poll_writable(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut seen = self.seen;
+        let room = self.port.poll_room(&mut seen, cx.waker());
+        self.seen = seen;
+        if room { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+}
+
+impl fmt::Debug for Port {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Port")
+    }
+}

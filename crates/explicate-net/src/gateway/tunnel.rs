@@ -1,0 +1,89 @@
+//! The datagrams of one connection: its law, parity, and what has arrived.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use explicate_core::api::AnyProtocol;
+use explicate_core::units::Rate;
+use explicate_core::wire::{Congestion, Format, Packet};
+
+use super::law::{Law, SharedLaw};
+use super::shim::{self, Arrivals, Block, Parity};
+use crate::clock::Clock;
+
+static NUMBERS: AtomicU32 = AtomicU32::new(1);
+
+/// The datagrams of one connection.
+pub struct Tunnel {
+    /// Its number, by which routers tell flows apart.
+    pub number: u32,
+    /// The law of its window.
+    pub law: SharedLaw,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Number of the next datagram.
+    next: u32,
+    block: Block,
+    arrivals: Arrivals,
+}
+
+/// Counters of a tunnel.
+#[derive(Clone, Copy, Debug)]
+pub struct Repairs {
+    /// Datagrams that parity repaired.
+    pub repaired: u64,
+    /// Blocks with more losses than parity repairs.
+    pub beyond: u64,
+}
+
+impl Tunnel {
+    /// A tunnel over a line of this rate.
+    pub fn new(protocol: &AnyProtocol, rate: Rate, clock: Clock) -> Arc<Tunnel> {
+        let law = SharedLaw(Arc::new(Mutex::new(Law::new(protocol, 1500, rate, clock))));
+        // Numbers of two gateways differ by the time of their start.
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed) ^ crate::sys::monotonic() as u32;
+        Arc::new(Tunnel { number, law, state: Mutex::default() })
+    }
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The headers of a datagram that leaves with these contents, and the parity that follows it; `spare` as for [`Law::header`].
+    pub fn leave(&self, contents: &[u8], ip_headers: usize, spare: f64, parity: bool) -> (Packet, Option<Parity>) {
+        let short = contents.len() < shim::SHORT;
+        let congestion = if short { Congestion::new(Format::Minimal) } else { self.law.lock().header(spare) };
+        let mut state = self.state();
+        let mut packet = shim::packet(self.number, congestion, ip_headers + shim::LEN + contents.len());
+        packet.congestion.set_reverse_feedback(state.arrivals.sum as i32);
+        packet.transport.set_packet_number(state.next);
+        let number = state.next;
+        let full = if short || !parity { None } else { state.block.add(number, contents) };
+        if !short {
+            state.next = state.next.wrapping_add(1);
+        }
+        (packet, full)
+    }
+    /// The parity of the datagrams since the last one.
+    pub fn finish(&self) -> Option<Parity> {
+        self.state().block.finish()
+    }
+    /// Whether datagrams are without parity.
+    pub fn is_open(&self) -> bool {
+        self.state().block.is_open()
+    }
+    /// A datagram arrived: whether QUIC is to have it, and one that it repairs.
+    pub fn arrive(&self, packet: &Packet, contents: &[u8]) -> (bool, Option<Vec<u8>>) {
+        if packet.transport.0[2..4] == [0, 0] {
+            self.law.lock().returned(packet.congestion.reverse_feedback() as u32);
+        }
+        self.state().arrivals.take(packet, contents)
+    }
+    /// Its counters.
+    pub fn repairs(&self) -> Repairs {
+        let state = self.state();
+        Repairs { repaired: state.arrivals.repaired, beyond: state.arrivals.beyond }
+    }
+}
