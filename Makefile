@@ -18,6 +18,7 @@ $(VENV)/ready: requirements-test.txt
 	touch $@
 
 install: $(VENV)/ready ## Builds everything in release mode; leaves .venv/bin/explicate
+	scripts/fetch_uplot
 	$(VENV)/bin/maturin develop --release --quiet
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable papers
 
@@ -69,7 +70,8 @@ gateway-bench: $(VENV)/ready ## Transfers through two gateways beside kernel TCP
 	$(PY) scripts/gateway_bench.py target/release/explicated --markdown docs/gateway.md
 
 browser:
-	scripts/packages chromium:chromium
+	scripts/packages chromium:chromium npm:npm
+	scripts/fetch_uplot --required
 
 packages: ## Debian packages that the tests use, if they are missing
 	scripts/packages chromium:chromium valgrind:valgrind
@@ -94,6 +96,8 @@ multiverse: install ## Replaces each choice of the papers by each alternative; h
 	cp out/papers/multiverse.json tests/multiverse.json
 
 wheel: $(VENV)/ready ## Builds the abi3 wheel and that of the papers, and tries both in an empty environment without Rust
+	scripts/packages npm:npm
+	scripts/fetch_uplot --required
 	$(VENV)/bin/maturin build --release --quiet --out dist
 	$(VENV)/bin/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist ./papers
 	scripts/try_wheel dist

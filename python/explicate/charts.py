@@ -1,11 +1,12 @@
 """Charts as SVG, inline or as files: lines, bands, dots and bars; legible without scripts, in print, at phone width.
 
 Positions are in units of the view box; a page's style sheet gives colours (classes ``s0`` to ``s7``) and letters.
-Each chart carries its axes' ranges as data attributes, which a script uses to show the value under the pointer.
+Each chart carries its axes and its points as data attributes, from which a script draws one to explore.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -201,27 +202,61 @@ def _frame(axes: Axes, x_ticks: Sequence[tuple[float, str]]) -> str:
         parts.append(f'<text class="tick {side}" x="{x}" y="{bottom + 16}">{escape(text)}</text>')
     parts.append(f'<line class="axis" x1="{LEFT}" x2="{right}" y1="{bottom}" y2="{bottom}"/>')
     middle = LEFT + PLOT_WIDTH / 2
-    parts.append(f'<text class="label middle" x="{_at(middle)}" y="{HEIGHT - 6}">{escape(axes.x_label)}</text>')
-    parts.append(f'<text class="label" x="4" y="13">{escape(axes.y_label)}</text>')
+    for place, label in (
+        (f' middle" x="{_at(middle)}" y="{HEIGHT - 6}', axes.x_label),
+        ('" x="4" y="13', axes.y_label),
+    ):
+        parts += [f'<text class="label{place}">{escape(label)}</text>'] if label else []
     return "".join(parts)
 
 
-def _svg(axes: Axes, kind: str, frame: str, marks: str, note: str) -> str:
+def _svg(axes: Axes, kind: str, frame: str, marks: str, note: str, data: str = "") -> str:
     title = escape(axes.title)
     return (
         f'<svg class="chart {kind}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" tabindex="0" '
         f'aria-label="{title}. {note}" '
         f'data-box="{LEFT} {TOP} {PLOT_WIDTH} {PLOT_HEIGHT}" data-x="{axes.x[0]:.9g} {axes.x[1]:.9g}" '
         f'data-y="{axes.y[0]:.9g} {axes.y[1]:.9g}" data-log="{axes.log}" data-x-label="{escape(axes.x_label)}" '
-        f'data-y-label="{escape(axes.y_label)}">'
-        f'{frame}{marks}<line class="cursor" y1="{TOP}" y2="{HEIGHT - BOTTOM}" x1="-9" x2="-9"/></svg>'
+        f'data-y-label="{escape(axes.y_label)}"{data}>{frame}{marks}</svg>'
     )
+
+
+def _data(axes: Axes, series: Sequence[Series], columns: int) -> str:
+    """Return the points as attributes; a chart that only a picture can show (paths, named places) is marked so."""
+    still = axes.x_names or any(one.loose or (one.dots and one.low) for one in series)
+    lines = [{"n": one.name, "p": one.place, "dots": one.dots, **_numbers(one, columns)} for one in series]
+    shade = axes.shade if axes.shade is not None and axes.shade[1] > axes.shade[0] else None
+    text = json.dumps({"s": lines, "b": shade}, separators=(",", ":"), ensure_ascii=False)
+    return _attribute(text) + (' data-still="1"' if still else "")
+
+
+def _attribute(text: str) -> str:
+    safe = text.replace("&", "&amp;").replace("'", "&#39;").replace("<", "&lt;").replace(">", "&gt;")
+    return f" data-chart='{safe}'"
+
+
+def _numbers(series: Series, columns: int) -> dict[str, list[float | None]]:
+    kept = list(range(len(series.x)))
+    if not series.loose and not series.dots and len(kept) > 2 * columns:
+        at = {x for x, _ in thin(series.x, series.y, columns)}
+        kept = [i for i in kept if series.x[i] in at]
+    flat = not series.low or all(a == b for a, b in zip(series.low, series.high, strict=True))
+    found = {"x": series.x, "y": series.y} | ({} if flat else {"l": series.low, "h": series.high})
+    return {name: [_short(values[i]) for i in kept] for name, values in found.items()}
+
+
+def _short(value: float) -> float | None:
+    if not math.isfinite(value):
+        return None
+    rounded = float(f"{value:.6g}")
+    return int(rounded) if rounded == int(rounded) and abs(rounded) < 1e15 else rounded
 
 
 def line_chart(axes: Axes, series: Sequence[Series], columns: int = PLOT_WIDTH) -> str:
     """Return an SVG with the lines and bands of `series`, thinned to `columns` columns."""
     note = "Lines: " + escape(", ".join(one.name for one in series)) + "."
-    return _svg(axes, "lines", _frame(axes, axes.x_ticks()), _marks(axes, series, columns), note)
+    marks = _marks(axes, series, columns)
+    return _svg(axes, "lines", _frame(axes, axes.x_ticks()), marks, note, _data(axes, series, columns))
 
 
 def _marks(axes: Axes, series: Sequence[Series], columns: int) -> str:
@@ -312,4 +347,6 @@ def bar_chart(axes: Axes, bars: Sequence[Bar], unit: str, names: Sequence[tuple[
         )
     every = max(1, math.ceil(len(bars) / 10))
     numbers = [(i + 0.5, str(i + 1)) for i in range(0, len(bars), every)]
-    return _svg(axes, "bars", _frame(axes, names or numbers), "".join(marks), f"{len(bars)} bars.")
+    values = [{"n": bar.name, "p": bar.place, "x": [i + 1], "y": [_short(bar.value)]} for i, bar in enumerate(bars)]
+    data = _attribute(json.dumps({"s": values}, separators=(",", ":"), ensure_ascii=False))
+    return _svg(axes, "bars", _frame(axes, names or numbers), "".join(marks), f"{len(bars)} bars.", data)

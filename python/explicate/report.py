@@ -58,12 +58,20 @@ def page(results: Results, before: str = "") -> str:
 
 def style() -> str:
     """Return the style sheet of pages with charts."""
-    return _asset("charts.css") + _asset("report.css")
+    return _library("uPlot.min.css") + _asset("charts.css") + _asset("report.css")
 
 
 def script() -> str:
     """Return the script of pages with charts."""
-    return _asset("report.js")
+    licence = _library("LICENSE").strip()
+    notice = f"/*! {licence} */\n" if licence else ""
+    return notice + _library("uPlot.iife.min.js") + "\n" + _asset("report.js")
+
+
+def _library(name: str) -> str:
+    """Return a file of uPlot; nothing if the package was built without it, and charts are static."""
+    found = resources.files("explicate").joinpath("assets", "uplot", name)
+    return found.read_text(encoding="utf-8") if found.is_file() else ""
 
 
 def _asset(name: str) -> str:
@@ -182,6 +190,7 @@ def figure_html(figure: Figure) -> str:
     note = f'<p class="about">{escape(figure.note)}</p>' if figure.note else ""
     charts = "".join(f'<div class="panel">{panel_html(panel, figure.columns)}</div>' for panel in figure.panels)
     many = " many" if len(figure.panels) > 1 else ""
+    many += " four" if len(figure.panels) in {2, 4} else ""
     many += " lots" if len(figure.panels) > 4 else ""
     return (
         f'<section class="figure{many}" id="{figure.key}"><h2>{escape(figure.title)}</h2>'

@@ -4,12 +4,14 @@ Screenshots are kept where ``--screenshots=DIR`` says, else in the test's tempor
 """
 
 import re
+import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from chromium import DESK, PHONE, Open, Opened
 from playwright.sync_api import Page
 
@@ -60,10 +62,16 @@ def test_silent_and_complete(single: explicate.Results, open_report: Open, keep:
     assert opened.complaints == []
     assert [url.partition(":")[0] for url in opened.requests if not url.startswith("data:")] == ["file"]
     assert page.title() == "small · explicate"
-    assert page.locator("svg.chart").count() == 4
-    lengths = page.eval_on_selector_all(".chart .line", "lines => lines.map(line => line.getTotalLength())")
-    assert len(lengths) == 5
-    assert all(length > 100 for length in lengths)
+    assert page.locator("svg.chart").count() == 8
+    assert page.locator(".plot canvas").count() == 5, (
+        "throughput, delay, queue, fairness and the distribution of delays"
+    )
+    assert page.locator("svg.chart:visible").count() == 3, "the others are only pictures"
+    lengths = page.eval_on_selector_all(
+        "#delay .line, #queue .chart .line", "lines => lines.map(line => line.getTotalLength())"
+    )
+    assert len(lengths) == 2 + 2 + 1  # two of them in the legend
+    assert all(length > 20 for length in lengths)
     heights = page.eval_on_selector_all(
         ".bar[data-value]", "bars => bars.map(bar => bar.getBoundingClientRect().height)"
     )
@@ -83,10 +91,12 @@ def test_nothing_overflows_and_labels_are_legible(
     page = open_report(request.getfixturevalue(kind), viewport=viewport).page
     page.screenshot(path=keep(f"{kind}-{viewport['width']}.png"), full_page=True)
     assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
-    sizes = page.eval_on_selector_all(".chart text", "texts => texts.map(text => text.getBoundingClientRect().height)")
+    sizes = page.eval_on_selector_all(
+        ".chart:not(.still) text", "texts => texts.map(text => text.getBoundingClientRect().height)"
+    )
     assert min(sizes) >= 9
     clipped = page.evaluate(
-        """() => [...document.querySelectorAll(".chart text")].filter(text => {
+        """() => [...document.querySelectorAll(".chart:not(.still) text")].filter(text => {
             const inner = text.getBoundingClientRect(), outer = text.ownerSVGElement.getBoundingClientRect();
             return inner.left < outer.left - 1 || inner.right > outer.right + 1 || inner.bottom > outer.bottom + 1;
         }).map(text => text.textContent)"""
@@ -144,50 +154,122 @@ def test_print(both: explicate.Results, open_report: Open, keep: Callable[[str],
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.locator("details:not([open])").count() == 0
     page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert page.locator("details:not([open])").count() == 2
+    assert page.locator("details:not([open])").count() == 3
+
+
+def _values(page: Page, figure: str) -> dict[str, float]:
+    """What the chart says about the place under its cursor."""
+    rows = page.eval_on_selector_all(
+        f"{figure} .u-legend tr:not(.edge)", "rows => rows.map(row => [...row.children].map(cell => cell.textContent))"
+    )
+    return {name: float(value) for name, value in rows if value not in {"–", "--"}}
 
 
 def test_values_under_the_pointer(single: explicate.Results, open_report: Open, keep: Callable[[str], str]) -> None:
     page = open_report(single).page
-    chart = page.locator("#queue .chart")
+    chart = page.locator("#queue .u-over")
+    chart.scroll_into_view_if_needed()
     box = chart.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.screenshot(path=keep("hover.png"))
-    time_line, value_line = page.locator("#tip").inner_text().splitlines()
-    at = float(time_line.removeprefix("time (s): "))
-    samples = single.samples.filter(pl.col("variable") == "queue_packets", pl.col("run") == 0).sort("time_s")
-    nearest = min(samples.iter_rows(named=True), key=lambda row: abs(row["time_s"] - at))
-    assert float(value_line.removeprefix("r1->r2: ")) == pytest.approx(nearest["value"], abs=0.05)
+    values = _values(page, "#queue")
+    assert values["time (s)"] == pytest.approx(10, abs=0.5)
+    samples = single.samples.filter(pl.col("variable") == "queue_packets", pl.col("time_s") == values["time (s)"])
+    assert values["r1->r2"] == pytest.approx(samples["value"].mean(), rel=1e-3)
+    assert page.locator("#queue .u-legend").is_visible()
     page.mouse.move(2, 2)
-    assert not page.locator("#tip").is_visible()
+    assert not page.locator("#queue .u-legend").is_visible()
+
+
+def test_a_dragged_span_fills_the_charts(single: explicate.Results, open_report: Open) -> None:
+    page = open_report(single).page
+    chart = page.locator("#delay .u-over")
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    assert box is not None
+    x, y = box["x"], box["y"] + box["height"] / 2
+    page.mouse.move(x + box["width"] * 0.5, y)
+    page.mouse.down()
+    page.mouse.move(x + box["width"] * 0.75, y, steps=4)
+    page.mouse.up()
+    page.mouse.move(x + 1, y)
+    assert _values(page, "#delay")["time (s)"] == pytest.approx(10, abs=0.6), "10 s to 15 s of 20 s fill the chart"
+    page.mouse.move(x + box["width"] - 1, y)
+    assert _values(page, "#delay")["time (s)"] == pytest.approx(15, abs=0.6)
+    reset = page.locator("#queue .reset")
+    assert reset.is_visible(), "charts over time are zoomed together"
+    reset.click()
+    assert not reset.is_visible()
+    page.mouse.move(x + box["width"] - 1, y)
+    assert _values(page, "#queue")["time (s)"] == pytest.approx(20, abs=0.6)
+
+
+def test_downloads(single: explicate.Results, open_report: Open, tmp_path: Path) -> None:
+    page = open_report(single).page
+    saved = {}
+    for kind in ("CSV", "SVG"):
+        with page.expect_download() as download:
+            page.locator("#queue .tools").get_by_text(kind).click()
+        saved[kind] = tmp_path / download.value.suggested_filename
+        download.value.save_as(saved[kind])
+    table = pl.read_csv(saved["CSV"])
+    assert table.columns == ["panel", "series", "x", "y", "low", "high"]
+    assert table.height == 40
+    assert table["x"].max() == 20.0
+    svg = ET.fromstring(saved["SVG"].read_text(encoding="utf-8"))
+    assert sum(node.get("class") == "line s0" for node in svg.iter()) == 1
 
 
 def test_keyboard_alone(single: explicate.Results, open_report: Open) -> None:
     page = open_report(single).page
-    bars = page.locator("#goodput .chart")
-    bars.focus()
+    chart = page.locator("#throughput .plot")
+    chart.focus()
     page.keyboard.press("ArrowRight")
-    first = page.locator("#tip").inner_text()
+    first = _values(page, "#throughput")
     page.keyboard.press("ArrowRight")
-    second = page.locator("#tip").inner_text()
-    assert re.match(r"near/\d|far & away/\d", first)
-    assert first != second
+    second = _values(page, "#throughput")
+    assert second["time (s)"] > first["time (s)"]
+    assert set(first) == {"time (s)", *single.flows["flow"].unique()}
+    page.keyboard.press("+")
+    assert page.locator("#throughput .reset").is_visible()
     page.keyboard.press("Escape")
-    assert not page.locator("#tip").is_visible()
-    lines = page.locator("#throughput .chart .line.s1")
-    assert lines.is_visible()
+    assert not page.locator("#throughput .reset").is_visible()
     button = page.locator("#throughput .legend button").nth(1)
     button.press("Space")
     assert button.get_attribute("aria-pressed") == "false"
-    assert not lines.is_visible()
+    assert "off" in (page.locator("#throughput .chart .line.s1").get_attribute("class") or "")
+    assert page.locator("#throughput .u-legend tr.u-off").count() == 1
     button.press("Space")
-    assert lines.is_visible()
+    assert page.locator("#throughput .u-legend tr.u-off").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize("kind", ["single", "both"])
+def test_accessible(
+    kind: str, viewport: dict[str, int], scheme: str, request: pytest.FixtureRequest, open_report: Open
+) -> None:
+    page = open_report(request.getfixturevalue(kind), viewport=viewport, color_scheme=scheme).page
+    found = Axe().run(page).response
+    assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found["violations"]] == []
+    assert len(found["passes"]) > 20
+
+
+def test_static_without_the_library(
+    single: explicate.Results, open_report: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explicate.report._library", lambda _: "")
+    opened = open_report(single)
+    assert opened.complaints == []
+    assert opened.page.locator("svg.chart:visible").count() == 8
+    assert opened.page.locator(".plot").count() == 0
+    assert opened.page.locator("#queue .tools button").count() == 3
 
 
 def test_readable_without_scripts(single: explicate.Results, open_report: Open) -> None:
     opened = open_report(single, java_script_enabled=False)
-    assert opened.page.locator("svg.chart").count() == 4
+    assert opened.page.locator("svg.chart:visible").count() == 8
     assert not opened.page.locator("#theme").is_visible()
     assert not opened.page.locator(".copy").is_visible()
     assert opened.page.locator(".bar title").count() == 5

@@ -6,21 +6,16 @@
   const recall = () => { try { return localStorage.getItem("explicate-theme"); } catch { return null; } };
   const keep = (name) => { try { localStorage.setItem("explicate-theme", name); } catch { /* a page may have no storage */ } };
   const isDark = () => root.dataset.theme ? root.dataset.theme === "dark" : wantsDark.matches;
-  const nameTheme = () => { theme.textContent = isDark() ? "Light" : "Dark"; theme.title = "switch to " + theme.textContent.toLowerCase() + " colours"; };
+  const plots = [], drawn = new Map();
+  const recolour = () => {
+    theme.textContent = isDark() ? "Light" : "Dark";
+    theme.title = "switch to " + theme.textContent.toLowerCase() + " colours";
+    for (const plot of plots) plot.redraw(false, true);
+  };
   if (recall()) root.dataset.theme = recall();
   theme.hidden = false;
-  theme.addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; keep(root.dataset.theme); nameTheme(); });
-  wantsDark.addEventListener("change", nameTheme);
-  nameTheme();
-
-  for (const button of document.querySelectorAll(".legend button")) {
-    button.addEventListener("click", () => {
-      const shown = button.getAttribute("aria-pressed") === "false";
-      button.setAttribute("aria-pressed", String(shown));
-      const marks = button.closest(".figure").querySelectorAll(`.chart .s${button.dataset.series}`);
-      for (const mark of marks) mark.classList.toggle("off", !shown);
-    });
-  }
+  theme.addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; keep(root.dataset.theme); recolour(); });
+  wantsDark.addEventListener("change", recolour);
 
   for (const button of document.querySelectorAll(".copy")) {
     if (!navigator.clipboard) continue;
@@ -31,69 +26,168 @@
     });
   }
 
-  // Values under the pointer are read back from the drawn positions: the page carries every number once.
-  const tip = document.getElementById("tip");
-  const digits = (value) => Number(value.toPrecision(3)).toLocaleString("en", { maximumSignificantDigits: 3, useGrouping: false });
+  const colour = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+  const digits = (value) => value == null ? "–" : Number(value.toPrecision(4)).toLocaleString("en", { maximumSignificantDigits: 4, useGrouping: false });
   const pair = (text) => text.split(" ").map(Number);
-  const along = ([low, high], share, log) => log ? low * (high / low) ** share : low + (high - low) * share;
-  const parsed = new WeakMap();
-  const pointsOf = (path) => {
-    if (!parsed.has(path)) parsed.set(path, path.getAttribute("d").slice(1).split("L").map(pair));
-    return parsed.get(path);
-  };
-  const nearest = (points, x) => {
-    let low = 0, high = points.length - 1;
-    while (high - low > 1) { const middle = (low + high) >> 1; if (points[middle][0] <= x) low = middle; else high = middle; }
-    return Math.abs(points[low][0] - x) <= Math.abs(points[high][0] - x) ? points[low] : points[high];
-  };
+  const DASHES = [[], [7, 2.5], [2.5, 2], [9, 2.5, 2, 2.5]];
 
-  const read = (svg, x) => {
-    const [left, top, width, height] = pair(svg.dataset.box), log = svg.dataset.log || "";
-    const bars = [...svg.querySelectorAll(".bar:not(.off)")];
-    if (bars.length) {
-      const centre = (bar) => Number(bar.getAttribute("x")) + Number(bar.getAttribute("width")) / 2;
-      const bar = bars.reduce((best, next) => Math.abs(centre(next) - x) < Math.abs(centre(best) - x) ? next : best);
-      return { x: centre(bar), text: `${bar.dataset.name}\n${svg.dataset.yLabel}: ${bar.dataset.value}` };
+  // The drawn chart stays for print and without script; on a screen uPlot takes its place.
+  const series = (one) => {
+    const stroke = () => colour(`--s${one.p}`), edge = { label: "", class: "edge", stroke: "transparent", width: 0, points: { show: false }, spanGaps: true };
+    const own = { label: one.n, stroke, width: one.p >= 4 ? 2.75 : 1.75, dash: DASHES[one.p % 4], spanGaps: true,
+      points: { show: Boolean(one.dots), size: 6, fill: stroke }, value: (_, value) => digits(value) };
+    if (one.dots) own.paths = () => null;
+    return one.l ? [own, edge, { ...edge }] : [own];
+  };
+  // Charts of a figure keep equal heights: that of the highest line that is shown, in the part that is zoomed to.
+  const data = new WeakMap();
+  const linesOf = (svg) => { if (!data.has(svg)) data.set(svg, JSON.parse(svg.dataset.chart)); return data.get(svg); };
+  const heights = (svg, plot, bottom, top) => {
+    const figure = svg.closest(".figure"), [left, right] = pair(svg.dataset.x), { min, max } = plot.scales.x;
+    const hidden = new Set([...figure.querySelectorAll('.legend [aria-pressed="false"]')].map((button) => Number(button.dataset.series)));
+    if (hidden.size === 0 && !(min > left || max < right)) return [bottom, top];
+    let peak = -Infinity;
+    for (const other of figure.querySelectorAll("svg.chart.lines[data-chart]")) {
+      if (other.dataset.yLabel !== svg.dataset.yLabel) continue;
+      for (const one of linesOf(other).s) if (!hidden.has(one.p)) one.x.forEach((x, i) => { if (x >= min && x <= max) peak = Math.max(peak, one.y[i] ?? peak, one.h?.[i] ?? peak); });
     }
-    const lines = [`${svg.dataset.xLabel}: ${digits(along(pair(svg.dataset.x), (x - left) / width, log.includes("x")))}`];
-    for (const path of svg.querySelectorAll(".line:not(.off)")) {
-      const points = pointsOf(path), [px, py] = nearest(points, x);
-      if (Math.abs(px - x) <= Math.max(4, width / points.length)) {
-        lines.push(`${path.dataset.name}: ${digits(along(pair(svg.dataset.y), (top + height - py) / height, log.includes("y")))}`);
+    return [bottom, peak > bottom ? bottom + (peak - bottom) * 1.05 : top];
+  };
+  const build = (svg, host) => {
+    const { s: lines, b: shade } = linesOf(svg), [left, right] = pair(svg.dataset.x), [bottom, top] = pair(svg.dataset.y);
+    const log = svg.dataset.log, places = [], columns = [null], bands = [];
+    for (const one of lines) {
+      const made = series(one), at = columns.length;
+      places.push({ place: one.p, of: made.map((_, i) => at + i) });
+      if (made.length > 1) bands.push({ series: [at + 2, at + 1], fill: () => colour(`--s${one.p}`) + "29" });
+      columns.push(...made);
+    }
+    const axis = { stroke: () => colour("--soft"), grid: { stroke: () => colour("--rule"), width: 0.75 }, ticks: { stroke: () => colour("--rule") }, font: "12px system-ui, sans-serif" };
+    const over = svg.dataset.xLabel === "time (s)";
+    const plot = new uPlot({
+      width: Math.max(host.clientWidth, 200), height: Math.round(Math.max(host.clientWidth, 200) * 0.52),
+      scales: { x: { time: false, distr: log.includes("x") ? 3 : 1, range: (_, low, high) => [low, high] },
+        y: { distr: log.includes("y") ? 3 : 1, range: (u) => heights(svg, u, bottom, top) } },
+      axes: [{ ...axis, label: svg.dataset.xLabel, labelSize: 20, size: 34, labelFont: "12px system-ui, sans-serif", grid: { show: false } }, { ...axis, size: 52 }],
+      series: [{ label: svg.dataset.xLabel, value: (_, value) => digits(value) }, ...columns.slice(1)],
+      bands, legend: { live: true },
+      cursor: { drag: { x: true, y: false }, y: false, ...(over ? { sync: { key: "time" } } : {}) },
+      hooks: {
+        drawClear: [(u) => {
+          if (!shade) return;
+          const from = u.valToPos(Math.max(shade[0], u.scales.x.min), "x", true), to = u.valToPos(Math.min(shade[1], u.scales.x.max), "x", true);
+          u.ctx.fillStyle = colour("--shade");
+          if (to > from) u.ctx.fillRect(from, u.bbox.top, to - from, u.bbox.height);
+        }],
+        setScale: [(u, key) => {
+          if (key !== "x") return;
+          const whole = u.data[0], zoomed = u.scales.x.min > whole[0] || u.scales.x.max < whole[whole.length - 1]
+          const [low, high] = heights(svg, u, bottom, top);
+          u.setScale("y", { min: low, max: high });
+          host.closest(".figure").querySelectorAll(".reset").forEach((button) => { button.hidden = !zoomed; });
+        }],
+      },
+    }, uPlot.join(lines.map((one) => one.l ? [one.x, one.y, one.l, one.h] : [one.x, one.y])), host);
+    plot.setScale("x", { min: Math.min(left, plot.data[0][0]), max: Math.max(right, plot.data[0][plot.data[0].length - 1]) });
+    const own = () => plot.setScale("x", { min: left, max: right });
+    // Charts over time are zoomed together, and shown whole together.
+    return { plot, places, over, own, whole: () => over ? [...drawn.values()].filter((one) => one.over).forEach((one) => one.own()) : own() };
+  };
+  const keyboard = (host, { plot, whole }) => {
+    host.addEventListener("keydown", (event) => {
+      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key], { min, max } = plot.scales.x;
+      if (event.key === "Escape") whole();
+      if (event.key === "+" || event.key === "-") {
+        const centre = plot.cursor.idx == null ? (min + max) / 2 : plot.data[0][plot.cursor.idx], factor = event.key === "+" ? 0.5 : 2;
+        plot.setScale("x", { min: centre - (centre - min) * factor, max: centre + (max - centre) * factor });
       }
-    }
-    return { x, text: lines.join("\n") };
-  };
-
-  const show = (svg, x) => {
-    const [left, , width] = pair(svg.dataset.box);
-    const at = read(svg, Math.min(Math.max(x, left), left + width));
-    const cursor = svg.querySelector(".cursor"), box = svg.getBoundingClientRect(), scale = box.width / svg.viewBox.baseVal.width;
-    cursor.setAttribute("x1", at.x); cursor.setAttribute("x2", at.x);
-    svg.dataset.at = at.x;
-    tip.textContent = at.text; tip.hidden = false;
-    const room = root.clientWidth - tip.offsetWidth - 8, wanted = box.left + at.x * scale + 12;
-    tip.style.left = `${scrollX + Math.max(4, Math.min(wanted, room))}px`;
-    tip.style.top = `${scrollY + box.top + 4}px`;
-  };
-  const hide = (svg) => { tip.hidden = true; for (const end of ["x1", "x2"]) svg.querySelector(".cursor").setAttribute(end, -9); };
-
-  for (const svg of document.querySelectorAll(".chart")) {
-    svg.addEventListener("pointermove", (event) => {
-      const box = svg.getBoundingClientRect();
-      show(svg, (event.clientX - box.left) / box.width * svg.viewBox.baseVal.width);
-    });
-    svg.addEventListener("pointerleave", () => hide(svg));
-    svg.addEventListener("blur", () => hide(svg));
-    svg.addEventListener("keydown", (event) => {
-      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-      if (event.key === "Escape") hide(svg);
       if (!step) return;
       event.preventDefault();
-      const [left, , width] = pair(svg.dataset.box), bars = svg.querySelectorAll(".bar").length;
-      const from = svg.dataset.at === undefined ? left + width / 2 : Number(svg.dataset.at);
-      show(svg, from + step * (bars ? width / bars : width / 50));
+      const last = plot.data[0].length - 1, from = plot.cursor.idx ?? (last >> 1), by = Math.max(1, Math.round(last / 100));
+      const index = Math.min(Math.max(from + step * by, 0), last);
+      host.querySelector(".u-legend").setAttribute("aria-live", "polite");
+      plot.setCursor({ left: plot.valToPos(plot.data[0][index], "x"), top: 10 });
     });
+    host.addEventListener("pointermove", () => host.querySelector(".u-legend").removeAttribute("aria-live"));
+  };
+  const draw = (svg) => {
+    const host = document.createElement("div"), label = document.createElement("div");
+    label.className = "label"; label.textContent = svg.dataset.yLabel; label.setAttribute("aria-hidden", "true");
+    host.className = "plot"; host.tabIndex = 0; host.setAttribute("role", "group");
+    host.setAttribute("aria-label", `${svg.getAttribute("aria-label")} Arrow keys read values, + and - zoom, Escape shows all.`);
+    host.append(label);
+    svg.after(host); svg.classList.add("still"); svg.tabIndex = -1;
+    const made = build(svg, host);
+    plots.push(made.plot); drawn.set(svg, made); keyboard(host, made);
+    new ResizeObserver(() => {
+      if (host.clientWidth > 0 && Math.abs(host.clientWidth - made.plot.width) > 1) made.plot.setSize({ width: host.clientWidth, height: Math.round(host.clientWidth * 0.52) });
+    }).observe(host);
+  };
+  if (typeof uPlot === "function") {
+    for (const svg of document.querySelectorAll("svg.chart.lines[data-chart]")) if (!svg.dataset.still) draw(svg);
+  }
+  recolour();
+
+  for (const button of document.querySelectorAll(".legend button")) {
+    button.addEventListener("click", () => {
+      const shown = button.getAttribute("aria-pressed") === "false", figure = button.closest(".figure");
+      button.setAttribute("aria-pressed", String(shown));
+      for (const mark of figure.querySelectorAll(`.chart .s${button.dataset.series}`)) mark.classList.toggle("off", !shown);
+      for (const svg of figure.querySelectorAll(".chart")) {
+        const made = drawn.get(svg);
+        for (const { place, of } of made ? made.places : []) {
+          if (String(place) === button.dataset.series) made.plot.batch(() => { for (const index of of) made.plot.setSeries(index, { show: shown }); });
+        }
+      }
+    });
+  }
+
+  // Each figure gives its data and its picture.
+  const save = (name, type, text) => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type })); link.download = name; link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  };
+  const quoted = (text) => /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : String(text);
+  const captions = (svg) => svg.closest(".panel")?.querySelector("h3")?.textContent ?? "";
+  const table = (figure) => {
+    const rows = [["panel", "series", "x", "y", "low", "high"]];
+    for (const svg of figure.querySelectorAll(".chart[data-chart]")) {
+      for (const one of linesOf(svg).s) one.x.forEach((x, i) => rows.push([captions(svg), one.n, x, one.y[i] ?? "", one.l?.[i] ?? "", one.h?.[i] ?? ""]));
+    }
+    return rows.map((row) => row.map(quoted).join(",")).join("\n") + "\n";
+  };
+  const picture = (figure) => {
+    const charts = [...figure.querySelectorAll("svg.chart")], box = charts[0].viewBox.baseVal, across = charts.length > 1 ? 2 : 1;
+    const placed = charts.map((svg, i) => {
+      const copy = svg.cloneNode(true);
+      for (const name of [...copy.attributes].map((one) => one.name)) if (name.startsWith("data-") || name === "tabindex") copy.removeAttribute(name);
+      copy.classList.remove("still");
+      copy.setAttribute("x", (i % across) * box.width); copy.setAttribute("y", Math.floor(i / across) * (box.height + 18) + 18);
+      copy.setAttribute("width", box.width); copy.setAttribute("height", box.height);
+      const caption = document.createElementNS(charts[0].namespaceURI, "text");
+      caption.setAttribute("x", (i % across) * box.width + 4); caption.setAttribute("y", Math.floor(i / across) * (box.height + 18) + 14);
+      caption.textContent = captions(svg);
+      return new XMLSerializer().serializeToString(caption) + new XMLSerializer().serializeToString(copy);
+    });
+    const width = box.width * across, height = (box.height + 18) * Math.ceil(charts.length / across), style = document.querySelector("style").textContent;
+    return `<svg xmlns="${charts[0].namespaceURI}" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"><style>${style.replaceAll("<", "&lt;")} svg{background:var(--page)} text{font-family:system-ui,sans-serif}</style>${placed.join("")}</svg>\n`;
+  };
+  for (const figure of document.querySelectorAll(".figure")) {
+    const charts = figure.querySelectorAll(".chart[data-chart]");
+    if (!charts.length) continue;
+    const tools = document.createElement("p"), name = figure.id || "figure";
+    tools.className = "tools";
+    const tool = (text, label, act, kind = "") => {
+      const button = document.createElement("button");
+      button.type = "button"; button.textContent = text; button.setAttribute("aria-label", label); button.className = kind; button.addEventListener("click", act);
+      tools.append(button);
+      return button;
+    };
+    tool("CSV", `save the data of ${name}`, () => save(`${name}.csv`, "text/csv", table(figure)));
+    tool("SVG", `save the picture of ${name}`, () => save(`${name}.svg`, "image/svg+xml", picture(figure)));
+    tool("Show all", `undo the zoom of ${name}`, () => { for (const svg of charts) drawn.get(svg)?.whole(); }, "reset").hidden = true;
+    figure.querySelector("h2")?.after(tools);
   }
 
   let opened = [];

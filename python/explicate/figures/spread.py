@@ -204,7 +204,7 @@ def tradeoff(study: Study) -> Figure | None:
         return None
     scale, letter = prefix(largest(dots["throughput_bps"]))
     dots = dots.with_columns(pl.col("throughput_bps") / scale)
-    layout = Layout.of(study, "group", study.groups, "groups")
+    layout = Layout.of(study, "group", dots["group"].unique(maintain_order=True).to_list(), "groups")
     panels = []
     for facet in layout.facets:
         drawn = [(i, name, rows.head(MOST_DOTS)) for i, name, rows in layout.pieces(dots, facet)]
@@ -214,7 +214,7 @@ def tradeoff(study: Study) -> Figure | None:
         for place, name, rows in drawn:
             x, y = rows["rtt_mean_ms"].to_list(), rows["throughput_bps"].to_list()
             series += [Series(name, place, *ring, loose=True) for ring in _ellipse(x, y)]
-            series.append(Series(name, place, x, y, dots=True))
+            series.append(Series(name, place, x, y, dots=True, loose=True))
         x_all = [value for one in series for value in one.x]
         y_all = [value for one in series for value in one.y]
         axes = Axes(
