@@ -31,6 +31,9 @@
 //! half of the delay above (a TCP flow in the same queue causes that much). A short queue hides a neighbour, so the limit may
 //! end too early; each return of the limit doubles the 30 s, up to an hour, which bounds what a neighbour loses.
 //!
+//! *Start.* Until a sign comes, at most 8 times as many packets are under way as arrived in a round trip, or 1024, since
+//! wide routers before a narrow port grant windows that are hundreds of times too large within one round trip.
+//!
 //! *What TCP's law counts as a loss.* Losses are found from echoed packet numbers and the receiver's count of arrivals. Lost
 //! acknowledgements and the protocol's own recovery, which may report one loss an episode or none, do not distort them. While
 //! TCP's window applies and the recovery reported no loss for 1.5 round trips, TCP's law reacts once to each round trip
@@ -62,6 +65,10 @@ const MOST_LOST: f64 = 0.2;
 /// Lost packets beyond `air_loss` that make a sign, and for how many of them a round trip counts at most.
 const SURPLUS: f64 = 30.0;
 const OF_A_ROUND: f64 = 12.0;
+/// Most packets under way before more are known to arrive (20 Mbit/s over a satellite have 1000), and of those that arrived in a
+/// round trip: three round trips of losses are a sign, and TCP would double its window as often.
+const UNPROVEN: f64 = 1024.0;
+const TIMES_ARRIVED: f64 = 8.0;
 /// How long a path has to be well before the limit ends, at first and at most.
 const PATIENCE: Time = Time::secs(30);
 const MOST_PATIENCE: Time = Time::secs(3600);
@@ -82,6 +89,8 @@ pub(crate) struct Guard {
     /// The last marked acknowledgement.
     marked_at: Time,
     watch: Watch,
+    /// Most packets under way, by those that arrived in this round trip and the one before.
+    most: f64,
     /// Round trips in a row with a sign, and lost packets beyond those that the air may lose.
     signs: u32,
     surplus: f64,
@@ -110,6 +119,7 @@ impl Guard {
             limited: false,
             marked_at: Time::ZERO,
             watch: Watch::default(),
+            most: UNPROVEN,
             signs: 0,
             surplus: 0.0,
             told_at: Time::ZERO,
@@ -189,6 +199,8 @@ impl Guard {
 
     /// Looks at a round trip that has ended.
     fn judge(&mut self, ack: &Ack<'_>, round: &Round) {
+        let arrives = round.arrived * ack.srtt.as_secs_f64() / ack.now.since(round.began).as_secs_f64();
+        self.most = UNPROVEN.max(TIMES_ARRIVED * arrives);
         let air = self.air_loss * round.sent;
         // Without an answering router, losses of the air are unknown, so TCP's law counts every loss.
         let borne = if self.answered && !self.watch.full_queue.is_likely() { air } else { 0.0 };
@@ -209,7 +221,6 @@ impl Guard {
         let full = &self.watch.full_queue;
         let ill = sign || round.lost() > borne || 2 * round.delay.0 > most.0;
         if !self.limited && (self.signs >= ROUNDS || self.surplus > SURPLUS || full.is_certain()) {
-            let arrives = round.arrived * ack.srtt.as_secs_f64() / ack.now.since(round.began).as_secs_f64();
             self.tcp.resume(ack.now, arrives.min(self.own_window(ack.srtt)) / 2.0, ack.srtt);
             (self.limited, self.told_at, self.well_since) = (true, ack.now, ack.now);
         } else if self.limited && ill {
@@ -226,6 +237,8 @@ impl Guard {
         let window = self.tcp_window();
         if !self.answered && !self.nothing_came() || self.limited && self.own_window(srtt) > window {
             self.own.resume(now, window, srtt);
+        } else if self.own_window(srtt) > self.most {
+            self.own.resume(now, self.most, srtt);
         }
     }
 }
@@ -270,6 +283,7 @@ impl SenderObject for Guard {
             self.judge(ack, &round);
         }
         self.srtt = ack.srtt;
+        self.most = self.most.max(TIMES_ARRIVED * self.watch.round.arrived);
         self.keep_in_step(ack.now, ack.srtt);
     }
     fn on_loss(&mut self, loss: &Loss) {
@@ -312,6 +326,8 @@ impl SenderObject for Guard {
 
 #[cfg(test)]
 mod tests {
+    use std::vec::Vec;
+
     use super::*;
     use crate::api::{AnyProtocol, AnyRouter, PortView, Receiver, RouterInit, SenderInit};
     use crate::object::RouterObject;
@@ -481,6 +497,26 @@ mod tests {
             hear(&mut guard, 211, 11, 10, false);
             assert!(guard.allowance().cwnd > 4.2, "{reliable}: {}", guard.allowance().cwnd);
         }
+    }
+
+    /// Routers grant 10^4 packets more with each acknowledgement.
+    #[test]
+    fn wide_routers_grant_no_more_than_arrives_eight_times() {
+        let mut guard = guarded(registry::protocol("xcp").unwrap());
+        let mut header = Congestion::new(Format::Minimal);
+        header.set_mark(header.mark().after(Time::ZERO));
+        header.set_reverse_feedback(100_000_000);
+        let mut windows = Vec::new();
+        for number in 0..1200u16 {
+            let ms = 100 + u64::from(number) / 4; // 400 in a round trip of 100 ms
+            let mut transport = Transport::EMPTY;
+            transport.set_packet_number(number.into());
+            transport.set_arrived(number);
+            guard.on_ack(&Ack { transport: &transport, ..ack(Time::millis(ms), &header) });
+            windows.push(guard.allowance().cwnd.round());
+        }
+        assert_eq!((windows[10], windows[120], windows[300]), (1024.0, 1024.0, 2400.0), "in the first round trip");
+        assert!((3100.0..3300.0).contains(&windows[1199]), "{}", windows[1199]);
     }
 
     /// Four of twelve packets a round trip are lost: three round trips make a sign, and half of what arrives is the limit.

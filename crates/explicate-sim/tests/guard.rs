@@ -86,6 +86,22 @@ fn behind_a_router_hardly_wider() {
     keeps_its_share("half, 44", &path("half", "44Mbit/s", "1.0bdp"));
 }
 
+/// Routers of 10 Gbit/s would have a flow send 40,000 packets in its first second, all of them lost at the 40 Mbit/s behind.
+#[test]
+fn wide_routers_do_not_flood_a_narrow_port() {
+    let text = path("half", "10Gbit/s", "1.0bdp")
+        .replace("200Mbit/s", "10Gbit/s")
+        .replace("300pkt", "100000pkt")
+        .replace("duration = \"60s\"\nwarmup = \"5s\"", "duration = \"6s\"");
+    for protocol in ["xcp", "LR-LMXCP", "p_xcp"] {
+        let both =
+            flows("cubic", 1, "cubic", ("a", "c"), "0s", "") + &flows("other", 1, protocol, ("b", "d"), "5s", "");
+        let sent = run(&(text.clone() + &both)).flows("other", "sent_packets")[0];
+        println!("{protocol}: {sent} packets in the first second");
+        assert!(sent < 5000.0, "{protocol}: {sent} packets in the first second");
+    }
+}
+
 /// Less delay than 25 ms and fewer losses than 2 % show nothing but that losses come with delay, which takes `xcp` some seconds.
 #[test]
 fn behind_a_router_hardly_wider_with_a_short_buffer() {
