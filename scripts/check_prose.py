@@ -47,16 +47,21 @@ LEAST = '\n[[flows]]\nname = "added"\nprotocol = "reno"\n'
 SWEPT = 'topology = { kind = "dumbbell" }\n[[flows]]\nname = "bulk"\nprotocol = "reno"\n'
 """The scenario of sweep files."""
 
-BEGIN, END = "<!-- example:begin -->", "<!-- example:end -->"
-EXAMPLE = ROOT / "docs" / "examples" / "aimd.rs"
+EXAMPLES = {"example": "aimd.rs", "explicit-example": "rcp.rs", "python-example": "aimd.py"}
+"""Files of docs/examples that pages quote, by the names of their markers."""
+LANGUAGES = {".rs": "rust", ".py": "python"}
 
 
 def with_example(text: str) -> str:
-    """The text with the example protocol between its markers."""
-    if BEGIN not in text:
-        return text
-    head, rest = text.split(BEGIN)
-    return f"{head}{BEGIN}\n\n```rust\n{EXAMPLE.read_text(encoding='utf-8')}```\n\n{END}{rest.split(END)[1]}"
+    """The text with the example protocols between their markers."""
+    for name, file in EXAMPLES.items():
+        begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+        if begin in text:
+            path = ROOT / "docs" / "examples" / file
+            head, rest = text.split(begin)
+            code = f"```{LANGUAGES[path.suffix]}\n{path.read_text(encoding='utf-8')}```"
+            text = f"{head}{begin}\n\n{code}\n\n{end}{rest.split(end)[1]}"
+    return text
 
 
 def documents() -> list[Path]:

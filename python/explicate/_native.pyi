@@ -18,7 +18,7 @@ class Table:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 class Header:
-    """The congestion header of a packet: the fields of XCP's, or what a protocol of one's own reads and writes."""
+    """The congestion header of a packet: the fields of XCP's, or what a protocol reads and writes."""
 
     x: int
     """The time between two packets of the flow, in units of 2^-28 s; 0 is unknown."""
@@ -29,10 +29,10 @@ class Header:
     delta_throughput: int
     """Bytes/s."""
 
-    def read(self, format: int) -> bytes | None:
-        """Return the 16 bytes of a header of one's own, with a format from 4 to 15; None if it has another format."""
-    def write(self, format: int, data: bytes) -> None:
-        """Make it a header of one's own, with this format and up to 16 bytes; nothing if there is no header."""
+    def read(self, format: int) -> bytes | None:  # noqa: A002
+        """Return the 16 bytes of a protocol's own header, with a format from 4 to 15; None if it has another format."""
+    def write(self, format: int, data: bytes) -> None:  # noqa: A002
+        """Make it a protocol's own header, with this format and up to 16 bytes; nothing if there is no header."""
     @property
     def is_present(self) -> bool: ...
     @property

@@ -312,12 +312,12 @@ impl Table {
     /// The table as comma-separated values (RFC 4180), the names of the columns first; nulls are empty.
     pub fn csv(&self) -> String {
         let names: Vec<&str> = self.columns.iter().map(|(column, _)| column.name).collect();
-        let mut lines = vec![names.join(",")];
+        let mut text = names.join(",") + "\n";
         for row in 0..self.rows() {
             let cells: Vec<String> = self.columns.iter().map(|(_, data)| data.text(row)).collect();
-            lines.push(cells.join(","));
+            text += &(cells.join(",") + "\n");
         }
-        lines.join("\n")
+        text
     }
     /// Appends the rows of a table with the same columns.
     ///

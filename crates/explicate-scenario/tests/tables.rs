@@ -115,7 +115,7 @@ fn tables_as_comma_separated_values() {
     let mut table = Table::new(COLUMNS);
     table.push([Cell::from("a, \"b\""), Cell::from(f64::NAN), Cell::from(7)]);
     table.push([Cell::from("c"), Cell::from(0.5), Cell::from(0)]);
-    assert_eq!(table.csv(), "name,share,count\n\"a, \"\"b\"\"\",,7\nc,0.5,0");
+    assert_eq!(table.csv(), "name,share,count\n\"a, \"\"b\"\"\",,7\nc,0.5,0\n");
 }
 
 const fn column(name: &'static str, kind: Kind) -> Column {

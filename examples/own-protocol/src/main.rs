@@ -8,6 +8,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let text = fs::read_to_string(&file)?;
     let scenario = explicate_scenario::model::Scenario::parse(&text, &file, Path::new("."), &[])?;
     let tables = explicate_sim::simulation::run_tables(&scenario)?;
-    println!("{}", tables.flows.csv());
+    print!("{}", tables.flows.csv());
     Ok(())
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::say::{complain, say};
 use crate::cli::Lab;
 use crate::error::{Context, Error, Result};
-use crate::lab::results::{named, to_csv, to_json, to_text};
+use crate::lab::results::{named, to_json, to_text};
 use crate::lab::{self, Outcome, stall_monitor};
 use crate::sys;
 
@@ -68,7 +68,7 @@ pub(super) fn run(args: &Lab) -> Result<()> {
     if let Some(folder) = &args.output {
         for (name, table) in named(&outcome.tables) {
             let path = folder.join(format!("{name}.csv"));
-            std::fs::write(&path, to_csv(table)).or_fail(|| format!("write {}", path.display()))?;
+            std::fs::write(&path, table.csv()).or_fail(|| format!("write {}", path.display()))?;
         }
     }
     if args.json {

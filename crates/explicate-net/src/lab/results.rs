@@ -31,23 +31,6 @@ pub fn to_json(table: &Table) -> Vec<Value> {
     (0..table.rows()).map(object).collect()
 }
 
-/// As CSV (RFC 4180); null is empty.
-pub fn to_csv(table: &Table) -> String {
-    let names: Vec<&str> = table.columns.iter().map(|(column, _)| column.name).collect();
-    let mut text = names.join(",") + "\n";
-    for row in 0..table.rows() {
-        let cells = table.columns.iter().map(|(_, data)| match data {
-            Data::Str(v) if v[row].contains([',', '"', '\n']) => format!("\"{}\"", v[row].replace('"', "\"\"")),
-            Data::Str(v) => v[row].clone(),
-            Data::F64(v) if v[row].is_nan() => String::new(),
-            Data::F64(v) => v[row].to_string(),
-            Data::U64(v) => v[row].to_string(),
-        });
-        text += &(cells.collect::<Vec<_>>().join(",") + "\n");
-    }
-    text
-}
-
 /// Some columns for people, those of `wanted` in which rows `keep`s.
 pub fn to_text(table: &Table, wanted: &[&str], keep: impl Fn(usize) -> bool) -> String {
     let columns: Vec<_> = wanted.iter().filter_map(|w| table.columns.iter().find(|(c, _)| c.name == *w)).collect();

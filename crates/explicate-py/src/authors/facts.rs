@@ -95,7 +95,7 @@ fn own(format: u8) -> PyResult<u8> {
     if (4..=15).contains(&format) {
         return Ok(format);
     }
-    Err(PyValueError::new_err(format!("formats of one's own are 4 to 15, not {format}")))
+    Err(PyValueError::new_err(format!("the format of a protocol's own header is 4 to 15, not {format}")))
 }
 
 /// A packet, while a callback has it.

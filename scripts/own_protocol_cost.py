@@ -1,0 +1,79 @@
+"""Measures what callbacks in Python cost a run, and puts the table into docs/own-protocol.md with `--markdown`."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from pathlib import Path
+
+import explicate
+from explicate import protocols
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "docs" / "examples"))
+REPEATS = 3
+
+SCENARIO = """
+name = "cost"
+duration = "20s"
+[topology]
+kind = "dumbbell"
+bottleneck = { rate = "100Mbit/s", delay = "20ms" }
+[[flows]]
+name = "f"
+count = 10
+protocol = "NAME"
+"""
+
+
+class Watching(explicate.Router):
+    """Calls at every arrival and every departure."""
+
+    def on_arrival(self, now: float, packet: explicate.Packet, port: explicate.PortView) -> None:
+        """Do nothing."""
+
+    def on_departure(self, now: float, packet: explicate.Packet, port: explicate.PortView) -> None:
+        """Do nothing."""
+
+
+def cost(name: str) -> tuple[float, int]:
+    """Return the least of some CPU times, in seconds, and the packet-hops of a run."""
+    times, hops = [], 0
+    for _ in range(REPEATS):
+        began = time.process_time()
+        hops = explicate.run(SCENARIO.replace("NAME", name)).timing["runs"][0]["hops"]
+        times.append(time.process_time() - began)
+    return min(times), hops
+
+
+def main() -> None:
+    """Measure, print, and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--markdown", metavar="FILE", help="put the table into this page")
+    page = parser.parse_args().markdown
+    protocols.load(str(ROOT / "docs" / "examples" / "aimd.py"))
+    import aimd
+
+    explicate.register("watched", aimd.Aimd, router=Watching)
+    lines = ["| protocol | CPU time, s | ns per packet-hop |", "| --- | ---: | ---: |"]
+    for name, what in (
+        ("reno/sack", "`reno` in Rust"),
+        ("aimd-py/sack", "`aimd-py`: a sender in Python"),
+        ("watched/sack", "the same with a router in Python"),
+    ):
+        seconds, hops = cost(name)
+        lines.append(f"| {what} | {seconds:.3f} | {1e9 * seconds / hops:,.0f} |")
+    table = "\n".join(lines)
+    print(table)
+    if page:
+        begin, end = "<!-- own-protocol-cost:begin -->", "<!-- own-protocol-cost:end -->"
+        path = Path(page)
+        text = path.read_text(encoding="utf-8")
+        text = re.sub(f"{begin}.*{end}", f"{begin}\n\n{table}\n\n{end}", text, flags=re.DOTALL)
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
