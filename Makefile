@@ -70,7 +70,7 @@ gateway-bench: $(VENV)/ready ## Transfers through two gateways beside kernel TCP
 	$(PY) scripts/gateway_bench.py target/release/explicated --markdown docs/gateway.md
 
 browser:
-	scripts/packages chromium:chromium npm:npm
+	scripts/packages chromium:chromium npm:npm tshark:tshark tc:iproute2
 	scripts/fetch_uplot --required
 
 packages: ## Debian packages that the tests use, if they are missing

@@ -18,6 +18,7 @@ SUMMARIES = {
     "report": "make one self-contained HTML page from a result directory",
     "plot": "draw one figure of a result directory for a paper: PDF, SVG or PNG",
     "diff": "compare two result directories: every measure, with the interval of the difference",
+    "export": "write results or links for other tools: mahimahi, qlog, TCP captures, tc netem",
     "check": "check a scenario and print it with all defaults",
     "new": "print a scenario to start from",
     "protocols": "list protocols, recoveries, queue disciplines, channels and their parameters",

@@ -72,6 +72,11 @@ def names(text: str) -> list[str]:
     return found
 
 
+def link(text: str) -> str:
+    """Return the name of a link; ``a:b`` stands for ``a->b``, of which a shell takes the ``>``."""
+    return text.replace(":", "->", 1)
+
+
 def axis(text: str) -> tuple[str, list[int | float | str]]:
     """Return the key and the values of ``KEY=V1,V2``."""
     key, values = setting(text)

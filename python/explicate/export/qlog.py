@@ -1,0 +1,100 @@
+"""Samples of flows as qlog 0.3 (draft-ietf-quic-qlog-main-schema-02, JSON): a trace for each flow of a run.
+
+Windows and round trips become events ``recovery:metrics_updated``, which viewers such as qvis draw. A segment counts
+as a whole packet of its flow.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import polars as pl
+
+from explicate.errors import BadInputError
+from explicate.export.netem import BYTES, _quantity
+from explicate.results import Results
+from explicate.summary import without_nan
+
+VERSION = "0.3"
+METRICS = {
+    "rtt_ms": ("latest_rtt", "ms"),
+    "srtt_ms": ("smoothed_rtt", "ms"),
+    "base_rtt_ms": ("min_rtt", "ms"),
+    "rtt_min_ms": ("min_rtt", "ms"),
+    "cwnd": ("congestion_window", "segments"),
+    "in_flight": ("bytes_in_flight", "segments"),
+    "ssthresh": ("ssthresh", "segments"),
+    "pacing_bps": ("pacing_rate", "bit/s"),
+}
+MOST_SEGMENTS = 1e15
+"""A threshold beyond is no number: slow start has none."""
+
+
+def qlog(results: Results, run: int | None = None) -> dict[str, Any]:
+    """Return the traces of one run (by default the first) as a JSON document.
+
+    Raise BadInputError if the results vary something, or if neither windows nor round trips of flows were sampled.
+    """
+    if results.axes:
+        raise BadInputError(f"the results vary {', '.join(results.axes)}: select one point first")
+    number = results.run["run"][0] if run is None else run
+    samples = without_nan(results.samples).with_columns(pl.col("object", "variable").cast(pl.String))
+    samples = samples.filter(
+        pl.col("run") == number, pl.col("variable").is_in(list(METRICS)), pl.col("value").is_not_null()
+    )
+    flows = results.flows.filter(pl.col("run") == number).with_columns(pl.col("flow", "group").cast(pl.String))
+    sizes = _packets(results.scenario)
+    parts = samples.sort("time_s", maintain_order=True).partition_by("object", as_dict=True, maintain_order=True)
+    traces = []
+    for flow, group, protocol in flows.select("flow", "group", "protocol").rows():
+        part = parts.get((flow,))
+        if part is not None:
+            traces.append(_trace(flow, protocol, part, sizes.get(group, PACKET)))
+    if not traces:
+        raise BadInputError('nothing to write: put of = ["cwnd", "rtt"] and every = "100ms" under [sampling]')
+    return {
+        "qlog_version": VERSION,
+        "qlog_format": "JSON",
+        "title": results.name,
+        "description": f"explicate {results.version}, run {number}, seed {results.run['seed'][number]}",
+        "traces": traces,
+    }
+
+
+PACKET = 1500.0
+
+
+def _packets(scenario: str) -> dict[str, float]:
+    """Return the packet lengths of the flow groups in bytes."""
+    try:
+        groups = tomllib.loads(scenario).get("flows", [])
+    except tomllib.TOMLDecodeError:
+        groups = []
+    found = {str(group.get("name")): _quantity(group.get("packet", ""), BYTES) for group in groups}
+    return {name: size for name, size in found.items() if size}
+
+
+def _trace(flow: str, protocol: str, samples: pl.DataFrame, packet: float) -> dict[str, Any]:
+    events = []
+    for (time_s,), part in samples.group_by("time_s", maintain_order=True):
+        data: dict[str, float | int] = {}
+        for variable, value in part.select("variable", "value").rows():
+            name, unit = METRICS[variable]
+            if unit == "segments":
+                if value < MOST_SEGMENTS:
+                    data[name] = round(value * packet)
+            else:
+                data[name] = round(value) if unit == "bit/s" else value
+        if data:
+            at = round(float(time_s) * 1000, 6)
+            events.append({"time": at, "name": "recovery:metrics_updated", "data": data})
+    return {
+        "title": flow,
+        "description": protocol,
+        "vantage_point": {"name": flow, "type": "client"},
+        "common_fields": {
+            "group_id": flow, "protocol_type": [protocol], "time_format": "relative", "reference_time": 0,
+        },
+        "events": events,
+    }  # fmt: skip

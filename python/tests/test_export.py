@@ -1,0 +1,189 @@
+"""Exports, read by the tools that they are for: tshark, tc, and the engine's own reader of mahimahi's traces."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import explicate
+from explicate.cli import main
+from explicate.export import convert, mahimahi, netem, qlog
+from explicate.export.tcp import read
+
+LOSSY = """\
+duration = "6s"
+seed = 3
+[topology]
+kind = "dumbbell"
+pairs = 2
+access = { rate = "100Mbit/s", delay = "1ms" }
+bottleneck = { rate = "4Mbit/s", delay = "20ms", queue = { kind = "droptail", limit = "20pkt" } }
+[[flows]]
+name = "web"
+count = 2
+protocol = "reno/sack"
+size = "300050B"
+[sampling]
+every = "100ms"
+of = ["throughput", "cwnd", "rtt"]
+"""
+
+
+def _tool(name: str, package: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        pytest.fail(f"the tests of exports need {name}: apt-get install {package}")
+    return found
+
+
+def _fields(capture: Path, wanted: str, *names: str) -> list[list[str]]:
+    """The fields of the packets that a display filter of tshark's finds."""
+    options = [option for name in names for option in ("-e", name)]
+    command = [_tool("tshark", "tshark"), "-r", str(capture), "-Y", wanted, "-T", "fields", *options]
+    found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    return [line.split("\t") for line in found.stdout.splitlines()]
+
+
+@pytest.fixture
+def lossy(native_real: object, tmp_path: Path) -> tuple[explicate.Results, Path]:
+    """Two transfers over a short queue, and their capture."""
+    results = explicate.run(LOSSY, pcap=tmp_path)
+    (capture,) = tmp_path.glob("*.pcapng")
+    return results, capture
+
+
+def test_tcp_analysis_by_tshark(lossy: tuple[explicate.Results, Path], tmp_path: Path) -> None:
+    results, capture = lossy
+    out = tmp_path / "tcp.pcapng"
+    count = convert(capture, out)
+    assert len(_fields(out, "tcp", "frame.number")) == count
+    assert _fields(out, "_ws.malformed || ip.checksum.status == 0", "frame.number") == []
+    assert {row[0] for row in _fields(out, "tcp", "tcp.stream")} == {"0", "1"}, "a connection for each flow"
+    for number, flow in enumerate(results.flows.sort("flow").iter_rows(named=True)):
+        of = f"ip.addr == 10.1.0.{number}"
+        sent = _fields(out, f"{of} && tcp.len > 0", "tcp.seq", "tcp.len")
+        ends = {int(sequence) + int(length) for sequence, length in sent}
+        assert max(ends) == 1 + 300_050, "every byte of the transfer, from 1"
+        again = _fields(out, f"{of} && tcp.analysis.retransmission", "tcp.seq")
+        assert flow["retransmissions"] > 0
+        resent = len(sent) - len({tuple(row) for row in sent})
+        assert resent == flow["retransmissions"]
+        assert len(again) + len(_fields(out, f"{of} && tcp.analysis.out_of_order", "tcp.seq")) == resent
+        (last,) = _fields(out, f"{of} && tcp.ack == 300051", "tcp.ack")[:1]
+        assert last == ["300051"], "and acknowledged to its end"
+        (first,) = _fields(out, f"{of} && tcp.flags.syn == 1 && tcp.flags.ack == 1", "tcp.time_relative")
+        # Seen before the last link's delay of 1 ms: 22 ms there, 21 ms back, and 0.1 ms for 52 bytes on each line.
+        assert float(first[0]) == pytest.approx(0.0432, abs=0.0005)
+        assert len(_fields(out, f"{of} && tcp.analysis.ack_rtt", "frame.number")) > 50
+    assert len(_fields(out, "tcp.options.sack_le", "tcp.options.sack_le")) > 10
+    assert len(_fields(out, "tcp.analysis.bytes_in_flight > 10000", "frame.number")) > 10
+
+
+def test_the_receivers_side(lossy: tuple[explicate.Results, Path], tmp_path: Path) -> None:
+    _, capture = lossy
+    links, packets = read(capture)
+    assert links[packets[0].link] in {"s0->r1", "s1->r1"}
+    assert convert(capture, tmp_path / "there.pcapng", "receiver") > 0
+    seen = _fields(
+        tmp_path / "there.pcapng", "tcp.stream == 0 && tcp.flags.syn == 1", "frame.time_relative", "tcp.flags.ack"
+    )
+    assert [ack for _, ack in seen] == ["0", "1"] or [ack for _, ack in seen] == ["False", "True"]
+    assert float(seen[1][0]) < 0.003, "the answer leaves the receiver where the request came to it"
+
+
+def test_what_is_no_capture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.pcapng"
+    for contents, words in ((b"", "not a capture"), (b"garbage" * 9, "not a capture")):
+        path.write_bytes(contents)
+        assert main(["export", "tcp", str(path), "-o", str(tmp_path / "y.pcapng")]) == 2
+        assert words in capsys.readouterr().err
+    assert main(["export", "tcp", str(path), "-o", str(path)]) == 2
+    assert "cannot replace itself" in capsys.readouterr().err
+    assert main(["export", "tcp", str(tmp_path / "none"), "-o", str(path)]) == 2
+    assert "none: No such file" in capsys.readouterr().err
+
+
+def test_a_damaged_capture_is_an_error(lossy: tuple[explicate.Results, Path], tmp_path: Path) -> None:
+    data = lossy[1].read_bytes()
+    cut = tmp_path / "cut.pcapng"
+    for end in (13, 29, len(data) // 2 | 1, len(data) - 3):
+        cut.write_bytes(data[:end])
+        with pytest.raises(ValueError, match=r"ends within a block|no packets of flows"):
+            convert(cut, tmp_path / "out.pcapng")
+
+
+def test_mahimahi_by_hand() -> None:
+    rows = [
+        (0.5, "throughput_bps", 6e5),
+        (0.5, "utilisation", 0.25),
+        (1.0, "throughput_bps", 0.0),
+        (1.0, "utilisation", 0.0),
+    ]
+    samples = pl.DataFrame(
+        [{"run": 0, "time_s": t, "object": "l", "variable": v, "value": x} for t, v, x in rows], orient="row"
+    )
+    run = pl.DataFrame({"run": [0], "name": ["x"], "seed": [1], "version": ["0"], "scenario": [""]})
+    results = explicate.Results(pl.DataFrame(), pl.DataFrame(), samples, run)
+    lines = mahimahi(results, "l").splitlines()
+    assert lines[:3] == ["5", "10", "15"], "2.4 Mbit/s are 1500 bytes every 5 ms, also while the link is idle"
+    assert len(lines) == 200
+    with pytest.raises(ValueError, match="m: no samples of its throughput and utilisation; sampled links are l"):
+        mahimahi(results, "m")
+
+
+@pytest.mark.usefixtures("native_real")
+def test_a_trace_gives_the_same_link_again(tmp_path: Path) -> None:
+    """The engine reads what was written: 4 Mbit/s as a trace carry what the link of 4 Mbit/s carried."""
+    long = LOSSY.replace('size = "300050B"\n', "")
+    first = explicate.run(long)
+    (tmp_path / "link.trace").write_text(mahimahi(first, "r1->r2"), encoding="utf-8")
+    path = tmp_path / "again.toml"
+    path.write_text(
+        long.replace('limit = "20pkt" }', 'limit = "20pkt" }, channel = [{ kind = "trace", file = "link.trace" }]')
+    )
+    again = explicate.run(path)
+    rates = [results.flows["throughput_bps"].sum() for results in (first, again)]
+    assert rates[1] == pytest.approx(rates[0], rel=0.02)
+
+
+@pytest.mark.usefixtures("native_real")
+def test_qlog(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = explicate.run(LOSSY)
+    log = qlog(results)
+    assert (log["qlog_version"], [trace["title"] for trace in log["traces"]]) == ("0.3", ["web.0", "web.1"])
+    event = log["traces"][0]["events"][4]
+    assert event["name"] == "recovery:metrics_updated"
+    own = results.samples.filter(pl.col("object") == "web.0", (pl.col("time_s") * 1000 - event["time"]).abs() < 1e-3)
+    values = dict(own.with_columns(pl.col("variable").cast(pl.String)).select("variable", "value").rows())
+    assert event["data"]["latest_rtt"] == values["rtt_ms"]
+    assert event["data"]["congestion_window"] == round(values["cwnd"] * 1500)
+    folder = results.write(tmp_path / "out")
+    assert main(["export", "qlog", str(folder)]) == 0
+    assert json.loads(capsys.readouterr().out) == log
+    assert main(["export", "qlog", str(folder), "--run", "7"]) == 2
+    assert "no run 7" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("native_real")
+def test_netem_is_what_tc_understands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "lossy.toml"
+    channels = '[{ kind = "gilbert_elliott", good = 200, bad = 5 }, { kind = "duplication", rate = 0.001 }]'
+    path.write_text(LOSSY.replace('"20pkt" }', f'"20pkt" }}, channel = {channels}'), encoding="utf-8")
+    assert main(["export", "netem", str(path), "--link", "bottleneck", "--dev", "lo"]) == 0
+    name, command = capsys.readouterr().out.splitlines()
+    assert name == "# bottleneck"
+    words = "netem rate 4000000bit delay 20000us loss gemodel 0.5% 20% 100% 0% duplicate 0.1% limit 27"
+    assert command == f"tc qdisc replace dev lo root {words}", "20 packets, and 7 on the way: 80 kbit in 12 kbit each"
+    # A device of the wrong name: tc reads all of the command before it looks for the device.
+    _tool("tc", "iproute2")
+    done = subprocess.run(
+        command.replace("dev lo", "dev nowhere0").split(), capture_output=True, text=True, check=False, timeout=20
+    )
+    assert "Cannot find device" in done.stderr, done.stderr
+    wrong = command.replace("dev lo", "dev nowhere0").replace("gemodel", "gmodel").split()
+    assert "Cannot find" not in subprocess.run(wrong, capture_output=True, text=True, check=False, timeout=20).stderr
+    with pytest.raises(ValueError, match="no link 'core' with a rate of its own; there are access, bottleneck"):
+        netem(explicate.engine.check(LOSSY, "x", ".", [])["resolved"], "core")
