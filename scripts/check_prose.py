@@ -22,9 +22,7 @@ TRACES = ROOT / "crates" / "explicate-scenario" / "templates"
 
 SOURCES = (
     *(f"crates/explicate-{name}/src/**/*.rs" for name in ("scenario", "fluid", "sim", "py")),
-    "python/explicate/*.py",
-    "python/explicate/commands/*.py",
-    "python/explicate/sweeps/*.py",
+    "python/explicate/**/*.py",
 )
 """Sources whose comments and messages are checked for phrases too."""
 UNCHECKED = ("ARCHITECTURE.md", "docs/linux.md", "docs/validation.md", "docs/reproduction.md", "docs/reference/")

@@ -72,6 +72,20 @@ def without_nan(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.col(pl.Float32, pl.Float64).fill_nan(None))
 
 
+def with_slowdown(flows: pl.DataFrame) -> pl.DataFrame:
+    """Add ``slowdown``: the completion time over that of the fastest transfer of at least the same size.
+
+    It is null for transfers that did not complete. The fastest is that of the whole table, over all runs and points. It stands for the time in an empty network, which
+    is no more than that: a slowdown here is at most the usual one.
+    """
+    time = pl.col("completion_s").fill_nan(None)
+    known = pl.when(pl.col("size_bytes").is_not_null() & (time > 0)).then(time)
+    fastest = flows.select("size_bytes", known.alias("_best")).drop_nulls().group_by("size_bytes").min()
+    fastest = fastest.sort("size_bytes", descending=True).with_columns(pl.col("_best").cum_min())
+    joined = flows.join(fastest, on="size_bytes", how="left", maintain_order="left")
+    return joined.with_columns((known / pl.col("_best")).alias("slowdown")).drop("_best")
+
+
 def spread(column: str) -> pl.Expr:
     """Return the standard deviation of a column: null for one value, and exactly zero if all are equal."""
     value = pl.col(column)

@@ -13,6 +13,8 @@ from explicate.figures.spread import _cdf, _ellipse
 from explicate.figures.study import binned
 from explicate.figures.sweep import axis_label, measure_label
 from explicate.results import Results
+from explicate.summary import with_slowdown
+from explicate.sweeps.measures import Measure, measured
 
 
 def _figure(name: str, results: Results) -> Figure:
@@ -75,6 +77,32 @@ def test_completion_times(scenario: Path) -> None:
         ("far & away", [0.7], [100.0]),
     ]
     assert "1 of 4 did not complete" in figure.about
+
+
+def test_slowdown_against_the_fastest_of_its_size() -> None:
+    flows = pl.DataFrame(
+        {
+            "size_bytes": [100, 100, 1000, 1000, None, 5000],
+            "completion_s": [0.6, 0.3, 0.2, math.nan, None, 4.0],
+        }
+    )
+    found = with_slowdown(flows)["slowdown"].to_list()
+    assert found == [pytest.approx(3.0), pytest.approx(1.5), 1.0, None, None, 1.0], "0.2 s is the best of 100 bytes too"
+
+
+def test_slowdown_is_a_figure_and_a_measure(scenario: Path) -> None:
+    results = explicate.run(scenario, runs=2)
+    assert figures.ALL["slowdown"](Study.of(results)) is None, "no transfer ends"
+    sizes = _with_flows(
+        results, size_bytes=[1e4, 2e4, 3e4, 4e4, 5e4] * 2, completion_s=[float(i) for i in range(1, 11)]
+    )
+    (panel,) = _figure("slowdown", sizes).panels
+    assert [one.name for one in panel.series] == ["near", "far & away"]
+    assert min(low for one in panel.series for low in one.low) == 1.0
+    measure = Measure.of("flows.near.slowdown.p99")
+    table = measured(sizes.tables(), (), [measure])
+    # Sizes 10, 20 and 30 kB took 1, 2, 3 s and 6, 7, 8 s; the fastest of at least their sizes 1, 2 and 3 s.
+    assert table["flows.near.slowdown.p99"].to_list() == pytest.approx([1.0, 6 - 0.02 * 2.5])
 
 
 def test_an_ellipse_of_one_deviation() -> None:

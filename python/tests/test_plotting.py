@@ -23,7 +23,9 @@ def results(scenario: Path) -> explicate.Results:
     found = explicate.compare(
         scenario, ["xcp", "newreno"], runs=3, set={"sampling.of": ["throughput", "queue", "rtt", "cwnd"]}
     )
-    flows = found.flows.with_columns(size_bytes=pl.lit(1e4), completion_s=pl.int_range(1, pl.len() + 1) / 10)
+    flows = found.flows.with_columns(
+        size_bytes=pl.int_range(1, pl.len() + 1) * 1e4, completion_s=pl.int_range(1, pl.len() + 1) / 10
+    )
     return explicate.Results(flows, found.links, found.samples, found.run, found.axes)
 
 

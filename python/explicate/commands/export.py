@@ -24,7 +24,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("format", metavar="FORMAT", choices=FORMATS, help=", ".join(FORMATS))
     parser.add_argument("source", metavar="FROM", help="results (mahimahi, qlog), a capture (tcp), a scenario (netem)")
     parser.add_argument("-o", "--out", metavar="FILE", help="output file (default: standard output; tcp needs one)")
-    parser.add_argument("--link", metavar="LINK", type=values.link, help="the link: needed for mahimahi; netem prints all without it")
+    parser.add_argument(
+        "--link", metavar="LINK", type=values.link, help="the link: needed for mahimahi; netem prints all without it"
+    )
     parser.add_argument("--run", metavar="N", type=int, help="number of the run, from 0 (default: the first)")
     parser.add_argument("--dev", metavar="DEV", default="DEV", help="netem: the interface that sends into the link")
     parser.add_argument(
@@ -57,8 +59,7 @@ def _text(args: argparse.Namespace) -> str:
 
     if args.format == "netem":
         resolved = Source.of(Path(args.source)).check([])["resolved"]
-        return netem(resolved, args.link, args.dev) + "
-"
+        return netem(resolved, args.link, args.dev) + "\n"
     results = Results.load(args.source)
     if args.run is not None and args.run not in results.run["run"]:
         raise BadInputError(f"no run {args.run}; they are numbered from 0 to {results.run.height - 1}")

@@ -4,7 +4,7 @@ Without axes a figure is one panel with a line per flow, group or link. With axe
 panel per group or link in which the points stand side by side, or a panel per point with its flows apart.
 """
 
-from explicate.figures.spread import completion, goodput, losses, rtt, tradeoff
+from explicate.figures.spread import completion, goodput, losses, rtt, slow, tradeoff
 from explicate.figures.study import POINT, Figure, Panel, Study, label_points, legend
 from explicate.figures.sweep import response
 from explicate.figures.time import cwnd, delay, fairness, phase, queue, throughput, utilisation
@@ -21,6 +21,7 @@ ALL = {
     "rtt": rtt,
     "losses": losses,
     "completion": completion,
+    "slowdown": slow,
     "goodput": goodput,
     "phase": phase,
 }

@@ -19,7 +19,7 @@ from explicate.figures.study import (
     left_out,
     panel_title,
 )
-from explicate.summary import busy_links, without_nan
+from explicate.summary import busy_links, with_slowdown, without_nan
 from explicate.text import prefix
 
 MOST_BARS = 120
@@ -27,6 +27,8 @@ MOST_DOTS = 400
 CDF_POINTS = 200
 FEWEST_FOR_ELLIPSE = 3
 ELLIPSE_POINTS = 48
+FEWEST_FOR_SLOWDOWN = 10
+BINS_A_DECADE = 4
 
 
 def rtt(study: Study) -> Figure | None:
@@ -91,6 +93,45 @@ def completion(study: Study) -> Figure | None:
     about = "Share of the transfers that completed within the time below, from their start, of all that started."
     about += f" {unfinished} of {flows.height} did not complete before the end of the run." if unfinished else ""
     return Figure("completion", "Completion times", about, tuple(panels), tuple(layout.names), layout.note)
+
+
+def slow(study: Study) -> Figure | None:
+    """Draw the slowdown of transfers against their size."""
+    flows = without_nan(study.results.flows)
+    if flows["size_bytes"].null_count() == flows.height:
+        return None
+    flows = label_points(with_slowdown(flows), study.results.axes).filter(pl.col("slowdown").is_not_null())
+    if flows.height < FEWEST_FOR_SLOWDOWN:
+        return None
+    flows = flows.with_columns((pl.col("size_bytes").log10() * BINS_A_DECADE).floor().alias("bin"))
+    layout = Layout.of(study, "group", flows["group"].unique(maintain_order=True).to_list(), "groups")
+    keys = ["bin", *(key for key in (layout.facet, layout.series) if key is not None)]
+    value = pl.col("slowdown")
+    lines = (
+        flows.group_by(keys, maintain_order=True)
+        .agg(
+            pl.col("size_bytes").median().alias("size"),
+            value.median().alias("median"),
+            value.quantile(0.1, "linear").alias("low"),
+            value.quantile(0.9, "linear").alias("high"),
+        )
+        .sort("size", maintain_order=True)
+    )
+    across = _decade_ends(flows["size_bytes"].cast(pl.Float64))
+    top = round_up(largest(lines["high"]))
+    panels = []
+    for facet in layout.facets:
+        series = tuple(
+            Series(name, i, *(rows[column].to_list() for column in ("size", "median", "low", "high")))
+            for i, name, rows in layout.pieces(lines, facet)
+        )
+        axes = Axes(panel_title("slowdown", facet), "size (bytes)", "slowdown", across, (0, top), log="x")
+        panels.append(Panel(facet, axes, series))
+    about = (
+        "The median of transfers of like size, and the middle 80 % of them. The slowdown is the completion time over "
+        "that of the fastest transfer of at least the same size in these results: where few are as large, it tends to 1."
+    )
+    return Figure("slowdown", "Slowdown against size", about, tuple(panels), tuple(layout.names), layout.note)
 
 
 def _decade_ends(values: pl.Series) -> tuple[float, float]:

@@ -96,7 +96,7 @@ def axis_label(key: str) -> str:
 def measure_label(text: str) -> tuple[str, str]:
     """Return a measure in words, and its unit: ("mean goodput, flows", "bit/s")."""
     measure = Measure.of(text)
-    unit = next(str(c["unit"]) for c in engine.columns()[measure.table] if c["name"] == measure.column)
+    unit = next((str(c["unit"]) for c in engine.columns()[measure.table] if c["name"] == measure.column), "")
     words = measure.column
     for suffix in ("_bps", "_ms", "_s", "_bytes", "_packets"):
         words = words.removesuffix(suffix) if unit else words

@@ -14,7 +14,7 @@ import polars as pl
 
 from explicate import engine
 from explicate.errors import BadInputError
-from explicate.summary import jain, spread, t_95, without_nan
+from explicate.summary import jain, spread, t_95, with_slowdown, without_nan
 from explicate.sweeps import weighted
 
 DEFAULT = (
@@ -51,6 +51,9 @@ TEXTS = ("flow", "group", "protocol", "link")
 NAMES = {"flows": "group", "links": "link"}
 """The column of each table by which a measure chooses rows."""
 
+DERIVED: Mapping[str, tuple[str, ...]] = {"flows": ("slowdown",), "links": ()}
+"""Columns that a measure can name and that are computed from others of the whole table."""
+
 MARGIN = ".margin_95"
 RUNS = "runs"
 """The column that counts the runs of a point."""
@@ -73,7 +76,7 @@ class Measure:
         if table not in NAMES:
             raise BadInputError(f"measure {text}: {_instead(table, NAMES)}; such as {DEFAULT[0]}")
         statistic = parts.pop() if parts and parts[-1] in STATISTICS else "mean"
-        known = [column["name"] for column in engine.columns()[table]]
+        known = [*(column["name"] for column in engine.columns()[table]), *DERIVED[table]]
         if not parts:
             raise BadInputError(f"measure {text}: it names no column of {table}; `explicate columns` lists them")
         if parts[-1] not in known:
@@ -112,7 +115,10 @@ def measured(tables: Mapping[str, pl.DataFrame], axes: Sequence[str], measures: 
     for measure in measures:
         alike.setdefault((measure.table, measure.name), {})[measure.text] = measure
     for (source, name), group in alike.items():
-        frame = tables[source] if not name else tables[source].filter(pl.col(NAMES[source]).is_in(spellings(name)))
+        frame = tables[source]
+        if {m.column for m in group.values()} & set(DERIVED[source]):
+            frame = with_slowdown(frame)
+        frame = frame if not name else frame.filter(pl.col(NAMES[source]).is_in(spellings(name)))
         count = pl.col(COUNT) if "count" in frame.columns else None
         rows = without_nan(
             frame.select(
