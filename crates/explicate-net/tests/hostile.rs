@@ -53,12 +53,15 @@ impl Middle {
     }
 
     fn new(channel: &str) -> Middle {
+        Middle::with_queue(channel, "droptail")
+    }
+    fn with_queue(channel: &str, queue: &str) -> Middle {
         let text = r#"
             duration = "1s"
             [topology]
             kind = "dumbbell"
             access = { rate = "1Gbit/s", delay = "1ms" }
-            bottleneck = { rate = "40Mbit/s", delay = "5ms", queue = { kind = "droptail", limit = "200pkt" } }
+            bottleneck = { rate = "40Mbit/s", delay = "5ms", queue = { kind = "QUEUE", limit = "200pkt" } }
             [[link]]
             name = "r1->r2"
             channel = [CHANNEL]
@@ -66,7 +69,8 @@ impl Middle {
             name = "f"
             protocol = "xcp_i"
         "#;
-        let scenario = Scenario::parse(&text.replace("CHANNEL", channel), "hostile", Path::new("."), &[]).unwrap();
+        let text = text.replace("CHANNEL", channel).replace("QUEUE", queue);
+        let scenario = Scenario::parse(&text, "hostile", Path::new("."), &[]).unwrap();
         let output = |name: &str| {
             let link = scenario.links.iter().find(|l| l.name == name).unwrap();
             Output::new(port(link, 0, 1, u64::MAX, None), link.delay)
@@ -327,9 +331,9 @@ fn completes(middle: &mut Middle, mut now: Time) {
 
 /// What each of two flows delivers in each of three spans of six seconds, as a share of the link, and packets dropped at the queue. The
 /// first one's receiving end returns more feedback than came if it is `greedy`, and it ends after the first span.
-fn shares(greedy: bool, guarded: bool) -> ([[f64; 2]; 3], u64) {
+fn shares(greedy: bool, guarded: bool, queue: &str) -> ([[f64; 2]; 3], u64) {
     const SPAN: Time = Time::secs(6);
-    let (mut middle, mut values) = (Middle::new(""), Values::default());
+    let (mut middle, mut values) = (Middle::with_queue("", queue), Values::default());
     set_guarded(&mut values, guarded);
     let mut ends: Vec<(Flow, Sink)> =
         (0..2).map(|i| (Flow::new(&init(i, &values)), Sink::new(&init(i, &values)))).collect();
@@ -379,10 +383,10 @@ fn shares(greedy: bool, guarded: bool) -> ([[f64; 2]; 3], u64) {
 /// As the documentation says: it is not prevented, and it is over when it is over.
 #[test]
 fn a_greedy_receiver_takes_nearly_all_while_it_lasts() {
-    let (fair, drops) = shares(false, false);
+    let (fair, drops) = shares(false, false, "droptail");
     assert!(fair[0].iter().sum::<f64>() > 0.8 && drops == 0, "{fair:?} {drops}");
     assert!((0.8..1.25).contains(&(fair[0][0] / fair[0][1])), "{fair:?}");
-    let (taken, drops) = shares(true, false);
+    let (taken, drops) = shares(true, false, "droptail");
     assert!(taken[0][0] > 2.0 * taken[0][1] && drops > 0, "{taken:?} {drops}");
     assert!(taken.iter().flatten().sum::<f64>() <= 3.0, "{taken:?}");
     assert!(taken[2][1] > 0.8, "the other one has all again: {taken:?}");
@@ -391,11 +395,23 @@ fn a_greedy_receiver_takes_nearly_all_while_it_lasts() {
 /// The same to a sender with its guard, which is the default: the losses make TCP's window its limit, so the queue is that of a TCP flow.
 #[test]
 fn losses_limit_the_sender_to_a_greedy_receiver() {
-    let (fair, drops) = shares(false, true);
+    let (fair, drops) = shares(false, true, "droptail");
     assert!(fair[0].iter().sum::<f64>() > 0.8 && drops == 0, "{fair:?} {drops}");
-    let ((taken, drops), (_, unguarded)) = (shares(true, true), shares(true, false));
+    let ((taken, drops), (_, unguarded)) = (shares(true, true, "droptail"), shares(true, false, "droptail"));
     assert!(drops > 0 && 10 * drops < unguarded, "{drops} {unguarded}");
     assert!(taken[1][1] > 0.8 && taken[2][1] > 0.8, "the other one has all again: {taken:?}");
+}
+
+/// Queues of their own for flows leave the other one more than half of its due, and a flow that has the line alone loses nothing.
+#[test]
+fn fair_queueing_protects_from_a_greedy_receiver() {
+    let (taken, _) = shares(true, true, "droptail");
+    let (separate, drops) = shares(true, true, "fq_codel");
+    println!("the other one has {:.2}, with queues of their own {:.2}", taken[0][1], separate[0][1]);
+    assert!(separate[0][1] > 0.2 && separate[0][1] > 4.0 * taken[0][1], "{taken:?} {separate:?}");
+    assert!(drops > 0 && separate[1][1] > 0.8, "{separate:?} {drops}");
+    let (fair, _) = shares(false, true, "fq_codel");
+    assert!(fair[0].iter().all(|share| *share > 0.4), "{fair:?}");
 }
 
 #[test]
