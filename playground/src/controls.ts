@@ -1,6 +1,6 @@
 /** The form beside the picture. What changes the network applies at once; what changes flows starts them again. */
 import { BOTTLENECK, type Dumbbell, PACKET, PROTOCOLS, RETURN, type Scene, XCP_LAW, bottleneckDelay, roundTrip } from "./scenes";
-import type { Change } from "./types";
+import type { Change, LinkInfo } from "./types";
 
 export interface Actions {
   restart(scene: Dumbbell): void;
@@ -19,6 +19,7 @@ const RATES = [1, 2, 3, 5, 8, 10, 15, 20, 30, 40, 50, 75, 100, 150, 200];
 const RTTS = [10, 20, 30, 40, 60, 80, 100, 150, 200, 300, 400, 600];
 const LOSSES = [0, 0.01, 0.03, 0.1, 0.3, 1, 2, 3, 5];
 const BUFFERS = [5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000, 2000];
+const FACTORS = [0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10];
 const FLOWS = [1, 2, 3, 4, 6, 8, 10, 15, 20, 30, 50];
 
 export class Controls {
@@ -41,6 +42,29 @@ export class Controls {
     this.fill(scene, changes);
     // Who moves a slider by keyboard goes on where they were.
     if (name) this.form.querySelector<HTMLElement>(`[data-name="${name}"]`)?.focus();
+  }
+
+  /** What can change of one link of a scenario, around what it has. */
+  showLink(link: LinkInfo, changes: Change[]): void {
+    this.form.replaceChildren();
+    this.form.hidden = link.possible.length === 0;
+    if (this.form.hidden) return;
+    const last = (what: Change[2], otherwise: number) => changes.filter((c) => c[2] === what && c[1] === link.name).at(-1)?.[3] ?? otherwise;
+    const set = (what: Change[2], factor: number) => (v: number) => this.actions.change([[0, link.name, what, v * factor]]);
+    const around = (value: number) => FACTORS.map((factor) => Number((value * factor).toPrecision(3)));
+    const [rate, delay, buffer] = [link.rate / 1e6, link.delay * 1000, (link.limit ?? 0) / 1000];
+    const sliders: [string, Slider][] = [
+      ["rate", { label: "Rate", values: around(rate), value: last("rate", link.rate) / 1e6, show: (v) => `${v} Mbit/s`, set: set("rate", 1e6) }],
+      ["delay", { label: "Delay", values: around(Math.max(delay, 1)), value: last("delay", link.delay) * 1000, show: (v) => `${v} ms`, set: set("delay", 1e-3) }],
+      ["loss", { label: "More loss", values: LOSSES, value: last("loss", 0) * 100, show: (v) => `${v} %`, set: set("loss", 0.01) }],
+      ["buffer", { label: "Buffer", values: around(buffer), value: last("buffer", buffer * 1000) / 1000, show: (v) => `${v} kB`, set: set("buffer", 1000) }],
+    ];
+    const possible = sliders.filter(([what]) => link.possible.includes(what) && (what !== "buffer" || link.limit !== null));
+    this.group(link.name, "changes while it runs", possible.map(([, slider]) => this.slider(slider)));
+    this.noted = document.createElement("p");
+    this.noted.className = "note";
+    this.form.append(this.noted);
+    this.note(changes.length);
   }
 
   private fill(scene: Dumbbell, changes: Change[]): void {
@@ -111,7 +135,7 @@ export class Controls {
       output.textContent = text;
       input.setAttribute("aria-valuetext", text);
     };
-    tell(show(value));
+    tell(show(Number(value.toPrecision(3))));
     input.addEventListener("input", () => tell(show(values[Number(input.value)])));
     input.addEventListener("change", () => set(values[Number(input.value)]));
     box.append(name, output, input);

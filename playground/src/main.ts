@@ -26,7 +26,9 @@ let infos: LaneInfo[] = [];
 let frames: LaneFrame[] = [];
 let pictures: Picture[] = [];
 let outputs: Record<string, HTMLElement>[] = [];
-let shown = { link: "", at: 0, words: 0 };
+let shown = { link: "", at: 0, words: 0, controls: "" };
+/** Number of the scene. */
+let serial = 0;
 let palette: Colours[] = [];
 
 const curves = new Curves(element("curves"));
@@ -41,6 +43,7 @@ const controls = new Controls(element<HTMLFormElement>("controls"), {
 /** Shows a scene; with `until`, up to there at once. */
 function begin(next: State, until: number): void {
   state = next;
+  serial++;
   frames = [];
   lanes = lanesOf(state.scene);
   element<HTMLSelectElement>("speed").value = String(state.speed);
@@ -96,6 +99,11 @@ function ready(made: LaneInfo[], link: string): void {
   const rates = state.changes.filter(([, name, what]) => what === "rate" && name === link);
   curves.capacity = info?.air ? [] : [[0, (info?.rate ?? 0) / 1e6], ...rates.map(([t, , , rate]): [number, number] => [t, rate / 1e6])];
   build();
+  // Sliders that are in use stay as they are.
+  if (state.scene.kind !== "dumbbell" && info && shown.controls !== `${serial} ${link}`) {
+    shown.controls = `${serial} ${link}`;
+    controls.showLink(info, state.changes);
+  }
   const select = element<HTMLSelectElement>("link");
   const limited = infos[0].links.filter((l) => l.limited || l.air);
   select.replaceChildren(...limited.map((l) => new Option(l.name, l.name, false, l.name === link)));

@@ -26,6 +26,8 @@ export interface LinkInfo {
   limit: number | null;
   routers: string[];
   air: boolean;
+  /** What can change while it runs: rate, delay, loss, buffer. */
+  possible: string[];
 }
 
 export interface LaneInfo {

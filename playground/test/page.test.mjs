@@ -194,6 +194,27 @@ test("a scenario is opened by drop, with its trace, and has the tables of the co
   });
 });
 
+test("links of an opened scenario change too, where that is possible", async () => {
+  await visit("", {}, async (page) => {
+    const toml = (name) => ({ name, mimeType: "text/plain", buffer: Buffer.from(text(`scenarios/${name}`)) });
+    const titled = (name) => page.waitForFunction((n) => document.querySelector(".lane h2")?.textContent === n, name);
+    await page.setInputFiles("#file", [toml("traces.toml"), toml("steps.trace")]);
+    await titled("traces.toml");
+    const names = () => page.$$eval("#controls input", (all) => all.map((input) => input.dataset.name));
+    assert.deepEqual(await names(), ["Delay", "More loss", "Buffer"]);
+    await page.setInputFiles("#file", toml("long-fat-pipe.toml"));
+    await titled("long-fat-pipe.toml");
+    assert.deepEqual(await names(), ["Rate", "Delay", "More loss", "Buffer"]);
+    await page.selectOption("#speed", "5");
+    await page.waitForFunction(() => Number.parseFloat(document.querySelector("#clock").textContent) > 6, null, { timeout: 30000 });
+    await slide(page, "Rate", -2);
+    await page.waitForFunction(() => Number.parseFloat(document.querySelector("#clock").textContent) > 12, null, { timeout: 30000 });
+    const throughput = Number.parseFloat(await page.textContent(".lane dd"));
+    assert.equal(await page.locator('input[data-name="Rate"]').getAttribute("aria-valuetext"), "100 Mbit/s");
+    assert.ok(throughput > 60 && throughput < 101, `${throughput} of 100 Mbit/s`);
+  });
+});
+
 test("a scenario with a mistake is explained, with its line", async () => {
   await visit("", {}, async (page) => {
     await page.setInputFiles("#file", { name: "mine.toml", mimeType: "text/plain", buffer: Buffer.from('duration = "5 apples"\n') });

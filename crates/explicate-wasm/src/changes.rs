@@ -119,6 +119,25 @@ pub fn apply(scenario: &mut Scenario, changes: &[Change]) -> Result<(), String> 
     Ok(())
 }
 
+/// What can change of a link while it runs.
+pub fn possible(link: &Link) -> Vec<&'static str> {
+    if link.over.is_some() {
+        return Vec::new();
+    }
+    let droptail = link.queue.as_ref().is_some_and(|queue| queue.kind.name() == "droptail");
+    let of = |what: What| match what {
+        What::Rate => !has_ruled_rate(link),
+        What::Delay | What::Loss => true,
+        What::Buffer => droptail,
+        What::Feedback => false,
+    };
+    What::ALL.iter().filter(|(_, what, ..)| of(*what)).map(|(name, ..)| *name).collect()
+}
+
+fn has_ruled_rate(link: &Link) -> bool {
+    link.channel.iter().any(|c| matches!(c.kind.name(), "trace" | "rate_steps" | "outages" | "fading"))
+}
+
 /// Values from times on.
 pub(crate) type Steps = Vec<(Time, f64)>;
 
@@ -167,7 +186,7 @@ fn change_rate(link: &mut Link, steps: &Steps) -> Result<(), String> {
     if steps.is_empty() {
         return Ok(());
     }
-    if link.channel.iter().any(|c| matches!(c.kind.name(), "trace" | "rate_steps" | "outages" | "fading")) {
+    if has_ruled_rate(link) {
         return Err(format!("the channel of {} rules its rate: it cannot be changed", link.name));
     }
     link.channel.push(ChannelSpec { kind: &LineSteps, values: carried(link.rate.0, steps, 1.0) });

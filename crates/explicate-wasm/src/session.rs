@@ -104,6 +104,7 @@ impl Session {
                     "limit": port.queue.as_ref().and_then(limit_of),
                     "routers": port.routers.iter().map(|r| r.protocol.name()).collect::<Vec<_>>(),
                     "air": link.over.is_some(),
+                    "possible": changes::possible(link),
                 })
             })
             .collect();

@@ -127,6 +127,34 @@ fn what_cannot_change_says_so() {
 }
 
 #[test]
+fn what_is_possible_is_possible() {
+    let with = |line: &str| SCENE.replace("PROTOCOL", "cubic").replace("[[flows]]", &format!("{line}\n[[flows]]"));
+    let channel = |kind: &str| format!("[[link]]\nname = \"r1->r2\"\nchannel = [{{ {kind} }}]");
+    let texts = [
+        SCENE.replace("PROTOCOL", "cubic"),
+        SCENE.replace("PROTOCOL", "cubic").replace("droptail", "codel"),
+        with(&channel("kind = \"random_loss\", rate = \"1%\"")),
+        with(&channel("kind = \"rate_steps\", steps = [{ at = \"0s\", rate = \"5Mbit/s\" }]")),
+    ];
+    let mut refused = 0;
+    for text in &texts {
+        let recipe = |changes: &str| Recipe::new(text, "scene.toml", &Files::new(), &[], changes);
+        let session = Session::new(recipe("").expect("a scenario")).expect("a network");
+        let described: serde_json::Value = serde_json::from_str(&session.describe()).expect("JSON");
+        let links = described["links"].as_array().expect("a list");
+        let link = links.iter().find(|link| link["name"] == "r1->r2").expect("the bottleneck");
+        let possible: Vec<&str> =
+            link["possible"].as_array().expect("a list").iter().filter_map(|w| w.as_str()).collect();
+        for (what, value) in [("rate", 4e6), ("delay", 0.1), ("loss", 0.01), ("buffer", 9000.0)] {
+            let made = recipe(&format!("[[1, \"r1->r2\", \"{what}\", {value}]]")).and_then(|recipe| recipe.tables());
+            assert_eq!(made.is_ok(), possible.contains(&what), "{what} of {text}");
+            refused += made.is_err() as u32;
+        }
+    }
+    assert_eq!(refused, 2, "the rate of a line with steps, and CoDel's buffer");
+}
+
+#[test]
 fn packets_are_on_their_links() {
     let mut session = session("xcp", "");
     session.advance(3.0, true);
