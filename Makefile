@@ -28,7 +28,7 @@ demo: install ## Runs XCP against NewReno and CUBIC on a long fat pipe; writes a
 test: lint rust lab python ## Everything that needs no root; ends with what could not run here, and how to run it
 	@if [ -s $(NOT_RUN) ]; then echo "not run:"; cat $(NOT_RUN); fi
 
-rest: repeat extend papers wheel site playground-test elsewhere workflows dist-part linux fuzz-short cost ## What `make test` leaves out: root, costs, fuzzing, papers, packages, site, playground
+rest: repeat extend papers wheel playground-test site elsewhere workflows dist-part linux fuzz-short cost ## What `make test` leaves out: root, costs, fuzzing, papers, packages, site, playground
 
 test-all: test rest ## Everything that CI runs
 

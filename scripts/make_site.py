@@ -5,6 +5,7 @@
 1. *Stage.* The pages of docs/ and those of the project's root go to target/site/pages. A link to any other file of the
    repository becomes a link to a page that shows that file, so that no link leaves the site.
 2. *Build.* Zensical in strict mode, by zensical.toml: a link without a target ends the build.
+   Where the playground is built (`make playground`), the site includes it, and each protocol's page links to it.
 3. *Check.* lychee follows every link and anchor of the result; nothing in it may load from another host; every page
    has a place in the navigation (docs/SUMMARY.md).
 """
@@ -29,6 +30,8 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "target" / "site"
 PAGES = BUILD / "pages"
 RESULT = ROOT / "out" / "site"
+
+PLAYGROUND = ROOT / "playground" / "dist"
 
 BESIDE = {
     "ARCHITECTURE.md": "project/architecture.md",
@@ -57,6 +60,17 @@ def home_of(path: str) -> str:
     if path.startswith("docs/"):
         return path.removeprefix("docs/")
     return f"source/{path}.md"
+
+
+def invited(path: str, text: str) -> str:
+    """A page with a link below its title that opens the playground, if it is about that or a protocol."""
+    protocol = re.fullmatch(r"docs/reference/protocol-(.+)\.md", path)
+    if not PLAYGROUND.is_dir() or not (protocol or path == "docs/playground.md"):
+        return text
+    up, query = ("../", f"?run={protocol[1]}") if protocol else ("", "")
+    words = "Run it in the playground" if protocol else "Open the playground"
+    title, rest = text.split("\n\n", 1)
+    return f'{title}\n\n<a href="{up}playground/index.html{query}">{words}</a>\n\n{rest}'
 
 
 def outside_fences(text: str) -> Iterator[tuple[str, bool]]:
@@ -97,7 +111,7 @@ class Stage:
 
     def page(self, path: str) -> None:
         """Stage a page, its links turned to where the site has their targets."""
-        text = (ROOT / path).read_text(encoding="utf-8")
+        text = invited(path, (ROOT / path).read_text(encoding="utf-8"))
         parts = (
             LINK.sub(lambda found: found[1] + self.turned(path, found[2]) + found[3], part) if links else part
             for part, links in outside_fences(text)
@@ -202,7 +216,8 @@ def unplaced() -> Iterator[str]:
     navigation.feed((RESULT / "index.html").read_text(encoding="utf-8"))
     for path in sorted(RESULT.rglob("*.html")):
         name = path.relative_to(RESULT).as_posix()
-        if name not in navigation.named | {"404.html", "index.html"} and not name.startswith("source/"):
+        apart = name.startswith(("source/", "playground/"))
+        if name not in navigation.named | {"404.html", "index.html"} and not apart:
             yield f"{name}: not in docs/SUMMARY.md"
 
 
@@ -226,6 +241,8 @@ def main() -> None:
     shutil.rmtree(RESULT, ignore_errors=True)
     run(tool("zensical"), "build", "--clean", "--strict")
     (RESULT / "SUMMARY.html").unlink()
+    if PLAYGROUND.is_dir():
+        shutil.copytree(PLAYGROUND, RESULT / "playground")
     problems = [*foreign(), *unplaced()]
     if problems:
         sys.exit("\n".join(problems))
