@@ -21,7 +21,7 @@ import sys
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import metadata
@@ -63,21 +63,11 @@ def target(arch: str, libc: str) -> str:
     return name
 
 
-def wheels(arch: str) -> None:
+def wheels(arch: str, libcs: Sequence[str]) -> None:
     """Build the wheels of an architecture."""
-    for libc, tag in LIBCS.items():
-        run(
-            "maturin",
-            "build",
-            "--release",
-            "--zig",
-            "--target",
-            target(arch, libc),
-            "--compatibility",
-            tag,
-            "--out",
-            DIST,
-        )
+    for libc in libcs:
+        linked = ("--zig", "--target", target(arch, libc), "--compatibility", LIBCS[libc])
+        run("maturin", "build", "--release", *linked, "--out", DIST)
 
 
 def sdist() -> None:
@@ -93,7 +83,7 @@ def daemon(arch: str) -> None:
     env = {"EXPLICATE_COMMIT": commit(), **({} if arch == os.uname().machine else {linker: "rust-lld"})}
     run("cargo", "build", "--release", "--package", "explicate-net", "--target", name, env=env)
     DIST.mkdir(exist_ok=True)
-    built = ROOT / "target" / name / "release" / "explicated"
+    built = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / name / "release" / "explicated"
     run(objcopy(), "--strip-debug", built, program(arch))
     program(arch).chmod(0o755)
 
@@ -243,6 +233,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)} (default: all)")
     parser.add_argument("--arch", action="append", choices=ARCHES, help="default: both")
+    parser.add_argument("--libc", action="append", choices=LIBCS, help="of wheels; default: both")
     args = parser.parse_args()
     if unknown := set(args.parts) - set(PARTS):
         parser.error(f"there is no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
@@ -257,11 +248,14 @@ def main() -> None:
                 continue
             build = {"sdist": sdist, "sbom": sbom, "sums": sums}.get(part)
             for arch in args.arch or ARCHES if build is None else ():
-                {"wheels": wheels, "daemon": daemon, "deb": deb}[part](arch)
+                if part == "wheels":
+                    wheels(arch, args.libc or list(LIBCS))
+                else:
+                    {"daemon": daemon, "deb": deb}[part](arch)
             if build is not None:
                 build()
     finally:
-        COMMIT_FILE.unlink()
+        COMMIT_FILE.unlink(missing_ok=True)
     for path in sorted(DIST.iterdir()):
         print(f"{path.stat().st_size / 1e6:8.2f} MB  {path.name}")
     for key in metadata.empty():
