@@ -48,9 +48,11 @@ FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 WORDS = {".rs": "rust", ".py": "python", ".toml": "toml", ".lua": "lua", ".service": "ini", ".svg": "xml"}
 """How the kinds of files are highlighted."""
 
-WORKER = "iframe-worker@1.0.4"
-WORKER_HASH = "sha512-roeaaI+Lg1LJNfgpCjoRe/+WzEjy9+Z08LoEvu85MCPbBjwm+qXz8Ag5U05lHa6V1CysZyGzE0SOkAtSUA5q7Q=="
-"""The npm package by which a page that was opened from the disk can search, and its hash."""
+PACKAGES = {
+    "iframe-worker@1.0.4": "roeaaI+Lg1LJNfgpCjoRe/+WzEjy9+Z08LoEvu85MCPbBjwm+qXz8Ag5U05lHa6V1CysZyGzE0SOkAtSUA5q7Q==",
+    "axe-core@4.14.1": "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==",
+}
+"""Packages of npm with their SHA-512: the first for the search in pages opened from the disk, the other for tests."""
 
 
 def home_of(path: str) -> str:
@@ -150,25 +152,26 @@ class Stage:
         path.write_text(text, encoding="utf-8")
 
 
-def place_worker() -> None:
-    """Put the script by which pages from the disk can search among the assets."""
+def unpack() -> None:
+    """Fetch the packages of npm, and put the worker among the assets of the site."""
     folder = BUILD / "npm"
     folder.mkdir(parents=True, exist_ok=True)
-    packed = folder / (WORKER.replace("@", "-") + ".tgz")
-    if not packed.exists():
-        if shutil.which("npm") is None:
-            sys.exit("the search of the site needs a package of npm: apt-get install npm")
-        run("npm", "pack", "--silent", WORKER, "--pack-destination", str(folder))
-    digest = base64.b64encode(hashlib.sha512(packed.read_bytes()).digest()).decode()
-    if f"sha512-{digest}" != WORKER_HASH:
-        packed.unlink()
-        sys.exit(f"{WORKER} has another hash than expected: sha512-{digest}")
-    with tarfile.open(packed) as archive:
-        for name, place in (("shim/index.js", "iframe-worker.js"), ("LICENSE", "iframe-worker.LICENSE")):
-            member = archive.extractfile(f"package/{name}")
-            assert member is not None, name
-            (PAGES / "assets").mkdir(exist_ok=True)
-            (PAGES / "assets" / place).write_bytes(member.read())
+    for package, wanted in PACKAGES.items():
+        packed = folder / (package.replace("@", "-") + ".tgz")
+        if not packed.exists():
+            if shutil.which("npm") is None:
+                sys.exit("the site needs two packages of npm: apt-get install npm")
+            run("npm", "pack", "--silent", package, "--pack-destination", str(folder))
+        found = base64.b64encode(hashlib.sha512(packed.read_bytes()).digest()).decode()
+        if found != wanted:
+            packed.unlink()
+            sys.exit(f"{package} has another hash than expected: {found}")
+        with tarfile.open(packed) as archive:
+            archive.extractall(folder / package.split("@")[0], filter="data")
+    worker = folder / "iframe-worker" / "package"
+    (PAGES / "assets").mkdir(exist_ok=True)
+    shutil.copyfile(worker / "shim" / "index.js", PAGES / "assets" / "iframe-worker.js")
+    shutil.copyfile(worker / "LICENSE", PAGES / "assets" / "iframe-worker.LICENSE")
 
 
 class Loads(HTMLParser):
@@ -237,7 +240,7 @@ def main() -> None:
     """Stage, build, check."""
     argparse.ArgumentParser(description="Build the documentation site.").parse_args()
     Stage().all()
-    place_worker()
+    unpack()
     shutil.rmtree(RESULT, ignore_errors=True)
     run(tool("zensical"), "build", "--clean", "--strict")
     (RESULT / "SUMMARY.html").unlink()

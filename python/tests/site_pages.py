@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from chromium import DESK, PHONE, Open
 
-SITE = Path(__file__).resolve().parent.parent.parent / "out" / "site"
+ROOT = Path(__file__).resolve().parent.parent.parent
+SITE = ROOT / "out" / "site"
+AXE = ROOT / "target" / "site" / "npm" / "axe-core" / "package" / "axe.min.js"
 PAGES = (
     "index.html",
     "howto/satellite.html",
@@ -34,6 +36,16 @@ def test_a_page_loads_nothing_from_the_network_and_fits(
     ground = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
     brightness = sum(int(part) for part in ground.removeprefix("rgb(").rstrip(")").split(","))
     assert (brightness > 600) if mode == "light" else (brightness < 200)
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize("page", ["index.html", "labs/3-router.html", "reference/protocol-xcp.html"])
+def test_axe_finds_nothing_serious(page: str, mode: str, open_page: Open) -> None:
+    opened = open_page(SITE / page, color_scheme=mode)
+    opened.page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = opened.page.evaluate("axe.run()")["violations"]
+    worst = [(each["id"], each["nodes"][0]["html"]) for each in found if each["impact"] in ("serious", "critical")]
+    assert worst == []
 
 
 def test_the_search_works_without_a_server(open_page: Open) -> None:
