@@ -10,16 +10,15 @@ that enter the two links behind it, whatever is lost on them. What the text leav
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from explicate.results import Results
-from explicate.source import value_text
+from explicate.scenario import Scenario
 from explicate_papers import metrics
-from explicate_papers.controls import Rewrite, Where, everywhere
+from explicate_papers.controls import Rewrite, Where, edit, everywhere
 from explicate_papers.statistics import Sample
 from explicate_papers.study import Case, Data, Effort, Label
 
@@ -43,7 +42,7 @@ def case(
     params: Mapping[str, Any] | None = None,
     clean_params: Mapping[str, Any] | None = None,
     burst: int = 1,
-    queue: str | None = None,
+    queue: Mapping[str, Any] | None = None,
     delay_ms: float = 20,
     seconds: float | None = None,
     trace: str | None = None,
@@ -53,28 +52,40 @@ def case(
     `delay_ms` is the delay of the links that D-P18 names; a case with a `trace` has no processing times.
     """
     choices = effort.choices
-    taken = NO_PROCESSING if trace else choices["D-P21"]
-    text = [
-        f'name = "paper-D"\nduration = "{seconds or effort.seconds:g}s"\nwarmup = "{choices["D-P3"]}"',
-        '[sampling]\nevery = "1s"\nof = ["throughput", "queue", "router", "flow"]',
-        *(f'[[node]]\nname = "{node}"' for node in (*SOURCES, "n0", "n1", "n2", "n3")),
-        *_links(choices, queue or discipline(choices, protocol), delay_ms),
-        _refined(choices, loss_percent, burst),
-        _flows(choices, "clean", clean or protocol, "n2", params if clean_params is None else clean_params, taken),
-        _flows(choices, "lossy", protocol, "n3", params, taken),
-    ]
-    return Case("\n\n".join(text) + "\n", trace=trace)
+    halves = {
+        "clean": (SOURCES[:5], "n2", clean or protocol, params if clean_params is None else clean_params),
+        "lossy": (SOURCES[5:], "n3", protocol, params),
+    }
+    start = choices["D-P8"]
+    made = Scenario("paper-D", duration=f"{seconds or effort.seconds:g}s", warmup=choices["D-P3"])
+    made = made.sampling("1s", ["throughput", "queue", "router", "flow"])
+    made = _network(made, choices, queue or discipline(choices, protocol), delay_ms)
+    for link, channel in _losses(choices, loss_percent, burst).items():
+        made = made.link(name=link, channel=[channel])
+    for name, (sources, sink, spoken, more) in halves.items():
+        made = made.flows(
+            name, spoken, count=5, packet="1000B", from_=sources, to=[sink],
+            params={
+                "receiver_window": int(choices["D-P6"]), **timer(choices["D-P7"]), **_readings(choices, spoken),
+                **(more or {}),
+            },
+            start=start if start == "0s" else {"uniform": start},
+            processing=NO_PROCESSING if trace else choices["D-P21"],
+        )  # fmt: skip
+    return Case(made.to_toml(), trace=trace)
 
 
-def discipline(choices: Mapping[str, str], protocol: str) -> str:
+def discipline(choices: Mapping[str, str], protocol: str) -> dict[str, Any]:
     """Return the queue of every link: RED under XCP's routers (D-P11), drop-tail under all else."""
-    limit = f'limit = "{choices["D-P2"]}pkt"'
+    limit = f"{choices['D-P2']}pkt"
     if not uses_xcp(protocol) or choices["D-P11"] == "droptail":
-        return f'{{ kind = "droptail", {limit} }}'
+        return {"kind": "droptail", "limit": limit}
     low, high = map(int, choices["D-P11"].removeprefix("red ").split("/"))
     raised = PERSISTENT if "XCPQ" in protocol else 0
-    thresholds = f'min_th = "{low + raised}pkt", max_th = "{high + raised}pkt"'
-    return f'{{ kind = "red", {limit}, {thresholds}, weight = 0.002, max_p = 0.1, gentle = true }}'
+    return {
+        "kind": "red", "limit": limit, "min_th": f"{low + raised}pkt", "max_th": f"{high + raised}pkt",
+        "weight": 0.002, "max_p": 0.1, "gentle": True,
+    }  # fmt: skip
 
 
 PERSISTENT = 10
@@ -86,10 +97,11 @@ A control interval has two: 1 - 0.9 ** (1 / 2).
 """
 
 
-def keeps_a_queue(effort: Effort) -> str:
-    """Return the router that keeps the persistent queue of section 7.2."""
+def keeps_a_queue(effort: Effort) -> dict[str, dict[str, Any]]:
+    """Return the settings with which the bottleneck's router keeps the persistent queue of section 7.2."""
     weight = SAMPLE_WEIGHTS[effort.choices["D-P13"]]
-    return f'{{ kind = "xcp", target_queue = "{1000 * PERSISTENT}B", queue_weight = {weight:g} }}'
+    router = {"kind": "xcp", "target_queue": f"{1000 * PERSISTENT}B", "queue_weight": weight}
+    return {f"link.{BOTTLENECK}.router": router}
 
 
 def uses_xcp(protocol: str) -> bool:
@@ -97,61 +109,32 @@ def uses_xcp(protocol: str) -> bool:
     return "xcp" in protocol.lower()
 
 
-def _links(choices: Mapping[str, str], queue: str, delay_ms: float) -> list[str]:
+def _network(made: Scenario, choices: Mapping[str, str], queue: Mapping[str, Any], delay_ms: float) -> Scenario:
+    """Return the scenario with its links; with two hops (D-P1) those of the sources are next to nothing."""
+    for node in (*SOURCES, "n0", "n1", "n2", "n3"):
+        made = made.node(node)
     others_ms = delay_ms if choices["D-P18"] == "all" else 20
-    made = [_link(source, "n0", *_access(choices, queue, others_ms)) for source in SOURCES]
-    made.append(_link("n0", "n1", RATE_MBPS, delay_ms, queue))
-    return made + [_link("n1", end, RATE_MBPS, others_ms, queue) for end in ("n2", "n3")]
-
-
-def _access(choices: Mapping[str, str], queue: str, delay_ms: float) -> tuple[float, float, str]:
-    """Return what joins a source to the bottleneck: a link like the others, or with two hops (next to) nothing."""
-    return (RATE_MBPS, delay_ms, queue) if choices["D-P1"] == "3" else (1000, 0, '"unlimited"')
-
-
-def _link(a: str, b: str, mbps: float, delay_ms: float, queue: str) -> str:
-    return (
-        f'[[link]]\nfrom = "{a}"\nto = "{b}"\nduplex = true\nrate = "{mbps:g}Mbit/s"\ndelay = "{delay_ms:g}ms"\n'
-        f"queue = {queue}"
-    )
-
-
-def _refined(choices: Mapping[str, str], loss_percent: float, burst: int) -> str:
-    if not loss_percent:
-        return ""
-    if burst == 1:
-        channel = f'{{ kind = "random_loss", rate = "{loss_percent:g}%" }}'
-    else:
-        per_flow = value_text(choices["D-P15"] == "flow")
-        channel = f'{{ kind = "burst_loss", rate = "{loss_percent:g}%", length = {burst}, per_flow = {per_flow} }}'
-    made = f'[[link]]\nname = "{LOSSY}"\nchannel = [{channel}]'
-    if choices["D-P4"] == "both":
-        made += f'\n\n[[link]]\nname = "n3->n1"\nchannel = [{channel}]'
+    like_others = (RATE_MBPS, others_ms, queue)
+    access = like_others if choices["D-P1"] == "3" else (1000, 0, "unlimited")
+    links = {
+        **{(source, "n0"): access for source in SOURCES},
+        ("n0", "n1"): (RATE_MBPS, delay_ms, queue),
+        ("n1", "n2"): like_others,
+        ("n1", "n3"): like_others,
+    }
+    for (a, b), (mbps, ms, kept) in links.items():
+        made = made.link(a, b, duplex=True, rate=f"{mbps:g}Mbit/s", delay=f"{ms:g}ms", queue=kept)
     return made
 
 
-def _flows(
-    choices: Mapping[str, str], name: str, protocol: str, sink: str, params: Mapping[str, Any] | None, taken: str
-) -> str:
-    mine = SOURCES[:5] if name == "clean" else SOURCES[5:]
-    values = {
-        "receiver_window": int(choices["D-P6"]),
-        **timer(choices["D-P7"]),
-        **_readings(choices, protocol),
-        **(params or {}),
-    }
-    start = choices["D-P8"]
-    start = '"0s"' if start == "0s" else f'{{ uniform = "{start}" }}'
-    return (
-        f'[[flows]]\nname = "{name}"\ncount = 5\nprotocol = "{protocol}"\npacket = "1000B"\n'
-        f"from = {value_text(mine)}\nto = {value_text([sink])}\nparams = {value_text(values)}\nstart = {start}"
-        f"{processing(taken)}"
-    )
-
-
-def processing(taken: str) -> str:
-    """Return the line of a group of flows that says how long a host takes for a packet (D-P21)."""
-    return f'\nprocessing = "{taken}"'
+def _losses(choices: Mapping[str, str], loss_percent: float, burst: int) -> dict[str, dict[str, Any]]:
+    """Return the channels of the links that lose packets (D-P4), by name."""
+    if not loss_percent:
+        return {}
+    channel: dict[str, Any] = {"kind": "random_loss", "rate": f"{loss_percent:g}%"}
+    if burst > 1:
+        channel |= {"kind": "burst_loss", "length": burst, "per_flow": choices["D-P15"] == "flow"}
+    return dict.fromkeys((LOSSY, "n3->n1") if choices["D-P4"] == "both" else (LOSSY,), channel)
 
 
 def _readings(choices: Mapping[str, str], protocol: str) -> dict[str, Any]:
@@ -279,25 +262,30 @@ def refused(results: Results) -> float:
 
 # ------------------------------------------------------------------------------------------------ controls
 
-LOSSES_OFF = Rewrite("off", lambda _, one: replace(one, text=re.sub(r'(_loss", rate = )"[^"]*"', r'\1"0%"', one.text)))
-"""The lossy link loses nothing."""
+
+def losses_off(content: dict[str, Any]) -> None:
+    """Let no link lose anything."""
+    for link in content["link"]:
+        for channel in link.get("channel", ()):
+            channel["rate"] = "0%"
 
 
-def instead_of(system: str, other: str, where: Where = everywhere, drop: str = "") -> Rewrite:
+LOSSES_OFF = edit("off", losses_off)
+
+
+def instead_of(
+    system: str, other: str, where: Where = everywhere, drop: str = "", halves: Collection[str] = ("clean", "lossy")
+) -> Rewrite:
     """Return the mutation: `other` runs where a case that `where` chooses names `system`, on the same network.
 
-    Parameters that only `system` has are left out: those of the readings, and what the pattern `drop` names.
+    Parameters that only `system` has are left out: those of the readings, and `drop`.
     """
-    own = "|".join(filter(None, ("recount", "grow_on_duplicates", drop)))
+    own = {"recount", "grow_on_duplicates", drop}
 
-    def change(_: Label, one: Case) -> Case:
-        groups = one.text.split("[[flows]]")
-        changed = [
-            re.sub(rf',? "(?:{own})" = (?:"[^"]*"|[^,}} ]+)', "", group).replace(f'"{system}"', f'"{other}"')
-            if f'protocol = "{system}"' in group
-            else group
-            for group in groups
-        ]
-        return replace(one, text="[[flows]]".join(changed))
+    def change(content: dict[str, Any]) -> None:
+        for group in content["flows"]:
+            if group["protocol"] == system and group["name"] in halves:
+                group["protocol"] = other
+                group["params"] = {key: value for key, value in group["params"].items() if key not in own}
 
-    return Rewrite("protocol", change, where)
+    return edit("protocol", change, where)

@@ -61,15 +61,14 @@ study.control(
 )
 study.control(
     "TCP here, not in figure 8",
-    Rewrite("protocol", lambda label, one: tcp_in_place(str(label), one), lambda label: label in (MONITOR, FRIEND)),
+    Rewrite(
+        "protocol",
+        lambda label, one: base.instead_of(label, "reno").change(label, one),
+        lambda label: label in (MONITOR, FRIEND),
+    ),
     ["D-fig10-b"],
     "TCP starves at 5 %, the loss monitor does not",
 )
-
-
-def tcp_in_place(system: str, one: Case) -> Case:
-    """Return the case of a system with TCP in its place."""
-    return base.instead_of(system, "reno").change(system, one)
 
 
 @study.plot

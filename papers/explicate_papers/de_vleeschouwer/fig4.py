@@ -24,8 +24,7 @@ def cases(effort: Effort) -> dict[tuple[str, float], Case]:
     for loss in base.losses(effort):
         for system in (WITHOUT, WITH):
             made[system, loss] = base.case(effort, system, loss, params=base.silent(effort))
-        kept = {f"link.{base.BOTTLENECK}.router": base.keeps_a_queue(effort)}
-        made[WITH, loss] = replace(made[WITH, loss], settings=kept)
+        made[WITH, loss] = replace(made[WITH, loss], settings=base.keeps_a_queue(effort))
     return made
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from typing import Any
 
 from explicate.results import Results
 from explicate_papers import metrics
-from explicate_papers.controls import Place, Rewrite
+from explicate_papers.controls import Place, edit
 from explicate_papers.de_vleeschouwer import base
 from explicate_papers.statistics import Check, Sample, above, at_least, close
 from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
@@ -94,9 +94,11 @@ def rate_counts_packets(data: Data, percent: float) -> Iterator[Check]:
         yield close(f"{label[0]}, B{label[1]}: loss rate, %", lost, wanted, percent / 100 * label[2])
 
 
-def other_half(_: tuple[str, int, float], one: Case) -> Case:
-    """Return the case with the losses on the link of the other half."""
-    return replace(one, text=one.text.replace(f'name = "{base.LOSSY}"', f'name = "{base.CLEAN}"'))
+def other_half(content: dict[str, Any]) -> None:
+    """Put the losses on the link of the other half."""
+    for link in content["link"]:
+        if link.get("name") == base.LOSSY:
+            link["name"] = base.CLEAN
 
 
 study.control(
@@ -119,7 +121,7 @@ study.control(
 )
 study.control(
     "the other half loses",
-    Rewrite("exchange", other_half),
+    edit("exchange", other_half),
     ["D-fig6-c"],
     "then the half that is called loss-free has the losses",
 )

@@ -18,7 +18,7 @@ from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
 
 study = Study("D-fig9")
 
-QUEUE = '{ kind = "droptail", limit = "50pkt" }'
+QUEUE = {"kind": "droptail", "limit": "50pkt"}
 """Fixed by the text."""
 TCP, MONITOR, FRIEND = "TCP", "LR-LMXTCP", "LR-LMXTCP_TCPfriend"
 
@@ -33,7 +33,7 @@ def delays(effort: Effort) -> Sequence[float]:
 def cases(effort: Effort) -> dict[tuple[str, float], Case]:
     """Every system at every delay."""
     names = {TCP: base.tcp(effort), MONITOR: MONITOR, FRIEND: FRIEND}
-    often = {"sampling.every": "20ms", "sampling.of": '["cwnd"]'}
+    often = {"sampling.every": "20ms", "sampling.of": ["cwnd"]}
     loss = float(effort.choices["D-P19"])
     return {
         (label, delay): replace(base.case(effort, protocol, loss, delay_ms=delay, queue=QUEUE), settings=often)

@@ -41,7 +41,7 @@ def name(law: str, on: Sequence[str]) -> tuple[str, str]:
 def cases(effort: Effort) -> dict[str | tuple[str, str], Case]:
     """The paper's three steps, and the switches by themselves."""
     made: dict[str | tuple[str, str], Case] = {system: base.case(effort, system, LOSS) for system in SYSTEMS}
-    often = {"sampling.every": "200ms", "sampling.of": '["flow"]'}
+    often = {"sampling.every": "200ms", "sampling.of": ["flow"]}
     for law, params in LAWS.items():
         for on in ON[law]:
             switches = {switch: switch in on for switch in SWITCHES}

@@ -8,11 +8,11 @@ and the flow goes on as TCP.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from typing import Any
 
 from explicate.results import Results
 from explicate_papers import metrics
-from explicate_papers.controls import Rewrite
+from explicate_papers.controls import edit
 from explicate_papers.de_vleeschouwer import base
 from explicate_papers.statistics import Check, at_least, between, close, equal, near
 from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
@@ -76,6 +76,13 @@ def video_shares(data: Data, low: float, high: float) -> Check:
     return between("video over files", base.fairness(data, VIDEO, 0.0), low, high)
 
 
+def accepts(content: dict[str, Any]) -> None:
+    """Let the flows' ends accept XTCP."""
+    for group in content["flows"]:
+        if "refuse_explicit" in group["params"]:
+            group["params"]["refuse_explicit"] = False
+
+
 study.control(
     "Reno's recovery in SACK's place",
     base.instead_of("xcp/sack_monitor", "XCP_dumb", drop="on_loss"),
@@ -84,9 +91,7 @@ study.control(
 )
 study.control(
     "the path does not refuse",
-    Rewrite(
-        "off", lambda _, one: replace(one, text=one.text.replace('refuse_explicit" = true', 'refuse_explicit" = false'))
-    ),
+    edit("off", accepts),
     ["D-txt-beyond-b"],
     "then the senders speak XTCP, and routers flag their packets",
 )

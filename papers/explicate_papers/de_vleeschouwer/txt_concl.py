@@ -26,8 +26,7 @@ def cases(effort: Effort) -> dict[tuple[str, int, float], Case]:
         for loss in (1.0, 5.0):
             made[XTCP, burst, loss] = base.case(effort, XTCP, loss, burst=burst)
             one = base.case(effort, XCP, loss, burst=burst, queue=base.discipline(effort.choices, QUEUED))
-            kept = {f"link.{base.BOTTLENECK}.router": base.keeps_a_queue(effort)}
-            made[QUEUED, burst, loss] = replace(one, settings=kept)
+            made[QUEUED, burst, loss] = replace(one, settings=base.keeps_a_queue(effort))
     return made
 
 

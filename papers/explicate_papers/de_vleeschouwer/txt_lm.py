@@ -33,7 +33,7 @@ STEP_S = 0.005
 @study.cases
 def cases(effort: Effort) -> dict[tuple[str, int, int], Case]:
     """Both systems and thresholds; the first lossy flow is traced, the windows sampled often."""
-    often = {"sampling.every": f"{STEP_S * 1000:g}ms", "sampling.of": '["cwnd"]'}
+    often = {"sampling.every": f"{STEP_S * 1000:g}ms", "sampling.of": ["cwnd"]}
     made = {}
     for system in SYSTEMS:
         for threshold in THRESHOLDS:

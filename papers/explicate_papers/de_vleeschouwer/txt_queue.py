@@ -29,16 +29,16 @@ OFTEN = "sampled often"
 @study.cases
 def cases(effort: Effort) -> dict[tuple[str, str], Case]:
     """Both systems over both policies, the TCPs that they mimic, and one run of each policy to look at closely."""
-    limit = effort.choices["D-P2"]
-    queues = {DROPTAIL: None, RED: f'{{ kind = "red", limit = "{limit}pkt", {effort.choices["D-P20"]} }}'}
+    red = {"kind": "red", "limit": f"{effort.choices['D-P2']}pkt", **effort.table("D-P20")}
+    queues = {DROPTAIL: None, RED: red}
     made: dict[tuple[str, str], Case] = {
-        (system, queue): base.case(effort, system, 0.0, queue=text)
-        for queue, text in queues.items()
+        (system, queue): base.case(effort, system, 0.0, queue=kept)
+        for queue, kept in queues.items()
         for system in (*SYSTEMS, *(TCPS if queue == DROPTAIL else ()))
     }
-    close_up = {"sampling.every": f"{STEP_S * 1000:g}ms", "sampling.of": '["queue", "router", "flow"]'}
-    for queue, text in queues.items():
-        one = base.case(effort, SYSTEMS[1], 0.0, queue=text, seconds=CLOSE_UP_S)
+    close_up = {"sampling.every": f"{STEP_S * 1000:g}ms", "sampling.of": ["queue", "router", "flow"]}
+    for queue, kept in queues.items():
+        one = base.case(effort, SYSTEMS[1], 0.0, queue=kept, seconds=CLOSE_UP_S)
         made[OFTEN, queue] = replace(one, settings=close_up, seeds=2)
     return made
 
@@ -163,11 +163,8 @@ def half_speaks(protocol: str) -> Rewrite:
     """Return the mutation: the loss-free half of the XTCP flows speaks another protocol."""
 
     def change(label: Any, one: Case) -> Case:
-        before, clean, rest = one.text.split("[[flows]]")
         system = SYSTEMS[1] if label[0] == OFTEN else label[0]
-        taken = replace(one, text=f"[[flows]]{clean}")
-        other = base.instead_of(system, protocol).change(label, taken)
-        return replace(one, text=f"{before}{other.text}[[flows]]{rest}")
+        return base.instead_of(system, protocol, halves=["clean"]).change(label, one)
 
     return Rewrite("protocol", change, lambda label: label[0] not in TCPS)
 

@@ -145,7 +145,7 @@ study.control(
 )
 study.control(
     "TCP with the short timers",
-    Rewrite("protocol", lambda label, one: base.instead_of(str(label[0]), "reno").change(label, one), short_one),
+    Rewrite("protocol", lambda label, one: base.instead_of(label[0], "reno").change(label, one), short_one),
     ["D-txt-rtx-c"],
     "TCP fills the queue that XCP keeps nearly empty",
 )
