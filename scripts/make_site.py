@@ -43,7 +43,7 @@ BESIDE = {
 }
 """Pages outside docs/, and where the site has them."""
 
-LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\))")
+LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 WORDS = {".rs": "rust", ".py": "python", ".toml": "toml", ".lua": "lua", ".service": "ini", ".svg": "xml"}
 """How the kinds of files are highlighted."""
@@ -95,6 +95,10 @@ def placed(summary: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+UNSEARCHED = "---\nsearch:\n  exclude: true\nhide:\n  - toc\n---\n\n"
+"""The head of a page that shows a source."""
+
+
 class Stage:
     """The pages that Zensical reads."""
 
@@ -127,13 +131,11 @@ class Stage:
         if not name or "://" in name or name.startswith("mailto:"):
             return target
         found = os.path.normpath(PurePosixPath(path).parent / name)
-        if (ROOT / found).is_dir():
-            sys.exit(f"{path}: {target} is a folder; link to a file in it")
         if not (ROOT / found).exists():
             sys.exit(f"{path}: a link has no target: {target}")
         home = home_of(found)
         if home.startswith("source/") and found not in self.shown:
-            self.show(found)
+            (self.show_folder if (ROOT / found).is_dir() else self.show)(found)
         return os.path.relpath(home, PurePosixPath(home_of(path)).parent) + hash_ + anchor
 
     def show(self, path: str) -> None:
@@ -142,8 +144,20 @@ class Stage:
         text = (ROOT / path).read_text(encoding="utf-8")
         fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=2) + 1)
         word = WORDS.get(Path(path).suffix, "text")
-        head = f"---\nsearch:\n  exclude: true\nhide:\n  - toc\n---\n\n# `{path}`\n\n"
+        head = f"{UNSEARCHED}# `{path}`\n\n"
         self.write(home_of(path), f"{head}{fence}{word}\n{text}\n{fence}\n")
+
+    def show_folder(self, path: str) -> None:
+        """Stage a page that lists the files of a folder, and one for each of them."""
+        self.shown.add(path)
+        listed = subprocess.run(["git", "ls-files", path], cwd=ROOT, check=True, capture_output=True, text=True)
+        home = home_of(path)
+        lines = []
+        for file in listed.stdout.splitlines():
+            if home_of(file).startswith("source/") and file not in self.shown:
+                self.show(file)
+            lines.append(f"- [`{file}`]({os.path.relpath(home_of(file), PurePosixPath(home).parent)})")
+        self.write(home, UNSEARCHED + f"# `{path}`\n\n" + "\n".join(lines) + "\n")
 
     def write(self, home: str, text: str) -> None:
         """Write a page."""

@@ -56,6 +56,7 @@ def test_a_command_that_fails_is_an_error(tmp_path: Path) -> None:
         ("ARCHITECTURE.md", "docs/fluid.md", "../fluid.md"),
         ("docs/start.md", "https://rustup.rs", "https://rustup.rs"),
         ("docs/start.md", "../LICENSE-MIT", "source/LICENSE-MIT.md"),
+        ("docs/start.md", "../.ci", "source/.ci.md"),
     ],
 )
 def test_links_lead_to_where_the_site_has_their_targets(
