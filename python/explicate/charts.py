@@ -223,7 +223,7 @@ def _svg(axes: Axes, kind: str, frame: str, marks: str, note: str, data: str = "
 
 def _data(axes: Axes, series: Sequence[Series], columns: int) -> str:
     """Return the points as attributes; a chart that only a picture can show (paths, named places) is marked so."""
-    still = axes.x_names or any(one.loose or (one.dots and one.low) for one in series)
+    still = axes.x_names or any(one.loose for one in series)
     lines = [{"n": one.name, "p": one.place, "dots": one.dots, **_numbers(one, columns)} for one in series]
     shade = axes.shade if axes.shade is not None and axes.shade[1] > axes.shade[0] else None
     text = json.dumps({"s": lines, "b": shade}, separators=(",", ":"), ensure_ascii=False)

@@ -75,8 +75,8 @@ def without_nan(frame: pl.DataFrame) -> pl.DataFrame:
 def with_slowdown(flows: pl.DataFrame) -> pl.DataFrame:
     """Add ``slowdown``: the completion time over that of the fastest transfer of at least the same size.
 
-    It is null for transfers that did not complete. The fastest is that of the whole table, over all runs and points. It stands for the time in an empty network, which
-    is no more than that: a slowdown here is at most the usual one.
+    It is null for transfers that did not complete. The fastest is that of the whole table, over all runs and points. It
+    stands for the time in an empty network, which is no more than that: a slowdown here is at most the usual one.
     """
     time = pl.col("completion_s").fill_nan(None)
     known = pl.when(pl.col("size_bytes").is_not_null() & (time > 0)).then(time)

@@ -32,18 +32,20 @@
   const DASHES = [[], [7, 2.5], [2.5, 2], [9, 2.5, 2, 2.5]];
 
   // The drawn chart stays for print and without script; on a screen uPlot takes its place.
+  const banded = (one) => one.l && !one.dots;
   const series = (one) => {
     const stroke = () => colour(`--s${one.p}`), edge = { label: "", class: "edge", stroke: "transparent", width: 0, points: { show: false }, spanGaps: true };
     const own = { label: one.n, stroke, width: one.p >= 4 ? 2.75 : 1.75, dash: DASHES[one.p % 4], spanGaps: true,
       points: { show: Boolean(one.dots), size: 6, fill: stroke }, value: (_, value) => digits(value) };
     if (one.dots) own.paths = () => null;
-    return one.l ? [own, edge, { ...edge }] : [own];
+    return banded(one) ? [own, edge, { ...edge }] : [own];
   };
+  const home = (svg) => svg.closest(".figure") ?? svg.parentElement;
   // Charts of a figure keep equal heights: that of the highest line that is shown, in the part that is zoomed to.
   const data = new WeakMap();
   const linesOf = (svg) => { if (!data.has(svg)) data.set(svg, JSON.parse(svg.dataset.chart)); return data.get(svg); };
   const heights = (svg, plot, bottom, top) => {
-    const figure = svg.closest(".figure"), [left, right] = pair(svg.dataset.x), { min, max } = plot.scales.x;
+    const figure = home(svg), [left, right] = pair(svg.dataset.x), { min, max } = plot.scales.x;
     const hidden = new Set([...figure.querySelectorAll('.legend [aria-pressed="false"]')].map((button) => Number(button.dataset.series)));
     if (hidden.size === 0 && !(min > left || max < right)) return [bottom, top];
     let peak = -Infinity;
@@ -79,15 +81,23 @@
           u.ctx.fillStyle = colour("--shade");
           if (to > from) u.ctx.fillRect(from, u.bbox.top, to - from, u.bbox.height);
         }],
+        draw: [(u) => {
+          lines.forEach((one, k) => {
+            if (!one.dots || !one.l || !u.series[places[k].of[0]].show) return;
+            u.ctx.strokeStyle = colour(`--s${one.p}`); u.ctx.lineWidth = 1.25 * devicePixelRatio; u.ctx.beginPath();
+            one.x.forEach((x, i) => { const at = u.valToPos(x, "x", true); u.ctx.moveTo(at, u.valToPos(one.l[i], "y", true)); u.ctx.lineTo(at, u.valToPos(one.h[i], "y", true)); });
+            u.ctx.stroke();
+          });
+        }],
         setScale: [(u, key) => {
           if (key !== "x") return;
           const whole = u.data[0], zoomed = u.scales.x.min > whole[0] || u.scales.x.max < whole[whole.length - 1]
           const [low, high] = heights(svg, u, bottom, top);
           u.setScale("y", { min: low, max: high });
-          host.closest(".figure").querySelectorAll(".reset").forEach((button) => { button.hidden = !zoomed; });
+          home(svg).querySelectorAll(".reset").forEach((button) => { button.hidden = !zoomed; });
         }],
       },
-    }, uPlot.join(lines.map((one) => one.l ? [one.x, one.y, one.l, one.h] : [one.x, one.y])), host);
+    }, uPlot.join(lines.map((one) => banded(one) ? [one.x, one.y, one.l, one.h] : [one.x, one.y])), host);
     plot.setScale("x", { min: Math.min(left, plot.data[0][0]), max: Math.max(right, plot.data[0][plot.data[0].length - 1]) });
     const own = () => plot.setScale("x", { min: left, max: right });
     // Charts over time are zoomed together, and shown whole together.

@@ -129,7 +129,7 @@ def slow(study: Study) -> Figure | None:
         panels.append(Panel(facet, axes, series))
     about = (
         "The median of transfers of like size, and the middle 80 % of them. The slowdown is the completion time over "
-        "that of the fastest transfer of at least the same size in these results: where few are as large, it tends to 1."
+        "that of the fastest transfer of at least the same size in these results: it tends to 1 where few are as large."
     )
     return Figure("slowdown", "Slowdown against size", about, tuple(panels), tuple(layout.names), layout.note)
 

@@ -21,7 +21,7 @@ LOG_FROM = 30.0
 
 STATISTIC_WORDS = {
     "mean": "mean",
-    "sum": "sum",
+    "sum": "total",
     "min": "least",
     "max": "greatest",
     "median": "median",
