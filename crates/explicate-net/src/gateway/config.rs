@@ -11,6 +11,7 @@ use explicate_core::units::Rate;
 use explicate_core::wire::UDP_PORT;
 use serde::Deserialize;
 
+use super::capacity::Source;
 use super::identity::PublicKey;
 use crate::error::{Error, Result};
 
@@ -82,19 +83,27 @@ pub struct Site {
 pub struct Wan {
     /// Rate at which this gateway may send; without it nothing is shaped, and CUBIC moves the windows.
     pub rate: Option<LineRate>,
+    /// Interface to the peers. With it, and a rate, other packets of the site that leave by it go through the same port.
+    pub interface: Option<String>,
+    /// Where the rate comes from while the gateway runs.
+    pub capacity: Option<Source>,
     /// The protocol of the core that moves the windows.
     pub protocol: String,
-    /// Repair single losses without a round trip, for a datagram more after every 24.
+    /// Repair one or two losses of 40 datagrams without a round trip, for two datagrams more.
     pub parity: bool,
 }
 
 impl Default for Wan {
     fn default() -> Wan {
-        Wan { rate: None, protocol: DEFAULT_EXPLICIT.to_string(), parity: true }
+        Wan { rate: None, interface: None, capacity: None, protocol: DEFAULT_EXPLICIT.to_string(), parity: true }
     }
 }
 
 impl Wan {
+    /// The interface to the peers, if other packets go through the port.
+    pub fn shares(&self) -> Option<&str> {
+        self.rate.and(self.interface.as_deref())
+    }
     /// The protocol of the windows, which [`Config::load`] has checked.
     pub fn law(&self) -> Option<&'static AnyProtocol> {
         registry::protocol(if self.rate.is_some() { &self.protocol } else { "cubic" })
@@ -286,6 +295,12 @@ impl Config {
         const LAWS: [&str; 2] = ["xcp", "cubic"];
         if !LAWS.contains(&config.wan.protocol.as_str()) {
             return Err(format!("wan: `protocol` is one of {}, not `{}`", LAWS.join(", "), config.wan.protocol));
+        }
+        if let Some(source) = &config.wan.capacity {
+            source.check().map_err(|message| format!("wan: {message}"))?;
+            if config.wan.rate.is_none() {
+                return Err("wan: `capacity` needs a `rate` to begin with".to_string());
+            }
         }
         let limits = config.limits;
         if limits.connections == 0 || limits.connection_bytes < 65_536 || limits.peer_bytes < limits.connection_bytes {

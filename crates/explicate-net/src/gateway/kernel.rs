@@ -18,6 +18,11 @@ const TABLE: &str = "explicate_gateway";
 const MARK: u32 = 0x0e17;
 /// Number of the routing table in which all addresses are local, and priority of the rules.
 const LOCAL: u32 = 3607;
+/// Mark and table of other packets of the site, which go through the port.
+const OTHERS: u32 = 0x0e18;
+const SHARED: u32 = 3608;
+/// The interface by which they come to the gateway.
+pub const TUN: &str = "explicate0";
 /// Values of sysctls before the change.
 pub const STATE: &str = "gateway.sysctl";
 /// Sysctls that a gateway needs.
@@ -52,6 +57,10 @@ pub fn rules(config: &Config) -> String {
                 );
             }
         }
+    }
+    if let Some(wan) = config.wan.shares().filter(|_| !quoted.is_empty()) {
+        let from = format!("iifname {{ {} }}", quoted.join(", "));
+        let _ = writeln!(text, "    {from} fib daddr oifname \"{wan}\" meta mark set {OTHERS}");
     }
     text + "  }\n}\n"
 }
@@ -116,6 +125,39 @@ pub fn up(config: &Config) -> Result<()> {
     done
 }
 
+/// The interface, rules and routes of other packets.
+fn share() -> Result<()> {
+    let commands = [
+        format!("ip tuntap add dev {TUN} mode tun"),
+        format!("ip link set {TUN} up"),
+        format!("ip -4 route add default dev {TUN} table {SHARED}"),
+        format!("ip -4 rule add fwmark {OTHERS} lookup {SHARED} priority {SHARED}"),
+    ];
+    for command in commands {
+        execute(&command.split_whitespace().collect::<Vec<_>>(), "")?;
+    }
+    for command in [
+        format!("ip -6 route add default dev {TUN} table {SHARED}"),
+        format!("ip -6 rule add fwmark {OTHERS} lookup {SHARED} priority {SHARED}"),
+    ] {
+        if let Err(error) = execute(&command.split_whitespace().collect::<Vec<_>>(), "") {
+            tracing::info!(%error, "no IPv6");
+        }
+    }
+    Ok(())
+}
+
+/// Removes them; what is not there is no error.
+fn unshare() {
+    for command in [
+        format!("ip -4 rule del fwmark {OTHERS} lookup {SHARED} priority {SHARED}"),
+        format!("ip -6 rule del fwmark {OTHERS} lookup {SHARED} priority {SHARED}"),
+        format!("ip link del {TUN}"),
+    ] {
+        let _ = execute(&command.split_whitespace().collect::<Vec<_>>(), "");
+    }
+}
+
 fn set_up(config: &Config) -> Result<()> {
     for (name, value) in SYSCTLS {
         let path = Path::new("/proc/sys").join(name);
@@ -124,6 +166,9 @@ fn set_up(config: &Config) -> Result<()> {
         }
     }
     route("add")?;
+    if config.wan.shares().is_some() {
+        share()?;
+    }
     execute(&["nft", "-f", "-"], &rules(config)).map(drop)
 }
 
@@ -131,6 +176,7 @@ fn set_up(config: &Config) -> Result<()> {
 pub fn down(config: &Config) -> Result<()> {
     execute(&["nft", "-f", "-"], &format!("table inet {TABLE}\ndelete table inet {TABLE}\n"))?;
     route("del")?;
+    unshare();
     let folder = config.status.parent().unwrap_or(Path::new("/run"));
     let state = folder.join(STATE);
     let Ok(before) = fs::read_to_string(&state) else { return Ok(()) };

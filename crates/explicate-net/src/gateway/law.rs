@@ -24,6 +24,7 @@ use explicate_core::wire::{Congestion, Format, Packet};
 use quinn::congestion::{Controller, ControllerFactory};
 use quinn_proto::RttEstimator;
 
+use super::transport::{ACK_DELAY, PER_ACK};
 use crate::clock::Clock;
 
 /// Round trips in a row with more loss than this share make CUBIC the limit.
@@ -107,6 +108,13 @@ impl Law {
     pub fn window(&self) -> f64 {
         let own = self.sender.allowance().cwnd;
         if self.is_limited() { own.min(self.tcp.allowance().cwnd).max(LEAST) } else { own.max(LEAST) }
+    }
+    /// What may be in flight, packets: acknowledgements wait for [`PER_ACK`] packets or [`ACK_DELAY`], and the window is for a round
+    /// trip without that.
+    pub fn allowed(&self) -> f64 {
+        let waits =
+            if self.srtt > Time::ZERO { ACK_DELAY.as_secs_f64() / self.srtt.as_secs_f64().max(1e-3) } else { 0.0 };
+        self.window() * (1.0 + waits) + 2.0 * PER_ACK as f64
     }
     /// CUBIC limits the window.
     pub fn is_limited(&self) -> bool {
@@ -241,7 +249,7 @@ impl Controller for OfConnection {
         self.mtu = mtu;
     }
     fn window(&self) -> u64 {
-        (self.law.lock().window() * self.mtu as f64) as u64
+        (self.law.lock().allowed() * self.mtu as f64) as u64
     }
     fn clone_box(&self) -> Box<dyn Controller> {
         Box::new(OfConnection { law: self.law.clone(), mtu: self.mtu })

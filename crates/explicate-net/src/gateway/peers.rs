@@ -9,6 +9,7 @@ use std::time::Duration;
 use quinn::{Connection, Endpoint, Incoming, RecvStream, SendStream};
 use tokio::net::TcpStream;
 
+use super::capacity;
 use super::config::{self, ClientAddress, Config, WhenDown};
 use super::identity::{Identity, PublicKey};
 use super::intercept;
@@ -79,6 +80,8 @@ pub struct Gateway {
     transport: Transport,
     /// The port that datagrams leave by, if the line has a rate.
     pub port: Option<Arc<Port>>,
+    /// The source of its rate.
+    pub capacity: Option<Arc<Mutex<capacity::State>>>,
     /// Its peers, in the order of the file.
     pub peers: Vec<Peer>,
     /// Counters.
@@ -107,7 +110,7 @@ impl Gateway {
     pub fn new(
         config: Config,
         identity: Identity,
-        (endpoint, port): (Endpoint, Option<Arc<Port>>),
+        (endpoint, port, capacity): (Endpoint, Option<Arc<Port>>, Option<Arc<Mutex<capacity::State>>>),
         transport: Transport,
     ) -> Result<Arc<Gateway>> {
         let no_key = || Error::Input("a peer has no key".to_string());
@@ -116,7 +119,16 @@ impl Gateway {
             Ok(Peer { config: config.clone(), key, current: Mutex::default() })
         };
         let peers = config.peers.iter().map(peer).collect::<Result<Vec<Peer>>>()?;
-        Ok(Arc::new(Gateway { config, identity, endpoint, transport, port, peers, counters: Counters::default() }))
+        Ok(Arc::new(Gateway {
+            config,
+            identity,
+            endpoint,
+            transport,
+            port,
+            capacity,
+            peers,
+            counters: Counters::default(),
+        }))
     }
     /// Its configuration.
     pub fn config(&self) -> &Config {

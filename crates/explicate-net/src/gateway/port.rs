@@ -1,6 +1,6 @@
 //! The port by which datagrams leave: the rate of the line, a queue for each tunnel, and the controller of a router.
 //!
-//! Tunnels take turns by bytes (deficit round robin). A tunnel whose queue is full waits: QUIC keeps what it has not sent, and its
+//! Tunnels and the plain packets of the site take turns by bytes (deficit round robin). A tunnel whose queue is full waits: QUIC keeps what it has not sent, and its
 //! queue stays as short as [`MOST_QUEUED`]. One thread sends at the times that the line's rate sets. Lateness of the machine
 //! is made up for, up to [`CATCH_UP`].
 
@@ -20,6 +20,7 @@ use explicate_core::units::{Rate, Time};
 use explicate_core::wire::Packet;
 use rustix::event::{EventfdFlags, eventfd};
 
+use super::plain::{Plain, VOICE_SHARE};
 use super::shim;
 use super::tunnel::Tunnel;
 use crate::clock::{Clock, Waiter};
@@ -47,6 +48,12 @@ pub struct Outgoing {
     pub packet: Packet,
     /// Its bytes, with room for the headers.
     pub bytes: Vec<u8>,
+}
+
+/// What leaves.
+enum Leaving {
+    Datagram(Outgoing),
+    Plain(Vec<u8>),
 }
 
 /// The queue of a tunnel.
@@ -84,6 +91,7 @@ struct State {
     turn: usize,
     /// Datagrams without a tunnel.
     other: VecDeque<Outgoing>,
+    plain: Option<Plain>,
     backlog: (u64, u32),
     router: Box<AnyRouter>,
     /// When the line falls free.
@@ -106,7 +114,11 @@ pub struct Port {
 impl State {
     fn view(&self) -> PortView {
         let (backlog_bytes, backlog_packets) = self.backlog;
-        PortView { capacity: self.rate, backlog_bytes, backlog_packets, busy: false }
+        // The controller shares out what plain packets leave, and no less than their turns leave.
+        let used = self.plain.as_ref().map_or(0.0, |plain| plain.used);
+        let tunnels = self.queues.len().max(1) as f64;
+        let capacity = (self.rate - used).max(self.rate * tunnels / (tunnels + 1.0));
+        PortView { capacity, backlog_bytes, backlog_packets, busy: false }
     }
     fn room(&self) -> u64 {
         LEAST_ROOM.max((self.rate * MOST_QUEUED.as_secs_f64()) as u64)
@@ -117,16 +129,35 @@ impl State {
         self.backlog.0 += outgoing.packet.ip_len as u64;
         self.backlog.1 += 1;
     }
-    /// The next datagram, in turns by bytes.
-    fn next(&mut self) -> Option<Outgoing> {
+    /// What leaves next: datagrams of connections that are being set up, voice, and the others in turns by bytes.
+    fn next(&mut self, now: Time) -> Option<Leaving> {
         if let Some(outgoing) = self.other.pop_front() {
-            return Some(outgoing);
+            return Some(Leaving::Datagram(outgoing));
         }
-        if self.queues.iter().all(|queue| queue.waiting.is_empty()) {
+        let most = VOICE_SHARE * self.rate * METER.as_secs_f64();
+        let (voice, plain) = self.plain.as_ref().map_or((false, false), Plain::waits);
+        if let Some(queue) = self.plain.as_mut().filter(|_| voice)
+            && (queue.metered_voice as f64) < most
+        {
+            return queue.next_voice().map(Leaving::Plain);
+        }
+        if !voice && !plain && self.queues.iter().all(|queue| queue.waiting.is_empty()) {
             return None;
         }
         loop {
-            self.turn %= self.queues.len();
+            self.turn %= self.queues.len() + 1;
+            if self.turn == self.queues.len() {
+                if let Some(leaving) = self.next_plain(now) {
+                    return Some(leaving);
+                }
+                self.turn += 1;
+                if self.queues.iter().all(|queue| queue.waiting.is_empty())
+                    && self.plain.as_ref().is_none_or(|plain| plain.waits() == (false, false))
+                {
+                    return None;
+                }
+                continue;
+            }
             let queue = &mut self.queues[self.turn];
             let Some(first) = queue.waiting.front() else {
                 queue.deficit = 0;
@@ -142,13 +173,32 @@ impl State {
             queue.deficit -= length;
             queue.bytes -= length as u64;
             queue.metered += length as u64;
-            return queue.waiting.pop_front();
+            return queue.waiting.pop_front().map(Leaving::Datagram);
         }
+    }
+    /// A plain packet, if it is their turn.
+    fn next_plain(&mut self, now: Time) -> Option<Leaving> {
+        let plain = self.plain.as_mut()?;
+        if plain.waits() == (false, false) {
+            plain.deficit = 0;
+            return None;
+        }
+        if plain.deficit <= 0 {
+            plain.deficit += QUANTUM;
+            return None;
+        }
+        let bytes = plain.next(now).or_else(|| plain.next_voice())?;
+        plain.deficit -= bytes.len() as i64;
+        Some(Leaving::Plain(bytes))
     }
     fn meter(&mut self, now: Time) {
         let seconds = now.since(self.metered_at).as_secs_f64();
         if seconds >= METER.as_secs_f64() {
             self.metered_at = now;
+            if let Some(plain) = &mut self.plain {
+                plain.used = std::mem::take(&mut plain.metered) as f64 / seconds;
+                plain.metered_voice = 0;
+            }
             for queue in &mut self.queues {
                 queue.used = std::mem::take(&mut queue.metered) as f64 / seconds;
             }
@@ -158,11 +208,11 @@ impl State {
 }
 
 impl Port {
-    /// A port of this rate with the controller of a protocol. Starts its thread, which sends by this socket.
+    /// A port of this rate with the controller of a protocol, beside these plain packets. Starts its thread, which sends by this socket.
     pub fn start(
         protocol: &AnyProtocol,
         rate: Rate,
-        socket: UdpSocket,
+        (socket, plain): (UdpSocket, Option<Plain>),
         clock: Clock,
         parity: bool,
     ) -> Result<Arc<Port>> {
@@ -181,6 +231,7 @@ impl Port {
             queues: Vec::new(),
             turn: 0,
             other: VecDeque::new(),
+            plain,
             backlog: (0, 0),
             router: Box::new(Marking::new(router)),
             free_at: Time::ZERO,
@@ -207,6 +258,10 @@ impl Port {
     pub fn set_rate(&self, rate: Rate) {
         self.state().rate = rate.bytes_per_sec().max(1.0);
         self.wake();
+    }
+    /// Plain packets: sent, dropped, refused; and their rate, bytes/s.
+    pub fn plain(&self) -> Option<([u64; 3], f64)> {
+        self.state().plain.as_ref().map(|plain| (plain.counters, plain.used))
     }
     /// Its counters, its rate (bytes/s), and what waits (bytes, packets).
     pub fn report(&self) -> (Counters, f64, (u64, u32)) {
@@ -242,13 +297,15 @@ impl Port {
         if state.queues[index].bytes >= state.room() {
             return false;
         }
-        let others: f64 = state.queues.iter().enumerate().filter(|(i, _)| *i != index).map(|(_, q)| q.used).sum();
+        let plain = state.plain.as_ref().map_or(0.0, |plain| plain.used);
+        let tunnels: f64 = state.queues.iter().enumerate().filter(|(i, _)| *i != index).map(|(_, q)| q.used).sum();
+        let others = plain + tunnels;
         let active = state.queues.iter().filter(|q| q.used > 0.0).count().max(1) as f64;
         let spare = (state.rate - others).max(state.rate / active);
         for contents in contents.chunks(segment) {
             let (packet, parity) = tunnel.leave(contents, ip_headers, spare, self.parity);
             state.push(now, index, Outgoing { to, packet, bytes: with_room(contents) });
-            if let Some(parity) = parity {
+            for parity in parity.into_iter().flatten() {
                 let (packet, bytes) = parity.datagram(tunnel.number, ip_headers);
                 state.counters.parity += 1;
                 state.push(now, index, Outgoing { to, packet, bytes });
@@ -275,6 +332,7 @@ impl Port {
 
     fn run(&self, socket: &UdpSocket) {
         let mut waiter = Waiter::new(self.clock);
+        let tun = self.state().plain.as_ref().and_then(|plain| plain.fd().try_clone_to_owned().ok());
         let mut ready = Vec::new();
         loop {
             let (until, wakers) = self.turn(&mut ready);
@@ -282,9 +340,18 @@ impl Port {
                 waker.wake();
             }
             let mut refused = 0;
-            for Outgoing { to, packet, mut bytes } in ready.drain(..) {
-                shim::write(&packet, &mut bytes);
-                refused += socket.send_to(&bytes, to).is_err() as u64;
+            for leaving in ready.drain(..) {
+                match leaving {
+                    Leaving::Datagram(Outgoing { to, packet, mut bytes }) => {
+                        shim::write(&packet, &mut bytes);
+                        refused += socket.send_to(&bytes, to).is_err() as u64;
+                    }
+                    Leaving::Plain(bytes) => {
+                        if let Some(plain) = &mut self.state().plain {
+                            plain.send(&bytes);
+                        }
+                    }
+                }
             }
             if refused > 0 {
                 self.state().counters.refused += refused;
@@ -292,7 +359,9 @@ impl Port {
             if until <= self.clock.now() {
                 continue;
             }
-            if waiter.wait(std::slice::from_ref(&self.wake.as_fd()), until).is_err() {
+            let fds = [Some(self.wake.as_fd()), tun.as_ref().map(AsFd::as_fd)];
+            let fds: Vec<_> = fds.into_iter().flatten().collect();
+            if waiter.wait(&fds, until).is_err() {
                 self.clock.sleep_until(until.min(self.clock.now() + Time::millis(1)));
             }
             let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
@@ -300,7 +369,7 @@ impl Port {
     }
 
     /// Takes what leaves now; when the next one does, and who waits for room.
-    fn turn(&self, ready: &mut Vec<Outgoing>) -> (Time, Vec<Waker>) {
+    fn turn(&self, ready: &mut Vec<Leaving>) -> (Time, Vec<Waker>) {
         let now = self.clock.now();
         let mut state = self.state();
         state.meter(now);
@@ -311,26 +380,36 @@ impl Port {
             state.router.on_timer(now, &view);
         }
         self.finish_blocks(&mut state, now);
+        if let Some(plain) = &mut state.plain {
+            plain.read(now);
+        }
         state.free_at = state.free_at.max(now - CATCH_UP);
         while state.free_at <= now {
-            let Some(mut outgoing) = state.next() else { break };
-            let length = outgoing.packet.ip_len;
-            state.backlog.0 -= length as u64;
-            state.backlog.1 -= 1;
-            let view = state.view();
-            state.router.on_departure(now, &mut outgoing.packet, &view);
+            let Some(mut leaving) = state.next(now) else { break };
+            let length = match &mut leaving {
+                Leaving::Plain(bytes) => bytes.len() as u16,
+                Leaving::Datagram(outgoing) => {
+                    let length = outgoing.packet.ip_len;
+                    state.backlog.0 -= length as u64;
+                    state.backlog.1 -= 1;
+                    let view = state.view();
+                    state.router.on_departure(now, &mut outgoing.packet, &view);
+                    length
+                }
+            };
             let takes = Time::from_secs_f64(length as f64 / state.rate);
             state.free_at += takes;
             state.counters.sent += 1;
             state.counters.bytes += length as u64;
-            ready.push(outgoing);
+            ready.push(leaving);
         }
         let mut wakers = Vec::new();
         if full && state.queues.iter().any(|queue| queue.bytes < room) {
             self.drained.fetch_add(1, Ordering::Relaxed);
             wakers = std::mem::take(&mut state.wakers);
         }
-        let departs = if state.backlog.1 > 0 { state.free_at } else { Time::NEVER };
+        let plain = state.plain.as_ref().is_some_and(|plain| plain.waits() != (false, false));
+        let departs = if plain || state.backlog.1 > 0 { state.free_at } else { Time::NEVER };
         let open = |queue: &Queue| queue.tunnel.upgrade().is_some_and(|tunnel| tunnel.is_open());
         let ends = state.queues.iter().filter(|q| q.waiting.is_empty() && open(q)).map(|q| q.last + IDLE).min();
         (departs.min(state.router.next_timer()).min(ends.unwrap_or(Time::NEVER)), wakers)
@@ -348,7 +427,7 @@ impl Port {
             }
             let (to, last) = (queue.to, queue.last);
             let Some(tunnel) = queue.tunnel.upgrade() else { continue };
-            if let Some(parity) = tunnel.finish() {
+            for parity in tunnel.finish().into_iter().flatten() {
                 let (packet, bytes) = parity.datagram(tunnel.number, if to.is_ipv4() { 28 } else { 48 });
                 state.counters.parity += 1;
                 state.push(now, index, Outgoing { to, packet, bytes });

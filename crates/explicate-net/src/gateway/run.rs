@@ -13,10 +13,12 @@ use super::config::Config;
 use super::identity::Identity;
 use super::intercept;
 use super::peers::Gateway;
+use super::plain::Plain;
 use super::port::Port;
 use super::socket::{Socket, Tunnels};
 use super::status;
 use super::transport::Transport;
+use super::{capacity, kernel};
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
 use crate::sys;
@@ -50,7 +52,11 @@ async fn serve(config: Config) -> Result<()> {
     let status = status::listen(&config.status)?;
     // All sockets are open. Connections with addresses of other hosts need this one.
     sys::keep_only_raw().or_fail(|| "drop privileges".to_string())?;
-    let gateway = Gateway::new(config, identity, (endpoint.clone(), port), transport)?;
+    let capacity = match (&config.wan.capacity, &port) {
+        (Some(source), Some(port)) => Some(capacity::follow(source.clone(), port.clone())?),
+        _ => None,
+    };
+    let gateway = Gateway::new(config, identity, (endpoint.clone(), port, capacity), transport)?;
     for index in 0..gateway.peers.len() {
         tokio::spawn(gateway.clone().keep_calling(index));
     }
@@ -78,7 +84,10 @@ fn endpoint(
     sys::grow_buffers(socket.as_fd(), BUFFERS).or_fail(what)?;
     let port = match (config.wan.rate, config.wan.law()) {
         (Some(rate), Some(law)) => {
-            Some(Port::start(law, rate.0, socket.try_clone().or_fail(what)?, clock, config.wan.parity)?)
+            let shared = config.wan.shares().filter(|_| !config.site.interfaces.is_empty());
+            let plain = shared.map(|_| Plain::open(kernel::TUN, rate.0)).transpose()?;
+            let copy = socket.try_clone().or_fail(what)?;
+            Some(Port::start(law, rate.0, (copy, plain), clock, config.wan.parity)?)
         }
         _ => None,
     };

@@ -12,6 +12,7 @@ use std::task::{Context, Poll};
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 
+use super::parity::Parity;
 use super::port::{Port, bare, with_room};
 use super::shim;
 use super::tunnel::Tunnel;
@@ -86,12 +87,10 @@ impl Socket {
                     false
                 }
                 Ok(packet) => match &tunnel {
-                    None => packet.transport.0[2..4] == [0, 0],
+                    None => !Parity::is_in(&packet),
                     Some(tunnel) => {
                         let (keep, repaired) = tunnel.arrive(&packet, &datagram[shim::LEN..]);
-                        if let Some(repaired) = repaired {
-                            self.repair(meta.addr, repaired);
-                        }
+                        repaired.into_iter().for_each(|datagram| self.repair(meta.addr, datagram));
                         keep
                     }
                 },

@@ -5,14 +5,15 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixListener;
 
+use super::capacity;
 use super::peers::{Gateway, Peer};
 use super::port::Port;
 use crate::error::{Context, Error, Result};
@@ -75,10 +76,18 @@ fn of_peer(peer: &Peer) -> Value {
     })
 }
 
+fn of_capacity(state: &Mutex<capacity::State>) -> Value {
+    let state = state.lock().unwrap_or_else(PoisonError::into_inner);
+    json!({ "failure": state.failure, "at_floor": state.at_floor })
+}
+
 fn of_port(port: &Port) -> Value {
+    let ([sent, dropped, refused], used) = port.plain().unwrap_or_default();
+    let plain = json!({ "sent": sent, "dropped": dropped, "refused": refused, "bits_per_second": 8.0 * used });
     let (c, rate, (queue_bytes, queue_packets)) = port.report();
     json!({
         "rate_bps": 8.0 * rate,
+        "plain": plain,
         "sent": c.sent,
         "bytes": c.bytes,
         "parity": c.parity,
@@ -103,6 +112,7 @@ pub fn report(gateway: &Gateway) -> Value {
         "sent_bytes": of(&c.sent),
         "received_bytes": of(&c.received),
         "port": gateway.port.as_ref().map(|port| of_port(port)),
+        "capacity": gateway.capacity.as_ref().map(|state| of_capacity(state)),
         "peers": gateway.peers.iter().map(of_peer).collect::<Vec<_>>(),
     })
 }

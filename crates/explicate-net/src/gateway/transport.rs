@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use explicate_core::api::AnyProtocol;
-use explicate_core::units::Rate;
+use explicate_core::units::{Rate, Time};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{AckFrequencyConfig, ClientConfig, IdleTimeout, MtuDiscoveryConfig, ServerConfig, TransportConfig, VarInt};
 
@@ -20,8 +20,9 @@ const IDLE: Duration = Duration::from_secs(60);
 /// An idle connection shows that it lives so often.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 /// Acknowledgements wait for so many packets, or so long: narrow return paths carry them.
-const PER_ACK: u32 = 16;
-const ACK_DELAY: Duration = Duration::from_millis(20);
+pub const PER_ACK: u32 = 16;
+/// See there.
+pub const ACK_DELAY: Time = Time::millis(20);
 
 /// Bytes before a QUIC packet: IP, UDP, and headers.
 fn overhead(peer: SocketAddr) -> u16 {
@@ -54,7 +55,7 @@ impl Transport {
     fn config(&self, peer: SocketAddr, tunnel: &Arc<Tunnel>) -> Arc<TransportConfig> {
         let limits = self.limits;
         let mut ack = AckFrequencyConfig::default();
-        ack.ack_eliciting_threshold(VarInt::from_u32(PER_ACK)).max_ack_delay(Some(ACK_DELAY));
+        ack.ack_eliciting_threshold(VarInt::from_u32(PER_ACK)).max_ack_delay(Some(Duration::from_nanos(ACK_DELAY.0)));
         let mut mtu = MtuDiscoveryConfig::default();
         mtu.upper_bound(1500 - overhead(peer));
         let mut config = TransportConfig::default();

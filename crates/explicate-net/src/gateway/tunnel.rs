@@ -8,7 +8,8 @@ use explicate_core::units::Rate;
 use explicate_core::wire::{Congestion, Format, Packet};
 
 use super::law::{Law, SharedLaw};
-use super::shim::{self, Arrivals, Block, Parity};
+use super::parity::{Block, Parity, Repair};
+use super::shim;
 use crate::clock::Clock;
 
 static NUMBERS: AtomicU32 = AtomicU32::new(1);
@@ -27,7 +28,9 @@ struct State {
     /// Number of the next datagram.
     next: u32,
     block: Block,
-    arrivals: Arrivals,
+    /// Sum of the feedback that arrived, bytes/s modulo 2^32.
+    sum: u32,
+    repair: Repair,
 }
 
 /// Counters of a tunnel.
@@ -52,12 +55,12 @@ impl Tunnel {
     }
 
     /// The headers of a datagram that leaves with these contents, and the parity that follows it; `spare` as for [`Law::header`].
-    pub fn leave(&self, contents: &[u8], ip_headers: usize, spare: f64, parity: bool) -> (Packet, Option<Parity>) {
+    pub fn leave(&self, contents: &[u8], ip_headers: usize, spare: f64, parity: bool) -> (Packet, Option<[Parity; 2]>) {
         let short = contents.len() < shim::SHORT;
         let congestion = if short { Congestion::new(Format::Minimal) } else { self.law.lock().header(spare) };
         let mut state = self.state();
         let mut packet = shim::packet(self.number, congestion, ip_headers + shim::LEN + contents.len());
-        packet.congestion.set_reverse_feedback(state.arrivals.sum as i32);
+        packet.congestion.set_reverse_feedback(state.sum as i32);
         packet.transport.set_packet_number(state.next);
         let number = state.next;
         let full = if short || !parity { None } else { state.block.add(number, contents) };
@@ -67,23 +70,29 @@ impl Tunnel {
         (packet, full)
     }
     /// The parity of the datagrams since the last one.
-    pub fn finish(&self) -> Option<Parity> {
+    pub fn finish(&self) -> Option<[Parity; 2]> {
         self.state().block.finish()
     }
     /// Whether datagrams are without parity.
     pub fn is_open(&self) -> bool {
         self.state().block.is_open()
     }
-    /// A datagram arrived: whether QUIC is to have it, and one that it repairs.
-    pub fn arrive(&self, packet: &Packet, contents: &[u8]) -> (bool, Option<Vec<u8>>) {
-        if packet.transport.0[2..4] == [0, 0] {
-            self.law.lock().returned(packet.congestion.reverse_feedback() as u32);
+    /// A datagram arrived: whether QUIC is to have it, and those that it repairs.
+    pub fn arrive(&self, packet: &Packet, contents: &[u8]) -> (bool, Vec<Vec<u8>>) {
+        if Parity::is_in(packet) {
+            return (false, self.state().repair.take(packet, contents));
         }
-        self.state().arrivals.take(packet, contents)
+        self.law.lock().returned(packet.congestion.reverse_feedback() as u32);
+        let mut state = self.state();
+        shim::add_feedback(&mut state.sum, packet);
+        if contents.len() >= shim::SHORT {
+            state.repair.keep(packet.transport.packet_number(), contents);
+        }
+        (true, Vec::new())
     }
     /// Its counters.
     pub fn repairs(&self) -> Repairs {
         let state = self.state();
-        Repairs { repaired: state.arrivals.repaired, beyond: state.arrivals.beyond }
+        Repairs { repaired: state.repair.repaired, beyond: state.repair.beyond }
     }
 }

@@ -14,6 +14,7 @@ mod process;
 mod socket;
 mod tcp;
 mod time;
+mod tun;
 
 pub use file::{
     create_at, find_at, forget_cached, is_link, make_folder_at, move_at, open_file_at, open_folder_at, remove_at,
@@ -31,6 +32,7 @@ pub use socket::{
 };
 pub use tcp::{TcpInfo, tcp_connect, tcp_info};
 pub use time::{Polled, monotonic, set_timer, sharpen_timers, sleep_until, thread_cpu, timer, wall_ahead};
+pub use tun::{open_tun, raw_sockets};
 
 /// Turns the -1 of a call into its error.
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {

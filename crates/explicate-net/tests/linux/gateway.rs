@@ -7,9 +7,10 @@ use std::thread::{JoinHandle, spawn};
 use std::time::Duration;
 
 use rustix::net::sockopt::set_socket_linger;
+use serde_json::Value;
 
-use crate::common::Net;
 use crate::common::gateways::{Sites, bridge};
+use crate::common::{Net, eventually, last_json, measured};
 
 /// Bytes that cannot be confused: each depends on its place.
 fn content(length: usize, seed: u64) -> Vec<u8> {
@@ -212,4 +213,71 @@ fn strangers_are_refused() {
     assert_eq!(read_all(&spoofed.join().unwrap()), Err(ErrorKind::ConnectionReset));
     server.set_nonblocking(true).unwrap();
     assert_eq!(server.accept().err().map(|e| e.kind()), Some(ErrorKind::WouldBlock), "nothing has arrived");
+}
+
+/// The state of a gateway.
+fn status(sites: &Sites, name: &str) -> Value {
+    let config = sites.net.folder.join(name).join("gateway.toml");
+    let output = sites.net.program(name, &["gateway", "status", "--json", "--config", config.to_str().unwrap()]);
+    last_json(&String::from_utf8_lossy(&output.stdout))
+}
+
+/// ICMP and UDP leave by the gateway's port beside a transfer that fills it, and do not wait for it.
+#[test]
+#[ignore = "needs root: make linux"]
+fn other_packets_share_the_port() {
+    measured(|| {
+        let sites = Sites::new();
+        let net = &sites.net;
+        bridge(net);
+        let _gateways = sites.gateways("", "[wan]\nrate = \"10Mbit/s\"\ninterface = \"wan0\"");
+        let server = serve(net, "10.2.0.2:7001", |mut stream, _| {
+            let all = content(4_000_000, 7);
+            stream.write_all(&all).map(|()| all)
+        });
+        let stream = connect(net, "10.2.0.2:7001");
+        let reader = spawn(move || {
+            let began = std::time::Instant::now();
+            (read_all(&stream).unwrap(), began.elapsed().as_secs_f64())
+        });
+        let ping = net.exec("c", "ping -q -c 20 -i 0.1 10.2.0.2");
+        let ping6 = net.exec("c", "ping -6 -q -c 5 -i 0.1 fd00:2::2");
+        let (received, seconds) = reader.join().unwrap();
+        assert!(received == server.join().unwrap().unwrap(), "other bytes");
+        let rate = 8.0 * 4e6 / seconds;
+        assert!((7.5e6..10e6).contains(&rate), "{rate} bit/s of 10 Mbit/s");
+        assert!(ping.contains(" 0% packet loss") && ping6.contains(" 0% packet loss"), "{ping}{ping6}");
+        let mean: f64 = ping.split('/').nth(4).unwrap().parse().unwrap();
+        assert!(mean < 20.0, "{ping}");
+        for name in ["ga", "gb"] {
+            let plain = &status(&sites, name)["port"]["plain"];
+            assert!(plain["sent"].as_u64() >= Some(25) && plain["refused"] == 0, "{plain}");
+        }
+    });
+}
+
+/// A change of the file is in effect within 100 ms; a source that fails holds, and then falls to the floor.
+#[test]
+#[ignore = "needs root: make linux"]
+fn the_rate_follows_its_source() {
+    let sites = Sites::new();
+    let net = &sites.net;
+    bridge(net);
+    let file = net.folder.join("rate");
+    std::fs::write(&file, "8Mbit/s").unwrap();
+    let source = format!("{{ file = \"{}\", hold = 0.5, floor = \"1Mbit/s\" }}", file.display());
+    let _gateways = sites.gateways("", &format!("[wan]\nrate = \"10Mbit/s\"\ncapacity = {source}"));
+    let rate = || status(&sites, "ga")["port"]["rate_bps"].as_f64().unwrap();
+    eventually("the file is read", || rate() == 8e6);
+    std::fs::write(&file, "3Mbit/s").unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(rate(), 3e6);
+    std::fs::remove_file(&file).unwrap();
+    std::thread::sleep(Duration::from_millis(150));
+    assert_eq!(rate(), 3e6, "it holds");
+    eventually("the floor is in force", || rate() == 1e6);
+    let capacity = &status(&sites, "ga")["capacity"];
+    assert!(capacity["at_floor"] == true && capacity["failure"].is_string(), "{capacity}");
+    std::fs::write(&file, "3Mbit/s").unwrap();
+    eventually("the file is read again", || rate() == 3e6);
 }

@@ -1,0 +1,268 @@
+//! The rate of the line, from a source that knows it: a file, a command, or a value that a modem serves as JSON.
+//!
+//! A thread reads the source. A source that fails leaves the last rate in force for `hold` seconds, then the floor; both are logged
+//! once, and shown by `status`.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use explicate_core::units::Rate;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::config::LineRate;
+use super::port::Port;
+use crate::error::{Context, Result};
+
+/// How often a file is read: a change is in effect within twice that.
+const FILE_INTERVAL: f64 = 0.04;
+/// How long a command or a server may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Longest text of a source, bytes.
+const LONGEST: u64 = 1 << 20;
+
+/// Where the rate comes from: one of `file`, `command`, `url`.
+#[derive(Deserialize, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// A file with a rate in its first line, like `20Mbit/s`, or a number of bit/s.
+    pub file: Option<PathBuf>,
+    /// A command that prints such a line; its words.
+    pub command: Option<Vec<String>>,
+    /// An address, `http://HOST[:PORT]/PATH`, where JSON is served.
+    pub url: Option<String>,
+    /// Where the rate stands in the JSON (RFC 6901), as in `/downlink/rate`.
+    #[serde(default)]
+    pub pointer: String,
+    /// What a number is multiplied by to give bit/s.
+    #[serde(default = "one")]
+    pub unit: f64,
+    /// Seconds between two runs of a command, or two requests.
+    #[serde(default = "one")]
+    pub interval: f64,
+    /// Seconds for which the last rate stays in force when the source fails.
+    #[serde(default = "ten")]
+    pub hold: f64,
+    /// The rate after that.
+    pub floor: LineRate,
+}
+
+fn one() -> f64 {
+    1.0
+}
+fn ten() -> f64 {
+    10.0
+}
+
+impl Source {
+    /// What is wrong with it.
+    pub fn check(&self) -> std::result::Result<(), String> {
+        let kinds = self.file.is_some() as u32 + self.command.is_some() as u32 + self.url.is_some() as u32;
+        if kinds != 1 {
+            return Err("capacity: give one of `file`, `command`, `url`".to_string());
+        }
+        if self.command.as_ref().is_some_and(Vec::is_empty) {
+            return Err("capacity: `command` is empty".to_string());
+        }
+        if self.url.as_ref().is_some_and(|url| target(url).is_none()) {
+            return Err("capacity: `url` begins with http:// and a host".to_string());
+        }
+        let good = |seconds: f64, least: f64| (least..=86_400.0).contains(&seconds);
+        if !good(self.interval, 0.05) || !good(self.hold, 0.0) || !(1e-3..=1e12).contains(&self.unit) {
+            return Err(
+                "capacity: interval from 0.05 to 86400 s, hold up to 86400 s, unit from 0.001 to 1e12".to_string()
+            );
+        }
+        Ok(())
+    }
+    fn read(&self) -> std::result::Result<Rate, String> {
+        let said = |e: io::Error| e.to_string();
+        if let Some(file) = &self.file {
+            let mut text = String::new();
+            fs::File::open(file).and_then(|f| f.take(LONGEST).read_to_string(&mut text)).map_err(said)?;
+            return self.rate(&text);
+        }
+        if let Some(command) = &self.command {
+            return self.rate(&run(command)?);
+        }
+        let body = get(self.url.as_deref().unwrap_or("")).map_err(said)?;
+        let value: Value = serde_json::from_str(&body).map_err(|e| format!("no JSON: {e}"))?;
+        match value.pointer(&self.pointer) {
+            Some(Value::Number(number)) => self.rate(&number.to_string()),
+            Some(Value::String(text)) => self.rate(text),
+            _ => Err(format!("the JSON has no rate at `{}`", self.pointer)),
+        }
+    }
+    /// The rate in the first line of a text.
+    fn rate(&self, text: &str) -> std::result::Result<Rate, String> {
+        let line = text.lines().next().unwrap_or("").trim();
+        let text = match line.parse::<f64>() {
+            Ok(number) => format!("{}bit/s", number * self.unit),
+            Err(_) => line.to_string(),
+        };
+        LineRate::try_from(text).map(|rate| rate.0)
+    }
+}
+
+/// Host with port, and path of an address.
+fn target(url: &str) -> Option<(String, String)> {
+    let rest = url.strip_prefix("http://")?;
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let clean = !host.is_empty() && url.chars().all(|c| c.is_ascii_graphic());
+    let with_port = if host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
+        host.to_string()
+    } else {
+        format!("{host}:80")
+    };
+    clean.then(|| (with_port, format!("/{path}")))
+}
+
+fn get(url: &str) -> io::Result<String> {
+    let wrong = || io::Error::other("the address is not valid");
+    let (host, path) = target(url).ok_or_else(wrong)?;
+    let address = host.to_socket_addrs()?.next().ok_or_else(wrong)?;
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.write_all(format!("GET {path} HTTP/1.0\r\nHost: {host}\r\nConnection: close\r\n\r\n").as_bytes())?;
+    let mut text = String::new();
+    stream.take(LONGEST).read_to_string(&mut text)?;
+    let (head, body) = text.split_once("\r\n\r\n").ok_or_else(|| io::Error::other("the answer is not HTTP"))?;
+    let good = head.split_whitespace().nth(1) == Some("200");
+    if good { Ok(body.to_string()) } else { Err(io::Error::other(head.lines().next().unwrap_or("").to_string())) }
+}
+
+fn run(words: &[String]) -> std::result::Result<String, String> {
+    let mut command = Command::new(&words[0]);
+    let mut child = command
+        .args(&words[1..])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|e| e.to_string())?;
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => break,
+            Ok(Some(status)) => return Err(format!("the command failed: {status}")),
+            Ok(None) if Instant::now() < end => thread::sleep(Duration::from_millis(5)),
+            _ => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err("the command takes too long".to_string());
+            }
+        }
+    }
+    let mut text = String::new();
+    let stdout = child.stdout.take().map(|out| out.take(LONGEST).read_to_string(&mut text));
+    stdout.transpose().map(|_| text).map_err(|e| e.to_string())
+}
+
+/// What the source said last.
+#[derive(Clone, Default, Debug)]
+pub struct State {
+    /// Why it fails now.
+    pub failure: Option<String>,
+    /// The floor is in force.
+    pub at_floor: bool,
+}
+
+/// Sets the rate of a port from a source, in a thread.
+pub fn follow(source: Source, port: Arc<Port>) -> Result<Arc<Mutex<State>>> {
+    let state = Arc::new(Mutex::new(State::default()));
+    let shared = state.clone();
+    let interval = if source.file.is_some() { FILE_INTERVAL } else { source.interval };
+    let follow = move || {
+        let (mut current, mut good_at) = (None, Instant::now());
+        loop {
+            let read = source.read();
+            let mut state = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            match read {
+                Ok(rate) => {
+                    if state.failure.take().is_some() {
+                        tracing::info!(rate_bps = rate.0, "the source of the capacity answers again");
+                    }
+                    (good_at, state.at_floor) = (Instant::now(), false);
+                    if current != Some(rate) {
+                        tracing::info!(rate_bps = rate.0, "capacity");
+                        port.set_rate(rate);
+                        current = Some(rate);
+                    }
+                }
+                Err(reason) => {
+                    if state.failure.is_none() {
+                        tracing::warn!(reason, "the source of the capacity fails; the last rate stays in force");
+                    }
+                    state.failure = Some(reason);
+                    if !state.at_floor && good_at.elapsed().as_secs_f64() >= source.hold {
+                        tracing::warn!(floor_bps = source.floor.0.0, "the source still fails; the floor is in force");
+                        port.set_rate(source.floor.0);
+                        (current, state.at_floor) = (None, true);
+                    }
+                }
+            }
+            drop(state);
+            thread::sleep(Duration::from_secs_f64(interval));
+        }
+    };
+    thread::Builder::new().name("capacity".to_string()).spawn(follow).or_fail(|| "start a thread".to_string())?;
+    Ok(state)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(more: &str) -> Source {
+        toml::from_str(&format!("floor = \"1Mbit/s\"\n{more}")).unwrap()
+    }
+
+    #[test]
+    fn rates_are_read_from_lines_commands_and_json() {
+        let file = std::env::temp_dir().join(format!("explicate-capacity-{}", std::process::id()));
+        let from = source(&format!("file = {:?}\nunit = 1000.0", file.display()));
+        assert!(from.read().is_err(), "no file");
+        for (text, expected) in
+            [("20Mbit/s\nmore", Ok(20_000_000)), ("4500\n", Ok(4_500_000)), ("", Err(())), ("-3", Err(()))]
+        {
+            fs::write(&file, text).unwrap();
+            assert_eq!(from.read().map(|rate| rate.0).map_err(drop), expected, "{text}");
+        }
+        fs::remove_file(&file).unwrap();
+        let said = |words: &str| source(&format!("command = {words}")).read();
+        assert_eq!(said("[\"echo\", \"3Mbit/s\"]"), Ok(Rate::mbps(3)));
+        assert!(said("[\"false\"]").unwrap_err().contains("failed"));
+        assert!(said("[\"/no/such/program\"]").is_err());
+
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let answers = thread::spawn(move || {
+            for body in ["{\"down\": {\"rate\": 7.5}}", "{}", "nonsense"] {
+                let (mut stream, _) = listener.accept().unwrap();
+                let _ = stream.read(&mut [0; 500]);
+                stream.write_all(format!("HTTP/1.0 200 OK\r\n\r\n{body}").as_bytes()).unwrap();
+            }
+        });
+        let modem = source(&format!("url = \"http://{address}/status\"\npointer = \"/down/rate\"\nunit = 1e6"));
+        assert_eq!(modem.read(), Ok(Rate::bps(7_500_000)));
+        assert!(modem.read().unwrap_err().contains("no rate at `/down/rate`"));
+        assert!(modem.read().unwrap_err().contains("no JSON"));
+        answers.join().unwrap();
+    }
+
+    #[test]
+    fn mistakes_are_explained() {
+        assert!(source("").check().unwrap_err().contains("one of"));
+        assert!(source("file = \"a\"\nurl = \"http://b\"").check().unwrap_err().contains("one of"));
+        assert!(source("url = \"https://b\"").check().unwrap_err().contains("http://"));
+        assert!(source("command = []").check().unwrap_err().contains("empty"));
+        assert!(source("file = \"a\"\nhold = -1.0").check().unwrap_err().contains("hold"));
+        assert_eq!(source("file = \"a\"").check(), Ok(()));
+    }
+}

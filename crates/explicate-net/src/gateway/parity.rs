@@ -1,0 +1,315 @@
+//! Parity of blocks of datagrams: two lost ones of a block are repaired without a round trip.
+//!
+//! Two parity datagrams P and Q follow a block of at most [`BLOCK`]. Over the bytes of a datagram, its length (two bytes) before its
+//! contents, P is their sum and Q the sum of 2^(n - 1 - i) d_i in the field of 256 elements with the polynomial x^8 + x^4 + x^3 +
+//! x^2 + 1 (as RAID 6; Plank, Software: Practice and Experience 27, 1997).
+
+use std::collections::VecDeque;
+
+use explicate_core::wire::{Congestion, Format, Packet};
+
+use super::shim;
+
+/// Most datagrams of a block.
+pub const BLOCK: u8 = 40;
+/// Datagrams that are kept for repairs. QUIC takes one for a duplicate that is older than 128 packets.
+const KEPT: usize = 120;
+/// Parity datagrams that are kept.
+const PARITIES: usize = 8;
+/// Longest datagram that is covered.
+const LONGEST: usize = 2048;
+
+/// The product with 2.
+fn twice(x: u8) -> u8 {
+    (x << 1) ^ (x >> 7).wrapping_mul(0x1d)
+}
+
+/// A product in the field.
+fn times(mut a: u8, mut b: u8) -> u8 {
+    let mut product = 0;
+    while b != 0 {
+        if b & 1 != 0 {
+            product ^= a;
+        }
+        (a, b) = (twice(a), b >> 1);
+    }
+    product
+}
+
+/// The inverse: x^254.
+fn inverse(x: u8) -> u8 {
+    (0..253).fold(x, |power, _| times(power, x))
+}
+
+/// 2^n.
+fn power(n: u8) -> u8 {
+    (0..n).fold(1, |x, _| twice(x))
+}
+
+/// Multiplies each byte by 2, and adds a datagram.
+fn horner(sum: &mut Vec<u8>, datagram: Option<&[u8]>) {
+    sum.iter_mut().for_each(|x| *x = twice(*x));
+    add(sum, datagram.unwrap_or_default());
+}
+
+/// Adds a datagram, with its length before it.
+fn add(sum: &mut Vec<u8>, datagram: &[u8]) {
+    if datagram.is_empty() {
+        return;
+    }
+    if sum.len() < datagram.len() + 2 {
+        sum.resize(datagram.len() + 2, 0);
+    }
+    let length = (datagram.len() as u16).to_be_bytes();
+    sum.iter_mut().zip(length.iter().chain(datagram)).for_each(|(a, b)| *a ^= b);
+}
+
+/// Which of the two.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    /// The sum.
+    P = 1,
+    /// The weighted sum.
+    Q = 2,
+}
+
+/// A parity datagram.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Parity {
+    kind: Kind,
+    /// Number of the block's first datagram, and of its datagrams.
+    first: u32,
+    count: u8,
+    bytes: Vec<u8>,
+}
+
+impl Parity {
+    /// Its packet, and its bytes with room for the headers.
+    pub fn datagram(&self, tunnel: u32, ip_headers: usize) -> (Packet, Vec<u8>) {
+        let mut bytes = vec![0; shim::LEN];
+        bytes.extend_from_slice(&self.bytes[2..]);
+        let mut packet = shim::packet(tunnel, Congestion::new(Format::Minimal), ip_headers + bytes.len());
+        packet.transport.0[2..4].copy_from_slice(&[self.kind as u8, self.count]);
+        packet.transport.set_segment(self.first);
+        packet.transport.set_window(u16::from_be_bytes([self.bytes[0], self.bytes[1]]) as u32);
+        (packet, bytes)
+    }
+    /// Whether a packet carries parity.
+    pub fn is_in(packet: &Packet) -> bool {
+        packet.transport.0[2..4] != [0, 0]
+    }
+    /// Reads one.
+    fn parse(packet: &Packet, contents: &[u8]) -> Option<Parity> {
+        let [kind, count] = [packet.transport.0[2], packet.transport.0[3]];
+        let kind = [Kind::P, Kind::Q].into_iter().find(|known| *known as u8 == kind)?;
+        if !(1..=BLOCK).contains(&count) || contents.is_empty() || contents.len() > LONGEST {
+            return None;
+        }
+        let mut bytes = (packet.transport.window() as u16).to_be_bytes().to_vec();
+        bytes.extend_from_slice(contents);
+        Some(Parity { kind, first: packet.transport.segment(), count, bytes })
+    }
+}
+
+/// Builds the parity of a block.
+#[derive(Default)]
+pub struct Block {
+    first: u32,
+    count: u8,
+    p: Vec<u8>,
+    q: Vec<u8>,
+}
+
+impl Block {
+    /// Adds a datagram; the parity if the block is full.
+    pub fn add(&mut self, number: u32, contents: &[u8]) -> Option<[Parity; 2]> {
+        if contents.len() > LONGEST {
+            return None;
+        }
+        if self.count == 0 {
+            self.first = number;
+        }
+        self.count += 1;
+        add(&mut self.p, contents);
+        horner(&mut self.q, Some(contents));
+        if self.count == BLOCK { self.finish() } else { None }
+    }
+    /// The parity of what was added since the last one.
+    pub fn finish(&mut self) -> Option<[Parity; 2]> {
+        let Block { first, count, p, q } = std::mem::take(self);
+        let parity = |kind, bytes| Parity { kind, first, count, bytes };
+        (count > 0).then(|| [parity(Kind::P, p), parity(Kind::Q, q)])
+    }
+    /// Whether datagrams are without parity.
+    pub fn is_open(&self) -> bool {
+        self.count > 0
+    }
+}
+
+/// What is kept of what arrived.
+#[derive(Default)]
+pub struct Repair {
+    kept: VecDeque<(u32, Vec<u8>)>,
+    parities: VecDeque<Parity>,
+    /// Datagrams that were repaired.
+    pub repaired: u64,
+    /// Blocks with more losses than their parity repairs.
+    pub beyond: u64,
+}
+
+impl Repair {
+    /// A datagram arrived that parity covers.
+    pub fn keep(&mut self, number: u32, contents: &[u8]) {
+        if self.kept.len() == KEPT {
+            self.kept.pop_front();
+        }
+        self.kept.push_back((number, contents.to_vec()));
+    }
+    /// Parity arrived: the datagrams that it repairs.
+    pub fn take(&mut self, packet: &Packet, contents: &[u8]) -> Vec<Vec<u8>> {
+        let Some(parity) = Parity::parse(packet, contents) else { return Vec::new() };
+        let other = self
+            .parities
+            .iter()
+            .position(|p| (p.first, p.count) == (parity.first, parity.count) && p.kind != parity.kind);
+        let other = other.and_then(|at| self.parities.remove(at));
+        let (first, last) = (parity.first, parity.kind == Kind::Q);
+        let found = self.repair(&parity, other.as_ref());
+        match found {
+            Some(found) => {
+                self.repaired += found.len() as u64;
+                for (index, contents) in &found {
+                    self.keep(first.wrapping_add(*index as u32), contents);
+                }
+                found.into_iter().map(|(_, contents)| contents).collect()
+            }
+            None => {
+                self.beyond += last as u64;
+                if other.is_none() {
+                    if self.parities.len() == PARITIES {
+                        self.parities.pop_front();
+                    }
+                    self.parities.push_back(parity);
+                }
+                Vec::new()
+            }
+        }
+    }
+
+    /// The missing datagrams of a block with their places; `None` if they are too many.
+    fn repair(&self, parity: &Parity, other: Option<&Parity>) -> Option<Vec<(u8, Vec<u8>)>> {
+        let count = parity.count as usize;
+        let mut here: Vec<Option<&[u8]>> = vec![None; count];
+        for (number, contents) in &self.kept {
+            let index = number.wrapping_sub(parity.first) as usize;
+            if index < count {
+                here[index] = Some(contents);
+            }
+        }
+        let missing: Vec<u8> = (0..parity.count).filter(|i| here[*i as usize].is_none()).collect();
+        // The parity less what is here leaves what is missing.
+        let rest = |parity: &Parity| {
+            let mut sum = Vec::new();
+            for datagram in &here {
+                match parity.kind {
+                    Kind::P => add(&mut sum, datagram.unwrap_or_default()),
+                    Kind::Q => horner(&mut sum, *datagram),
+                }
+            }
+            let length = sum.len().max(parity.bytes.len());
+            sum.resize(length, 0);
+            sum.iter_mut().zip(&parity.bytes).for_each(|(a, b)| *a ^= b);
+            sum
+        };
+        let weight = |index: u8| power(parity.count - 1 - index);
+        let whole = |index: u8, bytes: Vec<u8>| {
+            let length = u16::from_be_bytes([bytes[0], bytes[1]]) as usize;
+            let contents = bytes.get(2..2 + length).filter(|contents| !contents.is_empty())?;
+            Some((index, contents.to_vec()))
+        };
+        match (missing.as_slice(), other) {
+            ([], _) => Some(Vec::new()),
+            ([x], _) => {
+                let mut bytes = rest(parity);
+                if parity.kind == Kind::Q {
+                    let by = inverse(weight(*x));
+                    bytes.iter_mut().for_each(|b| *b = times(*b, by));
+                }
+                whole(*x, bytes).map(|found| vec![found])
+            }
+            ([x, y], Some(other)) => {
+                let (p, q) = if parity.kind == Kind::P { (parity, other) } else { (other, parity) };
+                let (mut p, mut q) = (rest(p), rest(q));
+                let length = p.len().max(q.len());
+                p.resize(length, 0);
+                q.resize(length, 0);
+                let (at_x, at_y) = (weight(*x), weight(*y));
+                let by = inverse(at_x ^ at_y);
+                let first: Vec<u8> = p.iter().zip(&q).map(|(p, q)| times(q ^ times(*p, at_y), by)).collect();
+                let second = p.iter().zip(&first).map(|(p, x)| p ^ x).collect();
+                Some(vec![whole(*x, first)?, whole(*y, second)?])
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contents(number: u32) -> Vec<u8> {
+        (0..400 + 37 * (number as usize % 5)).map(|i| (i as u32 * 31 + number * 7) as u8).collect()
+    }
+
+    /// What a peer repairs if these of a block of `count` and perhaps one of the parities are lost.
+    fn without(count: u32, lost: &[u32], parity_lost: Option<usize>) -> (Vec<Vec<u8>>, Repair) {
+        let (mut block, mut repair, mut full) = (Block::default(), Repair::default(), None);
+        for number in 0..count {
+            full = block.add(number, &contents(number)).or(full);
+            if !lost.contains(&number) {
+                repair.keep(number, &contents(number));
+            }
+        }
+        let parities = full.or_else(|| block.finish()).unwrap();
+        assert!(!block.is_open());
+        let mut repaired = Vec::new();
+        for (i, parity) in parities.iter().enumerate() {
+            if parity_lost != Some(i) {
+                let (packet, mut wire) = parity.datagram(1, 28);
+                shim::write(&packet, &mut wire);
+                let read = shim::read(&wire).unwrap();
+                assert!(Parity::is_in(&read));
+                repaired.extend(repair.take(&read, &wire[shim::LEN..]));
+            }
+        }
+        (repaired, repair)
+    }
+
+    #[test]
+    fn the_field_is_one() {
+        for x in 1..=255 {
+            assert_eq!(times(x, inverse(x)), 1, "{x}");
+        }
+        assert_eq!((times(0x80, 2), power(8)), (0x1d, 0x1d));
+    }
+
+    #[test]
+    fn two_losses_of_a_block_are_repaired_and_three_are_not() {
+        for count in [1, 2, 7, BLOCK as u32] {
+            for x in 0..count {
+                for (parity_lost, name) in [(None, "none"), (Some(0), "P"), (Some(1), "Q")] {
+                    assert_eq!(without(count, &[x], parity_lost).0, [contents(x)], "{x} of {count}, and {name}");
+                }
+                for y in x + 1..count {
+                    assert_eq!(without(count, &[x, y], None).0, [contents(x), contents(y)], "{x}, {y} of {count}");
+                    assert!(without(count, &[x, y], Some(0)).0.is_empty());
+                }
+            }
+        }
+        let (repaired, repair) = without(BLOCK as u32, &[1, 2, 3], None);
+        assert!(repaired.is_empty() && (repair.beyond, repair.repaired) == (1, 0));
+        assert!(without(9, &[], None).0.is_empty());
+    }
+}
