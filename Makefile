@@ -60,7 +60,7 @@ linux: install ## Programs and laboratory in network namespaces: needs root, and
 	scripts/packages ip:iproute2 ping:iputils-ping sysctl:procps tshark:tshark nft:nftables
 	cargo test -p explicate-net --test linux -- --ignored --test-threads=4
 	cargo test -p explicate-net --test linux_lab --test linux_ways -- --ignored --test-threads=2
-	cargo test -p explicate-net --test linux_classes --test linux_guard --test linux_rates --test linux_root \
+	cargo test -p explicate-net --test linux_classes --test linux_gateway --test linux_guard --test linux_rates --test linux_root \
 		--test hostile --test hostile_sockets -- --ignored --test-threads=1
 	EXPLICATED=target/debug/explicated $(PY) -m pytest -q python/tests/linux_worlds.py
 

@@ -25,12 +25,13 @@ use super::shim;
 use super::tunnel::Tunnel;
 use crate::clock::{Clock, Waiter};
 use crate::error::{Context, Error, Result};
+use crate::sys;
 
 /// The longest queue of a tunnel: so long it takes to send, or so many bytes.
-const MOST_QUEUED: Time = Time::millis(4);
+const MOST_QUEUED: Time = Time::millis(10);
 const LEAST_ROOM: u64 = 6_000;
 /// Lateness that is made up for.
-const CATCH_UP: Time = Time::millis(2);
+const CATCH_UP: Time = Time::millis(10);
 /// Bytes of a turn.
 const QUANTUM: i64 = 1_500;
 /// A tunnel is idle after this time without a datagram: its last ones get their parity.
@@ -331,6 +332,10 @@ impl Port {
     }
 
     fn run(&self, socket: &UdpSocket) {
+        // As a kernel's router, before all that is not real-time; it takes a few microseconds for a datagram.
+        if let Err(reason) = sys::go_first() {
+            tracing::info!(%reason, "the port has no real-time scheduling: datagrams leave late on a busy machine");
+        }
         let mut waiter = Waiter::new(self.clock);
         let tun = self.state().plain.as_ref().and_then(|plain| plain.fd().try_clone_to_owned().ok());
         let mut ready = Vec::new();

@@ -2,9 +2,17 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use std::fs;
+use std::io::{ErrorKind, Read};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
+use std::thread::{JoinHandle, spawn};
+use std::time::Duration;
 
-use super::{Net, Running, eventually, run};
+use rustix::net::sockopt::set_socket_linger;
+use serde_json::Value;
+
+use super::{Net, Running, eventually, last_json, run};
 
 /// The sites.
 pub(crate) struct Sites {
@@ -122,4 +130,47 @@ pub(crate) fn bridge(net: &Net) {
         run(&format!("ip -n {l} link set {device} master bridge0"));
     }
     run(&format!("ip -n {l} link set bridge0 up"));
+}
+
+/// Bytes that cannot be confused: each depends on its place.
+pub(crate) fn content(length: usize, seed: u64) -> Vec<u8> {
+    (0..length as u64).map(|i| ((i ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
+}
+
+/// Serves one connection at an address of `s`.
+pub(crate) fn serve<T: Send + 'static>(
+    net: &Net,
+    address: &'static str,
+    what: impl FnOnce(TcpStream, SocketAddr) -> T + Send + 'static,
+) -> JoinHandle<T> {
+    let listener = net.inside("s", move || TcpListener::bind(address).unwrap()).join().unwrap();
+    spawn(move || {
+        let (stream, from) = listener.accept().unwrap();
+        what(stream, from)
+    })
+}
+
+/// Connects from `c`.
+pub(crate) fn connect(net: &Net, address: &'static str) -> TcpStream {
+    let stream = net.inside("c", move || TcpStream::connect(address).unwrap()).join().unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream
+}
+
+/// Closes by a reset.
+pub(crate) fn reset(stream: TcpStream) {
+    set_socket_linger(stream.as_fd(), Some(Duration::ZERO)).unwrap();
+}
+
+/// What reading to the end comes to: the bytes, or the error.
+pub(crate) fn read_all(mut stream: &TcpStream) -> Result<Vec<u8>, ErrorKind> {
+    let mut all = Vec::new();
+    stream.read_to_end(&mut all).map(|_| all).map_err(|e| e.kind())
+}
+
+/// The state of a gateway.
+pub(crate) fn status(sites: &Sites, name: &str) -> Value {
+    let config = sites.net.folder.join(name).join("gateway.toml");
+    let output = sites.net.program(name, &["gateway", "status", "--json", "--config", config.to_str().unwrap()]);
+    last_json(&String::from_utf8_lossy(&output.stdout))
 }

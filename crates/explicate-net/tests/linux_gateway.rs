@@ -1,0 +1,73 @@
+//! Gateways in real time: a full port beside other packets, a long path with losses. Needs root, and an otherwise idle machine.
+
+mod common;
+
+use std::io::Write;
+use std::thread::spawn;
+use std::time::Instant;
+
+use common::gateways::{Sites, bridge, connect, content, read_all, serve, status};
+use common::measured;
+
+/// Seconds that a transfer of so many bytes from `s` takes, from the request on.
+fn fetch(sites: &Sites, address: &'static str, bytes: usize) -> f64 {
+    let server = serve(&sites.net, address, move |mut stream, _| {
+        let all = content(bytes, 7);
+        stream.write_all(&all).map(|()| all)
+    });
+    let began = Instant::now();
+    let received = read_all(&connect(&sites.net, address)).unwrap();
+    let seconds = began.elapsed().as_secs_f64();
+    assert!(received == server.join().unwrap().unwrap(), "other bytes");
+    seconds
+}
+
+/// ICMP and UDP leave by the gateway's port beside a transfer that fills it, and do not wait for it.
+#[test]
+#[ignore = "needs root: make linux"]
+fn other_packets_share_the_port() {
+    measured(|| {
+        let sites = Sites::new();
+        bridge(&sites.net);
+        let _gateways = sites.gateways("", "[wan]\nrate = \"10Mbit/s\"\ninterface = \"wan0\"");
+        let sites = std::sync::Arc::new(sites);
+        let fetching = sites.clone();
+        let fetching = spawn(move || fetch(&fetching, "10.2.0.2:7001", 4_000_000));
+        let net = &sites.net;
+        let ping = net.exec("c", "ping -q -c 20 -i 0.1 10.2.0.2");
+        let ping6 = net.exec("c", "ping -6 -q -c 5 -i 0.1 fd00:2::2");
+        let seconds = fetching.join().unwrap();
+        let rate = 8.0 * 4e6 / seconds;
+        assert!((7.5e6..10e6).contains(&rate), "{rate} bit/s of 10 Mbit/s");
+        assert!(ping.contains(" 0% packet loss") && ping6.contains(" 0% packet loss"), "{ping}{ping6}");
+        let mean: f64 = ping.split('/').nth(4).unwrap().parse().unwrap();
+        assert!(mean < 20.0, "{ping}");
+        for name in ["ga", "gb"] {
+            let plain = &status(&sites, name)["port"]["plain"];
+            assert!(plain["sent"].as_u64() >= Some(25) && plain["refused"] == 0, "{plain}");
+        }
+    });
+}
+
+/// The first transfer over an idle tunnel starts at the line's rate, and losses of the air do not slow it down: 10 MiB take 5.4 s at
+/// best, and 2.5 times that with the kernel's BBR.
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_long_path_with_losses_is_filled_at_once() {
+    measured(|| {
+        let sites = Sites::new();
+        let air = "delay = \"300ms\", channel = [{ kind = \"random_loss\", rate = \"1%\" }]";
+        let there = format!("rate = \"2Mbit/s\", queue = {{ kind = \"droptail\", limit = \"300kB\" }}, {air}");
+        let back = format!("rate = \"20Mbit/s\", queue = {{ kind = \"droptail\", limit = \"1500kB\" }}, {air}");
+        let _link = sites.net.start("l", &["link", "left", "right", "--there", &there, "--back", &back]);
+        let far = sites.configure("gb", "", "[wan]\nrate = \"20Mbit/s\"");
+        let near = sites.configure("ga", "", "[wan]\nrate = \"2Mbit/s\"");
+        let _gateways = [("gb", far), ("ga", near)].map(|(name, config)| sites.gateway(name, &config));
+        sites.connected();
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        let seconds = fetch(&sites, "10.2.0.2:7001", 10 << 20);
+        assert!(seconds < 6.5, "{seconds} s");
+        let peer = &status(&sites, "ga")["peers"][0];
+        assert!(peer["repaired"].as_u64() > Some(20), "{peer}");
+    });
+}
