@@ -407,7 +407,6 @@ fn losses_limit_the_sender_to_a_greedy_receiver() {
 fn fair_queueing_protects_from_a_greedy_receiver() {
     let (taken, _) = shares(true, true, "droptail");
     let (separate, drops) = shares(true, true, "fq_codel");
-    println!("the other one has {:.2}, with queues of their own {:.2}", taken[0][1], separate[0][1]);
     assert!(separate[0][1] > 0.2 && separate[0][1] > 4.0 * taken[0][1], "{taken:?} {separate:?}");
     assert!(drops > 0 && separate[1][1] > 0.8, "{separate:?} {drops}");
     let (fair, _) = shares(false, true, "fq_codel");
