@@ -223,7 +223,8 @@ def defects() -> Iterator[str]:
     for path in DIST.glob("*.tar.gz"):
         with tarfile.open(path) as file:
             names = [name.partition("/")[2] for name in file.getnames()]
-        for wanted in ("README.md", "python/explicate/scenarios/long-fat-pipe.toml", "Cargo.lock"):
+        page = "packaging/data/data/share/man/man1/explicate.1"
+        for wanted in ("README.md", "python/explicate/scenarios/long-fat-pipe.toml", "Cargo.lock", page):
             if wanted not in names:
                 yield f"{path.name}: lacks {wanted}"
 
