@@ -9,16 +9,14 @@ changes from run to run and over time (N-P9), and an interferer (N-P23).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
 import polars as pl
 
 from explicate.results import Results
-from explicate.source import value_text
+from explicate.scenario import Scenario
 from explicate_papers import metrics
 from explicate_papers.statistics import SHARE, Check, Sample, number
 from explicate_papers.study import Case, Data, Effort, Label
@@ -28,6 +26,8 @@ TOLD, TUNED = 54.0, 24.0
 """What XCP's routers are told to have, Mbit/s: the default and the setting that was tuned by hand."""
 LINK = "link"
 """The label of the link test: TCP alone on the first hop, no injected loss."""
+Table = dict[str, Any]
+"""A table of a scenario: a medium, a link's channel, a group of flows."""
 
 
 def losses(effort: Effort) -> Sequence[float]:
@@ -42,45 +42,57 @@ def spacing(effort: Effort) -> str:
     return f"{250 * 10 ** (-(17 + margin_db) / 40):.1f}m"
 
 
-def interferer(effort: Effort) -> str:
+def interferer(effort: Effort) -> list[Table]:
     """Return the radio of another network (N-P23), too far to be sensed: what it meets is lost."""
     if effort.choices["N-P23"] == "none":
-        return ""
+        return []
     on, off, x, y = effort.choices["N-P23"].split()
-    return f'[[medium.interferer]]\nat = ["{x}", "{y}"]\non = "{on}"\noff = "{off}"\nrandom = true\n'
+    return [{"at": [x, y], "on": on, "off": off, "random": True}]
 
 
-def processing(effort: Effort) -> str:
-    """Return the line of a group of flows that says how long hosts take for a packet (N-P26)."""
-    return f'processing = "{effort.choices["N-P26"]}"\n'
+def air(
+    effort: Effort,
+    layout: str,
+    stations: int,
+    capacity: float = TOLD,
+    *,
+    overrides: Sequence[Table] = (),
+    steady: bool = False,
+) -> Table:
+    """Return the medium: radios in a `layout`, whose routers believe in `capacity`, Mbit/s; `steady` without noise.
 
-
-def air(effort: Effort, layout: str, capacity: float = TOLD, more: str = "", *, steady: bool = False) -> str:
-    """Return the medium: radios in a `layout`, whose routers believe in `capacity`, Mbit/s; `steady` without noise."""
+    `overrides` are tables of stations with settings of their own.
+    """
     choices = effort.choices
-    arf_up, arf_down = choices["N-P24"].split()
-    noise = f"""errors = "snr"
-shadowing = "{choices["N-P9"]}"
-drift = "{choices["N-P9"]}"
-coherence = "{choices["N-P10"]}"
-"""
-    return (
-        '[[medium]]\nname = "air"\nrate = "54Mbit/s"\nrts_threshold = "0B"\n'
-        f'burst = "{choices["N-P3"]}"\nadaptation = "{choices["N-P12"]}"\n'
-        f"arf_up = {arf_up}\narf_down = {arf_down}\n{'' if steady else noise}"
-        f'queue = {{ kind = "droptail", limit = "{choices["N-P7"]}pkt" }}\n'
-        f'capacity = "{capacity:g}Mbit/s"\nclock_tick = "{choices["N-P11"]}"\nlayout = {layout}\n'
-        f"{more}{'' if steady else interferer(effort)}"
-    )
+    arf_up, arf_down = map(int, choices["N-P24"].split())
+    level = choices["N-P9"]
+    noise = {"errors": "snr", "shadowing": level, "drift": level, "coherence": choices["N-P10"]}
+    others = {} if steady else {"interferer": interferer(effort)}
+    return {
+        "name": "air", "rate": "54Mbit/s", "rts_threshold": "0B", "burst": choices["N-P3"],
+        "adaptation": choices["N-P12"], "arf_up": arf_up, "arf_down": arf_down, **({} if steady else noise),
+        "queue": _queue(choices["N-P7"]), "capacity": f"{capacity:g}Mbit/s", "clock_tick": choices["N-P11"],
+        "layout": {"kind": layout, "stations": stations, "spacing": spacing(effort)},
+        **{key: entries for key, entries in {"station": overrides, **others}.items() if entries},
+    }  # fmt: skip
 
 
-def kernel(effort: Effort, names: Sequence[str], loss: float = 0.0, model: str = "") -> str:
+def _queue(limit: float | str) -> Table:
+    return {"kind": "droptail", "limit": f"{limit}pkt"}
+
+
+def lost(effort: Effort, percent: float, **keys: Any) -> Table:
+    """Return the channel that loses packets (N-P6) in the kernel, one by one unless `keys` say otherwise."""
+    return {"kind": "random_loss", "rate": f"{percent:g}%", "place": "kernel", "of": effort.choices["N-P6"], **keys}
+
+
+def kernel(effort: Effort, names: Sequence[str], loss: float = 0.0, model: Table | None = None) -> list[Table]:
     """Return what kernels do to the packets of some links: they keep them a while and lose `loss` percent of them."""
-    mean = effort.choices["N-P2"]
-    delay = [f'{{ kind = "jitter", mean = "{mean}", spread = 0, keep_order = true }}'] if mean != "0ms" else []
-    uniform = f'{{ kind = "random_loss", rate = "{loss:g}%", place = "kernel", of = "{effort.choices["N-P6"]}" }}'
-    lost = [model or uniform] if loss or model else []
-    return "\n".join(f'[[link]]\nname = "{name}"\nchannel = [{", ".join([*lost, *delay])}]' for name in names)
+    mean, uniform = effort.choices["N-P2"], lost(effort, loss)
+    channel = [model or uniform] if loss or model else []
+    if mean != "0ms":
+        channel.append({"kind": "jitter", "mean": mean, "spread": 0, "keep_order": True})
+    return [{"name": name, "channel": channel} for name in names]
 
 
 def flows(
@@ -91,8 +103,8 @@ def flows(
     name: str = "bulk",
     count: int = 1,
     params: Mapping[str, Any] | None = None,
-) -> str:
-    """Return bulk flows from the first ends to the second."""
+) -> Table:
+    """Return bulk flows from the first ends to the second; N-P26 says how long hosts take for a packet."""
     choices = effort.choices
     values: dict[str, Any] = {
         "receiver_window": int(choices["N-P8"]),
@@ -106,20 +118,29 @@ def flows(
         protocol = f"xcp/{choices['N-P29']}"
     else:
         values["lost_retransmission"] = choices["N-P19"]
-    start = f'{{ uniform = "{choices["N-P13"]}" }}' if count > 1 and choices["N-P13"] != "0s" else '"0s"'
-    return (
-        f'[[flows]]\nname = "{name}"\ncount = {count}\nprotocol = "{protocol}"\npacket = "1500B"\n'
-        f"from = {value_text(list(ends[0]))}\nto = {value_text([ends[1]])}\n"
-        f"params = {value_text({**values, **(params or {})})}\n{processing(effort)}start = {start}"
-    )
+    return {
+        "name": name, "count": count, "protocol": protocol, "packet": "1500B", "from": ends[0], "to": [ends[1]],
+        "params": {**values, **(params or {})}, "processing": choices["N-P26"],
+        "start": {"uniform": choices["N-P13"]} if count > 1 and choices["N-P13"] != "0s" else "0s",
+    }  # fmt: skip
 
 
-def scenario(name: str, seconds: float, parts: Sequence[str], *, every: str = "", warmup: float = 0.0) -> str:
-    """Return the whole scenario; `every` so often everything is sampled, throughput alone once a second."""
-    head = f'name = "{name}"\nduration = "{seconds:g}s"\nwarmup = "{warmup:g}s"'
-    what = '["throughput", "queue", "cwnd"]' if every else '["throughput"]'
-    sampling = f'[sampling]\nevery = "{every or "1s"}"\nof = {what}'
-    return "\n\n".join([head, sampling, *parts]) + "\n"
+def empty(name: str, seconds: float, every: str = "") -> Scenario:
+    """Return a scenario without a network; `every` so often everything is sampled, throughput alone once a second."""
+    made = Scenario(name, duration=f"{seconds:g}s", warmup="0s")
+    return made.sampling(every or "1s", ["throughput", "queue", "cwnd"] if every else ["throughput"])
+
+
+def over_air(
+    made: Scenario, medium: Table, links: Sequence[Table], groups: Sequence[Table], trace: str | None = None
+) -> Case:
+    """Return the scenario with a medium, what kernels do on its links, and groups of flows."""
+    made = made.add("medium", **medium)
+    for link in links:
+        made = made.link(**link)
+    for group in groups:
+        made = made.add("flows", **group)
+    return Case(made.to_toml(), trace=trace)
 
 
 def chain(
@@ -131,22 +152,21 @@ def chain(
     ends: tuple[int, int] = (1, 2),
     seconds: float | None = None,
     every: str = "",
-    model: str = "",
+    model: Table | None = None,
     params: Mapping[str, Any] | None = None,
     trace: str | None = None,
-    more: Sequence[str] = (),
+    more: Sequence[Table] = (),
 ) -> Case:
-    """Return one flow along the chain; `loss` in percent on every link; `more` are further parts of the scenario."""
+    """Return one flow along the chain; `loss` in percent on every link; `more` are further groups of flows."""
     first, last = ends
     links = [f"n{a}->n{b}" for i in range(first, last) for a, b in ((i, i + 1), (i + 1, i))]
-    layout = f'{{ kind = "chain", stations = {last}, spacing = "{spacing(effort)}" }}'
-    parts = [
-        air(effort, layout, capacity),
+    return over_air(
+        empty("paper-N", seconds or effort.seconds, every),
+        air(effort, "chain", last, capacity),
         kernel(effort, links, loss, model),
-        flows(effort, protocol, ([f"n{first}"], f"n{last}"), params=params),
-        *more,
-    ]
-    return Case(scenario("paper-N", seconds or effort.seconds, parts, every=every), trace=trace)
+        [flows(effort, protocol, ([f"n{first}"], f"n{last}"), params=params), *more],
+        trace,
+    )
 
 
 def link_test(effort: Effort, hop: int = 1) -> Case:
@@ -162,8 +182,8 @@ def wired(
     believed: float | None = None,
     rtt_ms: float = 12.0,
     queue: int | None = None,
-    channel: str = "",
-    back: str = "",
+    channel: Sequence[Table] = (),
+    back: Sequence[Table] = (),
     back_rate: float | None = None,
     count: int = 1,
     seconds: float | None = None,
@@ -173,34 +193,33 @@ def wired(
 ) -> Case:
     """Return flows over one full-duplex wire of `rate` Mbit/s, whose router believes in `believed`."""
     tick = effort.choices["N-P11"] if tick is None else tick
-    limit = effort.choices["N-P7"] if queue is None else queue
-    tail = f'queue = {{ kind = "droptail", limit = "{limit}pkt" }}\nclock_tick = "{tick}"\n'
-
-    def wire(a: str, b: str, mbps: float, delay_ms: float, more: str = "") -> str:
-        return f'[[link]]\nfrom = "{a}"\nto = "{b}"\nrate = "{mbps:g}Mbit/s"\ndelay = "{delay_ms:g}ms"\n{more}'
-
-    def lossy(what: str) -> str:
-        return f"channel = [{what}]\n" if what else ""
-
-    told = f'capacity = "{believed:g}Mbit/s"\n' if believed is not None else ""
-    parts = [
-        *(f'[[node]]\nname = "{node}"' for node in ("s", "r", "d")),
-        wire("s", "r", 1000, 0.1),
-        wire("r", "s", 1000, 0.1),
-        wire("r", "d", rate, rtt_ms / 2 - 0.1, told + tail + lossy(channel)),
-        wire("d", "r", rate if back_rate is None else back_rate, rtt_ms / 2 - 0.1, tail + lossy(back)),
-        flows(effort, protocol, (["s"], "d"), count=count, params={"clock_tick": tick, **(params or {})}),
-    ]
-    return Case(scenario("paper-N-wired", seconds or effort.seconds, parts, every=every))
+    fast: Table = {"rate": "1000Mbit/s", "delay": "0.1ms"}
+    slow: Table = {
+        "delay": f"{rtt_ms / 2 - 0.1:g}ms", "queue": _queue(effort.choices["N-P7"] if queue is None else queue),
+        "clock_tick": tick,
+    }  # fmt: skip
+    made = (
+        empty("paper-N-wired", seconds or effort.seconds, every)
+        .link("s", "r", **fast)
+        .link("r", "s", **fast)
+        .link(
+            "r", "d", rate=f"{rate:g}Mbit/s", **slow, channel=channel or None,
+            capacity=None if believed is None else f"{believed:g}Mbit/s",
+        )
+        .link("d", "r", rate=f"{rate if back_rate is None else back_rate:g}Mbit/s", **slow, channel=back or None)
+    )  # fmt: skip
+    group = flows(effort, protocol, (["s"], "d"), count=count, params={"clock_tick": tick, **(params or {})})
+    return Case(made.add("flows", **group).to_toml())
 
 
 WIRE, BACK = "r->d", "d->r"
 
 
-def calm(_: Label, case: Case) -> Case:
-    """Return a case over the air with a channel that never changes and no interferer: a control."""
-    text = re.sub(r"^(errors|shadowing|drift|coherence) = .*\n", "", case.text, flags=re.MULTILINE)
-    return replace(case, text=re.sub(r"^\[\[medium\.interferer\]\]\n(.+\n)*", "", text, flags=re.MULTILINE))
+def calm(content: dict[str, Any]) -> None:
+    """Let the channel of the air never change, without an interferer: a control."""
+    (medium,) = content["medium"]
+    for key in ("errors", "shadowing", "drift", "coherence", "interferer"):
+        medium.pop(key, None)
 
 
 def lossless(label: Any) -> Any:

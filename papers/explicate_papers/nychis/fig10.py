@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from explicate_papers.controls import Rewrite
+from explicate_papers.controls import edit
 from explicate_papers.nychis.fig9 import LONG_S, OVER, SHORT_S, UNDER, half_tcp, jain, rates, two_stations
 from explicate_papers.statistics import Check, above, at_least
 from explicate_papers.study import Case, Data, Effort, Panel, Study
@@ -35,7 +35,7 @@ def worse_than_long(data: Data) -> Check:
 
 study.control(
     "half of the flows TCP",
-    Rewrite("protocol", half_tcp, lambda label: label == UNDER),
+    edit("protocol", half_tcp, lambda label: label == UNDER),
     ["N-fig10-a"],
     "Rates are equal since all senders follow routers; TCP fills the queue, and routers make XCP's flows give way.",
 )

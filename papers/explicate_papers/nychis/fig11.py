@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from typing import Any
 
 from explicate.results import Results
 from explicate_papers import metrics
-from explicate_papers.controls import Place, Rewrite
+from explicate_papers.controls import Place, edit
 from explicate_papers.nychis import base
 from explicate_papers.nychis.fig9 import LONG_S, OVER, SHORT_S, UNDER, jain, rates, three_stations, two_stations
 from explicate_papers.statistics import Check, Sample, above, at_most, between
@@ -60,15 +60,14 @@ def _fewer(label: Label) -> Label:
     return label[1] if isinstance(label, tuple) else (TWO, label)
 
 
-def _second_told_less(_: Label, case: Case) -> Case:
-    station = '[[medium.station]]\nnode = "n2"\ncapacity = "6Mbit/s"\n'
-    before, *links = case.text.partition("\n[[link]]")
-    return replace(case, text="".join([f"{before}\n{station}", *links]))
+def _second_told_less(content: dict[str, Any]) -> None:
+    (medium,) = content["medium"]
+    medium.setdefault("station", []).append({"node": "n2", "capacity": "6Mbit/s"})
 
 
 ONE_SENDER = Place("exchange", _fewer)
 ONE_SENDER_WHY = "If contention hides what is told and costs fairness, a single sender in its place does neither."
-TOLD_LESS = Rewrite("told", _second_told_less, lambda label: not isinstance(label, tuple))
+TOLD_LESS = edit("told", _second_told_less, lambda label: not isinstance(label, tuple))
 TOLD_LESS_WHY = "A station that is told a quarter of the air gets no more than that, whatever share 802.11 offers it."
 
 

@@ -18,7 +18,7 @@ import polars as pl
 
 from explicate.results import Results
 from explicate_papers import metrics
-from explicate_papers.controls import Rewrite, Settings
+from explicate_papers.controls import Settings, edit
 from explicate_papers.nychis import base
 from explicate_papers.statistics import Check, Sample, above, at_least, between
 from explicate_papers.study import Case, Data, Effort, EmptyClassError, Line, Panel, Study
@@ -166,7 +166,7 @@ study.control(
 )
 study.control(
     "steady channel",
-    Rewrite("off", base.calm, lambda label: label == SHOWN),
+    edit("off", base.calm, lambda label: label == SHOWN),
     ["N-fig7-b"],
     "The text blames a changing channel for the fluctuation; without noise and interferer there is none.",
 )

@@ -11,7 +11,7 @@ import polars as pl
 
 from explicate.results import Results
 from explicate_papers import metrics
-from explicate_papers.controls import Rewrite, Settings
+from explicate_papers.controls import Settings, edit
 from explicate_papers.nychis import base
 from explicate_papers.nychis.fig7 import (
     CLASS,
@@ -91,7 +91,7 @@ study.control(
 )
 study.control(
     "steady channel",
-    Rewrite("off", base.calm, lambda label: label in {SHOWN, WHOLE}),
+    edit("off", base.calm, lambda label: label in {SHOWN, WHOLE}),
     ["N-fig8-b", "N-fig8-c", "N-fig8-d"],
     "The runs differ by their channels alone; with one steady channel those of both classes are alike.",
 )

@@ -5,16 +5,15 @@ Set-up: `base.py`; 120 s, 20 and 54 Mbit/s. The same for 10 s are figure 10; fro
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from typing import Any
 
 from explicate.results import Results
 from explicate_papers import metrics
-from explicate_papers.controls import Place, Rewrite, Settings
+from explicate_papers.controls import Place, Settings, edit
 from explicate_papers.nychis import base
 from explicate_papers.statistics import Check, at_least, at_most
-from explicate_papers.study import Case, Data, Effort, Label, Line, Panel, Study
+from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
 
 study = Study("N-fig9")
 
@@ -26,31 +25,29 @@ HUB = "n0"
 
 def two_stations(effort: Effort, capacity: float, seconds: float, *, protocol: str = base.XCP) -> Case:
     """Return thirty flows from one station to another."""
-    layout = f'{{ kind = "chain", stations = 2, spacing = "{base.spacing(effort)}" }}'
-    return _case(effort, capacity, seconds, layout, ["n1"], "n2", protocol)
+    return _case(effort, capacity, seconds, "chain", ["n1"], "n2", protocol)
 
 
 def three_stations(effort: Effort, capacity: float, seconds: float, *, protocol: str = base.XCP) -> Case:
     """Return fifteen flows from each of two stations to the server between them."""
-    layout = f'{{ kind = "star", stations = 2, spacing = "{base.spacing(effort)}" }}'
-    return _case(effort, capacity, seconds, layout, ["n1", "n2"], HUB, protocol)
+    return _case(effort, capacity, seconds, "star", ["n1", "n2"], HUB, protocol)
 
 
 def _case(
     effort: Effort, capacity: float, seconds: float, layout: str, sources: list[str], sink: str, protocol: str
 ) -> Case:
     # Who only receives, the server: n2 of two stations, the hub of three.
-    silent = f'[[medium.station]]\nnode = "{sink}"\nrouter = "none"\n' if effort.choices["N-P16"] == "senders" else ""
+    silent = [{"node": sink, "router": "none"}] if effort.choices["N-P16"] == "senders" else []
     links = [f"{a}->{b}" for source in sources for a, b in ((source, sink), (sink, source))]
-    parts = [
-        base.air(effort, layout, capacity, silent),
+    return base.over_air(
+        base.empty("paper-N-fairness", seconds),
+        base.air(effort, layout, 2, capacity, overrides=silent),
         base.kernel(effort, links, float(effort.choices["N-P14"])),
-        *(
+        [
             base.flows(effort, protocol, ([source], sink), name=f"of_{source}", count=FLOWS // len(sources))
             for source in sources
-        ),
-    ]
-    return Case(base.scenario("paper-N-fairness", seconds, parts))
+        ],
+    )
 
 
 @study.cases
@@ -104,18 +101,17 @@ def costs_queue_too(data: Data, drops: float, factor: float) -> Check:
     return Check("drops told 54", str(dropped), f"> {drops:g}", holds=True, sample=dropped, bounds=(drops,))
 
 
-def half_tcp(_: Label, case: Case) -> Case:
-    """Return a case half of whose flows are TCP, which takes no notice of routers: a control."""
-    before, flows = case.text.split("[[flows]]")
-    half = flows.replace(f"count = {FLOWS}", f"count = {FLOWS // 2}")
-    tcp = half.replace(f'protocol = "{base.XCP}"', f'protocol = "{base.TCP}"').replace('name = "', 'name = "tcp_')
-    tcp = re.sub(r'"on_loss" = "\w+", ', "", tcp)
-    return replace(case, text=f"{before}[[flows]]{half}\n[[flows]]{tcp}")
+def half_tcp(content: dict[str, Any]) -> None:
+    """Make half of the flows TCP, which takes no notice of routers: a control."""
+    (xcp,) = content["flows"]
+    xcp["count"] = FLOWS // 2
+    params = {key: value for key, value in xcp["params"].items() if key != "on_loss"}
+    content["flows"].append({**xcp, "name": f"tcp_{xcp['name']}", "protocol": base.TCP, "params": params})
 
 
 study.control(
     "half of the flows TCP",
-    Rewrite("protocol", half_tcp, lambda label: label == UNDER),
+    edit("protocol", half_tcp, lambda label: label == UNDER),
     ["N-fig9-a"],
     "Rates are equal since all senders follow routers; TCP fills the queue, and routers make XCP's flows give way.",
 )

@@ -24,17 +24,15 @@ KERNEL, NONE, HARDWARE = "uniform", "none", "hardware"
 RESIDUAL = 0.01
 
 
-def models(effort: Effort) -> Mapping[str, str]:
+def models(effort: Effort) -> Mapping[str, base.Table]:
     """Return the channels by name."""
-    lost = f'kind = "random_loss", rate = "1%", place = "kernel", of = "{effort.choices["N-P6"]}"'
-    shape = effort.choices["N-P18"]
     return {
-        KERNEL: f"{{ {lost} }}",
-        "correlated": f"{{ {lost}, correlation = 0.25 }}",
-        "normal": f'{{ {lost}, law = "normal" }}',
-        "Pareto": f'{{ {lost}, law = "pareto", shape = {shape} }}',
-        "bursts of 4": f"{{ {lost.replace('random_loss', 'burst_loss')}, length = 4, per_flow = false }}",
-        HARDWARE: f'{{ kind = "random_loss", rate = "{100 * RESIDUAL**0.25:.1f}%", place = "air" }}',
+        KERNEL: base.lost(effort, 1),
+        "correlated": base.lost(effort, 1, correlation=0.25),
+        "normal": base.lost(effort, 1, law="normal"),
+        "Pareto": base.lost(effort, 1, law="pareto", shape=float(effort.choices["N-P18"])),
+        "bursts of 4": base.lost(effort, 1, kind="burst_loss", length=4, per_flow=False),
+        HARDWARE: {"kind": "random_loss", "rate": f"{100 * RESIDUAL**0.25:.1f}%", "place": "air"},
     }
 
 
@@ -43,7 +41,7 @@ def cases(effort: Effort) -> Mapping[object, Case]:
     """Both systems with every model, and XCP without loss."""
     watched: Mapping[str, object] = {"sampling.of": ["throughput", "queue", "cwnd", "router"]}
     runs: dict[object, Case] = {}
-    for name, model in {**models(effort), NONE: ""}.items():
+    for name, model in {**models(effort), NONE: None}.items():
         for system in (base.XCP, base.TCP) if model else (base.XCP,):
             runs[system, name] = replace(base.chain(effort, system, model=model, every="100ms"), settings=watched)
     return runs

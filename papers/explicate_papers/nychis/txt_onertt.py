@@ -24,7 +24,7 @@ PIPES = (20, 80, 320)
 MBPS = 24.0
 LOST_AT = 20.0
 SECONDS = 70.0
-ONE_LOSS = f'{{ kind = "random_loss", rate = "100%", start = "{LOST_AT:g}s", most = 1, of = "data" }}'
+ONE_LOSS = {"kind": "random_loss", "rate": "100%", "start": f"{LOST_AT:g}s", "most": 1, "of": "data"}
 
 
 def rtt_s(pipe: int) -> float:
@@ -40,7 +40,7 @@ def cases(effort: Effort) -> Mapping[object, Case]:
         params: dict[str, object] = {"ack_every": 1, "receiver_window": limit(system, pipe)}
         every = f"{rtt_s(pipe) * 250:g}ms"
         return base.wired(
-            effort, system, rtt_ms=rtt_s(pipe) * 1e3, channel=ONE_LOSS, params=params, tick="0ms", every=every,
+            effort, system, rtt_ms=rtt_s(pipe) * 1e3, channel=[ONE_LOSS], params=params, tick="0ms", every=every,
             seconds=SECONDS, queue=1000,
         )  # fmt: skip
 

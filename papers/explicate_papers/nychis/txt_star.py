@@ -32,14 +32,13 @@ ACK_SHARE = 1500 / 52
 
 def star(effort: Effort, system: str) -> Case:
     """Return eight flows through the relay."""
-    layout = f'{{ kind = "star", stations = 5, spacing = "{base.spacing(effort)}" }}'
     links = [name for i in range(1, 6) for name in (f"n{i}->n0", f"n0->n{i}")]
-    parts = [
-        base.air(effort, layout, base.TUNED),
+    return base.over_air(
+        base.empty("paper-N-star", effort.seconds),
+        base.air(effort, "star", 5, base.TUNED),
         base.kernel(effort, links),
-        base.flows(effort, system, ([f"n{i}" for i in range(1, 5)], "n5"), count=FLOWS),
-    ]
-    return Case(base.scenario("paper-N-star", effort.seconds, parts))
+        [base.flows(effort, system, ([f"n{i}" for i in range(1, 5)], "n5"), count=FLOWS)],
+    )
 
 
 @study.cases

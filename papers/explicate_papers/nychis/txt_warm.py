@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from explicate_papers.controls import Rewrite
+from explicate_papers.controls import edit
 from explicate_papers.nychis import base
 from explicate_papers.statistics import Check
-from explicate_papers.study import Case, Data, Effort, Label, Line, Panel, Study
+from explicate_papers.study import Case, Data, Effort, Line, Panel, Study
 
 study = Study("N-txt-warm")
 
@@ -26,19 +27,19 @@ def cases(effort: Effort) -> Mapping[object, Case]:
     """Every loss rate with both beginnings; 60 s of losses are measured."""
 
     def one(loss: float, start: float) -> Case:
-        model = (
-            f'{{ kind = "random_loss", rate = "{loss:g}%", place = "kernel", of = "{effort.choices["N-P6"]}", '
-            f'start = "{start:g}s" }}'
-        )
+        model = base.lost(effort, loss, start=f"{start:g}s")
         case = base.chain(effort, base.XCP, model=model, seconds=SECONDS + start)
-        return Case(case.text, {"warmup": f"{start:g}s"})
+        return replace(case, settings={"warmup": f"{start:g}s"})
 
     return {(loss, start): one(loss, start) for loss in losses(effort) for start in STARTS_S}
 
 
-def never(_: Label, case: Case) -> Case:
-    """Return a case whose losses begin after its end: a control."""
-    return replace(case, text=case.text.replace(f'start = "{STARTS_S[1]:g}s"', f'start = "{10 * SECONDS:g}s"'))
+def never(content: dict[str, Any]) -> None:
+    """Let losses begin after the end: a control."""
+    for link in content["link"]:
+        for channel in link["channel"]:
+            if "start" in channel:
+                channel["start"] = f"{10 * SECONDS:g}s"
 
 
 @study.predicate("N-txt-warm-a", most=10, up_to=1)
@@ -53,7 +54,7 @@ def hardly_matters(data: Data, most: float, up_to: float) -> Iterator[Check]:
 
 study.control(
     "no losses once converged",
-    Rewrite("off", never, lambda label: label[1] == STARTS_S[1]),
+    edit("off", never, lambda label: label[1] == STARTS_S[1]),
     ["N-txt-warm-a"],
     "Both beginnings have the same losses in what is measured; where one has none, 1 % makes more than a tenth.",
 )

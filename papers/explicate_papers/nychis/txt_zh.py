@@ -35,23 +35,25 @@ def losses(effort: Effort) -> Sequence[float]:
 
 def wire(effort: Effort, system: str, place: str = "on", loss: float = 0.0, believed: float | None = None) -> Case:
     """Return one flow over the hop."""
-    how = f'{{ kind = "random_loss", rate = "{loss:g}%", place = "{"kernel" if place == "before" else "air"}" }}'
-    lost = how if loss else ""
+    where = "kernel" if place == "before" else "air"
+    lost = [{"kind": "random_loss", "rate": f"{loss:g}%", "place": where}] if loss else []
     rtt = float(effort.choices["N-P17"].removesuffix("ms"))
     return base.wired(
         effort, system, rate=MBPS, rtt_ms=rtt, believed=believed,
-        channel="" if place == "back" else lost, back=lost if place == "back" else "",
+        channel=[] if place == "back" else lost, back=lost if place == "back" else [],
         every="100ms" if believed else "", params={"receiver_window": int(effort.choices["N-P21"])},
     )  # fmt: skip
 
 
 def contended(effort: Effort) -> Case:
     """Return four flows from two stations to the hub between them, in a channel that never changes."""
-    layout = f'{{ kind = "star", stations = 2, spacing = "{base.spacing(effort)}" }}'
-    air = base.air(effort, layout, base.TUNED, steady=True)
     links = [name for station in ("n1", "n2") for name in (f"{station}->n0", f"n0->{station}")]
-    parts = [air, base.kernel(effort, links), base.flows(effort, base.XCP, (["n1", "n2"], "n0"), count=4)]
-    return Case(base.scenario("paper-N-hub", effort.seconds, parts))
+    return base.over_air(
+        base.empty("paper-N-hub", effort.seconds),
+        base.air(effort, "star", 2, base.TUNED, steady=True),
+        base.kernel(effort, links),
+        [base.flows(effort, base.XCP, (["n1", "n2"], "n0"), count=4)],
+    )
 
 
 @study.cases
