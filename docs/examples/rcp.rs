@@ -92,7 +92,9 @@ impl Sender for RcpSender {
     fn resume(&mut self, _now: Time, window: f64, _srtt: Time) {
         (self.cwnd, self.rate) = (window.max(1.0), 0.0);
     }
-    fn probe(&self, _put: Probe<'_>) {}
+    fn probe(&self, put: Probe<'_>) {
+        put("cwnd", self.cwnd);
+    }
 }
 
 /// Returns the rate that the last data packet came with.
