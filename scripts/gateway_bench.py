@@ -2,9 +2,9 @@
 
     scripts/gateway_bench.py EXPLICATED [--cases NAME...] [--runs 5] [--markdown docs/gateway.md] [--json FILE]
 
-client - gateway - `explicated link` - gateway - server, each in a network namespace. The server sends at the first rate of a
-case, the client at the second. A case is run with gateways, and without them with CUBIC and BBR of the kernel at both ends;
-the runs of all are interleaved. Figures are medians.
+client - gateway - `explicated link` - gateway - server, each in a network namespace. The server sends at the first rate
+of a case, the client at the second. A case is run with gateways, and without them with CUBIC and BBR of the kernel at
+the server; the runs of all are interleaved. Figures are medians.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 HOSTS = ("c", "ga", "l", "gb", "s")
 SERVER = """
@@ -60,7 +59,9 @@ class Case:
 
 def page() -> tuple[tuple[str, int], ...]:
     """40 objects, 2.5 MB in all: a few large, many small."""
-    sizes = [8_000 + 2_000 * (i % 10) for i in range(30)] + [100_000] * 5 + [200_000, 250_000, 300_000, 350_000, 390_000]
+    sizes = (
+        [8_000 + 2_000 * (i % 10) for i in range(30)] + [100_000] * 5 + [200_000, 250_000, 300_000, 350_000, 390_000]
+    )
     return tuple((f"object{i}", size) for i, size in enumerate(sizes))
 
 
@@ -74,9 +75,9 @@ CASES = (
 )
 
 
-def run(*words: str, **more: Any) -> str:
+def run(*words: str) -> str:
     """Run a command that has to succeed."""
-    done = subprocess.run(words, check=False, capture_output=True, text=True, **more)
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{' '.join(words)}: {done.stderr.strip()}")
     return done.stdout
@@ -106,13 +107,36 @@ class Net:
 
     def cable(self, a: tuple[str, str, str], b: tuple[str, str, str]) -> None:
         """A cable between two hosts: host, device, address."""
-        run("ip", "-n", self.name(a[0]), "link", "add", a[1], "type", "veth", "peer", "name", b[1], "netns", self.name(b[0]))
+        run(
+            "ip",
+            "-n",
+            self.name(a[0]),
+            "link",
+            "add",
+            a[1],
+            "type",
+            "veth",
+            "peer",
+            "name",
+            b[1],
+            "netns",
+            self.name(b[0]),
+        )
         for host, device, address in (a, b):
             if address:
                 run("ip", "-n", self.name(host), "addr", "add", address, "dev", device)
             run("ip", "-n", self.name(host), "link", "set", device, "up")
             subprocess.run(
-                ["ip", "netns", "exec", self.name(host), "ethtool", "-K", device, *"tso off gso off gro off tx off".split()],
+                [
+                    "ip",
+                    "netns",
+                    "exec",
+                    self.name(host),
+                    "ethtool",
+                    "-K",
+                    device,
+                    *["tso", "off", "gso", "off", "gro", "off", "tx", "off"],
+                ],
                 check=False,
                 capture_output=True,
             )
@@ -157,6 +181,12 @@ class Net:
         )
         return str(path)
 
+    def status(self, host: str) -> str:
+        """The state of a gateway, as JSON."""
+        config = str(self.folder / host / "gateway.toml")
+        command = ["ip", "netns", "exec", self.name(host), self.program, "gateway", "status", "--json", "--config"]
+        return subprocess.run([*command, config], check=False, capture_output=True, text=True).stdout
+
     def close(self) -> None:
         """Remove the namespaces."""
         for host in HOSTS:
@@ -195,9 +225,17 @@ def link(net: Net, case: Case, seed: int) -> Iterator[None]:
     back = f'rate = "{case.down}", delay = "{case.delay}", queue = {{ kind = "droptail", limit = "{queue}B" }}{loss}'
     words = ("link", "left", "right", "--there", there, "--back", back, "--seed", str(seed))
     with running(net.start("l", net.program, *words)):
-        until("the link forwards", lambda: subprocess.run(
-            ["ip", "netns", "exec", net.name("ga"), "ping", "-c", "1", "-W", "1", "192.0.2.2"], check=False, capture_output=True
-        ).returncode == 0)
+        until(
+            "the link forwards",
+            lambda: (
+                subprocess.run(
+                    ["ip", "netns", "exec", net.name("ga"), "ping", "-c", "1", "-W", "1", "192.0.2.2"],
+                    check=False,
+                    capture_output=True,
+                ).returncode
+                == 0
+            ),
+        )
         yield
 
 
@@ -237,15 +275,15 @@ def once(net: Net, case: Case, way: str, seed: int, digests: dict[str, str], key
             net.exec(host, f"{net.program} gateway up --config {config}")
             stack.callback(net.exec, host, f"{net.program} gateway down --config {config}")
             stack.enter_context(running(net.start(host, net.program, "-v", "gateway", "run", "--config", config)))
-        status = lambda host: subprocess.run(  # noqa: E731
-            ["ip", "netns", "exec", net.name(host), net.program, "gateway", "status", "--json", "--config",
-             str(net.folder / host / "gateway.toml")], check=False, capture_output=True, text=True).stdout
-        until("the gateways connect", lambda: '"connected":true' in status("ga") and '"connected":true' in status("gb"))
+        until(
+            "the gateways connect",
+            lambda: '"connected":true' in net.status("ga") and '"connected":true' in net.status("gb"),
+        )
         time.sleep(3)
         figures = fetch(net, case, digests)
         if os.environ.get("GATEWAY_STATUS"):
-            print(status("gb"), file=sys.stderr)
-            print(status("ga"), file=sys.stderr)
+            print(net.status("gb"), file=sys.stderr)
+            print(net.status("ga"), file=sys.stderr)
         return figures
 
 
@@ -284,7 +322,10 @@ def main() -> None:
                     print(f"{case.name} {way} {number}: {figures['seconds']:.2f} s, {figures['share']:.1%}", flush=True)
     finally:
         net.close()
-    lines = ["| case | way | runs | seconds, median (range) | share of the line |", "| --- | --- | ---: | ---: | ---: |"]
+    lines = [
+        "| case | way | runs | seconds, median (range) | share of the line |",
+        "| --- | --- | ---: | ---: | ---: |",
+    ]
     for case_name, ways in results.items():
         for way, runs in ways.items():
             seconds = sorted(figures["seconds"] for figures in runs)

@@ -4,10 +4,10 @@ mod common;
 
 use std::io::Write;
 use std::thread::spawn;
-use std::time::Instant;
 
 use common::gateways::{Sites, bridge, connect, content, read_all, serve, status};
 use common::measured;
+use explicate_net::sys::monotonic;
 
 /// Seconds that a transfer of so many bytes from `s` takes, from the request on.
 fn fetch(sites: &Sites, address: &'static str, bytes: usize) -> f64 {
@@ -15,9 +15,9 @@ fn fetch(sites: &Sites, address: &'static str, bytes: usize) -> f64 {
         let all = content(bytes, 7);
         stream.write_all(&all).map(|()| all)
     });
-    let began = Instant::now();
+    let began = monotonic();
     let received = read_all(&connect(&sites.net, address)).unwrap();
-    let seconds = began.elapsed().as_secs_f64();
+    let seconds = (monotonic() - began) as f64 / 1e9;
     assert!(received == server.join().unwrap().unwrap(), "other bytes");
     seconds
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use explicate_core::units::Rate;
 use serde::Deserialize;
@@ -19,6 +19,7 @@ use serde_json::Value;
 use super::config::LineRate;
 use super::port::Port;
 use crate::error::{Context, Result};
+use crate::sys;
 
 /// How often a file is read: a change is in effect within twice that.
 const FILE_INTERVAL: f64 = 0.04;
@@ -146,12 +147,14 @@ fn run(words: &[String]) -> std::result::Result<String, String> {
         .stderr(Stdio::null())
         .spawn()
         .map_err(|e| e.to_string())?;
-    let end = Instant::now() + PATIENCE;
+    let began = sys::monotonic();
     loop {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => break,
             Ok(Some(status)) => return Err(format!("the command failed: {status}")),
-            Ok(None) if Instant::now() < end => thread::sleep(Duration::from_millis(5)),
+            Ok(None) if sys::monotonic() - began < PATIENCE.as_nanos() as u64 => {
+                thread::sleep(Duration::from_millis(5))
+            }
             _ => {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -173,13 +176,16 @@ pub struct State {
     pub at_floor: bool,
 }
 
+/// [`State`], as it changes.
+pub type Shared = Arc<Mutex<State>>;
+
 /// Sets the rate of a port from a source, in a thread.
-pub fn follow(source: Source, port: Arc<Port>) -> Result<Arc<Mutex<State>>> {
-    let state = Arc::new(Mutex::new(State::default()));
+pub fn follow(source: Source, port: Arc<Port>) -> Result<Shared> {
+    let state = Shared::default();
     let shared = state.clone();
     let interval = if source.file.is_some() { FILE_INTERVAL } else { source.interval };
     let follow = move || {
-        let (mut current, mut good_at) = (None, Instant::now());
+        let (mut current, mut good_at) = (None, sys::monotonic());
         loop {
             let read = source.read();
             let mut state = shared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -188,7 +194,7 @@ pub fn follow(source: Source, port: Arc<Port>) -> Result<Arc<Mutex<State>>> {
                     if state.failure.take().is_some() {
                         tracing::info!(rate_bps = rate.0, "the source of the capacity answers again");
                     }
-                    (good_at, state.at_floor) = (Instant::now(), false);
+                    (good_at, state.at_floor) = (sys::monotonic(), false);
                     if current != Some(rate) {
                         tracing::info!(rate_bps = rate.0, "capacity");
                         port.set_rate(rate);
@@ -200,7 +206,7 @@ pub fn follow(source: Source, port: Arc<Port>) -> Result<Arc<Mutex<State>>> {
                         tracing::warn!(reason, "the source of the capacity fails; the last rate stays in force");
                     }
                     state.failure = Some(reason);
-                    if !state.at_floor && good_at.elapsed().as_secs_f64() >= source.hold {
+                    if !state.at_floor && (sys::monotonic() - good_at) as f64 / 1e9 >= source.hold {
                         tracing::warn!(floor_bps = source.floor.0.0, "the source still fails; the floor is in force");
                         port.set_rate(source.floor.0);
                         (current, state.at_floor) = (None, true);

@@ -81,7 +81,7 @@ pub struct Gateway {
     /// The port that datagrams leave by, if the line has a rate.
     pub port: Option<Arc<Port>>,
     /// The source of its rate.
-    pub capacity: Option<Arc<Mutex<capacity::State>>>,
+    pub capacity: Option<capacity::Shared>,
     /// Its peers, in the order of the file.
     pub peers: Vec<Peer>,
     /// Counters.
@@ -110,7 +110,7 @@ impl Gateway {
     pub fn new(
         config: Config,
         identity: Identity,
-        (endpoint, port, capacity): (Endpoint, Option<Arc<Port>>, Option<Arc<Mutex<capacity::State>>>),
+        (endpoint, port, capacity): (Endpoint, Option<Arc<Port>>, Option<capacity::Shared>),
         transport: Transport,
     ) -> Result<Arc<Gateway>> {
         let no_key = || Error::Input("a peer has no key".to_string());
