@@ -7,8 +7,8 @@
 //! *Start.* After an idle time the window is at least what the own port has to spare for a round trip: the port knows its line,
 //! so nothing has to be probed.
 //!
-//! *Limit.* A narrower line without a router behind the own port shows in losses. Where in [`ROUNDS`] round trips in a row more
-//! than [`MOST_LOST`] of the bytes are lost, CUBIC's window limits that of the sender, until [`PATIENCE`] has passed without such
+//! *Limit.* A narrower line without a router behind the own port shows in losses. Where in `ROUNDS` round trips in a row more
+//! than `MOST_LOST` of the bytes are lost, CUBIC's window limits that of the sender, until `PATIENCE` has passed without such
 //! a round trip.
 
 use std::any::Any;

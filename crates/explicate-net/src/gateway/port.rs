@@ -1,8 +1,8 @@
 //! The port by which datagrams leave: the rate of the line, a queue for each tunnel, and the controller of a router.
 //!
 //! Tunnels and the plain packets of the site take turns by bytes (deficit round robin). A tunnel whose queue is full waits: QUIC keeps what it has not sent, and its
-//! queue stays as short as [`MOST_QUEUED`]. One thread sends at the times that the line's rate sets. Lateness of the machine
-//! is made up for, up to [`CATCH_UP`].
+//! queue stays as short as `MOST_QUEUED`. One thread sends at the times that the line's rate sets. Lateness of the machine
+//! is made up for, up to `CATCH_UP`.
 
 use std::collections::VecDeque;
 use std::net::{SocketAddr, UdpSocket};
