@@ -104,6 +104,8 @@ pub enum Gateway {
         #[arg(short = 'J', long)]
         json: bool,
     },
+    /// Names what limits the transfers now: line, path, far host, capacity source
+    Why(GatewayConfig),
     /// Sets nftables, routes and sysctls up
     Up(GatewayConfig),
     /// Restores nftables, routes and sysctls

@@ -7,6 +7,9 @@ use crate::gateway::config::Config;
 use crate::gateway::identity::{self, Identity};
 use crate::gateway::{self, kernel, status};
 
+/// How long `why` watches.
+const WATCHED: std::time::Duration = std::time::Duration::from_secs(2);
+
 pub(super) fn run(args: &Gateway) -> Result<()> {
     match args {
         Gateway::Keygen { file } => say(identity::keygen(file)?),
@@ -21,6 +24,12 @@ pub(super) fn run(args: &Gateway) -> Result<()> {
         Gateway::Status { config, json } => {
             let report = status::ask(&Config::load(&config.config)?.status)?;
             if *json { say(report) } else { say(status::table(&report)) }
+        }
+        Gateway::Why(args) => {
+            let path = Config::load(&args.config)?.status;
+            let before = status::ask(&path)?;
+            std::thread::sleep(WATCHED);
+            status::why(&before, &status::ask(&path)?).into_iter().try_for_each(say)
         }
         Gateway::Up(args) => kernel::up(&Config::load(&args.config)?),
         Gateway::Down(args) => kernel::down(&Config::load(&args.config)?),

@@ -21,12 +21,15 @@ use super::transport::Transport;
 use super::{capacity, kernel};
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
+use crate::metrics::Metrics;
 use crate::sys;
 
 /// The most that senders ask for where the line has no rate.
 const UNSHAPED: Rate = Rate::mbps(100_000);
 /// Bytes of the tunnel's socket buffers.
 const BUFFERS: usize = 8 << 20;
+/// Nanoseconds between two updates of the metrics.
+const METRICS: u64 = 1_000_000_000;
 /// How often the signal to stop is looked for.
 const TURN: Duration = Duration::from_millis(50);
 
@@ -50,6 +53,7 @@ async fn serve(config: Config) -> Result<()> {
     };
     let listeners = if config.site.interfaces.is_empty() { Vec::new() } else { vec![listen(false)?, listen(true)?] };
     let status = status::listen(&config.status)?;
+    let metrics = config.metrics.map(Metrics::serve).transpose()?;
     // All sockets are open. Connections with addresses of other hosts need this one.
     sys::keep_only_raw().or_fail(|| "drop privileges".to_string())?;
     let capacity = match (&config.wan.capacity, &port) {
@@ -65,8 +69,15 @@ async fn serve(config: Config) -> Result<()> {
     for listener in listeners {
         tokio::spawn(accept(gateway.clone(), listener));
     }
+    let mut served = 0;
     while !sys::stopped() {
         tokio::time::sleep(TURN).await;
+        if let Some(metrics) = &metrics
+            && sys::monotonic() - served >= METRICS
+        {
+            served = sys::monotonic();
+            metrics.set(status::metrics(&gateway));
+        }
     }
     endpoint.close(0u32.into(), b"stopped");
     let _ = tokio::time::timeout(Duration::from_secs(1), endpoint.wait_idle()).await;
