@@ -3,10 +3,11 @@
 mod common;
 
 use std::io::Write;
-use std::thread::spawn;
+use std::thread::{sleep, spawn};
+use std::time::Duration;
 
 use common::gateways::{Sites, bridge, connect, content, read_all, serve, status};
-use common::measured;
+use common::{last_json, measured};
 use explicate_net::sys::monotonic;
 
 /// Seconds that a transfer of so many bytes from `s` takes, from the request on.
@@ -64,10 +65,47 @@ fn a_long_path_with_losses_is_filled_at_once() {
         let near = sites.configure("ga", "", "[wan]\nrate = \"2Mbit/s\"");
         let _gateways = [("gb", far), ("ga", near)].map(|(name, config)| sites.gateway(name, &config));
         sites.connected();
-        std::thread::sleep(std::time::Duration::from_secs(2));
+        sleep(Duration::from_secs(2));
         let seconds = fetch(&sites, "10.2.0.2:7001", 10 << 20);
         assert!(seconds < 6.5, "{seconds} s");
         let peer = &status(&sites, "ga")["peers"][0];
         assert!(peer["repaired"].as_u64() > Some(20), "{peer}");
     });
+}
+
+/// A narrower line behind the gateway's own, with `explicated router` before it: the router answers the datagrams, and its queue
+/// stays short.
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_router_on_the_way_answers() {
+    measured(|| {
+        let sites = Sites::new();
+        let port = "left: rate = \"10Mbit/s\", queue = { kind = \"droptail\", limit = \"200kB\" }";
+        let router = sites.net.start("l", &["router", "--port", port, "--port", "right", "--json"]);
+        let _gateways = sites.gateways("", "[wan]\nrate = \"20Mbit/s\"");
+        let seconds = fetch(&sites, "10.2.0.2:7001", 6_000_000);
+        let rate = 8.0 * 6e6 / seconds;
+        assert!((6e6..10e6).contains(&rate), "{rate} bit/s of 10 Mbit/s");
+        let told = last_json(&router.stop("INT"));
+        let (explicit, drops) = (told["explicit"].as_u64().unwrap(), told["ports"][0]["drops"].as_u64().unwrap());
+        assert!(explicit > 4000 && drops < explicit / 50 && told["malformed"] == 0, "{told}");
+    });
+}
+
+/// A path that is down for 20 s: the transfer goes on by itself, whole. QUIC's probes are then up to 20 s apart.
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_transfer_outlasts_an_outage() {
+    let sites = std::sync::Arc::new(Sites::new());
+    bridge(&sites.net);
+    let _gateways = sites.gateways("", "[wan]\nrate = \"10Mbit/s\"");
+    let fetching = sites.clone();
+    let fetching = spawn(move || fetch(&fetching, "10.2.0.2:7001", 4_000_000));
+    sleep(Duration::from_secs(1));
+    sites.net.exec("l", "ip link set left down");
+    sleep(Duration::from_secs(20));
+    sites.net.exec("l", "ip link set left up");
+    let seconds = fetching.join().unwrap();
+    assert!((21.0..60.0).contains(&seconds), "{seconds} s");
+    assert_eq!(status(&sites, "gb")["resets"], 0);
 }

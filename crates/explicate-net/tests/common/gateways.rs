@@ -153,7 +153,7 @@ pub(crate) fn serve<T: Send + 'static>(
 /// Connects from `c`.
 pub(crate) fn connect(net: &Net, address: &'static str) -> TcpStream {
     let stream = net.inside("c", move || TcpStream::connect(address).unwrap()).join().unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     stream
 }
 
