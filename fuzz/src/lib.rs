@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 mod agents;
+mod gateway;
 mod greetings;
 pub mod mutate;
 mod targets;
@@ -50,6 +51,12 @@ pub const TARGETS: &[Target] = &[
         summary: "what opens a flow: greetings with their seals, and messages between ends",
         text: false,
         run: greetings::greetings,
+    },
+    Target {
+        name: "gateway",
+        summary: "what a gateway reads: datagrams of peers with parity, prefaces of streams, packets of the site",
+        text: false,
+        run: gateway::gateway,
     },
     Target { name: "trace", summary: "files of recorded capacity", text: true, run: targets::trace },
 ];
