@@ -336,7 +336,7 @@ def test_failures_of_a_sweep_say_where(tmp_path: Path) -> None:
 
 
 def test_engines_that_are_not_there_are_named() -> None:
-    code = "import explicate"
+    code = "import explicate.engine"
     paths = str(Path(engine.__file__).parents[1])
     environment = {**os.environ, "PYTHONPATH": paths, "EXPLICATE_ENGINE": "nowhere"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)

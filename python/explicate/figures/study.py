@@ -17,7 +17,7 @@ from explicate.results import Results
 from explicate.summary import without_nan
 
 MOST_FACETS = 8
-POINTS_PER_FIGURE = 12_000
+POINTS_PER_FIGURE = 10_000
 MOST_BANDS = 4
 """Panels with more lines have no bands: they would hide each other."""
 POINT = "_point"

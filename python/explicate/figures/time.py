@@ -21,6 +21,9 @@ from explicate.figures.study import (
 from explicate.summary import busy_links, jain
 from explicate.text import prefix
 
+PHASE_STEPS = 2000
+"""The most points of the phase plot's paths, all panels together: a long path would be the largest part of a page."""
+
 
 def _band(layout: Layout, of: str, runs: int = 2) -> str:
     return f" The band holds the middle 80 % of {of}." if len(layout.names) <= MOST_BANDS and runs > 1 else ""
@@ -158,7 +161,8 @@ def phase(study: Study) -> Figure | None:
     flows = frame.filter(pl.col("run") == number)["object"].unique(maintain_order=True).to_list()[:2]
     if len(flows) < 2:
         return None
-    bin_s = study.bin_s(frame)
+    long_s = largest(frame["time_s"])
+    bin_s = max(study.bin_s(frame), long_s / max(PHASE_STEPS // frame[POINT].n_unique(), 100))
     own = binned(frame.filter(pl.col("run") == number, pl.col("object").is_in(flows)), bin_s)
     scale, letter = prefix(largest(own["value"]))
     wide = own.select(POINT, "time_s", "object", pl.col("value") / scale).pivot(
