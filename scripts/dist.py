@@ -79,9 +79,9 @@ def sdist() -> None:
 def daemon(arch: str) -> None:
     """Build the static program."""
     name = target(arch, "musl")
-    linker = f"CARGO_TARGET_{name.upper().replace('-', '_')}_LINKER"
-    env = {"EXPLICATE_COMMIT": commit(), **({} if arch == os.uname().machine else {linker: "rust-lld"})}
-    run("cargo", "build", "--release", "--package", "explicate-net", "--target", name, env=env)
+    # ring has C and assembler: zig compiles them for every target, and links.
+    build = ("cargo", "zigbuild", "--release", "--package", "explicate-net", "--target", name)
+    run(*build, env={"EXPLICATE_COMMIT": commit()})
     DIST.mkdir(exist_ok=True)
     built = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / name / "release" / "explicated"
     run(objcopy(), "--strip-debug", built, program(arch))

@@ -189,7 +189,7 @@ export class Curves {
   /** Draws one chart, the next in turn; all of them if `all`. */
   draw(now: number, all: boolean): void {
     for (let n = 0; n < this.charts.length; n++) {
-      const chart = this.charts[this.next];
+      const chart = this.charts[this.next % this.charts.length]; // another scene may have fewer
       this.next = (this.next + 1) % this.charts.length;
       if (chart.dirty || all) {
         this.drawChart(chart, now);
