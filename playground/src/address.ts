@@ -26,9 +26,33 @@ async function decode(part: string): Promise<State> {
   const text = atob(part.slice(2).replaceAll("-", "+").replaceAll("_", "/"));
   const packed = Uint8Array.from(text, (c) => c.charCodeAt(0));
   const state = JSON.parse(new TextDecoder().decode(await through(packed, new DecompressionStream("deflate-raw"))));
-  const known = ["dumbbell", "paper", "file"].includes(state?.scene?.kind) && Array.isArray(state.changes);
-  if (!known || (state.scene.kind === "paper" && !TOUR[state.scene.stop])) throw new Error("unknown scene");
-  return { speed: 0.5, link: "", ...state };
+  if (!isScene(state?.scene) || !Array.isArray(state.changes)) throw new Error("unknown scene");
+  const speed = isBetween(state.speed, 0.01, 100) ? state.speed : 0.5;
+  return { scene: state.scene, changes: state.changes, speed, link: String(state.link ?? "") };
+}
+
+/** Whether an address from anywhere holds a scene: the simulator checks the scenario and the changes in it. */
+function isScene(scene: any): scene is Scene {
+  switch (scene?.kind) {
+    case "dumbbell":
+      return (
+        [scene.rate, scene.rtt, scene.loss, scene.buffer, scene.seed, scene.duration].every(Number.isFinite) &&
+        isBetween(scene.flows, 1, 1000) &&
+        Array.isArray(scene.lanes) &&
+        isBetween(scene.lanes.length, 1, 4) &&
+        scene.lanes.every((lane: any) => typeof lane?.protocol === "string")
+      );
+    case "paper":
+      return TOUR[scene.stop] !== undefined;
+    case "file":
+      return [scene.name, scene.text].every((text) => typeof text === "string") && typeof scene.files === "object";
+    default:
+      return false;
+  }
+}
+
+function isBetween(value: unknown, least: number, most: number): value is number {
+  return typeof value === "number" && value >= least && value <= most;
 }
 
 /** Reads an address. The second part says what was wrong with it; then there is no state. */

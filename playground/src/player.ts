@@ -1,5 +1,5 @@
-/** Time: asks the worker for frames, and says when there is something to draw. */
-import type { Change, FromWorker, LaneFrame, LaneInfo, LaneSpec, Tables, ToWorker } from "./types";
+/** Playback: asks the worker for the frames of a run, one at a time, as simulated time goes on. */
+import type { FromWorker, LaneFrame, LaneInfo, LaneSpec, Tables, ToWorker } from "./types";
 import { most } from "./picture";
 
 export interface Listener {
@@ -11,13 +11,13 @@ export interface Listener {
   tables(tables: Tables): void;
 }
 
-/** After this time a new scene does not wait for the one before, ms. */
-const PATIENCE = 1000;
+/** A worker that has been busy for longer is replaced when a new scene is loaded, ms. */
+const LONGEST_WAIT = 1000;
 
 export class Player {
-  private worker = this.hire();
+  private worker = this.start();
   private id = 0;
-  /** Questions that the worker has not answered, and since when it works on the first of them. */
+  /** Requests that the worker has not answered, and since when it works on the first of them. */
   private open = 0;
   private since = 0;
   private waiting = false;
@@ -35,7 +35,7 @@ export class Player {
     requestAnimationFrame((time) => this.tick(time));
   }
 
-  private hire(): Worker {
+  private start(): Worker {
     const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
     worker.addEventListener("message", (event: MessageEvent<FromWorker>) => {
       if (worker === this.worker) this.inbox.push(event.data);
@@ -50,12 +50,12 @@ export class Player {
   }
 
   /** Runs these lanes, up to `until` at once. */
-  load(lanes: LaneSpec[], changes: Change[], until: number, link: string): void {
+  load(lanes: LaneSpec[], until: number, link: string): void {
     this.id++;
-    // A large scenario may keep the worker for long, and one that hit a defect is of no use any more.
-    if (this.broken || (this.open > 0 && performance.now() - this.since > PATIENCE)) {
+    // The worker may be busy with a large scenario, or may have failed.
+    if (this.broken || (this.open > 0 && performance.now() - this.since > LONGEST_WAIT)) {
       this.worker.terminate();
-      this.worker = this.hire();
+      this.worker = this.start();
       this.inbox = [];
       this.broken = false;
       this.open = 0;
@@ -63,11 +63,11 @@ export class Player {
     this.loaded = false;
     this.waiting = true;
     this.now = until;
-    this.send({ type: "load", id: this.id, lanes, changes, until, link, most: most(innerWidth) });
+    this.send({ type: "load", id: this.id, lanes, until, link, most: most(innerWidth) });
     this.listener.changed();
   }
-  tables(lane: LaneSpec, changes: Change[]): void {
-    this.send({ type: "tables", id: this.id, lane, changes });
+  tables(lane: LaneSpec): void {
+    this.send({ type: "tables", id: this.id, lane });
   }
   play(on: boolean): void {
     this.playing = on;

@@ -6,7 +6,7 @@ import fig2c from "../../scenarios/paper-001-fig2-c.toml?raw";
 import satcom from "../../scenarios/paper-002-satcom.toml?raw";
 import fig3 from "../../scenarios/paper-003-fig3.toml?raw";
 import bise from "../../scenarios/paper-004.toml?raw";
-import type { LaneSpec } from "./types";
+import type { Change, LaneSpec } from "./types";
 
 /** alpha, beta and gamma of XCP's routers. */
 export type Law = [number, number, number];
@@ -216,9 +216,12 @@ export const TOUR: Stop[] = [
   },
 ];
 
-/** The runs of a scene. */
-export function lanesOf(scene: Scene): LaneSpec[] {
+/** The runs of a scene, with the changes that the scene begins with and then those by the visitor. */
+export function lanesOf(scene: Scene, changes: Change[]): LaneSpec[] {
   if (scene.kind === "dumbbell") {
+    const loss: Change[] = scene.loss > 0 ? [[0, BOTTLENECK, "loss", scene.loss / 100]] : [];
+    // From the start, a router whose feedback is set by hand reports what XCP does.
+    const feedback: Change[] = [[0, BOTTLENECK, "feedback", -2]];
     return scene.lanes.map((lane) => ({
       label: label(lane),
       text: text(scene, lane),
@@ -226,12 +229,13 @@ export function lanesOf(scene: Scene): LaneSpec[] {
       files: {},
       set: [],
       hand: lane.hand ?? false,
+      changes: lane.hand ? [...loss, ...feedback, ...changes] : [...loss, ...changes.filter(([, , what]) => what !== "feedback")],
     }));
   }
+  const rest = { hand: false, changes };
   if (scene.kind === "file") {
     const { name, text, files } = scene;
-    return [{ label: name, text, origin: name, files, set: [], hand: false }];
+    return [{ label: name, text, origin: name, files, set: [], ...rest }];
   }
-  const stop = TOUR[scene.stop];
-  return stop.lanes.map(({ label, text, set }) => ({ label, text, origin: "paper.toml", files: {}, set, hand: false }));
+  return TOUR[scene.stop].lanes.map((lane) => ({ ...lane, origin: "paper.toml", files: {}, ...rest }));
 }

@@ -1,11 +1,12 @@
 /** The dialog with the tables of the whole run. */
 import type { Player } from "./player";
-import type { Change, LaneSpec, Tables } from "./types";
+import type { LaneSpec, Tables } from "./types";
 
 const NAMES = ["flows", "links", "samples", "run"] as const;
 
+/** Lanes whose tables are still to come. */
 let queue: LaneSpec[] = [];
-let changes: Change[] = [];
+let changed = false;
 let player: Player;
 
 function place(id: string): HTMLElement {
@@ -13,10 +14,10 @@ function place(id: string): HTMLElement {
 }
 
 /** Computes the tables of these lanes, one after the other. */
-export function openTables(lanes: LaneSpec[], made: Change[], by: Player): void {
+export function openTables(lanes: LaneSpec[], by: Player): void {
   by.play(false);
   queue = [...lanes];
-  changes = made;
+  changed = lanes.some((lane) => lane.changes.length > 0);
   player = by;
   place("tables-list").replaceChildren();
   place("tables-about").textContent = "Computing…";
@@ -25,13 +26,13 @@ export function openTables(lanes: LaneSpec[], made: Change[], by: Player): void 
 }
 
 function next(): void {
-  if (queue.length > 0) return player.tables(queue[0], changes);
+  if (queue.length > 0) return player.tables(queue[0]);
   place("tables-about").textContent =
     "Computed from the beginning to the end, as the command line does. The hash is of all four tables to the last bit: the same link gives the same hash anywhere." +
-    (changes.length > 0 ? " The scenario file is that of the start; your changes stand in it as comments." : "");
+    (changed ? " The scenario file is that of the start; your changes stand in it as comments." : "");
 }
 
-/** Those of the lane that was asked for. */
+/** Shows the tables of the first lane in the queue. */
 export function showTables(tables: Tables): void {
   const lane = queue.shift();
   if (!lane) return;
@@ -51,8 +52,7 @@ export function showTables(tables: Tables): void {
 }
 
 function scenario(lane: LaneSpec): string {
-  const own = changes.filter((change) => change[2] !== "feedback" || lane.hand);
-  const comments = own.map(([at, link, what, value]) => `# At ${at} s: ${what} of ${link} becomes ${value}\n`);
+  const comments = lane.changes.map(([at, link, what, value]) => `# At ${at} s: ${what} of ${link} becomes ${value}\n`);
   const settings = lane.set.map(([key, value]) => `# Set: ${key} = ${value}\n`);
   return [...settings, ...comments].join("") + lane.text;
 }

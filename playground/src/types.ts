@@ -1,4 +1,4 @@
-/** What the page and its worker say to each other, and what a scene is. */
+/** Messages between the page and its worker, and what they are made of. */
 
 /** When (s), link, what, value. */
 export type Change = [number, string, "rate" | "delay" | "loss" | "buffer" | "feedback", number];
@@ -13,6 +13,7 @@ export interface LaneSpec {
   set: [string, string][];
   /** Its XCP router takes feedback that is set by hand. */
   hand: boolean;
+  changes: Change[];
 }
 
 export interface LinkInfo {
@@ -58,9 +59,9 @@ export interface Tables {
 }
 
 export type ToWorker =
-  | { type: "load"; id: number; lanes: LaneSpec[]; changes: Change[]; until: number; link: string; most: number }
+  | { type: "load"; id: number; lanes: LaneSpec[]; until: number; link: string; most: number }
   | { type: "frame"; id: number; until: number; most: number }
-  | { type: "tables"; id: number; lane: LaneSpec; changes: Change[] };
+  | { type: "tables"; id: number; lane: LaneSpec };
 
 export type FromWorker =
   | { type: "ready"; id: number; lanes: LaneInfo[]; link: string }

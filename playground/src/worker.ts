@@ -1,6 +1,6 @@
 /** Runs the simulator, so that the page stays free to draw. */
 import init, { Lane, tables } from "../pkg/explicate.js";
-import type { Change, FromWorker, LaneFrame, LaneInfo, LaneSpec, ToWorker } from "./types";
+import type { FromWorker, LaneFrame, LaneInfo, LaneSpec, ToWorker } from "./types";
 
 /** A frame may take so long, ms; slower networks then run slower than asked for. */
 const BUDGET = 40;
@@ -13,17 +13,17 @@ let infos: LaneInfo[] = [];
 let watched: Uint32Array[] = [];
 let now = 0;
 
-function say(message: FromWorker, transfer: Transferable[] = []): void {
+function post(message: FromWorker, transfer: Transferable[] = []): void {
   postMessage(message, { transfer });
 }
 
-function make(spec: LaneSpec, changes: Change[], view: [string, string][]): Lane {
-  const own = changes.filter((change) => change[2] !== "feedback" || spec.hand);
-  return new Lane(spec.text, spec.origin, JSON.stringify(spec.files), JSON.stringify([...spec.set, ...view]), JSON.stringify(own));
+/** A lane as the simulator takes it: the scenario, its name, and files, settings and changes as JSON. */
+function recipe({ text, origin, files, set, changes }: LaneSpec): [string, string, string, string, string] {
+  return [text, origin, JSON.stringify(files), JSON.stringify(set), JSON.stringify(changes)];
 }
 
 /** What is sampled for the curves, whatever the scenario samples. */
-function view(duration: number): [string, string][] {
+function sampling(duration: number): [string, string][] {
   const every = Math.max(5, Math.ceil(duration / 3));
   return [
     ["sampling.every", `${Math.min(every, 1000)}ms`],
@@ -53,11 +53,10 @@ function load(message: Extract<ToWorker, { type: "load" }>): void {
   lanes = [];
   infos = [];
   for (const spec of message.lanes) {
-    let lane = make(spec, message.changes, []);
-    const info = JSON.parse(lane.describe()) as LaneInfo;
-    lane.free();
-    lane = make(spec, message.changes, view(info.duration));
-    lanes.push(lane);
+    const plain = new Lane(...recipe(spec));
+    const info = JSON.parse(plain.describe()) as LaneInfo;
+    plain.free();
+    lanes.push(new Lane(...recipe({ ...spec, set: [...spec.set, ...sampling(info.duration)] })));
     infos.push(info);
   }
   const link = choose(infos[0], message.link);
@@ -67,9 +66,9 @@ function load(message: Extract<ToWorker, { type: "load" }>): void {
   while (now < until) {
     now = Math.min(until, now + 1);
     lanes.forEach((lane) => lane.advance(now, now >= until));
-    if (until > 5) say({ type: "busy", id: message.id, share: now / until });
+    if (until > 5) post({ type: "busy", id: message.id, share: now / until });
   }
-  say({ type: "ready", id: message.id, lanes: infos, link });
+  post({ type: "ready", id: message.id, lanes: infos, link });
   frame(message.id, message.most);
 }
 
@@ -94,7 +93,7 @@ function frame(id: number, most: number): void {
     variables: JSON.parse(lane.variables()) as string[],
   }));
   const transfer = seen.flatMap((lane) => [lane.packets.buffer, lane.links.buffer, lane.samples.buffer]);
-  say({ type: "frame", id, now, done: now >= duration(), lanes: seen }, transfer as ArrayBuffer[]);
+  post({ type: "frame", id, now, done: now >= duration(), lanes: seen }, transfer as ArrayBuffer[]);
 }
 
 addEventListener("message", async (event: MessageEvent<ToWorker>) => {
@@ -107,16 +106,13 @@ addEventListener("message", async (event: MessageEvent<ToWorker>) => {
       advance(message.until);
       frame(message.id, message.most);
     } else {
-      const { text, origin, files, set, hand } = message.lane;
-      const own = message.changes.filter((change) => change[2] !== "feedback" || hand);
-      const made = tables(text, origin, JSON.stringify(files), JSON.stringify(set), JSON.stringify(own));
-      say({ type: "tables", id: message.id, tables: JSON.parse(made) });
+      post({ type: "tables", id: message.id, tables: JSON.parse(tables(...recipe(message.lane))) });
     }
   } catch (error) {
     const defect = error instanceof WebAssembly.RuntimeError;
     const text = defect
-      ? "The simulator failed, which is a defect of it. Copy link repeats what led to it: please report that. Another scene starts it anew."
+      ? "The simulator failed: this is a defect. Please report it with the address that Copy link gives. Another scene starts the simulator again."
       : String(error);
-    say({ type: "error", id: message.id, message: text, defect });
+    post({ type: "error", id: message.id, message: text, defect });
   }
 });

@@ -4,7 +4,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { gzipSync } from "node:zlib";
+import { deflateRawSync, gzipSync } from "node:zlib";
 import { browser, open, serve } from "./page.mjs";
 import { ROOT, explicate, text } from "./wasm.mjs";
 
@@ -255,6 +255,14 @@ test("?run names protocols; a wrong one is explained", async () => {
   await page.goto(`${server.address}?run=nonsense`);
   await page.waitForFunction(() => document.querySelector("#message").textContent.includes("nonsense"));
   await context.close();
+});
+
+test("an address with a scene that cannot be is explained", async () => {
+  const state = { scene: { kind: "dumbbell", lanes: [{ protocol: "xcp" }], rate: 20, rtt: 80, loss: 0, buffer: 200, flows: 1e9, seed: 1, duration: 60 }, changes: [] };
+  await visit(`#s=${deflateRawSync(JSON.stringify(state)).toString("base64url")}`, {}, async (page) => {
+    assert.match(await page.textContent("#message"), /The address is damaged/);
+    assert.equal(await page.locator(".lane").count(), 4, "the first scene is shown instead");
+  });
 });
 
 test("every protocol of the reference runs", async () => {
