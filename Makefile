@@ -67,7 +67,7 @@ linux: install ## Programs and laboratory in network namespaces: needs root, and
 gateway-bench: $(VENV)/ready ## Transfers through two gateways beside kernel TCP; needs root; fills docs/gateway.md
 	scripts/packages ip:iproute2 ping:iputils-ping sysctl:procps nft:nftables ethtool:ethtool curl:curl
 	cargo build --release -p explicate-net
-	$(PY) scripts/gateway_bench.py target/release/explicated --markdown docs/gateway.md
+	$(PY) bench/gateway_bench.py target/release/explicated --markdown docs/gateway.md
 
 browser:
 	scripts/packages chromium:chromium npm:npm tshark:tshark tc:iproute2
@@ -78,8 +78,7 @@ packages: ## Debian packages that the tests use, if they are missing
 
 python: install browser ## Python tests, the report in a real browser, the tutorial notebook, the documentation
 	$(PY) -m pytest --require-native
-	$(PY) -m pytest -q -c /dev/null --rootdir . -p no:cacheprovider tests
-	cd peers && ../$(PY) -m pytest -q -c /dev/null --rootdir . -p no:cacheprovider .
+	$(PY) -m pytest -q -c /dev/null --rootdir . -p no:cacheprovider tests bench validation/peers
 	$(PY) scripts/make_docs.py --check
 	$(PY) scripts/run_pages.py --check
 
@@ -148,36 +147,36 @@ fuzz: ## Fuzzes the parsers for minutes
 	$(MAKE) fuzz-short SECONDS_EACH=300
 
 cost: install packages ## Instructions per packet-hop against their limit
-	$(PY) scripts/cost.py
-	$(PY) scripts/cost_rows.py --judge
-	$(PY) scripts/cost_million.py --judge
+	$(PY) bench/cost.py
+	$(PY) bench/cost_rows.py --judge
+	$(PY) bench/cost_million.py --judge
 
 cost-rows: install packages ## What every entry of the registry costs; fills docs/performance.md
-	$(PY) scripts/cost_rows.py --markdown docs/performance.md
+	$(PY) bench/cost_rows.py --markdown docs/performance.md
 
 cost-profile: install packages ## Which functions the instructions go to, and the floor; fills docs/performance.md
-	$(PY) scripts/profile_cost.py --markdown docs/performance.md
-	$(EXPLICATE) bench --floor --json | $(PY) scripts/floor_table.py docs/performance.md
+	$(PY) bench/profile_cost.py --markdown docs/performance.md
+	$(EXPLICATE) bench --floor --json | $(PY) bench/floor_table.py docs/performance.md
 
 cost-scaling: install packages ## Cost against flows, bandwidth-delay product and links; fills docs/performance.md
-	$(PY) scripts/cost_scaling.py --markdown docs/performance.md
+	$(PY) bench/cost_scaling.py --markdown docs/performance.md
 
 cost-million: install packages ## Cost with up to a million flows over 100 links; fills docs/performance.md
-	$(PY) scripts/cost_million.py --markdown docs/performance.md
+	$(PY) bench/cost_million.py --markdown docs/performance.md
 
 cost-accept: install packages ## Makes today's counts the ones that `make cost` judges by
-	$(PY) scripts/cost_rows.py --accept --markdown docs/performance.md
+	$(PY) bench/cost_rows.py --accept --markdown docs/performance.md
 
 bench: install packages ## What the engine costs; fills docs/performance.md
-	$(PY) scripts/cost.py --markdown docs/performance.md
+	$(PY) bench/cost.py --markdown docs/performance.md
 
 peers: install ## ns-2, ns-3 and Explicate side by side; installs them; fills the tables in docs
-	$(PY) peers/peers.py --install
-	$(PY) peers/peers.py --markdown docs/ --bench-binary scripts/bench_once
-	$(PY) peers/compared.py --jobs 2 --markdown docs/validation.md
+	$(PY) validation/peers/peers.py --install
+	$(PY) validation/peers/peers.py --markdown docs/ --bench-binary bench/bench_once
+	$(PY) validation/peers/compared.py --jobs 2 --markdown docs/validation.md
 
 sweep-cost: install ## What a sweep costs, and what a second core brings; fills docs/sweeps.md
-	$(PY) scripts/sweep_cost.py --markdown docs/sweeps.md
+	$(PY) bench/sweep_cost.py --markdown docs/sweeps.md
 
 validation: install ## Recomputes docs/validation.md
 	$(PY) validation/make.py

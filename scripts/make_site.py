@@ -39,7 +39,7 @@ BESIDE = {
     "CHANGELOG.md": "project/changes.md",
     "README.md": "project/readme.md",
     "papers/README.md": "project/papers.md",
-    "peers/README.md": "project/peers.md",
+    "validation/peers/README.md": "project/peers.md",
 }
 """Pages outside docs/, and where the site has them."""
 

@@ -11,12 +11,12 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from importlib import resources
 from pathlib import Path
 from string import Template
 from typing import Any
 
 import polars as pl
+from pages import style
 
 from explicate import lab
 from explicate.charts import Axes, Point, Series, picture, round_up
@@ -74,12 +74,6 @@ def strays(names: Iterable[tuple[str, str]]) -> list[str]:
     known = set(names)
     tables = [(kind, name) for kind, named in TABLE.items() for name in named if name != "any"]
     return [f"{kind}.{name}" for kind, name in tables if (kind, name) not in known]
-
-
-def style() -> str:
-    """The style sheet of a picture that stands alone."""
-    sheet = resources.files("explicate").joinpath("assets", "charts.css").read_text(encoding="utf-8")
-    return re.sub(r"\n+", "", sheet) + "text{font-family:system-ui,sans-serif}"
 
 
 def drawn(entries: Sequence[tuple[str, str]]) -> dict[str, tuple[str, str]]:

@@ -1,5 +1,5 @@
 //! What a packet costs at a port, by channel: `port_cost CHANNEL PACKETS`. Made to be counted by callgrind; the count of 2 n
-//! packets minus that of n leaves out what is worked out once. `scripts/cost.py` holds it to a limit.
+//! packets minus that of n leaves out what is worked out once. `bench/cost.py` holds it to a limit.
 
 use std::process::ExitCode;
 

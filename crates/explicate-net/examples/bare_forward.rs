@@ -1,5 +1,5 @@
 //! Hands on all frames between two interfaces and reads none of them: the least that forwarding by packet sockets costs, beside
-//! which `scripts/router_cost.py` puts the router.
+//! which `bench/router_cost.py` puts the router.
 //!
 //! `bare_forward LEFT RIGHT US` takes a turn every `US` microseconds, prints what it counted when a signal ends it.
 #![expect(clippy::print_stdout, reason = "its result")]

@@ -1,5 +1,5 @@
 //! Sends explicit packets of 1200 bytes to a host at a steady rate, in bursts as an interface hands them to its driver, and
-//! listens to no feedback: load for `scripts/router_cost.py`, the same whatever a router does to it.
+//! listens to no feedback: load for `bench/router_cost.py`, the same whatever a router does to it.
 //!
 //! `flood ADDRESS PACKETS_PER_SECOND SECONDS BURST` prints how many packets it sent.
 #![expect(clippy::print_stdout, reason = "its result")]

@@ -1,7 +1,7 @@
 //! What a frame costs a router besides its system calls: read, queued, controlled, written, its checksum corrected.
 //!
 //! `frame_cost CONTROLLER FRAMES` prints nanoseconds of CPU a frame; `CONTROLLER` may be `none`. Their difference is what a
-//! controller costs, with the classes that a router's ports have by default; `one-queue` as a third word is without. `scripts/router_cost.py` runs it, and callgrind can count it.
+//! controller costs, with the classes that a router's ports have by default; `one-queue` as a third word is without. `bench/router_cost.py` runs it, and callgrind can count it.
 #![expect(clippy::print_stdout, reason = "its result")]
 
 use std::error::Error;

@@ -1,21 +1,16 @@
 """The gate on the registry's rows can fail, and says which row; callgrind's output is read right."""
 
 import json
-import sys
 from pathlib import Path
 
+import callgrind
+import cost_rows
 import pytest
+from cost_rows import Row, judge
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "scripts"))
+from explicate import engine
 
-import callgrind  # noqa: E402
-import cost_rows  # noqa: E402
-from cost_rows import Row, judge  # noqa: E402
-
-from explicate import engine  # noqa: E402
-
-KEPT = json.loads((ROOT / "tests/costs.json").read_text(encoding="utf-8"))["x86_64"]
+KEPT = json.loads(Path(__file__).with_name("costs.json").read_text(encoding="utf-8"))["x86_64"]
 """As the gate has it: every row's count in our own code and in libraries."""
 
 

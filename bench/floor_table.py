@@ -6,7 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-from cost import replace_between
+from shared import replace_between
 
 from explicate import display
 

@@ -1,7 +1,7 @@
 """An annotated profile of the XCP and the SACK dumbbell: which functions of which file the instructions of a hop go to.
 
-    python scripts/profile_cost.py                     print the table
-    python scripts/profile_cost.py --markdown FILE     and put it between the `profile` markers of a document
+    python bench/profile_cost.py                     print the table
+    python bench/profile_cost.py --markdown FILE     and put it between the `profile` markers of a document
 
 Every instruction that callgrind counts is charged to the line of our own sources that it was made from, however far it
 was inlined and whatever of Rust's library it passed through on the way; so the rows add up to the whole. Files and
@@ -21,9 +21,9 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from callgrind import ENGINE, ROOT, Counted, build_engine, count
-from cost import replace_between
+from callgrind import ENGINE, Counted, build_engine, count
 from cost_rows import dumbbell
+from shared import ROOT, replace_between
 
 SYSTEMS = ("xcp", "sack")
 LEAST = 3.0

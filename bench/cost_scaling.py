@@ -1,7 +1,7 @@
 """What a packet-hop costs against the number of flows, the bandwidth-delay product and the number of links.
 
-    python scripts/cost_scaling.py                     measure, and print the table
-    python scripts/cost_scaling.py --markdown FILE     put it between the `scaling` markers; draw cost.svg beside FILE
+    python bench/cost_scaling.py                     measure, and print the table
+    python bench/cost_scaling.py --markdown FILE     put it between the `scaling` markers; draw cost.svg beside FILE
 
 A point is one network. Nanoseconds are of the thread's CPU time, the least of some rounds that go over all points in
 turn, so that what else the machine does falls on all alike. Instructions are counted by callgrind over the same span of
@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from callgrind import build_engine
-from cost import replace_between
 from cost_network import Row, run_engine
-from page_figures import style
+from shared import replace_between, style
 
 from explicate.charts import Axes, Series, picture, round_up
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from simulators import INITIAL_WINDOW, PACKET_BYTES, PROCESSING, XCP_PARAMS, XCP_ROUTER, PeerError
 
-SCENARIOS = Path(__file__).resolve().parent.parent / "scenarios"
+SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 PROTOCOLS = {"a": "newreno", "b": "xcp/reno", "c": "xcp/reno"}
 
 

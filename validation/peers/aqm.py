@@ -1,6 +1,6 @@
 """TCP over RED and REM, Explicate beside ns-2 2.35: utilisation and mean queue over several seeds.
 
-python3 peers/aqm.py [--markdown docs/validation.md]
+python3 validation/peers/aqm.py [--markdown docs/validation.md]
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ buffer), the last ones the classic constants and ns-2's defaults. Expected: at m
 
 {table}
 
-    python3 peers/aqm.py --markdown docs/validation.md"""
+    python3 validation/peers/aqm.py --markdown docs/validation.md"""
 
 
 if __name__ == "__main__":

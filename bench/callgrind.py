@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+from shared import ROOT
+
 ENGINE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/examples/engine_cost"
 SPAN = "*counted_span*"
 

@@ -1,13 +1,8 @@
 """The annotated profile finds functions by line and lets them say what they do."""
 
-import sys
 from collections import Counter
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import profile_cost  # noqa: E402
+import profile_cost
 
 FLOW = "crates/explicate-core/src/flow.rs"
 

@@ -1,13 +1,12 @@
 """What a sweep costs besides its runs, and what a second core brings; fills docs/sweeps.md. Wants a quiet machine.
 
-scripts/sweep_cost.py [--markdown docs/sweeps.md]
+bench/sweep_cost.py [--markdown docs/sweeps.md]
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
-import sys
 import tempfile
 import threading
 import time
@@ -15,13 +14,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from shared import replace_between
+
 from explicate import engine
 from explicate.sweeps.api import extended, sweep_plan
 from explicate.sweeps.plan import plan_of
 from explicate.sweeps.plot import plot
 from explicate.sweeps.store import Store
 
-ROOT = Path(__file__).resolve().parent.parent
 REPETITIONS = 5
 
 SCENARIO = """\
@@ -98,10 +98,7 @@ def main() -> None:
 | CPU outside the engine | {statistics.median(shares):.1%} | {min(shares):.1%} | {max(shares):.1%} |"""
     print(table)
     if options.markdown:
-        sys.path.insert(0, str(ROOT / "peers"))
-        from report import place
-
-        place(options.markdown, table, "sweep-cost")
+        replace_between(options.markdown, table, "sweep-cost")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cost import ROOT, replace_between
+from shared import ROOT, replace_between
 
 from explicate.worlds import program
 

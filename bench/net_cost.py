@@ -1,6 +1,6 @@
 """CPU a packet of `explicated send`, `recv` and `router`, of one binary against another. Needs root and quiet.
 
-    scripts/net_cost.py OLD NEW [--rounds 9] [--seconds 5] [--judge 5]
+    bench/net_cost.py OLD NEW [--rounds 9] [--seconds 5] [--judge 5]
 
 Both run in turn in namespaces of their own: a host, a router of 500 Mbit/s with XCP's controller, a host. Which is
 first changes with each round. Times are of the processes, system calls included, for each data packet with its
@@ -104,7 +104,7 @@ def main() -> int:
     parser.add_argument("--judge", type=float, metavar="PERCENT")
     args = parser.parse_args()
     if os.geteuid() != 0:
-        sys.exit("scripts/net_cost.py makes network namespaces: run it as root")
+        sys.exit("bench/net_cost.py makes network namespaces: run it as root")
     found: dict[Path, list[dict[str, float]]] = {args.old: [], args.new: []}
     for turn in range(args.rounds):
         for binary in (args.old, args.new) if turn % 2 == 0 else (args.new, args.old):

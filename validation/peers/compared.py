@@ -1,6 +1,6 @@
 """Everything that is compared with ns-2 2.35 in one table, each figure judged by the bounds of `bounds.toml`.
 
-    python3 peers/compared.py [--markdown docs/validation.md] [--group NAME] [--smoke]
+    python3 validation/peers/compared.py [--markdown docs/validation.md] [--group NAME] [--smoke]
 
 Groups: steady XCP, TCP over drop-tail, RED and REM, small buffers, settings with timeouts, unequal round trips, and the
 three cases of paper I's figure 2. Nothing is left out of the table: a figure outside its bound is bold.
@@ -241,7 +241,7 @@ def fragment(groups: Mapping[str, Sequence[Judged]], limits: Mapping[str, Bound]
     """The section."""
     allowed = [[bound.title, bound.words(), bound.reason] for bound in limits.values()]
     return f"""Everything that is compared with ns-2 2.35. Cells read ns-2 / Explicate, means over the seeds after
-the warm-up; **bold** is outside its bound. The bounds stand in `peers/bounds.toml`, written down
+the warm-up; **bold** is outside its bound. The bounds stand in `validation/peers/bounds.toml`, written down
 before the runs:
 
 {report.markdown_table([["figure", "may differ by", "because"], *allowed])}
@@ -252,7 +252,7 @@ in two things: `{XCP_PARAMS}`, and `idle_rtt = "initial"` at routers ([why](#wha
 
 {report.markdown_table(rows(groups, limits))}
 
-    python3 peers/compared.py --markdown docs/validation.md"""
+    python3 validation/peers/compared.py --markdown docs/validation.md"""
 
 
 def smoke(group: Group) -> Group:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import time
 from pathlib import Path
 
+from shared import ROOT, replace_between
+
 import explicate
 from explicate import protocols
 
-ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "docs" / "examples"))
 REPEATS = 3
 
@@ -68,11 +68,7 @@ def main() -> None:
     table = "\n".join(lines)
     print(table)
     if page:
-        begin, end = "<!-- own-protocol-cost:begin -->", "<!-- own-protocol-cost:end -->"
-        path = Path(page)
-        text = path.read_text(encoding="utf-8")
-        text = re.sub(f"{begin}.*{end}", f"{begin}\n\n{table}\n\n{end}", text, flags=re.DOTALL)
-        path.write_text(text, encoding="utf-8")
+        replace_between(Path(page), f"\n{table}\n", "own-protocol-cost")
 
 
 if __name__ == "__main__":

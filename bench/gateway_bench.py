@@ -1,6 +1,6 @@
 """Transfers through two gateways beside kernel TCP over the same link. Needs root, nft, curl; make gateway-bench.
 
-    scripts/gateway_bench.py EXPLICATED [--cases NAME...] [--runs 5] [--markdown docs/gateway.md] [--json FILE]
+    bench/gateway_bench.py EXPLICATED [--cases NAME...] [--runs 5] [--markdown docs/gateway.md] [--json FILE]
 
 client - gateway - `explicated link` - gateway - server, each in a network namespace. The server sends at the first rate
 of a case, the client at the second. A case is run with gateways, and without them with CUBIC and BBR of the kernel at

@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from shared import ROOT, replace_between
+
 LIMITS = {"xcp": 273.0, "sack": 219.0}
 """Most instructions per packet-hop: what was reached, and a twentieth. The aim is 250 for both, which SACK meets; XCP
 did until hosts took a random time for each data packet."""
@@ -24,7 +26,6 @@ MEMORY = {"xcp": 1900.0, "sack": 1800.0}
 
 CHANNEL = 5.0
 """Most that a packet may cost at a port with a fading link, over what it costs at one with a wire."""
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def channel_instructions(name: str) -> float:
@@ -63,16 +64,6 @@ def table(rows: list[dict[str, Any]]) -> str:
         memory = f"{row['bytes_per_flow']:.0f}" if row["bytes_per_flow"] else ""
         lines.append(f"| {row['name']} | {count} | {row['hops_per_cpu_second'] / 1e6:.1f} | {memory} |")
     return "\n".join(lines)
-
-
-def replace_between(path: Path, text: str, name: str) -> None:
-    """Puts `text` between the markers of this name in a document."""
-    begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
-    old = path.read_text(encoding="utf-8")
-    if begin not in old or end not in old:
-        sys.exit(f"{path}: no {begin} ... {end}")
-    head, tail = old[: old.index(begin) + len(begin)], old[old.index(end) :]
-    path.write_text(f"{head}\n{text}\n{tail}", encoding="utf-8")
 
 
 def judge(rows: list[dict[str, Any]]) -> list[str]:

@@ -1,8 +1,8 @@
 """What a packet-hop costs with up to a million flows over a parking lot of 100 links.
 
-    python scripts/cost_million.py                     measure, and print the table
-    python scripts/cost_million.py --markdown FILE     put it between the `million` markers; draw the plot beside FILE
-    python scripts/cost_million.py --judge             only count instructions (10,000 and 100,000 flows) and memory
+    python bench/cost_million.py                     measure, and print the table
+    python bench/cost_million.py --markdown FILE     put it between the `million` markers; draw the plot beside FILE
+    python bench/cost_million.py --judge             only count instructions (10,000 and 100,000 flows) and memory
 
 There are two ways to have fewer flows: over links of the same rate, so that each has more of it, or over slower links,
 so that each has as much as one of a million. Times are of the thread's CPU, the least of some rounds that go over all
@@ -21,9 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from callgrind import build_engine
-from cost import replace_between
 from cost_network import Row, Told, run_engine
-from page_figures import style
+from shared import replace_between, style
 
 from explicate.charts import Axes, Series, picture, round_up
 

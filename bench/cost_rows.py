@@ -1,9 +1,9 @@
 """Counts what every registered protocol, recovery, queue, channel and estimator costs, a row each.
 
-    python scripts/cost_rows.py                     print the table
-    python scripts/cost_rows.py --markdown FILE     and put it between the `rows` markers of a document
-    python scripts/cost_rows.py --judge             fail if a row has grown by more than 5 %, and say which
-    python scripts/cost_rows.py --accept            make these counts the ones to judge by: tests/costs.json
+    python bench/cost_rows.py                     print the table
+    python bench/cost_rows.py --markdown FILE     and put it between the `rows` markers of a document
+    python bench/cost_rows.py --judge             fail if a row has grown by more than 5 %, and say which
+    python bench/cost_rows.py --accept            make these counts the ones to judge by: bench/costs.json
 
 Rows come from the registry: a new entry has one by itself, and the judge asks for its count to be accepted. Each is a
 small network in which that one thing is exchanged, counted by callgrind over a span of simulated time.
@@ -28,12 +28,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from callgrind import ENGINE, ROOT, CountError, build_engine, count
-from cost import replace_between
+from callgrind import ENGINE, CountError, build_engine, count
+from shared import ROOT, replace_between
 
 from explicate import engine
 
-KEPT = ROOT / "tests/costs.json"
+KEPT = Path(__file__).with_name("costs.json")
 SLACK = 1.05
 """Most that a row may grow to, over what was accepted."""
 
@@ -160,7 +160,7 @@ def measure(kind: str, name: str) -> Row:
         try:
             counted = count(ENGINE, [file, SPAN])
         except CountError as error:
-            remedy = "parameters that it needs belong into WORDS of scripts/cost_rows.py"
+            remedy = "parameters that it needs belong into WORDS of bench/cost_rows.py"
             raise CountError(f"{kind} {name}: {error}; {remedy}") from error
     hops, own = counted.told["hops"], counted.inside(ENGINE)
     return Row(kind, name, own / hops, (counted.total() - own) / hops)

@@ -1,6 +1,6 @@
 """NewReno and SACK over drop-tail, Explicate beside ns-2 2.35: utilisation and mean queue over several seeds.
 
-    python3 peers/droptail.py [--markdown docs/validation.md]
+    python3 validation/peers/droptail.py [--markdown docs/validation.md]
 
 Random are the times at which the flows start, uniform over a second, and what a host takes for a packet, at most a
 packet's time at the bottleneck.
@@ -32,7 +32,7 @@ most {100 * seeds.POINTS:.0f} points of utilisation and {100 * seeds.SHARE:.0f} 
 
 {table}
 
-    python3 peers/droptail.py --markdown docs/validation.md"""
+    python3 validation/peers/droptail.py --markdown docs/validation.md"""
 
 
 if __name__ == "__main__":

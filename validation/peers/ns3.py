@@ -11,7 +11,7 @@ import simulators
 from simulators import Case, Ns2, Outcome, PeerError
 
 SOURCE = Path(__file__).with_name("dumbbell.cc")
-PROGRAM = SOURCE.parent.parent / "out" / "peers" / "dumbbell-ns3"
+PROGRAM = SOURCE.resolve().parents[2] / "out" / "peers" / "dumbbell-ns3"
 MODULES = ("core", "network", "internet", "point-to-point", "applications")
 PACKAGES = ("libns3-dev", "g++")
 SYSTEMS = ("sack", "newreno")

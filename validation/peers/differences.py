@@ -1,6 +1,6 @@
 """What differed from ns-2 2.35, and why: experiments that change one thing, on either side.
 
-    python3 peers/differences.py [--part NAME] [--jobs N] [--markdown docs/validation.md]
+    python3 validation/peers/differences.py [--part NAME] [--jobs N] [--markdown docs/validation.md]
 
 Parts: `unequal` (round trips over drop-tail), `red` (one flow over RED), `small` (XCP over buffers that its start
 overflows), `lossy` (SACK and NewReno over a wire that loses packets), `radios` (802.11 chains). The first takes a
