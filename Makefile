@@ -6,7 +6,7 @@ PY := $(VENV)/bin/python
 EXPLICATE := $(VENV)/bin/explicate
 SECONDS_EACH ?= 10
 NOT_RUN := target/not-run
-PORTABLE := -p explicate-core -p explicate-scenario -p explicate-sim -p explicate-fluid -p explicate-py
+PORTABLE := -p explicate-core -p explicate-scenario -p explicate-build -p explicate-sim -p explicate-fluid -p explicate-py
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12

@@ -272,7 +272,7 @@ def columns_page() -> str:
     for name, columns in engine.columns().items():
         rows = ((f"`{c['name']}`", c["unit"], c["doc"]) for c in columns)
         parts += [f"## `{name}`", table(("column", "unit", "definition"), rows)]
-    return page("Columns of the result tables", ["`crates/explicate-scenario/src/tables.rs`"], *parts)
+    return page("Columns of the result tables", ["`crates/explicate-build/src/tables.rs`"], *parts)
 
 
 WORDS = {

@@ -73,7 +73,7 @@ def citation(text: str) -> str:
 
 FILES: dict[str, Callable[[str], str]] = {
     "Cargo.toml": cargo,
-    **{f"crates/explicate-{name}/Cargo.toml": crate for name in ("core", "scenario", "sim", "fluid", "net")},
+    **{f"crates/explicate-{name}/Cargo.toml": crate for name in ("core", "scenario", "build", "sim", "fluid", "net")},
     "pyproject.toml": python,
     "papers/pyproject.toml": papers,
     "CITATION.cff": citation,

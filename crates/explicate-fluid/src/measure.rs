@@ -1,7 +1,7 @@
 //! Counters of links and classes, and the rows of the result tables.
 
+use explicate_build::tables::{Cell, Tables};
 use explicate_scenario::model::Scenario;
-use explicate_scenario::tables::{Cell, Tables};
 
 use crate::network::{Class, FlowStats};
 

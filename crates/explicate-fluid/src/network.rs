@@ -4,13 +4,13 @@
 //! long as the link's delay (and the time a packet takes on its line), counted in steps so that a round trip is as long as in
 //! the packet simulator to within half a step.
 
+use explicate_build::flows::starts;
+use explicate_build::ways::ways;
 use explicate_core::flow::{self, header_bytes};
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 use explicate_scenario::limits;
-use explicate_scenario::machines::flows::starts;
-use explicate_scenario::machines::ways::ways;
 use explicate_scenario::model::{FlowGroup, Processing, Scenario, Size, Start, Traffic};
 
 use crate::measure::LinkStats;

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
+use explicate_build::tables::Tables;
 use explicate_scenario::model::Scenario;
-use explicate_scenario::tables::Tables;
 
 use crate::engine::Engine;
 use crate::measure::measure;

@@ -1,7 +1,7 @@
 //! Samples over time, under the simulator's names.
 
+use explicate_build::tables::{Cell, Table};
 use explicate_scenario::model::{Sampling, Scenario};
-use explicate_scenario::tables::{Cell, Table};
 
 use crate::engine::Engine;
 use crate::measure::name;

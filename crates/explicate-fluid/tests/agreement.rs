@@ -6,10 +6,10 @@
 
 use std::path::Path;
 
+use explicate_build::tables::{Data, Table, Tables};
 use explicate_fluid::check::check;
 use explicate_fluid::run::run;
 use explicate_scenario::model::Scenario;
-use explicate_scenario::tables::{Data, Table, Tables};
 use explicate_sim::measure::measure;
 use explicate_sim::simulation::{Options, run_once};
 

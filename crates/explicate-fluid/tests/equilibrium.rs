@@ -5,11 +5,11 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use explicate_build::tables::{Data, Table, Tables};
 use explicate_fluid::check::check;
 use explicate_fluid::models::MODELS;
 use explicate_fluid::run::run;
 use explicate_scenario::model::Scenario;
-use explicate_scenario::tables::{Data, Table, Tables};
 
 fn fluid(text: &str) -> Tables {
     let scenario = match Scenario::parse_fluid(text, "test.toml", Path::new("."), &[]) {

@@ -7,6 +7,7 @@
 use std::error::Error;
 use std::path::Path;
 
+use explicate_build::ports::port;
 use explicate_core::port::Store;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
@@ -16,7 +17,6 @@ use explicate_net::forward::made::make;
 use explicate_net::forward::output::Output;
 use explicate_net::forward::pool::Pool;
 use explicate_net::sys::thread_cpu;
-use explicate_scenario::machines::ports::port;
 use explicate_scenario::model::Scenario;
 
 /// What a 1200-byte packet takes on a line of 500 Mbit/s, and a little more: the queue stays short.

@@ -4,6 +4,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
 
+use explicate_build::ports::port;
 use explicate_core::datagram;
 use explicate_core::flow::{Flow, FlowInit, set_guarded};
 use explicate_core::params::Values;
@@ -25,7 +26,6 @@ use explicate_net::forward::made::make;
 use explicate_net::forward::output::Output;
 use explicate_net::forward::pool::Pool;
 use explicate_net::sys::OFFLOAD_LEN;
-use explicate_scenario::machines::ports::port;
 use explicate_scenario::model::Scenario;
 
 const SENDER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);

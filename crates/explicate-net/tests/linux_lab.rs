@@ -10,8 +10,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use common::{PROGRAM, jain, lab, measured, namespaces, number, numbers};
+use explicate_build::tables::Data;
 use explicate_scenario::model::Scenario;
-use explicate_scenario::tables::Data;
 use explicate_sim::measure::measure;
 use explicate_sim::simulation::{Options, run_once};
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use common::{PROGRAM, lab, measured, number};
+use explicate_build::tables::{Data, Table};
 use explicate_scenario::model::Scenario;
-use explicate_scenario::tables::{Data, Table};
 use explicate_sim::measure::measure;
 use explicate_sim::simulation::{Options, run_once};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, RecordBatchIterator, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
-use explicate_scenario::tables::{Data, Table};
+use explicate_build::tables::{Data, Table};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use explicate_build::tables::Tables;
 use explicate_core::registry;
 use explicate_scenario::model::Scenario;
-use explicate_scenario::tables::Tables;
 use explicate_sim::bench::{CASES, Case, Cost};
 use explicate_sim::floor::{FLOORS, Floor};
 use explicate_sim::measure::{flow_names, link_names, measure, warnings};

@@ -1,5 +1,7 @@
 //! Structured values as JSON.
 
+use explicate_build::tables::TABLES;
+use explicate_build::variables::VARIABLES;
 use explicate_core::channel::ChannelInit;
 use explicate_core::flow::data_header_bytes;
 use explicate_core::params::{Param, Unit};
@@ -7,8 +9,6 @@ use explicate_core::registry::{self, Entry};
 use explicate_core::rng::Rng;
 use explicate_core::wire::{Packet, flag};
 use explicate_scenario::model::Scenario;
-use explicate_scenario::tables::TABLES;
-use explicate_scenario::variables::VARIABLES;
 use explicate_sim::simulation::Run;
 use serde_json::{Map, Value, json};
 
@@ -77,7 +77,7 @@ pub(crate) fn entry(entry: &Entry) -> Value {
 
 /// Columns of all tables, and behind them the variables of `samples`.
 pub(crate) fn columns() -> Value {
-    let columns = |list: &[explicate_scenario::tables::Column]| -> Value {
+    let columns = |list: &[explicate_build::tables::Column]| -> Value {
         list.iter().map(|c| json!({ "name": c.name, "unit": c.unit, "doc": c.doc })).collect()
     };
     let all = TABLES.iter().copied().chain([("samples.variable", VARIABLES)]);

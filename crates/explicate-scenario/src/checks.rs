@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use explicate_core::registry;
 use explicate_core::units::Time;
 
+use crate::agents::{differing, speaking_ports};
 use crate::classes::Class;
 use crate::document::Place;
 use crate::ends::Crossing;
 use crate::limits;
-use crate::machines::agents::{differing, speaking_ports};
 use crate::model::{FlowGroup, Link, Match, Processing, Scenario, Start};
 use crate::phase_effects;
 use crate::props::Router;

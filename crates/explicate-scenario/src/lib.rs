@@ -1,7 +1,8 @@
-//! Scenario files: types, units, errors that point at the line, JSON Schema; and the columns of result tables.
+//! Scenario files: types, units, errors that point at the line, JSON Schema.
 //!
 //! [`Scenario::parse`](model::Scenario::parse) is the way in; [`model`] is what comes out.
 
+pub mod agents;
 mod checks;
 mod classes;
 mod document;
@@ -11,7 +12,6 @@ mod generator;
 mod guards;
 mod keys;
 pub mod limits;
-pub mod machines;
 mod media;
 pub mod model;
 mod own;
@@ -29,10 +29,8 @@ mod resolve;
 pub mod routing;
 pub mod schema;
 mod steps;
-pub mod tables;
 pub mod templates;
 mod topology;
 mod trace;
-pub mod variables;
 
 pub use parse::locate;

@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use explicate_build::flows;
+use explicate_build::ports::port;
+use explicate_build::ways::{Ways, crossing, ways};
 use explicate_core::agent::{Address, Agent, AgentInit};
 use explicate_core::api::AnyProtocol;
 use explicate_core::flow::{FlowInit, PARAMS};
@@ -11,10 +14,7 @@ use explicate_core::port::SharedLine;
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::Rate;
-use explicate_scenario::machines::agents::{agent_values, speaking_ports};
-use explicate_scenario::machines::flows;
-use explicate_scenario::machines::ports::port;
-use explicate_scenario::machines::ways::{Ways, crossing, ways};
+use explicate_scenario::agents::{agent_values, speaking_ports};
 use explicate_scenario::model::{Scenario, Station};
 use explicate_scenario::routing::Routes;
 

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use explicate_build::source::Source;
 use explicate_core::agent::Agent;
 use explicate_core::flow::{Flow, FlowInit};
 use explicate_core::port::{Arrival, Arriving, Moment, Port};
@@ -13,7 +14,6 @@ use explicate_core::rng;
 use explicate_core::sink::Sink;
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, SackRanges, flag};
-use explicate_scenario::machines::source::Source;
 
 use crate::arena::{Arena, NIL};
 use crate::dcf::Medium;

@@ -1,13 +1,13 @@
-//! Makes the rows of the result tables from a finished run. [`explicate_scenario::tables`] defines the columns.
+//! Makes the rows of the result tables from a finished run. [`explicate_build::tables`] defines the columns.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use explicate_scenario::machines::rows::{FlowRow, LinkRow};
-use explicate_scenario::machines::source::Source;
+use explicate_build::rows::{FlowRow, LinkRow};
+use explicate_build::source::Source;
+use explicate_build::tables::{Cell, Table};
 use explicate_scenario::model::{Link, Scenario};
-use explicate_scenario::tables::{Cell, Table};
 
-pub use explicate_scenario::tables::Tables;
+pub use explicate_build::tables::Tables;
 
 use crate::engine::Ends;
 use crate::sample::Object;

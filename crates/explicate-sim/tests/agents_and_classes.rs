@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use explicate_build::source::Source;
 use explicate_core::agent::{Address, Agent, CONTROL_LEN, Control};
 use explicate_core::api::RouterInit;
 use explicate_core::flow::FlowInit;
@@ -12,7 +13,6 @@ use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::Packet;
-use explicate_scenario::machines::source::Source;
 use explicate_sim::engine::{Engine, Processing};
 
 fn class(limit: f64, router: bool, capacity: Rate) -> Class {

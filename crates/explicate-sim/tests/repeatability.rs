@@ -4,7 +4,7 @@
 mod common;
 
 use common::{number, run, scenario, tables};
-use explicate_scenario::tables::Table;
+use explicate_build::tables::Table;
 use explicate_sim::measure::{Tables, measure};
 use explicate_sim::simulation::{EngineKind, Options, run_all};
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use explicate_scenario::tables::{Data, Table, Tables};
+use explicate_build::tables::{Data, Table, Tables};
 
 /// The tables by name.
 pub fn named(tables: &Tables) -> [(&'static str, &Table); 4] {

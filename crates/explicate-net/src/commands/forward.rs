@@ -2,10 +2,10 @@
 
 use std::net::Ipv4Addr;
 
+use explicate_build::ports::port;
 use explicate_core::port::Port;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
-use explicate_scenario::machines::ports::port;
 use explicate_scenario::model::Link;
 use serde_json::{Value, json};
 

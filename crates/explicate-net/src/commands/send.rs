@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, ToSocketAddrs};
 
+use explicate_build::source::Source;
 use explicate_core::agent::Address;
 use explicate_core::flow::{Flow, FlowInit};
 use explicate_core::params::Values;
@@ -13,7 +14,6 @@ use explicate_core::rng::Rng;
 use explicate_core::sink::Sink;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::UDP_PORT;
-use explicate_scenario::machines::source::Source;
 use explicate_scenario::model::FlowGroup;
 use serde_json::json;
 

@@ -2,11 +2,11 @@
 
 use std::net::SocketAddrV4;
 
+use explicate_build::source::Source;
 use explicate_core::flow::{Event, Flow};
 use explicate_core::sink::Sink;
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, SackRanges, flag};
-use explicate_scenario::machines::source::Source;
 
 use super::auth::Key;
 use super::content::Supply;

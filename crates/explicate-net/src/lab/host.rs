@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
+use explicate_build::flows::{source, starts};
+use explicate_build::source::Source;
 use explicate_core::agent::Address;
 use explicate_core::flow::Flow;
 use explicate_core::flow::{FlowInit, FlowStats};
@@ -12,8 +14,6 @@ use explicate_core::rng::Rng;
 use explicate_core::sink::{Sink, SinkStats};
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::UDP_PORT;
-use explicate_scenario::machines::flows::{source, starts};
-use explicate_scenario::machines::source::Source;
 use explicate_scenario::model::{Link, Scenario, Traffic};
 
 use super::schedule::{Action, Schedule};

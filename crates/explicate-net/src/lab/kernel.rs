@@ -9,11 +9,11 @@ use std::os::fd::AsFd;
 use std::thread::sleep;
 use std::time::Duration;
 
+use explicate_build::flows::draw;
 use explicate_core::flow::FlowStats;
 use explicate_core::rng::Rng;
 use explicate_core::sink::SinkStats;
 use explicate_core::units::Time;
-use explicate_scenario::machines::flows::draw;
 use explicate_scenario::model::{Scenario, Traffic};
 
 use super::host::{HostReport, LabFlow, Sample, Sent};

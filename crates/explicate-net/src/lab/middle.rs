@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use explicate_build::ports::port;
+use explicate_build::rows::LinkRow;
 use explicate_core::agent::{Address, AgentInit};
 use explicate_core::port::{Port, PortInit, SharedLine};
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
-use explicate_scenario::machines::ports::port;
-use explicate_scenario::machines::rows::LinkRow;
 use explicate_scenario::model::{Link, RouterSpec, Scenario};
 
 use super::host::Sample;

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use explicate_build::rows::{FlowRow, LinkRow};
+use explicate_build::tables::Tables;
+use explicate_build::ways::{crossing, ways};
 use explicate_core::units::Time;
-use explicate_scenario::machines::rows::{FlowRow, LinkRow};
-use explicate_scenario::machines::ways as machines;
 use explicate_scenario::model::Scenario;
-use explicate_scenario::tables::Tables;
 
 use crate::awake::Awake;
 use crate::clock::Clock;
@@ -98,8 +98,8 @@ fn run_once(
         let group = &scenario.flows[flow.group.0].name;
         flow.kernel = kernel.iter().find(|(name, _)| name == group).map(|(_, law)| law.clone());
     }
-    let of_phase = |routes| machines::ways(scenario, routes).map_err(Error::Failed);
-    let crossing = machines::crossing(scenario, &scenario.routes().map(of_phase).collect::<Result<Vec<_>>>()?);
+    let of_phase = |routes| ways(scenario, routes).map_err(Error::Failed);
+    let crossing = crossing(scenario, &scenario.routes().map(of_phase).collect::<Result<Vec<_>>>()?);
     let _awake = Awake::keep();
     let clock = Clock::start_in(PREPARATION);
     let halt = AtomicBool::new(false);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use explicate_scenario::tables::{Data, Table, Tables};
+use explicate_build::tables::{Data, Table, Tables};
 use serde_json::{Map, Value, json};
 
 /// The tables by name.

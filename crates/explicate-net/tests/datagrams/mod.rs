@@ -6,6 +6,7 @@ pub(crate) mod programs;
 use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
 use std::time::Duration;
 
+use explicate_build::source::Source;
 use explicate_core::datagram::{self, MOST_HEADERS};
 use explicate_core::flow::{Flow, FlowInit};
 use explicate_core::params::Values;
@@ -21,7 +22,6 @@ use explicate_net::endpoint::hello::{Content, Hello, with_cookie};
 use explicate_net::endpoint::message::{Message, number};
 use explicate_net::endpoint::receiving::Limits;
 use explicate_net::endpoint::sending::Plan;
-use explicate_scenario::machines::source::Source;
 
 /// The upper half of all numbers here.
 pub(crate) const HIGH: u32 = 0x5eed_0001;

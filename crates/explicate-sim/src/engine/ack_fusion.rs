@@ -7,9 +7,9 @@
 
 use std::collections::BTreeMap;
 
+use explicate_build::source::Source;
 use explicate_core::units::Time;
 use explicate_core::wire::SACK_RANGES;
-use explicate_scenario::machines::source::Source;
 
 use super::{Engine, Hop, Mark, NIL, Onward, TIMER, TURNED, WAITING, rank};
 

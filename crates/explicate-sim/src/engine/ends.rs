@@ -1,9 +1,9 @@
 //! State of both ends of a flow in the engine.
 
+use explicate_build::source::Source;
 use explicate_core::flow::{Event, Flow, FlowStats};
 use explicate_core::sink::{Sink, SinkStats};
 use explicate_core::units::Time;
-use explicate_scenario::machines::source::Source;
 
 use super::Processing;
 

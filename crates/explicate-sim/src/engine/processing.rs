@@ -5,11 +5,11 @@
 //! the port foresees it. If others share the port, the packet waits as a separate event. In both cases it counts as sent and
 //! as on no link.
 
+use explicate_build::source::Source;
 use explicate_core::port::Arriving;
 use explicate_core::rng;
 use explicate_core::units::Time;
 use explicate_core::wire::{Transport, flag};
-use explicate_scenario::machines::source::Source;
 
 use super::{AGAIN, Engine, HELD, KIND, Mark};
 

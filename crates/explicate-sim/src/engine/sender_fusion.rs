@@ -4,9 +4,9 @@
 //! immediately, as of that time, if no later port writes into it, the flow needs no timer, no sampler observes the flow before,
 //! and its packets leave over a private link. The next event is then the arrival of the packets that it sends.
 
+use explicate_build::source::Source;
 use explicate_core::units::Time;
 use explicate_core::wire::Packet;
-use explicate_scenario::machines::source::Source;
 
 use super::{DONE, Due, Engine, FLOW, Mark, NIL, WAITING};
 

@@ -1,8 +1,8 @@
 //! Timers: of flows, their applications and receiving ends, of ports whose departures are not known in advance, of media and
 //! agents, and changes of routes; and packets that their hosts hold. Each is a slot in the queue of events whose place says what it is of.
 
+use explicate_build::source::Source;
 use explicate_core::units::Time;
-use explicate_scenario::machines::source::Source;
 
 use super::{DONE, Due, Engine, FLOW, HELD, KIND, MEDIUM, NIL, PORT, REROUTE, SINK, SOURCE, WAITING};
 

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
+use explicate_build::tables::{Data, Table};
 use explicate_scenario::model::Scenario;
-use explicate_scenario::tables::{Data, Table};
 use explicate_sim::measure::{Tables, measure};
 use explicate_sim::simulation::{Options, Run, run_once};
 

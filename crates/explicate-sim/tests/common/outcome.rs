@@ -1,7 +1,7 @@
 //! What the tests of agreement share: cells of a run's tables by name, and the dumbbell.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use explicate_scenario::tables::{Data, Table};
+use explicate_build::tables::{Data, Table};
 use explicate_sim::measure::Tables;
 
 use crate::common::{number, numbers, tables};

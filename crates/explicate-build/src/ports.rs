@@ -9,10 +9,10 @@ use explicate_core::qdisc::QdiscInit;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 
-use super::ways::{MARKS, answers, bit};
-use crate::model::{Link, Match, Queue, RouterSpec};
+use crate::ways::{MARKS, answers, bit};
+use explicate_scenario::model::{Link, Match, Queue, RouterSpec};
 
-/// The port of a link that data of the protocols `crossing` cross ([`crossing`](super::ways::crossing)); `line` is its end of
+/// The port of a link that data of the protocols `crossing` cross ([`crossing`](crate::ways::crossing)); `line` is its end of
 /// a line that it shares.
 pub fn port(link: &Link, number: u32, seed: u64, crossing: u64, line: Option<SharedLine>) -> Port {
     let stream = |what: &str| Rng::stream(seed, &format!("{}/{what}", link.name));

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use explicate_scenario::tables::{Cell, Column, FLOWS, Kind, LINKS, TABLES, Table};
-use explicate_scenario::variables::VARIABLES;
+use explicate_build::tables::{Cell, Column, FLOWS, Kind, LINKS, TABLES, Table};
+use explicate_build::variables::VARIABLES;
 
 /// Units that a name carries at its end.
 const SUFFIXES: [(&str, &str); 8] = [
@@ -77,7 +77,7 @@ fn columns_are_documented_once() {
         }
     }
     let names =
-        |columns: &[explicate_scenario::tables::Column]| columns.iter().map(|c| c.name).collect::<Vec<_>>().join(" ");
+        |columns: &[explicate_build::tables::Column]| columns.iter().map(|c| c.name).collect::<Vec<_>>().join(" ");
     assert_eq!(
         names(FLOWS),
         "run flow group protocol start_s size_bytes goodput_bps throughput_bps sent_packets retransmissions timeouts \

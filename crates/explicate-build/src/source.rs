@@ -5,7 +5,7 @@ use explicate_core::rng::Rng;
 use explicate_core::sink::Sink;
 use explicate_core::units::Time;
 
-use super::session::Sessions;
+use crate::session::Sessions;
 
 /// An application.
 pub enum Source {

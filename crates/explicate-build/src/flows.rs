@@ -6,9 +6,9 @@ use explicate_core::rng::Rng;
 use explicate_core::sink::Sink;
 use explicate_core::units::Time;
 
-use super::session::{Plan, Sessions};
-use super::source::{OnOff, Source};
-use crate::model::{FlowGroup, Size, Start, Traffic};
+use crate::session::{Plan, Sessions};
+use crate::source::{OnOff, Source};
+use explicate_scenario::model::{FlowGroup, Size, Start, Traffic};
 
 /// When the flows of a group start, by their number in it; those that would after the end of the run are left out.
 pub fn starts(group: &FlowGroup, seed: u64, end: Time) -> Vec<(u32, Time)> {

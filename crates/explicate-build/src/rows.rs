@@ -6,8 +6,8 @@ use explicate_core::port::stats::{Causes, QueueSummary};
 use explicate_core::sink::SinkStats;
 use explicate_core::units::Time;
 
-use crate::model::FlowGroup;
 use crate::tables::Table;
+use explicate_scenario::model::FlowGroup;
 
 /// What is known of a flow at the end of a run.
 pub struct FlowRow<'a> {

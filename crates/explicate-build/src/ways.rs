@@ -4,8 +4,8 @@ use explicate_core::api::AnyProtocol;
 use explicate_core::flow::is_guarded;
 use explicate_core::registry;
 
-use crate::model::{FlowGroup, Scenario};
-use crate::routing::Routes;
+use explicate_scenario::model::{FlowGroup, Scenario};
+use explicate_scenario::routing::Routes;
 
 /// Links of the flows' data and of their acknowledgements, end to end: many short lists would leave holes in memory.
 #[derive(Default)]
@@ -81,14 +81,14 @@ pub fn crossing(scenario: &Scenario, phases: &[Vec<Ways>]) -> Vec<u64> {
 }
 
 /// The bit of flows that want their packets marked by controllers that answer them.
-pub(super) const MARKS: u64 = 1 << 61;
+pub(crate) const MARKS: u64 = 1 << 61;
 
 /// The bit of what a protocol's controllers can answer: congestion headers, or codes in other headers.
-pub(super) fn answers(protocol: &AnyProtocol) -> u64 {
+pub(crate) fn answers(protocol: &AnyProtocol) -> u64 {
     if protocol.congestion_header() { 1 << 63 } else { 1 << 62 }
 }
 
 /// The bit of a protocol; those beyond the 60th share one, which only means that a controller too many is installed.
-pub(super) fn bit(protocol: &AnyProtocol) -> u64 {
+pub(crate) fn bit(protocol: &AnyProtocol) -> u64 {
     1 << registry::protocols().position(|p| p.name() == protocol.name()).unwrap_or(60).min(60)
 }
