@@ -1,0 +1,87 @@
+//! The bytes that every protocol with routers puts on the wire, from set-up to the first answer, as recorded in `wire_vectors.txt`.
+//!
+//! A line is a packet: protocol, what it is, the ECN field, and the headers of its datagram in hexadecimal. Where a change of the
+//! bytes is meant, the failing test prints the lines to record.
+
+use std::fmt::Write;
+
+use explicate_core::agent::Address;
+use explicate_core::api::{AnyProtocol, AnyRouter, PortView, RouterInit};
+use explicate_core::datagram::{self, MOST_HEADERS};
+use explicate_core::flow::{Flow, FlowInit};
+use explicate_core::params::Values;
+use explicate_core::qdisc::DropCause;
+use explicate_core::registry::{self, PROTOCOLS};
+use explicate_core::rng::Rng;
+use explicate_core::sink::Sink;
+use explicate_core::units::{Rate, Time};
+use explicate_core::wire::{Packet, SackRanges};
+
+/// Half of the round trip.
+const DELAY: Time = Time::millis(40);
+/// What waits at the router.
+const VIEW: PortView = PortView { capacity: 1.25e6, backlog_bytes: 3000, backlog_packets: 3, busy: true };
+
+/// Writes a packet's line.
+fn record(text: &mut String, protocol: &str, what: &str, packet: &Packet, sack: &SackRanges) {
+    let mut bytes = [0; MOST_HEADERS];
+    let length = datagram::write(packet, sack, &mut bytes);
+    let _ = write!(text, "{protocol} {what} {:02b} ", packet.ecn() as u8);
+    bytes[..length].iter().for_each(|byte| {
+        let _ = write!(text, "{byte:02x}");
+    });
+    text.push('\n');
+}
+
+/// Takes a data packet through the protocol's router, which has just dropped another one.
+fn route(protocol: &'static AnyProtocol, now: Time, packet: &mut Packet) {
+    let (values, rng) = (Values::default(), Rng::stream(1, "router"));
+    let init = RouterInit { values: &values, capacity: VIEW.capacity, delay: DELAY, rng };
+    let Some(mut router) = registry::controller(protocol).and_then(|p| p.router(&init)) else { return };
+    let lost = *packet;
+    let later = now + Time::millis(60);
+    let tick = |until: Time, router: &mut AnyRouter| {
+        while router.next_timer() <= until {
+            router.on_timer(router.next_timer(), &VIEW);
+        }
+    };
+    tick(now, &mut *router);
+    router.on_arrival(now, packet, &VIEW);
+    router.on_drop(now, &lost, DropCause::Overflow, &VIEW);
+    tick(later, &mut *router);
+    router.on_departure(later, packet, &VIEW);
+    packet.set_mark(packet.mark().after(Time::millis(24)));
+}
+
+/// The lines of a protocol: its set-up, a data packet as sent and as routed, and the acknowledgement.
+fn exchange(protocol: &'static AnyProtocol, text: &mut String) {
+    let values = Values::default();
+    let fallback = registry::protocol("reno").expect("reno is registered");
+    let recovery = registry::recovery("sack").expect("sack is registered");
+    let interface = Rate::mbps(100);
+    let init = FlowInit { id: 7, protocol, fallback, recovery, values: &values, packet: 1500, interface };
+    let (mut flow, mut sink) = (Flow::new(&init), Sink::new(&init));
+    flow.attach(Address(0x0a00_0001));
+    flow.write(200_000, true);
+    let (mut packet, mut sack) = (Packet::EMPTY, SackRanges::default());
+    assert!(flow.poll_transmit(Time::ZERO, &mut packet));
+    record(text, protocol.name(), "syn", &packet, &SackRanges::NONE);
+    assert!(sink.turn(DELAY, &mut packet, &mut sack));
+    record(text, protocol.name(), "syn-ack", &packet, &SackRanges::NONE);
+    flow.handle_packet(DELAY + DELAY, &packet, &SackRanges::NONE);
+    assert!(flow.poll_transmit(DELAY + DELAY, &mut packet), "{}", protocol.name());
+    record(text, protocol.name(), "data", &packet, &SackRanges::NONE);
+    route(protocol, DELAY + DELAY, &mut packet);
+    record(text, protocol.name(), "routed", &packet, &SackRanges::NONE);
+    assert!(sink.turn(DELAY + DELAY + DELAY, &mut packet, &mut sack));
+    record(text, protocol.name(), "ack", &packet, &SackRanges::NONE);
+}
+
+#[test]
+fn every_protocol_writes_the_recorded_bytes() {
+    let mut text = String::new();
+    let answered = PROTOCOLS.iter().filter(|protocol| registry::controller(**protocol).is_some());
+    answered.for_each(|&protocol| exchange(protocol, &mut text));
+    assert!(text.lines().count() >= 50, "five lines for each of ten protocols");
+    assert!(text == include_str!("wire_vectors.txt"), "the bytes on the wire are no longer those recorded:\n{text}");
+}
