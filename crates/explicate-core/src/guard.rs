@@ -52,26 +52,18 @@ use crate::units::Time;
 use crate::wire::{Congestion, Packet};
 
 mod full_queue;
+mod limit;
 mod marks;
 mod watch;
 
+pub use self::limit::{AIR_LOSS, Change, FullQueue, LeastRtt, Limit, Seen};
 pub(crate) use self::marks::Echoing;
 pub use self::marks::Marking;
 
-/// Round trips in a row that make a sign.
-const ROUNDS: u32 = 3;
-/// Share of packets lost that is one.
-const MOST_LOST: f64 = 0.2;
-/// Lost packets beyond `air_loss` that make a sign, and for how many of them a round trip counts at most.
-const SURPLUS: f64 = 30.0;
-const OF_A_ROUND: f64 = 12.0;
 /// Most packets under way before more are known to arrive (20 Mbit/s over a satellite have 1000), and of those that arrived in a
 /// round trip: three round trips of losses are a sign, and TCP would double its window as often.
 const UNPROVEN: f64 = 1024.0;
 const TIMES_ARRIVED: f64 = 8.0;
-/// How long a path has to be well before the limit ends, at first and at most.
-const PATIENCE: Time = Time::secs(30);
-const MOST_PATIENCE: Time = Time::secs(3600);
 
 /// A sender that follows its own law while routers answer, and TCP's else.
 pub(crate) struct Guard {
@@ -79,21 +71,17 @@ pub(crate) struct Guard {
     tcp: Box<AnySender>,
     /// Length of a full packet, bytes.
     packet: f64,
-    air_loss: f64,
     /// Smoothed round-trip time of the last acknowledgement.
     srtt: Time,
     /// Routers answer.
     answered: bool,
-    /// TCP's window is a limit.
-    limited: bool,
+    /// Whether TCP's window is a limit.
+    limit: Limit,
     /// The last marked acknowledgement.
     marked_at: Time,
     watch: Watch,
     /// Most packets under way, by those that arrived in this round trip and the one before.
     most: f64,
-    /// Round trips in a row with a sign, and lost packets beyond those that the air may lose.
-    signs: u32,
-    surplus: f64,
     /// When TCP's law last heard of a loss.
     told_at: Time,
     /// Lost packets are sent again; and else until when TCP would repair.
@@ -101,9 +89,6 @@ pub(crate) struct Guard {
     repairs_until: Time,
     /// The recovery reports losses; one that repairs nothing does not.
     reports: bool,
-    /// Since when the path is well, and how long it has to be.
-    well_since: Time,
-    patience: Time,
 }
 
 impl Guard {
@@ -113,21 +98,16 @@ impl Guard {
             own,
             tcp,
             packet,
-            air_loss,
             srtt: Time::ZERO,
             answered: false,
-            limited: false,
+            limit: Limit::new(air_loss),
             marked_at: Time::ZERO,
             watch: Watch::default(),
             most: UNPROVEN,
-            signs: 0,
-            surplus: 0.0,
             told_at: Time::ZERO,
             reliable,
             repairs_until: Time::ZERO,
             reports: false,
-            well_since: Time::ZERO,
-            patience: PATIENCE,
         }
     }
 
@@ -150,7 +130,7 @@ impl Guard {
     }
     /// TCP's law moves the window, or limits it.
     fn tcp_counts(&self) -> bool {
-        !self.answered || self.limited
+        !self.answered || self.limit.is_on()
     }
 
     /// No acknowledgement has come: nobody knows whether routers answer, and both laws keep to their first windows.
@@ -161,11 +141,12 @@ impl Guard {
     fn on_answer(&mut self, ack: &Ack<'_>) {
         self.marked_at = ack.now;
         if !self.answered {
-            (self.answered, self.signs, self.surplus) = (true, 0, 0.0);
+            self.answered = true;
+            self.limit.forget();
             self.watch.full_queue.forget();
         }
         self.own.on_ack(ack);
-        if self.limited {
+        if self.limit.is_on() {
             // A window that the routers keep smaller is not TCP's to grow by.
             let unused = self.own_window(ack.srtt) < self.tcp_window();
             self.tell_tcp(&Ack { app_limited: ack.app_limited || unused, ..*ack });
@@ -174,7 +155,7 @@ impl Guard {
 
     fn on_silence(&mut self, ack: &Ack<'_>) {
         if self.answered && ack.now.since(self.marked_at) > ack.srtt {
-            if !self.limited {
+            if !self.limit.is_on() {
                 let used = (ack.in_flight + ack.newly_acked) as f64;
                 self.tcp.resume(ack.now, self.own_window(ack.srtt).min(used), ack.srtt);
             }
@@ -201,9 +182,9 @@ impl Guard {
     fn judge(&mut self, ack: &Ack<'_>, round: &Round) {
         let arrives = round.arrived * ack.srtt.as_secs_f64() / ack.now.since(round.began).as_secs_f64();
         self.most = UNPROVEN.max(TIMES_ARRIVED * arrives);
-        let air = self.air_loss * round.sent;
+        let seen = self.watch.seen(round);
         // Without an answering router, losses of the air are unknown, so TCP's law counts every loss.
-        let borne = if self.answered && !self.watch.full_queue.is_likely() { air } else { 0.0 };
+        let borne = if self.answered { self.limit.borne(&seen) } else { 0.0 };
         // A flow that repairs nothing never stands still for its holes as TCP does: it halves for each round trip with some.
         let heard = self.reports && 2 * ack.now.since(self.told_at).0 <= 3 * ack.srtt.0;
         if self.tcp_counts() && round.lost() > borne && !heard {
@@ -214,28 +195,20 @@ impl Guard {
         if !self.answered || round.explained {
             return;
         }
-        let most = self.watch.most_delay();
-        let sign = round.lost() > air.max(MOST_LOST * round.sent) || round.delay > most;
-        self.signs = if sign { self.signs + 1 } else { 0 };
-        self.surplus = (self.surplus + (round.lost() - air).min(OF_A_ROUND)).max(0.0);
-        let full = &self.watch.full_queue;
-        let ill = sign || round.lost() > borne || 2 * round.delay.0 > most.0;
-        if !self.limited && (self.signs >= ROUNDS || self.surplus > SURPLUS || full.is_certain()) {
-            self.tcp.resume(ack.now, arrives.min(self.own_window(ack.srtt)) / 2.0, ack.srtt);
-            (self.limited, self.told_at, self.well_since) = (true, ack.now, ack.now);
-        } else if self.limited && ill {
-            self.well_since = ack.now;
-        } else if self.limited && ack.now.since(self.well_since) > self.patience {
-            (self.limited, self.signs, self.surplus) = (false, 0, 0.0);
-            self.watch.full_queue.forget();
-            self.patience = Time(2 * self.patience.0).min(MOST_PATIENCE);
+        match self.limit.take(ack.now, &seen) {
+            Some(Change::Begins) => {
+                self.tcp.resume(ack.now, arrives.min(self.own_window(ack.srtt)) / 2.0, ack.srtt);
+                self.told_at = ack.now;
+            }
+            Some(Change::Ends) => self.watch.full_queue.forget(),
+            None => (),
         }
     }
 
     /// What packets say of the window, and where the protocol's law goes on, is the window that counts.
     fn keep_in_step(&mut self, now: Time, srtt: Time) {
         let window = self.tcp_window();
-        if !self.answered && !self.nothing_came() || self.limited && self.own_window(srtt) > window {
+        if !self.answered && !self.nothing_came() || self.limit.is_on() && self.own_window(srtt) > window {
             self.own.resume(now, window, srtt);
         } else if self.own_window(srtt) > self.most {
             self.own.resume(now, self.most, srtt);
@@ -309,7 +282,7 @@ impl SenderObject for Guard {
     }
     fn resume(&mut self, _now: Time, _window: f64, _srtt: Time) {}
     fn law(&self) -> Law {
-        match (self.answered, self.limited) {
+        match (self.answered, self.limit.is_on()) {
             (false, _) => Law::Fallback,
             (true, true) => Law::Limited,
             (true, false) => Law::Own,
@@ -319,7 +292,7 @@ impl SenderObject for Guard {
         self.own.probe(put);
         put("law", self.law() as u8 as f64);
         put("unanswered_delay_s", self.watch.round.delay.as_secs_f64());
-        put("surplus_losses", self.surplus);
+        put("surplus_losses", self.limit.surplus());
         put("losses_with_delay", self.watch.full_queue.sum);
     }
 }

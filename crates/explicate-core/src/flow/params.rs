@@ -1,5 +1,6 @@
 //! What a flow may be told beside the parameters of its protocol and its recovery.
 
+use crate::guard::AIR_LOSS;
 use crate::params::{Param, Unit, Values};
 
 /// Parameters that every flow has, beside those of its protocol and recovery.
@@ -58,7 +59,7 @@ pub const PARAMS: &[Param] = &[
     Param::new(
         "air_loss",
         Unit::Fraction,
-        0.02,
+        AIR_LOSS,
         "ours",
         "Packets that the air may lose: with `guard`, losses below are no sign of congestion where no router answers.",
     )

@@ -32,7 +32,7 @@ const KEPT: usize = 64;
 const ONE_IN: u32 = 4;
 
 /// Delays of packets, and how they compare with those of packets behind lost ones.
-pub(super) struct FullQueue {
+pub(super) struct Comparison {
     /// Round-trip times without known waits, of packets taken in turn; zero for none.
     earlier: [Micros; KEPT],
     /// Those of packets behind lost ones, each of which is compared with the packet that is kept next in its place; zero for none.
@@ -50,14 +50,14 @@ pub(super) struct FullQueue {
 /// Time in microseconds, in half the memory.
 type Micros = u32;
 
-impl Default for FullQueue {
-    fn default() -> FullQueue {
+impl Default for Comparison {
+    fn default() -> Comparison {
         let [earlier, behind] = [[0; KEPT]; 2];
-        FullQueue { earlier, behind, taken: 0, asked: 0, compared: 0, count: 0.0, overtaken: false, sum: 0.0 }
+        Comparison { earlier, behind, taken: 0, asked: 0, compared: 0, count: 0.0, overtaken: false, sum: 0.0 }
     }
 }
 
-impl FullQueue {
+impl Comparison {
     /// Takes a packet's number and round-trip time, without known waits, and whether the packet before it is missing.
     pub(super) fn take(&mut self, number: u32, rtt: Time, missing: bool) {
         let rtt = (rtt.0 / 1000).min(u32::MAX as u64) as Micros;
@@ -123,7 +123,7 @@ mod tests {
 
     /// The highest sum in `packets` packets with `delay_us` each, 100 a round trip, of which `lost` says which are lost.
     fn highest(packets: u32, mut packet: impl FnMut(u32) -> (f64, bool)) -> f64 {
-        let (mut queue, mut highest, mut missing) = (FullQueue::default(), 0.0_f64, false);
+        let (mut queue, mut highest, mut missing) = (Comparison::default(), 0.0_f64, false);
         for number in 0..packets {
             let (delay_us, lost) = packet(number);
             if !lost {
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn what_routers_report_and_what_overtakes_is_no_sign() {
-        let mut queue = FullQueue::default();
+        let mut queue = Comparison::default();
         let mut lossy_round = |overtaken: bool, explained: bool| {
             (0..2048).for_each(|number| queue.take(number, Time::millis(40), false));
             (0..3).for_each(|_| queue.take(1, Time::millis(50), true));

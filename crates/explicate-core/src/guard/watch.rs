@@ -1,17 +1,13 @@
 //! What acknowledgements show of a path, round trip by round trip.
 
-use super::full_queue::FullQueue;
+use super::full_queue::Comparison;
+use super::limit::{FullQueue, LeastRtt, Seen};
 use crate::api::Ack;
 use crate::units::Time;
 use crate::wire::{Ecn, Mark};
 
-/// Delay that is one: at least, and as a share of the least round trip.
-const LEAST_DELAY: Time = Time::millis(25);
-const DELAY_SHARE: u64 = 4;
 /// Fewest packets that a round trip is judged by.
 const FEWEST: f64 = 10.0;
-/// The least round trip is that of the last one to two of these spans.
-const MEMORY: Time = Time::secs(30);
 
 /// A round trip's packets.
 #[derive(Clone, Copy)]
@@ -43,17 +39,15 @@ pub(super) struct Watch {
     pub(super) echoed: Option<u32>,
     /// The count of arrivals that came with it.
     pub(super) arrived: u16,
-    /// Least round trips of the present span and of the one before, without the routers' own queues.
-    pub(super) least: [Time; 2],
-    pub(super) span_began: Time,
-    pub(super) full_queue: FullQueue,
+    /// Without the routers' own queues.
+    pub(super) least: LeastRtt,
+    pub(super) full_queue: Comparison,
 }
 
 impl Default for Watch {
     fn default() -> Watch {
-        let (echoed, arrived, least, span_began) = (None, 0, [Time::NEVER; 2], Time::ZERO);
-        let full_queue = FullQueue::default();
-        Watch { round: Round::new(Time::ZERO), echoed, arrived, least, span_began, full_queue }
+        let (least, full_queue) = (LeastRtt::default(), Comparison::default());
+        Watch { round: Round::new(Time::ZERO), echoed: None, arrived: 0, least, full_queue }
     }
 }
 
@@ -93,21 +87,23 @@ impl Watch {
 
     /// A round-trip time without the routers' own queues, if that is known.
     fn measure(&mut self, now: Time, rtt: Option<Time>) {
-        if now.since(self.span_began) > MEMORY {
-            (self.least, self.span_began) = ([Time::NEVER, self.least[0]], now);
-        }
+        self.least.advance(now);
         if let Some(rtt) = rtt {
-            self.least[0] = self.least[0].min(rtt);
-            self.round.delay = self.round.delay.min(rtt.since(self.least_rtt()));
+            self.least.take(rtt);
+            self.round.delay = self.round.delay.min(rtt.since(self.least.get()));
         } else {
             self.round.delay = Time::ZERO;
         }
     }
-    pub(super) fn least_rtt(&self) -> Time {
-        self.least[0].min(self.least[1])
-    }
-    /// What a round-trip time may exceed the least one by.
-    pub(super) fn most_delay(&self) -> Time {
-        LEAST_DELAY.max(Time(self.least_rtt().0 / DELAY_SHARE))
+
+    /// What a round trip shows of the hops where no router answers.
+    pub(super) fn seen(&self, round: &Round) -> Seen {
+        let queue = match (self.full_queue.is_certain(), self.full_queue.is_likely()) {
+            (true, _) => FullQueue::Certain,
+            (false, true) => FullQueue::Likely,
+            (false, false) => FullQueue::Unseen,
+        };
+        let (sent, lost, delay, most_delay) = (round.sent, round.lost(), round.delay, self.least.most_delay());
+        Seen { sent, lost, delay, most_delay, queue }
     }
 }
