@@ -11,7 +11,9 @@ pub const AIR_LOSS: f64 = 0.02;
 const ROUNDS: u32 = 3;
 /// Share of packets lost that is one.
 const MOST_LOST: f64 = 0.2;
-/// Lost packets beyond those of the air that make a sign, and for how many of them a round trip counts at most.
+/// Lost packets beyond `BEYOND` times those that the air may lose that make a sign, and for how many of them a round trip counts at
+/// most. Without that factor, losses at exactly the stated rate would reach any sum at last.
+const BEYOND: f64 = 1.5;
 const SURPLUS: f64 = 30.0;
 const OF_A_ROUND: f64 = 12.0;
 /// How long a path has to be well before the limit ends, at first and at most.
@@ -63,7 +65,7 @@ pub enum Change {
 pub struct Limit {
     air_loss: f64,
     on: bool,
-    /// Round trips in a row with a sign, and lost packets beyond those that the air may lose.
+    /// Round trips in a row with a sign, and lost packets beyond `BEYOND` times those that the air may lose.
     signs: u32,
     surplus: f64,
     /// Since when the path is well, and how long it has to be.
@@ -80,7 +82,7 @@ impl Limit {
     pub fn is_on(&self) -> bool {
         self.on
     }
-    /// Lost packets beyond those that the air may lose.
+    /// Lost packets beyond one and a half times those that the air may lose.
     pub fn surplus(&self) -> f64 {
         self.surplus
     }
@@ -95,7 +97,7 @@ impl Limit {
 
     /// Takes a round trip that has ended.
     pub fn take(&mut self, now: Time, seen: &Seen) -> Option<Change> {
-        let air = self.air_loss * seen.sent;
+        let air = BEYOND * self.air_loss * seen.sent;
         let sign = seen.lost > air.max(MOST_LOST * seen.sent) || seen.delay > seen.most_delay;
         self.signs = if sign { self.signs + 1 } else { 0 };
         self.surplus = (self.surplus + (seen.lost - air).min(OF_A_ROUND)).max(0.0);
@@ -149,5 +151,48 @@ impl LeastRtt {
     /// What a round-trip time may exceed the least one by.
     pub fn most_delay(&self) -> Time {
         LEAST_DELAY.max(Time(self.get().0 / DELAY_SHARE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    /// A round trip of 600 ms without delay.
+    fn round(sent: u32, lost: u32) -> Seen {
+        let (sent, lost) = (sent.into(), lost.into());
+        Seen { sent, lost, delay: Time::ZERO, most_delay: Time::millis(150), queue: FullQueue::Unseen }
+    }
+    fn lost(rng: &mut Rng, sent: u32, rate: f64) -> u32 {
+        (0..sent).filter(|_| rng.uniform() < rate).count() as u32
+    }
+
+    /// A minute has 2000 round trips of 50 packets (20 Mbit/s and 30 ms) or 100 of 1000 (and 600 ms); each of 400 minutes loses 2 %.
+    /// A round trip ends with a surplus above h with probability exp(-0.76 h) at most, so with one above 30 once in 4 million minutes.
+    #[test]
+    fn the_stated_loss_of_the_air_is_no_sign() {
+        const HEIGHTS: [f64; 3] = [5.0, 10.0, 15.0];
+        for (rounds, sent) in [(2000, 50), (100, 1000)] {
+            let (mut limited, mut above) = (0, [0; HEIGHTS.len()]);
+            for seed in 0..400 {
+                let (mut rng, mut limit) = (Rng::stream(seed, "air"), Limit::new(AIR_LOSS));
+                for _ in 0..rounds {
+                    limit.take(Time::ZERO, &round(sent, lost(&mut rng, sent, AIR_LOSS)));
+                    for (count, height) in above.iter_mut().zip(HEIGHTS) {
+                        *count += u32::from(limit.surplus() > height);
+                    }
+                }
+                limited += u32::from(limit.is_on());
+            }
+            std::println!(
+                "{sent} a round trip: limited in {limited} of 400 minutes; surplus above {HEIGHTS:?}: {above:?}"
+            );
+            assert_eq!(limited, 0, "of 400 minutes with {sent} packets a round trip");
+            for (count, height) in above.into_iter().zip(HEIGHTS) {
+                let most = f64::from(400 * rounds) * libm::exp(-0.76 * height);
+                assert!(f64::from(count) <= most, "{count} above {height}, at most {most}");
+            }
+        }
     }
 }
