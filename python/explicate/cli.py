@@ -1,7 +1,4 @@
-"""The command ``explicate``: its parser, and how errors are reported.
-
-Exit status: 0 ok, 1 a run failed, 2 bad input (the message says where and what to do), 130 interrupted.
-"""
+"""The command ``explicate``: its parser, and how errors are reported."""
 
 from __future__ import annotations
 
@@ -27,6 +24,14 @@ examples:
   explicate compare mine.toml --protocols xcp,newreno -o both
   explicate protocols                             list everything that a scenario can name
   explicate reproduce I-fig2 -o papers            reproduce a figure of a paper, and judge its claims
+"""
+STATUS = """\
+exit status:
+  0    success
+  1    a run failed, a claim of a paper does not hold, or an installation is incomplete (doctor)
+  2    bad input: the message says where it is and what to do
+  130  interrupted: the message says what was kept
+  141  the reader of the output has closed the pipe
 """
 
 
@@ -96,7 +101,7 @@ class _Version(argparse.Action):
 
 
 def _top() -> tuple[Parser, Any]:
-    parser = Parser(prog="explicate", description=DESCRIPTION, epilog=EXAMPLES)
+    parser = Parser(prog="explicate", description=DESCRIPTION, epilog=f"{EXAMPLES}\n{STATUS}")
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version, with the commit if known")
     _verbosity(parser)
     return parser, parser.add_subparsers(dest="verb", metavar="COMMAND", required=True)

@@ -23,7 +23,7 @@ import pytest
 from conftest import Command, child_environment
 
 import explicate
-from explicate import commands, console, examples, text
+from explicate import cli, commands, console, examples, text
 from explicate.cli import build_parser, main
 from explicate.errors import StoppedError
 
@@ -43,6 +43,27 @@ def cpu_seconds(*arguments: str) -> float:
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent.append(after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
     return min(spent)
+
+
+def test_what_is_written_has_one_option_everywhere() -> None:
+    verbs = next(action for action in build_parser()._actions if action.dest == "verb")
+    assert isinstance(verbs.choices, dict)
+    found = {
+        name: action.option_strings
+        for name, parser in verbs.choices.items()
+        for action in parser._actions
+        if "-o" in action.option_strings or {"--out", "--output"} & set(action.option_strings)
+    }
+    assert len(found) >= 10
+    assert {tuple(options) for options in found.values()} == {("-o", "--output")}, found
+
+
+def test_the_exit_status_of_every_end_is_documented() -> None:
+    ends = {str(value) for value in (cli.OK, cli.FAILED, cli.BAD_INPUT, cli.INTERRUPTED, cli.PIPE_CLOSED)}
+    shown = build_parser().format_help().partition("exit status:")[2]
+    page = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"(?m)^  (\d+) ", shown)) == ends
+    assert set(re.findall(r"(?m)^\| (\d+) \|", page)) == ends
 
 
 def test_import_and_help_are_cheap() -> None:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from explicate import console, examples
-from explicate.commands import delivery
+from explicate.commands import delivery, options
 from explicate.source import Source
 
 EXAMPLES = ("explicate demo", "explicate demo -o first")
@@ -18,7 +18,7 @@ PROTOCOLS = ("xcp", "newreno", "cubic")
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("-o", "--out", metavar="DIR", default="explicate-demo", help="directory (default: %(default)s)")
+    options.output(parser, "directory (default: %(default)s)", default="explicate-demo")
     parser.set_defaults(csv=False, json=False)
 
 

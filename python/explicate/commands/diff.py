@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from explicate import console
-from explicate.commands import values
+from explicate.commands import options, values
 from explicate.errors import BadInputError
 
 EXAMPLES = (
@@ -24,7 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--measure", metavar="M,...", action="extend", type=values.names, default=[],
         help="measures to compare, TABLE[.NAME].COLUMN[.STATISTIC]; by default those of all groups and busy links",
     )  # fmt: skip
-    parser.add_argument("-o", "--out", metavar="FILE", help="also write a report on both (one HTML file)")
+    options.output(parser, "also write a report on both (one HTML file)", metavar="FILE")
     parser.add_argument("--json", action="store_true", help="print the table as JSON")
 
 

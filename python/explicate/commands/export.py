@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from explicate import console
-from explicate.commands import values
+from explicate.commands import options, values
 from explicate.errors import BadInputError
 
 EXAMPLES = (
@@ -23,7 +23,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("format", metavar="FORMAT", choices=FORMATS, help=", ".join(FORMATS))
     parser.add_argument("source", metavar="FROM", help="results (mahimahi, qlog), a capture (tcp), a scenario (netem)")
-    parser.add_argument("-o", "--out", metavar="FILE", help="output file (default: standard output; tcp needs one)")
+    options.output(parser, "output file (default: standard output; tcp needs one)", metavar="FILE")
     parser.add_argument(
         "--link", metavar="LINK", type=values.link, help="the link: needed for mahimahi; netem prints all without it"
     )

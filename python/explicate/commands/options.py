@@ -15,10 +15,15 @@ def simulation(parser: argparse.ArgumentParser, *, jobs: str) -> None:
     parser.add_argument("--seed", type=values.seed, help="seed of the first run (default: the scenario's)")
     parser.add_argument("--runs", type=values.runs, help="number of runs, with consecutive seeds")
     parser.add_argument("--jobs", type=values.positive, default=None, help=jobs)
-    parser.add_argument("-o", "--out", metavar="DIR", help="write the tables (Parquet) and run.json here")
+    output(parser, "write the tables (Parquet) and run.json here")
     parser.add_argument("--csv", action="store_true", help="write the tables as CSV too; needs -o")
     parser.add_argument("--json", action="store_true", help="print the tables as JSON")
     load(parser)
+
+
+def output(parser: argparse.ArgumentParser, meaning: str, *, metavar: str = "DIR", default: str | None = None) -> None:
+    """Declare ``--output``."""
+    parser.add_argument("-o", "--output", dest="out", metavar=metavar, default=default, help=meaning)
 
 
 def load(parser: argparse.ArgumentParser) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from explicate import console
+from explicate.commands import options
 from explicate.errors import BadInputError
 
 EXAMPLES = (
@@ -18,7 +19,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("directory", metavar="DIR", help="a directory that `run`, `compare` or `sweep` wrote with -o")
     parser.add_argument("kind", metavar="KIND", nargs="?", help="a figure; without it, the figures are listed")
-    parser.add_argument("-o", "--out", metavar="FILE", help="output file; its ending says how: .pdf, .svg or .png")
+    options.output(parser, "output file; its ending says how: .pdf, .svg or .png", metavar="FILE")
     parser.add_argument(
         "--width", metavar="IN", type=inches, help="width in inches (default: a column of a two-column paper, or both)"
     )

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from explicate import console
+from explicate.commands import options
 from explicate.errors import BadInputError
 
 EXAMPLES = ("explicate report out",)
@@ -14,7 +15,7 @@ EXAMPLES = ("explicate report out",)
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("directory", metavar="DIR", help="a directory that `run`, `compare` or `sweep` wrote with -o")
-    parser.add_argument("-o", "--out", metavar="FILE", help="output file (default: DIR/report.html)")
+    options.output(parser, "output file (default: DIR/report.html)", metavar="FILE")
 
 
 def execute(args: argparse.Namespace) -> None:

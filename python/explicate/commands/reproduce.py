@@ -49,9 +49,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--law-table", action="store_true", help="as --multiverse, for the control laws of paper I's routers, by claim"
     )
     parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
-    parser.add_argument(
-        "-o", "--out", metavar="DIR", help="write the gallery (index.html) here, and keep finished runs in DIR/runs"
-    )
+    options.output(parser, "write the gallery (index.html) here, and keep finished runs in DIR/runs")
 
 
 def execute(args: argparse.Namespace) -> int:
