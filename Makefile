@@ -115,6 +115,8 @@ $(VENV)/dist: $(VENV)/ready requirements-dist.txt
 	touch $@
 
 dist: $(VENV)/dist ## All that a release uploads, in dist/: an hour on two cores
+	scripts/packages npm:npm
+	scripts/fetch_uplot --required
 	PATH=$(CURDIR)/$(VENV)/bin:$$PATH $(PY) scripts/dist.py
 
 dist-part: $(VENV)/dist ## The part of `make dist` that CI builds: static program, Debian package, bills of materials; tries them

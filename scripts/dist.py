@@ -218,13 +218,17 @@ def defects() -> Iterator[str]:
             text = file.read(about).decode()
         if f"\nVersion: {version}\n" not in text or "\nDescription-Content-Type: text/markdown" not in text:
             yield f"{path.name}: its metadata lack the version or the README"
+        for link in metadata.RELATIVE.finditer(text):
+            yield f"{path.name}: its page has a link that leads nowhere: {link[3]}"
+        if path.name.startswith("explicate-") and "explicate/assets/uplot/uPlot.iife.min.js" not in names:
+            yield f"{path.name}: lacks uPlot, the charts of reports"
         if path.name.startswith("explicate-") and "explicate/scenarios/long-fat-pipe.toml" not in names:
             yield f"{path.name}: lacks the scenarios"
     for path in DIST.glob("*.tar.gz"):
         with tarfile.open(path) as file:
             names = [name.partition("/")[2] for name in file.getnames()]
         page = "packaging/data/data/share/man/man1/explicate.1"
-        for wanted in ("README.md", "python/explicate/scenarios/long-fat-pipe.toml", "Cargo.lock", page):
+        for wanted in ("packaging/readme.md", "python/explicate/scenarios/long-fat-pipe.toml", "Cargo.lock", page):
             if wanted not in names:
                 yield f"{path.name}: lacks {wanted}"
 

@@ -40,7 +40,7 @@ def cargo(text: str) -> str:
     text = re.sub(r'(path = "crates/[a-z-]+", version = )"[^"]*"', rf'\g<1>"{version()}"', text)
     text = re.sub(r'(?m)^(?:homepage|repository|documentation) = ".*"\n', "", text)
     filled = "".join(f'{key} = "{project()[key]}"\n' for key in ADDRESSES[:2] if project()[key])
-    return text.replace('readme = "README.md"\n', f'readme = "README.md"\n{filled}', 1)
+    return text.replace('readme = "packaging/readme.md"\n', f'readme = "packaging/readme.md"\n{filled}', 1)
 
 
 def crate(text: str) -> str:
@@ -71,12 +71,39 @@ def citation(text: str) -> str:
     return re.sub(r"(?m)^version: .*\n", f"version: {version()}\n{lines}", text)
 
 
+RELATIVE = re.compile(r"(!?)\[((?:[^\[\]]|!\[[^\]]*\]\([^)]*\))*)\]\((?!https?:|mailto:|#)([^)\s]+)\)")
+"""A link or picture of a page whose target is a file of the repository: mark of a picture, text, target."""
+
+
+def packaged(page: Path) -> str:
+    """A page of the repository as the page of a package: there, only addresses of the repository lead anywhere.
+
+    Without an address, links are plain text, and pictures are left out.
+    """
+
+    def turned(found: re.Match[str]) -> str:
+        picture, text, target = found[1], RELATIVE.sub(turned, found[2]), found[3]
+        if not (repository := project()["repository"]):
+            return "" if picture else text
+        path = (page.parent / target).resolve().relative_to(ROOT)
+        return f"{picture}[{text}]({repository}/{'raw' if picture else 'blob'}/v{version()}/{path})"
+
+    text = RELATIVE.sub(turned, page.read_text(encoding="utf-8"))
+    return re.sub(r"\n{3,}", "\n\n", text)
+
+
+def readme(_: str) -> str:
+    """The page of the packages."""
+    return packaged(ROOT / "README.md")
+
+
 FILES: dict[str, Callable[[str], str]] = {
     "Cargo.toml": cargo,
     **{f"crates/explicate-{name}/Cargo.toml": crate for name in ("core", "scenario", "build", "sim", "fluid", "net")},
     "pyproject.toml": python,
     "papers/pyproject.toml": papers,
     "CITATION.cff": citation,
+    "packaging/readme.md": readme,
 }
 
 
@@ -85,7 +112,7 @@ def stale() -> dict[Path, str]:
     found = {}
     for name, renew in FILES.items():
         path = ROOT / name
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
         if (new := renew(text)) != text:
             found[path] = new
     return found
