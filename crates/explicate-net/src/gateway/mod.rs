@@ -1,11 +1,11 @@
 //! A gateway: carries the TCP connections of a site to another gateway over one QUIC connection under explicit congestion control.
 //!
-//! [`config`] reads `gateway.toml`, [`identity`] holds keys, [`intercept`] accepts connections on behalf of their destinations,
-//! [`peers`] keeps one QUIC connection per peer, [`relay`] joins a TCP connection and a QUIC stream, [`preface`] is what a
-//! stream begins with, [`kernel`] changes and restores nftables, routes and sysctls.
-//! [`law`] moves the window of a connection by feedback, [`shim`] is what stands before QUIC in a datagram, [`parity`] repairs losses, [`socket`] adds and removes
-//! it, and [`port`] is the queue that datagrams leave by, beside the [`plain`] packets of the site.
-//! [`capacity`] follows the rate of the line.
+//! - [`config`] reads `gateway.toml`, [`identity`] holds keys, [`kernel`] changes and restores nftables, routes and sysctls;
+//! - [`intercept`] accepts connections on behalf of their destinations, [`relay`] joins each to a QUIC stream, [`preface`] is what
+//!   a stream begins with, and [`peers`] keeps one QUIC connection per peer;
+//! - [`law`] moves the window of a connection by feedback, [`shim`] is what stands before QUIC in a datagram, [`parity`] repairs
+//!   losses, [`tunnel`] holds these of one connection, and [`socket`] adds and removes them;
+//! - [`port`] is where datagrams leave, beside the [`plain`] packets of the site, from [`queues`], at the rate that [`capacity`] reads.
 
 pub mod capacity;
 pub mod config;
@@ -18,6 +18,7 @@ pub mod peers;
 pub mod plain;
 pub mod port;
 pub mod preface;
+pub mod queues;
 pub mod relay;
 pub mod run;
 pub mod shim;

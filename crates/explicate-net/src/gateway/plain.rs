@@ -38,8 +38,8 @@ pub struct Plain {
     /// Packets in the queues of flows.
     waiting: u32,
     buffer: Vec<u8>,
-    /// Turns by bytes.
-    pub deficit: i64,
+    /// Bytes that may leave in this turn.
+    pub credit: i64,
     /// Bytes of voice since the meter was read.
     pub metered_voice: u64,
     /// Bytes of all since then.
@@ -103,7 +103,7 @@ impl Plain {
             free,
             waiting: 0,
             buffer,
-            deficit: 0,
+            credit: 0,
             metered_voice: 0,
             metered: 0,
             used: 0.0,
@@ -203,36 +203,8 @@ mod tests {
 
     #[test]
     fn headers_of_both_families_are_read_and_nonsense_is_not() {
-        let mut v4 = vec![
-            0x45,
-            46 << 2 | 2,
-            0,
-            28,
-            0,
-            0,
-            0x40,
-            0,
-            64,
-            17,
-            0,
-            0,
-            10,
-            0,
-            0,
-            1,
-            192,
-            0,
-            2,
-            9,
-            0,
-            7,
-            0,
-            8,
-            0,
-            8,
-            0,
-            0,
-        ];
+        let mut v4 = vec![0x45, 46 << 2 | 2, 0, 28, 0, 0, 0x40, 0, 64, 17, 0, 0];
+        v4.extend([[10, 0, 0, 1], [192, 0, 2, 9], [0, 7, 0, 8], [0, 8, 0, 0]].concat());
         let (to, dscp, ecn, flow) = read(&v4).unwrap();
         assert_eq!((to, dscp, ecn), ("192.0.2.9".parse().unwrap(), 46, 2));
         v4[21] = 9;
