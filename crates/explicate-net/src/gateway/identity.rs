@@ -167,19 +167,35 @@ impl Verifier {
         }
         Err(rustls::Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
     }
-    fn check(
-        &self,
-        message: &[u8],
-        key: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        let key = SubjectPublicKeyInfoDer::from(key.as_ref());
-        verify_tls13_signature_with_raw_key(message, &key, signed, &self.provider.signature_verification_algorithms)
-    }
 }
 
-fn only_tls13() -> rustls::Error {
-    rustls::Error::General("TLS 1.2 is not offered".to_string())
+/// The methods that both ends' verifiers have in common: signatures by raw public keys (RFC 7250), TLS 1.3 alone.
+macro_rules! raw_key_signatures {
+    () => {
+        fn verify_tls12_signature(
+            &self,
+            _: &[u8],
+            _: &CertificateDer<'_>,
+            _: &DigitallySignedStruct,
+        ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+            Err(rustls::Error::General("TLS 1.2 is not offered".to_string()))
+        }
+        fn verify_tls13_signature(
+            &self,
+            message: &[u8],
+            key: &CertificateDer<'_>,
+            signed: &DigitallySignedStruct,
+        ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+            let key = SubjectPublicKeyInfoDer::from(key.as_ref());
+            verify_tls13_signature_with_raw_key(message, &key, signed, &self.provider.signature_verification_algorithms)
+        }
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            vec![SignatureScheme::ED25519]
+        }
+        fn requires_raw_public_keys(&self) -> bool {
+            true
+        }
+    };
 }
 
 impl ServerCertVerifier for Verifier {
@@ -193,28 +209,7 @@ impl ServerCertVerifier for Verifier {
     ) -> std::result::Result<ServerCertVerified, rustls::Error> {
         self.knows(presented).map(|()| ServerCertVerified::assertion())
     }
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        Err(only_tls13())
-    }
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        key: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        self.check(message, key, signed)
-    }
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        vec![SignatureScheme::ED25519]
-    }
-    fn requires_raw_public_keys(&self) -> bool {
-        true
-    }
+    raw_key_signatures!();
 }
 
 impl ClientCertVerifier for Verifier {
@@ -229,28 +224,7 @@ impl ClientCertVerifier for Verifier {
     ) -> std::result::Result<ClientCertVerified, rustls::Error> {
         self.knows(presented).map(|()| ClientCertVerified::assertion())
     }
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        Err(only_tls13())
-    }
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        key: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        self.check(message, key, signed)
-    }
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        vec![SignatureScheme::ED25519]
-    }
-    fn requires_raw_public_keys(&self) -> bool {
-        true
-    }
+    raw_key_signatures!();
 }
 
 #[cfg(test)]
