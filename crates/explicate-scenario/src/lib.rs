@@ -34,3 +34,4 @@ mod topology;
 mod trace;
 
 pub use parse::locate;
+pub use quantity::rate;

@@ -132,8 +132,8 @@ pub(crate) fn time(text: &str) -> Result<Time, String> {
     Ok(Time(ns.round() as u64))
 }
 
-/// Reads a rate.
-pub(crate) fn rate(text: &str) -> Result<Rate, String> {
+/// Reads a rate, like `"54Mbit/s"`; the error is a sentence for the user.
+pub fn rate(text: &str) -> Result<Rate, String> {
     let bits = read(text, &RATE)?.round();
     if bits < limits::LEAST_RATE as f64 || bits > limits::RATE as f64 {
         return Err(format!(

@@ -110,6 +110,10 @@ impl Wan {
     }
 }
 
+/// Rates of lines.
+const SLOWEST: Rate = Rate(8_000);
+const FASTEST: Rate = Rate(100_000_000_000);
+
 /// A rate, as in `"20Mbit/s"`.
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(try_from = "String")]
@@ -118,12 +122,15 @@ pub struct LineRate(pub Rate);
 impl TryFrom<String> for LineRate {
     type Error = String;
     fn try_from(text: String) -> std::result::Result<LineRate, String> {
-        let wrong = || format!("`{text}` is no rate from 8kbit/s to 100Gbit/s; write it like 20Mbit/s");
-        let units = [("kbit/s", 1e3), ("Mbit/s", 1e6), ("Gbit/s", 1e9), ("bit/s", 1.0)];
-        let found = units.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)));
-        let (number, factor) = found.ok_or_else(wrong)?;
-        let bits = number.trim().parse::<f64>().map_err(|_| wrong())? * factor;
-        if (8e3..=1e11).contains(&bits) { Ok(LineRate(Rate(bits as u64))) } else { Err(wrong()) }
+        let rate = explicate_scenario::rate(&text)?;
+        let carried = SLOWEST..=FASTEST;
+        carried.contains(&rate).then_some(LineRate(rate)).ok_or_else(|| {
+            format!(
+                "`{text}` is no rate of a line: those are from {} kbit/s to {} Gbit/s",
+                SLOWEST.0 / 1000,
+                FASTEST.0 / 1_000_000_000
+            )
+        })
     }
 }
 
@@ -310,6 +317,11 @@ impl Config {
         Ok(config)
     }
 
+    /// Whether any network has IPv6 addresses.
+    pub fn has_ipv6(&self) -> bool {
+        let peers = self.peers.iter().flat_map(|peer| &peer.networks);
+        self.site.networks.iter().chain(peers).any(|network| network.address.is_ipv6())
+    }
     /// The peer behind which an address is.
     pub fn route(&self, address: IpAddr) -> Option<usize> {
         longest(self.peers.iter().enumerate().flat_map(|(i, p)| p.networks.iter().map(move |n| (i, n))), address)
@@ -350,7 +362,8 @@ mod tests {
         assert!(message("adress = \"x\"\n").contains("unknown field `adress`"));
         assert!(message("address = \"192.0.2.1\"\n").contains("needs a port"));
         assert!(message("[limits]\nconnection_bytes = 5\n").contains("connection_bytes >= 65536"));
-        assert!(message("[wan]\nrate = \"20Mbps\"\n").contains("write it like 20Mbit/s"));
+        assert!(message("[wan]\nrate = \"20Mb\"\n").contains("a rate"));
+        assert!(message("[wan]\nrate = \"20bit/s\"\n").contains("from 8 kbit/s"));
         assert!(message("[wan]\nprotocol = \"vcp\"\n").contains("one of xcp, cubic"));
         let twice = format!("[[peer]]\nname = \"b\"\nkey = \"{}\"\nnetworks = [\"10.0.0.0/8\"]\n", key('a'));
         assert!(message(&twice).contains("the same key"));

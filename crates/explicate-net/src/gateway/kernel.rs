@@ -1,12 +1,13 @@
 //! What the kernel has to do for a gateway: a table of nftables, two rules and routes, and what of it was there before.
 //!
-//! [`up`] adds, [`down`] removes; both may be repeated. All that is added has a name, number or mark of its own, so that `down` needs
-//! no record but that of changed sysctls, in [`STATE`].
+//! [`up`] adds what is missing and [`down`] removes what is there; both may be repeated, and `up` disturbs no connection of a
+//! gateway that runs. All that is added has a name, number or mark of its own, so that `down` needs no record but that of changed
+//! sysctls, in [`STATE`]: written before the first change, kept until `down` has restored them.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::config::{Config, Network};
@@ -81,81 +82,80 @@ fn execute(words: &[&str], input: &str) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The commands that add or delete rules and routes, for both families.
-fn routing(verb: &str) -> Vec<String> {
-    let commands = |family: &str| {
-        let route = format!("ip {family} route {verb} local default dev lo table {LOCAL}");
-        let rule = format!("ip {family} rule {verb} fwmark {MARK} lookup {LOCAL} priority {LOCAL}");
-        [rule, route]
-    };
-    ["-4", "-6"].into_iter().flat_map(commands).collect()
+/// Runs a command of iproute2 whose arguments have no spaces.
+fn ip(command: &str) -> Result<()> {
+    execute(&command.split_whitespace().collect::<Vec<_>>(), "").map(drop)
 }
 
-fn route(verb: &str) -> Result<()> {
-    for command in routing(verb) {
-        let done = execute(&command.split_whitespace().collect::<Vec<_>>(), "");
-        match done {
-            Err(error) if verb == "add" && !Path::new("/proc/sys/net/ipv6").exists() && command.contains("-6") => {
-                tracing::info!(%error, "no IPv6");
-            }
-            Err(error) if verb == "add" => return Err(error),
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// Sets the kernel up; removes first what an earlier run has left.
-pub fn up(config: &Config) -> Result<()> {
-    down(config)?;
-    let folder = config.status.parent().unwrap_or(Path::new("/run"));
-    fs::create_dir_all(folder).or_fail(|| format!("make the folder {}", folder.display()))?;
-    let mut before = String::new();
-    for (name, _) in SYSCTLS {
-        if let Ok(value) = fs::read_to_string(Path::new("/proc/sys").join(name)) {
-            let _ = writeln!(before, "{name} {}", value.trim());
-        }
-    }
-    let state = folder.join(STATE);
-    fs::write(&state, before).or_fail(|| format!("write {}", state.display()))?;
-    let done = set_up(config);
-    if done.is_err() {
-        down(config)?;
-    }
-    done
-}
-
-/// The interface, rules and routes of other packets.
-fn share() -> Result<()> {
-    let commands = [
-        format!("ip tuntap add dev {TUN} mode tun"),
-        format!("ip link set {TUN} up"),
-        format!("ip -4 route add default dev {TUN} table {SHARED}"),
-        format!("ip -4 rule add fwmark {OTHERS} lookup {SHARED} priority {SHARED}"),
-    ];
-    for command in commands {
-        execute(&command.split_whitespace().collect::<Vec<_>>(), "")?;
-    }
-    for command in [
-        format!("ip -6 route add default dev {TUN} table {SHARED}"),
-        format!("ip -6 rule add fwmark {OTHERS} lookup {SHARED} priority {SHARED}"),
-    ] {
-        if let Err(error) = execute(&command.split_whitespace().collect::<Vec<_>>(), "") {
-            tracing::info!(%error, "no IPv6");
+/// Adds a rule and the default route of its table for packets with a mark, for both families.
+fn steer(config: &Config, mark: u32, table: u32, route: &str) -> Result<()> {
+    for family in ["-4", "-6"] {
+        let rule = match ip(&format!("ip {family} rule add fwmark {mark} lookup {table} priority {table}")) {
+            Err(error) if error.to_string().contains("File exists") => Ok(()),
+            other => other,
+        };
+        match rule.and_then(|()| ip(&format!("ip {family} route replace {route} table {table}"))) {
+            Err(error) if family == "-6" && !config.has_ipv6() => tracing::info!(%error, "no IPv6"),
+            done => done?,
         }
     }
     Ok(())
 }
 
 /// Removes them; what is not there is no error.
-fn unshare() {
-    for command in [
-        format!("ip -4 rule del fwmark {OTHERS} lookup {SHARED} priority {SHARED}"),
-        format!("ip -6 rule del fwmark {OTHERS} lookup {SHARED} priority {SHARED}"),
-        format!("ip link del {TUN}"),
-    ] {
-        let _ = execute(&command.split_whitespace().collect::<Vec<_>>(), "");
+fn unsteer(mark: u32, table: u32) {
+    for family in ["-4", "-6"] {
+        let _ = ip(&format!("ip {family} rule del fwmark {mark} lookup {table} priority {table}"));
+        let _ = ip(&format!("ip {family} route flush table {table}"));
     }
+}
+
+/// The interface, rules and routes of other packets.
+fn share(config: &Config) -> Result<()> {
+    let device = Path::new("/sys/class/net").join(TUN);
+    if !device.exists() {
+        ip(&format!("ip tuntap add dev {TUN} mode tun"))?;
+    }
+    ip(&format!("ip link set {TUN} up"))?;
+    steer(config, OTHERS, SHARED, &format!("default dev {TUN}"))
+}
+
+/// Removes them.
+fn unshare() {
+    unsteer(OTHERS, SHARED);
+    let _ = ip(&format!("ip link del {TUN}"));
+}
+
+/// The file of the sysctls before [`up`].
+fn state(config: &Config) -> PathBuf {
+    config.status.parent().unwrap_or(Path::new("/run")).join(STATE)
+}
+
+/// Writes the sysctls down, unless an earlier [`up`] has. The file appears whole or not at all.
+fn record(state: &Path) -> Result<()> {
+    if state.exists() {
+        return Ok(());
+    }
+    let mut before = String::new();
+    for (name, _) in SYSCTLS {
+        if let Ok(value) = fs::read_to_string(Path::new("/proc/sys").join(name)) {
+            let _ = writeln!(before, "{name} {}", value.trim());
+        }
+    }
+    let what = || format!("write {}", state.display());
+    let part = state.with_extension("part");
+    fs::create_dir_all(part.parent().unwrap_or(Path::new("/"))).or_fail(what)?;
+    fs::write(&part, before).and_then(|()| fs::rename(&part, state)).or_fail(what)
+}
+
+/// Sets the kernel up.
+pub fn up(config: &Config) -> Result<()> {
+    record(&state(config))?;
+    let done = set_up(config);
+    if done.is_err() {
+        down(config)?;
+    }
+    done
 }
 
 fn set_up(config: &Config) -> Result<()> {
@@ -165,9 +165,10 @@ fn set_up(config: &Config) -> Result<()> {
             fs::write(&path, value).or_fail(|| format!("write {}", path.display()))?;
         }
     }
-    route("add")?;
-    if config.wan.shares().is_some() {
-        share()?;
+    steer(config, MARK, LOCAL, "local default dev lo")?;
+    match config.wan.shares() {
+        Some(_) => share(config)?,
+        None => unshare(),
     }
     execute(&["nft", "-f", "-"], &rules(config)).map(drop)
 }
@@ -175,10 +176,9 @@ fn set_up(config: &Config) -> Result<()> {
 /// Restores what was before [`up`].
 pub fn down(config: &Config) -> Result<()> {
     execute(&["nft", "-f", "-"], &format!("table inet {TABLE}\ndelete table inet {TABLE}\n"))?;
-    route("del")?;
+    unsteer(MARK, LOCAL);
     unshare();
-    let folder = config.status.parent().unwrap_or(Path::new("/run"));
-    let state = folder.join(STATE);
+    let state = state(config);
     let Ok(before) = fs::read_to_string(&state) else { return Ok(()) };
     for line in before.lines() {
         if let Some((name, value)) = line.split_once(' ')
@@ -189,4 +189,21 @@ pub fn down(config: &Config) -> Result<()> {
         }
     }
     fs::remove_file(&state).or_fail(|| format!("remove {}", state.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_record_of_the_sysctls_stays() {
+        let state = std::env::temp_dir().join(format!("explicate-kernel-{}", std::process::id())).join(STATE);
+        record(&state).unwrap();
+        let first = fs::read_to_string(&state).unwrap();
+        assert!(first.contains("net/ipv4/ip_forward "), "{first}");
+        fs::write(&state, "net/ipv4/ip_forward 7\n").unwrap();
+        record(&state).unwrap();
+        assert_eq!(fs::read_to_string(&state).unwrap(), "net/ipv4/ip_forward 7\n");
+        fs::remove_dir_all(state.parent().unwrap()).unwrap();
+    }
 }
