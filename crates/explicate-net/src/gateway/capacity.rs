@@ -4,8 +4,7 @@
 //! once, and shown by `status`.
 
 use std::fs;
-use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -61,6 +60,11 @@ fn ten() -> f64 {
     10.0
 }
 
+/// Whether this is an address that [`get`] can ask.
+fn is_served(url: &str) -> bool {
+    url.parse::<ureq::http::Uri>().is_ok_and(|uri| uri.scheme_str() == Some("http") && uri.host().is_some())
+}
+
 impl Source {
     /// What is wrong with it.
     pub fn check(&self) -> std::result::Result<(), String> {
@@ -71,7 +75,7 @@ impl Source {
         if self.command.as_ref().is_some_and(Vec::is_empty) {
             return Err("capacity: `command` is empty".to_string());
         }
-        if self.url.as_ref().is_some_and(|url| target(url).is_none()) {
+        if self.url.as_ref().is_some_and(|url| !is_served(url)) {
             return Err("capacity: `url` begins with http:// and a host".to_string());
         }
         let good = |seconds: f64, least: f64| (least..=86_400.0).contains(&seconds);
@@ -83,16 +87,15 @@ impl Source {
         Ok(())
     }
     fn read(&self) -> std::result::Result<Rate, String> {
-        let said = |e: io::Error| e.to_string();
         if let Some(file) = &self.file {
             let mut text = String::new();
-            fs::File::open(file).and_then(|f| f.take(LONGEST).read_to_string(&mut text)).map_err(said)?;
+            fs::File::open(file).and_then(|f| f.take(LONGEST).read_to_string(&mut text)).map_err(|e| e.to_string())?;
             return self.rate(&text);
         }
         if let Some(command) = &self.command {
             return self.rate(&run(command)?);
         }
-        let body = get(self.url.as_deref().unwrap_or("")).map_err(said)?;
+        let body = get(self.url.as_deref().unwrap_or("")).map_err(|e| e.to_string())?;
         let value: Value = serde_json::from_str(&body).map_err(|e| format!("no JSON: {e}"))?;
         match value.pointer(&self.pointer) {
             Some(Value::Number(number)) => self.rate(&number.to_string()),
@@ -111,31 +114,11 @@ impl Source {
     }
 }
 
-/// Host with port, and path of an address.
-fn target(url: &str) -> Option<(String, String)> {
-    let rest = url.strip_prefix("http://")?;
-    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let clean = !host.is_empty() && url.chars().all(|c| c.is_ascii_graphic());
-    let with_port = if host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
-        host.to_string()
-    } else {
-        format!("{host}:80")
-    };
-    clean.then(|| (with_port, format!("/{path}")))
-}
-
-fn get(url: &str) -> io::Result<String> {
-    let wrong = || io::Error::other("the address is not valid");
-    let (host, path) = target(url).ok_or_else(wrong)?;
-    let address = host.to_socket_addrs()?.next().ok_or_else(wrong)?;
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.write_all(format!("GET {path} HTTP/1.0\r\nHost: {host}\r\nConnection: close\r\n\r\n").as_bytes())?;
-    let mut text = String::new();
-    stream.take(LONGEST).read_to_string(&mut text)?;
-    let (head, body) = text.split_once("\r\n\r\n").ok_or_else(|| io::Error::other("the answer is not HTTP"))?;
-    let good = head.split_whitespace().nth(1) == Some("200");
-    if good { Ok(body.to_string()) } else { Err(io::Error::other(head.lines().next().unwrap_or("").to_string())) }
+/// What is served at an address. There is no TLS here: modems serve their state in the clear.
+fn get(url: &str) -> std::result::Result<String, ureq::Error> {
+    let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).max_redirects(0);
+    let agent = ureq::Agent::new_with_config(config.build());
+    agent.get(url).call()?.body_mut().with_config().limit(LONGEST).read_to_string()
 }
 
 fn run(words: &[String]) -> std::result::Result<String, String> {
@@ -223,6 +206,8 @@ pub fn follow(source: Source, port: Arc<Port>) -> Result<Shared> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     fn source(more: &str) -> Source {
@@ -249,16 +234,19 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let answers = thread::spawn(move || {
-            for body in ["{\"down\": {\"rate\": 7.5}}", "{}", "nonsense"] {
+            let chunked = "Transfer-Encoding: chunked\r\n\r\n5\r\n{\"dow\r\n13\r\nn\": {\"rate\": 7.5}} \r\n0\r\n\r\n";
+            let plain = ["{\"down\": {\"rate\": 7.5}}", "{}", "nonsense"].map(|body| format!("\r\n{body}"));
+            for rest in plain.into_iter().chain([chunked.to_string()]) {
                 let (mut stream, _) = listener.accept().unwrap();
                 let _ = stream.read(&mut [0; 500]);
-                stream.write_all(format!("HTTP/1.0 200 OK\r\n\r\n{body}").as_bytes()).unwrap();
+                stream.write_all(format!("HTTP/1.1 200 OK\r\nConnection: close\r\n{rest}").as_bytes()).unwrap();
             }
         });
         let modem = source(&format!("url = \"http://{address}/status\"\npointer = \"/down/rate\"\nunit = 1e6"));
         assert_eq!(modem.read(), Ok(Rate::bps(7_500_000)));
         assert!(modem.read().unwrap_err().contains("no rate at `/down/rate`"));
         assert!(modem.read().unwrap_err().contains("no JSON"));
+        assert_eq!(modem.read(), Ok(Rate::bps(7_500_000)), "in chunks");
         answers.join().unwrap();
     }
 
