@@ -55,7 +55,7 @@ async fn to_peer(tcp: &mut ReadHalf<'_>, stream: &mut SendStream, count: &mut u6
     loop {
         let read = tokio::select! {
             read = tcp.read(&mut block) => read.map_err(drop)?,
-            // The peer will read no more: what the client still sends is for nobody.
+            // The peer reads no more, so what the client still sends cannot be delivered.
             _ = stream.stopped() => return Err(()),
         };
         if read == 0 {

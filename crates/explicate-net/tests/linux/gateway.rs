@@ -49,7 +49,7 @@ fn connections_arrive_whole_and_end_as_they_were_ended() {
     drop(stream);
     assert!(server.join().unwrap().unwrap() == content(500_000, 3));
 
-    // Nobody listens: the connection is accepted, and then reset.
+    // No server listens: the connection is accepted, and then reset.
     let stream = connect(net, "10.2.0.2:7003");
     assert_eq!(read_all(&stream), Err(ErrorKind::ConnectionReset));
 
@@ -147,7 +147,7 @@ fn a_killed_gateway_resets_and_comes_back() {
     drop(far);
 }
 
-/// Nobody connects with a key that is not configured, and clients speak for their own site alone.
+/// A gateway whose key is not configured is refused, and so is a client with an address outside its site.
 #[test]
 #[ignore = "needs root: make linux"]
 fn strangers_are_refused() {
