@@ -65,9 +65,9 @@ linux: install ## Programs and laboratory in network namespaces: needs root, and
 	EXPLICATED=target/debug/explicated $(PY) -m pytest -q python/tests/linux_worlds.py
 
 gateway-bench: $(VENV)/ready ## Transfers through two gateways beside kernel TCP; needs root; fills docs/gateway.md
-	scripts/packages ip:iproute2 ping:iputils-ping sysctl:procps nft:nftables ethtool:ethtool curl:curl
+	scripts/packages ip:iproute2 ping:iputils-ping sysctl:procps nft:nftables ethtool:ethtool curl:curl haproxy:haproxy kcptun-client:kcptun ssh:openssh-client sshd:openssh-server ss:iproute2
 	cargo build --release -p explicate-net
-	$(PY) bench/gateway_bench.py target/release/explicated --markdown docs/gateway.md
+	PYTHONPATH=bench nice -n -15 $(PY) -m gateway_bench target/release/explicated --markdown docs/gateway.md
 
 browser:
 	scripts/packages chromium:chromium npm:npm tshark:tshark tc:iproute2

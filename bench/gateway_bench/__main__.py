@@ -1,0 +1,115 @@
+"""Applications through two gateways, beside what else there is, over the same paths. Needs root; make gateway-bench.
+
+    PYTHONPATH=bench python -m gateway_bench EXPLICATED [--cases NAME...] [--ways NAME...] [--runs 5]
+        [--traces FOLDER] [--markdown docs/gateway.md] [--json FILE]
+
+client - gateway - `explicated link` - gateway - server, each in a network namespace. Every run has namespaces of its
+own; the runs of all ways are interleaved. A run that fails stands in the table with its reason. With --json, results
+are kept as they come, and a later call adds to them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import shutil
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from . import table
+from .case import ALL, Case
+from .cases import CASES, lte
+from .measures import Figures, Run
+from .net import BenchError, Net
+from .ways import Capacity, law, opened
+
+
+def trace_of(steps: tuple[tuple[float, float], ...], file: Path) -> None:
+    """A trace in the mahimahi format of a rate that changes."""
+    at, lines = 0.0, []
+    for end, rate in steps:
+        while at < end:
+            lines.append(f"{math.ceil(1e3 * at)}\n")
+            at += 12_000 / rate
+    file.write_text("".join(lines))
+
+
+def steps_of(trace: Path, bin_seconds: float = 0.1) -> list[tuple[float, float]]:
+    """The rate of a trace in each bin: its end in seconds, bit/s."""
+    times = [int(line) / 1e3 for line in trace.read_text().split()]
+    counts = [0] * (int(times[-1] / bin_seconds) + 1)
+    for at in times:
+        counts[int(at / bin_seconds)] += 1
+    return [((i + 1) * bin_seconds, 12_000 * count / bin_seconds) for i, count in enumerate(counts)]
+
+
+def once(program: str, case: Case, way: str, seed: int) -> Figures:
+    """One run."""
+    with ExitStack() as stack:
+        folder = Path(tempfile.mkdtemp(prefix="gwbench-"))
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        line, capacity = case.line, None
+        if case.steps:
+            trace_of(case.steps, folder / "down.trace")
+            line = replace(line, traces=(str(folder / "down.trace"), ""))
+        if line.traces:
+            steps = list(case.steps) or steps_of(Path(line.traces[0]))
+            capacity = Capacity(folder / "rate", steps=steps)
+        net = Net(program, folder, case.sites, line)
+        stack.callback(net.close)
+        net.build()
+        stack.enter_context(net.link(seed))
+        if capacity:
+            capacity.began = net.link_began
+        return case.measure(Run(case, net, stack.enter_context(opened(net, way, capacity)), law(way)))
+
+
+def attempt(program: str, case: Case, way: str, seed: int) -> Figures | str:
+    """The figures of a run, or why there are none."""
+    try:
+        return once(program, case, way, seed)
+    except (BenchError, OSError, ValueError, LookupError) as reason:
+        return f"{type(reason).__name__}: {reason}".replace("\n", " ")[:120]
+
+
+def main() -> None:
+    """Run the cases, and print or write the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("program")
+    parser.add_argument("--cases", nargs="*")
+    parser.add_argument("--ways", nargs="*", default=list(ALL))
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--traces", type=Path, help="folder with recorded capacity in the mahimahi format")
+    parser.add_argument("--markdown", type=Path)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    known = CASES + ([lte(arguments.traces.resolve())] if arguments.traces else [])
+    cases = [case for case in known if arguments.cases is None or case.name in arguments.cases]
+    results: table.Results = {}
+    if arguments.json and arguments.json.exists():
+        results = json.loads(arguments.json.read_text(encoding="utf-8"))
+    program = str(Path(arguments.program).resolve())
+    for case in cases:
+        for seed in range(1, arguments.runs + 1):
+            for way in (way for way in case.ways if way in arguments.ways):
+                began = time.monotonic()
+                figures = attempt(program, case, way, seed)
+                results.setdefault(case.name, {}).setdefault(way, []).append(figures)
+                print(f"{case.name}, {way}, {seed}, {time.monotonic() - began:.0f} s: {figures}", flush=True)
+                if arguments.json:
+                    arguments.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    text = table.table(known, results)
+    print(text)
+    if arguments.markdown:
+        table.put(arguments.markdown, text)
+    if not all(isinstance(figures, dict) for ways in results.values() for runs in ways.values() for figures in runs):
+        sys.exit("some runs failed: see the table")
+
+
+if __name__ == "__main__":
+    main()

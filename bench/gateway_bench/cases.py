@@ -1,0 +1,121 @@
+"""All cases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .case import KERNEL, Case, at_least, at_most, beside, page
+from .measures import changing, fade, interactive, many, transfer, unshaped
+from .net import Line
+
+MIB, MB = 1 << 20, 1_000_000
+GEO = Line("20Mbit/s", "2Mbit/s", "300ms")
+LOSSY = Line("20Mbit/s", "2Mbit/s", "300ms", "1%")
+FADES = ((30.0, 20e6), (45.0, 5e6), (60.0, 20e6))
+SPLIT = (*KERNEL, "haproxy bbr")
+
+
+def lte(folder: Path) -> Case:
+    """Recorded capacity, from a folder of traces."""
+    names = ("Verizon-LTE-short.down", "Verizon-LTE-short.up")
+    return Case(
+        "lte",
+        Line(delay="20ms", traces=(str(folder / names[0]), str(folder / names[1])), queue=500_000),
+        changing,
+        {
+            "Mbit/s": beside("bbr", 0.95, "95 % of bbr's", less=False),
+            "ping beside it, p95, ms over the empty path": beside("bbr", 1 / 3, "a third of bbr's"),
+        },
+        ways=SPLIT,
+        seconds=40,
+    )
+
+
+CASES = [
+    Case(
+        "geo-lossy-10MiB",
+        LOSSY,
+        transfer,
+        {
+            "share of the line": at_least(0.70, "70 %"),
+            "seconds": beside("cubic", 0.2, "a fifth of cubic's"),
+        },
+        files=(("10MiB", 10 * MIB),),
+    ),
+    Case("geo-lossy-100MB", LOSSY, transfer, {"share of the line": at_least(0.85, "85 %")}, (("100MB", 100 * MB),)),
+    Case("geo-lossy-page", LOSSY, transfer, {"seconds": beside("bbr", 0.5, "half of bbr's")}, page()),
+    Case("geo-clean-10MiB", GEO, transfer, {}, (("10MiB", 10 * MIB),)),
+    Case(
+        "etosat-clean",
+        Line("250Mbit/s", "3Mbit/s", "300ms"),
+        transfer,
+        {"seconds": at_most(5.0, "5.0")},
+        (("100MB", 100 * MB),),
+    ),
+    Case(
+        "etosat-lossy",
+        Line("250Mbit/s", "3Mbit/s", "300ms", "1.5625%"),
+        transfer,
+        {"seconds": at_most(5.6, "5.6")},
+        (("100MB", 100 * MB),),
+    ),
+    Case(
+        "connections-200",
+        Line("50Mbit/s", "10Mbit/s", "50ms"),
+        many,
+        {
+            "Jain's index": at_least(0.97, "0.97"),
+            "use of the line": at_least(0.95, "95 %"),
+            "mean queue of the link, packets": at_most(5, "5"),
+            "mean queue of the port, packets": at_most(5, "5"),
+        },
+        ways=SPLIT,
+        connections=200,
+    ),
+    Case(
+        "sites-3",
+        Line("50Mbit/s", "10Mbit/s", "50ms"),
+        many,
+        {
+            "Jain's index": at_least(0.97, "0.97"),
+            "use of the line": at_least(0.95, "95 %"),
+            "mean queue of the link, packets": at_most(5, "5"),
+            "mean queue of the port, packets": at_most(5, "5"),
+        },
+        ways=KERNEL,
+        sites=3,
+    ),
+    Case(
+        "fade",
+        Line("20Mbit/s", "2Mbit/s", "300ms"),
+        fade,
+        {
+            "losses by overflow": at_most(0, "0"),
+            "round trips to 95 % of the wide line": at_most(3, "3"),
+        },
+        ways=SPLIT,
+        steps=FADES,
+    ),
+    Case(
+        "interactive",
+        GEO,
+        interactive,
+        {
+            "keys, p99, ms over idle": at_most(20, "20"),
+            "pings, p99, ms over idle": at_most(20, "20"),
+            "voice, p99, ms over idle": at_most(20, "20"),
+            "voice, lost": at_most(0, "0"),
+        },
+        ways=KERNEL,
+    ),
+    Case(
+        "unshaped",
+        Line(),
+        unshaped,
+        {
+            "Gbit/s": at_least(1.0, "1"),
+            "most memory of a gateway, MiB": at_most(64, "64"),
+        },
+        seconds=8,
+    ),
+]
