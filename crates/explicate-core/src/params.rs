@@ -1,5 +1,37 @@
 //! Parameters of protocols, recoveries, queues and channels: declared once beside the code that reads them, from which
 //! scenario keys, error messages, tables and documentation derive.
+//!
+//! [`parameters!`] declares them as the fields of a struct, [`choices!`] an enum of words:
+//!
+//! ```
+//! use explicate_core::params::{Auto, Fraction, Seconds, Values, choices, parameters};
+//!
+//! choices! {
+//!     /// What a loss does to the window.
+//!     enum OnLoss { Halve = "halve", Keep = "keep" }
+//! }
+//! parameters! {
+//!     /// What a scenario can set.
+//!     struct Settings {
+//!         /// What a loss leaves of the window.
+//!         keep: Fraction = 0.5, in 0.0..=1.0, "RFC 5681";
+//!         /// What a loss does.
+//!         on_loss: OnLoss = OnLoss::Halve, "RFC 5681";
+//!         /// Time between two packets; auto: the smoothed round-trip time over the window.
+//!         gap: Auto<Seconds> = None, "ours";
+//!     }
+//! }
+//! let mut values = Values::default();
+//! values.set(&Settings::PARAMS[0], 0.7);
+//! let settings = Settings::of(&values);
+//! assert_eq!((settings.keep, settings.on_loss, settings.gap), (0.7, OnLoss::Halve, None));
+//! ```
+
+pub use crate::{choices, parameters};
+
+pub use self::kinds::*;
+
+mod kinds;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -99,16 +131,19 @@ impl Values {
         self.given.retain(|(name, _)| *name != param.name);
         self.given.push((param.name, value));
     }
-    /// The value given for `name`, else the default that `params` declares.
+    /// The value given for `name`, else the default that `params` declares: for code that learns the name at run time.
     ///
     /// # Panics
     /// If `params` has no such name: a slip in the calling file, found by its first test.
     pub fn get(&self, params: &[Param], name: &str) -> f64 {
-        let given = self.given.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
-        given.unwrap_or_else(|| match params.iter().find(|p| p.name == name) {
+        self.number(name).unwrap_or_else(|| match params.iter().find(|p| p.name == name) {
             Some(p) => p.default,
             None => panic!("parameter `{name}` is read but not declared"),
         })
+    }
+    /// The value given for `name`.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        self.given.iter().find(|(given, _)| *given == name).map(|(_, value)| *value)
     }
     /// What was given, in order.
     pub fn given(&self) -> &[(&'static str, f64)] {

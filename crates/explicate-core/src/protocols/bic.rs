@@ -24,7 +24,7 @@
 use alloc::boxed::Box;
 
 use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit};
-use crate::params::{Info, Param, Unit};
+use crate::params::{Flag, Fraction, Info, Packets, parameters};
 use crate::protocols::window::{Round, Window, grows};
 
 /// BIC.
@@ -32,30 +32,38 @@ pub struct Bic;
 
 const SOURCE: &str = "Xu, Harfoush, Rhee, INFOCOM 2004";
 
-const PARAMS: &[Param] = &[
-    Param::new("beta", Unit::Fraction, 0.875, SOURCE, "What a loss leaves of the window.").within(0.1, 0.99),
-    Param::new("s_max", Unit::Packets, 32.0, SOURCE, "Most segments more per round trip.").within(1.0, 1e6),
-    Param::new("s_min", Unit::Packets, 0.01, SOURCE, "A step below this ends the search.").within(1e-6, 1.0),
-    Param::new("low_window", Unit::Packets, 14.0, SOURCE, "Below this window it is Reno.").within(1.0, 1e6),
-    Param::new("fast_convergence", Unit::Flag, 1.0, SOURCE, "A flow cut below its last maximum aims lower."),
-];
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// What a loss leaves of the window.
+        beta: Fraction = 0.875, in 0.1..=0.99, SOURCE;
+        /// Most segments more per round trip.
+        s_max: Packets = 32.0, in 1.0..=1e6, SOURCE;
+        /// A step below this ends the search.
+        s_min: Packets = 0.01, in 1e-6..=1.0, SOURCE;
+        /// Below this window it is Reno.
+        low_window: Packets = 14.0, in 1.0..=1e6, SOURCE;
+        /// A flow cut below its last maximum aims lower.
+        fast_convergence: Flag = true, SOURCE;
+    }
+}
 
 impl Protocol for Bic {
     const INFO: Info = Info {
         name: "bic",
         summary: "BIC: binary search for the window between the last loss and what it left",
         source: "Xu, Harfoush, Rhee, INFOCOM 2004",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
-        let get = |name| init.values.get(PARAMS, name);
+        let params = Params::of(init.values);
         Box::new(BicSender {
-            beta: get("beta"),
-            s_max: get("s_max"),
-            s_min: get("s_min"),
-            low_window: get("low_window"),
-            fast_convergence: get("fast_convergence") != 0.0,
+            beta: params.beta,
+            s_max: params.s_max,
+            s_min: params.s_min,
+            low_window: params.low_window,
+            fast_convergence: params.fast_convergence,
             window: Window::new(init.initial_window),
             round: Round::default(),
             max: 0.0,
