@@ -113,7 +113,7 @@ def call(command: Sequence[str | Path], where: Path, *, text: str = "", **enviro
 
 # ------------------------------------------------------------------------------------------ names in the sources
 
-PLACES_OF_NAMES = ("protocols/", "recovery/", "qdisc/", "channel/", "models/", "wire.rs", "wire/", "presets.rs")
+PLACES_OF_NAMES = ("protocols/", "recovery/", "qdisc/", "channel/", "models/", "presets.rs")
 """Below a crate's `src`: where a protocol's name may stand."""
 
 ALLOWED = {

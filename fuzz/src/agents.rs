@@ -8,7 +8,7 @@ use explicate_core::params::Values;
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
-use explicate_core::wire::{Congestion, Packet, XcpI};
+use explicate_core::wire::{Congestion, Extension, Packet};
 
 /// Nodes that take part. Every other address is a stranger's, who receives nothing.
 const NODES: u32 = 3;
@@ -105,7 +105,7 @@ impl World {
                 let (node, to, ttl) = (u32::from(script.byte()?) % NODES, script.address()?, script.byte()?);
                 let (congestion, from, written) = (script.bytes()?, script.address()?, script.byte()?);
                 let mut packet = Packet { ip_len: 1000, ttl, congestion: Congestion(congestion), ..Packet::EMPTY };
-                XcpI { ttl: written, last_router: from.0 }.put(&mut packet);
+                Extension { counter: written, node: from.0 }.put(&mut packet);
                 let asked = packet.congestion.delta_throughput();
                 let standard = packet.congestion.is_standard();
                 let view = PortView { capacity: 1e6, backlog_bytes: 0, backlog_packets: 0, busy: false };

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use explicate_core::wire::{CONGESTION_LEN, Congestion, TRANSPORT_LEN, Transport, WireError, XcpI};
+use explicate_core::wire::{CONGESTION_LEN, Congestion, Extension, TRANSPORT_LEN, Transport, WireError};
 use explicate_scenario::model::Scenario;
 use explicate_scenario::problem::Problems;
 
@@ -32,10 +32,10 @@ pub(crate) fn headers(bytes: &[u8]) -> u64 {
         again.set_delta_throughput(header.delta_throughput());
         assert_eq!(again, header, "setters write what getters read");
     }
-    let appended = XcpI::parse(bytes);
+    let appended = Extension::parse(bytes);
     if let Some(fields) = appended {
         let long = [&bytes[..CONGESTION_LEN], &fields.to_bytes()].concat();
-        assert_eq!(XcpI::parse(&long), Some(fields));
+        assert_eq!(Extension::parse(&long), Some(fields));
     }
     let transport = Transport::parse(bytes);
     if let Ok((header, ranges)) = &transport {

@@ -15,7 +15,7 @@ use crate::params::{Info, Param, Values};
 use crate::passage::DropCause;
 use crate::rng::Rng;
 use crate::units::{Rate, Time};
-use crate::wire::{CONGESTION_LEN, Congestion, Packet, Transport};
+use crate::wire::{CONGESTION_LEN, Congestion, Describe, Packet, Transport};
 
 /// Receives a machine's variables by name (samples, plots, tests).
 pub type Probe<'a> = &'a mut dyn FnMut(&'static str, f64);
@@ -36,14 +36,15 @@ pub trait Protocol: Sync {
     const BEARS_PLAIN_ROUTERS: bool = false;
     /// The protocol whose controllers serve this one's packets, if not its own.
     const CONTROLLER: Option<&'static AnyProtocol> = None;
+    /// Describes those fields of a packet that are this protocol's, for packet logs; nothing for packets without such fields.
+    const DESCRIBE: Describe = |_, _| Ok(());
     /// A sender for one flow.
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender>;
     /// A receiver for one flow; `None` if acknowledgements carry nothing of this protocol.
     fn receiver(&self) -> Option<Box<AnyReceiver>> {
         None
     }
-    /// A controller for one output port; `None` for end-to-end protocols. It must leave acknowledgements alone: a driver may
-    /// omit it at a port that no data packets of the protocol cross.
+    /// A controller for one output port. It must leave acknowledgements alone: a driver may omit it where only those cross.
     fn router(&self, _init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
         None
     }
@@ -186,8 +187,7 @@ pub trait Sender: Send {
 
 /// What the receiving end of a flow does beyond acknowledging.
 pub trait Receiver: Send {
-    /// It returns the sum of the Delta_Throughput of packets since the last acknowledgement as Reverse_Feedback, 0 for those
-    /// without a standard header, and nothing else: a driver that acknowledges every packet may do that itself.
+    /// It returns the Delta_Throughput of standard headers, summed since the last acknowledgement, as Reverse_Feedback: no more.
     const ECHOES: bool = false;
     /// A flow opens. If `marks`, feedback counts only in packets with a mark, which is returned ([`crate::guard`]).
     fn on_open(&mut self, _marks: bool) {}

@@ -8,15 +8,15 @@
 //! | rest of a message | 16 | flag CONTROL: a message fills bytes 12..24 of the transport header and these |
 //! | payload | | in an acknowledgement between hosts: the upper half of the flow's number (4), and if it answers a SYN the bytes that the receiver holds already (8) and its code (16) |
 //!
-//! Fields that a packet in memory keeps elsewhere ([`XcpI::of`](crate::wire::XcpI::of)) come back to their place.
+//! Fields that a packet in memory keeps elsewhere ([`Extension::of`](crate::wire::Extension::of)) come back to their place.
 
 use crate::wire::{
-    CONGESTION_LEN, CONGESTION_XCPI_LEN, Congestion, IP_UDP_LEN, NEXT_TRANSPORT, Packet, SACK_RANGES, SackRanges,
-    TRANSPORT_LEN, Transport, WireError, XcpI, flag,
+    CONGESTION_LEN, Congestion, EXTENDED_LEN, Extension, IP_UDP_LEN, NEXT_TRANSPORT, Packet, SACK_RANGES, SackRanges,
+    TRANSPORT_LEN, Transport, WireError, flag,
 };
 
 /// Most bytes of headers in a datagram.
-pub const MOST_HEADERS: usize = CONGESTION_XCPI_LEN + TRANSPORT_LEN + 8 * SACK_RANGES;
+pub const MOST_HEADERS: usize = EXTENDED_LEN + TRANSPORT_LEN + 8 * SACK_RANGES;
 /// Bytes of a message behind the transport header.
 const MESSAGE_REST: usize = CONGESTION_LEN - 4;
 
@@ -48,7 +48,7 @@ pub fn write(packet: &Packet, sack: &SackRanges, out: &mut [u8; MOST_HEADERS]) -
     }
     if packet.congestion.is_present() {
         let mut congestion = packet.congestion;
-        let fields = XcpI::of(packet);
+        let fields = Extension::of(packet);
         if fields.is_some() {
             congestion.0[0] = NEXT_TRANSPORT;
             transport.set_window(0);
@@ -73,7 +73,7 @@ pub fn read(bytes: &[u8]) -> Result<Read, WireError> {
     let mut fields = None;
     if bytes.first() == Some(&NEXT_TRANSPORT) {
         packet.congestion = Congestion::parse(bytes)?;
-        fields = XcpI::parse(bytes);
+        fields = Extension::parse(bytes);
         transport = packet.congestion.0[1] as usize;
     }
     let (header, sack) = Transport::parse(&bytes[transport..])?;
@@ -120,20 +120,20 @@ mod tests {
         let plain = there_and_back(&data, &SackRanges::NONE);
         assert_eq!((plain.packet.transport, plain.transport, plain.payload), (data.transport, 0, 24));
 
-        data.congestion = Congestion::new(Format::Standard);
+        data.congestion = Congestion::new(Format::STANDARD);
         data.congestion.set_delta_throughput(-5);
         let standard = there_and_back(&data, &SackRanges::NONE);
         assert_eq!((standard.packet.congestion, standard.transport, standard.payload), (data.congestion, 20, 44));
         assert_eq!(standard.packet.ip_len, 28 + 44);
 
         data.set_mark(data.mark().after(Time::millis(20)));
-        XcpI { ttl: 61, last_router: 0x0a00_0001 }.put(&mut data);
+        Extension { counter: 61, node: 0x0a00_0001 }.put(&mut data);
         let xcp_i = there_and_back(&data, &SackRanges::NONE);
-        assert_eq!(XcpI::of(&xcp_i.packet), Some(XcpI { ttl: 61, last_router: 0x0a00_0001 }));
+        assert_eq!(Extension::of(&xcp_i.packet), Some(Extension { counter: 61, node: 0x0a00_0001 }));
         assert_eq!((xcp_i.packet.congestion, xcp_i.packet.transport), (data.congestion, data.transport));
         assert_eq!(xcp_i.payload, 52);
 
-        let mut ack = Packet { congestion: Congestion::new(Format::Minimal), ..Packet::EMPTY };
+        let mut ack = Packet { congestion: Congestion::new(Format::MINIMAL), ..Packet::EMPTY };
         ack.transport.set_flags(flag::ACK);
         ack.transport.set_sack_count(1);
         let mut ranges = SackRanges::default();

@@ -154,7 +154,7 @@ impl Flow {
             sender,
             outstanding: Outstanding::new(recovery),
             fallback: init.fallback,
-            congestion: if header { Congestion::new(Format::Standard) } else { Congestion::NONE },
+            congestion: if header { Congestion::new(Format::STANDARD) } else { Congestion::NONE },
             overhead: overhead as u8,
             ecn: get("ecn") != 0.0,
             paced: get("paced") != 0.0,

@@ -333,7 +333,7 @@ mod tests {
         let mut packet = Packet { ip_len: 1000, ..Packet::EMPTY };
         packet.transport.set_payload(900);
         if protocol.congestion_header() {
-            packet.congestion = Congestion::new(Format::Standard);
+            packet.congestion = Congestion::new(Format::STANDARD);
         }
         let sender = &mut *sender(protocol);
         sender.state(&mut packet.congestion);
@@ -375,7 +375,7 @@ mod tests {
                 marking.on_arrival(Time::ZERO, &mut foreign, &view);
                 assert!(!foreign.mark().is_set(), "{} speaks to no {}", protocol.name(), other.name());
             }
-            let mut answer = Packet { congestion: Congestion::new(Format::Minimal), ..Packet::EMPTY };
+            let mut answer = Packet { congestion: Congestion::new(Format::MINIMAL), ..Packet::EMPTY };
             answer.transport.set_flags(flag::ACK);
             marking.on_arrival(Time::ZERO, &mut answer, &view);
             assert!(!answer.mark().is_set(), "{}: an acknowledgement", protocol.name());
@@ -394,7 +394,7 @@ mod tests {
                 packet.set_mark(packet.mark().after(Time::millis(8)));
             }
             receiver.on_data(Time::ZERO, &packet);
-            let mut ack = Packet { congestion: Congestion::new(Format::Minimal), ..Packet::EMPTY };
+            let mut ack = Packet { congestion: Congestion::new(Format::MINIMAL), ..Packet::EMPTY };
             receiver.on_ack(Time::ZERO, &mut ack);
             (
                 ack.congestion.reverse_feedback(),
@@ -411,14 +411,14 @@ mod tests {
         let mut packet = data(xcp);
         packet.congestion.set_delta_throughput(700);
         receiver.on_data(Time::ZERO, &packet);
-        let mut ack = Packet { congestion: Congestion::new(Format::Minimal), ..Packet::EMPTY };
+        let mut ack = Packet { congestion: Congestion::new(Format::MINIMAL), ..Packet::EMPTY };
         receiver.on_ack(Time::ZERO, &mut ack);
         assert_eq!(ack.congestion.reverse_feedback(), 700, "the sender wants all");
     }
 
     /// Acknowledgements at `ms`, with the packet's number, how many have arrived, and whether routers answered.
     fn hear(guard: &mut Guard, ms: u64, number: u32, arrived: u16, marked: bool) {
-        let mut header = Congestion::new(Format::Minimal);
+        let mut header = Congestion::new(Format::MINIMAL);
         if marked {
             header.set_mark(header.mark().after(Time::ZERO));
             header.set_reverse_feedback(30_000); // three packets more in 100 ms
@@ -477,7 +477,7 @@ mod tests {
     #[test]
     fn wide_routers_grant_no_more_than_arrives_eight_times() {
         let mut guard = guarded(registry::protocol("xcp").unwrap());
-        let mut header = Congestion::new(Format::Minimal);
+        let mut header = Congestion::new(Format::MINIMAL);
         header.set_mark(header.mark().after(Time::ZERO));
         header.set_reverse_feedback(100_000_000);
         let mut windows = Vec::new();

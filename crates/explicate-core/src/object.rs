@@ -4,6 +4,7 @@
 //! indirect call. Other crates see the types `Any*`, but cannot name these traits, so no other crate can implement or override them.
 
 use alloc::boxed::Box;
+use core::fmt;
 
 use crate::agent::{Address, Agent, AgentInit};
 use crate::api::{
@@ -67,6 +68,9 @@ pub trait ProtocolObject: Sync {
     fn receiver(&self) -> Option<Box<AnyReceiver>>;
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>>;
     fn answers(&self, packet: &Packet) -> bool;
+    fn describe(&self, _packet: &Packet, _out: &mut dyn fmt::Write) -> fmt::Result {
+        Ok(())
+    }
     fn agent(&self, init: &AgentInit<'_>) -> Option<Box<dyn Agent>>;
 }
 
@@ -107,6 +111,9 @@ impl<P: Protocol> ProtocolObject for P {
     }
     fn answers(&self, packet: &Packet) -> bool {
         Protocol::answers(self, packet)
+    }
+    fn describe(&self, packet: &Packet, out: &mut dyn fmt::Write) -> fmt::Result {
+        P::DESCRIBE(packet, out)
     }
     fn agent(&self, init: &AgentInit<'_>) -> Option<Box<dyn Agent>> {
         P::AGENT.map(|kind| kind.build(init))

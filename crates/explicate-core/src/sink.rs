@@ -364,7 +364,7 @@ impl Sink {
         out.ttl = 64;
         out.tos = 0;
         // A copy from memory: built in place it would take twice the instructions.
-        static HEADERS: [Congestion; 2] = [Congestion::NONE, Congestion::new(Format::Minimal)];
+        static HEADERS: [Congestion; 2] = [Congestion::NONE, Congestion::new(Format::MINIMAL)];
         out.congestion = HEADERS[congestion as usize];
         if self.tells {
             out.congestion.set_reverse_feedback(delta);
@@ -574,7 +574,7 @@ mod tests {
         let mut s = sink("xcp", &[("ack_every", 3.0)]);
         let mut with = |segment: u32, feedback: i32| {
             let mut packet = data(segment, 10);
-            packet.congestion = Congestion::new(Format::Standard);
+            packet.congestion = Congestion::new(Format::STANDARD);
             packet.congestion.set_delta_throughput(feedback);
             answer(&mut s, 60, &packet).map(|ack| ack.congestion.reverse_feedback())
         };
@@ -585,7 +585,7 @@ mod tests {
         let mut coded = |segment: u32, code: Ecn| {
             let mut packet = data(segment, 10);
             packet.set_ecn(code);
-            answer(&mut s, 60, &packet).map(|ack| ack.transport.load_code())
+            answer(&mut s, 60, &packet).map(|ack| ack.transport.code())
         };
         let (low, high) = (Ecn::Capable1, Ecn::Capable0);
         assert_eq!((coded(0, low), coded(1, high), coded(2, low)), (None, None, Some(2)), "VCP: the highest code");
@@ -595,9 +595,13 @@ mod tests {
         let mut flagged = |segment: u32, flags: u8| {
             let mut packet = data(segment, 10);
             packet.transport.set_flags(flags);
-            answer(&mut s, 60, &packet).map(|ack| ack.transport.has(flag::XTCP))
+            answer(&mut s, 60, &packet).map(|ack| ack.transport.has(flag::CONGESTED))
         };
-        assert_eq!((flagged(0, flag::XTCP), flagged(1, 0), flagged(2, 0)), (None, None, Some(true)), "XTCP: any flag");
+        assert_eq!(
+            (flagged(0, flag::CONGESTED), flagged(1, 0), flagged(2, 0)),
+            (None, None, Some(true)),
+            "XTCP: any flag"
+        );
         assert_eq!((flagged(3, 0), flagged(4, 0), flagged(5, 0)), (None, None, Some(false)));
     }
 }

@@ -1,28 +1,19 @@
-//! The bytes on the wire: the congestion header (draft-falk-xcp-spec-03 section 4.1) and the transport header, both
+//! The bytes on the wire: the frame of the congestion header (D03 section 4.1) and the transport header, both
 //! big-endian, and [`Packet`], which carries them through simulator and sockets alike.
 //!
-//! Congestion header, 20 bytes (28 with the XCP-i fields of paper I section III):
+//! Congestion header, 20 bytes, or 28 with an [`Extension`]:
 //!
 //! | byte | field |
 //! | --- | --- |
 //! | 0 | Protocol: what follows (6 TCP, 17 UDP, 253 our transport header) |
 //! | 1 | Length of this header: 20 or 28 |
-//! | 2 | Version (3, high nibble), Format (1 standard, 2 minimal; not the draft's: 3 window, 4 to 15 a protocol's own, [`Header`]) |
+//! | 2 | Version (3, high nibble), [`Format`] |
 //! | 3 | mark: 0 no router has answered this packet; else 1 + what it waited in those that have, units of 4 ms, at most 255 |
-//! | 4-7 | X, the inter-packet time of the flow, unsigned, in units of 2^-28 s; 0 = unknown |
-//! | 8-11 | RTT, same unit; 0 = unknown |
-//! | 12-15 | Reverse_Feedback, signed, bytes/s |
-//! | 16-19 | Delta_Throughput, signed, bytes/s |
-//! | 20 | `xcp_ttl` (XCP-i) |
-//! | 21-23 | 0 |
-//! | 24-27 | `last_xcp_router` (XCP-i) |
+//! | 4-19 | body: fields of the protocol, by format |
+//! | 20 | a counter, 21-23 zero, 24-27 the address of a node, if the header has 28 bytes |
 //!
-//! In memory a packet has no room for the last three: [`XcpI::of`] says which bytes they borrow there. The mark is no part of the
-//! draft, whose byte 3 is reserved; an acknowledgement returns that of the data ([`crate::guard`]).
-//!
-//! Format 3 is the header of the SIGCOMM 2002 paper, whose layout was never fixed, in the same bytes: 4-7 hold H_cwnd in
-//! bytes, 8-11 H_rtt, 12-15 and 16-19 changes of the window (H_feedback) in bytes. XCP-r returns the sum of all
-//! changes since the flow began, in bytes and modulo 2^32, in Reverse_Feedback.
+//! The fields of a body are defined beside the law that uses them ([`crate::protocols`]). The mark is no part of the draft, whose
+//! byte 3 is reserved; an acknowledgement returns that of the data ([`crate::guard`]).
 //!
 //! Transport header, 24 bytes and 8 for each SACK range. Data flows one way, so one field serves a data packet and its
 //! acknowledgement:
@@ -30,7 +21,7 @@
 //! | byte | data packet | acknowledgement |
 //! | --- | --- | --- |
 //! | 0 | flags | flags |
-//! | 1 | options (SYN), else a mark in 0xf0 | the same; VCP's load code in 0x0c, number of SACK ranges in 0x03 |
+//! | 1 | options (SYN), else a mark in 0xf0 | the same; a code of the protocol's in 0x0c, number of SACK ranges in 0x03 |
 //! | 2-3 | payload bytes | receiver's time stamp, units of 16 µs, 0 = none; with marks how many data packets have arrived |
 //! | 4-7 | flow | flow |
 //! | 8-11 | segment | cumulative acknowledgement: the next segment expected |
@@ -40,21 +31,21 @@
 //!
 //! The mark of byte 1 is that of packets without a congestion header, in units of 16 ms and at most 15.
 
+mod extension;
 mod mark;
 mod own;
 mod transport;
-mod xcp_i;
 
+pub use self::extension::Extension;
 use self::mark::HEADER_MARK;
 pub use self::mark::Mark;
-pub use self::own::{BODY_LEN, Header};
+pub use self::own::{BODY_LEN, Describe, Header};
 pub use self::transport::{SackRanges, Transport, flag, option, receiver_span, receiver_stamp, stamp, stamp_age};
-pub use self::xcp_i::XcpI;
 
-/// Length of the congestion header without the XCP-i fields, bytes.
+/// Length of the congestion header without an extension, bytes.
 pub const CONGESTION_LEN: usize = 20;
-/// Length of the congestion header with the XCP-i fields, bytes.
-pub const CONGESTION_XCPI_LEN: usize = 28;
+/// Length of the congestion header with its extension, bytes.
+pub const EXTENDED_LEN: usize = 28;
 /// Length of the transport header without SACK ranges, bytes.
 pub const TRANSPORT_LEN: usize = 24;
 /// Length of IPv4 and UDP headers, in front of ours on a real network and counted in every IP length, bytes.
@@ -65,20 +56,25 @@ pub const UDP_PORT: u16 = 49_407;
 pub const SACK_RANGES: usize = 3;
 /// Protocol number in the congestion header's first byte for our transport header (RFC 3692, experimental).
 pub const NEXT_TRANSPORT: u8 = 253;
-/// Version nibble of draft-falk-xcp-spec-03.
+/// Version nibble of D03.
 pub const VERSION: u8 = 3;
-/// X and RTT count units of 2^-28 s: this many to the second.
-pub const UNITS_PER_SEC: f64 = (1u64 << 28) as f64;
 
-/// What a congestion header asks of a router (draft section 4.1, field Format).
+/// The field Format of a congestion header: which fields its body has (draft section 4.1). A router leaves a header alone whose
+/// format it does not know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Format {
-    /// All fields count.
-    Standard,
-    /// Only Reverse_Feedback counts; a router leaves the header alone (pure acknowledgements).
-    Minimal,
-    /// The window form of the SIGCOMM 2002 paper; a router of the draft leaves it alone.
-    Window,
+pub struct Format(u8);
+
+impl Format {
+    /// The draft's fields, and what a header has until a sender writes another.
+    pub const STANDARD: Format = Format(1);
+    /// Pure acknowledgements: there is nothing in it for routers.
+    pub const MINIMAL: Format = Format(2);
+
+    /// The format of a protocol that has this number, from 3 to 15; the draft knows only those below.
+    pub const fn own(number: u8) -> Format {
+        assert!(number >= 3 && number <= 15, "formats have four bits, and those below 3 are taken");
+        Format(number)
+    }
 }
 
 /// Why bytes from the wire were refused.
@@ -96,40 +92,34 @@ pub enum WireError {
     Sack,
 }
 
-/// The congestion header without the XCP-i fields.
+/// The congestion header without its extension.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Congestion(pub [u8; CONGESTION_LEN]);
 
-fn be32(bytes: &[u8], at: usize) -> u32 {
+pub(crate) fn be32(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
-fn put32(bytes: &mut [u8], at: usize, value: u32) {
+pub(crate) fn put32(bytes: &mut [u8], at: usize, value: u32) {
     bytes[at..at + 4].copy_from_slice(&value.to_be_bytes());
-}
-
-/// Seconds in header units of 2^-28 s, rounded to nearest and saturated at 16 s; negative and NaN give 0, "unknown".
-#[inline]
-pub fn seconds_to_units(s: f64) -> u32 {
-    (s * UNITS_PER_SEC + 0.5) as u32
 }
 
 impl Congestion {
     /// No congestion header at all: what packets of protocols without one carry in memory.
     pub const NONE: Congestion = Congestion([0; CONGESTION_LEN]);
 
-    /// An empty header of the given format, X and RTT unknown.
+    /// A header of this format with an empty body.
     pub const fn new(format: Format) -> Congestion {
         let mut b = [0; CONGESTION_LEN];
         b[0] = NEXT_TRANSPORT;
         b[1] = CONGESTION_LEN as u8;
-        b[2] = (VERSION << 4) | (format as u8 + 1);
+        b[2] = (VERSION << 4) | format.0;
         Congestion(b)
     }
     /// Reads a header from the front of a packet; never panics.
     pub fn parse(bytes: &[u8]) -> Result<Congestion, WireError> {
         let Some(head) = bytes.first_chunk::<CONGESTION_LEN>() else { return Err(WireError::Short) };
         let length = head[1] as usize;
-        if length != CONGESTION_LEN && length != CONGESTION_XCPI_LEN {
+        if length != CONGESTION_LEN && length != EXTENDED_LEN {
             return Err(WireError::Length);
         }
         if bytes.len() < length {
@@ -148,15 +138,10 @@ impl Congestion {
     pub fn is_present(&self) -> bool {
         self.0[1] != 0
     }
-    /// Whether a router may read X, RTT and Delta_Throughput.
-    #[inline]
-    pub fn is_standard(&self) -> bool {
-        self.0[2] == (VERSION << 4) | 1
-    }
-    /// Whether a router may read H_cwnd, H_rtt and H_feedback, in the places of X, RTT and Delta_Throughput.
-    #[inline]
-    pub fn is_window(&self) -> bool {
-        self.0[2] == (VERSION << 4) | 3
+    /// Whether its body has the fields of this format.
+    #[inline(always)]
+    pub fn has_format(&self, format: Format) -> bool {
+        self.0[2] == (VERSION << 4) | format.0
     }
     /// What routers say of the packet beside their answer, or what an acknowledgement returns of it.
     #[inline]
@@ -167,46 +152,6 @@ impl Congestion {
     #[inline]
     pub fn set_mark(&mut self, mark: Mark) {
         self.0[3] = mark.code;
-    }
-    /// X, the time between two packets of the flow, in units of 2^-28 s; 0 = unknown.
-    #[inline]
-    pub fn x(&self) -> u32 {
-        be32(&self.0, 4)
-    }
-    /// Sets X.
-    #[inline]
-    pub fn set_x(&mut self, units: u32) {
-        put32(&mut self.0, 4, units);
-    }
-    /// RTT of the flow, in units of 2^-28 s; 0 = unknown.
-    #[inline]
-    pub fn rtt(&self) -> u32 {
-        be32(&self.0, 8)
-    }
-    /// Sets RTT.
-    #[inline]
-    pub fn set_rtt(&mut self, units: u32) {
-        put32(&mut self.0, 8, units);
-    }
-    /// Feedback that travels back to the sender, bytes/s.
-    #[inline]
-    pub fn reverse_feedback(&self) -> i32 {
-        be32(&self.0, 12) as i32
-    }
-    /// Sets Reverse_Feedback, bytes/s.
-    #[inline]
-    pub fn set_reverse_feedback(&mut self, bytes_per_s: i32) {
-        put32(&mut self.0, 12, bytes_per_s as u32);
-    }
-    /// The change of throughput that the sender wants and routers lower, bytes/s.
-    #[inline]
-    pub fn delta_throughput(&self) -> i32 {
-        be32(&self.0, 16) as i32
-    }
-    /// Sets Delta_Throughput, bytes/s.
-    #[inline]
-    pub fn set_delta_throughput(&mut self, bytes_per_s: i32) {
-        put32(&mut self.0, 16, bytes_per_s as u32);
     }
 }
 
@@ -322,29 +267,10 @@ mod tests {
     use super::*;
     use crate::units::Time;
 
-    /// Bytes worked out by hand from D03 section 4.1.
-    #[test]
-    fn conformance_vector() {
-        let mut h = Congestion::new(Format::Standard);
-        h.0[0] = 6;
-        h.set_x(seconds_to_units(0.002));
-        h.set_rtt(seconds_to_units(0.1));
-        h.set_reverse_feedback(2600);
-        h.set_delta_throughput(-1500);
-        let wire = [
-            0x06, 0x14, 0x31, 0x00, 0x00, 0x08, 0x31, 0x27, 0x01, 0x99, 0x99, 0x9A, 0x00, 0x00, 0x0A, 0x28, 0xFF, 0xFF,
-            0xFA, 0x24,
-        ];
-        assert_eq!(h.0, wire);
-        let back = Congestion::parse(&wire).unwrap();
-        assert_eq!((back.reverse_feedback(), back.delta_throughput()), (2600, -1500));
-        assert!(back.is_standard());
-    }
-
     /// 3 ms are no unit of 4 ms more than half, 30 ms are eight, and what is too long to tell stays so.
     #[test]
     fn marks_add_up_what_routers_made_a_packet_wait() {
-        let mut packet = Packet { congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+        let mut packet = Packet { congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
         assert_eq!((packet.mark().is_set(), packet.mark().waited()), (false, Some(Time::ZERO)));
         for (wait, code, waited) in [(0, 1, 0), (1, 1, 0), (3, 2, 4), (30, 10, 36)] {
             packet.set_mark(packet.mark().after(Time::millis(wait)));
@@ -355,18 +281,18 @@ mod tests {
         assert_eq!((packet.congestion.0[3], packet.mark().waited()), (255, None));
 
         let mut plain = Packet::EMPTY;
-        plain.transport.set_load_code(2);
+        plain.transport.set_code(2);
         plain.transport.set_sack_count(1);
         plain.set_mark(plain.mark().after(Time::millis(40)));
         assert_eq!((plain.transport.0[1], plain.mark().waited()), (0x49, Some(Time::millis(48))));
         plain.set_mark(plain.mark().after(Time::millis(300)));
         assert_eq!((plain.transport.0[1], plain.mark().waited()), (0xf9, None));
-        assert_eq!((plain.transport.load_code(), plain.transport.sack_count()), (2, 1));
+        assert_eq!((plain.transport.code(), plain.transport.sack_count()), (2, 1));
     }
 
     #[test]
     fn damaged_headers_are_refused() {
-        let good = Congestion::new(Format::Minimal).0;
+        let good = Congestion::new(Format::MINIMAL).0;
         assert!(Congestion::parse(&good).is_ok());
         assert_eq!(Congestion::parse(&good[..19]), Err(WireError::Short));
         let with = |at: usize, value: u8| {
@@ -378,7 +304,7 @@ mod tests {
         assert_eq!(with(1, 28), Err(WireError::Short));
         assert_eq!(with(2, 0x21), Err(WireError::Version));
         assert_eq!(with(2, 0x30), Err(WireError::Format));
-        assert!(with(2, 0x33).is_ok_and(|h| h.is_window() && !h.is_standard()));
+        assert!(with(2, 0x33).is_ok_and(|h| h.has_format(Format::own(3)) && !h.has_format(Format::STANDARD)));
     }
 
     #[test]
@@ -398,18 +324,6 @@ mod tests {
         assert_eq!(Transport::parse(&bytes[..TRANSPORT_LEN + 15]), Err(WireError::Short));
         put32(&mut bytes, TRANSPORT_LEN, 12);
         assert_eq!(Transport::parse(&bytes), Err(WireError::Sack));
-    }
-
-    #[test]
-    fn xcp_i_fields_have_room() {
-        let fields = XcpI { ttl: 61, last_router: 0x0a00_0001 };
-        let mut bytes = [0u8; CONGESTION_XCPI_LEN];
-        bytes[..20].copy_from_slice(&Congestion::new(Format::Standard).0);
-        bytes[1] = 28;
-        bytes[20..].copy_from_slice(&fields.to_bytes());
-        assert!(Congestion::parse(&bytes).is_ok());
-        assert_eq!(XcpI::parse(&bytes), Some(fields));
-        assert_eq!(XcpI::parse(&bytes[..27]), None);
     }
 
     #[test]

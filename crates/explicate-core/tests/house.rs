@@ -100,6 +100,21 @@ fn what_is_not_built_is_named() {
     }
 }
 
+/// The frame of headers is that of every protocol: it names none.
+#[test]
+fn the_wire_knows_no_protocol() {
+    let mut files = vec![source("wire.rs")];
+    files.extend(fs::read_dir(source("wire")).unwrap().map(|entry| entry.unwrap().path()));
+    assert!(files.len() >= 5, "{files:?}");
+    for path in files {
+        let text = fs::read_to_string(&path).unwrap().to_lowercase();
+        let words: Vec<&str> = text.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+        for name in ["xcp", "vcp", "xtcp", "rcp"] {
+            assert!(!words.contains(&name), "{} names {name}", path.display());
+        }
+    }
+}
+
 /// A student reads a file beside its paper: without tests, comments and blank lines it has 400 lines at most.
 #[test]
 fn files_are_short() {

@@ -3,11 +3,12 @@
 use explicate_core::api::{AnyProtocol, RouterInit};
 use explicate_core::params::Values;
 use explicate_core::port::{Arrival, Arriving, Class, Horizon, Moment, Port, PortInit, Store};
+use explicate_core::protocols::rate_header::seconds_to_units;
 use explicate_core::qdisc::QdiscInit;
 use explicate_core::registry::{self, PROTOCOLS};
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
-use explicate_core::wire::{Congestion, Ecn, Format, Packet, seconds_to_units};
+use explicate_core::wire::{Congestion, Ecn, Format, Packet};
 
 /// Packets by handle, side by side.
 struct Side(Vec<Packet>);
@@ -124,7 +125,7 @@ fn assert_alike(one: &Outcome, other: &Outcome, name: &str) {
 fn ahead_of_time_is_as_in_time() {
     let mut controllers = 0;
     for protocol in PROTOCOLS {
-        for (format, gap) in [(Format::Standard, 0.0007), (Format::Standard, 0.003), (Format::Window, 0.0009)] {
+        for (format, gap) in [(Format::STANDARD, 0.0007), (Format::STANDARD, 0.003), (Format::WINDOW, 0.0009)] {
             let packets = arrivals(format, gap);
             let Some(limited) = port(*protocol, Some(8.0)) else { continue };
             controllers += 1;

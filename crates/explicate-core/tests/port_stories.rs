@@ -8,12 +8,13 @@ use std::sync::{Arc, Mutex};
 use explicate_core::api::{AnyRouter, PortView, Probe, Protocol, Router, RouterInit};
 use explicate_core::params::Values;
 use explicate_core::port::{Arrival, Class, Note, Port, PortInit, Store};
+use explicate_core::protocols::rate_header::seconds_to_units;
 use explicate_core::protocols::xcp::Xcp;
 use explicate_core::qdisc::{Discipline, DropCause, Qdisc, QdiscInit, Verdict};
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
-use explicate_core::wire::{Congestion, Format, Packet, flag, seconds_to_units};
+use explicate_core::wire::{Congestion, Format, Packet, flag};
 
 /// Packets by handle, and what was noted.
 #[derive(Default)]
@@ -50,7 +51,7 @@ fn port(limit_packets: f64, router: Option<Box<AnyRouter>>) -> Port {
 }
 
 fn arrive(port: &mut Port, table: &mut Table, at: Time, handle: u32) -> Arrival {
-    let mut packet = Packet { ip_len: 1000, congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+    let mut packet = Packet { ip_len: 1000, congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
     packet.congestion.set_x(seconds_to_units(0.001));
     packet.congestion.set_rtt(seconds_to_units(0.05));
     packet.congestion.set_delta_throughput(i32::MAX);
@@ -70,7 +71,7 @@ impl Router for Counting {
     fn on_departure(&mut self, _now: Time, packet: &mut Packet, _port: &PortView) {
         if self.count > 0 {
             self.count -= 1;
-            packet.transport.set_flags(flag::XTCP);
+            packet.transport.set_flags(flag::CONGESTED);
         }
     }
     fn on_drop(&mut self, _now: Time, _packet: &Packet, cause: DropCause, _port: &PortView) {
@@ -93,7 +94,7 @@ fn a_drop_flags_the_next_packet_to_leave_not_the_next_to_arrive() {
     assert!(matches!(arrive(&mut port, &mut table, Time::micros(1500), 4), Arrival::Departs(_)));
     port.settle(Time::millis(10), &mut table);
     let flagged: Vec<u32> =
-        table.packets.iter().filter(|(_, p)| p.transport.has(flag::XTCP)).map(|(h, _)| *h).collect();
+        table.packets.iter().filter(|(_, p)| p.transport.has(flag::CONGESTED)).map(|(h, _)| *h).collect();
     assert_eq!(flagged, [0]);
     assert_eq!(table.released, [3]);
 }
@@ -306,7 +307,7 @@ fn a_drop_at_the_head_flags_the_packet_that_leaves_instead() {
     assert!(!dropped.is_empty());
     // Nothing else counts drops here, so each flags the next one that leaves.
     let flagged: Vec<u32> =
-        sent.iter().map(|(h, _)| *h).filter(|h| table.packets[h].transport.has(flag::XTCP)).collect();
+        sent.iter().map(|(h, _)| *h).filter(|h| table.packets[h].transport.has(flag::CONGESTED)).collect();
     assert_eq!(flagged, dropped.iter().map(|h| h + 1).collect::<Vec<_>>());
 }
 

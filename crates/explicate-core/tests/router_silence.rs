@@ -24,7 +24,7 @@ fn acknowledgements_alone_are_never_written_to() {
             let backlog_packets = (rng.next_u64() % 50) as u32;
             let view =
                 PortView { capacity: 1e6, backlog_bytes: 72 * backlog_packets as u64, backlog_packets, busy: true };
-            let mut ack = Packet { ip_len: 72, congestion: Congestion::new(Format::Minimal), ..Packet::EMPTY };
+            let mut ack = Packet { ip_len: 72, congestion: Congestion::new(Format::MINIMAL), ..Packet::EMPTY };
             ack.transport.set_flags(flag::ACK);
             ack.congestion.set_reverse_feedback(rng.next_u64() as i32);
             let before = (ack.congestion, ack.transport, ack.tos);

@@ -13,10 +13,11 @@
 
 use explicate_core::api::{AnyRouter, PortView, RouterInit};
 use explicate_core::params::Values;
+use explicate_core::protocols::rate_header::seconds_to_units;
 use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
-use explicate_core::wire::{Congestion, Format, Packet, seconds_to_units};
+use explicate_core::wire::{Congestion, Format, Packet};
 
 /// The control interval and every flow's round trip, ms.
 const INTERVAL: u64 = 100;
@@ -40,7 +41,7 @@ const RTT: f64 = INTERVAL as f64 * 1e-3;
 
 const RATE_FORM: Wording = Wording {
     write: |rate, request| {
-        let mut header = Congestion::new(Format::Standard);
+        let mut header = Congestion::new(Format::STANDARD);
         header.set_x(seconds_to_units(PACKET as f64 / rate));
         header.set_rtt(seconds_to_units(RTT));
         header.set_delta_throughput(request);
@@ -53,7 +54,7 @@ const RATE_FORM: Wording = Wording {
 /// H_cwnd and H_feedback in bytes; a change of the window counts once a round trip.
 const WINDOW_FORM: Wording = Wording {
     write: |rate, request| {
-        let mut header = Congestion::new(Format::Window);
+        let mut header = Congestion::new(Format::WINDOW);
         header.set_x((rate * RTT + 0.5) as u32);
         header.set_rtt(seconds_to_units(RTT));
         header.set_delta_throughput(request);

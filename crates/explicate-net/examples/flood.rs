@@ -10,7 +10,8 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use explicate_core::datagram::{self, MOST_HEADERS};
-use explicate_core::wire::{Congestion, Format, IP_UDP_LEN, Packet, SackRanges, UDP_PORT, seconds_to_units};
+use explicate_core::protocols::rate_header::seconds_to_units;
+use explicate_core::wire::{Congestion, Format, IP_UDP_LEN, Packet, SackRanges, UDP_PORT};
 use explicate_net::sys::{self, BATCH, Outgoing};
 
 const PACKET: usize = 1200;
@@ -24,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         (rate.parse::<f64>()?, seconds.parse::<f64>()?, burst.parse::<usize>()?.clamp(1, BATCH));
     let socket = UdpSocket::bind("0.0.0.0:0")?;
     sys::sharpen_timers();
-    let mut packet = Packet { congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+    let mut packet = Packet { congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
     // 40 ms of round trip, 600 kB/s, and a wish for more.
     packet.congestion.set_rtt(seconds_to_units(0.04));
     packet.congestion.set_x(seconds_to_units(PACKET as f64 / 600e3));

@@ -9,9 +9,10 @@ use std::path::Path;
 
 use explicate_build::ports::port;
 use explicate_core::port::Store;
+use explicate_core::protocols::rate_header::seconds_to_units;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
-use explicate_core::wire::{Congestion, Format, Packet, SackRanges, UDP_PORT, seconds_to_units};
+use explicate_core::wire::{Congestion, Format, Packet, SackRanges, UDP_PORT};
 use explicate_net::forward::frame::IP;
 use explicate_net::forward::made::make;
 use explicate_net::forward::output::Output;
@@ -45,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut rng = Rng::stream(1, "frame_cost");
     let kinds: Vec<Vec<u8>> = (0..64)
         .map(|_| {
-            let mut packet = Packet { congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+            let mut packet = Packet { congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
             packet.congestion.set_rtt(seconds_to_units(0.02 + 0.1 * rng.uniform()));
             packet.congestion.set_x(seconds_to_units(1200.0 / (1e5 + 1e6 * rng.uniform())));
             packet.congestion.set_delta_throughput(50_000 + (rng.next_u64() >> 46) as i32);

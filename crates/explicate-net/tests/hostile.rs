@@ -13,7 +13,7 @@ use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::sink::Sink;
 use explicate_core::units::{Rate, Time};
-use explicate_core::wire::{Congestion, Format, Packet, SackRanges, UDP_PORT, XcpI, flag};
+use explicate_core::wire::{Congestion, Extension, Format, Packet, SackRanges, UDP_PORT, flag};
 use explicate_net::agent::AgentHost as Speaker;
 use explicate_net::endpoint::auth::{Key, SHORT};
 use explicate_net::endpoint::gate::Admission;
@@ -150,12 +150,12 @@ fn seeds() -> Vec<Vec<u8>> {
     let mut data = Packet::EMPTY;
     data.transport.set_flow(7);
     data.transport.set_payload(40);
-    for format in [None, Some(Format::Standard), Some(Format::Minimal), Some(Format::Window)] {
+    for format in [None, Some(Format::STANDARD), Some(Format::MINIMAL), Some(Format::WINDOW)] {
         let mut packet = Packet { congestion: format.map_or(Congestion::NONE, Congestion::new), tos: 2, ..data };
         packet.congestion.set_delta_throughput(if format.is_some() { 100_000 } else { 0 });
         seeds.push(framed(&packet, &SackRanges::NONE, &[1; 40], RECEIVER));
-        if format == Some(Format::Standard) {
-            XcpI { ttl: 60, last_router: u32::from(SENDER) }.put(&mut packet);
+        if format == Some(Format::STANDARD) {
+            Extension { counter: 60, node: u32::from(SENDER) }.put(&mut packet);
             seeds.push(framed(&packet, &SackRanges::NONE, &[1; 40], RECEIVER));
         }
     }
@@ -420,9 +420,9 @@ fn feedback_forged_on_the_way_is_only_lowered() {
     for i in 0..200_000u32 {
         // More than the link carries, so that there is nothing to give away.
         now += Time::micros(180);
-        let mut packet = Packet { congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
-        packet.congestion.set_x(explicate_core::wire::seconds_to_units(0.001));
-        packet.congestion.set_rtt(explicate_core::wire::seconds_to_units(0.02));
+        let mut packet = Packet { congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
+        packet.congestion.set_x(explicate_core::protocols::rate_header::seconds_to_units(0.001));
+        packet.congestion.set_rtt(explicate_core::protocols::rate_header::seconds_to_units(0.02));
         let asked = (rng.next_u64() >> 33) as i32 >> (i % 24);
         packet.congestion.set_delta_throughput(asked);
         packet.transport.set_packet_number(asked as u32);
@@ -441,11 +441,11 @@ fn feedback_forged_on_the_way_is_only_lowered() {
 #[test]
 fn routers_leave_the_number_of_a_flow_alone() {
     let mut middle = Middle::new("");
-    let mut packet = Packet { congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+    let mut packet = Packet { congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
     packet.congestion.set_delta_throughput(1_000_000_000);
     for with_fields in [false, true] {
         if with_fields {
-            XcpI { ttl: 60, last_router: u32::from(SENDER) }.put(&mut packet);
+            Extension { counter: 60, node: u32::from(SENDER) }.put(&mut packet);
         }
         let mut frame = framed(&packet, &SackRanges::NONE, &[0; 900], RECEIVER);
         let at = IP + 28 + packet.congestion.0[1] as usize + 16;

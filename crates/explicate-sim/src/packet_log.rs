@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use explicate_core::port::Note;
 use explicate_core::qdisc::DropCause;
+use explicate_core::registry;
 use explicate_core::units::Time;
 use explicate_core::wire::{Ecn, Packet, SackRanges, flag};
 
@@ -111,22 +112,45 @@ fn describe(text: &mut String, packet: &Packet, flows: &[String]) {
         (false, false) => "data",
     };
     let _ = write!(text, "{flow} {kind} {} packet {} {} B", t.segment(), t.packet_number(), packet.ip_len);
-    let c = &packet.congestion;
-    if c.is_standard() {
-        let _ = write!(text, " delta {:+} B/s", c.delta_throughput());
-    } else if c.is_window() {
-        let _ = write!(text, " delta {:+} B", c.delta_throughput());
-    } else if c.is_present() {
-        // In the unit of its protocol: bytes/s, or bytes where windows are what travels.
-        let _ = write!(text, " feedback {:+}", c.reverse_feedback());
+    for protocol in registry::protocols() {
+        let _ = protocol.describe(packet, text);
     }
     if packet.ecn() != Ecn::NotCapable {
         let _ = write!(text, " ecn {:02b}", packet.ecn() as u8);
     }
-    if t.load_code() != 0 {
-        let _ = write!(text, " code {:02b}", t.load_code());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use explicate_core::wire::{Congestion, Format};
+
+    /// What the log says of a packet behind its length.
+    fn fields(packet: &Packet) -> String {
+        let mut text = String::new();
+        describe(&mut text, packet, &["f".into()]);
+        text.split_once(" B").expect("a length").1.to_string()
     }
-    if t.congestion_flag() {
-        text.push_str(" flag");
+
+    #[test]
+    fn protocols_describe_their_own_fields() {
+        for (format, value, said) in [
+            (Format::STANDARD, -1500, " delta -1500 B/s"),
+            (Format::WINDOW, 7, " delta +7 B"),
+            (Format::MINIMAL, 0, " feedback +9"),
+            (Format::own(15), 7, ""),
+        ] {
+            let mut packet = Packet { congestion: Congestion::new(format), ..Packet::EMPTY };
+            packet.congestion.set_delta_throughput(value);
+            packet.congestion.set_reverse_feedback(9);
+            assert_eq!(fields(&packet), said, "{format:?}");
+        }
+        let mut packet = Packet::EMPTY;
+        assert_eq!(fields(&packet), "");
+        packet.transport.set_code(2);
+        packet.transport.set_flags(flag::CONGESTED);
+        assert_eq!(fields(&packet), " code 10 flag");
+        packet.set_ecn(Ecn::Marked);
+        assert_eq!(fields(&packet), " code 10 flag ecn 11");
     }
 }

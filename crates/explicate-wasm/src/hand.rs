@@ -8,9 +8,10 @@ use explicate_core::api::{
     AnyProtocol, AnyRouter, AnySender, PortView, Probe, Protocol, Router, RouterInit, SenderInit,
 };
 use explicate_core::params::Info;
+use explicate_core::protocols::rate_header::UNITS_PER_SEC;
 use explicate_core::qdisc::DropCause;
 use explicate_core::units::{Rate, Time};
-use explicate_core::wire::{Packet, UNITS_PER_SEC};
+use explicate_core::wire::Packet;
 use explicate_scenario::model::Link;
 
 use crate::changes::{Lookup, Steps};

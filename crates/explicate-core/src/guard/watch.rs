@@ -77,7 +77,7 @@ impl Watch {
             self.full_queue.overtaken();
         }
         self.measure(ack.now, mark.waited().map(|waited| ack.rtt.since(waited)));
-        self.round.explained |= ack.transport.congestion_flag() || ack.transport.load_code() == Ecn::Marked as u8;
+        self.round.explained |= ack.transport.congestion_flag() || ack.transport.code() == Ecn::Marked as u8;
         let over = ack.now.since(self.round.began) >= ack.srtt && self.round.sent >= FEWEST;
         over.then(|| {
             self.full_queue.next_round(self.round.explained);

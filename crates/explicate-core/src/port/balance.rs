@@ -10,8 +10,9 @@
 //! drop count once they are more, as TFRC does it; a mark counts as a drop; acknowledgements do not count. Without packets
 //! of both kinds nothing moves.
 
+use crate::protocols::rate_header::UNITS_PER_SEC;
 use crate::units::Time;
-use crate::wire::{Packet, UNITS_PER_SEC};
+use crate::wire::Packet;
 
 /// Weight of a new gap between drops.
 const WEIGHT: f64 = 1.0 / 16.0;
@@ -93,10 +94,11 @@ impl Balance {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{Congestion, Format, seconds_to_units};
+    use crate::protocols::rate_header::seconds_to_units;
+    use crate::wire::{Congestion, Format};
 
     fn data(rtt: f64, window: f64) -> Packet {
-        let mut packet = Packet { congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+        let mut packet = Packet { congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
         packet.congestion.set_rtt(seconds_to_units(rtt));
         packet.congestion.set_x(seconds_to_units(rtt / window));
         packet

@@ -151,7 +151,7 @@ impl LoadFactor {
 /// Whether this is a data packet whose ECN field may hold a code. Packets of ECN-capable TCP under our transport header look the
 /// same; those of XTCP do not.
 pub fn bears_code(packet: &Packet) -> bool {
-    let other = packet.transport.flags() & (flag::ACK | flag::XTCP_CAPABLE) != 0 || packet.congestion.is_present();
+    let other = packet.transport.flags() & (flag::ACK | flag::CAPABLE) != 0 || packet.congestion.is_present();
     let data = packet.transport.payload() > 0 && !other;
     data && packet.ecn() != Ecn::NotCapable
 }

@@ -4,6 +4,7 @@ use crate::api::AnyProtocol;
 
 mod delivery;
 pub mod load_factor;
+pub mod rate_header;
 mod window;
 mod xcp_router;
 

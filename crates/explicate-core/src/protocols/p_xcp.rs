@@ -118,14 +118,15 @@ mod tests {
     use super::*;
     use crate::api::AnyProtocol;
     use crate::params::Values;
+    use crate::protocols::rate_header::seconds_to_units;
     use crate::rng::Rng;
-    use crate::wire::{Congestion, Format, seconds_to_units};
+    use crate::wire::{Congestion, Format};
 
     const VIEW: PortView = PortView { capacity: 1.25e6, backlog_bytes: 0, backlog_packets: 0, busy: true };
 
     /// A packet of 1000 B with X = 10 ms and an RTT of 100 ms passes; returns what is left of its request.
     fn passes(r: &mut AnyRouter, at: Time, request: i32) -> i32 {
-        let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+        let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
         p.congestion.set_x(seconds_to_units(0.01));
         p.congestion.set_rtt(seconds_to_units(0.1));
         p.congestion.set_delta_throughput(request);

@@ -48,6 +48,7 @@
 //! Not built: EVCP and VCP-FC, which paper K names for faster convergence to equal shares.
 
 use alloc::boxed::Box;
+use core::fmt;
 
 use super::load_factor::{HIGH, LOW, LoadFactor, OVERLOAD, bears_code, raise, router_params};
 use crate::api::{
@@ -56,7 +57,7 @@ use crate::api::{
 };
 use crate::params::{Info, Param, Unit};
 use crate::units::{Rate, Time};
-use crate::wire::{Ecn, Packet, flag};
+use crate::wire::{Describe, Ecn, Packet, flag};
 
 /// VCP.
 pub struct Vcp;
@@ -123,6 +124,7 @@ impl Protocol for Vcp {
     };
     const ROUTER_PARAMS: &'static [Param] = ROUTER;
     const EXPLICIT: bool = true;
+    const DESCRIBE: Describe = describe;
     const HEADER_LEN: u16 = 0;
 
     fn answers(&self, packet: &Packet) -> bool {
@@ -138,6 +140,12 @@ impl Protocol for Vcp {
         let load = LoadFactor::new(init.values, ROUTER, &mut init.rng.clone());
         Some(Box::new(VcpRouter { load, code: LOW }))
     }
+}
+
+/// What packet logs say of a packet.
+fn describe(packet: &Packet, out: &mut dyn fmt::Write) -> fmt::Result {
+    let code = packet.transport.code();
+    if code == 0 { Ok(()) } else { write!(out, " code {code:02b}") }
 }
 
 // ------------------------------------------------------------------------------------------ end systems, 004 section III
@@ -278,7 +286,7 @@ impl Sender for VcpSender {
         }
         self.pass(ack.now, ack.srtt);
         if self.duplicates || !ack.duplicate {
-            self.code = ack.transport.load_code();
+            self.code = ack.transport.code();
             self.obey(self.code, ack);
         }
         self.pace(ack.srtt);
@@ -320,7 +328,7 @@ impl Receiver for VcpReceiver {
     }
     fn on_ack(&mut self, _now: Time, ack: &mut Packet) {
         let header = &mut ack.transport;
-        header.set_load_code(self.code);
+        header.set_code(self.code);
         // The code says it all; RFC 3168's echo would say overload until a window was halved.
         header.set_flags(header.flags() & !flag::ECE);
         self.code = 0;
@@ -382,7 +390,7 @@ mod tests {
     /// An acknowledgement with a code, at `now` ms.
     fn hear(s: &mut VcpSender, now: u64, code: u8, duplicate: bool) {
         let mut transport = Transport::EMPTY;
-        transport.set_load_code(code);
+        transport.set_code(code);
         s.on_ack(&Ack { transport: &transport, duplicate, ..testing::ack(Time::millis(now), &Congestion::NONE) });
     }
 
@@ -462,7 +470,7 @@ mod tests {
         hear(&mut s, 1, OVERLOAD, true);
         assert_eq!((s.cwnd, s.mode), (100.0, Mode::None));
         let mut transport = Transport::EMPTY;
-        transport.set_load_code(LOW);
+        transport.set_code(LOW);
         let idle = testing::ack(Time::millis(2), &Congestion::NONE);
         s.on_ack(&Ack { transport: &transport, app_limited: true, ..idle });
         assert_eq!(s.cwnd, 100.0);
@@ -514,7 +522,7 @@ mod tests {
             ack.transport.set_flags(flag::ACK | flag::ECE);
             receiver.on_ack(Time::ZERO, &mut ack);
             assert_eq!(ack.transport.flags(), flag::ACK);
-            ack.transport.load_code()
+            ack.transport.code()
         };
         assert_eq!(echo(&[OVERLOAD]), OVERLOAD);
         assert_eq!(echo(&[LOW]), LOW);

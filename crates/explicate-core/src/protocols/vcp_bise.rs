@@ -353,7 +353,7 @@ mod tests {
                 let mut packet = Packet { tos: LOW, ..Packet::EMPTY };
                 r.on_departure(Time::ZERO, &mut packet, &VIEW);
                 let mut transport = Transport::EMPTY;
-                transport.set_load_code(packet.ecn() as u8);
+                transport.set_code(packet.ecn() as u8);
                 sender.on_ack(&Ack { transport: &transport, ..testing::ack(Time::ZERO, &Congestion::NONE) });
             }
             let (eps_s, alpha_s) = (1.511_886_432, 0.16);

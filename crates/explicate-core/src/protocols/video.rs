@@ -130,8 +130,9 @@ impl Sender for VideoSender {
 mod tests {
     use super::*;
     use crate::params::Values;
+    use crate::protocols::rate_header::seconds_to_units;
     use crate::testing::{ack, loss, sent};
-    use crate::wire::{Congestion, Format, seconds_to_units};
+    use crate::wire::{Congestion, Format};
 
     /// 500 kB/s at most; three packets of 1000 B at 100 ms to begin with: 30 kB/s.
     #[test]
@@ -143,12 +144,12 @@ mod tests {
         s.on_start(Time::ZERO, Time::millis(100));
         let pace = |s: &AnySender| s.allowance().pacing.unwrap().0;
         assert_eq!(pace(&*s), 240_000);
-        let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+        let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
         s.on_send(&mut p, &sent(Time::ZERO, 0));
         // 470 kB/s more, spread over three packets; a packet every 33 ms.
         assert_eq!(p.congestion.delta_throughput(), 156_667);
         assert_eq!(p.congestion.x(), seconds_to_units(0.1 / 3.0));
-        let mut header = Congestion::new(Format::Minimal);
+        let mut header = Congestion::new(Format::MINIMAL);
         for (feedback, rate) in [(20_000, 400_000), (1_000_000, 4_000_000), (-300_000, 1_600_000), (-300_000, 80_000)] {
             header.set_reverse_feedback(feedback);
             s.on_ack(&ack(Time::ZERO, &header));

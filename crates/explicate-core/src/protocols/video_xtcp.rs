@@ -120,7 +120,7 @@ mod tests {
         let pace = |s: &AnySender| s.allowance().pacing.unwrap().0;
         assert_eq!(pace(&*s), 240_000);
         let mut flagged = Transport::EMPTY;
-        flagged.set_flags(flag::ACK | flag::XTCP);
+        flagged.set_flags(flag::ACK | flag::CONGESTED);
         for (transport, rate) in [
             (Transport::EMPTY, 320_000), // slow start: a packet more per answer
             (Transport::EMPTY, 400_000),

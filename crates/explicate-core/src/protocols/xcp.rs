@@ -47,9 +47,10 @@ use crate::api::{
     SenderInit, Sent, Writes,
 };
 use crate::params::{Info, Param, Unit};
+use crate::protocols::rate_header::{self, UNITS_PER_SEC, seconds_to_units};
 use crate::protocols::xcp_router::{self, Controller, XcpRouter, round};
 use crate::units::Time;
-use crate::wire::{Packet, UNITS_PER_SEC, seconds_to_units};
+use crate::wire::{Describe, Packet};
 
 /// XCP.
 pub struct Xcp;
@@ -106,6 +107,7 @@ impl Protocol for Xcp {
     };
     const ROUTER_PARAMS: &'static [Param] = ROUTER;
     const EXPLICIT: bool = true;
+    const DESCRIBE: Describe = rate_header::describe;
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         Box::new(XcpSender::<Rate>::new(init, SENDER))
@@ -359,7 +361,7 @@ mod tests {
         sender
     }
     fn sends(sender: &mut AnySender) -> Congestion {
-        let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+        let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
         sender.on_send(&mut p, &sent(Time::ZERO, 0));
         p.congestion
     }
@@ -378,7 +380,7 @@ mod tests {
     #[test]
     fn x_tells_the_whole_packets_that_are_sent() {
         let mut s = sender(&[]);
-        let mut header = Congestion::new(Format::Minimal);
+        let mut header = Congestion::new(Format::MINIMAL);
         header.set_reverse_feedback(-81_000);
         s.on_ack(&ack(Time::millis(50), &header));
         assert!((s.allowance().cwnd - 1.9).abs() < 1e-12);
@@ -389,7 +391,7 @@ mod tests {
     #[test]
     fn feedback_moves_the_window_by_rate_times_rtt() {
         let mut s = sender(&[]);
-        let mut header = Congestion::new(Format::Minimal);
+        let mut header = Congestion::new(Format::MINIMAL);
         header.set_reverse_feedback(5_000); // 5 kB/s for 0.1 s: half a packet
         s.on_ack(&ack(Time::millis(50), &header));
         assert_eq!(s.allowance().cwnd, 10.5);
@@ -400,7 +402,7 @@ mod tests {
 
     #[test]
     fn duplicates_bring_feedback_too_unless_the_user_says_no() {
-        let mut header = Congestion::new(Format::Minimal);
+        let mut header = Congestion::new(Format::MINIMAL);
         header.set_reverse_feedback(5_000);
         for (follow, expected) in [(1.0, 10.5), (0.0, 10.0)] {
             let mut s = sender(&[("follow_duplicates", follow)]);
@@ -431,7 +433,7 @@ mod tests {
     #[test]
     fn an_unused_allowance_ages() {
         let mut s = sender(&[]);
-        let header = Congestion::new(Format::Minimal);
+        let header = Congestion::new(Format::MINIMAL);
         for ms in [60, 120] {
             let mut ack = ack(Time::millis(ms), &header);
             (ack.app_limited, ack.in_flight, ack.newly_acked) = (true, 3, 1);

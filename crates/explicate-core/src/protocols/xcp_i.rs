@@ -12,7 +12,7 @@
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
-//! | `xcp_ttl`, `last_xcp_router` | `wire::XcpI` | | | III-A.1, III-A.2 |
+//! | `xcp_ttl`, `last_xcp_router` | `counter`, `node` of the header's `wire::Extension` | | | III-A.1, III-A.2 |
 //! | `xcp_req_timeout` | `request_timeout` | s | 1, not given | III-A.3 |
 //! | unsuccessful requests | `TRIES` | 1 | 3 | III-A.3 |
 //! | frequency of the estimation | `period` | s | the control interval | III-A.3, IV |
@@ -51,7 +51,7 @@ use crate::estimate;
 use crate::params::{Info, Param, Unit};
 use crate::protocols::xcp::{self, Form, Rate, Window, XcpReceiver, XcpSender};
 use crate::protocols::xcp_router::{self, Controller, XcpRouter};
-use crate::wire::{CONGESTION_XCPI_LEN, Packet, XcpI as Fields};
+use crate::wire::{EXTENDED_LEN, Extension, Packet};
 
 mod clouds;
 mod edge;
@@ -160,7 +160,7 @@ impl Protocol for XcpI {
     };
     const ROUTER_PARAMS: &'static [Param] = ROUTER;
     const EXPLICIT: bool = true;
-    const HEADER_LEN: u16 = CONGESTION_XCPI_LEN as u16;
+    const HEADER_LEN: u16 = EXTENDED_LEN as u16;
     const AGENT: Option<&'static dyn AgentKind> = Some(&NodeKind);
     const BEARS_PLAIN_ROUTERS: bool = true;
 
@@ -210,7 +210,7 @@ impl Form for Marked {
     const WRITES: Writes = Writes::PerPacket;
     fn write(&mut self, packet: &mut Packet, words: (u32, u32, i32)) {
         Rate.write(packet, words);
-        Fields { ttl: packet.ttl, last_router: self.own.0 }.put(packet);
+        Extension { counter: packet.ttl, node: self.own.0 }.put(packet);
     }
     fn attach(&mut self, own: Address) {
         self.own = own;

@@ -96,8 +96,9 @@ mod tests {
     use super::*;
     use crate::api::LossKind;
     use crate::params::Values;
+    use crate::protocols::rate_header::seconds_to_units;
     use crate::testing::{ack, loss};
-    use crate::wire::{Congestion, Format, seconds_to_units};
+    use crate::wire::{Congestion, Format};
 
     /// A window of ten packets of 1000 B, an RTT of 100 ms.
     fn pair() -> (Box<AnySender>, Box<AnyReceiver>) {
@@ -110,11 +111,11 @@ mod tests {
     }
     /// The answer to a packet that arrives with `feedback`.
     fn answer(receiver: &mut AnyReceiver, feedback: i32) -> Congestion {
-        let mut data = Packet { ip_len: 1000, congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+        let mut data = Packet { ip_len: 1000, congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
         data.congestion.set_rtt(seconds_to_units(0.1));
         data.congestion.set_delta_throughput(feedback);
         receiver.on_data(Time::ZERO, &data);
-        let mut ack = Packet { congestion: Congestion::new(Format::Minimal), ..Packet::EMPTY };
+        let mut ack = Packet { congestion: Congestion::new(Format::MINIMAL), ..Packet::EMPTY };
         receiver.on_ack(Time::ZERO, &mut ack);
         ack.congestion
     }

@@ -21,8 +21,9 @@
 
 use crate::api::{PortView, Probe, Router, RouterInit};
 use crate::params::{Param, Unit};
+use crate::protocols::rate_header::{UNITS_PER_SEC, seconds_to_units};
 use crate::units::Time;
-use crate::wire::{Packet, UNITS_PER_SEC, seconds_to_units};
+use crate::wire::Packet;
 
 /// Parameters of every controller of the family; `pools` is the default of the parameter of this name.
 pub(super) const fn params(pools: f64) -> [Param; 11] {
@@ -426,7 +427,7 @@ mod tests {
         router_with(&[])
     }
     fn packet(x: f64, rtt: f64, delta: i32) -> Packet {
-        let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+        let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
         p.congestion.set_x(seconds_to_units(x));
         p.congestion.set_rtt(seconds_to_units(rtt));
         p.congestion.set_delta_throughput(delta);
@@ -524,7 +525,7 @@ mod tests {
     fn unknown_x_gets_nothing_positive_and_acknowledgements_are_left_alone() {
         let mut r = after_interval(50, 0.002, 10, 0.01);
         assert_eq!(departs(&mut r, 0.0), 0);
-        let mut ack = Packet { ip_len: 72, congestion: Congestion::new(Format::Minimal), ..Packet::EMPTY };
+        let mut ack = Packet { ip_len: 72, congestion: Congestion::new(Format::MINIMAL), ..Packet::EMPTY };
         ack.congestion.set_reverse_feedback(77);
         let before = ack.congestion;
         let pools = (r.0.res_pos, r.0.res_neg);

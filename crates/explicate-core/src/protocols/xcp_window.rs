@@ -27,15 +27,17 @@
 //! 4. A packet is offered at most what is left in either pool (`xcp.rs`, deviation 6); appendix A empties a pool afterwards.
 
 use alloc::boxed::Box;
+use core::fmt;
 
 use crate::api::{
     Ack, AnyReceiver, AnyRouter, AnySender, PortView, Probe, Protocol, Receiver, Router, RouterInit, SenderInit,
 };
 use crate::params::{Info, Param};
+use crate::protocols::rate_header::seconds_to_units;
 use crate::protocols::xcp::{self, Form, Window, XcpReceiver, XcpSender};
 use crate::protocols::xcp_router::{self, Controller, SECONDS, round};
 use crate::units::Time;
-use crate::wire::{Congestion, Format, Packet, seconds_to_units};
+use crate::wire::{Congestion, Describe, Format, Packet};
 
 /// XCP in its window form.
 pub struct XcpWindow;
@@ -52,6 +54,7 @@ impl Protocol for XcpWindow {
     };
     const ROUTER_PARAMS: &'static [Param] = ROUTER;
     const EXPLICIT: bool = true;
+    const DESCRIBE: Describe = describe;
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         Box::new(XcpSender::<Bytes>::new(init, SENDER))
@@ -67,6 +70,26 @@ impl Protocol for XcpWindow {
     }
 }
 
+/// What packet logs say of a packet.
+fn describe(packet: &Packet, out: &mut dyn fmt::Write) -> fmt::Result {
+    let header = &packet.congestion;
+    if header.is_window() { write!(out, " delta {:+} B", header.delta_throughput()) } else { Ok(()) }
+}
+
+impl Format {
+    /// The words of the SIGCOMM 2002 paper: H_cwnd, H_rtt and H_feedback in the places of the draft's X, RTT and
+    /// Delta_Throughput; a router of the draft leaves them alone.
+    pub const WINDOW: Format = Format::own(3);
+}
+
+impl Congestion {
+    /// Whether a router may read H_cwnd, H_rtt and H_feedback.
+    #[inline]
+    pub fn is_window(&self) -> bool {
+        self.has_format(Format::WINDOW)
+    }
+}
+
 /// Windows and their changes in bytes.
 #[derive(Default)]
 struct Bytes;
@@ -79,7 +102,7 @@ impl Form for Bytes {
     }
     #[inline(always)]
     fn write(&mut self, packet: &mut Packet, words: (u32, u32, i32)) {
-        packet.congestion = Congestion::new(Format::Window);
+        packet.congestion = Congestion::new(Format::WINDOW);
         xcp::Rate.write(packet, words);
     }
     /// Section 3.2: cwnd = max(cwnd + H_feedback, s).
@@ -175,7 +198,7 @@ mod tests {
     const VIEW: PortView = PortView { capacity: C, backlog_bytes: 0, backlog_packets: 0, busy: true };
 
     fn packet(cwnd: u32, rtt: f64) -> Packet {
-        let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::Window), ..Packet::EMPTY };
+        let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::WINDOW), ..Packet::EMPTY };
         p.congestion.set_x(cwnd);
         p.congestion.set_rtt(seconds_to_units(rtt));
         p.congestion.set_delta_throughput(i32::MAX);
@@ -215,7 +238,7 @@ mod tests {
         let mut first = packet(3000, 0.0);
         r.on_departure(Time::ZERO, &mut first, &VIEW);
         assert_eq!(first.congestion.delta_throughput(), 0);
-        let mut other = Packet { congestion: Congestion::new(Format::Standard), ..first };
+        let mut other = Packet { congestion: Congestion::new(Format::STANDARD), ..first };
         other.congestion.set_delta_throughput(77);
         r.on_departure(Time::ZERO, &mut other, &VIEW);
         assert_eq!(other.congestion.delta_throughput(), 77);
@@ -229,13 +252,13 @@ mod tests {
         let init = SenderInit { values: &values, packet: 1000.0, initial_window: 10.0, interface };
         let mut sender = XcpWindow.sender(&init);
         sender.on_start(Time::ZERO, Time::millis(100));
-        let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+        let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
         sender.on_send(&mut p, &sent(Time::ZERO, 0));
         let header = p.congestion;
         assert!(header.is_window());
         assert_eq!((header.x(), header.rtt()), (10_000, seconds_to_units(0.1)));
         assert_eq!(header.delta_throughput(), 9_000);
-        let mut back = Congestion::new(Format::Minimal);
+        let mut back = Congestion::new(Format::MINIMAL);
         back.set_reverse_feedback(500);
         sender.on_ack(&ack(Time::millis(10), &back));
         assert_eq!(sender.allowance().cwnd, 10.5);

@@ -11,14 +11,14 @@
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
-//! | congestion flag | [`flag::XTCP`] | | | 003 section 3.2 |
+//! | congestion flag | [`flag::CONGESTED`] | | | 003 section 3.2 |
 //! | congestion counter | `count` | packets | at most what waits | section 3.2, note 1 |
 //! | cwnd, ssthresh | `cwnd`, `ssthresh` | segments | | section 3.2 "as TCP" |
 //! | time of the last congestion event | `event` | time | | section 3.2 |
 //! | dupackthreshold | `dupthreshold` | acknowledgements | 3 | section 8.1; the recovery's parameter |
 //! | recphase | `recphase` | segment, one past | | section 8.1 |
 //!
-//! A packet of XTCP is told from one of TCP by [`flag::XTCP_CAPABLE`]; there is no congestion header. Early drops (RED) are
+//! A packet of XTCP is told from one of TCP by [`flag::CAPABLE`]; there is no congestion header. Early drops (RED) are
 //! congestion drops and count.
 //!
 //! Deviations:
@@ -34,6 +34,7 @@
 //! 5. While an artificial back-off lasts (until all that was sent before it is acknowledged) flags change nothing.
 
 use alloc::boxed::Box;
+use core::fmt;
 
 use crate::api::{
     Ack, Allowance, AnyReceiver, AnyRouter, AnySender, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router,
@@ -43,7 +44,7 @@ use crate::params::{Info, Param, Unit};
 use crate::qdisc::DropCause;
 use crate::recovery::COMMON;
 use crate::units::Time;
-use crate::wire::{Packet, flag};
+use crate::wire::{Describe, Packet, flag};
 
 /// XTCP.
 pub struct Xtcp;
@@ -82,6 +83,7 @@ impl Protocol for Xtcp {
     };
     const ROUTER_PARAMS: &'static [Param] = ROUTER;
     const EXPLICIT: bool = true;
+    const DESCRIBE: Describe = describe;
     const HEADER_LEN: u16 = 0;
 
     fn answers(&self, packet: &Packet) -> bool {
@@ -97,6 +99,11 @@ impl Protocol for Xtcp {
         let spend_on_flagged = init.values.get(ROUTER, "spend_on_flagged") != 0.0;
         Some(Box::new(XtcpRouter { spend_on_flagged, ..XtcpRouter::default() }))
     }
+}
+
+/// What packet logs say of a packet.
+fn describe(packet: &Packet, out: &mut dyn fmt::Write) -> fmt::Result {
+    if packet.transport.congestion_flag() { out.write_str(" flag") } else { Ok(()) }
 }
 
 // ----------------------------------------------------------------------------------------- end systems, 003 section 3.2
@@ -154,14 +161,14 @@ impl Sender for XtcpSender {
 
     fn on_send(&mut self, packet: &mut Packet, _sent: &Sent) {
         let header = &mut packet.transport;
-        header.set_flags(header.flags() | flag::XTCP_CAPABLE);
+        header.set_flags(header.flags() | flag::CAPABLE);
     }
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
         if ack.cumulative < self.recphase {
             return;
         }
-        if ack.transport.has(flag::XTCP) {
+        if ack.transport.has(flag::CONGESTED) {
             self.on_flag(ack);
         } else if !ack.app_limited && (self.grow_on_duplicates || !ack.duplicate) {
             // Losses that are being repaired are no reason not to.
@@ -197,11 +204,11 @@ struct XtcpReceiver {
 
 impl Receiver for XtcpReceiver {
     fn on_data(&mut self, _now: Time, packet: &Packet) {
-        self.flagged |= packet.transport.has(flag::XTCP);
+        self.flagged |= packet.transport.has(flag::CONGESTED);
     }
     fn on_ack(&mut self, _now: Time, ack: &mut Packet) {
         if self.flagged {
-            ack.transport.set_flags(ack.transport.flags() | flag::XTCP);
+            ack.transport.set_flags(ack.transport.flags() | flag::CONGESTED);
         }
         self.flagged = false;
     }
@@ -221,7 +228,7 @@ struct XtcpRouter {
 
 /// Whether this is a data packet of XTCP.
 fn is_xtcp(packet: &Packet) -> bool {
-    packet.transport.flags() & (flag::XTCP_CAPABLE | flag::ACK) == flag::XTCP_CAPABLE
+    packet.transport.flags() & (flag::CAPABLE | flag::ACK) == flag::CAPABLE
 }
 
 impl Router for XtcpRouter {
@@ -236,9 +243,9 @@ impl Router for XtcpRouter {
             return;
         }
         let header = &mut packet.transport;
-        if self.spend_on_flagged || !header.has(flag::XTCP) {
-            self.flagged += !header.has(flag::XTCP) as u32;
-            header.set_flags(header.flags() | flag::XTCP);
+        if self.spend_on_flagged || !header.has(flag::CONGESTED) {
+            self.flagged += !header.has(flag::CONGESTED) as u32;
+            header.set_flags(header.flags() | flag::CONGESTED);
             self.count -= 1;
         }
     }
@@ -289,7 +296,7 @@ mod tests {
     /// An acknowledgement at `now` ms, round trip 100 ms; segments up to 50 have been sent.
     fn hear(s: &mut XtcpSender, now: u64, flagged: bool, duplicate: bool, cumulative: u32) {
         let mut transport = Transport::EMPTY;
-        transport.set_flags(flag::ACK | if flagged { flag::XTCP } else { 0 });
+        transport.set_flags(flag::ACK | if flagged { flag::CONGESTED } else { 0 });
         let ack = testing::ack(Time::millis(now), &Congestion::NONE);
         s.on_ack(&Ack { transport: &transport, duplicate, cumulative, highest_sent: 50, ..ack });
     }
@@ -375,30 +382,30 @@ mod tests {
     fn leaves(r: &mut XtcpRouter, flags: u8) -> bool {
         let mut p = packet(flags);
         r.on_departure(Time::ZERO, &mut p, &view(3));
-        p.transport.has(flag::XTCP)
+        p.transport.has(flag::CONGESTED)
     }
 
     /// Three wait, five are dropped: the counter stops at three, three departures are flagged, the fourth is not.
     #[test]
     fn the_counter_stops_at_what_waits() {
         let mut r = router(false);
-        (0..5).for_each(|_| drops(&mut r, flag::XTCP_CAPABLE, 3));
+        (0..5).for_each(|_| drops(&mut r, flag::CAPABLE, 3));
         assert_eq!((r.count, r.uncounted), (3, 2));
-        assert_eq!([(); 4].map(|()| leaves(&mut r, flag::XTCP_CAPABLE)), [true, true, true, false]);
+        assert_eq!([(); 4].map(|()| leaves(&mut r, flag::CAPABLE)), [true, true, true, false]);
         assert_eq!((r.count, r.flagged), (0, 3));
-        r.on_drop(Time::ZERO, &packet(flag::XTCP_CAPABLE), DropCause::Early, &view(1));
+        r.on_drop(Time::ZERO, &packet(flag::CAPABLE), DropCause::Early, &view(1));
         assert_eq!(r.count, 1, "early drops are congestion, too");
-        drops(&mut r, flag::XTCP_CAPABLE, 0);
+        drops(&mut r, flag::CAPABLE, 0);
         assert_eq!(r.count, 1);
     }
 
     #[test]
     fn tcp_and_acknowledgements_neither_count_nor_are_flagged() {
         let mut r = router(false);
-        let others = [0, flag::FIN, flag::ACK, flag::ACK | flag::XTCP_CAPABLE];
+        let others = [0, flag::FIN, flag::ACK, flag::ACK | flag::CAPABLE];
         others.into_iter().for_each(|flags| drops(&mut r, flags, 10));
         assert_eq!(r.count, 0);
-        drops(&mut r, flag::XTCP_CAPABLE, 10);
+        drops(&mut r, flag::CAPABLE, 10);
         assert!(others.into_iter().all(|flags| !leaves(&mut r, flags)));
         assert_eq!(r.count, 1);
     }
@@ -407,8 +414,8 @@ mod tests {
     fn a_packet_that_came_flagged() {
         for (spend, left) in [(false, 1), (true, 0)] {
             let mut r = router(spend);
-            drops(&mut r, flag::XTCP_CAPABLE, 10);
-            assert!(leaves(&mut r, flag::XTCP_CAPABLE | flag::XTCP));
+            drops(&mut r, flag::CAPABLE, 10);
+            assert!(leaves(&mut r, flag::CAPABLE | flag::CONGESTED));
             assert_eq!(r.count, left);
         }
     }
@@ -422,7 +429,7 @@ mod tests {
             receiver.on_ack(Time::ZERO, &mut ack);
             ack.transport.flags()
         };
-        assert_eq!(echo(flag::XTCP_CAPABLE | flag::XTCP), flag::ACK | flag::XTCP);
-        assert_eq!(echo(flag::XTCP_CAPABLE), flag::ACK);
+        assert_eq!(echo(flag::CAPABLE | flag::CONGESTED), flag::ACK | flag::CONGESTED);
+        assert_eq!(echo(flag::CAPABLE), flag::ACK);
     }
 }

@@ -1,9 +1,14 @@
 //! Congestion headers that protocols define themselves.
 
-use super::{CONGESTION_LEN, Congestion, VERSION};
+use core::fmt;
+
+use super::{CONGESTION_LEN, Congestion, Packet, VERSION};
 
 /// Bytes of a congestion header that are a protocol's own: those behind length, format and mark.
 pub const BODY_LEN: usize = CONGESTION_LEN - 4;
+
+/// Writes what a packet log says of a protocol's fields in a packet: a space, their name and their value, or nothing.
+pub type Describe = fn(&Packet, &mut dyn fmt::Write) -> fmt::Result;
 
 /// A congestion header of a protocol's own, declared beside its law. Routers of other protocols leave it alone.
 pub trait Header: Sized {
@@ -64,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_header_of_its_own_travels_and_leaves_the_mark_alone() {
-        let mut header = Congestion::new(Format::Standard);
+        let mut header = Congestion::new(Format::STANDARD);
         header.set_mark(header.mark().after(Time::millis(8)));
         assert!(header.get::<Word>().is_none(), "another format");
         header.put(&Word(7));

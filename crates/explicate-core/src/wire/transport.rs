@@ -12,10 +12,10 @@ pub mod flag {
     pub const FIN: u8 = 0x02;
     /// An acknowledgement: fields read as in the right column of the table.
     pub const ACK: u8 = 0x04;
-    /// XTCP's congestion flag (paper D section 3.2), set by routers and echoed.
-    pub const XTCP: u8 = 0x08;
-    /// The sender heeds that flag: what tells XTCP's data packets from those of TCP.
-    pub const XTCP_CAPABLE: u8 = 0x80;
+    /// Congestion, for protocols that need one bit: set by routers in data packets, returned in acknowledgements.
+    pub const CONGESTED: u8 = 0x08;
+    /// The sender of this data packet heeds that flag.
+    pub const CAPABLE: u8 = 0x80;
     /// Echo of a congestion mark (RFC 3168).
     pub const ECE: u8 = 0x10;
     /// The sender has reduced its window (RFC 3168).
@@ -101,9 +101,9 @@ impl Transport {
     pub fn opens_explicit(&self) -> bool {
         self.has(flag::SYN) && self.options() & option::EXPLICIT != 0
     }
-    /// Whether a router's congestion flag is set, or its echo ([`flag::XTCP`]).
+    /// Whether a router's congestion flag is set, or its echo ([`flag::CONGESTED`]).
     pub fn congestion_flag(&self) -> bool {
-        self.has(flag::XTCP)
+        self.has(flag::CONGESTED)
     }
     /// Options of a SYN, see [`option`].
     pub fn options(&self) -> u8 {
@@ -113,15 +113,14 @@ impl Transport {
     pub fn set_options(&mut self, options: u8) {
         self.0[1] = options & OPTIONS | self.0[1] & !OPTIONS;
     }
-    /// VCP's load code, 0 none, 1 low, 2 high, 3 overload: in an acknowledgement the echo of what its data packet's ECN
-    /// field said.
+    /// A code of two bits that a protocol's receiver returns, 0 none, 3 congestion.
     #[inline]
-    pub fn load_code(&self) -> u8 {
+    pub fn code(&self) -> u8 {
         (self.0[1] >> 2) & 3
     }
-    /// Sets VCP's load code; only the low two bits count.
+    /// Sets the code; only the low two bits count.
     #[inline]
-    pub fn set_load_code(&mut self, code: u8) {
+    pub fn set_code(&mut self, code: u8) {
         self.0[1] = self.0[1] & !0x0c | (code & 3) << 2;
     }
     /// The mark of a packet without a congestion header that is no SYN, see [`Congestion::mark`](super::Congestion::mark).

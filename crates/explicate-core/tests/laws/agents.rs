@@ -8,7 +8,7 @@ use explicate_core::estimate::{AnyEstimatorKind, CHOICE, ESTIMATORS, EstimatorIn
 use explicate_core::params::Values;
 use explicate_core::registry::PROTOCOLS;
 use explicate_core::units::Time;
-use explicate_core::wire::{Packet, XcpI, flag};
+use explicate_core::wire::{Extension, Packet, flag};
 
 use crate::{Dice, Hash, repeats};
 
@@ -85,7 +85,7 @@ fn data(dice: &mut Dice) -> Packet {
             1 => dice.0.next_u64() as u32,
             _ => dice.number(NODES),
         };
-        XcpI { ttl, last_router }.put(&mut packet);
+        Extension { counter: ttl, node: last_router }.put(&mut packet);
     }
     packet
 }

@@ -29,7 +29,7 @@ fn data(dice: &mut Dice) -> Packet {
     if dice.flip(0.2) {
         p.transport.set_flags(dice.number(256) as u8);
     }
-    p.transport.set_load_code(dice.number(4) as u8);
+    p.transport.set_code(dice.number(4) as u8);
     p
 }
 
@@ -134,7 +134,7 @@ fn returned(p: &AnyProtocol, mut data: Packet) -> Congestion {
     let (mut router, mut receiver) = (p.router(&init).unwrap(), p.receiver().unwrap());
     router.on_arrival(Time::secs(1), &mut data, &view);
     router.on_departure(Time::secs(1), &mut data, &view);
-    let mut ack = Packet { congestion: Congestion::new(Format::Minimal), ..Packet::EMPTY };
+    let mut ack = Packet { congestion: Congestion::new(Format::MINIMAL), ..Packet::EMPTY };
     ack.transport.set_flags(flag::ACK);
     receiver.on_data(Time::secs(1), &data);
     receiver.on_ack(Time::secs(1), &mut ack);
@@ -149,7 +149,7 @@ fn feedback_on_duplicates_moves_the_window() {
             let init = SenderInit { values: &values, packet: 1500.0, initial_window: 10.0, interface: Rate::mbps(100) };
             let mut s = p.sender(&init);
             s.on_start(Time::secs(1), Time::millis(100));
-            let mut header = Congestion::new(Format::Minimal);
+            let mut header = Congestion::new(Format::MINIMAL);
             let mut transport = Transport::EMPTY;
             let mut data = Packet { ip_len: 1500, congestion: header, ..Packet::EMPTY };
             s.on_send(&mut data, &testing::sent(Time::secs(1), 10));
@@ -158,8 +158,8 @@ fn feedback_on_duplicates_moves_the_window() {
                 header = returned(*p, data);
             } else if speaks {
                 header.set_reverse_feedback(100_000);
-                transport.set_load_code(1);
-                transport.set_flags(flag::XTCP);
+                transport.set_code(1);
+                transport.set_flags(flag::CONGESTED);
             }
             for i in 0..20 {
                 let mut ack = testing::ack(Time::secs(1) + Time::millis(10 * i), &header);
@@ -336,8 +336,8 @@ fn router(name: &str, mut r: Box<AnyRouter>, dice: &mut Dice) -> Hash {
         let (was, is) = (before.ecn() as u8, after.ecn() as u8);
         assert!(is >= was && (was == 0) == (is == 0), "{name} lowers a code, or writes one where none is");
         let (was, is) = (before.transport, after.transport);
-        assert_eq!((was.flags() | flag::XTCP, &was.0[1..]), (is.flags() | flag::XTCP, &is.0[1..]), "{name}");
-        assert!(!was.has(flag::XTCP) || is.has(flag::XTCP), "{name} takes a flag back");
+        assert_eq!((was.flags() | flag::CONGESTED, &was.0[1..]), (is.flags() | flag::CONGESTED, &is.0[1..]), "{name}");
+        assert!(!was.has(flag::CONGESTED) || is.has(flag::CONGESTED), "{name} takes a flag back");
         after.congestion.0.iter().chain(&after.transport.0).chain([&after.tos]).for_each(|b| hash.put(*b as u64));
     };
     for _ in 0..OPERATIONS {

@@ -66,9 +66,9 @@ impl Dice {
                 bytes.fill_with(|| self.0.next_u64() as u8);
                 return Congestion(bytes);
             }
-            2 => Congestion::new(Format::Minimal),
-            3 => Congestion::new(Format::Window),
-            _ => Congestion::new(Format::Standard),
+            2 => Congestion::new(Format::MINIMAL),
+            3 => Congestion::new(Format::WINDOW),
+            _ => Congestion::new(Format::STANDARD),
         };
         if self.flip(0.3) {
             let mut wild = || self.0.next_u64() as u32;

@@ -1,6 +1,6 @@
 //! Bytes from the wire: whatever they are, parsers answer, and what they accept they give back.
 
-use explicate_core::wire::{CONGESTION_LEN, Congestion, TRANSPORT_LEN, Transport, WireError, XcpI};
+use explicate_core::wire::{CONGESTION_LEN, Congestion, Extension, TRANSPORT_LEN, Transport, WireError};
 
 use crate::Dice;
 
@@ -30,8 +30,8 @@ fn congestion_headers() {
         again.set_reverse_feedback(h.reverse_feedback());
         again.set_delta_throughput(h.delta_throughput());
         assert_eq!(again, h);
-        if let Some(fields) = XcpI::parse(&b) {
-            assert_eq!(XcpI::parse(&[&h.0[..], &fields.to_bytes()].concat()), Some(fields));
+        if let Some(fields) = Extension::parse(&b) {
+            assert_eq!(Extension::parse(&[&h.0[..], &fields.to_bytes()].concat()), Some(fields));
         }
     }
     assert!(accepted > 10_000);

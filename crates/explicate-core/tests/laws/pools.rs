@@ -3,9 +3,10 @@
 //! A router has pools if it tells of `res_pos_bytes_per_s` and `res_neg_bytes_per_s`, as samples record them.
 
 use explicate_core::api::{AnyRouter, PortView, RouterInit};
+use explicate_core::protocols::rate_header::UNITS_PER_SEC;
 use explicate_core::registry::PROTOCOLS;
 use explicate_core::units::Time;
-use explicate_core::wire::{Congestion, Format, Packet, UNITS_PER_SEC};
+use explicate_core::wire::{Congestion, Format, Packet};
 
 use crate::{Dice, Hash, repeats};
 
@@ -37,7 +38,7 @@ fn answers(r: &mut AnyRouter, form: Format) -> bool {
 
 /// Bytes/s in a unit of this header's feedback; `None` for headers of another form, or of an unknown round trip.
 fn rate_per_unit(header: &Congestion, form: Format) -> Option<f64> {
-    if form == Format::Standard {
+    if form == Format::STANDARD {
         return header.is_standard().then_some(1.0);
     }
     let rtt = header.rtt() as f64 / UNITS_PER_SEC;
@@ -91,7 +92,7 @@ impl Account {
 
 /// Drives a router that has pools; returns how often they bounded a packet: those of increases, those of decreases.
 fn drive(name: &str, r: &mut AnyRouter, dice: &mut Dice) -> [u32; 2] {
-    let form = if answers(r, Format::Standard) { Format::Standard } else { Format::Window };
+    let form = if answers(r, Format::STANDARD) { Format::STANDARD } else { Format::WINDOW };
     let mut now = Time::ZERO;
     let mut bounded = [0, 0];
     let mut account = Account::open(pools(r).expect("it has pools"));

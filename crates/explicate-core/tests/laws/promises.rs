@@ -67,7 +67,7 @@ fn event(pair: &mut [&mut AnySender; 2], now: Time, dice: &mut Dice) {
 /// [`Sender::WRITES`] and [`Sender::HAS_TIMER`]: `plain` is called for every packet, `spared` as a flow does that relies on both.
 fn sender_keeps_its_promises(plain: &mut AnySender, spared: &mut AnySender, dice: &mut Dice) -> Judged {
     let mut now = dice.span(1.0);
-    let mut header = Congestion::new(Format::Standard);
+    let mut header = Congestion::new(Format::STANDARD);
     let interest = spared.interest();
     plain.on_start(now, Time::millis(80));
     spared.on_start(now, Time::millis(80));
@@ -136,7 +136,7 @@ impl<const WHAT: u8> Sender for Liar<WHAT> {
             b'n' | b'e' => packet.congestion.set_x(self.acks),
             b't' => packet.congestion.set_x(sent.now.0 as u32),
             b'f' => packet.congestion.set_x(sent.in_flight),
-            b'h' => packet.transport.set_load_code(1),
+            b'h' => packet.transport.set_code(1),
             b'c' => self.acks += 1,
             _ => {}
         }
@@ -177,7 +177,7 @@ fn receiver_echoes(receiver: &mut AnyReceiver, dice: &mut Dice) -> Judged {
         now += dice.span(0.001);
         let packet = Packet { congestion: dice.congestion(), ip_len: 1000, ..Packet::EMPTY };
         receiver.on_data(now, &packet);
-        let mut ack = Packet { congestion: Congestion::new(Format::Minimal), ..Packet::EMPTY };
+        let mut ack = Packet { congestion: Congestion::new(Format::MINIMAL), ..Packet::EMPTY };
         let mut expected = ack;
         receiver.on_ack(now, &mut ack);
         let brought = if packet.congestion.is_standard() { packet.congestion.delta_throughput() } else { 0 };

@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn a_change_is_told_once() {
-        let plain = Packet { congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+        let plain = Packet { congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
         let mut marked = plain;
         marked.set_mark(marked.mark().after(Time::ZERO));
         let mut answers = Answers::new("xcp");

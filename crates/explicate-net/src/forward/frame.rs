@@ -13,7 +13,7 @@ use std::net::Ipv4Addr;
 
 use etherparse::{EtherType, IpNumber, Ipv4HeaderSlice, UdpHeaderSlice};
 use explicate_core::datagram::{self, MOST_HEADERS};
-use explicate_core::wire::{Ecn, Packet, SackRanges, TRANSPORT_LEN, UDP_PORT, XcpI, flag};
+use explicate_core::wire::{Ecn, Extension, Packet, SackRanges, TRANSPORT_LEN, UDP_PORT, flag};
 
 use super::hidden::{self, Hidden};
 use crate::sys::OFFLOAD_LEN;
@@ -203,7 +203,7 @@ fn write_headers(bytes: &mut [u8], packet: &Packet, sack: &SackRanges, udp: usiz
         return; // only headers that were parsed are written
     }
     let at = udp + 8;
-    if XcpI::of(packet).is_some() {
+    if Extension::of(packet).is_some() {
         // The upper half of the flow's number, which the core's packet does not have.
         let window = headers - TRANSPORT_LEN + 16;
         new[window..window + 4].copy_from_slice(&bytes[at + window..at + window + 4]);
@@ -249,7 +249,7 @@ mod tests {
     use explicate_core::wire::{Congestion, Format};
 
     fn data() -> Packet {
-        let mut packet = Packet { congestion: Congestion::new(Format::Standard), tos: 0x2a, ..Packet::EMPTY };
+        let mut packet = Packet { congestion: Congestion::new(Format::STANDARD), tos: 0x2a, ..Packet::EMPTY };
         packet.congestion.set_delta_throughput(100_000);
         packet.transport.set_flow(0xdead_beef);
         packet.transport.set_payload(101);
@@ -293,13 +293,13 @@ mod tests {
     #[test]
     fn fields_of_xcp_i_are_written() {
         let mut packet = data();
-        XcpI { ttl: 64, last_router: 1 }.put(&mut packet);
+        Extension { counter: 64, node: 1 }.put(&mut packet);
         let mut bytes = frame(&packet);
         let mut parsed = parse(&bytes);
-        XcpI { ttl: 63, last_router: 0x0a00_0001 }.put(&mut parsed.packet);
+        Extension { counter: 63, node: 0x0a00_0001 }.put(&mut parsed.packet);
         emit(&mut bytes, &parsed);
         assert!(sums_are_right(&bytes));
-        assert_eq!(XcpI::of(&parse(&bytes).packet), Some(XcpI { ttl: 63, last_router: 0x0a00_0001 }));
+        assert_eq!(Extension::of(&parse(&bytes).packet), Some(Extension { counter: 63, node: 0x0a00_0001 }));
     }
 
     #[test]

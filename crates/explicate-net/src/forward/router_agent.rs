@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use explicate_core::port::Store;
 use explicate_core::units::Time;
-use explicate_core::wire::{SackRanges, UDP_PORT, XcpI, flag};
+use explicate_core::wire::{Extension, SackRanges, UDP_PORT, flag};
 
 use super::forwarding_table::{self, hardware_address};
 use super::frame::{self, Kind, Parsed};
@@ -58,7 +58,7 @@ impl RouterAgent {
         let (source, destination) = frame::addresses(bytes, parsed.ip);
         // Answers take the interface by which packets arrived.
         let back = (hardware_address(bytes, 6), from);
-        let named = XcpI::of(&parsed.packet).map(|fields| fields.last_router.into());
+        let named = Extension::of(&parsed.packet).map(|extension| extension.node.into());
         let message = parsed.packet.transport.has(flag::CONTROL);
         for node in named.into_iter().chain(message.then_some(source)) {
             if self.neighbours.len() < forwarding_table::MOST || self.neighbours.contains_key(&node) {

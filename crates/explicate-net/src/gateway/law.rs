@@ -138,10 +138,10 @@ impl Law {
             }
         }
         if !self.explicit {
-            return Congestion::new(Format::Minimal);
+            return Congestion::new(Format::MINIMAL);
         }
         let mut packet =
-            Packet { ip_len: self.packet as u16, congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+            Packet { ip_len: self.packet as u16, congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
         let in_flight = (self.in_flight as f64 / self.packet) as u32;
         self.sender.on_send(&mut packet, &testing::sent(now, in_flight));
         packet.congestion
@@ -167,7 +167,7 @@ impl Law {
     fn on_end_acks(&mut self, in_flight: u64, app_limited: bool) {
         let now = self.clock.now();
         self.in_flight = in_flight;
-        let mut header = Congestion::new(Format::Minimal);
+        let mut header = Congestion::new(Format::MINIMAL);
         let feedback = self.feedback.clamp(i32::MIN as i64, i32::MAX as i64);
         self.feedback -= feedback;
         header.set_reverse_feedback(feedback as i32);

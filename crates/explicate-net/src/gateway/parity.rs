@@ -89,7 +89,7 @@ impl Parity {
     pub fn datagram(&self, tunnel: u32, ip_headers: usize) -> (Packet, Vec<u8>) {
         let mut bytes = vec![0; shim::LEN];
         bytes.extend_from_slice(&self.bytes[2..]);
-        let mut packet = shim::packet(tunnel, Congestion::new(Format::Minimal), ip_headers + bytes.len());
+        let mut packet = shim::packet(tunnel, Congestion::new(Format::MINIMAL), ip_headers + bytes.len());
         packet.transport.0[2..4].copy_from_slice(&[self.kind as u8, self.count]);
         packet.transport.set_segment(self.first);
         packet.transport.set_window(u16::from_be_bytes([self.bytes[0], self.bytes[1]]) as u32);

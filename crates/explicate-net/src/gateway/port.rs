@@ -305,5 +305,5 @@ pub fn with_room(contents: &[u8]) -> Vec<u8> {
 
 /// The packet of a datagram without a tunnel.
 pub fn bare(contents: &[u8], ip_headers: usize) -> Packet {
-    shim::packet(0, Congestion::new(Format::Minimal), ip_headers + shim::LEN + contents.len())
+    shim::packet(0, Congestion::new(Format::MINIMAL), ip_headers + shim::LEN + contents.len())
 }

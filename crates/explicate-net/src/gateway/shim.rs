@@ -63,7 +63,7 @@ mod tests {
     fn feedback_counts_where_a_router_has_answered() {
         let mut sum = 0;
         let mut of = |delta: i32, answered: bool| {
-            let mut packet = packet(1, Congestion::new(Format::Standard), 1500);
+            let mut packet = packet(1, Congestion::new(Format::STANDARD), 1500);
             packet.congestion.set_delta_throughput(delta);
             if answered {
                 packet.set_mark(packet.mark().after(explicate_core::units::Time::ZERO));
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn headers_come_back_and_nonsense_is_refused() {
-        let mut sent = packet(77, Congestion::new(Format::Standard), 1500);
+        let mut sent = packet(77, Congestion::new(Format::STANDARD), 1500);
         sent.transport.set_packet_number(9);
         let mut bytes = vec![0; LEN + 3];
         write(&sent, &mut bytes);

@@ -57,7 +57,7 @@ impl Tunnel {
     /// The headers of a datagram that leaves with these contents, and the parity that follows it; `spare` as for [`Law::header`].
     pub fn leave(&self, contents: &[u8], ip_headers: usize, spare: f64, parity: bool) -> (Packet, Option<[Parity; 2]>) {
         let short = contents.len() < shim::SHORT;
-        let congestion = if short { Congestion::new(Format::Minimal) } else { self.law.lock().header(spare) };
+        let congestion = if short { Congestion::new(Format::MINIMAL) } else { self.law.lock().header(spare) };
         let mut state = self.state();
         let mut packet = shim::packet(self.number, congestion, ip_headers + shim::LEN + contents.len());
         packet.congestion.set_reverse_feedback(state.sum as i32);

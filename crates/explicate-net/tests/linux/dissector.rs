@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use explicate_core::units::Time;
-use explicate_core::wire::{Congestion, Format, Packet, SackRanges, UDP_PORT, XcpI, flag};
+use explicate_core::wire::{Congestion, Extension, Format, Packet, SackRanges, UDP_PORT, flag};
 use explicate_net::endpoint::message::Message;
 use explicate_net::forward::made;
 use explicate_net::sys::OFFLOAD_LEN;
@@ -12,17 +12,17 @@ use explicate_net::sys::OFFLOAD_LEN;
 #[test]
 #[ignore = "needs tshark: make linux"]
 fn wireshark_reads_every_field() {
-    let mut data = Packet { congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+    let mut data = Packet { congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
     data.congestion.set_delta_throughput(-1500);
     data.congestion.set_reverse_feedback(77);
     data.congestion.set_rtt(5);
     data.set_mark(data.mark().after(Time::millis(20)));
-    XcpI { ttl: 61, last_router: 0x0a01_0203 }.put(&mut data);
+    Extension { counter: 61, node: 0x0a01_0203 }.put(&mut data);
     data.transport.set_flags(flag::FIN);
     data.transport.set_flow(4_000_000_001);
     data.transport.set_segment(42);
     data.transport.set_payload(3);
-    let mut ack = Packet { congestion: Congestion::new(Format::Minimal), ..Packet::EMPTY };
+    let mut ack = Packet { congestion: Congestion::new(Format::MINIMAL), ..Packet::EMPTY };
     ack.transport.set_flags(flag::ACK);
     ack.transport.set_segment(43);
     ack.transport.set_sack_count(2);

@@ -10,7 +10,7 @@ use super::{NOBODY, ROUTER};
 use crate::agent::{Address, Agent, AgentInit, Control, PathOracle};
 use crate::api::{PortView, Probe};
 use crate::units::Time;
-use crate::wire::{Packet, XcpI, flag};
+use crate::wire::{Extension, Packet, flag};
 
 pub(super) struct Node {
     own: Address,
@@ -54,11 +54,11 @@ impl Node {
 
 impl Agent for Node {
     fn handle_data(&mut self, now: Time, packet: &mut Packet, to: Address, port: Option<&PortView>) -> bool {
-        let Some(fields) = XcpI::of(packet).filter(|_| !packet.transport.has(flag::CONTROL)) else { return false };
+        let Some(fields) = Extension::of(packet).filter(|_| !packet.transport.has(flag::CONTROL)) else { return false };
         // This node has counted the TTL down if it sends the packet on; a receiving end does not.
         let expected = packet.ttl as i32 + port.is_some() as i32;
-        let plain = fields.ttl as i32 - expected;
-        let from = Address(fields.last_router);
+        let plain = fields.counter as i32 - expected;
+        let from = Address(fields.node);
         let known = from != NOBODY && from != self.own;
         let mut news = false;
         if plain < 0 || (plain > 0 && !known) {
@@ -73,7 +73,7 @@ impl Agent for Node {
         {
             news |= self.ahead.handle_packet(now, (to, 0), packet, port, &mut self.out);
         }
-        XcpI { ttl: packet.ttl, last_router: self.own.0 }.put(packet);
+        Extension { counter: packet.ttl, node: self.own.0 }.put(packet);
         news
     }
 
@@ -136,9 +136,10 @@ mod tests {
     use super::*;
     use crate::api::RouterInit;
     use crate::params::Values;
+    use crate::protocols::rate_header::seconds_to_units;
     use crate::protocols::xcp_i::edge::MESSAGE_LEN;
     use crate::rng::Rng;
-    use crate::wire::{Congestion, Format, seconds_to_units};
+    use crate::wire::{Congestion, Format};
     use std::vec::Vec;
 
     fn node(own: u32) -> Node {
@@ -156,11 +157,11 @@ mod tests {
     /// A data packet from `from` that has crossed `hops` routers, the one where it is now included, of which that is the first
     /// with XCP-i.
     fn packet(from: u32, hops: u8) -> Packet {
-        let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+        let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
         p.congestion.set_x(seconds_to_units(0.001));
         p.congestion.set_rtt(seconds_to_units(0.1));
         p.congestion.set_delta_throughput(5000);
-        XcpI { ttl: p.ttl, last_router: from }.put(&mut p);
+        Extension { counter: p.ttl, node: from }.put(&mut p);
         p.ttl -= hops;
         p
     }
@@ -255,7 +256,7 @@ mod tests {
         for mut p in [risen, packet(u32::MAX, 2), packet(2, 2)] {
             k.handle_data(Time::ZERO, &mut p, Address(99), Some(&VIEW));
             assert_eq!(p.congestion.delta_throughput(), 5000);
-            assert_eq!(XcpI::of(&p), Some(XcpI { ttl: p.ttl, last_router: 2 }));
+            assert_eq!(Extension::of(&p), Some(Extension { counter: p.ttl, node: 2 }));
         }
         k.handle_control(Time::ZERO, &Control { peer: Address(1), ip_len: MESSAGE_LEN, message: [9; 28] });
         assert_eq!((told(&k, "malformed"), told(&k, "virtual_routers")), (4.0, 0.0));
