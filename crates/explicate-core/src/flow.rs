@@ -17,7 +17,7 @@ use crate::guard::{Guard, Law};
 use crate::object::Interest;
 use crate::params::Values;
 use crate::recovery::outstanding::{Outstanding, Windows};
-use crate::recovery::{AnyRecoveryKind, COMMON, Next};
+use crate::recovery::{AnyRecoveryKind, Common, Next};
 use crate::units::{Rate, Time};
 use crate::wire::{
     CONGESTION_LEN, Congestion, Ecn, Format, IP_UDP_LEN, Packet, SackRanges, TRANSPORT_LEN, Transport, flag, option,
@@ -29,7 +29,7 @@ mod round_trip;
 mod set_up;
 mod stats;
 
-pub use params::{PARAMS, is_guarded, set_guarded};
+pub use params::{Guarding, PARAMS, Params, is_guarded, set_guarded};
 pub use stats::FlowStats;
 
 /// Bytes of headers in front of the payload of a data packet, with a congestion header or without.
@@ -128,7 +128,7 @@ pub struct Flow {
 impl Flow {
     /// A flow that waits for its application to write.
     pub fn new(init: &FlowInit<'_>) -> Flow {
-        let get = |name| init.values.get(PARAMS, name);
+        let params = Params::of(init.values);
         let header = init.protocol.congestion_header();
         let overhead = data_header_bytes(init.protocol);
         let sack = if init.recovery.wants_sack() { option::SACK } else { 0 };
@@ -136,14 +136,14 @@ impl Flow {
         let sender_init = SenderInit {
             values: init.values,
             packet: init.packet as f64,
-            initial_window: get("initial_window"),
+            initial_window: params.initial_window,
             interface: init.interface,
         };
         let mut sender = init.protocol.sender(&sender_init);
         let guarded = init.protocol.explicit() && is_guarded(init.values);
         if guarded {
             let tcp = init.fallback.sender(&SenderInit { values: &Values::default(), ..sender_init });
-            sender = Box::new(Guard::new(sender, tcp, init.recovery.reliable(), init.packet as f64, get("air_loss")));
+            sender = Box::new(Guard::new(sender, tcp, init.recovery.reliable(), init.packet as f64, params.air_loss));
         }
         let recovery = init.recovery.build(init.values);
         Flow {
@@ -156,8 +156,8 @@ impl Flow {
             fallback: init.fallback,
             congestion: if header { Congestion::new(Format::STANDARD) } else { Congestion::NONE },
             overhead: overhead as u8,
-            ecn: get("ecn") != 0.0,
-            paced: get("paced") != 0.0,
+            ecn: params.ecn,
+            paced: params.paced,
             window_limited: false,
             full_payload: init.packet.saturating_sub(overhead),
             last_payload: init.packet.saturating_sub(overhead),
@@ -175,9 +175,9 @@ impl Flow {
                 | unreliable
                 | if guarded { option::MARKS } else { 0 }
                 | if init.protocol.explicit() { option::EXPLICIT } else { 0 },
-            initial_window: get("initial_window") as f32,
+            initial_window: params.initial_window as f32,
             interface: init.interface,
-            tick: Time::from_secs_f64(init.values.get(COMMON, "clock_tick")).0 as u32,
+            tick: Time::from_secs_f64(Common::of(init.values).clock_tick).0 as u32,
             counts: Counts::default(),
             rare: Rare::new(RoundTrip::new(init.values)),
         }

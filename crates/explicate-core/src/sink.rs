@@ -11,7 +11,7 @@ use alloc::boxed::Box;
 use core::ops::AddAssign;
 
 use crate::api::AnyReceiver;
-use crate::flow::{FlowInit, PARAMS, header_bytes, is_guarded};
+use crate::flow::{FlowInit, Params, header_bytes, is_guarded};
 use crate::guard::Echoing;
 use crate::reassembly::Reassembly;
 use crate::units::Time;
@@ -133,11 +133,12 @@ struct Answer {
 impl Sink {
     /// The receiving end of the flow that `init` describes.
     pub fn new(init: &FlowInit<'_>) -> Sink {
-        let every = init.values.get(PARAMS, "ack_every") as u32;
+        let params = Params::of(init.values);
+        let every = params.ack_every as u32;
         let delay = Delay {
             every,
-            quick: init.values.get(PARAMS, "quick_acks") as u32,
-            longest: Time::from_secs_f64(init.values.get(PARAMS, "ack_delay")),
+            quick: params.quick_acks as u32,
+            longest: Time::from_secs_f64(params.ack_delay),
             held: 0,
             packet_number: 0,
             timestamp: 0,
@@ -158,15 +159,11 @@ impl Sink {
         Sink {
             id: init.id,
             speaks: false,
-            terms: Terms::new(
-                speaks_plainly,
-                init.protocol.congestion_header(),
-                init.values.get(PARAMS, "refuse_explicit") != 0.0,
-            ),
+            terms: Terms::new(speaks_plainly, init.protocol.congestion_header(), params.refuse_explicit),
             header: false,
             sack: false,
             ece: false,
-            window: init.values.get(PARAMS, "receiver_window") as u32,
+            window: params.receiver_window as u32,
             returns,
             tells: false,
             answer: header_bytes(false) as u8,
@@ -473,7 +470,7 @@ mod tests {
         let resolved = registry::resolve(protocol).unwrap();
         let mut values = Values::default();
         for (name, value) in params {
-            values.set(PARAMS.iter().find(|p| p.name == *name).unwrap(), *value);
+            values.set(Params::PARAMS.iter().find(|p| p.name == *name).unwrap(), *value);
         }
         let mut sink = Sink::new(&FlowInit {
             id: 7,

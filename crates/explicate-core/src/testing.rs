@@ -1,8 +1,20 @@
-//! What tests need to speak to a window law directly: events with plain values, whose fields a test then changes.
+//! What tests need to call machines directly: values of parameters, and events with plain values, whose fields a test then
+//! changes.
 
 use crate::api::{Ack, Loss, LossKind, Sent};
+use crate::params::{Param, Values};
 use crate::units::Time;
 use crate::wire::{Congestion, Transport};
+
+/// These values, by the names that the lists declare.
+pub fn values(lists: &[&[Param]], given: &[(&str, f64)]) -> Values {
+    let mut values = Values::default();
+    for (name, value) in given {
+        let declared = lists.iter().flat_map(|list| list.iter()).find(|param| param.name == *name);
+        values.set(declared.unwrap_or_else(|| panic!("`{name}` is not declared")), *value);
+    }
+    values
+}
 
 /// An acknowledgement of one segment; round-trip times of 100 ms, a window that was full.
 pub fn ack(now: Time, header: &Congestion) -> Ack<'_> {

@@ -4,14 +4,14 @@ use std::net::Ipv4Addr;
 
 use explicate_core::agent::{Address, Agent, AgentInit, CONTROL_LEN, Control};
 use explicate_core::api::{AnyProtocol, PortView, Probe};
-use explicate_core::estimate::CHOICE;
+use explicate_core::estimate::{Choice, Which};
 use explicate_core::params::Values;
 use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 use explicate_core::wire::{IP_UDP_LEN, Packet, TRANSPORT_LEN, flag};
 
 /// The estimator used in place of the simulator's oracle.
-pub const INSTEAD: &str = "delay_trend";
+pub const INSTEAD: Which = Which::DelayTrend;
 
 /// An agent and its address.
 pub struct AgentHost {
@@ -22,8 +22,8 @@ pub struct AgentHost {
 
 /// Whether these values select the oracle, an estimator that only a simulator has.
 pub fn wants_oracle(protocol: &AnyProtocol, values: &Values) -> bool {
-    protocol.router_params().iter().any(|p| p.name == CHOICE.name)
-        && values.get(std::slice::from_ref(&CHOICE), CHOICE.name) == 0.0
+    protocol.router_params().iter().any(|p| p.name == Choice::PARAMS[0].name)
+        && Choice::of(values).estimator == Which::Oracle
 }
 
 /// A message to send: its destination, its packet, and the number of bytes behind its headers.
@@ -34,11 +34,8 @@ impl AgentHost {
     /// measures.
     pub fn new(protocol: &AnyProtocol, values: &Values, own: Ipv4Addr, rng: Rng) -> Option<AgentHost> {
         let mut values = values.clone();
-        if wants_oracle(protocol, &values)
-            && let explicate_core::params::Unit::Choice(words) = CHOICE.unit
-            && let Some(index) = words.iter().position(|w| *w == INSTEAD)
-        {
-            values.set(&CHOICE, index as f64);
+        if wants_oracle(protocol, &values) {
+            values.set(&Choice::PARAMS[0], INSTEAD as u8 as f64);
         }
         let agent = protocol.agent(&AgentInit { values: &values, own: Address(own.into()), rng })?;
         Some(AgentHost { own, agent })

@@ -18,10 +18,10 @@
 
 use alloc::collections::BTreeMap;
 
-use super::placing::{OF, PLACE, lossy};
+use super::placing::{Placing, lossy};
 use crate::api::Probe;
 use crate::channel::{Channel, ChannelInit, ChannelKind, ChannelStages};
-use crate::params::{Info, Param, Unit, Values};
+use crate::params::{Flag, Fraction, Info, Packets, Values, parameters};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -29,45 +29,49 @@ use crate::wire::Packet;
 /// Losses in bursts.
 pub struct BurstLoss;
 
-const PARAMS: &[Param] = &[
-    Param::new("rate", Unit::Fraction, 0.0, "paper D section 7.4", "Share of the packets that is lost, all counted.")
-        .within(0.0, 1.0),
-    Param::new("length", Unit::Packets, 4.0, "paper D section 7.4", "Consecutive packets that an event takes.")
-        .within(1.0, 1e6),
-    Param::new("per_flow", Unit::Flag, 1.0, "paper D section 7.4", "A burst takes packets of one flow only."),
-    PLACE,
-    OF,
-];
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// Share of the packets that is lost, all counted.
+        rate: Fraction = 0.0, in 0.0..=1.0, "paper D section 7.4";
+        /// Consecutive packets that an event takes.
+        length: Packets = 4.0, in 1.0..=1e6, "paper D section 7.4";
+        /// A burst takes packets of one flow only.
+        per_flow: Flag = true, "paper D section 7.4";
+        /// Which packets it loses, and where.
+        placing: Placing = Placing::DEFAULT;
+    }
+}
 
 impl ChannelKind for BurstLoss {
     const INFO: Info = Info {
         name: "burst_loss",
         summary: "Each event takes a fixed number of consecutive packets, of a flow or of the link",
         source: "paper D section 7.4 (B1 to B4)",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn check(&self, values: &Values) -> Result<(), alloc::string::String> {
-        let length = values.get(PARAMS, "length");
+        let length = Params::of(values).length;
         if length % 1.0 != 0.0 {
             return Err(alloc::format!("`length` is {length}; it has to be a whole number of packets"));
         }
         Ok(())
     }
     fn predict(&self, values: &Values, packet: &Packet, put: Probe<'_>) {
-        let applies = super::placing::affects(values, packet);
-        put("packet_loss", if applies { values.get(PARAMS, "rate") } else { 0.0 });
+        let params = Params::of(values);
+        put("packet_loss", if params.placing.selection.of.has(packet) { params.rate } else { 0.0 });
     }
     fn build(&self, init: ChannelInit<'_>) -> ChannelStages {
-        let get = |name| init.values.get(PARAMS, name);
-        let (rate, length) = (get("rate"), get("length"));
+        let params = Params::of(init.values);
+        let (rate, length) = (params.rate, params.length);
         let mut rng = init.rng;
         // Of 1 / rate packets `length` are lost and the rest get through: the probability q of an event at a packet that no
         // burst takes has (1 - q) / q = length (1 - rate) / rate.
         let event = rate / (rate + length * (1.0 - rate));
         let until_event = rng.run_length(event);
-        let (length, per_flow) = (length as u32, get("per_flow") != 0.0);
-        lossy(init.values, Bursts { event, length, per_flow, until_event, left: BTreeMap::new(), rng })
+        let (length, per_flow) = (length as u32, params.per_flow);
+        lossy(params.placing, Bursts { event, length, per_flow, until_event, left: BTreeMap::new(), rng })
     }
 }
 
@@ -112,7 +116,7 @@ mod tests {
 
     fn channel(rate: f64, length: f64, per_flow: f64) -> Box<dyn Channel> {
         let mut values = Values::default();
-        for (param, value) in PARAMS.iter().zip([rate, length, per_flow]) {
+        for (param, value) in Params::PARAMS.iter().zip([rate, length, per_flow]) {
             values.set(param, value);
         }
         let init = ChannelInit { values: &values, rate: crate::units::Rate::mbps(1), rng: Rng::stream(1, "x") };

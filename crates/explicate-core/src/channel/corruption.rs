@@ -8,9 +8,9 @@
 
 use alloc::string::{String, ToString};
 
-use super::placing::{OF, disturbing};
+use super::placing::{Selection, disturbing};
 use crate::channel::{ChannelInit, ChannelKind, ChannelStages, Disturbance, Disturbed};
-use crate::params::{Info, Param, Unit, Values};
+use crate::params::{Fraction, Info, Values, parameters};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -18,32 +18,39 @@ use crate::wire::Packet;
 /// Corruption.
 pub struct Corruption;
 
-const PARAMS: &[Param] = &[
-    Param::new("rate", Unit::Fraction, 0.0, "netem", "Share of the packets that is damaged.").within(0.0, 1.0),
-    Param::new("bit_error_rate", Unit::Fraction, 0.0, "paper Y section I", "Probability that a bit is wrong.")
-        .within(0.0, 1.0),
-    OF,
-];
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// Share of the packets that is damaged.
+        rate: Fraction = 0.0, in 0.0..=1.0, "netem";
+        /// Probability that a bit is wrong.
+        bit_error_rate: Fraction = 0.0, in 0.0..=1.0, "paper Y section I";
+        /// Which packets it affects.
+        selection: Selection = Selection::DEFAULT;
+    }
+}
 
 impl ChannelKind for Corruption {
     const INFO: Info = Info {
         name: "corruption",
         summary: "Damages packets, which their receivers then drop",
         source: "netem `corrupt`; paper Y section I",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn check(&self, values: &Values) -> Result<(), String> {
-        if values.get(PARAMS, "rate") > 0.0 && values.get(PARAMS, "bit_error_rate") > 0.0 {
+        let params = Params::of(values);
+        if params.rate > 0.0 && params.bit_error_rate > 0.0 {
             return Err("`rate` is per packet, `bit_error_rate` per bit; keep one".to_string());
         }
         Ok(())
     }
     fn build(&self, init: ChannelInit<'_>) -> ChannelStages {
         let mut rng = init.rng;
-        let by_bits = init.values.get(PARAMS, "bit_error_rate");
-        let (rate, per_bit) = if by_bits > 0.0 { (by_bits, true) } else { (init.values.get(PARAMS, "rate"), false) };
-        disturbing(init.values, Damage { rate, per_bit, until: rng.run_length(rate), rng })
+        let params = Params::of(init.values);
+        let per_bit = params.bit_error_rate > 0.0;
+        let rate = if per_bit { params.bit_error_rate } else { params.rate };
+        disturbing(params.selection, Damage { rate, per_bit, until: rng.run_length(rate), rng })
     }
 }
 
@@ -72,7 +79,7 @@ mod tests {
     #[test]
     fn longer_packets_are_damaged_more_often() {
         let mut values = Values::default();
-        values.set(&PARAMS[1], 1e-4);
+        values.set(&Params::PARAMS[1], 1e-4);
         let init = ChannelInit { values: &values, rate: crate::units::Rate::mbps(1), rng: Rng::stream(1, "x") };
         let mut channel = Corruption.build(init).after.unwrap();
         let mut packet = Packet::EMPTY;

@@ -6,33 +6,39 @@
 //! 1. The copy takes no time of the line; netem's `duplicate` makes it before the queue. For copies that use capacity, lower
 //!    the rate.
 
-use super::placing::{OF, Sometimes, disturbing};
+use super::placing::{Selection, Sometimes, disturbing};
 use crate::channel::{ChannelInit, ChannelKind, ChannelStages, Disturbance, Disturbed};
-use crate::params::{Info, Param, Unit};
+use crate::params::{Fraction, Info, Seconds, parameters};
 use crate::units::Time;
 use crate::wire::Packet;
 
 /// Duplication.
 pub struct Duplication;
 
-const PARAMS: &[Param] = &[
-    Param::new("rate", Unit::Fraction, 0.0, "netem", "Share of the packets that arrives twice.").within(0.0, 1.0),
-    Param::new("after", Unit::Seconds, 0.0, "netem", "How much later the copy arrives.").within(0.0, 1e6),
-    OF,
-];
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// Share of the packets that arrives twice.
+        rate: Fraction = 0.0, in 0.0..=1.0, "netem";
+        /// How much later the copy arrives.
+        after: Seconds = 0.0, in 0.0..=1e6, "netem";
+        /// Which packets it affects.
+        selection: Selection = Selection::DEFAULT;
+    }
+}
 
 impl ChannelKind for Duplication {
     const INFO: Info = Info {
         name: "duplication",
         summary: "Delivers a share of the packets twice",
         source: "netem `duplicate`",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn build(&self, init: ChannelInit<'_>) -> ChannelStages {
-        let after = Time::from_secs_f64(init.values.get(PARAMS, "after"));
-        let when = Sometimes::new(init.values.get(PARAMS, "rate"), init.rng);
-        disturbing(init.values, Doubling { after, when })
+        let params = Params::of(init.values);
+        let (after, when) = (Time::from_secs_f64(params.after), Sometimes::new(params.rate, init.rng));
+        disturbing(params.selection, Doubling { after, when })
     }
 }
 

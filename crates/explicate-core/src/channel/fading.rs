@@ -38,7 +38,7 @@ use super::reed_solomon::{Block, Code, Law, blocks, independent_loss, wire_bytes
 use super::symbol_error::symbol_error;
 use crate::api::Probe;
 use crate::channel::{Channel, ChannelInit, ChannelKind, ChannelStages, Coding};
-use crate::params::{Info, Param, Unit, Values};
+use crate::params::{Decibels, Fraction, Info, Number, Values, choices, parameters};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -49,32 +49,57 @@ pub struct Fading;
 const A: &str = "paper Y section II-A";
 const B: &str = "paper Y section II-B";
 const III: &str = "paper Y section III";
-const PARAMS: &[Param] = &[
-    Param::new("snr", Unit::Decibels, 20.0, III, "Mean signal-to-noise ratio in the good state.").within(-40.0, 100.0),
-    Param::new("fade", Unit::Decibels, 10.0, III, "How much less it is in the bad state.").within(0.0, 100.0),
-    Param::new("antennas", Unit::Choice(&["1x1", "2x1", "1x2", "2x2"]), 0.0, III, "Transmitting x receiving antennas."),
-    Param::new("gamma", Unit::Fraction, 0.99875, III, "Probability of staying good from symbol to symbol.")
-        .within(0.0, 1.0),
-    Param::new("beta", Unit::Fraction, 0.875, III, "Probability of staying bad from symbol to symbol.")
-        .within(0.0, 1.0),
-    Param::new(
-        "code",
-        Unit::Choice(&["rs255", "ideal"]),
-        0.0,
-        B,
-        "Blocks of at most 255 symbols, or one as long as the packet.",
-    ),
-    Param::new("fec_data", Unit::Fraction, 0.9, III, "Code rate of data packets; 1 is no coding.").within(0.25, 1.0),
-    Param::new("fec_ack", Unit::Fraction, 0.5, III, "Code rate of acknowledgements.").within(0.25, 1.0),
-    Param::new("symbol_bits", Unit::Number, 8.0, B, "Bits of a symbol of the code (s); rs255 has 8.").within(1.0, 32.0),
-    Param::new("points", Unit::Number, 2.0, A, "Points of the constellation (M), a power of two.").within(2.0, 256.0),
-    Param::new("good", Unit::Choice(&["fading", "clear"]), 0.0, A, "`clear`: no errors in the good state."),
-    Param::new("bad", Unit::Choice(&["fading", "blocked"]), 0.0, A, "`blocked`: no signal in the bad state."),
-    Param::new("rician_good", Unit::Number, 0.0, A, "Direct over scattered power in the good state; 0 is Rayleigh.")
-        .within(0.0, 1e6),
-    Param::new("rician_bad", Unit::Number, 0.0, A, "The same in the bad state.").within(0.0, 1e6),
-    Param::new("interference", Unit::Number, 0.0, A, "Power of interferers over that of the noise.").within(0.0, 1e9),
-];
+
+choices! {
+    /// Transmitting x receiving antennas.
+    enum Antennas { OneOne = "1x1", TwoOne = "2x1", OneTwo = "1x2", TwoTwo = "2x2" }
+}
+
+choices! {
+    /// The good state.
+    enum Good { Fading = "fading", Clear = "clear" }
+}
+
+choices! {
+    /// The bad state.
+    enum Bad { Fading = "fading", Blocked = "blocked" }
+}
+
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// Mean signal-to-noise ratio in the good state.
+        snr: Decibels = 20.0, in -40.0..=100.0, III;
+        /// How much less it is in the bad state.
+        fade: Decibels = 10.0, in 0.0..=100.0, III;
+        /// Transmitting x receiving antennas.
+        antennas: Antennas = Antennas::OneOne, III;
+        /// Probability of staying good from symbol to symbol.
+        gamma: Fraction = 0.99875, in 0.0..=1.0, III;
+        /// Probability of staying bad from symbol to symbol.
+        beta: Fraction = 0.875, in 0.0..=1.0, III;
+        /// Blocks of at most 255 symbols, or one as long as the packet.
+        code: Code = Code::Rs255, B;
+        /// Code rate of data packets; 1 is no coding.
+        fec_data: Fraction = 0.9, in 0.25..=1.0, III;
+        /// Code rate of acknowledgements.
+        fec_ack: Fraction = 0.5, in 0.25..=1.0, III;
+        /// Bits of a symbol of the code (s); rs255 has 8.
+        symbol_bits: Number = 8.0, in 1.0..=32.0, B;
+        /// Points of the constellation (M), a power of two.
+        points: Number = 2.0, in 2.0..=256.0, A;
+        /// `clear`: no errors in the good state.
+        good: Good = Good::Fading, A;
+        /// `blocked`: no signal in the bad state.
+        bad: Bad = Bad::Fading, A;
+        /// Direct over scattered power in the good state; 0 is Rayleigh.
+        rician_good: Number = 0.0, in 0.0..=1e6, A;
+        /// The same in the bad state.
+        rician_bad: Number = 0.0, in 0.0..=1e6, A;
+        /// Power of interferers over that of the noise.
+        interference: Number = 0.0, in 0.0..=1e9, A;
+    }
+}
 
 /// What the parameters mean.
 #[derive(Clone)]
@@ -91,21 +116,29 @@ struct Radio {
 
 impl Radio {
     fn new(values: &Values) -> Radio {
-        let get = |name| values.get(PARAMS, name);
-        let points = get("points") as u32;
-        let (share, branches) = [(1.0, 1), (0.5, 2), (1.0, 2), (0.5, 4)][get("antennas") as usize];
-        let linear = |decibels: f64| libm::pow(10.0, decibels / 10.0) * share / (1.0 + get("interference"));
-        let faded = |snr: f64, rician: f64| symbol_error(points, linear(snr), branches, rician);
-        let good = if get("good") == 1.0 { 0.0 } else { faded(get("snr"), get("rician_good")) };
-        let bad = match get("bad") == 1.0 {
-            true => 1.0 - 1.0 / points as f64,
-            false => faded(get("snr") - get("fade"), get("rician_bad")),
+        let params = Params::of(values);
+        let points = params.points as u32;
+        let (share, branches) = match params.antennas {
+            Antennas::OneOne => (1.0, 1),
+            Antennas::TwoOne => (0.5, 2),
+            Antennas::OneTwo => (1.0, 2),
+            Antennas::TwoTwo => (0.5, 4),
         };
-        let (symbol_bits, bits_per_step) = (get("symbol_bits") as u32, points.ilog2());
+        let linear = |decibels: f64| libm::pow(10.0, decibels / 10.0) * share / (1.0 + params.interference);
+        let faded = |snr: f64, rician: f64| symbol_error(points, linear(snr), branches, rician);
+        let good = match params.good {
+            Good::Clear => 0.0,
+            Good::Fading => faded(params.snr, params.rician_good),
+        };
+        let bad = match params.bad {
+            Bad::Blocked => 1.0 - 1.0 / points as f64,
+            Bad::Fading => faded(params.snr - params.fade, params.rician_bad),
+        };
+        let (symbol_bits, bits_per_step) = (params.symbol_bits as u32, points.ilog2());
         Radio {
-            chain: Chain { stay: [get("gamma"), get("beta")], error: [good, bad] },
-            code: if get("code") == 0.0 { Code::Rs255 } else { Code::Ideal },
-            rates: [get("fec_data"), get("fec_ack")],
+            chain: Chain { stay: [params.gamma, params.beta], error: [good, bad] },
+            code: params.code,
+            rates: [params.fec_data, params.fec_ack],
             symbol_bits,
             bits_per_step,
             steps: (symbol_bits / bits_per_step).max(1) as u64,
@@ -121,12 +154,12 @@ impl ChannelKind for Fading {
         name: "fading",
         summary: "A fading radio link: bit errors in bursts, several antennas, Reed-Solomon coding of every packet",
         source: "paper Y section II",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn check(&self, values: &Values) -> Result<(), String> {
-        let get = |name| values.get(PARAMS, name);
-        let (bits, points) = (get("symbol_bits"), get("points"));
+        let params = Params::of(values);
+        let (bits, points) = (params.symbol_bits, params.points);
         if bits % 1.0 != 0.0 || points % 1.0 != 0.0 || !(points as u32).is_power_of_two() {
             return Err(format!("`points` ({points}) is a power of two, `symbol_bits` ({bits}) a whole number"));
         }
@@ -134,12 +167,12 @@ impl ChannelKind for Fading {
         if !(bits as u32).is_multiple_of(step) {
             return Err(format!("`symbol_bits` has to be a multiple of the {step} bits that {points} points carry"));
         }
-        if get("code") == 0.0 && bits != 8.0 {
+        if params.code == Code::Rs255 && bits != 8.0 {
             return Err(
                 "blocks of 255 are of one-byte symbols; write `code = \"ideal\"` for other `symbol_bits`".to_string()
             );
         }
-        if get("gamma") == 1.0 && get("beta") == 1.0 {
+        if params.gamma == 1.0 && params.beta == 1.0 {
             return Err("with `gamma` and `beta` both 1 the channel never leaves a state; lower one".to_string());
         }
         Ok(())

@@ -20,10 +20,10 @@
 
 use alloc::string::{String, ToString};
 
-use super::placing::{OF, PLACE, lossy};
+use super::placing::{Placing, lossy};
 use crate::api::Probe;
 use crate::channel::{Channel, ChannelInit, ChannelKind, ChannelStages};
-use crate::params::{Info, Param, Unit, Values};
+use crate::params::{Fraction, Info, Packets, Seconds, Values, choices, parameters};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -32,31 +32,44 @@ use crate::wire::Packet;
 pub struct GilbertElliott;
 
 const SECTION: &str = "paper Y section II-A";
-const PARAMS: &[Param] = &[
-    Param::new("clock", Unit::Choice(&["packets", "time"]), 0.0, SECTION, "What sojourns are measured in."),
-    Param::new("good", Unit::Packets, 100.0, SECTION, "Mean sojourn in the good state, by packets.").within(1.0, 1e15),
-    Param::new("bad", Unit::Packets, 4.0, SECTION, "Mean sojourn in the bad state, by packets.").within(1.0, 1e15),
-    Param::new("good_time", Unit::Seconds, 1.0, SECTION, "Mean sojourn in the good state, in time.").within(1e-9, 1e8),
-    Param::new("bad_time", Unit::Seconds, 0.02, SECTION, "Mean sojourn in the bad state, in time.").within(1e-9, 1e8),
-    Param::new("loss_good", Unit::Fraction, 0.0, SECTION, "Probability that a packet is lost in the good state.")
-        .within(0.0, 1.0),
-    Param::new("loss_bad", Unit::Fraction, 1.0, SECTION, "Probability that a packet is lost in the bad state.")
-        .within(0.0, 1.0),
-    PLACE,
-    OF,
-];
+choices! {
+    /// What sojourns are measured in.
+    enum Clock { Packets = "packets", Time = "time" }
+}
+
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// What sojourns are measured in.
+        clock: Clock = Clock::Packets, SECTION;
+        /// Mean sojourn in the good state, by packets.
+        good: Packets = 100.0, in 1.0..=1e15, SECTION;
+        /// Mean sojourn in the bad state, by packets.
+        bad: Packets = 4.0, in 1.0..=1e15, SECTION;
+        /// Mean sojourn in the good state, in time.
+        good_time: Seconds = 1.0, in 1e-9..=1e8, SECTION;
+        /// Mean sojourn in the bad state, in time.
+        bad_time: Seconds = 0.02, in 1e-9..=1e8, SECTION;
+        /// Probability that a packet is lost in the good state.
+        loss_good: Fraction = 0.0, in 0.0..=1.0, SECTION;
+        /// Probability that a packet is lost in the bad state.
+        loss_bad: Fraction = 1.0, in 0.0..=1.0, SECTION;
+        /// Which packets it loses, and where.
+        placing: Placing = Placing::DEFAULT;
+    }
+}
 
 impl ChannelKind for GilbertElliott {
     const INFO: Info = Info {
         name: "gilbert_elliott",
         summary: "A good and a bad state with losses of their own, by packets or in time",
         source: "Gilbert 1960, Elliott 1963; paper Y section II-A",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn check(&self, values: &Values) -> Result<(), String> {
         let given = |name: &str| values.given().iter().any(|(n, _)| *n == name);
-        let in_time = values.get(PARAMS, "clock") == 1.0;
+        let in_time = Params::of(values).clock == Clock::Time;
         if in_time && (given("good") || given("bad")) {
             return Err(
                 "`good` and `bad` belong to the clock \"packets\"; write `good_time` and `bad_time`".to_string()
@@ -68,28 +81,31 @@ impl ChannelKind for GilbertElliott {
         Ok(())
     }
     fn predict(&self, values: &Values, packet: &Packet, put: Probe<'_>) {
-        let get = |name| values.get(PARAMS, name);
-        let [good, bad] = if get("clock") == 0.0 { ["good", "bad"] } else { ["good_time", "bad_time"] };
-        let share = get(bad) / (get(good) + get(bad));
-        let applies = super::placing::affects(values, packet);
-        put("packet_loss", if applies { get("loss_good") + share * (get("loss_bad") - get("loss_good")) } else { 0.0 });
+        let params = Params::of(values);
+        let (good, bad) = match params.clock {
+            Clock::Packets => (params.good, params.bad),
+            Clock::Time => (params.good_time, params.bad_time),
+        };
+        let share = bad / (good + bad);
+        let applies = params.placing.selection.of.has(packet);
+        put("packet_loss", if applies { params.loss_good + share * (params.loss_bad - params.loss_good) } else { 0.0 });
     }
     fn build(&self, init: ChannelInit<'_>) -> ChannelStages {
-        let get = |name| init.values.get(PARAMS, name);
+        let params = Params::of(init.values);
         let mut rng = init.rng;
-        let loss = [get("loss_good"), get("loss_bad")];
+        let loss = [params.loss_good, params.loss_bad];
         let until_loss = loss.map(|p| rng.run_length(p));
-        if get("clock") == 0.0 {
-            let leave = [1.0 / get("good"), 1.0 / get("bad")];
-            let bad = rng.uniform() * (get("good") + get("bad")) < get("bad");
+        if params.clock == Clock::Packets {
+            let leave = [1.0 / params.good, 1.0 / params.bad];
+            let bad = rng.uniform() * (params.good + params.bad) < params.bad;
             let emit = Emission { loss, until_loss };
             let stay = rng.run_length(leave[bad as usize]);
-            return lossy(init.values, ByPackets { leave, bad, stay, emit, rng });
+            return lossy(params.placing, ByPackets { leave, bad, stay, emit, rng });
         }
-        let mean = [get("good_time"), get("bad_time")];
+        let mean = [params.good_time, params.bad_time];
         let bad = rng.uniform() * (mean[0] + mean[1]) < mean[1];
         let until = Time::from_secs_f64(rng.exponential(mean[bad as usize]));
-        lossy(init.values, InTime { mean, bad, until, emit: Emission { loss, until_loss }, rng })
+        lossy(params.placing, InTime { mean, bad, until, emit: Emission { loss, until_loss }, rng })
     }
 }
 
@@ -168,14 +184,12 @@ impl Channel for InTime {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing;
     use alloc::boxed::Box;
     use alloc::vec::Vec;
 
     fn channel(given: &[(&str, f64)]) -> Box<dyn Channel> {
-        let mut values = Values::default();
-        for (name, value) in given {
-            values.set(PARAMS.iter().find(|p| p.name == *name).unwrap(), *value);
-        }
+        let values = testing::values(&[Params::PARAMS], given);
         GilbertElliott.check(&values).unwrap();
         let init = ChannelInit { values: &values, rate: crate::units::Rate::mbps(1), rng: Rng::stream(1, "x") };
         GilbertElliott.build(init).on_air.unwrap()

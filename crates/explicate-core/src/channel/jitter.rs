@@ -8,9 +8,9 @@
 //!    from zero to twice the mean, normal with a standard deviation of `spread` times the mean, drawn again outside of that
 //!    range, exponential, or Pareto.
 
-use super::placing::{OF, disturbing};
+use super::placing::{Selection, disturbing};
 use crate::channel::{ChannelInit, ChannelKind, ChannelStages, Disturbance, Disturbed};
-use crate::params::{Info, Param, Unit};
+use crate::params::{Flag, Fraction, Info, Number, Seconds, choices, parameters};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -18,40 +18,48 @@ use crate::wire::Packet;
 /// Jitter.
 pub struct Jitter;
 
-const PARAMS: &[Param] = &[
-    Param::new("mean", Unit::Seconds, 0.001, "netem", "Mean of the time added.").within(0.0, 1e6),
-    Param::new(
-        "distribution",
-        Unit::Choice(&["uniform", "normal", "exponential", "pareto"]),
-        0.0,
-        "netem",
-        "Distribution of the time added.",
-    ),
-    Param::new("spread", Unit::Fraction, 0.25, "netem", "Standard deviation over the mean (normal).").within(0.0, 1.0),
-    Param::new("shape", Unit::Number, 3.0, "netem", "Shape (Pareto).").within(1.01, 100.0),
-    Param::new("keep_order", Unit::Flag, 0.0, "netem", "Nobody overtakes: a packet waits for those before it."),
-    OF,
-];
+choices! {
+    /// Distribution of the time added.
+    enum Distribution { Uniform = "uniform", Normal = "normal", Exponential = "exponential", Pareto = "pareto" }
+}
+
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// Mean of the time added.
+        mean: Seconds = 0.001, in 0.0..=1e6, "netem";
+        /// Distribution of the time added.
+        distribution: Distribution = Distribution::Uniform, "netem";
+        /// Standard deviation over the mean (normal).
+        spread: Fraction = 0.25, in 0.0..=1.0, "netem";
+        /// Shape (Pareto).
+        shape: Number = 3.0, in 1.01..=100.0, "netem";
+        /// Nobody overtakes: a packet waits for those before it.
+        keep_order: Flag = false, "netem";
+        /// Which packets it affects.
+        selection: Selection = Selection::DEFAULT;
+    }
+}
 
 impl ChannelKind for Jitter {
     const INFO: Info = Info {
         name: "jitter",
         summary: "Adds a random time to each packet's delay",
         source: "netem `delay TIME JITTER distribution`",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn build(&self, init: ChannelInit<'_>) -> ChannelStages {
-        let get = |name| init.values.get(PARAMS, name);
-        let law = match get("distribution") {
-            0.0 => Law::Uniform,
-            1.0 => Law::Normal(get("spread")),
-            2.0 => Law::Exponential,
-            _ => Law::Pareto(get("shape")),
+        let params = Params::of(init.values);
+        let law = match params.distribution {
+            Distribution::Uniform => Law::Uniform,
+            Distribution::Normal => Law::Normal(params.spread),
+            Distribution::Exponential => Law::Exponential,
+            Distribution::Pareto => Law::Pareto(params.shape),
         };
         let channel =
-            Later { mean: get("mean"), law, keep_order: get("keep_order") != 0.0, last: Time::ZERO, rng: init.rng };
-        disturbing(init.values, channel)
+            Later { mean: params.mean, law, keep_order: params.keep_order, last: Time::ZERO, rng: init.rng };
+        disturbing(params.selection, channel)
     }
 }
 
@@ -100,7 +108,7 @@ mod tests {
             for keep_order in [0.0, 1.0] {
                 let mut values = Values::default();
                 for (param, value) in [(0, 0.002), (1, law as f64), (4, keep_order)] {
-                    values.set(&PARAMS[param], value);
+                    values.set(&Params::PARAMS[param], value);
                 }
                 let init = ChannelInit { values: &values, rate: crate::units::Rate::mbps(1), rng: Rng::stream(1, "x") };
                 let mut channel = Jitter.build(init).after.unwrap();

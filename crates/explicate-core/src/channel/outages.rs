@@ -10,32 +10,38 @@ use alloc::vec;
 
 use super::pieces::{More, Piece, Pieces};
 use crate::channel::{ChannelInit, ChannelKind, ChannelStages};
-use crate::params::{Info, Param, Unit};
+use crate::params::{Flag, Info, Seconds, parameters};
 use crate::units::{Rate, Time};
 
 /// A line that works and rests by turns.
 pub struct Outages;
 
 const SECTION: &str = "paper Y section II-A (blocked and non-blocked channels)";
-const PARAMS: &[Param] = &[
-    Param::new("up", Unit::Seconds, 10.0, SECTION, "How long the line works, the mean if random.").within(1e-3, 1e8),
-    Param::new("down", Unit::Seconds, 1.0, SECTION, "How long it rests, the mean if random.").within(1e-3, 1e8),
-    Param::new("random", Unit::Flag, 0.0, SECTION, "Periods are exponential rather than fixed."),
-];
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// How long the line works, the mean if random.
+        up: Seconds = 10.0, in 1e-3..=1e8, SECTION;
+        /// How long it rests, the mean if random.
+        down: Seconds = 1.0, in 1e-3..=1e8, SECTION;
+        /// Periods are exponential rather than fixed.
+        random: Flag = false, SECTION;
+    }
+}
 
 impl ChannelKind for Outages {
     const INFO: Info = Info {
         name: "outages",
         summary: "A line that works and rests by turns; packets wait",
         source: "paper Y section II-A",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn build(&self, init: ChannelInit<'_>) -> ChannelStages {
-        let get = |name| init.values.get(PARAMS, name);
-        let (up, down, rate) = (get("up"), get("down"), init.rate);
+        let params = Params::of(init.values);
+        let (up, down, rate) = (params.up, params.down, init.rate);
         let first = Piece { from: Time::ZERO, rate };
-        let pieces = if get("random") != 0.0 {
+        let pieces = if params.random {
             let more = More::Drawn { up, down, rate, rng: init.rng };
             Pieces::new(vec![first], more, rate.bytes_per_sec())
         } else {

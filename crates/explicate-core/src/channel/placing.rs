@@ -3,52 +3,58 @@
 use alloc::boxed::Box;
 
 use crate::channel::{Channel, ChannelStages, Disturbance, Disturbed};
-use crate::params::{Param, Unit, Values};
+use crate::params::{choices, parameters};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
 
-/// Before the queue, or on the air.
-pub const PLACE: Param = Param::new(
-    "place",
-    Unit::Choice(&["air", "kernel"]),
-    0.0,
-    "paper N section IV",
-    "`air`: lost after the link's time was spent; `kernel`: lost before the queue.",
-);
-
-/// Whose packets.
-pub const OF: Param = Param::new(
-    "of",
-    Unit::Choice(&["all", "data", "acks"]),
-    0.0,
-    "paper Y section III",
-    "Which packets it affects; the others pass untouched.",
-);
-
-/// Whether a packet is of those that [`OF`] names.
-pub(super) fn affects(values: &Values, packet: &Packet) -> bool {
-    let of = values.get(&[OF], OF.name);
-    of == 0.0 || (of == 2.0) == packet.is_ack()
+choices! {
+    /// Where packets are lost.
+    pub enum Place { Air = "air", Kernel = "kernel" }
+}
+choices! {
+    /// Whose packets a channel affects.
+    pub enum Of { All = "all", Data = "data", Acks = "acks" }
 }
 
-/// The stages of a process of losses, by [`PLACE`] and [`OF`].
-pub(super) fn lossy(values: &Values, channel: impl Channel + 'static) -> ChannelStages {
-    let of = values.get(&[OF], OF.name);
-    let stage: Box<dyn Channel> =
-        if of == 0.0 { Box::new(channel) } else { Box::new(Only { acks: of == 2.0, channel }) };
-    if values.get(&[PLACE], PLACE.name) == 1.0 {
-        ChannelStages { before: Some(stage), ..ChannelStages::default() }
-    } else {
-        ChannelStages { on_air: Some(stage), ..ChannelStages::default() }
+parameters! {
+    /// Which packets a channel affects.
+    pub struct Selection {
+        /// Which packets it affects; the others pass untouched.
+        of: Of = Of::All, "paper Y section III";
+    }
+}
+parameters! {
+    /// Which packets a channel loses, and where.
+    pub struct Placing {
+        /// `air`: lost after the link's time was spent; `kernel`: lost before the queue.
+        place: Place = Place::Air, "paper N section IV";
+        /// Which packets it affects.
+        selection: Selection = Selection::DEFAULT;
     }
 }
 
-/// The stage of a disturbance, by [`OF`].
-pub(super) fn disturbing(values: &Values, channel: impl Disturbance + 'static) -> ChannelStages {
-    let of = values.get(&[OF], OF.name);
-    let stage: Box<dyn Disturbance> =
-        if of == 0.0 { Box::new(channel) } else { Box::new(Only { acks: of == 2.0, channel }) };
+impl Of {
+    /// Whether a packet is one of these.
+    pub(super) fn has(self, packet: &Packet) -> bool {
+        self == Of::All || (self == Of::Acks) == packet.is_ack()
+    }
+}
+
+/// The stages of a process of losses.
+pub(super) fn lossy(placing: Placing, channel: impl Channel + 'static) -> ChannelStages {
+    let of = placing.selection.of;
+    let stage: Box<dyn Channel> = if of == Of::All { Box::new(channel) } else { Box::new(Only { of, channel }) };
+    match placing.place {
+        Place::Air => ChannelStages { on_air: Some(stage), ..ChannelStages::default() },
+        Place::Kernel => ChannelStages { before: Some(stage), ..ChannelStages::default() },
+    }
+}
+
+/// The stage of a disturbance.
+pub(super) fn disturbing(selection: Selection, channel: impl Disturbance + 'static) -> ChannelStages {
+    let of = selection.of;
+    let stage: Box<dyn Disturbance> = if of == Of::All { Box::new(channel) } else { Box::new(Only { of, channel }) };
     ChannelStages { after: Some(stage), ..ChannelStages::default() }
 }
 
@@ -76,26 +82,25 @@ impl Sometimes {
 
 /// A channel for data or for acknowledgements alone.
 struct Only<C> {
-    acks: bool,
+    of: Of,
     channel: C,
 }
 
 impl<C: Channel> Channel for Only<C> {
     fn loses(&mut self, at: Time, packet: &Packet, wire_bytes: u32) -> bool {
-        packet.is_ack() == self.acks && self.channel.loses(at, packet, wire_bytes)
+        self.of.has(packet) && self.channel.loses(at, packet, wire_bytes)
     }
 }
 
 impl<C: Disturbance> Disturbance for Only<C> {
     fn disturb(&mut self, at: Time, packet: &Packet) -> Disturbed {
-        if packet.is_ack() == self.acks { self.channel.disturb(at, packet) } else { Disturbed::default() }
+        if self.of.has(packet) { self.channel.disturb(at, packet) } else { Disturbed::default() }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Values;
     use crate::wire::flag;
 
     /// Loses every packet.
@@ -111,13 +116,10 @@ mod tests {
         let data = Packet::EMPTY;
         let mut ack = Packet::EMPTY;
         ack.transport.set_flags(flag::ACK);
-        for (of, lost) in [(0.0, [true, true]), (1.0, [true, false]), (2.0, [false, true])] {
-            for place in [0.0, 1.0] {
-                let mut values = Values::default();
-                values.set(&OF, of);
-                values.set(&PLACE, place);
-                let ChannelStages { before, on_air, .. } = lossy(&values, All);
-                assert_eq!((before.is_some(), on_air.is_some()), (place == 1.0, place == 0.0));
+        for (of, lost) in [(Of::All, [true, true]), (Of::Data, [true, false]), (Of::Acks, [false, true])] {
+            for place in [Place::Air, Place::Kernel] {
+                let ChannelStages { before, on_air, .. } = lossy(Placing { place, selection: Selection { of } }, All);
+                assert_eq!((before.is_some(), on_air.is_some()), (place == Place::Kernel, place == Place::Air));
                 let mut stage = before.or(on_air).unwrap();
                 assert_eq!([&data, &ack].map(|p| stage.loses(Time::ZERO, p, 100)), lost);
             }

@@ -23,10 +23,10 @@
 
 use alloc::string::{String, ToString};
 
-use super::placing::{OF, PLACE, lossy};
+use super::placing::{Placing, lossy};
 use crate::api::Probe;
 use crate::channel::{Channel, ChannelInit, ChannelKind, ChannelStages};
-use crate::params::{Info, Param, Unit, Values};
+use crate::params::{Fraction, Info, Number, Seconds, Values, choices, parameters};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -34,93 +34,76 @@ use crate::wire::Packet;
 /// Losses at random.
 pub struct RandomLoss;
 
-const PARAMS: &[Param] = &[
-    Param::new("rate", Unit::Fraction, 0.0, "paper N section II", "Share of the packets that is lost.")
-        .within(0.0, 1.0),
-    PLACE,
-    OF,
-    Param::new(
-        "distribution",
-        Unit::Choice(&["uniform", "normal", "pareto"]),
-        0.0,
-        "paper N section IV",
-        "`uniform`: every packet with the same probability; else the distribution of the runs between losses.",
-    ),
-    Param::new(
-        "correlation",
-        Unit::Fraction,
-        0.0,
-        "netem",
-        "Of losses of neighbouring packets (uniform); at full correlation all or none would be lost.",
-    )
-    .within(0.0, 0.999_999),
-    Param::new("spread", Unit::Fraction, 0.25, "NIST Net", "Standard deviation of a run over its mean (normal).")
-        .within(0.0, 1.0),
-    Param::new(
-        "shape",
-        Unit::Number,
-        3.0,
-        "netem",
-        "Shape of the Pareto distribution of runs; the smaller, the burstier.",
-    )
-    .within(1.01, 100.0),
-    Param::new("start", Unit::Seconds, 0.0, "paper N section IV", "Nothing is lost before.").within(0.0, 1e9),
-    Param::new("most", Unit::Number, 0.0, "paper N section III", "So many packets are lost in all; 0: no limit.")
-        .within(0.0, 1e12),
-];
+choices! {
+    /// `uniform`.
+    enum Distribution { Uniform = "uniform", Normal = "normal", Pareto = "pareto" }
+}
+
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// Share of the packets that is lost.
+        rate: Fraction = 0.0, in 0.0..=1.0, "paper N section II";
+        /// Which packets it loses, and where.
+        placing: Placing = Placing::DEFAULT;
+        /// `uniform`: every packet with the same probability; else the distribution of the runs between losses.
+        distribution: Distribution = Distribution::Uniform, "paper N section IV";
+        /// Of losses of neighbouring packets (uniform); at full correlation all or none would be lost.
+        correlation: Fraction = 0.0, in 0.0..=0.999_999, "netem";
+        /// Standard deviation of a run over its mean (normal).
+        spread: Fraction = 0.25, in 0.0..=1.0, "NIST Net";
+        /// Shape of the Pareto distribution of runs; the smaller, the burstier.
+        shape: Number = 3.0, in 1.01..=100.0, "netem";
+        /// Nothing is lost before.
+        start: Seconds = 0.0, in 0.0..=1e9, "paper N section IV";
+        /// So many packets are lost in all; 0: no limit.
+        most: Number = 0.0, in 0.0..=1e12, "paper N section III";
+    }
+}
 
 impl ChannelKind for RandomLoss {
     const INFO: Info = Info {
         name: "random_loss",
         summary: "Losses of single packets: uniform (correlated if asked), normal or Pareto",
         source: "paper N section IV; the loss models of NIST Net and netem",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn check(&self, values: &Values) -> Result<(), String> {
-        let law = values.get(PARAMS, "distribution");
-        if law != 0.0 && values.get(PARAMS, "correlation") != 0.0 {
+        let params = Params::of(values);
+        if params.distribution != Distribution::Uniform && params.correlation != 0.0 {
             return Err("`correlation` belongs to the distribution \"uniform\"".to_string());
         }
         Ok(())
     }
     fn predict(&self, values: &Values, packet: &Packet, put: Probe<'_>) {
-        let applies = super::placing::affects(values, packet);
-        let lasts = values.get(PARAMS, "most") == 0.0;
-        put("packet_loss", if applies && lasts { values.get(PARAMS, "rate") } else { 0.0 });
+        let params = Params::of(values);
+        let applies = params.placing.selection.of.has(packet) && params.most == 0.0;
+        put("packet_loss", if applies { params.rate } else { 0.0 });
     }
     fn build(&self, init: ChannelInit<'_>) -> ChannelStages {
-        let get = |name| init.values.get(PARAMS, name);
-        let p = get("rate");
+        let params = Params::of(init.values);
+        let p = params.rate;
         let mut rng = init.rng;
-        let law = get("distribution");
-        if law == 0.0 {
-            let correlation = get("correlation");
-            let (fresh, again) = (p * (1.0 - correlation), p + correlation * (1.0 - p));
-            let correlated = correlation > 0.0;
-            let until_loss = match correlated {
-                false => rng.run_length(p),
-                true if rng.uniform() < p => 0,
-                true => rng.run_length(fresh).saturating_add(1),
-            };
-            return limited(init.values, Uniform { fresh, again, correlated, until_loss, rng });
-        }
-        let law = if law == 1.0 { Law::Normal(get("spread")) } else { Law::Pareto(get("shape")) };
+        let law = match params.distribution {
+            Distribution::Uniform => return limited(&params, Uniform::new(p, params.correlation, rng)),
+            Distribution::Normal => Law::Normal(params.spread),
+            Distribution::Pareto => Law::Pareto(params.shape),
+        };
         // The first loss comes within a mean run of the start.
         let mean = (1.0 - p) / p;
         let left = (1.0 - rng.uniform()) * (1.0 + mean);
-        limited(init.values, Spaced { mean, law, left, rng })
+        limited(&params, Spaced { mean, law, left, rng })
     }
 }
 
 /// `channel` within the limits that are given, if any.
-fn limited(values: &Values, channel: impl Channel + 'static) -> ChannelStages {
-    let (start, most) = (values.get(PARAMS, "start"), values.get(PARAMS, "most"));
-    if start == 0.0 && most == 0.0 {
-        return lossy(values, channel);
+fn limited(params: &Params, channel: impl Channel + 'static) -> ChannelStages {
+    if params.start == 0.0 && params.most == 0.0 {
+        return lossy(params.placing, channel);
     }
-    let left = if most == 0.0 { u64::MAX } else { most as u64 };
-    lossy(values, Limited { start: Time::from_secs_f64(start), left, channel })
+    let left = if params.most == 0.0 { u64::MAX } else { params.most as u64 };
+    lossy(params.placing, Limited { start: Time::from_secs_f64(params.start), left, channel })
 }
 
 /// Losses that begin late or end after some.
@@ -148,6 +131,19 @@ struct Uniform {
     correlated: bool,
     until_loss: u64,
     rng: Rng,
+}
+
+impl Uniform {
+    fn new(p: f64, correlation: f64, mut rng: Rng) -> Uniform {
+        let (fresh, again) = (p * (1.0 - correlation), p + correlation * (1.0 - p));
+        let correlated = correlation > 0.0;
+        let until_loss = match correlated {
+            false => rng.run_length(p),
+            true if rng.uniform() < p => 0,
+            true => rng.run_length(fresh).saturating_add(1),
+        };
+        Uniform { fresh, again, correlated, until_loss, rng }
+    }
 }
 
 impl Channel for Uniform {
@@ -198,14 +194,12 @@ impl Channel for Spaced {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing;
     use alloc::boxed::Box;
     use alloc::vec::Vec;
 
     fn channel(given: &[(&str, f64)]) -> Box<dyn Channel> {
-        let mut values = Values::default();
-        for (name, value) in given {
-            values.set(PARAMS.iter().find(|p| p.name == *name).unwrap(), *value);
-        }
+        let values = testing::values(&[Params::PARAMS], given);
         RandomLoss.check(&values).unwrap();
         let init = ChannelInit { values: &values, rate: crate::units::Rate::mbps(1), rng: Rng::stream(1, "x") };
         RandomLoss.build(init).on_air.unwrap()

@@ -11,36 +11,35 @@ use alloc::string::{String, ToString};
 
 use super::pieces::{More, Piece, Pieces};
 use crate::channel::{ChannelInit, ChannelKind, ChannelStages};
-use crate::params::{Info, Param, Unit, Values};
+use crate::params::{Info, Seconds, Steps, Values, parameters};
 use crate::units::Time;
 
 /// A rate that changes at given times.
 pub struct RateSteps;
 
-const PARAMS: &[Param] = &[
-    Param::new("steps", Unit::Steps, f64::NAN, "ours", "From when on which rate, the first from `0s`."),
-    Param::new(
-        "period",
-        Unit::Seconds,
-        f64::INFINITY,
-        "ours",
-        "The steps come again after this time; unlimited: the last one lasts.",
-    ),
-];
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// From when on which rate, the first from `0s`.
+        steps: Steps = (), "ours";
+        /// The steps come again after this time; unlimited: the last one lasts.
+        period: Seconds = f64::INFINITY, "ours";
+    }
+}
 
 impl ChannelKind for RateSteps {
     const INFO: Info = Info {
         name: "rate_steps",
         summary: "A rate that changes at given times, once or periodically",
         source: "folklore",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn check(&self, values: &Values) -> Result<(), String> {
         // Whether the list is there at all is found before.
         let Some(steps) = values.steps.as_deref() else { return Ok(()) };
         let (Some(first), Some(last)) = (steps.first(), steps.last()) else { return Ok(()) };
-        let period = values.get(PARAMS, "period");
+        let period = Params::of(values).period;
         if first.0 != Time::ZERO {
             return Err("the first of `steps` has to be at \"0s\"".to_string());
         }
@@ -60,7 +59,7 @@ impl ChannelKind for RateSteps {
             return ChannelStages::default();
         };
         let list = steps.iter().map(|&(from, rate)| Piece { from, rate }).collect();
-        let period = init.values.get(PARAMS, "period");
+        let period = Params::of(init.values).period;
         let pieces = if period.is_finite() {
             let period = Time::from_secs_f64(period);
             let ends = steps.iter().skip(1).map(|step| step.0).chain([period]);

@@ -26,14 +26,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::bit_chain::{Chain, Matrix, power, product};
+use crate::params::choices;
 
-/// How packets are coded.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Code {
-    /// Blocks of at most 255 symbols.
-    Rs255,
-    /// One block, however long.
-    Ideal,
+choices! {
+    /// How packets are coded: in blocks of at most 255 symbols, or in one, however long.
+    pub enum Code { Rs255 = "rs255", Ideal = "ideal" }
 }
 
 /// A block: symbols in all, and those that carry data.

@@ -7,33 +7,39 @@
 //! 1. netem's `reorder` sends a share of the packets ahead of a delay that the others suffer. The order of arrivals is the
 //!    same with the roles of the shares exchanged; here the link's own delay stays as it is.
 
-use super::placing::{OF, Sometimes, disturbing};
+use super::placing::{Selection, Sometimes, disturbing};
 use crate::channel::{ChannelInit, ChannelKind, ChannelStages, Disturbance, Disturbed};
-use crate::params::{Info, Param, Unit};
+use crate::params::{Fraction, Info, Seconds, parameters};
 use crate::units::Time;
 use crate::wire::Packet;
 
 /// Reordering.
 pub struct Reordering;
 
-const PARAMS: &[Param] = &[
-    Param::new("rate", Unit::Fraction, 0.0, "netem", "Share of the packets that is held back.").within(0.0, 1.0),
-    Param::new("by", Unit::Seconds, 0.01, "netem", "How much later they arrive.").within(0.0, 1e6),
-    OF,
-];
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// Share of the packets that is held back.
+        rate: Fraction = 0.0, in 0.0..=1.0, "netem";
+        /// How much later they arrive.
+        by: Seconds = 0.01, in 0.0..=1e6, "netem";
+        /// Which packets it affects.
+        selection: Selection = Selection::DEFAULT;
+    }
+}
 
 impl ChannelKind for Reordering {
     const INFO: Info = Info {
         name: "reordering",
         summary: "Holds a share of the packets back, so that others overtake them",
         source: "netem `reorder`",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn build(&self, init: ChannelInit<'_>) -> ChannelStages {
-        let by = Time::from_secs_f64(init.values.get(PARAMS, "by"));
-        let when = Sometimes::new(init.values.get(PARAMS, "rate"), init.rng);
-        disturbing(init.values, HoldBack { by, when })
+        let params = Params::of(init.values);
+        let (by, when) = (Time::from_secs_f64(params.by), Sometimes::new(params.rate, init.rng));
+        disturbing(params.selection, HoldBack { by, when })
     }
 }
 

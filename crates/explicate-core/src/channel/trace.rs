@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 
 use crate::channel::{ChannelInit, ChannelKind, ChannelStages, ServiceCurve};
-use crate::params::{Info, Param, Unit};
+use crate::params::{File, Info, parameters};
 use crate::units::Time;
 
 /// Recorded capacity.
@@ -17,15 +17,20 @@ pub struct Trace;
 /// Bytes that one opportunity delivers.
 const OPPORTUNITY: u32 = 1500;
 
-const PARAMS: &[Param] =
-    &[Param::new("file", Unit::File, f64::NAN, "mahimahi", "The trace, relative to the scenario's folder.")];
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// The trace, relative to the scenario's folder.
+        file: File = (), "mahimahi";
+    }
+}
 
 impl ChannelKind for Trace {
     const INFO: Info = Info {
         name: "trace",
         summary: "Recorded capacity: delivery opportunities in the mahimahi format, wrapping at the end",
         source: "mahimahi (Netravali et al., USENIX ATC 2015)",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn build(&self, init: ChannelInit<'_>) -> ChannelStages {

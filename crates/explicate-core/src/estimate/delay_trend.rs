@@ -20,7 +20,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::search::{Arrived, Search};
-use super::{Estimator, EstimatorInit, EstimatorKind, PROBING};
+use super::{Estimator, EstimatorInit, EstimatorKind, Probing};
 use crate::params::Info;
 
 /// Streams and trends.
@@ -31,7 +31,7 @@ impl EstimatorKind for DelayTrend {
         name: "delay_trend",
         summary: "Streams of probes whose delays grow if they are faster than what the path has left",
         source: "Jain, Dovrolis, PAM 2002",
-        params: &PROBING,
+        params: Probing::PARAMS,
     };
 
     fn build(&self, init: EstimatorInit<'_>) -> Box<dyn Estimator> {

@@ -1,5 +1,4 @@
-//! Estimators of the bandwidth that a path of plain routers has left. To add one, write its file, add its line here and its
-//! word to the parameter [`CHOICE`].
+//! Estimators of the bandwidth that a path of plain routers has left. To add one, write its file and add its line here.
 //!
 //! An estimator stands at one end of the path. It may send probes to the other end, which returns for each an echo with the
 //! time at which it came; or it asks a [`PathOracle`], if the driver has one.
@@ -7,70 +6,58 @@
 use alloc::boxed::Box;
 
 use crate::agent::{Address, PathOracle};
-use crate::params::{Info, Param, Unit, Values};
+use crate::params::{Auto, BitsPerSecond, Bytes, Info, Number, Values, choices, parameters};
 use crate::rng::Rng;
 use crate::units::Time;
 
 mod search;
 
 macro_rules! estimators {
-    ($($module:ident::$unit:ident,)*) => {
+    ($($module:ident::$unit:ident = $word:literal,)*) => {
         $(pub mod $module;)*
         /// Every estimator, in the order of this list.
         pub static ESTIMATORS: &[&AnyEstimatorKind] = &[$(&$module::$unit),*];
+        choices! {
+            /// One of [`ESTIMATORS`].
+            pub enum Which { $($unit = $word),* }
+        }
     };
 }
 
 estimators! {
-    oracle::Oracle,
-    delay_trend::DelayTrend,
-    packet_train::PacketTrain,
-    spruce::Spruce,
+    oracle::Oracle = "oracle",
+    delay_trend::DelayTrend = "delay_trend",
+    packet_train::PacketTrain = "packet_train",
+    spruce::Spruce = "spruce",
 }
 
-/// Chooses among [`ESTIMATORS`], by index.
-pub const CHOICE: Param = Param::new(
-    "estimator",
-    Unit::Choice(&["oracle", "delay_trend", "packet_train", "spruce"]),
-    0.0,
-    "paper I section III-A.3",
-    "What measures the bandwidth that a cloud of plain routers has left.",
-);
+impl Which {
+    /// The estimator itself.
+    pub fn kind(self) -> &'static AnyEstimatorKind {
+        ESTIMATORS[self as usize]
+    }
+}
 
-/// Parameters of the estimators that send probes.
-pub const PROBING: [Param; 4] = [
-    Param::new(
-        "probe_rate",
-        Unit::BitsPerSecond,
-        3e5,
-        "Ribeiro et al., PAM 2003",
-        "Most that probes load a path with.",
-    )
-    .within(1e3, 1e10),
-    Param::new(
-        "probe_bytes",
-        Unit::Bytes,
-        f64::NAN,
-        "Jain, Dovrolis 2002",
-        "IP length of a probe; auto: 300, Spruce 1500.",
-    )
-    .within(56.0, 9000.0),
-    Param::new(
-        "probes",
-        Unit::Number,
-        f64::NAN,
-        "Jain, Dovrolis 2002",
-        "Probes of a stream; auto: 40, Spruce 10 pairs.",
-    )
-    .within(4.0, 1000.0),
-    Param::new("first_rate", Unit::BitsPerSecond, 2e6, "ours", "Rate of the first stream of a search.")
-        .within(1e3, 1e11),
-];
+parameters! {
+    /// Chooses an estimator.
+    pub struct Choice {
+        /// What measures the bandwidth that a cloud of plain routers has left.
+        estimator: Which = Which::Oracle, "paper I section III-A.3";
+    }
+}
 
-/// The value given of one of [`PROBING`], or what `auto` means.
-fn probing(values: &Values, name: &str, auto: f64) -> f64 {
-    let value = values.get(&PROBING, name);
-    if value.is_nan() { auto } else { value }
+parameters! {
+    /// Parameters of the estimators that send probes.
+    pub struct Probing {
+        /// Most that probes load a path with.
+        probe_rate: BitsPerSecond = 3e5, in 1e3..=1e10, "Ribeiro et al., PAM 2003";
+        /// IP length of a probe; auto: 300, Spruce 1500.
+        probe_bytes: Auto<Bytes> = None, in 56.0..=9000.0, "Jain, Dovrolis 2002";
+        /// Probes of a stream; auto: 40, Spruce 10 pairs.
+        probes: Auto<Number> = None, in 4.0..=1000.0, "Jain, Dovrolis 2002";
+        /// Rate of the first stream of a search.
+        first_rate: BitsPerSecond = 2e6, in 1e3..=1e11, "ours";
+    }
 }
 
 /// A kind of estimator: one file, registered by one line.
@@ -155,10 +142,11 @@ pub trait Estimator: Send {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::params::Unit;
 
     #[test]
     fn words_are_the_names_of_estimators() {
-        let Unit::Choice(words) = CHOICE.unit else { panic!("a choice") };
+        let Unit::Choice(words) = Choice::PARAMS[0].unit else { panic!("a choice") };
         assert!(words.iter().copied().eq(ESTIMATORS.iter().map(|e| e.name())));
     }
 }

@@ -24,58 +24,48 @@ use alloc::vec::Vec;
 
 use super::{Estimator, EstimatorInit, EstimatorKind};
 use crate::agent::{Address, PathOracle};
-use crate::params::{Info, Param, Unit};
+use crate::params::{Fraction, Info, Seconds, choices, parameters};
 use crate::rng::Rng;
 use crate::units::Time;
 
 /// The oracle.
 pub struct Oracle;
 
-/// Parameters, as the router's list has them too.
-pub const PARAMS: [Param; 4] = [
-    Param::new("estimate_error", Unit::Fraction, 0.0, "paper I IV-D", "Greatest error of the oracle, either way.")
-        .within(0.0, 1.0),
-    Param::new(
-        "estimate_of",
-        Unit::Choice(&["available", "capacity"]),
-        0.0,
-        "paper I IV-D",
-        "What the oracle's error multiplies: the bandwidth left, or the capacity before the load is taken off.",
-    ),
-    Param::new(
-        "estimate_delay",
-        Unit::Seconds,
-        0.0,
-        "paper I IV",
-        "How long the oracle thinks before it says what it saw.",
-    )
-    .within(0.0, 100.0),
-    Param::new(
-        "estimate_hold",
-        Unit::Seconds,
-        0.0,
-        "ours",
-        "How long an error of the oracle stays; 0s: every estimate has one of its own.",
-    )
-    .within(0.0, 1000.0),
-];
+choices! {
+    /// What the oracle's error multiplies.
+    pub enum EstimateOf { Available = "available", Capacity = "capacity" }
+}
+
+parameters! {
+    /// Parameters, as the router's list has them too.
+    pub struct Params {
+        /// Greatest error of the oracle, either way.
+        estimate_error: Fraction = 0.0, in 0.0..=1.0, "paper I IV-D";
+        /// What the oracle's error multiplies: the bandwidth left, or the capacity before the load is taken off.
+        estimate_of: EstimateOf = EstimateOf::Available, "paper I IV-D";
+        /// How long the oracle thinks before it says what it saw.
+        estimate_delay: Seconds = 0.0, in 0.0..=100.0, "paper I IV";
+        /// How long an error of the oracle stays; 0s: every estimate has one of its own.
+        estimate_hold: Seconds = 0.0, in 0.0..=1000.0, "ours";
+    }
+}
 
 impl EstimatorKind for Oracle {
     const INFO: Info = Info {
         name: "oracle",
         summary: "The truth about the path, with an error if wanted",
         source: "paper I section IV",
-        params: &PARAMS,
+        params: Params::PARAMS,
     };
 
     fn build(&self, init: EstimatorInit<'_>) -> Box<dyn Estimator> {
-        let get = |name| init.values.get(&PARAMS, name);
+        let params = Params::of(init.values);
         Box::new(Asking {
             ends: (init.own, init.peer),
-            error: get("estimate_error"),
-            of_capacity: get("estimate_of") != 0.0,
-            delay: Time::from_secs_f64(get("estimate_delay")),
-            hold: Time::from_secs_f64(get("estimate_hold")),
+            error: params.estimate_error,
+            of_capacity: params.estimate_of == EstimateOf::Capacity,
+            delay: Time::from_secs_f64(params.estimate_delay),
+            hold: Time::from_secs_f64(params.estimate_hold),
             factor: 1.0,
             redraw: init.now,
             period: init.period,
@@ -159,7 +149,7 @@ impl Estimator for Asking {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Values;
+    use crate::testing;
 
     /// A link that carries 1000 bytes/s: what comes to it every 100 ms, and what has come so far, bytes.
     struct Loaded(f64, f64);
@@ -176,10 +166,7 @@ mod tests {
         estimates_under(0.0, given)
     }
     fn estimates_under(load: f64, given: &[(&str, f64)]) -> alloc::vec::Vec<f64> {
-        let mut values = Values::default();
-        for &(name, value) in given {
-            values.set(PARAMS.iter().find(|p| p.name == name).unwrap(), value);
-        }
+        let values = testing::values(&[Params::PARAMS], given);
         let (own, peer, period) = (Address(1), Address(2), Time::millis(100));
         let rng = Rng::stream(1, "test");
         let mut oracle = Oracle.build(EstimatorInit { values: &values, own, peer, period, rng, now: Time::ZERO });

@@ -17,7 +17,7 @@
 use alloc::boxed::Box;
 
 use super::search::{Arrived, Search};
-use super::{Estimator, EstimatorInit, EstimatorKind, PROBING};
+use super::{Estimator, EstimatorInit, EstimatorKind, Probing};
 use crate::params::Info;
 
 /// Trains and their turning point.
@@ -28,7 +28,7 @@ impl EstimatorKind for PacketTrain {
         name: "packet_train",
         summary: "Trains of probes that come out slower than they went in if they are faster than what the path has left",
         source: "Hu, Steenkiste, IEEE JSAC 2003",
-        params: &PROBING,
+        params: Probing::PARAMS,
     };
 
     fn build(&self, init: EstimatorInit<'_>) -> Box<dyn Estimator> {

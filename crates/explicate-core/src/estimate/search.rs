@@ -8,7 +8,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Estimator, EstimatorInit, ProbePacket, probing};
+use super::{Estimator, EstimatorInit, ProbePacket, Probing};
 use crate::units::Time;
 
 /// A probe that arrived.
@@ -58,9 +58,9 @@ const PATIENCE: Time = Time::secs(1);
 
 impl Search {
     pub(super) fn new(init: &EstimatorInit<'_>, judge: Judge) -> Search {
-        let (bytes, count) = (probing(init.values, "probe_bytes", 300.0), probing(init.values, "probes", 40.0));
-        let load = probing(init.values, "probe_rate", 0.0) / 8.0;
-        let first = probing(init.values, "first_rate", 0.0) / 8.0;
+        let params = Probing::of(init.values);
+        let (bytes, count) = (params.probe_bytes.unwrap_or(300.0), params.probes.unwrap_or(40.0));
+        let (load, first) = (params.probe_rate / 8.0, params.first_rate / 8.0);
         Search {
             judge,
             bytes,

@@ -18,7 +18,7 @@
 
 use alloc::boxed::Box;
 
-use super::{Estimator, EstimatorInit, EstimatorKind, PROBING, ProbePacket, probing};
+use super::{Estimator, EstimatorInit, EstimatorKind, ProbePacket, Probing};
 use crate::params::Info;
 use crate::rng::Rng;
 use crate::units::Time;
@@ -31,15 +31,16 @@ impl EstimatorKind for Spruce {
         name: "spruce",
         summary: "Pairs of probes whose gap is widened by what comes between them on the tight link",
         source: "Strauss, Katabi, Kaashoek, IMC 2003",
-        params: &PROBING,
+        params: Probing::PARAMS,
     };
 
     fn build(&self, init: EstimatorInit<'_>) -> Box<dyn Estimator> {
-        let bytes = probing(init.values, "probe_bytes", 1500.0);
+        let params = Probing::of(init.values);
+        let bytes = params.probe_bytes.unwrap_or(1500.0);
         Box::new(Pairs {
             bytes,
-            count: probing(init.values, "probes", 10.0) as u32,
-            pause: 2.0 * bytes / (probing(init.values, "probe_rate", 0.0) / 8.0),
+            count: params.probes.unwrap_or(10.0) as u32,
+            pause: 2.0 * bytes / (params.probe_rate / 8.0),
             next: init.now,
             index: 0,
             first: None,

@@ -1,9 +1,9 @@
 //! Round-trip times for the law and its headers, where their resolution is not that of the retransmission timer
 //! (`rtt_resolution`). Both are smoothed alike (RFC 6298 (2.3)), by the acknowledgements of new data.
 
-use super::PARAMS;
+use super::Params;
 use crate::params::Values;
-use crate::recovery::COMMON;
+use crate::recovery::Common;
 use crate::recovery::rto::smoothed;
 use crate::units::Time;
 
@@ -29,9 +29,9 @@ pub(super) struct RoundTrip {
 impl RoundTrip {
     /// None where the timer's clock serves for both.
     pub(super) fn new(values: &Values) -> Option<RoundTrip> {
-        let resolution = values.get(PARAMS, "rtt_resolution");
-        let own = !resolution.is_nan() && resolution != values.get(COMMON, "clock_tick");
-        own.then(|| RoundTrip { tick: Time::from_secs_f64(resolution).0 as u32, srtt: Time::ZERO })
+        let timer = Common::of(values).clock_tick;
+        let own = Params::of(values).rtt_resolution.filter(|resolution| *resolution != timer)?;
+        Some(RoundTrip { tick: Time::from_secs_f64(own).0 as u32, srtt: Time::ZERO })
     }
     /// An acknowledgement that arrives now took `exact`; it counts if it is one of new data. Returns the sample.
     pub(super) fn take(&mut self, now: Time, exact: Time, counts: bool) -> Time {
@@ -48,12 +48,10 @@ impl RoundTrip {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing;
 
     fn with(given: &[(&str, f64)]) -> Option<RoundTrip> {
-        let mut values = Values::default();
-        for (name, value) in given {
-            values.set(PARAMS.iter().chain(COMMON).find(|p| p.name == *name).unwrap(), *value);
-        }
+        let values = testing::values(&[Params::PARAMS, Common::PARAMS], given);
         RoundTrip::new(&values)
     }
 

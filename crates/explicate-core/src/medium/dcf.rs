@@ -356,12 +356,10 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing;
 
     fn with(given: &[(&str, f64)]) -> Settings {
-        let mut values = Values::default();
-        for (name, value) in given {
-            values.set(PARAMS.iter().find(|p| p.name == *name).expect("declared"), *value);
-        }
+        let values = testing::values(&[PARAMS], given);
         Settings::new(&values)
     }
 

@@ -32,7 +32,7 @@
 use alloc::boxed::Box;
 
 use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Sent};
-use crate::params::{Info, Param, Unit};
+use crate::params::{Info, Number, Seconds, parameters};
 use crate::protocols::delivery::{DeliveryRate, Sample};
 use crate::rng::Rng;
 use crate::units::{Rate, Time};
@@ -47,27 +47,24 @@ const MIN_PIPE: f64 = 4.0;
 /// Rounds that the bandwidth's maximum is taken over.
 const ROUNDS: usize = 10;
 
-const PARAMS: &[Param] = &[
-    Param::new("cwnd_gain", Unit::Number, 2.0, "bbr-00 4.2.3.2", "Window over bandwidth times least round trip.")
-        .within(1.0, 100.0),
-    Param::new("rtprop_window", Unit::Seconds, 10.0, "bbr-00 4.1.2", "A least round trip is trusted for so long.")
-        .within(0.1, 1e4),
-    Param::new(
-        "probe_rtt",
-        Unit::Seconds,
-        0.2,
-        "bbr-00 4.3.5",
-        "Time with four packets in flight, to see the path empty.",
-    )
-    .within(1e-3, 10.0),
-];
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// Window over bandwidth times least round trip.
+        cwnd_gain: Number = 2.0, in 1.0..=100.0, "bbr-00 4.2.3.2";
+        /// A least round trip is trusted for so long.
+        rtprop_window: Seconds = 10.0, in 0.1..=1e4, "bbr-00 4.1.2";
+        /// Time with four packets in flight, to see the path empty.
+        probe_rtt: Seconds = 0.2, in 1e-3..=10.0, "bbr-00 4.3.5";
+    }
+}
 
 impl Protocol for Bbr {
     const INFO: Info = Info {
         name: "bbr",
         summary: "BBR v1: paces at the measured bottleneck bandwidth, with about one bandwidth-delay product in flight",
         source: "Cardwell et al., ACM Queue 2016; bbr-00",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
@@ -135,13 +132,13 @@ struct BbrSender {
 
 impl BbrSender {
     fn new(init: &SenderInit<'_>) -> BbrSender {
-        let get = |name| init.values.get(PARAMS, name);
+        let params = Params::of(init.values);
         BbrSender {
             packet: init.packet,
             initial_window: init.initial_window,
-            steady_gain: get("cwnd_gain"),
-            rtprop_window: Time::from_secs_f64(get("rtprop_window")),
-            probe_rtt: Time::from_secs_f64(get("probe_rtt")),
+            steady_gain: params.cwnd_gain,
+            rtprop_window: Time::from_secs_f64(params.rtprop_window),
+            probe_rtt: Time::from_secs_f64(params.probe_rtt),
             delivery: DeliveryRate::default(),
             mode: Mode::Startup,
             pacing_gain: HIGH_GAIN,

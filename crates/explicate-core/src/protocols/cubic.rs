@@ -26,7 +26,7 @@
 use alloc::boxed::Box;
 
 use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Sent};
-use crate::params::{Info, Param, Unit};
+use crate::params::{Flag, Fraction, Info, Number, parameters};
 use crate::protocols::window::Window;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -34,25 +34,24 @@ use crate::wire::Packet;
 /// CUBIC.
 pub struct Cubic;
 
-const PARAMS: &[Param] = &[
-    Param::new("beta", Unit::Fraction, 0.7, "RFC 9438 section 4.6", "What a reduction leaves of the window.")
-        .within(0.1, 0.99),
-    Param::new("C", Unit::Number, 0.4, "RFC 9438 section 5", "Scale of the cubic, segments/s^3.").within(1e-6, 1e6),
-    Param::new(
-        "fast_convergence",
-        Unit::Flag,
-        1.0,
-        "RFC 9438 section 4.7",
-        "A flow reduced before it reached its last plateau aims lower, for newcomers.",
-    ),
-];
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// What a reduction leaves of the window.
+        beta: Fraction = 0.7, in 0.1..=0.99, "RFC 9438 section 4.6";
+        /// Scale of the cubic, segments/s^3.
+        C: Number = 0.4, in 1e-6..=1e6, "RFC 9438 section 5";
+        /// A flow reduced before it reached its last plateau aims lower, for newcomers.
+        fast_convergence: Flag = true, "RFC 9438 section 4.7";
+    }
+}
 
 impl Protocol for Cubic {
     const INFO: Info = Info {
         name: "cubic",
         summary: "CUBIC: window growth by the time since the last loss, for fast long paths",
         source: "RFC 9438",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
@@ -81,11 +80,11 @@ struct CubicSender {
 
 impl CubicSender {
     fn new(init: &SenderInit<'_>) -> CubicSender {
-        let get = |name| init.values.get(PARAMS, name);
+        let params = Params::of(init.values);
         CubicSender {
-            beta: get("beta"),
-            c: get("C"),
-            fast_convergence: get("fast_convergence") != 0.0,
+            beta: params.beta,
+            c: params.C,
+            fast_convergence: params.fast_convergence,
             window: Window::new(init.initial_window),
             w_max: 0.0,
             k: 0.0,

@@ -23,38 +23,35 @@
 use alloc::boxed::Box;
 
 use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit};
-use crate::params::{Info, Param, Unit};
+use crate::params::{Fraction, Info, Packets, parameters};
 use crate::protocols::window::{Round, Window, grows};
 use crate::units::Time;
 
 /// FAST TCP.
 pub struct Fast;
 
-const PARAMS: &[Param] = &[
-    Param::new(
-        "alpha",
-        Unit::Packets,
-        100.0,
-        "Wei et al., ToN 2006, equation 6; the value is ours",
-        "Packets that a flow keeps in the queues of its path.",
-    )
-    .within(0.1, 1e6),
-    Param::new("gamma", Unit::Fraction, 0.5, "Wei et al., ToN 2006", "Share of the way to the goal in a round trip.")
-        .within(0.01, 1.0),
-];
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// Packets that a flow keeps in the queues of its path.
+        alpha: Packets = 100.0, in 0.1..=1e6, "Wei et al., ToN 2006, equation 6; the value is ours";
+        /// Share of the way to the goal in a round trip.
+        gamma: Fraction = 0.5, in 0.01..=1.0, "Wei et al., ToN 2006";
+    }
+}
 
 impl Protocol for Fast {
     const INFO: Info = Info {
         name: "fast",
         summary: "FAST TCP: alpha packets of each flow in the queue, approached in proportion to the distance",
         source: "Wei, Jin, Low, Hegde, IEEE/ACM ToN 2006",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         Box::new(FastSender {
-            alpha: init.values.get(PARAMS, "alpha"),
-            gamma: init.values.get(PARAMS, "gamma"),
+            alpha: Params::of(init.values).alpha,
+            gamma: Params::of(init.values).gamma,
             window: Window::new(init.initial_window),
             round: Round::default(),
             base: f64::INFINITY,

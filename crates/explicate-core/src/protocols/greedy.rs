@@ -11,27 +11,31 @@
 use alloc::boxed::Box;
 
 use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit};
-use crate::params::{Info, Param, Unit};
+use crate::params::{BitsPerSecond, Info, parameters};
 use crate::protocols::video::UNLIMITED;
 use crate::units::Rate;
 
 /// A source that does not obey.
 pub struct Greedy;
 
-const PARAMS: &[Param] =
-    &[Param::new("rate", Unit::BitsPerSecond, 4e6, "Floyd and Fall 1999", "Its rate, with all headers.")
-        .within(1e3, 1e12)];
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// Its rate, with all headers.
+        rate: BitsPerSecond = 4e6, in 1e3..=1e12, "Floyd and Fall 1999";
+    }
+}
 
 impl Protocol for Greedy {
     const INFO: Info = Info {
         name: "greedy",
         summary: "A source of constant rate that ignores losses, marks and feedback",
         source: "Floyd and Fall, IEEE/ACM ToN 7(4), 1999",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
-        Box::new(GreedySender { rate: Rate::from_bytes_per_sec(init.values.get(PARAMS, "rate") / 8.0) })
+        Box::new(GreedySender { rate: Rate::from_bytes_per_sec(Params::of(init.values).rate / 8.0) })
     }
 }
 

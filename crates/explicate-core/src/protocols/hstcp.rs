@@ -25,31 +25,34 @@
 use alloc::boxed::Box;
 
 use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit};
-use crate::params::{Info, Param, Unit, Values};
+use crate::params::{Fraction, Info, Packets, Values, parameters};
 use crate::protocols::window::{Round, Window, grows};
 
 /// HighSpeed TCP.
 pub struct Hstcp;
 
-const PARAMS: &[Param] = &[
-    Param::new("low_window", Unit::Packets, 38.0, "RFC 3649 section 5", "Up to this window it is standard TCP.")
-        .within(2.0, 1e6),
-    Param::new("high_window", Unit::Packets, 83_000.0, "RFC 3649 section 5", "The window at the loss rate `high_p`.")
-        .within(2.0, 1e9),
-    Param::new("low_p", Unit::Fraction, 1e-3, "RFC 3649 section 5", "Loss rate that keeps a window of `low_window`.")
-        .within(1e-12, 1.0),
-    Param::new("high_p", Unit::Fraction, 1e-7, "RFC 3649 section 5", "Loss rate that keeps a window of `high_window`.")
-        .within(1e-12, 1.0),
-    Param::new("high_decrease", Unit::Fraction, 0.1, "RFC 3649 section 5", "What a loss takes of `high_window`.")
-        .within(0.01, 0.5),
-];
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// Up to this window it is standard TCP.
+        low_window: Packets = 38.0, in 2.0..=1e6, "RFC 3649 section 5";
+        /// The window at the loss rate `high_p`.
+        high_window: Packets = 83_000.0, in 2.0..=1e9, "RFC 3649 section 5";
+        /// Loss rate that keeps a window of `low_window`.
+        low_p: Fraction = 1e-3, in 1e-12..=1.0, "RFC 3649 section 5";
+        /// Loss rate that keeps a window of `high_window`.
+        high_p: Fraction = 1e-7, in 1e-12..=1.0, "RFC 3649 section 5";
+        /// What a loss takes of `high_window`.
+        high_decrease: Fraction = 0.1, in 0.01..=0.5, "RFC 3649 section 5";
+    }
+}
 
 impl Protocol for Hstcp {
     const INFO: Info = Info {
         name: "hstcp",
         summary: "HighSpeed TCP: large windows grow faster and give up less",
         source: "RFC 3649",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
@@ -75,12 +78,12 @@ pub struct Response {
 
 impl Response {
     fn new(values: &Values) -> Response {
-        let get = |name| values.get(PARAMS, name);
-        let low_window = get("low_window");
-        let high_window = get("high_window").max(1.01 * low_window);
+        let params = Params::of(values);
+        let low_window = params.low_window;
+        let high_window = params.high_window.max(1.01 * low_window);
         let span = libm::log(high_window / low_window);
-        let slope = libm::log(get("high_p") / get("low_p")) / span;
-        Response { low_window, high_window, low_p: get("low_p"), high_decrease: get("high_decrease"), span, slope }
+        let slope = libm::log(params.high_p / params.low_p) / span;
+        Response { low_window, high_window, low_p: params.low_p, high_decrease: params.high_decrease, span, slope }
     }
     /// The loss rate that keeps a window of `w` segments.
     pub fn loss_rate(&self, w: f64) -> f64 {

@@ -24,7 +24,7 @@
 use alloc::boxed::Box;
 
 use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit};
-use crate::params::{Info, Param, Unit};
+use crate::params::{Info, Packets, Seconds, parameters};
 use crate::protocols::window::{Window, grows};
 use crate::units::Time;
 
@@ -33,30 +33,28 @@ pub struct Hybla;
 
 const SOURCE: &str = "Caini, Firrincieli 2004";
 
-const PARAMS: &[Param] = &[
-    Param::new("rtt0", Unit::Seconds, 0.025, SOURCE, "Round trip of the reference connection.").within(1e-4, 10.0),
-    Param::new(
-        "initial_ssthresh",
-        Unit::Packets,
-        45.0,
-        "RFC 2001 section 1: 65535 bytes",
-        "First slow start threshold of the reference connection; a flow's is rho times that.",
-    )
-    .within(2.0, 1e9),
-];
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// Round trip of the reference connection.
+        rtt0: Seconds = 0.025, in 1e-4..=10.0, SOURCE;
+        /// First slow start threshold of the reference connection; a flow's is rho times that.
+        initial_ssthresh: Packets = 45.0, in 2.0..=1e9, "RFC 2001 section 1: 65535 bytes";
+    }
+}
 
 impl Protocol for Hybla {
     const INFO: Info = Info {
         name: "hybla",
         summary: "TCP Hybla: growth in time as if the round trip were 25 ms, for satellite paths",
         source: "Caini, Firrincieli, Int. J. Satellite Communications and Networking 2004",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         Box::new(HyblaSender {
-            rtt0: init.values.get(PARAMS, "rtt0"),
-            initial_ssthresh: init.values.get(PARAMS, "initial_ssthresh"),
+            rtt0: Params::of(init.values).rtt0,
+            initial_ssthresh: Params::of(init.values).initial_ssthresh,
             initial_window: init.initial_window,
             window: Window::new(init.initial_window),
             least: Time::NEVER,

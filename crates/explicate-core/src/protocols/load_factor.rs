@@ -5,7 +5,7 @@
 //! samples. The symbols stand in the table of [VCP](super::vcp).
 
 use crate::api::{PortView, Probe};
-use crate::params::{Param, Unit, Values};
+use crate::params::{Flag, Fraction, Number, Seconds, parameters};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::{Ecn, Packet, flag};
@@ -17,38 +17,22 @@ pub const HIGH: u8 = Ecn::Capable0 as u8;
 /// The code of overload: cut.
 pub const OVERLOAD: u8 = Ecn::Marked as u8;
 
-/// Parameters of a router with this control interval (s).
-pub const fn router_params(t_rho: f64) -> [Param; 6] {
-    [
-        Param::new(
-            "t_rho",
-            Unit::Seconds,
-            t_rho,
-            "paper K section III",
-            "Control interval; longer than most round trips.",
-        )
-        .within(1e-3, 100.0),
-        Param::new("t_q", Unit::Seconds, 0.01, "VCP's ns-2 code", "Interval between samples of the queue.")
-            .within(1e-4, 100.0),
-        Param::new(
-            "kappa_q",
-            Unit::Number,
-            0.5,
-            "paper K equation 1",
-            "Share of the queue to be drained per interval.",
-        ),
-        Param::new("gamma_l", Unit::Fraction, 0.98, "paper K equation 1", "Share of the capacity that counts as full.")
-            .within(1e-3, 1.0),
-        Param::new("queue_weight", Unit::Fraction, 0.25, "VCP's ns-2 code", "Weight of a new mean of the queue.")
-            .within(1e-6, 1.0),
-        Param::new(
-            "in_step",
-            Unit::Flag,
-            0.0,
-            "VCP's ns-2 code",
-            "The first interval is a whole one too, so that all routers measure at the same times.",
-        ),
-    ]
+parameters! {
+    /// What a scenario can set of the measurement.
+    pub struct Params {
+        /// Control interval; longer than most round trips.
+        t_rho: Seconds = 0.2, in 1e-3..=100.0, "paper K section III";
+        /// Interval between samples of the queue.
+        t_q: Seconds = 0.01, in 1e-4..=100.0, "VCP's ns-2 code";
+        /// Share of the queue to be drained per interval.
+        kappa_q: Number = 0.5, "paper K equation 1";
+        /// Share of the capacity that counts as full.
+        gamma_l: Fraction = 0.98, in 1e-3..=1.0, "paper K equation 1";
+        /// Weight of a new mean of the queue.
+        queue_weight: Fraction = 0.25, in 1e-6..=1.0, "VCP's ns-2 code";
+        /// The first interval is a whole one too, so that all routers measure at the same times.
+        in_step: Flag = false, "VCP's ns-2 code";
+    }
 }
 
 /// Measures the load factor.
@@ -73,23 +57,22 @@ pub struct LoadFactor {
 
 impl LoadFactor {
     /// The first interval lasts 0.5..1.5 t_rho, as `rng` says, or t_rho.
-    pub fn new(values: &Values, params: &[Param], rng: &mut Rng) -> LoadFactor {
-        let get = |name| values.get(params, name);
-        let seconds = |name| Time::from_secs_f64(get(name));
-        let first = if get("in_step") != 0.0 { 1.0 } else { 0.5 + rng.uniform() };
+    pub fn new(params: Params, rng: &mut Rng) -> LoadFactor {
+        let seconds = Time::from_secs_f64;
+        let first = if params.in_step { 1.0 } else { 0.5 + rng.uniform() };
         LoadFactor {
-            t_rho: seconds("t_rho"),
-            t_q: seconds("t_q"),
-            kappa_q: get("kappa_q"),
-            gamma_l: get("gamma_l"),
-            queue_weight: get("queue_weight"),
+            t_rho: seconds(params.t_rho),
+            t_q: seconds(params.t_q),
+            kappa_q: params.kappa_q,
+            gamma_l: params.gamma_l,
+            queue_weight: params.queue_weight,
             bytes: 0,
             samples: (0, 0),
             queue: 0.0,
             rho: 0.0,
             began: Time::ZERO,
-            measure_at: Time::from_secs_f64(get("t_rho") * first),
-            sample_at: seconds("t_q"),
+            measure_at: seconds(params.t_rho * first),
+            sample_at: seconds(params.t_q),
         }
     }
 
@@ -174,7 +157,7 @@ mod tests {
         PortView { capacity: C, backlog_bytes, backlog_packets: 0, busy: true }
     }
     fn load() -> LoadFactor {
-        LoadFactor::new(&Values::default(), &router_params(0.2), &mut Rng::stream(1, "test"))
+        LoadFactor::new(Params::DEFAULT, &mut Rng::stream(1, "test"))
     }
     /// The code after one interval of 0.2 s in which `bytes` came and `backlog` waited.
     fn after(load: &mut LoadFactor, bytes: u64, backlog: u64) -> u8 {
@@ -185,13 +168,10 @@ mod tests {
     /// One interval, or half to three halves of one.
     #[test]
     fn the_first_interval_is_drawn_or_whole() {
-        let params = router_params(0.2);
-        let mut whole = Values::default();
-        whole.set(&params[5], 1.0);
-        let first =
-            |values: &Values, seed| LoadFactor::new(values, &params, &mut Rng::stream(seed, "test")).next_timer();
-        assert!((1..20).all(|seed| first(&whole, seed) == Time::millis(200)));
-        let drawn = [1, 2, 3].map(|seed| first(&Values::default(), seed));
+        let whole = Params { in_step: true, ..Params::DEFAULT };
+        let first = |params, seed| LoadFactor::new(params, &mut Rng::stream(seed, "test")).next_timer();
+        assert!((1..20).all(|seed| first(whole, seed) == Time::millis(200)));
+        let drawn = [1, 2, 3].map(|seed| first(Params::DEFAULT, seed));
         assert!(drawn.iter().all(|t| (Time::millis(100)..Time::millis(300)).contains(t)), "{drawn:?}");
         assert!(drawn[0] != drawn[1] && drawn[1] != drawn[2]);
     }

@@ -32,7 +32,7 @@ use crate::api::{
     Ack, Allowance, AnyReceiver, AnyRouter, AnySender, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router,
     RouterInit, Sender, SenderInit,
 };
-use crate::params::{Info, Param, Unit};
+use crate::params::{Fraction, Info, Param, Seconds, parameters};
 use crate::protocols::delivery::Arrivals;
 use crate::protocols::window::{Window, grows};
 use crate::units::Time;
@@ -44,24 +44,15 @@ use crate::wire::Transport;
 /// TCP New Jersey.
 pub struct NewJersey;
 
-const ROUTER: &[Param] = &[
-    Param::new(
-        "threshold",
-        Unit::Seconds,
-        0.01,
-        "Xu, Tian, Ansari 2004, congestion warning; the value is ours",
-        "Average queue beyond which all packets are marked, in seconds at the believed capacity.",
-    )
-    .within(0.0, 10.0),
-    Param::new(
-        "weight",
-        Unit::Fraction,
-        0.2,
-        "Xu, Tian, Ansari 2004, congestion warning; the value is ours",
-        "Weight of a new sample in the average queue.",
-    )
-    .within(1e-6, 1.0),
-];
+parameters! {
+    /// What a scenario can set of a router.
+    struct Params {
+        /// Average queue beyond which all packets are marked, in seconds at the believed capacity.
+        threshold: Seconds = 0.01, in 0.0..=10.0, "Xu, Tian, Ansari 2004, congestion warning; the value is ours";
+        /// Weight of a new sample in the average queue.
+        weight: Fraction = 0.2, in 1e-6..=1.0, "Xu, Tian, Ansari 2004, congestion warning; the value is ours";
+    }
+}
 
 impl Protocol for NewJersey {
     const INFO: Info = Info {
@@ -70,7 +61,7 @@ impl Protocol for NewJersey {
         source: "Xu, Tian, Ansari, IEEE JSAC 2004 and Computer Networks 2005",
         params: &[],
     };
-    const ROUTER_PARAMS: &'static [Param] = ROUTER;
+    const ROUTER_PARAMS: &'static [Param] = Params::PARAMS;
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         Box::new(NewJerseySender {
@@ -86,11 +77,9 @@ impl Protocol for NewJersey {
         Some(Box::new(StampingReceiver { arrived: Time::ZERO }))
     }
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
-        Some(Box::new(WarningRouter {
-            threshold: init.values.get(ROUTER, "threshold") * init.capacity,
-            weight: init.values.get(ROUTER, "weight"),
-            average: 0.0,
-        }))
+        let params = Params::of(init.values);
+        let threshold = params.threshold * init.capacity;
+        Some(Box::new(WarningRouter { threshold, weight: params.weight, average: 0.0 }))
     }
 }
 

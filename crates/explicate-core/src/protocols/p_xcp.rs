@@ -33,7 +33,7 @@ use alloc::boxed::Box;
 
 use crate::api::{AnyReceiver, AnyRouter, AnySender, PortView, Probe, Protocol, Router, RouterInit, SenderInit};
 use crate::params::{Info, Param};
-use crate::protocols::xcp::{self, Rate, XcpReceiver, XcpSender};
+use crate::protocols::xcp::{self, OnLoss, Rate, XcpReceiver, XcpSender};
 use crate::protocols::xcp_router::{self, Controller, SECONDS, XcpRouter};
 use crate::units::Time;
 use crate::wire::Packet;
@@ -41,40 +41,38 @@ use crate::wire::Packet;
 /// P-XCP.
 pub struct PXcp;
 
-const SENDER: &[Param] = &xcp::params(xcp::KEEP);
-const ROUTER: &[Param] = &xcp_router::params(0.0);
+const SENDER: xcp::Params = xcp::Params { on_loss: OnLoss::Keep, ..xcp::Params::DEFAULT };
 
 impl Protocol for PXcp {
     const INFO: Info = Info {
         name: "p_xcp",
         summary: "P-XCP: XCP that keeps its rate on losses and gives free flows what limited ones refuse",
         source: "Zhou, Yeung, Li, GLOBECOM 2004",
-        params: SENDER,
+        params: &SENDER.params(),
     };
-    const ROUTER_PARAMS: &'static [Param] = ROUTER;
+    const ROUTER_PARAMS: &'static [Param] = xcp_router::Params::PARAMS;
     const EXPLICIT: bool = true;
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
-        Box::new(XcpSender::<Rate>::new(init, SENDER))
+        Box::new(XcpSender::<Rate>::new(init, SENDER.with(init.values)))
     }
     fn receiver(&self) -> Option<Box<AnyReceiver>> {
         Some(Box::<XcpReceiver>::default())
     }
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
-        Some(match init.values.get(ROUTER, "pools") as u8 {
-            0 => Box::new(PXcpRouter { xcp: XcpRouter(Controller::<false>::new(init, ROUTER)), limited_x: 0.0 }),
-            _ => Box::new(PXcpRouter { xcp: XcpRouter(Controller::<true>::new(init, ROUTER)), limited_x: 0.0 }),
-        })
+        let params = xcp_router::Params::of(init.values);
+        let xcp = XcpRouter(Controller::new(params, init.rng.clone()));
+        Some(Box::new(PXcpRouter { xcp, limited_x: 0.0 }))
     }
 }
 
-struct PXcpRouter<const PAPER: bool> {
-    xcp: XcpRouter<PAPER>,
+struct PXcpRouter {
+    xcp: XcpRouter,
     /// X of the packets of this interval that ask for no more than they are offered, seconds.
     limited_x: f64,
 }
 
-impl<const PAPER: bool> PXcpRouter<PAPER> {
+impl PXcpRouter {
     /// What multiplies a positive aggregate feedback.
     fn scale(&self, now: Time) -> f64 {
         let (all, one_flow) = self.xcp.0.interval(now);
@@ -83,7 +81,7 @@ impl<const PAPER: bool> PXcpRouter<PAPER> {
     }
 }
 
-impl<const PAPER: bool> Router for PXcpRouter<PAPER> {
+impl Router for PXcpRouter {
     const ORDER_INDEPENDENT: bool = true; // as with XCP
 
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView) {

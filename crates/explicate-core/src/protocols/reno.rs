@@ -22,45 +22,42 @@
 use alloc::boxed::Box;
 
 use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Writes};
-use crate::params::{Info, Param, Unit};
+use crate::params::{Info, Packets, choices, parameters};
 use crate::protocols::window::{Window, grows};
 use crate::units::Time;
 
 /// TCP's AIMD window.
 pub struct Reno;
 
-const PARAMS: &[Param] = &[
-    Param::new(
-        "on_duplicates",
-        Unit::Choice(&["halve", "restart"]),
-        0.0,
-        "RFC 5681 section 3.2; Jacobson 1988",
-        "What a fast retransmit leaves of the window: half, or one segment and slow start to half.",
-    ),
-    Param::new(
-        "abc_limit",
-        Unit::Packets,
-        1.0,
-        "RFC 3465 section 2.2",
-        "Most segments that an acknowledgement adds in slow start, however much it covers.",
-    )
-    .within(1.0, 1e3),
-];
+choices! {
+    /// What a fast retransmit leaves of the window.
+    enum OnDuplicates { Halve = "halve", Restart = "restart" }
+}
+
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// What a fast retransmit leaves of the window: half, or one segment and slow start to half.
+        on_duplicates: OnDuplicates = OnDuplicates::Halve, "RFC 5681 section 3.2; Jacobson 1988";
+        /// Most segments that an acknowledgement adds in slow start, however much it covers.
+        abc_limit: Packets = 1.0, in 1.0..=1e3, "RFC 3465 section 2.2";
+    }
+}
 
 impl Protocol for Reno {
     const INFO: Info = Info {
         name: "reno",
         summary: "TCP's AIMD window: slow start, one segment more per round trip, half on loss",
         source: "RFC 5681",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
-        let get = |name| init.values.get(PARAMS, name);
-        let (window, abc_limit) = (Window::new(init.initial_window), get("abc_limit"));
-        match get("on_duplicates") {
-            1.0 => Box::new(RenoSender::<true> { window, abc_limit }),
-            _ => Box::new(RenoSender::<false> { window, abc_limit }),
+        let params = Params::of(init.values);
+        let (window, abc_limit) = (Window::new(init.initial_window), params.abc_limit);
+        match params.on_duplicates {
+            OnDuplicates::Restart => Box::new(RenoSender::<true> { window, abc_limit }),
+            OnDuplicates::Halve => Box::new(RenoSender::<false> { window, abc_limit }),
         }
     }
 }
@@ -151,8 +148,8 @@ mod tests {
     #[test]
     fn restart_and_byte_counting() {
         let mut values = Values::default();
-        values.set(&PARAMS[0], 1.0);
-        values.set(&PARAMS[1], 2.0);
+        values.set(&Params::PARAMS[0], 1.0);
+        values.set(&Params::PARAMS[1], 2.0);
         let mut s = sender(&values);
         assert_eq!(ack(&mut *s, 2), 5.0, "RFC 3465: L = 2");
         s.on_loss(&testing::loss(Time::ZERO, LossKind::Duplicates, 20));

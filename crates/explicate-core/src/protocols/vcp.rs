@@ -50,12 +50,12 @@
 use alloc::boxed::Box;
 use core::fmt;
 
-use super::load_factor::{HIGH, LOW, LoadFactor, OVERLOAD, bears_code, raise, router_params};
+use super::load_factor::{self, HIGH, LOW, LoadFactor, OVERLOAD, bears_code, raise};
 use crate::api::{
     Ack, Allowance, AnyReceiver, AnyRouter, AnySender, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router,
     RouterInit, Sender, SenderInit, Sent,
 };
-use crate::params::{Info, Param, Unit};
+use crate::params::{Flag, Fraction, Info, Number, Packets, Param, Seconds, choices, parameters};
 use crate::units::{Rate, Time};
 use crate::wire::{Describe, Ecn, Packet, flag};
 
@@ -65,54 +65,40 @@ pub struct Vcp;
 /// The round trip by which the author's code scales the additive increase, s.
 pub const T_D: f64 = 0.1;
 
-const SENDER: &[Param] = &sender_params(0.0625, 0.2);
-const ROUTER: &[Param] = &router_params(0.2);
+choices! {
+    /// What round trips are compared with when alpha is scaled.
+    pub enum AiScale { TRho = "t_rho", TD = "t_d" }
+}
 
-/// Parameters of a sender with this multiplicative increase and control interval (s).
-pub(super) const fn sender_params(xi: f64, t_rho: f64) -> [Param; 10] {
-    [
-        Param::new("xi", Unit::Number, xi, "paper K equation 6", "Share of the window added per t_rho at low load.")
-            .within(1e-6, 999.0),
-        Param::new("alpha", Unit::Packets, 1.0, "paper K equation 5", "Segments added per t_rho at high load.")
-            .within(1e-6, 1e4),
-        Param::new("beta", Unit::Fraction, 0.875, "paper K equation 2", "What overload leaves of the window.")
-            .within(0.01, 1.0),
-        Param::new("weight", Unit::Number, 1.0, "VCP's ns-2 code", "Weight of the flow: scales alpha.")
-            .within(1e-3, 1e3),
-        Param::new(
-            "t_rho",
-            Unit::Seconds,
-            t_rho,
-            "paper K section III",
-            "Control interval of the routers, the same on the whole path; longer than most round trips.",
-        )
-        .within(1e-3, 100.0),
-        Param::new(
-            "ai_scale",
-            Unit::Choice(&["t_rho", "t_d"]),
-            0.0,
-            "paper K equation 5; VCP's ns-2 code",
-            "What round trips are compared with when alpha is scaled: the control interval, or 100 ms.",
-        ),
-        Param::new("max_rtt_ratio", Unit::Number, 2.5, "VCP's ns-2 code", "Greatest rtt/t_rho that scales xi.")
-            .within(1e-2, 100.0),
-        Param::new(
-            "on_loss",
-            Unit::Choice(&["halve", "keep"]),
-            0.0,
-            "paper K section IV-B",
-            "What the window does on a fast retransmit: half, or nothing (WLTE). A timeout always resets it.",
-        ),
-        Param::new(
-            "duplicates",
-            Unit::Flag,
-            1.0,
-            "VCP's ns-2 code",
-            "The codes of duplicate acknowledgements count; the author's code ignores them.",
-        ),
-        Param::new("pace_below", Unit::Packets, 64.0, "VCP's ns-2 code", "Greatest window that may be paced.")
-            .within(0.0, 1e9),
-    ]
+choices! {
+    /// What the window does on a fast retransmit.
+    pub enum OnLoss { Halve = "halve", Keep = "keep" }
+}
+
+parameters! {
+    /// What a scenario can set of a sender.
+    pub struct Params {
+        /// Share of the window added per t_rho at low load.
+        xi: Number = 0.0625, in 1e-6..=999.0, "paper K equation 6";
+        /// Segments added per t_rho at high load.
+        alpha: Packets = 1.0, in 1e-6..=1e4, "paper K equation 5";
+        /// What overload leaves of the window.
+        beta: Fraction = 0.875, in 0.01..=1.0, "paper K equation 2";
+        /// Weight of the flow: scales alpha.
+        weight: Number = 1.0, in 1e-3..=1e3, "VCP's ns-2 code";
+        /// Control interval of the routers, the same on the whole path; longer than most round trips.
+        t_rho: Seconds = 0.2, in 1e-3..=100.0, "paper K section III";
+        /// What round trips are compared with when alpha is scaled: the control interval, or 100 ms.
+        ai_scale: AiScale = AiScale::TRho, "paper K equation 5; VCP's ns-2 code";
+        /// Greatest rtt/t_rho that scales xi.
+        max_rtt_ratio: Number = 2.5, in 1e-2..=100.0, "VCP's ns-2 code";
+        /// What the window does on a fast retransmit: half, or nothing (WLTE). A timeout always resets it.
+        on_loss: OnLoss = OnLoss::Halve, "paper K section IV-B";
+        /// The codes of duplicate acknowledgements count; the author's code ignores them.
+        duplicates: Flag = true, "VCP's ns-2 code";
+        /// Greatest window that may be paced.
+        pace_below: Packets = 64.0, in 0.0..=1e9, "VCP's ns-2 code";
+    }
 }
 
 impl Protocol for Vcp {
@@ -120,9 +106,9 @@ impl Protocol for Vcp {
         name: "vcp",
         summary: "VCP: two bits of load, for which senders multiply, add or cut",
         source: "Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005; paper K",
-        params: SENDER,
+        params: Params::PARAMS,
     };
-    const ROUTER_PARAMS: &'static [Param] = ROUTER;
+    const ROUTER_PARAMS: &'static [Param] = load_factor::Params::PARAMS;
     const EXPLICIT: bool = true;
     const DESCRIBE: Describe = describe;
     const HEADER_LEN: u16 = 0;
@@ -131,13 +117,13 @@ impl Protocol for Vcp {
         bears_code(packet)
     }
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
-        Box::new(VcpSender::new(init, SENDER))
+        Box::new(VcpSender::new(init, Params::of(init.values)))
     }
     fn receiver(&self) -> Option<Box<AnyReceiver>> {
         Some(Box::new(VcpReceiver { code: 0 }))
     }
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
-        let load = LoadFactor::new(init.values, ROUTER, &mut init.rng.clone());
+        let load = LoadFactor::new(load_factor::Params::of(init.values), &mut init.rng.clone());
         Some(Box::new(VcpRouter { load, code: LOW }))
     }
 }
@@ -189,20 +175,19 @@ pub(super) struct VcpSender {
 }
 
 impl VcpSender {
-    pub(super) fn new(init: &SenderInit<'_>, params: &[Param]) -> VcpSender {
-        let get = |name| init.values.get(params, name);
+    pub(super) fn new(init: &SenderInit<'_>, params: Params) -> VcpSender {
         VcpSender {
             cwnd: init.initial_window,
             packet: init.packet,
-            xi: get("xi"),
-            alpha: get("alpha") * get("weight"),
-            beta: get("beta"),
-            t_rho: get("t_rho"),
-            by_t_d: get("ai_scale") == 1.0,
-            max_rtt_ratio: get("max_rtt_ratio"),
-            keep: get("on_loss") == 1.0,
-            duplicates: get("duplicates") != 0.0,
-            pace_below: get("pace_below"),
+            xi: params.xi,
+            alpha: params.alpha * params.weight,
+            beta: params.beta,
+            t_rho: params.t_rho,
+            by_t_d: params.ai_scale == AiScale::TD,
+            max_rtt_ratio: params.max_rtt_ratio,
+            keep: params.on_loss == OnLoss::Keep,
+            duplicates: params.duplicates,
+            pace_below: params.pace_below,
             xi_s: 0.0,
             alpha_s: 0.0,
             scale_at: Time::ZERO,
@@ -368,22 +353,14 @@ impl Router for VcpRouter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Values;
     use crate::testing;
     use crate::wire::{Congestion, Transport};
 
-    fn values(given: &[(&str, f64)]) -> Values {
-        let mut values = Values::default();
-        for (name, value) in given {
-            values.set(SENDER.iter().find(|p| p.name == *name).unwrap(), *value);
-        }
-        values
-    }
     /// A sender of 1000-byte packets, started at a round trip of `rtt` s.
     fn sender(window: f64, rtt: f64, given: &[(&str, f64)]) -> VcpSender {
-        let values = values(given);
+        let values = testing::values(&[Params::PARAMS], given);
         let init = SenderInit { values: &values, packet: 1000.0, initial_window: window, interface: Rate::mbps(100) };
-        let mut s = VcpSender::new(&init, SENDER);
+        let mut s = VcpSender::new(&init, Params::of(&values));
         s.on_start(Time::ZERO, Time::from_secs_f64(rtt));
         s
     }

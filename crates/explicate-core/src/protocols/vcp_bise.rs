@@ -36,10 +36,10 @@
 
 use alloc::boxed::Box;
 
-use super::load_factor::{HIGH, LOW, LoadFactor, bears_code, raise, router_params};
-use super::vcp::{VcpReceiver, VcpSender, sender_params};
+use super::load_factor::{self, HIGH, LOW, LoadFactor, bears_code, raise};
+use super::vcp::{self, VcpReceiver, VcpSender};
 use crate::api::{AnyReceiver, AnyRouter, AnySender, PortView, Probe, Protocol, Router, RouterInit, SenderInit};
-use crate::params::{Info, Param, Unit};
+use crate::params::{Flag, Fraction, Info, Number, Param, Seconds, parameters};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -52,49 +52,34 @@ const EPSILON: f64 = 9.0;
 /// Draws for 01 that may wait for a packet without 10.
 const MOST_OWED: f64 = 2.0;
 
-const SENDER: &[Param] = &sender_params(EPSILON, T_RHO);
+const SENDER: vcp::Params = vcp::Params { xi: EPSILON, t_rho: T_RHO, ..vcp::Params::DEFAULT };
 
-const ROUTER: &[Param] = &{
-    let [t_rho, t_q, kappa_q, gamma_l, queue_weight, in_step] = router_params(T_RHO);
-    [
-        t_rho,
-        t_q,
-        kappa_q,
-        gamma_l,
-        queue_weight,
-        in_step,
-        Param::new(
-            "k",
-            Unit::Fraction,
-            0.33,
-            "paper K equation 10",
-            "Share of the missing load that an interval covers.",
-        )
-        .within(0.0, 1.0),
-        Param::new("rho_inf", Unit::Fraction, 1.0, "paper K equation 10", "The load factor to reach.")
-            .within(0.01, 1.0),
-        Param::new("eps_r", Unit::Number, EPSILON, "paper K equation 11", "The senders' multiplicative increase, xi.")
-            .within(1e-6, 1e6),
-        Param::new("spread", Unit::Flag, 0.0, "error diffusion", "Codes are dealt out evenly instead of drawn."),
-        Param::new(
-            "exact_rtt",
-            Unit::Seconds,
-            0.0,
-            "equations 8 and 10",
-            "Round trip for which the mixing ratio is made exact; 0 takes equation 11.",
-        )
-        .within(0.0, 100.0),
-    ]
-};
+parameters! {
+    /// What a scenario can set of a router.
+    struct RouterParams {
+        /// How the load factor is measured.
+        load: load_factor::Params = load_factor::Params { t_rho: T_RHO, ..load_factor::Params::DEFAULT };
+        /// Share of the missing load that an interval covers.
+        k: Fraction = 0.33, in 0.0..=1.0, "paper K equation 10";
+        /// The load factor to reach.
+        rho_inf: Fraction = 1.0, in 0.01..=1.0, "paper K equation 10";
+        /// The senders' multiplicative increase, xi.
+        eps_r: Number = EPSILON, in 1e-6..=1e6, "paper K equation 11";
+        /// Codes are dealt out evenly instead of drawn.
+        spread: Flag = false, "error diffusion";
+        /// Round trip for which the mixing ratio is made exact; 0 takes equation 11.
+        exact_rtt: Seconds = 0.0, in 0.0..=100.0, "equations 8 and 10";
+    }
+}
 
 impl Protocol for VcpBise {
     const INFO: Info = Info {
         name: "vcp-bise",
         summary: "VCP with BISE: routers mix the codes of low load, so that any link fills in the same time",
         source: "Ikeda, Nishiyama, Ansari, Nemoto, Kato (paper K)",
-        params: SENDER,
+        params: &SENDER.params(),
     };
-    const ROUTER_PARAMS: &'static [Param] = ROUTER;
+    const ROUTER_PARAMS: &'static [Param] = RouterParams::PARAMS;
     const EXPLICIT: bool = true;
     const HEADER_LEN: u16 = 0;
 
@@ -102,7 +87,7 @@ impl Protocol for VcpBise {
         bears_code(packet)
     }
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
-        Box::new(VcpSender::new(init, SENDER))
+        Box::new(VcpSender::new(init, SENDER.with(init.values)))
     }
     fn receiver(&self) -> Option<Box<AnyReceiver>> {
         Some(Box::new(VcpReceiver { code: 0 }))
@@ -131,15 +116,15 @@ struct BiseRouter {
 
 impl BiseRouter {
     fn new(init: &RouterInit<'_>) -> BiseRouter {
-        let get = |name| init.values.get(ROUTER, name);
+        let params = RouterParams::of(init.values);
         let mut rng = init.rng.clone();
         BiseRouter {
-            load: LoadFactor::new(init.values, ROUTER, &mut rng),
-            k: get("k"),
-            rho_inf: get("rho_inf"),
-            eps_r: get("eps_r"),
-            exact: get("exact_rtt") / get("t_rho"),
-            spread: get("spread") != 0.0,
+            load: LoadFactor::new(params.load, &mut rng),
+            k: params.k,
+            rho_inf: params.rho_inf,
+            eps_r: params.eps_r,
+            exact: params.exact_rtt / params.load.t_rho,
+            spread: params.spread,
             code: LOW,
             share: 1.0,
             owed: 0.0,
@@ -211,9 +196,7 @@ mod tests {
     const VIEW: PortView = PortView { capacity: 1.25e6, backlog_bytes: 0, backlog_packets: 0, busy: true };
 
     fn router(spread: bool) -> BiseRouter {
-        let mut values = Values::default();
-        let param = |name| ROUTER.iter().find(|p| p.name == name).unwrap();
-        values.set(param("spread"), spread as u8 as f64);
+        let values = testing::values(&[RouterParams::PARAMS], &[("spread", spread as u8 as f64)]);
         let rng = Rng::stream(1, "test");
         BiseRouter::new(&RouterInit { values: &values, capacity: VIEW.capacity, delay: Time::ZERO, rng })
     }

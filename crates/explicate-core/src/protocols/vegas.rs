@@ -23,57 +23,42 @@
 use alloc::boxed::Box;
 
 use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit};
-use crate::params::{Info, Param, Unit};
+use crate::params::{Fraction, Info, Packets, parameters};
 use crate::protocols::window::{Round, Window, grows};
 use crate::units::Time;
 
 /// TCP Vegas.
 pub struct Vegas;
 
-const PARAMS: &[Param] = &[
-    Param::new(
-        "alpha",
-        Unit::Packets,
-        1.0,
-        "Brakmo, Peterson, JSAC 1995 section III; ns-2",
-        "Fewer packets in the queue: grow.",
-    )
-    .within(0.1, 1e6),
-    Param::new(
-        "beta",
-        Unit::Packets,
-        3.0,
-        "Brakmo, Peterson, JSAC 1995 section III; ns-2",
-        "More packets in the queue: shrink.",
-    )
-    .within(0.1, 1e6),
-    Param::new(
-        "gamma",
-        Unit::Packets,
-        1.0,
-        "Brakmo, Peterson, JSAC 1995 section III; ns-2",
-        "More packets in the queue end slow start.",
-    )
-    .within(0.1, 1e6),
-    Param::new("keep", Unit::Fraction, 0.75, "ns-2 tcp-vegas", "What a fast retransmit leaves of the window.")
-        .within(0.1, 1.0),
-];
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// Fewer packets in the queue: grow.
+        alpha: Packets = 1.0, in 0.1..=1e6, "Brakmo, Peterson, JSAC 1995 section III; ns-2";
+        /// More packets in the queue: shrink.
+        beta: Packets = 3.0, in 0.1..=1e6, "Brakmo, Peterson, JSAC 1995 section III; ns-2";
+        /// More packets in the queue end slow start.
+        gamma: Packets = 1.0, in 0.1..=1e6, "Brakmo, Peterson, JSAC 1995 section III; ns-2";
+        /// What a fast retransmit leaves of the window.
+        keep: Fraction = 0.75, in 0.1..=1.0, "ns-2 tcp-vegas";
+    }
+}
 
 impl Protocol for Vegas {
     const INFO: Info = Info {
         name: "vegas",
         summary: "TCP Vegas: a few packets of each flow in the queue, by comparing round trips",
         source: "Brakmo, Peterson, IEEE JSAC 1995",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
-        let get = |name| init.values.get(PARAMS, name);
+        let params = Params::of(init.values);
         Box::new(VegasSender {
-            alpha: get("alpha"),
-            beta: get("beta").max(get("alpha")),
-            gamma: get("gamma"),
-            keep: get("keep"),
+            alpha: params.alpha,
+            beta: params.beta.max(params.alpha),
+            gamma: params.gamma,
+            keep: params.keep,
             window: Window::new(init.initial_window),
             round: Round::default(),
             base: Time::NEVER,

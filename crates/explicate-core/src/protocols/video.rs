@@ -26,7 +26,7 @@ use alloc::boxed::Box;
 use crate::api::{
     Ack, Allowance, AnyProtocol, AnyReceiver, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Sent,
 };
-use crate::params::{Info, Param, Unit};
+use crate::params::{BitsPerSecond, Info, parameters};
 use crate::protocols::xcp::{Form, Rate as RateForm, Window, Xcp, XcpReceiver};
 use crate::units::{Rate, Time};
 use crate::wire::Packet;
@@ -34,9 +34,13 @@ use crate::wire::Packet;
 /// A source that obeys.
 pub struct Video;
 
-const PARAMS: &[Param] =
-    &[Param::new("rate", Unit::BitsPerSecond, 4e6, "paper D section 8.1", "Its full rate, with all headers.")
-        .within(1e3, 1e12)];
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// Its full rate, with all headers.
+        rate: BitsPerSecond = 4e6, in 1e3..=1e12, "paper D section 8.1";
+    }
+}
 
 /// What no window is, segments.
 pub(super) const UNLIMITED: f64 = 1e9;
@@ -46,13 +50,13 @@ impl Protocol for Video {
         name: "video",
         summary: "A live source whose rate obeys XCP's feedback",
         source: "paper D section 8.1",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
     const EXPLICIT: bool = true;
     const CONTROLLER: Option<&'static AnyProtocol> = Some(&Xcp);
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
-        let full = init.values.get(PARAMS, "rate") / 8.0;
+        let full = Params::of(init.values).rate / 8.0;
         let mut sender = VideoSender {
             packet: init.packet,
             full,

@@ -22,7 +22,7 @@ use alloc::boxed::Box;
 use crate::api::{
     Ack, Allowance, AnyProtocol, AnyReceiver, AnySender, Loss, Probe, Protocol, Sender, SenderInit, Sent,
 };
-use crate::params::{Info, Param, Unit};
+use crate::params::{BitsPerSecond, Info, parameters};
 use crate::protocols::video::UNLIMITED;
 use crate::protocols::xtcp::{Xtcp, XtcpSender};
 use crate::units::{Rate, Time};
@@ -31,23 +31,27 @@ use crate::wire::Packet;
 /// A source that obeys flags.
 pub struct VideoXtcp;
 
-const PARAMS: &[Param] =
-    &[Param::new("rate", Unit::BitsPerSecond, 4e6, "paper D section 8.1", "Its full rate, with all headers.")
-        .within(1e3, 1e12)];
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// Its full rate, with all headers.
+        rate: BitsPerSecond = 4e6, in 1e3..=1e12, "paper D section 8.1";
+    }
+}
 
 impl Protocol for VideoXtcp {
     const INFO: Info = Info {
         name: "video_xtcp",
         summary: "A live source whose rate obeys XTCP's flags",
         source: "paper D section 8.1",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
     const EXPLICIT: bool = true;
     const HEADER_LEN: u16 = 0;
     const CONTROLLER: Option<&'static AnyProtocol> = Some(&Xtcp);
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
-        let full = init.values.get(PARAMS, "rate") / 8.0;
+        let full = Params::of(init.values).rate / 8.0;
         let window = XtcpSender::new(&SenderInit { values: &Default::default(), ..*init });
         Box::new(VideoSender { window, packet: init.packet, full, srtt: 0.0 })
     }
@@ -112,7 +116,7 @@ mod tests {
     #[test]
     fn its_rate_is_that_of_an_xtcp_window() {
         let mut values = Values::default();
-        values.set(&PARAMS[0], 400e3);
+        values.set(&Params::PARAMS[0], 400e3);
         let interface = Rate::mbps(100);
         let init = SenderInit { values: &values, packet: 1000.0, initial_window: 3.0, interface };
         let mut s = VideoXtcp.sender(&init);

@@ -24,7 +24,7 @@
 use alloc::boxed::Box;
 
 use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit};
-use crate::params::{Info, Param, Unit};
+use crate::params::{Fraction, Info, Seconds, parameters};
 use crate::protocols::delivery::Arrivals;
 use crate::protocols::window::{Window, grows};
 use crate::units::Time;
@@ -32,37 +32,28 @@ use crate::units::Time;
 /// TCP Westwood+.
 pub struct Westwood;
 
-const PARAMS: &[Param] = &[
-    Param::new(
-        "alpha",
-        Unit::Fraction,
-        0.9,
-        "Grieco, Mascolo, CCR 2004",
-        "Weight of the old estimate of the bandwidth.",
-    )
-    .within(0.0, 0.999),
-    Param::new(
-        "min_interval",
-        Unit::Seconds,
-        0.05,
-        "Linux tcp_westwood",
-        "A sample takes a round trip, at least this.",
-    )
-    .within(1e-4, 10.0),
-];
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// Weight of the old estimate of the bandwidth.
+        alpha: Fraction = 0.9, in 0.0..=0.999, "Grieco, Mascolo, CCR 2004";
+        /// A sample takes a round trip, at least this.
+        min_interval: Seconds = 0.05, in 1e-4..=10.0, "Linux tcp_westwood";
+    }
+}
 
 impl Protocol for Westwood {
     const INFO: Info = Info {
         name: "westwood",
         summary: "TCP Westwood+: a loss leaves the measured bandwidth times the least round trip",
         source: "Mascolo et al., MobiCom 2001; Grieco, Mascolo, ACM CCR 2004",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
         Box::new(WestwoodSender {
-            alpha: init.values.get(PARAMS, "alpha"),
-            min_interval: Time::from_secs_f64(init.values.get(PARAMS, "min_interval")),
+            alpha: Params::of(init.values).alpha,
+            min_interval: Time::from_secs_f64(Params::of(init.values).min_interval),
             window: Window::new(init.initial_window),
             arrivals: Arrivals::default(),
             arrived: 0,

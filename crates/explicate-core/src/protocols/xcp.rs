@@ -46,7 +46,7 @@ use crate::api::{
     Ack, Allowance, AnyReceiver, AnyRouter, AnySender, Loss, LossKind, Probe, Protocol, Receiver, RouterInit, Sender,
     SenderInit, Sent, Writes,
 };
-use crate::params::{Info, Param, Unit};
+use crate::params::{Auto, BitsPerSecond, Flag, Fraction, Info, Param, choices, parameters};
 use crate::protocols::rate_header::{self, UNITS_PER_SEC, seconds_to_units};
 use crate::protocols::xcp_router::{self, Controller, XcpRouter, round};
 use crate::units::Time;
@@ -55,71 +55,53 @@ use crate::wire::{Describe, Packet};
 /// XCP.
 pub struct Xcp;
 
-/// Words of `on_loss` and `on_timeout`, in this order everywhere.
-pub(super) const HALVE: f64 = 0.0;
-pub(super) const KEEP: f64 = 1.0;
-
-/// Parameters of every sender of the family; `on_loss` is the default of the parameter of this name.
-pub(super) const fn params(on_loss: f64) -> [Param; 5] {
-    [
-        Param::new(
-            "desired_rate",
-            Unit::BitsPerSecond,
-            f64::NAN,
-            "D03 3.1",
-            "The most that the sender asks for; auto: its interface's rate.",
-        ),
-        Param::new(
-            "on_loss",
-            Unit::Choice(&["halve", "keep", "reset"]),
-            on_loss,
-            "D03 3.2; paper D section 4.1",
-            "What the window does on a fast retransmit: half, nothing, or back to one packet.",
-        ),
-        Param::new(
-            "on_timeout",
-            Unit::Choice(&["reset", "keep"]),
-            0.0,
-            "paper I section II-A",
-            "What it does in severe congestion, when the retransmission timer expires: back to one packet as TCP, or nothing.",
-        ),
-        Param::new("aging", Unit::Fraction, 0.5, "D03 3.1.1", "Share of an unused allowance given up per RTT, p.")
-            .within(0.0, 1.0),
-        Param::new(
-            "follow_duplicates",
-            Unit::Flag,
-            1.0,
-            "D03 3.3; paper D section 4.2",
-            "Whether the feedback of duplicate acknowledgements counts; ns-2's XCP drops it.",
-        ),
-    ]
+choices! {
+    /// What the window does on a fast retransmit.
+    pub(super) enum OnLoss { Halve = "halve", Keep = "keep", Reset = "reset" }
 }
 
-const SENDER: &[Param] = &params(HALVE);
-const ROUTER: &[Param] = &xcp_router::params(0.0);
+choices! {
+    /// What it does in severe congestion, when the retransmission timer expires.
+    pub(super) enum OnTimeout { Reset = "reset", Keep = "keep" }
+}
+
+parameters! {
+    /// What a scenario can set of a sender of the family.
+    pub(super) struct Params {
+        /// The most that the sender asks for; auto: its interface's rate.
+        desired_rate: Auto<BitsPerSecond> = None, "D03 3.1";
+        /// What the window does on a fast retransmit: half, nothing, or back to one packet.
+        on_loss: OnLoss = OnLoss::Halve, "D03 3.2; paper D section 4.1";
+        /// What it does in severe congestion, when the retransmission timer expires: back to one packet as TCP, or
+        /// nothing.
+        on_timeout: OnTimeout = OnTimeout::Reset, "paper I section II-A";
+        /// Share of an unused allowance given up per RTT, p.
+        aging: Fraction = 0.5, in 0.0..=1.0, "D03 3.1.1";
+        /// Whether the feedback of duplicate acknowledgements counts; ns-2's XCP drops it.
+        follow_duplicates: Flag = true, "D03 3.3; paper D section 4.2";
+    }
+}
 
 impl Protocol for Xcp {
     const INFO: Info = Info {
         name: "xcp",
         summary: "XCP: routers write the change of rate into every packet",
         source: "Katabi, Handley, Rohrs, SIGCOMM 2002; draft-falk-xcp-spec-03",
-        params: SENDER,
+        params: Params::PARAMS,
     };
-    const ROUTER_PARAMS: &'static [Param] = ROUTER;
+    const ROUTER_PARAMS: &'static [Param] = xcp_router::Params::PARAMS;
     const EXPLICIT: bool = true;
     const DESCRIBE: Describe = rate_header::describe;
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
-        Box::new(XcpSender::<Rate>::new(init, SENDER))
+        Box::new(XcpSender::<Rate>::new(init, Params::of(init.values)))
     }
     fn receiver(&self) -> Option<Box<AnyReceiver>> {
         Some(Box::<XcpReceiver>::default())
     }
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
-        Some(match init.values.get(ROUTER, "pools") as u8 {
-            0 => Box::new(XcpRouter(Controller::<false>::new(init, ROUTER))),
-            _ => Box::new(XcpRouter(Controller::<true>::new(init, ROUTER))),
-        })
+        let params = xcp_router::Params::of(init.values);
+        Some(Box::new(XcpRouter(Controller::new(params, init.rng.clone()))))
     }
 }
 
@@ -187,10 +169,7 @@ impl Form for Rate {
 pub(super) struct XcpSender<F> {
     window: Window,
     form: F,
-    on_loss: OnLoss,
-    keep_on_timeout: bool,
-    follow_duplicates: bool,
-    aging: f64,
+    params: Params,
     aged_at: Time,
     most_in_flight: u32,
     was_limited: bool,
@@ -198,30 +177,17 @@ pub(super) struct XcpSender<F> {
     feedback: i32,
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum OnLoss {
-    Halve,
-    Keep,
-    Reset,
-}
-
 impl<F: Form> XcpSender<F> {
-    /// A sender with the parameters of [`params`].
-    pub(super) fn new(init: &SenderInit<'_>, params: &[Param]) -> Self {
-        let get = |name| init.values.get(params, name);
-        let asked = get("desired_rate");
+    pub(super) fn new(init: &SenderInit<'_>, params: Params) -> Self {
         XcpSender {
             window: Window {
                 cwnd: init.initial_window,
                 packet: init.packet,
-                desired: if asked.is_nan() { init.interface.bytes_per_sec() } else { asked / 8.0 },
+                desired: params.desired_rate.map_or(init.interface.bytes_per_sec(), |rate| rate / 8.0),
                 srtt: 0.0,
             },
             form: F::default(),
-            on_loss: [OnLoss::Halve, OnLoss::Keep, OnLoss::Reset][get("on_loss") as usize],
-            keep_on_timeout: get("on_timeout") != 0.0,
-            follow_duplicates: get("follow_duplicates") != 0.0,
-            aging: get("aging"),
+            params,
             aged_at: Time::ZERO,
             most_in_flight: 0,
             was_limited: false,
@@ -248,7 +214,7 @@ impl<F: Form> XcpSender<F> {
         let used = self.most_in_flight as f64;
         let cwnd = self.window.cwnd;
         if !self.was_limited && used < cwnd {
-            self.window.cwnd = ((1.0 - self.aging) * cwnd + self.aging * used).max(1.0);
+            self.window.cwnd = ((1.0 - self.params.aging) * cwnd + self.params.aging * used).max(1.0);
         }
         self.aged_at = ack.now;
         self.most_in_flight = 0;
@@ -283,7 +249,7 @@ impl<F: Form> Sender for XcpSender<F> {
     fn on_ack(&mut self, ack: &Ack<'_>) {
         self.window.srtt = ack.srtt.0 as i64 as f64 * 1e-9; // a signed conversion is one instruction
         self.feedback = ack.header.reverse_feedback();
-        if self.follow_duplicates || !ack.duplicate {
+        if self.params.follow_duplicates || !ack.duplicate {
             self.window.cwnd = self.form.answered(&self.window, ack).max(1.0);
         }
         self.age(ack);
@@ -291,11 +257,11 @@ impl<F: Form> Sender for XcpSender<F> {
 
     fn on_loss(&mut self, loss: &Loss) {
         let cwnd = self.window.cwnd;
-        self.window.cwnd = match (loss.kind, self.on_loss) {
-            (LossKind::Timeout, _) if self.keep_on_timeout => cwnd,
-            (LossKind::Timeout, _) | (_, OnLoss::Reset) => 1.0,
-            (_, OnLoss::Keep) => cwnd,
-            (_, OnLoss::Halve) => (cwnd / 2.0).max(1.0),
+        self.window.cwnd = match (loss.kind, self.params.on_timeout, self.params.on_loss) {
+            (LossKind::Timeout, OnTimeout::Keep, _) => cwnd,
+            (LossKind::Timeout, OnTimeout::Reset, _) | (_, _, OnLoss::Reset) => 1.0,
+            (_, _, OnLoss::Keep) => cwnd,
+            (_, _, OnLoss::Halve) => (cwnd / 2.0).max(1.0),
         };
     }
 
@@ -343,17 +309,13 @@ impl Receiver for XcpReceiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Values;
-    use crate::testing::{ack, loss, sent};
+    use crate::testing::{self, ack, loss, sent};
     use crate::units::Rate as LineRate;
     use crate::wire::{Congestion, Format};
 
     /// A sender with a window of ten packets of 1000 B and an RTT of 100 ms at an interface of 1 MB/s.
     fn sender(given: &[(&str, f64)]) -> Box<AnySender> {
-        let mut values = Values::default();
-        for &(name, value) in given {
-            values.set(SENDER.iter().find(|p| p.name == name).unwrap(), value);
-        }
+        let values = testing::values(&[Params::PARAMS], given);
         let interface = LineRate::mbps(8);
         let init = SenderInit { values: &values, packet: 1000.0, initial_window: 10.0, interface };
         let mut sender = Xcp.sender(&init);
@@ -421,11 +383,12 @@ mod tests {
             s.allowance().cwnd
         };
         let (resent, expired, marked) = (LossKind::Duplicates, LossKind::Timeout, LossKind::Mark);
-        for (on_loss, expected) in [(HALVE, 5.0), (KEEP, 10.0), (2.0, 1.0)] {
-            assert_eq!(after(&[("on_loss", on_loss)], resent), expected);
-            assert_eq!(after(&[("on_loss", on_loss)], marked), expected);
-            assert_eq!(after(&[("on_loss", on_loss)], expired), 1.0, "severe congestion");
-            assert_eq!(after(&[("on_loss", on_loss), ("on_timeout", 1.0)], expired), 10.0);
+        for (on_loss, expected) in [(OnLoss::Halve, 5.0), (OnLoss::Keep, 10.0), (OnLoss::Reset, 1.0)] {
+            let on_loss = ("on_loss", on_loss as u8 as f64);
+            assert_eq!(after(&[on_loss], resent), expected);
+            assert_eq!(after(&[on_loss], marked), expected);
+            assert_eq!(after(&[on_loss], expired), 1.0, "severe congestion");
+            assert_eq!(after(&[on_loss, ("on_timeout", 1.0)], expired), 10.0);
         }
     }
 

@@ -48,7 +48,7 @@ use alloc::boxed::Box;
 use crate::agent::{Address, Agent, AgentInit, AgentKind};
 use crate::api::{Ack, AnyReceiver, AnyRouter, AnySender, Probe, Protocol, RouterInit, SenderInit, Writes};
 use crate::estimate;
-use crate::params::{Info, Param, Unit};
+use crate::params::{Auto, Flag, Fraction, Info, Number, Param, Seconds, choices, parameters};
 use crate::protocols::xcp::{self, Form, Rate, Window, XcpReceiver, XcpSender};
 use crate::protocols::xcp_router::{self, Controller, XcpRouter};
 use crate::wire::{EXTENDED_LEN, Extension, Packet};
@@ -61,120 +61,99 @@ mod node;
 /// XCP-i.
 pub struct XcpI;
 
-const SENDER: &[Param] = &xcp::params(xcp::HALVE);
-
-const OWN: [Param; 12] = [
-    Param::new(
-        "law",
-        Unit::Choice(&["paper", "capacity", "available"]),
-        1.0,
-        "paper I eq. 1",
-        "What a virtual router hands out: each result once; the cloud's capacity less the present load; or the newest result at every control interval.",
-    ),
-    Param::new("margin", Unit::Fraction, 1.0, "ours", "Share of the cloud's capacity that `law = \"capacity\"` uses.")
-        .within(0.1, 1.0),
-    Param::new(
-        "result_weight",
-        Unit::Fraction,
-        1.0,
-        "ours",
-        "Weight of the newest result in the cloud's capacity: 1 for exact results, less for those of probes.",
-    )
-    .within(0.01, 1.0),
-    Param::new(
-        "cloud_queue",
-        Unit::Flag,
-        1.0,
-        "ours",
-        "With `law = \"capacity\"`, what waits in the cloud is drained: known by how long results are on their way.",
-    ),
-    Param::new(
-        "unknown",
-        Unit::Choice(&["hold", "pass"]),
-        0.0,
-        "ours",
-        "What packets get that come from a cloud of which nothing is known yet: no increase, or what XCP gives.",
-    ),
-    Param::new("request_timeout", Unit::Seconds, 1.0, "paper I III-A.3", "How long a request waits for its answer.")
-        .within(1e-3, 100.0),
-    Param::new(
-        "period",
-        Unit::Seconds,
-        f64::NAN,
-        "paper I III-A.3, IV",
-        "How often a cloud is measured; auto: once per control interval.",
-    )
-    .within(1e-3, 1000.0),
-    Param::new("least_period", Unit::Seconds, 0.01, "ours", "How often it is measured at most.").within(1e-3, 1000.0),
-    Param::new(
-        "idle",
-        Unit::Seconds,
-        10.0,
-        "paper I III-A.3",
-        "A cloud from which nothing comes for so long is forgotten, and no longer measured.",
-    )
-    .within(0.1, 10_000.0),
-    Param::new(
-        "table",
-        Unit::Number,
-        256.0,
-        "ours",
-        "Most clouds that a node knows, and most that it measures for others.",
-    )
-    .within(1.0, 65_536.0),
-    Param::new("requests_per_s", Unit::Number, 100.0, "ours", "Most requests that a node sends in a second.")
-        .within(0.1, 1e6),
-    Param::new(
-        "receiver",
-        Unit::Choice(&["compute", "ask", "nothing"]),
-        0.0,
-        "paper I III-B",
-        "What the receiving end does about a cloud before it: has a virtual router, asks the last XCP-i router for one, or nothing.",
-    ),
-];
-
-/// Lists of parameters, one after the other.
-const fn joined<const N: usize>(lists: &[&[Param]]) -> [Param; N] {
-    let mut all = [OWN[0]; N];
-    let (mut at, mut list) = (0, 0);
-    while list < lists.len() {
-        let mut i = 0;
-        while i < lists[list].len() {
-            all[at] = lists[list][i];
-            (at, i) = (at + 1, i + 1);
-        }
-        list += 1;
-    }
-    assert!(at == N, "the lists have another length");
-    all
+choices! {
+    /// What a virtual router hands out.
+    enum Law { Paper = "paper", Capacity = "capacity", Available = "available" }
 }
-const AGENT: &[Param] = &joined::<21>(&[&OWN, &[estimate::CHOICE], &estimate::oracle::PARAMS, &estimate::PROBING]);
-const ROUTER: &[Param] = &joined::<32>(&[&xcp_router::params(0.0), AGENT]);
+
+choices! {
+    /// What packets get that come from a cloud of which nothing is known yet.
+    enum Unknown { Hold = "hold", Pass = "pass" }
+}
+
+choices! {
+    /// What the receiving end does about a cloud before it.
+    enum Receives { Compute = "compute", Ask = "ask", Nothing = "nothing" }
+}
+
+parameters! {
+    /// What a scenario can set of clouds.
+    struct Params {
+        /// What a virtual router hands out: each result once; the cloud's capacity less the present load; or the newest
+        /// result at every control interval.
+        law: Law = Law::Capacity, "paper I eq. 1";
+        /// Share of the cloud's capacity that `law = "capacity"` uses.
+        margin: Fraction = 1.0, in 0.1..=1.0, "ours";
+        /// Weight of the newest result in the cloud's capacity: 1 for exact results, less for those of probes.
+        result_weight: Fraction = 1.0, in 0.01..=1.0, "ours";
+        /// With `law = "capacity"`, what waits in the cloud is drained: known by how long results are on their way.
+        cloud_queue: Flag = true, "ours";
+        /// What packets get that come from a cloud of which nothing is known yet: no increase, or what XCP gives.
+        unknown: Unknown = Unknown::Hold, "ours";
+        /// How long a request waits for its answer.
+        request_timeout: Seconds = 1.0, in 1e-3..=100.0, "paper I III-A.3";
+        /// How often a cloud is measured; auto: once per control interval.
+        period: Auto<Seconds> = None, in 1e-3..=1000.0, "paper I III-A.3, IV";
+        /// How often it is measured at most.
+        least_period: Seconds = 0.01, in 1e-3..=1000.0, "ours";
+        /// A cloud from which nothing comes for so long is forgotten, and no longer measured.
+        idle: Seconds = 10.0, in 0.1..=10_000.0, "paper I III-A.3";
+        /// Most clouds that a node knows, and most that it measures for others.
+        table: Number = 256.0, in 1.0..=65_536.0, "ours";
+        /// Most requests that a node sends in a second.
+        requests_per_s: Number = 100.0, in 0.1..=1e6, "ours";
+        /// What the receiving end does about a cloud before it: has a virtual router, asks the last XCP-i router for
+        /// one, or nothing.
+        receiver: Receives = Receives::Compute, "paper I III-B";
+    }
+}
+
+parameters! {
+    /// What a scenario can set of a node's agent.
+    struct AgentParams {
+        /// How clouds are found and served.
+        own: Params = Params::DEFAULT;
+        /// What measures them.
+        choice: estimate::Choice = estimate::Choice::DEFAULT;
+        /// If that is the oracle.
+        oracle: estimate::oracle::Params = estimate::oracle::Params::DEFAULT;
+        /// If it sends probes.
+        probing: estimate::Probing = estimate::Probing::DEFAULT;
+    }
+}
+
+parameters! {
+    /// What a scenario can set of a router.
+    struct RouterParams {
+        /// Of the controller.
+        xcp: xcp_router::Params = xcp_router::Params::DEFAULT;
+        /// Of the node's agent.
+        agent: AgentParams = AgentParams::DEFAULT;
+    }
+}
 
 impl Protocol for XcpI {
     const INFO: Info = Info {
         name: "xcp_i",
         summary: "XCP-i: XCP across clouds of plain routers, which are found by their TTL and measured",
         source: "Lopez-Pacheco, Pham, Lefevre, GLOBECOM 2006",
-        params: SENDER,
+        params: xcp::Params::PARAMS,
     };
-    const ROUTER_PARAMS: &'static [Param] = ROUTER;
+    const ROUTER_PARAMS: &'static [Param] = RouterParams::PARAMS;
     const EXPLICIT: bool = true;
     const HEADER_LEN: u16 = EXTENDED_LEN as u16;
     const AGENT: Option<&'static dyn AgentKind> = Some(&NodeKind);
     const BEARS_PLAIN_ROUTERS: bool = true;
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
-        Box::new(XcpSender::<Marked>::new(init, SENDER))
+        Box::new(XcpSender::<Marked>::new(init, xcp::Params::of(init.values)))
     }
     fn receiver(&self) -> Option<Box<AnyReceiver>> {
         Some(Box::<XcpReceiver>::default())
     }
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
-        Some(match init.values.get(ROUTER, "pools") as u8 {
-            0 => Box::new(XcpRouter(Controller::<false>::new(init, ROUTER))),
-            _ => Box::new(XcpRouter(Controller::<true>::new(init, ROUTER))),
-        })
+        let params = xcp_router::Params::of(init.values);
+        Some(Box::new(XcpRouter(Controller::new(params, init.rng.clone()))))
     }
 }
 
@@ -182,7 +161,7 @@ struct NodeKind;
 
 impl AgentKind for NodeKind {
     fn params(&self) -> &'static [Param] {
-        AGENT
+        AgentParams::PARAMS
     }
     fn build(&self, init: &AgentInit<'_>) -> Box<dyn Agent> {
         Box::new(node::Node::new(init))

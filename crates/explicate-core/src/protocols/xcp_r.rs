@@ -24,7 +24,7 @@
 use alloc::boxed::Box;
 
 use crate::api::{Ack, AnyProtocol, AnyReceiver, AnySender, Probe, Protocol, Receiver, SenderInit};
-use crate::params::{Info, Param};
+use crate::params::Info;
 use crate::protocols::xcp::{self, Form, Rate, Window, Xcp, XcpSender};
 use crate::protocols::xcp_router::SECONDS;
 use crate::units::Time;
@@ -33,20 +33,19 @@ use crate::wire::Packet;
 /// XCP-r.
 pub struct XcpR;
 
-const SENDER: &[Param] = &xcp::params(xcp::HALVE);
 
 impl Protocol for XcpR {
     const INFO: Info = Info {
         name: "xcp_r",
         summary: "XCP-r: the receiver computes the window, so that lost acknowledgements lose nothing",
         source: "Lopez Pacheco, Pham, MICC-ICON 2005",
-        params: SENDER,
+        params: xcp::Params::PARAMS,
     };
     const EXPLICIT: bool = true;
     const CONTROLLER: Option<&'static AnyProtocol> = Some(&Xcp);
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
-        Box::new(XcpSender::<Absolute>::new(init, SENDER))
+        Box::new(XcpSender::<Absolute>::new(init, xcp::Params::of(init.values)))
     }
     fn receiver(&self) -> Option<Box<AnyReceiver>> {
         Some(Box::<XcpRReceiver>::default())

@@ -19,89 +19,56 @@
 //! efficiency controller by its mean minus the target: Qm - gamma_q, with Qm <- (1 - w) Qm + w Q at every sample of Q, w =
 //! `queue_weight`. Paper D takes 10 packets and w = 0.1; its beta = 0.9 and gamma = 10 are not XCP's beta and gamma.
 
-use crate::api::{PortView, Probe, Router, RouterInit};
-use crate::params::{Param, Unit};
+use crate::api::{PortView, Probe, Router};
+use crate::params::{Bytes, Fraction, Number, Seconds, choices, parameters};
 use crate::protocols::rate_header::{UNITS_PER_SEC, seconds_to_units};
+use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
 
-/// Parameters of every controller of the family; `pools` is the default of the parameter of this name.
-pub(super) const fn params(pools: f64) -> [Param; 11] {
-    [
-        Param::new("alpha", Unit::Number, 0.4, "XCP02 3.5", "Share of the spare bandwidth handed out per interval."),
-        Param::new("beta", Unit::Number, 0.226, "XCP02 3.5", "Share of the persistent queue drained per interval."),
-        Param::new("gamma", Unit::Fraction, 0.1, "XCP02 3.5.2", "Share of the traffic that is shuffled per interval.")
-            .within(0.0, 1.0),
-        Param::new(
-            "min_interval",
-            Unit::Seconds,
-            0.005,
-            "D03 3.4",
-            "Least control interval; at least the link's delay is D03's advice.",
-        )
-        .within(1e-4, 10.0),
-        Param::new("max_interval", Unit::Seconds, 1.0, "D03 3.4", "An RTT counts at most this much.")
-            .within(1e-3, 100.0),
-        Param::new("allowed_queue", Unit::Seconds, 0.002, "D03 3.4", "Least period of the queue estimate.")
-            .within(1e-5, 1.0),
-        Param::new(
-            "initial_interval",
-            Unit::Seconds,
-            0.05,
-            "ns-2.35, xcpq",
-            "Control and queue interval before the first RTT is known.",
-        )
-        .within(1e-3, 10.0),
-        Param::new(
-            "idle_rtt",
-            Unit::Choice(&["last", "initial"]),
-            0.0,
-            "ns-2.35, xcpq",
-            "Mean RTT after a control interval without data: the last one, or the initial interval, as in ns-2.",
-        ),
-        Param::new(
-            "pools",
-            Unit::Choice(&["draft", "paper"]),
-            pools,
-            "D03 3.4; XCP02 appendix A",
-            "Share drawn from the pools by a packet that requests less than offered.",
-        ),
-        Param::new(
-            "target_queue",
-            Unit::Bytes,
-            0.0,
-            "paper D section 7.2, gamma",
-            "Persistent queue that the efficiency controller aims at.",
-        )
-        .within(0.0, 1e9),
-        Param::new(
-            "queue_weight",
-            Unit::Fraction,
-            1.0,
-            "paper D section 7.2, 1 - beta",
-            "Weight of the newest sample in the mean of the persistent queue; paper D takes 0.1.",
-        )
-        .within(1e-3, 1.0),
-    ]
+choices! {
+    /// Mean RTT after a control interval without data.
+    pub(super) enum IdleRtt { Last = "last", Initial = "initial" }
 }
 
-struct Gains {
-    alpha: f64,
-    beta: f64,
-    gamma: f64,
-    min_interval: f64,
-    /// Header units, a whole number.
-    max_interval_units: f64,
-    /// Mean RTT after an interval without data, s; zero keeps the last.
-    idle_rtt: f64,
-    allowed_queue: f64,
-    target_queue: f64,
-    queue_weight: f64,
+choices! {
+    /// Share drawn from the pools by a packet that requests less than offered.
+    pub(super) enum Pools { Draft = "draft", Paper = "paper" }
 }
 
-/// The law of a router, without a wire format. `PAPER` chooses the rule of the pools.
-pub(super) struct Controller<const PAPER: bool> {
-    gains: Gains,
+parameters! {
+    /// What a scenario can set of a controller of the family.
+    pub(super) struct Params {
+        /// Share of the spare bandwidth handed out per interval.
+        alpha: Number = 0.4, "XCP02 3.5";
+        /// Share of the persistent queue drained per interval.
+        beta: Number = 0.226, "XCP02 3.5";
+        /// Share of the traffic that is shuffled per interval.
+        gamma: Fraction = 0.1, in 0.0..=1.0, "XCP02 3.5.2";
+        /// Least control interval; at least the link's delay is D03's advice.
+        min_interval: Seconds = 0.005, in 1e-4..=10.0, "D03 3.4";
+        /// An RTT counts at most this much.
+        max_interval: Seconds = 1.0, in 1e-3..=100.0, "D03 3.4";
+        /// Least period of the queue estimate.
+        allowed_queue: Seconds = 0.002, in 1e-5..=1.0, "D03 3.4";
+        /// Control and queue interval before the first RTT is known.
+        initial_interval: Seconds = 0.05, in 1e-3..=10.0, "ns-2.35, xcpq";
+        /// Mean RTT after a control interval without data: the last one, or the initial interval, as in ns-2.
+        idle_rtt: IdleRtt = IdleRtt::Last, "ns-2.35, xcpq";
+        /// Share drawn from the pools by a packet that requests less than offered.
+        pools: Pools = Pools::Draft, "D03 3.4; XCP02 appendix A";
+        /// Persistent queue that the efficiency controller aims at.
+        target_queue: Bytes = 0.0, in 0.0..=1e9, "paper D section 7.2, gamma";
+        /// Weight of the newest sample in the mean of the persistent queue; paper D takes 0.1.
+        queue_weight: Fraction = 1.0, in 1e-3..=1.0, "paper D section 7.2, 1 - beta";
+    }
+}
+
+/// The law of a router, without a wire format.
+pub(super) struct Controller {
+    params: Params,
+    /// Greatest RTT that counts, header units, a whole number.
+    max_rtt: f64,
     // Sums over the present interval. No two stand side by side that are changed together: as pairs in one register
     // they would take more instructions.
     input_bytes: u64,
@@ -129,24 +96,13 @@ pub(super) struct Controller<const PAPER: bool> {
 /// Seconds in a unit of the header.
 pub(super) const SECONDS: f64 = 1.0 / UNITS_PER_SEC;
 
-impl<const PAPER: bool> Controller<PAPER> {
-    pub(super) fn new(init: &RouterInit<'_>, params: &[Param]) -> Self {
-        let get = |name| init.values.get(params, name);
-        let mut rng = init.rng.clone();
-        let first = get("initial_interval");
+impl Controller {
+    pub(super) fn new(params: Params, mut rng: Rng) -> Controller {
+        let first = params.initial_interval;
         let mut jittered = || Time::from_secs_f64(first * (0.8 + 0.4 * rng.uniform()));
         Controller {
-            gains: Gains {
-                alpha: get("alpha"),
-                beta: get("beta"),
-                gamma: get("gamma"),
-                min_interval: get("min_interval"),
-                max_interval_units: seconds_to_units(get("max_interval")) as f64,
-                idle_rtt: if get("idle_rtt") != 0.0 { first } else { 0.0 },
-                allowed_queue: get("allowed_queue"),
-                target_queue: get("target_queue"),
-                queue_weight: get("queue_weight"),
-            },
+            params,
+            max_rtt: seconds_to_units(params.max_interval) as f64,
             input_bytes: 0,
             sum_x: 0.0,
             sum_xrtt: 0.0,
@@ -174,7 +130,7 @@ impl<const PAPER: bool> Controller<PAPER> {
     #[inline]
     pub(super) fn count(&mut self, x: f64, rtt: u32) {
         self.sum_x += x;
-        self.sum_xrtt += x * lesser(rtt as f64, self.gains.max_interval_units);
+        self.sum_xrtt += x * lesser(rtt as f64, self.max_rtt);
     }
 
     /// A packet leaves while so much waits.
@@ -191,25 +147,25 @@ impl<const PAPER: bool> Controller<PAPER> {
 
     /// The same where the spare bandwidth is another function of the load.
     pub(super) fn control_by(&mut self, now: Time, spare: impl FnOnce(f64) -> f64, scale: f64) {
-        let g = &self.gains;
+        let p = &self.params;
         if self.sum_x > 0.0 {
             self.avg_rtt = self.sum_xrtt / self.sum_x * SECONDS; // mean over flows: X weights a flow's packets to one flow
-        } else if g.idle_rtt > 0.0 {
-            self.avg_rtt = g.idle_rtt;
+        } else if p.idle_rtt == IdleRtt::Initial {
+            self.avg_rtt = p.initial_interval;
         }
         let elapsed = now.since(self.interval_began).as_secs_f64();
         let input = self.input_bytes as f64;
         let y = if elapsed > 0.0 { input / elapsed } else { 0.0 };
-        let queue = self.mean_queue - g.target_queue;
-        let f = g.alpha * spare(y) - g.beta * queue / self.avg_rtt.max(1e-6);
-        let shuffle = (g.gamma * y - f.abs()).max(0.0);
+        let queue = self.mean_queue - p.target_queue;
+        let f = p.alpha * spare(y) - p.beta * queue / self.avg_rtt.max(1e-6);
+        let shuffle = (p.gamma * y - f.abs()).max(0.0);
         self.res_pos = shuffle + f.max(0.0);
         self.res_neg = shuffle + (-f).max(0.0);
         self.cp = if self.sum_x > 0.0 { (shuffle + f.max(0.0) * scale) / self.sum_x } else { 0.0 };
         self.cn = if input > 0.0 { self.res_neg / input } else { 0.0 };
         (self.input_bytes, self.sum_x, self.sum_xrtt) = (0, 0.0, 0.0);
         self.interval_began = now;
-        self.control_at = now + Time::from_secs_f64(self.avg_rtt.max(g.min_interval));
+        self.control_at = now + Time::from_secs_f64(self.avg_rtt.max(p.min_interval));
     }
 
     /// The queue timer: what never left the queue since the last one is persistent. Its period is not the control
@@ -217,9 +173,9 @@ impl<const PAPER: bool> Controller<PAPER> {
     fn sample_queue(&mut self, now: Time, port: &PortView) {
         self.queue = self.min_queue.min(port.backlog_bytes);
         self.min_queue = port.backlog_bytes;
-        self.mean_queue += self.gains.queue_weight * (self.queue as f64 - self.mean_queue);
+        self.mean_queue += self.params.queue_weight * (self.queue as f64 - self.mean_queue);
         let period = (self.avg_rtt - port.backlog_bytes as f64 / port.capacity) / 2.0;
-        self.queue_at = now + Time::from_secs_f64(period.max(self.gains.allowed_queue));
+        self.queue_at = now + Time::from_secs_f64(period.max(self.params.allowed_queue));
     }
 
     /// The controller begins its work now.
@@ -283,13 +239,13 @@ impl<const PAPER: bool> Controller<PAPER> {
                 self.take_positive(pos);
                 return (true, pos);
             }
-            self.take_positive(if PAPER { delta.max(0.0) } else { delta });
+            self.take_positive(if self.paper() { delta.max(0.0) } else { delta });
             return (false, pos);
         }
         let mut neg = lesser(self.cn * bytes, self.res_neg);
         let fb = pos - neg;
         let tighter = delta > fb;
-        if !tighter && PAPER {
+        if !tighter && self.paper() {
             pos = delta.max(0.0);
             neg = if delta > 0.0 { fb - delta } else { fb.max(0.0) - delta };
         } else if !tighter {
@@ -304,6 +260,10 @@ impl<const PAPER: bool> Controller<PAPER> {
             (self.res_neg, self.cn) = (0.0, 0.0);
         }
         (tighter, fb)
+    }
+
+    fn paper(&self) -> bool {
+        self.params.pools == Pools::Paper
     }
 
     #[inline(always)]
@@ -337,9 +297,9 @@ fn lesser(a: f64, b: f64) -> f64 {
 }
 
 /// A controller that reads and writes the header of D03.
-pub(super) struct XcpRouter<const PAPER: bool>(pub(super) Controller<PAPER>);
+pub(super) struct XcpRouter(pub(super) Controller);
 
-impl<const PAPER: bool> XcpRouter<PAPER> {
+impl XcpRouter {
     /// What [`Router::on_departure`] does. Returns the X (header units) of a packet that asks for no more than it is offered.
     #[inline(always)]
     pub(super) fn answer(&mut self, packet: &mut Packet, port: &PortView) -> Option<f64> {
@@ -358,7 +318,7 @@ impl<const PAPER: bool> XcpRouter<PAPER> {
     }
 }
 
-impl<const PAPER: bool> Router for XcpRouter<PAPER> {
+impl Router for XcpRouter {
     /// Arrivals add to sums that timers read, departures take from pools that timers fill.
     const ORDER_INDEPENDENT: bool = true;
 
@@ -404,27 +364,18 @@ impl<const PAPER: bool> Router for XcpRouter<PAPER> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Values;
-    use crate::rng::Rng;
     use crate::wire::{Congestion, Format};
 
     const C: f64 = 1.25e6;
-    const PARAMS: &[Param] = &params(0.0);
 
     fn view(backlog_bytes: u64) -> PortView {
         PortView { capacity: C, backlog_bytes, backlog_packets: 0, busy: true }
     }
-    fn router_with<const PAPER: bool>(given: &[(&str, f64)]) -> XcpRouter<PAPER> {
-        let mut values = Values::default();
-        for &(name, value) in given {
-            values.set(PARAMS.iter().find(|p| p.name == name).unwrap(), value);
-        }
-        let rng = Rng::stream(1, "test");
-        let init = RouterInit { values: &values, capacity: C, delay: Time::ZERO, rng };
-        XcpRouter(Controller::new(&init, PARAMS))
+    fn router_with(params: Params) -> XcpRouter {
+        XcpRouter(Controller::new(params, Rng::stream(1, "test")))
     }
-    fn router() -> XcpRouter<false> {
-        router_with(&[])
+    fn router() -> XcpRouter {
+        router_with(Params::DEFAULT)
     }
     fn packet(x: f64, rtt: f64, delta: i32) -> Packet {
         let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
@@ -435,7 +386,7 @@ mod tests {
     }
     /// An interval of 0.1 s with `a` packets of 1000 B of a flow with inter-packet time `xa` and `b` of another, all with an
     /// RTT of 0.1 s, then its control timer.
-    fn after_interval(a: u32, xa: f64, b: u32, xb: f64) -> XcpRouter<false> {
+    fn after_interval(a: u32, xa: f64, b: u32, xb: f64) -> XcpRouter {
         let mut r = router();
         for _ in 0..a {
             r.on_arrival(Time::ZERO, &mut packet(xa, 0.1, 0), &view(0));
@@ -446,7 +397,7 @@ mod tests {
         r.0.control(Time::millis(100), C, 1.0);
         r
     }
-    fn departs(r: &mut XcpRouter<false>, x: f64) -> i32 {
+    fn departs(r: &mut XcpRouter, x: f64) -> i32 {
         let mut p = packet(x, 0.1, i32::MAX);
         r.on_departure(Time::millis(100), &mut p, &view(0));
         p.congestion.delta_throughput()
@@ -477,8 +428,8 @@ mod tests {
     }
 
     /// What packets with an offer of 10 - 4 = 6 take from pools of 1000 and `res_neg`, and what they carry on.
-    fn reclaim<const PAPER: bool>(res_neg: f64, delta: f64) -> (f64, f64, f64) {
-        let mut r = router_with::<PAPER>(&[]).0;
+    fn reclaim(pools: Pools, res_neg: f64, delta: f64) -> (f64, f64, f64) {
+        let mut r = router_with(Params { pools, ..Params::DEFAULT }).0;
         (r.cp, r.cn, r.res_pos, r.res_neg) = (10.0, 4.0, 1000.0, res_neg);
         let (tighter, granted) = r.feedback(1.0, 1.0, delta);
         (if tighter { granted } else { delta }, 1000.0 - r.res_pos, res_neg - r.res_neg)
@@ -487,19 +438,19 @@ mod tests {
     /// Request 2: neg = min(4 + (6 - 2), res_neg), pos = 2 + neg. Request 6: all of the offer, neg = 4.
     #[test]
     fn the_draft_takes_the_negative_pool_first() {
-        assert_eq!(reclaim::<false>(100.0, 2.0), (2.0, 10.0, 8.0));
-        assert_eq!(reclaim::<false>(5.0, 2.0), (2.0, 7.0, 5.0));
-        assert_eq!(reclaim::<false>(100.0, 6.0), (6.0, 10.0, 4.0));
-        assert_eq!(reclaim::<false>(100.0, 7.0), (6.0, 10.0, 4.0), "more than the offer");
+        assert_eq!(reclaim(Pools::Draft, 100.0, 2.0), (2.0, 10.0, 8.0));
+        assert_eq!(reclaim(Pools::Draft, 5.0, 2.0), (2.0, 7.0, 5.0));
+        assert_eq!(reclaim(Pools::Draft, 100.0, 6.0), (6.0, 10.0, 4.0));
+        assert_eq!(reclaim(Pools::Draft, 100.0, 7.0), (6.0, 10.0, 4.0), "more than the offer");
     }
 
     /// Request 2: 2 and 6 - 2. Request -3: nothing and 3 + 6.
     #[test]
     fn the_paper_splits_by_the_sign_of_the_request() {
-        assert_eq!(reclaim::<true>(100.0, 2.0), (2.0, 2.0, 4.0));
-        assert_eq!(reclaim::<true>(100.0, -3.0), (-3.0, 0.0, 9.0));
-        assert_eq!(reclaim::<true>(100.0, 7.0), (6.0, 10.0, 4.0), "more than the offer");
-        let mut r = router_with::<true>(&[]).0;
+        assert_eq!(reclaim(Pools::Paper, 100.0, 2.0), (2.0, 2.0, 4.0));
+        assert_eq!(reclaim(Pools::Paper, 100.0, -3.0), (-3.0, 0.0, 9.0));
+        assert_eq!(reclaim(Pools::Paper, 100.0, 7.0), (6.0, 10.0, 4.0), "more than the offer");
+        let mut r = router_with(Params { pools: Pools::Paper, ..Params::DEFAULT }).0;
         (r.cn, r.res_pos, r.res_neg) = (4.0, 1000.0, 100.0);
         assert_eq!(r.feedback(1.0, 1.0, -9.0), (false, -4.0));
         assert_eq!((r.res_pos, r.res_neg), (1000.0, 91.0), "a negative offer does not count");
@@ -543,13 +494,13 @@ mod tests {
     /// An interval with packets of an RTT of 0.1 s, then one without. The last one lasts as long as the mean RTT.
     #[test]
     fn an_idle_interval_leaves_the_mean_rtt_unless_the_user_says_otherwise() {
-        for (word, rtt) in [(0.0, 0.1), (1.0, 0.05)] {
-            let mut r = router_with::<false>(&[("idle_rtt", word)]).0;
+        for (idle_rtt, rtt) in [(IdleRtt::Last, 0.1), (IdleRtt::Initial, 0.05)] {
+            let mut r = router_with(Params { idle_rtt, ..Params::DEFAULT }).0;
             r.load(1000);
             r.count(0.1 * UNITS_PER_SEC, seconds_to_units(0.1));
             for (at, expected) in [(100, 0.1), (200, rtt)] {
                 r.control(Time::millis(at), C, 1.0);
-                assert!((r.avg_rtt - expected).abs() < 1e-8, "idle_rtt {word}, {at} ms: {}", r.avg_rtt);
+                assert!((r.avg_rtt - expected).abs() < 1e-8, "{idle_rtt:?}, {at} ms: {}", r.avg_rtt);
             }
             assert_eq!(r.control_due().since(Time::millis(200)).as_millis_f64().round(), 1e3 * rtt);
         }
@@ -559,7 +510,7 @@ mod tests {
     /// F = -0.226 (Qm - 10 kB) / 0.1 s: positive while the mean is below the target.
     #[test]
     fn a_target_queue_is_approached_by_the_mean() {
-        let mut r = router_with::<false>(&[("target_queue", 1e4), ("queue_weight", 0.1)]).0;
+        let mut r = router_with(Params { target_queue: 1e4, queue_weight: 0.1, ..Params::DEFAULT }).0;
         r.min_queue = 20_000;
         for (sample, mean) in [2000.0, 3800.0, 5420.0].into_iter().enumerate() {
             r.sample_queue(Time::ZERO, &view(20_000));

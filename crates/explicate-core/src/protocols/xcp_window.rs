@@ -35,38 +35,34 @@ use crate::api::{
 use crate::params::{Info, Param};
 use crate::protocols::rate_header::seconds_to_units;
 use crate::protocols::xcp::{self, Form, Window, XcpReceiver, XcpSender};
-use crate::protocols::xcp_router::{self, Controller, SECONDS, round};
+use crate::protocols::xcp_router::{self, Controller, Pools, SECONDS, round};
 use crate::units::Time;
 use crate::wire::{Congestion, Describe, Format, Packet};
 
 /// XCP in its window form.
 pub struct XcpWindow;
 
-const SENDER: &[Param] = &xcp::params(xcp::HALVE);
-const ROUTER: &[Param] = &xcp_router::params(1.0);
+const ROUTER: xcp_router::Params = xcp_router::Params { pools: Pools::Paper, ..xcp_router::Params::DEFAULT };
 
 impl Protocol for XcpWindow {
     const INFO: Info = Info {
         name: "xcp_window",
         summary: "XCP in its first form: routers write the change of the window into every packet",
         source: "Katabi, Handley, Rohrs, SIGCOMM 2002",
-        params: SENDER,
+        params: xcp::Params::PARAMS,
     };
-    const ROUTER_PARAMS: &'static [Param] = ROUTER;
+    const ROUTER_PARAMS: &'static [Param] = &ROUTER.params();
     const EXPLICIT: bool = true;
     const DESCRIBE: Describe = describe;
 
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender> {
-        Box::new(XcpSender::<Bytes>::new(init, SENDER))
+        Box::new(XcpSender::<Bytes>::new(init, xcp::Params::of(init.values)))
     }
     fn receiver(&self) -> Option<Box<AnyReceiver>> {
         Some(Box::<WindowReceiver>::default())
     }
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
-        Some(match init.values.get(ROUTER, "pools") as u8 {
-            0 => Box::new(WindowRouter(Controller::<false>::new(init, ROUTER))),
-            _ => Box::new(WindowRouter(Controller::<true>::new(init, ROUTER))),
-        })
+        Some(Box::new(WindowRouter(Controller::new(ROUTER.with(init.values), init.rng.clone()))))
     }
 }
 
@@ -130,7 +126,7 @@ impl Receiver for WindowReceiver {
 }
 
 /// Reads and writes the header of the paper.
-struct WindowRouter<const PAPER: bool>(Controller<PAPER>);
+struct WindowRouter(Controller);
 
 /// rtt s / cwnd of a packet, header units, and rtt, s; zeros while they are unknown.
 fn spacing(packet: &Packet) -> (f64, f64) {
@@ -142,7 +138,7 @@ fn spacing(packet: &Packet) -> (f64, f64) {
     (rtt * packet.ip_len as f64 / cwnd as f64, rtt * SECONDS)
 }
 
-impl<const PAPER: bool> Router for WindowRouter<PAPER> {
+impl Router for WindowRouter {
     const ORDER_INDEPENDENT: bool = true; // as with XCP
 
     fn on_arrival(&mut self, _now: Time, packet: &mut Packet, _port: &PortView) {

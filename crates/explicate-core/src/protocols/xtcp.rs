@@ -40,48 +40,42 @@ use crate::api::{
     Ack, Allowance, AnyReceiver, AnyRouter, AnySender, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router,
     RouterInit, Sender, SenderInit, Sent,
 };
-use crate::params::{Info, Param, Unit};
+use crate::params::{Flag, Info, Param, parameters};
 use crate::qdisc::DropCause;
-use crate::recovery::COMMON;
+use crate::recovery::Common;
 use crate::units::Time;
 use crate::wire::{Describe, Packet, flag};
 
 /// XTCP.
 pub struct Xtcp;
 
-const SENDER: &[Param] = &[
-    Param::new(
-        "tcp_friendly",
-        Unit::Flag,
-        0.0,
-        "paper D section 8.1",
-        "Back to one segment on a flag when the window is below `dupackthreshold` or another came less than a round trip before.",
-    ),
-    Param::new(
-        "grow_on_duplicates",
-        Unit::Flag,
-        1.0,
-        "paper D section 3.2",
-        "Duplicate acknowledgements without a flag grow the window too.",
-    ),
-];
+parameters! {
+    /// What a scenario can set of a sender.
+    struct Params {
+        /// Back to one segment on a flag when the window is below `dupackthreshold` or another came less than a round
+        /// trip before.
+        tcp_friendly: Flag = false, "paper D section 8.1";
+        /// Duplicate acknowledgements without a flag grow the window too.
+        grow_on_duplicates: Flag = true, "paper D section 3.2";
+    }
+}
 
-const ROUTER: &[Param] = &[Param::new(
-    "spend_on_flagged",
-    Unit::Flag,
-    0.0,
-    "paper D section 3.2",
-    "A packet that came flagged takes one off the counter, too.",
-)];
+parameters! {
+    /// What a scenario can set of a router.
+    struct RouterParams {
+        /// A packet that came flagged takes one off the counter, too.
+        spend_on_flagged: Flag = false, "paper D section 3.2";
+    }
+}
 
 impl Protocol for Xtcp {
     const INFO: Info = Info {
         name: "xtcp",
         summary: "XTCP: TCP's window, halved by flags that routers set for what they drop",
         source: "De Vleeschouwer, Frossard (paper D)",
-        params: SENDER,
+        params: Params::PARAMS,
     };
-    const ROUTER_PARAMS: &'static [Param] = ROUTER;
+    const ROUTER_PARAMS: &'static [Param] = RouterParams::PARAMS;
     const EXPLICIT: bool = true;
     const DESCRIBE: Describe = describe;
     const HEADER_LEN: u16 = 0;
@@ -96,7 +90,7 @@ impl Protocol for Xtcp {
         Some(Box::new(XtcpReceiver { flagged: false }))
     }
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
-        let spend_on_flagged = init.values.get(ROUTER, "spend_on_flagged") != 0.0;
+        let spend_on_flagged = RouterParams::of(init.values).spend_on_flagged;
         Some(Box::new(XtcpRouter { spend_on_flagged, ..XtcpRouter::default() }))
     }
 }
@@ -123,13 +117,13 @@ pub(super) struct XtcpSender {
 
 impl XtcpSender {
     pub(super) fn new(init: &SenderInit<'_>) -> XtcpSender {
-        let get = |name| init.values.get(SENDER, name) != 0.0;
+        let params = Params::of(init.values);
         XtcpSender {
             cwnd: init.initial_window,
             ssthresh: f64::INFINITY,
-            tcp_friendly: get("tcp_friendly"),
-            grow_on_duplicates: get("grow_on_duplicates"),
-            dupthreshold: init.values.get(COMMON, "dupackthreshold"),
+            tcp_friendly: params.tcp_friendly,
+            grow_on_duplicates: params.grow_on_duplicates,
+            dupthreshold: Common::of(init.values).dupackthreshold,
             event: None,
             flag: None,
             recphase: 0,
@@ -272,20 +266,12 @@ impl Router for XtcpRouter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Values;
     use crate::testing;
     use crate::units::Rate;
     use crate::wire::{Congestion, Transport};
 
-    fn values(params: &[Param], given: &[(&str, f64)]) -> Values {
-        let mut values = Values::default();
-        for (name, value) in given {
-            values.set(params.iter().find(|p| p.name == *name).unwrap(), *value);
-        }
-        values
-    }
     fn sender(window: f64, given: &[(&str, f64)]) -> XtcpSender {
-        let values = values(SENDER, given);
+        let values = testing::values(&[Params::PARAMS], given);
         XtcpSender::new(&SenderInit {
             values: &values,
             packet: 1000.0,

@@ -21,9 +21,9 @@
 
 use alloc::boxed::Box;
 
-use super::common::{COUNT, LIMIT, MARK, Room, early};
+use super::common::{Limit, Room, early};
 use crate::api::{PortView, Probe};
-use crate::params::{Info, Param, Unit};
+use crate::params::{Auto, Flag, Fraction, Info, Number, QueueLength, parameters};
 use crate::qdisc::{Discipline, DropCause, Qdisc, QdiscInit, QdiscKind, Verdict};
 use crate::units::Time;
 use crate::wire::Packet;
@@ -31,35 +31,28 @@ use crate::wire::Packet;
 /// AVQ.
 pub struct Avq;
 
-const PARAMS: &[Param] = &[
-    Param::new("gamma", Unit::Fraction, 0.98, "Kunniyur, Srikant, SIGCOMM 2001 section 5", "Share of the line to use.")
-        .within(0.0, 1.0),
-    Param::new(
-        "alpha",
-        Unit::Number,
-        0.15,
-        "Kunniyur, Srikant, SIGCOMM 2001 section 5",
-        "Pace of the virtual capacity, 1/s.",
-    )
-    .within(0.0, 1e6),
-    Param::new(
-        "buffer",
-        Unit::QueueLength,
-        f64::NAN,
-        "Kunniyur, Srikant, SIGCOMM 2001 figure 1",
-        "Length of the virtual queue; auto is the limit, or 100 packets where there is none.",
-    ),
-    MARK,
-    LIMIT,
-    COUNT,
-];
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// Share of the line to use.
+        gamma: Fraction = 0.98, in 0.0..=1.0, "Kunniyur, Srikant, SIGCOMM 2001 section 5";
+        /// Pace of the virtual capacity, 1/s.
+        alpha: Number = 0.15, in 0.0..=1e6, "Kunniyur, Srikant, SIGCOMM 2001 section 5";
+        /// Length of the virtual queue; auto is the limit, or 100 packets where there is none.
+        buffer: Auto<QueueLength> = None, "Kunniyur, Srikant, SIGCOMM 2001 figure 1";
+        /// ECN-capable packets are marked instead of dropped.
+        mark: Flag = true, "RFC 3168";
+        /// Most that may wait.
+        limit: Limit = Limit::DEFAULT;
+    }
+}
 
 impl QdiscKind for Avq {
     const INFO: Info = Info {
         name: "avq",
         summary: "Adaptive virtual queue: marks or drops what a slower line would, so that the real one is used to a given share",
         source: "Kunniyur and Srikant, SIGCOMM 2001",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn build(&self, init: &QdiscInit<'_>) -> Discipline {
@@ -84,19 +77,18 @@ struct AvqQueue {
 
 impl AvqQueue {
     fn new(init: &QdiscInit<'_>) -> AvqQueue {
-        let get = |name| init.values.get(PARAMS, name);
-        let in_packets = get("count") == 1.0;
+        let params = Params::of(init.values);
+        let in_packets = params.limit.in_packets();
         let unit = if in_packets { init.mean_packet } else { 1.0 };
-        let limit = get("limit");
+        let limit = params.limit.limit;
         let auto = if limit.is_finite() { limit } else { 100.0 * init.mean_packet };
-        let buffer = get("buffer");
         AvqQueue {
-            gamma: get("gamma"),
-            alpha: get("alpha"),
-            mark: get("mark") != 0.0,
-            room: Room::new(init.values, init.mean_packet),
+            gamma: params.gamma,
+            alpha: params.alpha,
+            mark: params.mark,
+            room: params.limit.room(init.mean_packet),
             in_packets,
-            buffer: if buffer.is_nan() { auto } else { buffer } / unit,
+            buffer: params.buffer.unwrap_or(auto) / unit,
             capacity: init.capacity / unit,
             virtual_capacity: init.capacity / unit,
             virtual_queue: 0.0,
@@ -141,7 +133,7 @@ mod tests {
     fn avq(settings: &[(&str, f64)]) -> AvqQueue {
         let mut values = Values::default();
         for (name, value) in settings {
-            values.set(PARAMS.iter().find(|p| p.name == *name).unwrap(), *value);
+            values.set(Params::PARAMS.iter().find(|p| p.name == *name).unwrap(), *value);
         }
         let rng = crate::rng::Rng::stream(1, "avq");
         AvqQueue::new(&QdiscInit { values: &values, capacity: 1e6, mean_packet: 1000.0, rng })

@@ -23,9 +23,9 @@
 
 use alloc::boxed::Box;
 
-use super::common::{COUNT, Fifo, LIMIT, MARK, Room};
+use super::common::{Fifo, Limit, Room};
 use crate::api::Probe;
-use crate::params::{Info, Param, Unit, Values};
+use crate::params::{Bytes, Flag, Info, Seconds, parameters};
 use crate::qdisc::{ActiveQueue, Discipline, DropCause, Gone, QdiscInit, QdiscKind, Queued};
 use crate::units::Time;
 use crate::wire::Packet;
@@ -33,37 +33,43 @@ use crate::wire::Packet;
 /// CoDel.
 pub struct CoDel;
 
-/// Delay that may stand.
-pub const TARGET: Param =
-    Param::new("target", Unit::Seconds, 0.005, "RFC 8289 section 4.2", "Delay that may stand.").within(0.0, 1000.0);
-/// How long it may be exceeded.
-pub const INTERVAL: Param = Param::new(
-    "interval",
-    Unit::Seconds,
-    0.1,
-    "RFC 8289 section 4.2",
-    "How long the delay may exceed it; about the longest round trip.",
-)
-.within(1e-6, 1000.0);
-/// Backlog that is never dropped from.
-pub const MTU: Param =
-    Param::new("mtu", Unit::Bytes, 1500.0, "RFC 8289 section 4.4", "No drop leaves less than this behind.")
-        .within(0.0, 1e9);
+parameters! {
+    /// When packets are dropped or marked.
+    pub struct Control {
+        /// Delay that may stand.
+        target: Seconds = 0.005, in 0.0..=1000.0, "RFC 8289 section 4.2";
+        /// How long the delay may exceed it; about the longest round trip.
+        interval: Seconds = 0.1, in 1e-6..=1000.0, "RFC 8289 section 4.2";
+        /// No drop leaves less than this behind.
+        mtu: Bytes = 1500.0, in 0.0..=1e9, "RFC 8289 section 4.4";
+        /// ECN-capable packets are marked instead of dropped.
+        mark: Flag = true, "RFC 3168";
+    }
+}
 
-const PARAMS: &[Param] = &[TARGET, INTERVAL, MTU, MARK, LIMIT, COUNT];
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// When packets are dropped or marked.
+        control: Control = Control::DEFAULT;
+        /// Most that may wait.
+        limit: Limit = Limit::DEFAULT;
+    }
+}
 
 impl QdiscKind for CoDel {
     const INFO: Info = Info {
         name: "codel",
         summary: "Controlled delay: drops or marks at the head while the delay stands above a target",
         source: "RFC 8289",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn build(&self, init: &QdiscInit<'_>) -> Discipline {
+        let params = Params::of(init.values);
         Discipline::Departure(Box::new(CoDelQueue {
-            law: Law::new(init.values),
-            room: Room::new(init.values, init.mean_packet),
+            law: Law::new(&params.control),
+            room: params.limit.room(init.mean_packet),
             state: State::default(),
             queue: Fifo::default(),
         }))
@@ -80,14 +86,13 @@ pub struct Law {
 }
 
 impl Law {
-    /// From the values of [`TARGET`], [`INTERVAL`], [`MTU`] and [`MARK`].
-    pub fn new(values: &Values) -> Law {
-        let get = |param: &Param| values.get(core::slice::from_ref(param), param.name);
+    /// With these constants.
+    pub fn new(control: &Control) -> Law {
         Law {
-            target: Time::from_secs_f64(get(&TARGET)),
-            interval: Time::from_secs_f64(get(&INTERVAL)),
-            mtu: get(&MTU) as u64,
-            mark: get(&MARK) != 0.0,
+            target: Time::from_secs_f64(control.target),
+            interval: Time::from_secs_f64(control.interval),
+            mtu: control.mtu as u64,
+            mark: control.mark,
         }
     }
     /// When to drop again after the `count`-th drop.

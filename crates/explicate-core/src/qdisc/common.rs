@@ -1,29 +1,43 @@
-//! What several disciplines share: the limit, the choice of marking, and a first-in first-out queue.
+//! What several disciplines share: the limit, early marks, and a first-in first-out queue.
 
 use alloc::collections::VecDeque;
 
 use crate::api::Probe;
-use crate::params::{Param, Unit, Values};
+use crate::params::{QueueLength, choices, parameters};
 use crate::qdisc::{ActiveQueue, DropCause, Gone, Queued, Verdict};
 use crate::units::Time;
 use crate::wire::{Ecn, Packet};
 
-/// Most that may wait, the packet in service not counted.
-pub const LIMIT: Param =
-    Param::new("limit", Unit::QueueLength, f64::INFINITY, "ns-2 manual, queue objects", "Most that may wait.");
-/// What the limit counts.
-pub const COUNT: Param = Param::new(
-    "count",
-    Unit::Choice(&["bytes", "packets"]),
-    0.0,
-    "ns-2 manual, queue objects",
-    "What the limit counts; `packets` if the limit is written in `pkt`.",
-);
-/// Whether ECN-capable packets are marked.
-pub const MARK: Param =
-    Param::new("mark", Unit::Flag, 1.0, "RFC 3168", "ECN-capable packets are marked instead of dropped.");
+choices! {
+    /// What lengths of a queue count.
+    pub enum Count { Bytes = "bytes", Packets = "packets" }
+}
 
-/// A limit, in what [`COUNT`] says.
+parameters! {
+    /// The limit of a queue.
+    pub struct Limit {
+        /// Most that may wait.
+        limit: QueueLength = f64::INFINITY, "ns-2 manual, queue objects";
+        /// What the limit counts; `packets` if the limit is written in `pkt`.
+        count: Count = Count::Bytes, "ns-2 manual, queue objects";
+    }
+}
+
+impl Limit {
+    /// Whether packets are counted.
+    pub fn in_packets(&self) -> bool {
+        self.count == Count::Packets
+    }
+    /// The room that it gives, the packet in service not counted; `mean_packet` is in bytes.
+    pub fn room(&self, mean_packet: f64) -> Room {
+        match self.count {
+            Count::Bytes => Room { bytes: self.limit as u64, packets: u32::MAX },
+            Count::Packets => Room { bytes: u64::MAX, packets: (self.limit / mean_packet + 0.5) as u32 },
+        }
+    }
+}
+
+/// What may wait.
 #[derive(Clone, Copy)]
 pub struct Room {
     bytes: u64,
@@ -31,15 +45,6 @@ pub struct Room {
 }
 
 impl Room {
-    /// The room that the values of [`LIMIT`] and [`COUNT`] give.
-    pub fn new(values: &Values, mean_packet: f64) -> Room {
-        let limit = values.get(&[LIMIT], LIMIT.name);
-        if values.get(&[COUNT], COUNT.name) == 1.0 {
-            Room { bytes: u64::MAX, packets: (limit / mean_packet + 0.5) as u32 }
-        } else {
-            Room { bytes: limit as u64, packets: u32::MAX }
-        }
-    }
     /// Whether this many bytes and packets may wait.
     #[inline]
     pub fn holds(&self, (bytes, packets): (u64, u32)) -> bool {

@@ -4,9 +4,9 @@
 
 use alloc::boxed::Box;
 
-use super::common::{COUNT, LIMIT, Room};
+use super::common::{Limit, Room};
 use crate::api::{PortView, Probe};
-use crate::params::{Info, Param};
+use crate::params::Info;
 use crate::qdisc::{Discipline, DropCause, Qdisc, QdiscInit, QdiscKind, Verdict};
 use crate::units::Time;
 use crate::wire::Packet;
@@ -14,18 +14,16 @@ use crate::wire::Packet;
 /// DropTail.
 pub struct DropTail;
 
-const PARAMS: &[Param] = &[LIMIT, COUNT];
-
 impl QdiscKind for DropTail {
     const INFO: Info = Info {
         name: "droptail",
         summary: "First in, first out; drops what does not fit",
         source: "folklore",
-        params: PARAMS,
+        params: Limit::PARAMS,
     };
 
     fn build(&self, init: &QdiscInit<'_>) -> Discipline {
-        Discipline::Arrival(Box::new(Tail(Room::new(init.values, init.mean_packet))))
+        Discipline::Arrival(Box::new(Tail(Limit::of(init.values).room(init.mean_packet))))
     }
 }
 

@@ -26,10 +26,10 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::codel::{INTERVAL, Law, MTU, State, TARGET};
-use super::common::{COUNT, Fifo, LIMIT, MARK, Room};
+use super::codel::{Control, Law, State};
+use super::common::{Fifo, Limit, Room};
 use crate::api::Probe;
-use crate::params::{Info, Param, Unit};
+use crate::params::{Bytes, Info, Number, parameters};
 use crate::qdisc::{ActiveQueue, Discipline, DropCause, Gone, QdiscInit, QdiscKind, Queued};
 use crate::units::Time;
 use crate::wire::Packet;
@@ -40,25 +40,26 @@ pub struct FqCoDel;
 /// Most packets that the fattest queue loses at once (RFC 8290 section 4.1).
 const BATCH: u32 = 64;
 
-const PARAMS: &[Param] = &[
-    TARGET,
-    INTERVAL,
-    MTU,
-    MARK,
-    Param::new("quantum", Unit::Bytes, 1514.0, "RFC 8290 section 5.2.4", "Bytes that a queue may send in a round.")
-        .within(1.0, 1e9),
-    Param::new("flows", Unit::Number, 1024.0, "RFC 8290 section 5.2.5", "Queues that flows are spread over.")
-        .within(1.0, 65_535.0),
-    LIMIT,
-    COUNT,
-];
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// When packets are dropped or marked.
+        control: Control = Control::DEFAULT;
+        /// Bytes that a queue may send in a round.
+        quantum: Bytes = 1514.0, in 1.0..=1e9, "RFC 8290 section 5.2.4";
+        /// Queues that flows are spread over.
+        flows: Number = 1024.0, in 1.0..=65_535.0, "RFC 8290 section 5.2.5";
+        /// Most that may wait.
+        limit: Limit = Limit::DEFAULT;
+    }
+}
 
 impl QdiscKind for FqCoDel {
     const INFO: Info = Info {
         name: "fq_codel",
         summary: "A queue for each flow that take turns, each with controlled delay",
         source: "RFC 8290",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn build(&self, init: &QdiscInit<'_>) -> Discipline {
@@ -89,13 +90,13 @@ struct FqCoDelQueue {
 
 impl FqCoDelQueue {
     fn new(init: &QdiscInit<'_>) -> FqCoDelQueue {
-        let get = |name| init.values.get(PARAMS, name);
+        let params = Params::of(init.values);
         let mut flows = Vec::new();
-        flows.resize_with(get("flows") as usize, Flow::default);
+        flows.resize_with(params.flows as usize, Flow::default);
         FqCoDelQueue {
-            law: Law::new(init.values),
-            room: Room::new(init.values, init.mean_packet),
-            quantum: get("quantum") as i64,
+            law: Law::new(&params.control),
+            room: params.limit.room(init.mean_packet),
+            quantum: params.quantum as i64,
             salt: init.rng.clone().next_u64(),
             flows,
             new: VecDeque::new(),
@@ -192,8 +193,8 @@ mod tests {
 
     fn queue(limit_packets: f64) -> FqCoDelQueue {
         let mut values = Values::default();
-        values.set(&LIMIT, 1000.0 * limit_packets);
-        values.set(&COUNT, 1.0);
+        values.set(&Limit::PARAMS[0], 1000.0 * limit_packets);
+        values.set(&Limit::PARAMS[1], 1.0);
         let rng = Rng::stream(1, "fq");
         FqCoDelQueue::new(&QdiscInit { values: &values, capacity: 1e6, mean_packet: 1000.0, rng })
     }

@@ -18,9 +18,9 @@
 
 use alloc::boxed::Box;
 
-use super::common::{COUNT, LIMIT, MARK, Room, early};
+use super::common::{Limit, Room, early};
 use crate::api::{PortView, Probe};
-use crate::params::{Info, Param, Unit};
+use crate::params::{Auto, Flag, Info, Number, QueueLength, Seconds, parameters};
 use crate::qdisc::{Discipline, DropCause, Qdisc, QdiscInit, QdiscKind, Verdict};
 use crate::rng::Rng;
 use crate::units::Time;
@@ -29,37 +29,30 @@ use crate::wire::Packet;
 /// PI.
 pub struct Pi;
 
-const PARAMS: &[Param] = &[
-    Param::new("a", Unit::Number, 1.822e-5, "Hollot et al., INFOCOM 2001 section V", "Gain of the queue now.")
-        .within(0.0, 1.0),
-    Param::new("b", Unit::Number, 1.816e-5, "Hollot et al., INFOCOM 2001 section V", "Gain of the queue before.")
-        .within(0.0, 1.0),
-    Param::new(
-        "target",
-        Unit::QueueLength,
-        f64::NAN,
-        "Hollot et al., INFOCOM 2001 section V",
-        "Queue to hold; auto is 200 packets.",
-    ),
-    Param::new(
-        "interval",
-        Unit::Seconds,
-        1.0 / 160.0,
-        "Hollot et al., INFOCOM 2001 section V",
-        "Time between samples.",
-    )
-    .within(1e-6, 1e3),
-    MARK,
-    LIMIT,
-    COUNT,
-];
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// Gain of the queue now.
+        a: Number = 1.822e-5, in 0.0..=1.0, "Hollot et al., INFOCOM 2001 section V";
+        /// Gain of the queue before.
+        b: Number = 1.816e-5, in 0.0..=1.0, "Hollot et al., INFOCOM 2001 section V";
+        /// Queue to hold; auto is 200 packets.
+        target: Auto<QueueLength> = None, "Hollot et al., INFOCOM 2001 section V";
+        /// Time between samples.
+        interval: Seconds = 1.0 / 160.0, in 1e-6..=1e3, "Hollot et al., INFOCOM 2001 section V";
+        /// ECN-capable packets are marked instead of dropped.
+        mark: Flag = true, "RFC 3168";
+        /// Most that may wait.
+        limit: Limit = Limit::DEFAULT;
+    }
+}
 
 impl QdiscKind for Pi {
     const INFO: Info = Info {
         name: "pi",
         summary: "Proportional-integral controller: marks or drops so that the queue settles at a reference",
         source: "Hollot, Misra, Towsley and Gong, INFOCOM 2001",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn build(&self, init: &QdiscInit<'_>) -> Discipline {
@@ -86,17 +79,16 @@ struct PiQueue {
 
 impl PiQueue {
     fn new(init: &QdiscInit<'_>) -> PiQueue {
-        let get = |name| init.values.get(PARAMS, name);
-        let target = get("target") / init.mean_packet;
-        let interval = Time::from_secs_f64(get("interval"));
+        let params = Params::of(init.values);
+        let interval = Time::from_secs_f64(params.interval);
         PiQueue {
-            a: get("a"),
-            b: get("b"),
-            target: if target.is_nan() { 200.0 } else { target },
+            a: params.a,
+            b: params.b,
+            target: params.target.map_or(200.0, |target| target / init.mean_packet),
             interval,
-            mark: get("mark") != 0.0,
-            room: Room::new(init.values, init.mean_packet),
-            in_packets: get("count") == 1.0,
+            mark: params.mark,
+            room: params.limit.room(init.mean_packet),
+            in_packets: params.limit.in_packets(),
             mean_packet: init.mean_packet,
             before: 0.0,
             probability: 0.0,
@@ -142,7 +134,7 @@ mod tests {
     fn pi(settings: &[(&str, f64)]) -> PiQueue {
         let mut values = Values::default();
         for (name, value) in settings {
-            values.set(PARAMS.iter().find(|p| p.name == *name).unwrap(), *value);
+            values.set(Params::PARAMS.iter().find(|p| p.name == *name).unwrap(), *value);
         }
         PiQueue::new(&QdiscInit { values: &values, capacity: 1e6, mean_packet: 1000.0, rng: Rng::stream(1, "pi") })
     }

@@ -38,9 +38,9 @@
 
 use alloc::boxed::Box;
 
-use super::common::{LIMIT, MARK};
+use super::common::Count;
 use crate::api::{PortView, Probe};
-use crate::params::{Info, Param, Unit};
+use crate::params::{Auto, Flag, Fraction, Info, QueueLength, Seconds, parameters};
 use crate::qdisc::{Discipline, DropCause, Qdisc, QdiscInit, QdiscKind, Verdict};
 use crate::rng::Rng;
 use crate::units::Time;
@@ -49,85 +49,44 @@ use crate::wire::{Ecn, Packet};
 /// RED.
 pub struct Red;
 
-const PARAMS: &[Param] = &[
-    Param::new(
-        "min_th",
-        Unit::QueueLength,
-        f64::NAN,
-        "Floyd 1997",
-        "Average where drops begin; auto is 5 mean packets.",
-    ),
-    Param::new(
-        "max_th",
-        Unit::QueueLength,
-        f64::NAN,
-        "Floyd 1997",
-        "Average where `max_p` is reached; auto is 3 min_th.",
-    ),
-    Param::new(
-        "weight",
-        Unit::Fraction,
-        f64::NAN,
-        "Floyd, Jacobson, ToN 1993 section VI",
-        "Weight of a new sample in the average; auto is 0.002, adaptive 1 - exp(-1 / packets per second).",
-    )
-    .within(1e-9, 1.0),
-    Param::new("max_p", Unit::Fraction, 0.1, "Floyd 1997", "Probability at `max_th`.").within(0.0, 1.0),
-    Param::new(
-        "adaptive",
-        Unit::Flag,
-        0.0,
-        "Floyd, Gummadi, Shenker 2001",
-        "`max_p` moves so that the average settles midway.",
-    ),
-    Param::new(
-        "target_delay",
-        Unit::Seconds,
-        0.005,
-        "Floyd, Gummadi, Shenker 2001 section 4.2",
-        "An automatic adaptive `min_th` is at least half of this at the capacity.",
-    )
-    .within(0.0, 1000.0),
-    Param::new(
-        "gentle",
-        Unit::Flag,
-        1.0,
-        "Floyd, gentle RED, 2000",
-        "From `max_th` the probability climbs to 1 at twice that.",
-    ),
-    Param::new(
-        "ns2",
-        Unit::Flag,
-        0.0,
-        "ns-2 red.cc",
-        "While at most one packet waits nothing is dropped early; idle times age by whole packet times.",
-    ),
-    Param::new("wait", Unit::Flag, 1.0, "ns-2 red.cc, wait_", "Drops keep at least 1/p_b packets apart."),
-    MARK,
-    Param::new(
-        "drop_above",
-        Unit::Fraction,
-        1.0,
-        "RFC 3168 section 7; ns-2 red.cc, mark_p_",
-        "Probability p_b from which ECN-capable packets are dropped and no longer marked; ns-2 has 0.1.",
-    )
-    .within(0.0, 1.0),
-    LIMIT,
-    Param::new(
-        "count",
-        Unit::Choice(&["bytes", "packets"]),
-        0.0,
-        "ns-2 manual, queue objects",
-        "What queue, thresholds and limit count; with `bytes` a packet's probability grows with its length.",
-    ),
-];
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// Average where drops begin; auto is 5 mean packets.
+        min_th: Auto<QueueLength> = None, "Floyd 1997";
+        /// Average where `max_p` is reached; auto is 3 min_th.
+        max_th: Auto<QueueLength> = None, "Floyd 1997";
+        /// Weight of a new sample in the average; auto is 0.002, adaptive 1 - exp(-1 / packets per second).
+        weight: Auto<Fraction> = None, in 1e-9..=1.0, "Floyd, Jacobson, ToN 1993 section VI";
+        /// Probability at `max_th`.
+        max_p: Fraction = 0.1, in 0.0..=1.0, "Floyd 1997";
+        /// `max_p` moves so that the average settles midway.
+        adaptive: Flag = false, "Floyd, Gummadi, Shenker 2001";
+        /// An automatic adaptive `min_th` is at least half of this at the capacity.
+        target_delay: Seconds = 0.005, in 0.0..=1000.0, "Floyd, Gummadi, Shenker 2001 section 4.2";
+        /// From `max_th` the probability climbs to 1 at twice that.
+        gentle: Flag = true, "Floyd, gentle RED, 2000";
+        /// While at most one packet waits nothing is dropped early; idle times age by whole packet times.
+        ns2: Flag = false, "ns-2 red.cc";
+        /// Drops keep at least 1/p_b packets apart.
+        wait: Flag = true, "ns-2 red.cc, wait_";
+        /// ECN-capable packets are marked instead of dropped.
+        mark: Flag = true, "RFC 3168";
+        /// Probability p_b from which ECN-capable packets are dropped and no longer marked; ns-2 has 0.1.
+        drop_above: Fraction = 1.0, in 0.0..=1.0, "RFC 3168 section 7; ns-2 red.cc, mark_p_";
+        /// Most that may wait.
+        limit: QueueLength = f64::INFINITY, "ns-2 manual, queue objects";
+        /// What queue, thresholds and limit count; with `bytes` a packet's probability grows with its length.
+        count: Count = Count::Bytes, "ns-2 manual, queue objects";
+    }
+}
 
 impl QdiscKind for Red {
     const INFO: Info = Info {
         name: "red",
         summary: "Random early detection: drops or marks with a probability that grows with the average queue",
         source: "Floyd and Jacobson, IEEE/ACM ToN 1993; RFC 3168",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn build(&self, init: &QdiscInit<'_>) -> Discipline {
@@ -205,25 +164,24 @@ struct RedQueue {
 
 impl RedQueue {
     fn new(init: &QdiscInit<'_>) -> RedQueue {
-        let get = |name| init.values.get(PARAMS, name);
-        let in_packets = get("count") == 1.0;
+        let params = Params::of(init.values);
+        let in_packets = params.count == Count::Packets;
         let unit = if in_packets { init.mean_packet } else { 1.0 };
-        let or = |value: f64, auto: f64| if value.is_nan() { auto } else { value };
-        let adaptive = get("adaptive") != 0.0;
+        let adaptive = params.adaptive;
         let packet_time = init.mean_packet / init.capacity;
-        let delayed = if adaptive { 0.5 * get("target_delay") * init.capacity } else { 0.0 };
-        let min_th = or(get("min_th"), delayed.max(5.0 * init.mean_packet)) / unit;
+        let delayed = if adaptive { 0.5 * params.target_delay * init.capacity } else { 0.0 };
+        let min_th = params.min_th.unwrap_or(delayed.max(5.0 * init.mean_packet)) / unit;
         RedQueue {
             min_th,
-            max_th: or(get("max_th") / unit, 3.0 * min_th).max(min_th),
-            weight: or(get("weight"), if adaptive { 1.0 - libm::exp(-packet_time) } else { 0.002 }),
-            max_p: get("max_p"),
-            gentle: get("gentle") != 0.0,
-            wait: get("wait") != 0.0,
-            ns2: get("ns2") != 0.0,
-            mark: get("mark") != 0.0,
-            drop_above: get("drop_above"),
-            limit: get("limit") / unit,
+            max_th: params.max_th.map_or(3.0 * min_th, |max_th| max_th / unit).max(min_th),
+            weight: params.weight.unwrap_or(if adaptive { 1.0 - libm::exp(-packet_time) } else { 0.002 }),
+            max_p: params.max_p,
+            gentle: params.gentle,
+            wait: params.wait,
+            ns2: params.ns2,
+            mark: params.mark,
+            drop_above: params.drop_above,
+            limit: params.limit / unit,
             in_packets,
             mean_packet: init.mean_packet,
             packet_time,
@@ -308,7 +266,7 @@ mod tests {
     fn red(settings: &[(&str, f64)]) -> RedQueue {
         let mut values = Values::default();
         for (name, value) in settings {
-            values.set(PARAMS.iter().find(|p| p.name == *name).unwrap(), *value);
+            values.set(Params::PARAMS.iter().find(|p| p.name == *name).unwrap(), *value);
         }
         // A packet of 1000 bytes takes a millisecond.
         RedQueue::new(&QdiscInit { values: &values, capacity: 1e6, mean_packet: 1000.0, rng: Rng::stream(1, "red") })

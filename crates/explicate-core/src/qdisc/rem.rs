@@ -30,9 +30,9 @@
 
 use alloc::boxed::Box;
 
-use super::common::{COUNT, Fifo, LIMIT, MARK, Room, early};
+use super::common::{Fifo, Limit, Room, early};
 use crate::api::{PortView, Probe};
-use crate::params::{Info, Param, Unit};
+use crate::params::{Auto, Flag, Fraction, Info, Number, Packets, QueueLength, Seconds, choices, parameters};
 use crate::qdisc::{ActiveQueue, Discipline, DropCause, Gone, Qdisc, QdiscInit, QdiscKind, Queued, Verdict};
 use crate::rng::Rng;
 use crate::units::Time;
@@ -41,63 +41,50 @@ use crate::wire::Packet;
 /// REM.
 pub struct Rem;
 
-const PARAMS: &[Param] = &[
-    Param::new(
-        "gamma",
-        Unit::Number,
-        0.001,
-        "Athuraliya et al., IEEE Network 2001",
-        "Step of the price, a packet of excess.",
-    )
-    .within(0.0, 1e3),
-    Param::new(
-        "alpha",
-        Unit::Number,
-        0.1,
-        "Athuraliya et al., IEEE Network 2001",
-        "Weight of the queue beside the rate.",
-    )
-    .within(0.0, 1e3),
-    Param::new("phi", Unit::Number, 1.001, "Athuraliya et al., IEEE Network 2001", "Base of the probability.")
-        .within(1.0, 1e3),
-    Param::new("target", Unit::QueueLength, f64::NAN, "ns-2 default, pbo_", "Queue to settle at; auto is 20 packets."),
-    Param::new("interval", Unit::Seconds, 0.002, "ns-2 default, pupdtime_", "Time between changes of the price.")
-        .within(1e-6, 1e3),
-    Param::new(
-        "interval_packets",
-        Unit::Packets,
-        0.0,
-        "XCP02 5",
-        "The same in transmission times of a packet, if it is not 0.",
-    )
-    .within(0.0, 1e9),
-    Param::new("weight", Unit::Fraction, 1.0, "ns-2 default, inw_", "Weight of an interval in the mean input.")
-        .within(0.0, 1.0),
-    MARK,
-    Param::new(
-        "mark_at",
-        Unit::Choice(&["arrival", "departure"]),
-        0.0,
-        "ns-2 rem.cc",
-        "When a packet is marked: when it comes, or when it leaves as in ns-2.",
-    ),
-    LIMIT,
-    COUNT,
-];
+choices! {
+    /// When a packet is marked.
+    enum MarkAt { Arrival = "arrival", Departure = "departure" }
+}
+
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// Step of the price, a packet of excess.
+        gamma: Number = 0.001, in 0.0..=1e3, "Athuraliya et al., IEEE Network 2001";
+        /// Weight of the queue beside the rate.
+        alpha: Number = 0.1, in 0.0..=1e3, "Athuraliya et al., IEEE Network 2001";
+        /// Base of the probability.
+        phi: Number = 1.001, in 1.0..=1e3, "Athuraliya et al., IEEE Network 2001";
+        /// Queue to settle at; auto is 20 packets.
+        target: Auto<QueueLength> = None, "ns-2 default, pbo_";
+        /// Time between changes of the price.
+        interval: Seconds = 0.002, in 1e-6..=1e3, "ns-2 default, pupdtime_";
+        /// The same in transmission times of a packet, if it is not 0.
+        interval_packets: Packets = 0.0, in 0.0..=1e9, "XCP02 5";
+        /// Weight of an interval in the mean input.
+        weight: Fraction = 1.0, in 0.0..=1.0, "ns-2 default, inw_";
+        /// ECN-capable packets are marked instead of dropped.
+        mark: Flag = true, "RFC 3168";
+        /// When a packet is marked: when it comes, or when it leaves as in ns-2.
+        mark_at: MarkAt = MarkAt::Arrival, "ns-2 rem.cc";
+        /// Most that may wait.
+        limit: Limit = Limit::DEFAULT;
+    }
+}
 
 impl QdiscKind for Rem {
     const INFO: Info = Info {
         name: "rem",
         summary: "Random exponential marking: a price that rests when the rate matches and the queue is on target",
         source: "Athuraliya, Low, Li and Yin, IEEE Network 2001",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn build(&self, init: &QdiscInit<'_>) -> Discipline {
         let law = RemQueue::new(init);
-        match init.values.get(PARAMS, "mark_at") as u8 {
-            0 => Discipline::Arrival(Box::new(law)),
-            _ => Discipline::Departure(Box::new(MarkedLate { law, queue: Fifo::default() })),
+        match Params::of(init.values).mark_at {
+            MarkAt::Arrival => Discipline::Arrival(Box::new(law)),
+            MarkAt::Departure => Discipline::Departure(Box::new(MarkedLate { law, queue: Fifo::default() })),
         }
     }
 }
@@ -132,22 +119,21 @@ struct RemQueue {
 
 impl RemQueue {
     fn new(init: &QdiscInit<'_>) -> RemQueue {
-        let get = |name| init.values.get(PARAMS, name);
+        let params = Params::of(init.values);
         let packet_time = init.mean_packet / init.capacity;
-        let in_packet_times = get("interval_packets") * packet_time;
-        let interval = if in_packet_times > 0.0 { in_packet_times.max(1e-6) } else { get("interval") };
-        let target = get("target") / init.mean_packet;
+        let in_packet_times = params.interval_packets * packet_time;
+        let interval = if in_packet_times > 0.0 { in_packet_times.max(1e-6) } else { params.interval };
         RemQueue {
-            gamma: get("gamma"),
-            alpha: get("alpha"),
-            phi: get("phi"),
-            target: if target.is_nan() { 20.0 } else { target },
+            gamma: params.gamma,
+            alpha: params.alpha,
+            phi: params.phi,
+            target: params.target.map_or(20.0, |target| target / init.mean_packet),
             interval: Time::from_secs_f64(interval),
             carried: interval / packet_time,
-            weight: get("weight"),
-            mark: get("mark") != 0.0,
-            room: Room::new(init.values, init.mean_packet),
-            in_packets: get("count") == 1.0,
+            weight: params.weight,
+            mark: params.mark,
+            room: params.limit.room(init.mean_packet),
+            in_packets: params.limit.in_packets(),
             mean_packet: init.mean_packet,
             arrived: 0.0,
             input: 0.0,
@@ -262,7 +248,7 @@ mod tests {
     fn rem(settings: &[(&str, f64)]) -> RemQueue {
         let mut values = Values::default();
         for (name, value) in settings {
-            values.set(PARAMS.iter().find(|p| p.name == *name).unwrap(), *value);
+            values.set(Params::PARAMS.iter().find(|p| p.name == *name).unwrap(), *value);
         }
         // A packet of 1000 bytes takes 80 us: 100 Mbit/s.
         RemQueue::new(&QdiscInit { values: &values, capacity: 12.5e6, mean_packet: 1000.0, rng: Rng::stream(1, "rem") })

@@ -50,34 +50,37 @@ use core::cell::Cell;
 use core::ops::Range;
 
 use crate::api::Probe;
-use crate::params::{Info, Param, Unit, Values};
+use crate::params::{Info, Values, choices, parameters};
 use crate::recovery::rto::Sequence;
-use crate::recovery::timers::{Expired, RESTART_ON_ANY, RETRANSMISSION_FACTOR, RETRANSMISSION_TIMER, Timers};
-use crate::recovery::{AnyRecovery, COMMON, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
+use crate::recovery::timers::{self, Expired, Timers};
+use crate::recovery::{AnyRecovery, Common, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 
 /// The loss monitor of paper D.
 pub struct LossMonitor;
 
-pub(super) const PARAMS: &[Param] = &[
-    Param::new(
-        "recount",
-        Unit::Choice(&["after_window", "at_once"]),
-        0.0,
-        "paper D section 5.2",
-        "When counting for a new candidate starts: after a window of packets has left since the candidate, or at once.",
-    ),
-    RESTART_ON_ANY,
-    RETRANSMISSION_TIMER,
-    RETRANSMISSION_FACTOR,
-];
+choices! {
+    /// When counting for a new candidate starts.
+    pub(super) enum Recount { AfterWindow = "after_window", AtOnce = "at_once" }
+}
+
+parameters! {
+    /// What a scenario can set.
+    pub(super) struct Params {
+        /// When counting for a new candidate starts: after a window of packets has left since the candidate, or at
+        /// once.
+        recount: Recount = Recount::AfterWindow, "paper D section 5.2";
+        /// Its two timers.
+        timers: timers::Params = timers::Params::DEFAULT;
+    }
+}
 
 impl RecoveryKind for LossMonitor {
     const INFO: Info = Info {
         name: "loss_monitor",
         summary: "Echoed packet numbers tell what arrived: the longest missing segment is resent, several a round trip",
         source: "De Vleeschouwer, Frossard, Computer Networks 52, 2008, section 5",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn build(&self, values: &Values) -> Box<AnyRecovery> {
@@ -123,13 +126,13 @@ impl LossMonitorRecovery {
     pub(super) fn new(values: &Values) -> LossMonitorRecovery {
         LossMonitorRecovery {
             seq: Sequence::default(),
-            timers: Timers::new(values, PARAMS),
-            dupackthreshold: values.get(COMMON, "dupackthreshold") as u32,
+            timers: Timers::new(values),
+            dupackthreshold: Common::of(values).dupackthreshold as u32,
             window: VecDeque::new(),
             received: 0,
             sent: VecDeque::new(),
             dupcount: 0,
-            after_window: values.get(PARAMS, "recount") == 0.0,
+            after_window: Params::of(values).recount == Recount::AfterWindow,
             cwnd: Cell::new(0.0),
             free: Cell::new(u32::MAX),
             resend: None,
@@ -362,12 +365,12 @@ impl Recovery for LossMonitorRecovery {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing;
     use crate::recovery::testing::{Channel, transfer, transfer_randomly};
     use std::vec::Vec;
 
     fn monitor(dupackthreshold: f64) -> LossMonitorRecovery {
-        let mut values = Values::default();
-        values.set(COMMON.iter().find(|p| p.name == "dupackthreshold").unwrap(), dupackthreshold);
+        let values = testing::values(&[Common::PARAMS], &[("dupackthreshold", dupackthreshold)]);
         LossMonitorRecovery::new(&values)
     }
     fn monitor_at_once(dupackthreshold: f64) -> LossMonitorRecovery {

@@ -50,50 +50,43 @@
 use alloc::boxed::Box;
 
 use crate::api::Probe;
-use crate::params::{Info, Param, Unit, Values};
+use crate::params::{Flag, Info, Values, parameters};
 use crate::recovery::rto::Sequence;
-use crate::recovery::timers::{Expired, RESTART_ON_ANY, RETRANSMISSION_FACTOR, RETRANSMISSION_TIMER, Timers};
-use crate::recovery::{AnyRecovery, COMMON, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
+use crate::recovery::timers::{self, Expired, Timers};
+use crate::recovery::{AnyRecovery, Common, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 
 /// The switches of paper D over cumulative acknowledgements.
 pub struct LossResilient;
 
-const PARAMS: &[Param] = &[
-    Param::new(
-        "partial_deflation",
-        Unit::Flag,
-        1.0,
-        "paper D section 4.1",
-        "New acknowledgements take back only the inflation that their segments caused, not all.",
-    ),
-    Param::new(
-        "partial_ack",
-        Unit::Flag,
-        1.0,
-        "paper D section 2.2.2",
-        "A partial acknowledgement resends the next hole.",
-    ),
-    RESTART_ON_ANY,
-    RETRANSMISSION_TIMER,
-    RETRANSMISSION_FACTOR,
-];
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// New acknowledgements take back only the inflation that their segments caused, not all.
+        partial_deflation: Flag = true, "paper D section 4.1";
+        /// A partial acknowledgement resends the next hole.
+        partial_ack: Flag = true, "paper D section 2.2.2";
+        /// Its two timers.
+        timers: timers::Params = timers::Params::DEFAULT;
+    }
+}
 
 impl RecoveryKind for LossResilient {
     const INFO: Info = Info {
         name: "loss_resilient",
         summary: "Partial deflation, partial acknowledgements, patient recovery timer, retransmission timer: each a switch",
         source: "De Vleeschouwer, Frossard, Computer Networks 52, 2008, section 4",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn build(&self, values: &Values) -> Box<AnyRecovery> {
+        let params = Params::of(values);
         Box::new(LossResilientRecovery {
             seq: Sequence::default(),
-            timers: Timers::new(values, PARAMS),
-            dupackthreshold: values.get(COMMON, "dupackthreshold") as u32,
-            partial_deflation: values.get(PARAMS, "partial_deflation") != 0.0,
-            partial_ack: values.get(PARAMS, "partial_ack") != 0.0,
+            timers: Timers::new(values),
+            dupackthreshold: Common::of(values).dupackthreshold as u32,
+            partial_deflation: params.partial_deflation,
+            partial_ack: params.partial_ack,
             duplicates: 0,
             inflation: 0,
             mark: 0,
@@ -248,11 +241,7 @@ mod tests {
 
     /// A recovery with these switches, all others as by default.
     fn with(params: &[(&str, f64)]) -> Box<AnyRecovery> {
-        let mut values = Values::default();
-        for (name, value) in params {
-            values.set(PARAMS.iter().chain(COMMON).find(|p| p.name == *name).unwrap(), *value);
-        }
-        LossResilient.build(&values)
+        LossResilient.build(&crate::testing::values(&[Params::PARAMS, Common::PARAMS], params))
     }
     fn but(switch: &'static str) -> Box<AnyRecovery> {
         with(&[(switch, 0.0)])

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use self::steady::Steady;
 use crate::api::Probe;
-use crate::params::{Info, Param, Unit, Values};
+use crate::params::{Info, Packets, Param, Seconds, Values, choices, parameters};
 use crate::units::Time;
 
 pub(crate) mod outstanding;
@@ -34,38 +34,34 @@ recoveries! {
     none::Unreliable,
 }
 
+choices! {
+    /// What ends the back-off of the retransmission timer.
+    pub enum BackoffUntil { NewAck = "new_ack", FreshSegment = "fresh_segment" }
+}
+
+parameters! {
+    /// Parameters that every recovery has.
+    pub struct Common {
+        /// Least retransmission timeout.
+        min_rto: Seconds = 0.2, in 1e-6..=60.0, "RFC 6298 (2.4); 0.2 s as ns-2 and Linux";
+        /// Retransmission timeout before the first sample.
+        initial_rto: Seconds = 1.0, in 1e-6..=60.0, "RFC 6298 (2.1)";
+        /// Greatest retransmission timeout.
+        max_rto: Seconds = 60.0, in 1e-3..=3600.0, "RFC 6298 (2.5)";
+        /// What ends the back-off of the retransmission timer: the first acknowledgement of new data, whose time stamp
+        /// is a sample, or the first that covers a segment sent for the first time after the timeout, as in ns-2
+        /// without ts_resetRTO_.
+        backoff_until: BackoffUntil = BackoffUntil::NewAck, "RFC 6298 section 5; Karn, Partridge, SIGCOMM 1987";
+        /// Period of the host's clock, G: round trips are counted in its ticks and smoothed in integers, timers (not
+        /// the pace) expire at them; 0s is exact.
+        clock_tick: Seconds = 0.0, in 0.0..=1.0, "RFC 6298, G";
+        /// Duplicate acknowledgements that show a loss.
+        dupackthreshold: Packets = 3.0, in 1.0..=255.0, "RFC 5681 section 3.2";
+    }
+}
+
 /// Parameters that every recovery has.
-pub const COMMON: &[Param] = &[
-    Param::new(
-        "min_rto",
-        Unit::Seconds,
-        0.2,
-        "RFC 6298 (2.4); 0.2 s as ns-2 and Linux",
-        "Least retransmission timeout.",
-    )
-    .within(1e-6, 60.0),
-    Param::new("initial_rto", Unit::Seconds, 1.0, "RFC 6298 (2.1)", "Retransmission timeout before the first sample.")
-        .within(1e-6, 60.0),
-    Param::new("max_rto", Unit::Seconds, 60.0, "RFC 6298 (2.5)", "Greatest retransmission timeout.")
-        .within(1e-3, 3600.0),
-    Param::new(
-        "backoff_until",
-        Unit::Choice(&["new_ack", "fresh_segment"]),
-        0.0,
-        "RFC 6298 section 5; Karn, Partridge, SIGCOMM 1987",
-        "What ends the back-off of the retransmission timer: the first acknowledgement of new data, whose time stamp is a sample, or the first that covers a segment sent for the first time after the timeout, as in ns-2 without ts_resetRTO_.",
-    ),
-    Param::new("clock_tick", Unit::Seconds, 0.0, "RFC 6298, G", "Period of the host's clock, G: round trips are counted in its ticks and smoothed in integers, timers (not the pace) expire at them; 0s is exact.")
-        .within(0.0, 1.0),
-    Param::new(
-        "dupackthreshold",
-        Unit::Packets,
-        3.0,
-        "RFC 5681 section 3.2",
-        "Duplicate acknowledgements that show a loss.",
-    )
-    .within(1.0, 255.0),
-];
+pub const COMMON: &[Param] = Common::PARAMS;
 
 /// How lost segments are found and resent: one file, registered by one line in `recovery/mod.rs`.
 pub trait RecoveryKind: Sync {

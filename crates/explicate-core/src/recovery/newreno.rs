@@ -30,7 +30,7 @@ use crate::api::Probe;
 use crate::params::{Info, Values};
 use crate::recovery::rto::{Rto, Sequence};
 use crate::recovery::steady::Steady;
-use crate::recovery::{AnyRecovery, COMMON, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
+use crate::recovery::{AnyRecovery, Common, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 
 /// NewReno's recovery.
@@ -48,7 +48,7 @@ impl RecoveryKind for NewReno {
         Box::new(NewRenoRecovery {
             seq: Sequence::default(),
             rto: Rto::new(values),
-            dupackthreshold: values.get(COMMON, "dupackthreshold") as i32,
+            dupackthreshold: Common::of(values).dupackthreshold as i32,
             extra: 0,
             limited: 0,
             recover: 0,

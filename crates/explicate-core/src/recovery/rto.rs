@@ -5,7 +5,7 @@ use core::num::NonZeroU64;
 use crate::api::Probe;
 use crate::params::Values;
 use crate::recovery::steady::Steady;
-use crate::recovery::{COMMON, RecoveryState};
+use crate::recovery::{BackoffUntil, Common, RecoveryState};
 use crate::units::Time;
 
 /// Round-trip estimate and retransmission timer (RFC 6298), integer nanoseconds.
@@ -29,17 +29,18 @@ pub struct Rto {
 impl Rto {
     /// A timer with the common parameters.
     pub fn new(values: &Values) -> Rto {
-        let get = |name| Time::from_secs_f64(values.get(COMMON, name)).0;
+        let common = Common::of(values);
+        let nanoseconds = |seconds: f64| Time::from_secs_f64(seconds).0;
         Rto {
             srtt: 0,
-            rttvar: get("initial_rto"),
+            rttvar: nanoseconds(common.initial_rto),
             deadline: Time::NEVER,
-            min: NonZeroU64::new(get("min_rto")).unwrap_or(NonZeroU64::MIN),
-            max: get("max_rto"),
-            tick: get("clock_tick") as u32,
+            min: NonZeroU64::new(nanoseconds(common.min_rto)).unwrap_or(NonZeroU64::MIN),
+            max: nanoseconds(common.max_rto),
+            tick: nanoseconds(common.clock_tick) as u32,
             in_a_row: 0,
             backoffs: 0,
-            keeps_backoff: values.get(COMMON, "backoff_until") != 0.0,
+            keeps_backoff: common.backoff_until == BackoffUntil::FreshSegment,
         }
     }
     /// Takes a sample (RFC 6298 section 2), measured by the flow in ticks of its clock. Samples come from time stamps, so
@@ -235,6 +236,7 @@ mod tests {
     use super::*;
     use crate::recovery::AnyRecovery;
     use crate::recovery::{Next, RECOVERIES};
+    use crate::testing;
     use alloc::boxed::Box;
 
     #[test]
@@ -257,8 +259,7 @@ mod tests {
     /// stays at 1.2 s, and doubles from there, until a segment is acknowledged that was sent once.
     #[test]
     fn back_off_may_outlast_what_was_sent_again() {
-        let mut values = Values::default();
-        values.set(COMMON.iter().find(|p| p.name == "backoff_until").unwrap(), 1.0);
+        let values = testing::values(&[Common::PARAMS], &[("backoff_until", 1.0)]);
         let mut rto = Rto::new(&values);
         rto.sample(Time::millis(100));
         rto.expired(Time::ZERO);
@@ -281,8 +282,7 @@ mod tests {
     fn every_recovery_knows_what_was_sent_once() {
         for kind in RECOVERIES.iter().filter(|kind| kind.reliable()) {
             let timeouts = |backoff_until: f64| {
-                let mut values = Values::default();
-                values.set(COMMON.iter().find(|p| p.name == "backoff_until").unwrap(), backoff_until);
+                let values = testing::values(&[Common::PARAMS], &[("backoff_until", backoff_until)]);
                 let mut r = kind.build(&values);
                 r.on_rtt(Time::millis(100));
                 let mut packets = 0;
@@ -318,8 +318,7 @@ mod tests {
 
     #[test]
     fn clock_ticks_and_minimum() {
-        let mut values = Values::default();
-        values.set(COMMON.iter().find(|p| p.name == "clock_tick").unwrap(), 0.01);
+        let values = testing::values(&[Common::PARAMS], &[("clock_tick", 0.01)]);
         let mut rto = Rto::new(&values);
         rto.sample(Time::millis(20));
         assert_eq!(rto.timeout(), Time::millis(200), "the default minimum");
@@ -331,8 +330,7 @@ mod tests {
     /// By hand, in eighths and quarters of a tick: (8, 2) after a tick, (8 + 2 - 1, 2 + 1 - 0) after two more, and so on.
     #[test]
     fn clocks_that_tick_smooth_in_integers() {
-        let mut values = Values::default();
-        values.set(COMMON.iter().find(|p| p.name == "clock_tick").unwrap(), 0.01);
+        let values = testing::values(&[Common::PARAMS], &[("clock_tick", 0.01)]);
         let mut rto = Rto::new(&values);
         let mut after = |ticks: u64| {
             rto.sample(Time::millis(10 * ticks));

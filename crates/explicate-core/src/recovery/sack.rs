@@ -45,11 +45,11 @@ use alloc::boxed::Box;
 
 use self::counting::CountingSack;
 use crate::api::Probe;
-use crate::params::{Info, Param, Unit, Values};
+use crate::params::{Info, Values, choices, parameters};
 use crate::recovery::rto::{Rto, Sequence};
 use crate::recovery::scoreboard::Scoreboard;
 use crate::recovery::steady::Steady;
-use crate::recovery::{AnyRecovery, COMMON, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
+use crate::recovery::{AnyRecovery, Common, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 
 mod counting;
@@ -57,37 +57,42 @@ mod counting;
 /// Recovery from selective acknowledgements.
 pub struct Sack;
 
-const PARAMS: &[Param] = &[
-    Param::new(
-        "lost_retransmission",
-        Unit::Choice(&["timer", "reports", "first_report"]),
-        0.0,
-        "RFC 6675; Linux 2.4",
-        "What repairs a retransmission that is lost: the timer, `dupackthreshold` reports of data sent after it, or one.",
-    ),
-    Param::new(
-        "pipe",
-        Unit::Choice(&["reports", "acknowledgements"]),
-        0.0,
-        "RFC 6675 section 4; Fall and Floyd 1996",
-        "What tells an episode how much is in flight: the reports, or the number of acknowledgements, as in ns-2's Sack1.",
-    ),
-];
+choices! {
+    /// What repairs a retransmission that is lost.
+    enum LostRetransmission { Timer = "timer", Reports = "reports", FirstReport = "first_report" }
+}
+
+choices! {
+    /// What tells an episode how much is in flight.
+    enum Pipe { Reports = "reports", Acknowledgements = "acknowledgements" }
+}
+
+parameters! {
+    /// What a scenario can set.
+    struct Params {
+        /// What repairs a retransmission that is lost: the timer, `dupackthreshold` reports of data sent after it, or
+        /// one.
+        lost_retransmission: LostRetransmission = LostRetransmission::Timer, "RFC 6675; Linux 2.4";
+        /// What tells an episode how much is in flight: the reports, or the number of acknowledgements, as in ns-2's
+        /// Sack1.
+        pipe: Pipe = Pipe::Reports, "RFC 6675 section 4; Fall and Floyd 1996";
+    }
+}
 
 impl RecoveryKind for Sack {
     const INFO: Info = Info {
         name: "sack",
         summary: "Selective acknowledgements: all holes of a window are resent in a round trip",
         source: "RFC 2018, RFC 6675",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
     const WANTS_SACK: bool = true;
 
     fn build(&self, values: &Values) -> Box<AnyRecovery> {
         let recovery = SackRecovery::new(values);
-        match values.get(PARAMS, "pipe") {
-            0.0 => Box::new(recovery),
-            _ => Box::new(CountingSack { recovery, counted: 0 }),
+        match Params::of(values).pipe {
+            Pipe::Reports => Box::new(recovery),
+            Pipe::Acknowledgements => Box::new(CountingSack { recovery, counted: 0 }),
         }
     }
 }
@@ -131,19 +136,20 @@ struct SackRecovery {
 
 impl SackRecovery {
     fn new(values: &Values) -> SackRecovery {
+        let dupackthreshold = Common::of(values).dupackthreshold as u8;
         SackRecovery {
             seq: Sequence::default(),
             rto: Rto::new(values),
-            dupackthreshold: values.get(COMMON, "dupackthreshold") as u8,
+            dupackthreshold,
             board: Scoreboard::default(),
             lost_below: 0,
             cursor: 0,
             reported_above: 0,
             resent: 0,
-            reports_needed: match values.get(PARAMS, "lost_retransmission") as u32 {
-                0 => 0,
-                1 => values.get(COMMON, "dupackthreshold") as u8,
-                _ => 1,
+            reports_needed: match Params::of(values).lost_retransmission {
+                LostRetransmission::Timer => 0,
+                LostRetransmission::Reports => dupackthreshold,
+                LostRetransmission::FirstReport => 1,
             },
             resent_before: 0,
             pipe: 0,
@@ -384,7 +390,7 @@ mod tests {
     /// With a choice of `lost_retransmission`.
     fn choosing(choice: f64) -> SackRecovery {
         let mut values = Values::default();
-        values.set(&PARAMS[0], choice);
+        values.set(&Params::PARAMS[0], choice);
         SackRecovery::new(&values)
     }
     /// With `lost_retransmission = "reports"`.

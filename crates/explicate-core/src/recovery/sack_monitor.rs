@@ -22,7 +22,7 @@ use alloc::boxed::Box;
 
 use crate::api::Probe;
 use crate::params::{Info, Values};
-use crate::recovery::loss_monitor::{LossMonitorRecovery, PARAMS};
+use crate::recovery::loss_monitor::{LossMonitorRecovery, Params};
 use crate::recovery::{AnyRecovery, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 
@@ -34,7 +34,7 @@ impl RecoveryKind for SackMonitor {
         name: "sack_monitor",
         summary: "The loss monitor over selective acknowledgements: the longest missing segment is resent, several a round trip",
         source: "De Vleeschouwer, Frossard, Computer Networks 52, 2008, section 5.1; RFC 2018",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
     const WANTS_SACK: bool = true;
 
@@ -82,12 +82,12 @@ impl Recovery for SackMonitorRecovery {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recovery::COMMON;
+    use crate::testing;
+    use crate::recovery::Common;
     use crate::recovery::testing::transfer_randomly;
 
     fn monitor(dupackthreshold: f64) -> SackMonitorRecovery {
-        let mut values = Values::default();
-        values.set(COMMON.iter().find(|p| p.name == "dupackthreshold").unwrap(), dupackthreshold);
+        let values = testing::values(&[Common::PARAMS], &[("dupackthreshold", dupackthreshold)]);
         SackMonitorRecovery { monitor: LossMonitorRecovery::new(&values) }
     }
     fn ack(r: &mut SackMonitorRecovery, ms: u64, cumulative: u32, sack: &[(u32, u32)]) -> Outcome {

@@ -58,8 +58,9 @@ mod tests {
     use super::*;
     use crate::params::Values;
     use crate::recovery::AnyRecovery;
-    use crate::recovery::{COMMON, RECOVERIES};
+    use crate::recovery::{Common, RECOVERIES};
     use crate::rng::Rng;
+    use crate::testing;
     use std::boxed::Box;
 
     fn facts(state: &RecoveryState) -> [u64; 7] {
@@ -72,8 +73,7 @@ mod tests {
     #[test]
     fn what_is_lent_keeps_step_with_what_is_told() {
         let mut lending = 0;
-        let (exact, mut ticking) = (Values::default(), Values::default());
-        ticking.set(COMMON.iter().find(|p| p.name == "clock_tick").unwrap(), 0.01);
+        let (exact, ticking) = (Values::default(), testing::values(&[Common::PARAMS], &[("clock_tick", 0.01)]));
         for (kind, values) in RECOVERIES.iter().flat_map(|kind| [(kind, &exact), (kind, &ticking)]) {
             let fresh = || {
                 let mut recovery = kind.build(values);

@@ -21,7 +21,7 @@ use crate::api::Probe;
 use crate::params::{Info, Values};
 use crate::recovery::rto::{Rto, Sequence};
 use crate::recovery::steady::Steady;
-use crate::recovery::{AnyRecovery, COMMON, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
+use crate::recovery::{AnyRecovery, Common, Next, Outcome, Recovery, RecoveryKind, RecoveryState};
 use crate::units::Time;
 
 /// Tahoe's recovery.
@@ -39,7 +39,7 @@ impl RecoveryKind for Tahoe {
         Box::new(TahoeRecovery {
             seq: Sequence::default(),
             rto: Rto::new(values),
-            dupackthreshold: values.get(COMMON, "dupackthreshold") as u32,
+            dupackthreshold: Common::of(values).dupackthreshold as u32,
             duplicates: 0,
             recover: 0,
         })

@@ -6,35 +6,21 @@
 //! not restart it.
 
 use crate::api::Probe;
-use crate::params::{Param, Unit, Values};
+use crate::params::{Flag, Number, Values, parameters};
 use crate::recovery::rto::Rto;
 use crate::units::Time;
 
-/// Whether any acknowledgement restarts the recovery timer.
-pub const RESTART_ON_ANY: Param = Param::new(
-    "restart_on_any",
-    Unit::Flag,
-    1.0,
-    "paper D section 4.2",
-    "Any acknowledgement restarts the recovery timer, not only one of new data.",
-);
-/// Whether there is a retransmission timer.
-pub const RETRANSMISSION_TIMER: Param = Param::new(
-    "retransmission_timer",
-    Unit::Flag,
-    1.0,
-    "paper D section 4.3",
-    "A second timer resends the first unacknowledged segment.",
-);
-/// How much longer than the recovery timeout it is.
-pub const RETRANSMISSION_FACTOR: Param = Param::new(
-    "retransmission_factor",
-    Unit::Number,
-    2.0,
-    "paper D section 4.3, note 3",
-    "The retransmission timeout, in recovery timeouts.",
-)
-.within(1.5, 3.0);
+parameters! {
+    /// What a scenario can set of both timers.
+    pub struct Params {
+        /// Any acknowledgement restarts the recovery timer, not only one of new data.
+        restart_on_any: Flag = true, "paper D section 4.2";
+        /// A second timer resends the first unacknowledged segment.
+        retransmission_timer: Flag = true, "paper D section 4.3";
+        /// The retransmission timeout, in recovery timeouts.
+        retransmission_factor: Number = 2.0, in 1.5..=3.0, "paper D section 4.3, note 3";
+    }
+}
 
 /// What a timer that expired asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,13 +43,12 @@ pub struct Timers {
 
 impl Timers {
     /// Timers with the common parameters and those of this file.
-    pub fn new(values: &Values, declared: &[Param]) -> Timers {
-        let get = |param: &Param| values.get(declared, param.name);
-        let has_second = get(&RETRANSMISSION_TIMER) != 0.0;
+    pub fn new(values: &Values) -> Timers {
+        let params = Params::of(values);
         Timers {
             rto: Rto::new(values),
-            restart_on_any: get(&RESTART_ON_ANY) != 0.0,
-            factor: if has_second { get(&RETRANSMISSION_FACTOR) } else { f64::INFINITY },
+            restart_on_any: params.restart_on_any,
+            factor: if params.retransmission_timer { params.retransmission_factor } else { f64::INFINITY },
             resend_at: Time::NEVER,
             resends: 0,
         }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use explicate_core::agent::{Address, Agent, AgentInit, CONTROL_LEN, Control, PathOracle};
 use explicate_core::api::{AnyProtocol, PortView};
-use explicate_core::estimate::{AnyEstimatorKind, CHOICE, ESTIMATORS, EstimatorInit, PROBING, oracle};
+use explicate_core::estimate::{AnyEstimatorKind, Choice, ESTIMATORS, EstimatorInit, Probing, oracle};
 use explicate_core::params::Values;
 use explicate_core::registry::PROTOCOLS;
 use explicate_core::units::Time;
@@ -176,7 +176,7 @@ fn agents_survive_any_message() {
 
 fn estimator(kind: &AnyEstimatorKind, dice: &mut Dice) -> Hash {
     let name = kind.name();
-    let values = dice.values(&[&PROBING, &oracle::PARAMS, &[CHOICE]]);
+    let values = dice.values(&[Probing::PARAMS, oracle::Params::PARAMS, Choice::PARAMS]);
     let period = dice.span(0.2) + Time::millis(10);
     let (own, peer) = (Address(1), Address(2));
     let mut e = kind.build(EstimatorInit { values: &values, own, peer, period, rng: dice.0.clone(), now: Time::ZERO });
@@ -221,10 +221,9 @@ fn estimator(kind: &AnyEstimatorKind, dice: &mut Dice) -> Hash {
         assert!(e.poll_timeout() > now, "{name}: a driver would spin at {now}");
     }
     // What it loads the path with is bounded: `probe_rate`, and a stream or some pairs in advance.
-    let get = |name| values.get(&PROBING, name);
-    let auto = |value: f64, auto: f64| if value.is_nan() { auto } else { value };
-    let (bytes, probes) = (auto(get("probe_bytes"), 1500.0), auto(get("probes"), 40.0));
-    let most = get("probe_rate") / 8.0 * now.as_secs_f64() + 2.0 * bytes * probes;
+    let probing = Probing::of(&values);
+    let (bytes, probes) = (probing.probe_bytes.unwrap_or(1500.0), probing.probes.unwrap_or(40.0));
+    let most = probing.probe_rate / 8.0 * now.as_secs_f64() + 2.0 * bytes * probes;
     // Times between Spruce's pairs are random.
     let most = most + 6.0 * (2.0 * bytes * most).sqrt();
     assert!(sent as f64 <= most, "{name}: {sent} bytes in {now}, {most} are allowed; {values:?}");

@@ -8,7 +8,7 @@ use explicate_core::api::{
     Sender, SenderInit, Sent, Writes,
 };
 use explicate_core::params::Values;
-use explicate_core::qdisc::common::{LIMIT, Room};
+use explicate_core::qdisc::common::{Limit, Room};
 use explicate_core::qdisc::{Discipline, DropCause, Qdisc, QdiscInit, Verdict};
 use explicate_core::registry::{PROTOCOLS, QDISCS};
 use explicate_core::testing;
@@ -352,7 +352,7 @@ fn disciplines_that_say_so_are_rooms() {
         for seed in 0..SEEDS {
             let mut dice = Dice::new(seed, q.name());
             let mut values = dice.values(&[q.params()]);
-            values.set(&LIMIT, 1000.0 * dice.below(100) as f64);
+            values.set(&Limit::PARAMS[0], 1000.0 * dice.below(100) as f64);
             let rng = dice.0.clone();
             let init = QdiscInit { values: &values, capacity: 1.25e6, mean_packet: 1000.0, rng };
             let Discipline::Arrival(mut built) = q.build(&init) else { continue };
@@ -384,8 +384,8 @@ impl Qdisc for Tiring {
 #[test]
 fn disciplines_that_lie_are_found() {
     let mut values = Values::default();
-    values.set(&LIMIT, 50_000.0);
-    let room = Room::new(&values, 1000.0);
+    values.set(&Limit::PARAMS[0], 50_000.0);
+    let room = Limit::of(&values).room(1000.0);
     let judge = |departures| qdisc_is_its_room(&mut Tiring(room, departures), room, &mut Dice::new(1, "liar"));
     judge(u32::MAX).expect("it never tires");
     assert!(judge(10).is_err(), "departures matter");

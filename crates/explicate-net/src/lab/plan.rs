@@ -16,7 +16,7 @@
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-use explicate_core::estimate::CHOICE;
+use explicate_core::estimate::Choice;
 use explicate_scenario::model::{Link, Processing, RouterSpec, Scenario};
 
 use super::netns::Step;
@@ -252,14 +252,15 @@ fn warn_of_estimator(scenario: &Scenario) {
         let flows = scenario.flows.iter().map(|g| g.resolved.protocol);
         flows.into_iter().any(|p| p.name() == spec.protocol.name())
     };
-    let mut specs = specs.filter(crossed).filter(|s| s.protocol.router_params().iter().any(|p| p.name == CHOICE.name));
+    let chooses = |s: &&RouterSpec| s.protocol.router_params().iter().any(|p| p.name == Choice::PARAMS[0].name);
+    let mut specs = specs.filter(crossed).filter(chooses);
     if let Some(spec) = specs.by_ref().next()
         && agent::wants_oracle(spec.protocol, &spec.values)
         && specs.all(|spec| agent::wants_oracle(spec.protocol, &spec.values))
     {
         tracing::warn!(
             "the simulator's estimator `oracle` is not available here: `{}` measures in its place",
-            agent::INSTEAD
+            agent::INSTEAD.kind().name()
         );
     }
 }

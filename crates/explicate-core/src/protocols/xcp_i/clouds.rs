@@ -4,13 +4,13 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::ROUTER;
 use super::edge::{BEHALF, MESSAGE_LEN};
 use super::message::{Kind, Message};
+use super::{Law, Params, Unknown};
 use crate::agent::{Address, Control};
-use crate::api::{PortView, Router, RouterInit};
+use crate::api::{PortView, Router};
 use crate::params::Values;
-use crate::protocols::xcp_router::{Controller, XcpRouter};
+use crate::protocols::xcp_router::{self, Controller, Pools, XcpRouter};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -61,7 +61,7 @@ pub(super) struct Upstream {
     draining: bool,
     delay: Option<u64>,
     /// The virtual router, and what went into its last control interval.
-    router: XcpRouter<false>,
+    router: XcpRouter,
     handed_out: HandedOut,
 }
 
@@ -139,36 +139,21 @@ impl Upstream {
     }
 }
 
-/// What a virtual router hands out, in the order of the parameter `law`.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Law {
-    /// Equation 1, each result once, and no more than one in a control interval.
-    Paper,
-    /// The cloud's capacity less the present load.
-    Capacity,
-    /// Equation 1 at every control interval, with the newest result.
-    Available,
-}
-
 struct Rules {
-    law: Law,
-    margin: f64,
-    weight: f64,
+    params: Params,
+    /// Of the virtual routers.
+    xcp: xcp_router::Params,
     /// beta / alpha: how much of a queue counts as load.
     drain: f64,
-    hold: bool,
     timeout: Time,
     idle: Time,
     period: Option<Time>,
     least_period: Time,
-    most: usize,
-    requests_per_s: f64,
 }
 
 /// All clouds before a node.
 pub(super) struct Clouds {
     rules: Rules,
-    values: Values,
     rng: Rng,
     pub(super) table: BTreeMap<u32, Upstream>,
     /// Whether others are asked about clouds; else this node learns of them by itself.
@@ -183,29 +168,19 @@ pub(super) struct Clouds {
 
 impl Clouds {
     pub(super) fn new(values: &Values, rng: Rng, asks: bool) -> Clouds {
-        let get = |name| values.get(ROUTER, name);
-        let period = get("period");
+        let (params, xcp) = (Params::of(values), xcp_router::Params::of(values));
         let rules = Rules {
-            law: match get("law") as u8 {
-                0 => Law::Paper,
-                1 => Law::Capacity,
-                _ => Law::Available,
-            },
-            margin: get("margin"),
-            weight: get("result_weight"),
-            drain: if get("cloud_queue") != 0.0 && get("alpha") > 0.0 { get("beta") / get("alpha") } else { 0.0 },
-            hold: get("unknown") == 0.0,
-            timeout: Time::from_secs_f64(get("request_timeout")),
-            idle: Time::from_secs_f64(get("idle")),
-            period: (!period.is_nan()).then(|| Time::from_secs_f64(period)),
-            least_period: Time::from_secs_f64(get("least_period")),
-            most: get("table") as usize,
-            requests_per_s: get("requests_per_s"),
+            drain: if params.cloud_queue && xcp.alpha > 0.0 { xcp.beta / xcp.alpha } else { 0.0 },
+            timeout: Time::from_secs_f64(params.request_timeout),
+            idle: Time::from_secs_f64(params.idle),
+            period: params.period.map(Time::from_secs_f64),
+            least_period: Time::from_secs_f64(params.least_period),
+            params,
+            xcp: xcp_router::Params { pools: Pools::Draft, ..xcp },
         };
         Clouds {
-            allowance: rules.requests_per_s,
+            allowance: params.requests_per_s,
             rules,
-            values: values.clone(),
             rng,
             table: BTreeMap::new(),
             asks,
@@ -226,7 +201,7 @@ impl Clouds {
         out: &mut Vec<Control>,
     ) -> bool {
         let known = self.table.contains_key(&from.0);
-        let (holds, asks) = (self.rules.hold, self.asks);
+        let (holds, asks) = (self.rules.params.unknown == Unknown::Hold, self.asks);
         let Some(entry) = self.meet(now, from) else {
             hold(packet);
             return false;
@@ -254,7 +229,7 @@ impl Clouds {
     /// A packet has crossed the cloud behind `from`, which is to compute on this node's behalf.
     pub(super) fn see_packet(&mut self, now: Time, from: Address, packet: &mut Packet, out: &mut Vec<Control>) -> bool {
         let known = self.table.contains_key(&from.0);
-        let holds = self.rules.hold;
+        let holds = self.rules.params.unknown == Unknown::Hold;
         let Some(entry) = self.meet(now, from) else { return false };
         entry.behalf = true;
         if holds && !entry.accepted && !entry.broken {
@@ -282,14 +257,13 @@ impl Clouds {
 
     /// Enters `from`, if need be in the place of one that never answered. Entries that did answer are safe.
     fn make_room(&mut self, now: Time, from: Address) -> bool {
-        if self.table.len() >= self.rules.most {
+        if self.table.len() >= self.rules.params.table as usize {
             let silent = self.table.iter().find(|(_, e)| e.broken).map(|(&a, _)| a);
             let Some(silent) = silent else { return false };
             self.table.remove(&silent);
         }
         let rng = Rng::stream(self.rng.next_u64(), "virtual");
-        let init = RouterInit { values: &self.values, capacity: 0.0, delay: Time::ZERO, rng };
-        let mut router = XcpRouter(Controller::new(&init, ROUTER));
+        let mut router = XcpRouter(Controller::new(self.rules.xcp, rng));
         router.0.begin(now);
         let entry = Upstream {
             nonce: self.rng.next_u64(),
@@ -301,7 +275,7 @@ impl Clouds {
             broken: false,
             refresh_at: Time::NEVER,
             asked: Time::ZERO,
-            guessed: self.rules.period.is_none() && self.rules.law != Law::Capacity,
+            guessed: self.rules.period.is_none() && self.rules.params.law != Law::Capacity,
             last_seen: now,
             plain: 0,
             bytes: 0.0,
@@ -323,7 +297,7 @@ impl Clouds {
 
     /// Sends a request, unless too many were sent lately to those who have not answered: then it waits for its turn.
     fn ask(&mut self, now: Time, to: Address, out: &mut Vec<Control>) {
-        let rate = self.rules.requests_per_s;
+        let rate = self.rules.params.requests_per_s;
         let gained = now.since(self.allowed_at).as_secs_f64() * rate;
         (self.allowance, self.allowed_at) = ((self.allowance + gained).min(rate.max(1.0)), now);
         let Some(entry) = self.table.get_mut(&to.0) else { return };
@@ -376,12 +350,12 @@ impl Clouds {
         let Some(entry) = self.table.get_mut(&other.0) else { return };
         let elapsed = now.since(entry.told).as_secs_f64();
         if elapsed > 0.0 {
-            let capacity = (left + entry.bytes / elapsed).max(0.0) * self.rules.margin;
-            let weight = if entry.bandwidth.is_some() { self.rules.weight } else { 1.0 };
+            let capacity = (left + entry.bytes / elapsed).max(0.0) * self.rules.params.margin;
+            let weight = if entry.bandwidth.is_some() { self.rules.params.result_weight } else { 1.0 };
             entry.capacity += weight * (capacity - entry.capacity);
         }
         (entry.bytes, entry.told) = (0.0, now);
-        if self.rules.law == Law::Paper {
+        if self.rules.params.law == Law::Paper {
             entry.waiting = Some(left);
             entry.hand_out(now);
         } else {
@@ -406,13 +380,13 @@ impl Clouds {
         });
         let mut due = Vec::new();
         for (&from, entry) in &mut self.table {
-            if self.rules.law == Law::Paper {
+            if self.rules.params.law == Law::Paper {
                 entry.hand_out(now);
             } else if entry.router.0.control_due() <= now {
                 let share = if entry.draining && self.rules.drain > 0.0 { DRAINING } else { 1.0 };
                 let drained = self.rules.drain * entry.queue() / entry.router.0.avg_rtt.max(1e-6);
                 let capacity = share * entry.capacity - drained;
-                let (left, of_capacity) = (entry.bandwidth.unwrap_or(0.0), self.rules.law == Law::Capacity);
+                let (left, of_capacity) = (entry.bandwidth.unwrap_or(0.0), self.rules.params.law == Law::Capacity);
                 entry.control(now, |y| if of_capacity { capacity - y } else { left });
             }
             if entry.bandwidth.is_some() && now.since(entry.told) >= idle {
@@ -456,7 +430,7 @@ impl Clouds {
 
     pub(super) fn poll_timeout(&self) -> Time {
         let due = |e: &Upstream| {
-            let waits = self.rules.law != Law::Paper || e.waiting.is_some();
+            let waits = self.rules.params.law != Law::Paper || e.waiting.is_some();
             let control = if waits { e.router.0.control_due() } else { Time::NEVER };
             control.min(e.deadline).min(e.refresh_at).min(e.last_seen + self.rules.idle)
         };

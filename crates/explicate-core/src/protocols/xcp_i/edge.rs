@@ -8,10 +8,11 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
+use super::Params;
 use super::message::{Kind, Message};
 use crate::agent::{Address, Control, PathOracle};
-use crate::estimate::{CHOICE, ESTIMATORS, Estimator, EstimatorInit};
-use crate::params::{Param, Values};
+use crate::estimate::{Choice, Estimator, EstimatorInit};
+use crate::params::Values;
 use crate::rng::Rng;
 use crate::units::Time;
 
@@ -49,17 +50,17 @@ pub(super) struct Edge {
 }
 
 impl Edge {
-    pub(super) fn new(own: Address, values: &Values, params: &[Param], mut rng: Rng) -> Edge {
-        let get = |name| values.get(params, name);
+    pub(super) fn new(own: Address, values: &Values, mut rng: Rng) -> Edge {
+        let params = Params::of(values);
         Edge {
             own,
             values: values.clone(),
             secret: rng.next_u64(),
             rng,
             sessions: BTreeMap::new(),
-            most: get("table") as usize,
-            lease: Time::from_secs_f64(get("idle")),
-            least_period: Time::from_secs_f64(get("least_period")),
+            most: params.table as usize,
+            lease: Time::from_secs_f64(params.idle),
+            least_period: Time::from_secs_f64(params.least_period),
             own_results: Vec::new(),
             probe_bytes: 0,
             refused: 0,
@@ -97,7 +98,7 @@ impl Edge {
                     session.until = now + self.lease;
                     session.estimator.set_period(now, period);
                 } else if room {
-                    let kind = ESTIMATORS[self.values.get(&[CHOICE], CHOICE.name) as usize % ESTIMATORS.len()];
+                    let kind = Choice::of(&self.values).estimator.kind();
                     let rng = Rng::stream(self.rng.next_u64(), kind.name());
                     let init = EstimatorInit { values: &self.values, own: self.own, peer, period, rng, now };
                     let estimator = kind.build(init);

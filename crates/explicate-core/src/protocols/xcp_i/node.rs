@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::clouds::Clouds;
 use super::edge::Edge;
 use super::message::{Kind, Message};
-use super::{NOBODY, ROUTER};
+use super::{NOBODY, Params, Receives};
 use crate::agent::{Address, Agent, AgentInit, Control, PathOracle};
 use crate::api::{PortView, Probe};
 use crate::units::Time;
@@ -28,24 +28,16 @@ pub(super) struct Node {
 /// What a receiving end sees in place of an output port: no queue.
 const NO_PORT: PortView = PortView { capacity: 0.0, backlog_bytes: 0, backlog_packets: 0, busy: false };
 
-#[derive(Clone, Copy, PartialEq)]
-enum Receives {
-    Compute,
-    Ask,
-    Nothing,
-}
-
 impl Node {
     pub(super) fn new(init: &AgentInit<'_>) -> Node {
         let mut rng = init.rng.clone();
         let other = crate::rng::Rng::stream(rng.next_u64(), "edge");
         Node {
             own: init.own,
-            edge: Edge::new(init.own, init.values, ROUTER, other),
+            edge: Edge::new(init.own, init.values, other),
             ahead: Clouds::new(init.values, crate::rng::Rng::stream(rng.next_u64(), "ahead"), false),
             clouds: Clouds::new(init.values, rng, true),
-            receives: [Receives::Compute, Receives::Ask, Receives::Nothing]
-                [init.values.get(ROUTER, "receiver") as usize],
+            receives: Params::of(init.values).receiver,
             out: Vec::new(),
             malformed: 0,
         }
@@ -134,8 +126,9 @@ impl Agent for Node {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::RouterInit;
-    use crate::params::Values;
+    use crate::testing;
+    use crate::protocols::xcp_router::{self, Controller};
+    use crate::protocols::xcp_i::RouterParams;
     use crate::protocols::rate_header::seconds_to_units;
     use crate::protocols::xcp_i::edge::MESSAGE_LEN;
     use crate::rng::Rng;
@@ -146,10 +139,7 @@ mod tests {
         node_with(own, &[])
     }
     fn node_with(own: u32, given: &[(&str, f64)]) -> Node {
-        let mut values = Values::default();
-        for &(name, value) in given {
-            values.set(ROUTER.iter().find(|p| p.name == name).unwrap(), value);
-        }
+        let values = testing::values(&[RouterParams::PARAMS], given);
         Node::new(&AgentInit { values: &values, own: Address(own), rng: Rng::stream(own as u64, "test") })
     }
     const VIEW: PortView = PortView { capacity: 1e6, backlog_bytes: 0, backlog_packets: 0, busy: false };
@@ -348,9 +338,7 @@ mod tests {
         let mut rng = Rng::stream(1, "numbers");
         for _ in 0..100 {
             let (left, queue) = (1e7 * rng.uniform(), 1e5 * rng.uniform());
-            let values = Values::default();
-            let init = RouterInit { values: &values, capacity: 1.0, delay: Time::ZERO, rng: rng.clone() };
-            let mut law = crate::protocols::xcp_router::Controller::<false>::new(&init, ROUTER);
+            let mut law = Controller::new(xcp_router::Params::DEFAULT, rng.clone());
             let (rtt, feedback) = law.handed_out(left, queue);
             assert!((feedback - (0.4 * rtt * left - 0.226 * queue)).abs() <= 1e-9 * feedback.abs().max(1.0));
         }
