@@ -8,7 +8,7 @@
 //! | 0 | Protocol: what follows (6 TCP, 17 UDP, 253 our transport header) |
 //! | 1 | Length of this header: 20 or 28 |
 //! | 2 | Version (3, high nibble), [`Format`] |
-//! | 3 | mark: 0 no router has answered this packet; else 1 + what it waited in those that have, units of 4 ms, at most 255 |
+//! | 3 | mark: 0 no router has answered this packet; else 1 + what it waited in those that have, units of 4 ms; 255 longer, or one of them dropped the packet before |
 //! | 4-19 | body: fields of the protocol, by format |
 //! | 20 | a counter, 21-23 zero, 24-27 the address of a node, if the header has 28 bytes |
 //!
@@ -29,7 +29,7 @@
 //! | 16-19 | 0; between hosts the upper half of the flow's number | receiver window, segments |
 //! | 20-23 | timestamp, units of 4 ns | echo of the timestamp |
 //!
-//! The mark of byte 1 is that of packets without a congestion header, in units of 16 ms and at most 15.
+//! The mark of byte 1 is that of packets without a congestion header, in units of 16 ms, with 15 in the place of 255.
 
 mod extension;
 mod mark;

@@ -226,6 +226,35 @@ fn what_a_router_reports_is_no_sign() {
     }
 }
 
+/// A router with a short buffer before a satellite link that loses 1 %, and routers elsewhere: XCP's router drops what comes in bursts,
+/// and the sender is to take that for no plain hop's doing.
+#[test]
+fn what_its_own_router_drops_is_no_sign() {
+    let text = |rate: &str, guard: &str, seed: u32| {
+        let mut text = format!("duration = \"300s\"\nseed = {seed}\n");
+        for node in ["a", "g", "m", "c"] {
+            text += &format!("[[node]]\nname = \"{node}\"\n");
+        }
+        let air = "delay = \"300ms\"\nqueue = { kind = \"droptail\", limit = \"400kB\" }\nchannel = [{ kind = \"random_loss\", rate = \"1%\" }]";
+        for (from, to, more) in
+            [("a", "g", "1Gbit/s\""), ("g", "m", &format!("{rate}\"\n{air}")), ("m", "c", "1Gbit/s\"")]
+        {
+            text += &format!("[[link]]\nfrom = \"{from}\"\nto = \"{to}\"\nduplex = true\nrate = \"{more}\n");
+        }
+        text + &flows("f", 1, "xcp", ("a", "c"), "0s", &format!("params = {{ guard = \"{guard}\" }}"))
+            + "[sampling]\nevery = \"100ms\"\nof = [\"flow\"]\n"
+    };
+    for rate in ["10Mbit/s", "20Mbit/s"] {
+        for seed in 1..=3 {
+            let (on, off) = (run(&text(rate, "on", seed)), run(&text(rate, "off", seed)));
+            let limited = on.samples("f.0", "law", 0.0).into_iter().filter(|law| *law == 1.0).count();
+            let (on, off) = (on.flows("f", "goodput_bps")[0] / 1e6, off.flows("f", "goodput_bps")[0] / 1e6);
+            println!("{rate}, seed {seed}: {on:.2} Mbit/s, unguarded {off:.2}; limited in {limited} samples");
+            assert_eq!(limited, 0, "{rate}, seed {seed}: {on:.2} Mbit/s, unguarded {off:.2}");
+        }
+    }
+}
+
 /// Two gateways with routers, and between them a satellite link with losses that has none: 19 of its 20 Mbit/s are the routers'.
 #[test]
 fn loss_of_the_air_is_no_sign() {

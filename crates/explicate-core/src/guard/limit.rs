@@ -43,6 +43,8 @@ pub struct Seen {
     pub sent: f64,
     /// Packets that were lost.
     pub lost: f64,
+    /// Those of them that no router reports to have dropped.
+    pub unexplained: f64,
     /// The least that a round-trip time exceeded the least one.
     pub delay: Time,
     /// What it may exceed it by, see [`LeastRtt::most_delay`].
@@ -100,7 +102,7 @@ impl Limit {
         let air = BEYOND * self.air_loss * seen.sent;
         let sign = seen.lost > air.max(MOST_LOST * seen.sent) || seen.delay > seen.most_delay;
         self.signs = if sign { self.signs + 1 } else { 0 };
-        self.surplus = (self.surplus + (seen.lost - air).min(OF_A_ROUND)).max(0.0);
+        self.surplus = (self.surplus + (seen.unexplained - air).min(OF_A_ROUND)).max(0.0);
         let certain = self.signs >= ROUNDS || self.surplus > SURPLUS || seen.queue == FullQueue::Certain;
         let ill = sign || seen.lost > self.borne(seen) || 2 * seen.delay.0 > seen.most_delay.0;
         if !self.on && certain {
@@ -162,7 +164,14 @@ mod tests {
     /// A round trip of 600 ms without delay.
     fn round(sent: u32, lost: u32) -> Seen {
         let (sent, lost) = (sent.into(), lost.into());
-        Seen { sent, lost, delay: Time::ZERO, most_delay: Time::millis(150), queue: FullQueue::Unseen }
+        Seen {
+            sent,
+            lost,
+            unexplained: lost,
+            delay: Time::ZERO,
+            most_delay: Time::millis(150),
+            queue: FullQueue::Unseen,
+        }
     }
     fn lost(rng: &mut Rng, sent: u32, rate: f64) -> u32 {
         (0..sent).filter(|_| rng.uniform() < rate).count() as u32

@@ -9,48 +9,60 @@ use crate::units::Time;
 use crate::wire::{Mark, Packet};
 
 /// A controller that marks the packets that it answers.
-pub struct Marking(Box<AnyRouter>);
+pub struct Marking {
+    controller: Box<AnyRouter>,
+    /// Flows of which a packet was dropped since the last one that came, by the low bits of their numbers.
+    dropped: u64,
+}
 
 impl Marking {
     /// Around this controller.
     pub fn new(controller: Box<AnyRouter>) -> Marking {
-        Marking(controller)
+        Marking { controller, dropped: 0 }
+    }
+    fn bit(packet: &Packet) -> u64 {
+        1 << (packet.transport.flow() % u64::BITS)
     }
 }
 
 impl RouterObject for Marking {
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
-        if self.0.speaks_to(packet) {
+        if self.controller.speaks_to(packet) {
             // In service may be a packet like this one.
             let ahead = port.backlog_bytes + if port.busy { packet.ip_len as u64 } else { 0 };
             let wait = if ahead == 0 { Time::ZERO } else { Time::from_secs_f64(ahead as f64 / port.capacity) };
-            packet.set_mark(packet.mark().after(wait));
+            let behind_a_drop = self.dropped & Marking::bit(packet) != 0;
+            self.dropped &= !Marking::bit(packet);
+            packet.set_mark(if behind_a_drop { packet.mark().after_drop() } else { packet.mark().after(wait) });
         }
-        self.0.on_arrival(now, packet, port);
+        self.controller.on_arrival(now, packet, port);
     }
     fn speaks_to(&self, packet: &Packet) -> bool {
-        self.0.speaks_to(packet)
+        self.controller.speaks_to(packet)
     }
     fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView) {
-        self.0.on_departure(now, packet, port);
+        self.controller.on_departure(now, packet, port);
     }
     fn order_independent(&self) -> bool {
-        self.0.order_independent()
+        self.controller.order_independent()
     }
     fn on_least_backlog(&mut self, bytes: u64) {
-        self.0.on_least_backlog(bytes);
+        self.controller.on_least_backlog(bytes);
     }
     fn on_drop(&mut self, now: Time, packet: &Packet, cause: DropCause, port: &PortView) {
-        self.0.on_drop(now, packet, cause, port);
+        if self.controller.speaks_to(packet) {
+            self.dropped |= Marking::bit(packet);
+        }
+        self.controller.on_drop(now, packet, cause, port);
     }
     fn on_timer(&mut self, now: Time, port: &PortView) {
-        self.0.on_timer(now, port);
+        self.controller.on_timer(now, port);
     }
     fn next_timer(&self) -> Time {
-        self.0.next_timer()
+        self.controller.next_timer()
     }
     fn probe(&self, put: Probe<'_>) {
-        self.0.probe(put);
+        self.controller.probe(put);
     }
 }
 
@@ -59,7 +71,7 @@ pub(crate) struct Echoing {
     receiver: Option<Box<AnyReceiver>>,
     /// The sender wants it so.
     marks: bool,
-    /// The last mark since the last acknowledgement.
+    /// The last mark since the last acknowledgement, or one that may report a drop.
     mark: Option<Mark>,
     /// Data packets that have arrived, modulo 2^16.
     arrived: u16,
@@ -81,7 +93,8 @@ impl Receiver for Echoing {
     fn on_data(&mut self, now: Time, packet: &Packet) {
         let mark = packet.mark();
         self.arrived = self.arrived.wrapping_add(1);
-        if mark.is_set() {
+        let reports_drop = self.mark.is_some_and(|mark| mark.waited().is_none());
+        if mark.is_set() && !reports_drop {
             self.mark = Some(mark);
         }
         if let Some(receiver) = &mut self.receiver

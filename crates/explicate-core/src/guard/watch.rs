@@ -16,6 +16,8 @@ pub(super) struct Round {
     /// Packets whose numbers were passed, and those of them that arrived.
     pub(super) sent: f64,
     pub(super) arrived: f64,
+    /// What is missing before packets behind which an answering router reports a drop.
+    pub(super) dropped: f64,
     /// The least that a round-trip time exceeded the least one, without the routers' own queues.
     pub(super) delay: Time,
     /// A router has told of what is lost.
@@ -24,7 +26,7 @@ pub(super) struct Round {
 
 impl Round {
     fn new(began: Time) -> Round {
-        Round { began, sent: 0.0, arrived: 0.0, delay: Time::NEVER, explained: false }
+        Round { began, sent: 0.0, arrived: 0.0, dropped: 0.0, delay: Time::NEVER, explained: false }
     }
     /// What is missing; less than nothing if more of an earlier one has turned up.
     pub(super) fn lost(&self) -> f64 {
@@ -67,6 +69,9 @@ impl Watch {
             let came = arrived.wrapping_sub(self.arrived) as i16;
             self.round.sent += ahead as f64;
             self.round.arrived += came as f64;
+            if mark.is_set() && mark.waited().is_none() {
+                self.round.dropped += (ahead - came as i32).max(0) as f64;
+            }
             // XTCP's and VCP's routers report what they drop; those of XCP do not.
             let compared = |waited: &Time| *waited == Time::ZERO || !ack.header.is_present();
             if let Some(waited) = mark.waited().filter(compared) {
@@ -103,7 +108,7 @@ impl Watch {
             (false, true) => FullQueue::Likely,
             (false, false) => FullQueue::Unseen,
         };
-        let (sent, lost, delay, most_delay) = (round.sent, round.lost(), round.delay, self.least.most_delay());
-        Seen { sent, lost, delay, most_delay, queue }
+        let (sent, lost, unexplained) = (round.sent, round.lost(), round.lost() - round.dropped);
+        Seen { sent, lost, unexplained, delay: round.delay, most_delay: self.least.most_delay(), queue }
     }
 }

@@ -21,7 +21,8 @@ impl Mark {
     pub fn is_set(self) -> bool {
         self.code > 0
     }
-    /// How long the packet waited in the routers that have answered, to half a unit for each; `None` if it was longer than a mark can tell.
+    /// How long the packet waited in the routers that have answered, to half a unit for each; `None` if it was longer than a mark can
+    /// say, or if one of them dropped the flow's packet before it.
     #[inline]
     pub fn waited(self) -> Option<Time> {
         (self.code < self.most).then(|| Time(self.code.saturating_sub(1) as u64 * self.unit.0))
@@ -33,5 +34,11 @@ impl Mark {
         let units = (wait + Time(self.unit.0 / 2)).0 / self.unit.0;
         let code = units.saturating_add(self.code.max(1) as u64).min(self.most as u64) as u8;
         Mark { code, ..self }
+    }
+    /// The mark after a router that dropped the flow's packet before this one: it says no wait.
+    #[inline]
+    #[must_use]
+    pub fn after_drop(self) -> Mark {
+        Mark { code: self.most, ..self }
     }
 }
