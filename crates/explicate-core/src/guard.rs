@@ -29,7 +29,7 @@
 //! For the first two, round trips in which a router reports overload or its own drops are not counted. Routers of XCP report neither, so
 //! their marks do: the first one behind packets that its router dropped says no wait, and those are not counted in the sum.
 //!
-//! The limit starts at half of what arrives in a round trip. It ends after 30 s without losses beyond `air_loss` and without
+//! The limit starts at half of what arrives in a round trip. It ends after 30 s without a third of that sum and without
 //! half of the delay above (a TCP flow in the same queue causes that much). A short queue hides a neighbour, so the limit may
 //! end too early; each return of the limit doubles the 30 s, up to an hour, which bounds what a neighbour loses.
 //!

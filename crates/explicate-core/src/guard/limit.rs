@@ -16,6 +16,8 @@ const MOST_LOST: f64 = 0.2;
 const BEYOND: f64 = 1.5;
 const SURPLUS: f64 = 30.0;
 const OF_A_ROUND: f64 = 12.0;
+/// The same sum, from zero, that shows that a path is still ill: a lost packet of a small window alone does not.
+const STILL_ILL: f64 = 10.0;
 /// How long a path has to be well before the limit ends, at first and at most.
 const PATIENCE: Time = Time::secs(30);
 const MOST_PATIENCE: Time = Time::secs(3600);
@@ -70,6 +72,8 @@ pub struct Limit {
     /// Round trips in a row with a sign, and lost packets beyond `BEYOND` times those that the air may lose.
     signs: u32,
     surplus: f64,
+    /// That sum since the path was ill, while the limit is on.
+    since_ill: f64,
     /// Since when the path is well, and how long it has to be.
     well_since: Time,
     patience: Time,
@@ -78,7 +82,15 @@ pub struct Limit {
 impl Limit {
     /// No limit; `air_loss` is the share of the packets that the air may lose.
     pub fn new(air_loss: f64) -> Limit {
-        Limit { air_loss, on: false, signs: 0, surplus: 0.0, well_since: Time::ZERO, patience: PATIENCE }
+        Limit {
+            air_loss,
+            on: false,
+            signs: 0,
+            surplus: 0.0,
+            since_ill: 0.0,
+            well_since: Time::ZERO,
+            patience: PATIENCE,
+        }
     }
     /// TCP's window is the limit.
     pub fn is_on(&self) -> bool {
@@ -102,15 +114,18 @@ impl Limit {
         let air = BEYOND * self.air_loss * seen.sent;
         let sign = seen.lost > air.max(MOST_LOST * seen.sent) || seen.delay > seen.most_delay;
         self.signs = if sign { self.signs + 1 } else { 0 };
-        self.surplus = (self.surplus + (seen.unexplained - air).min(OF_A_ROUND)).max(0.0);
+        let beyond = (seen.unexplained - air).min(OF_A_ROUND);
+        self.surplus = (self.surplus + beyond).max(0.0);
+        self.since_ill = (self.since_ill + beyond).max(0.0);
         let certain = self.signs >= ROUNDS || self.surplus > SURPLUS || seen.queue == FullQueue::Certain;
-        let ill = sign || seen.lost > self.borne(seen) || 2 * seen.delay.0 > seen.most_delay.0;
+        let losses = self.since_ill > STILL_ILL || seen.queue != FullQueue::Unseen && seen.lost > 0.0;
+        let ill = sign || losses || 2 * seen.delay.0 > seen.most_delay.0;
         if !self.on && certain {
-            (self.on, self.well_since) = (true, now);
+            (self.on, self.well_since, self.since_ill) = (true, now, 0.0);
             return Some(Change::Begins);
         }
         if !self.on || ill {
-            self.well_since = now;
+            (self.well_since, self.since_ill) = (now, 0.0);
         } else if now.since(self.well_since) > self.patience {
             self.on = false;
             self.forget();
@@ -175,6 +190,34 @@ mod tests {
     }
     fn lost(rng: &mut Rng, sent: u32, rate: f64) -> u32 {
         (0..sent).filter(|_| rng.uniform() < rate).count() as u32
+    }
+
+    /// 20 packets in a round trip of 600 ms, of which the air loses 1 %: one lost packet is 5 % of a round trip.
+    #[test]
+    fn losses_of_the_air_do_not_keep_a_small_window_limited() {
+        let (mut rng, mut limit, mut now) = (Rng::stream(1, "air"), Limit::new(AIR_LOSS), Time::ZERO);
+        for number in 0..ROUNDS {
+            now += Time::millis(600);
+            let begins = (number == ROUNDS - 1).then_some(Change::Begins);
+            assert_eq!(limit.take(now, &round(20, 5)), begins);
+        }
+        let began = now;
+        while limit.is_on() && now < began + Time::secs(300) {
+            now += Time::millis(600);
+            limit.take(now, &round(20, lost(&mut rng, 20, 0.01)));
+        }
+        assert!(now < began + Time::secs(45), "limited for {:?}", now.since(began));
+    }
+
+    /// The same with 4 %, twice what the air may lose.
+    #[test]
+    fn losses_beyond_those_of_the_air_keep_it_limited() {
+        let (mut rng, mut limit) = (Rng::stream(1, "more"), Limit::new(AIR_LOSS));
+        (1..=2).for_each(|number| assert_eq!(limit.take(Time::secs(number), &round(20, 5)), None));
+        for number in 3..500 {
+            limit.take(Time::millis(600 * number), &round(1000, lost(&mut rng, 1000, 0.04)));
+            assert!(limit.is_on() || number < 6, "{number}");
+        }
     }
 
     /// A minute has 2000 round trips of 50 packets (20 Mbit/s and 30 ms) or 100 of 1000 (and 600 ms); each of 400 minutes loses 2 %.
