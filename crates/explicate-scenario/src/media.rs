@@ -9,13 +9,13 @@ use explicate_core::units::{Rate, Time};
 use crate::document::{Data, Node, quoted};
 use crate::keys;
 use crate::limits;
-use crate::model::Interferer;
 use crate::params::{self, Chosen};
 use crate::problem::suggestion;
 use crate::props::{INTERFACE_LIMIT, Props};
 use crate::quantity::{self, show, show_coordinate};
 use crate::reader::{Context, Reader, quantity_of, short, text};
 use crate::topology::{Draft, Graph, Shared, lines};
+use explicate_core::medium::Interferer;
 
 const SPACING: f64 = 100.0;
 const METRES_PER_NS: f64 = 0.299_792_458;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use explicate_core::api::AnyProtocol;
 use explicate_core::channel::AnyChannelKind;
-use explicate_core::medium::AnyMediumKind;
+use explicate_core::medium::{AnyMediumKind, Interferer};
 use explicate_core::params::Values;
 use explicate_core::qdisc::AnyQdiscKind;
 use explicate_core::registry::Resolved;
@@ -154,19 +154,6 @@ pub struct Station {
     pub at: (f64, f64),
     /// Its interface: the port that feeds all its links there, with one queue (for each class) for all its neighbours.
     pub interface: Link,
-}
-
-/// A source of noise as loud as a station.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Interferer {
-    /// Where it stands, metres.
-    pub at: (f64, f64),
-    /// Length of a burst, mean if random.
-    pub on: Time,
-    /// Pause between bursts, mean if random.
-    pub off: Time,
-    /// Lengths are exponential rather than fixed.
-    pub random: bool,
 }
 
 impl Link {

@@ -8,7 +8,7 @@ use explicate_build::ways::{Ways, crossing, ways};
 use explicate_core::agent::{Address, Agent, AgentInit};
 use explicate_core::api::AnyProtocol;
 use explicate_core::flow::{FlowInit, PARAMS};
-use explicate_core::medium::dcf::rate_index;
+use explicate_core::medium::dcf::{Layout, Medium, Over, rate_index};
 use explicate_core::params::Values;
 use explicate_core::port::SharedLine;
 use explicate_core::registry;
@@ -18,7 +18,6 @@ use explicate_scenario::agents::{agent_values, speaking_ports};
 use explicate_scenario::model::{Scenario, Station};
 use explicate_scenario::routing::Routes;
 
-use crate::dcf::{Medium, Over};
 use crate::engine::{Engine, Processing, RouteFinder, RoutePair};
 
 /// Builds the network of a scenario for a run with this seed.
@@ -164,7 +163,12 @@ fn add_medium(engine: &mut Engine, scenario: &Scenario, index: usize, crossing: 
         let rate = o.rate.and_then(rate_index);
         over.push(Over { link: number as u32, from: o.from as u32, to: o.to as u32, rate });
     }
-    let names: Vec<&str> = medium.stations.iter().map(|s| scenario.nodes[s.node].as_str()).collect();
+    let layout = Layout {
+        name: &medium.name,
+        values: &medium.values,
+        stations: medium.stations.iter().map(|s| (scenario.nodes[s.node].as_str(), s.at)).collect(),
+        interferers: &medium.interferers,
+    };
     let interface = |(station, crossing): (&Station, u64)| {
         let mut port = port(&station.interface, 0, seed, crossing, None);
         port.pulled();
@@ -172,7 +176,7 @@ fn add_medium(engine: &mut Engine, scenario: &Scenario, index: usize, crossing: 
     };
     let ports = medium.stations.iter().zip(crosses).map(interface).collect();
     let links: Vec<u32> = over.iter().map(|o| o.link).collect();
-    engine.add_medium(Medium::new(medium, &names, ports, &over, seed), &links);
+    engine.add_medium(Medium::new(&layout, ports, &over, seed), &links);
 }
 
 fn add_group(engine: &mut Engine, ways: &Ways, scenario: &Scenario, index: usize, seed: u64) -> Result<(), String> {

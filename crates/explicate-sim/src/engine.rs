@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use explicate_build::source::Source;
 use explicate_core::agent::Agent;
 use explicate_core::flow::{Flow, FlowInit};
+use explicate_core::medium::dcf::Medium;
 use explicate_core::port::{Arrival, Arriving, Moment, Port};
 use explicate_core::rng;
 use explicate_core::sink::Sink;
@@ -16,7 +17,6 @@ use explicate_core::units::Time;
 use explicate_core::wire::{Packet, SackRanges, flag};
 
 use crate::arena::{Arena, NIL};
-use crate::dcf::Medium;
 use crate::prefetch;
 use crate::wheel::{Taken, Wheel};
 

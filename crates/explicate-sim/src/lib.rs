@@ -7,7 +7,6 @@ mod arena;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod bench;
 pub mod build;
-pub mod dcf;
 pub mod engine;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod floor;

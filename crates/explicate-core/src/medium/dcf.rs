@@ -43,6 +43,14 @@
 //!    may begin between them.
 //! 8. Rates adapt to every attempt without an answer, lost RTS included (ARF counts data frames); without ARF's timer.
 
+mod air;
+mod exchange;
+mod link;
+mod medium;
+mod station;
+
+pub use medium::{Driver, Layout, Medium, Over, StationStats};
+
 use crate::medium::MediumKind;
 use crate::params::{Info, Param, Unit, Values};
 use crate::rng::power;

@@ -1,11 +1,10 @@
 //! Shared media: air that several nodes use together. To add one, write its file and add its line here.
 //!
 //! A medium's file declares its parameters and computes what can be computed without knowing who sends when (durations,
-//! error rates). The stations' state machines belong to the driver that owns the air; a simulator has them, and on a real
-//! network the radio does.
+//! error rates); the folder of its name has the state machines of its stations. On a real network the radio has these.
 
 use crate::params::{Info, Values};
-use crate::units::Rate;
+use crate::units::{Rate, Time};
 
 macro_rules! media {
     ($($module:ident::$unit:ident,)*) => {
@@ -17,6 +16,19 @@ macro_rules! media {
 
 media! {
     dcf::Dcf,
+}
+
+/// A source of noise as loud as a station.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Interferer {
+    /// Where it stands, metres.
+    pub at: (f64, f64),
+    /// Length of a burst, mean if random.
+    pub on: Time,
+    /// Pause between bursts, mean if random.
+    pub off: Time,
+    /// Lengths are exponential rather than fixed.
+    pub random: bool,
 }
 
 /// A shared medium: one file, registered by one line in `medium/mod.rs`.

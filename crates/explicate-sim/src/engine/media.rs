@@ -1,10 +1,66 @@
 //! Shared media: packets wait at the interfaces of their stations, and the medium determines when they arrive.
 
-use explicate_core::port::Port;
+use explicate_core::medium::dcf::{Driver, Medium};
+use explicate_core::port::{Note, Port, Store};
 use explicate_core::units::Time;
+use explicate_core::wire::Packet;
 
-use super::{Engine, Link, MEDIUM, NIL};
-use crate::dcf::{Medium, World};
+use super::{Engine, Hop, Link, MEDIUM, NIL};
+use crate::arena::Arena;
+
+/// The part of the engine that a medium can access.
+struct World<'a> {
+    now: Time,
+    arena: &'a mut Arena,
+    links: &'a mut [Link],
+    routes: &'a [Hop],
+    /// For each link its medium and its number there.
+    radios: &'a [(u32, u32)],
+}
+
+impl World<'_> {
+    /// The link that a packet is on.
+    fn link_of(&self, slot: u32) -> u32 {
+        self.routes[self.arena.get(slot).place as usize].link()
+    }
+}
+
+impl Driver for World<'_> {
+    fn now(&self) -> Time {
+        self.now
+    }
+    fn frame(&mut self, slot: u32) -> (u32, u32) {
+        let link = self.link_of(slot) as usize;
+        (self.radios[link].1, self.links[link].port.coded_bytes(slot, self.arena))
+    }
+    fn attempt_is_lost(&mut self, link: u32, packet: &Packet, bytes: u32) -> bool {
+        self.links[link as usize].port.attempt_is_lost(self.now, packet, bytes)
+    }
+    fn gave_up(&mut self, link: u32, slot: u32) {
+        self.links[link as usize].port.gave_up(self.now, slot, self.arena);
+    }
+}
+
+/// Reports what an interface does to a packet to the packet's link.
+impl Store for World<'_> {
+    fn packet(&mut self, handle: u32) -> &mut Packet {
+        self.arena.get_mut(handle)
+    }
+    fn release(&mut self, handle: u32) {
+        self.arena.give(handle);
+    }
+    fn note(&mut self, at: Time, _port: u32, handle: u32, what: Note) {
+        let link = self.link_of(handle);
+        let port = &mut self.links[link as usize].port;
+        match what {
+            Note::Arrived => return, // at the link already
+            Note::Dropped(cause) => port.refused(cause),
+            Note::Marked => port.marked(),
+            Note::Departed | Note::Lost | Note::Damaged | Note::Copied => {}
+        }
+        self.arena.note(at, link, handle, what);
+    }
+}
 
 impl Engine {
     /// Adds a medium over links that were added and shared, in the order of their numbers there.

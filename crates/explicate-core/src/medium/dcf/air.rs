@@ -3,13 +3,18 @@
 //! Powers are factors of the power at `decode_range`. The power received from each sender is kept as a list for each sender and
 //! made anew only when the drift takes a step.
 
-use std::sync::Arc;
+use alloc::format;
+use alloc::string::ToString;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
 
-use explicate_core::medium::dcf::{PARAMS, Settings, factor};
-use explicate_core::params::Values;
-use explicate_core::rng::{Rng, power};
-use explicate_core::units::Time;
-use explicate_scenario::model;
+use super::medium::Layout;
+use super::{PARAMS, Settings, factor};
+use crate::medium::Interferer;
+use crate::params::Values;
+use crate::rng::{Rng, power};
+use crate::units::Time;
 
 /// Steps of the drift in its coherence time.
 const STEPS: f64 = 16.0;
@@ -66,32 +71,36 @@ pub(super) struct Air {
 }
 
 impl Air {
-    /// From a scenario's medium; `names` are those of the stations.
-    pub(super) fn new(medium: &model::Medium, names: &[&str], settings: &Settings, seed: u64) -> Air {
-        let get = |name| value(&medium.values, name);
+    /// Of a medium whose draws follow from `seed`.
+    pub(super) fn new(layout: &Layout<'_>, settings: &Settings, seed: u64) -> Air {
+        let get = |name| value(layout.values, name);
+        let count = layout.stations.len();
         let (range, exponent) = (get("decode_range"), get("exponent"));
         let sensed = power(range / get("sense_range"), exponent);
         let mut floor = sensed.min(1.0 / settings.capture_factor);
         if settings.noisy {
             floor = floor.min(0.1 * settings.noise);
         }
-        let stations = medium.stations.iter().map(|s| s.at);
-        let places: Vec<(f64, f64)> = stations.chain(medium.interferers.iter().map(|i| i.at)).collect();
-        let name = |i: usize| names.get(i).map_or_else(|| format!("interferer.{}", i - names.len()), |n| n.to_string());
+        let stations = layout.stations.iter().map(|(_, at)| *at);
+        let places: Vec<(f64, f64)> = stations.chain(layout.interferers.iter().map(|i| i.at)).collect();
+        let name = |i: usize| match layout.stations.get(i) {
+            Some((name, _)) => name.to_string(),
+            None => format!("interferer.{}", i - count),
+        };
         let shadowing = get("shadowing");
         let mut pairs = Vec::new();
         for b in 0..places.len() {
-            for a in 0..b.min(names.len()) {
+            for a in 0..b.min(count) {
                 let (dx, dy) = (places[a].0 - places[b].0, places[a].1 - places[b].1);
-                let distance = (dx * dx + dy * dy).sqrt().max(NEAREST);
-                let stream = |what: &str| Rng::stream(seed, &format!("{}/{}~{}/{what}", medium.name, name(a), name(b)));
+                let distance = libm::sqrt(dx * dx + dy * dy).max(NEAREST);
+                let stream = |what: &str| Rng::stream(seed, &format!("{}/{}~{}/{what}", layout.name, name(a), name(b)));
                 let shadow = if shadowing > 0.0 { shadowing * stream("shadowing").normal() } else { 0.0 };
                 let mean = power(range / distance, exponent) * factor(-shadow);
                 pairs.push(Pair { ends: (a as u32, b as u32), mean, drift: 0.0, rng: stream("drift") });
             }
         }
-        let burster = |(i, given): (usize, &model::Interferer)| {
-            let rng = Rng::stream(seed, &format!("{}/interferer.{i}/bursts", medium.name));
+        let burster = |(i, given): (usize, &Interferer)| {
+            let rng = Rng::stream(seed, &format!("{}/interferer.{i}/bursts", layout.name));
             let mut b = Burster { on: given.on, off: given.off, rng: None, active: false, changes: Time::ZERO };
             b.rng = given.random.then_some(rng);
             b.changes = b.draw(b.off);
@@ -100,12 +109,12 @@ impl Air {
         let sigma = get("drift");
         let mut air = Air {
             heard: Vec::new(),
-            stations: names.len() as u32,
+            stations: count as u32,
             pairs,
             sigma,
             step: Time::from_secs_f64(get("coherence") / STEPS),
             drifts_at: Time::NEVER,
-            bursters: medium.interferers.iter().enumerate().map(burster).collect(),
+            bursters: layout.interferers.iter().enumerate().map(burster).collect(),
             floor,
             sensed: sensed * MET,
             energy: factor(get("energy_detect")) * MET,
@@ -134,8 +143,8 @@ impl Air {
         if self.drifts_at > now {
             return;
         }
-        let keep = explicate_core::rng::power(core::f64::consts::E, -1.0 / STEPS);
-        let fresh = self.sigma * (1.0 - keep * keep).sqrt();
+        let keep = power(core::f64::consts::E, -1.0 / STEPS);
+        let fresh = self.sigma * libm::sqrt(1.0 - keep * keep);
         for pair in &mut self.pairs {
             pair.drift = keep * pair.drift + fresh * pair.rng.normal();
         }

@@ -1,11 +1,10 @@
 //! The exchange of frames: RTS, CTS, data, acknowledgement; what follows if one of them does not come.
 
-use explicate_core::medium::dcf::{CTS_ACK, Capture, RTS};
-use explicate_core::units::Time;
+use super::{CTS_ACK, Capture, RTS};
+use crate::units::Time;
 
+use super::medium::{Driver, Medium, Transmission};
 use super::station::{Answer, Frame, Phase};
-use super::world::World;
-use super::{Medium, Transmission};
 
 /// A frame that is about to be sent.
 struct Sent {
@@ -23,17 +22,17 @@ impl Medium {
     // ------------------------------------------------------------------------------------------ sending
 
     /// What a station waited for has come, or its time is up.
-    pub(super) fn act(&mut self, w: &mut World<'_>, number: u32) {
+    pub(super) fn act(&mut self, w: &mut impl Driver, number: u32) {
         let s = &mut self.stations[number as usize];
-        if let Some(answer) = s.answer.filter(|a| a.at <= w.now) {
+        if let Some(answer) = s.answer.filter(|a| a.at <= w.now()) {
             s.answer = None;
-            if !s.may_answer(w.now, &self.settings, answer.frame) {
+            if !s.may_answer(w.now(), &self.settings, answer.frame) {
                 if answer.frame == Frame::Data {
                     s.phase = Phase::Contend;
                     s.double_window(&self.settings);
                     s.draw_backoff();
                 }
-                s.resume(w.now, &self.settings);
+                s.resume(w.now(), &self.settings);
                 return self.plan(number);
             }
             match answer.frame {
@@ -47,7 +46,7 @@ impl Medium {
                     );
                 }
             }
-        } else if s.answer_by <= w.now {
+        } else if s.answer_by <= w.now() {
             s.answer_by = Time::NEVER;
             // What is being received may be the answer.
             if s.lock.is_none() {
@@ -60,11 +59,11 @@ impl Medium {
     }
 
     /// The station's back-off is over.
-    fn take_turn(&mut self, w: &mut World<'_>, number: u32) {
+    fn take_turn(&mut self, w: &mut impl Driver, number: u32) {
         let s = &mut self.stations[number as usize];
         let Some(head) = &s.head else { return };
         let (to, link, bytes) = (head.to, head.link, head.bytes);
-        s.burst_until = w.now + self.settings.burst;
+        s.burst_until = w.now() + self.settings.burst;
         self.count_attempt(number, link);
         let rate = self.links[link as usize].rate;
         if bytes as f64 <= self.settings.rts_threshold {
@@ -74,7 +73,7 @@ impl Medium {
         let control = c.control(rate);
         let (rts, answer) = (c.airtime(RTS, control), c.airtime(CTS_ACK, control));
         let gaps = c.sifs + c.sifs + c.sifs;
-        let silent_until = w.now + rts + gaps + answer + c.airtime(bytes, rate) + answer;
+        let silent_until = w.now() + rts + gaps + answer + c.airtime(bytes, rate) + answer;
         self.begin(
             w,
             Sent {
@@ -95,13 +94,12 @@ impl Medium {
         self.links[link as usize].attempts += 1;
     }
 
-    fn send_data(&mut self, w: &mut World<'_>, number: u32, rate: u8) {
+    fn send_data(&mut self, w: &mut impl Driver, number: u32, rate: u8) {
         let Some(head) = &self.stations[number as usize].head else { return };
         let (to, link, bytes) = (head.to, head.link, head.bytes);
-        let port = &mut w.links[self.links[link as usize].link as usize].port;
-        let doomed = port.attempt_is_lost(w.now, &head.packet, bytes);
+        let doomed = w.attempt_is_lost(self.links[link as usize].link, &head.packet, bytes);
         let c = &self.settings;
-        let silent_until = w.now + c.airtime(bytes, rate) + c.sifs + c.airtime(CTS_ACK, c.control(rate));
+        let silent_until = w.now() + c.airtime(bytes, rate) + c.sifs + c.airtime(CTS_ACK, c.control(rate));
         self.begin(
             w,
             Sent { frame: Frame::Data, from: number, to, link, bytes, data_rate: rate, silent_until, doomed },
@@ -109,19 +107,19 @@ impl Medium {
     }
 
     /// A frame begins.
-    fn begin(&mut self, w: &mut World<'_>, sent: Sent) {
+    fn begin(&mut self, w: &mut impl Driver, sent: Sent) {
         let Sent { frame, from, to, link, bytes, data_rate, silent_until, doomed } = sent;
         let rate = if frame == Frame::Data { data_rate } else { self.settings.control(data_rate) };
         let span = self.settings.airtime(bytes, rate);
         self.links[link as usize].airtime += span;
         let s = &mut self.stations[from as usize];
-        s.begins(w.now, &self.settings);
+        s.begins(w.now(), &self.settings);
         if matches!(frame, Frame::Rts | Frame::Data) {
             s.phase = Phase::Exchange;
         }
-        let ends = w.now + span;
+        let ends = w.now() + span;
         self.emit(
-            w.now,
+            w.now(),
             Transmission {
                 serial: 0,
                 frame,
@@ -142,7 +140,7 @@ impl Medium {
     // ---------------------------------------------------------------------------------------- receiving
 
     /// A station understood a frame.
-    pub(super) fn receive(&mut self, w: &mut World<'_>, number: u32, t: &Transmission) {
+    pub(super) fn receive(&mut self, w: &mut impl Driver, number: u32, t: &Transmission) {
         let s = &mut self.stations[number as usize];
         if t.to != number {
             s.reserve(t.silent_until);
@@ -152,7 +150,7 @@ impl Medium {
             (Phase::AwaitCts, Frame::Cts) if expected => {
                 s.phase = Phase::Exchange;
                 s.answer_by = Time::NEVER;
-                self.reply(w.now, number, t, Frame::Data);
+                self.reply(w.now(), number, t, Frame::Data);
                 return;
             }
             (Phase::AwaitAck, Frame::Ack) if expected => return self.succeed(w, number),
@@ -163,12 +161,12 @@ impl Medium {
         let s = &mut self.stations[number as usize];
         match t.frame {
             _ if t.to != number => {}
-            Frame::Rts if self.settings.capture == Capture::Ns2 || !s.is_reserved(w.now) => {
-                self.reply(w.now, number, t, Frame::Cts)
+            Frame::Rts if self.settings.capture == Capture::Ns2 || !s.is_reserved(w.now()) => {
+                self.reply(w.now(), number, t, Frame::Cts)
             }
             Frame::Data => {
                 self.arrived(t);
-                self.reply(w.now, number, t, Frame::Ack);
+                self.reply(w.now(), number, t, Frame::Ack);
             }
             _ => {}
         }
@@ -191,12 +189,12 @@ impl Medium {
 
     // ------------------------------------------------------------------------------------------ outcomes
 
-    fn succeed(&mut self, w: &mut World<'_>, number: u32) {
+    fn succeed(&mut self, w: &mut impl Driver, number: u32) {
         if let Some(head) = &self.stations[number as usize].head {
             self.links[head.link as usize].succeeded(&self.settings);
         }
         self.next_packet(w, number);
-        self.go_on(w.now, number);
+        self.go_on(w.now(), number);
     }
 
     /// The next packet follows at once if its exchange is over before the station's burst has to be.
@@ -217,7 +215,7 @@ impl Medium {
     }
 
     /// An attempt was not answered.
-    pub(super) fn fail(&mut self, w: &mut World<'_>, number: u32) {
+    pub(super) fn fail(&mut self, w: &mut impl Driver, number: u32) {
         let c = &self.settings;
         let s = &mut self.stations[number as usize];
         s.stats.failures += 1;
@@ -235,23 +233,23 @@ impl Medium {
         };
         if given_up {
             if !head.delivered {
-                w.links[link.link as usize].port.gave_up(w.now, head.slot, w.arena);
+                w.gave_up(link.link, head.slot);
             }
             return self.next_packet(w, number);
         }
         s.double_window(c);
         s.draw_backoff();
-        s.resume(w.now, c);
+        s.resume(w.now(), c);
     }
 
     /// Done with the first packet, one way or the other: back-off, and the next one.
-    fn next_packet(&mut self, w: &mut World<'_>, number: u32) {
+    fn next_packet(&mut self, w: &mut impl Driver, number: u32) {
         let s = &mut self.stations[number as usize];
         (s.phase, s.answer_by, s.head) = (Phase::Contend, Time::NEVER, None);
         s.cw = self.settings.cw_min;
-        s.port.pull_next(w.now, w);
+        s.port.pull_next(w.now(), w);
         s.draw_backoff();
         self.take_head(w, number);
-        self.stations[number as usize].resume(w.now, &self.settings);
+        self.stations[number as usize].resume(w.now(), &self.settings);
     }
 }

@@ -1,13 +1,13 @@
 //! A station: carrier sensing, back-off, the frame in reception, and the next frame to send.
 
-use explicate_core::medium::dcf::{Capture, Settings};
-use explicate_core::port::Port;
-use explicate_core::rng::Rng;
-use explicate_core::units::Time;
-use explicate_core::wire::Packet;
+use crate::port::Port;
+use crate::rng::Rng;
+use crate::units::Time;
+use crate::wire::Packet;
 
-use super::Transmission;
 use super::air::Heard;
+use super::medium::Transmission;
+use super::{Capture, Settings};
 
 /// What is on the air.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,7 +1,7 @@
 //! A link over a medium: its rate, and its airtime.
 
-use explicate_core::medium::dcf::{RATES, Settings};
-use explicate_core::units::Time;
+use super::{RATES, Settings};
+use crate::units::Time;
 
 /// From a station to another.
 pub(super) struct AirLink {

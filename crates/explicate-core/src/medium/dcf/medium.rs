@@ -1,70 +1,88 @@
-//! A wireless medium that stations share by the distributed coordination function (DCF). The rules and their sources are in
-//! [`explicate_core::medium::dcf`]; this is their state machine.
-//!
-//! [`Medium`] has the interface of an agent: `enqueue` takes packets, `poll_timeout` returns when to call
+//! The medium as a whole: it has the interface of an agent. `enqueue` takes packets, `poll_timeout` returns when to call
 //! `handle_timeout`, and `poll_delivered` returns the packets that have arrived. A packet that arrived goes on at once;
 //! its sender may go on sending it as a ghost, if the acknowledgement was lost.
 
-mod air;
-mod exchange;
-mod link;
-mod station;
-mod world;
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
 
-use std::sync::Arc;
+use super::air::{Air, Heard};
+use super::link::AirLink;
+pub use super::station::StationStats;
+use super::station::{Frame, Head, Phase, Station};
+use super::{FRAMING, RATES, Settings};
+use crate::api::Probe;
+use crate::medium::Interferer;
+use crate::params::Values;
+use crate::port::{Port, Store};
+use crate::rng::{self, Rng};
+use crate::units::Time;
+use crate::wire::Packet;
 
-use explicate_core::api::Probe;
-use explicate_core::medium::dcf::{FRAMING, RATES, Settings};
-use explicate_core::port::Port;
-use explicate_core::rng::{self, Rng};
-use explicate_core::units::Time;
-use explicate_scenario::model;
+/// What the driver of a medium does for it: it has the packets, and the ports of the links over the medium.
+pub trait Driver: Store {
+    /// The time.
+    fn now(&self) -> Time;
+    /// The number that a packet's link has at the medium, and the bytes that the link's coding makes of the packet.
+    fn frame(&mut self, handle: u32) -> (u32, u32);
+    /// Whether the channels of a link (the driver's number) lose an attempt to send this packet as so many bytes.
+    fn attempt_is_lost(&mut self, link: u32, packet: &Packet, bytes: u32) -> bool;
+    /// A packet of a link was given up after its retries.
+    fn gave_up(&mut self, link: u32, handle: u32);
+}
 
-use air::{Air, Heard};
-use link::AirLink;
-pub use station::StationStats;
-use station::{Frame, Head, Phase, Station};
-pub(crate) use world::World;
+/// What a medium is made from.
+pub struct Layout<'a> {
+    /// Its name, which the names of its random streams begin with.
+    pub name: &'a str,
+    /// Its parameters.
+    pub values: &'a Values,
+    /// Names of its stations and where they stand, metres.
+    pub stations: Vec<(&'a str, (f64, f64))>,
+    /// Its interferers.
+    pub interferers: &'a [Interferer],
+}
 
 /// A frame on the air.
-struct Transmission {
-    serial: u32,
-    frame: Frame,
-    from: u32,
-    to: u32,
-    link: u32,
+pub(super) struct Transmission {
+    pub(super) serial: u32,
+    pub(super) frame: Frame,
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) link: u32,
     /// Its bytes, its own rate and the data's.
-    bytes: u32,
-    rate: u8,
-    data_rate: u8,
-    ends: Time,
+    pub(super) bytes: u32,
+    pub(super) rate: u8,
+    pub(super) data_rate: u8,
+    pub(super) ends: Time,
     /// Who understands it keeps silent until then.
-    silent_until: Time,
+    pub(super) silent_until: Time,
     /// The link's channel destroys it.
-    doomed: bool,
-    heard: Arc<[Heard]>,
+    pub(super) doomed: bool,
+    pub(super) heard: Arc<[Heard]>,
 }
 
 /// A shared medium.
 pub struct Medium {
-    settings: Settings,
-    stations: Vec<Station>,
-    links: Vec<AirLink>,
-    air: Air,
+    pub(super) settings: Settings,
+    pub(super) stations: Vec<Station>,
+    pub(super) links: Vec<AirLink>,
+    pub(super) air: Air,
     on_air: Vec<Transmission>,
     /// When each station is due.
     dues: Vec<Time>,
     next: Time,
     serial: u32,
-    delivered: Vec<u32>,
+    pub(super) delivered: Vec<u32>,
     /// What is first of several things at one time is decided by this key, anew each time.
     ties: u64,
 }
 
-/// A link of a medium: the engine's number, the stations that it connects, and its own rate as an index in [`RATES`], if it
+/// A link of a medium: the driver's number, the stations that it connects, and its own rate as an index in [`RATES`], if it
 /// has one.
 pub struct Over {
-    /// The engine's link.
+    /// The driver's link.
     pub link: u32,
     /// Station that sends.
     pub from: u32,
@@ -75,86 +93,85 @@ pub struct Over {
 }
 
 impl Medium {
-    /// A medium with the interfaces of its stations, in order, and the links over it. `names` are those of the stations' nodes.
-    pub fn new(given: &model::Medium, names: &[&str], ports: Vec<Port>, links: &[Over], seed: u64) -> Medium {
-        let settings = Settings::new(&given.values);
-        let air = Air::new(given, names, &settings, seed);
-        let station = |(port, name): (Port, &&str)| {
-            let stream = |what: &str| Rng::stream(seed, &format!("{}/{name}/{what}", given.name));
+    /// A medium with the interfaces of its stations, in order, and the links over it.
+    pub fn new(layout: &Layout<'_>, ports: Vec<Port>, links: &[Over], seed: u64) -> Medium {
+        let settings = Settings::new(layout.values);
+        let air = Air::new(layout, &settings, seed);
+        let station = |(port, (name, _)): (Port, &(&str, _))| {
+            let stream = |what: &str| Rng::stream(seed, &format!("{}/{name}/{what}", layout.name));
             Station::new(port, &settings, stream("backoff"), stream("errors"))
         };
         let link = |l: &Over| AirLink::new(l.link, l.from, l.to, l.rate.unwrap_or(settings.rate));
         Medium {
-            stations: ports.into_iter().zip(names).map(station).collect(),
+            stations: ports.into_iter().zip(&layout.stations).map(station).collect(),
             links: links.iter().map(link).collect(),
             on_air: Vec::new(),
-            dues: vec![Time::NEVER; names.len()],
+            dues: vec![Time::NEVER; layout.stations.len()],
             next: air.next(),
             serial: 0,
             delivered: Vec::new(),
             air,
             settings,
-            ties: rng::key(seed, &format!("{}/ties", given.name)),
+            ties: rng::key(seed, &format!("{}/ties", layout.name)),
         }
     }
 
     /// When something happens next.
-    pub(crate) fn poll_timeout(&self) -> Time {
+    pub fn poll_timeout(&self) -> Time {
         self.next
     }
     /// A packet that has reached the other end of its link.
-    pub(crate) fn poll_delivered(&mut self) -> Option<u32> {
+    pub fn poll_delivered(&mut self) -> Option<u32> {
         self.delivered.pop()
     }
 
     /// A packet joins the interface of the station that the link with this number leaves.
-    pub(crate) fn enqueue(&mut self, w: &mut World<'_>, number: u32, slot: u32) {
+    pub fn enqueue(&mut self, w: &mut impl Driver, number: u32, slot: u32) {
         let from = self.links[number as usize].from;
         let station = &mut self.stations[from as usize];
-        station.port.handle_packet(w.now, slot, w);
+        station.port.handle_packet(w.now(), slot, w);
         if station.head.is_none() && self.take_head(w, from) {
-            self.stations[from as usize].wants_to_send(w.now, &self.settings);
+            self.stations[from as usize].wants_to_send(w.now(), &self.settings);
             self.plan(from);
             self.next = self.next.min(self.dues[from as usize]);
         }
     }
 
     /// The first packet of a station's queue is the one to send.
-    fn take_head(&mut self, w: &mut World<'_>, station: u32) -> bool {
+    pub(super) fn take_head(&mut self, w: &mut impl Driver, station: u32) -> bool {
         let s = &mut self.stations[station as usize];
         let Some(slot) = s.port.head() else { return false };
-        let packet = *w.arena.get(slot);
-        let on = w.link_of(slot) as usize;
-        let link = w.radios[on].1;
-        let (to, bytes) = (self.links[link as usize].to, w.links[on].port.coded_bytes(slot, w.arena) + FRAMING);
+        let packet = *w.packet(slot);
+        let (link, bytes) = w.frame(slot);
+        let (to, bytes) = (self.links[link as usize].to, bytes + FRAMING);
         s.head = Some(Head { slot, link, to, bytes, packet, delivered: false, short_tries: 0, long_tries: 0 });
         true
     }
 
-    fn plan(&mut self, station: u32) {
+    pub(super) fn plan(&mut self, station: u32) {
         self.dues[station as usize] = self.stations[station as usize].due(&self.settings);
     }
 
     /// Does everything that is due: frames end before others begin.
-    pub(crate) fn handle_timeout(&mut self, w: &mut World<'_>) {
+    pub fn handle_timeout(&mut self, w: &mut impl Driver) {
         loop {
-            let place = |number: usize| rng::drawn(rng::drawn(self.ties, w.now.0), number as u64);
-            let ended = self.on_air.iter().enumerate().filter(|(_, t)| t.ends <= w.now);
+            let place = |number: usize| rng::drawn(rng::drawn(self.ties, w.now().0), number as u64);
+            let ended = self.on_air.iter().enumerate().filter(|(_, t)| t.ends <= w.now());
             if let Some((at, _)) = ended.min_by(|(_, a), (_, b)| place(a.from as usize).cmp(&place(b.from as usize))) {
                 let done = self.on_air.remove(at);
                 self.end(w, &done);
                 continue;
             }
-            if self.air.next() <= w.now {
-                self.air.drift(w.now);
-                if let Some((emitter, span)) = self.air.burst(w.now, place) {
-                    self.disturb(w.now, emitter, span);
+            if self.air.next() <= w.now() {
+                self.air.drift(w.now());
+                if let Some((emitter, span)) = self.air.burst(w.now(), place) {
+                    self.disturb(w.now(), emitter, span);
                 }
                 continue;
             }
             // Timeouts of answers precede new transmissions.
-            let due = (0..self.dues.len()).filter(|&i| self.dues[i] <= w.now);
-            let begins = |i: usize| self.stations[i].answer_by > w.now;
+            let due = (0..self.dues.len()).filter(|&i| self.dues[i] <= w.now());
+            let begins = |i: usize| self.stations[i].answer_by > w.now();
             let first = due.min_by(|&a, &b| begins(a).cmp(&begins(b)).then_with(|| place(a).cmp(&place(b))));
             let Some(station) = first else { break };
             self.act(w, station as u32);
@@ -188,7 +205,7 @@ impl Medium {
         );
     }
 
-    fn emit(&mut self, now: Time, mut transmission: Transmission) {
+    pub(super) fn emit(&mut self, now: Time, mut transmission: Transmission) {
         self.serial = self.serial.wrapping_add(1);
         transmission.serial = self.serial;
         for heard in transmission.heard.iter() {
@@ -200,36 +217,36 @@ impl Medium {
     }
 
     /// A frame ends: for its sender, then for all stations that received it.
-    fn end(&mut self, w: &mut World<'_>, t: &Transmission) {
+    fn end(&mut self, w: &mut impl Driver, t: &Transmission) {
         if t.frame != Frame::Noise {
             let s = &mut self.stations[t.from as usize];
-            s.ended(w.now);
+            s.ended(w.now());
             match t.frame {
                 Frame::Rts => s.phase = Phase::AwaitCts,
                 Frame::Data => s.phase = Phase::AwaitAck,
                 _ => {}
             }
             if s.phase != Phase::Contend {
-                s.answer_by = w.now + self.settings.answer;
+                s.answer_by = w.now() + self.settings.answer;
             }
-            s.resume(w.now, &self.settings);
+            s.resume(w.now(), &self.settings);
             self.plan(t.from);
         }
         for heard in t.heard.iter() {
             let s = &mut self.stations[heard.station as usize];
-            if let Some((mut intact, sinr)) = s.heard_all(w.now, &self.settings, heard, t.serial) {
+            if let Some((mut intact, sinr)) = s.heard_all(w.now(), &self.settings, heard, t.serial) {
                 intact &= !(t.doomed && heard.station == t.to);
                 if intact && self.settings.noisy {
                     intact = s.error_rng.uniform() >= self.settings.error(t.bytes, t.rate, sinr);
                 }
-                s.decoded(w.now, &self.settings, intact);
+                s.decoded(w.now(), &self.settings, intact);
                 if intact {
                     self.receive(w, heard.station, t);
                 } else if matches!(s.phase, Phase::AwaitCts | Phase::AwaitAck) {
                     self.fail(w, heard.station);
                 }
             }
-            self.stations[heard.station as usize].resume(w.now, &self.settings);
+            self.stations[heard.station as usize].resume(w.now(), &self.settings);
             self.plan(heard.station);
         }
     }
@@ -241,18 +258,18 @@ impl Medium {
         &self.stations[self.links[number as usize].from as usize].port
     }
     /// As above, mutably.
-    pub(crate) fn interface_mut(&mut self, number: u32) -> &mut Port {
+    pub fn interface_mut(&mut self, number: u32) -> &mut Port {
         &mut self.stations[self.links[number as usize].from as usize].port
     }
     /// Lets the interface of a link catch up, or all interfaces.
-    pub(crate) fn settle(&mut self, w: &mut World<'_>, link: Option<u32>) {
+    pub fn settle(&mut self, w: &mut impl Driver, link: Option<u32>) {
         let only = link.map(|number| self.links[number as usize].from as usize);
         for (_, s) in self.stations.iter_mut().enumerate().filter(|(i, _)| only.is_none_or(|o| o == *i)) {
-            s.port.settle(w.now, w);
+            s.port.settle(w.now(), w);
         }
     }
-    /// For each station the engine's links that leave it, and the packets that wait for them and have not arrived.
-    pub(crate) fn inside(&self) -> impl Iterator<Item = (Vec<u32>, u64)> {
+    /// For each station the driver's links that leave it, and the packets that wait for them and have not arrived.
+    pub fn inside(&self) -> impl Iterator<Item = (Vec<u32>, u64)> {
         self.stations.iter().enumerate().map(|(i, s)| {
             let ghost = s.head.as_ref().is_some_and(|h| h.delivered);
             let links = self.links.iter().filter(|l| l.from == i as u32).map(|l| l.link);
@@ -260,7 +277,7 @@ impl Medium {
         })
     }
     /// The measured span begins.
-    pub(crate) fn start_measuring(&mut self, now: Time) {
+    pub fn start_measuring(&mut self, now: Time) {
         self.stations.iter_mut().for_each(|s| s.port.start_measuring(now));
         self.links.iter_mut().for_each(|l| l.airtime_before = l.airtime);
     }
@@ -278,7 +295,7 @@ impl Medium {
         RATES[self.links[number as usize].rate as usize] as f64 * 1e6
     }
     /// Reports a link's variables.
-    pub(crate) fn probe(&self, number: u32, put: Probe<'_>) {
+    pub fn probe(&self, number: u32, put: Probe<'_>) {
         let link = &self.links[number as usize];
         put("air_rate_bps", self.phy_rate(number));
         put("air_rate_changes", link.rate_changes as f64);
