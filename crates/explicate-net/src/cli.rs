@@ -109,7 +109,14 @@ pub enum Gateway {
     /// Sets nftables, routes and sysctls up
     Up(GatewayConfig),
     /// Restores nftables, routes and sysctls
-    Down(GatewayConfig),
+    Down {
+        /// Where the configuration is
+        #[command(flatten)]
+        config: GatewayConfig,
+        /// With `when_down = "reset"`, keep connections to networks of peers refused (for the service's end)
+        #[arg(long)]
+        stopped: bool,
+    },
 }
 
 /// Where the configuration is.

@@ -20,7 +20,7 @@ pub(super) fn run(args: &Gateway) -> Result<()> {
             say(identity.public.line())?;
             say(kernel::rules(&config).trim_end())
         }
-        Gateway::Run(args) => gateway::run(Config::load(&args.config)?),
+        Gateway::Run(args) => gateway::run(&args.config),
         Gateway::Status { config, json } => {
             let report = status::ask(&Config::load(&config.config)?.status)?;
             if *json { say(report) } else { say(status::table(&report)) }
@@ -32,6 +32,9 @@ pub(super) fn run(args: &Gateway) -> Result<()> {
             status::why(&before, &status::ask(&path)?).into_iter().try_for_each(say)
         }
         Gateway::Up(args) => kernel::up(&Config::load(&args.config)?),
-        Gateway::Down(args) => kernel::down(&Config::load(&args.config)?),
+        Gateway::Down { config, stopped } => {
+            let config = Config::load(&config.config)?;
+            if *stopped { kernel::stopped(&config) } else { kernel::down(&config) }
+        }
     }
 }

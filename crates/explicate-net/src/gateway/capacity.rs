@@ -7,7 +7,7 @@ use std::fs;
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -159,49 +159,77 @@ pub struct State {
     pub at_floor: bool,
 }
 
-/// [`State`], as it changes.
-pub type Shared = Arc<Mutex<State>>;
+/// The source of a port's rate, and its state.
+pub struct Capacity {
+    port: Arc<Port>,
+    /// The source, and the rate that it has said.
+    source: Mutex<(Option<Source>, Option<Rate>)>,
+    state: Mutex<State>,
+}
 
-/// Sets the rate of a port from a source, in a thread.
-pub fn follow(source: Source, port: Arc<Port>) -> Result<Shared> {
-    let state = Shared::default();
-    let shared = state.clone();
-    let interval = if source.file.is_some() { FILE_INTERVAL } else { source.interval };
-    let follow = move || {
-        let (mut current, mut good_at) = (None, sys::monotonic());
-        loop {
-            let read = source.read();
-            let mut state = shared.lock().unwrap_or_else(PoisonError::into_inner);
-            match read {
-                Ok(rate) => {
-                    if state.failure.take().is_some() {
-                        tracing::info!(rate_bps = rate.0, "the source of the capacity answers again");
-                    }
-                    (good_at, state.at_floor) = (sys::monotonic(), false);
-                    if current != Some(rate) {
-                        tracing::info!(rate_bps = rate.0, "capacity");
-                        port.set_rate(rate);
-                        current = Some(rate);
-                    }
+impl Capacity {
+    /// Sets the rate of a port, in a thread, from the source that [`Capacity::use_source`] names.
+    pub fn follow(port: Arc<Port>) -> Result<Arc<Capacity>> {
+        let capacity = Arc::new(Capacity { port, source: Mutex::default(), state: Mutex::default() });
+        let follows = capacity.clone();
+        let run = move || {
+            let mut good_at = sys::monotonic();
+            loop {
+                thread::sleep(Duration::from_secs_f64(follows.once(&mut good_at)));
+            }
+        };
+        thread::Builder::new().name("capacity".to_string()).spawn(run).or_fail(|| "start a thread".to_string())?;
+        Ok(capacity)
+    }
+    /// Follows this source from now on; without one the rate is `fixed`.
+    pub fn use_source(&self, source: Option<Source>, fixed: Rate) {
+        if source.is_none() {
+            self.port.set_rate(fixed);
+        }
+        *self.source() = (source, None);
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State::default();
+    }
+    /// Its state, if there is a source.
+    pub fn state(&self) -> Option<State> {
+        self.source().0.as_ref()?;
+        Some(self.state.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+    fn source(&self) -> MutexGuard<'_, (Option<Source>, Option<Rate>)> {
+        self.source.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the source once; the seconds until the next time.
+    fn once(&self, good_at: &mut u64) -> f64 {
+        let Some(source) = self.source().0.clone() else { return FILE_INTERVAL };
+        let read = source.read();
+        let mut current = self.source();
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match read {
+            Ok(rate) => {
+                if state.failure.take().is_some() {
+                    tracing::info!(rate_bps = rate.0, "the source of the capacity answers again");
                 }
-                Err(reason) => {
-                    if state.failure.is_none() {
-                        tracing::warn!(reason, "the source of the capacity fails; the last rate stays in force");
-                    }
-                    state.failure = Some(reason);
-                    if !state.at_floor && (sys::monotonic() - good_at) as f64 / 1e9 >= source.hold {
-                        tracing::warn!(floor_bps = source.floor.0.0, "the source still fails; the floor is in force");
-                        port.set_rate(source.floor.0);
-                        (current, state.at_floor) = (None, true);
-                    }
+                (*good_at, state.at_floor) = (sys::monotonic(), false);
+                if current.1 != Some(rate) {
+                    tracing::info!(rate_bps = rate.0, "capacity");
+                    self.port.set_rate(rate);
+                    current.1 = Some(rate);
                 }
             }
-            drop(state);
-            thread::sleep(Duration::from_secs_f64(interval));
+            Err(reason) => {
+                if state.failure.is_none() {
+                    tracing::warn!(reason, "the source of the capacity fails; the last rate stays in force");
+                }
+                state.failure = Some(reason);
+                if !state.at_floor && (sys::monotonic() - *good_at) as f64 / 1e9 >= source.hold {
+                    tracing::warn!(floor_bps = source.floor.0.0, "the source still fails; the floor is in force");
+                    self.port.set_rate(source.floor.0);
+                    (current.1, state.at_floor) = (None, true);
+                }
+            }
         }
-    };
-    thread::Builder::new().name("capacity".to_string()).spawn(follow).or_fail(|| "start a thread".to_string())?;
-    Ok(state)
+        if source.file.is_some() { FILE_INTERVAL } else { source.interval }
+    }
 }
 
 #[cfg(test)]

@@ -157,7 +157,7 @@ pub enum WhenDown {
 }
 
 /// Limits of memory.
-#[derive(Deserialize, Clone, Copy, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// Connections at a time.
@@ -317,6 +317,24 @@ impl Config {
         Ok(config)
     }
 
+    /// Keys whose change needs a restart, where they differ.
+    pub fn fixed_changes(&self, other: &Config) -> Vec<&'static str> {
+        let (site, wan) = ((&self.site, &other.site), (&self.wan, &other.wan));
+        let differs = [
+            ("key", self.key != other.key),
+            ("listen", self.listen != other.listen),
+            ("metrics", self.metrics != other.metrics),
+            ("status", self.status != other.status),
+            ("site.interfaces", site.0.interfaces.is_empty() != site.1.interfaces.is_empty()),
+            ("site.intercept_port", site.0.intercept_port != site.1.intercept_port),
+            ("wan.rate", wan.0.rate.is_some() != wan.1.rate.is_some()),
+            ("wan.interface", wan.0.interface != wan.1.interface),
+            ("wan.protocol", wan.0.protocol != wan.1.protocol),
+            ("wan.parity", wan.0.parity != wan.1.parity),
+            ("limits", self.limits != other.limits),
+        ];
+        differs.into_iter().filter(|(_, differ)| *differ).map(|(key, _)| key).collect()
+    }
     /// Whether any network has IPv6 addresses.
     pub fn has_ipv6(&self) -> bool {
         let peers = self.peers.iter().flat_map(|peer| &peer.networks);
@@ -353,6 +371,14 @@ mod tests {
         assert_eq!(config.wan.law().map(|law| law.name()), Some("cubic"));
         let shaped = Config::parse(&text("[wan]\nrate = \"1.5Mbit/s\"\n")).unwrap().wan;
         assert_eq!((shaped.rate, shaped.law().map(|law| law.name())), (Some(LineRate(Rate(1_500_000))), Some("xcp")));
+    }
+
+    #[test]
+    fn a_reload_names_what_needs_a_restart() {
+        let config = |more: &str| Config::parse(&text(more)).unwrap();
+        let shaped = config("[wan]\nrate = \"2Mbit/s\"\n");
+        assert!(shaped.fixed_changes(&config("[wan]\nrate = \"3Mbit/s\"\n")).is_empty());
+        assert_eq!(shaped.fixed_changes(&config("[limits]\nconnections = 5\n")), ["wan.rate", "limits"]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::config::{Config, Network};
+use super::config::{Config, Network, WhenDown};
 use crate::error::{Context, Error, Result};
 
 /// Name of the table.
@@ -29,9 +29,28 @@ pub const STATE: &str = "gateway.sysctl";
 /// Sysctls that a gateway needs.
 const SYSCTLS: [(&str, &str); 2] = [("net/ipv4/ip_forward", "1"), ("net/ipv6/conf/all/forwarding", "1")];
 
+/// The MTU of an interface; that of Ethernet if it is unknown.
+fn mtu(interface: &str) -> u32 {
+    let read = fs::read_to_string(format!("/sys/class/net/{interface}/mtu"));
+    read.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(1500)
+}
+
+/// A chain that lowers the segment size (MSS) of TCP connections that are routed by the line, not carried: in the direction of the
+/// line to what its route bears, in the other one to what its interface bears.
+fn clamp(interface: &str) -> String {
+    let (syn, mtu) = ("tcp flags syn tcp option maxseg size set", mtu(interface));
+    let (of_ipv4, of_ipv6) = (mtu.saturating_sub(40), mtu.saturating_sub(60));
+    format!(
+        "  chain forward {{\n    type filter hook forward priority mangle; policy accept;\n    \
+         oifname {{ \"{interface}\", \"{TUN}\" }} {syn} rt mtu\n    \
+         iifname \"{interface}\" meta nfproto ipv4 {syn} {of_ipv4}\n    \
+         iifname \"{interface}\" meta nfproto ipv6 {syn} {of_ipv6}\n  }}\n"
+    )
+}
+
 /// The commands of nft that set the table up.
 pub fn rules(config: &Config) -> String {
-    let mut text = format!("table inet {TABLE}\ndelete table inet {TABLE}\n");
+    let mut text = without_table();
     let port = config.site.intercept_port;
     let _ = writeln!(text, "table inet {TABLE} {{");
     let _ = writeln!(text, "  chain prerouting {{");
@@ -62,6 +81,31 @@ pub fn rules(config: &Config) -> String {
     if let Some(wan) = config.wan.shares().filter(|_| !quoted.is_empty()) {
         let from = format!("iifname {{ {} }}", quoted.join(", "));
         let _ = writeln!(text, "    {from} fib daddr oifname \"{wan}\" meta mark set {OTHERS}");
+    }
+    text += "  }\n";
+    text += &config.wan.interface.as_deref().map(clamp).unwrap_or_default();
+    text + "}\n"
+}
+
+/// The commands of nft that remove the table, if there is one.
+fn without_table() -> String {
+    format!("table inet {TABLE}\ndelete table inet {TABLE}\n")
+}
+
+/// The commands of nft for a gateway that does not run and has `when_down = "reset"`: no TCP connection from the site to networks
+/// of peers.
+fn closed(config: &Config) -> String {
+    let mut text = without_table();
+    let _ = writeln!(text, "table inet {TABLE} {{\n  chain forward {{");
+    let _ = writeln!(text, "    type filter hook forward priority mangle; policy accept;");
+    for network in config.peers.iter().flat_map(|peer| &peer.networks) {
+        let family = if network.address.is_ipv6() { "ip6" } else { "ip" };
+        for interface in &config.site.interfaces {
+            let _ = writeln!(
+                text,
+                "    iifname \"{interface}\" meta l4proto tcp {family} daddr {network} reject with tcp reset"
+            );
+        }
     }
     text + "  }\n}\n"
 }
@@ -116,7 +160,7 @@ fn share(config: &Config) -> Result<()> {
     if !device.exists() {
         ip(&format!("ip tuntap add dev {TUN} mode tun"))?;
     }
-    ip(&format!("ip link set {TUN} up"))?;
+    ip(&format!("ip link set {TUN} up mtu {}", mtu(config.wan.shares().unwrap_or_default())))?;
     steer(config, OTHERS, SHARED, &format!("default dev {TUN}"))
 }
 
@@ -173,9 +217,19 @@ fn set_up(config: &Config) -> Result<()> {
     execute(&["nft", "-f", "-"], &rules(config)).map(drop)
 }
 
+/// What a service does when it has ended, also by a crash: [`down`], but that with `when_down = "reset"` connections to networks of
+/// peers are refused until the next [`up`] or [`down`].
+pub fn stopped(config: &Config) -> Result<()> {
+    down(config)?;
+    match config.site.when_down {
+        WhenDown::Direct => Ok(()),
+        WhenDown::Reset => execute(&["nft", "-f", "-"], &closed(config)).map(drop),
+    }
+}
+
 /// Restores what was before [`up`].
 pub fn down(config: &Config) -> Result<()> {
-    execute(&["nft", "-f", "-"], &format!("table inet {TABLE}\ndelete table inet {TABLE}\n"))?;
+    execute(&["nft", "-f", "-"], &without_table())?;
     unsteer(MARK, LOCAL);
     unshare();
     let state = state(config);

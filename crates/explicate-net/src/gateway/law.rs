@@ -34,6 +34,9 @@ const MOST_LOST: f64 = 0.1;
 const PATIENCE: Time = Time::secs(30);
 /// Least window, packets.
 const LEAST: f64 = 4.0;
+/// Packets beyond the window for the first probe of a silent path, with QUIC's own, and for each of the next ones.
+const FIRST_PROBE: f64 = 24.0;
+const NEXT_PROBE: f64 = 4.0;
 /// First window, packets (RFC 9002 section 7.2).
 const INITIAL: f64 = 10.0;
 
@@ -55,6 +58,8 @@ pub struct Law {
     in_flight: u64,
     last_sent: Time,
     granted: bool,
+    /// Packets beyond the window, until the next acknowledgement.
+    probes: f64,
     acknowledged: u64,
     /// The peer's last sum of feedback, and what has not been passed to the sender, bytes/s.
     sum: u32,
@@ -98,6 +103,7 @@ impl Law {
             in_flight: 0,
             last_sent: Time::ZERO,
             granted: false,
+            probes: 0.0,
             acknowledged: 0,
             sum: 0,
             feedback: 0,
@@ -114,7 +120,11 @@ impl Law {
     pub fn allowed(&self) -> f64 {
         let waits =
             if self.srtt > Time::ZERO { ACK_DELAY.as_secs_f64() / self.srtt.as_secs_f64().max(1e-3) } else { 0.0 };
-        self.window() * (1.0 + waits) + 2.0 * PER_ACK as f64
+        self.window() * (1.0 + waits) + 2.0 * PER_ACK as f64 + self.probes
+    }
+    /// Lets a probe of a silent path pass a full window.
+    pub fn allow_probe(&mut self) {
+        self.probes += if self.probes == 0.0 { FIRST_PROBE } else { NEXT_PROBE };
     }
     /// CUBIC limits the window.
     pub fn is_limited(&self) -> bool {
@@ -160,6 +170,7 @@ impl Law {
             self.tcp.on_start(now, rtt);
         }
         self.srtt = rtt;
+        self.probes = 0.0;
         self.acknowledged += bytes;
         self.round.acknowledged += bytes;
     }

@@ -1,10 +1,12 @@
 //! A gateway: carries the TCP connections of a site to another gateway over one QUIC connection under explicit congestion control.
 //!
 //! - [`config`] reads `gateway.toml`, [`identity`] holds keys, [`kernel`] changes and restores nftables, routes and sysctls;
+//! - [`run`](run()) opens the sockets, [`status`] reports, [`service`] talks to systemd;
 //! - [`intercept`] accepts connections on behalf of their destinations, [`relay`] joins each to a QUIC stream, [`preface`] is what
 //!   a stream begins with, and [`peers`] keeps one QUIC connection per peer;
 //! - [`law`] moves the window of a connection by feedback, [`shim`] is what stands before QUIC in a datagram, [`parity`] repairs
-//!   losses, [`tunnel`] holds these of one connection, and [`socket`] adds and removes them;
+//!   losses, [`tunnel`] holds these of one connection, [`socket`] adds and removes
+//!   them, and [`silence`] ends an outage;
 //! - [`port`] is where datagrams leave, beside the [`plain`] packets of the site, from [`queues`], at the rate that [`capacity`] reads.
 
 pub mod capacity;
@@ -21,7 +23,9 @@ pub mod preface;
 pub mod queues;
 pub mod relay;
 pub mod run;
+pub mod service;
 pub mod shim;
+pub mod silence;
 pub mod socket;
 pub mod status;
 pub mod transport;

@@ -1,21 +1,22 @@
 //! One QUIC connection to each peer, kept open, and the streams in it.
 
 use std::io;
-use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use quinn::{Connection, Endpoint, Incoming, RecvStream, SendStream};
 use tokio::net::TcpStream;
 
-use super::capacity;
+use super::capacity::Capacity;
 use super::config::{self, ClientAddress, Config, WhenDown};
 use super::identity::{Identity, PublicKey};
 use super::intercept;
 use super::port::Port;
 use super::preface::{self, Preface};
 use super::relay::{self, Carried, Cause};
+use super::silence;
 use super::transport::Transport;
 use super::tunnel::Tunnel;
 use crate::error::{Error, Result};
@@ -53,37 +54,85 @@ fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
+/// The connection to a peer, which outlives a change of its configuration.
+#[derive(Default)]
+struct Link {
+    current: Mutex<Option<(Connection, Arc<Tunnel>)>>,
+    /// A task calls the peer.
+    called: AtomicBool,
+}
+
 /// A peer.
 pub struct Peer {
     /// Its configuration.
     pub config: config::Peer,
     key: PublicKey,
-    current: Mutex<Option<(Connection, Arc<Tunnel>)>>,
+    link: Arc<Link>,
 }
 
 impl Peer {
     /// The open connection to it, and its tunnel.
     pub fn current(&self) -> Option<(Connection, Arc<Tunnel>)> {
-        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = self.link.current.lock().unwrap_or_else(PoisonError::into_inner);
         current.clone().filter(|(connection, _)| connection.close_reason().is_none())
     }
     fn set(&self, connection: &Connection, tunnel: &Arc<Tunnel>) {
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some((connection.clone(), tunnel.clone()));
+        *self.link.current.lock().unwrap_or_else(PoisonError::into_inner) = Some((connection.clone(), tunnel.clone()));
+    }
+}
+
+/// The configuration, and its peers.
+pub struct Table {
+    /// The configuration.
+    pub config: Config,
+    /// Its peers, in the order of the file.
+    pub peers: Vec<Arc<Peer>>,
+}
+
+impl Table {
+    /// The table of a configuration; peers that were in another one keep their connections.
+    fn new(config: Config, before: &[Arc<Peer>]) -> Result<Table> {
+        let no_key = || Error::Input("a peer has no key".to_string());
+        let peer = |config: &config::Peer| {
+            let key = config.public_key().ok_or_else(no_key)?;
+            let known = before.iter().find(|peer| peer.key == key);
+            let link = known.map(|peer| peer.link.clone()).unwrap_or_default();
+            Ok(Arc::new(Peer { config: config.clone(), key, link }))
+        };
+        let peers = config.peers.iter().map(peer).collect::<Result<Vec<_>>>()?;
+        Ok(Table { config, peers })
+    }
+    fn peer(&self, key: PublicKey) -> Option<&Arc<Peer>> {
+        self.peers.iter().find(|peer| peer.key == key)
+    }
+    /// A peer speaks for its own networks, and reaches those of this site if there are any.
+    fn allow(&self, key: PublicKey, preface: &Preface) -> std::result::Result<(), Cause> {
+        let networks = &self.config.site.networks;
+        let speaks_for = self.route(preface.client.ip()).filter(|peer| peer.key == key);
+        let ours = networks.is_empty() || networks.iter().any(|network| network.contains(preface.destination.ip()));
+        if speaks_for.is_some() && ours {
+            return Ok(());
+        }
+        let peer = self.peer(key).map_or("", |peer| &peer.config.name);
+        tracing::warn!(peer, client = %preface.client, destination = %preface.destination, "addresses are not allowed");
+        Err(Cause::NotAllowed)
+    }
+    /// The peer behind which an address is.
+    fn route(&self, address: IpAddr) -> Option<&Arc<Peer>> {
+        self.config.route(address).map(|index| &self.peers[index])
     }
 }
 
 /// A gateway that runs.
 pub struct Gateway {
-    config: Config,
+    table: RwLock<Arc<Table>>,
     identity: Identity,
     endpoint: Endpoint,
     transport: Transport,
     /// The port that datagrams leave by, if the line has a rate.
     pub port: Option<Arc<Port>>,
     /// The source of its rate.
-    pub capacity: Option<capacity::Shared>,
-    /// Its peers, in the order of the file.
-    pub peers: Vec<Peer>,
+    pub capacity: Option<Arc<Capacity>>,
     /// Counters.
     pub counters: Counters,
 }
@@ -93,7 +142,7 @@ struct Place(Arc<Gateway>);
 
 impl Place {
     fn take(gateway: &Arc<Gateway>) -> Option<Place> {
-        let (open, most) = (&gateway.counters.open, gateway.config.limits.connections);
+        let (open, most) = (&gateway.counters.open, gateway.table().config.limits.connections);
         let took = open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| (n < most).then_some(n + 1));
         took.is_ok().then(|| Place(gateway.clone()))
     }
@@ -110,45 +159,56 @@ impl Gateway {
     pub fn new(
         config: Config,
         identity: Identity,
-        (endpoint, port, capacity): (Endpoint, Option<Arc<Port>>, Option<capacity::Shared>),
+        (endpoint, port, capacity): (Endpoint, Option<Arc<Port>>, Option<Arc<Capacity>>),
         transport: Transport,
     ) -> Result<Arc<Gateway>> {
-        let no_key = || Error::Input("a peer has no key".to_string());
-        let peer = |config: &config::Peer| {
-            let key = config.public_key().ok_or_else(no_key)?;
-            Ok(Peer { config: config.clone(), key, current: Mutex::default() })
-        };
-        let peers = config.peers.iter().map(peer).collect::<Result<Vec<Peer>>>()?;
-        Ok(Arc::new(Gateway {
-            config,
-            identity,
-            endpoint,
-            transport,
-            port,
-            capacity,
-            peers,
-            counters: Counters::default(),
-        }))
+        let table = RwLock::new(Arc::new(Table::new(config, &[])?));
+        Ok(Arc::new(Gateway { table, identity, endpoint, transport, port, capacity, counters: Counters::default() }))
     }
-    /// Its configuration.
-    pub fn config(&self) -> &Config {
-        &self.config
+    /// The configuration and the peers.
+    pub fn table(&self) -> Arc<Table> {
+        self.table.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Keeps a connection to a peer that has an address.
-    pub async fn keep_calling(self: Arc<Gateway>, index: usize) {
-        let peer = &self.peers[index];
-        // Where both have addresses, one of them calls.
-        if peer.config.address.is_none() {
-            return;
+    /// Takes another configuration over, and returns the keys whose change needs a restart. Connections stay, but to peers that are
+    /// no longer there.
+    pub fn reload(self: &Arc<Gateway>, config: Config) -> Result<Vec<&'static str>> {
+        let before = self.table();
+        let ignored = before.config.fixed_changes(&config);
+        let after = Arc::new(Table::new(config, &before.peers)?);
+        *self.table.write().unwrap_or_else(PoisonError::into_inner) = after.clone();
+        for gone in before.peers.iter().filter(|peer| after.peer(peer.key).is_none()) {
+            if let Some((connection, _)) = gone.current() {
+                connection.close(0u32.into(), b"not a peer any more");
+            }
         }
-        loop {
+        self.apply();
+        Ok(ignored)
+    }
+    /// Calls the peers that have addresses, and follows the source of the capacity.
+    pub fn apply(self: &Arc<Gateway>) {
+        let table = self.table();
+        for peer in table.peers.iter().filter(|peer| peer.config.address.is_some()) {
+            if !peer.link.called.swap(true, Ordering::Relaxed) {
+                tokio::spawn(self.clone().keep_calling(peer.key, peer.link.clone()));
+            }
+        }
+        let wan = &table.config.wan;
+        if let (Some(capacity), Some(rate)) = (&self.capacity, wan.rate) {
+            capacity.use_source(wan.capacity.clone(), rate.0);
+        }
+    }
+
+    /// Keeps a connection to a peer as long as it has an address.
+    async fn keep_calling(self: Arc<Gateway>, key: PublicKey, link: Arc<Link>) {
+        while let Some(peer) = self.table().peer(key).filter(|peer| peer.config.address.is_some()) {
             match self.call(peer).await {
-                Ok((connection, tunnel)) => self.serve(index, connection, tunnel).await,
+                Ok((connection, tunnel)) => self.serve(peer, connection, tunnel).await,
                 Err(reason) => tracing::info!(peer = peer.config.name, reason, "cannot reach the peer"),
             }
             tokio::time::sleep(AGAIN).await;
         }
+        link.called.store(false, Ordering::Relaxed);
     }
 
     async fn call(&self, peer: &Peer) -> std::result::Result<(Connection, Arc<Tunnel>), String> {
@@ -187,7 +247,8 @@ impl Gateway {
     }
 
     async fn answer(self: Arc<Gateway>, incoming: Incoming) -> std::result::Result<(), String> {
-        let tls = self.identity.server(self.peers.iter().map(|peer| peer.key).collect()).map_err(|e| e.to_string())?;
+        let keys = self.table().peers.iter().map(|peer| peer.key).collect();
+        let tls = self.identity.server(keys).map_err(|e| e.to_string())?;
         let from = incoming.remote_address();
         let (server, tunnel) = self.transport.server(tls, from);
         let connected = match incoming.accept_with(server) {
@@ -198,30 +259,36 @@ impl Gateway {
             self.transport.forget(from, &tunnel);
             reason.to_string()
         })?;
-        let key = PublicKey::of(&connection);
-        let index = self.peers.iter().position(|peer| Some(peer.key) == key).ok_or("no peer has this key")?;
-        self.serve(index, connection, tunnel).await;
+        let key = PublicKey::of(&connection).ok_or("no key")?;
+        let peer = self.table().peer(key).cloned().ok_or("no peer has this key")?;
+        self.transport.confirm(from, &tunnel);
+        self.serve(&peer, connection, tunnel).await;
         Ok(())
     }
 
     /// Serves the streams of a connection until it ends.
-    async fn serve(self: &Arc<Gateway>, index: usize, connection: Connection, tunnel: Arc<Tunnel>) {
-        let peer = &self.peers[index];
+    async fn serve(self: &Arc<Gateway>, peer: &Peer, connection: Connection, tunnel: Arc<Tunnel>) {
         tracing::info!(peer = peer.config.name, address = %connection.remote_address(), "connected");
         peer.set(&connection, &tunnel);
-        let reason = loop {
-            match connection.accept_bi().await {
-                Ok(stream) => drop(tokio::spawn(self.clone().onward(index, stream))),
-                Err(reason) => break reason,
+        let streams = async {
+            loop {
+                match connection.accept_bi().await {
+                    Ok(stream) => drop(tokio::spawn(self.clone().onward(peer.key, stream))),
+                    Err(reason) => break reason,
+                }
             }
+        };
+        let reason = tokio::select! {
+            reason = streams => reason,
+            () = silence::probe(&connection, &tunnel) => return,
         };
         self.transport.forget(connection.remote_address(), &tunnel);
         tracing::info!(peer = peer.config.name, %reason, "disconnected");
     }
 
     /// Opens a connection for a client of a peer, and carries it.
-    async fn onward(self: Arc<Gateway>, index: usize, (mut send, mut receive): (SendStream, RecvStream)) {
-        let cause = match self.open_onward(index, &mut receive).await {
+    async fn onward(self: Arc<Gateway>, key: PublicKey, (mut send, mut receive): (SendStream, RecvStream)) {
+        let cause = match self.open_onward(key, &mut receive).await {
             Ok((tcp, place)) => {
                 count(&self.counters.onward);
                 return self.carry(tcp, (send, receive), place).await;
@@ -234,16 +301,17 @@ impl Gateway {
 
     async fn open_onward(
         self: &Arc<Gateway>,
-        index: usize,
+        key: PublicKey,
         receive: &mut RecvStream,
     ) -> std::result::Result<(TcpStream, Place), Cause> {
         let mut bytes = [0; preface::LEN];
         let read = tokio::time::timeout(PREFACE, receive.read_exact(&mut bytes)).await;
         read.map_err(|_| Cause::TimedOut)?.map_err(|_| Cause::Reset)?;
         let preface = Preface::parse(&bytes).map_err(|_| Cause::NotAllowed)?;
-        self.allow(index, &preface)?;
+        let table = self.table();
+        table.allow(key, &preface)?;
         let place = Place::take(self).ok_or(Cause::TooMany)?;
-        let connecting = intercept::connect(&preface, self.config.site.client_address);
+        let connecting = intercept::connect(&preface, table.config.site.client_address);
         match tokio::time::timeout(CONNECT, connecting).await {
             Ok(Ok(tcp)) => Ok((tcp, place)),
             Ok(Err(e)) if e.kind() == io::ErrorKind::ConnectionRefused => Err(Cause::Refused),
@@ -256,33 +324,21 @@ impl Gateway {
         }
     }
 
-    /// A peer speaks for its own networks, and reaches those of this site if there are any.
-    fn allow(&self, index: usize, preface: &Preface) -> std::result::Result<(), Cause> {
-        let networks = &self.config.site.networks;
-        let its_own = self.config.route(preface.client.ip()) == Some(index);
-        let ours = networks.is_empty() || networks.iter().any(|network| network.contains(preface.destination.ip()));
-        if its_own && ours {
-            return Ok(());
-        }
-        let peer = &self.peers[index].config.name;
-        tracing::warn!(peer, client = %preface.client, destination = %preface.destination, "addresses are not allowed");
-        Err(Cause::NotAllowed)
-    }
-
     /// Carries a connection that the site has opened to `destination`.
     pub async fn intercepted(self: Arc<Gateway>, tcp: TcpStream, client: SocketAddr, destination: SocketAddr) {
         count(&self.counters.intercepted);
         let canonical = |a: SocketAddr| SocketAddr::new(a.ip().to_canonical(), a.port());
         let preface = Preface { destination: canonical(destination), client: canonical(client) };
-        let networks = &self.config.site.networks;
+        let table = self.table();
+        let networks = &table.config.site.networks;
         let spoofed = !networks.is_empty() && !networks.iter().any(|n| n.contains(preface.client.ip()));
         let place = Place::take(&self).filter(|_| !spoofed);
-        let (Some(place), Some(index)) = (place, self.config.route(preface.destination.ip())) else {
+        let (Some(place), Some(peer)) = (place, table.route(preface.destination.ip())) else {
             count(&self.counters.refused);
             return intercept::reset(tcp);
         };
         intercept::prepare(&tcp);
-        let Some((connection, _)) = self.peers[index].current() else {
+        let Some((connection, _)) = peer.current() else {
             return self.without_tunnel(tcp, &preface, place).await;
         };
         let Ok((mut send, receive)) = connection.open_bi().await else { return intercept::reset(tcp) };
@@ -303,7 +359,7 @@ impl Gateway {
     }
 
     async fn without_tunnel(&self, mut tcp: TcpStream, preface: &Preface, place: Place) {
-        if self.config.site.when_down == WhenDown::Reset {
+        if self.table().config.site.when_down == WhenDown::Reset {
             count(&self.counters.refused);
             return intercept::reset(tcp);
         }

@@ -1,6 +1,7 @@
 //! `explicated gateway run`.
 
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,16 +10,18 @@ use quinn::{Endpoint, EndpointConfig, Runtime, TokioRuntime};
 use quinn_proto::HashedConnectionIdGenerator;
 use tokio::net::TcpListener;
 
+use super::capacity::Capacity;
 use super::config::Config;
 use super::identity::Identity;
 use super::intercept;
+use super::kernel;
 use super::peers::Gateway;
 use super::plain::Plain;
 use super::port::Port;
+use super::service::Service;
 use super::socket::{Socket, Tunnels};
 use super::status;
 use super::transport::Transport;
-use super::{capacity, kernel};
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
 use crate::metrics::Metrics;
@@ -33,13 +36,15 @@ const METRICS: u64 = 1_000_000_000;
 /// How often the signal to stop is looked for.
 const TURN: Duration = Duration::from_millis(50);
 
-/// Runs a gateway until a signal.
-pub fn run(config: Config) -> Result<()> {
+/// Runs a gateway with the configuration in this file until a signal. SIGHUP has the file read again.
+pub fn run(path: &Path) -> Result<()> {
+    let config = Config::load(path)?;
+    sys::catch_reload();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.or_fail(|| "start a runtime".to_string())?.block_on(serve(config))
+    runtime.or_fail(|| "start a runtime".to_string())?.block_on(serve(config, path))
 }
 
-async fn serve(config: Config) -> Result<()> {
+async fn serve(config: Config, path: &Path) -> Result<()> {
     let identity = Identity::load(&config.key)?;
     let clock = Clock::start();
     let law = config.wan.law().ok_or_else(|| Error::Input("wan: unknown `protocol`".to_string()))?;
@@ -56,22 +61,24 @@ async fn serve(config: Config) -> Result<()> {
     let metrics = config.metrics.map(Metrics::serve).transpose()?;
     // All sockets are open. Connections with addresses of other hosts need this one.
     sys::keep_only_raw().or_fail(|| "drop privileges".to_string())?;
-    let capacity = match (&config.wan.capacity, &port) {
-        (Some(source), Some(port)) => Some(capacity::follow(source.clone(), port.clone())?),
-        _ => None,
-    };
+    let capacity = port.clone().map(Capacity::follow).transpose()?;
     let gateway = Gateway::new(config, identity, (endpoint.clone(), port, capacity), transport)?;
-    for index in 0..gateway.peers.len() {
-        tokio::spawn(gateway.clone().keep_calling(index));
-    }
+    gateway.apply();
     tokio::spawn(gateway.clone().answer_calls());
     tokio::spawn(status::serve(gateway.clone(), status));
     for listener in listeners {
         tokio::spawn(accept(gateway.clone(), listener));
     }
+    let mut service = Service::ready();
     let mut served = 0;
     while !sys::stopped() {
         tokio::time::sleep(TURN).await;
+        service.alive();
+        if sys::take_reload() {
+            service.reloads();
+            reload(&gateway, path);
+            service.is_ready();
+        }
         if let Some(metrics) = &metrics
             && sys::monotonic() - served >= METRICS
         {
@@ -79,9 +86,21 @@ async fn serve(config: Config) -> Result<()> {
             metrics.set(status::metrics(&gateway));
         }
     }
+    service.stops();
     endpoint.close(0u32.into(), b"stopped");
     let _ = tokio::time::timeout(Duration::from_secs(1), endpoint.wait_idle()).await;
     Ok(())
+}
+
+/// Reads the configuration again. One with a mistake changes nothing, and what needs a restart stays as it was.
+fn reload(gateway: &Arc<Gateway>, path: &Path) {
+    match Config::load(path).and_then(|config| gateway.reload(config)) {
+        Ok(ignored) if ignored.is_empty() => tracing::info!("the configuration was read again"),
+        Ok(ignored) => {
+            tracing::warn!(keys = ignored.join(", "), "the configuration was read again; these keys need a restart");
+        }
+        Err(error) => tracing::error!(%error, "the configuration stays as it was"),
+    }
 }
 
 fn endpoint(

@@ -40,6 +40,10 @@ impl Tunnels {
     pub fn get(&self, peer: SocketAddr) -> Option<Arc<Tunnel>> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).get(&canonical(peer)).cloned()
     }
+    /// Adds that of a handshake, which may be a replayed one: not in place of another.
+    pub fn add(&self, peer: SocketAddr, tunnel: Arc<Tunnel>) {
+        self.known.write().unwrap_or_else(PoisonError::into_inner).entry(canonical(peer)).or_insert(tunnel);
+    }
     /// Sets it.
     pub fn set(&self, peer: SocketAddr, tunnel: Arc<Tunnel>) {
         self.known.write().unwrap_or_else(PoisonError::into_inner).insert(canonical(peer), tunnel);
@@ -223,5 +227,29 @@ impl UdpPoller for Room {
 impl fmt::Debug for Port {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Port")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use explicate_core::registry;
+    use explicate_core::units::Rate;
+
+    use super::*;
+    use crate::clock::Clock;
+
+    #[test]
+    fn a_handshake_does_not_take_the_place_of_a_connection_until_its_key_is_known() {
+        let new = || Tunnel::new(registry::protocol("xcp").unwrap(), Rate::mbps(1), Clock::start());
+        let (tunnels, peer) = (Tunnels::default(), "192.0.2.1:7".parse().unwrap());
+        let (known, replayed) = (new(), new());
+        let is = |tunnel: &Arc<Tunnel>| tunnels.get(peer).is_some_and(|current| Arc::ptr_eq(&current, tunnel));
+        tunnels.add(peer, known.clone());
+        tunnels.add(peer, replayed.clone());
+        assert!(is(&known));
+        tunnels.remove(peer, &replayed);
+        assert!(is(&known));
+        tunnels.set(peer, replayed.clone());
+        assert!(is(&replayed));
     }
 }

@@ -5,8 +5,8 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -77,8 +77,7 @@ fn of_peer(peer: &Peer) -> Value {
     })
 }
 
-fn of_capacity(state: &Mutex<capacity::State>) -> Value {
-    let state = state.lock().unwrap_or_else(PoisonError::into_inner);
+fn of_capacity(state: &capacity::State) -> Value {
     json!({ "failure": state.failure, "at_floor": state.at_floor })
 }
 
@@ -114,8 +113,8 @@ pub fn report(gateway: &Gateway) -> Value {
         "sent_bytes": of(&c.sent),
         "received_bytes": of(&c.received),
         "port": gateway.port.as_ref().map(|port| of_port(port)),
-        "capacity": gateway.capacity.as_ref().map(|state| of_capacity(state)),
-        "peers": gateway.peers.iter().map(of_peer).collect::<Vec<_>>(),
+        "capacity": gateway.capacity.as_ref().and_then(|capacity| capacity.state()).map(|state| of_capacity(&state)),
+        "peers": gateway.table().peers.iter().map(|peer| of_peer(peer)).collect::<Vec<_>>(),
     })
 }
 

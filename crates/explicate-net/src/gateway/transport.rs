@@ -19,6 +19,8 @@ use crate::clock::Clock;
 const IDLE: Duration = Duration::from_secs(60);
 /// An idle connection shows that it lives so often.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
+/// Bytes of probes that wait to be read (see [`silence`](super::silence)): they are not read, and replace each other.
+const PROBES: usize = 64;
 /// Acknowledgements wait for so many packets, or so long: narrow return paths carry them.
 pub const PER_ACK: u32 = 16;
 /// See there.
@@ -67,30 +69,31 @@ impl Transport {
             .send_window(limits.peer_bytes as u64)
             .max_idle_timeout(IdleTimeout::try_from(IDLE).ok())
             .keep_alive_interval(Some(KEEP_ALIVE))
-            .datagram_receive_buffer_size(None)
+            .datagram_receive_buffer_size(Some(PROBES))
             .mtu_discovery_config(Some(mtu))
             .congestion_controller_factory(Arc::new(tunnel.law.clone()))
             .ack_frequency_config(Some(ack));
         Arc::new(config)
     }
-    fn tunnel(&self, peer: SocketAddr) -> Arc<Tunnel> {
-        let tunnel = Tunnel::new(self.law, self.rate, self.clock);
-        self.tunnels.set(peer, tunnel.clone());
-        tunnel
-    }
     /// What this end calls a peer with, and the tunnel of the connection.
     pub fn client(&self, tls: QuicClientConfig, to: SocketAddr) -> (ClientConfig, Arc<Tunnel>) {
-        let tunnel = self.tunnel(to);
+        let tunnel = Tunnel::new(self.law, self.rate, self.clock);
+        self.tunnels.set(to, tunnel.clone());
         let mut config = ClientConfig::new(Arc::new(tls));
         config.transport_config(self.config(to, &tunnel));
         (config, tunnel)
     }
     /// What this end answers a peer with, and the tunnel of the connection.
     pub fn server(&self, tls: QuicServerConfig, from: SocketAddr) -> (Arc<ServerConfig>, Arc<Tunnel>) {
-        let tunnel = self.tunnel(from);
+        let tunnel = Tunnel::new(self.law, self.rate, self.clock);
+        self.tunnels.add(from, tunnel.clone());
         let mut config = ServerConfig::with_crypto(Arc::new(tls));
         config.transport_config(self.config(from, &tunnel)).migration(false);
         (Arc::new(config), tunnel)
+    }
+    /// The peer at the other end of a tunnel has shown its key: no other connection from this address counts any more.
+    pub fn confirm(&self, peer: SocketAddr, tunnel: &Arc<Tunnel>) {
+        self.tunnels.set(peer, tunnel.clone());
     }
     /// A connection with this peer has ended.
     pub fn forget(&self, peer: SocketAddr, tunnel: &Arc<Tunnel>) {

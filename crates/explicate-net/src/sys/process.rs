@@ -85,6 +85,25 @@ pub fn catch_signals() {
     }
 }
 
+static RELOAD: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn on_reload(_: libc::c_int) {
+    RELOAD.store(true, Ordering::Relaxed);
+}
+
+/// Makes SIGHUP ask for the configuration to be read again, which [`take_reload`] returns, and no longer for the end.
+pub fn catch_reload() {
+    let mut new: libc::sigaction = zeroed();
+    new.sa_sigaction = on_reload as extern "C" fn(libc::c_int) as usize;
+    // SAFETY: as for `catch_signals`.
+    unsafe { libc::sigaction(libc::SIGHUP, &new, ptr::null_mut()) };
+}
+
+/// Whether the configuration is to be read again, once for each signal.
+pub fn take_reload() -> bool {
+    RELOAD.swap(false, Ordering::Relaxed)
+}
+
 /// Whether a signal asked the process to stop.
 pub fn stopped() -> bool {
     STOP.load(Ordering::Relaxed)

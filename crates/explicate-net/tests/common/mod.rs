@@ -19,6 +19,7 @@ use serde_json::Value;
 /// The program.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_explicated");
 
+pub(crate) mod exchanges;
 pub(crate) mod gateways;
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -81,7 +82,8 @@ impl Net {
         command.args(["netns", "exec", &self.name(name)]).args(words.split_whitespace());
         command.output().unwrap().status.success()
     }
-    fn command(&self, name: &str, arguments: &[&str]) -> Command {
+    /// The program with these arguments in a namespace.
+    pub(crate) fn command(&self, name: &str, arguments: &[&str]) -> Command {
         // What runs in a shell's background ignores signals, and must not pass that on.
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.name(name), "env", "--default-signal=INT,HUP", PROGRAM]).args(arguments);
@@ -93,8 +95,12 @@ impl Net {
     }
     /// Starts the program, and waits until its sockets are open: it drops its privileges then.
     pub(crate) fn start(&self, name: &str, arguments: &[&str]) -> Running {
-        let child = self.command(name, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut running = Running { child };
+        let mut command = self.command(name, arguments);
+        self.start_command(command.stdout(Stdio::piped()).stderr(Stdio::piped()))
+    }
+    /// Starts a command of [`Net::command`] likewise.
+    pub(crate) fn start_command(&self, command: &mut Command) -> Running {
+        let mut running = Running { child: command.spawn().unwrap() };
         let status = format!("/proc/{}/status", running.id());
         let open = || fs::read_to_string(&status).is_ok_and(|text| text.contains("NoNewPrivs:\t1"));
         eventually("the program opens its sockets", || open() || running.child.try_wait().unwrap().is_some());

@@ -6,6 +6,8 @@ mod common;
 mod dissector;
 mod files;
 mod gateway;
+mod gateway_faults;
+mod gateway_service;
 mod hostile;
 mod mtu;
 mod programs;

@@ -1,0 +1,161 @@
+//! A gateway as a service: what systemd learns, a new configuration without an interruption, and what holds when it has ended. Needs
+//! root, so `make linux` runs it.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixDatagram;
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::common::eventually;
+use crate::common::exchanges::{End, Exchange, answer, exchange};
+use crate::common::gateways::{Sites, bridge, connect, read_all, serve, status};
+
+const SERVER: &str = "10.2.0.2:7001";
+
+#[test]
+#[ignore = "needs root: make linux"]
+fn systemd_learns_that_it_is_ready_alive_reloads_and_stops() {
+    let sites = Sites::new();
+    let path = sites.net.folder.join("notify");
+    let manager = UnixDatagram::bind(&path).unwrap();
+    manager.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let config = sites.configure("ga", "", "");
+    let mut command = sites.net.command("ga", &["gateway", "run", "--config", &config]);
+    command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "400000").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let gateway = sites.net.start_command(&mut command);
+    let next = || {
+        let mut message = [0; 500];
+        let length = manager.recv(&mut message).unwrap();
+        String::from_utf8_lossy(&message[..length]).trim().to_string()
+    };
+    assert_eq!(next(), "READY=1");
+    for _ in 0..3 {
+        assert_eq!(next(), "WATCHDOG=1");
+    }
+    gateway.signal("HUP");
+    let reloading = std::iter::repeat_with(next).find(|message| !message.starts_with("WATCHDOG")).unwrap();
+    assert!(reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="), "{reloading}");
+    assert_eq!(next(), "READY=1");
+    gateway.signal("TERM");
+    assert_eq!(std::iter::repeat_with(next).find(|message| !message.starts_with("WATCHDOG")).unwrap(), "STOPPING=1");
+}
+
+/// Rate, networks and peers change while connections go on; a mistake changes nothing.
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_reload_keeps_connections_and_takes_the_new_rate_networks_and_peers() {
+    let sites = Sites::new();
+    let net = &sites.net;
+    bridge(net);
+    answer(net, SERVER);
+    let [_far, near] = sites.gateways("", "[wan]\nrate = \"8Mbit/s\"");
+    let server = serve(net, "10.2.0.2:7002", |mut stream, _| {
+        stream.write_all(b"before").unwrap();
+        stream.read_exact(&mut [0; 3]).unwrap();
+        stream.write_all(b"after").unwrap();
+    });
+    let mut stream = connect(net, "10.2.0.2:7002");
+    stream.read_exact(&mut [0; 6]).unwrap();
+
+    let rate = || status(&sites, "ga")["port"]["rate_bps"].as_f64().unwrap();
+    let file = sites.configure("ga", "", "[wan]\nrate = \"5Mbit/s\"");
+    let good = fs::read_to_string(&file).unwrap();
+    near.signal("HUP");
+    eventually("the new rate is in force", || rate() == 5e6);
+    fs::write(&file, good.replace("5Mbit/s", "nonsense")).unwrap();
+    near.signal("HUP");
+    std::thread::sleep(Duration::from_millis(300));
+    fs::write(&file, &good).unwrap();
+    assert_eq!(rate(), 5e6, "a mistake changes nothing");
+
+    // The first peer's networks are others now, and there is one more peer.
+    let more = format!(
+        "[[peer]]\nname = \"third\"\nkey = \"explicate-gateway-1:{}\"\nnetworks = [\"10.3.0.0/16\"]\n",
+        "ab".repeat(32)
+    );
+    fs::write(&file, good.replace("\"10.2.0.0/16\"", "\"10.2.0.0/24\"") + &more).unwrap();
+    assert!(net.program("ga", &["gateway", "up", "--config", &file]).status.success());
+    near.signal("HUP");
+    eventually("the new peer is there", || status(&sites, "ga")["peers"].as_array().unwrap().len() == 2);
+    assert!(net.exec("ga", "nft list ruleset").contains("10.3.0.0/16"));
+
+    stream.write_all(b"now").unwrap();
+    assert_eq!(read_all(&stream).unwrap(), b"after");
+    server.join().unwrap();
+    let whole = exchange(net, SERVER, Exchange { seed: 1, there: 100_000, back: 100_000 });
+    assert_eq!(whole.join().unwrap().unwrap(), End::Whole);
+    let report = status(&sites, "ga");
+    assert_eq!((&report["resets"], &report["peers"][0]["connected"]), (&0.into(), &true.into()), "{report}");
+
+    // A peer that is no longer named is disconnected.
+    fs::write(&file, good.replace(&sites.keys[1], &format!("explicate-gateway-1:{}", "cd".repeat(32)))).unwrap();
+    near.signal("HUP");
+    eventually("it is disconnected", || status(&sites, "gb")["peers"][0]["connected"] == false);
+}
+
+/// The service ends by a crash: with `when_down = "direct"` the kernel routes connections, with `reset` they are refused, until `up` or `down`.
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_service_that_has_ended_fails_open_or_closed_as_configured() {
+    let sites = Sites::new();
+    let net = &sites.net;
+    bridge(net);
+    answer(net, SERVER);
+    net.exec("ga", "ip route add 10.2.0.0/16 via 192.0.2.2");
+    net.exec("gb", "ip route add 10.1.0.0/16 via 192.0.2.1");
+    let connects = || {
+        let connecting = || TcpStream::connect_timeout(&SERVER.parse().unwrap(), Duration::from_secs(2)).is_ok();
+        net.inside("c", connecting).join().unwrap()
+    };
+    for (when_down, open) in [("direct", true), ("reset", false)] {
+        let config = sites.configure("ga", "", &format!("when_down = \"{when_down}\""));
+        sites.gateway("ga", &config).stop("KILL");
+        let stopped = net.program("ga", &["gateway", "down", "--stopped", "--config", &config]);
+        assert!(stopped.status.success(), "{}", String::from_utf8_lossy(&stopped.stderr));
+        assert_eq!(connects(), open, "{when_down}");
+        assert!(net.program("ga", &["gateway", "down", "--config", &config]).status.success());
+        assert!(connects(), "after `down`");
+        assert_eq!(net.exec("ga", "nft list ruleset"), "");
+    }
+}
+
+/// TCP that is routed beside the tunnel learns a segment size that the line bears, in both directions.
+#[test]
+#[ignore = "needs root: make linux"]
+fn the_segment_size_of_other_connections_fits_the_line() {
+    let sites = Sites::new();
+    let net = &sites.net;
+    bridge(net);
+    net.exec("ga", "ip link set wan0 mtu 1300");
+    net.exec("gb", "ip route add 10.1.0.0/16 via 192.0.2.1");
+    // A network behind the line that is no peer's.
+    net.exec("s", "ip addr add 10.9.0.2/32 dev lo");
+    net.exec("gb", "ip route add 10.9.0.2/32 via 10.2.0.2");
+    net.exec("ga", "ip route add 10.9.0.0/16 via 192.0.2.2");
+    let segment = |host: &str| {
+        let sockets = net.exec(host, "ss -tinH");
+        let words = sockets.split_whitespace().filter_map(|word| word.strip_prefix("mss:"));
+        words.map(|bytes| bytes.parse::<u32>().unwrap()).max().unwrap()
+    };
+    for wan in ["", "rate = \"10Mbit/s\"\n"] {
+        let tables = format!("[wan]\n{wan}interface = \"wan0\"");
+        let config = sites.configure("ga", "", &tables);
+        let gateway = sites.gateway("ga", &config);
+        let server = serve(net, "10.9.0.2:7003", move |stream, _| {
+            let mut all = String::new();
+            (&stream).read_to_string(&mut all).unwrap();
+            all.len()
+        });
+        let mut stream = connect(net, "10.9.0.2:7003");
+        stream.write_all(&[b'x'; 200_000]).unwrap();
+        let segments = [segment("c"), segment("s")];
+        drop(stream);
+        // The MTU without 40 bytes of headers.
+        assert!(segments.iter().all(|bytes| (1200..=1260).contains(bytes)), "{segments:?} bytes");
+        assert_eq!(server.join().unwrap(), 200_000);
+        assert!(net.program("ga", &["gateway", "down", "--config", &config]).status.success());
+        drop(gateway);
+    }
+}
