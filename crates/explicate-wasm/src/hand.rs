@@ -14,7 +14,7 @@ use explicate_core::units::{Rate, Time};
 use explicate_core::wire::Packet;
 use explicate_scenario::model::Link;
 
-use crate::changes::{Lookup, Steps};
+use crate::steps::{Lookup, Steps};
 
 /// Feedback below this leaves the law to itself.
 pub const OFF: f64 = -1.0;
