@@ -2,10 +2,10 @@
 
 use alloc::boxed::Box;
 
-use crate::api::{PortView, Probe};
 use crate::params::{Param, Values};
 use crate::rng::Rng;
 use crate::units::Time;
+use crate::view::{PortView, Probe};
 use crate::wire::Packet;
 
 /// Address of a node.

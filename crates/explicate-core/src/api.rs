@@ -10,15 +10,16 @@
 use alloc::boxed::Box;
 
 use crate::agent::{Address, AgentKind};
-pub use crate::object::{AnyProtocol, AnyReceiver, AnyRouter, AnySender};
 use crate::params::{Info, Param, Values};
 use crate::passage::DropCause;
 use crate::rng::Rng;
 use crate::units::{Rate, Time};
+pub use crate::view::{PortView, Probe};
 use crate::wire::{CONGESTION_LEN, Congestion, Describe, Packet, Transport};
 
-/// Receives a machine's variables by name (samples, plots, tests).
-pub type Probe<'a> = &'a mut dyn FnMut(&'static str, f64);
+pub use self::object::{AnyProtocol, AnyReceiver, AnyRouter, AnySender};
+
+pub(crate) mod object;
 
 /// A congestion control protocol: one file, registered by one line in `protocols/mod.rs`.
 pub trait Protocol: Sync {
@@ -209,19 +210,6 @@ pub struct RouterInit<'a> {
     pub rng: Rng,
 }
 
-/// What a controller or queue discipline sees of its port.
-#[derive(Clone, Copy, Debug)]
-pub struct PortView {
-    /// The configured capacity, bytes/s; the true rate may differ.
-    pub capacity: f64,
-    /// Bytes waiting, without the packet in service.
-    pub backlog_bytes: u64,
-    /// Packets waiting, without the packet in service.
-    pub backlog_packets: u32,
-    /// A packet is in service.
-    pub busy: bool,
-}
-
 /// A controller: watches the queue of one output port, whatever its discipline, and writes feedback into packets.
 pub trait Router: Send {
     /// Departures may be reported early, before arrivals that precede them, as long as no timer lies between; then with a backlog
@@ -235,7 +223,8 @@ pub trait Router: Send {
     }
     /// A packet's last bit leaves; the last chance to write into it.
     fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView);
-    /// The least backlog of departures that were reported early, bytes.
+    /// The least backlog of the departures that were reported early, bytes: a fact that [`Router::on_departure`] lacks then.
+    /// Called before the next timer, and only for a router that promises [`Router::ORDER_INDEPENDENT`].
     fn on_least_backlog(&mut self, _bytes: u64) {}
     /// A packet was dropped at this port's queue.
     fn on_drop(&mut self, _now: Time, _packet: &Packet, _cause: DropCause, _port: &PortView) {}

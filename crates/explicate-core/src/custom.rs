@@ -3,8 +3,8 @@
 use alloc::boxed::Box;
 
 use crate::agent::{Agent, AgentInit};
+use crate::api::object::ProtocolObject;
 use crate::api::{AnyProtocol, AnyReceiver, AnyRouter, AnySender, RouterInit, SenderInit};
-use crate::object::ProtocolObject;
 use crate::params::{Info, Param};
 use crate::wire::Packet;
 

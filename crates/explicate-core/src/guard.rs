@@ -47,9 +47,9 @@ use alloc::boxed::Box;
 
 use self::watch::{Round, Watch};
 use crate::agent::Address;
+pub use crate::api::object::Law;
+use crate::api::object::{Interest, SenderObject};
 use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Sent};
-pub use crate::object::Law;
-use crate::object::{Interest, SenderObject};
 use crate::units::Time;
 use crate::wire::{Congestion, Packet};
 
@@ -304,8 +304,8 @@ mod tests {
     use std::vec::Vec;
 
     use super::*;
+    use crate::api::object::RouterObject;
     use crate::api::{AnyProtocol, AnyRouter, PortView, Receiver, RouterInit, SenderInit};
-    use crate::object::RouterObject;
     use crate::params::Values;
     use crate::presets::DEFAULT_FALLBACK;
     use crate::registry::{self, PROTOCOLS};

@@ -18,7 +18,6 @@ pub mod estimate;
 pub mod flow;
 pub mod guard;
 pub mod medium;
-mod object;
 pub mod params;
 pub mod passage;
 pub mod port;
@@ -33,4 +32,5 @@ pub mod sink;
 #[doc(hidden)]
 pub mod testing;
 pub mod units;
+pub mod view;
 pub mod wire;

@@ -115,26 +115,74 @@ fn the_wire_knows_no_protocol() {
     }
 }
 
+/// Rust files in a folder and the folders in it.
+fn files_in(folder: &PathBuf) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if path.is_dir() {
+            files.extend(files_in(&path));
+        } else {
+            files.push(path);
+        }
+    }
+    files
+}
+
 /// A student reads a file beside its paper: without tests, comments and blank lines it has 400 lines at most.
 #[test]
 fn files_are_short() {
     let mut seen = 0;
-    for folder in ["protocols", "recovery", "qdisc", "channel", "estimate"] {
-        let mut folders = vec![source(folder)];
-        while let Some(place) = folders.pop() {
-            for path in fs::read_dir(place).unwrap().map(|entry| entry.unwrap().path()) {
-                if path.is_dir() {
-                    folders.push(path);
-                    continue;
-                }
-                let text = fs::read_to_string(&path).unwrap();
-                let code = text.split("\n#[cfg(test)]\nmod ").next().unwrap();
-                let lines =
-                    code.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")).count();
-                assert!(lines <= 400, "{}: {lines} lines of code", path.display());
-                seen += 1;
-            }
+    for path in ["protocols", "recovery", "qdisc", "channel", "estimate"].map(source).iter().flat_map(files_in) {
+        let code = code(&path);
+        let lines = code.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")).count();
+        assert!(lines <= 400, "{}: {lines} lines of code", path.display());
+        seen += 1;
+    }
+    assert!(seen > 60, "{seen} files");
+}
+
+/// The parts of a file before its tests.
+fn code(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap();
+    text.split("\n#[cfg(test)]\nmod ").next().unwrap().to_string()
+}
+
+/// Modules of this crate that a file names in its `use` lines.
+fn imported(code: &str) -> Vec<&str> {
+    let paths = code.lines().filter_map(|line| line.trim_start_matches("pub ").strip_prefix("use crate::"));
+    paths.map(|path| path.split([':', ';', '{']).next().unwrap()).filter(|module| !module.is_empty()).collect()
+}
+
+/// What authors read stands on modules that do not stand on it.
+#[test]
+fn nothing_that_the_authors_file_imports_imports_it() {
+    let modules = imported(&code(&source("api.rs"))).into_iter().map(str::to_string).collect::<Vec<_>>();
+    assert!(modules.len() > 5, "{modules:?}");
+    let mut waiting = modules.clone();
+    let mut seen = Vec::new();
+    while let Some(module) = waiting.pop() {
+        if seen.contains(&module) {
+            continue;
         }
+        let text = code(&source(&format!("{module}.rs")));
+        let below = imported(&text);
+        assert!(!below.contains(&"api"), "api.rs imports {modules:?}, and so `{module}`, which imports `api`");
+        waiting.extend(below.into_iter().map(str::to_string));
+        seen.push(module);
+    }
+}
+
+/// Declared once: what is read as the field of a struct cannot be misspelled, nor taken for another type.
+#[test]
+fn parameters_are_read_as_fields() {
+    let mut seen = 0;
+    for path in ["protocols", "recovery", "qdisc", "channel", "estimate", "flow"].map(source).iter().flat_map(files_in)
+    {
+        let code = code(&path);
+        for word in ["values.get(", "Param::new(", "Unit::"] {
+            assert!(!code.contains(word), "{}: `{word}`, where `parameters!` declares fields", path.display());
+        }
+        seen += 1;
     }
     assert!(seen > 60, "{seen} files");
 }

@@ -75,7 +75,7 @@ pub type AnyChannelKind = dyn ChannelKindObject;
 
 mod object {
     use super::*;
-    use crate::object::described;
+    use crate::api::object::described;
 
     /// A [`ChannelKind`] as an object; other crates cannot name it.
     pub trait ChannelKindObject: Sync {

@@ -73,7 +73,7 @@ pub type AnyEstimatorKind = dyn EstimatorKindObject;
 
 mod object {
     use super::*;
-    use crate::object::described;
+    use crate::api::object::described;
 
     /// A [`EstimatorKind`] as an object; other crates cannot name it.
     pub trait EstimatorKindObject: Sync {

@@ -2,8 +2,8 @@
 
 use alloc::boxed::Box;
 
+use crate::api::object::RouterObject;
 use crate::api::{AnyReceiver, AnyRouter, PortView, Probe, Receiver};
-use crate::object::RouterObject;
 use crate::qdisc::DropCause;
 use crate::units::Time;
 use crate::wire::{Mark, Packet};

@@ -48,7 +48,7 @@ pub type AnyMediumKind = dyn MediumKindObject;
 
 mod object {
     use super::*;
-    use crate::object::described;
+    use crate::api::object::described;
 
     /// A [`MediumKind`] as an object; other crates cannot name it.
     pub trait MediumKindObject: Sync {

@@ -44,7 +44,7 @@ pub type AnyQdiscKind = dyn QdiscKindObject;
 
 mod object {
     use super::*;
-    use crate::object::described;
+    use crate::api::object::described;
 
     /// A [`QdiscKind`] as an object; other crates cannot name it.
     pub trait QdiscKindObject: Sync {

@@ -84,7 +84,7 @@ pub type AnyRecovery = dyn RecoveryObject;
 
 mod object {
     use super::*;
-    use crate::object::described;
+    use crate::api::object::described;
 
     /// A [`Recovery`] as an object, with the calls that make several others; other crates cannot name it.
     pub trait RecoveryObject: Recovery {

@@ -1,0 +1,17 @@
+//! What machines see of a port, and how they report their variables.
+
+/// Receives a machine's variables by name (samples, plots, tests).
+pub type Probe<'a> = &'a mut dyn FnMut(&'static str, f64);
+
+/// What a controller or queue discipline sees of its port.
+#[derive(Clone, Copy, Debug)]
+pub struct PortView {
+    /// The configured capacity, bytes/s; the true rate may differ.
+    pub capacity: f64,
+    /// Bytes waiting, without the packet in service.
+    pub backlog_bytes: u64,
+    /// Packets waiting, without the packet in service.
+    pub backlog_packets: u32,
+    /// A packet is in service.
+    pub busy: bool,
+}
