@@ -220,6 +220,12 @@ macro_rules! parameters {
             }
         }
 
+        impl Default for $group {
+            fn default() -> $group {
+                $group::DEFAULT
+            }
+        }
+
         impl $crate::params::Kind for $group {
             type Value = $group;
             const COUNT: usize = 0 $(+ <$kind as $crate::params::Kind>::COUNT)*;

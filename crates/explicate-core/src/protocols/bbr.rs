@@ -33,7 +33,7 @@ use alloc::boxed::Box;
 
 use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Sent};
 use crate::params::{Info, Number, Seconds, parameters};
-use crate::protocols::delivery::{DeliveryRate, Sample};
+use crate::protocols::common::delivery::{DeliveryRate, Sample};
 use crate::rng::Rng;
 use crate::units::{Rate, Time};
 use crate::wire::Packet;

@@ -25,7 +25,7 @@ use alloc::boxed::Box;
 
 use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit};
 use crate::params::{Flag, Fraction, Info, Packets, parameters};
-use crate::protocols::window::{Round, Window, grows};
+use crate::protocols::common::window::{Round, Window, grows};
 
 /// BIC.
 pub struct Bic;

@@ -27,7 +27,7 @@ use alloc::boxed::Box;
 
 use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Sent};
 use crate::params::{Flag, Fraction, Info, Number, parameters};
-use crate::protocols::window::Window;
+use crate::protocols::common::window::Window;
 use crate::units::Time;
 use crate::wire::Packet;
 

@@ -24,7 +24,7 @@ use alloc::boxed::Box;
 
 use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit};
 use crate::params::{Fraction, Info, Packets, parameters};
-use crate::protocols::window::{Round, Window, grows};
+use crate::protocols::common::window::{Round, Window, grows};
 use crate::units::Time;
 
 /// FAST TCP.

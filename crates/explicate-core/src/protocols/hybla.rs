@@ -25,7 +25,7 @@ use alloc::boxed::Box;
 
 use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit};
 use crate::params::{Info, Packets, Seconds, parameters};
-use crate::protocols::window::{Window, grows};
+use crate::protocols::common::window::{Window, grows};
 use crate::units::Time;
 
 /// TCP Hybla.

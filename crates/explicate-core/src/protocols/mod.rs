@@ -2,11 +2,9 @@
 
 use crate::api::AnyProtocol;
 
-mod delivery;
-pub mod load_factor;
-pub mod rate_header;
-mod window;
-mod xcp_router;
+pub use self::common::rate_header;
+
+pub mod common;
 
 macro_rules! protocols {
     ($($module:ident::$unit:ident,)*) => {

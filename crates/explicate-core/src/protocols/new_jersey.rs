@@ -33,8 +33,8 @@ use crate::api::{
     RouterInit, Sender, SenderInit,
 };
 use crate::params::{Fraction, Info, Param, Seconds, parameters};
-use crate::protocols::delivery::Arrivals;
-use crate::protocols::window::{Window, grows};
+use crate::protocols::common::delivery::Arrivals;
+use crate::protocols::common::window::{Window, grows};
 use crate::units::Time;
 use crate::wire::{Ecn, Packet, receiver_span, receiver_stamp};
 

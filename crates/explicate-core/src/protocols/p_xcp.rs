@@ -34,7 +34,7 @@ use alloc::boxed::Box;
 use crate::api::{AnyReceiver, AnyRouter, AnySender, PortView, Probe, Protocol, Router, RouterInit, SenderInit};
 use crate::params::{Info, Param};
 use crate::protocols::xcp::{self, OnLoss, Rate, XcpReceiver, XcpSender};
-use crate::protocols::xcp_router::{self, Controller, SECONDS, XcpRouter};
+use crate::protocols::common::xcp_router::{self, Controller, SECONDS, XcpRouter};
 use crate::units::Time;
 use crate::wire::Packet;
 
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use crate::api::AnyProtocol;
     use crate::params::Values;
-    use crate::protocols::rate_header::seconds_to_units;
+    use crate::protocols::common::rate_header::seconds_to_units;
     use crate::rng::Rng;
     use crate::wire::{Congestion, Format};
 

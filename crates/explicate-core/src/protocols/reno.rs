@@ -23,7 +23,7 @@ use alloc::boxed::Box;
 
 use crate::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit, Writes};
 use crate::params::{Info, Packets, choices, parameters};
-use crate::protocols::window::{Window, grows};
+use crate::protocols::common::window::{Window, grows};
 use crate::units::Time;
 
 /// TCP's AIMD window.

@@ -28,7 +28,7 @@
 //! The bits stand where the sources put them: in the IP header's ECN field, so packets carry no congestion header. The echo
 //! has two bits of the transport header. A router cannot tell VCP from ECN-capable TCP, nor a RED queue VCP from that: what
 //! either marks, the other obeys (RFC 3168's CE is 11, overload). Today 01 belongs to L4S (RFC 9331), so that on a shared
-//! network VCP wants a domain of its own. The load factor is measured in [`super::load_factor`].
+//! network VCP wants a domain of its own. The load factor is measured in [`super::common::load_factor`].
 //!
 //! Deviations:
 //! 1. `ai_scale` chooses between equation 5 and the author's code, which scales by t_d instead: 4 times as much at the usual
@@ -50,7 +50,7 @@
 use alloc::boxed::Box;
 use core::fmt;
 
-use super::load_factor::{self, HIGH, LOW, LoadFactor, OVERLOAD, bears_code, raise};
+use crate::protocols::common::load_factor::{self, HIGH, LOW, LoadFactor, OVERLOAD, bears_code, raise};
 use crate::api::{
     Ack, Allowance, AnyReceiver, AnyRouter, AnySender, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router,
     RouterInit, Sender, SenderInit, Sent,

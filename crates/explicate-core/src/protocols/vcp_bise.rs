@@ -36,7 +36,7 @@
 
 use alloc::boxed::Box;
 
-use super::load_factor::{self, HIGH, LOW, LoadFactor, bears_code, raise};
+use crate::protocols::common::load_factor::{self, HIGH, LOW, LoadFactor, bears_code, raise};
 use super::vcp::{self, VcpReceiver, VcpSender};
 use crate::api::{AnyReceiver, AnyRouter, AnySender, PortView, Probe, Protocol, Router, RouterInit, SenderInit};
 use crate::params::{Flag, Fraction, Info, Number, Param, Seconds, parameters};
@@ -249,7 +249,7 @@ mod tests {
         let (code, share) = after(0.4);
         assert!(code == LOW && (share - 0.055).abs() < 1e-4, "{code} {share}");
         assert_eq!(after(0.9), (HIGH, 0.0));
-        assert_eq!(after(1.1), (super::super::load_factor::OVERLOAD, 0.0));
+        assert_eq!(after(1.1), (crate::protocols::common::load_factor::OVERLOAD, 0.0));
     }
 
     #[test]

@@ -134,7 +134,7 @@ impl Sender for VideoSender {
 mod tests {
     use super::*;
     use crate::params::Values;
-    use crate::protocols::rate_header::seconds_to_units;
+    use crate::protocols::common::rate_header::seconds_to_units;
     use crate::testing::{ack, loss, sent};
     use crate::wire::{Congestion, Format};
 

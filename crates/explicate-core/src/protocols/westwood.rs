@@ -25,8 +25,8 @@ use alloc::boxed::Box;
 
 use crate::api::{Ack, Allowance, AnySender, Loss, Probe, Protocol, Sender, SenderInit};
 use crate::params::{Fraction, Info, Seconds, parameters};
-use crate::protocols::delivery::Arrivals;
-use crate::protocols::window::{Window, grows};
+use crate::protocols::common::delivery::Arrivals;
+use crate::protocols::common::window::{Window, grows};
 use crate::units::Time;
 
 /// TCP Westwood+.

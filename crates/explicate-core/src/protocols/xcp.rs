@@ -2,7 +2,7 @@
 //!
 //! Sources: Katabi, Handley, Rohrs, "Congestion Control for High Bandwidth-Delay Product Networks", SIGCOMM 2002
 //! \[XCP02\]; draft-falk-xcp-spec-03 \[D03\], whose rate form is what stands here: the end systems in this file, the router
-//! in `xcp_router.rs`. The window form of the paper is `xcp_window.rs`.
+//! in `common/xcp_router.rs`. The window form of the paper is `xcp_window.rs`.
 //!
 //! The idea: every data packet carries the flow's inter-packet time X and its RTT. A router splits control in two. The
 //! *efficiency* controller computes once per mean RTT by how much the aggregate should change (spare bandwidth minus
@@ -47,8 +47,8 @@ use crate::api::{
     SenderInit, Sent, Writes,
 };
 use crate::params::{Auto, BitsPerSecond, Flag, Fraction, Info, Param, choices, parameters};
-use crate::protocols::rate_header::{self, UNITS_PER_SEC, seconds_to_units};
-use crate::protocols::xcp_router::{self, Controller, XcpRouter, round};
+use crate::protocols::common::rate_header::{self, UNITS_PER_SEC, seconds_to_units};
+use crate::protocols::common::xcp_router::{self, Controller, XcpRouter, round};
 use crate::units::Time;
 use crate::wire::{Describe, Packet};
 
@@ -108,6 +108,7 @@ impl Protocol for Xcp {
 // ------------------------------------------------------------------------------------- end systems, D03 section 3.1-3.3
 
 /// What a sender knows of its window.
+#[derive(Default)]
 pub(super) struct Window {
     /// Allowed window, segments.
     pub(super) cwnd: f64,
@@ -134,9 +135,7 @@ pub(super) trait Form: Default + Send {
         packet.congestion.set_delta_throughput(request);
     }
     /// The flow leaves from this node.
-    fn attach(&mut self, own: Address) {
-        let _ = own;
-    }
+    fn attach(&mut self, _own: Address) {}
     /// The window after an acknowledgement, segments.
     fn answered(&mut self, window: &Window, ack: &Ack<'_>) -> f64;
     /// Tells the last Reverse_Feedback and the first word, in their units.
@@ -166,6 +165,7 @@ impl Form for Rate {
 }
 
 /// A sender of the family.
+#[derive(Default)]
 pub(super) struct XcpSender<F> {
     window: Window,
     form: F,
@@ -179,20 +179,9 @@ pub(super) struct XcpSender<F> {
 
 impl<F: Form> XcpSender<F> {
     pub(super) fn new(init: &SenderInit<'_>, params: Params) -> Self {
-        XcpSender {
-            window: Window {
-                cwnd: init.initial_window,
-                packet: init.packet,
-                desired: params.desired_rate.map_or(init.interface.bytes_per_sec(), |rate| rate / 8.0),
-                srtt: 0.0,
-            },
-            form: F::default(),
-            params,
-            aged_at: Time::ZERO,
-            most_in_flight: 0,
-            was_limited: false,
-            feedback: 0,
-        }
+        let desired = params.desired_rate.map_or(init.interface.bytes_per_sec(), |rate| rate / 8.0);
+        let window = Window { cwnd: init.initial_window, packet: init.packet, desired, srtt: 0.0 };
+        XcpSender { window, params, ..XcpSender::default() }
     }
 
     /// What the next packets carry, from window and RTT. Of the window whole packets are sent; told with its fraction, it would

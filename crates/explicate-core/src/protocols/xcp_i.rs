@@ -18,7 +18,7 @@
 //! | frequency of the estimation | `period` | s | the control interval | III-A.3, IV |
 //! | inactivity period | `idle` | s | 10, not given | III-A.3 |
 //! | BW | `bandwidth` | bytes/s | | III-A.3 |
-//! | alpha, beta, rtt, Q of eq. 1 | as in `xcp_router.rs` | | 0.4, 0.226 | III-A.4 |
+//! | alpha, beta, rtt, Q of eq. 1 | as in `common/xcp_router.rs` | | 0.4, 0.226 | III-A.4 |
 //!
 //! `law` chooses what the virtual router hands out. `paper` is eq. 1, feedback = alpha rtt BW - beta Q: its control interval
 //! ends when a result comes, but no sooner than a mean RTT after the last (an earlier result waits, and a newer one takes its
@@ -50,7 +50,7 @@ use crate::api::{Ack, AnyReceiver, AnyRouter, AnySender, Probe, Protocol, Router
 use crate::estimate;
 use crate::params::{Auto, Flag, Fraction, Info, Number, Param, Seconds, choices, parameters};
 use crate::protocols::xcp::{self, Form, Rate, Window, XcpReceiver, XcpSender};
-use crate::protocols::xcp_router::{self, Controller, XcpRouter};
+use crate::protocols::common::xcp_router::{self, Controller, XcpRouter};
 use crate::wire::{EXTENDED_LEN, Extension, Packet};
 
 mod clouds;

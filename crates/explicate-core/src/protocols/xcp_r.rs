@@ -26,7 +26,7 @@ use alloc::boxed::Box;
 use crate::api::{Ack, AnyProtocol, AnyReceiver, AnySender, Probe, Protocol, Receiver, SenderInit};
 use crate::params::Info;
 use crate::protocols::xcp::{self, Form, Rate, Window, Xcp, XcpSender};
-use crate::protocols::xcp_router::SECONDS;
+use crate::protocols::common::xcp_router::SECONDS;
 use crate::units::Time;
 use crate::wire::Packet;
 
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
     use crate::api::LossKind;
     use crate::params::Values;
-    use crate::protocols::rate_header::seconds_to_units;
+    use crate::protocols::common::rate_header::seconds_to_units;
     use crate::testing::{ack, loss};
     use crate::wire::{Congestion, Format};
 

@@ -33,9 +33,9 @@ use crate::api::{
     Ack, AnyReceiver, AnyRouter, AnySender, PortView, Probe, Protocol, Receiver, Router, RouterInit, SenderInit,
 };
 use crate::params::{Info, Param};
-use crate::protocols::rate_header::seconds_to_units;
+use crate::protocols::common::rate_header::seconds_to_units;
 use crate::protocols::xcp::{self, Form, Window, XcpReceiver, XcpSender};
-use crate::protocols::xcp_router::{self, Controller, Pools, SECONDS, round};
+use crate::protocols::common::xcp_router::{self, Controller, Pools, SECONDS, round};
 use crate::units::Time;
 use crate::wire::{Congestion, Describe, Format, Packet};
 

@@ -10,7 +10,7 @@ use super::{Law, Params, Unknown};
 use crate::agent::{Address, Control};
 use crate::api::{PortView, Router};
 use crate::params::Values;
-use crate::protocols::xcp_router::{self, Controller, Pools, XcpRouter};
+use crate::protocols::common::xcp_router::{self, Controller, Pools, XcpRouter};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -112,7 +112,7 @@ impl Upstream {
         let law = &mut self.router.0;
         let handed = &mut self.handed_out;
         handed.queue = law.mean_queue;
-        law.control_by(
+        law.control(
             now,
             |y| {
                 handed.spare = spare(y);

@@ -127,9 +127,9 @@ impl Agent for Node {
 mod tests {
     use super::*;
     use crate::testing;
-    use crate::protocols::xcp_router::{self, Controller};
+    use crate::protocols::common::xcp_router::{self, Controller};
     use crate::protocols::xcp_i::RouterParams;
-    use crate::protocols::rate_header::seconds_to_units;
+    use crate::protocols::common::rate_header::seconds_to_units;
     use crate::protocols::xcp_i::edge::MESSAGE_LEN;
     use crate::rng::Rng;
     use crate::wire::{Congestion, Format};

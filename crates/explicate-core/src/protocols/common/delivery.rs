@@ -24,7 +24,7 @@ use crate::units::Time;
 
 /// Counts arrivals, whether recovery hears of them one by one (SACK) or by duplicates first.
 #[derive(Default)]
-pub(super) struct Arrivals {
+pub(crate) struct Arrivals {
     /// Duplicates counted that the cumulative number does not yet cover.
     ahead: u32,
 }
@@ -32,7 +32,7 @@ pub(super) struct Arrivals {
 impl Arrivals {
     /// Segments that this acknowledgement shows to have arrived since the last one.
     #[inline]
-    pub(super) fn count(&mut self, ack: &Ack<'_>) -> u32 {
+    pub(crate) fn count(&mut self, ack: &Ack<'_>) -> u32 {
         if ack.newly_acked == 0 {
             self.ahead = self.ahead.saturating_add(ack.duplicate as u32);
             return ack.duplicate as u32;
@@ -61,27 +61,27 @@ struct Record {
 
 /// A sample of the delivery rate.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Sample {
+pub(crate) struct Sample {
     /// Delivered when the packet left, all in all, segments.
-    pub(super) prior_delivered: u64,
+    pub(crate) prior_delivered: u64,
     /// Delivered since, segments.
-    pub(super) delivered: u64,
+    pub(crate) delivered: u64,
     /// In this time.
-    pub(super) interval: Time,
+    pub(crate) interval: Time,
     /// The application was the limit: the path may have room for more.
-    pub(super) limited: bool,
+    pub(crate) limited: bool,
 }
 
 impl Sample {
     /// Segments a second.
-    pub(super) fn rate(&self) -> f64 {
+    pub(crate) fn rate(&self) -> f64 {
         self.delivered as f64 / self.interval.as_secs_f64()
     }
 }
 
 /// The delivery-rate estimator of one flow.
 #[derive(Default)]
-pub(super) struct DeliveryRate {
+pub(crate) struct DeliveryRate {
     arrivals: Arrivals,
     delivered: u64,
     delivered_at: Time,
@@ -95,22 +95,22 @@ pub(super) struct DeliveryRate {
 
 impl DeliveryRate {
     /// Delivered in all, segments.
-    pub(super) fn delivered(&self) -> u64 {
+    pub(crate) fn delivered(&self) -> u64 {
         self.delivered
     }
 
     /// The application limits what is sampled now.
-    pub(super) fn limited(&self) -> bool {
+    pub(crate) fn limited(&self) -> bool {
         self.delivered < self.limited_until
     }
 
     /// What is in flight, and one packet more, says nothing about the path's bandwidth.
-    pub(super) fn limit(&mut self, in_flight: u32) {
+    pub(crate) fn limit(&mut self, in_flight: u32) {
         self.limited_until = self.delivered + in_flight as u64 + 1;
     }
 
     /// A packet leaves.
-    pub(super) fn on_send(&mut self, packet_number: u32, sent: &Sent) {
+    pub(crate) fn on_send(&mut self, packet_number: u32, sent: &Sent) {
         if sent.in_flight == 0 {
             (self.first_sent, self.delivered_at) = (sent.now, sent.now);
         }
@@ -132,7 +132,7 @@ impl DeliveryRate {
 
     /// An acknowledgement came. No sample without its packet's record, nor over less than `least`, where clocks and bursts
     /// would decide (section 3.3).
-    pub(super) fn on_ack(&mut self, ack: &Ack<'_>, least: Time) -> Option<Sample> {
+    pub(crate) fn on_ack(&mut self, ack: &Ack<'_>, least: Time) -> Option<Sample> {
         let arrived = self.arrivals.count(ack);
         if arrived > 0 {
             self.delivered += arrived as u64;

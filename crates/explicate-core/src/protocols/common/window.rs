@@ -3,22 +3,22 @@
 use crate::api::{Ack, Loss, LossKind, Probe};
 
 /// Window and threshold of RFC 5681, in segments.
-pub(super) struct Window {
+pub(crate) struct Window {
     /// Congestion window; fractions are kept.
-    pub(super) cwnd: f64,
+    pub(crate) cwnd: f64,
     /// Slow start ends here.
-    pub(super) ssthresh: f64,
+    pub(crate) ssthresh: f64,
 }
 
 impl Window {
     /// A window in slow start.
-    pub(super) fn new(initial: f64) -> Window {
+    pub(crate) fn new(initial: f64) -> Window {
         Window { cwnd: initial, ssthresh: f64::INFINITY }
     }
     /// Slow start, equation 2, by at most `most` segments for one acknowledgement however much it covers (1 in RFC 5681, L in
     /// RFC 3465); false, and nothing done, once the threshold is reached.
     #[inline]
-    pub(super) fn slow_start(&mut self, newly_acked: u32, most: f64) -> bool {
+    pub(crate) fn slow_start(&mut self, newly_acked: u32, most: f64) -> bool {
         if self.cwnd >= self.ssthresh {
             return false;
         }
@@ -27,23 +27,23 @@ impl Window {
     }
     /// Congestion avoidance, equation 3: `per_rtt` segments for a window's worth of acknowledgements.
     #[inline]
-    pub(super) fn rise(&mut self, per_rtt: f64, newly_acked: u32) {
+    pub(crate) fn rise(&mut self, per_rtt: f64, newly_acked: u32) {
         self.cwnd += per_rtt * newly_acked as f64 / self.cwnd;
     }
     /// A loss or mark leaves `share` of what was in flight: as the threshold, and as the window unless a timer expired
     /// (section 3.1, equation 4 and below).
-    pub(super) fn reduce(&mut self, loss: &Loss, share: f64) {
+    pub(crate) fn reduce(&mut self, loss: &Loss, share: f64) {
         self.reduce_to(loss, loss.in_flight as f64 * share);
     }
     /// The same, with the threshold given; it stays where it is when a timeout repeats, and at two at least.
-    pub(super) fn reduce_to(&mut self, loss: &Loss, ssthresh: f64) {
+    pub(crate) fn reduce_to(&mut self, loss: &Loss, ssthresh: f64) {
         if !loss.repeated {
             self.ssthresh = ssthresh.max(2.0);
         }
         self.cwnd = if loss.kind == LossKind::Timeout { 1.0 } else { self.ssthresh };
     }
     /// Tells window and threshold.
-    pub(super) fn probe(&self, put: Probe<'_>) {
+    pub(crate) fn probe(&self, put: Probe<'_>) {
         put("cwnd", self.cwnd);
         put("ssthresh", self.ssthresh);
     }
@@ -52,20 +52,20 @@ impl Window {
 /// Whether an acknowledgement is a reason to grow: it covers something new cumulatively (RFC 5681 section 3.1; what a
 /// duplicate reports is none), within no repair, and the window was used.
 #[inline]
-pub(super) fn grows(ack: &Ack<'_>) -> bool {
+pub(crate) fn grows(ack: &Ack<'_>) -> bool {
     !(ack.recovering | ack.app_limited | ack.duplicate) && ack.newly_acked > 0
 }
 
 /// Tells round trips apart by sequence: one ends when the first segment sent after its beginning is acknowledged.
 #[derive(Default)]
-pub(super) struct Round {
+pub(crate) struct Round {
     end: u32,
 }
 
 impl Round {
     /// Whether a round ends with this acknowledgement; the next one then begins.
     #[inline]
-    pub(super) fn ends(&mut self, ack: &Ack<'_>) -> bool {
+    pub(crate) fn ends(&mut self, ack: &Ack<'_>) -> bool {
         let over = ack.cumulative > self.end;
         if over {
             self.end = ack.highest_sent;

@@ -21,24 +21,24 @@
 
 use crate::api::{PortView, Probe, Router};
 use crate::params::{Bytes, Fraction, Number, Seconds, choices, parameters};
-use crate::protocols::rate_header::{UNITS_PER_SEC, seconds_to_units};
+use crate::protocols::common::rate_header::{UNITS_PER_SEC, seconds_to_units};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
 
 choices! {
     /// Mean RTT after a control interval without data.
-    pub(super) enum IdleRtt { Last = "last", Initial = "initial" }
+    pub(crate) enum IdleRtt { Last = "last", Initial = "initial" }
 }
 
 choices! {
     /// Share drawn from the pools by a packet that requests less than offered.
-    pub(super) enum Pools { Draft = "draft", Paper = "paper" }
+    pub(crate) enum Pools { Draft = "draft", Paper = "paper" }
 }
 
 parameters! {
     /// What a scenario can set of a controller of the family.
-    pub(super) struct Params {
+    pub(crate) struct Params {
         /// Share of the spare bandwidth handed out per interval.
         alpha: Number = 0.4, "XCP02 3.5";
         /// Share of the persistent queue drained per interval.
@@ -65,7 +65,8 @@ parameters! {
 }
 
 /// The law of a router, without a wire format.
-pub(super) struct Controller {
+#[derive(Default)]
+pub(crate) struct Controller {
     params: Params,
     /// Greatest RTT that counts, header units, a whole number.
     max_rtt: f64,
@@ -78,75 +79,56 @@ pub(super) struct Controller {
     cp: f64,
     /// Sum of X * RTT, header units squared.
     sum_xrtt: f64,
-    pub(super) res_pos: f64,
+    pub(crate) res_pos: f64,
     /// Bytes/s per byte.
-    pub(super) cn: f64,
+    pub(crate) cn: f64,
     min_queue: u64,
-    pub(super) res_neg: f64,
+    pub(crate) res_neg: f64,
     // The persistent queue and its mean, bytes.
     queue: u64,
-    pub(super) mean_queue: f64,
+    pub(crate) mean_queue: f64,
     /// Mean RTT of the flows, seconds.
-    pub(super) avg_rtt: f64,
+    pub(crate) avg_rtt: f64,
     interval_began: Time,
     control_at: Time,
     queue_at: Time,
 }
 
 /// Seconds in a unit of the header.
-pub(super) const SECONDS: f64 = 1.0 / UNITS_PER_SEC;
+pub(crate) const SECONDS: f64 = 1.0 / UNITS_PER_SEC;
 
 impl Controller {
-    pub(super) fn new(params: Params, mut rng: Rng) -> Controller {
+    pub(crate) fn new(params: Params, mut rng: Rng) -> Controller {
         let first = params.initial_interval;
         let mut jittered = || Time::from_secs_f64(first * (0.8 + 0.4 * rng.uniform()));
-        Controller {
-            params,
-            max_rtt: seconds_to_units(params.max_interval) as f64,
-            input_bytes: 0,
-            sum_x: 0.0,
-            sum_xrtt: 0.0,
-            cp: 0.0,
-            cn: 0.0,
-            res_pos: 0.0,
-            res_neg: 0.0,
-            queue: 0,
-            min_queue: 0,
-            mean_queue: 0.0,
-            avg_rtt: first,
-            interval_began: Time::ZERO,
-            control_at: jittered(),
-            queue_at: jittered(),
-        }
+        let (control_at, queue_at) = (jittered(), jittered());
+        let max_rtt = seconds_to_units(params.max_interval) as f64;
+        Controller { params, max_rtt, avg_rtt: first, control_at, queue_at, ..Controller::default() }
     }
 
     /// A packet came: every one is load, those without a header too.
     #[inline]
-    pub(super) fn load(&mut self, bytes: u16) {
+    pub(crate) fn load(&mut self, bytes: u16) {
         self.input_bytes += bytes as u64;
     }
 
     /// It carries `x` and `rtt` (header units).
     #[inline]
-    pub(super) fn count(&mut self, x: f64, rtt: u32) {
+    pub(crate) fn count(&mut self, x: f64, rtt: u32) {
         self.sum_x += x;
         self.sum_xrtt += x * lesser(rtt as f64, self.max_rtt);
     }
 
     /// A packet leaves while so much waits.
     #[inline]
-    pub(super) fn watch_queue(&mut self, backlog_bytes: u64) {
+    pub(crate) fn watch_queue(&mut self, backlog_bytes: u64) {
         self.min_queue = self.min_queue.min(backlog_bytes);
     }
 
     /// The estimation-control timer: efficiency controller, then the scale factors of the fairness controller. `scale`
     /// multiplies a positive aggregate feedback where it is spread over packets; the pools that bound it are not scaled.
-    fn control(&mut self, now: Time, capacity: f64, scale: f64) {
-        self.control_by(now, |y| capacity - y, scale);
-    }
-
-    /// The same where the spare bandwidth is another function of the load.
-    pub(super) fn control_by(&mut self, now: Time, spare: impl FnOnce(f64) -> f64, scale: f64) {
+    /// `spare` is the spare bandwidth at a load, both in bytes/s.
+    pub(crate) fn control(&mut self, now: Time, spare: impl FnOnce(f64) -> f64, scale: f64) {
         let p = &self.params;
         if self.sum_x > 0.0 {
             self.avg_rtt = self.sum_xrtt / self.sum_x * SECONDS; // mean over flows: X weights a flow's packets to one flow
@@ -179,58 +161,48 @@ impl Controller {
     }
 
     /// The controller begins its work now.
-    pub(super) fn begin(&mut self, now: Time) {
+    pub(crate) fn begin(&mut self, now: Time) {
         self.interval_began = now;
         self.control_at += now;
         self.queue_at += now;
     }
 
     /// Runs the queue's timer alone, if it is due.
-    pub(super) fn tick_queue(&mut self, now: Time, port: &PortView) {
+    pub(crate) fn tick_queue(&mut self, now: Time, port: &PortView) {
         if self.queue_at <= now {
             self.sample_queue(now, port);
         }
     }
 
     /// When the control interval ends.
-    pub(super) fn control_due(&self) -> Time {
+    pub(crate) fn control_due(&self) -> Time {
         self.control_at
     }
 
     /// Runs the timers that are due; `scale` as in [`Controller::control`]. Says whether a control interval ended.
-    pub(super) fn tick(&mut self, now: Time, port: &PortView, scale: f64) -> bool {
-        if self.queue_at <= now {
-            self.sample_queue(now, port);
-        }
+    pub(crate) fn tick(&mut self, now: Time, port: &PortView, scale: f64) -> bool {
+        self.tick_queue(now, port);
         let ends = self.control_at <= now;
         if ends {
-            self.control(now, port.capacity, scale);
+            self.control(now, |load| port.capacity - load, scale);
         }
         ends
     }
 
     /// When [`Controller::tick`] is due.
-    pub(super) fn due(&self) -> Time {
+    pub(crate) fn due(&self) -> Time {
         self.control_at.min(self.queue_at)
     }
 
-    /// With this spare bandwidth and persistent queue: the mean RTT (s), and the aggregate feedback over that (bytes).
-    #[cfg(test)]
-    pub(super) fn handed_out(&mut self, spare: f64, queue: f64) -> (f64, f64) {
-        self.mean_queue = queue;
-        self.control_by(Time::secs(1), |_| spare, 1.0);
-        (self.avg_rtt, (self.res_pos - self.res_neg) * self.avg_rtt)
-    }
-
     /// Of the present interval: X of all packets so far (s), and how long it lasts (s).
-    pub(super) fn interval(&self, now: Time) -> (f64, f64) {
+    pub(crate) fn interval(&self, now: Time) -> (f64, f64) {
         (self.sum_x * SECONDS, now.since(self.interval_began).as_secs_f64())
     }
 
     /// Feedback for a departing packet that carries inter-packet time `x` (header units), length (bytes) and request (bytes/s).
     /// Returns whether that is less than it asks for, and what.
     #[inline(always)]
-    pub(super) fn feedback(&mut self, x: f64, bytes: f64, delta: f64) -> (bool, f64) {
+    pub(crate) fn feedback(&mut self, x: f64, bytes: f64, delta: f64) -> (bool, f64) {
         // No packet takes more than there is: after a timeout an X may be hundreds of times those that `cp` was made from.
         let mut pos = lesser(self.cp * x, self.res_pos);
         if self.res_neg <= 0.0 {
@@ -274,7 +246,7 @@ impl Controller {
         }
     }
 
-    pub(super) fn probe(&self, put: Probe<'_>) {
+    pub(crate) fn probe(&self, put: Probe<'_>) {
         put("avg_rtt_s", self.avg_rtt);
         put("persistent_queue_bytes", self.queue as f64);
         put("mean_queue_bytes", self.mean_queue);
@@ -286,7 +258,7 @@ impl Controller {
 }
 
 /// Rounds to the nearest integer, half away from zero; saturates.
-pub(super) fn round(value: f64) -> i32 {
+pub(crate) fn round(value: f64) -> i32 {
     (value + 0.5f64.copysign(value)) as i32
 }
 
@@ -297,12 +269,12 @@ fn lesser(a: f64, b: f64) -> f64 {
 }
 
 /// A controller that reads and writes the header of D03.
-pub(super) struct XcpRouter(pub(super) Controller);
+pub(crate) struct XcpRouter(pub(crate) Controller);
 
 impl XcpRouter {
     /// What [`Router::on_departure`] does. Returns the X (header units) of a packet that asks for no more than it is offered.
     #[inline(always)]
-    pub(super) fn answer(&mut self, packet: &mut Packet, port: &PortView) -> Option<f64> {
+    pub(crate) fn answer(&mut self, packet: &mut Packet, port: &PortView) -> Option<f64> {
         self.0.watch_queue(port.backlog_bytes);
         if !packet.congestion.is_standard() {
             return None;
@@ -362,6 +334,16 @@ impl Router for XcpRouter {
 }
 
 #[cfg(test)]
+impl Controller {
+    /// With this spare bandwidth and persistent queue: the mean RTT (s), and the aggregate feedback over that (bytes).
+    pub(crate) fn handed_out(&mut self, spare: f64, queue: f64) -> (f64, f64) {
+        self.mean_queue = queue;
+        self.control(Time::secs(1), |_| spare, 1.0);
+        (self.avg_rtt, (self.res_pos - self.res_neg) * self.avg_rtt)
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::wire::{Congestion, Format};
@@ -394,7 +376,7 @@ mod tests {
         for _ in 0..b {
             r.on_arrival(Time::ZERO, &mut packet(xb, 0.1, 0), &view(0));
         }
-        r.0.control(Time::millis(100), C, 1.0);
+        r.0.control(Time::millis(100), |load| C - load, 1.0);
         r
     }
     fn departs(r: &mut XcpRouter, x: f64) -> i32 {
@@ -487,7 +469,7 @@ mod tests {
     #[test]
     fn an_idle_interval_empties_the_pools() {
         let mut r = after_interval(50, 0.002, 10, 0.01);
-        r.0.control(Time::millis(200), C, 1.0);
+        r.0.control(Time::millis(200), |load| C - load, 1.0);
         assert_eq!((r.0.cp, r.0.cn), (0.0, 0.0));
     }
 
@@ -499,7 +481,7 @@ mod tests {
             r.load(1000);
             r.count(0.1 * UNITS_PER_SEC, seconds_to_units(0.1));
             for (at, expected) in [(100, 0.1), (200, rtt)] {
-                r.control(Time::millis(at), C, 1.0);
+                r.control(Time::millis(at), |load| C - load, 1.0);
                 assert!((r.avg_rtt - expected).abs() < 1e-8, "{idle_rtt:?}, {at} ms: {}", r.avg_rtt);
             }
             assert_eq!(r.control_due().since(Time::millis(200)).as_millis_f64().round(), 1e3 * rtt);
@@ -519,7 +501,7 @@ mod tests {
         r.load(62_500);
         r.load(62_500);
         r.count(0.1 * UNITS_PER_SEC, seconds_to_units(0.1));
-        r.control(Time::millis(100), C, 1.0);
+        r.control(Time::millis(100), |load| C - load, 1.0);
         let f = -0.226 * (5420.0 - 1e4) / 0.1;
         // The shuffle, 0.1 y - F, is in both pools.
         assert!((r.res_pos - r.res_neg - f).abs() < 0.01, "{} {f}", r.res_pos - r.res_neg);

@@ -71,7 +71,7 @@ impl Congestion {
 }
 
 /// What packet logs say: what a packet may still get, and what an acknowledgement returns.
-pub(super) fn describe(packet: &Packet, out: &mut dyn fmt::Write) -> fmt::Result {
+pub(crate) fn describe(packet: &Packet, out: &mut dyn fmt::Write) -> fmt::Result {
     let header = &packet.congestion;
     if header.is_standard() {
         return write!(out, " delta {:+} B/s", header.delta_throughput());

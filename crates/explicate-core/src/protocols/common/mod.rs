@@ -1,0 +1,7 @@
+//! What several protocols share.
+
+pub(super) mod delivery;
+pub mod load_factor;
+pub mod rate_header;
+pub(super) mod window;
+pub(super) mod xcp_router;
