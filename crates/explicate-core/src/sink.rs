@@ -15,7 +15,14 @@ use crate::flow::{FlowInit, Params, header_bytes, is_guarded};
 use crate::guard::Echoing;
 use crate::reassembly::Reassembly;
 use crate::units::Time;
-use crate::wire::{Congestion, Ecn, Format, Packet, SackRanges, Transport, flag, option};
+use crate::wire::{Congestion, Ecn, Format, Packet, SackRanges, Transport, flag};
+
+mod delayed;
+mod foretold;
+mod set_up;
+
+use self::delayed::Delay;
+use self::set_up::Terms;
 
 /// Counters of a receiving end.
 #[derive(Clone, Copy, Default, Debug)]
@@ -76,27 +83,6 @@ enum Returns {
     Own,
 }
 
-/// What is known of a flow before it opens, a bit each: there are many flows.
-#[derive(Clone, Copy)]
-struct Terms(u8);
-
-impl Terms {
-    /// A protocol without explicit feedback has a receiver.
-    const SPEAKS_PLAINLY: u8 = 1;
-    /// The protocol has a congestion header.
-    const HEADER: u8 = 2;
-    /// Explicit feedback is refused.
-    const REFUSES: u8 = 4;
-
-    fn new(speaks_plainly: bool, header: bool, refuses: bool) -> Terms {
-        let bit = |yes: bool, bit| if yes { bit } else { 0 };
-        Terms(bit(speaks_plainly, Terms::SPEAKS_PLAINLY) | bit(header, Terms::HEADER) | bit(refuses, Terms::REFUSES))
-    }
-    fn has(self, bit: u8) -> bool {
-        self.0 & bit != 0
-    }
-}
-
 /// What most flows need not have.
 #[derive(Default)]
 struct Rare {
@@ -106,19 +92,6 @@ struct Rare {
     /// What a driver of four verbs has not fetched yet.
     answer: Option<Answer>,
     damaged: u64,
-}
-
-/// An acknowledgement that is held back for others that it may cover.
-struct Delay {
-    every: u32,
-    /// Acknowledgements to come that are not held back.
-    quick: u32,
-    longest: Time,
-    /// Packets that it covers so far; the number of the last one, and the time stamp of the first.
-    held: u32,
-    packet_number: u32,
-    timestamp: u32,
-    deadline: Time,
 }
 
 /// What the next acknowledgement echoes.
@@ -198,13 +171,6 @@ impl Sink {
         self.data.memory_to_insert()
     }
 
-    /// Ignores everything until a SYN comes, as the first end of a flow need not: nothing was sent to it before.
-    #[must_use]
-    pub fn listening(mut self) -> Sink {
-        self.id = !self.id;
-        self
-    }
-
     /// A packet for this end arrived; what does not fit is ignored.
     pub fn handle_packet(&mut self, now: Time, packet: &Packet) {
         if let Some(answer) = self.take(now, packet) {
@@ -269,60 +235,6 @@ impl Sink {
         Some(Answer { syn_options: None, packet_number, timestamp, delta })
     }
 
-    /// Holds the answer to a packet back if it may wait, else says which time stamp it echoes; `expected` was the next segment
-    /// before the packet came.
-    #[cold]
-    fn hold(&mut self, now: Time, expected: u32, packet: &Packet) -> Option<u32> {
-        let delay = self.rare.as_mut()?.delay.as_mut()?;
-        let header = &packet.transport;
-        let in_order = header.segment() == expected && self.data.next() - expected == 1 && self.data.is_in_order();
-        // Where nothing is sent twice, nothing waits for the news of a hole.
-        let may_wait = (in_order || self.data.passes_over()) && !header.has(flag::FIN) && packet.ecn() != Ecn::Marked;
-        if delay.held == 0 {
-            delay.timestamp = header.timestamp();
-            delay.deadline = now + delay.longest;
-        }
-        delay.held += 1;
-        delay.packet_number = header.packet_number();
-        if may_wait && delay.quick == 0 && delay.held < delay.every {
-            return None;
-        }
-        delay.quick = delay.quick.saturating_sub(1);
-        delay.held = 0;
-        delay.deadline = Time::NEVER;
-        Some(delay.timestamp)
-    }
-
-    /// Whether this is the SYN that an end which listens waits for.
-    #[cold]
-    fn opens(&mut self, header: &Transport) -> bool {
-        let opens = header.has(flag::SYN) && !header.has(flag::ACK) && header.flow() == !self.id;
-        if opens {
-            self.id = header.flow();
-        }
-        opens
-    }
-
-    #[cold]
-    fn grant(&mut self, mut options: u8) -> u8 {
-        if self.terms.has(Terms::REFUSES) {
-            options &= !option::EXPLICIT;
-        }
-        let explicit = options & option::EXPLICIT != 0;
-        self.speaks = explicit || self.terms.has(Terms::SPEAKS_PLAINLY);
-        self.header = explicit && self.terms.has(Terms::HEADER);
-        self.tells = self.speaks && self.returns == Returns::Delta;
-        self.answer = header_bytes(self.header) as u8;
-        self.sack = options & option::SACK != 0;
-        if let Some(receiver) = self.rare.as_mut().and_then(|rare| rare.receiver.as_mut()) {
-            receiver.on_open(options & option::MARKS != 0);
-        }
-        if options & option::UNRELIABLE != 0 {
-            self.data.pass_over_holes();
-        }
-        options
-    }
-
     /// What a packet brings that is to be returned, if acknowledgements tell.
     #[inline(always)]
     fn delta(packet: &Packet) -> i32 {
@@ -382,79 +294,6 @@ impl Sink {
         header.set_window(self.window);
         header.set_timestamp(answer.timestamp);
     }
-
-    // ------------------------------------------------------------- acknowledgements that are known before the packet came
-
-    /// Whether acknowledgements may be foretold at all: each says what its packet brings, and at once.
-    pub fn foretells(&self) -> bool {
-        self.returns != Returns::Own
-    }
-    /// The length of the acknowledgement that a data packet under way will cause, if all packets before it have been taken
-    /// and it is the next in order: then nothing that may still be written into it changes when and how it is answered. Take it
-    /// by [`Sink::take_ahead`] then.
-    #[inline(always)]
-    pub fn foretell(&self, packet: &Packet) -> Option<u16> {
-        let header = &packet.transport;
-        if header.flags() | packet.tos | self.ece as u8 != 0 || self.returns == Returns::Own {
-            return None;
-        }
-        let next = header.segment() == self.data.next() && self.data.is_in_order();
-        next.then_some(self.answer as u16)
-    }
-    /// Takes the segment of any other data packet whose answer cannot change any more, and says how many SACK ranges that has,
-    /// which go to `sack`. `None`: it can.
-    pub fn foretell_any(&mut self, packet: &mut Packet, sack: &mut SackRanges) -> Option<usize> {
-        let header = &packet.transport;
-        let plain = header.flags() & !(flag::FIN | flag::CWR) == 0 && packet.tos == 0 && !self.ece;
-        if !plain || self.returns == Returns::Own {
-            return None;
-        }
-        self.received += 1;
-        self.bytes += packet.ip_len as u64;
-        self.data.insert(header.segment(), self.window, header.payload(), header.has(flag::FIN));
-        packet.transport.set_window(self.data.next());
-        let ranges = self.ranges(sack);
-        packet.transport.set_sack_count(ranges);
-        Some(ranges)
-    }
-    /// Length of an acknowledgement with so many ranges, bytes.
-    pub fn answer_bytes(&self, ranges: usize) -> u16 {
-        self.answer as u16 + 8 * ranges as u16
-    }
-    /// Takes the segment of a packet that was foretold. What is to be answered is kept in the packet, for [`Sink::turn_late`].
-    #[inline(always)]
-    pub fn take_ahead(&mut self, packet: &mut Packet) {
-        self.received += 1;
-        self.bytes += packet.ip_len as u64;
-        self.data.insert_next(packet.transport.payload());
-        packet.transport.set_window(self.data.next());
-    }
-    /// [`Sink::turn`] for a packet that was taken ahead, once all that is written into it is known.
-    #[inline(always)]
-    pub fn turn_late(&self, packet: &mut Packet) {
-        let ip_len = self.answer_bytes(packet.transport.sack_count());
-        self.begin(self.header, Sink::delta(packet), ip_len, packet);
-        // Flow, packet number, time stamp and the number of ranges stand where they belong.
-        let header = &mut packet.transport;
-        header.set_flags(flag::ACK);
-        header.set_receiver_stamp(0);
-        header.set_segment(header.window());
-        header.set_window(self.window);
-    }
-
-    /// When this end next needs [`Sink::handle_timeout`]: never, unless an acknowledgement is held back.
-    pub fn poll_timeout(&self) -> Time {
-        self.rare.as_ref().and_then(|rare| rare.delay.as_ref()).map_or(Time::NEVER, |delay| delay.deadline)
-    }
-    /// Lets an acknowledgement go that has waited long enough; [`Sink::poll_transmit`] has it then.
-    pub fn handle_timeout(&mut self, now: Time) {
-        let Some(rare) = &mut self.rare else { return };
-        let Some(delay) = rare.delay.as_mut().filter(|delay| delay.deadline <= now) else { return };
-        delay.held = 0;
-        delay.deadline = Time::NEVER;
-        let &mut Delay { packet_number, timestamp, .. } = delay;
-        rare.answer = Some(Answer { syn_options: None, packet_number, timestamp, delta: 0 });
-    }
 }
 
 #[cfg(test)]
@@ -463,7 +302,7 @@ mod tests {
     use crate::params::Values;
     use crate::registry;
     use crate::units::Rate;
-    use crate::wire::stamp;
+    use crate::wire::{option, stamp};
 
     /// A receiving end after set-up.
     fn sink(protocol: &str, params: &[(&str, f64)]) -> Sink {

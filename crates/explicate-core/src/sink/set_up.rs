@@ -1,0 +1,65 @@
+//! What is agreed when a flow opens.
+
+use super::{Returns, Sink};
+use crate::flow::header_bytes;
+use crate::wire::{Transport, flag, option};
+
+/// What is known of a flow before it opens, a bit each: there are many flows.
+#[derive(Clone, Copy)]
+pub(super) struct Terms(u8);
+
+impl Terms {
+    /// A protocol without explicit feedback has a receiver.
+    pub(super) const SPEAKS_PLAINLY: u8 = 1;
+    /// The protocol has a congestion header.
+    pub(super) const HEADER: u8 = 2;
+    /// Explicit feedback is refused.
+    pub(super) const REFUSES: u8 = 4;
+
+    pub(super) fn new(speaks_plainly: bool, header: bool, refuses: bool) -> Terms {
+        let bit = |yes: bool, bit| if yes { bit } else { 0 };
+        Terms(bit(speaks_plainly, Terms::SPEAKS_PLAINLY) | bit(header, Terms::HEADER) | bit(refuses, Terms::REFUSES))
+    }
+    pub(super) fn has(self, bit: u8) -> bool {
+        self.0 & bit != 0
+    }
+}
+
+impl Sink {
+    /// Ignores everything until a SYN comes, as the first end of a flow need not: nothing was sent to it before.
+    #[must_use]
+    pub fn listening(mut self) -> Sink {
+        self.id = !self.id;
+        self
+    }
+
+    /// Whether this is the SYN that an end which listens waits for.
+    #[cold]
+    pub(super) fn opens(&mut self, header: &Transport) -> bool {
+        let opens = header.has(flag::SYN) && !header.has(flag::ACK) && header.flow() == !self.id;
+        if opens {
+            self.id = header.flow();
+        }
+        opens
+    }
+
+    #[cold]
+    pub(super) fn grant(&mut self, mut options: u8) -> u8 {
+        if self.terms.has(Terms::REFUSES) {
+            options &= !option::EXPLICIT;
+        }
+        let explicit = options & option::EXPLICIT != 0;
+        self.speaks = explicit || self.terms.has(Terms::SPEAKS_PLAINLY);
+        self.header = explicit && self.terms.has(Terms::HEADER);
+        self.tells = self.speaks && self.returns == Returns::Delta;
+        self.answer = header_bytes(self.header) as u8;
+        self.sack = options & option::SACK != 0;
+        if let Some(receiver) = self.rare.as_mut().and_then(|rare| rare.receiver.as_mut()) {
+            receiver.on_open(options & option::MARKS != 0);
+        }
+        if options & option::UNRELIABLE != 0 {
+            self.data.pass_over_holes();
+        }
+        options
+    }
+}
