@@ -169,16 +169,10 @@ pub enum Ecn {
     Marked = 3,
 }
 
-/// A packet: 64 bytes, one cache line, its two headers as they stand on the wire, and what a driver needs to move it.
+/// A packet: its two headers as they stand on the wire, and the fields of the IP header that protocols use.
 #[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
+#[repr(C)]
 pub struct Packet {
-    /// Driver's: when the packet's next event is due, nanoseconds.
-    pub time: u64,
-    /// Driver's: the next packet of a list.
-    pub next: u32,
-    /// Driver's: where on its route the packet is.
-    pub place: u32,
     /// Length of the IP datagram with all headers, bytes.
     pub ip_len: u16,
     /// IP time to live.
@@ -191,23 +185,15 @@ pub struct Packet {
     pub transport: Transport,
 }
 
-const _: () = assert!(core::mem::size_of::<Packet>() == 64);
+const _: () = assert!(size_of::<Packet>() == 48, "a slot has room for 48 bytes");
 
 /// The drivers' bit of [`Packet::tos`].
 const DAMAGED: u8 = 0x80;
 
 impl Packet {
     /// An empty packet.
-    pub const EMPTY: Packet = Packet {
-        time: 0,
-        next: u32::MAX,
-        place: 0,
-        ip_len: 0,
-        ttl: 64,
-        tos: 0,
-        congestion: Congestion::NONE,
-        transport: Transport::EMPTY,
-    };
+    pub const EMPTY: Packet =
+        Packet { ip_len: 0, ttl: 64, tos: 0, congestion: Congestion::NONE, transport: Transport::EMPTY };
     /// The ECN field.
     #[inline]
     pub fn ecn(&self) -> Ecn {

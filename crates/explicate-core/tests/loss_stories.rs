@@ -45,7 +45,7 @@ fn tell(protocol: &str, params: &[(&str, f64)], mut loses: impl FnMut(u32, u32) 
         interface: Rate(3_200_000),
     };
     let (mut sender, mut sink) = (Flow::new(&init), Sink::new(&init));
-    let mut data: VecDeque<(Time, Packet)> = VecDeque::new();
+    let mut data: VecDeque<(Time, Packet, Time)> = VecDeque::new();
     let mut acks: VecDeque<(Time, Packet, SackRanges, Time)> = VecDeque::new();
     let mut times = vec![0; SEGMENTS as usize];
     let (mut now, mut line, mut acked) = (Time::ZERO, Time::ZERO, 0);
@@ -64,18 +64,17 @@ fn tell(protocol: &str, params: &[(&str, f64)], mut loses: impl FnMut(u32, u32) 
                 }
             }
             // What it waits for the line is not the story's.
-            packet.time = (line - now).0;
-            data.push_back((line + DELAY, packet));
+            data.push_back((line + DELAY, packet, line - now));
         }
         let at = |t: Option<Time>| t.unwrap_or(Time::NEVER);
         let (d, a) = (at(data.front().map(|d| d.0)), at(acks.front().map(|a| a.0)));
         now = d.min(a).min(sender.poll_timeout());
         assert!(now < Time::secs(1000), "{protocol}: stuck");
         if d == now {
-            let (_, packet) = data.pop_front().unwrap();
+            let (_, packet, waited) = data.pop_front().unwrap();
             let (mut ack, mut sack) = (packet, SackRanges::NONE);
             assert!(sink.turn(now, &mut ack, &mut sack), "one acknowledgement a packet");
-            acks.push_back((now + DELAY, ack, sack, Time(packet.time)));
+            acks.push_back((now + DELAY, ack, sack, waited));
         } else if a == now {
             let (_, ack, sack, waited) = acks.pop_front().unwrap();
             let before = (sender.stats().rtt_sum, sender.stats().rtt_count);

@@ -2,7 +2,7 @@
 
 use explicate_core::api::{AnyProtocol, RouterInit};
 use explicate_core::params::Values;
-use explicate_core::port::{Arrival, Arriving, Class, Horizon, Moment, Port, PortInit, Store};
+use explicate_core::port::{Arrival, Arriving, Class, Horizon, Moment, Port, PortInit, Slot, Store};
 use explicate_core::protocols::rate_header::seconds_to_units;
 use explicate_core::qdisc::QdiscInit;
 use explicate_core::registry::{self, PROTOCOLS};
@@ -11,13 +11,13 @@ use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Congestion, Ecn, Format, Packet};
 
 /// Packets by handle, side by side.
-struct Side(Vec<Packet>);
+struct Side(Vec<Slot>);
 
 impl Store for Side {
     fn packet(&mut self, handle: u32) -> &mut Packet {
-        &mut self.0[handle as usize]
+        &mut self.0[handle as usize].packet
     }
-    fn packets(&mut self) -> Option<&mut [Packet]> {
+    fn slots(&mut self) -> Option<&mut [Slot]> {
         Some(&mut self.0)
     }
     fn release(&mut self, _handle: u32) {}
@@ -81,7 +81,7 @@ type Outcome = (Vec<Option<Time>>, Vec<Vec<f64>>, Vec<Packet>);
 /// Carries packets through a port at which somebody looks every 50 ms or so.
 fn run(mut port: Port, packets: &[(Time, Packet)], told: Told) -> Outcome {
     let mut rng = Rng::stream(2, "looks");
-    let mut store = Side(packets.iter().map(|(_, packet)| *packet).collect());
+    let mut store = Side(packets.iter().map(|(_, packet)| Slot::of(*packet)).collect());
     let (mut departures, mut looks) = (Vec::new(), Vec::new());
     let mut look = Time::ZERO;
     for (handle, &(at, packet)) in packets.iter().enumerate() {
@@ -103,7 +103,7 @@ fn run(mut port: Port, packets: &[(Time, Packet)], told: Told) -> Outcome {
     }
     port.settle(look + Time::secs(9), &mut store);
     looks.push(seen(&mut port, look + Time::secs(9)));
-    (departures, looks, store.0)
+    (departures, looks, store.0.into_iter().map(|slot| slot.packet).collect())
 }
 
 /// What differs, without what travels beside the headers: foreseen packets are counted down where they pass.

@@ -1,6 +1,6 @@
 //! Packets in memory: 64 bytes each behind 32-bit handles, without an allocation per packet.
 
-use explicate_core::port::{Note, Store};
+use explicate_core::port::{Note, Slot, Store};
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, SackRanges};
 
@@ -15,7 +15,7 @@ static NO_RANGES: SackRanges = SackRanges::NONE;
 /// All packets of a run, and the pending timers, which travel through the event queue in the same form.
 #[derive(Default)]
 pub(crate) struct Arena {
-    packets: Vec<Packet>,
+    slots: Vec<Slot>,
     sacks: Sacks,
     free: u32,
     live: usize,
@@ -29,14 +29,14 @@ impl Arena {
     }
     /// Makes room for so many more.
     pub(crate) fn reserve(&mut self, slots: usize) {
-        self.packets.reserve(slots);
-        prefetch::in_large_pages(self.packets.spare_capacity_mut());
+        self.slots.reserve(slots);
+        prefetch::in_large_pages(self.slots.spare_capacity_mut());
     }
     /// Packets that the system moved to where there is more room have lost their large pages.
     #[cold]
     fn grow(&mut self) {
         self.reserve(1);
-        prefetch::into_large_pages(&self.packets);
+        prefetch::into_large_pages(&self.slots);
     }
     /// A slot with undefined contents.
     #[inline]
@@ -44,14 +44,14 @@ impl Arena {
         self.live += 1;
         if self.free != NIL {
             let handle = self.free;
-            self.free = self.packets[handle as usize].next;
+            self.free = self.slots[handle as usize].next;
             return handle;
         }
-        if self.packets.len() == self.packets.capacity() {
+        if self.slots.len() == self.slots.capacity() {
             self.grow();
         }
-        self.packets.push(Packet::EMPTY);
-        self.packets.len() as u32 - 1
+        self.slots.push(Slot::of(Packet::EMPTY));
+        self.slots.len() as u32 - 1
     }
     #[inline]
     pub(crate) fn give(&mut self, handle: u32) {
@@ -59,7 +59,7 @@ impl Arena {
         if self.get(handle).transport.sack_count() != 0 {
             self.sacks.forget(handle);
         }
-        self.packets[handle as usize].next = self.free;
+        self.slots[handle as usize].next = self.free;
         self.free = handle;
     }
     /// Takes the SACK ranges behind a packet's header.
@@ -75,16 +75,25 @@ impl Arena {
     }
     #[inline]
     pub(crate) fn get(&self, handle: u32) -> &Packet {
-        &self.packets[handle as usize]
-    }
-    /// The packet of a slot, if there is one of this number.
-    #[inline]
-    pub(crate) fn find(&self, handle: u32) -> Option<&Packet> {
-        self.packets.get(handle as usize)
+        &self.slots[handle as usize].packet
     }
     #[inline]
     pub(crate) fn get_mut(&mut self, handle: u32) -> &mut Packet {
-        &mut self.packets[handle as usize]
+        &mut self.slots[handle as usize].packet
+    }
+    /// The packet with its event.
+    #[inline]
+    pub(crate) fn slot(&self, handle: u32) -> &Slot {
+        &self.slots[handle as usize]
+    }
+    #[inline]
+    pub(crate) fn slot_mut(&mut self, handle: u32) -> &mut Slot {
+        &mut self.slots[handle as usize]
+    }
+    /// The slot of this number, if there is one.
+    #[inline]
+    pub(crate) fn find(&self, handle: u32) -> Option<&Slot> {
+        self.slots.get(handle as usize)
     }
     /// The SACK ranges behind a packet's header.
     #[inline]
@@ -143,8 +152,8 @@ impl Store for Arena {
         self.get_mut(handle)
     }
     #[inline]
-    fn packets(&mut self) -> Option<&mut [Packet]> {
-        self.log.is_none().then_some(&mut self.packets)
+    fn slots(&mut self) -> Option<&mut [Slot]> {
+        self.log.is_none().then_some(&mut self.slots)
     }
     #[inline]
     fn release(&mut self, handle: u32) {
@@ -152,7 +161,7 @@ impl Store for Arena {
     }
     fn copy(&mut self, handle: u32) -> Option<u32> {
         let copy = self.take();
-        *self.get_mut(copy) = *self.get(handle);
+        *self.slot_mut(copy) = *self.slot(handle);
         let ranges = *self.sack(handle);
         self.set_sack(copy, &ranges);
         Some(copy)
@@ -168,7 +177,7 @@ impl Store for Arena {
 impl Arena {
     #[cold]
     pub(crate) fn log_delivery(&mut self, at: Time, handle: u32) {
-        let packet = &self.packets[handle as usize];
+        let packet = &self.slots[handle as usize].packet;
         if let Some(log) = &mut self.log {
             log.delivered(at, packet);
         }
@@ -176,7 +185,7 @@ impl Arena {
     #[cold]
     fn note_slowly(&mut self, at: Time, port: u32, handle: u32, what: Note) {
         let sack = *self.sack(handle);
-        let packet = &self.packets[handle as usize];
+        let packet = &self.slots[handle as usize].packet;
         if let Some(log) = &mut self.log {
             log.port(at, port, packet, &sack, what);
         }

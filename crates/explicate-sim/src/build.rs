@@ -18,7 +18,7 @@ use explicate_scenario::agents::{agent_values, speaking_ports};
 use explicate_scenario::model::{Scenario, Station};
 use explicate_scenario::routing::Routes;
 
-use crate::engine::{Engine, Processing, RouteFinder, RoutePair};
+use crate::engine::{Engine, Member, NewRoute, Processing, RouteFinder, RoutePair};
 
 /// Builds the network of a scenario for a run with this seed.
 ///
@@ -146,7 +146,7 @@ fn add_reroute(engine: &mut Engine, scenario: &Scenario, k: usize, ways: &[Vec<W
     let moved = |id: usize| {
         let group = (engine.group_of(id) as u32, engine.ends[id].number);
         let (there, back) = way(k, group);
-        ((there, back) != way(k - 1, group)).then_some((id as u32, there, back))
+        ((there, back) != way(k - 1, group)).then_some(NewRoute { flow: id as u32, forward: there, back })
     };
     let flows: Vec<_> = (0..engine.ends.len()).filter_map(moved).collect();
     engine.reroute(scenario.reroutes[k - 1].at, &flows, finder);
@@ -206,7 +206,7 @@ fn add_group(engine: &mut Engine, ways: &Ways, scenario: &Scenario, index: usize
             flows::source(group, &name, seed, &init, own, start, 0),
             Processing::new(most, seed, &format!("{name}/processing")),
             start,
-            (index as u32, i),
+            Member { group: index as u32, number: i },
         );
         if let Some(ends) = engine.ends.last_mut() {
             ends.flow.attach(own);

@@ -8,6 +8,7 @@ mod arena;
 pub mod bench;
 pub mod build;
 pub mod engine;
+mod event;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod floor;
 pub mod measure;

@@ -1,7 +1,7 @@
 //! The event queue: a timing wheel whose buckets are about as wide as the mean gap between events, so that its cost
 //! depends neither on the number of pending events nor on how far in the future they are.
 //!
-//! Events are slots of the arena, chained through the packets themselves. Order is (time, hash, rank, insertion): the rank is
+//! Events are slots of the arena, chained through each other. Order is (time, hash, rank, insertion): the rank is
 //! the number of the event's source, the hash is of the run, the time and that number. The order of a tie depends neither on
 //! the order of insertion nor on the order of declaration, and differs from tie to tie. Events of the same time stay in order of
 //! insertion in their bucket until the first of them is popped; hashes are computed only then, and only for these.
@@ -10,12 +10,13 @@
 //! distributed when its time comes; all later events are in one list.
 
 use crate::arena::{Arena, NIL};
+use crate::event::Event;
 use crate::prefetch;
 use crate::rotations::Rotations;
+use explicate_core::port::Slot;
 use explicate_core::rng;
 #[cfg(test)]
 use explicate_core::units::Time;
-use explicate_core::wire::Packet;
 
 const NEAR_BITS: u32 = 15;
 const NEAR: u64 = 1 << NEAR_BITS;
@@ -39,7 +40,7 @@ const TIED: u32 = 0x8000_0000;
 pub(crate) struct Taken {
     pub(crate) slot: u32,
     pub(crate) time: u64,
-    pub(crate) place: u32,
+    pub(crate) event: Event,
 }
 
 /// The event queue.
@@ -102,13 +103,12 @@ impl Wheel {
 
     /// Inserts a slot at a time not before the last event popped.
     #[inline(always)]
-    pub(crate) fn insert(&mut self, arena: &mut Arena, slot: u32, time: u64, place: u32) {
-        let packet = arena.get_mut(slot);
-        (packet.time, packet.place, packet.next) = (time, place, NIL);
+    pub(crate) fn insert(&mut self, arena: &mut Arena, slot: u32, time: u64, event: Event) {
+        event.schedule(arena.slot_mut(slot), time);
         self.put_in(arena, slot, time);
     }
 
-    /// [`Wheel::insert`] of a slot in which time, place and that none is next have been written.
+    /// [`Wheel::insert`] of a slot whose event has been [scheduled](Event::schedule).
     #[inline(always)]
     pub(crate) fn put_in(&mut self, arena: &mut Arena, slot: u32, time: u64) {
         self.put += 1;
@@ -135,34 +135,34 @@ impl Wheel {
 
     /// Puts a slot, whose `next` is nothing, into a bucket that holds others: behind those of its time, which are in no order then.
     fn insert_among(&mut self, arena: &mut Arena, slot: u32, index: usize) {
-        let time = arena.get(slot).time;
-        let last = arena.get(self.near[index][TAIL]).time;
+        let time = arena.slot(slot).time;
+        let last = arena.slot(self.near[index][TAIL]).time;
         if time == last {
             self.tie(time, index);
         }
         let chain = &mut self.near[index];
         if time >= last {
-            arena.get_mut(chain[TAIL]).next = slot;
+            arena.slot_mut(chain[TAIL]).next = slot;
             chain[TAIL] = slot;
             return;
         }
         let mut at = chain[HEAD] & !TIED;
-        let first = arena.get(at).time;
+        let first = arena.slot(at).time;
         if time < first {
-            arena.get_mut(slot).next = at;
+            arena.slot_mut(slot).next = at;
             chain[HEAD] = slot | chain[HEAD] & TIED;
             return;
         }
         let mut before = first;
         loop {
-            let next = arena.get(at).next;
-            let after = arena.get(next).time;
+            let next = arena.slot(at).next;
+            let after = arena.slot(next).time;
             if time < after {
                 if time == before {
                     self.tie(time, index);
                 }
-                arena.get_mut(slot).next = next;
-                arena.get_mut(at).next = slot;
+                arena.slot_mut(slot).next = next;
+                arena.slot_mut(at).next = slot;
                 return;
             }
             (at, before) = (next, after);
@@ -180,18 +180,18 @@ impl Wheel {
     }
 
     /// Brings the first events of a bucket in order, if they have the same time and are not in order yet; the first.
-    fn untie(&mut self, arena: &mut Arena, index: usize, rank: impl Fn(&Packet) -> u32) -> u32 {
+    fn untie(&mut self, arena: &mut Arena, index: usize, rank: impl Fn(&Slot) -> u32) -> u32 {
         let first = self.near[index][HEAD] & !TIED;
-        let time = arena.get(first).time;
+        let time = arena.slot(first).time;
         if core::mem::replace(&mut self.untied, time) == time {
             return first;
         }
         let key = rng::drawn(self.ties, time);
         let mut slot = first;
-        while slot != NIL && arena.get(slot).time == time {
-            let rank = rank(arena.get(slot));
+        while slot != NIL && arena.slot(slot).time == time {
+            let rank = rank(arena.slot(slot));
             self.tied.push((rng::drawn(key, rank as u64), rank, slot));
-            slot = arena.get(slot).next;
+            slot = arena.slot(slot).next;
         }
         // A stable sort: of one source, the first that came is the first.
         self.tied.sort_by_key(|&(hash, rank, _)| (hash, rank));
@@ -200,7 +200,7 @@ impl Wheel {
             self.near[index][TAIL] = last;
         }
         for (.., slot) in self.tied.drain(..).rev() {
-            arena.get_mut(slot).next = next;
+            arena.slot_mut(slot).next = next;
             next = slot;
         }
         next
@@ -219,7 +219,7 @@ impl Wheel {
 
     /// Pops the first event if it is due at `limit` or before.
     #[inline(always)]
-    pub(crate) fn pop(&mut self, arena: &mut Arena, limit: u64, rank: impl Fn(&Packet) -> u32) -> Option<Taken> {
+    pub(crate) fn pop(&mut self, arena: &mut Arena, limit: u64, rank: impl Fn(&Slot) -> u32) -> Option<Taken> {
         loop {
             let index = self.tick as usize % BUCKETS;
             // The rest of this word, then the words after it, up to the end of the present rotation.
@@ -229,9 +229,10 @@ impl Wheel {
                 let index = (index + skip as usize) % BUCKETS;
                 let slot = self.near[index][HEAD];
                 // No slot has the number of a head with that bit.
-                let Some(&Packet { time, place, next, .. }) = arena.find(slot) else {
+                let Some(found) = arena.find(slot) else {
                     return self.pop_tied(arena, limit, (index, skip), rank);
                 };
+                let (time, next, event) = (found.time, found.next, Event::of(found));
                 if time > limit {
                     return None;
                 }
@@ -241,7 +242,7 @@ impl Wheel {
                     self.occupied[index / 64] &= !(1 << (index % 64));
                 }
                 self.taken += 1;
-                return Some(Taken { slot, time, place });
+                return Some(Taken { slot, time, event });
             }
             // The search never stands beyond the limit: a caller may put in events that follow it.
             let next_word = (self.tick | 63) + 1;
@@ -267,10 +268,11 @@ impl Wheel {
         arena: &mut Arena,
         limit: u64,
         (index, skip): (usize, u32),
-        rank: impl Fn(&Packet) -> u32,
+        rank: impl Fn(&Slot) -> u32,
     ) -> Option<Taken> {
         let slot = self.untie(arena, index, rank);
-        let &Packet { time, place, next, .. } = arena.get(slot);
+        let found = arena.slot(slot);
+        let (time, next, event) = (found.time, found.next, Event::of(found));
         if time > limit {
             self.near[index][HEAD] = slot | TIED;
             return None;
@@ -281,7 +283,7 @@ impl Wheel {
             self.occupied[index / 64] &= !(1 << (index % 64));
         }
         self.taken += 1;
-        Some(Taken { slot, time, place })
+        Some(Taken { slot, time, event })
     }
 
     /// The first event of the next bucket that holds any, no more than `within` buckets from now, of those that come after
@@ -341,7 +343,7 @@ impl Wheel {
                 let events = self.far.piece(piece).0;
                 let (bucket, slot) = events[i];
                 if let Some(&(_, soon)) = events.get(i + SOON) {
-                    prefetch::whole(arena.get(soon));
+                    prefetch::whole(arena.slot(soon));
                 }
                 self.insert_near(arena, slot, (rotation << NEAR_BITS) + bucket as u64);
             }
@@ -365,8 +367,9 @@ impl Wheel {
         self.tick = now >> self.shift;
         self.near_end = ((self.tick >> NEAR_BITS) + 2) << NEAR_BITS;
         for slot in all {
-            let &Packet { time, place, .. } = arena.get(slot);
-            self.insert(arena, slot, time, place);
+            let pending = arena.slot(slot);
+            let (time, event) = (pending.time, Event::of(pending));
+            self.insert(arena, slot, time, event);
         }
     }
 
@@ -391,7 +394,7 @@ impl Wheel {
             let mut slot = chain[HEAD] & !TIED;
             while slot != NIL {
                 all.push(slot);
-                slot = arena.get(slot).next;
+                slot = arena.slot(slot).next;
             }
         }
         all
@@ -412,7 +415,7 @@ mod tests {
     /// Against a plain sorted list, with spans from nanoseconds to hours.
     #[test]
     fn order_is_time_then_hash_then_rank_then_insertion() {
-        let rank = |p: &Packet| p.place;
+        let rank = |slot: &Slot| Event::of(slot).place();
         for seed in 0..6usize {
             let mut rng = Rng::stream(seed as u64, "wheel");
             let (mut arena, mut wheel) = (Arena::new(), Wheel::new(seed as u64));
@@ -425,7 +428,7 @@ mod tests {
                     let slot = arena.take();
                     let time = now + rng.next_u64() % (1 << magnitude);
                     let place = (rng.next_u64() % 4) as u32;
-                    wheel.insert(&mut arena, slot, time, place);
+                    wheel.insert(&mut arena, slot, time, Event::arrival(place));
                     let hash = rng::drawn(rng::drawn(seed as u64, time), place as u64);
                     expected.insert((time, hash, place, count), slot);
                     count += 1;

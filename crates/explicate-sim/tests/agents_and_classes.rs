@@ -13,7 +13,7 @@ use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::Packet;
-use explicate_sim::engine::{Engine, Processing};
+use explicate_sim::engine::{Engine, Member, Processing};
 
 fn class(limit: f64, router: bool, capacity: Rate) -> Class {
     let kind = registry::qdisc("droptail").expect("registered");
@@ -146,7 +146,14 @@ fn beside(weights: [u32; 2]) -> [u64; 2] {
             interface: rate,
         };
         let way = engine.add_routes(&[0], &[1]);
-        engine.add_flow(&init, way, Source::Bulk, Processing::none(), Time::ZERO, (0, id as u32));
+        engine.add_flow(
+            &init,
+            way,
+            Source::Bulk,
+            Processing::none(),
+            Time::ZERO,
+            Member { group: 0, number: id as u32 },
+        );
     }
     engine.prepare();
     engine.run_until(Time::secs(10));

@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 
 use crate::api::{AnyRouter, PortView};
 use crate::channel::{Channel, ServiceCurve};
-pub use crate::passage::Waiting;
+pub use crate::passage::{Slot, Waiting};
 use crate::qdisc::{Discipline, DropCause, Verdict};
 use crate::units::{Rate, Time};
 use crate::wire::{Ecn, Packet};
@@ -50,7 +50,7 @@ pub trait Store {
     /// The packet behind a handle.
     fn packet(&mut self, handle: u32) -> &mut Packet;
     /// All packets, if they stand side by side by handle and no notes are taken; by default none: each is asked for.
-    fn packets(&mut self) -> Option<&mut [Packet]> {
+    fn slots(&mut self) -> Option<&mut [Slot]> {
         None
     }
     /// A packet was dropped or lost: its handle is free.

@@ -101,7 +101,6 @@ fn own(format: u8) -> PyResult<u8> {
 /// A packet, while a callback has it.
 #[pyclass(module = "explicate", name = "Packet")]
 pub(crate) struct PyPacket {
-    // Not a `Packet`: that is aligned to a cache line, which Python's objects are not.
     ip_len: u16,
     tos: u8,
     transport: Transport,

@@ -11,7 +11,8 @@ use explicate_build::source::Source;
 use explicate_core::units::Time;
 use explicate_core::wire::SACK_RANGES;
 
-use super::{Engine, Hop, Mark, NIL, Onward, TIMER, TURNED, WAITING, rank};
+use super::{Engine, Hop, Mark, NIL, Onward, rank};
+use crate::event::{Event, Timer};
 
 /// A link at whose end packets are turned.
 #[derive(Clone, Copy)]
@@ -22,6 +23,16 @@ pub(super) struct Turn {
     pub(super) in_transit: u32,
     /// The link that the answers take.
     pub(super) up: u32,
+}
+
+/// An event that was taken out of the queue, with what it is ordered by.
+struct Pending {
+    time: u64,
+    rank: u32,
+    slot: u32,
+    event: Event,
+    /// The place of a packet that may be turned or replied to.
+    hop: Option<Hop>,
 }
 
 impl Engine {
@@ -81,7 +92,8 @@ impl Engine {
     pub(super) fn turn_ahead(&mut self, slot: u32, at: Time, place: u32, turn: Turn) {
         let Turn { down, in_transit, up: turn } = turn;
         if in_transit == 0 {
-            let packet = self.arena.get_mut(slot);
+            let pending = self.arena.slot_mut(slot);
+            let packet = &mut pending.packet;
             if let Some(ends) = self.ends.get_mut(packet.transport.flow() as usize)
                 && let Some(bytes) = ends.sink.foretell(packet)
             {
@@ -89,22 +101,22 @@ impl Engine {
                 if let Some(departs) = up.port.pass_by(at, bytes as u32, self.unobserved_until.since(up.delay)) {
                     ends.sink.take_ahead(packet);
                     let at = up.end_of(departs);
-                    (packet.time, packet.place, packet.next) = (at.0, ends.back | TURNED, NIL);
+                    Event::turned(ends.back).schedule(pending, at.0);
                     return self.wheel.put_in(&mut self.arena, slot, at.0);
                 }
-            } else if let Some((at, place)) = self.turn_slowly(slot, at, turn) {
-                return self.wheel.insert(&mut self.arena, slot, at.0, place);
+            } else if let Some((at, event)) = self.turn_slowly(slot, at, turn) {
+                return self.wheel.insert(&mut self.arena, slot, at.0, event);
             }
         } else {
             self.unturned += 1;
         }
         self.links[down as usize].in_transit += 1;
-        self.wheel.insert(&mut self.arena, slot, at.0, place);
+        self.wheel.insert(&mut self.arena, slot, at.0, Event::arrival(place));
     }
 
     /// A packet that is not the next in order.
     #[inline(never)]
-    fn turn_slowly(&mut self, slot: u32, at: Time, up: u32) -> Option<(Time, u32)> {
+    fn turn_slowly(&mut self, slot: u32, at: Time, up: u32) -> Option<(Time, Event)> {
         let packet = self.arena.get_mut(slot);
         let ends = self.ends.get_mut(packet.transport.flow() as usize)?;
         let up = &mut self.links[up as usize];
@@ -114,7 +126,7 @@ impl Engine {
         }
         let ranges = ends.sink.foretell_any(packet, &mut self.sack)?;
         let departs = up.port.pass_by(at, ends.sink.answer_bytes(ranges) as u32, unobserved_until)?;
-        let turned = (up.end_of(departs), ends.back | TURNED);
+        let turned = (up.end_of(departs), Event::turned(ends.back));
         if ranges > 0 {
             self.arena.set_sack(slot, &self.sack);
         }
@@ -132,7 +144,7 @@ impl Engine {
         self.turn_all(Mark::TURN | Mark::REPLY);
         self.waiting.reverse();
         if !self.waiting.is_empty() {
-            self.arm(WAITING, self.now);
+            self.arm(Timer::Waiting, self.now);
         }
     }
 
@@ -149,31 +161,32 @@ impl Engine {
     #[inline(never)]
     fn turn_all(&mut self, marks: Mark) {
         self.unturned = 0;
-        let down = |routes: &[Hop], place: u32| {
-            let hop = (place & (TIMER | TURNED) == 0).then(|| routes[place as usize]);
+        let down = |routes: &[Hop], event: Event| {
+            let hop = (!event.is_timer() && !event.is_turned()).then(|| routes[event.place() as usize]);
             hop.filter(|hop| hop.has(marks))
         };
         // What they are ordered by stands beside the slots: packets lie anywhere in memory.
         let slots = self.wheel.take_all(&self.arena);
         let mut events = Vec::with_capacity(slots.len());
         for slot in slots {
-            let packet = self.arena.get(slot);
-            let hop = down(&self.routes, packet.place);
-            events.push((packet.time, rank(&self.routes, packet), slot, packet.place, hop));
+            let pending = self.arena.slot(slot);
+            let event = Event::of(pending);
+            let hop = down(&self.routes, event);
+            events.push(Pending { time: pending.time, rank: rank(&self.routes, pending), slot, event, hop });
             if let Some(hop) = hop {
                 self.links[hop.index()].in_transit -= 1;
             }
         }
-        events.sort_by_key(|&(time, rank, ..)| (time, rank));
-        for (time, _, slot, place, hop) in events {
+        events.sort_by_key(|pending| (pending.time, pending.rank));
+        for Pending { time, slot, event, hop, .. } in events {
             match hop {
                 Some(hop) if hop.has(Mark::REPLY) => self.waiting.push(slot),
                 Some(hop) => {
                     let down = &self.links[hop.index()];
                     let turn = Turn { down: hop.link(), in_transit: down.in_transit, up: down.turn };
-                    self.turn_ahead(slot, Time(time), place, turn);
+                    self.turn_ahead(slot, Time(time), event.place(), turn);
                 }
-                None => self.wheel.insert(&mut self.arena, slot, time, place),
+                None => self.wheel.insert(&mut self.arena, slot, time, event),
             }
         }
     }

@@ -6,12 +6,13 @@ use explicate_core::port::Arriving;
 use explicate_core::units::Time;
 use explicate_core::wire::{Packet, flag};
 
-use super::{AGENT, Engine, Mark, NIL, RouteFinder};
+use super::{Armed, Engine, Mark, NIL, RouteFinder};
+use crate::event::Timer;
 
 impl Engine {
     /// Puts an agent at a node.
     pub fn add_agent(&mut self, node: Address, agent: Box<dyn Agent>) {
-        self.agents.insert(node.0, (agent, Time::NEVER));
+        self.agents.insert(node.0, Armed::new(agent));
         self.arm_agent(node.0);
     }
     /// Sets how routes of agents' messages are found.
@@ -20,16 +21,14 @@ impl Engine {
     }
 
     pub(super) fn agent_timer(&mut self, node: u32) {
-        let Some((_, armed)) = self.agents.get_mut(&node) else { return };
-        if *armed != self.now {
+        if self.agents.get(&node).is_none_or(|agent| agent.due != self.now) {
             return;
         }
-        *armed = Time::NEVER;
         // The oracle reads all ports, so the agent is taken out of the map during the call.
-        if let Some((mut agent, armed)) = self.agents.remove(&node) {
-            agent.consult(self.now, self);
-            agent.handle_timeout(self.now);
-            self.agents.insert(node, (agent, armed));
+        if let Some(Armed { mut machine, .. }) = self.agents.remove(&node) {
+            machine.consult(self.now, self);
+            machine.handle_timeout(self.now);
+            self.agents.insert(node, Armed::new(machine));
         }
         self.drain_agent(node);
     }
@@ -52,14 +51,14 @@ impl Engine {
     }
     /// Reports what a node's agent knows about other nodes.
     pub fn probe_peers(&self, node: Address, put: &mut dyn FnMut(Address, &'static str, f64)) {
-        if let Some((agent, _)) = self.agents.get(&node.0) {
-            agent.probe_peers(put);
+        if let Some(agent) = self.agents.get(&node.0) {
+            agent.machine.probe_peers(put);
         }
     }
     /// Reports the variables of a node's agent.
     pub fn probe_agent(&self, node: Address, put: Probe<'_>) {
-        if let Some((agent, _)) = self.agents.get(&node.0) {
-            agent.probe(put);
+        if let Some(agent) = self.agents.get(&node.0) {
+            agent.machine.probe(put);
         }
     }
 
@@ -81,18 +80,18 @@ impl Engine {
         let packet = self.arena.get_mut(slot);
         let to = self.destinations.get(packet.transport.flow() as usize).copied().unwrap_or(NIL);
         let agent = self.agents.get_mut(&node);
-        if agent.is_some_and(|(agent, _)| agent.handle_data(self.now, packet, Address(to), view.as_ref())) {
+        if agent.is_some_and(|agent| agent.machine.handle_data(self.now, packet, Address(to), view.as_ref())) {
             self.drain_agent(node);
         }
         last
     }
 
     fn arm_agent(&mut self, node: u32) {
-        let Some((agent, armed)) = self.agents.get_mut(&node) else { return };
-        let due = agent.poll_timeout();
-        if due < *armed {
-            *armed = due.max(self.now);
-            self.arm(AGENT | node, due);
+        let Some(agent) = self.agents.get_mut(&node) else { return };
+        let due = agent.machine.poll_timeout();
+        if due < agent.due {
+            agent.due = due.max(self.now);
+            self.arm(Timer::Agent(node), due);
         }
     }
 
@@ -103,14 +102,14 @@ impl Engine {
         message[..12].copy_from_slice(&header.0[12..]);
         message[12..].copy_from_slice(&packet.congestion.0[4..]);
         let from = header.segment();
-        if let Some((agent, _)) = self.agents.get_mut(&node) {
-            agent.handle_control(self.now, &Control { peer: Address(from), ip_len: packet.ip_len, message });
+        if let Some(agent) = self.agents.get_mut(&node) {
+            agent.machine.handle_control(self.now, &Control { peer: Address(from), ip_len: packet.ip_len, message });
         }
         self.drain_agent(node);
     }
 
     fn drain_agent(&mut self, node: u32) {
-        while let Some(control) = self.agents.get_mut(&node).and_then(|(a, _)| a.poll_control(self.now)) {
+        while let Some(control) = self.agents.get_mut(&node).and_then(|agent| agent.machine.poll_control(self.now)) {
             let Some(place) = self.control_route(node, control.peer.0) else { continue };
             let slot = self.arena.take();
             let packet = self.arena.get_mut(slot);

@@ -14,6 +14,15 @@ pub struct RoutePair {
     pub(super) back: u32,
 }
 
+/// What a flow is in the scenario: the number of its group, and its own within the group.
+#[derive(Clone, Copy)]
+pub struct Member {
+    /// The group.
+    pub group: u32,
+    /// Its number there.
+    pub number: u32,
+}
+
 /// Both ends of a flow.
 pub struct Ends {
     /// The sending end.

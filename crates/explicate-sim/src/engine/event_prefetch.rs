@@ -6,7 +6,8 @@
 
 use explicate_core::wire::{Packet, flag};
 
-use super::{AGAIN, Engine, FLOW, HELD, KIND, Mark, NIL, SINK, SOURCE, TIMER, TURNED};
+use super::{Engine, Mark, NIL};
+use crate::event::{Event, Timer};
 use crate::prefetch;
 
 /// Number of flows from which prefetching pays off: their memory exceeds the inner caches.
@@ -46,10 +47,10 @@ impl Engine {
         while let Some(slot) = self.wheel.ahead(&mut self.prefetch.bucket, BUCKETS) {
             self.prefetch.count = self.prefetch.count.wrapping_add(1);
             self.prefetch.found[self.prefetch.count % 16] = slot;
-            prefetch::whole(self.arena.get(slot));
-            let next = self.arena.get(self.prefetch.before(1)).next;
+            prefetch::whole(self.arena.slot(slot));
+            let next = self.arena.slot(self.prefetch.before(1)).next;
             if next != NIL {
-                prefetch::whole(self.arena.get(next));
+                prefetch::whole(self.arena.slot(next));
             }
             self.fetch_both(self.prefetch.before(2), Engine::fetch);
             self.fetch_both(self.prefetch.before(3), Engine::fetch_apart);
@@ -61,7 +62,7 @@ impl Engine {
     #[inline(always)]
     fn fetch_both(&self, slot: u32, step: impl Fn(&Engine, u32)) {
         step(self, slot);
-        let next = self.arena.get(slot).next;
+        let next = self.arena.slot(slot).next;
         if next != NIL {
             step(self, next);
         }
@@ -69,17 +70,18 @@ impl Engine {
 
     /// The links and the flow of an event whose packet is here.
     fn fetch(&self, slot: u32) {
-        let packet = self.arena.get(slot);
-        if packet.place & TIMER != 0 {
-            if matches!(packet.place & KIND, FLOW | SOURCE | SINK | HELD) {
-                prefetch::whole(&self.ends[(packet.place & !KIND & !AGAIN) as usize]);
+        let (event, packet) = (Event::of(self.arena.slot(slot)), self.arena.get(slot));
+        match event.expires() {
+            Some(Timer::Flow(flow) | Timer::Source(flow) | Timer::Sink(flow) | Timer::Held { flow, .. }) => {
+                return prefetch::whole(&self.ends[flow as usize]);
             }
-            return;
+            Some(_) => return,
+            None => {}
         }
-        let mut place = (packet.place & !TURNED) as usize;
+        let mut place = event.place() as usize;
         let mut hop = self.routes[place];
         prefetch::whole(&self.links[hop.index()]);
-        if packet.place & TURNED != 0 {
+        if event.is_turned() {
             self.fetch_sink(packet);
         } else if hop.has(Mark::LAST)
             && let Some(ends) = self.ends.get(packet.transport.flow() as usize)
@@ -107,13 +109,13 @@ impl Engine {
 
     /// What the links and the flow of an event keep apart from themselves, now that these are here.
     fn fetch_apart(&self, slot: u32) {
-        let packet = self.arena.get(slot);
-        if packet.place & TIMER != 0 {
+        let (event, packet) = (Event::of(self.arena.slot(slot)), self.arena.get(slot));
+        if event.is_timer() {
             return;
         }
-        let first = (packet.place & !TURNED) as usize;
+        let first = event.place() as usize;
         let (mut place, mut hop) = (first, self.routes[first]);
-        if packet.place & TURNED != 0 {
+        if event.is_turned() {
             let down = self.links[hop.index()].turn;
             prefetch::whole(&self.links[down as usize]);
         } else {
@@ -140,9 +142,9 @@ impl Engine {
 
     /// The port that is settled before an answer is written, and the one that it is fused to.
     fn fetch_down(&self, slot: u32) {
-        let place = self.arena.get(slot).place;
-        if place & TIMER == 0 && place & TURNED != 0 {
-            let up = self.routes[(place & !TURNED) as usize].link();
+        let event = Event::of(self.arena.slot(slot));
+        if event.is_turned() {
+            let up = self.routes[event.place() as usize].link();
             let down = self.links[up as usize].turn;
             let feeder = self.links[down as usize].fused_to;
             self.fetch_port(down);

@@ -1,6 +1,7 @@
 //! Fusing: which links are computed within the event before them, and which ports defer their counting.
 
-use super::{Engine, Mark, NIL, Reads};
+use super::link::Reads;
+use super::{Engine, Mark, NIL};
 use crate::prefetch;
 
 impl Engine {

@@ -3,7 +3,8 @@
 use explicate_core::units::Time;
 use explicate_core::wire::Packet;
 
-use super::{Engine, NIL, TIMER, TURNED};
+use super::{Engine, NIL};
+use crate::event::Event;
 use crate::packet_log::PacketLog;
 
 impl Engine {
@@ -50,10 +51,10 @@ impl Engine {
     /// in a network that fuses nothing; elsewhere a packet may be reported on a later link. Call `settle_all` first.
     pub fn packets_under_way(&self, mut put: impl FnMut(usize, &Packet, Time)) {
         for slot in self.wheel.slots(&self.arena) {
-            let packet = self.arena.get(slot);
-            if packet.place & TIMER == 0 {
-                let place = packet.place & !TURNED;
-                put(self.routes[place as usize].index(), packet, Time(packet.time));
+            let pending = self.arena.slot(slot);
+            let event = Event::of(pending);
+            if !event.is_timer() {
+                put(self.routes[event.place() as usize].index(), &pending.packet, Time(pending.time));
             }
         }
     }
@@ -65,9 +66,9 @@ impl Engine {
         let mut on_link = vec![0u64; self.links.len()];
         let mut timers = 0;
         for &slot in &waiting {
-            let place = self.arena.get(slot).place;
+            let event = Event::of(self.arena.slot(slot));
             // A packet that its host holds is a timer here: it is on no link.
-            if place & TIMER != 0 { timers += 1 } else { on_link[self.routes[place as usize].index()] += 1 }
+            if event.is_timer() { timers += 1 } else { on_link[self.routes[event.place() as usize].index()] += 1 }
         }
         let mut hosts = 0;
         for index in 0..self.links.len() {

@@ -5,8 +5,21 @@ use explicate_core::port::{Note, Port, Store};
 use explicate_core::units::Time;
 use explicate_core::wire::Packet;
 
-use super::{Engine, Hop, Link, MEDIUM, NIL};
-use crate::arena::Arena;
+use super::{Armed, Engine, Hop, Link};
+use crate::arena::{Arena, NIL};
+use crate::event::{Event, Timer};
+
+/// The medium of a link, and the link's number there.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) struct Radio {
+    medium: u32,
+    number: u32,
+}
+
+impl Radio {
+    /// The link does not go over a medium.
+    pub(super) const NONE: Radio = Radio { medium: NIL, number: NIL };
+}
 
 /// The part of the engine that a medium can access.
 struct World<'a> {
@@ -14,14 +27,13 @@ struct World<'a> {
     arena: &'a mut Arena,
     links: &'a mut [Link],
     routes: &'a [Hop],
-    /// For each link its medium and its number there.
-    radios: &'a [(u32, u32)],
+    radios: &'a [Radio],
 }
 
 impl World<'_> {
     /// The link that a packet is on.
     fn link_of(&self, slot: u32) -> u32 {
-        self.routes[self.arena.get(slot).place as usize].link()
+        self.routes[Event::of(self.arena.slot(slot)).place() as usize].link()
     }
 }
 
@@ -31,7 +43,7 @@ impl Driver for World<'_> {
     }
     fn frame(&mut self, slot: u32) -> (u32, u32) {
         let link = self.link_of(slot) as usize;
-        (self.radios[link].1, self.links[link].port.coded_bytes(slot, self.arena))
+        (self.radios[link].number, self.links[link].port.coded_bytes(slot, self.arena))
     }
     fn attempt_is_lost(&mut self, link: u32, packet: &Packet, bytes: u32) -> bool {
         self.links[link as usize].port.attempt_is_lost(self.now, packet, bytes)
@@ -65,25 +77,25 @@ impl Store for World<'_> {
 impl Engine {
     /// Adds a medium over links that were added and shared, in the order of their numbers there.
     pub fn add_medium(&mut self, medium: Medium, links: &[u32]) {
-        self.radios.resize(self.links.len(), (NIL, NIL));
+        self.radios.resize(self.links.len(), Radio::NONE);
         let index = self.media.len() as u32;
         for (number, &link) in links.iter().enumerate() {
-            self.radios[link as usize] = (index, number as u32);
+            self.radios[link as usize] = Radio { medium: index, number: number as u32 };
         }
-        self.media.push((medium, Time::NEVER));
+        self.media.push(Armed::new(medium));
         self.arm_medium(index);
     }
 
-    /// The medium of a link, and the link's number there.
-    pub(super) fn radio(&self, link: u32) -> Option<(u32, u32)> {
-        self.radios.get(link as usize).copied().filter(|(medium, _)| *medium != NIL)
+    /// What a link is on a medium, if it goes over one.
+    pub(super) fn radio(&self, link: u32) -> Option<Radio> {
+        self.radios.get(link as usize).copied().filter(|radio| *radio != Radio::NONE)
     }
 
     /// A packet waits at a port whose departures are not known in advance.
     #[cold]
     pub(super) fn queued(&mut self, link: u32, slot: u32) {
         match self.radio(link) {
-            Some((medium, number)) => self.with_medium(medium, |m, world| m.enqueue(world, number, slot)),
+            Some(Radio { medium, number }) => self.with_medium(medium, |m, world| m.enqueue(world, number, slot)),
             None if self.links[link as usize].port.is_reference() => self.arm_departure(link),
             None => self.arm_port(link),
         }
@@ -91,28 +103,28 @@ impl Engine {
 
     fn with_medium(&mut self, index: u32, act: impl FnOnce(&mut Medium, &mut World<'_>)) {
         let Engine { arena, links, routes, radios, media, now, .. } = self;
-        act(&mut media[index as usize].0, &mut World { now: *now, arena, links, routes, radios });
+        act(&mut media[index as usize].machine, &mut World { now: *now, arena, links, routes, radios });
         self.arm_medium(index);
     }
 
     fn arm_medium(&mut self, index: u32) {
-        let (medium, armed) = &mut self.media[index as usize];
-        let due = medium.poll_timeout();
+        let medium = &mut self.media[index as usize];
+        let due = medium.machine.poll_timeout();
         // An event that has become too early finds nothing to do.
-        if due < *armed {
-            *armed = due;
-            self.arm(MEDIUM | index, due);
+        if due < medium.due {
+            medium.due = due;
+            self.arm(Timer::Medium(index), due);
         }
     }
 
     pub(super) fn medium_timer(&mut self, index: u32) {
-        if self.media[index as usize].1 != self.now {
+        if self.media[index as usize].due != self.now {
             return;
         }
-        self.media[index as usize].1 = Time::NEVER;
+        self.media[index as usize].due = Time::NEVER;
         self.with_medium(index, |medium, world| medium.handle_timeout(world));
-        while let Some(slot) = self.media[index as usize].0.poll_delivered() {
-            let link = self.routes[self.arena.get(slot).place as usize].link();
+        while let Some(slot) = self.media[index as usize].machine.poll_delivered() {
+            let link = self.routes[Event::of(self.arena.slot(slot)).place() as usize].link();
             let Link { port, delay, .. } = &mut self.links[link as usize];
             let delay = *delay;
             if port.carried(self.now, slot, &mut self.arena) {
@@ -127,22 +139,22 @@ impl Engine {
 
     /// A packet will reach the end of its link.
     fn propagate(&mut self, slot: u32, at: Time) {
-        let place = self.arena.get(slot).place;
-        self.wheel.insert(&mut self.arena, slot, at.0, place);
+        let event = Event::of(self.arena.slot(slot));
+        self.wheel.insert(&mut self.arena, slot, at.0, event);
     }
 
     /// Starts the measured span, after the warm-up. Call `settle` first.
     pub fn start_measuring(&mut self) {
         self.links.iter_mut().for_each(|l| l.port.start_measuring(self.now));
-        self.media.iter_mut().for_each(|(m, _)| m.start_measuring(self.now));
+        self.media.iter_mut().for_each(|m| m.machine.start_measuring(self.now));
     }
     /// Media, in the order in which they were added.
     pub fn medium(&self, index: usize) -> Option<&Medium> {
-        self.media.get(index).map(|(m, _)| m)
+        self.media.get(index).map(|medium| &medium.machine)
     }
     /// The medium that a link goes over, and its number there.
     pub fn over(&self, link: usize) -> Option<(&Medium, u32)> {
-        self.radio(link as u32).map(|(medium, number)| (&self.media[medium as usize].0, number))
+        self.radio(link as u32).map(|radio| (&self.media[radio.medium as usize].machine, radio.number))
     }
     /// The port at which a link's packets wait: its own, or its radio's interface.
     pub fn queue_of(&self, link: usize) -> &Port {
@@ -151,7 +163,7 @@ impl Engine {
     /// As above, mutably, for values that have to be computed.
     pub fn queue_of_mut(&mut self, link: usize) -> &mut Port {
         match self.radio(link as u32) {
-            Some((medium, number)) => self.media[medium as usize].0.interface_mut(number),
+            Some(Radio { medium, number }) => self.media[medium as usize].machine.interface_mut(number),
             None => &mut self.links[link].port,
         }
     }
@@ -162,11 +174,11 @@ impl Engine {
         if link.is_some() && only.is_none() {
             return;
         }
-        for (i, (medium, _)) in self.media.iter_mut().enumerate() {
-            if only.is_none_or(|(m, _)| m as usize == i) {
+        for (i, medium) in self.media.iter_mut().enumerate() {
+            if only.is_none_or(|radio| radio.medium as usize == i) {
                 let (links, routes, radios) = (&mut self.links, &self.routes, &self.radios);
                 let world = &mut World { now: self.now, arena: &mut self.arena, links, routes, radios };
-                medium.settle(world, only.map(|(_, number)| number));
+                medium.machine.settle(world, only.map(|radio| radio.number));
             }
         }
     }
@@ -175,7 +187,7 @@ impl Engine {
     /// that arrived. The number of packets there.
     pub(super) fn audit_media(&self, on_link: &[u64], delivered: &[u64]) -> Result<u64, String> {
         let mut slots = 0;
-        for (links, waiting) in self.media.iter().flat_map(|(m, _)| m.inside()) {
+        for (links, waiting) in self.media.iter().flat_map(|medium| medium.machine.inside()) {
             let sum = |of: &dyn Fn(usize) -> u64| links.iter().map(|&l| of(l as usize)).sum::<u64>();
             let came = sum(&|l| self.links[l].port.stats.arrived);
             let gone = sum(&|l| self.links[l].port.stats.total().gone());

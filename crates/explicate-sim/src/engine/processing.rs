@@ -11,7 +11,8 @@ use explicate_core::rng;
 use explicate_core::units::Time;
 use explicate_core::wire::{Transport, flag};
 
-use super::{AGAIN, Engine, HELD, KIND, Mark};
+use super::{Engine, Mark};
+use crate::event::{Event, Timer};
 
 /// Processing time of a flow's host.
 pub struct Processing {
@@ -73,16 +74,16 @@ impl Engine {
     /// A packet has been sent and leaves its host later.
     #[inline(never)]
     pub(super) fn hold(&mut self, id: u32, slot: u32, leaves: Time) {
-        let again = if self.ends[id as usize].flow.sends_again() { AGAIN } else { 0 };
-        self.wheel.insert(&mut self.arena, slot, leaves.0, HELD | again | id);
+        let again = self.ends[id as usize].flow.sends_again();
+        self.wheel.insert(&mut self.arena, slot, leaves.0, Event::timer(Timer::Held { flow: id, again }));
     }
 
     /// It leaves on the flow's current route, unless the host's own queue drops it.
-    pub(super) fn let_go(&mut self, slot: u32, place: u32) {
-        let id = (place & !KIND & !AGAIN) as usize;
+    pub(super) fn let_go(&mut self, slot: u32, flow: u32, again: bool) {
+        let id = flow as usize;
         let (bytes, first) = (self.arena.get(slot).ip_len as u32, self.ends[id].forward);
         if !self.forward_slowly(self.now, Arriving { handle: slot, bytes }, first) {
-            self.ends[id].flow.refused(place & AGAIN != 0);
+            self.ends[id].flow.refused(again);
         }
     }
 

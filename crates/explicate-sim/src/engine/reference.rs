@@ -9,7 +9,8 @@ use std::collections::BinaryHeap;
 use explicate_core::port::Arriving;
 use explicate_core::units::Time;
 
-use super::{Engine, NIL, TIMER};
+use super::{Engine, NIL};
+use crate::event::Event;
 use crate::wheel::Taken;
 
 /// When which port has something to do.
@@ -46,7 +47,7 @@ impl Engine {
         loop {
             let departure = self.departures.as_ref().and_then(|d| d.queue.peek()).map_or(Time::NEVER, |next| next.0.0);
             let before = until.min(Time(departure.0 - 1));
-            let rank = |packet: &_| super::rank(&self.routes, packet);
+            let rank = |slot: &_| super::rank(&self.routes, slot);
             if let Some(taken) = self.wheel.pop(&mut self.arena, before.0, rank) {
                 self.handle_event(taken);
             } else if departure <= until {
@@ -58,13 +59,13 @@ impl Engine {
     }
 
     /// A packet reaches the end of a link, or a timer of a flow, an application, an agent or a medium expires.
-    fn handle_event(&mut self, Taken { slot, time, place }: Taken) {
+    fn handle_event(&mut self, Taken { slot, time, event }: Taken) {
         self.now = Time(time);
-        let onward = if place & TIMER != 0 {
-            let due = self.timer(slot, place);
+        let onward = if event.is_timer() {
+            let due = self.timer(slot, event);
             self.onward(due)
         } else {
-            self.arrive(slot, place)
+            self.arrive(slot, event.place())
         };
         if onward.flow != NIL {
             if self.send_next(self.now, onward.flow, onward.slot) {
@@ -87,8 +88,8 @@ impl Engine {
         let link = &mut self.links[index as usize];
         link.port.handle_timeout(now, &mut self.arena);
         while let Some((slot, departed)) = link.port.poll_transmit() {
-            let place = self.arena.get(slot).place;
-            self.wheel.insert(&mut self.arena, slot, link.end_of(departed).0, place);
+            let event = Event::of(self.arena.slot(slot));
+            self.wheel.insert(&mut self.arena, slot, link.end_of(departed).0, event);
         }
         self.arm_departure(index);
     }

@@ -6,9 +6,9 @@
 
 use explicate_build::source::Source;
 use explicate_core::units::Time;
-use explicate_core::wire::Packet;
 
-use super::{DONE, Due, Engine, FLOW, Mark, NIL, WAITING};
+use super::{Engine, Mark, NIL};
+use crate::event::{Due, Event, Timer};
 
 impl Engine {
     /// Finds the links at whose ends acknowledgements may be fused with their senders.
@@ -47,18 +47,18 @@ impl Engine {
 
     /// [`Link::reply_ahead`] for the next ACK that was in transit at the last observation; sets [`Engine::waited`] to its arrival.
     pub(super) fn reply_waiting(&mut self) -> Due {
-        let Some(slot) = self.waiting.pop() else { return DONE };
+        let Some(slot) = self.waiting.pop() else { return Due::NOTHING };
         if !self.waiting.is_empty() {
-            self.arm(WAITING, self.now);
+            self.arm(Timer::Waiting, self.now);
         }
-        let packet = self.arena.get(slot);
-        let &Packet { time, place, .. } = packet;
-        let link = &mut self.links[self.routes[place as usize].index()];
-        let Some(flow) = link.reply_ahead(Time(time), self.unobserved_until, &self.ends, packet) else {
-            self.wheel.insert(&mut self.arena, slot, time, place);
-            return DONE;
+        let pending = self.arena.slot(slot);
+        let (time, event) = (pending.time, Event::of(pending));
+        let link = &mut self.links[self.routes[event.place() as usize].index()];
+        let Some(flow) = link.reply_ahead(Time(time), self.unobserved_until, &self.ends, &pending.packet) else {
+            self.wheel.insert(&mut self.arena, slot, time, event);
+            return Due::NOTHING;
         };
         self.waited = Time(time);
-        Due { slot, what: FLOW | flow }
+        Due::answer(slot, flow)
     }
 }

@@ -31,10 +31,10 @@ impl Port {
     #[inline(always)]
     fn pass_in_turn(&mut self, now: Time, store: &mut impl Store) -> bool {
         let until = self.stats.unwatched(now).min(Time(self.timer.0 - 1));
-        let (packets, bytes) = match (&mut self.gate.router, store.packets()) {
-            (Some(router), Some(packets)) => {
+        let (packets, bytes) = match (&mut self.gate.router, store.slots()) {
+            (Some(router), Some(slots)) => {
                 let (queue, after) = self.ring.side_by_side();
-                let passages = Passages { queue, after, until, hops: self.hops, packets };
+                let passages = Passages { queue, after, until, hops: self.hops, slots };
                 let passed = router.on_passages(passages, &self.view);
                 self.ring.skip(passed.0);
                 passed

@@ -1,0 +1,121 @@
+//! Packets at the ends of flows: delivery, and what is sent in response.
+
+use explicate_core::port::Arriving;
+use explicate_core::units::Time;
+use explicate_core::wire::flag;
+
+use super::{Engine, Mark, NIL};
+use crate::event::{Due, Event};
+
+impl Engine {
+    /// A packet has reached its destination node. The ACK reuses its slot.
+    #[inline(never)]
+    pub(super) fn deliver(&mut self, slot: u32) -> Due {
+        if self.arena.log.is_some() {
+            self.arena.log_delivery(self.now, slot);
+        }
+        let packet = self.arena.get(slot);
+        let header = &packet.transport;
+        let flow = header.flow();
+        let ends = self.ends.get_mut(flow as usize);
+        let Some(ends) = ends.filter(|_| !header.has(flag::CONTROL)) else {
+            self.deliver_rarely(slot);
+            return Due::NOTHING;
+        };
+        if packet.is_ack() {
+            return Due::answer(slot, flow);
+        }
+        let packet = self.arena.get_mut(slot);
+        if !ends.sink.turn(self.now, packet, &mut self.sack) {
+            self.arena.give(slot);
+            self.arm_sink(flow);
+            return Due::NOTHING;
+        }
+        let place = ends.back;
+        if packet.transport.sack_count() > 0 {
+            self.arena.set_sack(slot, &self.sack);
+        }
+        Due::forward(slot, place)
+    }
+
+    /// A message between agents, or a packet without a receiver.
+    #[cold]
+    fn deliver_rarely(&mut self, slot: u32) {
+        let packet = *self.arena.get(slot);
+        self.arena.give(slot);
+        if packet.is_damaged() {
+            // Not acknowledged: its checksum is wrong.
+            if let Some(ends) = self.ends.get_mut(packet.transport.flow() as usize) {
+                if packet.is_ack() {
+                    ends.flow.count_damaged();
+                } else {
+                    ends.sink.count_damaged();
+                }
+            }
+        } else if packet.transport.has(flag::CONTROL) {
+            self.deliver_control(&packet);
+        }
+    }
+
+    /// Sends what a flow may still send.
+    #[inline(never)]
+    pub(super) fn send_more(&mut self, now: Time, id: u32) {
+        while self.send_next(now, id, NIL) {}
+    }
+
+    /// A flow takes the acknowledgement in `slot`, if any, and sends the next packet, if allowed, in that slot or a new one.
+    /// Returns whether it may send more; otherwise its timer is armed.
+    #[inline(always)]
+    pub(super) fn send_next(&mut self, now: Time, id: u32, slot: u32) -> bool {
+        let ends = &mut self.ends[id as usize];
+        let acknowledged = slot != NIL;
+        let slot = if acknowledged { slot } else { self.arena.take() };
+        let mut pending = self.arena.slot_mut(slot);
+        if acknowledged {
+            if pending.packet.transport.sack_count() != 0 {
+                self.sack = self.arena.take_sack(slot);
+                pending = self.arena.slot_mut(slot);
+            }
+            ends.flow.handle_packet(now, &pending.packet, &self.sack);
+        }
+        let packet = &mut pending.packet;
+        let next = ends.flow.poll_next(now);
+        if !next.is_some_and(|next| ends.flow.transmit(now, next, packet)) {
+            self.nothing_of(now, id, slot);
+            return false;
+        }
+        let full = ends.flow.is_full();
+        let timer = if full { ends.rest(now) } else { Time::NEVER };
+        let (place, bytes) = (ends.forward, packet.ip_len as u32);
+        let hop = self.routes[place as usize];
+        let link = &mut self.links[hop.index()];
+        let leaves = ends.processing.leaves(now, &packet.transport);
+        // Most leave by a link of their own, where nothing is in their way.
+        if !hop.has(Mark::OWN) && leaves > now {
+            self.hold(id, slot, leaves);
+        } else if !hop.has(Mark::FUSED | Mark::REPLY | Mark::TURN)
+            && link.foresees
+            && let Some(departs) = link.port.leave(leaves, packet, bytes, self.unobserved_until)
+        {
+            let at = link.end_of(departs);
+            Event::arrival(place).schedule(pending, at.0);
+            self.wheel.put_in(&mut self.arena, slot, at.0);
+        } else if !self.forward_slowly(leaves, Arriving { handle: slot, bytes }, place) {
+            let flow = &mut self.ends[id as usize].flow;
+            flow.refused(flow.sends_again());
+        }
+        if timer < Time::NEVER {
+            self.arm_flow(now, id, timer);
+        }
+        !full
+    }
+
+    /// A flow has nothing to send now: frees the slot.
+    fn nothing_of(&mut self, now: Time, id: u32, slot: u32) {
+        self.arena.give(slot);
+        let timer = self.ends[id as usize].rest(now);
+        if timer < Time::NEVER {
+            self.arm_flow(now, id, timer);
+        }
+    }
+}
