@@ -21,7 +21,7 @@ TRACES = ROOT / "crates" / "explicate-scenario" / "templates"
 """Folder of the traces that examples name."""
 
 SOURCES = (
-    *(f"crates/explicate-{name}/src/**/*.rs" for name in ("scenario", "fluid", "sim", "py")),
+    *(f"crates/explicate-{name}/src/**/*.rs" for name in ("scenario", "build", "fluid", "sim", "py")),
     "python/explicate/**/*.py",
 )
 """Sources whose comments and messages are checked for phrases too."""

@@ -3,6 +3,8 @@
 //! The *measured span* runs from the end of the warm-up to the end of the run. Columns tell what happened in it, except
 //! where the documentation says "whole run".
 
+use std::io;
+
 /// What a column holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
@@ -237,10 +239,9 @@ impl Data {
             Data::U64(v) => v.len(),
         }
     }
-    /// A value as a field of comma-separated values.
+    /// A value as text; null is empty.
     fn text(&self, row: usize) -> String {
         match self {
-            Data::Str(v) if v[row].contains([',', '"', '\n', '\r']) => format!("\"{}\"", v[row].replace('"', "\"\"")),
             Data::Str(v) => v[row].clone(),
             Data::F64(v) if v[row].is_nan() => String::new(),
             Data::F64(v) => v[row].to_string(),
@@ -309,15 +310,23 @@ impl Table {
     pub fn get(&self, name: &str) -> Option<&Data> {
         self.columns.iter().find(|(c, _)| c.name == name).map(|(_, data)| data)
     }
-    /// The table as comma-separated values (RFC 4180), the names of the columns first; nulls are empty.
-    pub fn csv(&self) -> String {
-        let names: Vec<&str> = self.columns.iter().map(|(column, _)| column.name).collect();
-        let mut text = names.join(",") + "\n";
+    /// Writes the table as comma-separated values (RFC 4180), the names of the columns first; nulls are empty.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn write_csv(&self, to: impl io::Write) -> io::Result<()> {
+        let mut writer = csv::Writer::from_writer(to);
+        writer.write_record(self.columns.iter().map(|(column, _)| column.name))?;
         for row in 0..self.rows() {
-            let cells: Vec<String> = self.columns.iter().map(|(_, data)| data.text(row)).collect();
-            text += &(cells.join(",") + "\n");
+            writer.write_record(self.columns.iter().map(|(_, data)| data.text(row)))?;
         }
-        text
+        writer.flush()
+    }
+    /// What [`Table::write_csv`] writes.
+    pub fn csv(&self) -> String {
+        let mut text = Vec::new();
+        self.write_csv(&mut text).expect("memory takes what is written");
+        String::from_utf8(text).expect("columns have texts and numbers")
     }
     /// Appends the rows of a table with the same columns.
     ///

@@ -1,14 +1,15 @@
 //! Errors of commands, and their exit status.
 
-use std::fmt;
 use std::io;
 
 /// An error of a command.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Invalid arguments or input; the message says what is valid. Exit status 2.
+    #[error("{0}")]
     Input(String),
     /// The command failed. Exit status 1.
+    #[error("{0}")]
     Failed(String),
 }
 
@@ -24,15 +25,6 @@ impl Error {
         }
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Error::Input(message) | Error::Failed(message)) = self;
-        f.write_str(message)
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// Adds context to an error of the system.
 pub trait Context<T> {

@@ -83,7 +83,7 @@ fn written(time: Time) -> String {
 
 /// Sums that would take for ever.
 fn sizes(ctx: &Context<'_>, reader: &Reader<'_>, scenario: &Scenario, crossings: &[Crossing]) {
-    let place = |key: &str| reader.get(key).map_or(Place::At(0), |n| n.place);
+    let place = |key: &str| reader.get(key).map_or(Place::START, |n| n.place);
     let flows: u64 = scenario.flows.iter().map(|g| g.count as u64).sum();
     let most = if ctx.fluid { limits::FLUID_FLOWS } else { limits::FLOWS };
     if flows > most {

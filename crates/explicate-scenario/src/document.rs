@@ -4,15 +4,21 @@ use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 
+use crate::excerpt::excerpt;
 use crate::problem::{Problem, Site};
 
 /// Where a key or value was written.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Place {
-    /// Byte offset in the file.
-    At(usize),
+    /// Bytes of the file.
+    At { start: usize, end: usize },
     /// Number of the override.
     Set(usize),
+}
+
+impl Place {
+    /// The beginning of the file, for what is written nowhere.
+    pub(crate) const START: Place = Place::At { start: 0, end: 0 };
 }
 
 /// A value.
@@ -155,13 +161,13 @@ pub(crate) fn key(text: &str) -> String {
 pub(crate) fn parse(text: &str, lines: &Lines<'_>) -> Result<Table, Vec<Problem>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
-        return Ok(convert_table(table.get_ref(), &|span| Place::At(span.start)));
+        return Ok(convert_table(table.get_ref(), &|span| Place::At { start: span.start, end: span.end }));
     }
     let mut problems: Vec<Problem> = Vec::new();
     for error in errors.iter().take(20) {
-        let at = error.span().map_or(0, |s| s.start);
+        let span = error.span().unwrap_or(0..0);
         let message = format!("not TOML: {}", error.message().trim().replace('\n', "; "));
-        problems.push(Problem { site: lines.site(at), message });
+        problems.push(Problem { site: lines.site(span), message });
     }
     Err(problems)
 }
@@ -216,12 +222,22 @@ impl<'a> Lines<'a> {
         let after = text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i + 1);
         Lines { origin, text, starts: std::iter::once(0).chain(after).collect() }
     }
-    pub(crate) fn site(&self, at: usize) -> Site {
-        let at = at.min(self.text.len());
+    pub(crate) fn site(&self, span: Range<usize>) -> Site {
+        let at = span.start.min(self.text.len());
         let line = self.starts.partition_point(|&s| s <= at) - 1;
-        let before = self.text.as_bytes()[self.starts[line]..at].iter();
+        let start = self.starts[line];
+        let before = self.text.as_bytes()[start..at].iter();
         // Bytes that do not continue a character are characters.
         let column = before.filter(|b| (**b & 0xc0) != 0x80).count() + 1;
-        Site::File { origin: self.origin.to_string(), line: line + 1, column }
+        let excerpt = if span == (0..0) { String::new() } else { self.excerpt(line, at - start..span.end - start) };
+        Site::File { origin: self.origin.to_string(), line: line + 1, column, excerpt }
+    }
+    /// A line, counted from 0, with carets below these bytes of it.
+    fn excerpt(&self, line: usize, marked: Range<usize>) -> String {
+        let end = self.starts.get(line + 1).copied().unwrap_or(self.text.len());
+        let text = self.text[self.starts[line]..end].trim_end_matches(['\n', '\r']);
+        let (start, end) =
+            (text.floor_char_boundary(marked.start), text.ceil_char_boundary(marked.end.min(text.len())));
+        excerpt(text, line + 1, start..end.max(start))
     }
 }

@@ -148,7 +148,7 @@ pub(crate) fn generate(ctx: &Context<'_>, root: &Table, flows: usize, own_nodes:
     }
     let most = 2 * limits::COUNT as usize;
     if generator.cross.saturating_mul(generator.hops) + generator.pairs > most / 2 {
-        let place = reader.as_ref().map_or(Place::At(0), |r| r.place);
+        let place = reader.as_ref().map_or(Place::START, |r| r.place);
         ctx.error(
             place,
             format!("[topology] has more than {} pairs of hosts; lower `pairs`, `cross` or `hops`", most / 2),

@@ -7,6 +7,7 @@ mod checks;
 mod classes;
 mod document;
 mod ends;
+mod excerpt;
 mod flows;
 mod generator;
 mod guards;

@@ -51,10 +51,10 @@ impl Scenario {
         let lines = Lines::new(origin, text);
         if text.len() > limits::FILE_BYTES {
             let message = format!("the file has more than {} MiB", limits::FILE_BYTES >> 20);
-            return Err(Problems(vec![Problem { site: lines.site(0), message }]));
+            return Err(Problems(vec![Problem { site: lines.site(0..0), message }]));
         }
         let table = document::parse(text, &lines).map_err(Problems)?;
-        let mut root = Node { data: Data::Table(table), place: Place::At(0) };
+        let mut root = Node { data: Data::Table(table), place: Place::START };
         renamed::update(&ctx, &mut root, Both::Reject);
         for (i, (key, value)) in overrides.iter().enumerate() {
             apply(&ctx, &mut root, key, document::parse_value(value, Place::Set(i)));
@@ -81,13 +81,13 @@ pub fn locate(text: &str, origin: &str, overrides: &[(String, String)], keys: &[
         // What could not be set was reported when the scenario was read.
         let _ = path::set(&mut table, key, document::parse_value(value, Place::Set(i)));
     }
-    let place = keys.iter().find_map(|key| path::find(&table, key)).unwrap_or(Place::At(0));
+    let place = keys.iter().find_map(|key| path::find(&table, key)).unwrap_or(Place::START);
     site(place, &lines, overrides)
 }
 
 fn site(place: Place, lines: &Lines<'_>, overrides: &[(String, String)]) -> Site {
     match place {
-        Place::At(at) => lines.site(at),
+        Place::At { start, end } => lines.site(start..end),
         Place::Set(i) => Site::Override(overrides.get(i).map_or_else(String::new, |(key, _)| key.clone())),
     }
 }
@@ -137,10 +137,10 @@ fn problems(ctx: &Context<'_>, lines: &Lines<'_>, overrides: &[(String, String)]
         .map(|(place, message)| Problem { site: site(place, lines, overrides), message })
         .collect();
     if problems.is_empty() {
-        problems.push(Problem { site: lines.site(0), message: "the scenario could not be read".to_string() });
+        problems.push(Problem { site: lines.site(0..0), message: "the scenario could not be read".to_string() });
     }
     if more > 0 {
-        problems.push(Problem { site: lines.site(0), message: format!("and {more} more problems") });
+        problems.push(Problem { site: lines.site(0..0), message: format!("and {more} more problems") });
     }
     Problems(problems)
 }

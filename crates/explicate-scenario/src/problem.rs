@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use thiserror::Error;
+
 /// Where a problem is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Site {
@@ -13,6 +15,8 @@ pub enum Site {
         line: usize,
         /// Column.
         column: usize,
+        /// The line with carets below the part that is wrong; empty for a problem of the whole file.
+        excerpt: String,
     },
     /// An override (`--set key=value`), by its key.
     Override(String),
@@ -30,7 +34,7 @@ pub struct Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.site {
-            Site::File { origin, line, column } => write!(f, "{}:{line}:{column}: ", Printable(origin))?,
+            Site::File { origin, line, column, .. } => write!(f, "{}:{line}:{column}: ", Printable(origin))?,
             Site::Override(key) => write!(f, "--set {}: ", Printable(key))?,
         }
         write!(f, "{}", Printable(&self.message))
@@ -51,23 +55,20 @@ impl fmt::Display for Printable<'_> {
     }
 }
 
-/// Everything that is wrong with a scenario, in the order of the file; never empty.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Problems(pub Vec<Problem>);
-
-impl fmt::Display for Problems {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, problem) in self.0.iter().enumerate() {
-            if i > 0 {
-                f.write_str("\n")?;
-            }
-            problem.fmt(f)?;
+impl Problem {
+    /// The problem, and below it the line of the file.
+    fn with_excerpt(&self) -> String {
+        match &self.site {
+            Site::File { excerpt, .. } if !excerpt.is_empty() => format!("{self}\n{excerpt}"),
+            _ => self.to_string(),
         }
-        Ok(())
     }
 }
 
-impl std::error::Error for Problems {}
+/// Everything that is wrong with a scenario, in the order of the file, with excerpts of it; never empty.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("{}", .0.iter().map(Problem::with_excerpt).collect::<Vec<_>>().join("\n"))]
+pub struct Problems(pub Vec<Problem>);
 
 /// The end of a message about a name that is not known: the near name if there is one, else all of them.
 pub(crate) fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {

@@ -294,7 +294,7 @@ pub(crate) fn read_queue(ctx: &Context<'_>, node: &Node, limit: Length) -> Optio
 /// the discipline count packets.
 fn limited(kind: &'static AnyQdiscKind, mut chosen: Vec<Chosen>, place: Option<Place>, limit: Length) -> Vec<Chosen> {
     let find = |name: &str| kind.params().iter().find(|p| p.name == name);
-    let place = place.unwrap_or(Place::At(0));
+    let place = place.unwrap_or(Place::START);
     if let Some(param) = find(LIMIT)
         && !chosen.iter().any(|c| c.param.name == LIMIT)
     {

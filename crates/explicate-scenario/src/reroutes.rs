@@ -23,7 +23,7 @@ pub(crate) fn read(root: &Reader<'_>, graph: &Graph) -> Vec<Reroute> {
         }
     };
     if nodes.len() > limits::REROUTES {
-        let place = root.get("reroute").map_or(Place::At(0), |n| n.place);
+        let place = root.get("reroute").map_or(Place::START, |n| n.place);
         ctx.error(place, format!("{} changes of routes are too many; {} is the most", nodes.len(), limits::REROUTES));
         return Vec::new();
     }

@@ -63,11 +63,11 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
     for props in graph.props.iter().map(|shared| &shared.props) {
         if props.kappa.unwrap_or(0.0) > 0.0 && props.classes.as_ref().map_or(0, Vec::len) != 2 {
             let message = "`kappa` moves the weights of two `classes`, `explicit` and `other`; add them";
-            ctx.error(props.place.unwrap_or(Place::At(0)), message);
+            ctx.error(props.place.unwrap_or(Place::START), message);
         }
         if props.by_flows == Some(true) && props.classes.as_ref().is_some_and(|classes| !classes.is_empty()) {
             let message = "`share_by_flows` makes its own classes, whose weights move; remove it or `classes`";
-            ctx.error(props.place.unwrap_or(Place::At(0)), message);
+            ctx.error(props.place.unwrap_or(Place::START), message);
         }
     }
     scenario.reroutes = reroutes::read(&reader, &graph);
@@ -132,7 +132,7 @@ fn read_groups(reader: &Reader<'_>) -> Vec<Group> {
         None => &[],
     };
     if nodes.is_empty() {
-        ctx.error(Place::At(0), "there are no flows; add a [[flows]] with `name` and `protocol`");
+        ctx.error(Place::START, "there are no flows; add a [[flows]] with `name` and `protocol`");
     }
     let processing = flows::read_processing(reader).unwrap_or(Processing::Auto);
     let groups: Vec<Group> = nodes.iter().enumerate().filter_map(|(i, n)| flows::read(ctx, n, i, processing)).collect();
@@ -262,7 +262,7 @@ fn bridges(ctx: &Context<'_>, graph: &Graph) {
     for (node, props) in links.chain(stations).filter(|(node, _)| graph.bridges.contains(node)) {
         if controls(&props.router) || props.classes.iter().flatten().any(|c| controls(&c.router)) {
             let message = "is a bridge and has no controllers; remove its `router`, or make it a router";
-            ctx.error(props.place.unwrap_or(Place::At(0)), format!("`{}` {message}", graph.nodes[node]));
+            ctx.error(props.place.unwrap_or(Place::START), format!("`{}` {message}", graph.nodes[node]));
             return;
         }
     }
@@ -364,7 +364,7 @@ fn share_lines(ctx: &Context<'_>, graph: &Graph, links: &mut [Link]) {
         match back.into_iter().find(|&twin| links[twin].shares_with.is_none()) {
             Some(twin) => (links[index].shares_with, links[twin].shares_with) = (Some(twin), Some(index)),
             None => {
-                let place = props(index).place.unwrap_or(Place::At(0));
+                let place = props(index).place.unwrap_or(Place::START);
                 let message = "says `half_duplex`, but no link leads back; add `duplex = true`";
                 ctx.error(place, format!("the link `{}` {message}", links[index].name));
             }

@@ -37,7 +37,7 @@ pub fn tables(text: &str, origin: &str, files: &str, overrides: &str, changes: &
     let tables = recipe(text, origin, files, overrides, changes)?.tables()?;
     let mut all = json!({ "hash": output::hash(&tables) });
     for (name, table) in output::named(&tables) {
-        all[name] = output::csv(table).into();
+        all[name] = table.csv().into();
     }
     Ok(all.to_string())
 }

@@ -1,43 +1,10 @@
 //! Result tables as text, and their hash.
 
-use std::fmt::Write as _;
-
 use explicate_build::tables::{Data, Table, Tables};
 
 /// The tables by name.
 pub fn named(tables: &Tables) -> [(&'static str, &Table); 4] {
     [("flows", &tables.flows), ("links", &tables.links), ("samples", &tables.samples), ("run", &tables.run)]
-}
-
-/// A table as CSV (RFC 4180); null is empty.
-pub fn csv(table: &Table) -> String {
-    let mut text = String::new();
-    let names: Vec<&str> = table.columns.iter().map(|(column, _)| column.name).collect();
-    text += &names.join(",");
-    text += "\r\n";
-    for row in 0..table.rows() {
-        for (i, (_, data)) in table.columns.iter().enumerate() {
-            if i > 0 {
-                text.push(',');
-            }
-            cell(&mut text, data, row);
-        }
-        text += "\r\n";
-    }
-    text
-}
-
-fn cell(text: &mut String, data: &Data, row: usize) {
-    // Writing into a string does not fail.
-    let _ = match data {
-        Data::Str(values) if values[row].contains([',', '"', '\n', '\r']) => {
-            write!(text, "\"{}\"", values[row].replace('"', "\"\""))
-        }
-        Data::Str(values) => write!(text, "{}", values[row]),
-        Data::F64(values) if values[row].is_nan() => Ok(()),
-        Data::F64(values) => write!(text, "{}", values[row]),
-        Data::U64(values) => write!(text, "{}", values[row]),
-    };
 }
 
 /// A hash of all tables to the last bit, 16 hexadecimal digits (FNV-1a of names, lengths and values).
@@ -78,7 +45,7 @@ mod tests {
     fn cells_that_need_quotes_have_them() {
         let mut tables = Tables::default();
         tables.run.push([0u64.into(), "a \"b\", c".into(), 7u64.into(), "1".into(), "x = 1\ny = 2".into()]);
-        let text = csv(&tables.run);
+        let text = tables.run.csv();
         assert_eq!(text, "run,name,seed,version,scenario\r\n0,\"a \"\"b\"\", c\",7,1,\"x = 1\ny = 2\"\r\n");
     }
 

@@ -1,6 +1,6 @@
 //! A run that is looked at, or that changes later, is the same run up to there.
 
-use explicate_wasm::output::{csv, hash};
+use explicate_wasm::output::hash;
 use explicate_wasm::session::{Files, Recipe, SAMPLE_NUMBERS, Session};
 
 const SCENE: &str = r#"
@@ -87,7 +87,7 @@ fn tables_of_the_same_changes_are_equal() {
 fn a_change_has_its_effect() {
     // Utilisation is of what the line offered: half the time at 10, half at 4 Mbit/s, is 7 Mbit/s in the mean.
     let tables = recipe("xcp", CHANGES[0].1).tables().expect("a run");
-    let text = csv(&tables.links);
+    let text = tables.links.csv();
     let row = text.lines().find(|line| line.starts_with("0,r1->r2,")).expect("the link");
     let used: f64 = row.split(',').nth(2).and_then(|x| x.parse().ok()).expect("a number");
     assert!((0.8..1.0).contains(&used), "{used}");

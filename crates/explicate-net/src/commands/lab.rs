@@ -68,7 +68,9 @@ pub(super) fn run(args: &Lab) -> Result<()> {
     if let Some(folder) = &args.output {
         for (name, table) in named(&outcome.tables) {
             let path = folder.join(format!("{name}.csv"));
-            std::fs::write(&path, table.csv()).or_fail(|| format!("write {}", path.display()))?;
+            File::create(&path)
+                .and_then(|file| table.write_csv(file))
+                .or_fail(|| format!("write {}", path.display()))?;
         }
     }
     if args.json {

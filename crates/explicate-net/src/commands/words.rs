@@ -22,7 +22,10 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 fn parse(text: &str, what: &str) -> Result<Scenario> {
-    Scenario::parse(text, what, Path::new("."), &[]).map_err(|problems| Error::Input(format!("{what}: {problems}")))
+    Scenario::parse(text, what, Path::new("."), &[]).map_err(|problems| {
+        let each: Vec<String> = problems.0.iter().map(Problem::to_string).collect();
+        Error::Input(format!("{what}: {}", each.join("\n")))
+    })
 }
 
 /// Problems in what a user has written on the command line, which begins at this column of the generated text: each with the
