@@ -28,6 +28,8 @@ mod params;
 mod round_trip;
 mod set_up;
 mod stats;
+#[cfg(test)]
+mod tests;
 
 pub use params::{Guarding, PARAMS, Params, is_guarded, set_guarded};
 pub use stats::FlowStats;

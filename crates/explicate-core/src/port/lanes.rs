@@ -367,3 +367,51 @@ impl Port {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two classes in which packets wait.
+    fn lanes(weights: [f64; 2]) -> Lanes {
+        let class = |weight| (Class { qdisc: None, router: None }, weight);
+        let mut lanes = Lanes::new(weights.map(class).into(), Box::new(|packet| packet.transport.flow() as usize));
+        lanes.lanes.iter_mut().for_each(|lane| lane.packets = 1);
+        lanes
+    }
+
+    /// Whose turns the next are, if packets of the classes have these lengths.
+    fn turns<const N: usize>(lanes: &mut Lanes, bytes: [i64; 2]) -> [usize; N] {
+        [(); N].map(|()| {
+            let turn = lanes.next().expect("packets wait");
+            lanes.lanes[turn].credit -= bytes[turn];
+            turn
+        })
+    }
+
+    /// A round credits 1500 and 3000 bytes: one packet and two.
+    #[test]
+    fn turns_follow_the_weights() {
+        let mut lanes = lanes([1.0, 2.0]);
+        assert_eq!(turns(&mut lanes, [1500, 1500]), [0, 1, 1, 0, 1, 1, 0, 1, 1]);
+        let capacity = |lane| lanes.view(lane, 3e6).capacity;
+        assert_eq!([capacity(0), capacity(1)], [1e6, 2e6]);
+    }
+
+    /// 1500 bytes a round let two packets of 1000 bytes go, which leaves a debt of 500: in the next round one goes.
+    #[test]
+    fn what_was_overdrawn_is_paid_back() {
+        assert_eq!(turns(&mut lanes([1.0, 1.0]), [1000, 500]), [0, 0, 1, 1, 1, 0, 1, 1, 1, 0, 0, 1, 1, 1]);
+    }
+
+    /// RFC 8290 section 4.2: a queue that becomes empty takes no credit along; its debt stays.
+    #[test]
+    fn an_empty_class_loses_its_credit_and_keeps_its_debt() {
+        for (before, after) in [(700, 0), (-400, -400)] {
+            let mut lanes = lanes([1.0, 1.0]);
+            (lanes.lanes[1].credit, lanes.lanes[1].packets) = (before, 0);
+            assert_eq!(turns(&mut lanes, [1500, 1500]), [0, 0]);
+            assert_eq!(lanes.lanes[1].credit, after);
+        }
+    }
+}

@@ -70,3 +70,26 @@ impl Line {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// At 3 Gbit/s a byte takes 8/3 ns: packets of 100 bytes leave after 266.67, 533.33 and 800 ns, and no nanosecond is lost.
+    #[test]
+    fn fractions_of_a_nanosecond_are_carried_while_the_line_is_busy() {
+        let mut line = Line::new(Rate(3_000_000_000), None);
+        let mut at = line.finish(0, 100, true);
+        assert_eq!(at, 266);
+        at = line.finish(at, 100, false);
+        assert_eq!(at, 533);
+        assert!((799..=800).contains(&line.finish(at, 100, false)));
+        assert_eq!(line.finish(1000, 100, true), 1266, "an idle line begins anew");
+    }
+
+    #[test]
+    fn a_line_offers_its_rate() {
+        let line = Line::new(Rate::mbps(8), None);
+        assert_eq!(line.offered(Time::millis(5), Time::millis(8)), 3000.0);
+    }
+}

@@ -273,3 +273,60 @@ impl Waited {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Packets of 1000 bytes join and leave: (ms, waiting before, change).
+    fn queue(changes: &[(u64, u32, i32)]) -> PortStats {
+        let mut stats = PortStats::default();
+        for &(ms, packets, by) in changes {
+            stats.queue_changed(Time::millis(ms), packets, 1000 * packets as u64, by);
+        }
+        stats
+    }
+
+    /// In 10 s one packet waits for 1 s, two for 2 s, one for 1 s: 6 packet seconds in 4 s with a queue.
+    #[test]
+    fn means_are_over_time() {
+        let mut stats = queue(&[(1000, 0, 1), (2000, 1, 1), (4000, 2, -1), (5000, 1, -1)]);
+        let q = stats.queue(Time::ZERO, Time::secs(10), 0, 0);
+        assert_eq!((q.mean_packets, q.mean_nonempty), (0.6, 1.5));
+        assert!((q.mean_bytes - 600.0).abs() < 1e-9, "{}", q.mean_bytes);
+        assert_eq!((q.p95_packets, q.max_packets, q.peak_packets), (2, 2, 2));
+    }
+
+    /// The queue is longer than one packet for 4 % of the time, and longer than none for 40 %.
+    #[test]
+    fn the_95th_percentile_leaves_out_five_percent_of_the_time() {
+        let mut stats = queue(&[(1000, 0, 1), (2000, 1, 1), (2400, 2, -1), (5000, 1, -1)]);
+        let q = stats.queue(Time::ZERO, Time::secs(10), 0, 0);
+        assert_eq!((q.p95_packets, q.max_packets), (1, 2));
+    }
+
+    /// What waited before the span counts for the peak of the run alone; what waits at its beginning is in its maximum.
+    #[test]
+    fn the_warm_up_counts_for_the_peak_alone() {
+        let mut stats = queue(&[(0, 0, 1), (0, 1, 1), (1000, 2, -1)]);
+        stats.departed(Time::millis(1500), 1000);
+        stats.start_measuring(Time::secs(2), 1, 1000);
+        stats.departed(Time::millis(2500), 700);
+        stats.queue_changed(Time::secs(3), 1, 1000, -1);
+        let q = stats.queue(Time::secs(2), Time::secs(6), 0, 0);
+        assert_eq!((q.mean_packets, q.max_packets, q.peak_packets), (0.25, 1, 2));
+        assert_eq!((stats.bytes, stats.measured_bytes()), (1700, 700));
+    }
+
+    /// 800 bytes in the first 100 ms are less than 900, 1000 bytes in the next are more: 90 % after 200 ms.
+    #[test]
+    fn the_first_full_bin_is_found() {
+        let mut stats = PortStats::default();
+        stats.watch_ninety(900);
+        for (ms, bytes) in [(50, 500), (90, 300), (150, 1000), (250, 100)] {
+            assert_eq!(stats.time_to_ninety(), None);
+            stats.departed(Time::millis(ms), bytes);
+        }
+        assert_eq!(stats.time_to_ninety(), Some(Time::millis(200)));
+    }
+}

@@ -365,3 +365,131 @@ impl Sender for BbrSender {
         put("mode", self.mode as u8 as f64);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Values;
+    use crate::testing;
+    use crate::wire::{Congestion, Format};
+
+    fn sender() -> BbrSender {
+        let values = Values::default();
+        let init = SenderInit { values: &values, packet: 1500.0, initial_window: 10.0, interface: Rate::mbps(100) };
+        BbrSender::new(&init)
+    }
+
+    /// A model of 100 segments/s over 80 ms: 8 segments.
+    fn informed() -> BbrSender {
+        let mut s = sender();
+        (s.bandwidth, s.rtprop, s.filled) = (100.0, Time::millis(80), true);
+        s.enter_probe_bandwidth(Time::ZERO);
+        s
+    }
+
+    fn answered(now: Time, in_flight: u32, rtt: Time, check: impl FnOnce(&Ack<'_>)) {
+        let header = Congestion::new(Format::Minimal);
+        check(&Ack { in_flight, rtt, ..testing::ack(now, &header) });
+    }
+
+    /// Section 4.2.1.3: the initial window in a round trip, times 2 / ln 2 = 2.88539; 100 ms and packets of 1500 bytes.
+    #[test]
+    fn it_starts_at_the_high_gain() {
+        let mut s = sender();
+        s.on_start(Time::ZERO, Time::millis(100));
+        let Allowance { cwnd, pacing } = s.allowance();
+        assert_eq!((cwnd, pacing.expect("it paces").0 / 1000), (10.0, 3462));
+    }
+
+    /// Section 4.3.2.2: 124 is less than a quarter more than 100; 125 is that, 156 no quarter more than 125.
+    #[test]
+    fn three_rounds_without_a_quarter_more_fill_the_pipe() {
+        let mut s = sender();
+        for (bandwidth, filled) in [(100.0, 0), (124.0, 0), (125.0, 0), (130.0, 0), (140.0, 0), (156.0, 1)] {
+            s.bandwidth = bandwidth;
+            s.check_full();
+            assert_eq!(s.filled as u8, filled, "{bandwidth}");
+        }
+    }
+
+    /// Section 4.2.3.2: gain x 100/s x 80 ms, and three segments; the initial window while nothing is known.
+    #[test]
+    fn the_window_is_a_gain_times_the_product() {
+        assert_eq!(sender().inflight(2.0), 10.0);
+        let s = informed();
+        assert_eq!([s.inflight(1.0), s.inflight(1.25), s.inflight(2.0)], [11.0, 13.0, 19.0]);
+    }
+
+    /// Section 4.1.1.5: a rate counts for ten rounds. One that the application limited counts only if it is higher.
+    #[test]
+    fn the_bandwidth_is_the_maximum_of_ten_rounds() {
+        let mut s = sender();
+        let mut round = |delivered: u64, limited: bool| {
+            let sample = Sample { prior_delivered: 0, delivered, interval: Time::secs(1), limited };
+            s.update_bandwidth(&sample);
+            s.bandwidth
+        };
+        assert_eq!([round(200, false), round(50, true)], [200.0, 200.0]);
+        let rounds = [(); 9].map(|()| round(100, false));
+        assert_eq!((rounds[7], rounds[8]), (200.0, 100.0));
+        assert_eq!(round(300, true), 300.0);
+    }
+
+    /// Section 4.3.4.4: the fast phase lasts until its 13 segments are in flight, the slow one until 11 are left; others 80 ms.
+    #[test]
+    fn phases_end_by_what_is_in_flight() {
+        let mut s = informed();
+        let mut after = |phase: usize, ms: u64, in_flight: f64| {
+            s.enter_phase(phase, Time::ZERO);
+            s.advance_phase(Time::millis(ms), in_flight);
+            (s.phase, s.pacing_gain)
+        };
+        assert_eq!(after(0, 80, 20.0), (0, 1.25), "not before a round trip is over");
+        assert_eq!(after(0, 81, 12.0), (0, 1.25), "not before the path is full");
+        assert_eq!(after(0, 81, 13.0), (1, 0.75));
+        assert_eq!(after(1, 10, 12.0), (1, 0.75));
+        assert_eq!(after(1, 10, 11.0), (2, 1.0));
+        assert_eq!(after(1, 81, 12.0), (2, 1.0), "a round trip at most");
+        assert_eq!([after(7, 80, 11.0), after(7, 81, 11.0)], [(7, 1.0), (0, 1.25)]);
+    }
+
+    /// Section 4.3.5: without a round trip as short for ten seconds, four segments for 200 ms, and then the window as it was.
+    #[test]
+    fn an_old_round_trip_is_measured_anew() {
+        let mut s = informed();
+        s.cwnd = 19.0;
+        answered(Time::secs(10), 18, Time::millis(90), |ack| s.update_rtprop(ack, false));
+        assert_eq!((s.mode, s.rtprop), (Mode::ProbeBandwidth, Time::millis(80)));
+        answered(Time::millis(10_001), 18, Time::millis(90), |ack| {
+            s.update_rtprop(ack, false);
+            s.set_cwnd(ack, 1.0);
+        });
+        assert_eq!((s.mode, s.rtprop, s.cwnd), (Mode::ProbeRtt, Time::millis(90), 4.0));
+        for (ms, in_flight, mode) in [
+            (10_050, 5, Mode::ProbeRtt),
+            (10_100, 4, Mode::ProbeRtt),
+            (10_300, 4, Mode::ProbeRtt),
+            (10_301, 4, Mode::ProbeBandwidth),
+        ] {
+            answered(Time::millis(ms), in_flight, Time::millis(90), |ack| s.update_rtprop(ack, true));
+            assert_eq!(s.mode, mode, "at {ms} ms");
+        }
+        assert_eq!(s.cwnd, 19.0);
+    }
+
+    /// Section 4.2.3.4: for a round, what leaves may be replaced; when the repair ends, the window is what it was.
+    #[test]
+    fn a_repair_conserves_packets_and_gives_the_window_back() {
+        let mut s = informed();
+        s.cwnd = 19.0;
+        s.on_loss(&testing::loss(Time::secs(1), LossKind::Mark, 19));
+        assert_eq!(s.cwnd, 19.0, "marks do not count");
+        s.on_loss(&testing::loss(Time::secs(1), LossKind::Duplicates, 19));
+        answered(Time::secs(1), 15, Time::millis(80), |ack| {
+            s.set_cwnd(&Ack { recovering: true, ..*ack }, 2.0);
+        });
+        assert_eq!(s.cwnd, 17.0);
+        answered(Time::secs(2), 10, Time::millis(80), |ack| s.set_cwnd(ack, 1.0));
+        assert_eq!(s.cwnd, 19.0);
+    }
+}

@@ -201,3 +201,28 @@ impl Form for Marked {
         Rate::tell(feedback, x, put);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Congestion, Format};
+
+    /// Paper I section III-A.1 and 2: the sender copies the TTL, and is the first XCP-i node of the path.
+    #[test]
+    fn the_sender_marks_the_beginning_of_the_path() {
+        let mut form = Marked::default();
+        form.attach(Address(9));
+        let mut packet = Packet { ttl: 64, congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+        form.write(&mut packet, (1, 2, 3));
+        assert_eq!(Fields::of(&packet), Some(Fields { ttl: 64, last_router: 9 }));
+        let header = packet.congestion;
+        assert_eq!((header.x(), header.rtt(), header.delta_throughput()), (1, 2, 3));
+    }
+
+    #[test]
+    fn parameters_of_router_and_agent_are_declared_once() {
+        let names: alloc::collections::BTreeSet<_> = ROUTER.iter().map(|param| param.name).collect();
+        assert_eq!(names.len(), ROUTER.len());
+        assert!(AGENT.iter().all(|param| names.contains(param.name)));
+    }
+}

@@ -444,3 +444,66 @@ fn hold(packet: &mut Packet) {
         packet.congestion.set_delta_throughput(0);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FROM: Address = Address(1);
+
+    /// A node that has just seen the first packet from [`FROM`].
+    fn clouds(given: &[(&str, f64)]) -> Clouds {
+        let mut values = Values::default();
+        for (name, value) in given {
+            values.set(ROUTER.iter().find(|p| p.name == *name).expect("declared"), *value);
+        }
+        let mut clouds = Clouds::new(&values, Rng::stream(1, "clouds"), true);
+        clouds.meet(Time::ZERO, FROM).expect("there is room");
+        clouds
+    }
+
+    /// In 2 s 250 kB were seen while 1 MB/s was left: 1.125 MB/s, and 0.9 MB/s of it with a margin of 0.8. The next result,
+    /// 0.5 MB/s left and nothing seen, counts by a quarter.
+    #[test]
+    fn the_capacity_is_what_is_left_and_what_was_seen() {
+        for (margin, first, second) in [(1.0, 1.125e6, 0.96875e6), (0.8, 0.9e6, 0.775e6)] {
+            let mut clouds = clouds(&[("margin", margin), ("result_weight", 0.25)]);
+            clouds.table.get_mut(&FROM.0).expect("it was met").bytes = 250_000.0;
+            clouds.learn(Time::secs(2), FROM, 1e6);
+            assert!((clouds.table[&FROM.0].capacity - first).abs() < 1e-6, "{}", clouds.table[&FROM.0].capacity);
+            clouds.learn(Time::secs(3), FROM, 0.5e6);
+            assert!((clouds.table[&FROM.0].capacity - second).abs() < 1e-6, "{}", clouds.table[&FROM.0].capacity);
+        }
+    }
+
+    /// Results took 10, 14 and 13 ms: the last two were 3 ms late at the least, which are 3000 bytes at 1 MB/s. The other clock
+    /// may be ahead.
+    #[test]
+    fn late_results_show_a_queue() {
+        for ahead in [0, 20_000_000] {
+            let mut clouds = clouds(&[]);
+            let entry = clouds.table.get_mut(&FROM.0).expect("it was met");
+            entry.capacity = 1e6;
+            let queues = [10u64, 14, 13].map(|ms| {
+                entry.watch_delay(Time::secs(1), (1_000_000 * ms).wrapping_sub(ahead), Time::secs(10));
+                entry.queue()
+            });
+            assert_eq!(queues, [0.0, 0.0, 3000.0], "a clock that is {ahead} ns ahead");
+        }
+    }
+
+    /// The shortest time of an old span is forgotten after two spans: then the longer way is the usual one.
+    #[test]
+    fn a_way_may_become_longer_for_good() {
+        let mut clouds = clouds(&[]);
+        let entry = clouds.table.get_mut(&FROM.0).expect("it was met");
+        entry.capacity = 1e6;
+        let mut queue = |second: u64, ms: u64| {
+            entry.watch_delay(Time::secs(second), 1_000_000 * ms, Time::secs(10));
+            entry.queue()
+        };
+        assert_eq!([queue(1, 10), queue(2, 15), queue(3, 15)], [0.0, 0.0, 5000.0]);
+        assert_eq!([queue(12, 15), queue(13, 15)], [5000.0, 5000.0]);
+        assert_eq!([queue(23, 15), queue(24, 15)], [0.0, 0.0]);
+    }
+}

@@ -1,0 +1,158 @@
+//! The sending end by itself: its packets against lengths, times and flags computed by hand.
+
+use alloc::vec::Vec;
+
+use super::*;
+use crate::registry;
+use crate::sink::Sink;
+
+const RTT: Time = Time::millis(100);
+
+/// Both ends of a flow with packets of 1000 bytes.
+struct Ends {
+    flow: Flow,
+    sink: Sink,
+}
+
+impl Ends {
+    fn new(protocol: &str, given: &[(&str, f64)]) -> Ends {
+        let resolved = registry::resolve(protocol).expect("registered");
+        let mut values = Values::default();
+        for (name, value) in given {
+            values.set(PARAMS.iter().find(|p| p.name == *name).expect("declared"), *value);
+        }
+        let init = FlowInit {
+            id: 7,
+            protocol: resolved.protocol,
+            fallback: registry::resolve("reno").expect("registered").protocol,
+            recovery: resolved.recovery,
+            values: &values,
+            packet: 1000,
+            interface: Rate::mbps(100),
+        };
+        Ends { flow: Flow::new(&init), sink: Sink::new(&init) }
+    }
+    /// The next packet to send.
+    fn packet(&mut self, now: Time) -> Option<Packet> {
+        let mut packet = Packet::EMPTY;
+        self.flow.poll_transmit(now, &mut packet).then_some(packet)
+    }
+    /// The packet's answer arrives at `now`.
+    fn answer(&mut self, now: Time, mut packet: Packet) {
+        let mut sack = SackRanges::NONE;
+        assert!(self.sink.turn(now, &mut packet, &mut sack), "every packet is answered");
+        self.flow.handle_packet(now, &packet, &sack);
+    }
+    /// Writes, and is connected at [`RTT`].
+    fn open(mut self, bytes: u64) -> Ends {
+        self.flow.write(bytes, true);
+        let syn = self.packet(Time::ZERO).expect("a SYN");
+        assert!(syn.transport.has(flag::SYN) && syn.ecn() == Ecn::NotCapable, "RFC 3168 section 6.1.1");
+        assert!(self.packet(Time::ZERO).is_none(), "data wait for the answer");
+        self.answer(RTT, syn);
+        self
+    }
+    /// All that may leave at `now`.
+    fn burst(&mut self, now: Time) -> Vec<Packet> {
+        core::iter::from_fn(|| self.packet(now)).collect()
+    }
+}
+
+fn lengths(packets: &[Packet]) -> Vec<(u16, u16, bool)> {
+    let of = |p: &Packet| (p.ip_len, p.transport.payload(), p.transport.has(flag::FIN));
+    packets.iter().map(of).collect()
+}
+
+/// 1000 bytes less 28 of IP and UDP and 24 of transport are 948; XCP's header takes 20 more. 2000 bytes leave 104, or 144.
+#[test]
+fn a_transfer_is_cut_into_full_segments_and_a_rest() {
+    let mut plain = Ends::new("sack", &[]).open(2000);
+    assert_eq!(lengths(&plain.burst(RTT)), [(1000, 948, false), (1000, 948, false), (156, 104, true)]);
+    let mut explicit = Ends::new("xcp", &[("guard", 2.0)]).open(2000);
+    assert_eq!(lengths(&explicit.burst(RTT)), [(1000, 928, false), (1000, 928, false), (216, 144, true)]);
+}
+
+/// RFC 6298 (2.1) and (5.5): after 1 s, then after twice as long; from the seventh on after 64 s.
+#[test]
+fn a_syn_without_answer_is_sent_again() {
+    let mut ends = Ends::new("sack", &[]);
+    ends.flow.write(1000, true);
+    let (mut now, mut sent) = (Time::ZERO, Vec::new());
+    for _ in 0..9 {
+        assert!(ends.packet(now).expect("a SYN").transport.has(flag::SYN));
+        sent.push(now.0 / 1_000_000_000);
+        now = ends.flow.poll_timeout();
+        ends.flow.handle_timeout(now);
+    }
+    assert_eq!(sent, [0, 1, 3, 7, 15, 31, 63, 127, 191]);
+    assert_eq!((ends.flow.stats().timeouts, ends.flow.timeouts_in_a_row()), (9, 9));
+}
+
+/// Segments keep their 928 bytes, for they were counted by them; the packets are 20 bytes shorter.
+#[test]
+fn a_refused_congestion_header_is_left_out() {
+    let mut ends = Ends::new("xcp", &[("refuse_explicit", 1.0), ("guard", 2.0)]).open(2000);
+    let packets = ends.burst(RTT);
+    assert_eq!(lengths(&packets), [(980, 928, false), (980, 928, false), (196, 144, true)]);
+    assert!(packets.iter().all(|p| !p.congestion.is_present()));
+}
+
+/// RFC 3168 section 6.1.2: the window is halved once for all marks of a window, from 8 to 4, and a packet says so. The
+/// acknowledgement that brought the mark adds its 1/4.
+#[test]
+fn marks_of_one_window_count_once() {
+    let mut ends = Ends::new("sack", &[("ecn", 1.0), ("initial_window", 8.0)]).open(1_000_000);
+    let mut packets = ends.burst(RTT);
+    assert!(packets.len() == 8 && packets.iter().all(|p| p.ecn() == Ecn::Capable0));
+    packets[..3].iter_mut().for_each(|p| p.set_ecn(Ecn::Marked));
+    let mut windows = Vec::new();
+    for packet in packets {
+        ends.answer(RTT + RTT, packet);
+        windows.push(ends.flow.cwnd());
+    }
+    assert_eq!(windows[0], 4.25);
+    assert!(windows.windows(2).all(|pair| pair[1] >= pair[0]), "{windows:?}");
+    let told: Vec<bool> = ends.burst(RTT + RTT).iter().map(|p| p.transport.has(flag::CWR)).collect();
+    assert!(told[0] && told[1..].iter().all(|cwr| !cwr), "{told:?}");
+}
+
+/// RFC 3168 section 6.1.5: what is sent again is not ECN-capable, so that its loss is seen.
+#[test]
+fn what_is_sent_again_is_not_ecn_capable() {
+    let mut ends = Ends::new("sack", &[("ecn", 1.0)]).open(1_000_000);
+    ends.burst(RTT);
+    let due = ends.flow.poll_timeout();
+    ends.flow.handle_timeout(due);
+    let again = ends.packet(due).expect("the first segment");
+    assert_eq!((again.transport.segment(), again.ecn()), (0, Ecn::NotCapable));
+    assert!(ends.flow.sends_again());
+    assert_eq!(ends.flow.stats().retransmissions, 1);
+}
+
+/// Four packets in a round trip of 100 ms: one every 25 ms.
+#[test]
+fn a_paced_window_is_spread_over_the_round_trip() {
+    let mut ends = Ends::new("sack", &[("paced", 1.0), ("initial_window", 4.0)]).open(1_000_000);
+    let (mut now, mut sent) = (RTT, Vec::new());
+    for _ in 0..4 {
+        assert_eq!(ends.burst(now).len(), 1);
+        sent.push(now.0 / 1_000_000);
+        now = ends.flow.poll_timeout();
+        ends.flow.handle_timeout(now);
+    }
+    assert_eq!(sent, [100, 125, 150, 175]);
+}
+
+/// A withdrawn transfer ends with what was sent; nothing is drained before it is acknowledged.
+#[test]
+fn what_was_not_sent_can_be_withdrawn() {
+    let mut ends = Ends::new("sack", &[]).open(1_000_000);
+    let packets = ends.burst(RTT);
+    ends.flow.withdraw();
+    for packet in packets {
+        assert_eq!(ends.flow.poll_event(), None);
+        ends.answer(RTT + RTT, packet);
+    }
+    assert_eq!((ends.flow.poll_event(), ends.flow.acked()), (Some(Event::Drained), 3));
+    assert!(ends.burst(RTT + RTT).is_empty());
+}
