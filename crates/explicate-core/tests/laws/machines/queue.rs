@@ -1,0 +1,47 @@
+//! The queue of a port, as routers and queue disciplines see it.
+
+use std::collections::VecDeque;
+
+use explicate_core::api::PortView;
+use explicate_core::units::Time;
+use explicate_core::wire::Packet;
+
+/// A line of 10 Mbit/s with a queue, as a port keeps it.
+pub(super) struct Queue {
+    pub(super) waiting: VecDeque<Packet>,
+    pub(super) serving: Option<Packet>,
+    pub(super) free_since: Time,
+}
+
+pub(super) const CAPACITY: f64 = 1.25e6;
+
+impl Queue {
+    pub(super) fn new() -> Queue {
+        Queue { waiting: VecDeque::new(), serving: None, free_since: Time::ZERO }
+    }
+    pub(super) fn view(&self) -> PortView {
+        PortView {
+            capacity: CAPACITY,
+            backlog_bytes: self.waiting.iter().map(|p| p.ip_len as u64).sum(),
+            backlog_packets: self.waiting.len() as u32,
+            busy: self.serving.is_some(),
+        }
+    }
+    pub(super) fn join(&mut self, packet: Packet) {
+        if self.serving.is_none() {
+            self.serving = Some(packet);
+        } else {
+            self.waiting.push_back(packet);
+        }
+    }
+    /// The packet whose last bit leaves, and the view at that instant: what waits, the next one included.
+    pub(super) fn leave(&mut self, now: Time) -> Option<(Packet, PortView)> {
+        let packet = self.serving.take()?;
+        let view = PortView { busy: true, ..self.view() };
+        self.serving = self.waiting.pop_front();
+        if self.serving.is_none() {
+            self.free_since = now;
+        }
+        Some((packet, view))
+    }
+}
