@@ -90,16 +90,6 @@ fn source(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(path)
 }
 
-/// What is named and not built says so at the head of the file that comes nearest.
-#[test]
-fn what_is_not_built_is_named() {
-    for (path, names) in [("protocols/vcp.rs", &["EVCP", "VCP-FC"][..]), ("qdisc/fq_codel.rs", &["CSFQ"])] {
-        let text = fs::read_to_string(source(path)).unwrap();
-        let head: String = text.lines().take_while(|line| line.starts_with("//!")).collect();
-        assert!(names.iter().all(|name| head.contains(name)) && head.contains("ot built"), "{path}");
-    }
-}
-
 /// The frame of headers is that of every protocol: it names none.
 #[test]
 fn the_wire_knows_no_protocol() {
