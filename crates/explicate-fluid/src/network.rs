@@ -387,3 +387,36 @@ fn class(
         stats: FlowStats { completed: f64::NAN, ..FlowStats::default() },
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Delays of 2.4, 0.1 and 2.5 steps end after 2, 3 and 5 steps: each takes one at least, and their sum is exact.
+    #[test]
+    fn delays_are_rounded_to_steps_and_their_sum_is_kept() {
+        assert_eq!(positions(&[2.4e-3, 0.1e-3, 2.5e-3], 1e-3), [2, 3, 5]);
+        assert_eq!(positions(&[0.1e-3, 0.1e-3, 3.8e-3], 1e-3), [1, 2, 4]);
+        // Three delays take three steps even if they are shorter.
+        assert_eq!(positions(&[0.1e-3; 3], 1e-3), [1, 2, 3]);
+        // What was lengthened at the end is taken from the delays before it.
+        assert_eq!(positions(&[3.9e-3, 0.05e-3, 0.05e-3], 1e-3), [2, 3, 4]);
+    }
+
+    /// (first, count, at) of flows that begin together, in order of time.
+    #[test]
+    fn equal_starts_are_merged() {
+        let mut starts = vec![(0, 1, 2.0), (1, 1, 1.0), (2, 1, 2.0)];
+        put_together(&mut starts);
+        assert_eq!(starts, [(1, 1, 1.0), (0, 2, 2.0)]);
+    }
+
+    /// 130 starts become groups of three, the last of which has one: the first group begins at the mean of 0, 1 and 2 s.
+    #[test]
+    fn many_starts_are_merged_to_their_means() {
+        let mut starts: Vec<_> = (0..130).map(|i| (i, 1, i as f64)).collect();
+        put_together(&mut starts);
+        assert_eq!((starts.len(), starts[0], starts[43]), (44, (0, 3, 1.0), (129, 1, 129.0)));
+        assert!(starts.len() <= STARTS);
+    }
+}

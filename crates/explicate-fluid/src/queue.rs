@@ -102,3 +102,59 @@ impl Red {
         if p >= 1.0 { 1.0 } else { spaced }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn red(min_th: f64, max_p: f64, wait: bool) -> Red {
+        let keeps = libm::log1p(-0.5); // half of each packet's queue enters the average
+        let (max_th, packet, gentle) = (3.0 * min_th, 1000.0, false);
+        Red { min_th, max_th, keeps, max_p, gentle, wait, packet, average: 0.0, adapts_in: f64::INFINITY }
+    }
+
+    /// 900 bytes wait and 300 come where 100 leave and 1000 have room: 100 of the 300 are refused.
+    #[test]
+    fn what_exceeds_the_limit_is_refused() {
+        let mut tail = Tail { limit: 1000.0, red: None };
+        let fate = tail.step(900.0, 300.0, 0.0, 100.0, 0.001);
+        assert!((fate.overflow - 1.0 / 3.0).abs() < 1e-12 && fate.early == 0.0, "{}", fate.overflow);
+        assert_eq!(tail.step(900.0, 200.0, 0.0, 100.0, 0.001).overflow, 0.0);
+        assert_eq!(tail.step(2000.0, 300.0, 0.0, 100.0, 0.001).overflow, 1.0, "no more than what comes");
+    }
+
+    /// A third is marked or dropped early. Of 300 bytes 100 bear marks and stay; of the other 200 a third goes: 233 join.
+    #[test]
+    fn marked_bytes_take_room() {
+        let mut tail = Tail { limit: 1000.0, red: Some(Red { average: 1000.0, ..red(500.0, 1.0, true) }) };
+        let fate = tail.step(1000.0, 300.0, 100.0, 100.0, 0.001);
+        // The average of 1000 bytes is midway between 500 and 1500: p = 0.5, and 1/3 with `wait`.
+        assert!((fate.early - 1.0 / 3.0).abs() < 1e-12, "{}", fate.early);
+        let joins = 300.0 - 200.0 / 3.0;
+        assert!((fate.overflow - (joins - 100.0) / joins).abs() < 1e-12, "{}", fate.overflow);
+    }
+
+    /// Two packets of 1000 bytes come to a queue of 800 bytes: the average takes half of it, and half of the rest.
+    #[test]
+    fn every_packet_is_a_sample_of_the_average() {
+        let mut red = red(5000.0, 0.1, true);
+        assert_eq!(red.step(800.0, 2000.0, 0.0, 0.001), 0.0);
+        assert!((red.average - 600.0).abs() < 1e-9, "{}", red.average);
+        // An idle line could have sent one: half of the average goes.
+        red.step(0.0, 0.0, 1000.0, 0.001);
+        assert!((red.average - 300.0).abs() < 1e-9, "{}", red.average);
+    }
+
+    /// Misra, Gong, Towsley, equation 5, at the middle of the thresholds: p = max_p / 2 = 0.1; a mean gap of 1.5 / p is a
+    /// share of p / 1.5, one of (1 / p + 1) / 2 a share of 2 p / (1 + p).
+    #[test]
+    fn early_drops_follow_the_average() {
+        for (wait, share) in [(true, 0.1 / 1.5), (false, 0.2 / 1.1)] {
+            let mut middle = Red { average: 1000.0, ..red(500.0, 0.2, wait) };
+            let early = middle.step(1000.0, 1000.0, 1000.0, 0.001);
+            assert!((early - share).abs() < 1e-12, "{early}");
+        }
+        let mut over = Red { average: 1500.0, ..red(500.0, 0.2, true) };
+        assert_eq!(over.step(1500.0, 1000.0, 1000.0, 0.001), 1.0);
+    }
+}
