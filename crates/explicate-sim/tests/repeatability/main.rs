@@ -1,10 +1,11 @@
 //! Same scenario and seed, same bytes: in two runs, with one and two jobs, fused links on and off. And the random draws of
 //! a link belong to the link alone.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod snapshot;
 
 use common::{number, run, scenario, tables};
-use explicate_build::tables::Table;
 use explicate_sim::measure::{Tables, measure};
 use explicate_sim::simulation::{EngineKind, Options, run_all};
 
@@ -53,8 +54,9 @@ const MIXED: &str = r#"
 /// The reference engine.
 const PLAIN: Options = Options { no_fuse: false, engine: EngineKind::Reference, follow: None, jobs: 1 };
 
-fn all(options: &Options) -> Tables {
-    let scenario = scenario(MIXED);
+/// The tables of all runs.
+fn all(text: &str, options: &Options) -> Tables {
+    let scenario = scenario(text);
     let runs = run_all(&scenario, options, &|_, _| true, |i, mut run| measure(&scenario, i, &mut run, "test"));
     runs.expect("the scenario runs").into_iter().fold(Tables::default(), |mut all, more| {
         all.append(more);
@@ -236,31 +238,23 @@ fn fingerprint(tables: &Tables) -> String {
 
 #[test]
 fn repeated_in_parallel_and_without_fusing() {
-    let reference = fingerprint(&all(&Options { jobs: 1, ..Options::default() }));
+    let reference = fingerprint(&all(MIXED, &Options { jobs: 1, ..Options::default() }));
     assert!(reference.len() > 100_000, "the scenario leaves something to compare");
-    assert_eq!(fingerprint(&all(&Options { jobs: 1, ..Options::default() })), reference, "a second time");
-    assert_eq!(fingerprint(&all(&Options { jobs: 2, ..Options::default() })), reference, "two jobs");
-    assert_eq!(fingerprint(&all(&Options { no_fuse: true, ..Options::default() })), reference, "links not fused");
-    assert_eq!(fingerprint(&all(&PLAIN)), reference, "the reference engine");
+    assert_eq!(fingerprint(&all(MIXED, &Options { jobs: 1, ..Options::default() })), reference, "a second time");
+    assert_eq!(fingerprint(&all(MIXED, &Options { jobs: 2, ..Options::default() })), reference, "two jobs");
+    assert_eq!(
+        fingerprint(&all(MIXED, &Options { no_fuse: true, ..Options::default() })),
+        reference,
+        "links not fused"
+    );
+    assert_eq!(fingerprint(&all(MIXED, &PLAIN)), reference, "the reference engine");
 }
 
-/// The columns that tables had when the fingerprint was taken: more of them are no other results.
-fn first(table: &Table) -> Table {
-    let later = ["damaged", "copies", "sessions", "torn_down", "timeouts_total"];
-    Table { columns: table.columns.iter().filter(|(c, _)| !later.contains(&c.name)).cloned().collect() }
-}
-
-/// The same in debug and release builds and on every machine: both compare with what stands in `fingerprint.txt`. A change
-/// that means to alter results writes the new number there, and says why. The table of runs is left out: it holds the
-/// resolved scenario, which grows with every parameter that anything gets. So are the columns' definitions, which are words.
+/// The same in debug and release builds and on every machine: all compare with the tables in `snapshots/`.
 #[test]
 fn every_build_and_machine_agrees() {
-    let tables = all(&Options::default());
-    // Without the resolved scenario, which names every parameter there is.
-    let columns = [first(&tables.flows), first(&tables.links), tables.samples].into_iter().flat_map(|t| t.columns);
-    let text: String = columns.map(|(column, data)| format!("{} {data:?}\n", column.name)).collect();
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ b as u64).wrapping_mul(0x0000_0100_0000_01b3));
-    assert_eq!(format!("{hash:016x}"), include_str!("fingerprint.txt").trim());
+    snapshot::check("mixed", &all(MIXED, &Options::default()));
+    snapshot::check("held", &all(HELD, &Options::default()));
 }
 
 #[test]
