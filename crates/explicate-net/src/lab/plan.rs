@@ -264,3 +264,120 @@ fn warn_of_estimator(scenario: &Scenario) {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    const DUMBBELL: &str = r#"
+        duration = "1s"
+        [topology]
+        kind = "dumbbell"
+        pairs = 1
+        bottleneck = { rate = "10Mbit/s" }
+        [[flows]]
+        name = "f"
+        protocol = "xcp"
+        from = "s0"
+        to = "d0"
+    "#;
+
+    /// Two hosts beside each other.
+    const PAIR: &str = r#"
+        duration = "1s"
+        [[node]]
+        name = "a.1"
+        [[node]]
+        name = "a-1"
+        [[link]]
+        from = "a.1"
+        to = "a-1"
+        rate = "10Mbit/s"
+        duplex = true
+        [[flows]]
+        name = "f"
+        protocol = "xcp"
+        from = "a.1"
+        to = "a-1"
+    "#;
+
+    fn planned(text: &str) -> Result<Plan> {
+        let scenario = Scenario::parse(text, "x.toml", Path::new("."), &[]).unwrap_or_else(|why| panic!("{why}"));
+        Plan::new(&scenario, "t")
+    }
+    fn plan(text: &str) -> Plan {
+        planned(text).unwrap_or_else(|why| panic!("{why}"))
+    }
+    fn refusal(text: &str) -> String {
+        planned(text).err().expect("refused").to_string()
+    }
+    fn lines(plan: &Plan) -> Vec<String> {
+        plan.steps().iter().map(Step::line).collect()
+    }
+
+    /// A line of four nodes, three cables: hosts have one cable, routers two, and no namespace stands between them.
+    #[test]
+    fn a_dumbbell_is_four_namespaces_and_three_cables() {
+        let plan = plan(DUMBBELL);
+        let mut namespaces = plan.namespaces();
+        namespaces.sort();
+        assert_eq!(namespaces, ["td0", "tr1", "tr2", "ts0"]);
+        let roles = |name: &str| plan.roles[plan.names.iter().position(|n| n == name).expect(name)];
+        assert_eq!(
+            [roles("s0"), roles("r1"), roles("r2"), roles("d0")].map(|r| r == Role::Host),
+            [true, false, false, true]
+        );
+        assert_eq!(plan.cables.len(), 3);
+        assert!(plan.cables.iter().all(|c| c.links.iter().all(Option::is_some) && !plan.has_middle(c)));
+        let veth = lines(&plan).iter().filter(|line| line.contains("type veth")).count();
+        assert_eq!(veth, 3, "a cable is one pair of interfaces");
+    }
+
+    /// Hosts know each other's hardware address, which stands for node and cable, so that nobody asks for it.
+    #[test]
+    fn hosts_have_addresses_and_static_neighbours() {
+        let plan = plan(DUMBBELL);
+        let node = |name: &str| plan.names.iter().position(|n| n == name).expect(name);
+        let (s, d) = (node("s0"), node("d0"));
+        let (own, far) = (plan.cables_of(s).next().expect("one"), plan.cables_of(d).next().expect("one"));
+        let all = lines(&plan);
+        assert!(all.contains(&format!("ip -n ts0 addr add 10.77.0.{}/16 dev p{own}", s + 1)), "{all:#?}");
+        let neighbour = format!(
+            "ip -n ts0 neigh replace 10.77.0.{} lladdr 02:6c:00:{d:02x}:00:{far:02x} dev p{own} nud permanent",
+            d + 1
+        );
+        assert!(all.contains(&neighbour), "{all:#?}");
+        assert!(!all.iter().any(|line| line.contains("tr1 addr add")), "routers have none");
+    }
+
+    /// Offloads go off last, when all interfaces are there.
+    #[test]
+    fn offloads_are_switched_off_at_the_end() {
+        let all = lines(&plan(DUMBBELL));
+        let first = all.iter().position(|line| line.contains("ethtool")).expect("some");
+        assert_eq!(all.len() - first, 6, "two for each cable");
+        assert!(all[first..].iter().all(|line| line.contains("ethtool")));
+    }
+
+    /// Between two hosts nobody else could emulate the links. Names that namespaces cannot have are replaced, apart still.
+    #[test]
+    fn hosts_beside_each_other_have_a_namespace_between_them() {
+        let plan = plan(PAIR);
+        assert_eq!(plan.namespaces(), ["ta_1", "ta_1_1", "tlinks"]);
+        let all = lines(&plan);
+        assert!(all.contains(&"ip -n ta_1 link add p0 type veth peer name a0 netns tlinks".to_string()), "{all:#?}");
+        assert!(all.contains(&"ip -n ta_1_1 link add p0 type veth peer name b0 netns tlinks".to_string()), "{all:#?}");
+    }
+
+    #[test]
+    fn what_cannot_be_built_is_refused_by_name() {
+        let inside = refusal(&DUMBBELL.replace("to = \"d0\"", "to = \"r2\""));
+        assert!(inside.contains("the node `r2` begins or ends flows and has 2 cables"), "{inside}");
+        let long = refusal(&DUMBBELL.replace("protocol", "packet = \"9001B\"\nprotocol"));
+        assert!(long.contains("packets of `f` are longer than 9000 B"), "{long}");
+        let many = refusal(&DUMBBELL.replace("pairs = 1", "pairs = 30"));
+        assert!(many.contains("62 nodes are too many"), "{many}");
+    }
+}
