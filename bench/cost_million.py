@@ -22,9 +22,9 @@ from pathlib import Path
 
 from callgrind import build_engine
 from cost_network import Row, Told, run_engine
-from shared import replace_between, style
+from shared import picture, replace_between
 
-from explicate.charts import Axes, Series, picture, round_up
+from explicate.charts import Axes, Series, round_up
 
 SYSTEMS = ("xcp", "sack")
 HOPS = 100
@@ -147,7 +147,7 @@ def drawing(times: Rounds) -> str:
         (Axes(name, f"flows, {name}", "ns per packet-hop", (SIZES[0], SIZES[-1]), (0.0, top), log="x"), lines)
         for name, lines in panels
     ]
-    return picture("What a packet-hop costs with up to a million flows", drawn, style(), 400)
+    return picture("What a packet-hop costs with up to a million flows", drawn, 400)
 
 
 def line(times: Rounds, system: str, points: Sequence[Point]) -> Series:

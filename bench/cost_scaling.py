@@ -18,9 +18,9 @@ from pathlib import Path
 
 from callgrind import build_engine
 from cost_network import Row, run_engine
-from shared import replace_between, style
+from shared import picture, replace_between
 
-from explicate.charts import Axes, Series, picture, round_up
+from explicate.charts import Axes, Series, round_up
 
 SYSTEMS = ("xcp", "sack")
 ROUNDS = 3
@@ -124,7 +124,7 @@ def drawing(costs: dict[tuple[Point, str], Cost]) -> str:
             top = round_up(max(y for cost in costs.values() if (y := getattr(cost, of)) is not None))
             ends = (min(p.size for p in points), 1.8 * max(p.size for p in points))
             panels.append((Axes(y_label, label, y_label, ends, (0.0, top), log="x"), series))
-    return picture("What a packet-hop costs", panels, style(), 400)
+    return picture("What a packet-hop costs", panels, 400)
 
 
 def main() -> None:

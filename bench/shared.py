@@ -8,6 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "scripts"))
 
-from pages import replace_between, style  # noqa: E402
+from pages import replace_between  # noqa: E402
+from pictures import picture  # noqa: E402
 
-__all__ = ["ROOT", "replace_between", "style"]
+__all__ = ["ROOT", "picture", "replace_between"]

@@ -19,7 +19,6 @@ from shared import replace_between
 from explicate import engine
 from explicate.sweeps.api import extended, sweep_plan
 from explicate.sweeps.plan import plan_of
-from explicate.sweeps.plot import plot
 from explicate.sweeps.store import Store
 
 REPETITIONS = 5
@@ -65,7 +64,7 @@ class Engine:
 
 
 def measure(jobs: int) -> tuple[float, float, float]:
-    """Sweep with files and picture; return seconds that passed, CPU seconds, and those of the engine."""
+    """Sweep with files; return seconds that passed, CPU seconds, and those of the engine."""
     counted = Engine()
     engine._native.run, usual = counted, engine._native.run
     began, cpu = time.perf_counter(), time.process_time()
@@ -73,7 +72,6 @@ def measure(jobs: int) -> tuple[float, float, float]:
         plan = extended(plan_of(SCENARIO), AXES, {}, points=None, draw=None)
         results = sweep_plan(plan, Store(Path(folder, "runs")), jobs=jobs)
         results.write(folder)
-        plot(results, Path(folder, "sweep.svg"))
     engine._native.run = usual
     return time.perf_counter() - began, time.process_time() - cpu, counted.cpu_s
 

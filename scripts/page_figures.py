@@ -16,10 +16,10 @@ from string import Template
 from typing import Any
 
 import polars as pl
-from pages import style
+from pictures import picture
 
 from explicate import lab
-from explicate.charts import Axes, Point, Series, picture, round_up
+from explicate.charts import Axes, Point, Series, round_up
 from explicate.results import Results
 
 HERE = Path(__file__).resolve().parent
@@ -78,18 +78,18 @@ def strays(names: Iterable[tuple[str, str]]) -> list[str]:
 
 def drawn(entries: Sequence[tuple[str, str]]) -> dict[str, tuple[str, str]]:
     """The sentence and the SVG of each entry (kind and name), by `KIND-NAME`."""
-    looks = style()
-
-    def one(entry: tuple[str, str]) -> tuple[str, str]:
-        plan = Plan.of(*entry)
-        return plan.about, draw(entry, plan, looks)
-
+    plans = {entry: Plan.of(*entry) for entry in entries}
     with ThreadPoolExecutor() as threads:
-        return {f"{kind}-{name}": made for (kind, name), made in zip(entries, threads.map(one, entries), strict=True)}
+        made = dict(zip(entries, threads.map(lambda entry: panels_of(entry, plans[entry]), entries), strict=True))
+    return {f"{kind}-{name}": (plan.about, draw(name, plan, made[kind, name])) for (kind, name), plan in plans.items()}
 
 
-def draw(entry: tuple[str, str], plan: Plan, style: str) -> str:
-    """Run the plan and draw its panels."""
+Drawn = tuple[Axes, list[Series]]
+"""A panel with its lines."""
+
+
+def panels_of(entry: tuple[str, str], plan: Plan) -> list[Drawn]:
+    """Run the plan and make its panels."""
     traced = any("shows" in panel for panel in plan.panels)
     results = lab.run(plan.scenario, trace="flow=f.0" if traced else None)
     events = [
@@ -102,8 +102,13 @@ def draw(entry: tuple[str, str], plan: Plan, style: str) -> str:
         made = SHAPES[panel["shows"]](events) if "shows" in panel else sampled(results, panel["lines"])
         made = [within(one, panel.get("x", ALL), panel.get("y", ALL)) for one in made]
         panels.append((axes(entry, panel, made), made))
+    return panels
+
+
+def draw(name: str, plan: Plan, panels: Sequence[Drawn]) -> str:
+    """The SVG of an entry; matplotlib draws one at a time."""
     lines = sum(len(series) for _, series in panels)
-    return picture(f"{entry[1]}: {plan.about}", panels, style, POINTS // 2 // lines)
+    return picture(f"{name}: {plan.about}", panels, POINTS // 2 // lines)
 
 
 def axes(entry: tuple[str, str], panel: dict[str, Any], series: Sequence[Series]) -> Axes:

@@ -1,10 +1,8 @@
-"""What the scripts write into pages: text between markers, and the style of a picture that stands alone."""
+"""Text that scripts write into pages, between markers."""
 
 from __future__ import annotations
 
-import re
 import sys
-from importlib import resources
 from pathlib import Path
 
 
@@ -16,9 +14,3 @@ def replace_between(path: Path, text: str, name: str) -> None:
         sys.exit(f"{path}: no {begin} ... {end}")
     head, tail = old[: old.index(begin) + len(begin)], old[old.index(end) :]
     path.write_text(f"{head}\n{text}\n{tail}", encoding="utf-8")
-
-
-def style() -> str:
-    """The style sheet of a picture that stands alone."""
-    sheet = resources.files("explicate").joinpath("assets", "charts.css").read_text(encoding="utf-8")
-    return re.sub(r"\n+", "", sheet) + "text{font-family:system-ui,sans-serif}"

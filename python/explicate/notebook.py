@@ -7,7 +7,7 @@ from html import escape
 
 from explicate import figures
 from explicate.figures import Study
-from explicate.report import figure_html, style
+from explicate.report import figure_html, script, style, undrawn
 from explicate.results import Results
 
 ROW_PX = 430
@@ -46,7 +46,8 @@ def show(results: Results, *names: str) -> Shown:
     sections = "".join(figure_html(figure) for figure in drawn)
     page = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark">'
-        f'<style>{style()}</style></head><body><div class="figures">{sections}</div></body></html>'
+        f'<style>{style()}</style></head><body>{undrawn()}<div class="figures">{sections}</div>'
+        f"<script>{script()}</script></body></html>"
     )
     wide = sum(len(figure.panels) > 1 for figure in drawn)
     rows = sum((len(figure.panels) + 1) // 2 for figure in drawn if len(figure.panels) > 1)

@@ -118,18 +118,20 @@ def _drawn(mpl: Any, figure: Figure, width: float | None) -> Any:
     canvas = mpl.figure.Figure(figsize=(wide, PANEL_IN * down + 0.35), layout="constrained")
     grid = canvas.subplots(down, across, squeeze=False).flatten()
     for axes, panel in zip(grid, panels, strict=False):
-        _panel(axes, panel)
+        draw_panel(axes, panel)
     for axes in grid[len(panels) :]:
         axes.set_visible(False)
     _legend(canvas, figure, across)
     return canvas
 
 
-def _style(place: int) -> dict[str, Any]:
+def line_style(place: int) -> dict[str, Any]:
+    """Return colour and dashes of a place, as matplotlib names them."""
     return {"color": PRINT[place % len(PRINT)], "linestyle": DASHES[place % len(DASHES)]}
 
 
-def _panel(axes: Any, panel: Panel) -> None:
+def draw_panel(axes: Any, panel: Panel) -> None:
+    """Draw a panel into axes of matplotlib."""
     frame = panel.axes
     if panel.bars:
         axes.bar(
@@ -149,7 +151,7 @@ def _panel(axes: Any, panel: Panel) -> None:
             if one.low:
                 axes.vlines(one.x, one.low, one.high, color=colour, linewidth=0.6)
             continue
-        axes.plot(one.x, one.y, **_style(one.place), **({"linewidth": 0.7} if one.loose else {}))
+        axes.plot(one.x, one.y, **line_style(one.place), **({"linewidth": 0.7} if one.loose else {}))
         if one.low:
             axes.fill_between(one.x, one.low, one.high, color=colour, alpha=0.15, linewidth=0)
     _frame(axes, frame)
@@ -182,7 +184,7 @@ def _legend(canvas: Any, figure: Figure, across: int) -> None:
         if bars
         else Line2D([], [], color=PRINT[i % len(PRINT)], marker=".", linestyle="")
         if i in dots
-        else Line2D([], [], **_style(i))
+        else Line2D([], [], **line_style(i))
         for i in range(len(figure.names))
     ]
     letters = max(map(len, figure.names)) + 5

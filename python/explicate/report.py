@@ -45,7 +45,7 @@ def page(results: Results, before: str = "") -> str:
         style=style(),
         script=script(),
         facts=_facts(results),
-        warnings=_warnings(results.warnings),
+        warnings=_warnings(results.warnings) + undrawn(),
         before=before,
         groups=_groups(results),
         links=_links(results),
@@ -64,12 +64,22 @@ def style() -> str:
 def script() -> str:
     """Return the script of pages with charts."""
     licence = _library("LICENSE").strip()
-    notice = f"/*! {licence} */\n" if licence else ""
-    return notice + _library("uPlot.iife.min.js") + "\n" + _asset("report.js")
+    if not licence:
+        return _asset("charts.js") + _asset("report.js")
+    # Paper has twice as many pixels as most screens at least, so uPlot is not to draw for fewer.
+    sharp = "const uPlot = ((devicePixelRatio) => {\n%s\nreturn uPlot;\n})(Math.max(2, devicePixelRatio));\n"
+    return f"/*! {licence} */\n{sharp % _library('uPlot.iife.min.js')}{_asset('charts.js')}{_asset('report.js')}"
+
+
+def undrawn() -> str:
+    """Return what a page says where its charts cannot be drawn: without scripts, or in a package without uPlot."""
+    if not _library("uPlot.iife.min.js"):
+        return '<p class="notice">There are no charts: this package was built without uPlot (scripts/fetch_uplot).</p>'
+    return '<p class="notice undrawn">Charts need scripts, which are off; the tables do not.</p>'
 
 
 def _library(name: str) -> str:
-    """Return a file of uPlot; nothing if the package was built without it, and charts are static."""
+    """Return a file of uPlot; nothing if the package was built without it."""
     found = resources.files("explicate").joinpath("assets", "uplot", name)
     return found.read_text(encoding="utf-8") if found.is_file() else ""
 
@@ -203,7 +213,7 @@ def panel_html(panel: Panel, columns: int) -> str:
     """Return one chart with its caption."""
     caption = f"<h3>{escape(panel.caption)}</h3>" if panel.caption else ""
     if panel.bars:
-        return caption + bar_chart(panel.axes, panel.bars, panel.unit, panel.names)
+        return caption + bar_chart(panel.axes, panel.bars, panel.names)
     return caption + line_chart(panel.axes, panel.series, columns)
 
 

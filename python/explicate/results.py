@@ -239,7 +239,7 @@ UNFINISHED = ".unfinished"
 
 OTHERS = (
     *(f"{name}.{end}" for name in (*TABLES, "measures", "intervals") for end in ("parquet", "csv")),
-    *("run.json", "timing.json", "trace.txt", "failures.json", "failures", "sweep.svg", "report.html"),
+    *("run.json", "timing.json", "trace.txt", "failures.json", "failures", "report.html"),
 )
 """All that commands write about results: what the new results do not have is about older ones."""
 

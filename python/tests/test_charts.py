@@ -1,31 +1,18 @@
-"""The drawing primitives: ticks, thinning, and where a value lands."""
+"""The data of charts: ranges, thinning, and what the element of a chart holds."""
 
+from __future__ import annotations
+
+import json
 import math
-import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explicate.charts import (
-    HEIGHT,
-    LEFT,
-    PLOT_HEIGHT,
-    PLOT_WIDTH,
-    TOP,
-    WIDTH,
-    Axes,
-    Bar,
-    Series,
-    bar_chart,
-    line_chart,
-    picture,
-    round_up,
-    thin,
-    tick_texts,
-    ticks,
-)
+from explicate.charts import Axes, Bar, Series, bar_chart, line_chart, round_up, thin, ticks
 from explicate.text import number, percent, rate, table
 from explicate_papers.gallery import chart
 from explicate_papers.statistics import Sample
@@ -44,13 +31,6 @@ def test_ticks_are_few_even_and_inside(low: float, span: float) -> None:
     assert found[-1] <= low + span * (1 + 1e-6)
 
 
-def test_tick_texts_differ() -> None:
-    assert tick_texts(ticks(0, 1)) == ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
-    assert tick_texts(ticks(0, 30)) == ["0", "10", "20", "30"]
-    assert tick_texts(ticks(0, 1.25)) == ["0.00", "0.25", "0.50", "0.75", "1.00", "1.25"]
-    assert len(set(tick_texts(ticks(42, 42.01)))) == len(ticks(42, 42.01))
-
-
 @given(st.floats(min_value=1e-6, max_value=1e12))
 def test_round_up_covers_without_waste(value: float) -> None:
     assert value * 0.999 <= round_up(value) <= value * 1.6
@@ -65,37 +45,64 @@ def test_thinning_keeps_the_extremes_and_is_short(values: list[float], columns: 
     assert max(b for _, b in kept) == max(values)
     assert min(b for _, b in kept) == min(values)
     assert all(values[int(a)] == b for a, b in kept)
-    assert max(b for _, b in thin(x, values, columns, "greatest")) == max(values)
 
 
 def test_thinning_leaves_out_what_is_not_finite() -> None:
     assert thin([0, 1, 2], [1.0, math.nan, math.inf], 10) == [(0, 1.0)]
 
 
-def test_a_line_lands_where_its_values_are() -> None:
-    axes = Axes("a <title>", "time (s)", "rate & more", (0, 10), (0, 4), (0, 2))
-    svg = line_chart(axes, [Series("x", 3, [0, 5, 10], [0, 2, 4], [0, 1, 3], [0, 3, 4])])
-    root = ET.fromstring(svg)
-    line = next(node for node in root if node.get("class") == "line s3")
-    bottom, right = TOP + PLOT_HEIGHT, LEFT + PLOT_WIDTH
-    assert line.get("d") == f"M{LEFT} {bottom}L{LEFT + PLOT_WIDTH / 2:g} {TOP + PLOT_HEIGHT / 2:g}L{right} {TOP}"
-    assert sum(node.get("class") == "band s3" for node in root) == 1
-    shade = next(node for node in root if node.get("class") == "shade")
-    assert float(shade.get("width", 0)) == pytest.approx(PLOT_WIDTH / 5, abs=0.1)
-    words = [node.text for node in root if node.tag == "text"]
-    assert {"time (s)", "rate & more", "10", "4"} <= set(words)
-    for node in root.iter("text"):
-        assert 0 <= float(node.get("x", -1)) <= WIDTH
-        assert 0 <= float(node.get("y", -1)) <= HEIGHT
+def _element(html: str) -> tuple[dict[str, str], dict[str, Any]]:
+    """The attributes of the one element of `html`, and the data in it."""
+    found: list[dict[str, str]] = []
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            found.append({name: value or "" for name, value in attrs})
+
+    Reader().feed(html)
+    (attributes,) = found
+    return attributes, json.loads(attributes["data-chart"])
 
 
-def test_bars_are_as_high_as_their_values() -> None:
+def test_a_chart_holds_its_axes_and_its_lines() -> None:
+    axes = Axes("a <title>", "time (s)", "it's rate & more", (0, 10), (0, 4), (0, 2))
+    attributes, data = _element(line_chart(axes, [Series("x", 3, [0, 5, 10], [0, 2, 4], [0, 1, 3], [0, 3, math.nan])]))
+    assert attributes["aria-label"] == "a <title>. Lines: x."
+    assert data["x"] == {"label": "time (s)", "range": [0, 10], "log": False}
+    assert data["y"]["label"] == "it's rate & more"
+    assert data["shade"] == [0, 2]
+    (line,) = data["series"]
+    assert line == {
+        "name": "x", "place": 3, "kind": "line",
+        "x": [0, 5, 10], "y": [0, 2, 4], "low": [0, 1, 3], "high": [0, 3, None],
+    }  # fmt: skip
+
+
+def test_a_band_without_height_and_a_shade_without_width_are_left_out() -> None:
+    _, data = _element(line_chart(Axes("", "", "", (0, 1), (0, 1), (0, 0)), [Series("x", 0, [0], [1], [1], [1])]))
+    assert "low" not in data["series"][0]
+    assert "shade" not in data
+
+
+def test_long_lines_are_thinned_and_paths_are_not() -> None:
+    x = [float(i) for i in range(1000)]
+    axes = Axes("", "", "", (0, 1000), (0, 1000))
+    _, data = _element(line_chart(axes, [Series("a", 0, x, x), Series("b", 1, x, x, loose=True)], columns=50))
+    assert [len(one["x"]) for one in data["series"]] == [100, 1000]
+    assert [one["kind"] for one in data["series"]] == ["line", "path"]
+
+
+def test_bars_have_names_or_numbers_below() -> None:
     axes = Axes("bars", "flow", "Mbit/s", (0, 3), (0, 2))
-    root = ET.fromstring(bar_chart(axes, [Bar("a", 0, 1), Bar("b", 1, 2), Bar("c", 1, math.nan)], "Mbit/s"))
-    bars = [node for node in root if (node.get("class") or "").startswith("bar")]
-    heights = [float(bar.get("height", 0)) for bar in bars]
-    assert heights == [PLOT_HEIGHT / 2, PLOT_HEIGHT, 0.5]
-    assert bars[1].findtext("title") == "b: 2 Mbit/s"
+    bars = [Bar("a", 0, 1), Bar("b", 1, 2), Bar("c", 1, math.nan)]
+    _, data = _element(bar_chart(axes, bars))
+    assert data["bars"] == [
+        {"name": "a", "place": 0, "value": 1},
+        {"name": "b", "place": 1, "value": 2},
+        {"name": "c", "place": 1, "value": None},
+    ]  # fmt: skip
+    assert data["x"]["names"] == [[0.5, "1"], [1.5, "2"], [2.5, "3"]]
+    assert _element(bar_chart(axes, bars, [(1.5, "all")]))[1]["x"]["names"] == [[1.5, "all"]]
 
 
 @pytest.mark.parametrize(
@@ -113,58 +120,22 @@ def test_rates_and_tables() -> None:
     assert table(["a", "b"], [["long", "1"], ["x", "200"]]) == "a       b\nlong    1\nx     200"
 
 
-SVG = "{http://www.w3.org/2000/svg}"
-
-
-def test_a_picture_has_two_panels_in_a_row_and_names_their_lines() -> None:
-    axes = Axes("t", "time (s)", "packets", (0, 10), (0, 10))
-    lines = [Series("one", 0, [0, 10], [0, 10]), Series("two", 1, [0, 10], [10, 0])]
-    svg = ET.fromstring(picture("three < panels", [(axes, lines), (axes, lines[:1]), (axes, lines)], "p{}", 100))
-    assert (svg.get("width"), svg.get("height")) == (str(2 * WIDTH), str(2 * HEIGHT))
-    assert svg.findtext(f"{SVG}title") == "three < panels"
-    panels = svg.findall(f"{SVG}g")
-    assert [panel.get("transform") for panel in panels] == [
-        "translate(0 0)", f"translate({WIDTH} 0)", f"translate(0 {HEIGHT})",
-    ]  # fmt: skip
-    said = [{text.text for text in panel.iter(f"{SVG}text")} & {"one", "two"} for panel in panels]
-    assert said == [{"one", "two"}, set(), {"one", "two"}], "a line alone needs no name"
-
-
-def test_dots_that_fall_on_each_other_are_one() -> None:
-    axes = Axes("t", "x", "y", (0, PLOT_WIDTH), (0, PLOT_HEIGHT))
-    dots = Series("d", 2, [0, 0.1, 5, 5], [0, 0, 0, 7], dots=True)
-    chart = ET.fromstring(line_chart(axes, [dots]))
-    path = next(p for p in chart.iter("path") if p.get("class") == "dots s2")
-    bottom = TOP + PLOT_HEIGHT
-    assert path.get("d") == f"M{LEFT} {bottom}h0M{LEFT + 5} {bottom}h0M{LEFT + 5} {bottom - 7}h0"
-
-
-def test_named_places_have_a_point_each_and_a_bar() -> None:
+def test_named_places_have_a_point_each_and_an_interval() -> None:
     measured = [Sample.of([1.0, 2.0, 3.0]), Sample.of([4.0])]
     lines = [Line.of(name, [1, 2], measured) for name in ("one", "other")]
-    svg, names = chart(Panel("", "system", "share", lines, names=("slow", "fast")))
-    root = ET.fromstring(svg)
+    html, names = chart(Panel("", "system", "share", lines, names=("slow", "fast")))
+    _, data = _element(html)
     assert names == ("one", "other")
-    texts = [text.text for text in root.findall("text")]
-    assert "slow" in texts
-    assert "fast" in texts
-    dots = [path.get("d", "").count("M") for path in root.findall("path") if path.get("class", "").startswith("dots")]
-    places = {path.get("d") for path in root.findall("path")}
-    assert dots == [2, 2], "two points each"
-    assert len(places) == 4, "and their bars, none behind another"
-
-
-def test_labels_stay_inside() -> None:
-    svg = line_chart(Axes("", "", "", (10, 1_000_000), (0, 1), log="x"), [Series("x", 0, [10, 1e6], [0, 1])])
-    last = next(text for text in ET.fromstring(svg).findall("text") if text.text == "1e+06")
-    assert last.get("class") == "tick end"
-    assert float(last.get("x", "nan")) <= WIDTH
+    assert data["x"]["names"] == [[1, "slow"], [2, "fast"]]
+    assert [one["kind"] for one in data["series"]] == ["dots", "dots"]
+    assert all(len(one["x"]) == len(one["low"]) == len(one["high"]) == 2 for one in data["series"])
+    assert not set(data["series"][0]["x"]) & set(data["series"][1]["x"]), "none behind another"
 
 
 def test_an_axis_need_not_begin_at_zero() -> None:
     late = Line("late", [20.0, 25.0], [0.97, 0.99])
-    box = ET.fromstring(chart(Panel("", "", "", [late], y_from=0.9))[0])
-    assert box.get("data-x", "").startswith("20 ")
-    assert box.get("data-y", "").startswith("0.9 ")
-    below = ET.fromstring(chart(Panel("", "", "", [Line("", [0.0, 1.0], [0.5, 1.0])], y_from=0.9))[0])
-    assert float(below.get("data-y", "nan").split()[0]) <= 0.5
+    _, data = _element(chart(Panel("", "", "", [late], y_from=0.9))[0])
+    assert data["x"]["range"][0] == 20
+    assert data["y"]["range"][0] == 0.9
+    _, below = _element(chart(Panel("", "", "", [Line("", [0.0, 1.0], [0.5, 1.0])], y_from=0.9))[0])
+    assert below["y"]["range"][0] <= 0.5

@@ -6,9 +6,11 @@ import json
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from chromium import PHONE, Open
+from playwright.sync_api import Page
 
 from explicate_papers import gallery
 from explicate_papers.judge import Outcome, Verdict
@@ -92,13 +94,19 @@ def test_a_reader_finds_the_way(site: Path, open_page: Open) -> None:
     assert "index.html" in page.url
 
 
+def _shown(page: Page) -> Any:
+    """The data of the first chart."""
+    return json.loads(page.locator(".chart").first.get_attribute("data-chart") or "")
+
+
 def test_the_page_tells_the_facts_of_its_cases(site: Path, open_page: Open) -> None:
     page = open_page(site / "I-fig2.html").page
     facts = page.locator(".facts").inner_text()
     assert f"{effort(experiments()['I-fig2'], 'quick').seeds} a case in each of 2 blocks" in facts
     assert "20 s" in facts
     assert "Time series show seed 1 alone." in page.locator("section.figure").inner_text()
-    assert page.locator(".chart path.dots").count() == 2
+    charts = [json.loads(chart.get_attribute("data-chart") or "") for chart in page.locator(".chart").all()]
+    assert sum(one["kind"] == "dots" for chart in charts for one in chart["series"]) == 2
     assert page.locator(".legend path.dots").count() == 2
 
 
@@ -122,9 +130,9 @@ def test_scenarios_can_be_downloaded(site: Path, open_page: Open) -> None:
 
 def test_a_logarithmic_axis_tells_its_value(site: Path, open_page: Open) -> None:
     page = open_page(site / "I-fig2.html").page
-    low, high = map(float, (page.locator(".chart").first.get_attribute("data-x") or "").split())
-    data = json.loads(page.locator(".chart").first.get_attribute("data-chart") or "")
-    x = data["s"][0]["x"][0] * 1.01  # a little beside the point, which is the nearest
+    data = _shown(page)
+    low, high = data["x"]["range"]
+    x = data["series"][0]["x"][0] * 1.01  # a little beside the point, which is the nearest
     chart = page.locator(".u-over").first
     chart.scroll_into_view_if_needed()
     box = chart.bounding_box()
@@ -132,7 +140,7 @@ def test_a_logarithmic_axis_tells_its_value(site: Path, open_page: Open) -> None
     chart.hover(position={"x": max(box["width"] * math.log(x / low) / math.log(high / low), 1), "y": box["height"] / 2})
     name, value = page.eval_on_selector(".u-legend tr", "row => [...row.children].map(cell => cell.textContent)")
     assert name == "loss rate"
-    assert float(value) == pytest.approx(data["s"][0]["x"][0], rel=1e-3)
+    assert float(value) == pytest.approx(data["series"][0]["x"][0], rel=1e-3)
 
 
 def test_a_panel_that_names_its_seed_is_not_said_to_show_the_first() -> None:

@@ -1,10 +1,12 @@
 """The page without a browser: one file, right numbers, bounded size, and what it says when samples are missing."""
 
+import json
 import re
 import tomllib
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import fake_native
 import polars as pl
@@ -99,24 +101,29 @@ def test_the_scenario_is_whole(scenario: Path) -> None:
     assert "<dt>explicate</dt><dd>0.1.0</dd>" in html
 
 
+def _charts(html: str, figure: str) -> list[dict[str, Any]]:
+    """The data of each chart of a figure."""
+    section = html[html.index(f'id="{figure}"') :].partition("</section>")[0]
+    return [json.loads(unescape(text)) for text in re.findall(r"data-chart='([^']+)'", section)]
+
+
 def test_every_figure_has_lines(scenario: Path) -> None:
     html = page(explicate.run(scenario))
     for figure, lines in (("throughput", 5), ("delay", 2), ("queue", 1), ("rtt", 2), ("fairness", 1)):
-        section = html[html.index(f'id="{figure}"') :].partition("</section>")[0]
-        assert section.count('<path class="line s') - section.count("M0 4H24") == lines
-    bars = html[html.index('id="goodput"') :].partition("</section>")[0]
-    assert bars.count("data-value=") == 5
+        (chart,) = _charts(html, figure)
+        assert len(chart["series"]) == lines
+        assert all(len(one["x"]) > 10 for one in chart["series"])
+    assert len(_charts(html, "goodput")[0]["bars"]) == 5
 
 
 def test_comparison_stands_side_by_side(scenario: Path) -> None:
     html = page(explicate.compare(scenario, ["xcp", "newreno"]))
-    flows = ["near/0", "near/1", "near/2", "far &amp; away/0", "far &amp; away/1"]
+    flows = ["near/0", "near/1", "near/2", "far & away/0", "far & away/1"]
     for figure, lines in (("delay", ["xcp", "newreno"]), ("throughput", flows)):
-        section = html[html.index(f'id="{figure}"') :].partition("</section>")[0]
-        charts = section.split('<svg class="chart')[1:]
+        charts = _charts(html, figure)
         assert len(charts) == 2
-        assert all(re.findall(r'data-name="([^"]+)"', chart) == lines for chart in charts)
-    assert len({re.search(r'data-y="[^"]+"', chart)[0] for chart in charts}) == 1  # type: ignore[index]
+        assert all([one["name"] for one in chart["series"]] == lines for chart in charts)
+        assert charts[0]["y"] == charts[1]["y"], "on equal axes"
     assert "What differs with newreno" in html
     assert "\n-protocol = &quot;xcp&quot;" in html or '\n-protocol = "xcp"' in html
 

@@ -137,7 +137,7 @@ def test_a_full_disk_leaves_the_older_results(scenario: Path, tmp_path: Path, si
 def test_nothing_about_older_results_stays(scenario: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     explicate.sweep(scenario, {"flows.0.count": [1, 2]}).write(out, csv=True)
-    for name in ("sweep.svg", "report.html", "notes.txt"):
+    for name in ("report.html", "notes.txt"):
         (out / name).write_text("older", encoding="utf-8")
     explicate.run(scenario).write(out)
     names = {path.name for path in out.iterdir()}

@@ -120,7 +120,6 @@ def _deliver(results: SweepResults, args: argparse.Namespace, origin: str) -> No
 
     from explicate import display
     from explicate.results import rows
-    from explicate.sweeps.plot import plot
     from explicate.sweeps.table import write_failures
 
     delivery.warn(results, origin)
@@ -128,7 +127,6 @@ def _deliver(results: SweepResults, args: argparse.Namespace, origin: str) -> No
         write_failures(Path(args.out) / "shard-{}-of-{}".format(*args.shard), results.failures)
     elif args.out:
         results.write(args.out, csv=args.csv)
-        plot(results, Path(args.out) / "sweep.svg")
     if results.failures:
         for line in display.failures(results, args.out):
             console.complain(line)

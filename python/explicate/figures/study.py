@@ -11,7 +11,7 @@ from html import escape
 
 import polars as pl
 
-from explicate.charts import MOST_SERIES, PLOT_WIDTH, Axes, Bar, Series, round_up
+from explicate.charts import COLUMNS, MOST_SERIES, Axes, Bar, Series, round_up
 from explicate.lab import VARIANT
 from explicate.results import Results
 from explicate.summary import without_nan
@@ -48,7 +48,7 @@ class Figure:
     panels: tuple[Panel, ...]
     names: tuple[str, ...]
     note: str = ""
-    columns: int = field(default=PLOT_WIDTH, compare=False)
+    columns: int = field(default=COLUMNS, compare=False)
 
 
 @dataclass(frozen=True)
@@ -111,14 +111,24 @@ class Study:
             return 1.0
         rtt = without_nan(self.results.flows)["rtt_mean_ms"].median()
         trips = rtt / 1000 / period if isinstance(rtt, float) else 1.0
-        return period * max(1, math.ceil(trips - 1e-6))
+        return round(period * max(1, math.ceil(trips - 1e-6)), 9)
 
 
 def binned(frame: pl.DataFrame, bin_s: float) -> pl.DataFrame:
-    """Return `frame` with the mean `value` of each span of `bin_s` seconds, at the end of the span."""
+    """Return `frame` with the mean `value` of each whole span of `bin_s` seconds, at the end of the span.
+
+    Of a last span that is not whole, the few samples would look like a jump.
+    """
     keys = [name for name in frame.columns if name not in {"time_s", "value"}]
     spans = ((pl.col("time_s") / bin_s - 1e-6).ceil() * bin_s).alias("time_s")
-    return frame.with_columns(spans).group_by([*keys, "time_s"], maintain_order=True).agg(pl.col("value").mean())
+    end = largest(frame["time_s"])
+    whole = pl.col("time_s") <= max(end, bin_s) * (1 + 1e-9)
+    return (
+        frame.with_columns(spans)
+        .filter(whole)
+        .group_by([*keys, "time_s"], maintain_order=True)
+        .agg(pl.col("value").mean())
+    )
 
 
 def span_text(seconds: float) -> str:
@@ -217,7 +227,7 @@ class Layout:
     @property
     def columns(self) -> int:
         """How many columns to thin each line to, so that a page stays small."""
-        return max(60, min(PLOT_WIDTH, POINTS_PER_FIGURE // (len(self.facets) * max(len(self.names), 1))))
+        return max(60, min(COLUMNS, POINTS_PER_FIGURE // (len(self.facets) * max(len(self.names), 1))))
 
 
 def largest(column: pl.Series) -> float:
