@@ -100,6 +100,7 @@ wheel: $(VENV)/ready ## Builds the abi3 wheel and that of the papers, and tries 
 	$(VENV)/bin/maturin build --release --quiet --out dist
 	$(VENV)/bin/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist ./papers
 	scripts/try_wheel dist
+	scripts/try_newcomer dist
 
 elsewhere: ## What is not `explicated` compiles for Windows and macOS (where rustup can install their libraries)
 	rustup target add x86_64-pc-windows-gnu aarch64-apple-darwin
