@@ -81,6 +81,7 @@ python: install browser ## Python tests, the report in a real browser, the tutor
 	$(PY) -m pytest -q -c /dev/null --rootdir . -p no:cacheprovider tests bench validation/peers
 	$(PY) scripts/make_docs.py --check
 	$(PY) scripts/run_pages.py --check
+	$(PY) scripts/frictions.py --check
 
 papers: install ## Repeats a fixed shard of the papers' experiments; fails if a verdict or a frozen judge changed
 	$(PY) scripts/freeze_papers.py --check
@@ -102,8 +103,9 @@ wheel: $(VENV)/ready ## Builds the abi3 wheel and that of the papers, and tries 
 	scripts/try_wheel dist
 	scripts/try_newcomer dist
 
-elsewhere: ## What is not `explicated` compiles for Windows and macOS (where rustup can install their libraries)
-	rustup target add x86_64-pc-windows-gnu aarch64-apple-darwin
+elsewhere: ## What is not `explicated` compiles for Windows, macOS and musl (where rustup can install their libraries)
+	rustup target add x86_64-pc-windows-gnu aarch64-apple-darwin x86_64-unknown-linux-musl
+	cargo check --quiet --target x86_64-unknown-linux-musl --package explicate-sim
 	cargo check --quiet --target x86_64-pc-windows-gnu $(PORTABLE)
 	cargo check --quiet --target aarch64-apple-darwin $(PORTABLE)
 

@@ -61,7 +61,7 @@ mod pages {
     const MANY: usize = 8 << 20;
 
     pub(super) const TO_COME: libc::c_int = libc::MADV_HUGEPAGE;
-    pub(super) const HERE: libc::c_int = libc::MADV_COLLAPSE;
+    pub(super) const HERE: libc::c_int = 25; // MADV_COLLAPSE, which libc has for glibc alone
 
     pub(super) fn advise(from: *const u8, bytes: usize, advice: libc::c_int) {
         if bytes >= MANY {

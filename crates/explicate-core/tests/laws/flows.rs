@@ -194,7 +194,13 @@ fn every_pair_delivers_everything() {
                 let s = w.flow.stats();
                 let segments = BYTES / 1448;
                 let most = if loss.0 == 0.0 { segments } else { 3 * segments };
-                assert!(s.retransmissions <= most, "{}/{}: {s:?}", p.name(), r.name());
+                assert!(
+                    s.retransmissions <= most,
+                    "{}/{} with loss {loss:?}, seed {seed}: {} retransmissions of {segments} segments, at most {most} are allowed",
+                    p.name(),
+                    r.name(),
+                    s.retransmissions,
+                );
                 assert_eq!(w.hash, transfer(p, r, &Values::default(), seed, loss).hash, "{}/{}", p.name(), r.name());
             }
         }
