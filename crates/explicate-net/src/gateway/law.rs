@@ -163,6 +163,16 @@ impl Law {
         self.sum = sum;
     }
 
+    /// The sums of the peer begin at this one.
+    pub fn begin_at(&mut self, sum: u32) {
+        self.sum = sum;
+    }
+    /// Feedback that the sender has not got yet, bytes/s.
+    #[cfg(test)]
+    pub fn waiting_feedback(&self) -> i64 {
+        self.feedback
+    }
+
     fn on_ack(&mut self, bytes: u64, rtt: Time) {
         if self.srtt == Time::ZERO {
             let now = self.clock.now();

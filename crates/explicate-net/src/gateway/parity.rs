@@ -159,6 +159,11 @@ pub struct Repair {
 }
 
 impl Repair {
+    /// Forgets what arrived: numbers begin anew.
+    pub fn start_anew(&mut self) {
+        self.kept.clear();
+        self.parities.clear();
+    }
     /// A datagram arrived that parity covers.
     pub fn keep(&mut self, number: u32, contents: &[u8]) {
         if self.kept.len() == KEPT {

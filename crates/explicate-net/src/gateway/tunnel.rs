@@ -31,6 +31,8 @@ struct State {
     /// Sum of the feedback that arrived, bytes/s modulo 2^32.
     sum: u32,
     repair: Repair,
+    /// Number of the peer's tunnel.
+    peer: u32,
 }
 
 /// Counters of a tunnel.
@@ -79,11 +81,18 @@ impl Tunnel {
     }
     /// A datagram arrived: whether QUIC is to have it, and those that it repairs.
     pub fn arrive(&self, packet: &Packet, contents: &[u8]) -> (bool, Vec<Vec<u8>>) {
-        if Parity::is_in(packet) {
-            return (false, self.state().repair.take(packet, contents));
-        }
-        self.law.lock().returned(packet.congestion.reverse_feedback() as u32);
+        let returned = packet.congestion.reverse_feedback() as u32;
         let mut state = self.state();
+        if state.peer != packet.transport.flow() {
+            // The peer has started anew: its sums, and its blocks, begin elsewhere.
+            state.peer = packet.transport.flow();
+            state.repair.start_anew();
+            self.law.lock().begin_at(returned);
+        }
+        if Parity::is_in(packet) {
+            return (false, state.repair.take(packet, contents));
+        }
+        self.law.lock().returned(returned);
         shim::add_feedback(&mut state.sum, packet);
         if contents.len() >= shim::SHORT {
             state.repair.keep(packet.transport.packet_number(), contents);
@@ -94,5 +103,25 @@ impl Tunnel {
     pub fn repairs(&self) -> Repairs {
         let state = self.state();
         Repairs { repaired: state.repair.repaired, beyond: state.repair.beyond }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use explicate_core::registry;
+
+    use super::*;
+
+    #[test]
+    fn sums_of_a_peer_that_started_anew_are_no_feedback() {
+        let tunnel = Tunnel::new(registry::protocol("xcp").unwrap(), Rate::mbps(20), Clock::start());
+        let arrive = |number: u32, sum: i32| {
+            let mut packet = shim::packet(number, Congestion::new(Format::Minimal), 1500);
+            packet.congestion.set_reverse_feedback(sum);
+            tunnel.arrive(&packet, &[0; 1400]);
+            tunnel.law.lock().waiting_feedback()
+        };
+        let sums = [(7, 1000), (7, 1500), (9, 900_000), (9, 900_100), (7, 0)];
+        assert_eq!(sums.map(|(number, sum)| arrive(number, sum)), [0, 500, 500, 600, 600]);
     }
 }

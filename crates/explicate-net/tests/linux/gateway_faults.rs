@@ -2,17 +2,18 @@
 //! runs it; `linux_soak` has faults by chance.
 
 use std::fs;
+use std::io::{ErrorKind, Write};
 use std::net::UdpSocket;
 use std::os::fd::AsFd;
 use std::process::Stdio;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use explicate_net::sys::{OFFLOAD_LEN, PacketSocket, interface_index, raw_sockets};
 use rustix::net::{SendFlags, sendto};
 
 use crate::common::exchanges::{End, Exchange, answer, exchange};
-use crate::common::gateways::{Sites, bridge, status};
+use crate::common::gateways::{Sites, bridge, connect, read_all, status};
 use crate::common::{Running, eventually, run};
 
 const SERVER: &str = "10.2.0.2:7001";
@@ -68,6 +69,43 @@ fn a_kill_of_the_near_gateway_breaks_what_it_carried_and_nothing_more() {
     sites.connected();
     assert_carries(&sites, 2);
     eventually("the far end has ended them", || status(&sites, "gb")["connections"] == 0);
+}
+
+/// The far gateway is killed and comes back: connections in either direction, and one that is idle, are reset within seconds.
+#[test]
+#[ignore = "needs root: make linux"]
+fn a_kill_of_the_far_gateway_is_noticed_within_seconds() {
+    let tables = "[wan]\nrate = \"8Mbit/s\"";
+    let (sites, [far, _near]) = joined(tables);
+    let start = |seed, there, back| {
+        let exchange = Exchange { seed, there, back };
+        sites.net.inside("c", move || {
+            let end = exchange.run(SERVER.parse().unwrap());
+            (end, Instant::now())
+        })
+    };
+    let mut running = vec![start(1, 20_000_000, 1000)];
+    eventually("one runs", || status(&sites, "gb")["connections"] == 1);
+    sleep(Duration::from_millis(700));
+    running.push(start(3, 1000, 20_000_000));
+    eventually("both run", || status(&sites, "gb")["connections"] == 2);
+    let mut idle = connect(&sites.net, SERVER);
+    idle.write_all(&[0; 10]).unwrap();
+    eventually("all are there", || status(&sites, "gb")["connections"] == 3);
+    sleep(Duration::from_millis(500));
+    far.stop("KILL");
+    sleep(Duration::from_millis(300));
+    let _far = sites.gateway("gb", &sites.configure("gb", "", tables));
+    let back = Instant::now();
+    assert_eq!(read_all(&idle), Err(ErrorKind::ConnectionReset));
+    let mut took = vec![back.elapsed().as_secs_f64()];
+    for exchange in running {
+        let (end, at) = exchange.join().unwrap();
+        assert!(!matches!(end, Ok(End::Whole)), "{end:?}");
+        took.push(at.saturating_duration_since(back).as_secs_f64());
+    }
+    println!("{took:.1?} s");
+    assert!(took.iter().all(|seconds| *seconds < 8.0), "{took:.1?} s after its return");
 }
 
 /// A TCP segment that opens a connection.
