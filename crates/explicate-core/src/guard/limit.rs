@@ -237,9 +237,6 @@ mod tests {
                 }
                 limited += u32::from(limit.is_on());
             }
-            std::println!(
-                "{sent} a round trip: limited in {limited} of 400 minutes; surplus above {HEIGHTS:?}: {above:?}"
-            );
             assert_eq!(limited, 0, "of 400 minutes with {sent} packets a round trip");
             for (count, height) in above.into_iter().zip(HEIGHTS) {
                 let most = f64::from(400 * rounds) * libm::exp(-0.76 * height);

@@ -388,7 +388,7 @@ mod tests {
     }
 
     fn answered(now: Time, in_flight: u32, rtt: Time, check: impl FnOnce(&Ack<'_>)) {
-        let header = Congestion::new(Format::Minimal);
+        let header = Congestion::new(Format::MINIMAL);
         check(&Ack { in_flight, rtt, ..testing::ack(now, &header) });
     }
 

@@ -212,17 +212,17 @@ mod tests {
     fn the_sender_marks_the_beginning_of_the_path() {
         let mut form = Marked::default();
         form.attach(Address(9));
-        let mut packet = Packet { ttl: 64, congestion: Congestion::new(Format::Standard), ..Packet::EMPTY };
+        let mut packet = Packet { ttl: 64, congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
         form.write(&mut packet, (1, 2, 3));
-        assert_eq!(Fields::of(&packet), Some(Fields { ttl: 64, last_router: 9 }));
+        assert_eq!(Extension::of(&packet), Some(Extension { counter: 64, node: 9 }));
         let header = packet.congestion;
         assert_eq!((header.x(), header.rtt(), header.delta_throughput()), (1, 2, 3));
     }
 
     #[test]
     fn parameters_of_router_and_agent_are_declared_once() {
-        let names: alloc::collections::BTreeSet<_> = ROUTER.iter().map(|param| param.name).collect();
-        assert_eq!(names.len(), ROUTER.len());
-        assert!(AGENT.iter().all(|param| names.contains(param.name)));
+        let names: alloc::collections::BTreeSet<_> = RouterParams::PARAMS.iter().map(|param| param.name).collect();
+        assert_eq!(names.len(), RouterParams::PARAMS.len());
+        assert!(AgentParams::PARAMS.iter().all(|param| names.contains(param.name)));
     }
 }

@@ -116,7 +116,7 @@ mod tests {
     fn sums_of_a_peer_that_started_anew_are_no_feedback() {
         let tunnel = Tunnel::new(registry::protocol("xcp").unwrap(), Rate::mbps(20), Clock::start());
         let arrive = |number: u32, sum: i32| {
-            let mut packet = shim::packet(number, Congestion::new(Format::Minimal), 1500);
+            let mut packet = shim::packet(number, Congestion::new(Format::MINIMAL), 1500);
             packet.congestion.set_reverse_feedback(sum);
             tunnel.arrive(&packet, &[0; 1400]);
             tunnel.law.lock().waiting_feedback()

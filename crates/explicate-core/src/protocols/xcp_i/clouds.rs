@@ -448,15 +448,14 @@ fn hold(packet: &mut Packet) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocols::xcp_i::RouterParams;
+    use crate::testing;
 
     const FROM: Address = Address(1);
 
     /// A node that has just seen the first packet from [`FROM`].
     fn clouds(given: &[(&str, f64)]) -> Clouds {
-        let mut values = Values::default();
-        for (name, value) in given {
-            values.set(ROUTER.iter().find(|p| p.name == *name).expect("declared"), *value);
-        }
+        let values = testing::values(&[RouterParams::PARAMS], given);
         let mut clouds = Clouds::new(&values, Rng::stream(1, "clouds"), true);
         clouds.meet(Time::ZERO, FROM).expect("there is room");
         clouds
