@@ -46,7 +46,7 @@ mod tests {
         let mut tables = Tables::default();
         tables.run.push([0u64.into(), "a \"b\", c".into(), 7u64.into(), "1".into(), "x = 1\ny = 2".into()]);
         let text = tables.run.csv();
-        assert_eq!(text, "run,name,seed,version,scenario\r\n0,\"a \"\"b\"\", c\",7,1,\"x = 1\ny = 2\"\r\n");
+        assert_eq!(text, "run,name,seed,version,scenario\n0,\"a \"\"b\"\", c\",7,1,\"x = 1\ny = 2\"\n");
     }
 
     #[test]
