@@ -18,9 +18,9 @@
 //!
 //! - in three successive round trips, more than a fifth of the packets is lost, or every round-trip time exceeds the least one
 //!   by more than max(25 ms, a quarter of it), in each case without the answering routers' own queues;
-//! - the sum of losses beyond one and a half times `air_loss` reaches 30 packets. One round trip adds at most 12 to the sum, and
-//!   the sum never falls below zero. With independent losses at `air_loss` itself a round trip ends with 30 at a probability of
-//!   exp(-22.9) (Lundberg's bound: exp(0.763) - 1 = 1.5 * 0.763), which is once in 4 million minutes of 2000 round trips. A single
+//! - the sum of losses beyond 1.25 times `air_loss` reaches 45 packets. One round trip adds at most 12 to the sum, and
+//!   the sum never falls below zero. With independent losses at `air_loss` itself a round trip ends with 45 at a probability of
+//!   exp(-19.3) (Lundberg's bound: exp(0.43) - 1 = 1.25 * 0.43), which is once in 90 days of 2000 round trips a minute. A single
 //!   outage of the air is one round trip and does not reach it;
 //! - packets behind lost ones waited longer than others where no router answers: a short queue is full. Such a bottleneck, hardly
 //!   narrower than the routers before it, shows less delay than the first condition has and fewer losses than the second. Losses
@@ -29,7 +29,7 @@
 //! For the first two, round trips in which a router reports overload or its own drops are not counted. Routers of XCP report neither, so
 //! their marks do: the first one behind packets that its router dropped says no wait, and those are not counted in the sum.
 //!
-//! The limit starts at half of what arrives in a round trip. It ends after 30 s without a third of that sum and without
+//! The limit starts at half of what arrives in a round trip. It ends after 30 s without a sum of 10 and without
 //! half of the delay above (a TCP flow in the same queue causes that much). A short queue hides a neighbour, so the limit may
 //! end too early; each return of the limit doubles the 30 s, up to an hour, which bounds what a neighbour loses.
 //!
@@ -58,7 +58,7 @@ mod limit;
 mod marks;
 mod watch;
 
-pub use self::limit::{AIR_LOSS, Change, FullQueue, LeastRtt, Limit, Seen};
+pub use self::limit::{AIR_LOSS, Change, FEWEST, FullQueue, LeastRtt, Limit, Seen};
 pub(crate) use self::marks::Echoing;
 pub use self::marks::Marking;
 
@@ -293,7 +293,7 @@ impl SenderObject for Guard {
     fn probe(&self, put: Probe<'_>) {
         self.own.probe(put);
         put("law", self.law() as u8 as f64);
-        put("unanswered_delay_s", self.watch.round.delay.as_secs_f64());
+        put("unanswered_delay_s", self.watch.round.known_delay().as_secs_f64());
         put("surplus_losses", self.limit.surplus());
         put("losses_with_delay", self.watch.full_queue.sum);
     }

@@ -8,7 +8,7 @@
 //! | 0 | Protocol: what follows (6 TCP, 17 UDP, 253 our transport header) |
 //! | 1 | Length of this header: 20 or 28 |
 //! | 2 | Version (3, high nibble), [`Format`] |
-//! | 3 | mark: 0 no router has answered this packet; else 1 + what it waited in those that have, units of 4 ms; 255 longer, or one of them dropped the packet before |
+//! | 3 | mark: 0 no router has answered this packet; else 1 + what it waited in those that have, units of 4 ms, 254 longer; 255 one of them dropped the packet before |
 //! | 4-19 | body: fields of the protocol, by format |
 //! | 20 | a counter, 21-23 zero, 24-27 the address of a node, if the header has 28 bytes |
 //!
@@ -29,7 +29,7 @@
 //! | 16-19 | 0; between hosts the upper half of the flow's number | receiver window, segments |
 //! | 20-23 | timestamp, units of 4 ns | echo of the timestamp |
 //!
-//! The mark of byte 1 is that of packets without a congestion header, in units of 16 ms, with 15 in the place of 255.
+//! The mark of byte 1 is that of packets without a congestion header, in units of 16 ms, with 14 and 15 in the places of 254 and 255.
 
 mod extension;
 mod mark;
@@ -264,7 +264,11 @@ mod tests {
         }
         packet.set_mark(packet.mark().after(Time::secs(9)));
         packet.set_mark(packet.mark().after(Time::millis(9)));
-        assert_eq!((packet.congestion.0[3], packet.mark().waited()), (255, None));
+        assert_eq!((packet.congestion.0[3], packet.mark().waited()), (254, None));
+        packet.set_mark(packet.mark().after_drop());
+        assert_eq!((packet.congestion.0[3], packet.mark().waited(), packet.mark().is_behind_drop()), (255, None, true));
+        packet.set_mark(packet.mark().after(Time::ZERO));
+        assert!(packet.mark().is_behind_drop());
 
         let mut plain = Packet::EMPTY;
         plain.transport.set_code(2);
@@ -272,7 +276,7 @@ mod tests {
         plain.set_mark(plain.mark().after(Time::millis(40)));
         assert_eq!((plain.transport.0[1], plain.mark().waited()), (0x49, Some(Time::millis(48))));
         plain.set_mark(plain.mark().after(Time::millis(300)));
-        assert_eq!((plain.transport.0[1], plain.mark().waited()), (0xf9, None));
+        assert_eq!((plain.transport.0[1], plain.mark().waited()), (0xe9, None));
         assert_eq!((plain.transport.code(), plain.transport.sack_count()), (2, 1));
     }
 

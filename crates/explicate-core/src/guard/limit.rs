@@ -4,6 +4,8 @@
 
 use crate::units::Time;
 
+/// Fewest packets that a round trip is judged by.
+pub const FEWEST: f64 = 10.0;
 /// Share of the packets that the air may lose, if nobody says otherwise.
 pub const AIR_LOSS: f64 = 0.02;
 
@@ -13,8 +15,8 @@ const ROUNDS: u32 = 3;
 const MOST_LOST: f64 = 0.2;
 /// Lost packets beyond `BEYOND` times those that the air may lose that make a sign, and for how many of them a round trip counts at
 /// most. Without that factor, losses at exactly the stated rate would reach any sum at last.
-const BEYOND: f64 = 1.5;
-const SURPLUS: f64 = 30.0;
+const BEYOND: f64 = 1.25;
+const SURPLUS: f64 = 45.0;
 const OF_A_ROUND: f64 = 12.0;
 /// The same sum, from zero, that shows that a path is still ill: a lost packet of a small window alone does not.
 const STILL_ILL: f64 = 10.0;
@@ -96,7 +98,7 @@ impl Limit {
     pub fn is_on(&self) -> bool {
         self.on
     }
-    /// Lost packets beyond one and a half times those that the air may lose.
+    /// Lost packets beyond 1.25 times those that the air may lose.
     pub fn surplus(&self) -> f64 {
         self.surplus
     }
@@ -221,7 +223,7 @@ mod tests {
     }
 
     /// A minute has 2000 round trips of 50 packets (20 Mbit/s and 30 ms) or 100 of 1000 (and 600 ms); each of 400 minutes loses 2 %.
-    /// A round trip ends with a surplus above h with probability exp(-0.76 h) at most, so with one above 30 once in 4 million minutes.
+    /// A round trip ends with a surplus above h with probability exp(-0.43 h) at most, so above 45 once in 90 days.
     #[test]
     fn the_stated_loss_of_the_air_is_no_sign() {
         const HEIGHTS: [f64; 3] = [5.0, 10.0, 15.0];
@@ -239,7 +241,7 @@ mod tests {
             }
             assert_eq!(limited, 0, "of 400 minutes with {sent} packets a round trip");
             for (count, height) in above.into_iter().zip(HEIGHTS) {
-                let most = f64::from(400 * rounds) * libm::exp(-0.76 * height);
+                let most = f64::from(400 * rounds) * libm::exp(-0.43 * height);
                 assert!(f64::from(count) <= most, "{count} above {height}, at most {most}");
             }
         }

@@ -71,7 +71,7 @@ pub(crate) struct Echoing {
     receiver: Option<Box<AnyReceiver>>,
     /// The sender wants it so.
     marks: bool,
-    /// The last mark since the last acknowledgement, or one that may report a drop.
+    /// The last mark since the last acknowledgement, or one that reports a drop.
     mark: Option<Mark>,
     /// Data packets that have arrived, modulo 2^16.
     arrived: u16,
@@ -93,7 +93,7 @@ impl Receiver for Echoing {
     fn on_data(&mut self, now: Time, packet: &Packet) {
         let mark = packet.mark();
         self.arrived = self.arrived.wrapping_add(1);
-        let reports_drop = self.mark.is_some_and(|mark| mark.waited().is_none());
+        let reports_drop = self.mark.is_some_and(Mark::is_behind_drop);
         if mark.is_set() && !reports_drop {
             self.mark = Some(mark);
         }

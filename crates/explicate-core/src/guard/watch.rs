@@ -1,13 +1,10 @@
 //! What acknowledgements show of a path, round trip by round trip.
 
 use super::full_queue::Comparison;
-use super::limit::{FullQueue, LeastRtt, Seen};
+use super::limit::{FEWEST, FullQueue, LeastRtt, Seen};
 use crate::api::Ack;
 use crate::units::Time;
 use crate::wire::{Ecn, Mark};
-
-/// Fewest packets that a round trip is judged by.
-const FEWEST: f64 = 10.0;
 
 /// A round trip's packets.
 #[derive(Clone, Copy)]
@@ -27,6 +24,10 @@ pub(super) struct Round {
 impl Round {
     fn new(began: Time) -> Round {
         Round { began, sent: 0.0, arrived: 0.0, dropped: 0.0, delay: Time::NEVER, explained: false }
+    }
+    /// The delay, if a packet's wait is known: behind drops it is not.
+    pub(super) fn known_delay(&self) -> Time {
+        if self.delay == Time::NEVER { Time::ZERO } else { self.delay }
     }
     /// What is missing; less than nothing if more of an earlier one has turned up.
     pub(super) fn lost(&self) -> f64 {
@@ -60,7 +61,7 @@ impl Watch {
         let Some(echoed) = self.echoed else {
             (self.echoed, self.arrived) = (Some(number), ack.transport.arrived());
             self.round = Round::new(ack.now);
-            self.measure(ack.now, mark.waited().map(|waited| ack.rtt.since(waited)));
+            self.measure(ack, mark);
             return None;
         };
         let ahead = number.wrapping_sub(echoed) as i32;
@@ -69,7 +70,7 @@ impl Watch {
             let came = arrived.wrapping_sub(self.arrived) as i16;
             self.round.sent += ahead as f64;
             self.round.arrived += came as f64;
-            if mark.is_set() && mark.waited().is_none() {
+            if mark.is_behind_drop() {
                 self.round.dropped += (ahead - came as i32).max(0) as f64;
             }
             // XTCP's and VCP's routers report what they drop; those of XCP do not.
@@ -81,7 +82,7 @@ impl Watch {
         } else if ahead < 0 {
             self.full_queue.overtaken();
         }
-        self.measure(ack.now, mark.waited().map(|waited| ack.rtt.since(waited)));
+        self.measure(ack, mark);
         self.round.explained |= ack.transport.congestion_flag() || ack.transport.code() == Ecn::Marked as u8;
         let over = ack.now.since(self.round.began) >= ack.srtt && self.round.sent >= FEWEST;
         over.then(|| {
@@ -91,12 +92,13 @@ impl Watch {
     }
 
     /// A round-trip time without the routers' own queues, if that is known.
-    fn measure(&mut self, now: Time, rtt: Option<Time>) {
-        self.least.advance(now);
-        if let Some(rtt) = rtt {
+    fn measure(&mut self, ack: &Ack<'_>, mark: Mark) {
+        self.least.advance(ack.now);
+        if let Some(waited) = mark.waited() {
+            let rtt = ack.rtt.since(waited);
             self.least.take(rtt);
             self.round.delay = self.round.delay.min(rtt.since(self.least.get()));
-        } else {
+        } else if !mark.is_behind_drop() {
             self.round.delay = Time::ZERO;
         }
     }
@@ -109,6 +111,6 @@ impl Watch {
             (false, false) => FullQueue::Unseen,
         };
         let (sent, lost, unexplained) = (round.sent, round.lost(), round.lost() - round.dropped);
-        Seen { sent, lost, unexplained, delay: round.delay, most_delay: self.least.most_delay(), queue }
+        Seen { sent, lost, unexplained, delay: round.known_delay(), most_delay: self.least.most_delay(), queue }
     }
 }
