@@ -43,6 +43,11 @@ pub const VARIABLES: &[Column] = &[
     variable("h_cwnd_bytes", "bytes", "Window in packets."),
     variable("frozen", "", "1 while the window is frozen after a reduction, else 0."),
     variable("recphase_segment", "segments", "Number of the segment that ends the recovery."),
+    // `flow`: the guard of explicit senders.
+    variable("law", "", "Law of a guarded flow's window: 0 its own, 1 its own within TCP's window, 2 TCP's."),
+    variable("unanswered_delay_s", "s", "Least delay of this round trip where no router answers."),
+    variable("surplus_losses", "packets", "Losses beyond 1.25 times `air_loss`; at 45 TCP's window is the limit."),
+    variable("losses_with_delay", "", "How much losses come with delay; at 60 TCP's window is the limit."),
     // `flow`: recoveries.
     variable("srtt_ms", "ms", "Smoothed round-trip time."),
     variable("rto_ms", "ms", "Retransmission timeout, back-off included."),

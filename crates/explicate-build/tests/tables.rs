@@ -19,8 +19,9 @@ const SUFFIXES: [(&str, &str); 8] = [
 ];
 
 /// The names that machines tell: what stands in quotes in the first argument of a call of `put`.
-fn told(folder: &Path, names: &mut BTreeSet<String>) {
-    for entry in std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()) {
+fn told(path: &Path, names: &mut BTreeSet<String>) {
+    let folder = path.is_dir().then(|| std::fs::read_dir(path).unwrap().map(|e| e.unwrap().path()));
+    for entry in folder.into_iter().flatten().chain(path.is_file().then(|| path.to_path_buf())) {
         if entry.is_dir() {
             told(&entry, names);
         } else if entry.extension().is_some_and(|e| e == "rs") {
@@ -37,7 +38,7 @@ fn told(folder: &Path, names: &mut BTreeSet<String>) {
 #[test]
 fn every_variable_has_its_unit() {
     let mut names = BTreeSet::new();
-    for folder in ["protocols", "recovery", "qdisc", "port", "medium"] {
+    for folder in ["protocols", "recovery", "qdisc", "port", "medium", "guard.rs"] {
         told(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../explicate-core/src").join(folder), &mut names);
     }
     for folder in ["explicate-sim/src", "explicate-fluid/src"] {
