@@ -29,6 +29,8 @@ pub const DEFAULT_SENDER: &str = "LR-LMXCP";
 pub const DEFAULT_RECOVERY: &str = "sack";
 /// What a flow falls back to when the other end refuses explicit feedback.
 pub const DEFAULT_FALLBACK: &str = "newreno";
+/// What most operating systems send TCP by.
+pub const DEFAULT_TCP: &str = "cubic";
 
 const fn preset(
     name: &'static str,

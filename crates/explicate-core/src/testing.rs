@@ -4,7 +4,7 @@
 use crate::api::{Ack, Loss, LossKind, Sent};
 use crate::params::{Param, Values};
 use crate::units::Time;
-use crate::wire::{Congestion, Transport};
+use crate::wire::Congestion;
 
 /// These values, by the names that the lists declare.
 pub fn values(lists: &[&[Param]], given: &[(&str, f64)]) -> Values {
@@ -18,28 +18,15 @@ pub fn values(lists: &[&[Param]], given: &[(&str, f64)]) -> Values {
 
 /// An acknowledgement of one segment; round-trip times of 100 ms, a window that was full.
 pub fn ack(now: Time, header: &Congestion) -> Ack<'_> {
-    Ack {
-        now,
-        newly_acked: 1,
-        cumulative: 1,
-        highest_sent: 2,
-        duplicate: false,
-        header,
-        transport: &Transport::EMPTY,
-        rtt: Time::millis(100),
-        srtt: Time::millis(100),
-        in_flight: 1,
-        recovering: false,
-        app_limited: false,
-    }
+    Ack { in_flight: 1, ..Ack::new(now, 1, Time::millis(100), header) }
 }
 
 /// A loss or mark with `in_flight` segments under way.
 pub fn loss(now: Time, kind: LossKind, in_flight: u32) -> Loss {
-    Loss { now, kind, in_flight, srtt: Time::millis(100), repeated: false, marked: kind == LossKind::Mark }
+    Loss::new(now, kind, in_flight, Time::millis(100))
 }
 
 /// The facts at a transmission of a flow with more to send.
 pub fn sent(now: Time, in_flight: u32) -> Sent {
-    Sent { now, in_flight, backlogged: true }
+    Sent::new(now, in_flight)
 }

@@ -4,8 +4,8 @@ use std::fs;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
-use explicate_core::api::AnyProtocol;
-use explicate_core::presets::DEFAULT_EXPLICIT;
+use explicate_core::guard::AIR_LOSS;
+use explicate_core::presets::{DEFAULT_EXPLICIT, DEFAULT_TCP};
 use explicate_core::registry;
 use explicate_core::units::Rate;
 use explicate_core::wire::UDP_PORT;
@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use super::capacity::Source;
 use super::identity::PublicKey;
+use super::law::Laws;
 use crate::error::{Error, Result};
 
 /// The file, see docs/gateway.md.
@@ -81,7 +82,7 @@ pub struct Site {
 #[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wan {
-    /// Rate at which this gateway may send; without it nothing is shaped, and CUBIC moves the windows.
+    /// Rate at which this gateway may send; without it nothing is shaped, and TCP's law moves the windows.
     pub rate: Option<LineRate>,
     /// Interface to the peers. With it, and a rate, other packets of the site that leave by it go through the same port.
     pub interface: Option<String>,
@@ -89,13 +90,16 @@ pub struct Wan {
     pub capacity: Option<Source>,
     /// The protocol of the core that moves the windows.
     pub protocol: String,
+    /// Share of the datagrams that the air may lose beyond what parity repairs: no sign of a narrower line.
+    pub air_loss: f64,
     /// Repair one or two losses of 40 datagrams without a round trip, for two datagrams more.
     pub parity: bool,
 }
 
 impl Default for Wan {
     fn default() -> Wan {
-        Wan { rate: None, interface: None, capacity: None, protocol: DEFAULT_EXPLICIT.to_string(), parity: true }
+        let (protocol, air_loss) = (DEFAULT_EXPLICIT.to_string(), AIR_LOSS);
+        Wan { rate: None, interface: None, capacity: None, protocol, air_loss, parity: true }
     }
 }
 
@@ -104,9 +108,27 @@ impl Wan {
     pub fn shares(&self) -> Option<&str> {
         self.rate.and(self.interface.as_deref())
     }
-    /// The protocol of the windows, which [`Config::load`] has checked.
-    pub fn law(&self) -> Option<&'static AnyProtocol> {
-        registry::protocol(if self.rate.is_some() { &self.protocol } else { "cubic" })
+    /// The laws of the windows; [`Config::load`] has checked the protocol.
+    pub fn law(&self) -> Option<Laws> {
+        let protocol = registry::protocol(if self.rate.is_some() { &self.protocol } else { DEFAULT_TCP })?;
+        Some(Laws { protocol, air_loss: self.air_loss })
+    }
+    fn check(&self) -> std::result::Result<(), String> {
+        let followed = || registry::protocols().filter(|protocol| Laws::can_follow(*protocol));
+        if !followed().any(|protocol| protocol.name() == self.protocol) {
+            let names: Vec<&str> = followed().map(|protocol| protocol.name()).collect();
+            return Err(format!("`protocol` is one of {}, not `{}`", names.join(", "), self.protocol));
+        }
+        if !(0.0..=0.9).contains(&self.air_loss) {
+            return Err(format!("`air_loss` is a share from 0 to 0.9, not {}", self.air_loss));
+        }
+        if let Some(source) = &self.capacity {
+            source.check()?;
+            if self.rate.is_none() {
+                return Err("`capacity` needs a `rate` to begin with".to_string());
+            }
+        }
+        Ok(())
     }
 }
 
@@ -298,17 +320,7 @@ impl Config {
                 return Err(of(format!("`address` needs a port, as in \"192.0.2.1:{UDP_PORT}\"")));
             }
         }
-        // Others answer by marks in headers that QUIC's datagrams do not have.
-        const LAWS: [&str; 2] = ["xcp", "cubic"];
-        if !LAWS.contains(&config.wan.protocol.as_str()) {
-            return Err(format!("wan: `protocol` is one of {}, not `{}`", LAWS.join(", "), config.wan.protocol));
-        }
-        if let Some(source) = &config.wan.capacity {
-            source.check().map_err(|message| format!("wan: {message}"))?;
-            if config.wan.rate.is_none() {
-                return Err("wan: `capacity` needs a `rate` to begin with".to_string());
-            }
-        }
+        config.wan.check().map_err(|message| format!("wan: {message}"))?;
         let limits = config.limits;
         if limits.connections == 0 || limits.connection_bytes < 65_536 || limits.peer_bytes < limits.connection_bytes {
             let message = "limits: connections >= 1, connection_bytes >= 65536, peer_bytes >= connection_bytes";
@@ -330,6 +342,7 @@ impl Config {
             ("wan.rate", wan.0.rate.is_some() != wan.1.rate.is_some()),
             ("wan.interface", wan.0.interface != wan.1.interface),
             ("wan.protocol", wan.0.protocol != wan.1.protocol),
+            ("wan.air_loss", wan.0.air_loss != wan.1.air_loss),
             ("wan.parity", wan.0.parity != wan.1.parity),
             ("limits", self.limits != other.limits),
         ];
@@ -368,9 +381,12 @@ mod tests {
         assert_eq!(route("10.3.3.4"), Some("hub"));
         assert_eq!(route("fd00:2::1"), Some("b"));
         assert_eq!(route("fd00:3::1"), None);
-        assert_eq!(config.wan.law().map(|law| law.name()), Some("cubic"));
+        assert_eq!(config.wan.law().map(|law| law.protocol.name()), Some(DEFAULT_TCP));
         let shaped = Config::parse(&text("[wan]\nrate = \"1.5Mbit/s\"\n")).unwrap().wan;
-        assert_eq!((shaped.rate, shaped.law().map(|law| law.name())), (Some(LineRate(Rate(1_500_000))), Some("xcp")));
+        assert_eq!(
+            (shaped.rate, shaped.law().map(|law| law.protocol.name())),
+            (Some(LineRate(Rate(1_500_000))), Some(DEFAULT_EXPLICIT))
+        );
     }
 
     #[test]
@@ -390,7 +406,8 @@ mod tests {
         assert!(message("[limits]\nconnection_bytes = 5\n").contains("connection_bytes >= 65536"));
         assert!(message("[wan]\nrate = \"20Mb\"\n").contains("a rate"));
         assert!(message("[wan]\nrate = \"20bit/s\"\n").contains("from 8 kbit/s"));
-        assert!(message("[wan]\nprotocol = \"vcp\"\n").contains("one of xcp, cubic"));
+        assert!(message("[wan]\nprotocol = \"vcp\"\n").contains("not `vcp`"));
+        assert!(message("[wan]\nair_loss = 2\n").contains("a share from 0 to 0.9"));
         let twice = format!("[[peer]]\nname = \"b\"\nkey = \"{}\"\nnetworks = [\"10.0.0.0/8\"]\n", key('a'));
         assert!(message(&twice).contains("the same key"));
         let bits = twice.replace("10.0.0.0/8", "10.2.0.0/8");

@@ -7,18 +7,19 @@
 //! *Start.* After an idle time the window is at least what the own port has to spare for a round trip: the port knows its line,
 //! so nothing has to be probed.
 //!
-//! *Limit.* A narrower line without a router behind the own port shows in losses. Where in `ROUNDS` round trips in a row more
-//! than `MOST_LOST` of the bytes are lost, CUBIC's window limits that of the sender, until `PATIENCE` has passed without such
-//! a round trip.
+//! *Limit.* A narrower line behind the own port, without a router, shows in losses that parity does not repair, and in round-trip
+//! times beyond the least one and the own port's queue. TCP's window limits that of the sender by the rule of [`guard`](explicate_core::guard),
+//! on all that the peer acknowledges. What a datagram waits in routers on the way is not returned, so their queues count as delay.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use explicate_core::api::{AnyProtocol, AnySender, LossKind, SenderInit};
+use explicate_core::api::{Ack, AnyProtocol, AnySender, Loss, LossKind, SenderInit, Sent};
+use explicate_core::guard::{Change, FEWEST, FullQueue, LeastRtt, Limit, Seen};
 use explicate_core::params::Values;
+use explicate_core::presets::{DEFAULT_FALLBACK, DEFAULT_TCP};
 use explicate_core::registry;
-use explicate_core::testing;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Congestion, Format, Packet};
 use quinn::congestion::{Controller, ControllerFactory};
@@ -27,11 +28,6 @@ use quinn_proto::RttEstimator;
 use super::transport::{ACK_DELAY, PER_ACK};
 use crate::clock::Clock;
 
-/// Round trips in a row with more loss than this share make CUBIC the limit.
-const ROUNDS: u32 = 3;
-const MOST_LOST: f64 = 0.1;
-/// How long the limit lasts after the last such round trip.
-const PATIENCE: Time = Time::secs(30);
 /// Least window, packets.
 const LEAST: f64 = 4.0;
 /// Packets beyond the window for the first probe of a silent path, with QUIC's own, and for each of the next ones.
@@ -40,16 +36,42 @@ const NEXT_PROBE: f64 = 4.0;
 /// First window, packets (RFC 9002 section 7.2).
 const INITIAL: f64 = 10.0;
 
+/// By which laws windows move.
+#[derive(Clone, Copy)]
+pub struct Laws {
+    /// The protocol of the core.
+    pub protocol: &'static AnyProtocol,
+    /// Share of the datagrams that the air may lose beyond repair: no sign of a narrower line.
+    pub air_loss: f64,
+}
+
+impl Laws {
+    /// Whether a connection can follow this protocol: one of TCP, or an explicit one whose receiver returns the sum of the feedback
+    /// and no more, with neither a pace nor timers nor agents.
+    pub fn can_follow(protocol: &AnyProtocol) -> bool {
+        if !protocol.explicit() {
+            let tcp = [DEFAULT_TCP, DEFAULT_FALLBACK].map(registry::resolve);
+            return tcp.iter().flatten().any(|tcp| tcp.protocol.name() == protocol.name());
+        }
+        let sender = sender(protocol, 1500.0, Rate::mbps(1));
+        let plain =
+            sender.allowance().pacing.is_none() && !sender.interest().timer && protocol.agent_params().is_empty();
+        plain && protocol.receiver().is_some_and(|receiver| receiver.echoes())
+    }
+}
+
 /// A sender that a connection follows.
 pub struct Law {
     sender: Box<AnySender>,
     /// The sender's packets carry requests.
     explicit: bool,
-    /// CUBIC, for [`Law::limited_until`].
+    /// TCP's law, whose window may be the limit.
     tcp: Box<AnySender>,
-    limited_until: Time,
-    bad_rounds: u32,
+    limit: Limit,
+    least_rtt: LeastRtt,
     round: Round,
+    /// The longest wait in the own port's queue in the round trip before.
+    waited: Time,
     /// Length of a full packet, bytes of IP.
     packet: f64,
     clock: Clock,
@@ -66,12 +88,19 @@ pub struct Law {
     feedback: i64,
 }
 
-/// A round trip.
-#[derive(Default)]
+/// A round trip: bytes, the least round-trip time, and the longest wait in the own port's queue.
 struct Round {
     began: Time,
     acknowledged: u64,
     lost: u64,
+    rtt: Time,
+    waited: Time,
+}
+
+impl Round {
+    fn new(began: Time) -> Round {
+        Round { began, acknowledged: 0, lost: 0, rtt: Time::NEVER, waited: Time::ZERO }
+    }
 }
 
 /// A sender of this protocol whose losses do not move its window, if it has parameters for that.
@@ -86,17 +115,18 @@ fn sender(protocol: &AnyProtocol, packet: f64, rate: Rate) -> Box<AnySender> {
 }
 
 impl Law {
-    /// A sender of this protocol over a line of this rate.
-    pub fn new(protocol: &AnyProtocol, packet: u16, rate: Rate, clock: Clock) -> Law {
-        let packet = packet as f64;
-        let cubic = registry::protocol("cubic").unwrap_or(protocol);
+    /// A sender by these laws over a line of this rate.
+    pub fn new(laws: Laws, packet: u16, rate: Rate, clock: Clock) -> Law {
+        let (packet, protocol) = (packet as f64, laws.protocol);
+        let tcp = registry::protocol(DEFAULT_TCP).unwrap_or(protocol);
         Law {
             sender: sender(protocol, packet, rate),
             explicit: protocol.explicit(),
-            tcp: sender(cubic, packet, rate),
-            limited_until: Time::ZERO,
-            bad_rounds: 0,
-            round: Round::default(),
+            tcp: sender(tcp, packet, rate),
+            limit: Limit::new(laws.air_loss),
+            least_rtt: LeastRtt::default(),
+            round: Round::new(Time::ZERO),
+            waited: Time::ZERO,
             packet,
             clock,
             srtt: Time::ZERO,
@@ -126,9 +156,13 @@ impl Law {
     pub fn allow_probe(&mut self) {
         self.probes += if self.probes == 0.0 { FIRST_PROBE } else { NEXT_PROBE };
     }
-    /// CUBIC limits the window.
+    /// TCP's law limits the window.
     pub fn is_limited(&self) -> bool {
-        self.clock.now() < self.limited_until
+        self.limit.is_on()
+    }
+    /// A datagram that joins the own port's queue waits there for so long.
+    pub fn waits(&mut self, wait: Time) {
+        self.round.waited = self.round.waited.max(wait);
     }
     /// Smoothed round-trip time.
     pub fn round_trip(&self) -> Time {
@@ -153,7 +187,7 @@ impl Law {
         let mut packet =
             Packet { ip_len: self.packet as u16, congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
         let in_flight = (self.in_flight as f64 / self.packet) as u32;
-        self.sender.on_send(&mut packet, &testing::sent(now, in_flight));
+        self.sender.on_send(&mut packet, &Sent::new(now, in_flight));
         packet.congestion
     }
 
@@ -173,14 +207,18 @@ impl Law {
         self.feedback
     }
 
-    fn on_ack(&mut self, bytes: u64, rtt: Time) {
+    /// Bytes are acknowledged: the smoothed round-trip time, and that of these bytes.
+    fn on_ack(&mut self, bytes: u64, srtt: Time, rtt: Time) {
+        let now = self.clock.now();
         if self.srtt == Time::ZERO {
-            let now = self.clock.now();
-            self.sender.on_start(now, rtt);
-            self.tcp.on_start(now, rtt);
+            self.sender.on_start(now, srtt);
+            self.tcp.on_start(now, srtt);
         }
-        self.srtt = rtt;
+        self.srtt = srtt;
         self.probes = 0.0;
+        self.least_rtt.advance(now);
+        self.least_rtt.take(rtt);
+        self.round.rtt = self.round.rtt.min(rtt);
         self.acknowledged += bytes;
         self.round.acknowledged += bytes;
     }
@@ -192,11 +230,10 @@ impl Law {
         let feedback = self.feedback.clamp(i32::MIN as i64, i32::MAX as i64);
         self.feedback -= feedback;
         header.set_reverse_feedback(feedback as i32);
-        let mut ack = testing::ack(now, &header);
-        ack.newly_acked = (self.acknowledged as f64 / self.packet) as u32;
-        self.acknowledged -= (ack.newly_acked as f64 * self.packet) as u64;
-        (ack.rtt, ack.srtt, ack.app_limited) = (self.srtt, self.srtt, app_limited);
-        ack.in_flight = (in_flight as f64 / self.packet) as u32;
+        let newly_acked = (self.acknowledged as f64 / self.packet) as u32;
+        self.acknowledged -= (newly_acked as f64 * self.packet) as u64;
+        let mut ack = Ack::new(now, newly_acked, self.srtt, &header);
+        (ack.app_limited, ack.in_flight) = (app_limited, (in_flight as f64 / self.packet) as u32);
         self.sender.on_ack(&ack);
         if self.is_limited() {
             self.tcp.on_ack(&ack);
@@ -205,29 +242,33 @@ impl Law {
     }
 
     fn end_round(&mut self, now: Time) {
-        if now.since(self.round.began) < self.srtt {
+        let sent = (self.round.acknowledged + self.round.lost) as f64 / self.packet;
+        if now.since(self.round.began) < self.srtt || sent < FEWEST || !self.explicit {
             return;
         }
-        let Round { acknowledged, lost, .. } =
-            std::mem::replace(&mut self.round, Round { began: now, ..Round::default() });
-        let all = (acknowledged + lost) as f64;
-        let bad = all > 20.0 * self.packet && lost as f64 > MOST_LOST * all;
-        self.bad_rounds = if bad { self.bad_rounds + 1 } else { 0 };
-        if self.bad_rounds >= ROUNDS && self.explicit {
-            if !self.is_limited() {
-                self.tcp.resume(now, (acknowledged as f64 / self.packet / 2.0).max(LEAST), self.srtt);
-            }
-            self.limited_until = now + PATIENCE;
+        let round = std::mem::replace(&mut self.round, Round::new(now));
+        let waited = round.waited.max(std::mem::replace(&mut self.waited, round.waited));
+        let lost = round.lost as f64 / self.packet;
+        let delay = round.rtt.since(self.least_rtt.get()).since(waited);
+        let (most_delay, queue) = (self.least_rtt.most_delay(), FullQueue::Unseen);
+        let seen = Seen { sent, lost, unexplained: lost, delay, most_delay, queue };
+        if self.is_limited() && lost > self.limit.borne(&seen) {
+            self.tcp.on_loss(&self.loss(LossKind::Duplicates));
+        }
+        if self.limit.take(now, &seen) == Some(Change::Begins) {
+            let arrives = sent - lost;
+            self.tcp.resume(now, (arrives.min(self.sender.allowance().cwnd) / 2.0).max(LEAST), self.srtt);
         }
     }
 
+    fn loss(&self, kind: LossKind) -> Loss {
+        Loss::new(self.clock.now(), kind, (self.in_flight as f64 / self.packet) as u32, self.srtt)
+    }
     fn on_loss(&mut self, bytes: u64, persistent: bool) {
-        let kind = if persistent { LossKind::Timeout } else { LossKind::Duplicates };
-        let mut loss = testing::loss(self.clock.now(), kind, (self.in_flight as f64 / self.packet) as u32);
-        loss.srtt = self.srtt;
+        let loss = self.loss(if persistent { LossKind::Timeout } else { LossKind::Duplicates });
         self.round.lost += bytes;
         self.sender.on_loss(&loss);
-        if self.is_limited() {
+        if self.is_limited() && persistent {
             self.tcp.on_loss(&loss);
         }
     }
@@ -257,8 +298,11 @@ struct OfConnection {
 }
 
 impl Controller for OfConnection {
-    fn on_ack(&mut self, _: Instant, _: Instant, bytes: u64, _: bool, rtt: &RttEstimator) {
-        self.law.lock().on_ack(bytes, Time(rtt.get().as_nanos() as u64));
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _: bool, rtt: &RttEstimator) {
+        // Without the time that acknowledgements waited for more packets.
+        let (smoothed, own) = (rtt.get(), now.saturating_duration_since(sent));
+        let time = |duration: Duration| Time(duration.as_nanos() as u64);
+        self.law.lock().on_ack(bytes, time(smoothed), time(own.min(smoothed)));
     }
     fn on_end_acks(&mut self, _: Instant, in_flight: u64, app_limited: bool, _: Option<u64>) {
         self.law.lock().on_end_acks(in_flight, app_limited);
@@ -285,16 +329,20 @@ impl Controller for OfConnection {
 
 #[cfg(test)]
 mod tests {
+    use explicate_core::guard::AIR_LOSS;
+    use explicate_core::presets::DEFAULT_EXPLICIT;
+
     use super::*;
 
     fn law(name: &str) -> Law {
-        Law::new(registry::protocol(name).unwrap(), 1500, Rate::mbps(20), Clock::start())
+        let laws = Laws { protocol: registry::protocol(name).unwrap(), air_loss: AIR_LOSS };
+        Law::new(laws, 1500, Rate::mbps(20), Clock::start())
     }
 
     #[test]
     fn feedback_of_the_peer_moves_the_window_once_and_losses_do_not() {
         let mut law = law("xcp");
-        law.on_ack(1500, Time::millis(600));
+        law.on_ack(1500, Time::millis(600), Time::millis(600));
         law.on_end_acks(0, false);
         assert_eq!(law.window(), 10.0);
         // 25 kB/s for 0.6 s are ten packets.
@@ -316,7 +364,7 @@ mod tests {
         let mut law = law("xcp");
         law.header(2.5e6);
         assert_eq!(law.window(), 10.0, "the round trip is unknown");
-        law.on_ack(1500, Time::millis(600));
+        law.on_ack(1500, Time::millis(600), Time::millis(600));
         let header = law.header(2.5e6);
         assert!((law.window() - 1000.0).abs() < 1e-6, "2.5 MB/s for 0.6 s: {}", law.window());
         assert!(header.is_standard() && header.rtt() > 0);
@@ -324,23 +372,51 @@ mod tests {
         assert!(law.window() < 1001.0, "it is not idle now");
     }
 
-    #[test]
-    fn a_tenth_lost_for_three_round_trips_makes_it_tcp() {
-        let mut law = law("xcp");
-        law.on_ack(1500, Time(1));
-        law.header(1e12);
-        let before = law.window();
-        for round in 0..ROUNDS {
-            assert!(!law.is_limited(), "{round}");
-            law.on_ack(800_000, Time(1));
-            law.on_loss(200_000, false);
+    /// Round trips of 100 packets, of which so many are lost, with this round-trip time and wait in the own port's queue, ms.
+    fn rounds(law: &mut Law, count: usize, lost: u64, rtt: u64, wait: u64) {
+        for _ in 0..count {
+            law.waits(Time::millis(wait));
+            law.on_ack(1500 * (100 - lost), Time(1), Time::millis(rtt));
+            law.on_loss(1500 * lost, false);
             law.on_end_acks(0, false);
         }
-        assert!(law.is_limited() && law.window() < before / 2.0 + 600.0);
-        assert!(!{
-            let mut cubic = self::law("cubic");
-            cubic.on_loss(1, false);
-            cubic.is_limited()
-        });
+    }
+
+    #[test]
+    fn the_rule_of_the_guard_makes_tcp_the_limit() {
+        let limited = |cases: &[(usize, u64, u64, u64)]| {
+            let mut law = law("xcp");
+            law.sender.resume(law.clock.now(), 1000.0, Time::millis(100));
+            cases.iter().for_each(|&(count, lost, rtt, wait)| rounds(&mut law, count, lost, rtt, wait));
+            assert_eq!(law.is_limited(), law.window() < 500.0, "{cases:?}: {}", law.window());
+            law.is_limited()
+        };
+        assert!(limited(&[(3, 30, 100, 0)]) && !limited(&[(2, 30, 100, 0)]), "a fifth, three times");
+        assert!(limited(&[(5, 10, 100, 0)]), "7 more than the air may lose, five times");
+        assert!(!limited(&[(1000, 2, 100, 0)]), "the stated loss of the air");
+        assert!(!limited(&[(1, 0, 100, 0), (50, 0, 124, 0)]) && limited(&[(1, 0, 100, 0), (3, 0, 126, 0)]), "delay");
+        assert!(!limited(&[(1, 0, 100, 0), (50, 0, 160, 40)]), "delay in the own port");
+    }
+
+    /// TCP's law has no routers to obey: quinn's losses move its window.
+    #[test]
+    fn tcp_is_no_limit_to_itself() {
+        let mut law = law(DEFAULT_TCP);
+        rounds(&mut law, 10, 40, 100, 0);
+        assert!(!law.is_limited() && law.window() < INITIAL * 100.0);
+    }
+
+    #[test]
+    fn the_registry_says_which_protocols_a_connection_follows() {
+        let names: Vec<&str> = registry::protocols().filter(|p| Laws::can_follow(*p)).map(|p| p.name()).collect();
+        for name in [DEFAULT_TCP, DEFAULT_FALLBACK, DEFAULT_EXPLICIT] {
+            assert!(names.contains(&registry::resolve(name).unwrap().protocol.name()), "{name} of {names:?}");
+        }
+        assert!(names.len() < registry::protocols().count() / 2, "{names:?}");
+        for name in names {
+            let mut law = law(name);
+            rounds(&mut law, 3, 0, 100, 0);
+            assert!(law.window() >= LEAST && law.allowed().is_finite(), "{name}");
+        }
     }
 }

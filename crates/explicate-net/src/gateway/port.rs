@@ -13,6 +13,8 @@ use std::thread;
 use explicate_core::api::{AnyProtocol, RouterInit};
 use explicate_core::guard::Marking;
 use explicate_core::params::Values;
+use explicate_core::presets::DEFAULT_EXPLICIT;
+use explicate_core::registry;
 use explicate_core::rng::Rng;
 use explicate_core::units::{Rate, Time};
 use explicate_core::wire::{Congestion, Format, Packet};
@@ -82,7 +84,7 @@ impl Port {
         let controller = protocol.controller().unwrap_or(protocol);
         let router = controller.router(&init).or_else(|| {
             // A protocol without routers: this one leaves its packets alone.
-            explicate_core::registry::protocol("xcp").and_then(|xcp| xcp.router(&init))
+            registry::protocol(DEFAULT_EXPLICIT).and_then(|other| other.router(&init))
         });
         let router = router.ok_or_else(|| Error::Failed("no controller for the port".to_string()))?;
         let queues = Queues::new(capacity, Box::new(Marking::new(router)), plain);
@@ -231,6 +233,7 @@ impl State {
             self.queues.push(now, index, Outgoing { to, packet, bytes: with_room(contents) });
             self.add_parity(now, index, tunnel, parity);
         }
+        tunnel.law.lock().waits(self.queues.wait(index));
         true
     }
     fn add_parity(&mut self, now: Time, index: usize, tunnel: &Tunnel, parity: Option<[Parity; 2]>) {

@@ -140,6 +140,11 @@ impl Queues {
         let active = self.tunnels.iter().filter(|queue| queue.used > 0.0).count().max(1) as f64;
         (self.rate - plain - tunnels).max(self.rate / active)
     }
+    /// How long a tunnel's queue takes to leave at most, in turns with all others.
+    pub fn wait(&self, index: usize) -> Time {
+        let share = self.rate / (self.tunnels.len() + 1) as f64;
+        Time::from_secs_f64(self.tunnels[index].bytes as f64 / share)
+    }
 
     fn arrive(&mut self, now: Time, outgoing: &mut Outgoing) {
         let view = self.view();
@@ -263,6 +268,7 @@ mod tests {
     use explicate_core::rng::Rng;
     use explicate_core::units::Rate;
 
+    use super::super::law::Laws;
     use super::super::port::bare;
     use super::*;
     use crate::clock::Clock;
@@ -275,7 +281,8 @@ mod tests {
             RouterInit { values: &values, capacity: 1e6, delay: Time::ZERO, rng: Rng::stream(1, "gateway/test") };
         let mut queues = Queues::new(1e6, protocol.router(&init).unwrap(), None);
         let to = "192.0.2.1:9".parse().unwrap();
-        let tunnels = [1, 2, 3].map(|_| Tunnel::new(protocol, Rate::mbps(8), Clock::start()));
+        let laws = Laws { protocol, air_loss: 0.0 };
+        let tunnels = [1, 2, 3].map(|_| Tunnel::new(laws, Rate::mbps(8), Clock::start()));
         let mut sent = [0; 3];
         for (index, length) in [1400, 700, 100].into_iter().enumerate() {
             assert_eq!(queues.of(&tunnels[index], to, Time::ZERO), index);

@@ -117,7 +117,7 @@ fn endpoint(
             let shared = config.wan.shares().filter(|_| !config.site.interfaces.is_empty());
             let plain = shared.map(|_| Plain::open(kernel::TUN, rate.0)).transpose()?;
             let copy = socket.try_clone().or_fail(what)?;
-            Some(Port::start(law, rate.0, (copy, plain), clock, config.wan.parity)?)
+            Some(Port::start(law.protocol, rate.0, (copy, plain), clock, config.wan.parity)?)
         }
         _ => None,
     };

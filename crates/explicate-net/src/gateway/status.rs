@@ -67,7 +67,7 @@ fn of_peer(peer: &Peer) -> Value {
         "window_bytes": stats.path.cwnd,
         "repaired": repairs.repaired,
         "beyond_repair": repairs.beyond,
-        "limited_by_losses": tunnel.law.lock().is_limited(),
+        "limited": tunnel.law.lock().is_limited(),
         "packets_sent": stats.path.sent_packets,
         "packets_lost": stats.path.lost_packets,
         "path_mtu": stats.path.current_mtu,
@@ -163,8 +163,8 @@ pub fn why(before: &Value, after: &Value) -> Vec<String> {
             found.push(format!("path to {name}: not connected"));
             continue;
         }
-        if peer["limited_by_losses"] == true {
-            found.push(format!("path to {name}: more than a tenth is lost, a line on the way is narrower than `rate`"));
+        if peer["limited"] == true {
+            found.push(format!("path to {name}: losses or delay as before a line that is narrower than `rate`: TCP's window is the limit"));
         }
         let lost = more("packets_lost") / more("packets_sent").max(1.0);
         if lost > 0.03 {

@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use explicate_core::api::AnyProtocol;
 use explicate_core::units::{Rate, Time};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{AckFrequencyConfig, ClientConfig, IdleTimeout, MtuDiscoveryConfig, ServerConfig, TransportConfig, VarInt};
 
 use super::config::Limits;
+use super::law::Laws;
 use super::shim;
 use super::socket::Tunnels;
 use super::tunnel::Tunnel;
@@ -34,8 +34,8 @@ fn overhead(peer: SocketAddr) -> u16 {
 /// Makes configurations of connections.
 pub struct Transport {
     limits: Limits,
-    /// The protocol of their windows.
-    law: &'static AnyProtocol,
+    /// The laws of their windows.
+    law: Laws,
     /// The line that they share.
     rate: Rate,
     clock: Clock,
@@ -43,14 +43,8 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// Connections with these limits, windows by this protocol, over a line of this rate.
-    pub fn new(
-        limits: Limits,
-        law: &'static AnyProtocol,
-        rate: Rate,
-        clock: Clock,
-        tunnels: Arc<Tunnels>,
-    ) -> Transport {
+    /// Connections with these limits, windows by these laws, over a line of this rate.
+    pub fn new(limits: Limits, law: Laws, rate: Rate, clock: Clock, tunnels: Arc<Tunnels>) -> Transport {
         Transport { limits, law, rate, clock, tunnels }
     }
 

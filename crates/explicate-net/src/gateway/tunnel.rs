@@ -3,11 +3,10 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use explicate_core::api::AnyProtocol;
 use explicate_core::units::Rate;
 use explicate_core::wire::{Congestion, Format, Packet};
 
-use super::law::{Law, SharedLaw};
+use super::law::{Law, Laws, SharedLaw};
 use super::parity::{Block, Parity, Repair};
 use super::shim;
 use crate::clock::Clock;
@@ -46,8 +45,8 @@ pub struct Repairs {
 
 impl Tunnel {
     /// A tunnel over a line of this rate.
-    pub fn new(protocol: &AnyProtocol, rate: Rate, clock: Clock) -> Arc<Tunnel> {
-        let law = SharedLaw(Arc::new(Mutex::new(Law::new(protocol, 1500, rate, clock))));
+    pub fn new(laws: Laws, rate: Rate, clock: Clock) -> Arc<Tunnel> {
+        let law = SharedLaw(Arc::new(Mutex::new(Law::new(laws, 1500, rate, clock))));
         // Numbers of two gateways differ by the time of their start.
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed) ^ crate::sys::monotonic() as u32;
         Arc::new(Tunnel { number, law, state: Mutex::default() })
