@@ -96,7 +96,7 @@ pub fn parse(bytes: &[u8]) -> Parsed {
         return parsed;
     }
     parsed.kind = Kind::Other;
-    (parsed.packet.ip_len, parsed.packet.tos, parsed.packet.ttl) = (total as u16, ip[1], header.ttl());
+    (parsed.packet.ip_len, parsed.packet.tos, parsed.packet.ttl) = (total as u16, ip[1] & !HIGH_DSCP, header.ttl());
     let payload = &ip[length..total];
     // Other transports have their ports in the same place.
     let udp = if header.is_fragmenting_payload() { None } else { UdpHeaderSlice::from_slice(payload).ok() };
@@ -126,6 +126,8 @@ pub fn parse(bytes: &[u8]) -> Parsed {
     parsed
 }
 
+/// The high bit of a DSCP: that of a packet's `tos` means damage, so this one stays in the frame.
+const HIGH_DSCP: u8 = 0x80;
 /// EtherType of a PPPoE session (RFC 2516), which etherparse does not have.
 const PPPOE_SESSION: EtherType = EtherType(0x8864);
 /// EtherType of nothing.
@@ -180,7 +182,7 @@ pub fn emit(bytes: &mut [u8], parsed: &Parsed) {
     let clean = packet.without_mark();
     let explicit = matches!(kind, Kind::Explicit { .. });
     let ecn_may_change = explicit || clean.ecn() == Ecn::Marked;
-    let tos = if ecn_may_change { clean.tos } else { bytes[ip + 1] };
+    let tos = if ecn_may_change { clean.tos | bytes[ip + 1] & HIGH_DSCP } else { bytes[ip + 1] };
     let (old, new) = ([bytes[ip], bytes[ip + 1]], [bytes[ip], tos]);
     patch(bytes, ip, &old, &new, ip + 10);
     let (old, new) = ([bytes[ip + 8], bytes[ip + 9]], [clean.ttl, bytes[ip + 9]]);
@@ -315,6 +317,23 @@ mod tests {
         emit(&mut bytes, &parsed);
         assert_eq!(bytes[IP + 1], 0x2b);
         assert!(sums_are_right(&bytes));
+    }
+
+    #[test]
+    fn voice_and_routing_protocols_are_not_damaged() {
+        // EF (46) and CS6 (48): the highest bit of the field is set.
+        for (tos, port) in [(46 << 2, 53), (48 << 2, 53), (46 << 2 | 2, UDP_PORT)] {
+            let mut bytes = frame_to(&Packet { tos: 0, ..data() }, port);
+            patch(&mut bytes, IP, &[0x45, 0], &[0x45, tos], IP + 10);
+            let (before, mut parsed) = (bytes.clone(), parse(&bytes));
+            assert!(!parsed.packet.is_damaged());
+            emit(&mut bytes, &parsed);
+            assert_eq!(bytes, before, "DSCP {}", tos >> 2);
+            parsed.packet.set_ecn(Ecn::Marked);
+            emit(&mut bytes, &parsed);
+            assert_eq!(bytes[IP + 1], tos | 3);
+            assert!(sums_are_right(&bytes));
+        }
     }
 
     #[test]
