@@ -30,5 +30,6 @@ pub mod socket;
 pub mod status;
 pub mod transport;
 pub mod tunnel;
+pub mod turns;
 
 pub use run::run;

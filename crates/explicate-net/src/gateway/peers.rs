@@ -270,10 +270,12 @@ impl Gateway {
     async fn serve(self: &Arc<Gateway>, peer: &Peer, connection: Connection, tunnel: Arc<Tunnel>) {
         tracing::info!(peer = peer.config.name, address = %connection.remote_address(), "connected");
         peer.set(&connection, &tunnel);
+        let (arranged, at) = (tunnel.clone(), connection.clone());
+        tokio::spawn(async move { arranged.turns.arrange(&at).await });
         let streams = async {
             loop {
                 match connection.accept_bi().await {
-                    Ok(stream) => drop(tokio::spawn(self.clone().onward(peer.key, stream))),
+                    Ok(stream) => drop(tokio::spawn(self.clone().onward(peer.key, stream, tunnel.clone()))),
                     Err(reason) => break reason,
                 }
             }
@@ -287,11 +289,16 @@ impl Gateway {
     }
 
     /// Opens a connection for a client of a peer, and carries it.
-    async fn onward(self: Arc<Gateway>, key: PublicKey, (mut send, mut receive): (SendStream, RecvStream)) {
+    async fn onward(
+        self: Arc<Gateway>,
+        key: PublicKey,
+        (mut send, mut receive): (SendStream, RecvStream),
+        tunnel: Arc<Tunnel>,
+    ) {
         let cause = match self.open_onward(key, &mut receive).await {
             Ok((tcp, place)) => {
                 count(&self.counters.onward);
-                return self.carry(tcp, (send, receive), place).await;
+                return self.carry(tcp, (send, receive), (&tunnel, place)).await;
             }
             Err(cause) => cause,
         };
@@ -338,18 +345,18 @@ impl Gateway {
             return intercept::reset(tcp);
         };
         intercept::prepare(&tcp);
-        let Some((connection, _)) = peer.current() else {
+        let Some((connection, tunnel)) = peer.current() else {
             return self.without_tunnel(tcp, &preface, place).await;
         };
         let Ok((mut send, receive)) = connection.open_bi().await else { return intercept::reset(tcp) };
         match send.write_all(&preface.to_bytes()).await {
-            Ok(()) => self.carry(tcp, (send, receive), place).await,
+            Ok(()) => self.carry(tcp, (send, receive), (&tunnel, place)).await,
             Err(_) => intercept::reset(tcp),
         }
     }
 
-    async fn carry(&self, tcp: TcpStream, streams: (SendStream, RecvStream), place: Place) {
-        let (Carried { sent, received }, orderly) = relay::run(tcp, streams).await;
+    async fn carry(&self, tcp: TcpStream, streams: (SendStream, RecvStream), (tunnel, place): (&Tunnel, Place)) {
+        let (Carried { sent, received }, orderly) = relay::run(tcp, streams, &tunnel.turns).await;
         self.counters.sent.fetch_add(sent, Ordering::Relaxed);
         self.counters.received.fetch_add(received, Ordering::Relaxed);
         if !orderly {

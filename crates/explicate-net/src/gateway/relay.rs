@@ -10,6 +10,7 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 
 use super::intercept;
+use super::turns::Turns;
 
 /// Bytes of a block.
 pub const BLOCK: usize = 32 << 10;
@@ -49,7 +50,7 @@ pub struct Carried {
     pub received: u64,
 }
 
-async fn to_peer(tcp: &mut ReadHalf<'_>, stream: &mut SendStream, count: &mut u64) -> Result<(), ()> {
+async fn to_peer(tcp: &mut ReadHalf<'_>, stream: &mut SendStream, turns: &Turns, count: &mut u64) -> Result<(), ()> {
     let mut block = vec![0; BLOCK];
     let _ = stream.set_priority(1);
     loop {
@@ -61,7 +62,12 @@ async fn to_peer(tcp: &mut ReadHalf<'_>, stream: &mut SendStream, count: &mut u6
         if read == 0 {
             return stream.finish().map_err(drop);
         }
-        stream.write_all(&block[..read]).await.map_err(|_: WriteError| ())?;
+        let mut written = 0;
+        while written < read {
+            let rest = &block[written..read];
+            let some = if *count > YOUNG { turns.write(stream, rest).await } else { stream.write(rest).await };
+            written += some.map_err(|_: WriteError| ())?;
+        }
         *count += read as u64;
         if *count > YOUNG {
             let _ = stream.set_priority(0);
@@ -78,11 +84,16 @@ async fn to_tcp(stream: &mut RecvStream, tcp: &mut WriteHalf<'_>, count: &mut u6
 }
 
 /// Carries both directions to their ends; whether both ended orderly.
-pub async fn run(mut tcp: TcpStream, (mut send, mut receive): (SendStream, RecvStream)) -> (Carried, bool) {
+pub async fn run(
+    mut tcp: TcpStream,
+    (mut send, mut receive): (SendStream, RecvStream),
+    turns: &Turns,
+) -> (Carried, bool) {
     let mut carried = Carried::default();
     let (mut reader, mut writer) = tcp.split();
     let Carried { sent, received } = &mut carried;
-    let both = tokio::try_join!(to_peer(&mut reader, &mut send, sent), to_tcp(&mut receive, &mut writer, received));
+    let both =
+        tokio::try_join!(to_peer(&mut reader, &mut send, turns, sent), to_tcp(&mut receive, &mut writer, received));
     if both.is_err() {
         abort(&mut send, &mut receive, Cause::Reset);
         intercept::reset(tcp);

@@ -57,7 +57,8 @@ impl Transport {
         let mut config = TransportConfig::default();
         config
             .max_concurrent_bidi_streams(VarInt::from_u32(limits.connections))
-            .max_concurrent_uni_streams(VarInt::from_u32(0))
+            // See `turns`.
+            .max_concurrent_uni_streams(VarInt::from_u32(1))
             .stream_receive_window(VarInt::from_u32(limits.connection_bytes))
             .receive_window(VarInt::from_u32(limits.peer_bytes))
             .send_window(limits.peer_bytes as u64)

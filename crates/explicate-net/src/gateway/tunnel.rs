@@ -9,6 +9,7 @@ use explicate_core::wire::{Congestion, Format, Packet};
 use super::law::{Law, Laws, SharedLaw};
 use super::parity::{Block, Parity, Repair};
 use super::shim;
+use super::turns::Turns;
 use crate::clock::Clock;
 
 static NUMBERS: AtomicU32 = AtomicU32::new(1);
@@ -19,6 +20,8 @@ pub struct Tunnel {
     pub number: u32,
     /// The law of its window.
     pub law: SharedLaw,
+    /// Turns of its long transfers.
+    pub turns: Turns,
     state: Mutex<State>,
 }
 
@@ -49,7 +52,7 @@ impl Tunnel {
         let law = SharedLaw(Arc::new(Mutex::new(Law::new(laws, 1500, rate, clock))));
         // Numbers of two gateways differ by the time of their start.
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed) ^ crate::sys::monotonic() as u32;
-        Arc::new(Tunnel { number, law, state: Mutex::default() })
+        Arc::new(Tunnel { number, law, turns: Turns::default(), state: Mutex::default() })
     }
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -110,10 +113,12 @@ mod tests {
     use explicate_core::registry;
 
     use super::*;
+    use crate::gateway::law::Laws;
 
     #[test]
     fn sums_of_a_peer_that_started_anew_are_no_feedback() {
-        let tunnel = Tunnel::new(registry::protocol("xcp").unwrap(), Rate::mbps(20), Clock::start());
+        let laws = Laws { protocol: registry::protocol("xcp").unwrap(), air_loss: 0.0 };
+        let tunnel = Tunnel::new(laws, Rate::mbps(20), Clock::start());
         let arrive = |number: u32, sum: i32| {
             let mut packet = shim::packet(number, Congestion::new(Format::MINIMAL), 1500);
             packet.congestion.set_reverse_feedback(sum);
