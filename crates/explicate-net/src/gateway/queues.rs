@@ -15,9 +15,9 @@ use explicate_core::wire::Packet;
 use super::plain::{Plain, VOICE_SHARE};
 use super::tunnel::Tunnel;
 
-/// The longest queue of a tunnel: so long it takes to send, or so many bytes.
-const MOST_QUEUED: Time = Time::millis(10);
-const LEAST_ROOM: u64 = 6_000;
+/// The longest queue of all tunnels, which share it: so long it takes to send, or so many bytes each.
+const MOST_QUEUED: Time = Time::millis(1);
+const LEAST_ROOM: u64 = 4_500;
 /// Bytes credited in a turn.
 const QUANTUM: i64 = 1_500;
 /// Datagrams of connections that are being set up.
@@ -123,7 +123,8 @@ impl Queues {
     }
     /// Bytes that a tunnel's queue may hold.
     fn room(&self) -> u64 {
-        LEAST_ROOM.max((self.rate * MOST_QUEUED.as_secs_f64()) as u64)
+        let active = self.tunnels.iter().filter(|tunnel| tunnel.used > 0.0).count().max(1) as f64;
+        LEAST_ROOM.max((self.rate * MOST_QUEUED.as_secs_f64() / active) as u64)
     }
     /// Whether a tunnel's queue is full.
     pub fn is_full(&self, index: usize) -> bool {

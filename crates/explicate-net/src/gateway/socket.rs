@@ -18,7 +18,7 @@ use super::shim;
 use super::tunnel::Tunnel;
 
 /// Most datagrams in one transmission.
-const SEGMENTS: usize = 4;
+const SEGMENTS: usize = 2;
 /// Most repaired datagrams that wait.
 const MOST_REPAIRED: usize = 64;
 
