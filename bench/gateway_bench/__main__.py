@@ -4,8 +4,9 @@
         [--traces FOLDER] [--markdown docs/gateway.md] [--json FILE]
 
 client - gateway - `explicated link` - gateway - server, each in a network namespace. Every run has namespaces of its
-own; the runs of all ways are interleaved. A run that fails stands in the table with its reason. With --json, results
-are kept as they come, and a later call adds to them.
+own; the runs of all ways are interleaved. A run that fails stands in the table with its reason. A way that did not
+finish a transfer in its time is not tried again. With --json, results are kept as they come, and a later call adds to
+them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import shutil
 import sys
 import tempfile
@@ -23,10 +25,13 @@ from pathlib import Path
 
 from . import table
 from .case import ALL, Case
-from .cases import CASES, lte
+from .cases import CASES
 from .measures import Figures, Run
-from .net import BenchError, Net
+from .net import Net
 from .ways import Capacity, law, opened
+
+# Over so long recorded capacity is taken, seconds.
+SPAN = 0.1
 
 
 def trace_of(steps: tuple[tuple[float, float], ...], file: Path) -> None:
@@ -39,7 +44,7 @@ def trace_of(steps: tuple[tuple[float, float], ...], file: Path) -> None:
     file.write_text("".join(lines))
 
 
-def steps_of(trace: Path, bin_seconds: float = 0.1) -> list[tuple[float, float]]:
+def steps_of(trace: Path, bin_seconds: float) -> list[tuple[float, float]]:
     """The rate of a trace in each bin: its end in seconds, bit/s."""
     times = [int(line) / 1e3 for line in trace.read_text().split()]
     counts = [0] * (int(times[-1] / bin_seconds) + 1)
@@ -48,7 +53,7 @@ def steps_of(trace: Path, bin_seconds: float = 0.1) -> list[tuple[float, float]]
     return [((i + 1) * bin_seconds, 12_000 * count / bin_seconds) for i, count in enumerate(counts)]
 
 
-def once(program: str, case: Case, way: str, seed: int) -> Figures:
+def once(program: str, case: Case, way: str, seed: int, traces: Path) -> Figures:
     """One run."""
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="gwbench-"))
@@ -57,23 +62,24 @@ def once(program: str, case: Case, way: str, seed: int) -> Figures:
         if case.steps:
             trace_of(case.steps, folder / "down.trace")
             line = replace(line, traces=(str(folder / "down.trace"), ""))
-        if line.traces:
-            steps = list(case.steps) or steps_of(Path(line.traces[0]))
-            capacity = Capacity(folder / "rate", steps=steps)
+        elif line.traces:
+            line = replace(line, traces=(str(traces / line.traces[0]), str(traces / line.traces[1])))
         net = Net(program, folder, case.sites, line)
+        if case.steps:
+            capacity = Capacity(folder / "rate", net, list(case.steps))
+        elif line.traces:
+            capacity = Capacity(folder / "rate", net, steps_of(Path(line.traces[0]), SPAN), SPAN)
         stack.callback(net.close)
         net.build()
         stack.enter_context(net.link(seed))
-        if capacity:
-            capacity.began = net.link_began
         return case.measure(Run(case, net, stack.enter_context(opened(net, way, capacity)), law(way)))
 
 
-def attempt(program: str, case: Case, way: str, seed: int) -> Figures | str:
-    """The figures of a run, or why there are none."""
+def attempt(program: str, case: Case, way: str, seed: int, traces: Path) -> Figures | str:
+    """The figures of a run, or why there are none: whatever it is, the other runs are made."""
     try:
-        return once(program, case, way, seed)
-    except (BenchError, OSError, ValueError, LookupError) as reason:
+        return once(program, case, way, seed, traces)
+    except Exception as reason:
         return f"{type(reason).__name__}: {reason}".replace("\n", " ")[:120]
 
 
@@ -84,26 +90,29 @@ def main() -> None:
     parser.add_argument("--cases", nargs="*")
     parser.add_argument("--ways", nargs="*", default=list(ALL))
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--traces", type=Path, help="folder with recorded capacity in the mahimahi format")
+    traces = os.environ.get("EXPLICATE_TRACES", Path(__file__).parents[3] / "shared" / "traces")
+    parser.add_argument("--traces", type=Path, default=traces, help="folder of recordings (or EXPLICATE_TRACES)")
     parser.add_argument("--markdown", type=Path)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    known = CASES + ([lte(arguments.traces.resolve())] if arguments.traces else [])
-    cases = [case for case in known if arguments.cases is None or case.name in arguments.cases]
+    cases = [case for case in CASES if arguments.cases is None or case.name in arguments.cases]
     results: table.Results = {}
     if arguments.json and arguments.json.exists():
         results = json.loads(arguments.json.read_text(encoding="utf-8"))
     program = str(Path(arguments.program).resolve())
     for case in cases:
+        ways = [way for way in case.ways if way in arguments.ways]
         for seed in range(1, arguments.runs + 1):
-            for way in (way for way in case.ways if way in arguments.ways):
+            for way in list(ways):
                 began = time.monotonic()
-                figures = attempt(program, case, way, seed)
+                figures = attempt(program, case, way, seed, arguments.traces.resolve())
                 results.setdefault(case.name, {}).setdefault(way, []).append(figures)
                 print(f"{case.name}, {way}, {seed}, {time.monotonic() - began:.0f} s: {figures}", flush=True)
+                if case.files and isinstance(figures, dict) and figures["seconds"] >= case.most:
+                    ways.remove(way)
                 if arguments.json:
                     arguments.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    text = table.table(known, results)
+    text = table.table(CASES, results)
     print(text)
     if arguments.markdown:
         table.put(arguments.markdown, text)

@@ -132,15 +132,25 @@ def read_sunk(record: Path) -> Sunk:
     return Sunk(**json.loads(record.read_text()))
 
 
-def line(run: Run, since: float) -> Figures:
+def reports(run: Run, since: float) -> list[dict[str, float]]:
     """Of the link's port to the clients, for the length of the case since a time of time.time()."""
     first = since - run.net.link_began
-    reports = [r for r in run.net.link_reports() if first <= r["time"] <= first + run.case.seconds]
-    seconds = reports[-1]["time"] - reports[0]["time"]
+    return [of for of in run.net.link_reports() if first <= of["time"] <= first + run.case.seconds]
+
+
+def overflow(reports: list[dict[str, float]]) -> float:
+    """Packets that found the queue full."""
+    return reports[-1]["drops"] - reports[0]["drops"]
+
+
+def line(run: Run, since: float) -> Figures:
+    """How full the link was, and its queue."""
+    found = reports(run, since)
+    seconds = found[-1]["time"] - found[0]["time"]
     return {
-        "use of the line": 8 * (reports[-1]["bytes"] - reports[0]["bytes"]) / seconds / run.case.line.bits,
-        "mean queue of the link, packets": statistics.mean(report["queue_packets"] for report in reports),
-        "losses by overflow": reports[-1]["drops"] - reports[0]["drops"],
+        "use of the line": 8 * (found[-1]["bytes"] - found[0]["bytes"]) / seconds / run.case.line.bits,
+        "mean queue of the link, packets": statistics.mean(report["queue_packets"] for report in found),
+        "losses by overflow": overflow(found),
     }
 
 
@@ -197,7 +207,7 @@ def changing(run: Run) -> Figures:
     return {
         "Mbit/s": 8 * sum(sunk.between(WARM, last)) / run.case.seconds / 1e6,
         "ping beside it, p95, ms over the empty path": 1e3 * (percentile(took, 0.95) - run.case.line.round_trip),
-        "losses by overflow": line(run, sunk.began + WARM)["losses by overflow"],
+        "losses by overflow": overflow(reports(run, sunk.began + WARM)),
     }
 
 
@@ -207,24 +217,18 @@ def fade(run: Run) -> Figures:
     last = run.case.steps[-1][0] - SET_UP
     with serving(run, "source", run.law), sinks(run, last):
         pass
-    reports, (_, narrow, (_, wide)) = run.net.link_reports(), run.case.steps
-    kept = [report for report in reports if report["time"] >= SET_UP + WARM]
-    after = [report for report in reports if report["time"] >= narrow[0]]
-    span = int(FADE_SPAN / REPORTS)
+    _, (recovery, _), (_, wide) = run.case.steps
+    kept = [report for report in run.net.link_reports() if report["time"] >= SET_UP + WARM]
+    after = [report for report in kept if report["time"] >= recovery]
     full = (
-        new["time"] - narrow[0]
-        for old, new in pairwise_apart(after, span)
+        new["time"] - recovery
+        for old, new in zip(after, after[int(FADE_SPAN / REPORTS) :], strict=False)
         if 8 * (new["bytes"] - old["bytes"]) >= 0.95 * wide * (new["time"] - old["time"])
     )
     return {
-        "losses by overflow": kept[-1]["drops"] - kept[0]["drops"],
-        "round trips to 95 % of the wide line": next(full, wide) / run.case.line.round_trip,
+        "losses by overflow": overflow(kept),
+        "round trips to 95 % of the wide line": next(full, float("inf")) / run.case.line.round_trip,
     }
-
-
-def pairwise_apart(reports: list[dict[str, float]], span: int) -> Iterator[tuple[dict[str, float], dict[str, float]]]:
-    """Reports with so many between them."""
-    return zip(reports, reports[span:], strict=False)
 
 
 def cpu(processes: list[subprocess.Popen[bytes]]) -> float:
@@ -310,7 +314,6 @@ def interactive(run: Run) -> Figures:
         idle = statistics.median(took for at, took in seen[name] if began + 4 < at < began + IDLE)
         beside = [took for at, took in seen[name] if began + IDLE + WARM < at < began + all_of_it - 1]
         figures[f"{name}, p99, ms over idle"] = 1e3 * (percentile(beside, 0.99) - idle)
-    sent = run.case.seconds / VOICE_INTERVAL
-    arrived = [at for at, _ in seen["voice"] if began + IDLE + WARM < at < began + all_of_it]
-    figures["voice, lost"] = max(0.0, 1 - len(arrived) / sent)
+    sent = (run.case.seconds - 1) / VOICE_INTERVAL
+    figures["voice, lost"] = max(0.0, 1 - (len(beside) + 1) / sent)
     return figures

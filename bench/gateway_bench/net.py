@@ -22,6 +22,8 @@ SERVER = "10.2.0.2"
 FAR = "192.0.2.2"
 # Between two reports of the link, seconds.
 REPORTS = 0.02
+# Two reports are no longer, bytes.
+LONGEST = 16_384
 OFFLOADS = ("tso", "off", "gso", "off", "gro", "off", "tx", "off")
 # Windows that a bandwidth-delay product of 19 MB needs.
 BUFFERS = "4096 131072 67108864"
@@ -43,6 +45,12 @@ class Line:
     traces: tuple[str, str] | None = None
     # Longest queue to the client, bytes; without it, 0.6 s at the rate down.
     queue: int = 0
+    # Of that rate, what a gateway's port is given.
+    share: float = 1.0
+    # Whether gateways repair losses by parity.
+    parity: bool = True
+    # Bytes that a gateway may keep for a connection and a peer; without it, its defaults.
+    limit: int = 0
 
     @property
     def linked(self) -> bool:
@@ -53,6 +61,17 @@ class Line:
     def bits(self) -> float:
         """Of the line to the client, bit/s; 0 where it has no rate."""
         return float(self.down.removesuffix("Mbit/s")) * 1e6 if self.down else 0.0
+
+    def port(self, direction: int) -> str:
+        """The port of the link, down (0) or up (1), in the words of `explicated link`."""
+        channels = [f'{{ kind = "random_loss", rate = "{self.loss}" }}'] if self.loss else []
+        if self.traces and self.traces[direction]:
+            channels.append(f'{{ kind = "trace", file = "{self.traces[direction]}" }}')
+        # A trace takes the place of the rate.
+        rate = (self.down, self.up)[direction] or "1Gbit/s"
+        limit = (self.queue or int(self.bits / 8 * 0.6), max(300_000, int(self.bits / 80)))[direction]
+        queue = f'{{ kind = "droptail", limit = "{limit}B" }}'
+        return f'rate = "{rate}", delay = "{self.delay}", queue = {queue}, channel = [{", ".join(channels)}]'
 
     @property
     def round_trip(self) -> float:
@@ -96,6 +115,13 @@ def running(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def of_left(line: str) -> dict[str, float]:
+    """What a report of the link has of the port to the clients."""
+    report = json.loads(line)
+    port = next(port for port in report["ports"] if port["name"].endswith("left"))
+    return {"time": report["time_s"], **{key: port[key] for key in ("bytes", "drops", "queue_packets", "queue_bytes")}}
 
 
 class Net:
@@ -184,19 +210,8 @@ class Net:
         if not self.line.linked:
             yield
             return
-        line = self.line
-        channels = [[f'{{ kind = "random_loss", rate = "{line.loss}" }}'] if line.loss else [] for _ in range(2)]
-        for i, trace in enumerate(line.traces or ()):
-            if trace:
-                channels[i].append(f'{{ kind = "trace", file = "{trace}" }}')
-        rates = [f'rate = "{line.down}", ', f'rate = "{line.up}", '] if line.down else ["", ""]
-        limits = (line.queue or int(line.bits / 8 * 0.6), max(300_000, int(line.bits / 80)))
-        words = [
-            f'{rate}delay = "{line.delay}", queue = {{ kind = "droptail", limit = "{limit}B" }}'
-            f", channel = [{', '.join(channel)}]"
-            for rate, limit, channel in zip(rates, limits, channels, strict=True)
-        ]
-        command = ("link", "left", "right", "--there", words[1], "--back", words[0], "--seed", str(seed))
+        there, back = (self.line.port(direction) for direction in (1, 0))
+        command = ("link", "left", "right", "--there", there, "--back", back, "--seed", str(seed))
         reports = ("--json", "--interval", str(REPORTS))
         self.link_began = time.time()
         with running(self.start("l", self.program, *command, *reports, output=self.folder / "link.json")):
@@ -205,16 +220,15 @@ class Net:
             yield
 
     def link_reports(self) -> list[dict[str, float]]:
-        """What the port to the clients had: time (of the link's start), bytes, drops, queue_packets."""
-        reports = []
-        for line in (self.folder / "link.json").read_text().splitlines():
-            try:
-                report = json.loads(line)
-            except json.JSONDecodeError:
-                continue
-            port = next(port for port in report["ports"] if port["name"].endswith("left"))
-            reports.append({"time": report["time_s"], **{k: port[k] for k in ("bytes", "drops", "queue_packets")}})
-        return reports
+        """What the port to the clients had: time (of the link's start), bytes, drops, queue."""
+        return [of_left(line) for line in (self.folder / "link.json").read_text().splitlines()]
+
+    def last_report(self) -> dict[str, float]:
+        """The last one that is whole."""
+        with (self.folder / "link.json").open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST))
+            whole = file.read().decode().split("\n")[-2]
+        return of_left(whole)
 
     def close(self) -> None:
         """Remove the namespaces."""

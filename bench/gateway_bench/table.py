@@ -29,7 +29,7 @@ def cell(runs: list[dict[str, float] | str], name: str) -> str:
     if values:
         text = number(statistics.median(values), name)
         if len(values) > 1:
-            text += f" ({number(values[0], name)} to {number(values[-1], name)})"
+            text += f" ({number(values[0], name)} to {number(values[-1], name)}, {len(values)} runs)"
     if failed:
         text += f" {len(failed)} failed: {failed[0]}"
     return text.strip()

@@ -6,6 +6,7 @@ import json
 import subprocess
 import threading
 import time
+from bisect import bisect
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ from .net import FAR, SERVER, Net, run, running, site, until
 PORT, KCP = 80, 29900
 # Files of the gateways that have the rate of the line.
 STEP = 0.04
+# What a modem grants of a capacity that changes, until when its queue is to be empty, and what it always grants.
+EAGER, DRAIN, LEAST = 1.25, 0.15, 1e5
 # A line with recorded capacity begins with this rate.
 UNKNOWN = "5Mbit/s"
 # kcptun's packets by its documentation, bytes.
@@ -36,21 +39,30 @@ listen split
 
 @dataclass
 class Capacity:
-    """The rate that the far gateway's port has, as it changes: seconds since the start, and what holds then."""
+    """The file with the rate of the far gateway's port, as a modem would write it.
+
+    Of a recorded capacity a modem knows that of the last `span`, and its own queue, which is to be empty `DRAIN` later.
+    """
 
     file: Path
-    began: float = 0.0
-    steps: list[tuple[float, float]] = field(default_factory=list)
+    net: Net
+    # Seconds since the start of the link, and what holds until then, bit/s.
+    steps: list[tuple[float, float]]
+    span: float = 0.0
 
-    def rate(self, seconds: float) -> float:
-        """What holds at a time, bit/s."""
+    def rate(self) -> float:
+        """What may be sent now, bit/s."""
         period = self.steps[-1][0]
-        return next(rate for end, rate in self.steps if seconds % period < end)
+        at = (time.time() - self.net.link_began - self.span) % period
+        known = self.steps[bisect(self.steps, at, key=lambda step: step[0])][1]
+        if self.span:
+            known = EAGER * known - 8 * self.net.last_report()["queue_bytes"] / DRAIN
+        return max(LEAST, known)
 
     def write(self) -> None:
-        """The file, by the clock."""
+        """The file, now."""
         new = self.file.with_suffix(".new")
-        new.write_text(f"{self.rate(time.time() - self.began):.0f}\n")
+        new.write_text(f"{self.rate():.0f}\n")
         new.rename(self.file)
 
     @contextmanager
@@ -59,7 +71,7 @@ class Capacity:
         stop = threading.Event()
 
         def follow() -> None:
-            while not stop.wait(STEP - (time.time() - self.began) % STEP):
+            while not stop.wait(STEP):
                 self.write()
 
         self.write()
@@ -104,8 +116,9 @@ class Gateways:
         line = self.net.line
         if not line.linked:
             return ""
-        rate = (line.down if host == "b" else line.up) or UNKNOWN
+        rate = (f"{line.share * line.bits:.0f}bit/s" if host == "b" else line.up) if line.down else UNKNOWN
         text = f'[wan]\nrate = "{rate}"\ninterface = "wan0"\n'
+        text += f"parity = {str(line.parity).lower()}\n"
         if self.capacity and host == "b":
             text += f'capacity = {{ file = "{self.capacity.file}", floor = "100kbit/s" }}\n'
         return text
@@ -117,8 +130,9 @@ class Gateways:
         text = (
             f'key = "{folder}/key"\nstatus = "{folder}/run/gateway.sock"\n'
             f'[site]\ninterfaces = ["site0"]\nnetworks = ["{own}.0.0/16"]\n{self.wan(host)}'
-            "[limits]\nconnection_bytes = 67108864\npeer_bytes = 67108864\n"
         )
+        if limit := self.net.line.limit:
+            text += f"[limits]\nconnection_bytes = {limit}\npeer_bytes = {limit}\n"
         for peer in self.hosts[1:] if host == "b" else ["b"]:
             network = "10.2" if peer == "b" else f"10.{10 + int(peer[1:])}"
             address = f'address = "{FAR}:49407"\n' if peer == "b" else ""
