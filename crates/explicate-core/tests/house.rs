@@ -166,7 +166,10 @@ fn nothing_that_the_authors_file_imports_imports_it() {
 #[test]
 fn parameters_are_read_as_fields() {
     let mut seen = 0;
-    for path in ["protocols", "recovery", "qdisc", "channel", "estimate", "flow"].map(source).iter().flat_map(files_in)
+    for path in ["protocols", "recovery", "qdisc", "channel", "estimate", "medium", "flow"]
+        .map(source)
+        .iter()
+        .flat_map(files_in)
     {
         let code = code(&path);
         for word in ["values.get(", "Param::new(", "Unit::"] {

@@ -52,7 +52,9 @@ mod station;
 pub use medium::{Driver, Layout, Medium, Over, StationStats};
 
 use crate::medium::MediumKind;
-use crate::params::{Info, Param, Unit, Values};
+use crate::params::{
+    Auto, Bytes, Decibels, Flag, Info, Metres, Number, Seconds, Values, choices, parameters,
+};
 use crate::rng::power;
 use crate::units::{Rate, Time};
 
@@ -61,8 +63,6 @@ pub struct Dcf;
 
 /// Data rates, Mbit/s.
 pub const RATES: [u8; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
-const RATE_WORDS: &[&str] =
-    &["6Mbit/s", "9Mbit/s", "12Mbit/s", "18Mbit/s", "24Mbit/s", "36Mbit/s", "48Mbit/s", "54Mbit/s"];
 /// Data bits of a symbol.
 const BITS: [u64; 8] = [24, 36, 48, 72, 96, 144, 192, 216];
 /// What a rate needs beyond what the slowest does, dB: differences of the least sensitivities of STD table 18-14.
@@ -83,166 +83,136 @@ const TABLE: &str = "IEEE 802.11a, table 18-17";
 const LI: &str = "Li et al., MobiCom 2001";
 const OURS: &str = "ours";
 
-/// Parameters, as scenarios set them in `[[medium]]`.
-pub const PARAMS: &[Param] = &[
-    Param::new(
-        "rate",
-        Unit::Choice(RATE_WORDS),
-        7.0,
-        "IEEE 802.11a",
-        "Rate of data frames; the first one if it adapts.",
-    ),
-    Param::new(
-        "control_rate",
-        Unit::Choice(&["auto", "6Mbit/s", "12Mbit/s", "24Mbit/s"]),
-        0.0,
-        "IEEE 802.11 clause 9.7.6",
-        "Rate of RTS, CTS and ACK; auto: the highest mandatory rate not above the data's.",
-    ),
-    Param::new(
-        "adaptation",
-        Unit::Choice(&["none", "arf"]),
-        0.0,
-        "Kamerman and Monteban 1997",
-        "How the rate follows failures: not at all, or up after `arf_up` successes and down after `arf_down` failures.",
-    ),
-    Param::new("arf_up", Unit::Number, 10.0, "Kamerman and Monteban 1997", "Successes in a row for the next rate.")
-        .within(1.0, 1e6),
-    Param::new("arf_down", Unit::Number, 2.0, "Kamerman and Monteban 1997", "Failures in a row for the rate below.")
-        .within(1.0, 1e6),
-    Param::new(
-        "rts_threshold",
-        Unit::Bytes,
-        f64::INFINITY,
-        CLAUSE_9,
-        "Frames longer than this, MAC header included, are announced by RTS and CTS; 0B: all.",
-    ),
-    Param::new("slot", Unit::Seconds, 9e-6, TABLE, "Slot of the back-off.").within(1e-6, 1e-3),
-    Param::new("sifs", Unit::Seconds, 16e-6, TABLE, "Gap between a frame and its answer.").within(1e-6, 1e-3),
-    Param::new("preamble", Unit::Seconds, 20e-6, TABLE, "Preamble and SIGNAL in front of every frame.")
-        .within(0.0, 1e-3),
-    Param::new("rx_start_delay", Unit::Seconds, 25e-6, TABLE, "An answer that has not begun by then does not come.")
-        .within(1e-6, 1e-3),
-    Param::new("cca_time", Unit::Seconds, 4e-6, TABLE, "A frame is not noticed before this.").within(0.0, 1e-3),
-    Param::new(
-        "burst",
-        Unit::Seconds,
-        0.0,
-        "IEEE 802.11 clause 9.19 (TXOP limit); Atheros Super A/G",
-        "Who has the air may send frames of its queue for so long, SIFS apart; 0s: one frame.",
-    )
-    .within(0.0, 0.1),
-    Param::new("cw_min", Unit::Number, 15.0, TABLE, "Least contention window, slots.").within(1.0, 65535.0),
-    Param::new("cw_max", Unit::Number, 1023.0, TABLE, "Greatest contention window, slots.").within(1.0, 65535.0),
-    Param::new("short_retry", Unit::Number, 7.0, CLAUSE_9, "Attempts of RTS and of frames sent without.")
-        .within(1.0, 1e6),
-    Param::new("long_retry", Unit::Number, 4.0, CLAUSE_9, "Attempts of frames sent after RTS.").within(1.0, 1e6),
-    Param::new("retry_forever", Unit::Flag, 0.0, "Bianchi 2000", "No frame is ever given up."),
-    Param::new("eifs", Unit::Flag, 1.0, CLAUSE_9, "After a frame that cannot be decoded stations wait for EIFS."),
-    Param::new(
-        "capture",
-        Unit::Choice(&["first", "any", "off", "ns2"]),
-        0.0,
-        "ours; ns-2.35, Mac/802_11",
-        "Which of overlapping frames survives if it is the stronger: one that is received, or begins within its preamble; \
-         any; none; `ns2`: the first that is sensed, understood or not, and ns-2's reservations.",
-    ),
-    Param::new("capture_threshold", Unit::Decibels, 10.0, "ns-2.35, CPThresh", "By how much it has to be stronger.")
-        .within(0.0, 100.0),
-    Param::new("decode_range", Unit::Metres, 250.0, LI, "Frames are decoded up to this distance.").within(0.1, 1e6),
-    Param::new("sense_range", Unit::Metres, 550.0, LI, "Frames keep stations silent up to this distance.")
-        .within(0.1, 1e7),
-    Param::new("exponent", Unit::Number, 4.0, "two-ray ground", "Power falls as distance to the power of this.")
-        .within(1.0, 10.0),
-    Param::new(
-        "reach",
-        Unit::Metres,
-        f64::NAN,
-        OURS,
-        "Longest link between stations that are placed one by one; auto: decode_range.",
-    )
-    .within(0.0, 1e6),
-    Param::new(
-        "errors",
-        Unit::Choice(&["none", "snr"]),
-        0.0,
-        "IEEE 802.11a, table 18-14",
-        "What destroys frames beside collisions: nothing, or noise according to level and rate.",
-    ),
-    Param::new("snr_at_range", Unit::Decibels, 4.0, "IEEE 802.11a, 18.3.10.2", "Signal above noise at decode_range.")
-        .within(0.0, 100.0),
-    Param::new(
-        "error_slope",
-        Unit::Decibels,
-        1.0,
-        OURS,
-        "By how much a signal is stronger that has a tenth of the errors.",
-    )
-    .within(0.01, 100.0),
-    Param::new(
-        "energy_detect",
-        Unit::Decibels,
-        20.0,
-        "IEEE 802.11a, 18.3.10.6",
-        "An interferer this far above decode_range's level keeps stations silent.",
-    )
-    .within(0.0, 200.0),
-    Param::new("shadowing", Unit::Decibels, 0.0, "log-normal shadowing", "Deviation of each pair's level, drawn once.")
-        .within(0.0, 40.0),
-    Param::new(
-        "drift",
-        Unit::Decibels,
-        0.0,
-        "Gudmundson 1991",
-        "Deviation of each pair's level that changes over time.",
-    )
-    .within(0.0, 40.0),
-    Param::new(
-        "coherence",
-        Unit::Seconds,
-        10.0,
-        "Gudmundson 1991",
-        "Time in which the drift's correlation falls to 1/e.",
-    )
-    .within(1e-3, 1e6),
-];
+choices! {
+    /// Rate of data frames, in the order of [`RATES`].
+    pub enum DataRate {
+        Mbps6 = "6Mbit/s", Mbps9 = "9Mbit/s", Mbps12 = "12Mbit/s", Mbps18 = "18Mbit/s",
+        Mbps24 = "24Mbit/s", Mbps36 = "36Mbit/s", Mbps48 = "48Mbit/s", Mbps54 = "54Mbit/s",
+    }
+}
+
+choices! {
+    /// Rate of RTS, CTS and ACK.
+    pub enum ControlRate { Auto = "auto", Mbps6 = "6Mbit/s", Mbps12 = "12Mbit/s", Mbps24 = "24Mbit/s" }
+}
+
+choices! {
+    /// How the rate follows failures.
+    pub enum Adaptation { None = "none", Arf = "arf" }
+}
+
+choices! {
+    /// Which of overlapping frames survives if it is the stronger.
+    pub enum Capture {
+        /// The one that is being received, or another that begins within its preamble.
+        First = "first",
+        /// Any.
+        Any = "any",
+        /// None.
+        Off = "off",
+        /// The first that is sensed, understood or not, if no other one alone comes too near to it; and ns-2's reservations.
+        Ns2 = "ns2",
+    }
+}
+
+choices! {
+    /// What destroys frames beside collisions.
+    pub enum Errors { None = "none", Snr = "snr" }
+}
+
+parameters! {
+    /// What a scenario can set in `[[medium]]`.
+    pub struct Params {
+        /// Rate of data frames; the first one if it adapts.
+        rate: DataRate = DataRate::Mbps54, "IEEE 802.11a";
+        /// Rate of RTS, CTS and ACK; auto: the highest mandatory rate not above the data's.
+        control_rate: ControlRate = ControlRate::Auto, "IEEE 802.11 clause 9.7.6";
+        /// How the rate follows failures: not at all, or up after `arf_up` successes and down after `arf_down`
+        /// failures.
+        adaptation: Adaptation = Adaptation::None, "Kamerman and Monteban 1997";
+        /// Successes in a row for the next rate.
+        arf_up: Number = 10.0, in 1.0..=1e6, "Kamerman and Monteban 1997";
+        /// Failures in a row for the rate below.
+        arf_down: Number = 2.0, in 1.0..=1e6, "Kamerman and Monteban 1997";
+        /// Frames longer than this, MAC header included, are announced by RTS and CTS; 0B: all.
+        rts_threshold: Bytes = f64::INFINITY, CLAUSE_9;
+        /// Slot of the back-off.
+        slot: Seconds = 9e-6, in 1e-6..=1e-3, TABLE;
+        /// Gap between a frame and its answer.
+        sifs: Seconds = 16e-6, in 1e-6..=1e-3, TABLE;
+        /// Preamble and SIGNAL in front of every frame.
+        preamble: Seconds = 20e-6, in 0.0..=1e-3, TABLE;
+        /// An answer that has not begun by then does not come.
+        rx_start_delay: Seconds = 25e-6, in 1e-6..=1e-3, TABLE;
+        /// A frame is not noticed before this.
+        cca_time: Seconds = 4e-6, in 0.0..=1e-3, TABLE;
+        /// Who has the air may send frames of its queue for so long, SIFS apart; 0s: one frame.
+        burst: Seconds = 0.0, in 0.0..=0.1, "IEEE 802.11 clause 9.19 (TXOP limit); Atheros Super A/G";
+        /// Least contention window, slots.
+        cw_min: Number = 15.0, in 1.0..=65535.0, TABLE;
+        /// Greatest contention window, slots.
+        cw_max: Number = 1023.0, in 1.0..=65535.0, TABLE;
+        /// Attempts of RTS and of frames sent without.
+        short_retry: Number = 7.0, in 1.0..=1e6, CLAUSE_9;
+        /// Attempts of frames sent after RTS.
+        long_retry: Number = 4.0, in 1.0..=1e6, CLAUSE_9;
+        /// No frame is ever given up.
+        retry_forever: Flag = false, "Bianchi 2000";
+        /// After a frame that cannot be decoded stations wait for EIFS.
+        eifs: Flag = true, CLAUSE_9;
+        /// Which of overlapping frames survives if it is the stronger: one that is received, or begins within its
+        /// preamble; any; none; `ns2`: the first that is sensed, understood or not, and ns-2's reservations.
+        capture: Capture = Capture::First, "ours; ns-2.35, Mac/802_11";
+        /// By how much it has to be stronger.
+        capture_threshold: Decibels = 10.0, in 0.0..=100.0, "ns-2.35, CPThresh";
+        /// Frames are decoded up to this distance.
+        decode_range: Metres = 250.0, in 0.1..=1e6, LI;
+        /// Frames keep stations silent up to this distance.
+        sense_range: Metres = 550.0, in 0.1..=1e7, LI;
+        /// Power falls as distance to the power of this.
+        exponent: Number = 4.0, in 1.0..=10.0, "two-ray ground";
+        /// Longest link between stations that are placed one by one; auto: decode_range.
+        reach: Auto<Metres> = None, in 0.0..=1e6, OURS;
+        /// What destroys frames beside collisions: nothing, or noise according to level and rate.
+        errors: Errors = Errors::None, "IEEE 802.11a, table 18-14";
+        /// Signal above noise at decode_range.
+        snr_at_range: Decibels = 4.0, in 0.0..=100.0, "IEEE 802.11a, 18.3.10.2";
+        /// By how much a signal is stronger that has a tenth of the errors.
+        error_slope: Decibels = 1.0, in 0.01..=100.0, OURS;
+        /// An interferer this far above decode_range's level keeps stations silent.
+        energy_detect: Decibels = 20.0, in 0.0..=200.0, "IEEE 802.11a, 18.3.10.6";
+        /// Deviation of each pair's level, drawn once.
+        shadowing: Decibels = 0.0, in 0.0..=40.0, "log-normal shadowing";
+        /// Deviation of each pair's level that changes over time.
+        drift: Decibels = 0.0, in 0.0..=40.0, "Gudmundson 1991";
+        /// Time in which the drift's correlation falls to 1/e.
+        coherence: Seconds = 10.0, in 1e-3..=1e6, "Gudmundson 1991";
+    }
+}
 
 impl MediumKind for Dcf {
     const INFO: Info = Info {
         name: "dcf",
         summary: "802.11a: stations share the air by carrier sense, back-off and acknowledgements",
         source: "IEEE 802.11-2012 clauses 9 and 18",
-        params: PARAMS,
+        params: Params::PARAMS,
     };
 
     fn rate(&self, values: &Values) -> Rate {
-        Rate::mbps(RATES[values.get(PARAMS, "rate") as usize] as u64)
+        Rate::mbps(RATES[Params::of(values).rate as usize] as u64)
     }
     fn has_rate(&self, rate: Rate) -> bool {
         rate_index(rate).is_some()
     }
     fn reach(&self, values: &Values) -> f64 {
-        let reach = values.get(PARAMS, "reach");
-        if reach.is_nan() { values.get(PARAMS, "decode_range") } else { reach }
+        let params = Params::of(values);
+        params.reach.unwrap_or(params.decode_range)
     }
 }
 
 /// The place of a rate in [`RATES`].
 pub fn rate_index(rate: Rate) -> Option<u8> {
     RATES.iter().position(|&r| Rate::mbps(r as u64) == rate).map(|i| i as u8)
-}
-
-/// Which of overlapping frames survives if it is the stronger.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Capture {
-    /// The one that is being received, or another that begins within its preamble.
-    First,
-    /// Any.
-    Any,
-    /// None.
-    Off,
-    /// The first that is sensed, understood or not, if no other one alone comes too near to it; and ns-2's reservations.
-    Ns2,
 }
 
 /// Parameters in the units that stations compute in.
@@ -302,38 +272,42 @@ pub fn factor(db: f64) -> f64 {
 impl Settings {
     /// From a scenario's values.
     pub fn new(values: &Values) -> Settings {
-        let get = |name| values.get(PARAMS, name);
-        let time = |name| Time::from_secs_f64(get(name));
-        let forever = get("retry_forever") != 0.0;
-        let retry = |name| if forever { u32::MAX } else { get(name) as u32 };
-        let (slot, sifs) = (time("slot"), time("sifs"));
+        let params = Params::of(values);
+        let time = Time::from_secs_f64;
+        let retry = |attempts: f64| if params.retry_forever { u32::MAX } else { attempts as u32 };
+        let (slot, sifs) = (time(params.slot), time(params.sifs));
         let difs = sifs + slot + slot;
-        let snr = get("snr_at_range");
+        let snr = params.snr_at_range;
         let mut settings = Settings {
-            rate: get("rate") as u8,
-            control_rate: [None, Some(0), Some(2), Some(4)][get("control_rate") as usize],
-            arf: (get("adaptation") != 0.0).then(|| (get("arf_up") as u32, get("arf_down") as u32)),
-            rts_threshold: get("rts_threshold"),
+            rate: params.rate as u8,
+            control_rate: match params.control_rate {
+                ControlRate::Auto => None,
+                ControlRate::Mbps6 => Some(0),
+                ControlRate::Mbps12 => Some(2),
+                ControlRate::Mbps24 => Some(4),
+            },
+            arf: (params.adaptation == Adaptation::Arf).then(|| (params.arf_up as u32, params.arf_down as u32)),
+            rts_threshold: params.rts_threshold,
             slot,
             sifs,
             difs,
             eifs: difs,
-            preamble: time("preamble"),
-            answer: sifs + slot + time("rx_start_delay"),
-            burst: time("burst"),
-            cca_time: time("cca_time"),
-            cw_min: get("cw_min") as u32,
-            cw_max: get("cw_max").max(get("cw_min")) as u32,
-            short_retry: retry("short_retry"),
-            long_retry: retry("long_retry"),
-            capture: [Capture::First, Capture::Any, Capture::Off, Capture::Ns2][get("capture") as usize],
-            capture_factor: factor(get("capture_threshold")),
-            noisy: get("errors") != 0.0,
+            preamble: time(params.preamble),
+            answer: sifs + slot + time(params.rx_start_delay),
+            burst: time(params.burst),
+            cca_time: time(params.cca_time),
+            cw_min: params.cw_min as u32,
+            cw_max: params.cw_max.max(params.cw_min) as u32,
+            short_retry: retry(params.short_retry),
+            long_retry: retry(params.long_retry),
+            capture: params.capture,
+            capture_factor: factor(params.capture_threshold),
+            noisy: params.errors == Errors::Snr,
             noise: factor(-snr),
             needs: NEEDS.map(|need| factor(snr + need)),
-            slope: 10.0 / get("error_slope"),
+            slope: 10.0 / params.error_slope,
         };
-        if get("eifs") != 0.0 {
+        if params.eifs {
             settings.eifs = sifs + difs + settings.airtime(CTS_ACK, 0);
         }
         settings
@@ -367,7 +341,7 @@ mod tests {
     use crate::testing;
 
     fn with(given: &[(&str, f64)]) -> Settings {
-        let values = testing::values(&[PARAMS], given);
+        let values = testing::values(&[Params::PARAMS], given);
         Settings::new(&values)
     }
 

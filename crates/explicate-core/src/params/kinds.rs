@@ -239,11 +239,13 @@ macro_rules! parameters {
 /// Declares an enum whose variants have words in scenarios, for use in [`parameters!`](crate::parameters).
 #[macro_export]
 macro_rules! choices {
-    ($(#[$about:meta])* $vis:vis enum $choice:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
+    ($(#[$about:meta])* $vis:vis enum $choice:ident {
+        $($(#[$note:meta])* $variant:ident = $word:literal),+ $(,)?
+    }) => {
         $(#[$about])*
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         $vis enum $choice {
-            $(#[doc = concat!("`", $word, "`")] $variant,)+
+            $($(#[$note])* #[doc = concat!("`", $word, "`")] $variant,)+
         }
 
         impl $choice {

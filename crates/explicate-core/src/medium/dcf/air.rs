@@ -10,9 +10,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::medium::Layout;
-use super::{PARAMS, Settings, factor};
+use super::{Params, Settings, factor};
 use crate::medium::Interferer;
-use crate::params::Values;
 use crate::rng::{Rng, power};
 use crate::units::Time;
 
@@ -73,10 +72,10 @@ pub(super) struct Air {
 impl Air {
     /// Of a medium whose draws follow from `seed`.
     pub(super) fn new(layout: &Layout<'_>, settings: &Settings, seed: u64) -> Air {
-        let get = |name| value(layout.values, name);
+        let params = Params::of(layout.values);
         let count = layout.stations.len();
-        let (range, exponent) = (get("decode_range"), get("exponent"));
-        let sensed = power(range / get("sense_range"), exponent);
+        let (range, exponent) = (params.decode_range, params.exponent);
+        let sensed = power(range / params.sense_range, exponent);
         let mut floor = sensed.min(1.0 / settings.capture_factor);
         if settings.noisy {
             floor = floor.min(0.1 * settings.noise);
@@ -87,7 +86,7 @@ impl Air {
             Some((name, _)) => name.to_string(),
             None => format!("interferer.{}", i - count),
         };
-        let shadowing = get("shadowing");
+        let shadowing = params.shadowing;
         let mut pairs = Vec::new();
         for b in 0..places.len() {
             for a in 0..b.min(count) {
@@ -106,18 +105,18 @@ impl Air {
             b.changes = b.draw(b.off);
             b
         };
-        let sigma = get("drift");
+        let sigma = params.drift;
         let mut air = Air {
             heard: Vec::new(),
             stations: count as u32,
             pairs,
             sigma,
-            step: Time::from_secs_f64(get("coherence") / STEPS),
+            step: Time::from_secs_f64(params.coherence / STEPS),
             drifts_at: Time::NEVER,
             bursters: layout.interferers.iter().enumerate().map(burster).collect(),
             floor,
             sensed: sensed * MET,
-            energy: factor(get("energy_detect")) * MET,
+            energy: factor(params.energy_detect) * MET,
         };
         if sigma > 0.0 {
             air.drifts_at = air.step;
@@ -197,8 +196,4 @@ impl Burster {
             None => mean,
         }
     }
-}
-
-fn value(values: &Values, name: &str) -> f64 {
-    values.get(PARAMS, name)
 }
