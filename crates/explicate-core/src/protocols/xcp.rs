@@ -120,11 +120,20 @@ pub(super) struct Window {
     pub(super) srtt: f64,
 }
 
-/// In which the members of the family differ: what the words of the header mean on the way there and back.
+/// In which the members of the family differ: what the words of the header mean on the way there and back. What stands here
+/// is the rate form of D03.
 pub(super) trait Form: Default + Send {
     /// The words of the next packets' headers where so many of them make a window: the window (D03: X), RTT, and the request
     /// spread over them.
-    fn words(window: &Window, packets: f64) -> (u32, u32, i32);
+    #[inline(always)]
+    fn words(w: &Window, packets: f64) -> (u32, u32, i32) {
+        // One division serves both quotients: X = rtt / packets, and the request spread over them.
+        let inverse = 1.0 / (packets * w.srtt);
+        let per_window = w.srtt * inverse;
+        let x = seconds_to_units(w.srtt * per_window);
+        // want / (throughput * RTT / MSS), with throughput * RTT / MSS = packets.
+        (x, seconds_to_units(w.srtt), round(w.desired * per_window - w.packet * (w.cwnd * inverse)))
+    }
     /// What [`Form::write`] writes.
     const WRITES: Writes = Writes::PerEvent;
     /// Writes them, and all else that a packet carries.
@@ -136,8 +145,12 @@ pub(super) trait Form: Default + Send {
     }
     /// The flow leaves from this node.
     fn attach(&mut self, _own: Address) {}
-    /// The window after an acknowledgement, segments.
-    fn answered(&mut self, window: &Window, ack: &Ack<'_>) -> f64;
+    /// The window after an acknowledgement, segments. D03 section 3.3: window = max(window + feedback * srtt, MSS). Duplicates
+    /// count too.
+    #[inline(always)]
+    fn answered(&mut self, w: &Window, ack: &Ack<'_>) -> f64 {
+        w.cwnd + ack.header.reverse_feedback() as f64 * w.srtt / w.packet
+    }
     /// Tells the last Reverse_Feedback and the first word, in their units.
     fn tell(feedback: i32, x: u32, put: Probe<'_>) {
         put("feedback_bytes_per_s", feedback as f64);
@@ -149,20 +162,7 @@ pub(super) trait Form: Default + Send {
 #[derive(Default)]
 pub(super) struct Rate;
 
-impl Form for Rate {
-    fn words(w: &Window, packets: f64) -> (u32, u32, i32) {
-        // One division serves both quotients: X = rtt / packets, and the request spread over them.
-        let inverse = 1.0 / (packets * w.srtt);
-        let per_window = w.srtt * inverse;
-        let x = seconds_to_units(w.srtt * per_window);
-        // want / (throughput * RTT / MSS), with throughput * RTT / MSS = packets.
-        (x, seconds_to_units(w.srtt), round(w.desired * per_window - w.packet * (w.cwnd * inverse)))
-    }
-    /// D03 section 3.3: window = max(window + feedback * srtt, MSS), here in segments. Duplicates count too.
-    fn answered(&mut self, w: &Window, ack: &Ack<'_>) -> f64 {
-        w.cwnd + ack.header.reverse_feedback() as f64 * w.srtt / w.packet
-    }
-}
+impl Form for Rate {}
 
 /// A sender of the family.
 #[derive(Default)]

@@ -46,10 +46,10 @@
 use alloc::boxed::Box;
 
 use crate::agent::{Address, Agent, AgentInit, AgentKind};
-use crate::api::{Ack, AnyReceiver, AnyRouter, AnySender, Probe, Protocol, RouterInit, SenderInit, Writes};
+use crate::api::{AnyReceiver, AnyRouter, AnySender, Protocol, RouterInit, SenderInit, Writes};
 use crate::estimate;
 use crate::params::{Auto, Flag, Fraction, Info, Number, Param, Seconds, choices, parameters};
-use crate::protocols::xcp::{self, Form, Rate, Window, XcpReceiver, XcpSender};
+use crate::protocols::xcp::{self, Form, Rate, XcpReceiver, XcpSender};
 use crate::protocols::common::xcp_router::{self, Controller, XcpRouter};
 use crate::wire::{EXTENDED_LEN, Extension, Packet};
 
@@ -183,9 +183,6 @@ impl Default for Marked {
 const NOBODY: Address = Address(u32::MAX);
 
 impl Form for Marked {
-    fn words(window: &Window, packets: f64) -> (u32, u32, i32) {
-        Rate::words(window, packets)
-    }
     const WRITES: Writes = Writes::PerPacket;
     fn write(&mut self, packet: &mut Packet, words: (u32, u32, i32)) {
         Rate.write(packet, words);
@@ -193,12 +190,6 @@ impl Form for Marked {
     }
     fn attach(&mut self, own: Address) {
         self.own = own;
-    }
-    fn answered(&mut self, window: &Window, ack: &Ack<'_>) -> f64 {
-        Rate.answered(window, ack)
-    }
-    fn tell(feedback: i32, x: u32, put: Probe<'_>) {
-        Rate::tell(feedback, x, put);
     }
 }
 

@@ -25,7 +25,7 @@ use alloc::boxed::Box;
 
 use crate::api::{Ack, AnyProtocol, AnyReceiver, AnySender, Probe, Protocol, Receiver, SenderInit};
 use crate::params::Info;
-use crate::protocols::xcp::{self, Form, Rate, Window, Xcp, XcpSender};
+use crate::protocols::xcp::{self, Form, Window, Xcp, XcpSender};
 use crate::protocols::common::xcp_router::SECONDS;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -59,9 +59,6 @@ struct Absolute {
 }
 
 impl Form for Absolute {
-    fn words(window: &Window, packets: f64) -> (u32, u32, i32) {
-        Rate::words(window, packets)
-    }
     fn answered(&mut self, window: &Window, ack: &Ack<'_>) -> f64 {
         let total = ack.header.reverse_feedback();
         let change = total.wrapping_sub(self.heard);
