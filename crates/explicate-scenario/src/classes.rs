@@ -52,10 +52,10 @@ pub(crate) fn read(ctx: &Context<'_>, node: &Node, limit: Length) -> Option<Vec<
 
 fn read_class(ctx: &Context<'_>, node: &Node, limit: Length) -> Option<Class> {
     let reader = Reader::open(ctx, node, keys::CLASS, "`classes`".to_string())?;
-    let word = reader.need("match").and(reader.word("match", keys::MATCHES));
+    let word = reader.need("match").and(reader.word("match"));
     let queue = reader.get("queue").map(|node| read_queue(ctx, node, limit));
     let router = reader.get("router").map(|node| read_router(ctx, node));
-    let weight = reader.get("weight").map_or(Some(1.0), |_| reader.number("weight", keys::WEIGHT));
+    let weight = Some(reader.number_or_default("weight"));
     let matches = Match::ALL.into_iter().find(|m| Some(m.word()) == word);
     if queue.as_ref().is_some_and(Option::is_none) || router.as_ref().is_some_and(Option::is_none) {
         return None; // reported

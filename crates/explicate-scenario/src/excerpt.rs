@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_nobody_can_read_is_left_out() {
+    fn a_line_too_long_to_read_is_left_out() {
         assert_eq!(excerpt(&"1,".repeat(LONGEST_LINE), 1, 0..1), "");
     }
 }

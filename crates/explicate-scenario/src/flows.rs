@@ -16,8 +16,6 @@ use crate::problem::{near, suggestion};
 use crate::quantity::{self, show};
 use crate::reader::{Context, Reader, quantity_of, short, text};
 
-const DEFAULT_PACKET: u16 = 1500;
-
 /// Path of the flows of a group, as written.
 pub(crate) enum FlowPath {
     /// A path by the generator's name.
@@ -78,7 +76,7 @@ pub(crate) fn read(ctx: &Context<'_>, node: &Node, index: usize, processing: Pro
     let title = known_name.unwrap_or_else(|| format!("[[flows]] number {}", index + 1));
     let reader = Reader::open(ctx, node, keys::FLOWS, title)?;
     let name = reader.need("name").and(reader.name("name"));
-    let count = reader.whole("count", 1, limits::GROUP).map(|n| n as u32);
+    let count = reader.whole("count").map(|n| n as u32);
     let start = read_start(&reader);
     let traffic = read_traffic(&reader);
     let (stop, path) = (reader.time("stop"), read_path(&reader));
@@ -184,9 +182,10 @@ fn read_params(reader: &Reader<'_>, resolved: &Resolved) -> Vec<Chosen> {
 }
 
 fn read_packet(reader: &Reader<'_>, resolved: &Resolved) -> u16 {
-    let Some(node) = reader.get("packet") else { return DEFAULT_PACKET };
     let read = |t: &str| quantity::read(t, &quantity::BYTES);
-    let Some(bytes) = quantity_of(reader.ctx, node, "packet", &quantity::BYTES, read) else { return DEFAULT_PACKET };
+    let default = || keys::default(keys::FLOWS, "packet", read) as u16;
+    let Some(node) = reader.get("packet") else { return default() };
+    let Some(bytes) = quantity_of(reader.ctx, node, "packet", &quantity::BYTES, read) else { return default() };
     let headers = data_header_bytes(resolved.protocol);
     if bytes > headers as f64 && bytes <= u16::MAX as f64 && bytes.fract() == 0.0 {
         return bytes as u16;
@@ -194,7 +193,7 @@ fn read_packet(reader: &Reader<'_>, resolved: &Resolved) -> u16 {
     let range =
         format!("a whole number from {}B ({headers} bytes of headers and one of payload) to 65535B", headers + 1);
     reader.ctx.error(node.place, format!("`packet` is {}; it has to be {range}", show(bytes, &quantity::BYTES)));
-    DEFAULT_PACKET
+    default()
 }
 
 fn read_start(reader: &Reader<'_>) -> Option<Start> {
@@ -208,7 +207,7 @@ fn read_start(reader: &Reader<'_>) -> Option<Start> {
                 ctx.error(node.place, "`start` has one of `at`, `spread` and `uniform`; `from` goes with the last two");
                 return None;
             }
-            let from = if table.get("from").is_some() { table.time("from")? } else { Time::ZERO };
+            let from = table.time_or_default("from");
             match laws.first() {
                 Some(&"spread") => Start::Spread { from, over: table.time("spread")? },
                 Some(&"uniform") => Start::Uniform { from, over: table.time("uniform")? },
@@ -260,7 +259,7 @@ fn read_traffic(reader: &Reader<'_>) -> Option<Traffic> {
                 ctx.error(node.place, "`on` and `off` have to be at least 1us");
                 return None;
             }
-            Some(Traffic::OnOff { on, off, random: table.flag("random").unwrap_or(false) })
+            Some(Traffic::OnOff { on, off, random: table.flag_or_default("random") })
         }
         (None, None) => Some(Traffic::Bulk),
     }
@@ -269,12 +268,12 @@ fn read_traffic(reader: &Reader<'_>) -> Option<Traffic> {
 fn read_session(reader: &Reader<'_>, node: &Node) -> Option<Traffic> {
     let ctx = reader.ctx;
     let table = Reader::open(ctx, node, keys::SESSION, format!("`session` of {}", reader.title))?;
-    let timeouts = match table.get("timeouts") {
-        None => 6,
-        Some(_) => table.whole("timeouts", 1, limits::COUNT)? as u32,
-    };
+    let timeouts = table.whole_or_default("timeouts") as u32;
     let pause = match table.get("pause") {
-        None => (Time::secs(5), Time::secs(5)),
+        None => {
+            let pause = keys::default(keys::SESSION, "pause", quantity::time);
+            (pause, pause)
+        }
         Some(node @ Node { data: Data::Table(_), .. }) => {
             let range = Reader::open(ctx, node, keys::PAUSE, format!("`pause` of {}", table.title))?;
             let (from, to) = (range.need("from").and(range.time("from")), range.need("to").and(range.time("to")));
@@ -295,7 +294,7 @@ fn read_session(reader: &Reader<'_>, node: &Node) -> Option<Traffic> {
         None => None,
         Some(_) => Some(table.time("duration")?),
     };
-    let random = table.flag("random").unwrap_or(false);
+    let random = table.flag_or_default("random");
     match (table.get("random"), duration) {
         (Some(node), None) => {
             ctx.error(node.place, "`random` needs the `duration` of a session; add it");
@@ -325,10 +324,7 @@ fn read_size(reader: &Reader<'_>, node: &Node) -> Option<Size> {
     }
     let table = Reader::open(ctx, node, keys::SIZE, format!("`size` of {}", reader.title))?;
     let mean = bytes(table.need("mean")?, "mean")?;
-    let distribution = match table.get("distribution") {
-        None => "exponential",
-        Some(_) => table.word("distribution", &["exponential", "pareto"])?,
-    };
+    let distribution = table.word_or_default("distribution")?;
     if distribution == "exponential" {
         if let Some(node) = table.get("shape") {
             ctx.error(node.place, "`shape` belongs to the distribution \"pareto\"");
@@ -337,7 +333,7 @@ fn read_size(reader: &Reader<'_>, node: &Node) -> Option<Size> {
         return Some(Size::Exponential(mean));
     }
     let shape = match table.get("shape") {
-        None => 1.2,
+        None => keys::default(keys::SIZE, "shape", str::parse),
         Some(Node { data: Data::Float(x), .. }) if *x > 1.0 && *x <= 100.0 => *x,
         Some(Node { data: Data::Int(i), .. }) if (2..=100).contains(i) => *i as f64,
         Some(node) => {

@@ -13,13 +13,19 @@ use crate::document::{Place, Table};
 use crate::keys;
 use crate::limits;
 use crate::props::{Delay, Props};
+use crate::quantity;
 use crate::reader::{Context, Reader, short};
 use crate::topology::{Draft, Graph, Shared, lines};
 
-/// Rate and delay of what says none.
-const RATE: Rate = Rate::mbps(10);
-const MIDDLE_DELAY: Time = Time::millis(20);
-const ACCESS_DELAY: Time = Time::millis(1);
+fn default_rate() -> Rate {
+    keys::default(keys::PROPS, "rate", quantity::rate)
+}
+fn middle_delay() -> Time {
+    keys::default(keys::PROPS, "delay", quantity::time)
+}
+fn access_delay() -> Time {
+    keys::default(keys::ACCESS, "delay", quantity::time)
+}
 
 /// A generator, its numbers known.
 #[derive(Clone, Copy, PartialEq)]
@@ -111,14 +117,18 @@ pub(crate) fn generate(ctx: &Context<'_>, root: &Table, flows: usize, own_nodes:
     let kind = reader.as_ref().map_or(Some(None), |r| read_kind(r));
     let default = if own_nodes { Kind::Explicit } else { Kind::Dumbbell };
     let kind = kind.flatten().unwrap_or(default);
-    let number =
-        |key, most, default: usize| reader.as_ref().and_then(|r| r.whole(key, 1, most)).map_or(default, |n| n as usize);
+    let given = |key| reader.as_ref().and_then(|r| r.whole(key)).map(|n| n as usize);
+    let declared = |key| keys::default(keys::TOPOLOGY, key, str::parse);
     let star = kind == Kind::Star;
     let generator = Generator {
         kind,
-        pairs: if star { 0 } else { number("pairs", limits::COUNT, flows.clamp(1, limits::COUNT as usize)) },
-        hops: if star { 0 } else { number("hops", limits::HOPS, if kind == Kind::Dumbbell { 1 } else { 2 }) },
-        cross: if kind == Kind::ParkingLot { number("cross", limits::COUNT, 1) } else { 0 },
+        pairs: if star { 0 } else { given("pairs").unwrap_or(flows.clamp(1, limits::COUNT as usize)) },
+        hops: match kind {
+            Kind::Star => 0,
+            Kind::Dumbbell => given("hops").unwrap_or(1),
+            _ => given("hops").unwrap_or_else(|| declared("hops")),
+        },
+        cross: if kind == Kind::ParkingLot { given("cross").unwrap_or_else(|| declared("cross")) } else { 0 },
         hosts: if star { hosts(reader.as_ref(), flows) } else { 0 },
     };
     let section = |name: &str, keys| {
@@ -162,12 +172,12 @@ pub(crate) fn generate(ctx: &Context<'_>, root: &Table, flows: usize, own_nodes:
 
 /// Hosts of a star: one for each flow, and the one in which they meet.
 fn hosts(reader: Option<&Reader<'_>>, flows: usize) -> usize {
-    let said = reader.and_then(|r| r.whole("hosts", 2, limits::COUNT));
+    let said = reader.and_then(|r| r.whole("hosts"));
     said.map_or((flows + 1).clamp(2, limits::COUNT as usize), |n| n as usize)
 }
 
 fn read_kind(reader: &Reader<'_>) -> Option<Option<Kind>> {
-    Some(match reader.word("kind", keys::KINDS) {
+    Some(match reader.word("kind") {
         Some("dumbbell") => Some(Kind::Dumbbell),
         Some("chain") => Some(Kind::Chain),
         Some("parking_lot") => Some(Kind::ParkingLot),
@@ -197,13 +207,13 @@ fn misplaced(reader: &Reader<'_>, kind: Kind) {
 
 fn make_generated(graph: &mut Graph, middle: Props, access: Props) {
     let g = graph.generator;
-    let access_rate = ten_times(middle.nominal(RATE));
+    let access_rate = ten_times(middle.nominal(default_rate()));
     let middle_delay = match middle.delay {
         Some(Delay::Fixed(t)) => t,
-        _ => MIDDLE_DELAY,
+        _ => middle_delay(),
     };
-    let access_delay = access.delay.unwrap_or(Delay::Fixed(ACCESS_DELAY));
-    graph.props = vec![Shared { props: middle, rate: RATE }, Shared { props: access, rate: access_rate }];
+    let access_delay = access.delay.unwrap_or(Delay::Fixed(access_delay()));
+    graph.props = vec![Shared { props: middle, rate: default_rate() }, Shared { props: access, rate: access_rate }];
     let add = |graph: &mut Graph, name: String, host: bool| {
         graph.by_name.insert(name.clone(), graph.nodes.len());
         graph.nodes.push(name);
@@ -289,9 +299,9 @@ fn write_generator(graph: &mut Graph, middle: &Props, access: &Props, middle_nam
         text += &format!("cross = {}\n", g.cross);
     }
     if g.kind != Kind::Star {
-        let access = access.written(ten_times(middle.nominal(RATE)), ACCESS_DELAY);
+        let access = access.written(ten_times(middle.nominal(default_rate())), access_delay());
         text += &format!("[topology.access]\n{}", lines(&access));
     }
-    text += &format!("[topology.{middle_name}]\n{}", lines(&middle.written(RATE, MIDDLE_DELAY)));
+    text += &format!("[topology.{middle_name}]\n{}", lines(&middle.written(default_rate(), middle_delay())));
     graph.written = text;
 }

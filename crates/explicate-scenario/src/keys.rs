@@ -1,4 +1,5 @@
-//! Every key of a scenario file, declared once. The check for unknown keys and the JSON Schema use this list.
+//! Every key of a scenario file, declared once: readers take bounds, words and defaults from here, and the check for unknown
+//! keys, the JSON Schema and the reference use the same list.
 
 use crate::limits;
 
@@ -64,6 +65,24 @@ impl Key {
     const fn words_formerly(self, old_words: &'static [(&'static str, &'static str)]) -> Key {
         Key { old_words, ..self }
     }
+}
+
+/// The declaration of a key.
+///
+/// # Panics
+/// If there is none: what is read has to be declared.
+pub(crate) fn declared(keys: &'static [Key], name: &str) -> &'static Key {
+    keys.iter().find(|key| key.name == name).unwrap_or_else(|| panic!("key `{name}` is read but not declared"))
+}
+
+/// The default of a key, as its declaration has it up to a semicolon.
+///
+/// # Panics
+/// If the declaration has a phrase in place of a value.
+pub(crate) fn default<T, E>(keys: &'static [Key], name: &str, read: impl Fn(&'static str) -> Result<T, E>) -> T {
+    let key = declared(keys, name);
+    let value = key.default.split(';').next().unwrap_or_default();
+    read(value).unwrap_or_else(|_| panic!("the default of `{name}` is no value: {}", key.default))
 }
 
 const fn key(name: &'static str, form: Form, default: &'static str, doc: &'static str) -> Key {
@@ -213,8 +232,6 @@ pub(crate) const PROPS: &[Key] = &[
     CLOCK_TICK,
 ];
 
-/// Bounds of a class's weight.
-pub(crate) const WEIGHT: (f64, f64) = (0.001, 1000.0);
 /// What a class may match.
 pub(crate) const MATCHES: &[&str] = &["explicit", "other"];
 
@@ -237,7 +254,7 @@ pub(crate) const CLASS: &[Key] = &[
         "the link's",
         "Controller of the class; its configured capacity is the share of the class.",
     ),
-    key("weight", Form::Number(WEIGHT.0, WEIGHT.1), "1", "Weight of the class, relative to the other classes."),
+    key("weight", Form::Number(0.001, 1000.0), "1", "Weight of the class, relative to the other classes."),
 ];
 
 pub(crate) const ACCESS: &[Key] = &[

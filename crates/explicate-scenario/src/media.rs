@@ -1,7 +1,7 @@
 //! `[[medium]]`: air that nodes share, as written. Its stations stand at the places of a layout or at places of their own;
 //! links between those that reach each other come with it.
 
-use explicate_core::medium::AnyMediumKind;
+use explicate_core::medium::{AnyMediumKind, Interferer};
 use explicate_core::params::{Param, Values};
 use explicate_core::registry::{self, MEDIA};
 use explicate_core::units::{Rate, Time};
@@ -15,9 +15,7 @@ use crate::props::{INTERFACE_LIMIT, Props};
 use crate::quantity::{self, show, show_coordinate};
 use crate::reader::{Context, Reader, quantity_of, short, text};
 use crate::topology::{Draft, Graph, Shared, lines};
-use explicate_core::medium::Interferer;
 
-const SPACING: f64 = 100.0;
 const METRES_PER_NS: f64 = 0.299_792_458;
 
 /// A medium as written.
@@ -121,21 +119,15 @@ fn add_station(graph: &mut Graph, medium: &mut MediumDraft, name: &str, at: (f64
 
 fn read_layout(ctx: &Context<'_>, node: &Node) -> Option<Layout> {
     let reader = Reader::open(ctx, node, keys::LAYOUT, "`layout`".to_string())?;
-    let kind = match reader.get("kind") {
-        None => "chain",
-        Some(_) => reader.word("kind", keys::LAYOUTS)?,
-    };
+    let kind = reader.word_or_default("kind")?;
     let others: &[&str] = if kind == "mesh" { &["stations"] } else { &["rows", "columns"] };
     if let Some((key, node)) = others.iter().find_map(|k| Some((k, reader.get(k)?))) {
         ctx.error(node.place, format!("`{key}` has no meaning in a {kind}"));
         return None;
     }
-    let number = |key: &str| match reader.get(key) {
-        None => Some(2),
-        Some(_) => reader.whole(key, 1, limits::STATIONS).map(|n| n as usize),
-    };
+    let number = |key: &str| reader.whole_or_default(key) as usize;
     let spacing = match reader.get("spacing") {
-        None => SPACING,
+        None => keys::default(keys::LAYOUT, "spacing", |t| quantity::read(t, &quantity::DISTANCE)),
         Some(node) => {
             let read = |t: &str| quantity::read(t, &quantity::DISTANCE);
             let metres = quantity_of(ctx, node, "spacing", &quantity::DISTANCE, read)?;
@@ -149,13 +141,16 @@ fn read_layout(ctx: &Context<'_>, node: &Node) -> Option<Layout> {
             metres
         }
     };
-    let prefix = if reader.get("prefix").is_some() { reader.name("prefix")? } else { "n" };
+    let prefix = match reader.get("prefix") {
+        None => keys::declared(keys::LAYOUT, "prefix").default,
+        Some(_) => reader.name("prefix")?,
+    };
     let mut layout = Layout { places: Vec::new(), names: Vec::new(), neighbours: Vec::new(), written: String::new() };
     let mut counts = String::new();
     let first = if kind == "star" { 0 } else { 1 };
     match kind {
         "mesh" => {
-            let (rows, columns) = (number("rows")?, number("columns")?);
+            let (rows, columns) = (number("rows"), number("columns"));
             if rows * columns > limits::STATIONS as usize {
                 ctx.error(
                     node.place,
@@ -167,7 +162,7 @@ fn read_layout(ctx: &Context<'_>, node: &Node) -> Option<Layout> {
             counts = format!("rows = {rows}, columns = {columns}");
         }
         _ => {
-            let stations = number("stations")?;
+            let stations = number("stations");
             if kind == "star" {
                 layout.star(stations, spacing)
             } else {
@@ -285,7 +280,7 @@ fn read_interferers(reader: &Reader<'_>, medium: &mut MediumDraft) -> String {
         let at = table.need("at").and_then(|node| place(ctx, node));
         let on = table.need("on").and(table.time("on"));
         let off = table.need("off").and(table.time("off"));
-        let random = table.flag("random").unwrap_or(false);
+        let random = table.flag_or_default("random");
         let (Some(at), Some(on), Some(off)) = (at, on, off) else { continue };
         if on < Time::micros(1) || off < Time::micros(1) {
             ctx.error(table.place, "`on` and `off` of an interferer have to be at least 1us");

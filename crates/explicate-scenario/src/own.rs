@@ -2,19 +2,14 @@
 
 use std::collections::HashMap;
 
-use explicate_core::units::{Rate, Time};
-
 use crate::document::{Data, Node, quoted};
 use crate::keys;
 use crate::media;
 use crate::problem::suggestion;
 use crate::props::{Delay, Props};
+use crate::quantity;
 use crate::reader::{Context, Reader, short};
 use crate::topology::{Draft, Graph, Shared, lines};
-
-/// Rate and delay of a link that says none.
-const RATE: Rate = Rate::mbps(10);
-const DELAY: Time = Time::millis(10);
 
 /// Reads an entry of `[[node]]`.
 pub(crate) fn read_node(
@@ -26,7 +21,7 @@ pub(crate) fn read_node(
 ) {
     let title = format!("[[node]] number {}", index + 1);
     let Some(reader) = Reader::open(ctx, node, keys::NODE, title) else { return };
-    let kind = reader.get("kind").and_then(|_| reader.word("kind", keys::NODE_KINDS));
+    let kind = reader.get("kind").and_then(|_| reader.word("kind"));
     let Some(name) = reader.need("name").and(reader.name("name")) else { return };
     if graph.by_name.contains_key(name) {
         let place = reader.get("name").map_or(reader.place, |n| n.place);
@@ -133,7 +128,7 @@ fn add_link(
     }
     let delay = match props.delay {
         Some(Delay::Fixed(t)) => t,
-        _ => DELAY,
+        _ => keys::default(keys::LINK, "delay", quantity::time),
     };
     let forward = format!("{}->{}", graph.nodes[from], graph.nodes[to]);
     let backward = format!("{}->{}", graph.nodes[to], graph.nodes[from]);
@@ -142,7 +137,8 @@ fn add_link(
         Some(name) if name == forward => [forward, backward],
         Some(name) => [name.to_string(), format!("{name}-back")],
     };
-    let written = props.written(RATE, delay);
+    let rate = keys::default(keys::LINK, "rate", quantity::rate);
+    let written = props.written(rate, delay);
     graph.written += &format!(
         "[[link]]\nname = {}\nfrom = {}\nto = {}\nduplex = {duplex}\n{}",
         quoted(name.unwrap_or(&both[0])),
@@ -150,7 +146,7 @@ fn add_link(
         quoted(&graph.nodes[to]),
         lines(&written)
     );
-    graph.props.push(Shared { props, rate: RATE });
+    graph.props.push(Shared { props, rate });
     let shared = graph.props.len() - 1;
     let ends = [(from, to), (to, from)];
     for (name, (from, to)) in both.into_iter().zip(ends).take(if duplex { 2 } else { 1 }) {

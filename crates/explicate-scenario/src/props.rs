@@ -99,7 +99,7 @@ impl Props {
             queue: reader.get("queue").and_then(|node| read_queue(ctx, node, limit)),
             router: reader.get("router").and_then(|node| read_router(ctx, node)),
             classes: reader.get("classes").and_then(|node| classes::read(ctx, node, limit)),
-            kappa: reader.number("kappa", (0.0, 1.0)),
+            kappa: reader.number("kappa"),
             by_flows: reader.get("share_by_flows").and_then(|_| reader.flag("share_by_flows")),
             capacity: reader.get("capacity").and_then(|node| Capacity::read(ctx, node)),
             clock_tick: reader.get("clock_tick").and_then(|node| read_tick(ctx, node)),

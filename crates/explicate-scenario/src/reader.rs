@@ -9,7 +9,7 @@ use explicate_core::params::Param;
 use explicate_core::units::{Rate, Time};
 
 use crate::document::{Data, Node, Place, Table};
-use crate::keys::Key;
+use crate::keys::{self, Form, Key};
 use crate::limits;
 use crate::problem::suggestion;
 use crate::quantity;
@@ -105,6 +105,9 @@ impl<'a> Reader<'a> {
         debug_assert!(self.keys.iter().any(|k| k.name == key), "key `{key}` is read but not declared");
         self.table.get(key)
     }
+    fn form(&self, key: &str) -> Form {
+        keys::declared(self.keys, key).form
+    }
     /// The value of a key without which the table makes no sense.
     pub(crate) fn need(&self, key: &str) -> Option<&'a Node> {
         let node = self.get(key);
@@ -115,6 +118,10 @@ impl<'a> Reader<'a> {
     }
     pub(crate) fn time(&self, key: &str) -> Option<Time> {
         time(self.ctx, self.get(key)?, key)
+    }
+    /// The time of a key, by default the declared one.
+    pub(crate) fn time_or_default(&self, key: &str) -> Time {
+        self.time(key).unwrap_or_else(|| keys::default(self.keys, key, quantity::time))
     }
     pub(crate) fn rate(&self, key: &str) -> Option<Rate> {
         let node = self.get(key)?;
@@ -129,6 +136,10 @@ impl<'a> Reader<'a> {
                 None
             }
         }
+    }
+    /// The flag of a key, by default the declared one.
+    pub(crate) fn flag_or_default(&self, key: &str) -> bool {
+        self.flag(key).unwrap_or_else(|| keys::default(self.keys, key, str::parse))
     }
     pub(crate) fn text(&self, key: &str) -> Option<&'a str> {
         text(self.ctx, self.get(key)?, key)
@@ -147,14 +158,20 @@ impl<'a> Reader<'a> {
         }
         good.then_some(name)
     }
-    /// One of the words; the error suggests the near one.
-    pub(crate) fn word(&self, key: &str, words: &'static [&'static str]) -> Option<&'static str> {
+    /// One of the declared words; the error suggests the near one.
+    pub(crate) fn word(&self, key: &str) -> Option<&'static str> {
         let node = self.get(key)?;
+        let Form::Words(words) = self.form(key) else { panic!("`{key}` is not declared as a word") };
         word(self.ctx, node, key, words)
     }
-    /// A number, both bounds included.
-    pub(crate) fn number(&self, key: &str, (least, most): (f64, f64)) -> Option<f64> {
+    /// The word of a key, by default the declared one; `None` for a word that is wrong.
+    pub(crate) fn word_or_default(&self, key: &str) -> Option<&'static str> {
+        if self.get(key).is_none() { Some(keys::declared(self.keys, key).default) } else { self.word(key) }
+    }
+    /// A number within the declared bounds, both included.
+    pub(crate) fn number(&self, key: &str) -> Option<f64> {
         let node = self.get(key)?;
+        let Form::Number(least, most) = self.form(key) else { panic!("`{key}` is not declared as a number") };
         let x = match node.data {
             Data::Int(i) => i as f64,
             Data::Float(x) => x,
@@ -167,8 +184,14 @@ impl<'a> Reader<'a> {
         }
         good.then_some(x)
     }
-    pub(crate) fn whole(&self, key: &str, least: u64, most: u64) -> Option<u64> {
+    /// The number of a key, by default the declared one.
+    pub(crate) fn number_or_default(&self, key: &str) -> f64 {
+        self.number(key).unwrap_or_else(|| keys::default(self.keys, key, str::parse))
+    }
+    /// A whole number within the declared bounds, both included.
+    pub(crate) fn whole(&self, key: &str) -> Option<u64> {
         let node = self.get(key)?;
+        let Form::Whole(least, most) = self.form(key) else { panic!("`{key}` is not declared as a whole number") };
         match node.data {
             Data::Int(i) if i >= 0 && (least..=most).contains(&(i as u64)) => Some(i as u64),
             Data::Int(_) | Data::Float(_) => {
@@ -183,6 +206,10 @@ impl<'a> Reader<'a> {
                 None
             }
         }
+    }
+    /// The whole number of a key, by default the declared one.
+    pub(crate) fn whole_or_default(&self, key: &str) -> u64 {
+        self.whole(key).unwrap_or_else(|| keys::default(self.keys, key, str::parse))
     }
 }
 

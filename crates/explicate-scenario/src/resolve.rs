@@ -27,8 +27,6 @@ use crate::reroutes;
 use crate::routing::Routes;
 use crate::topology::{self, Graph};
 
-const DURATION: Time = Time::secs(60);
-const EVERY: Time = Time::millis(100);
 const SAMPLED: &[&str] = &["queue", "cwnd", "throughput", "rtt"];
 /// Packet length of links that nothing crosses, bytes.
 const IDLE_PACKET: f64 = 1500.0;
@@ -39,10 +37,10 @@ pub(crate) fn resolve(ctx: &Context<'_>, root: &Node, default_name: &str) -> Opt
     let name = reader.get("name").map_or(Some(default_name), |_| reader.name("name"));
     let mut scenario = Scenario {
         name: name.unwrap_or(default_name).to_string(),
-        duration: reader.time("duration").unwrap_or(DURATION),
-        warmup: reader.time("warmup").unwrap_or(Time::ZERO),
-        runs: reader.whole("runs", 1, limits::COUNT).unwrap_or(1) as u32,
-        seed: reader.whole("seed", 0, limits::SEED).unwrap_or(1),
+        duration: reader.time_or_default("duration"),
+        warmup: reader.time_or_default("warmup"),
+        runs: reader.whole_or_default("runs") as u32,
+        seed: reader.whole_or_default("seed"),
         nodes: Vec::new(),
         bridges: BTreeSet::new(),
         links: Vec::new(),
@@ -168,9 +166,9 @@ fn read_sampling(reader: &Reader<'_>) -> Sampling {
     let ctx = reader.ctx;
     let open = |node| Reader::open(ctx, node, keys::SAMPLING, "[sampling]".to_string());
     let Some(table) = reader.get("sampling").and_then(open) else { return Sampling::default() };
-    let every = if table.get("every").is_some() { table.time("every") } else { Some(EVERY) };
-    if let (Some(node), Some(t)) = (table.get("every"), every)
-        && t < Time::micros(1)
+    let every = table.time_or_default("every");
+    if let Some(node) = table.get("every")
+        && every < Time::micros(1)
     {
         ctx.error(node.place, "`every` has to be at least 1us");
     }
@@ -190,7 +188,7 @@ fn read_sampling(reader: &Reader<'_>) -> Sampling {
             Vec::new()
         }
     };
-    Sampling { every: every.filter(|_| !of.is_empty()), of }
+    Sampling { every: Some(every).filter(|_| !of.is_empty()), of }
 }
 
 fn read_sweep(reader: &Reader<'_>) -> Vec<(String, Vec<String>)> {
