@@ -15,67 +15,13 @@ use explicate_scenario::model::{Link, Match, Queue, RouterSpec};
 /// The port of a link that data of the protocols `crossing` cross ([`crossing`](crate::ways::crossing)); `line` is its end of
 /// a line that it shares.
 pub fn port(link: &Link, number: u32, seed: u64, crossing: u64, line: Option<SharedLine>) -> Port {
-    let stream = |what: &str| Rng::stream(seed, &format!("{}/{what}", link.name));
-    let capacity = link.capacity.bytes_per_sec();
-    // A controller that sees only acknowledgements never writes feedback; omitting it changes only the cost.
-    // One that the user chose may answer headers or codes that were meant for another's.
-    let speaks = |p: &AnyProtocol, of: &[RouterSpec]| {
-        let others = if of.len() == 1 { answers(p) } else { 0 };
-        crossing & (bit(p) | others) != 0
-    };
-    // Of a class with this share of the line, whose draws have this name.
-    let class = |queue: &Option<Queue>, routers: &[RouterSpec], share: f64, name: &str| Class {
-        qdisc: queue.as_ref().map(|queue| {
-            queue.kind.build(&QdiscInit {
-                values: &queue.values,
-                capacity: share * link.rate.bytes_per_sec(),
-                mean_packet: queue.mean_packet,
-                rng: stream(&format!("queue{name}")),
-            })
-        }),
-        router: routers.iter().filter(|spec| speaks(spec.protocol, routers)).find_map(|spec| {
-            let (capacity, rng) = (share * capacity, stream(&format!("router{name}")));
-            let made = spec.protocol.router(&RouterInit { values: &spec.values, capacity, delay: link.delay, rng })?;
-            Some(if crossing & MARKS != 0 { Box::new(Marking::new(made)) } else { made })
-        }),
-    };
-    let (mut before, mut on_air, mut service) = (Vec::new(), Vec::new(), None);
-    let law = link.beliefs.iter().map(|(at, rate)| (*at, rate.bytes_per_sec()));
-    let capacity_law = (!link.beliefs.is_empty()).then(|| law.collect());
-    let mut equipment = Equipment { capacity: capacity_law, line, ..Equipment::default() };
-    for stages in stages(link, seed) {
-        before.extend(stages.before);
-        equipment.coding.extend(stages.coding);
-        equipment.after.extend(stages.after);
-        on_air.extend(stages.on_air);
-        service = stages.service.or(service);
-    }
-    let whole = if link.divides() { Class::default() } else { class(&link.queue, &link.routers, 1.0, "") };
-    let init = PortInit { number, rate: link.rate, service, capacity, class: whole, before, on_air };
-    let mut port = Port::new(init);
-    port.equip(equipment);
+    let parts = Parts { link, seed, crossing };
+    let mut port = parts.port(number, line);
     if !link.classes.is_empty() {
-        let sum: f64 = link.classes.iter().map(|c| c.weight).sum();
-        let classes = link.classes.iter().map(|c| {
-            let name = format!(".{}", c.matches.word());
-            (class(&c.queue, &c.routers, c.weight / sum, &name), c.weight)
-        });
-        let (explicit, other) = (link.class_of(true), link.class_of(false));
-        port.schedule(classes.collect(), move |p| if p.congestion.is_present() { explicit } else { other });
-        if link.kappa > 0.0 {
-            port.balance(explicit, link.kappa);
-        }
+        parts.add_classes(&mut port);
     }
     if let Some(spec) = link.routers.first().filter(|_| link.divides()) {
-        let controller = spec.protocol;
-        let classes = vec![
-            (class(&link.queue, &link.routers, 1.0, ""), 1.0),
-            (class(&link.queue, &[], 1.0, &format!(".{}", Match::Other.word())), 1.0),
-        ];
-        port.schedule(classes, move |packet| {
-            !(controller.answers(packet) || packet.transport.opens_explicit()) as usize
-        });
-        port.divide_by_flows();
+        parts.divide(&mut port, spec.protocol);
     }
     if port.has_qdisc() {
         port.stats.watch_ninety((0.9 * link.rate.bytes_per_sec() * NINETY_BIN.as_secs_f64()) as u64);
@@ -87,6 +33,96 @@ pub fn port(link: &Link, number: u32, seed: u64, crossing: u64, line: Option<Sha
         port.share();
     }
     port
+}
+
+/// What the parts of a port are made from.
+struct Parts<'a> {
+    link: &'a Link,
+    seed: u64,
+    crossing: u64,
+}
+
+impl Parts<'_> {
+    fn stream(&self, what: &str) -> Rng {
+        Rng::stream(self.seed, &format!("{}/{what}", self.link.name))
+    }
+
+    /// A port with one queue for all packets.
+    fn port(&self, number: u32, line: Option<SharedLine>) -> Port {
+        let link = self.link;
+        let (mut before, mut on_air, mut service) = (Vec::new(), Vec::new(), None);
+        let changes = link.beliefs.iter().map(|(at, rate)| (*at, rate.bytes_per_sec()));
+        let changes = (!link.beliefs.is_empty()).then(|| changes.collect());
+        let mut equipment = Equipment { capacity: changes, line, ..Equipment::default() };
+        for stages in stages(link, self.seed) {
+            before.extend(stages.before);
+            equipment.coding.extend(stages.coding);
+            equipment.after.extend(stages.after);
+            on_air.extend(stages.on_air);
+            service = stages.service.or(service);
+        }
+        let class = if link.divides() { Class::default() } else { self.class(&link.queue, &link.routers, 1.0, "") };
+        let capacity = link.capacity.bytes_per_sec();
+        let mut port = Port::new(PortInit { number, rate: link.rate, service, capacity, class, before, on_air });
+        port.equip(equipment);
+        port
+    }
+
+    /// Queue and controller of a class with this share of the line; `name` ends the names of its random streams.
+    fn class(&self, queue: &Option<Queue>, routers: &[RouterSpec], share: f64, name: &str) -> Class {
+        let link = self.link;
+        let qdisc = queue.as_ref().map(|queue| {
+            queue.kind.build(&QdiscInit {
+                values: &queue.values,
+                capacity: share * link.rate.bytes_per_sec(),
+                mean_packet: queue.mean_packet,
+                rng: self.stream(&format!("queue{name}")),
+            })
+        });
+        let answered = |spec: &&RouterSpec| self.is_crossed_by(spec.protocol, routers.len() == 1);
+        let router = routers.iter().filter(answered).find_map(|spec| {
+            let (capacity, rng) = (share * link.capacity.bytes_per_sec(), self.stream(&format!("router{name}")));
+            let made = spec.protocol.router(&RouterInit { values: &spec.values, capacity, delay: link.delay, rng })?;
+            Some(if self.crossing & MARKS != 0 { Box::new(Marking::new(made)) } else { made })
+        });
+        Class { qdisc, router }
+    }
+
+    /// Whether data that a controller of this protocol may answer cross the link: one that sees only acknowledgements never
+    /// writes feedback, and omitting it changes only the cost. One that the user chose (`chosen`) may answer headers or codes that
+    /// were meant for another's.
+    fn is_crossed_by(&self, protocol: &AnyProtocol, chosen: bool) -> bool {
+        let others = if chosen { answers(protocol) } else { 0 };
+        self.crossing & (bit(protocol) | others) != 0
+    }
+
+    /// The classes that the scenario gives.
+    fn add_classes(&self, port: &mut Port) {
+        let link = self.link;
+        let sum: f64 = link.classes.iter().map(|c| c.weight).sum();
+        let classes = link.classes.iter().map(|c| {
+            let name = format!(".{}", c.matches.word());
+            (self.class(&c.queue, &c.routers, c.weight / sum, &name), c.weight)
+        });
+        let (explicit, other) = (link.class_of(true), link.class_of(false));
+        port.schedule(classes.collect(), move |p| if p.congestion.is_present() { explicit } else { other });
+        if link.kappa > 0.0 {
+            port.balance(explicit, link.kappa);
+        }
+    }
+
+    /// Two classes that share the line by their flows: what this controller answers, and all other packets.
+    fn divide(&self, port: &mut Port, controller: &'static AnyProtocol) {
+        let link = self.link;
+        let classes = vec![
+            (self.class(&link.queue, &link.routers, 1.0, ""), 1.0),
+            (self.class(&link.queue, &[], 1.0, &format!(".{}", Match::Other.word())), 1.0),
+        ];
+        port.schedule(classes, move |packet| {
+            !(controller.answers(packet) || packet.transport.opens_explicit()) as usize
+        });
+        port.divide_by_flows();
+    }
 }
 
 /// The stages of a link's channels, each with its own stream.
