@@ -43,6 +43,8 @@ BESIDE = {
 }
 """Pages outside docs/, and where the site has them."""
 
+SCENE = re.compile(r"<!-- scene: (\S+) (.+?) -->")
+"""A place for a scene of the playground: its address, and what it is called (assets/site.js puts it into the page)."""
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 WORDS = {".rs": "rust", ".py": "python", ".toml": "toml", ".lua": "lua", ".service": "ini", ".svg": "xml"}
@@ -65,7 +67,10 @@ def home_of(path: str) -> str:
 
 
 def invited(path: str, text: str) -> str:
-    """A page with a link below its title that opens the playground, if it is about that or a protocol."""
+    """A page with its scenes; below the title, a link that opens the playground if it is about that or a protocol."""
+    home = os.path.relpath("playground/index.html", PurePosixPath(home_of(path)).parent)
+    scene = rf'<p class="scene"><a href="{home}?\1">\2</a></p>'
+    text = SCENE.sub(scene if PLAYGROUND.is_dir() else "", text)
     protocol = re.fullmatch(r"docs/reference/protocol-(.+)\.md", path)
     if not PLAYGROUND.is_dir() or not (protocol or path == "docs/playground.md"):
         return text

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from chromium import DESK, PHONE, Open
+from playwright.sync_api import Browser
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SITE = ROOT / "out" / "site"
+PLAYGROUND = SITE / "playground"
 AXE = ROOT / "target" / "site" / "npm" / "axe-core" / "package" / "axe.min.js"
 PAGES = (
     "index.html",
@@ -16,9 +21,17 @@ PAGES = (
     "labs/3-router.html",
     "reference/protocol-xcp.html",
     "validation.html",
+    "frictions.html",
 )
 
 pytestmark = pytest.mark.browser
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    """Serves files, and does not print requests."""
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the name of the base class)
+        pass
 
 
 @pytest.mark.parametrize("window", [DESK, PHONE], ids=["desk", "phone"])
@@ -39,13 +52,41 @@ def test_a_page_loads_nothing_from_the_network_and_fits(
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
-@pytest.mark.parametrize("page", ["index.html", "labs/3-router.html", "reference/protocol-xcp.html"])
-def test_axe_finds_nothing_serious(page: str, mode: str, open_page: Open) -> None:
-    opened = open_page(SITE / page, color_scheme=mode)
+@pytest.mark.parametrize(
+    ("page", "window"),
+    [
+        ("index.html", DESK),
+        ("labs/3-router.html", DESK),
+        ("reference/protocol-xcp.html", DESK),
+        ("reference/protocol-xcp.html", PHONE),
+        ("frictions.html", PHONE),
+        ("explanation/explicit-control.html", PHONE),
+    ],
+)
+def test_axe_finds_nothing_serious(page: str, window: dict[str, int], mode: str, open_page: Open) -> None:
+    opened = open_page(SITE / page, color_scheme=mode, viewport=window)
     opened.page.evaluate(AXE.read_text(encoding="utf-8"))
     found = opened.page.evaluate("axe.run()")["violations"]
     worst = [(each["id"], each["nodes"][0]["html"]) for each in found if each["impact"] in ("serious", "critical")]
     assert worst == []
+
+
+def test_a_scene_runs_in_the_page_where_a_server_serves_it(browser: Browser, open_page: Open) -> None:
+    page = SITE / "explanation" / "explicit-control.html"
+    assert open_page(page).page.locator(".scene iframe").count() == 0, "the disk serves no modules"
+    handler = partial(QuietHandler, directory=str(SITE))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        served = browser.new_page()
+        served.goto(f"http://127.0.0.1:{server.server_port}/explanation/explicit-control.html")
+        frames = served.locator(".scene iframe")
+        assert frames.count() == (2 if PLAYGROUND.is_dir() else 0), "only a site with the playground has scenes"
+        if not PLAYGROUND.is_dir():
+            return
+        frames.first.scroll_into_view_if_needed()
+        served.frame_locator(".scene iframe >> nth=0").locator("canvas").first.wait_for()
+        served.close()
+        server.shutdown()
 
 
 def test_the_search_works_without_a_server(open_page: Open) -> None:
