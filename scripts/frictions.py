@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import tomllib
+from html import escape
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -61,9 +63,9 @@ def page() -> str:
 
 
 def shown(text: str) -> str:
-    """Code in a cell of a table."""
-    lines = " ".join(text.split()).replace("|", "\\|")
-    return f"`` {lines} ``" if "`" in lines else f"`{lines}`"
+    """Code in a cell of a table, in which no character is Markdown's."""
+    line = escape(" ".join(text.split()), quote=False)
+    return "<code>" + re.sub(r"[|*_`\[\]~]", lambda found: f"&#{ord(found[0])};", line) + "</code>"
 
 
 def main() -> int:
