@@ -95,18 +95,14 @@ class Difference:
 
     def page(self) -> str:
         """Return a report on both, with the table of differences first."""
-        from explicate.report import page  # noqa: PLC0415 (figures are not needed for a table)
+        from explicate.report import page, table_html  # noqa: PLC0415 (figures are not needed for a table)
 
         head, body = _cells(self.table(), self)
-        cells = "".join(f"<th scope='col'>{escape(name)}</th>" for name in head)
-        lines = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>" for line in body)
-        said = "All tables are equal." if self.same else INTERVAL
-        difference = (
-            '<section aria-label="differences"><h2 id="differences-title">Differences</h2>'
-            f'<p class="about">{escape(said)}</p><div class="scroll" tabindex="0" role="region" '
-            'aria-labelledby="differences-title"><table id="differences" aria-labelledby="differences-title">'
-            f"<thead><tr>{cells}</tr></thead><tbody>{lines}</tbody></table></div></section>"
+        said = escape("All tables are equal." if self.same else INTERVAL)
+        shown = table_html(
+            "differences", "Differences", [(name, "") for name in head], body, len(self.both[0].axes) + 1
         )
+        difference = f'<section aria-label="differences">{shown}<p class="about">{said}</p></section>'
         return page(self.together(), before=difference)
 
 
@@ -166,18 +162,21 @@ def _compared(one: pl.DataFrame, other: pl.DataFrame, name: str) -> dict[str, An
     difference = None if means[0] is None or means[1] is None else means[1] - means[0]
     half = _paired(first, second) if first.keys() == second.keys() else _welch(*(list(side.values()) for side in sides))
     relative = difference / abs(means[0]) if difference is not None and means[0] else None
-    if difference is None:
-        verdict = f"only in {'B' if not first else 'A'}"
-    elif difference == 0 and set(first.values()) == set(second.values()) and len(set(first.values())) == 1:
-        verdict = EQUAL
-    elif half is None:
-        verdict = UNKNOWN
-    else:
-        verdict = SURE if abs(difference) > half else UNSURE
     return {
         "a": means[0], "b": means[1], "difference": difference, "margin_95": half, "relative": relative,
-        "verdict": verdict,
+        "verdict": _verdict(set(first.values()), set(second.values()), difference, half),
     }  # fmt: skip
+
+
+def _verdict(one: set[float], other: set[float], difference: float | None, half: float | None) -> str:
+    """Say what the values of both sides, the difference of their means and half its interval amount to."""
+    if difference is None:
+        return "only in A" if one else "only in B"
+    if len(one) == 1 and one == other:
+        return EQUAL
+    if half is None:
+        return UNKNOWN
+    return SURE if abs(difference) > half else UNSURE
 
 
 def _paired(one: dict[int, float], other: dict[int, float]) -> float | None:

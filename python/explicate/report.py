@@ -121,8 +121,10 @@ def _missing(names: Sequence[str]) -> str:
     )
 
 
-def _table(key: str, caption: str, head: Sequence[tuple[str, str]], body: Sequence[Sequence[str]], left: int) -> str:
-    """Return a table; `head` has each column's name and unit, `left` columns are words, the others numbers."""
+def table_html(
+    key: str, caption: str, head: Sequence[tuple[str, str]], body: Sequence[Sequence[str]], left: int
+) -> str:
+    """Return a table below its caption; `head` has names and units, `left` columns are words, the others numbers."""
     cells = "".join(
         f'<th scope="col"{"" if i < left else " class=n"}>{escape(name)}'
         + (f" <small>{escape(unit)}</small>" if unit else "")
@@ -167,7 +169,7 @@ def _groups(results: Results) -> str:
     ]
     same = results.sameness()
     caption = "Flow groups: means per flow and sums per run, over all runs"
-    return _table("groups", caption, head, body, len(results.axes) + 2) + (f"<p>{escape(same)}</p>" if same else "")
+    return table_html("groups", caption, head, body, len(results.axes) + 2) + (f"<p>{escape(same)}</p>" if same else "")
 
 
 def _links(results: Results) -> str:
@@ -192,7 +194,7 @@ def _links(results: Results) -> str:
     more = len(rows) - len(body)
     note = f"<p>{more} more lines are in the table of links (links.parquet).</p>" if more > 0 else ""
     caption = "Links with a queue, drops or marks: means over all runs"
-    return _table("links", caption, head, body, len(results.axes) + 1) + note
+    return table_html("links", caption, head, body, len(results.axes) + 1) + note
 
 
 def figure_html(figure: Figure) -> str:
