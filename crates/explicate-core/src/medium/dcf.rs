@@ -286,7 +286,7 @@ impl Settings {
                 ControlRate::Mbps12 => Some(2),
                 ControlRate::Mbps24 => Some(4),
             },
-            arf: (params.adaptation == Adaptation::Arf).then(|| (params.arf_up as u32, params.arf_down as u32)),
+            arf: (params.adaptation == Adaptation::Arf).then_some((params.arf_up as u32, params.arf_down as u32)),
             rts_threshold: params.rts_threshold,
             slot,
             sifs,
