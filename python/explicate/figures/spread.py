@@ -248,31 +248,28 @@ def tradeoff(study: Study) -> Figure | None:
     scale, letter = prefix(largest(dots["throughput_bps"]))
     dots = dots.with_columns(pl.col("throughput_bps") / scale)
     layout = Layout.of(study, "group", dots["group"].unique(maintain_order=True).to_list(), "groups")
-    panels = []
-    for facet in layout.facets:
-        drawn = [(i, name, rows.head(MOST_DOTS)) for i, name, rows in layout.pieces(dots, facet)]
-        if not drawn:
-            continue
-        series = []
-        for place, name, rows in drawn:
-            x, y = rows["rtt_mean_ms"].to_list(), rows["throughput_bps"].to_list()
-            series += [Series(name, place, *ring, loose=True) for ring in _ellipse(x, y)]
-            series.append(Series(name, place, x, y, dots=True, loose=True))
-        x_all = [value for one in series for value in one.x]
-        y_all = [value for one in series for value in one.y]
-        axes = Axes(
-            panel_title("throughput against delay", facet),
-            "mean round-trip time (ms)",
-            f"throughput of a flow ({letter}bit/s)",
-            _around(x_all),
-            _around(y_all),
-        )
-        panels.append(Panel(facet, axes, tuple(series)))
+    pieces = {facet: layout.pieces(dots, facet) for facet in layout.facets}
+    panels = tuple(
+        _scatter(facet, drawn, f"throughput of a flow ({letter}bit/s)") for facet, drawn in pieces.items() if drawn
+    )
     each = "flow" if single else "run: the mean of its flows"
     about = f"A dot is a {each}. Up and to the left is better."
     if not single and study.runs >= FEWEST_FOR_ELLIPSE:
         about += " An ellipse is one standard deviation over the seeds."
-    return Figure("tradeoff", "Throughput against delay", about, tuple(panels), tuple(layout.names), layout.note)
+    return Figure("tradeoff", "Throughput against delay", about, panels, tuple(layout.names), layout.note)
+
+
+def _scatter(facet: str, drawn: Sequence[tuple[int, str, pl.DataFrame]], y_label: str) -> Panel:
+    """Draw a dot for each row of the lines of a panel, and the ellipse of each line."""
+    series = []
+    for place, name, rows in drawn:
+        shown = rows.head(MOST_DOTS)
+        x, y = shown["rtt_mean_ms"].to_list(), shown["throughput_bps"].to_list()
+        series += [Series(name, place, *ring, loose=True) for ring in _ellipse(x, y)]
+        series.append(Series(name, place, x, y, dots=True, loose=True))
+    across, up = (_around([value for one in series for value in getattr(one, axis)]) for axis in ("x", "y"))
+    title = panel_title("throughput against delay", facet)
+    return Panel(facet, Axes(title, "mean round-trip time (ms)", y_label, across, up), tuple(series))
 
 
 def _around(values: Sequence[float]) -> tuple[float, float]:
