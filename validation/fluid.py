@@ -7,6 +7,7 @@ The same scenarios through both engines, side by side. `validation/make.py` keep
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from statistics import fmean
 
@@ -14,6 +15,10 @@ import polars as pl
 from shared import BOTTLENECK, ROOT, in_parallel, link, place, table, verdict
 
 import explicate
+from explicate.charts import Axes, Series
+
+sys.path.insert(0, str(ROOT / "scripts"))
+from pictures import picture as drawn
 
 DROPTAIL = '{ kind = "droptail", limit = "1.0bdp" }'
 RED = '{{ kind = "red", min_th = "{0}pkt", max_th = "{1}pkt", limit = "3000pkt" }}'
@@ -256,42 +261,26 @@ def series(results: explicate.Results, object_: str, variable: str) -> tuple[lis
     return rows["time_s"].to_list(), rows["value"].to_list()
 
 
+SHOWN = (
+    ("a flow that stays (Mbit/s)", "f.0", "throughput_bps", 1e-6, 15.0),
+    ("a flow that visits (Mbit/s)", "visits.0", "throughput_bps", 1e-6, 15.0),
+    ("queue (packets)", BOTTLENECK, "queue_packets", 1.0, 60.0),
+)
+"""Label, object, variable, factor and the top of the axis."""
+
+
 def picture() -> None:
-    """Draw fluid over packets: five flows of XCP and of VCP, and five more from second 20 to 40."""
-    width, height, left, top, gap = 380, 130, 52, 30, 46
-    parts = []
-    for column, protocol in enumerate(("xcp", "vcp")):
-        fluid, packets = both(Case(protocol, text=VISIT.format(protocol, 0, 400)), 1)
-        panels = [
-            ("a flow that stays, Mbit/s", "f.0", "throughput_bps", 1e-6, 15.0),
-            ("a flow that visits, Mbit/s", "visits.0", "throughput_bps", 1e-6, 15.0),
-            ("queue, packets", BOTTLENECK, "queue_packets", 1.0, 60.0),
-        ]
-        for row, (title, object_, variable, scale, most) in enumerate(panels):
-            x0, y0 = left + column * (width + gap), top + row * (height + gap)
-            parts.append(f'<text x="{x0}" y="{y0 - 6}" font-weight="bold">{protocol}: {title}</text>')
-            parts.append(f'<rect x="{x0}" y="{y0}" width="{width}" height="{height}" fill="none" stroke="#999"/>')
-            for share in (0, 0.5, 1):
-                y = y0 + height * (1 - share)
-                parts.append(f'<text x="{x0 - 6}" y="{y + 4:.0f}" text-anchor="end">{most * share:g}</text>')
-            for second in range(0, 61, 20):
-                x = x0 + width * second / 60
-                parts.append(f'<text x="{x:.0f}" y="{y0 + height + 15}" text-anchor="middle">{second} s</text>')
-            for results, colour, thick in ((packets, "#e69f00", 2.6), (fluid, "#0072b2", 1.1)):
+    """Draw fluid beside packets: five flows of XCP and of VCP, and five more from second 20 to 40."""
+    runs = {protocol: both(Case(protocol, text=VISIT.format(protocol, 0, 400)), 1) for protocol in ("xcp", "vcp")}
+    panels = []
+    for label, object_, variable, factor, top in SHOWN:
+        for protocol, (fluid, packets) in runs.items():
+            lines = []
+            for colour, (name, results) in enumerate((("packets", packets), ("fluid", fluid))):
                 times, values = series(results, object_, variable)
-                points = " ".join(
-                    f"{x0 + width * t / 60:.1f},{y0 + height * (1 - min(v * scale / most, 1)):.1f}"
-                    for t, v in zip(times, values, strict=True)
-                )
-                parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="{thick}"/>')
-    whole = left + 2 * (width + gap), top + 3 * (height + gap) + 10
-    y = whole[1] - 14
-    for x, colour, name in ((left, "#e69f00", "packets"), (left + 120, "#0072b2", "fluid")):
-        parts.append(f'<line x1="{x}" x2="{x + 26}" y1="{y}" y2="{y}" stroke="{colour}" stroke-width="2.6"/>')
-        parts.append(f'<text x="{x + 32}" y="{y + 4}">{name}</text>')
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {whole[0]} {whole[1]}" font-family="sans-serif"'
-    background = f'<rect width="{whole[0]}" height="{whole[1]}" fill="white"/>'
-    PICTURE.write_text("\n".join([head + ' font-size="12">', background, *parts, "</svg>"]) + "\n", encoding="utf-8")
+                lines.append(Series(name, colour, times, [value * factor for value in values]))
+            panels.append((Axes(label, "time (s)", f"{protocol}: {label}", (0.0, 60.0), (0.0, top)), lines))
+    PICTURE.write_text(drawn("Fluid and packets", panels, 400), encoding="utf-8")
 
 
 def main() -> None:
