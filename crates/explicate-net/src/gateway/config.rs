@@ -70,6 +70,9 @@ pub struct Site {
     /// Port of the listener that intercepted connections come to.
     #[serde(default = "default_intercept")]
     pub intercept_port: u16,
+    /// Carry connections between peers, at a hub.
+    #[serde(default)]
+    pub between_peers: bool,
     /// Source address of connections that are opened for clients of peers.
     #[serde(default)]
     pub client_address: ClientAddress,

@@ -105,12 +105,18 @@ impl Table {
     fn peer(&self, key: PublicKey) -> Option<&Arc<Peer>> {
         self.peers.iter().find(|peer| peer.key == key)
     }
-    /// A peer speaks for its own networks, and reaches those of this site if there are any.
+    /// The other peer that a connection of a peer goes to, at a hub.
+    fn beyond(&self, key: PublicKey, preface: &Preface) -> Option<&Arc<Peer>> {
+        let site = &self.config.site;
+        let here = site.networks.iter().any(|network| network.contains(preface.destination.ip()));
+        self.route(preface.destination.ip()).filter(|peer| site.between_peers && !here && peer.key != key)
+    }
+    /// A peer speaks for its own networks, and reaches those of this site if there are any, and at a hub those of other peers.
     fn allow(&self, key: PublicKey, preface: &Preface) -> std::result::Result<(), Cause> {
         let networks = &self.config.site.networks;
         let speaks_for = self.route(preface.client.ip()).filter(|peer| peer.key == key);
         let ours = networks.is_empty() || networks.iter().any(|network| network.contains(preface.destination.ip()));
-        if speaks_for.is_some() && ours {
+        if speaks_for.is_some() && (ours || self.beyond(key, preface).is_some()) {
             return Ok(());
         }
         let peer = self.peer(key).map_or("", |peer| &peer.config.name);
@@ -152,6 +158,22 @@ impl Drop for Place {
     fn drop(&mut self) {
         self.0.counters.open.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// Where a connection of a peer goes on.
+enum Onward {
+    /// To a host of the site.
+    Host(TcpStream),
+    /// To another peer.
+    Peer((SendStream, RecvStream)),
+}
+
+/// Opens a stream to a peer; returns its tunnel, too.
+async fn open(peer: &Peer, preface: &Preface) -> std::result::Result<((SendStream, RecvStream), Arc<Tunnel>), Cause> {
+    let (connection, tunnel) = peer.current().ok_or(Cause::Unreachable)?;
+    let (mut send, receive) = connection.open_bi().await.map_err(|_| Cause::Unreachable)?;
+    send.write_all(&preface.to_bytes()).await.map_err(|_| Cause::Unreachable)?;
+    Ok(((send, receive), tunnel))
 }
 
 impl Gateway {
@@ -296,9 +318,13 @@ impl Gateway {
         tunnel: Arc<Tunnel>,
     ) {
         let cause = match self.open_onward(key, &mut receive).await {
-            Ok((tcp, place)) => {
+            Ok((onward, place)) => {
                 count(&self.counters.onward);
-                return self.carry(tcp, (send, receive), (&tunnel, place)).await;
+                let ended = match onward {
+                    Onward::Host(tcp) => relay::run(tcp, (send, receive), &tunnel.turns).await,
+                    Onward::Peer(streams) => relay::between((send, receive), streams).await,
+                };
+                return self.ended(ended, place);
             }
             Err(cause) => cause,
         };
@@ -310,7 +336,7 @@ impl Gateway {
         self: &Arc<Gateway>,
         key: PublicKey,
         receive: &mut RecvStream,
-    ) -> std::result::Result<(TcpStream, Place), Cause> {
+    ) -> std::result::Result<(Onward, Place), Cause> {
         let mut bytes = [0; preface::LEN];
         let read = tokio::time::timeout(PREFACE, receive.read_exact(&mut bytes)).await;
         read.map_err(|_| Cause::TimedOut)?.map_err(|_| Cause::Reset)?;
@@ -318,9 +344,12 @@ impl Gateway {
         let table = self.table();
         table.allow(key, &preface)?;
         let place = Place::take(self).ok_or(Cause::TooMany)?;
+        if let Some(peer) = table.beyond(key, &preface) {
+            return Ok((Onward::Peer(open(peer, &preface).await?.0), place));
+        }
         let connecting = intercept::connect(&preface, table.config.site.client_address);
         match tokio::time::timeout(CONNECT, connecting).await {
-            Ok(Ok(tcp)) => Ok((tcp, place)),
+            Ok(Ok(tcp)) => Ok((Onward::Host(tcp), place)),
             Ok(Err(e)) if e.kind() == io::ErrorKind::ConnectionRefused => Err(Cause::Refused),
             Ok(Err(e)) if e.kind() == io::ErrorKind::TimedOut => Err(Cause::TimedOut),
             Ok(Err(reason)) => {
@@ -345,18 +374,17 @@ impl Gateway {
             return intercept::reset(tcp);
         };
         intercept::prepare(&tcp);
-        let Some((connection, tunnel)) = peer.current() else {
+        if peer.current().is_none() {
             return self.without_tunnel(tcp, &preface, place).await;
-        };
-        let Ok((mut send, receive)) = connection.open_bi().await else { return intercept::reset(tcp) };
-        match send.write_all(&preface.to_bytes()).await {
-            Ok(()) => self.carry(tcp, (send, receive), (&tunnel, place)).await,
+        }
+        match open(peer, &preface).await {
+            Ok((streams, tunnel)) => self.ended(relay::run(tcp, streams, &tunnel.turns).await, place),
             Err(_) => intercept::reset(tcp),
         }
     }
 
-    async fn carry(&self, tcp: TcpStream, streams: (SendStream, RecvStream), (tunnel, place): (&Tunnel, Place)) {
-        let (Carried { sent, received }, orderly) = relay::run(tcp, streams, &tunnel.turns).await;
+    /// A connection has ended.
+    fn ended(&self, (Carried { sent, received }, orderly): (Carried, bool), place: Place) {
         self.counters.sent.fetch_add(sent, Ordering::Relaxed);
         self.counters.received.fetch_add(received, Ordering::Relaxed);
         if !orderly {

@@ -1,4 +1,4 @@
-//! Joins a TCP connection and a QUIC stream.
+//! Joins a TCP connection and a QUIC stream, or at a hub the streams of two peers.
 //!
 //! Each direction ends by itself where its sender closes it (FIN there, FIN here). An error of either side ends both
 //! directions by a reset at both ends: no connection closes orderly behind missing bytes. Each direction holds one block of
@@ -99,6 +99,35 @@ pub async fn run(
         intercept::reset(tcp);
     } else {
         intercept::release(tcp);
+    }
+    (carried, both.is_ok())
+}
+
+async fn to_stream(from: &mut RecvStream, to: &mut SendStream, count: &mut u64) -> Result<(), ()> {
+    loop {
+        let chunk = tokio::select! {
+            chunk = from.read_chunk(BLOCK, true) => chunk.map_err(|_: ReadError| ())?,
+            _ = to.stopped() => return Err(()),
+        };
+        let Some(chunk) = chunk else { return to.finish().map_err(drop) };
+        let length = chunk.bytes.len() as u64;
+        to.write_chunk(chunk.bytes).await.map_err(|_: WriteError| ())?;
+        *count += length;
+    }
+}
+
+/// Carries both directions between a stream of one peer and one of another to their ends, as [`run`] does.
+pub async fn between(
+    (mut send, mut receive): (SendStream, RecvStream),
+    (mut onward_send, mut onward_receive): (SendStream, RecvStream),
+) -> (Carried, bool) {
+    let mut carried = Carried::default();
+    let Carried { sent, received } = &mut carried;
+    let there = to_stream(&mut receive, &mut onward_send, received);
+    let both = tokio::try_join!(there, to_stream(&mut onward_receive, &mut send, sent));
+    if both.is_err() {
+        abort(&mut send, &mut receive, Cause::Reset);
+        abort(&mut onward_send, &mut onward_receive, Cause::Reset);
     }
     (carried, both.is_ok())
 }

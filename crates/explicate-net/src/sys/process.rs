@@ -63,9 +63,13 @@ pub fn keep_only_raw() -> io::Result<()> {
 }
 
 static STOP: AtomicBool = AtomicBool::new(false);
+/// SIGHUP sets [`RELOAD`] and not [`STOP`].
+static RELOADS: AtomicBool = AtomicBool::new(false);
+static RELOAD: AtomicBool = AtomicBool::new(false);
 
-extern "C" fn on_signal(_: libc::c_int) {
-    STOP.store(true, Ordering::Relaxed);
+extern "C" fn on_signal(number: libc::c_int) {
+    let reload = number == libc::SIGHUP && RELOADS.load(Ordering::Relaxed);
+    (if reload { &RELOAD } else { &STOP }).store(true, Ordering::Relaxed);
 }
 
 /// Makes SIGINT, SIGTERM and SIGHUP set a flag, which [`stopped`] reads. One that is ignored stays so, as under `nohup`.
@@ -85,18 +89,9 @@ pub fn catch_signals() {
     }
 }
 
-static RELOAD: AtomicBool = AtomicBool::new(false);
-
-extern "C" fn on_reload(_: libc::c_int) {
-    RELOAD.store(true, Ordering::Relaxed);
-}
-
-/// Makes SIGHUP ask for the configuration to be read again, which [`take_reload`] returns, and no longer for the end.
+/// Makes SIGHUP ask for the configuration to be read again, which [`take_reload`] returns, instead of the end.
 pub fn catch_reload() {
-    let mut new: libc::sigaction = zeroed();
-    new.sa_sigaction = on_reload as extern "C" fn(libc::c_int) as usize;
-    // SAFETY: as for `catch_signals`.
-    unsafe { libc::sigaction(libc::SIGHUP, &new, ptr::null_mut()) };
+    RELOADS.store(true, Ordering::Relaxed);
 }
 
 /// Whether the configuration is to be read again, once for each signal.
