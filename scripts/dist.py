@@ -130,7 +130,9 @@ def contents(arch: str) -> Iterator[tuple[str, bytes, int]]:
         yield path, run(native, "generate", what).encode(), 0o644
     yield "usr/share/man/man1/explicated.1.gz", packed(run(native, "generate", "man").encode()), 0o644
     yield "usr/share/doc/explicated/changelog.gz", packed((ROOT / "CHANGELOG.md").read_bytes()), 0o644
-    yield "usr/share/doc/explicated/linux.md", (ROOT / "docs" / "linux.md").read_bytes(), 0o644
+    for page in ("linux.md", "gateway.md"):
+        yield f"usr/share/doc/explicated/{page}", (ROOT / "docs" / page).read_bytes(), 0o644
+    yield "usr/share/doc/explicated/gateway.toml", (ROOT / "packaging" / "gateway.toml").read_bytes(), 0o644
     yield "usr/share/doc/explicated/copyright", (ROOT / "LICENSE-MIT").read_bytes(), 0o644
     contact = metadata.project()["contact"]
     fields = {
