@@ -62,7 +62,13 @@ linux: install ## Programs and laboratory in network namespaces: needs root, and
 	cargo test -p explicate-net --test linux_lab --test linux_ways -- --ignored --test-threads=2
 	cargo test -p explicate-net --test linux_classes --test linux_gateway --test linux_guard --test linux_rates --test linux_root \
 		--test hostile --test hostile_sockets -- --ignored --test-threads=1
-	EXPLICATED=target/debug/explicated $(PY) -m pytest -q python/tests/linux_worlds.py
+	EXPLICATED=target/debug/explicated $(PY) -m pytest -q python/tests/linux_worlds.py python/tests/linux_gateway.py
+	$(MAKE) soak MINUTES=2
+
+MINUTES ?= 30
+soak: ## Connections through two gateways beside faults by chance, for MINUTES; needs root
+	scripts/packages ip:iproute2 sysctl:procps nft:nftables
+	SOAK_MINUTES=$(MINUTES) cargo test -p explicate-net --test linux_soak -- --ignored --nocapture
 
 gateway-bench: $(VENV)/ready ## Transfers through two gateways beside kernel TCP; needs root; fills docs/gateway.md
 	scripts/packages ip:iproute2 ping:iputils-ping sysctl:procps nft:nftables ethtool:ethtool curl:curl haproxy:haproxy kcptun-client:kcptun ssh:openssh-client sshd:openssh-server ss:iproute2
@@ -198,4 +204,4 @@ site: install browser ## Builds the documentation site, checks it and tries it i
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: help install demo test rest test-all lint rust repeat lab linux browser packages python papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-accept bench peers sweep-cost validation docs site clean elsewhere workflows dist dist-part dist-try man playground playground-test gateway-bench
+.PHONY: help install demo test rest test-all lint rust repeat lab linux browser packages python papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-accept bench peers sweep-cost validation docs site clean elsewhere workflows dist dist-part dist-try man playground playground-test gateway-bench soak

@@ -16,7 +16,9 @@ use explicate_core::rng::Rng;
 const SERVER: &str = "10.2.0.2:7001";
 /// Connections at a time.
 const CLIENTS: u64 = 6;
-const WAN: &str = "[wan]\nrate = \"19Mbit/s\"";
+/// A connection that takes longer is printed.
+const SLOW: Duration = Duration::from_secs(15);
+const WAN: &str = "when_down = \"reset\"\n[wan]\nrate = \"19Mbit/s\"";
 
 /// What became of the connections.
 #[derive(Default)]
@@ -37,7 +39,17 @@ fn client(tally: &Tally, number: u64) {
             there: (word % 1_000_000) as usize >> (word >> 32 & 7),
             back: (word >> 8) as usize % 2_000_000 >> (word >> 40 & 7),
         };
-        let counter = match exchange.run(SERVER.parse().unwrap()) {
+        let began = Instant::now();
+        let end = exchange.run(SERVER.parse().unwrap());
+        if began.elapsed() > SLOW {
+            println!(
+                "{} bytes there and {} back: {end:?} after {:.0?}",
+                exchange.there,
+                exchange.back,
+                began.elapsed()
+            );
+        }
+        let counter = match end {
             Ok(End::Whole) => &tally.whole,
             Ok(End::Broken) => &tally.broken,
             Err(_) => {
@@ -98,7 +110,9 @@ fn every_byte_arrives_or_the_connection_is_reset() {
     while began.elapsed().as_secs_f64() < 60.0 * minutes {
         sleep(Duration::from_secs(3 + rng.next_u64() % 8));
         // An outage of 20 s is one in some of a long run.
-        fault(&sites, &mut gateways, rng.next_u64(), if minutes > 5.0 { 20_000 } else { 5_000 });
+        let word = rng.next_u64();
+        println!("{:.0?}: fault {}", began.elapsed(), word % 4);
+        fault(&sites, &mut gateways, word, if minutes > 5.0 { 20_000 } else { 5_000 });
         faults += 1;
     }
     tally.over.store(true, Ordering::Relaxed);

@@ -1,0 +1,265 @@
+"""The how-to of docs/gateway.md, as it stands there. Needs root and ``explicated``, so `make linux` runs it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shlex
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(os.environ.get("EXPLICATED", ROOT / "target" / "debug" / "explicated")).resolve()
+PAGE = (ROOT / "docs" / "gateway.md").read_text(encoding="utf-8")
+UNIT = (ROOT / "packaging" / "explicated-gateway.service").read_text(encoding="utf-8")
+BLOCK = re.compile(r"^( *)```\w+ title=\"([^\"]+)\"\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+ANSWERS = (
+    "import sys, socketserver\n"
+    + """
+class Answer(socketserver.BaseRequestHandler):
+    def handle(self):
+        request = self.request.recv(100)
+        self.request.sendall(self.client_address[0].encode() + b" " + request * 20000)
+socketserver.ThreadingTCPServer.allow_reuse_address = True
+socketserver.ThreadingTCPServer((sys.argv[1], 8000), Answer).serve_forever()
+"""
+)
+ASKS = """
+import hashlib, socket, sys
+with socket.create_connection((sys.argv[1], 8000), 15) as peer:
+    peer.sendall(b"question")
+    peer.shutdown(socket.SHUT_WR)
+    answer = b"".join(iter(lambda: peer.recv(65536), b""))
+address, _, rest = answer.partition(b" ")
+assert rest == b"question" * 20000, len(rest)
+print(address.decode())
+"""
+"""Prints the address from which the server saw the question."""
+
+
+@dataclass
+class Step:
+    """A block of the page: commands, or a file, at some machines."""
+
+    machines: list[str]
+    file: str
+    text: str
+
+
+def steps(section: str) -> list[Step]:
+    """Return the blocks of a section of the page, in order."""
+    text = PAGE.split(f"\n### {section}\n")[1].split("\n##")[0]
+    found = []
+    for indent, title, body in BLOCK.findall(text):
+        machines, _, file = title.partition(": ")
+        lines = (line.removeprefix(indent) for line in body.splitlines())
+        found.append(Step(machines.split(", "), file, "\n".join(lines) + "\n"))
+    return found
+
+
+def run(*words: str, stdin: str = "") -> str:
+    """Run a command that has to succeed."""
+    done = subprocess.run(words, input=stdin, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{shlex.join(words)}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@dataclass
+class World:
+    """Machines in network namespaces; each gateway has its own /etc/explicated and /run/explicated."""
+
+    prefix: str
+    folder: Path
+    names: list[str] = field(default_factory=list)
+    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    public: dict[str, str] = field(default_factory=dict)
+
+    def add(self, *names: str) -> None:
+        """Add machines."""
+        for name in names:
+            run("ip", "netns", "add", self.prefix + name)
+            self.names.append(name)
+            run("ip", "-n", self.prefix + name, "link", "set", "lo", "up")
+            for place in ("etc", "run"):
+                (self.folder / name / place).mkdir(parents=True)
+
+    def cable(self, a: tuple[str, str, str], b: tuple[str, str, str]) -> None:
+        """Join two machines: name, interface, address."""
+        (near, device, _), (far, other, _) = a, b
+        cable = f"ip -n {self.prefix}{near} link add {device} type veth peer name {other} netns {self.prefix}{far}"
+        run(*cable.split())
+        for name, device, address in (a, b):
+            if address:
+                run("ip", "-n", self.prefix + name, "addr", "add", address, "dev", device)
+            run("ip", "-n", self.prefix + name, "link", "set", device, "up")
+
+    def site(self, gateway: str, network: str, wan: str) -> None:
+        """A gateway with a site of one host, named after it, and an interface to the narrow path."""
+        host = f"{gateway}-host"
+        self.add(gateway, host)
+        self.cable((gateway, "eth1", f"{network}.0.1/24"), (host, "eth0", f"{network}.0.2/24"))
+        run("ip", "-n", self.prefix + host, "route", "add", "default", "via", f"{network}.0.1")
+        self.cable((gateway, "eth0", wan), ("path", f"to-{gateway}", ""))
+        run("ip", "-n", self.prefix + "path", "link", "set", f"to-{gateway}", "master", "bridge0")
+
+    def inside(self, machine: str, command: str) -> list[str]:
+        """Return the words that run a shell command at a machine, with its own folders."""
+        place = self.folder / machine
+        enter = (
+            "mount -t tmpfs etc /etc && mkdir /etc/explicated && mount -t tmpfs run /run && mkdir /run/explicated && "
+            f"mount --bind {place}/etc /etc/explicated && mount --bind {place}/run /run/explicated && "
+            f"PATH={self.folder}/bin:$PATH && {command}"
+        )
+        return ["ip", "netns", "exec", self.prefix + machine, "sh", "-c", enter]
+
+    def service(self, machine: str, verb: str) -> None:
+        """Do what systemd does for the unit."""
+
+        def commands(key: str) -> list[str]:
+            return [line.removeprefix("/usr/bin/") for line in re.findall(rf"^{key}=(.*)$", UNIT, re.MULTILINE)]
+
+        if verb == "enable":
+            for command in commands("ExecStartPre"):
+                run(*self.inside(machine, command))
+            (start,) = commands("ExecStart")
+            words = self.inside(machine, f"exec env --default-signal=HUP {start}")
+            with (self.folder / f"{machine}.log").open("ab") as log:
+                self.running[machine] = subprocess.Popen(words, stdout=log, stderr=log)
+        else:
+            for command in commands("ExecReload"):
+                run(*self.inside(machine, command.replace("$MAINPID", str(self.running[machine].pid))))
+
+    def follow(self, step: Step) -> str:
+        """Do one step of the page as an engineer does it; what its commands print."""
+        printed = ""
+        for machine in step.machines:
+            if step.file:
+                text = re.sub(r"PUBLIC LINE OF (\w+)", lambda found: self.public[found[1]], step.text)
+                (self.folder / machine / "etc" / Path(step.file).name).write_text(text, encoding="utf-8")
+                continue
+            for command in step.text.splitlines():
+                service = re.fullmatch(r"systemctl (enable|reload).* explicated-gateway", command)
+                if service:
+                    self.service(machine, service[1])
+                    continue
+                output = run(*self.inside(machine, command))
+                if " keygen " in command:
+                    self.public[machine] = output.strip()
+                printed += output
+        return printed
+
+    def connected(self, machine: str, peers: int) -> None:
+        """Wait until so many peers are connected."""
+        for _ in range(300):
+            with contextlib.suppress(AssertionError):
+                report = json.loads(run(*self.inside(machine, "explicated gateway status --json")))
+                if sum(peer["connected"] for peer in report["peers"]) == peers:
+                    return
+            time.sleep(0.1)
+        pytest.fail(f"{machine} is not connected: " + (self.folder / f"{machine}.log").read_text(encoding="utf-8"))
+
+    def serve(self, gateway: str, address: str) -> None:
+        """Answer questions at a gateway's host."""
+        host = f"{gateway}-host"
+        words = ["ip", "netns", "exec", self.prefix + host, "python3", "-c", ANSWERS, address]
+        self.running[host] = subprocess.Popen(words)
+        for _ in range(100):
+            if ":8000 " in run("ip", "netns", "exec", self.prefix + host, "ss", "-tlnH"):
+                return
+            time.sleep(0.1)
+
+    def ask(self, gateway: str, address: str) -> str:
+        """Ask from a gateway's host; the address that the server saw."""
+        return run("ip", "netns", "exec", f"{self.prefix}{gateway}-host", "python3", "-c", ASKS, address).strip()
+
+    def counted(self, machine: str, key: str) -> int:
+        """Return a number of a gateway's status."""
+        return int(json.loads(run(*self.inside(machine, "explicated gateway status --json")))[key])
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """Give machines that end with the test; `path` joins their narrow sides."""
+    with tempfile.TemporaryDirectory() as place:
+        found = World(f"howto-{os.getpid()}-", Path(place))
+        (found.folder / "bin").mkdir()
+        (found.folder / "bin" / "explicated").symlink_to(PROGRAM)
+        try:
+            found.add("path")
+            run("ip", "-n", found.prefix + "path", "link", "add", "bridge0", "type", "bridge")
+            run("ip", "-n", found.prefix + "path", "link", "set", "bridge0", "up")
+            yield found
+        finally:
+            for process in found.running.values():
+                process.kill()
+                process.wait()
+            for name in found.names:
+                run("ip", "netns", "delete", found.prefix + name)
+
+
+def test_two_sites_are_joined_by_the_page_as_it_stands(world: World) -> None:
+    """Every step in order; a connection is carried with its addresses, also after the reload."""
+    world.site("A", "10.1", "192.0.2.1/24")
+    world.site("B", "10.2", "192.0.2.2/24")
+    world.serve("B", "10.2.0.2")
+    page = steps("Two sites")
+    assert [step.file.rpartition("/")[2] for step in page] == ["", "gateway.toml", "gateway.toml", "", "", ""]
+    *before, look, reload = page
+    for step in before:
+        world.follow(step)
+    world.connected("A", 1)
+    assert world.ask("A", "10.2.0.2") == "10.1.0.2"
+    printed = world.follow(look)
+    assert "headquarters at 192.0.2.2:49407: round trip" in printed
+    assert "nothing here" in printed
+    world.follow(reload)
+    assert world.ask("A", "10.2.0.2") == "10.1.0.2"
+    assert (world.counted("A", "intercepted"), world.counted("B", "onward"), world.counted("A", "resets")) == (2, 2, 0)
+
+
+def test_a_hub_with_three_spokes_as_on_the_page(world: World) -> None:
+    """Each spoke reaches the hub's site and every other spoke, through the tunnels."""
+    spokes = {f"S{number}": f"10.1{number}" for number in (1, 2, 3)}
+    world.site("H", "10.2", "192.0.2.2/24")
+    world.serve("H", "10.2.0.2")
+    for number, (name, network) in enumerate(spokes.items()):
+        world.site(name, network, f"192.0.2.{11 + number}/24")
+        world.serve(name, f"{network}.0.2")
+    keygen, *_, start = (
+        step for step in steps("Two sites") if not step.file and "status" not in step.text and "reload" not in step.text
+    )
+    hub, spoke = steps("A hub with three spokes")
+    everyone = ["H", *spokes]
+    world.follow(Step(everyone, "", keygen.text))
+    world.follow(hub)
+    for name, network in spokes.items():
+        world.follow(Step([name], spoke.file, spoke.text.replace('["10.11.0.0/16"]', f'["{network}.0.0/16"]')))
+    world.follow(Step(everyone, "", start.text))
+    world.connected("H", 3)
+    for name in spokes:
+        world.connected(name, 1)
+    for name, network in spokes.items():
+        assert world.ask(name, "10.2.0.2") == f"{network}.0.2"
+        for other in spokes.values():
+            if other != network:
+                assert world.ask(name, f"{other}.0.2") == f"{network}.0.2"
+    assert world.counted("H", "onward") == 9
+    assert [world.counted(name, "onward") for name in spokes] == [2, 2, 2]
+
+
+def test_the_packaged_example_is_valid(world: World) -> None:
+    """With a key it passes the check as it is, and each commented key is one that exists."""
+    world.add("A")
+    example = (ROOT / "packaging" / "gateway.toml").read_text(encoding="utf-8")
+    run(*world.inside("A", "explicated gateway keygen /etc/explicated/gateway.key"))
+    for text in (example, re.sub(r"^# (?=\[?\w+\]?( = .*)?$)", "", example, flags=re.MULTILINE)):
+        (world.folder / "A" / "etc" / "gateway.toml").write_text(text, encoding="utf-8")
+        assert "valid; the public line" in run(*world.inside("A", "explicated gateway check"))
