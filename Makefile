@@ -57,7 +57,7 @@ lab: ## Programs in network namespaces of a user's own, where the kernel allows 
 	fi
 
 linux: install ## Programs and laboratory in network namespaces: needs root, and fails without
-	scripts/packages ip:iproute2 ping:iputils-ping sysctl:procps tshark:tshark nft:nftables
+	scripts/packages ip:iproute2 ping:iputils-ping sysctl:procps tshark:tshark nft:nftables faketime:faketime
 	cargo test -p explicate-net --test linux -- --ignored --test-threads=4
 	cargo test -p explicate-net --test linux_lab --test linux_ways -- --ignored --test-threads=2
 	cargo test -p explicate-net --test linux_classes --test linux_gateway --test linux_guard --test linux_rates --test linux_root \

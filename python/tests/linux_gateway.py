@@ -81,6 +81,8 @@ class World:
     names: list[str] = field(default_factory=list)
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     public: dict[str, str] = field(default_factory=dict)
+    environment: str = ""
+    """Variables of the services, as for ``env``."""
 
     def add(self, *names: str) -> None:
         """Add machines."""
@@ -130,7 +132,7 @@ class World:
             for command in commands("ExecStartPre"):
                 run(*self.inside(machine, command))
             (start,) = commands("ExecStart")
-            words = self.inside(machine, f"exec env --default-signal=HUP {start}")
+            words = self.inside(machine, f"exec env --default-signal=HUP {self.environment} {start}")
             with (self.folder / f"{machine}.log").open("ab") as log:
                 self.running[machine] = subprocess.Popen(words, stdout=log, stderr=log)
         else:
@@ -207,15 +209,10 @@ def world() -> Iterator[World]:
 
 def test_two_sites_are_joined_by_the_page_as_it_stands(world: World) -> None:
     """Every step in order; a connection is carried with its addresses, also after the reload."""
-    world.site("A", "10.1", "192.0.2.1/24")
-    world.site("B", "10.2", "192.0.2.2/24")
-    world.serve("B", "10.2.0.2")
     page = steps("Two sites")
     assert [step.file.rpartition("/")[2] for step in page] == ["", "gateway.toml", "gateway.toml", "", "", ""]
-    *before, look, reload = page
-    for step in before:
-        world.follow(step)
-    world.connected("A", 1)
+    join_two_sites(world)
+    look, reload = page[4:]
     assert world.ask("A", "10.2.0.2") == "10.1.0.2"
     printed = world.follow(look)
     assert "headquarters at 192.0.2.2:49407: round trip" in printed
@@ -253,6 +250,39 @@ def test_a_hub_with_three_spokes_as_on_the_page(world: World) -> None:
                 assert world.ask(name, f"{other}.0.2") == f"{network}.0.2"
     assert world.counted("H", "onward") == 9
     assert [world.counted(name, "onward") for name in spokes] == [2, 2, 2]
+
+
+def join_two_sites(world: World) -> None:
+    """Set two sites up as on the page."""
+    world.site("A", "10.1", "192.0.2.1/24")
+    world.site("B", "10.2", "192.0.2.2/24")
+    world.serve("B", "10.2.0.2")
+    for step in steps("Two sites")[:4]:
+        world.follow(step)
+    world.connected("A", 1)
+
+
+def test_a_step_of_the_clock_disturbs_no_connection(world: World) -> None:
+    """The clock of both gateways steps by a day, forwards and back, and one of them starts anew each time."""
+    (library,) = Path("/usr/lib").glob("*/faketime/libfaketime.so.1")
+    clock = world.folder / "clock"
+    clock.write_text("+0", encoding="ascii")
+    fake = f"LD_PRELOAD={library} FAKETIME_TIMESTAMP_FILE={clock} FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1"
+    world.environment = fake
+    join_two_sites(world)
+    assert "libfaketime" in Path(f"/proc/{world.running['A'].pid}/maps").read_text(encoding="ascii")
+    for step, year in (("+400d", 1), ("-400d", -1)):
+        clock.write_text(step, encoding="ascii")
+        stepped = int(run("env", *fake.split(), "date", "+%s")) - time.time()
+        assert abs(stepped - year * 400 * 86400) < 60, "the clock has stepped"
+        assert world.ask("A", "10.2.0.2") == "10.1.0.2"
+        assert world.counted("A", "direct") == 0
+        world.running["A"].kill()
+        world.running["A"].wait()
+        world.service("A", "enable")
+        world.connected("A", 1)
+        assert world.ask("A", "10.2.0.2") == "10.1.0.2"
+        assert world.counted("A", "intercepted") == 1
 
 
 def test_the_packaged_example_is_valid(world: World) -> None:

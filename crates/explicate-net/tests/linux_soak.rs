@@ -1,24 +1,35 @@
 //! Connections through two gateways while faults happen by chance: each arrives whole, or as a true beginning and then a reset, checked by
 //! SHA-256 at both ends. `SOAK_MINUTES` says for how long. Needs root: `make soak`.
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a long run shows what it does, and `make soak` says how long"
+)]
 
 mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::Running;
 use common::exchanges::{End, Exchange, answer};
 use common::gateways::Sites;
 use explicate_core::rng::Rng;
+use explicate_net::sys::monotonic;
 
 const SERVER: &str = "10.2.0.2:7001";
 /// Connections at a time.
 const CLIENTS: u64 = 6;
 /// A connection that takes longer is printed.
-const SLOW: Duration = Duration::from_secs(15);
+const SLOW: f64 = 15.0;
 const WAN: &str = "when_down = \"reset\"\n[wan]\nrate = \"19Mbit/s\"";
+
+/// Seconds since then.
+fn since(then: u64) -> f64 {
+    (monotonic() - then) as f64 / 1e9
+}
 
 /// What became of the connections.
 #[derive(Default)]
@@ -34,20 +45,13 @@ fn client(tally: &Tally, number: u64) {
     let mut rng = Rng::stream(number, "soak/client");
     while !tally.over.load(Ordering::Relaxed) {
         let word = rng.next_u64();
-        let exchange = Exchange {
-            seed: word,
-            there: (word % 1_000_000) as usize >> (word >> 32 & 7),
-            back: (word >> 8) as usize % 2_000_000 >> (word >> 40 & 7),
-        };
-        let began = Instant::now();
+        let size = |most: u64, bits: u64| (((word >> bits) % most) >> ((word >> (32 + bits)) & 7)) as usize;
+        let exchange = Exchange { seed: word, there: size(1_000_000, 0), back: size(2_000_000, 8) };
+        let began = monotonic();
         let end = exchange.run(SERVER.parse().unwrap());
-        if began.elapsed() > SLOW {
-            println!(
-                "{} bytes there and {} back: {end:?} after {:.0?}",
-                exchange.there,
-                exchange.back,
-                began.elapsed()
-            );
+        let took = since(began);
+        if took > SLOW {
+            println!("{} bytes there and {} back: {end:?} after {took:.0} s", exchange.there, exchange.back);
         }
         let counter = match end {
             Ok(End::Whole) => &tally.whole,
@@ -106,12 +110,12 @@ fn every_byte_arrives_or_the_connection_is_reset() {
         })
         .collect();
     let mut rng = Rng::stream(1, "soak/faults");
-    let (began, mut faults) = (Instant::now(), 0);
-    while began.elapsed().as_secs_f64() < 60.0 * minutes {
+    let (began, mut faults) = (monotonic(), 0);
+    while since(began) < 60.0 * minutes {
         sleep(Duration::from_secs(3 + rng.next_u64() % 8));
         // An outage of 20 s is one in some of a long run.
         let word = rng.next_u64();
-        println!("{:.0?}: fault {}", began.elapsed(), word % 4);
+        println!("{:.0} s: fault {}", since(began), word % 4);
         fault(&sites, &mut gateways, word, if minutes > 5.0 { 20_000 } else { 5_000 });
         faults += 1;
     }
