@@ -6,7 +6,7 @@
 
 There are two ways to have fewer flows: over links of the same rate, so that each has more of it, or over slower links,
 so that each has as much as one of a million. Times are of the thread's CPU, the least of some rounds that go over all
-points in turn; ratios are the median of those within a round. Nobody looks at the network before the end of the span.
+points in turn; ratios are the median of those within a round. The network is not sampled before the end of the span.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def forward(controller: str, rate: str, receiver: list[str], load: list[str]) ->
 
 
 def flood(controller: str, rate: float, burst: int) -> Run:
-    """Send to somebody who reads nothing and answers nothing."""
+    """Send to a host that reads nothing and answers nothing."""
     load = [example("flood"), "10.9.0.2", str(rate), str(SECONDS), str(burst)]
     return forward(controller, "500Mbit/s" if rate == EVEN else "10Gbit/s", [sys.executable, "-c", SINK], load)
 

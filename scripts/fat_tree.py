@@ -65,7 +65,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Write a scenario of a fat tree.")
     parser.add_argument("--k", type=int, default=20, help="pods, an even number (default 20: 12,000 one-way links)")
     parser.add_argument("--flows", type=int, default=10_000_000, help="flows in all (default ten million)")
-    parser.add_argument("--protocol", default="xcp", help="what they speak (default xcp)")
+    parser.add_argument("--protocol", default="xcp", help="their protocol (default xcp)")
     parser.add_argument("--duration", default="5s", help="of the run (default 5s)")
     parser.add_argument("--seed", type=int, default=1, help="of the choice of cores (default 1)")
     args = parser.parse_args()

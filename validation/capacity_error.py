@@ -1,4 +1,4 @@
-"""XCP on a link that carries more or less than its router believes."""
+"""XCP on a link that carries more or less than its router is configured with."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ import explicate
 
 
 def believing(error: float, buffer: str, more: Settings | None = None) -> explicate.Results:
-    """Run the large dumbbell with a router that believes in (1 + error) C."""
+    """Run the large dumbbell with a router that is configured with (1 + error) C."""
     settings = {
         "duration": "60s",
         "warmup": "30s",
@@ -42,7 +42,7 @@ def persistent(results: explicate.Results, since: float) -> float:
 
 
 def capacity_error() -> str:
-    """Return the section on routers that believe in the wrong capacity."""
+    """Return the section on routers that are configured with a wrong capacity."""
     known = [(0.02, 0.037), (0.05, 0.097), (0.1, 0.215), (0.2, 0.55), (0.3, 1.13)]
     rows = []
     for (e, expected), done in zip(known, in_parallel(believing, [(e, "20.0bdp") for e, _ in known]), strict=True):
@@ -69,7 +69,7 @@ def capacity_error() -> str:
     bound, settled = ALPHA / BETA * 0.6 / 0.08, persistent(believing(0.6, "32.0bdp", long), 150)
     return f"""## XCP: the standing queue of a wrong capacity
 
-A router that believes in (1 + e) C on a link of C has a queue at its fixed point: alpha e C = beta Q / d, with
+A router that is configured with (1 + e) C on a link of C has a queue at its fixed point: alpha e C = beta Q / d, with
 d = d0 + Q / C, so Q* = (alpha / beta) e / (1 - (alpha / beta) e) bandwidth-delay products C d0. {LARGE.text},
 buffer 20 BDP, second half of 60 s. The queue is the persistent one that the router sees, without the packet in
 service; the mean queue stands beside it. Expected within 5 % of

@@ -279,7 +279,7 @@ have been longer.
 
 {paper_000()}
 
-    cargo test -p explicate-sim --test dcf_saturation --test dcf_stories -- --nocapture
+    cargo test -p explicate-sim --test dcf_saturation --test dcf_access -- --nocapture
     python validation/dcf.py
 """
     place("dcf", "802.11a: Bianchi's model, chains beside ns-2, paper N's hop", text)

@@ -10,7 +10,7 @@ use explicate_core::rng::Rng;
 use explicate_core::units::Time;
 use explicate_core::wire::{Congestion, Extension, Packet};
 
-/// Nodes that take part. Every other address is a stranger's, who receives nothing.
+/// Nodes that take part. Every other address is of a third party, which receives nothing.
 const NODES: u32 = 3;
 /// IP and UDP headers and a message.
 const LEN: u16 = 28 + CONTROL_LEN as u16;
@@ -35,7 +35,7 @@ impl Script<'_> {
         self.0 = rest;
         Some(*first)
     }
-    /// A node, or a stranger.
+    /// A node, or a third party.
     fn address(&mut self) -> Option<Address> {
         let byte = self.byte()? as u32;
         Some(Address(if byte < 128 { byte % NODES } else { byte }))
@@ -56,7 +56,7 @@ struct World {
     now: Time,
     said: VecDeque<(u32, Control)>,
     kept: Vec<(u32, Control)>,
-    /// Bytes to strangers, and in their names to us.
+    /// Bytes to third parties, and in their names to us.
     to_strangers: u64,
     by_strangers: u64,
     /// Bytes of long messages: probes.
@@ -72,7 +72,7 @@ impl World {
             self.probes += if control.ip_len > LEN { u64::from(control.ip_len) } else { 0 };
             let kind = &mut self.kinds[usize::from(control.message[0] % 8)];
             *kind = kind.saturating_add(1);
-            // Whoever could read what is sent to a stranger could answer for him.
+            // An attacker who could read what is sent to a third party could answer for it.
             if self.kept.len() < 256 && !strange {
                 self.kept.push((node, control));
             }

@@ -37,7 +37,7 @@ pub(crate) fn greetings(bytes: &[u8]) -> u64 {
         assert!(!matches!(judged, Judged::Admitted(..)), "nobody knows the cookie");
         judged
     });
-    // The same words from somebody who has both.
+    // The same greeting from a peer that has both.
     if let Ok(words) = std::str::from_utf8(bytes) {
         let mut gate = gate(Admission::Key(key.clone()));
         let words = with_cookie(words, &gate.cookie(now, from, NUMBER).unwrap_or_default());

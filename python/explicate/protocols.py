@@ -323,7 +323,7 @@ def _code(part: type) -> str:
     try:
         return inspect.getsource(part)
     except (TypeError, OSError):
-        # Nobody can know whether this is the code of another time: nothing that was stored is taken.
+        # Whether the code has changed cannot be known: no stored result is reused.
         return os.urandom(8).hex()
 
 

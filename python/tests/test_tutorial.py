@@ -1,4 +1,4 @@
-"""The tutorial notebook runs from top to bottom and shows what it speaks of."""
+"""The tutorial notebook runs from top to bottom and shows what it describes."""
 
 import os
 import re

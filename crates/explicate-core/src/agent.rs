@@ -1,4 +1,4 @@
-//! Agents: what speaks for a node rather than for a port or a flow.
+//! Agents: protocol parts that belong to a node rather than to a port or a flow.
 
 use alloc::boxed::Box;
 
@@ -53,7 +53,7 @@ pub trait AgentKind: Sync {
     fn build(&self, init: &AgentInit<'_>) -> Box<dyn Agent>;
 }
 
-/// What speaks for a node: answers and sends messages that are routed to nodes, not ports.
+/// The agent of a node: receives and sends messages that are addressed to nodes, not ports.
 pub trait Agent: Send {
     /// A message for this node arrived.
     fn handle_control(&mut self, now: Time, control: &Control);

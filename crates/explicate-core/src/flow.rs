@@ -1,6 +1,6 @@
 //! The sending end of a flow, composed of a window law and a recovery. The receiving end is [`crate::sink::Sink`].
 //!
-//! Both speak four verbs: `handle_packet`, `handle_timeout`, `poll_transmit`, `poll_timeout`. A driver makes one call in,
+//! Both have four methods: `handle_packet`, `handle_timeout`, `poll_transmit`, `poll_timeout`. A driver makes one call in,
 //! then drains `poll_transmit`, then asks `poll_timeout`.
 //!
 //! A flow opens with a SYN that offers explicit feedback, packet-number echo and SACK; the answer grants what the other
@@ -62,7 +62,7 @@ pub struct FlowInit<'a> {
     pub interface: Rate,
 }
 
-/// Something that the application wants to know.
+/// An event for the application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// All that was written is acknowledged.
@@ -228,7 +228,7 @@ impl Flow {
         let drained = self.state == State::Established && self.outstanding.at().acked == self.supply;
         drained.then_some(Event::Drained)
     }
-    /// Timers that expired since the other end was last heard of with something new.
+    /// Timers that expired since the other end last sent something new.
     pub fn timeouts_in_a_row(&self) -> u32 {
         match self.state {
             State::Established => self.outstanding.backoffs(),

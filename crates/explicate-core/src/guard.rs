@@ -84,7 +84,7 @@ pub(crate) struct Guard {
     watch: Watch,
     /// Most packets under way, by those that arrived in this round trip and the one before.
     most: f64,
-    /// When TCP's law last heard of a loss.
+    /// When TCP's law was last given a loss.
     told_at: Time,
     /// Lost packets are sent again; and else until when TCP would repair.
     reliable: bool,
@@ -135,7 +135,7 @@ impl Guard {
         !self.answered || self.limit.is_on()
     }
 
-    /// No acknowledgement has come: nobody knows whether routers answer, and both laws keep to their first windows.
+    /// No acknowledgement has come: whether routers answer is not known, and both laws keep their first windows.
     fn nothing_came(&self) -> bool {
         self.watch.echoed.is_none()
     }
@@ -221,7 +221,7 @@ impl Guard {
 impl SenderObject for Guard {
     fn interest(&self) -> Interest {
         let (own, tcp) = (self.own.interest(), self.tcp.interest());
-        // A law that wants to know of packets may write into them: TCP's is given none.
+        // A law that takes `on_send` may write into packets: TCP's is given none.
         Interest { writes: own.writes, timer: own.timer | tcp.timer }
     }
     fn allowance(&self) -> Allowance {

@@ -20,7 +20,7 @@ pub struct Preset {
     pub fallback: &'static str,
 }
 
-/// What real routers speak if nothing else is said.
+/// The default protocol of real routers.
 pub const DEFAULT_EXPLICIT: &str = "xcp";
 /// What real hosts send by if nothing else is said: over paths with losses and without, by the table of `docs/linux.md`, it serves best of
 /// those that the default routers answer.
@@ -68,9 +68,9 @@ pub const PRESETS: &[Preset] = &[
     preset("newreno", "reno", "newreno", "RFC 5681, RFC 6582", "TCP NewReno: AIMD window, partial acknowledgements"),
     preset("sack", "reno", "sack", "RFC 5681, RFC 6675", "TCP SACK: AIMD window, selective acknowledgements"),
     preset("cubic", "cubic", "sack", "RFC 9438, RFC 6675", "TCP CUBIC with selective acknowledgements"),
-    preset("video", "video", "none", "paper D section 8.1", "Live video over UDP that obeys XCP's routers"),
-    preset("video_xtcp", "video_xtcp", "none", "paper D section 8.1", "Live video over UDP that obeys XTCP's routers"),
-    preset("greedy", "greedy", "none", "RFC 768", "UDP at a constant rate that obeys nobody"),
+    preset("video", "video", "none", "paper D section 8.1", "Live video over UDP that follows XCP's feedback"),
+    preset("video_xtcp", "video_xtcp", "none", "paper D section 8.1", "Live video over UDP that follows XTCP's flags"),
+    preset("greedy", "greedy", "none", "RFC 768", "UDP at a constant rate, without congestion control"),
     preset("hstcp", "hstcp", "sack", "RFC 3649, RFC 6675", "HighSpeed TCP with selective acknowledgements"),
     preset("bic", "bic", "sack", "Xu, Harfoush, Rhee, INFOCOM 2004", "BIC with selective acknowledgements"),
     Preset {

@@ -5,7 +5,7 @@
 //! order, fills a gap, came before, is marked or is the last (RFC 5681 section 4.2), or after `ack_delay`; it echoes the
 //! latest packet's number, the time stamp of the first that it covers (RFC 7323 section 4.3), and the feedback of all.
 //!
-//! A driver may speak the four verbs of [`crate::flow`], or let an acknowledgement take its packet's place by [`Sink::turn`].
+//! A driver may call the four methods of [`crate::flow`], or let an acknowledgement take its packet's place by [`Sink::turn`].
 
 use alloc::boxed::Box;
 use core::ops::AddAssign;

@@ -37,7 +37,7 @@ const COMBINED: &[&str] = &[
     "LR-XCPQ_PA",
 ];
 
-/// Switches that the papers' systems are told apart by: who has them, and which.
+/// Parameters by which the papers' systems differ: the protocols that have them, and which.
 const SWITCHES: &[(&str, &str, &[&str])] = &[
     ("protocol", "xcp", &["on_loss", "on_timeout", "desired_rate"]),
     ("router", "xcp", &["pools", "max_interval", "target_queue", "queue_weight"]),

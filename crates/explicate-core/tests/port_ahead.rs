@@ -1,4 +1,4 @@
-//! What a port does ahead of time, while nobody looks, is what it would have done in time: for every protocol's controller.
+//! A port that computes departures ahead of time gives the results of one that does so in time: for every protocol's controller.
 
 use explicate_core::api::{AnyProtocol, RouterInit};
 use explicate_core::params::Values;
@@ -66,7 +66,7 @@ fn seen(port: &mut Port, now: Time) -> Vec<f64> {
     values
 }
 
-/// How a port hears of a packet.
+/// How a packet is passed to a port.
 #[derive(Clone, Copy)]
 enum Told {
     InTime,
@@ -78,7 +78,7 @@ enum Told {
 
 type Outcome = (Vec<Option<Time>>, Vec<Vec<f64>>, Vec<Packet>);
 
-/// Carries packets through a port at which somebody looks every 50 ms or so.
+/// Carries packets through a port that is observed every 50 ms or so.
 fn run(mut port: Port, packets: &[(Time, Packet)], told: Told) -> Outcome {
     let mut rng = Rng::stream(2, "looks");
     let mut store = Side(packets.iter().map(|(_, packet)| Slot::of(*packet)).collect());

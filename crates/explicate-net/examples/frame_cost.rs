@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let scenario = Scenario::parse(&text, "link", Path::new("."), &[]).map_err(|problems| problems.to_string())?;
     let mut output = Output::new(port(&scenario.links[0], 0, 1, u64::MAX, None), Time::ZERO);
 
-    // Packets of flows of many speeds, with different wishes.
+    // Packets of flows of many speeds, with different demands.
     let mut rng = Rng::stream(1, "frame_cost");
     let kinds: Vec<Vec<u8>> = (0..64)
         .map(|_| {

@@ -1,4 +1,4 @@
-//! What the program answers to arguments that make no sense, and to outputs that nobody reads. Needs no root.
+//! Errors for arguments that make no sense, and for outputs that are closed. Needs no root.
 
 use std::fs::File;
 use std::process::{Command, Output, Stdio};
@@ -91,7 +91,7 @@ fn the_man_page_has_all_options_of_all_commands() {
     }
 }
 
-/// A disk that is always full, and a pipe that nobody reads.
+/// A disk that is always full, and a pipe without a reader.
 #[test]
 fn an_output_that_takes_nothing_is_an_error_and_no_panic() {
     let closed = || {

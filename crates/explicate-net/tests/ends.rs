@@ -114,7 +114,7 @@ fn nobody_but_the_receiver_acknowledges_or_ends_a_transfer() {
         ]
     };
     let state = |end: &Endpoint| (end.sending[&77].flow.acked(), end.sending[&77].standing.clone());
-    // Same address, another port, is a stranger too.
+    // The same address with another port is another host too.
     let neighbour = UdpSocket::bind("127.0.0.1:0").unwrap();
     for liar in [&stranger, &neighbour] {
         for forged in [&cookie(HIGH), &connected, &first, &guessed[0]] {
@@ -180,7 +180,7 @@ fn a_verdict_without_the_key_is_none() {
     assert_eq!(locked.standing, Standing::Over(9));
 }
 
-/// A stranger knows name, content and number of a transfer, and greets in the same words from another port.
+/// An attacker knows name, content and number of a transfer, and sends the same greeting from another port.
 #[test]
 fn a_greeting_from_another_port_leaves_a_part_alone() {
     let folder = std::env::temp_dir().join(format!("explicate-ends-part-{}", std::process::id()));

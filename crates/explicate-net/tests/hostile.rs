@@ -1,4 +1,4 @@
-//! Frames that nobody should send, through what a router is made of (parser, agent, port, queue, writer) and into both ends of
+//! Malformed and forged frames, through the parts of a router (parser, agent, port, queue, writer) and into both ends of
 //! transfers: nothing panics, nothing grows, nothing gets stuck. The clock is counted, so millions of frames take seconds.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -232,11 +232,11 @@ fn init(id: u32, values: &Values) -> FlowInit<'_> {
     }
 }
 
-/// Sends `count` spoilt frames through a router into both ends of a transfer that nobody wants, then a transfer that somebody does.
+/// Sends `count` spoilt frames through a router into both ends of a transfer, then does a transfer that must succeed.
 fn survives(count: u64) {
     let (mut middle, seeds, values) = (Middle::wrong(), seeds(), Values::default());
     let mut rng = Rng::stream(count, "hostile");
-    // Nobody is asked for a cookie: flows open, and what follows is reached too.
+    // Without cookies: flows open, and the code behind the greeting is reached too.
     let limits = Limits { flows: 64, waiting: 1 << 20, admission: Admission::Trusting, ..Limits::default() };
     let (mut receivers, mut out) = (Receivers::new(limits, Key::new([1; 32])), Outbox::default());
     let mut victim = Flow::new(&init(7, &values));

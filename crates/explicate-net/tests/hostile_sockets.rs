@@ -1,4 +1,4 @@
-//! Datagrams that nobody should send, through the sockets of a receiver and of a sender at work. No root needed.
+//! Malformed and forged datagrams, through the sockets of a receiver and of a sender at work. No root needed.
 
 mod datagrams;
 
@@ -23,7 +23,7 @@ use explicate_net::endpoint::message::{DIGEST, Message, Refusal, number};
 use explicate_net::endpoint::sending::{Plan, Sending, Standing};
 use explicate_net::sys::{BATCH, Outgoing};
 
-/// Datagrams of all kinds that are right but for some bytes, by whoever has a cookie.
+/// Datagrams of all kinds with some wrong bytes, by a sender that has a cookie.
 fn seeds(cookie: &[u8; 16]) -> Vec<Vec<u8>> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
     let folders = ["headers", "agents", "greetings"].map(|name| corpus.join(name));

@@ -80,12 +80,12 @@ fn nobody_without_the_key_sends_anything() {
     assert!(fs::read(Path::new(&into).join("a")).unwrap() == content);
     let probed = Command::new(PROGRAM).args(["probe", &recv.address.to_string(), "-t", "1"]).output().unwrap();
     assert!(String::from_utf8_lossy(&probed.stderr).contains("the same key"), "{probed:?}");
-    // Whoever asks for proof does not take none for it.
+    // An end that demands proof does not accept a greeting without it.
     let open = Recv::start(&["--to", &into]);
     assert!(fails(open.address, &[&path, "--key", &key]).contains("without a key"));
 }
 
-/// An end that asks for this key; it remembers for three seconds.
+/// An end that demands this key; it keeps flows for three seconds.
 fn locked(key: &Key) -> (Endpoint, UdpSocket, SocketAddrV4) {
     let limits = Limits { admission: Admission::Key(key.clone()), idle: Time::secs(3), ..Limits::default() };
     let (end, socket) = pair(limits);
@@ -93,7 +93,7 @@ fn locked(key: &Key) -> (Endpoint, UdpSocket, SocketAddrV4) {
     (end, socket, address)
 }
 
-/// The greeting of a flow by whoever has the key.
+/// The greeting of a flow by a peer that has the key.
 fn signed(end: &mut Endpoint, socket: &UdpSocket, flow: u32, key: &Key) -> Vec<u8> {
     let hello = Hello::parse(PLAIN.as_bytes()).unwrap();
     let mut opening = Opening::new(number(HIGH, flow), &hello, Some(key.clone()), Time::ZERO);
@@ -124,7 +124,7 @@ fn a_greeting_that_is_replayed_or_changed_opens_nothing() {
     turn(&mut end);
     assert_eq!((flows(&end), answers(&honest).len()), (1, 1));
 
-    // From another port, and another address: a cookie for whoever is there, if he is.
+    // From another port, and another address: a cookie is sent there.
     for address in ["127.0.0.1", "127.0.0.3"].map(|from| socket(from, address)) {
         address.send(&good).unwrap();
         turn(&mut end);

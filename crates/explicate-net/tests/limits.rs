@@ -40,7 +40,7 @@ fn each_address_has_its_share() {
         ("127.0.0.3", full(3)),
     ];
     assert_eq!(refusals, expected);
-    // Who asks too often is not heard for a while, and others are.
+    // A source that asks too often is ignored for a while, and others are not.
     let knock = bytes(&Message::knock(1 << 33).to_packet(), &[]);
     for _ in 0..1000 {
         first.send(&knock).unwrap();

@@ -222,7 +222,7 @@ fn nothing_stays_behind_whatever_ends_the_lab() {
         assert!(!child.wait().unwrap().success());
         assert!(soon(&|| namespaces(&own).is_empty()), "{signal}: {:?}", namespaces(&own));
         let process = own.split('-').nth(1).unwrap().to_string();
-        // One that nobody has waited for yet is dead, too.
+        // One that was not waited for yet is dead, too.
         let ended = || !std::fs::read_to_string(format!("/proc/{process}/stat")).is_ok_and(|s| !s.contains(") Z "));
         assert!(soon(&ended), "{signal}: the lab goes on");
     }

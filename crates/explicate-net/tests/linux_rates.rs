@@ -24,7 +24,7 @@ fn a_router_feeds_back_and_leaves_other_traffic_alone() {
     assert_eq!((&told["malformed"], &told["expired"]), (&0.into(), &0.into()));
 }
 
-/// `a` -- ours (`r1`) -- the kernel's router (`k`), with 20 Mbit/s towards `b` -- ours (`r2`) -- `b`; ours believe in 50 Mbit/s.
+/// `a` -- ours (`r1`) -- the kernel's router (`k`), with 20 Mbit/s towards `b` -- ours (`r2`) -- `b`; ours are configured with 50 Mbit/s.
 fn cloud() -> Net {
     let net = Net::new(&["a", "r1", "k", "r2", "b"]);
     net.cable(("a", "eth0", "10.1.0.1/24"), ("r1", "left", ""));

@@ -156,7 +156,7 @@ fn half_duplex_links_take_turns() {
     measured(|| agree(&text, &["there.0", "back.0"], &["r1->r2", "r2->r1"]));
 }
 
-/// Whoever does not count the TTL down hides a cloud from XCP-i, whose narrow link then drops; behind routers it is seen.
+/// A router that does not decrement the TTL hides a cloud from XCP-i, whose narrow link then drops; behind routers it is seen.
 #[test]
 #[ignore = "needs root: make linux"]
 fn bridges_hide_a_cloud_that_routers_show() {

@@ -13,7 +13,7 @@ use explicate_sim::bench::resident_bytes;
 use explicate_sim::build::build;
 use explicate_sim::engine::Engine;
 
-/// The part of the run that is counted, under a name that callgrind finds. As in a run that nobody looks at before its end.
+/// The part of the run that is counted, under a name that callgrind finds. As in a run without samples.
 #[inline(never)]
 fn counted_span(engine: &mut Engine, until: Time) {
     engine.run_unobserved(until, Time::NEVER);

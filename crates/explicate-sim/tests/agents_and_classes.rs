@@ -37,7 +37,7 @@ fn port(number: u32, rate: Rate, class: Class) -> Port {
 
 type Heard = Arc<Mutex<Vec<(Time, u32, [u8; CONTROL_LEN])>>>;
 
-/// Asks another node every 100 ms and keeps what it hears; answers every question with its bytes reversed.
+/// Asks another node every 100 ms and keeps the answers; answers every question with its bytes reversed.
 struct Asking {
     peer: Option<Address>,
     at: Time,

@@ -1,4 +1,4 @@
-//! What a router does that believes in a capacity of (1 + e) C on a link of C. Where the aggregate feedback is zero with a
+//! A router that is configured with a capacity of (1 + e) C on a link of C. Where the aggregate feedback is zero with a
 //! full link, alpha e C = beta Q / d, and d = d0 + Q / C holds the queue itself:
 //!
 //! Q* = (alpha / beta) e / (1 - (alpha / beta) e) of a bandwidth-delay product C d0, none from e = beta / alpha = 0.565 on.

@@ -190,7 +190,7 @@ fn each_direction_has_its_own_rate() {
     assert!((goodput - 2.88).abs() < 0.15, "{goodput} Mbit/s");
 }
 
-/// XCP's router believes what it is told, when it is told.
+/// XCP's router takes the capacity that it is given, from the time that it is given.
 #[test]
 fn capacity_that_drifts() {
     let text = |capacity: &str| {

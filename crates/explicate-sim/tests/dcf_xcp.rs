@@ -36,7 +36,7 @@ fn shown(what: &str, done: &Outcome) -> (f64, f64, f64) {
     (goodput, queue, drops)
 }
 
-/// 54 Mbit/s is the rate of the radio, not what it carries: XCP that believes in it fills the queue and drops. Told what the air
+/// 54 Mbit/s is the rate of the radio, not what it carries: XCP that is configured with it fills the queue and drops. Told what the air
 /// carries with acknowledgements coming back, it has both: all of it, and next to no queue.
 #[test]
 fn the_capacity_is_what_the_air_carries() {
@@ -49,7 +49,7 @@ fn the_capacity_is_what_the_air_carries() {
     assert!(told_16.0 > 0.95 * tcp.0 && told_16.1 < 5.0 && told_16.2 == 0.0, "the truth neither");
 }
 
-/// Two hops carry half and three hops a third of one, whoever sends; a packet's TTL falls by one at each relay.
+/// Two hops carry half and three hops a third of one, for any sender; a packet's TTL falls by one at each relay.
 #[test]
 fn hops_share_the_air() {
     let over = |to: &str| {

@@ -121,7 +121,7 @@ fn antennas_move_the_transition() {
     };
     let at = |snr| ["1x1", "2x1", "1x2", "2x2"].map(|antennas| goodput(snr, antennas));
     let (low, middle, high) = (at(4.0), at(11.0), at(24.0));
-    assert!(low.iter().all(|g| *g < 0.1), "nobody gets through at 4 dB: {low:?}");
+    assert!(low.iter().all(|g| *g < 0.1), "no packet gets through at 4 dB: {low:?}");
     assert!(middle[3] > 4.0 && middle[2] > 4.0 && middle[0] < 0.1, "{middle:?}");
     assert!(high.iter().all(|g| (g / high[0] - 1.0).abs() < 0.03) && high[0] > 4.0, "all the same above: {high:?}");
 }
@@ -157,13 +157,13 @@ fn what_an_earlier_session_left_is_ignored() {
 
 #[test]
 fn timeouts_tear_sessions_down() {
-    // Two thirds of the packets are lost: nobody lasts.
+    // Two thirds of the packets are lost: every connection is given up.
     let lossy = direct(CLEAN, &flows("sack", "session = { timeouts = 3, pause = { from = \"1s\", to = \"2s\" } }"))
         .replace("kind = \"fading\", snr = 60.0, antennas = \"2x2\"", "kind = \"random_loss\", rate = \"66%\"");
     let o = outcome::run(&lossy.replace("\"20s\"", "\"200s\""));
     let (begun, torn_down) = sessions(&o);
     assert!(torn_down >= 20.0 && (begun == torn_down || begun - torn_down <= 4.0), "{begun} {torn_down}");
-    // With a loss now and then nobody is torn down.
+    // With a loss now and then no connection is given up.
     let o = outcome::run(&lossy.replace("66%", "1%"));
     assert_eq!(sessions(&o), (4.0, 0.0));
     let patient = outcome::run(&lossy.replace("timeouts = 3", "timeouts = 1000"));

@@ -127,7 +127,7 @@ fn the_template_starves_nobody() {
     assert!(means.iter().all(|mean| *mean > 0.1 * all), "{means:?}");
 }
 
-/// Two pairs of stations that mirror each other on one air, declared in this order: whoever sends in the same slot is ordered by
+/// Two pairs of stations that mirror each other on one air, declared in this order: stations that send in the same slot are ordered by
 /// chance too.
 fn pairs_on_the_air(order: [&str; 4], capture: &str) -> String {
     let place = |node: &str| match node {

@@ -1,4 +1,4 @@
-//! XCP's switches and relatives, and the sources that obey its routers or do not, each by a situation in which it makes the
+//! XCP's switches and relatives, and the sources that follow its feedback or do not, each by a situation in which it makes the
 //! difference.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
 
@@ -246,7 +246,7 @@ fn refused_relatives_go_on_as_tcp() {
     }
 }
 
-/// Paper D section 8.1 as its section 6 sets it up: five file transfers over XTCP, five video sources that obey its flags,
+/// Paper D section 8.1 as its section 6 sets it up: five file transfers over XTCP, five video sources that follow its flags,
 /// 5 Mbit/s behind a queue of 50 packets.
 #[test]
 fn video_shares_with_xtcp() {

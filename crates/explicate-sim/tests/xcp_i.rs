@@ -168,7 +168,7 @@ fn hosts_do_the_part_of_routers() {
         let done = run(&chain("xcp_i", links));
         let ours = flow(&format!("fig4 {case}"), &done, "bulk");
         assert!(ours.rate >= 0.95 * 30.0 && done.drops() == 0.0, "{case}: {} {}", ours.rate, done.drops());
-        // Plain XCP, where nobody asks (I-fig4-d).
+        // Plain XCP, where no router asks (I-fig4-d).
         let plain = run(&chain("xcp", links));
         let xcp = flow(&format!("fig4 {case}, XCP"), &plain, "bulk");
         println!(

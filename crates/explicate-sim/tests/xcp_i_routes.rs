@@ -76,7 +76,7 @@ fn flows_without_agents_are_rerouted_too() {
     assert_eq!(fused, apart);
 }
 
-/// The paper's assumption: whoever does not count the TTL down is not seen. The same cloud of routers that do is.
+/// The paper's assumption: a router that does not decrement the TTL is not seen. The same cloud of routers that do is.
 #[test]
 fn a_tunnel_hides_a_cloud() {
     let (hidden, seen) = (run(TUNNEL), run(&TUNNEL.replace("bridge", "router")));

@@ -159,7 +159,7 @@ fn change_rate(link: &mut Link, steps: &Steps) -> Result<(), String> {
         return Err(format!("the channel of {} rules its rate: it cannot be changed", link.name));
     }
     link.channel.push(ChannelSpec { kind: &LineSteps, values: values_of(link.rate.0, steps, 1.0) });
-    // A controller that believes in a factor of the rate goes on doing so.
+    // A controller that is configured with a factor of the rate keeps that factor.
     let factor = link.capacity.0 as f64 / link.rate.0 as f64;
     link.beliefs = steps.iter().map(|&(at, rate)| (at, Rate((rate * factor).round().max(1.0) as u64))).collect();
     link.beliefs.dedup_by(|later, earlier| {

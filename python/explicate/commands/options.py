@@ -27,7 +27,7 @@ def output(parser: argparse.ArgumentParser, meaning: str, *, metavar: str = "DIR
 
 
 def load(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--load``, which the command line obeys before the command begins."""
+    """Declare ``--load``, which is carried out before the command begins."""
     parser.add_argument(
         "--load", metavar="FILE.py", action="append", default=[],
         help="import a file or module that registers protocols of its own (docs/own-protocol.md); repeatable",

@@ -26,7 +26,7 @@
 //!    signal there, `bad = "blocked"`: (M - 1) / M of its symbols are wrong.
 //! 4. Interference from the same channel adds to the noise: SNR becomes SNR / (1 + `interference`) in both states.
 //! 5. A header in a packet that cannot be corrected is not used: the packet is lost whole.
-//! 6. By default controllers believe in the rate times `fec_data`, as an operator would who set that up.
+//! 6. By default controllers are configured with the rate times `fec_data`, as an operator would do.
 
 use alloc::boxed::Box;
 use alloc::format;

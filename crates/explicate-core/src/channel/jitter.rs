@@ -34,7 +34,7 @@ parameters! {
         spread: Fraction = 0.25, in 0.0..=1.0, "netem";
         /// Shape (Pareto).
         shape: Number = 3.0, in 1.01..=100.0, "netem";
-        /// Nobody overtakes: a packet waits for those before it.
+        /// Packets keep their order: each waits for those before it.
         keep_order: Flag = false, "netem";
         /// Which packets it affects.
         selection: Selection = Selection::DEFAULT;
@@ -57,8 +57,7 @@ impl ChannelKind for Jitter {
             Distribution::Exponential => Law::Exponential,
             Distribution::Pareto => Law::Pareto(params.shape),
         };
-        let channel =
-            Later { mean: params.mean, law, keep_order: params.keep_order, last: Time::ZERO, rng: init.rng };
+        let channel = Later { mean: params.mean, law, keep_order: params.keep_order, last: Time::ZERO, rng: init.rng };
         disturbing(params.selection, channel)
     }
 }

@@ -168,6 +168,6 @@ pub trait ServiceCurve: Send {
     fn finish(&mut self, start: Time, bytes: u32, idle: bool) -> Time;
     /// Bytes that the curve offers in `(from, to]`.
     fn offered(&self, from: Time, to: Time) -> f64;
-    /// What an operator would believe, bytes/s: the mean over a long time, or the rate that a line has when it works.
+    /// The capacity that an operator would configure, bytes/s: the mean over a long time, or the rate of a line when it works.
     fn mean_rate(&self) -> f64;
 }

@@ -41,7 +41,7 @@ impl More {
 pub(super) struct Pieces {
     list: Vec<Piece>,
     more: More,
-    /// What an operator believes, bytes/s.
+    /// The capacity that an operator would configure, bytes/s.
     mean: f64,
     /// The piece in which the line stands.
     index: usize,

@@ -1,6 +1,6 @@
 //! Reordering: now and then a packet takes a detour, and those behind it overtake.
 //!
-//! A share of the packets, drawn by runs, arrives later by a fixed time. Whoever left the link within that time after such a
+//! A share of the packets, drawn by runs, arrives later by a fixed time. Packets that left the link within that time after such a
 //! packet arrives before it. Nothing is lost, and the line spends no time on it.
 //!
 //! Deviations:

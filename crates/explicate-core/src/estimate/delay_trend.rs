@@ -13,7 +13,7 @@
 //! | PDT | `net / gross` | above 0.4 | the paper |
 //!
 //! Deviations:
-//! 1. Both tests have to speak for a trend, since one stream alone decides, not a fleet of 12.
+//! 1. Both tests have to find a trend, since one stream alone decides, not a fleet of 12.
 //! 2. Streams are shorter, so that a search keeps up with a control loop.
 
 use alloc::boxed::Box;

@@ -2,9 +2,9 @@
 //!
 //! Streams of probes are sent at one rate each. A bracket holds the highest rate that was not too much and the lowest that
 //! was; the next stream's rate halves it, and when it is narrow the end is tried again that was not tried last, for what is
-//! left changes. Lost probes mean too much. What is told after each stream is the lower end.
+//! left changes. Lost probes mean too much. The estimate after each stream is the lower end.
 //!
-//! A sender that is held up sends at less than the rate that it should: its stream speaks of what it was sent at.
+//! A sender that is held up sends at less than the rate that it should: its stream measures the rate at which it was sent.
 
 use alloc::vec::Vec;
 
@@ -143,7 +143,7 @@ impl Estimator for Search {
         Some(ProbePacket { index: self.base.wrapping_add(sent), ip_len: self.bytes as u16 })
     }
     fn handle_echo(&mut self, _now: Time, index: u16, sent: Time, came: Time) {
-        // Echoes of what was not sent yet are an earlier stream's, or nobody's.
+        // Echoes of probes that were not sent yet belong to an earlier stream, or are forged.
         let awaited = match self.state {
             State::Resting(_) => 0,
             State::Sending(_, sent) => sent,
@@ -168,7 +168,7 @@ mod tests {
     use crate::params::Values;
     use crate::rng::Rng;
 
-    /// What is told at last if a probe leaves every `gap` at best, and no stream ever is too fast.
+    /// The last estimate if a probe leaves every `gap` at best, and no stream is ever too fast.
     fn told(gap: Time) -> f64 {
         let values = Values::default();
         let (own, peer, period, rng) = (Address(0), Address(1), Time::millis(100), Rng::stream(1, "probe"));

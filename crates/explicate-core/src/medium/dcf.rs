@@ -4,10 +4,10 @@
 //! Distributed Coordination Function", JSAC 18(3), 2000 \[B00\]; Li et al., "Capacity of Ad Hoc Wireless Networks", MobiCom
 //! 2001 \[L01\], whose ranges are ns-2's; Kamerman and Monteban, Bell Labs Technical Journal 2(3), 1997 \[ARF\].
 //!
-//! The idea: a station sends when the air has been idle for DIFS; whoever found it busy first counts a random number of
-//! idle slots, and stops counting while somebody talks. A frame that is not acknowledged was lost, by collision or noise:
+//! The idea: a station sends when the air has been idle for DIFS; one that found it busy first counts a random number of
+//! idle slots, and stops counting while another sends. A frame that is not acknowledged was lost, by collision or noise:
 //! the range of random numbers doubles, and it is sent again until a limit. Long frames may be announced by a short
-//! exchange, RTS and CTS, which tells all who hear either end how long to be silent (NAV). A frame takes a preamble of 20
+//! exchange, RTS and CTS, which announce to all stations in range of either end how long to be silent (NAV). A frame takes a preamble of 20
 //! us and whole symbols of 4 us. A station decodes what comes from within `decode_range`, and falls silent for what it
 //! senses from within `sense_range`: whoever is beyond that from the sender and near the receiver is *hidden*, whoever
 //! falls silent although it would do no harm is *exposed*.

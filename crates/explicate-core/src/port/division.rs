@@ -6,7 +6,7 @@
 //! table of fixed size by a hash of the flow's number, and halved every second. Short packets do not count: most are
 //! acknowledgements. A class that sends counts as one flow at least.
 //!
-//! Weights alone would let a controller believe in too little while the other class is idle. Its capacity is the greater of
+//! With weights alone a controller's capacity would be too small while the other class is idle. Its capacity is the greater of
 //! its share and of what the other class leaves: c max(share, 1 - r / c), with r the rate at which the other departs. r rises at
 //! once and falls by a moving average, so that controllers hand out what is free only when it has been free for a while.
 //!
@@ -141,7 +141,7 @@ mod tests {
         let [own, other] = division.moved(Time::millis(100), 1e6);
         let share = 1.0 / (1.0 + 9.61e10 / 3.001e10);
         assert!((own.share - share).abs() < 1e-9 && (other.share + own.share - 1.0).abs() < 1e-9, "{own:?}");
-        // Nobody sends any more: in some seconds all is forgotten.
+        // No flow sends any more: after some seconds the counts are cleared.
         (2..400).for_each(|i| {
             division.moved(Time::millis(100 * i), 1e6);
         });

@@ -28,7 +28,7 @@ pub(super) struct Gate {
 pub(super) struct Admission {
     pub(super) law: Box<dyn Qdisc>,
     pub(super) room: Option<Room>,
-    /// It hears of departures.
+    /// Departures are reported to it.
     pub(super) minded: bool,
 }
 

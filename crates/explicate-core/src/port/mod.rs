@@ -215,7 +215,7 @@ pub struct PortInit {
     pub rate: Rate,
     /// Replaces the constant rate.
     pub service: Option<Box<dyn ServiceCurve>>,
-    /// The capacity that controllers believe in, bytes/s.
+    /// The capacity that controllers are configured with, bytes/s.
     pub capacity: f64,
     /// The single class.
     pub class: Class,
@@ -286,7 +286,7 @@ impl Port {
     }
 
     /// Lets two classes divide the line by the numbers of flows that send in each, and a controller count on what the other
-    /// class leaves. Classes then believe in the whole capacity while the other is silent.
+    /// class leaves. The capacity of a class is then the whole while the other is idle.
     pub fn divide_by_flows(&mut self) {
         if let Some(lanes) = self.lanes.as_deref_mut().filter(|l| l.lanes.len() == 2) {
             lanes.division = Some(Box::new(division::Division::new()));
@@ -303,7 +303,7 @@ impl Port {
     pub fn writes(&self) -> bool {
         self.gate.router.is_some() || self.gate.decides()
     }
-    /// The capacity that controllers believe in, bytes/s.
+    /// The capacity that controllers are configured with, bytes/s.
     pub fn capacity(&self) -> f64 {
         self.view.capacity
     }

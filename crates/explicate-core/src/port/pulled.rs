@@ -1,4 +1,4 @@
-//! Ports on a shared medium: nobody knows when a packet will be sent until the medium is won, so none is settled.
+//! Ports on a shared medium: when a packet will be sent is not known until the medium is won, so no departure is computed ahead.
 //!
 //! A radio has one queue for all its neighbours. That queue is a port of its own, the *interface*, with disciplines and
 //! controllers as any port: [`Port::pulled`]. It has no line; the medium takes one packet after another. What the

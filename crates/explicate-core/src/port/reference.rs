@@ -186,7 +186,7 @@ impl Port {
         self.view.backlog_bytes = backlog_bytes.wrapping_add_signed(by as i64 * bytes as i64);
     }
 
-    /// When the controller, the discipline or the belief about the capacity wants to act.
+    /// The next timer of the controller, the discipline or the configured capacity.
     fn reference_timer(&self) -> Time {
         let believed = self.special.as_ref().map_or(Time::NEVER, |special| special.next_timer());
         self.at_tick(self.gate.next_timer().min(believed))

@@ -20,7 +20,7 @@ pub struct Equipment {
     pub coding: Vec<Box<dyn Coding>>,
     /// Disturbances, in order; departures are polled then.
     pub after: Vec<Box<dyn Disturbance>>,
-    /// From when on controllers believe in which capacity, bytes/s, in order of time.
+    /// The capacities that controllers are configured with, bytes/s, and since when, in order of time.
     pub capacity: Option<Arc<[(Time, f64)]>>,
     /// The line is another port's too; departures are polled, and after whatever happens at one port the other is asked for
     /// its [`Port::poll_timeout`] again.

@@ -133,7 +133,7 @@ impl PortStats {
     pub(super) fn unwatched(&self, now: Time) -> Time {
         now.min(Time(self.bin_ends))
     }
-    /// Whether a departure need only be added up that nobody looks before.
+    /// Whether a departure can be added to the sums ahead of its time, since no observation comes before it.
     #[inline(always)]
     pub(super) fn is_unwatched(&self, departs: Time, unseen: Time) -> bool {
         departs <= unseen && departs.0 <= self.bin_ends

@@ -268,7 +268,7 @@ impl BbrSender {
         }
     }
 
-    /// Remembers the window of better times (section 4.2.3.4).
+    /// Saves the window from before the loss (section 4.2.3.4).
     fn save(&mut self) {
         let disturbed = self.repair != Repair::None || self.mode == Mode::ProbeRtt && self.probe_done.is_some();
         self.prior = if disturbed { self.prior.max(self.cwnd) } else { self.cwnd };

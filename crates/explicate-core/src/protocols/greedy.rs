@@ -1,4 +1,4 @@
-//! A source that obeys nobody: packets leave at a constant rate, whatever becomes of them.
+//! A source without congestion control: packets leave at a constant rate, and losses do not change it.
 //!
 //! Source: none; it is the traffic that every study of congestion control sets against its protocols (the unresponsive flow of
 //! Floyd and Fall, "Promoting the Use of End-to-End Congestion Control in the Internet", IEEE/ACM ToN 7(4), 1999).
@@ -15,7 +15,7 @@ use crate::params::{BitsPerSecond, Info, parameters};
 use crate::protocols::video::UNLIMITED;
 use crate::units::Rate;
 
-/// A source that does not obey.
+/// A source without congestion control.
 pub struct Greedy;
 
 parameters! {

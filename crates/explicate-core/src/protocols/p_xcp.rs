@@ -33,8 +33,8 @@ use alloc::boxed::Box;
 
 use crate::api::{AnyReceiver, AnyRouter, AnySender, PortView, Probe, Protocol, Router, RouterInit, SenderInit};
 use crate::params::{Info, Param};
-use crate::protocols::xcp::{self, OnLoss, Rate, XcpReceiver, XcpSender};
 use crate::protocols::common::xcp_router::{self, Controller, SECONDS, XcpRouter};
+use crate::protocols::xcp::{self, OnLoss, Rate, XcpReceiver, XcpSender};
 use crate::units::Time;
 use crate::wire::Packet;
 

@@ -50,12 +50,12 @@
 use alloc::boxed::Box;
 use core::fmt;
 
-use crate::protocols::common::load_factor::{self, HIGH, LOW, LoadFactor, OVERLOAD, bears_code, raise};
 use crate::api::{
     Ack, Allowance, AnyReceiver, AnyRouter, AnySender, Loss, LossKind, PortView, Probe, Protocol, Receiver, Router,
     RouterInit, Sender, SenderInit, Sent,
 };
 use crate::params::{Flag, Fraction, Info, Number, Packets, Param, Seconds, choices, parameters};
+use crate::protocols::common::load_factor::{self, HIGH, LOW, LoadFactor, OVERLOAD, bears_code, raise};
 use crate::units::{Rate, Time};
 use crate::wire::{Describe, Ecn, Packet, flag};
 
@@ -226,7 +226,7 @@ impl VcpSender {
             _ if ack.app_limited => {}
             (LOW, _) => self.cwnd += self.xi_s,
             (HIGH | OVERLOAD, _) => self.cwnd += self.alpha_s / self.cwnd,
-            _ => {} // nobody spoke
+            _ => {} // no router answered
         }
     }
 
@@ -407,7 +407,7 @@ mod tests {
         hear(&mut s, 1, OVERLOAD, false);
         assert_eq!(s.cwnd, 1.0);
         hear(&mut s, 2, 0, false);
-        assert_eq!(s.cwnd, 1.0, "nobody spoke");
+        assert_eq!(s.cwnd, 1.0, "no router answered");
     }
 
     /// Cut at 1000 ms, frozen until 1200 ms, adding until 1300 ms, then cut again.

@@ -36,10 +36,10 @@
 
 use alloc::boxed::Box;
 
-use crate::protocols::common::load_factor::{self, HIGH, LOW, LoadFactor, bears_code, raise};
 use super::vcp::{self, VcpReceiver, VcpSender};
 use crate::api::{AnyReceiver, AnyRouter, AnySender, PortView, Probe, Protocol, Router, RouterInit, SenderInit};
 use crate::params::{Flag, Fraction, Info, Number, Param, Seconds, parameters};
+use crate::protocols::common::load_factor::{self, HIGH, LOW, LoadFactor, bears_code, raise};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;

@@ -1,8 +1,8 @@
-//! A live source over UDP that obeys the routers: it encodes at the rate that explicit feedback leaves it.
+//! A live source over UDP that follows XCP's feedback: it encodes at the rate that the routers grant.
 //!
 //! Source: paper D section 8.1, which expects video to run over UDP sessions, with losses repaired by the application or
 //! not at all, and rates controlled by the explicit notifications of routers. The notification here is XCP's;
-//! `video_xtcp.rs` obeys that of XTCP.
+//! `video_xtcp.rs` follows that of XTCP.
 //!
 //! The idea: the source has a full rate and can do with less. Its packets carry XCP's header, with the spacing of the packets
 //! for X and the way to the full rate for the request; what comes back changes the rate, and packets leave spaced by it.
@@ -18,7 +18,7 @@
 //! Deviations:
 //! 1. A real receiver reports some times a second; here it answers every packet, as all receivers do, and the answers load
 //!    the way back.
-//! 2. If nothing was heard for a retransmission timeout, the rate falls to a packet per round trip, the least there is:
+//! 2. If no acknowledgement came for a retransmission timeout, the rate falls to a packet per round trip, the least there is:
 //!    routers that still stand will give it back.
 
 use alloc::boxed::Box;
@@ -31,7 +31,7 @@ use crate::protocols::xcp::{Form, Rate as RateForm, Window, Xcp, XcpReceiver};
 use crate::units::{Rate, Time};
 use crate::wire::Packet;
 
-/// A source that obeys.
+/// A source that follows XCP's feedback.
 pub struct Video;
 
 parameters! {
@@ -48,7 +48,7 @@ pub(super) const UNLIMITED: f64 = 1e9;
 impl Protocol for Video {
     const INFO: Info = Info {
         name: "video",
-        summary: "A live source whose rate obeys XCP's feedback",
+        summary: "A live source whose rate follows XCP's feedback",
         source: "paper D section 8.1",
         params: Params::PARAMS,
     };

@@ -1,4 +1,4 @@
-//! A live source over UDP that obeys XTCP's routers: the sibling of `video.rs` for routers that flag.
+//! A live source over UDP that follows XTCP's feedback: as `video.rs`, for routers that set flags.
 //!
 //! Source: paper D section 8.1, which expects video to run over UDP sessions beside file transfers over XTCP, with rates
 //! controlled by the explicit notifications of routers.
@@ -28,7 +28,7 @@ use crate::protocols::xtcp::{Xtcp, XtcpSender};
 use crate::units::{Rate, Time};
 use crate::wire::Packet;
 
-/// A source that obeys flags.
+/// A source that follows XTCP's flags.
 pub struct VideoXtcp;
 
 parameters! {
@@ -42,7 +42,7 @@ parameters! {
 impl Protocol for VideoXtcp {
     const INFO: Info = Info {
         name: "video_xtcp",
-        summary: "A live source whose rate obeys XTCP's flags",
+        summary: "A live source whose rate follows XTCP's flags",
         source: "paper D section 8.1",
         params: Params::PARAMS,
     };

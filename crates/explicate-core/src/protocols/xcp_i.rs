@@ -30,11 +30,11 @@
 //! it too: results carry the time at which they were sent, and how much longer than usual they take is a queue.
 //!
 //! Deviations:
-//! 1. Requests are answered by a challenge first (`edge.rs`), so that nobody can make a router measure a third party. The
+//! 1. Requests are answered by a challenge first (`edge.rs`), so that a forged request cannot make a router measure a third party. The
 //!    cookie's hash is not cryptographic.
 //! 2. Where packets join the output port, the virtual router looks at that port's queue for Q; rtt is the mean of the packets
 //!    of its own cloud.
-//! 3. Until the first result nobody behind the cloud speeds up (`unknown = "hold"`); a broken path is plain XCP's.
+//! 3. Until the first result no flow through the cloud speeds up (`unknown = "hold"`); a broken path is plain XCP's.
 //! 4. Entries and requests are bounded; what finds no room is held at its rate.
 //! 5. A router that computes on a receiver's behalf does not see the queue of that cloud.
 //! 6. Requests take the shortest way, which may not be the data's. A hop that does not count the TTL down (a tunnel, a bridge) is
@@ -49,8 +49,8 @@ use crate::agent::{Address, Agent, AgentInit, AgentKind};
 use crate::api::{AnyReceiver, AnyRouter, AnySender, Protocol, RouterInit, SenderInit, Writes};
 use crate::estimate;
 use crate::params::{Auto, Flag, Fraction, Info, Number, Param, Seconds, choices, parameters};
-use crate::protocols::xcp::{self, Form, Rate, XcpReceiver, XcpSender};
 use crate::protocols::common::xcp_router::{self, Controller, XcpRouter};
+use crate::protocols::xcp::{self, Form, Rate, XcpReceiver, XcpSender};
 use crate::wire::{EXTENDED_LEN, Extension, Packet};
 
 mod clouds;
@@ -179,7 +179,7 @@ impl Default for Marked {
     }
 }
 
-/// The address of nobody.
+/// No address.
 const NOBODY: Address = Address(u32::MAX);
 
 impl Form for Marked {

@@ -11,7 +11,7 @@
 //! | what | field | unit | where it travels |
 //! | --- | --- | --- | --- |
 //! | sum of all changes of the window that arrived | `total` | bytes, modulo 2^32 | Reverse_Feedback |
-//! | the sum that the sender heard last | `heard` | bytes | |
+//! | the sum that the sender received last | `heard` | bytes | |
 //!
 //! Deviations (the original is not known):
 //! 1. What returns is the window but for a constant: the sum of the changes since the flow began. The sender changes its
@@ -25,14 +25,13 @@ use alloc::boxed::Box;
 
 use crate::api::{Ack, AnyProtocol, AnyReceiver, AnySender, Probe, Protocol, Receiver, SenderInit};
 use crate::params::Info;
-use crate::protocols::xcp::{self, Form, Window, Xcp, XcpSender};
 use crate::protocols::common::xcp_router::SECONDS;
+use crate::protocols::xcp::{self, Form, Window, Xcp, XcpSender};
 use crate::units::Time;
 use crate::wire::Packet;
 
 /// XCP-r.
 pub struct XcpR;
-
 
 impl Protocol for XcpR {
     const INFO: Info = Info {

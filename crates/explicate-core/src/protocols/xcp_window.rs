@@ -34,8 +34,8 @@ use crate::api::{
 };
 use crate::params::{Info, Param};
 use crate::protocols::common::rate_header::seconds_to_units;
-use crate::protocols::xcp::{self, Form, Window, XcpReceiver, XcpSender};
 use crate::protocols::common::xcp_router::{self, Controller, Pools, SECONDS, round};
+use crate::protocols::xcp::{self, Form, Window, XcpReceiver, XcpSender};
 use crate::units::Time;
 use crate::wire::{Congestion, Describe, Format, Packet};
 

@@ -18,7 +18,7 @@
 //! | dupackthreshold | `dupthreshold` | acknowledgements | 3 | section 8.1; the recovery's parameter |
 //! | recphase | `recphase` | segment, one past | | section 8.1 |
 //!
-//! A packet of XTCP is told from one of TCP by [`flag::CAPABLE`]; there is no congestion header. Early drops (RED) are
+//! A packet of XTCP differs from one of TCP by [`flag::CAPABLE`]; there is no congestion header. Early drops (RED) are
 //! congestion drops and count.
 //!
 //! Deviations:

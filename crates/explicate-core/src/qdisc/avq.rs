@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(arrive(&mut q, Time::millis(3), Ecn::NotCapable), Verdict::Accept);
     }
 
-    /// A source that speeds up until it hears of a mark, and then slows down, carries gamma C in the mean.
+    /// A source that speeds up until it receives a mark, and then slows down, carries gamma C in the mean.
     #[test]
     fn the_line_is_used_to_gamma() {
         for gamma in [0.98, 0.8] {

@@ -1,7 +1,7 @@
 //! CoDel, controlled delay (K. Nichols, V. Jacobson, RFC 8289, 2018).
 //!
 //! A standing queue shows in time, not in length: if for a whole interval no packet waited less than `target`, the queue
-//! does nobody good. CoDel then drops the packet at the head, and the next ones ever sooner, at intervals that shrink with
+//! only adds delay. CoDel then drops the packet at the head, and the next ones ever sooner, at intervals that shrink with
 //! the square root of their number, until a packet is seen that waited less. A burst that drains within the interval is let
 //! pass. Soon after one such spell the next begins at the pace at which the last ended. It decides at departure, so its
 //! port is polled.

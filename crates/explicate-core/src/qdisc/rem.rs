@@ -24,7 +24,7 @@
 //! Deviations:
 //! 1. Marks are made when a packet comes, as drops are; ns-2 marks when it leaves, which is `mark_at = "departure"`: the mark
 //!    then tells of the price at that time and not of one a queue's length ago. What cannot be marked is dropped on arrival
-//!    either way. The price that is told is then that of the last packet that came or left.
+//!    either way. The price in use is then that of the last packet that came or left.
 //! 2. The packet in service does not count, as everywhere here.
 //! 3. "A Note on Parameter Values of REM with Reno-like Algorithms" could not be found; its values are not here.
 

@@ -42,7 +42,7 @@
 //!    duplicates up and deflating gives the same as long as no acknowledgement is lost and nothing is resent needlessly.
 //! 4. An entry that was resent leaves the queue with its number: an acknowledgement of the packet before, which can only come
 //!    where the path changes the order, is a duplicate that names nothing.
-//! 5. A connection reset forgets the window W with the counters.
+//! 5. A connection reset clears the window W with the counters.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -172,7 +172,7 @@ impl LossMonitorRecovery {
 
     /// Notes a segment at the receiver; returns 1 if that is news.
     fn receive(&mut self, segment: u32) -> u32 {
-        // The first hole cannot have arrived: the receiver had no room for it, or somebody makes this up.
+        // The first hole cannot have arrived: the receiver had no room for it, or the report is forged.
         if segment <= self.seq.acked {
             return 0;
         }
@@ -293,7 +293,7 @@ impl Recovery for LossMonitorRecovery {
         } else {
             let at = (segment - self.seq.acked) as usize;
             if self.window[at] == Slot::Received {
-                self.received -= 1; // an answer that nobody could give had said so
+                self.received -= 1; // an impossible answer had reported it
             }
             self.window[at] = Slot::InFlight(packet_number);
             self.timers.resent(now, !self.by_timer);

@@ -36,7 +36,7 @@
 //! 2. The inflation never exceeds what can have arrived. Duplicates of what a reset sent again needlessly would otherwise
 //!    keep the window inflated for good: as long as some hole is open, nothing takes them back.
 //! 3. A connection reset ends the inflation and rolls `nextseq` back; what it sends again counts as sent for the first time.
-//!    The window's fall to one is the law's, who is told of a timeout.
+//!    The fall of the window to one is left to the law, which is given the timeout.
 //! 4. After a reset no duplicate asks for a retransmission until all that was sent before is passed (RFC 6582 section 3.2, 1
 //!    and 4; ns-2's TCP, which the paper's simulator builds on, does so too). What the reset sends again although it had
 //!    arrived causes duplicates, which would be taken for losses and repaired in vain (the paper's note 2 warns of such).
@@ -97,7 +97,7 @@ impl RecoveryKind for LossResilient {
     }
 }
 
-/// Whether the first unacknowledged segment is to be resent, and who asked for it.
+/// Whether the first unacknowledged segment is to be resent, and why.
 #[derive(Clone, Copy, PartialEq)]
 enum Resend {
     No,

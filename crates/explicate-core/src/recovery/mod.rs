@@ -191,7 +191,7 @@ pub trait Recovery: Send {
     /// Where the flow stands.
     fn state(&self) -> RecoveryState;
     /// Lends its counts to the flow while nothing is missing, nothing is resent and all that is outstanding is in flight: until it
-    /// takes them back, it is told nothing of acknowledgements in order and of new segments. By default it does not.
+    /// takes them back, it is not given acknowledgements in order and new segments. By default it does not.
     fn lend(&self) -> Option<Steady> {
         None
     }

@@ -1,6 +1,6 @@
 //! NewReno's fast recovery (RFC 6582), with limited transmit (RFC 3042).
 //!
-//! Reno ends an episode with the first new acknowledgement. NewReno remembers how far it had sent when the episode began,
+//! Reno ends an episode with the first new acknowledgement. NewReno records how far it had sent when the episode began,
 //! and takes an acknowledgement short of that for the sign of the next hole: it resends that hole at once. A window with
 //! n losses is thus repaired in n round trips, without waiting for duplicates or the timer again.
 //!
@@ -18,7 +18,7 @@
 //!    episode the acknowledgement that ended it may begin the next, since partial acknowledgements cause no needless
 //!    retransmission whose duplicates could mislead (the variant that RFC 3782 called less careful).
 //! 2. The end of an episode takes back the inflation and leaves the rest to the law, so no segment is withheld as in the
-//!    burst-avoiding choice of section 3.2 (3); a law that minds bursts paces.
+//!    burst-avoiding choice of section 3.2 (3); a law that must avoid bursts paces.
 //! 3. The timer restarts with the first retransmission and the first partial acknowledgement ("impatient").
 //! 4. What a timeout within an episode reports as in flight leaves out the inflation. Segments sent on account of it pile up
 //!    behind many holes: counted, they would raise ssthresh above what the path holds, and every timeout would lead to the

@@ -13,7 +13,7 @@
 //! | losses are reported again from here | `recover` | segment |
 //!
 //! The timer of RFC 6298 remains as the last resort: if it expires, what is in flight is given up, and a window that was full
-//! is free again. It backs off until something is heard.
+//! is free again. It backs off until an acknowledgement comes.
 //!
 //! Deviations: none; there is no standard to deviate from.
 

@@ -28,7 +28,7 @@
 //! 2. The rescue retransmission waits for the first partial acknowledgement and is left out if new data followed the
 //!    episode's beginning, so that it never repeats a segment in flight on a path that keeps order.
 //! 3. A second episode that begins where the first one ended does not resend what the first has already resent.
-//! 4. The reduction is told the `pipe` before the acknowledgement that showed the loss; with limited transmit this is the
+//! 4. The reduction is given the `pipe` before the acknowledgement that showed the loss; with limited transmit this is the
 //!    FlightSize without the segments that limited transmit added.
 //! 5. Without reports (a receiver that refuses SACK) only the timer repairs.
 //! 6. A retransmission that is lost waits for the timer too, as in the RFC. `lost_retransmission = "reports"`: once
@@ -222,7 +222,7 @@ impl SackRecovery {
         true
     }
 
-    /// The receiver has discarded what it had reported: forget all reports and leave the rest to the timer.
+    /// The receiver has discarded segments that it had reported: clears all reports and leaves the rest to the timer.
     fn distrust(&mut self) {
         self.board.clear();
         self.lost_below = self.seq.acked;

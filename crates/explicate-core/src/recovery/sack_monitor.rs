@@ -82,9 +82,9 @@ impl Recovery for SackMonitorRecovery {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing;
     use crate::recovery::Common;
     use crate::recovery::testing::transfer_randomly;
+    use crate::testing;
 
     fn monitor(dupackthreshold: f64) -> SackMonitorRecovery {
         let values = testing::values(&[Common::PARAMS], &[("dupackthreshold", dupackthreshold)]);

@@ -68,7 +68,7 @@ impl Scoreboard {
     pub fn last(&self) -> Option<(u32, u32)> {
         self.ranges().back().copied()
     }
-    /// Forgets all.
+    /// Clears all reports.
     pub fn clear(&mut self) {
         self.noted = None;
     }
@@ -122,7 +122,7 @@ impl Scoreboard {
         }
     }
 
-    /// Forgets what lies below `acked`, and returns how many segments that were.
+    /// Removes what lies below `acked`, and returns how many segments that were.
     pub fn advance(&mut self, acked: u32) -> u32 {
         let Some(Noted { ranges, total }) = self.noted.as_deref_mut() else { return 0 };
         let mut gone = 0;

@@ -72,7 +72,7 @@ pub(crate) fn transfer<R: Recovery + ?Sized>(r: &mut R, channel: Channel<'_>, mu
             };
             if segment < r.state().highest {
                 story.resent += 1;
-                // After a timeout what was in flight may be sent again: nobody can know better.
+                // After a timeout everything in flight may be sent again: whether it was lost cannot be known.
                 let repairs = r.state().recovering as u32;
                 match fate[segment as usize] {
                     Fate::InFlight => story.resent_in_flight += repairs,

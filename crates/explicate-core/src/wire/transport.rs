@@ -97,7 +97,7 @@ impl Transport {
     pub fn has(&self, flags: u8) -> bool {
         self.0[0] & flags == flags
     }
-    /// Whether this opens a flow, or answers that, whose routers are to speak to it.
+    /// Whether this opens a flow, or answers that, and asks routers for feedback.
     pub fn opens_explicit(&self) -> bool {
         self.has(flag::SYN) && self.options() & option::EXPLICIT != 0
     }
@@ -238,7 +238,7 @@ impl SackRanges {
     /// No range.
     pub const NONE: SackRanges = SackRanges { ranges: [(0, 0); SACK_RANGES], count: 0 };
 
-    /// Forgets all.
+    /// Removes all blocks.
     #[inline]
     pub fn clear(&mut self) {
         self.count = 0;

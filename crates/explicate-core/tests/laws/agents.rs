@@ -1,4 +1,4 @@
-//! Agents and estimators: what speaks for nodes, whatever it is told.
+//! Agents and estimators, with arbitrary messages.
 
 use std::collections::VecDeque;
 
@@ -27,7 +27,7 @@ impl PathOracle for Rumour<'_> {
 
 const NODES: u32 = 3;
 
-/// Nodes, what they have said and nobody has heard yet, and what a listener has kept.
+/// Nodes, messages that were sent and not delivered yet, and those that an eavesdropper has recorded.
 struct World {
     agents: Vec<Box<dyn Agent>>,
     /// From, to, what.
@@ -110,7 +110,7 @@ fn agents(p: &AnyProtocol, dice: &mut Dice) -> Hash {
                     PortView { capacity: 1e6, backlog_bytes: dice.below(100_000), backlog_packets: 3, busy: true };
                 let port = dice.flip(0.7).then_some(&view);
                 let news = agent.handle_data(w.now, &mut packet, Address(dice.number(NODES)), port);
-                assert!(!standard || packet.congestion.delta_throughput() <= asked, "{name}: nobody asks for more");
+                assert!(!standard || packet.congestion.delta_throughput() <= asked, "{name}: more than was asked for");
                 assert!(!control || !news, "{name}: messages are no data");
                 w.hash.put(packet.congestion.delta_throughput() as u64);
                 assert!(news || w.listen(node) == 0, "{name}: who has something to say tells the driver");
@@ -126,7 +126,7 @@ fn agents(p: &AnyProtocol, dice: &mut Dice) -> Hash {
                 agent.handle_control(w.now, &Control { peer, ip_len: 28 + CONTROL_LEN as u16, message });
             }
             5 if !w.kept.is_empty() => {
-                // Said once, heard again, perhaps by another.
+                // Sent once, delivered again, perhaps to another.
                 let (from, control) = w.kept[dice.below(w.kept.len() as u64) as usize];
                 agent.handle_control(w.now, &Control { peer: Address(from), ..control });
             }

@@ -186,7 +186,7 @@ fn presets_resolve() {
         for (name, value) in preset.params {
             let lists = [resolved.protocol.params(), COMMON, resolved.recovery.params(), flow::PARAMS];
             let param = lists.into_iter().flatten().find(|p| p.name == *name);
-            let param = param.unwrap_or_else(|| panic!("{} sets `{name}`, which nobody declares", preset.name));
+            let param = param.unwrap_or_else(|| panic!("{} sets `{name}`, which is not declared", preset.name));
             assert!((param.min..=param.max).contains(value), "{} sets `{name}` out of bounds", preset.name);
         }
         for (name, value) in preset.router {

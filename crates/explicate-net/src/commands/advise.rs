@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::sys;
 
 const TABLE: &str = include_str!("advice.csv");
-/// Nobody is advised to take from a flow of TCP beside more than the rest of what another of its kind leaves it.
+/// A protocol is advised only if TCP beside it keeps this share of what it has beside another TCP flow.
 const BESIDE: f64 = 0.8;
 /// Shares that differ by less are alike: the shorter queue decides.
 const ALIKE: f64 = 0.03;
@@ -150,7 +150,7 @@ fn probed(args: &Advise, host: &str) -> Result<Sight> {
 
 /// The path: what is said of it goes before what was found.
 fn path(args: &Advise, seen: Option<&Sight>, routers: Vec<String>) -> Result<Path> {
-    // What the scenario's parser says behind the position of a text that nobody sees.
+    // The parser's message without the position, since the text is not the user's.
     let said =
         |error: &Error, key: &str| error.to_string().rsplit(&format!("`{key}`: ")).next().unwrap_or("").to_string();
     let link = |option: &str, key: &str, value: &str| {

@@ -88,12 +88,12 @@ pub(super) fn run(args: &Send) -> Result<()> {
         own,
         Rng::stream(u64::from_be_bytes(random()?), "agent"),
     );
-    // Routers that speak to hosts do so at the one port that they know.
+    // Routers send messages to hosts at one well-known port.
     let bind = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, if speaker.is_some() { UDP_PORT } else { 0 });
     let mut endpoint = Endpoint::open(bind, None, clock)?;
     endpoint.agent = speaker;
     sys::drop_privileges().or_fail(|| "drop privileges".to_string())?;
-    // Numbers that nobody can guess: whoever knows a flow's number and ports can disturb it.
+    // Random numbers: an attacker who knows a flow's number and ports can disturb it.
     let base = u32::from_be_bytes(random()?);
     let to = Far { args, peer, own, key };
     for i in 0..args.flows {
@@ -139,7 +139,7 @@ pub(super) fn run(args: &Send) -> Result<()> {
     finish(args, &group, &endpoint, intervals, laws)
 }
 
-/// Packets are no longer than what the interface and the routers that were heard of carry.
+/// Packets are no longer than the interface and the known routers carry.
 fn fit(args: &Send, group: &mut FlowGroup, most: u16) {
     if group.packet <= most {
         return;

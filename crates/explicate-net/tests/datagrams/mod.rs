@@ -73,7 +73,7 @@ pub(crate) fn answer(socket: &UdpSocket) -> Option<Message> {
     Message::of(&datagram::read(&buffer[..length]).unwrap().packet)
 }
 
-/// A listening end and a socket that speaks to it.
+/// A listening end and a socket that sends to it.
 pub(crate) fn pair(limits: Limits) -> (Endpoint, UdpSocket) {
     let end = Endpoint::open("127.0.0.1:0".parse::<SocketAddrV4>().unwrap(), Some(limits), Clock::start()).unwrap();
     let SocketAddr::V4(address) = end.address().unwrap() else { panic!("IPv4") };

@@ -55,7 +55,7 @@ fn wireshark_reads_every_field() {
     fs::write(&file, capture).unwrap();
     let script = concat!("lua_script:", env!("CARGO_MANIFEST_DIR"), "/../../docs/wireshark.lua");
     let mut command = Command::new("tshark");
-    // Settings of whoever runs this are not the test's.
+    // Not with the settings of the user who runs this.
     command.env("HOME", std::env::temp_dir());
     command.args(["-X", script, "-o", "udp.check_checksum:TRUE", "-r"]).arg(&file).args([
         "-T",

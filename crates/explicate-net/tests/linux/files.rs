@@ -1,4 +1,4 @@
-//! Files on disks that are too small and folders that are somebody else's. Needs root, so `make linux` runs it.
+//! Files on disks that are too small and in folders of another user. Needs root, so `make linux` runs it.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -97,7 +97,7 @@ fn a_disk_that_fills_up_meanwhile_ends_a_transfer_at_once() {
     let path = zeros("filling", SIZE);
     let mut sending = net.start("a", &["send", "10.9.0.2", path.to_str().unwrap(), "--json", "-p", "cubic/sack"]);
     arrives(&disk.0, SIZE / 100);
-    // The sender stands still while somebody else takes the rest of the disk.
+    // The sender pauses while another program takes the rest of the disk.
     sending.signal("STOP");
     eventually("all that was sent is written", || {
         let before = unfinished(&disk.0);

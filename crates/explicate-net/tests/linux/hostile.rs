@@ -1,4 +1,4 @@
-//! What strangers, broken links and dying programs do to transfers, on this machine's kernel. Needs root, so `make linux` runs it.
+//! Forged packets, broken links and killed programs during transfers, on this machine's kernel. Needs root, so `make linux` runs it.
 
 use std::fs;
 use std::net::UdpSocket;

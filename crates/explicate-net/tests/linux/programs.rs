@@ -55,7 +55,7 @@ fn transfers_survive_a_router_that_is_started_again_and_fail_clearly_without_a_r
     assert!(fs::read(folder.join("sent.bin")).unwrap() == content, "another file");
     fs::remove_file(folder.join("sent.bin")).unwrap();
 
-    // The receiver goes and comes again: it knows nothing of the transfer, and says so.
+    // The receiver is restarted: it does not know the transfer, and says so.
     let mut send = net.start("a", &["send", "10.9.0.2", &path]);
     arrives(&folder, 500_000);
     recv.stop("KILL");

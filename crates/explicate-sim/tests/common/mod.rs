@@ -1,4 +1,4 @@
-//! What the stories share: scenarios as text, runs, columns by name.
+//! What these tests share: scenarios as text, runs, columns by name.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use std::path::Path;

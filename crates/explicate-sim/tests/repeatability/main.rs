@@ -282,7 +282,7 @@ fn another_warm_up_changes_no_packet() {
     let hops = |warmup: &str| {
         let text = MIXED.replace(r#"warmup = "1s""#, &format!(r#"warmup = "{warmup}""#));
         let engine = run(&scenario(&text), &Options::default()).engine;
-        // Not the events: when somebody looks, fewer of them are made one.
+        // Not the events: with observation, fewer of them are merged.
         let sent: Vec<_> =
             engine.ends.iter().map(|e| (e.stats().0.sent, e.stats().0.rtt_sum, e.stats().1.bytes)).collect();
         (engine.hops(), sent)

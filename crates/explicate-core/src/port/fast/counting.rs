@@ -38,7 +38,7 @@ impl Port {
         self.keep(now, packet, departs, unobserved_until)
     }
 
-    /// Remembers a packet that has only to be counted. Its handle is for notes, which are taken if the port may be observed.
+    /// Stores a packet that has only to be counted. Its handle is for notes, which are taken if the port may be observed.
     #[inline(always)]
     fn keep(&mut self, now: Time, packet: Arriving, departs: Time, unobserved_until: Time) -> Arrival {
         let Arriving { handle, bytes } = packet;

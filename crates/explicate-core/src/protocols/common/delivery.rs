@@ -2,7 +2,7 @@
 //!
 //! `Arrivals` counts segments that have reached the receiver, duplicates as one each until the cumulative number accounts for
 //! them (Westwood's AckedCount). `DeliveryRate` takes a sample of the rate at which the network delivers with every
-//! acknowledgement (draft-cheng-iccrg-delivery-rate-estimation-00): each packet remembers how much had been delivered when it
+//! acknowledgement (draft-cheng-iccrg-delivery-rate-estimation-00): each packet records how much had been delivered when it
 //! left; its acknowledgement tells how much has been since. The longer of the times that sending and acknowledging took is
 //! the divisor, so that compressed acknowledgements do not exaggerate.
 //!
@@ -22,7 +22,7 @@ use alloc::collections::VecDeque;
 use crate::api::{Ack, Sent};
 use crate::units::Time;
 
-/// Counts arrivals, whether recovery hears of them one by one (SACK) or by duplicates first.
+/// Counts arrivals, whether they are reported one by one (SACK) or by duplicates first.
 #[derive(Default)]
 pub(crate) struct Arrivals {
     /// Duplicates counted that the cumulative number does not yet cover.
@@ -50,7 +50,7 @@ impl Arrivals {
     }
 }
 
-/// What a packet remembers.
+/// The state recorded with a packet.
 struct Record {
     delivered: u64,
     delivered_at: Time,

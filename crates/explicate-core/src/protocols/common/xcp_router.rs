@@ -1,6 +1,6 @@
 //! The router of XCP (D03 section 3.4), whose parts the relatives of XCP share.
 //!
-//! [`Controller`] is the law without a wire format: it is told of every packet's length, inter-packet time X and RTT, keeps
+//! [`Controller`] is the law without a wire format: it takes every packet's length, inter-packet time X and RTT, keeps
 //! the two timers and the two pools, and says what a departing packet may ask for. [`XcpRouter`] feeds it with the draft's
 //! header; `xcp_window.rs` does so with the header of the paper, `p_xcp.rs` watches it at work.
 //!

@@ -25,7 +25,7 @@ const DRAINING: f64 = 0.9;
 pub(super) struct Upstream {
     /// Tells our own requests' answers from others'.
     nonce: u64,
-    /// What the other side wants to see in a request.
+    /// The proof that the other side demands in a request.
     cookie: u64,
     /// Requests since the last answer, and when the last is given up.
     tries: u8,
@@ -65,7 +65,7 @@ pub(super) struct Upstream {
     handed_out: HandedOut,
 }
 
-/// What a virtual router's law made of what: eq. 1, for whoever wants to see it at work.
+/// Inputs and result of a virtual router's law (eq. 1), for observation.
 #[derive(Default)]
 struct HandedOut {
     /// Spare bandwidth, bytes/s.
@@ -301,7 +301,7 @@ impl Clouds {
         let gained = now.since(self.allowed_at).as_secs_f64() * rate;
         (self.allowance, self.allowed_at) = ((self.allowance + gained).min(rate.max(1.0)), now);
         let Some(entry) = self.table.get_mut(&to.0) else { return };
-        // Whoever has answered does not wait behind those who may be forged.
+        // Peers that have answered do not wait behind those that may be forged.
         if self.allowance < 1.0 && !entry.accepted {
             entry.deadline = now + Time::from_secs_f64(1.0 / rate);
             return;
@@ -390,7 +390,7 @@ impl Clouds {
                 entry.control(now, |y| if of_capacity { capacity - y } else { left });
             }
             if entry.bandwidth.is_some() && now.since(entry.told) >= idle {
-                entry.bandwidth = None; // nobody tells us any more
+                entry.bandwidth = None; // no report has come for long
             }
             if entry.deadline <= now && entry.tries >= TRIES {
                 (entry.broken, entry.deadline, entry.accepted) = (true, Time::NEVER, false);
@@ -438,7 +438,7 @@ impl Clouds {
     }
 }
 
-/// Nothing is known of the cloud: nobody speeds up.
+/// Nothing is known of the cloud: no flow speeds up.
 fn hold(packet: &mut Packet) {
     if packet.congestion.is_standard() && packet.congestion.delta_throughput() > 0 {
         packet.congestion.set_delta_throughput(0);

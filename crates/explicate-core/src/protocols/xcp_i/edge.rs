@@ -67,7 +67,7 @@ impl Edge {
         }
     }
 
-    /// Not a cryptographic hash: whoever deploys this takes a keyed one.
+    /// Not a cryptographic hash: a deployment takes a keyed one.
     pub(super) fn cookie(&self, peer: Address, epoch: u64) -> u64 {
         let mut word = self.secret ^ (peer.0 as u64) << 32 ^ epoch;
         for multiplier in [0xbf58_476d_1ce4_e5b9u64, 0x94d0_49bb_1331_11eb] {

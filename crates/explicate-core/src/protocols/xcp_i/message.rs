@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | 0 | kind |
 //! | 2-3 | number of a probe, or of its echo |
-//! | 4-11 | nonce of whoever asked: an answer without it is nobody's |
+//! | 4-11 | nonce of the request: an answer without it is dropped |
 //! | 12-19 | request, challenge, stop: cookie; result: bandwidth, bytes/s, signed; probe, echo: when it was sent, ns |
 //! | 20-27 | request: period that is wanted, ns; echo: when the probe came, ns |
 

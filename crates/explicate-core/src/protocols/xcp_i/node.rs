@@ -1,4 +1,4 @@
-//! What speaks for a node with XCP-i: finds clouds by their TTL, and is the upstream edge of some and the downstream edge of
+//! The agent of a node with XCP-i: finds clouds by their TTL, and is the upstream edge of some and the downstream edge of
 //! others.
 
 use alloc::vec::Vec;
@@ -126,12 +126,12 @@ impl Agent for Node {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing;
+    use crate::protocols::common::rate_header::seconds_to_units;
     use crate::protocols::common::xcp_router::{self, Controller};
     use crate::protocols::xcp_i::RouterParams;
-    use crate::protocols::common::rate_header::seconds_to_units;
     use crate::protocols::xcp_i::edge::MESSAGE_LEN;
     use crate::rng::Rng;
+    use crate::testing;
     use crate::wire::{Congestion, Format};
     use std::vec::Vec;
 
@@ -276,7 +276,7 @@ mod tests {
         assert_eq!(sends(&mut k, now).len(), 1);
     }
 
-    /// Nobody is asked to measure who has not answered a challenge, and the answer costs no more than the request.
+    /// Only peers that have answered a challenge are asked to measure, and the answer costs no more than the request.
     #[test]
     fn forged_and_replayed_requests_measure_nothing() {
         let (mut k, mut u) = (node(2), node(1));

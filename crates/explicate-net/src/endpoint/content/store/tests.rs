@@ -188,7 +188,7 @@ fn parts_are_not_followed_elsewhere() {
         assert_eq!(fs::read(&elsewhere).unwrap(), b"mine");
         fs::remove_file(scratch.0.join("a")).unwrap();
     }
-    // Nor is their folder, and nobody else writes into it.
+    // Nor is their folder, and no other user writes into it.
     std::os::unix::fs::symlink(std::env::temp_dir(), &parts).unwrap();
     assert_eq!(store.take(PEER, &a).err(), Some(Refusal::NotWritable));
     fs::remove_file(&parts).unwrap();

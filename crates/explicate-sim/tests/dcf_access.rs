@@ -1,4 +1,4 @@
-//! Stories of shared air: who hears whom decides who gets what.
+//! Access to a shared medium: which stations sense which determines their shares.
 #![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the figures
 
 mod common;

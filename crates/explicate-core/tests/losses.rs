@@ -1,4 +1,4 @@
-//! Stories of losses, end to end: two ends of a flow over a line that keeps order and loses what the story says.
+//! Recovery from losses, end to end: two ends of a flow over a line that keeps order and loses chosen packets.
 
 use std::collections::VecDeque;
 

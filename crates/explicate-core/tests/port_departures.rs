@@ -1,4 +1,4 @@
-//! Stories of one port: they fail if feedback, marks or flags are written when a packet joins the queue instead of when it leaves.
+//! Feedback, marks and flags are written when a packet leaves a port, not when it joins the queue.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
