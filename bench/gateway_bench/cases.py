@@ -11,7 +11,7 @@ from .net import Line
 MIB, MB = 1 << 20, 1_000_000
 GEO = Line("20Mbit/s", "2Mbit/s", "300ms")
 LOSSY = Line("20Mbit/s", "2Mbit/s", "300ms", "1%")
-HUB = Line("50Mbit/s", "10Mbit/s", "50ms", share=0.98)
+HUB = Line("50Mbit/s", "10Mbit/s", "50ms", share=0.96)
 FADES = ((30.0, 20e6), (45.0, 5e6), (60.0, 20e6))
 LTE = ("Verizon-LTE-short.down", "Verizon-LTE-short.up")
 SPLIT = (*KERNEL, "haproxy bbr")

@@ -16,6 +16,7 @@ from typing import Any
 from .net import FAR, SERVER, Net, run, running, site, until
 
 PORT, KCP = 80, 29900
+ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 # Files of the gateways that have the rate of the line.
 STEP = 0.04
 # What a modem grants of a capacity that changes, until when its queue is to be empty, and what it always grants.
@@ -168,10 +169,22 @@ class Gateways:
 
 
 @contextmanager
+def allowed(law: str) -> Iterator[None]:
+    """Namespaces may make a congestion control their default, as long as this lasts."""
+    known = ALLOWED.read_text().split()
+    ALLOWED.write_text(" ".join({*known, law}))
+    try:
+        yield
+    finally:
+        ALLOWED.write_text(" ".join(known))
+
+
+@contextmanager
 def haproxy(net: Net, law: str) -> Iterator[Way]:
     """TCP connections are split at both gateways, which use a congestion control of the kernel."""
     with ExitStack() as stack:
         way = Way(f"{site(0)[0][:-1]}1")
+        stack.enter_context(allowed(law))
         for host, bind, onward in (("b", FAR, SERVER), ("a0", way.address, FAR)):
             net.exec(host, f"sysctl -qw net.ipv4.tcp_congestion_control={law}")
             config = net.folder / f"haproxy-{host}.cfg"
