@@ -47,20 +47,21 @@ rust: ## Rust tests: no root, no network, no Python
 repeat: ## A release build computes what a debug build computes
 	cargo test --release -p explicate-sim --test repeatability --test reference
 
+# Tests are named without `-p`: another choice of packages has other features, and would be built again.
 lab: ## Programs in network namespaces of a user's own, where the kernel allows that
 	@mkdir -p target && rm -f $(NOT_RUN)
-	cargo test -p explicate-net --test linux --no-run
+	cargo test --test linux --no-run
 	@if ! scripts/in_namespace --possible; then \
 		echo "  programs in namespaces (crates/explicate-net/tests/linux): as root, make linux" >$(NOT_RUN); \
 	else \
-		scripts/in_namespace cargo test --offline -p explicate-net --test linux -- --ignored --test-threads=4; \
+		scripts/in_namespace cargo test --offline --test linux -- --ignored --test-threads=4; \
 	fi
 
 linux: install ## Programs and laboratory in network namespaces: needs root, and fails without
 	scripts/packages ip:iproute2 ping:iputils-ping sysctl:procps tshark:tshark nft:nftables faketime:faketime
-	cargo test -p explicate-net --test linux -- --ignored --test-threads=4
-	cargo test -p explicate-net --test linux_lab --test linux_ways -- --ignored --test-threads=2
-	cargo test -p explicate-net --test linux_classes --test linux_gateway --test linux_guard --test linux_rates --test linux_root \
+	cargo test --test linux -- --ignored --test-threads=4
+	cargo test --test linux_lab --test linux_ways -- --ignored --test-threads=2
+	cargo test --test linux_classes --test linux_gateway --test linux_guard --test linux_rates --test linux_root \
 		--test hostile --test hostile_sockets -- --ignored --test-threads=1
 	EXPLICATED=target/debug/explicated $(PY) -m pytest -q python/tests/linux_worlds.py python/tests/linux_gateway.py
 	$(MAKE) soak MINUTES=2
@@ -68,7 +69,7 @@ linux: install ## Programs and laboratory in network namespaces: needs root, and
 MINUTES ?= 30
 soak: ## Connections through two gateways beside faults by chance, for MINUTES; needs root
 	scripts/packages ip:iproute2 sysctl:procps nft:nftables
-	SOAK_MINUTES=$(MINUTES) cargo test -p explicate-net --test linux_soak -- --ignored --nocapture
+	SOAK_MINUTES=$(MINUTES) cargo test --test linux_soak -- --ignored --nocapture
 
 gateway-bench: $(VENV)/ready ## Transfers through two gateways beside kernel TCP; needs root; fills docs/gateway.md
 	scripts/packages ip:iproute2 ping:iputils-ping sysctl:procps nft:nftables ethtool:ethtool curl:curl haproxy:haproxy kcptun-client:kcptun ssh:openssh-client sshd:openssh-server ss:iproute2
