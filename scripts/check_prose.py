@@ -45,8 +45,12 @@ LEAST = '\n[[flows]]\nname = "added"\nprotocol = "reno"\n'
 SWEPT = 'topology = { kind = "dumbbell" }\n[[flows]]\nname = "bulk"\nprotocol = "reno"\n'
 """The scenario of sweep files."""
 
-EXAMPLES = {"example": "aimd.rs", "explicit-example": "rcp.rs", "python-example": "aimd.py"}
-"""Files of docs/examples that pages quote, by the names of their markers."""
+EXAMPLES = {
+    "example": "examples/own-protocol/src/aimd.rs",
+    "explicit-example": "docs/examples/rcp.rs",
+    "python-example": "docs/examples/aimd.py",
+}
+"""Files that pages quote, by the names of their markers."""
 LANGUAGES = {".rs": "rust", ".py": "python"}
 
 
@@ -55,7 +59,7 @@ def with_example(text: str) -> str:
     for name, file in EXAMPLES.items():
         begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
         if begin in text:
-            path = ROOT / "docs" / "examples" / file
+            path = ROOT / file
             head, rest = text.split(begin)
             code = f"```{LANGUAGES[path.suffix]}\n{path.read_text(encoding='utf-8')}```"
             text = f"{head}{begin}\n\n{code}\n\n{end}{rest.split(end)[1]}"

@@ -1,10 +1,10 @@
 """One protocol = one new file and one line: tries it on a copy of the tree.
 
-Adds the protocols of `docs/examples` (one works end to end, one with routers) and their lines in `protocols/mod.rs` to
-a copy of what git tracks, and then expects of the copy that the laws hold for the newcomers, that the registry, the
-parser, the simulator, the laboratory, the schema and the reference pages know them, and that git sees one new file and
-one new line for each. Also looks for protocols' names in crate sources where none belong. The laboratory needs
-namespaces: the test fails where the kernel has none.
+Adds two protocols (AIMD of `examples/own-protocol`, which works end to end, and RCP of `docs/examples`, which has
+routers) and their lines in `protocols/mod.rs` to a copy of what git tracks, and then expects of the copy that the
+laws hold for the newcomers, that the registry, the parser, the simulator, the laboratory, the schema and the
+reference pages know them, and that git sees one new file and one new line for each. Also looks for protocols' names
+in crate sources where none belong. The laboratory needs namespaces: the test fails where the kernel has none.
 
 `CARGO_TARGET_DIR` decides where the copy is built; by default in `target/one-file-one-line`, so that it is fast again.
 """
@@ -30,9 +30,10 @@ LAB_SECONDS = 6
 
 @dataclass(frozen=True)
 class Newcomer:
-    """A protocol of `docs/examples`, and what a scenario says of it."""
+    """A protocol of the examples, and what a scenario says of it."""
 
     name: str
+    folder: str
     unit: str
     title: str
     parameters: tuple[str, ...]
@@ -41,7 +42,7 @@ class Newcomer:
     @property
     def example(self) -> Path:
         """The file to copy."""
-        return ROOT / "docs" / "examples" / f"{self.name}.rs"
+        return ROOT / self.folder / f"{self.name}.rs"
 
     @property
     def file(self) -> Path:
@@ -67,10 +68,10 @@ count = 2
 
 NEWCOMERS = (
     Newcomer(
-        "aimd", "Aimd", "AIMD with a choice of pace", ("increase", "keep"),
+        "aimd", "examples/own-protocol/src", "Aimd", "AIMD with a choice of pace", ("increase", "keep"),
         'protocol = "aimd/newreno"\nparams = { keep = "80%" }',
     ),
-    Newcomer("rcp", "Rcp", "RCP, the Rate Control Protocol", (), 'protocol = "rcp"'),
+    Newcomer("rcp", "docs/examples", "Rcp", "RCP, the Rate Control Protocol", (), 'protocol = "rcp"'),
 )  # fmt: skip
 
 # What the engine of the copy says, printed as JSON by a process of its own that sees the copy's package.

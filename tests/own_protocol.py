@@ -48,10 +48,6 @@ def call(command: list[str], **environment: str) -> str:
 
 def main() -> None:
     """Try it all."""
-    twin = (ROOT / "docs" / "examples" / "aimd.rs").read_text(encoding="utf-8")
-    outside = twin.replace("use alloc::boxed::Box;\n\n", "").replace("use crate::", "use explicate_core::")
-    if (CRATE / "src" / "aimd.rs").read_text(encoding="utf-8") != outside:
-        sys.exit("examples/own-protocol/src/aimd.rs is not docs/examples/aimd.rs with another crate's names")
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).absolute()
     cargo = ["--quiet", "--manifest-path", str(CRATE / "Cargo.toml"), "--target-dir", str(target)]
     table = call(["cargo", "run", *cargo, "--", str(SCENARIO)]).splitlines()

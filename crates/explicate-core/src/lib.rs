@@ -6,6 +6,8 @@
 #![forbid(unsafe_code)]
 
 extern crate alloc;
+// A file of a protocol is the same here and in a crate of its own.
+extern crate self as explicate_core;
 #[cfg(any(test, feature = "std"))]
 extern crate std;
 

@@ -2,6 +2,8 @@
 //!
 //! Deviations: none. It is the example of CONTRIBUTING.md: no slow start, and nothing that a router would have to do.
 
+use alloc::boxed::Box;
+
 use explicate_core::api::{Ack, Allowance, AnySender, Loss, LossKind, Probe, Protocol, Sender, SenderInit};
 use explicate_core::params::{Fraction, Info, Packets, parameters};
 

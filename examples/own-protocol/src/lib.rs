@@ -3,6 +3,9 @@
 //! `cargo run` simulates `scenario.toml`. For Python, `cargo build --lib --features python` makes a module that has the engine
 //! with this protocol in it; CONTRIBUTING.md says how Explicate is given it.
 
+// The file of the protocol takes what Explicate's core has, which is `no_std`, from here too.
+extern crate alloc;
+
 mod aimd;
 
 pub use aimd::Aimd;
