@@ -7,6 +7,7 @@ EXPLICATE := $(VENV)/bin/explicate
 SECONDS_EACH ?= 10
 NOT_RUN := target/not-run
 PORTABLE := -p explicate-core -p explicate-scenario -p explicate-build -p explicate-sim -p explicate-fluid -p explicate-py
+COVERED := -p explicate-core -p explicate-scenario -p explicate-build -p explicate-sim
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -89,6 +90,17 @@ python: install browser ## Python tests, the report in a real browser, the tutor
 	$(PY) scripts/make_docs.py --check
 	$(PY) scripts/run_pages.py --check
 	$(PY) scripts/frictions.py --check
+
+coverage: $(VENV)/ready ## Which lines of the crates the Rust tests reach; fills docs/development.md
+	rustup component add llvm-tools
+	cargo llvm-cov --version >/dev/null 2>&1 || cargo install --locked cargo-llvm-cov@0.9.1
+	cargo llvm-cov --html $(COVERED)
+	cargo llvm-cov report --json --summary-only --output-path target/coverage.json
+	$(PY) scripts/coverage_table.py target/coverage.json docs/development.md
+
+coverage-python: install browser ## Which lines of the Python package its tests reach
+	$(PY) -m coverage run --source=python/explicate,papers/explicate_papers -m pytest --require-native -q
+	$(PY) -m coverage report --skip-covered --sort=cover
 
 papers: install ## Repeats a fixed shard of the papers' experiments; fails if a verdict or a frozen judge changed
 	$(PY) scripts/freeze_papers.py --check
@@ -205,4 +217,4 @@ site: install browser ## Builds the documentation site, checks it and tries it i
 clean: ## Removes what was built
 	rm -rf target .venv dist out
 
-.PHONY: help install demo test rest test-all lint rust repeat lab linux browser packages python papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-accept bench peers sweep-cost validation docs site clean elsewhere workflows dist dist-part dist-try man playground playground-test gateway-bench soak
+.PHONY: help install demo test coverage coverage-python rest test-all lint rust repeat lab linux browser packages python papers gallery multiverse wheel extend fuzz-short fuzz cost cost-rows cost-profile cost-scaling cost-million cost-accept bench peers sweep-cost validation docs site clean elsewhere workflows dist dist-part dist-try man playground playground-test gateway-bench soak
