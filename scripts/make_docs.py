@@ -32,14 +32,14 @@ PICTURES = "img"
 CORE = Path("crates/explicate-core/src")
 NOTE = "<!-- Made by `make docs` from {sources}: change those, not this page. -->"
 
-LINE = re.compile(r"^    (\w+)::(\w+),$", re.MULTILINE)
+LINE = re.compile(r'^    (\w+)::(\w+)(?: = "\w+")?,$', re.MULTILINE)
 """A registry line."""
 PROBE = re.compile(r'\bput\(\s*([^,;]*"\w+"[^,;]*),')
 """The names of a variable that a machine tells: one, or several to choose from."""
 COMBINES = re.compile(r" \((\S+)/(\S+)\)$")
 """The law and the recovery of a preset, at the end of its summary."""
-NEIGHBOUR = re.compile(r"^use (?:crate::(?:protocols|recovery)|super)::(\w+)::([^;]+);$", re.MULTILINE)
-"""What a file takes from another of its folder."""
+NEIGHBOUR = re.compile(r"^use (?:crate::(?:protocols|recovery)|super)::((?:common::)?\w+)::([^;]+);$", re.MULTILINE)
+"""What a file uses of another in its folder, or in `common/` there."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,8 @@ def variables(folder: Path, text: str, registered: Sequence[str]) -> Iterator[st
     code = text.split("\n#[cfg(test)]\n", maxsplit=1)[0]
     for module, names in NEIGHBOUR.findall(code):
         if module not in registered or re.search(r"(Sender|Router)\b", names):
-            yield from variables(folder, (ROOT / folder / f"{module}.rs").read_text(encoding="utf-8"), registered)
+            neighbour = ROOT / folder / f"{module.replace('::', '/')}.rs"
+            yield from variables(folder, neighbour.read_text(encoding="utf-8"), registered)
     for names in PROBE.findall(code):
         yield from re.findall(r'"(\w+)"', names)
 
