@@ -56,8 +56,8 @@ def cellular(traces: Path) -> str | None:
     return f"""One flow of 120 s (the first 10 left out) over recorded LTE capacity in the mahimahi format, data
 and acknowledgements each over their own direction's recording; 40 ms round trip, a buffer of 500 kB, packets of
 1500 bytes. Nothing is known in advance here: the table says what XCP is worth where the capacity that its
-router is configured with is a constant (half, once and twice the recording's mean) and the radio's is not. Queueing is the
-round trip less its 40 ms; the p95 is over means of 100 ms.
+router is configured with is a constant (half, once and twice the recording's mean) and the radio's is not.
+Queueing is the round trip less its 40 ms; the p95 is over means of 100 ms.
 
 {table(heads, rows)}
 

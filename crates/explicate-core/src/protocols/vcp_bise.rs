@@ -6,7 +6,7 @@
 //! large factor, and lets the router say to how many packets it applies: at low load it leaves 01 (multiply) on a share *r*
 //! of the packets and writes 10 (add) on the rest. The router picks r so that the load factor covers, in the next interval,
 //! a share k of what it lacks. The time to fill a link thus depends on k and not on the link's rate. Everything else,
-//! the senders included, is [`vcp`](super::vcp).
+//! the senders included, is [`vcp`].
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |

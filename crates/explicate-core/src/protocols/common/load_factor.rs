@@ -2,7 +2,7 @@
 //!
 //! What came in an interval, and a part of what waits, is compared with what could have been sent: equation 1. Paper K does
 //! not say how the persistent queue is found; as in the ns-2 code of VCP's author it is a moving average of the means of
-//! samples. The symbols stand in the table of [VCP](super::vcp).
+//! samples. The symbols stand in the table of [VCP](crate::protocols::vcp).
 
 use crate::api::{PortView, Probe};
 use crate::params::{Flag, Fraction, Number, Seconds, parameters};
