@@ -19,6 +19,7 @@ use crate::wire::{CONGESTION_LEN, Congestion, Describe, Packet, Transport};
 
 pub use self::object::{AnyProtocol, AnyReceiver, AnyRouter, AnySender};
 
+mod facts;
 pub(crate) mod object;
 
 /// A congestion control protocol: one file, registered by one line in `protocols/mod.rs`.
@@ -105,26 +106,6 @@ pub struct Ack<'a> {
     pub app_limited: bool,
 }
 
-impl<'a> Ack<'a> {
-    /// An acknowledgement of so many segments in order after this round-trip time, with a congestion header, and nothing under way.
-    pub fn new(now: Time, newly_acked: u32, rtt: Time, header: &'a Congestion) -> Ack<'a> {
-        Ack {
-            now,
-            newly_acked,
-            cumulative: newly_acked,
-            highest_sent: newly_acked + 1,
-            duplicate: false,
-            header,
-            transport: &Transport::EMPTY,
-            rtt,
-            srtt: rtt,
-            in_flight: 0,
-            recovering: false,
-            app_limited: false,
-        }
-    }
-}
-
 /// Why a [`Loss`] is reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LossKind {
@@ -153,13 +134,6 @@ pub struct Loss {
     pub marked: bool,
 }
 
-impl Loss {
-    /// A loss or mark of a segment that was sent once, with `in_flight` segments under way.
-    pub fn new(now: Time, kind: LossKind, in_flight: u32, srtt: Time) -> Loss {
-        Loss { now, kind, in_flight, srtt, repeated: false, marked: kind == LossKind::Mark }
-    }
-}
-
 /// A transmission.
 #[non_exhaustive]
 pub struct Sent {
@@ -169,13 +143,6 @@ pub struct Sent {
     pub in_flight: u32,
     /// The application has more to send than this packet.
     pub backlogged: bool,
-}
-
-impl Sent {
-    /// A transmission of a flow with more to send.
-    pub fn new(now: Time, in_flight: u32) -> Sent {
-        Sent { now, in_flight, backlogged: true }
-    }
 }
 
 /// What [`Sender::on_send`] writes.

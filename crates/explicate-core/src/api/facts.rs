@@ -1,0 +1,39 @@
+//! How drivers make the facts that a sender is given.
+
+use super::{Ack, Loss, LossKind, Sent};
+use crate::units::Time;
+use crate::wire::{Congestion, Transport};
+
+impl<'a> Ack<'a> {
+    /// An acknowledgement of so many segments in order after this round-trip time, with a congestion header, and nothing under way.
+    pub fn new(now: Time, newly_acked: u32, rtt: Time, header: &'a Congestion) -> Ack<'a> {
+        Ack {
+            now,
+            newly_acked,
+            cumulative: newly_acked,
+            highest_sent: newly_acked + 1,
+            duplicate: false,
+            header,
+            transport: &Transport::EMPTY,
+            rtt,
+            srtt: rtt,
+            in_flight: 0,
+            recovering: false,
+            app_limited: false,
+        }
+    }
+}
+
+impl Loss {
+    /// A loss or mark of a segment that was sent once, with `in_flight` segments under way.
+    pub fn new(now: Time, kind: LossKind, in_flight: u32, srtt: Time) -> Loss {
+        Loss { now, kind, in_flight, srtt, repeated: false, marked: kind == LossKind::Mark }
+    }
+}
+
+impl Sent {
+    /// A transmission of a flow with more to send.
+    pub fn new(now: Time, in_flight: u32) -> Sent {
+        Sent { now, in_flight, backlogged: true }
+    }
+}
