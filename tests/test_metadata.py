@@ -20,7 +20,7 @@ def test_nothing_differs() -> None:
 
 
 def test_a_release_changes_two_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [*metadata.FILES, "packaging/project.toml"]:
+    for name in [*metadata.FILES, "packaging/project.toml", "README.md"]:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     monkeypatch.setattr(metadata, "ROOT", tmp_path)
