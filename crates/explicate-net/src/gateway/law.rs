@@ -299,10 +299,9 @@ struct OfConnection {
 
 impl Controller for OfConnection {
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _: bool, rtt: &RttEstimator) {
-        // Without the time that acknowledgements waited for more packets.
-        let (smoothed, own) = (rtt.get(), now.saturating_duration_since(sent));
+        // Not the lesser of both: before its first sample the estimate is a guess of 333 ms, which no path need reach again.
         let time = |duration: Duration| Time(duration.as_nanos() as u64);
-        self.law.lock().on_ack(bytes, time(smoothed), time(own.min(smoothed)));
+        self.law.lock().on_ack(bytes, time(rtt.get()), time(now.saturating_duration_since(sent)));
     }
     fn on_end_acks(&mut self, _: Instant, in_flight: u64, app_limited: bool, _: Option<u64>) {
         self.law.lock().on_end_acks(in_flight, app_limited);
