@@ -18,10 +18,10 @@
 //!
 //! - in three successive round trips, more than a fifth of the packets is lost, or every round-trip time exceeds the least one
 //!   by more than max(25 ms, a quarter of it), in each case without the answering routers' own queues;
-//! - the sum of losses beyond 1.25 times `air_loss` reaches 45 packets. One round trip adds at most 12 to the sum, and
-//!   the sum never falls below zero. With independent losses at `air_loss` itself a round trip ends with 45 at a probability of
-//!   exp(-19.3) (Lundberg's bound: exp(0.43) - 1 = 1.25 * 0.43), which is once in 90 days of 2000 round trips a minute. A single
-//!   outage of the air is one round trip and does not reach it;
+//! - the sum of losses beyond `air_loss` reaches 30 packets. One round trip adds at most 12 to the sum, and the sum never falls
+//!   below zero. With independent losses at three quarters of `air_loss` a round trip ends with 30 at a probability of
+//!   exp(-16.5) (Lundberg's bound: exp(0.55) - 1 = 0.55 / 0.75), which is once in five days of 2000 round trips a minute; losses
+//!   at `air_loss` itself reach it within minutes. A single outage of the air is one round trip and does not reach it;
 //! - packets behind lost ones waited longer than others where no router answers: a short queue is full. Such a bottleneck, hardly
 //!   narrower than the routers before it, shows less delay than the first condition has and fewer losses than the second. Losses
 //!   of the air come at any delay (`full_queue.rs` has the test and its error rate).

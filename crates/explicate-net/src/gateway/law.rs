@@ -391,7 +391,7 @@ mod tests {
             law.is_limited()
         };
         assert!(limited(&[(3, 30, 100, 0)]) && !limited(&[(2, 30, 100, 0)]), "a fifth, three times");
-        assert!(limited(&[(7, 10, 100, 0)]) && !limited(&[(6, 10, 100, 0)]), "7.5 beyond the air each time");
+        assert!(limited(&[(4, 10, 100, 0)]) && !limited(&[(3, 10, 100, 0)]), "8 beyond the air each time");
         assert!(!limited(&[(1000, 2, 100, 0)]), "the stated loss of the air");
         assert!(!limited(&[(1, 0, 100, 0), (50, 0, 124, 0)]) && limited(&[(1, 0, 100, 0), (3, 0, 126, 0)]), "delay");
         assert!(!limited(&[(1, 0, 100, 0), (50, 0, 160, 40)]), "delay in the own port");
