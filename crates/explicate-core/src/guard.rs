@@ -26,8 +26,9 @@
 //!   narrower than the routers before it, shows less delay than the first condition has and fewer losses than the second. Losses
 //!   of the air come at any delay (`full_queue.rs` has the test and its error rate).
 //!
-//! For the first two, round trips in which a router reports overload or its own drops are not counted. Routers of XCP report neither, so
-//! their marks do: the first one behind packets that its router dropped says no wait, and those are not counted in the sum.
+//! For the first two, round trips in which a router reports overload or its own drops are not counted. Where routers report
+//! neither, marks show drops: the first mark behind packets that its router dropped says no wait, and these packets are not
+//! counted in the sum.
 //!
 //! The limit starts at half of what arrives in a round trip. It ends after 30 s without a sum of 10 and without
 //! half of the delay above (a TCP flow in the same queue causes that much). A short queue hides a neighbour, so the limit may
