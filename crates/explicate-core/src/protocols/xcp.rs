@@ -164,12 +164,14 @@ pub(super) struct Rate;
 
 impl Form for Rate {}
 
-/// A sender of the family.
-#[derive(Default)]
+/// A sender of the family. Of its parameters it keeps what it reads later.
 pub(super) struct XcpSender<F> {
     window: Window,
     form: F,
-    params: Params,
+    on_loss: OnLoss,
+    on_timeout: OnTimeout,
+    follow_duplicates: bool,
+    aging: f64,
     aged_at: Time,
     most_in_flight: u32,
     was_limited: bool,
@@ -181,7 +183,18 @@ impl<F: Form> XcpSender<F> {
     pub(super) fn new(init: &SenderInit<'_>, params: Params) -> Self {
         let desired = params.desired_rate.map_or(init.interface.bytes_per_sec(), |rate| rate / 8.0);
         let window = Window { cwnd: init.initial_window, packet: init.packet, desired, srtt: 0.0 };
-        XcpSender { window, params, ..XcpSender::default() }
+        XcpSender {
+            window,
+            form: F::default(),
+            on_loss: params.on_loss,
+            on_timeout: params.on_timeout,
+            follow_duplicates: params.follow_duplicates,
+            aging: params.aging,
+            aged_at: Time::ZERO,
+            most_in_flight: 0,
+            was_limited: false,
+            feedback: 0,
+        }
     }
 
     /// What the next packets carry, from window and RTT. Of the window whole packets are sent; told with its fraction, it would
@@ -203,7 +216,7 @@ impl<F: Form> XcpSender<F> {
         let used = self.most_in_flight as f64;
         let cwnd = self.window.cwnd;
         if !self.was_limited && used < cwnd {
-            self.window.cwnd = ((1.0 - self.params.aging) * cwnd + self.params.aging * used).max(1.0);
+            self.window.cwnd = ((1.0 - self.aging) * cwnd + self.aging * used).max(1.0);
         }
         self.aged_at = ack.now;
         self.most_in_flight = 0;
@@ -238,7 +251,7 @@ impl<F: Form> Sender for XcpSender<F> {
     fn on_ack(&mut self, ack: &Ack<'_>) {
         self.window.srtt = ack.srtt.0 as i64 as f64 * 1e-9; // a signed conversion is one instruction
         self.feedback = ack.header.reverse_feedback();
-        if self.params.follow_duplicates || !ack.duplicate {
+        if self.follow_duplicates || !ack.duplicate {
             self.window.cwnd = self.form.answered(&self.window, ack).max(1.0);
         }
         self.age(ack);
@@ -246,7 +259,7 @@ impl<F: Form> Sender for XcpSender<F> {
 
     fn on_loss(&mut self, loss: &Loss) {
         let cwnd = self.window.cwnd;
-        self.window.cwnd = match (loss.kind, self.params.on_timeout, self.params.on_loss) {
+        self.window.cwnd = match (loss.kind, self.on_timeout, self.on_loss) {
             (LossKind::Timeout, OnTimeout::Keep, _) => cwnd,
             (LossKind::Timeout, OnTimeout::Reset, _) | (_, _, OnLoss::Reset) => 1.0,
             (_, _, OnLoss::Keep) => cwnd,
