@@ -18,7 +18,7 @@ pub const CONTROL_LEN: usize = 28;
 /// A message between agents; travels as a packet through the same queues as data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Control {
-    /// The other node: destination when polled, origin when handled.
+    /// The other node: the destination of a message that is sent, the origin of one that is received.
     pub peer: Address,
     /// Length of the IP datagram, bytes.
     pub ip_len: u16,
@@ -26,7 +26,7 @@ pub struct Control {
     pub message: [u8; CONTROL_LEN],
 }
 
-/// What an agent is made from.
+/// Arguments for making an agent.
 pub struct AgentInit<'a> {
     /// Values of [`AgentKind::params`].
     pub values: &'a Values,
@@ -36,10 +36,10 @@ pub struct AgentInit<'a> {
     pub rng: Rng,
 }
 
-/// What a driver that knows the truth about the network tells of it, for estimators that are to be perfect.
+/// Access to the true state of the network, which a simulator can give to ideal estimators.
 pub trait PathOracle {
-    /// Tells of every link on the way from one node to another, in order: its number, the bytes that its line could carry since
-    /// `since`, and the bytes that have come to it so far. Tells nothing if there is no way.
+    /// Reports every link on the path from one node to another, in order: its number, the bytes that its line could
+    /// carry since `since`, and the bytes that have arrived at it so far. Reports nothing if there is no path.
     fn links(&mut self, from: Address, to: Address, since: Time, tell: &mut dyn FnMut(u32, f64, f64));
 }
 
@@ -59,25 +59,25 @@ pub trait Agent: Send {
     fn handle_control(&mut self, now: Time, control: &Control);
     /// The next message to send.
     fn poll_control(&mut self, now: Time) -> Option<Control>;
-    /// The timer asked for by [`Agent::poll_timeout`] expired.
+    /// The timer of [`Agent::poll_timeout`] expired.
     fn handle_timeout(&mut self, now: Time);
-    /// When this agent wants [`Agent::handle_timeout`].
+    /// When [`Agent::handle_timeout`] is to be called.
     fn poll_timeout(&self) -> Time;
-    /// A packet of a flow to the node `to` has reached this node, before it joins the output port that `port` is a view of, or
-    /// is delivered here. Returns whether there is something to send or a new timer.
+    /// A packet of a flow to the node `to` has reached this node, before it enters the output port described by
+    /// `port`, or is delivered here. Returns whether there is a message to send or a new timer.
     fn handle_data(&mut self, now: Time, packet: &mut Packet, to: Address, port: Option<&PortView>) -> bool {
         let _ = (now, packet, to, port);
         false
     }
-    /// The timer is about to expire: what an agent may ask of one who knows the truth.
+    /// The timer is about to expire: the agent may query the oracle.
     fn consult(&mut self, now: Time, oracle: &mut dyn PathOracle) {
         let _ = (now, oracle);
     }
-    /// Tells its variables.
+    /// Reports its variables.
     fn probe(&self, put: Probe<'_>) {
         let _ = put;
     }
-    /// Tells what it keeps about each other node.
+    /// Reports its variables about each other node.
     fn probe_peers(&self, put: &mut dyn FnMut(Address, &'static str, f64)) {
         let _ = put;
     }

@@ -1,8 +1,9 @@
-//! Read this first: what a congestion control protocol consists of, and the facts that its parts are given.
+//! Read this first: the parts of a congestion control protocol, and the arguments that their methods receive.
 //!
-//! A *sender* decides how much may be in flight, a *receiver* what an acknowledgement returns, a *router* watches the queue of
-//! an output port and writes feedback into departing packets. Each is a state machine that is given the time. A scenario
-//! combines them with a recovery ([`crate::recovery`]), a queue ([`crate::qdisc`]) and a channel ([`crate::channel`]).
+//! A *sender* decides how much may be in flight. A *receiver* decides what an acknowledgement returns. A *router*
+//! observes the queue of an output port and writes feedback into departing packets. Each is a state machine that
+//! receives the time as an argument. A scenario combines them with a recovery ([`crate::recovery`]), a queue
+//! discipline ([`crate::qdisc`]) and a channel ([`crate::channel`]).
 //!
 //! `WRITES`, `HAS_TIMER`, `ECHOES` and `ORDER_INDEPENDENT` are promises that save work. Their defaults are always safe, and
 //! the laws in `tests/laws/promises.rs` fail for a protocol that breaks one.
@@ -28,17 +29,18 @@ pub trait Protocol: Sync {
     const INFO: Info;
     /// Parameters of the router controller.
     const ROUTER_PARAMS: &'static [Param] = &[];
-    /// Routers give feedback to its senders. Set-up negotiates that, and falls back to TCP if the other end refuses.
+    /// Routers give feedback to its senders. Connection set-up negotiates this, and falls back to TCP if the other
+    /// end refuses.
     const EXPLICIT: bool = false;
-    /// Length of the congestion header of its data packets, bytes; 0 if its feedback fits bits of other headers.
+    /// Length of the congestion header of its data packets, bytes; 0 if the feedback fits into bits of other headers.
     const HEADER_LEN: u16 = if Self::EXPLICIT { CONGESTION_LEN as u16 } else { 0 };
-    /// The agent of nodes with such controllers, or where such flows begin or end.
+    /// The agent of every node that has such controllers, or at which such flows begin or end.
     const AGENT: Option<&'static dyn AgentKind> = None;
-    /// It works across routers without its controller, which otherwise deserve a warning.
+    /// It works across routers without its controller. Other protocols cause a warning on such paths.
     const BEARS_PLAIN_ROUTERS: bool = false;
-    /// The protocol whose controllers serve this one's packets, if not its own.
+    /// The protocol whose controllers process this one's packets, if not its own.
     const CONTROLLER: Option<&'static AnyProtocol> = None;
-    /// Describes those fields of a packet that are this protocol's, for packet logs; nothing for packets without such fields.
+    /// Describes the protocol's fields of a packet, for packet logs; writes nothing for packets without such fields.
     const DESCRIBE: Describe = |_, _| Ok(());
     /// A sender for one flow.
     fn sender(&self, init: &SenderInit<'_>) -> Box<AnySender>;
@@ -46,34 +48,36 @@ pub trait Protocol: Sync {
     fn receiver(&self) -> Option<Box<AnyReceiver>> {
         None
     }
-    /// A controller for one output port. It must leave acknowledgements alone: a driver may omit it where only those cross.
+    /// A controller for one output port. It must not change acknowledgements: a driver may omit it where only those
+    /// pass.
     fn router(&self, _init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
         None
     }
-    /// Whether a packet may be of this protocol, as far as a router can tell. Ports with classes keep such packets together.
+    /// Whether a packet may belong to this protocol, judged by its headers. Ports with classes keep such packets
+    /// together.
     fn answers(&self, packet: &Packet) -> bool {
         packet.congestion.is_present()
     }
 }
 
-/// What a sender is made from.
+/// Arguments for making a sender.
 pub struct SenderInit<'a> {
     /// Values of the parameters in [`Protocol::INFO`].
     pub values: &'a Values,
     /// Length of a full data packet with all headers, bytes.
     pub packet: f64,
-    /// First window, segments.
+    /// Initial window, segments.
     pub initial_window: f64,
-    /// Rate of the interface that the flow leaves by.
+    /// Rate of the interface that the flow sends through.
     pub interface: Rate,
 }
 
-/// How much a sender may have in flight, and how fast it may go.
+/// How much a sender may have in flight, and at which rate it may send.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Allowance {
-    /// Congestion window, segments; may have a fraction.
+    /// Congestion window, segments; need not be an integer.
     pub cwnd: f64,
-    /// Pacing rate; `None` sends as acknowledgements arrive.
+    /// Pacing rate; with `None` the sender transmits when acknowledgements arrive.
     pub pacing: Option<Rate>,
 }
 
@@ -88,11 +92,11 @@ pub struct Ack<'a> {
     pub cumulative: u32,
     /// One past the highest segment ever sent.
     pub highest_sent: u32,
-    /// The cumulative number did not move although data was outstanding.
+    /// The cumulative acknowledgement did not advance although data were outstanding.
     pub duplicate: bool,
     /// The congestion header of the acknowledgement.
     pub header: &'a Congestion,
-    /// The transport header of the acknowledgement; it echoes the number of the packet that caused it.
+    /// The transport header of the acknowledgement. It echoes the number of the packet that caused it.
     pub transport: &'a Transport,
     /// Round-trip time of the packet that caused this acknowledgement, from its time stamp.
     pub rtt: Time,
@@ -100,20 +104,20 @@ pub struct Ack<'a> {
     pub srtt: Time,
     /// Segments in flight after this acknowledgement.
     pub in_flight: u32,
-    /// A loss is being repaired, or was until this acknowledgement.
+    /// A loss is being repaired, or was being repaired until this acknowledgement.
     pub recovering: bool,
-    /// Neither window nor pace limited the sender before this acknowledgement.
+    /// Neither the window nor pacing limited the sender before this acknowledgement.
     pub app_limited: bool,
 }
 
 /// Why a [`Loss`] is reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LossKind {
-    /// Acknowledgements show a hole (fast retransmit); once per episode.
+    /// Acknowledgements show a gap (fast retransmit); once per episode.
     Duplicates,
-    /// The retransmission timer expired; recovery has rolled back.
+    /// The retransmission timer expired; the recovery has gone back to the first missing segment.
     Timeout,
-    /// A router marked a packet (RFC 3168), nothing was lost; at most once per window.
+    /// A router marked a packet (RFC 3168) and nothing was lost; at most once per window.
     Mark,
 }
 
@@ -122,15 +126,16 @@ pub enum LossKind {
 pub struct Loss {
     /// Now.
     pub now: Time,
-    /// Why.
+    /// The reason.
     pub kind: LossKind,
-    /// Segments in flight before it was noticed; at a timeout no more than the window, which recovery may have exceeded.
+    /// Segments in flight before the loss was detected; at a timeout at most the window, which the recovery may have
+    /// exceeded.
     pub in_flight: u32,
     /// Smoothed round-trip time.
     pub srtt: Time,
-    /// A timeout of a segment that a timeout has already resent: RFC 5681 holds ssthresh then.
+    /// A timeout for a segment that an earlier timeout already retransmitted. RFC 5681 keeps ssthresh then.
     pub repeated: bool,
-    /// The acknowledgement that showed it echoes a router's mark.
+    /// The acknowledgement that revealed it echoes a router's mark.
     pub marked: bool,
 }
 
@@ -141,65 +146,68 @@ pub struct Sent {
     pub now: Time,
     /// Segments in flight before this packet.
     pub in_flight: u32,
-    /// The application has more to send than this packet.
+    /// The application has more data to send after this packet.
     pub backlogged: bool,
 }
 
 /// What [`Sender::on_send`] writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Writes {
-    /// Nothing: it is not called.
+    /// Nothing: `on_send` is not called.
     Nothing,
-    /// Into packets that leave `backlogged`: the congestion header only, and the same until the next acknowledgement, loss or
-    /// timer, so that it may be called once for all of them.
+    /// Into packets with `backlogged`: the congestion header only, and the same one until the next acknowledgement,
+    /// loss or timer. One call may serve all these packets.
     PerEvent,
     /// Anything, into any packet.
     PerPacket,
 }
 
-/// The congestion controller of one flow. Finding lost segments is left to the recovery.
+/// The congestion controller of one flow. The recovery detects lost segments.
 pub trait Sender: Send {
     /// What [`Sender::on_send`] writes.
     const WRITES: Writes = Writes::PerPacket;
-    /// It has a timer: if not, [`Sender::next_timer`] is always [`Time::NEVER`].
+    /// It has a timer. If false, [`Sender::next_timer`] always returns [`Time::NEVER`].
     const HAS_TIMER: bool = true;
-    /// What may be in flight now.
+    /// The current allowance.
     fn allowance(&self) -> Allowance;
     /// The connection is set up; `rtt` is its first sample.
     fn on_start(&mut self, _now: Time, _rtt: Time) {}
-    /// The flow leaves from this node. Called at most once, before anything is sent.
+    /// The address of the node from which the flow leaves. Called at most once, before the first packet.
     fn on_attach(&mut self, _own: Address) {}
-    /// A data packet is about to leave: fill in its congestion header.
+    /// A data packet is about to leave: fills in its congestion header.
     fn on_send(&mut self, _packet: &mut Packet, _sent: &Sent) {}
     /// An acknowledgement arrived.
     fn on_ack(&mut self, ack: &Ack<'_>);
-    /// A loss or mark was noticed.
+    /// A loss or mark was detected.
     fn on_loss(&mut self, loss: &Loss);
     /// The timer requested by [`Sender::next_timer`] expired.
     fn on_timer(&mut self, _now: Time) {}
-    /// When this sender wants [`Sender::on_timer`].
+    /// When [`Sender::on_timer`] is to be called.
     fn next_timer(&self) -> Time {
         Time::NEVER
     }
-    /// Continue from this window, segments, without slow start: for explicit protocols and their fallbacks ([`crate::guard`]).
+    /// Continues with this window, segments, without slow start: for explicit protocols and their fallbacks
+    /// ([`crate::guard`]).
     fn resume(&mut self, _now: Time, _window: f64, _srtt: Time) {}
     /// Reports its variables.
     fn probe(&self, put: Probe<'_>);
 }
 
-/// What the receiving end of a flow does beyond acknowledging.
+/// The part of a protocol at the receiving end of a flow.
 pub trait Receiver: Send {
-    /// It returns the Delta_Throughput of standard headers, summed since the last acknowledgement, as Reverse_Feedback: no more.
+    /// It only returns the Delta_Throughput of standard headers, summed since the last acknowledgement, as
+    /// Reverse_Feedback.
     const ECHOES: bool = false;
-    /// A flow opens. If `marks`, feedback counts only in packets with a mark, which is returned ([`crate::guard`]).
+    /// A flow opens. With `marks`, feedback counts only in packets that have a mark, and the mark is returned
+    /// ([`crate::guard`]).
     fn on_open(&mut self, _marks: bool) {}
-    /// A data packet arrived, perhaps a duplicate.
+    /// A data packet arrived; it may be a duplicate.
     fn on_data(&mut self, _now: Time, _packet: &Packet) {}
     /// An acknowledgement is about to leave.
     fn on_ack(&mut self, _now: Time, _ack: &mut Packet) {}
 }
 
-/// What a router controller is made from.
+/// Arguments for making a router controller.
 pub struct RouterInit<'a> {
     /// Values of [`Protocol::ROUTER_PARAMS`].
     pub values: &'a Values,
@@ -207,31 +215,32 @@ pub struct RouterInit<'a> {
     pub capacity: f64,
     /// Propagation delay of the link.
     pub delay: Time,
-    /// The port's own random stream, for jitter of timers.
+    /// The random stream of the port, for jitter of timers.
     pub rng: Rng,
 }
 
-/// A controller: watches the queue of one output port, whatever its discipline, and writes feedback into packets.
+/// A controller: observes the queue of one output port, with any discipline, and writes feedback into packets.
 pub trait Router: Send {
-    /// Departures may be reported early, before arrivals that precede them, as long as no timer lies between; then with a backlog
-    /// of [`u64::MAX`], of which [`Router::on_least_backlog`] reports the least before the next timer.
+    /// Departures may be reported before earlier arrivals, if no timer expires between them. They are reported with a
+    /// backlog of [`u64::MAX`]; [`Router::on_least_backlog`] then reports the least backlog before the next timer.
     const ORDER_INDEPENDENT: bool = false;
-    /// A packet arrived; it may yet be dropped.
+    /// A packet arrived; the queue may still drop it.
     fn on_arrival(&mut self, now: Time, packet: &mut Packet, port: &PortView);
-    /// Whether it writes feedback into this packet; narrower than [`Protocol::answers`], and known on arrival.
+    /// Whether it writes feedback into this packet; narrower than [`Protocol::answers`], and already known on
+    /// arrival.
     fn speaks_to(&self, _packet: &Packet) -> bool {
         false
     }
-    /// A packet's last bit leaves; the last chance to write into it.
+    /// The last bit of a packet leaves. This is the last chance to write into it.
     fn on_departure(&mut self, now: Time, packet: &mut Packet, port: &PortView);
-    /// The least backlog of the departures that were reported early, bytes: a fact that [`Router::on_departure`] lacks then.
-    /// Called before the next timer, and only for a router that promises [`Router::ORDER_INDEPENDENT`].
+    /// The least backlog among the departures that were reported early, bytes, which [`Router::on_departure`] did not
+    /// receive. Called before the next timer, and only for a router that promises [`Router::ORDER_INDEPENDENT`].
     fn on_least_backlog(&mut self, _bytes: u64) {}
-    /// A packet was dropped at this port's queue.
+    /// The queue of this port dropped a packet.
     fn on_drop(&mut self, _now: Time, _packet: &Packet, _cause: DropCause, _port: &PortView) {}
     /// The timer requested by [`Router::next_timer`] expired.
     fn on_timer(&mut self, _now: Time, _port: &PortView) {}
-    /// When this controller wants [`Router::on_timer`]; it changes only there.
+    /// When [`Router::on_timer`] is to be called; it changes only there.
     fn next_timer(&self) -> Time {
         Time::NEVER
     }

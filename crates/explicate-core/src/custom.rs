@@ -1,4 +1,4 @@
-//! A protocol whose facts are values instead of constants: for bindings to other languages.
+//! A protocol whose properties are values instead of constants: for bindings to other languages.
 
 use alloc::boxed::Box;
 
@@ -15,7 +15,7 @@ pub type MakeReceiver = Box<dyn Fn() -> Box<AnyReceiver> + Send + Sync>;
 /// Makes a controller for one output port.
 pub type MakeRouter = Box<dyn Fn(&RouterInit<'_>) -> Box<AnyRouter> + Send + Sync>;
 
-/// What [`crate::api::Protocol`] declares, as fields. It has no agent.
+/// The declarations of [`crate::api::Protocol`], as fields. It has no agent.
 pub struct Custom {
     /// [`crate::api::Protocol::INFO`].
     pub info: &'static Info,

@@ -1,14 +1,15 @@
-//! How a packet stands in the payload of a UDP datagram.
+//! Encoding of a packet in the payload of a UDP datagram.
 //!
 //! | what | bytes | when |
 //! | --- | --- | --- |
-//! | congestion header | 20 or 28 | its first byte, 253, is no set of flags |
+//! | congestion header | 20 or 28 | its first byte, 253, is not a valid set of flags |
 //! | transport header | 24 | always |
-//! | SACK ranges | 8 each | as the transport header counts them |
+//! | SACK ranges | 8 each | as many as the transport header states |
 //! | rest of a message | 16 | flag CONTROL: a message fills bytes 12..24 of the transport header and these |
-//! | payload | | in an acknowledgement between hosts: the upper half of the flow's number (4), and if it answers a SYN the bytes that the receiver holds already (8) and its code (16) |
+//! | payload | | in an acknowledgement between hosts: the upper half of the flow's number (4), and if it answers a SYN the number of bytes that the receiver already has (8) and a code (16) |
 //!
-//! Fields that a packet in memory keeps elsewhere ([`Extension::of`](crate::wire::Extension::of)) come back to their place.
+//! Fields that a packet in memory stores elsewhere ([`Extension::of`](crate::wire::Extension::of)) are restored to
+//! their place.
 
 use crate::wire::{
     CONGESTION_LEN, Congestion, EXTENDED_LEN, Extension, IP_UDP_LEN, NEXT_TRANSPORT, Packet, SACK_RANGES, SackRanges,
@@ -20,10 +21,10 @@ pub const MOST_HEADERS: usize = EXTENDED_LEN + TRANSPORT_LEN + 8 * SACK_RANGES;
 /// Bytes of a message behind the transport header.
 const MESSAGE_REST: usize = CONGESTION_LEN - 4;
 
-/// What [`read`] has found.
+/// The result of [`read`].
 #[derive(Clone, Copy, Debug)]
 pub struct Read {
-    /// The packet. Its IP length counts all bytes of the datagram; TTL and ECN field are the reader's to fill in.
+    /// The packet. Its IP length counts all bytes of the datagram; the caller sets TTL and ECN field.
     pub packet: Packet,
     /// Its SACK ranges.
     pub sack: SackRanges,
@@ -33,7 +34,7 @@ pub struct Read {
     pub payload: usize,
 }
 
-/// Writes the headers of a packet; how many bytes they are.
+/// Writes the headers of a packet; returns their length in bytes.
 pub fn write(packet: &Packet, sack: &SackRanges, out: &mut [u8; MOST_HEADERS]) -> usize {
     let mut at = 0;
     let mut put = |bytes: &[u8]| {
@@ -91,7 +92,7 @@ pub fn read(bytes: &[u8]) -> Result<Read, WireError> {
         packet.congestion.0[4..].copy_from_slice(rest);
     }
     match fields {
-        // What is not standard has no room for them in memory, and no router to read them.
+        // Packets without the standard header have no room for the extension in memory, and no router reads it.
         Some(fields) if packet.congestion.is_standard() && !header.has(flag::ACK) => fields.put(&mut packet),
         Some(_) => return Err(WireError::Format),
         None => {}
@@ -170,7 +171,7 @@ mod tests {
             let mut out = [0; MOST_HEADERS];
             let length = write(&found.packet, &found.sack, &mut out);
             assert_eq!(length, found.payload);
-            // What a reader must not rely on is not kept: bytes 21..24 of the congestion header, and the window of data.
+            // Reserved fields are not kept: bytes 21..24 of the congestion header, and the window of data.
             let again = read(&out[..length]).unwrap();
             assert_eq!(
                 (again.packet.congestion, again.packet.transport),

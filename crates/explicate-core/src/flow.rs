@@ -1,11 +1,12 @@
-//! The sending end of a flow, composed of a window law and a recovery. The receiving end is [`crate::sink::Sink`].
+//! The sending endpoint of a flow: a congestion controller over a recovery. The receiving endpoint is
+//! [`crate::sink::Sink`].
 //!
-//! Both have four methods: `handle_packet`, `handle_timeout`, `poll_transmit`, `poll_timeout`. A driver makes one call in,
-//! then drains `poll_transmit`, then asks `poll_timeout`.
+//! Both have four methods: `handle_packet`, `handle_timeout`, `poll_transmit`, `poll_timeout`. After each input a
+//! driver calls `poll_transmit` until it returns nothing, and then `poll_timeout`.
 //!
-//! A flow opens with a SYN that offers explicit feedback, packet-number echo and SACK; the answer grants what the other
-//! end supports; the receiver skips gaps if the recovery is unreliable. If explicit feedback is refused, the flow continues with
-//! the fallback congestion controller and without congestion headers.
+//! A flow opens with a SYN that offers explicit feedback, packet-number echo and SACK. The answer grants what the
+//! other end supports. The receiver skips gaps if the recovery is unreliable. If explicit feedback is refused, the
+//! flow continues with the fallback controller and without congestion headers.
 
 use alloc::boxed::Box;
 
@@ -44,40 +45,40 @@ pub fn data_header_bytes(protocol: &AnyProtocol) -> u16 {
     header_bytes(false) + protocol.congestion_header_len()
 }
 
-/// What a flow is made from.
+/// Arguments for making a flow.
 pub struct FlowInit<'a> {
     /// Number of the flow, in every packet.
     pub id: u32,
-    /// Window law.
+    /// Congestion controller.
     pub protocol: &'static AnyProtocol,
-    /// Law used when explicit feedback is refused.
+    /// Controller used when explicit feedback is refused.
     pub fallback: &'static AnyProtocol,
     /// Recovery.
     pub recovery: &'static AnyRecoveryKind,
-    /// Values of the law's, the recovery's and [`PARAMS`].
+    /// Values of the parameters of the controller, the recovery and [`PARAMS`].
     pub values: &'a Values,
     /// IP length of a full data packet, bytes.
     pub packet: u16,
-    /// Rate of the interface that it leaves by.
+    /// Rate of the interface that the flow sends through.
     pub interface: Rate,
 }
 
 /// An event for the application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// All that was written is acknowledged.
+    /// All written data are acknowledged.
     Drained,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum State {
-    /// Nothing was written yet.
+    /// Nothing has been written.
     Idle,
     /// A SYN is to be sent.
     Opening,
-    /// A SYN is under way.
+    /// A SYN is in flight.
     Opened,
-    /// Data flows.
+    /// Data are sent.
     Established,
 }
 
@@ -87,48 +88,49 @@ pub struct Flow {
     state: State,
     sender: Box<AnySender>,
     interest: Interest,
-    /// What the sender allowed after the last event.
+    /// The sender's allowance after the last event.
     allowance: Allowance,
     outstanding: Outstanding,
     fallback: &'static AnyProtocol,
-    /// What data packets carry, as far as it is known before they leave.
+    /// The congestion header of data packets, as far as it is known before they leave.
     congestion: Congestion,
-    /// Bytes of headers in front of the payload.
+    /// Bytes of headers before the payload.
     overhead: u8,
     ecn: bool,
     paced: bool,
-    /// The window or the pace stopped the last attempt to send: acknowledgements say something about it.
+    /// The window or pacing stopped the last attempt to send, so acknowledgements measure the path and not the
+    /// application.
     window_limited: bool,
     /// Payload of a full packet and of the last segment, bytes.
     full_payload: u16,
     last_payload: u16,
     /// Segments that the application has written.
     supply: u32,
-    /// No more will be written after `supply`.
+    /// The application writes no more after these.
     closed: bool,
     rwnd: u32,
-    /// Whole segments that this and the sender's window allow.
+    /// Whole segments that the receiver's and the sender's window allow.
     window: u32,
-    /// Marks are not reacted to until this segment is acknowledged.
+    /// Marks are ignored until this segment is acknowledged.
     mark_recover: u32,
     cwr: bool,
     /// A loss was being repaired after the last event.
     repairing: bool,
-    /// The last packet was of a segment that had been sent before.
+    /// The last packet was a retransmission.
     resent: bool,
-    /// When the pace allows the next packet, and before the flow is established when its SYN is sent again; zero if it may now.
+    /// When pacing allows the next packet; before the flow is established, when the SYN is retransmitted. Zero: now.
     wait_until: Time,
     options: u8,
     initial_window: f32,
     interface: Rate,
-    /// Period of the host's clock, ns, no more than a second; zero is exact.
+    /// Period of the host's clock, ns, at most a second; zero is exact.
     tick: u32,
     counts: Counts,
     rare: Option<Box<Rare>>,
 }
 
 impl Flow {
-    /// A flow that waits for its application to write.
+    /// A flow whose application has not written yet.
     pub fn new(init: &FlowInit<'_>) -> Flow {
         let params = Params::of(init.values);
         let header = init.protocol.congestion_header();
@@ -185,20 +187,20 @@ impl Flow {
         }
     }
 
-    /// The flow leaves from this node. Call before the first event.
+    /// Sets the node from which the flow leaves. Call before the first event.
     pub fn attach(&mut self, own: Address) {
         self.sender.on_attach(own);
     }
-    /// Where in memory its law and its recovery lie, and how many bytes: for a driver that fetches them before they are needed.
+    /// Address and length in memory of its controller and its recovery, for a driver that prefetches them.
     #[inline]
     pub fn kept_apart(&self) -> [(*const u8, usize); 2] {
         [(core::ptr::from_ref(&*self.sender).cast(), size_of_val(&*self.sender)), self.outstanding.kept_apart()]
     }
-    /// Its number.
+    /// The number of the flow.
     pub fn id(&self) -> u32 {
         self.id
     }
-    /// Segments that are acknowledged, all from the first.
+    /// Number of acknowledged segments, all from the first.
     pub fn acked(&self) -> u32 {
         self.outstanding.at().acked
     }
@@ -206,7 +208,7 @@ impl Flow {
     pub fn payload(&self) -> u16 {
         self.full_payload
     }
-    /// The application has `bytes` more to send, `u64::MAX` for without end; `last` says that nothing follows.
+    /// The application writes `bytes`, `u64::MAX` for an endless supply; with `last` it writes no more afterwards.
     pub fn write(&mut self, bytes: u64, last: bool) {
         let payload = self.payload().max(1) as u64;
         let segments = bytes.div_ceil(payload).min((u32::MAX - 1 - self.supply) as u64) as u32;
@@ -219,16 +221,16 @@ impl Flow {
             self.state = State::Opening;
         }
     }
-    /// The application withdraws what has not been sent yet (the end of an on-period).
+    /// The application withdraws data that have not been sent (the end of an on-period).
     pub fn withdraw(&mut self) {
         self.supply = self.outstanding.at().highest;
     }
-    /// Tells once per call whether all that was written is acknowledged.
+    /// Returns once per write whether all written data are acknowledged.
     pub fn poll_event(&self) -> Option<Event> {
         let drained = self.state == State::Established && self.outstanding.at().acked == self.supply;
         drained.then_some(Event::Drained)
     }
-    /// Timers that expired since the other end last sent something new.
+    /// Timeouts since the last new acknowledgement.
     pub fn timeouts_in_a_row(&self) -> u32 {
         match self.state {
             State::Established => self.outstanding.backoffs(),
@@ -239,7 +241,7 @@ impl Flow {
     pub fn srtt(&self) -> Time {
         self.outstanding.at().srtt
     }
-    /// Which law moves its window.
+    /// Which controller sets its window.
     pub fn law(&self) -> Law {
         self.sender.law()
     }
@@ -247,15 +249,15 @@ impl Flow {
     pub fn cwnd(&self) -> f64 {
         self.allowance.cwnd
     }
-    /// Tells the variables of law and recovery.
+    /// Reports the variables of controller and recovery.
     pub fn probe(&mut self, put: Probe<'_>) {
         self.sender.probe(put);
         self.outstanding.probe(put);
     }
 
-    /// A packet for this end arrived; anything but an acknowledgement that fits is ignored. `sack` is read only if its header says
+    /// A packet for this end arrived; anything but a valid acknowledgement is ignored. `sack` is read only if the header states
     /// that there are ranges.
-    // A call costs three instructions a hop; without the attribute it is one where two loops of a driver have it.
+    // A call costs three instructions per hop; without the attribute the compiler does not inline it into both loops of the driver.
     #[inline(always)]
     pub fn handle_packet(&mut self, now: Time, packet: &Packet, sack: &SackRanges) {
         let header = &packet.transport;
@@ -282,11 +284,12 @@ impl Flow {
             None => (rtt, state.srtt),
             Some(rare) => rare.told(now, exact, out.newly_acked > 0).unwrap_or((rtt, state.srtt)),
         };
-        // What ends a repair is part of it: it covers a whole window, and is no reason to grow (RFC 5681 section 3.2, 6).
+        // The acknowledgement that ends a repair belongs to it: it covers a whole window, and does not let the window
+        // grow (RFC 5681 section 3.2, step 6).
         let recovering = self.repairing | state.recovering;
         self.repairing = state.recovering;
         if let Some(in_flight) = out.loss {
-            // A mark of the same window says nothing more (RFC 3168 section 6.1.2).
+            // Further marks of the same window are ignored (RFC 3168 section 6.1.2).
             self.mark_recover = state.highest;
             self.cwr = true;
             let marked = header.has(flag::ECE);
@@ -316,13 +319,13 @@ impl Flow {
         self.fit_window();
     }
 
-    /// What the sender allows and states, without an acknowledgement.
+    /// Updates allowance and header from the sender, without an acknowledgement.
     fn allow(&mut self) {
         self.allowance = self.sender.allowance();
         self.sender.state(&mut self.congestion);
         self.fit_window();
     }
-    /// After a change of what sender or receiver allow.
+    /// Updates the window after a change of the sender's or the receiver's.
     #[inline(always)]
     fn fit_window(&mut self) {
         self.window = self.rwnd.min(self.allowance.cwnd as u32);
@@ -332,19 +335,19 @@ impl Flow {
         Windows { cwnd: self.allowance.cwnd, rwnd: self.rwnd, both: self.window }
     }
 
-    /// The smoothed round-trip time for the law.
+    /// The smoothed round-trip time for the controller.
     #[inline]
     fn told_srtt(&self) -> Time {
         let own = self.rare.as_ref().and_then(|rare| rare.round_trip.as_ref());
         own.map_or(self.outstanding.at().srtt, |own| own.srtt)
     }
-    /// When the host's clock lets a timer expire that is due at `due`: at its next tick. The pace is not kept by that clock.
+    /// When a timer due at `due` expires: at the next tick of the host's clock. Pacing does not use that clock.
     pub fn expires(&self, due: Time) -> Time {
         let paced = due == self.wait_until && self.state == State::Established;
         if self.tick == 0 || paced { due } else { due.next_multiple_of(Time(self.tick as u64)) }
     }
 
-    /// When this end next needs [`Flow::handle_timeout`].
+    /// When this endpoint next needs [`Flow::handle_timeout`].
     #[inline]
     pub fn poll_timeout(&self) -> Time {
         let mut due = self.outstanding.at().timer;
@@ -370,7 +373,7 @@ impl Flow {
             self.mark_recover = state.highest;
             self.repairing = state.recovering;
             let kind = LossKind::Timeout;
-            // What fast recovery let out beyond the window does not count: BSD, Linux and ns-2 halve the window.
+            // Packets that fast recovery sent beyond the window do not count: BSD, Linux and ns-2 halve the window.
             let in_flight = in_flight.min((self.allowance.cwnd as u32).max(1));
             self.sender.on_loss(&Loss { now, kind, in_flight, srtt, repeated, marked: false });
         }
@@ -385,7 +388,8 @@ impl Flow {
         self.poll_next(now).is_some_and(|next| self.transmit(now, next, out))
     }
 
-    /// The first half of [`Flow::poll_transmit`], which needs no packet to write into: what the window and the pace allow.
+    /// The first half of [`Flow::poll_transmit`], which needs no packet: the next segment that the window and pacing
+    /// allow.
     #[inline]
     pub fn poll_next(&mut self, now: Time) -> Option<Next> {
         if self.state != State::Established {
@@ -393,7 +397,7 @@ impl Flow {
         }
         if self.wait_until > Time::ZERO {
             if self.wait_until > now {
-                // A pace that follows the window may keep it from ever being full.
+                // Pacing at a rate that follows the window may prevent the window from ever being full.
                 self.window_limited |= self.outstanding.at().next < self.supply;
                 return None;
             }
@@ -407,7 +411,8 @@ impl Flow {
         Some(next)
     }
 
-    /// Whether it is known that the window is full, so that [`Flow::poll_next`] has nothing. A flow that paces does not tell.
+    /// Whether the window is known to be full, so that [`Flow::poll_next`] would return nothing. False for flows that
+    /// pace.
     #[inline]
     pub fn is_full(&mut self) -> bool {
         if !self.outstanding.is_full() || self.wait_until > Time::ZERO {
@@ -417,7 +422,8 @@ impl Flow {
         true
     }
 
-    /// The second half: writes what [`Flow::poll_next`] has just named into `out`; false if the application has nothing.
+    /// The second half: writes the segment that [`Flow::poll_next`] returned into `out`; false if the application has
+    /// no data.
     #[inline(always)]
     pub fn transmit(&mut self, now: Time, next: Next, out: &mut Packet) -> bool {
         if self.state == State::Established {
@@ -427,7 +433,7 @@ impl Flow {
         true
     }
 
-    /// Fills in what every packet of this end carries.
+    /// Writes the fields that every packet of this endpoint has.
     fn begin(&mut self, out: &mut Packet, now: Time, ip_len: u16) {
         out.ip_len = ip_len;
         out.ttl = 64;
@@ -476,13 +482,13 @@ impl Flow {
         true
     }
 
-    /// Whether the packet that was sent last is a retransmission.
+    /// Whether the last packet was a retransmission.
     #[inline]
     pub fn sends_again(&self) -> bool {
         self.resent
     }
 
-    /// Sets when the next packet may leave.
+    /// Sets the earliest departure of the next packet.
     #[inline]
     fn pace(&mut self, now: Time, ip_len: u16) {
         let gap = match self.allowance.pacing {

@@ -1,12 +1,12 @@
 //! Explicit congestion control, from paper to packets: protocols, loss recoveries, queue disciplines and channels as
 //! state machines that read no clock, open no socket and draw no unseeded randomness.
 //!
-//! Start with [`api`], then read [`protocols::reno`] for the manner and [`protocols::xcp`] beside its paper.
+//! Start with [`api`], then read [`protocols::reno`] as an example and [`protocols::xcp`] with its paper.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
-// A file of a protocol is the same here and in a crate of its own.
+// Lets the file of a protocol be the same in this crate and in a crate of its own.
 extern crate self as explicate_core;
 #[cfg(any(test, feature = "std"))]
 extern crate std;

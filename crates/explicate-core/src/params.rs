@@ -1,5 +1,5 @@
-//! Parameters of protocols, recoveries, queues and channels: declared once beside the code that reads them, from which
-//! scenario keys, error messages, tables and documentation derive.
+//! Parameters of protocols, recoveries, queues and channels, declared once beside the code that reads them. Scenario
+//! keys, error messages, tables and documentation derive from the declaration.
 //!
 //! [`parameters!`] declares them as the fields of a struct, [`choices!`] an enum of words:
 //!
@@ -38,7 +38,7 @@ use alloc::vec::Vec;
 
 use crate::units::{Rate, Time};
 
-/// What a parameter's number means, and how a scenario writes it.
+/// What the number of a parameter means, and how a scenario writes it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Unit {
     /// Seconds; written `"80ms"`.
@@ -59,25 +59,25 @@ pub enum Unit {
     Fraction,
     /// `true` or `false`, kept as 1 or 0.
     Flag,
-    /// One of these words, kept as its index.
+    /// One of these words, stored as its index.
     Choice(&'static [&'static str]),
     /// Decibels; written as a number or `"20dB"`.
     Decibels,
-    /// Rates over time, given to the builder apart from the numbers (see [`Values::steps`]); written
-    /// `[{ at = "0s", rate = "5Mbit/s" }]`.
+    /// Rates over time, passed to the builder separately from the numbers (see [`Values::steps`]); written `[{ at =
+    /// "0s", rate = "5Mbit/s" }]`.
     Steps,
-    /// The name of a file, given to the builder apart from the numbers (see [`Values::file`]).
+    /// The name of a file, passed to the builder separately from the numbers (see [`Values::file`]).
     File,
 }
 
-/// A parameter: name, default, bounds and where it comes from.
+/// A parameter: name, default, bounds and source.
 #[derive(Clone, Copy, Debug)]
 pub struct Param {
     /// The key in a scenario.
     pub name: &'static str,
     /// What the number means.
     pub unit: Unit,
-    /// Default in the base unit; infinity is "unlimited", NaN is "auto" (the documentation says what that is).
+    /// Default in the base unit; infinity is "unlimited", NaN is "auto" (the documentation gives its meaning).
     pub default: f64,
     /// Least accepted value.
     pub min: f64,
@@ -94,7 +94,7 @@ impl Param {
     pub const fn new(name: &'static str, unit: Unit, default: f64, source: &'static str, doc: &'static str) -> Param {
         Param { name, unit, default, min: 0.0, max: f64::INFINITY, source, doc }
     }
-    /// With bounds, both included.
+    /// Sets the bounds, both included.
     pub const fn within(mut self, min: f64, max: f64) -> Param {
         self.min = min;
         self.max = max;
@@ -102,7 +102,7 @@ impl Param {
     }
 }
 
-/// What a registry knows of an entry: scenario keys, tables and documentation derive from it.
+/// The description of an entry of a registry. Scenario keys, tables and documentation derive from it.
 pub struct Info {
     /// The name in scenarios and tables.
     pub name: &'static str,
@@ -114,14 +114,14 @@ pub struct Info {
     pub params: &'static [Param],
 }
 
-/// Values for a list of [`Param`]s: what the scenario gave, and defaults for the rest.
+/// Values for a list of [`Param`]s: those that the scenario gives, and defaults for the rest.
 #[derive(Clone, Debug, Default)]
 pub struct Values {
     given: Vec<(&'static str, f64)>,
-    /// Contents of the file that a [`Unit::File`] parameter names, already parsed by the scenario: for traces the
+    /// Contents of the file that a [`Unit::File`] parameter names, parsed by the scenario: for traces the
     /// milliseconds of the delivery opportunities.
     pub file: Option<Arc<[u64]>>,
-    /// What a [`Unit::Steps`] parameter gives: from when on which rate, in order of time.
+    /// The value of a [`Unit::Steps`] parameter: times and the rates that start at them, in order of time.
     pub steps: Option<Arc<[(Time, Rate)]>>,
 }
 
@@ -131,10 +131,11 @@ impl Values {
         self.given.retain(|(name, _)| *name != param.name);
         self.given.push((param.name, value));
     }
-    /// The value given for `name`, else the default that `params` declares: for code that learns the name at run time.
+    /// The value given for `name`, else the default that `params` declares, for code that receives the name at run
+    /// time.
     ///
     /// # Panics
-    /// If `params` has no such name: a slip in the calling file, found by its first test.
+    /// If `params` does not declare the name: a mistake in the calling file, found by its first test.
     pub fn get(&self, params: &[Param], name: &str) -> f64 {
         self.number(name).unwrap_or_else(|| match params.iter().find(|p| p.name == name) {
             Some(p) => p.default,
@@ -145,7 +146,7 @@ impl Values {
     pub fn number(&self, name: &str) -> Option<f64> {
         self.given.iter().find(|(given, _)| *given == name).map(|(_, value)| *value)
     }
-    /// What was given, in order.
+    /// The given values, in order.
     pub fn given(&self) -> &[(&'static str, f64)] {
         &self.given
     }

@@ -1,4 +1,4 @@
-//! Packets at a port: those whose arrival and departure are both known, and why one is dropped.
+//! Packets at a port whose arrival and departure are both known, and the causes of drops.
 
 use crate::units::Time;
 use crate::wire::Packet;
@@ -8,18 +8,18 @@ use crate::wire::Packet;
 pub enum DropCause {
     /// No room.
     Overflow,
-    /// The discipline chose to, with room left.
+    /// The discipline dropped it although there was room.
     Early,
 }
 
-/// A packet at a port, or on its way there, whose departure is known.
+/// A packet at a port, or on its way to it, whose departure is known.
 #[derive(Clone, Copy)]
 pub struct Waiting {
-    /// When it comes to the port.
+    /// When it arrives at the port.
     pub arrives: Time,
     /// When its last bit leaves.
     pub departs: Time,
-    /// What the store knows it by.
+    /// Its handle in the store.
     pub handle: u32,
     /// Its IP length.
     pub bytes: u16,
@@ -27,7 +27,7 @@ pub struct Waiting {
     pub lost: bool,
 }
 
-/// A packet in a driver's list, beside words of the driver's own that no port reads: 64 bytes, one cache line.
+/// A packet in a driver's list, beside fields of the driver that no port reads: 64 bytes, one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct Slot {
@@ -35,7 +35,7 @@ pub struct Slot {
     pub time: u64,
     /// The next slot of a chain.
     pub next: u32,
-    /// What the event is.
+    /// The kind of that event.
     pub event: u32,
     /// The packet.
     pub packet: Packet,
@@ -54,18 +54,18 @@ impl Slot {
 pub struct Passages<'a> {
     /// In order of arrival; none that the channel loses.
     pub queue: &'a [Waiting],
-    /// When the one after these comes.
+    /// When the packet after these arrives.
     pub after: Time,
-    /// When they must have left.
+    /// The deadline for departures.
     pub until: Time,
-    /// What each one's TTL falls by.
+    /// Amount by which each TTL decreases.
     pub hops: u8,
     /// All packets, by handle.
     pub slots: &'a mut [Slot],
 }
 
 impl Passages<'_> {
-    /// The next one that passes, with its TTL counted down: when it comes, when it leaves, and itself.
+    /// The next packet that passes, after its TTL is decremented: its arrival, its departure, and the packet.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Option<(Time, Time, &mut Packet)> {
         let (first, rest) = self.queue.split_first()?;

@@ -1,4 +1,4 @@
-//! Presets: the combinations that papers and users call by one name. Data only.
+//! Presets: combinations that papers and users call by one name. Data only.
 
 /// A named combination of a protocol, a recovery and parameters: data, not code.
 pub struct Preset {
@@ -14,7 +14,7 @@ pub struct Preset {
     pub recovery: &'static str,
     /// Parameters that differ from the defaults, as a scenario would write them in base units.
     pub params: &'static [(&'static str, f64)],
-    /// Parameters of the controllers on its way that differ from the defaults, where a port's router is `auto`.
+    /// Parameters of the controllers on its path that differ from the defaults, where a port's router is `auto`.
     pub router: &'static [(&'static str, f64)],
     /// The preset that a flow falls back to when the other end refuses explicit feedback.
     pub fallback: &'static str,
@@ -22,14 +22,14 @@ pub struct Preset {
 
 /// The default protocol of real routers.
 pub const DEFAULT_EXPLICIT: &str = "xcp";
-/// What real hosts send by if nothing else is said: over paths with losses and without, by the table of `docs/linux.md`, it serves best of
-/// those that the default routers answer.
+/// The preset by which real hosts send if none is given. Of the presets that the default routers answer, it has the
+/// best results over paths with and without losses (table in `docs/linux.md`).
 pub const DEFAULT_SENDER: &str = "LR-LMXCP";
 /// The recovery of a flow that names a protocol without one.
 pub const DEFAULT_RECOVERY: &str = "sack";
-/// What a flow falls back to when the other end refuses explicit feedback.
+/// The fallback of a flow when the other end refuses explicit feedback.
 pub const DEFAULT_FALLBACK: &str = "newreno";
-/// What most operating systems send TCP by.
+/// The TCP of most operating systems.
 pub const DEFAULT_TCP: &str = "cubic";
 
 const fn preset(
@@ -42,7 +42,8 @@ const fn preset(
     Preset { name, summary, source, protocol, recovery, params: &[], router: &[], fallback: DEFAULT_FALLBACK }
 }
 
-/// A variant of paper D's Table 1: a law that explicit feedback alone moves, over a recovery with these switches.
+/// A variant of paper D's Table 1: a controller that only explicit feedback changes, over a recovery with these
+/// switches.
 const fn of_paper_003(
     name: &'static str,
     protocol: &'static str,
@@ -55,7 +56,7 @@ const fn of_paper_003(
 /// `on_loss = "keep"`.
 const KEEP: (&str, f64) = ("on_loss", 1.0);
 const NO_PA: (&str, f64) = ("partial_ack", 0.0);
-/// Without the prefix LR: TCP's recovery timer, and no other.
+/// Without the prefix LR: only TCP's retransmission timer.
 const NO_LR: [(&str, f64); 2] = [("restart_on_any", 0.0), ("retransmission_timer", 0.0)];
 
 /// All presets.

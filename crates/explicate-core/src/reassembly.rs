@@ -1,4 +1,4 @@
-//! What has arrived of a flow: the next segment in order, and the ranges beyond it that SACK reports (RFC 2018).
+//! Received segments of a flow: the next one expected, and the ranges beyond it that SACK reports (RFC 2018).
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -8,19 +8,19 @@ use core::mem::size_of;
 use crate::recovery::scoreboard::first_ending_at;
 use crate::wire::{SACK_RANGES, SackRanges};
 
-/// In place of a count: what is missing is waited for.
+/// In place of a count: gaps are not skipped.
 const WAITED_FOR: u32 = u32::MAX;
 
 /// Segments received.
 pub struct Reassembly {
     next: u32,
-    /// If holes are passed over, `next` counts the segments that have arrived, and this those that have not.
+    /// If gaps are skipped, `next` counts the segments that have arrived, and this field those that are missing.
     missing: u32,
-    /// There while something has arrived out of order.
+    /// Present while segments have arrived out of order.
     beyond: Option<Box<Beyond>>,
-    /// The flow's last segment, beyond all others while it is unknown.
+    /// The last segment of the flow; the greatest number while it is unknown.
     last: u32,
-    /// Its payload, and that of the others.
+    /// Its payload, and the payload of the others.
     short: u16,
     full: u16,
 }
@@ -32,13 +32,13 @@ impl Default for Reassembly {
 }
 
 impl Reassembly {
-    /// The next segment expected: all before it have arrived.
+    /// The next segment expected: all segments before it have arrived.
     #[inline]
     pub fn next(&self) -> u32 {
         self.next
     }
 
-    /// From now on what is missing is not waited for: [`Reassembly::next`] counts segments that have arrived.
+    /// From now on gaps are skipped: [`Reassembly::next`] counts the segments that have arrived.
     pub fn pass_over_holes(&mut self) {
         self.missing = 0;
     }
@@ -48,20 +48,20 @@ impl Reassembly {
         self.missing != WAITED_FOR
     }
 
-    /// Whether nothing has arrived beyond it.
+    /// Whether nothing has arrived out of order.
     #[inline]
     pub fn is_in_order(&self) -> bool {
         self.beyond.is_none()
     }
 
-    /// Takes the next segment, not the last, with nothing beyond it.
+    /// Records the next segment, which is not the last, while nothing has arrived out of order.
     #[inline(always)]
     pub fn insert_next(&mut self, payload: u16) {
         self.full = self.full.max(payload);
         self.next += 1;
     }
 
-    /// Takes a segment, unless it lies `window` or more segments ahead (there is no room for it) or came before.
+    /// Records a segment, unless it is a duplicate or at least `window` segments ahead (there is no room for it).
     #[inline]
     pub fn insert(&mut self, segment: u32, window: u32, payload: u16, last: bool) {
         if last {
@@ -78,7 +78,7 @@ impl Reassembly {
         }
     }
 
-    /// One more has arrived: behind a hole, or late and missed no longer.
+    /// Counts a segment that follows a gap, or that arrives late and was counted as missing.
     #[cold]
     fn pass_over(&mut self, segment: u32, last: bool) {
         match segment.checked_sub(self.next.saturating_add(self.missing)) {
@@ -106,14 +106,14 @@ impl Reassembly {
         self.beyond.as_ref().map_or(SackRanges::NONE, |beyond| beyond.report)
     }
 
-    /// Bytes of memory that what has arrived out of order takes.
+    /// Bytes of memory used by the record of segments out of order.
     pub fn memory(&self) -> usize {
         self.beyond
             .as_ref()
             .map_or(0, |beyond| size_of::<Beyond>() + beyond.ranges.capacity() * size_of::<(u32, u32)>())
     }
 
-    /// Bytes more that one more segment out of order may take.
+    /// Additional bytes that one more segment out of order may take.
     pub fn memory_to_insert(&self) -> usize {
         match &self.beyond {
             None => size_of::<Beyond>() + 4 * size_of::<(u32, u32)>(),
@@ -129,27 +129,27 @@ impl Reassembly {
     }
 }
 
-/// What has arrived beyond the next segment.
+/// Segments that have arrived beyond the next one expected.
 #[derive(Default)]
 struct Beyond {
-    /// Ranges `[first, end)`: sorted, apart from each other. Most change at either end.
+    /// Ranges `[first, end)`, sorted and disjoint. Most changes are at either end.
     ranges: VecDeque<(u32, u32)>,
-    /// A segment of each of the ranges that changed last, the newest first; stale and repeated ones report nothing.
+    /// One segment of each range that changed recently, newest first; outdated and repeated entries report nothing.
     recent: [u32; SACK_RANGES],
-    /// What is to be reported of them.
+    /// The ranges to report.
     report: SackRanges,
 }
 
 impl Beyond {
-    /// Takes a segment from `next` on. Returns the next one that is missing then.
+    /// Records a segment beyond `next`. Returns the new next segment expected.
     fn insert(&mut self, segment: u32, next: u32) -> u32 {
         let next = if self.extend(segment) { next } else { self.insert_anywhere(segment, next) };
         debug_assert_eq!(self.report, self.reported());
         next
     }
 
-    /// Most packets follow the one before them: whether the highest range, which changed last, ends before the segment. It is
-    /// longer then, and nothing else has changed.
+    /// The common case: the segment follows the highest range, which also changed last. Then the range grows by one
+    /// segment, and nothing else changes. Returns whether this was so.
     fn extend(&mut self, segment: u32) -> bool {
         let Some(highest) = self.ranges.back_mut().filter(|highest| highest.1 == segment) else { return false };
         if self.recent[0] < highest.0 {
@@ -189,7 +189,7 @@ impl Beyond {
         after
     }
 
-    /// Puts the segment's range first, and keeps those reported before that are apart from it (RFC 2018 section 4).
+    /// Puts the segment's range first, and keeps those reported before that do not touch it (RFC 2018 section 4).
     fn remember(&mut self, segment: u32, next: u32) {
         let Some((first, end)) = self.range_of(segment) else { return };
         let mut recent = [segment; SACK_RANGES];
@@ -270,7 +270,7 @@ mod tests {
         }
     }
 
-    /// 2, 3 and 5 of 0..7 are lost, the last is short; 2 comes late after all.
+    /// Segments 2, 3 and 5 of 0..7 are lost, the last one is short; 2 arrives late.
     #[test]
     fn holes_are_passed_over() {
         let mut r = Reassembly::default();

@@ -38,7 +38,7 @@ fn added() -> [&'static AnyProtocol; 0] {
 /// What a flow's `protocol` key resolves to.
 #[derive(Clone, Copy)]
 pub struct Resolved {
-    /// The window law, receiver and router.
+    /// Congestion controller, receiver and router.
     pub protocol: &'static AnyProtocol,
     /// The recovery.
     pub recovery: &'static AnyRecoveryKind,
@@ -83,7 +83,7 @@ pub fn preset(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|p| p.name == name)
 }
 
-/// Resolves a flow's `protocol` key; the error lists what would have been understood.
+/// Resolves a flow's `protocol` key; the error lists the accepted names.
 pub fn resolve(name: &str) -> Result<Resolved, String> {
     if let Some(p) = preset(name) {
         let unknown = |what: &str| format!("preset `{name}` names the {what}, which is not registered");
@@ -155,7 +155,7 @@ pub fn entries() -> Vec<Entry> {
         put("medium", m.name(), m.summary(), m.source(), m.params());
     }
     for p in PRESETS {
-        // What a flow of this preset can set: the law's parameters, the recovery's, and every flow's.
+        // Keys of a flow with this preset: the parameters of the protocol, of the recovery, and of every flow.
         let law = protocol(p.protocol).map_or(&[][..], |law| law.params());
         let repair = recovery(p.recovery).map_or(&[][..], |repair| repair.params());
         let params: Vec<Param> = law.iter().chain(COMMON).chain(repair).chain(FLOW).copied().collect();

@@ -1,7 +1,7 @@
 //! The generator of every random draw: xoshiro256++ (Blackman and Vigna), one stream for each source of randomness.
 //!
-//! A stream is seeded from the run's seed and the *name* that the user gave to its link or flow, so that adding a
-//! flow changes no other source's draws.
+//! A stream is seeded from the run's seed and the *name* that the user gave to its link or flow, so an additional
+//! flow does not change the draws of any other source.
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
@@ -9,7 +9,7 @@ pub struct Rng {
     s: [u64; 4],
 }
 
-/// What the state of SplitMix64 grows by with each number.
+/// Increment of the state of SplitMix64 per number.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 fn splitmix(state: &mut u64) -> u64 {
@@ -20,7 +20,7 @@ fn splitmix(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The state from which the stream of `name` begins. The name is hashed by FNV-1a (64 bits).
+/// The initial state of the stream `name`. The name is hashed by FNV-1a (64 bits).
 fn named(seed: u64, name: &str) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     for byte in name.bytes() {
@@ -35,7 +35,8 @@ pub fn key(seed: u64, name: &str) -> u64 {
     splitmix(&mut named(seed, name))
 }
 
-/// 64 random bits that belong to a key and a number: draws without a state. One key's numbers in a row are SplitMix64's.
+/// 64 random bits for a key and a number: draws without a state. Consecutive numbers of one key give SplitMix64's
+/// sequence.
 #[inline]
 pub fn drawn(key: u64, number: u64) -> u64 {
     splitmix(&mut key.wrapping_add(number.wrapping_mul(STEP)))
@@ -88,7 +89,8 @@ impl Rng {
         // Inverse of 1 - (scale / x)^shape, with scale = mean (shape - 1) / shape.
         mean * (shape - 1.0) / shape / power(1.0 - self.uniform(), 1.0 / shape)
     }
-    /// How many trials that fail with probability `p` succeed before the next failure; `u64::MAX` for p <= 0, 0 for p >= 1.
+    /// Number of trials with failure probability `p` that succeed before the next failure; `u64::MAX` for p <= 0, 0
+    /// for p >= 1.
     pub fn run_length(&mut self, p: f64) -> u64 {
         if p <= 0.0 {
             return u64::MAX;
@@ -100,7 +102,7 @@ impl Rng {
     }
 }
 
-/// [`Rng::run_length`] of one probability, prepared: a logarithm less a draw.
+/// [`Rng::run_length`] for a fixed probability: saves one logarithm per draw.
 #[derive(Clone, Copy, Debug)]
 pub struct Runs {
     p: f64,
@@ -108,11 +110,11 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Of trials that fail with this probability.
+    /// Trials that fail with this probability.
     pub fn new(p: f64) -> Runs {
         Runs { p, scale: 1.0 / libm::log1p(-p.clamp(0.0, 1.0)) }
     }
-    /// A run.
+    /// One run length.
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         if self.p <= 0.0 {
             return u64::MAX;
@@ -138,7 +140,7 @@ mod tests {
         assert_ne!(draw(1, "r1->r2"), draw(2, "r1->r2"));
     }
 
-    /// Uniform, and neither of the numbers before nor of another key's.
+    /// Uniform, and unlike the preceding numbers and those of another key.
     #[test]
     fn draws_without_a_state() {
         let n = 200_000u64;

@@ -1,11 +1,13 @@
-//! The receiving end of a flow: reassembles, and acknowledges every packet, or every few.
+//! The receiving endpoint of a flow: reassembles, and acknowledges every packet or every few packets.
 //!
-//! What an acknowledgement says beyond its number depends on the packet that caused it, whose number and time stamp it
-//! echoes. One that was held back (`ack_every`; the first `quick_acks` are not) goes at once with a packet that is out of
-//! order, fills a gap, came before, is marked or is the last (RFC 5681 section 4.2), or after `ack_delay`; it echoes the
-//! latest packet's number, the time stamp of the first that it covers (RFC 7323 section 4.3), and the feedback of all.
+//! An acknowledgement echoes the number and the time stamp of the packet that caused it. A delayed acknowledgement
+//! (`ack_every`; the first `quick_acks` are not delayed) is sent at once with a packet that is out of order, fills a
+//! gap, is a duplicate, is marked or is the last one (RFC 5681 section 4.2), or after `ack_delay`. It echoes the
+//! number of the latest packet, the time stamp of the first that it covers (RFC 7323 section 4.3), and the feedback
+//! of all.
 //!
-//! A driver may call the four methods of [`crate::flow`], or let an acknowledgement take its packet's place by [`Sink::turn`].
+//! A driver may call the four methods of [`crate::flow`], or replace a packet by its acknowledgement with
+//! [`Sink::turn`].
 
 use alloc::boxed::Box;
 use core::ops::AddAssign;
@@ -27,11 +29,12 @@ use self::set_up::Terms;
 /// Counters of a receiving end.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct SinkStats {
-    /// Packets received, SYNs and duplicates included.
+    /// Packets received, including SYNs and duplicates.
     pub received: u64,
     /// In-order payload of the whole run, bytes.
     pub payload: u64,
-    /// IP bytes of data packets received, duplicates included. Not beside the packets, see [`crate::flow::FlowStats`].
+    /// IP bytes of data packets received, including duplicates. Not adjacent to `received`, see
+    /// [`crate::flow::FlowStats`].
     pub bytes: u64,
     /// Packets that arrived damaged and were dropped.
     pub damaged: u64,
@@ -46,65 +49,65 @@ impl AddAssign for SinkStats {
     }
 }
 
-/// The receiving end of a flow.
+/// The receiving endpoint of a flow.
 pub struct Sink {
-    /// Number of the flow; its complement while this end listens.
+    /// Number of the flow; its complement while this end waits for a SYN.
     id: u32,
-    /// The receiver is asked what travels back: explicit feedback was granted, or the protocol wants more than that.
+    /// The receiver writes into acknowledgements: explicit feedback was granted, or the protocol has other feedback.
     speaks: bool,
-    /// What is asked once, when a SYN comes.
+    /// What the SYN decides.
     terms: Terms,
     /// Acknowledgements carry a congestion header.
     header: bool,
     sack: bool,
-    /// A mark arrived and the sender has not said that it reduced (RFC 3168 section 6.1.3).
+    /// A mark arrived, and the sender has not yet set CWR (RFC 3168 section 6.1.3).
     ece: bool,
     window: u32,
     returns: Returns,
-    /// Acknowledgements of data say what their packets brought: that is what is returned, and explicit feedback was granted.
+    /// Acknowledgements of data return the Delta_Throughput of their packets, and explicit feedback was granted.
     tells: bool,
     /// Length of an acknowledgement of data without SACK ranges, bytes.
     answer: u8,
     data: Reassembly,
-    /// The two counters do not stand side by side, see [`crate::flow::FlowStats`].
+    /// Not adjacent to the other counter, see [`crate::flow::FlowStats`].
     received: u64,
     rare: Option<Box<Rare>>,
     bytes: u64,
 }
 
-/// What acknowledgements return of what packets bring.
+/// The feedback that acknowledgements return.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Returns {
     /// Nothing.
     Nothing,
     /// The Delta_Throughput of the packet, as Reverse_Feedback; zero if its header is not standard.
     Delta,
-    /// Whatever the receiver writes.
+    /// The fields that the receiver writes.
     Own,
 }
 
-/// What most flows need not have.
+/// State that few flows need.
 #[derive(Default)]
 struct Rare {
-    /// Kept if it is asked for what it returns.
+    /// Kept if acknowledgements carry feedback.
     receiver: Option<Box<AnyReceiver>>,
     delay: Option<Delay>,
-    /// What a driver of four verbs has not fetched yet.
+    /// An acknowledgement that [`Sink::poll_transmit`] has not returned yet.
     answer: Option<Answer>,
     damaged: u64,
 }
 
-/// What the next acknowledgement echoes.
+/// The fields that the next acknowledgement echoes.
 struct Answer {
     syn_options: Option<u8>,
     packet_number: u32,
     timestamp: u32,
-    /// What is returned, if that is [`Returns::Delta`].
+    /// The feedback, if it is [`Returns::Delta`].
     delta: i32,
 }
 
 impl Sink {
-    /// The receiving end of the flow that `init` describes.
+    /// The receiving endpoint of the flow that `init` describes.
     pub fn new(init: &FlowInit<'_>) -> Sink {
         let params = Params::of(init.values);
         let every = params.ack_every as u32;
@@ -162,23 +165,23 @@ impl Sink {
         self.data.next()
     }
 
-    /// Bytes of memory that the record of what has arrived out of order takes.
+    /// Bytes of memory used by the record of segments out of order.
     pub fn memory(&self) -> usize {
         self.data.memory()
     }
-    /// Bytes more that one more segment out of order may take.
+    /// Additional bytes that one more segment out of order may take.
     pub fn memory_to_insert(&self) -> usize {
         self.data.memory_to_insert()
     }
 
-    /// A packet for this end arrived; what does not fit is ignored.
+    /// A packet for this end arrived; an invalid one is ignored.
     pub fn handle_packet(&mut self, now: Time, packet: &Packet) {
         if let Some(answer) = self.take(now, packet) {
             self.rare.get_or_insert_default().answer = Some(answer);
         }
     }
 
-    /// Writes the acknowledgement of what arrived into `out`; false if none is due. `sack` gets the ranges that follow its
+    /// Writes the next acknowledgement into `out`; false if none is due. `sack` receives the ranges that follow its
     /// header.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Packet, sack: &mut SackRanges) -> bool {
         let Some(answer) = self.rare.as_mut().and_then(|rare| rare.answer.take()) else { return false };
@@ -187,8 +190,8 @@ impl Sink {
         true
     }
 
-    /// [`Sink::handle_packet`] and [`Sink::poll_transmit`] at once: the acknowledgement takes the packet's place. `sack` is
-    /// written only if the header says that there are ranges.
+    /// [`Sink::handle_packet`] and [`Sink::poll_transmit`] in one call: the acknowledgement replaces the packet.
+    /// `sack` is written only if the header states that there are ranges.
     #[inline]
     pub fn turn(&mut self, now: Time, packet: &mut Packet, sack: &mut SackRanges) -> bool {
         if packet.transport.has(flag::SYN) {
@@ -235,13 +238,13 @@ impl Sink {
         Some(Answer { syn_options: None, packet_number, timestamp, delta })
     }
 
-    /// What a packet brings that is to be returned, if acknowledgements tell.
+    /// The feedback of a packet, if acknowledgements return it.
     #[inline(always)]
     fn delta(packet: &Packet) -> i32 {
         if packet.congestion.is_standard() { packet.congestion.delta_throughput() } else { 0 }
     }
 
-    /// The SACK ranges to report, in `sack`, and how many that are.
+    /// Writes the SACK ranges to report into `sack`, and returns their number.
     #[inline(always)]
     fn ranges(&self, sack: &mut SackRanges) -> usize {
         if !self.sack || self.data.is_in_order() {
@@ -266,13 +269,13 @@ impl Sink {
         }
     }
 
-    /// All of an acknowledgement but its transport header.
+    /// Writes an acknowledgement except its transport header.
     #[inline(always)]
     fn begin(&self, congestion: bool, delta: i32, ip_len: u16, out: &mut Packet) {
         out.ip_len = ip_len;
         out.ttl = 64;
         out.tos = 0;
-        // A copy from memory: built in place it would take twice the instructions.
+        // A copy from memory: constructing it would take twice the instructions.
         static HEADERS: [Congestion; 2] = [Congestion::NONE, Congestion::new(Format::MINIMAL)];
         out.congestion = HEADERS[congestion as usize];
         if self.tells {
@@ -338,7 +341,7 @@ mod tests {
         packet
     }
 
-    /// What a packet that arrives at `ms` is answered with.
+    /// The acknowledgement of a packet that arrives at `ms`.
     fn answer(sink: &mut Sink, ms: u64, packet: &Packet) -> Option<Packet> {
         sink.handle_packet(Time::millis(ms), packet);
         poll(sink, ms)

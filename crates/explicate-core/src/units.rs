@@ -1,6 +1,6 @@
 //! Units as types: time in integer nanoseconds, rates in bits per second, sizes in bytes.
 //!
-//! All unit arithmetic of the project stands here. Inside a control law plain `f64` is used, with the unit in the
+//! All unit arithmetic of the project is in this file. Inside a controller plain `f64` is used, with the unit in the
 //! field's name or documentation.
 
 use core::fmt;
@@ -13,7 +13,7 @@ pub struct Time(pub u64);
 impl Time {
     /// The driver's epoch, and the empty span.
     pub const ZERO: Time = Time(0);
-    /// "Never": the answer of a timer that is not armed.
+    /// "Never": the time of a timer that is not armed.
     pub const NEVER: Time = Time(u64::MAX);
 
     /// Whole seconds.
@@ -30,7 +30,7 @@ impl Time {
     }
     /// Seconds as a float, rounded to the nearest nanosecond; negative and NaN give zero, too large gives [`Time::NEVER`].
     pub fn from_secs_f64(s: f64) -> Time {
-        // `as` saturates, so the two ends are what the documentation says.
+        // `as` saturates, so the limits are as documented.
         Time((s * 1e9 + 0.5) as u64)
     }
     /// This span or instant in seconds.
@@ -95,7 +95,7 @@ impl Rate {
     pub const fn mbps(megabits: u64) -> Rate {
         Rate(megabits * 1_000_000)
     }
-    /// In bytes per second, the unit of every control law.
+    /// In bytes per second, the unit of every controller.
     pub fn bytes_per_sec(self) -> f64 {
         self.0 as f64 / 8.0
     }
@@ -103,7 +103,7 @@ impl Rate {
     pub fn from_bytes_per_sec(rate: f64) -> Rate {
         Rate((rate * 8.0 + 0.5) as u64)
     }
-    /// The bytes that pass in `span`, rounded down.
+    /// The bytes that are sent in `span`, rounded down.
     pub fn bytes_in(self, span: Time) -> Bytes {
         Bytes((self.0 as u128 * span.0 as u128 / 8_000_000_000) as u64)
     }

@@ -1,9 +1,9 @@
-//! What machines see of a port, and how they report their variables.
+//! How a port appears to controllers and disciplines, and how state machines report their variables.
 
 /// Receives a machine's variables by name (samples, plots, tests).
 pub type Probe<'a> = &'a mut dyn FnMut(&'static str, f64);
 
-/// What a controller or queue discipline sees of its port.
+/// A port as its controller or queue discipline sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct PortView {
     /// The configured capacity, bytes/s; the true rate may differ.

@@ -1,35 +1,36 @@
-//! The bytes on the wire: the frame of the congestion header (D03 section 4.1) and the transport header, both
-//! big-endian, and [`Packet`], which carries them through simulator and sockets alike.
+//! The bytes on the wire: the common part of the congestion header (D03 section 4.1) and the transport header, both
+//! big-endian, and [`Packet`], which holds them in the simulator and between sockets.
 //!
 //! Congestion header, 20 bytes, or 28 with an [`Extension`]:
 //!
 //! | byte | field |
 //! | --- | --- |
-//! | 0 | Protocol: what follows (6 TCP, 17 UDP, 253 our transport header) |
+//! | 0 | Protocol: the next header (6 TCP, 17 UDP, 253 our transport header) |
 //! | 1 | Length of this header: 20 or 28 |
 //! | 2 | Version (3, high nibble), [`Format`] |
-//! | 3 | mark: 0 no router has answered this packet; else 1 + what it waited in those that have, units of 4 ms, 254 longer; 255 one of them dropped the packet before |
+//! | 3 | mark: 0 no router has answered this packet; otherwise 1 + its waiting time in the routers that have, units of 4 ms; 254 longer; 255 an answering router dropped an earlier packet |
 //! | 4-19 | body: fields of the protocol, by format |
-//! | 20 | a counter, 21-23 zero, 24-27 the address of a node, if the header has 28 bytes |
+//! | 20-27 | only in headers of 28 bytes: 20 a counter, 21-23 zero, 24-27 the address of a node |
 //!
-//! The fields of a body are defined beside the law that uses them ([`crate::protocols`]). The mark is no part of the draft, whose
-//! byte 3 is reserved; an acknowledgement returns that of the data ([`crate::guard`]).
+//! Each protocol defines the fields of its body beside its controller ([`crate::protocols`]). The mark is not part of
+//! the draft, where byte 3 is reserved. An acknowledgement returns the mark of the data ([`crate::guard`]).
 //!
-//! Transport header, 24 bytes and 8 for each SACK range. Data flows one way, so one field serves a data packet and its
-//! acknowledgement:
+//! Transport header, 24 bytes and 8 for each SACK range. Data flow in one direction, so data packets and
+//! acknowledgements share the fields:
 //!
 //! | byte | data packet | acknowledgement |
 //! | --- | --- | --- |
 //! | 0 | flags | flags |
-//! | 1 | options (SYN), else a mark in 0xf0 | the same; a code of the protocol's in 0x0c, number of SACK ranges in 0x03 |
-//! | 2-3 | payload bytes | receiver's time stamp, units of 16 µs, 0 = none; with marks how many data packets have arrived |
+//! | 1 | options (SYN), otherwise a mark in 0xf0 | the same; a code of the protocol in 0x0c, number of SACK ranges in 0x03 |
+//! | 2-3 | payload bytes | receiver's time stamp, units of 16 µs, 0 = none; with marks the number of data packets that have arrived |
 //! | 4-7 | flow | flow |
 //! | 8-11 | segment | cumulative acknowledgement: the next segment expected |
 //! | 12-15 | packet number | echo of the packet number |
 //! | 16-19 | 0; between hosts the upper half of the flow's number | receiver window, segments |
 //! | 20-23 | timestamp, units of 4 ns | echo of the timestamp |
 //!
-//! The mark of byte 1 is that of packets without a congestion header, in units of 16 ms, with 14 and 15 in the places of 254 and 255.
+//! The mark of byte 1 is that of packets without a congestion header, in units of 16 ms, with 14 and 15 in place of
+//! 254 and 255.
 
 mod extension;
 mod mark;
@@ -48,41 +49,42 @@ pub const CONGESTION_LEN: usize = 20;
 pub const EXTENDED_LEN: usize = 28;
 /// Length of the transport header without SACK ranges, bytes.
 pub const TRANSPORT_LEN: usize = 24;
-/// Length of IPv4 and UDP headers, in front of ours on a real network and counted in every IP length, bytes.
+/// Length of the IPv4 and UDP headers, which precede ours on a real network and count in every IP length, bytes.
 pub const IP_UDP_LEN: usize = 28;
-/// UDP port that stands in front of our headers on a real network (from the dynamic range of RFC 6335).
+/// UDP port of our headers on a real network (from the dynamic range of RFC 6335).
 pub const UDP_PORT: u16 = 49_407;
-/// Most SACK ranges that an acknowledgement carries.
+/// Maximum number of SACK ranges in an acknowledgement.
 pub const SACK_RANGES: usize = 3;
 /// Protocol number in the congestion header's first byte for our transport header (RFC 3692, experimental).
 pub const NEXT_TRANSPORT: u8 = 253;
-/// Version nibble of D03.
+/// The version of D03.
 pub const VERSION: u8 = 3;
 
-/// The field Format of a congestion header: which fields its body has (draft section 4.1). A router leaves a header alone whose
-/// format it does not know.
+/// The field Format of a congestion header: which fields its body has (draft section 4.1). A router does not change a
+/// header with an unknown format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Format(u8);
 
 impl Format {
-    /// The draft's fields, and what a header has until a sender writes another.
+    /// The draft's fields; the format of a header until a sender writes another one.
     pub const STANDARD: Format = Format(1);
-    /// Pure acknowledgements: there is nothing in it for routers.
+    /// Pure acknowledgements: they contain nothing for routers.
     pub const MINIMAL: Format = Format(2);
 
-    /// The format of a protocol that has this number, from 3 to 15; the draft knows only those below.
+    /// The format with this number, from 3 to 15, for a protocol's own header; the draft defines only smaller
+    /// numbers.
     pub const fn own(number: u8) -> Format {
         assert!(number >= 3 && number <= 15, "formats have four bits, and those below 3 are taken");
         Format(number)
     }
 }
 
-/// Why bytes from the wire were refused.
+/// Why bytes from the wire were rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WireError {
     /// Fewer bytes than the header's length.
     Short,
-    /// Length field neither 20 nor 28, or at odds with the bytes given.
+    /// The length field is neither 20 nor 28, or does not match the given bytes.
     Length,
     /// Not version 3.
     Version,
@@ -104,7 +106,7 @@ pub(crate) fn put32(bytes: &mut [u8], at: usize, value: u32) {
 }
 
 impl Congestion {
-    /// No congestion header at all: what packets of protocols without one carry in memory.
+    /// No congestion header: the value in memory for packets of protocols without one.
     pub const NONE: Congestion = Congestion([0; CONGESTION_LEN]);
 
     /// A header of this format with an empty body.
@@ -115,7 +117,7 @@ impl Congestion {
         b[2] = (VERSION << 4) | format.0;
         Congestion(b)
     }
-    /// Reads a header from the front of a packet; never panics.
+    /// Parses a header at the front of a packet; never panics.
     pub fn parse(bytes: &[u8]) -> Result<Congestion, WireError> {
         let Some(head) = bytes.first_chunk::<CONGESTION_LEN>() else { return Err(WireError::Short) };
         let length = head[1] as usize;
@@ -133,7 +135,7 @@ impl Congestion {
         }
         Ok(Congestion(*head))
     }
-    /// Whether a header is there: false for [`Congestion::NONE`].
+    /// Whether there is a header: false for [`Congestion::NONE`].
     #[inline]
     pub fn is_present(&self) -> bool {
         self.0[1] != 0
@@ -143,7 +145,7 @@ impl Congestion {
     pub fn has_format(&self, format: Format) -> bool {
         self.0[2] == (VERSION << 4) | format.0
     }
-    /// What routers say of the packet beside their answer, or what an acknowledgement returns of it.
+    /// The mark: what routers report about the packet beside their feedback, or its echo in an acknowledgement.
     #[inline]
     pub fn mark(&self) -> Mark {
         Mark { code: self.0[3], most: u8::MAX, unit: HEADER_MARK }
@@ -169,7 +171,7 @@ pub enum Ecn {
     Marked = 3,
 }
 
-/// A packet: its two headers as they stand on the wire, and the fields of the IP header that protocols use.
+/// A packet: its two headers as on the wire, and the fields of the IP header that protocols use.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Packet {
@@ -177,7 +179,7 @@ pub struct Packet {
     pub ip_len: u16,
     /// IP time to live.
     pub ttl: u8,
-    /// The ECN field in the low two bits; the highest is the drivers', see [`Packet::damage`].
+    /// The ECN field in the low two bits; drivers use the highest bit, see [`Packet::damage`].
     pub tos: u8,
     /// Congestion header; [`Congestion::NONE`] for protocols without one.
     pub congestion: Congestion,
@@ -187,7 +189,7 @@ pub struct Packet {
 
 const _: () = assert!(size_of::<Packet>() == 48, "a slot has room for 48 bytes");
 
-/// The drivers' bit of [`Packet::tos`].
+/// The bit of [`Packet::tos`] that drivers use.
 const DAMAGED: u8 = 0x80;
 
 impl Packet {
@@ -209,16 +211,17 @@ impl Packet {
     pub fn set_ecn(&mut self, ecn: Ecn) {
         self.tos = self.tos & !3 | ecn as u8;
     }
-    /// Marks a packet of which bits were changed on the way: its checksum will be found wrong at its end, not before. Until
-    /// then drivers know it by a bit that no wire carries, and by looking like [`flag::CONTROL`], which they test anyway.
+    /// Marks a packet whose bits were changed on the link. Its checksum is found to be wrong at the receiver, not
+    /// before. Until then drivers recognise it by a bit that is never on the wire, and by [`flag::CONTROL`], which
+    /// they test anyway.
     pub fn damage(&mut self) {
         if self.transport.has(flag::CONTROL) {
-            self.transport.set_flow(u32::MAX); // of no flow, lest a node's number be taken for one
+            self.transport.set_flow(u32::MAX); // no flow has this number, so it is not taken for a node's number
         }
         self.tos |= DAMAGED;
         self.transport.0[0] |= flag::CONTROL;
     }
-    /// The packet without that mark, as a wire carries it.
+    /// The packet without the damage bit, as on the wire.
     pub fn without_mark(&self) -> Packet {
         let mut packet = *self;
         if self.is_damaged() {
@@ -236,7 +239,7 @@ impl Packet {
     pub fn is_ack(&self) -> bool {
         self.transport.0[0] & flag::ACK != 0
     }
-    /// Its mark, wherever that stands.
+    /// Its mark, in whichever header it is.
     #[inline]
     pub fn mark(&self) -> Mark {
         if self.congestion.is_present() { self.congestion.mark() } else { self.transport.mark() }
@@ -253,7 +256,7 @@ mod tests {
     use super::*;
     use crate::units::Time;
 
-    /// 3 ms are no unit of 4 ms more than half, 30 ms are eight, and what is too long to tell stays so.
+    /// 3 ms round to one unit of 4 ms, 30 ms to eight, and a time beyond the range of marks stays beyond it.
     #[test]
     fn marks_add_up_what_routers_made_a_packet_wait() {
         let mut packet = Packet { congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
@@ -319,7 +322,7 @@ mod tests {
     #[test]
     fn spans_between_time_stamps_of_the_receiver() {
         let span = |from: Time, to: Time, guess: Time| receiver_span(receiver_stamp(from), receiver_stamp(to), guess);
-        // 3 ms and 250 ms apart, arrived a little faster and slower; the second pair wraps.
+        // 3 ms and 250 ms apart, with slightly shorter and longer guesses; the second pair wraps.
         assert_eq!(span(Time::secs(7), Time::millis(7003), Time::millis(2)), Some(Time::micros(2992)));
         assert_eq!(span(Time::secs(1), Time::millis(1250), Time::millis(300)), Some(Time::millis(250)));
         assert_eq!(span(Time::secs(1), Time::secs(9), Time::millis(8200)), Some(Time::secs(8)));

@@ -1,11 +1,12 @@
-//! How drivers make the facts that a sender is given.
+//! Constructors of the arguments that a sender receives.
 
 use super::{Ack, Loss, LossKind, Sent};
 use crate::units::Time;
 use crate::wire::{Congestion, Transport};
 
 impl<'a> Ack<'a> {
-    /// An acknowledgement of so many segments in order after this round-trip time, with a congestion header, and nothing under way.
+    /// An in-order acknowledgement of `newly_acked` segments with this round-trip time and header, and nothing in
+    /// flight.
     pub fn new(now: Time, newly_acked: u32, rtt: Time, header: &'a Congestion) -> Ack<'a> {
         Ack {
             now,
@@ -25,14 +26,14 @@ impl<'a> Ack<'a> {
 }
 
 impl Loss {
-    /// A loss or mark of a segment that was sent once, with `in_flight` segments under way.
+    /// A loss or mark of a segment that was sent once, with `in_flight` segments in flight.
     pub fn new(now: Time, kind: LossKind, in_flight: u32, srtt: Time) -> Loss {
         Loss { now, kind, in_flight, srtt, repeated: false, marked: kind == LossKind::Mark }
     }
 }
 
 impl Sent {
-    /// A transmission of a flow with more to send.
+    /// A transmission of a flow that has more data to send.
     pub fn new(now: Time, in_flight: u32) -> Sent {
         Sent { now, in_flight, backlogged: true }
     }

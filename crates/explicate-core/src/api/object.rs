@@ -1,7 +1,8 @@
-//! The authors' traits as objects, implemented once for every author's type.
+//! The authors' traits as trait objects, with blanket implementations for every author's type.
 //!
-//! Constants become methods, and calls that make several others are compiled into each type, so that a driver pays for one
-//! indirect call. Other crates see the types `Any*`, but cannot name these traits, so no other crate can implement or override them.
+//! Associated constants become methods. Methods that make several calls are compiled for each type, so that a driver
+//! makes one indirect call. Other crates can use the types `Any*`, but cannot name these traits, so they can neither
+//! implement nor override them.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -28,7 +29,7 @@ pub type AnyRouter = dyn RouterObject;
 /// Declares the accessors of an entry's [`Info`] in a trait.
 macro_rules! described {
     () => {
-        /// What the registry knows of it.
+        /// Its description in the registry.
         fn info(&self) -> &'static $crate::params::Info;
         /// The name in scenarios and tables.
         fn name(&self) -> &'static str {
@@ -120,14 +121,14 @@ impl<P: Protocol> ProtocolObject for P {
     }
 }
 
-/// Which law moves the window of a flow.
+/// Which controller sets the window of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Law {
-    /// That of its protocol.
+    /// The controller of its protocol.
     Own,
-    /// That of its protocol within the window of TCP: the path is congested where no router answers.
+    /// The controller of its protocol, limited to TCP's window: the path is congested where no router answers.
     Limited,
-    /// That of TCP: no router answers.
+    /// TCP: no router answers.
     Fallback,
 }
 
@@ -136,12 +137,12 @@ pub enum Law {
 pub struct Interest {
     /// What [`Sender::on_send`] writes.
     pub writes: Writes,
-    /// [`Sender::next_timer`] may be other than never.
+    /// [`Sender::next_timer`] may return a time other than never.
     pub timer: bool,
 }
 
 impl Interest {
-    /// Whether [`Sender::on_send`] is called for a packet, given whether the application has more.
+    /// Whether [`Sender::on_send`] is called for a packet, given whether the application has more data.
     #[inline]
     pub fn in_packet(self, backlogged: bool) -> bool {
         self.writes as u8 > backlogged as u8
@@ -149,13 +150,13 @@ impl Interest {
 }
 
 pub trait SenderObject: Send {
-    /// The same throughout the life of a sender.
+    /// Constant throughout the life of a sender.
     fn interest(&self) -> Interest;
     fn allowance(&self) -> Allowance;
     fn on_start(&mut self, now: Time, rtt: Time);
     fn on_attach(&mut self, own: Address);
     fn on_send(&mut self, packet: &mut Packet, sent: &Sent);
-    /// Writes what packets carry until the next acknowledgement, loss or timer, if [`Writes::PerEvent`].
+    /// Writes the header that packets carry until the next acknowledgement, loss or timer, if [`Writes::PerEvent`].
     #[inline(always)]
     fn state(&mut self, header: &mut Congestion) {
         if self.interest().writes == Writes::PerEvent {
@@ -165,7 +166,7 @@ pub trait SenderObject: Send {
         }
     }
     fn on_ack(&mut self, ack: &Ack<'_>);
-    /// [`Sender::on_ack`], then allowance and state.
+    /// [`Sender::on_ack`], followed by the new allowance and header.
     fn take_ack(&mut self, ack: &Ack<'_>, allowance: &mut Allowance, header: &mut Congestion) {
         self.on_ack(ack);
         *allowance = self.allowance();
@@ -175,7 +176,7 @@ pub trait SenderObject: Send {
     fn on_timer(&mut self, now: Time);
     fn next_timer(&self) -> Time;
     fn resume(&mut self, now: Time, window: f64, srtt: Time);
-    /// Which law moves the window.
+    /// Which controller sets the window.
     fn law(&self) -> Law {
         Law::Own
     }
@@ -254,7 +255,7 @@ pub trait RouterObject: Send {
     fn on_timer(&mut self, now: Time, port: &PortView);
     fn next_timer(&self) -> Time;
     fn probe(&self, put: Probe<'_>);
-    /// A packet will leave at `left`: [`Router::on_departure`] with a backlog that is not known yet.
+    /// A packet will leave at `left`: calls [`Router::on_departure`] with an unknown backlog.
     #[inline(always)]
     fn on_departure_ahead(&mut self, left: Time, packet: &mut Packet, port: &PortView) {
         let unknown = PortView { backlog_bytes: u64::MAX, backlog_packets: u32::MAX, busy: true, ..*port };
@@ -265,14 +266,14 @@ pub trait RouterObject: Send {
         self.on_arrival(came, packet, port);
         self.on_departure_ahead(left, packet, port);
     }
-    /// Arrival at an idle port and departure from it, with nothing in between.
+    /// Arrival at an idle port and departure from it, with no other event between them.
     #[inline(always)]
     fn on_passage(&mut self, came: Time, left: Time, packet: &mut Packet, port: &PortView) {
         let idle = PortView { backlog_bytes: 0, backlog_packets: 0, busy: false, ..*port };
         self.on_arrival(came, packet, &idle);
         self.on_departure(left, packet, &PortView { busy: true, ..idle });
     }
-    /// [`RouterObject::on_passage`] for packets that pass one after the other; how many did, and their bytes.
+    /// [`RouterObject::on_passage`] for consecutive packets; returns their number and their bytes.
     fn on_passages(&mut self, mut passages: Passages<'_>, port: &PortView) -> (usize, u64) {
         let mut passed = (0, 0);
         while let Some((came, left, packet)) = passages.next() {

@@ -1,4 +1,4 @@
-//! What a flow may be told beside the parameters of its protocol and its recovery.
+//! Parameters of a flow, besides those of its protocol and its recovery.
 
 use crate::guard::AIR_LOSS;
 use crate::params::{Auto, Flag, Fraction, Packets, Param, Seconds, Values, choices, parameters};
@@ -13,27 +13,29 @@ parameters! {
     pub struct Params {
         /// First congestion window.
         initial_window: Packets = 3.0, in 1.0..=1e6, "RFC 5681 section 3.1";
-        /// Most segments that the receiver has room for.
+        /// Maximum number of segments for which the receiver has room.
         receiver_window: Packets = 1e6, in 1.0..=1e9, "RFC 9293";
-        /// Packets in order to one acknowledgement; 2 is TCP's delayed acknowledgement.
+        /// In-order packets per acknowledgement; 2 is TCP's delayed acknowledgement.
         ack_every: Packets = 1.0, in 1.0..=1000.0, "RFC 5681 section 4.2";
-        /// Longest that an acknowledgement waits for more packets.
+        /// Maximum delay of an acknowledgement that waits for more packets.
         ack_delay: Seconds = 0.1, in 1e-6..=0.5, "RFC 1122 section 4.2.3.2; 0.1 s as ns-2";
-        /// Acknowledgements at the beginning that wait for no second packet, so that slow start is not slowed down.
+        /// Acknowledgements at the beginning that do not wait for a second packet, so that delaying does not slow
+        /// slow start.
         quick_acks: Packets = 0.0, in 0.0..=1e6, "RFC 5681 section 4.2 permits it; Linux sends up to 16";
         /// Packets are ECN-capable: routers mark instead of dropping.
         ecn: Flag = false, "RFC 3168";
-        /// Packets are spread over the round trip even if the law does not ask for it.
+        /// Packets are paced over the round trip even if the congestion controller does not request pacing.
         paced: Flag = false, "Aggarwal, Savage, Anderson, INFOCOM 2000";
-        /// Unit in which the law is told round trips and writes them into headers; auto: that of the retransmission
-        /// timer, `clock_tick`; 0s is exact.
+        /// Resolution of the round-trip times that the congestion controller receives and writes into headers; auto:
+        /// that of the retransmission timer, `clock_tick`; 0s is exact.
         rtt_resolution: Auto<Seconds> = None, in 0.0..=1.0, "D03 section 4.1, RTT";
-        /// Whether an explicit flow that no router has answered behaves as TCP; auto: if the way of its data has a port
-        /// without a controller of its protocol.
+        /// Whether an explicit flow that no router has answered behaves as TCP; auto: if the path of its data has a
+        /// port without a controller of its protocol.
         guard: Guarding = Guarding::Auto, "ours";
-        /// Packets that the air may lose: with `guard`, losses below are no sign of congestion where no router answers.
+        /// Share of packets that a link may lose by errors: with `guard`, smaller losses are no sign of congestion
+        /// where no router answers.
         air_loss: Fraction = AIR_LOSS, in 0.0..=0.9, "ours";
-        /// The receiving end does not speak the explicit protocol.
+        /// The receiving end does not support the explicit protocol.
         refuse_explicit: Flag = false, "paper I section III";
     }
 }
@@ -41,12 +43,13 @@ parameters! {
 /// Parameters that every flow has.
 pub const PARAMS: &[Param] = Params::PARAMS;
 
-/// Whether these are the values of a flow that is guarded ([`crate::guard`]). A driver that knows the way says `on` for `auto`.
+/// Whether these values make a flow guarded ([`crate::guard`]). A driver that knows the path replaces `auto` by `on`
+/// or `off`.
 pub fn is_guarded(values: &Values) -> bool {
     Params::of(values).guard == Guarding::On
 }
 
-/// Has a flow with these values guarded, or not.
+/// Sets whether a flow with these values is guarded.
 pub fn set_guarded(values: &mut Values, guarded: bool) {
     if let Some(param) = PARAMS.iter().find(|p| p.name == "guard") {
         let guarding = if guarded { Guarding::On } else { Guarding::Off };

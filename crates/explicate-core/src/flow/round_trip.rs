@@ -1,5 +1,5 @@
-//! Round-trip times for the law and its headers, where their resolution is not that of the retransmission timer
-//! (`rtt_resolution`). Both are smoothed alike (RFC 6298 (2.3)), by the acknowledgements of new data.
+//! Round-trip times for the controller and its headers, if their resolution differs from that of the retransmission
+//! timer (`rtt_resolution`). Both are smoothed in the same way (RFC 6298 (2.3)), from acknowledgements of new data.
 
 use super::Params;
 use crate::params::Values;
@@ -7,7 +7,7 @@ use crate::recovery::Common;
 use crate::recovery::rto::smoothed;
 use crate::units::Time;
 
-/// A span that ends now, in whole ticks of a clock between its ends, one at least; `tick` in ns, zero is exact.
+/// A span that ends now, in whole ticks of a clock between its ends, at least one; `tick` in ns, zero is exact.
 #[inline]
 pub(super) fn in_ticks(tick: u32, now: Time, span: Time) -> Time {
     let tick = tick as u64;
@@ -18,22 +18,23 @@ pub(super) fn in_ticks(tick: u32, now: Time, span: Time) -> Time {
     Time(ticks.max(1) * tick)
 }
 
-/// A round-trip estimate of a resolution of its own.
+/// A round-trip estimate with a resolution of its own.
 pub(super) struct RoundTrip {
-    /// Its resolution, ns.
+    /// Resolution, ns.
     tick: u32,
     /// Zero while unknown.
     pub(super) srtt: Time,
 }
 
 impl RoundTrip {
-    /// None where the timer's clock serves for both.
+    /// `None` if the estimate of the retransmission timer serves both.
     pub(super) fn new(values: &Values) -> Option<RoundTrip> {
         let timer = Common::of(values).clock_tick;
         let own = Params::of(values).rtt_resolution.filter(|resolution| *resolution != timer)?;
         Some(RoundTrip { tick: Time::from_secs_f64(own).0 as u32, srtt: Time::ZERO })
     }
-    /// An acknowledgement that arrives now took `exact`; it counts if it is one of new data. Returns the sample.
+    /// An acknowledgement that arrives now, after a round trip of `exact`; with `counts` it acknowledges new data.
+    /// Returns the sample.
     pub(super) fn take(&mut self, now: Time, exact: Time, counts: bool) -> Time {
         let sample = in_ticks(self.tick, now, exact);
         if self.srtt == Time::ZERO {

@@ -1,4 +1,4 @@
-//! How a flow opens: a SYN offers, its answer grants, and what is refused is done without.
+//! Connection set-up: a SYN offers options, its answer grants some, and the flow continues without the others.
 
 use super::round_trip::in_ticks;
 use super::{Flow, State, header_bytes};
@@ -9,7 +9,7 @@ use crate::units::Time;
 use crate::wire::{Congestion, Packet, Transport, flag, option, stamp_age};
 
 impl Flow {
-    /// The answer to the SYN has come: what the other end refuses is given up.
+    /// The answer to the SYN arrived: disables the options that the other end refused.
     #[cold]
     #[inline(never)]
     pub(super) fn handle_syn_ack(&mut self, now: Time, header: &Transport) {
@@ -24,7 +24,7 @@ impl Flow {
             self.options &= !option::EXPLICIT;
             self.sender = self.fallback.sender(&SenderInit {
                 values: &Values::default(),
-                // Segments were counted by the explicit payload: it is kept, the packets get shorter.
+                // Segments were counted with the explicit payload, which is kept; the packets become shorter.
                 packet: (payload + header_bytes(false)) as f64,
                 initial_window: self.initial_window as f64,
                 interface: self.interface,
@@ -42,8 +42,8 @@ impl Flow {
         self.allow();
     }
 
-    /// The SYN goes again at once, whatever its timer says: the other end has said something about it. Nothing happens once it has
-    /// been answered.
+    /// Retransmits the SYN now, without waiting for its timer, because the other end has reacted to it. Does nothing
+    /// after the SYN has been answered.
     pub fn open_again(&mut self) {
         if self.state == State::Opened {
             self.state = State::Opening;

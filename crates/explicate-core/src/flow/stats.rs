@@ -1,4 +1,4 @@
-//! What a sending end counts.
+//! Counters of a sending endpoint.
 
 use alloc::boxed::Box;
 use core::ops::AddAssign;
@@ -7,20 +7,20 @@ use super::Flow;
 use super::round_trip::RoundTrip;
 use crate::units::Time;
 
-/// Counters of a sending end.
+/// Counters of a sending endpoint.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct FlowStats {
-    /// Packets sent, SYNs and retransmissions included. Its lower half numbers them.
+    /// Packets sent, including SYNs and retransmissions. The lower half is the packet number.
     pub sent: u64,
     /// Sum of RTT samples, ns.
     pub rtt_sum: u64,
-    /// Data packets sent again, those that the host's own port refused not counted.
+    /// Data packets retransmitted, without those that the host's own port dropped.
     pub retransmissions: u64,
     /// Number of RTT samples.
     pub rtt_count: u64,
-    /// Packets that the host's own port refused: they are in `sent`, but never left.
+    /// Packets that the host's own port dropped: they count in `sent`, but never left.
     pub refused: u64,
-    /// Expiries of the retransmission timer, SYN's included.
+    /// Expiries of the retransmission timer, including those for SYNs.
     pub timeouts: u32,
     /// Acknowledgements that arrived damaged and were dropped.
     pub damaged: u32,
@@ -38,8 +38,8 @@ impl AddAssign for FlowStats {
     }
 }
 
-/// What every flow counts. No two stand side by side that are changed together: as pairs in one register they would take more
-/// instructions. The short ones stay at their greatest: a flow has no more segments than fit in 32 bits.
+/// Counters of every flow. No two that change together are adjacent: as a pair in one register they would take more
+/// instructions. The short ones saturate: a flow has at most 2^32 segments.
 #[derive(Default)]
 pub(super) struct Counts {
     pub(super) rtt_sum: u64,
@@ -49,21 +49,21 @@ pub(super) struct Counts {
     pub(super) timeouts: u32,
 }
 
-/// What most flows need not have.
+/// State that few flows need.
 #[derive(Default)]
 pub(super) struct Rare {
-    /// The round-trip estimate for the law, where its resolution is not the timer's.
+    /// The round-trip estimate for the controller, if its resolution is not the timer's.
     pub(super) round_trip: Option<RoundTrip>,
     refused: u64,
     damaged: u32,
 }
 
 impl Rare {
-    /// Of a flow that has not begun.
+    /// The state of a flow that has not begun.
     pub(super) fn new(round_trip: Option<RoundTrip>) -> Option<Box<Rare>> {
         round_trip.map(|own| Box::new(Rare { round_trip: Some(own), ..Rare::default() }))
     }
-    /// The sample and the estimate for the law, if they are not the timer's; see [`RoundTrip::take`].
+    /// The sample and the estimate for the controller, if they are not the timer's; see [`RoundTrip::take`].
     #[cold]
     #[inline(never)]
     pub(super) fn told(&mut self, now: Time, exact: Time, counts: bool) -> Option<(Time, Time)> {
@@ -80,8 +80,8 @@ impl Flow {
         FlowStats { sent, rtt_sum, retransmissions: retransmissions as u64, rtt_count, refused, timeouts, damaged }
     }
 
-    /// A data packet, a retransmission if `again`, found no room in the host's own queue: the flow has to repair it, but it
-    /// was never sent.
+    /// A data packet, a retransmission if `again`, was dropped by the host's own queue: the flow has to repair the
+    /// loss, although the packet was never sent.
     #[cold]
     pub fn refused(&mut self, again: bool) {
         self.rare.get_or_insert_default().refused += 1;

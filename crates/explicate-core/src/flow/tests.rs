@@ -1,4 +1,4 @@
-//! The sending end by itself: its packets against lengths, times and flags computed by hand.
+//! The sending endpoint alone: its packets against lengths, times and flags computed by hand.
 
 use alloc::vec::Vec;
 
@@ -63,7 +63,8 @@ fn lengths(packets: &[Packet]) -> Vec<(u16, u16, bool)> {
     packets.iter().map(of).collect()
 }
 
-/// 1000 bytes less 28 of IP and UDP and 24 of transport are 948; XCP's header takes 20 more. 2000 bytes leave 104, or 144.
+/// 1000 bytes minus 28 of IP and UDP and 24 of transport are 948; XCP's header takes 20 more. 2000 bytes leave 104,
+/// or 144.
 #[test]
 fn a_transfer_is_cut_into_full_segments_and_a_rest() {
     let mut plain = Ends::new("sack", &[]).open(2000);
@@ -72,7 +73,7 @@ fn a_transfer_is_cut_into_full_segments_and_a_rest() {
     assert_eq!(lengths(&explicit.burst(RTT)), [(1000, 928, false), (1000, 928, false), (216, 144, true)]);
 }
 
-/// RFC 6298 (2.1) and (5.5): after 1 s, then after twice as long; from the seventh on after 64 s.
+/// RFC 6298 (2.1) and (5.5): after 1 s, then after twice as long each time; from the seventh on after 64 s.
 #[test]
 fn a_syn_without_answer_is_sent_again() {
     let mut ends = Ends::new("sack", &[]);
@@ -88,7 +89,7 @@ fn a_syn_without_answer_is_sent_again() {
     assert_eq!((ends.flow.stats().timeouts, ends.flow.timeouts_in_a_row()), (9, 9));
 }
 
-/// Segments keep their 928 bytes, for they were counted by them; the packets are 20 bytes shorter.
+/// Segments keep the 928 bytes by which they were counted; the packets are 20 bytes shorter.
 #[test]
 fn a_refused_congestion_header_is_left_out() {
     let mut ends = Ends::new("xcp", &[("refuse_explicit", 1.0), ("guard", 2.0)]).open(2000);
@@ -97,8 +98,8 @@ fn a_refused_congestion_header_is_left_out() {
     assert!(packets.iter().all(|p| !p.congestion.is_present()));
 }
 
-/// RFC 3168 section 6.1.2: the window is halved once for all marks of a window, from 8 to 4, and a packet says so. The
-/// acknowledgement that brought the mark adds its 1/4.
+/// RFC 3168 section 6.1.2: the window is halved once for all marks of a window, from 8 to 4, and a packet carries
+/// CWR. The acknowledgement with the mark adds its 1/4.
 #[test]
 fn marks_of_one_window_count_once() {
     let mut ends = Ends::new("sack", &[("ecn", 1.0), ("initial_window", 8.0)]).open(1_000_000);
@@ -116,7 +117,7 @@ fn marks_of_one_window_count_once() {
     assert!(told[0] && told[1..].iter().all(|cwr| !cwr), "{told:?}");
 }
 
-/// RFC 3168 section 6.1.5: what is sent again is not ECN-capable, so that its loss is seen.
+/// RFC 3168 section 6.1.5: retransmissions are not ECN-capable, so that their loss is detected.
 #[test]
 fn what_is_sent_again_is_not_ecn_capable() {
     let mut ends = Ends::new("sack", &[("ecn", 1.0)]).open(1_000_000);

@@ -4,11 +4,12 @@ use core::marker::PhantomData;
 
 use super::{Param, Unit, Values};
 
-/// What a field of a struct of [`parameters!`](crate::parameters) is declared as. The fields' types follow from it.
+/// The kind with which a field of a struct of [`parameters!`](crate::parameters) is declared. It determines the
+/// field's type.
 pub trait Kind {
     /// Type of the field.
     type Value: Copy;
-    /// How many parameters the field stands for: one, or as many as the struct of parameters that it is.
+    /// Number of parameters that the field stands for: one, or all those of the struct of parameters that it names.
     const COUNT: usize = 1;
     /// The value that `values` give for `name`, else `default`.
     fn read(values: &Values, name: &str, default: Self::Value) -> Self::Value;
@@ -61,8 +62,8 @@ impl Kind for Flag {
     }
 }
 
-/// A number that may be left to the reader: an `Option` in the struct, `None` if it is `auto`. The documentation of the field
-/// says what that means.
+/// A number that may be `auto`: an `Option` in the struct, `None` for `auto`. The documentation of the field gives
+/// the meaning of `auto`.
 pub struct Auto<Q>(PhantomData<Q>);
 
 impl<Q: Quantity> Auto<Q> {
@@ -106,7 +107,7 @@ given_apart! {
     Steps
 }
 
-/// What the declarations of all kinds have in common; `sources` is one, or none.
+/// The common part of the declarations of all kinds; `sources` is empty or has one element.
 #[doc(hidden)]
 pub const fn field(name: &'static str, sources: &[&'static str], doc: &'static str) -> Param {
     let source = if sources.is_empty() { "" } else { sources[0] };
@@ -116,7 +117,7 @@ pub const fn field(name: &'static str, sources: &[&'static str], doc: &'static s
 /// Lists of parameters, one after the other.
 ///
 /// # Panics
-/// If they have not `N` in all: at compile time, where it is called.
+/// If the total is not `N`: at compile time, at the call.
 pub const fn joined<const N: usize>(lists: &[&[Param]]) -> [Param; N] {
     let mut all = [Param::new("", Unit::Number, 0.0, "", ""); N];
     let (mut at, mut list) = (0, 0);
@@ -132,13 +133,13 @@ pub const fn joined<const N: usize>(lists: &[&[Param]]) -> [Param; N] {
     all
 }
 
-/// Declares parameters as the fields of a struct: `name: Kind = default, in least..=greatest, "source";`, with a comment that
-/// becomes the description. Bounds may be left out.
+/// Declares parameters as the fields of a struct: `name: Kind = default, in least..=greatest, "source";`, with a
+/// comment that becomes the description. The bounds are optional.
 ///
-/// `Kind` is a quantity ([`Seconds`], [`Fraction`], ...), [`Flag`], [`Auto`], an enum of [`choices!`](crate::choices), or
-/// another such struct, whose parameters then stand in its place: `limit: Limit = Limit::DEFAULT;`. The struct has the
-/// constants `DEFAULT` and `PARAMS`, and the functions `of` (what `Values` give), and
-/// `with` and `params` (the same, and declarations, with other defaults).
+/// `Kind` is a quantity ([`Seconds`], [`Fraction`], ...), [`Flag`], [`Auto`], an enum of
+/// [`choices!`](crate::choices), or another such struct, whose parameters are inserted: `limit: Limit =
+/// Limit::DEFAULT;`. The struct has the constants `DEFAULT` and `PARAMS`, the function `of`, which reads `Values`,
+/// and the functions `with` and `params`, which read and declare the parameters with other defaults.
 ///
 /// A name that is not declared does not compile:
 /// ```compile_fail,E0609
@@ -152,7 +153,7 @@ pub const fn joined<const N: usize>(lists: &[&[Param]]) -> [Param; N] {
 /// }
 /// let keep = Settings::of(&Values::default()).kept;
 /// ```
-/// Nor does NaN for a parameter that is left to the reader:
+/// NaN for a parameter that may be `auto` does not compile either:
 /// ```compile_fail,E0308
 /// # use explicate_core::params::{Auto, Seconds, parameters};
 /// parameters! {
@@ -163,7 +164,7 @@ pub const fn joined<const N: usize>(lists: &[&[Param]]) -> [Param; N] {
 ///     }
 /// }
 /// ```
-/// Nor an index in place of a choice:
+/// An index in place of a choice does not compile either:
 /// ```compile_fail,E0308
 /// # use explicate_core::params::{choices, parameters};
 /// choices! {
@@ -192,22 +193,22 @@ macro_rules! parameters {
 
         #[allow(dead_code, reason = "who reads a part needs no list of it")]
         impl $group {
-            /// What holds where nothing is given.
+            /// The defaults.
             $vis const DEFAULT: $group = $group { $($name: $default),* };
-            /// Declarations, with these defaults.
+            /// The declarations, with these defaults.
             $vis const PARAMS: &'static [$crate::params::Param] = &Self::DEFAULT.params();
-            /// Declarations, with the values of `self` as defaults.
+            /// The declarations, with the values of `self` as defaults.
             $vis const fn params(self) -> [$crate::params::Param; <$group as $crate::params::Kind>::COUNT] {
                 $crate::params::joined(&[$(&<$kind>::declare(
                     self.$name,
                     $crate::params::field(stringify!($name), &[$($source)?], concat!($($doc),+))$(.within(*$range.start(), *$range.end()))?,
                 )),*])
             }
-            /// What `values` give; defaults for the rest.
+            /// The given `values`; defaults for the rest.
             $vis fn of(values: &$crate::params::Values) -> $group {
                 Self::DEFAULT.with(values)
             }
-            /// What `values` give; the values of `self` for the rest.
+            /// The given `values`; the values of `self` for the rest.
             $vis fn with(self, values: &$crate::params::Values) -> $group {
                 $group { $($name: <$kind as $crate::params::Kind>::read(values, stringify!($name), self.$name)),* }
             }

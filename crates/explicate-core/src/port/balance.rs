@@ -1,14 +1,15 @@
-//! Weights that are fair to each flow: those of two classes move until a flow has the same window in either, however many
-//! there are of each kind (Katabi, Handley, Rohrs, SIGCOMM 2002, on friendliness to TCP).
+//! Weights that are fair to each flow: the weights of two classes move until flows of both classes have equal
+//! windows, whatever the numbers of flows are (Katabi, Handley, Rohrs, SIGCOMM 2002, on friendliness to TCP).
 //!
-//! The window of explicit flows stands in their headers. That of the others follows from the share p of their packets that
-//! is dropped, by TCP's throughput equation: 1 / (sqrt(2 p / 3) + 12 p sqrt(3 p / 8) (1 + 32 p^2)) packets. Each round trip
-//! the share of a class moves by kappa (w_other - w_own) / (w_other + w_own). The mean window of explicit flows is the sum of
-//! their packets' round-trip times over that of their spacings X, for a flow has 1 / X packets a second.
+//! Explicit flows state their window in their headers. The window of the other flows follows from the share p of
+//! their packets that is dropped, by TCP's throughput equation: 1 / (sqrt(2 p / 3) + 12 p sqrt(3 p / 8) (1 + 32 p^2))
+//! packets. Each round trip the share of a class moves by kappa (w_other - w_own) / (w_other + w_own). The mean
+//! window of explicit flows is the sum of their packets' round-trip times divided by the sum of their spacings X,
+//! because a flow sends 1 / X packets a second.
 //!
-//! Deviations: p is one over a moving average of the packets between two drops (weight 1/16), in which those since the last
-//! drop count once they are more, as TFRC does it; a mark counts as a drop; acknowledgements do not count. Without packets
-//! of both kinds nothing moves.
+//! Deviations: p is the inverse of a moving average of the packets between two drops (weight 1/16). As in TFRC, the
+//! packets since the last drop count once they exceed the average. A mark counts as a drop; acknowledgements do not
+//! count. Without packets of both kinds the weights do not move.
 
 use crate::protocols::rate_header::UNITS_PER_SEC;
 use crate::units::Time;
@@ -30,7 +31,7 @@ pub(super) struct Balance {
     rtts: f64,
     spacings: f64,
     products: f64,
-    /// Other packets in this interval, since the last drop, and between drops in the mean.
+    /// Other packets in this interval, since the last drop, and the mean between two drops.
     others: u32,
     since_drop: u32,
     gap: f64,
@@ -47,7 +48,7 @@ impl Balance {
         let due = Time::from_secs_f64(EVERY.1);
         Balance { kappa, explicit, rtts: 0.0, spacings: 0.0, products: 0.0, others: 0, since_drop: 0, gap: 0.0, due }
     }
-    /// A packet of a class came.
+    /// A packet of a class arrived.
     pub(super) fn arrived(&mut self, class: usize, packet: &Packet) {
         let header = &packet.congestion;
         if class != self.explicit {
@@ -67,12 +68,12 @@ impl Balance {
             self.since_drop = 0;
         }
     }
-    /// The mean gap if the next drop came now.
+    /// The mean gap if the next drop occurred now.
     fn gap_if_now(&self) -> f64 {
         let gap = self.since_drop as f64;
         if self.gap == 0.0 { gap } else { self.gap + WEIGHT * (gap - self.gap) }
     }
-    /// The share of the explicit class, which was `share`, from now on.
+    /// The new share of the explicit class, which was `share`.
     pub(super) fn moved(&mut self, now: Time, share: f64) -> f64 {
         let mut next = share;
         let mut interval = EVERY.1;
@@ -107,7 +108,8 @@ mod tests {
     #[test]
     fn windows_are_means_over_flows() {
         let mut b = Balance::new(0, 0.1);
-        // In 100 ms one flow sends a window of 30 packets, another one of 10 packets twice, for its round trip is half.
+        // In 100 ms one flow sends a window of 30 packets; another sends 10 packets twice, because its round trip is
+        // half as long.
         (0..30).for_each(|_| b.arrived(0, &data(0.1, 30.0)));
         (0..20).for_each(|_| b.arrived(0, &data(0.05, 10.0)));
         // Drops 1000 packets apart: p = 0.001.
@@ -121,11 +123,11 @@ mod tests {
         assert!((own - 20.0).abs() < 0.01, "{own}");
         // 1 / (0.025820 + 0.000232).
         assert!((other - 38.384).abs() < 0.001, "{other}");
-        // kappa (38.384 - 20) / (38.384 + 20), and the next time after the mean round trip, weighed by flow: 75 ms.
+        // kappa (38.384 - 20) / (38.384 + 20); the next move is one mean round trip later, weighted by flows: 75 ms.
         let share = b.moved(Time::secs(1), 0.5);
         assert!((share - (0.5 + 0.1 * 18.384 / 58.384)).abs() < 1e-4, "{share}");
         assert!((b.due.as_secs_f64() - 1.075).abs() < 1e-4, "{}", b.due);
-        // Nothing came since: nothing moves.
+        // No packet has arrived since: no move.
         assert_eq!(b.moved(Time::secs(2), share), share);
     }
 }

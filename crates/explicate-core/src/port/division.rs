@@ -1,30 +1,31 @@
-//! Shares by the number of flows: two classes divide a line so that a flow has as much in either, however many there are of
-//! each kind, and what one of them leaves the other may use.
+//! Shares by numbers of flows: two classes divide a line so that each flow gets the same, whatever the numbers of
+//! flows are, and one class may use what the other leaves.
 //!
-//! Every interval the share of a class becomes n_own / (n_own + n_other). The number of its flows is n = (sum of b)^2 / (sum of
-//! b^2), with b the bytes of a flow (Jain's index times their number): flows that send little count little. Bytes are kept in a
-//! table of fixed size by a hash of the flow's number, and halved every second. Short packets do not count: most are
-//! acknowledgements. A class that sends counts as one flow at least.
+//! Every interval the share of a class becomes n_own / (n_own + n_other). The number of its flows is n = (sum of b)^2
+//! / (sum of b^2), with b the bytes of a flow (Jain's index times the number of flows): flows that send little count
+//! little. Bytes are kept in a hash table of fixed size, indexed by the flow's number, and halved every second. Short
+//! packets do not count, because most are acknowledgements. A class that sends counts as at least one flow.
 //!
-//! With weights alone a controller's capacity would be too small while the other class is idle. Its capacity is the greater of
-//! its share and of what the other class leaves: c max(share, 1 - r / c), with r the rate at which the other departs. r rises at
-//! once and falls by a moving average, so that controllers hand out what is free only when it has been free for a while.
+//! With weights alone, a controller's capacity would be too small while the other class is idle. Its capacity is the
+//! greater of its share and the part that the other class leaves: c max(share, 1 - r / c), where r is the departure
+//! rate of the other class. r rises at once and falls by a moving average, so that controllers use free capacity only
+//! when it has been free for a while.
 //!
-//! The scheduler itself conserves work (`lanes.rs`). Where one class is silent the other has the whole line and the whole
-//! capacity, as if there were no classes.
+//! The scheduler is work-conserving (`lanes.rs`). While one class is idle, the other has the whole line and the whole
+//! capacity, as without classes.
 
 use alloc::boxed::Box;
 
 use crate::units::Time;
 use crate::wire::Packet;
 
-/// Between two moves of the shares.
+/// Time between two updates of the shares.
 const EVERY: Time = Time::millis(100);
-/// Moves after which the bytes of flows count half.
+/// Number of updates after which the bytes of flows are halved.
 const AGES: u32 = 10;
-/// Weight of a new rate that is less than the mean.
+/// Weight of a new rate that is lower than the mean.
 const WEIGHT: f64 = 0.5;
-/// A class that uses less of the capacity than this leaves all of it: connection set-up, ARP.
+/// A class that uses less of the capacity than this counts as idle: connection set-up, ARP.
 const LITTLE: f64 = 1e-3;
 /// The least share of a class.
 const LEAST: f64 = 0.02;
@@ -45,7 +46,7 @@ impl Flows {
         Flows { bytes: alloc::vec![0.0; 1 << TABLE_BITS].into_boxed_slice(), sum: 0.0, squares: 0.0 }
     }
     fn count(&mut self, flow: u32, length: f64) {
-        // Fibonacci hashing: numbers in a row spread as well as random ones.
+        // Fibonacci hashing: consecutive numbers spread as well as random ones.
         let bytes = &mut self.bytes[(flow.wrapping_mul(0x9e37_79b1) >> (32 - TABLE_BITS)) as usize];
         self.sum += length;
         self.squares += (2.0 * *bytes + length) * length;
@@ -66,14 +67,14 @@ impl Flows {
 pub(super) struct Part {
     /// Its share of the line while both have something to send.
     pub(super) share: f64,
-    /// The part of the capacity that its controller and discipline may count on.
+    /// The part of the capacity for its controller and discipline.
     pub(super) capacity: f64,
 }
 
 /// The division of a line between two classes.
 pub(super) struct Division {
     flows: [Flows; 2],
-    /// Bytes that departed in this interval, and the rates at which they did, bytes/s.
+    /// Bytes that departed in this interval, and departure rates, bytes/s.
     sent: [u64; 2],
     rates: [f64; 2],
     began: Time,
@@ -86,17 +87,17 @@ impl Division {
         let flows = [Flows::new(), Flows::new()];
         Division { flows, sent: [0; 2], rates: [0.0; 2], began: Time::ZERO, moves: 0, due: EVERY }
     }
-    /// A packet of a class came.
+    /// A packet of a class arrived.
     pub(super) fn arrived(&mut self, class: usize, packet: &Packet) {
         if packet.ip_len > SHORT {
             self.flows[class].count(packet.transport.flow(), packet.ip_len as f64);
         }
     }
-    /// So many bytes of a class departed.
+    /// Bytes of a class departed.
     pub(super) fn departed(&mut self, class: usize, bytes: u16) {
         self.sent[class] += bytes as u64;
     }
-    /// What the classes get from now on; `capacity` is that of the line, bytes/s.
+    /// The new parts of the classes; `capacity` is that of the line, bytes/s.
     pub(super) fn moved(&mut self, now: Time, capacity: f64) -> [Part; 2] {
         let seconds = now.since(self.began).as_secs_f64();
         for (rate, sent) in self.rates.iter_mut().zip(&mut self.sent) {
@@ -135,13 +136,13 @@ mod tests {
         assert!((division.flows[1].number() - 3.0).abs() < 1e-9, "three alike");
         (0..100).for_each(|i| division.arrived(1, &data(1000 + i, 100)));
         assert!((division.flows[1].number() - 3.0).abs() < 1e-9, "short packets");
-        // Ten flows of 1000 bytes beside three of 100,000: 310,000^2 / (3e10 + 10e6).
+        // Ten flows of 1000 bytes and three of 100,000: 310,000^2 / (3e10 + 10e6).
         (0..10).for_each(|i| division.arrived(1, &data(2000 + i, 1000)));
         assert!((division.flows[1].number() - 9.61e10 / 3.001e10).abs() < 1e-9, "{}", division.flows[1].number());
         let [own, other] = division.moved(Time::millis(100), 1e6);
         let share = 1.0 / (1.0 + 9.61e10 / 3.001e10);
         assert!((own.share - share).abs() < 1e-9 && (other.share + own.share - 1.0).abs() < 1e-9, "{own:?}");
-        // No flow sends any more: after some seconds the counts are cleared.
+        // No flow sends any more: after some seconds the counts are zero.
         (2..400).for_each(|i| {
             division.moved(Time::millis(100 * i), 1e6);
         });
@@ -160,7 +161,7 @@ mod tests {
         // It stops: 200,000 B/s, then 100,000.
         let [own, _] = division.moved(Time::millis(300), 1e6);
         assert!((own.capacity - 0.9).abs() < 1e-9, "{own:?}");
-        // It takes nine tenths, to which it has no right: the first class may count on its half.
+        // It takes nine tenths, more than its share: the first class still gets its half.
         division.departed(1, 45_000);
         division.departed(1, 45_000);
         let [own, _] = division.moved(Time::millis(400), 1e6);

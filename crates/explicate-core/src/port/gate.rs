@@ -1,4 +1,4 @@
-//! What looks at the packets of a class: its queue discipline and its router controller.
+//! The queue discipline and the router controller of a class.
 
 use alloc::boxed::Box;
 
@@ -7,16 +7,16 @@ use crate::qdisc::common::Room;
 use crate::qdisc::{Discipline, Qdisc};
 use crate::units::Time;
 
-/// A queue discipline and a router controller for one class of packets, as a port is made from them.
+/// A queue discipline and a router controller for one class of packets; a port is made from these.
 #[derive(Default)]
 pub struct Class {
-    /// What may wait, and in which order; `None` is first in, first out without a limit.
+    /// The queue discipline; `None` is FIFO without a limit.
     pub qdisc: Option<Discipline>,
     /// Controller; `None` is a plain IP router.
     pub router: Option<Box<AnyRouter>>,
 }
 
-/// What looks at packets that come and go.
+/// A discipline and a controller, called for arriving and departing packets.
 #[derive(Default)]
 pub(super) struct Gate {
     /// Admission; `None` admits everything.
@@ -24,7 +24,7 @@ pub(super) struct Gate {
     pub(super) router: Option<Box<AnyRouter>>,
 }
 
-/// A discipline and the room that it is, if it is no more than that. In one box: most ports have none.
+/// A discipline, and its limit if it is only a limit. Boxed, because most ports have none.
 pub(super) struct Admission {
     pub(super) law: Box<dyn Qdisc>,
     pub(super) room: Option<Room>,
@@ -39,11 +39,11 @@ impl Gate {
             router,
         }
     }
-    /// Whether the discipline is more than a limit: it is asked about every packet.
+    /// Whether the discipline is more than a limit, so that it is called for every packet.
     pub(super) fn decides(&self) -> bool {
         self.qdisc.as_ref().is_some_and(|qdisc| qdisc.room.is_none())
     }
-    /// What it was made from.
+    /// The class from which it was made.
     pub(super) fn into_class(self) -> Class {
         Class { qdisc: self.qdisc.map(|q| Discipline::Arrival(q.law)), router: self.router }
     }

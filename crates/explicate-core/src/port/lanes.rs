@@ -1,9 +1,10 @@
-//! The general path of a port: classes with queues of their own before one line. The packet that goes next is known only
-//! when the line falls free, so a driver has to poll.
+//! The general form of a port: classes with queues of their own before one line. The next packet is known only when
+//! the line becomes free, so a driver has to poll.
 //!
-//! Classes take turns by deficit round robin (Shreedhar and Varghese, SIGCOMM 1995), in the form of RFC 8290 section 4.2:
-//! a class sends while its credit is positive and may overdraw it by a packet, which the next rounds make up for. A queue
-//! need not tell the length of its next packet then, and may still drop it. One class alone takes every turn.
+//! Classes take turns by deficit round robin (Shreedhar and Varghese, SIGCOMM 1995), in the form of RFC 8290 section
+//! 4.2: a class sends while its credit is positive and may overdraw it by one packet, which later rounds compensate.
+//! So a queue need not report the length of its next packet, and may still drop that packet. A single class takes
+//! every turn.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -18,41 +19,41 @@ use crate::qdisc::{ActiveQueue, Discipline, Gone, Queued, Verdict};
 use crate::units::Time;
 use crate::wire::{Ecn, Packet};
 
-/// Bytes that the class of least weight is credited in a round.
+/// Bytes per round that the class of least weight is credited.
 const QUANTUM: f64 = 1500.0;
 
-/// A class and what waits in it.
+/// A class and its queue.
 pub(super) struct Lane {
     pub(super) gate: Gate,
     queue: Box<dyn ActiveQueue>,
-    /// Bytes and packets that wait in it.
+    /// Bytes and packets in its queue.
     bytes: u64,
     packets: u32,
-    /// A discipline decides what waits.
+    /// A discipline limits its queue.
     limited: bool,
-    /// Its part of the line, and of the capacity that its controller and discipline see.
+    /// Its share of the line, and the capacity for its controller and discipline.
     share: f64,
     pub(super) counts_on: f64,
     /// Bytes credited per round.
     quantum: i64,
-    /// Bytes that it may send before the next round.
+    /// Bytes that it may still send in this round.
     credit: i64,
-    /// When it last had nothing more to send, whatever the line did for others.
+    /// When its queue last became empty, regardless of other classes.
     idle_since: Time,
 }
 
-/// The packet in service: its handle, lengths, lane, and when it departs.
+/// The packet in service: handle, lengths, lane, and departure.
 #[derive(Clone, Copy)]
 pub(super) struct Serving {
     pub(super) handle: u32,
     bytes: u16,
-    /// Bytes on the line.
+    /// Bytes on the line, with codings.
     wire: u32,
     lane: usize,
     pub(super) departs: Time,
 }
 
-/// Names a packet's class.
+/// Returns a packet's class.
 pub(super) type Classify = Box<dyn Fn(&Packet) -> usize + Send>;
 
 /// The scheduler.
@@ -61,17 +62,17 @@ pub(super) struct Lanes {
     classify: Classify,
     turn: usize,
     pub(super) serving: Option<Serving>,
-    /// Departed, not yet polled.
+    /// Packets that have departed and were not polled yet.
     pub(super) sent: VecDeque<(u32, Time)>,
-    /// Not a line sends the packets but a medium takes them, see `pulled.rs`.
+    /// A medium takes the packets, instead of a line sending them; see `pulled.rs`.
     pub(super) pulled: bool,
-    /// Given up by a queue, not yet told of.
+    /// Packets dropped by a queue and not reported yet.
     gone: Gone,
-    /// The backlog that the statistics know.
+    /// The backlog in the statistics.
     counted: (u64, u32),
-    /// When a driver will come back, see [`Port::next_event`].
+    /// When a driver will call again, see [`Port::next_event`].
     pending: Time,
-    /// Moves the weights, if they are not fixed.
+    /// Moves the weights, unless they are fixed.
     pub(super) balance: Option<Balance>,
     /// Moves them by the numbers of flows.
     pub(super) division: Option<Box<Division>>,
@@ -115,12 +116,12 @@ impl Lanes {
             division: None,
         }
     }
-    /// When the weights move next.
+    /// When the weights next move.
     pub(super) fn moves(&self) -> Time {
         let balance = self.balance.as_ref().map_or(Time::NEVER, |b| b.due);
         balance.min(self.division.as_ref().map_or(Time::NEVER, |d| d.due))
     }
-    /// The weights move if they are to, at `now`; `capacity` is the port's.
+    /// Moves the weights if that is due at `now`; `capacity` is the port's.
     pub(super) fn rebalance(&mut self, now: Time, capacity: f64) {
         if let Some(division) = self.division.as_mut().filter(|d| d.due <= now) {
             let parts = division.moved(now, capacity);
@@ -139,19 +140,19 @@ impl Lanes {
             lane.quantum = (QUANTUM * lane.share / share.min(1.0 - share)) as i64;
         }
     }
-    /// Whether a discipline decides what waits in some class.
+    /// Whether a discipline limits the queue of some class.
     pub(super) fn limited(&self) -> bool {
         self.lanes.iter().any(|l| l.limited)
     }
-    /// What a lane's controller and discipline see.
+    /// The port as a lane's controller and discipline see it.
     pub(super) fn view(&self, lane: usize, capacity: f64) -> PortView {
         let lane = &self.lanes[lane];
-        // Where packets wait for a line that is shared, it is busy, if with another's.
+        // While packets wait for a shared line, the line is busy, perhaps with a packet of the other port.
         let busy = self.serving.is_some() || self.lanes.iter().any(|l| l.packets > 0);
         let (backlog_bytes, backlog_packets) = (lane.bytes, lane.packets);
         PortView { capacity: capacity * lane.counts_on, backlog_bytes, backlog_packets, busy }
     }
-    /// Bytes and packets that wait in all lanes.
+    /// Bytes and packets in the queues of all lanes.
     pub(super) fn waiting(&self) -> (u64, u32) {
         self.lanes.iter().fold((0, 0), |sum, l| (sum.0 + l.bytes, sum.1 + l.packets))
     }
@@ -167,7 +168,7 @@ impl Lanes {
         loop {
             let lane = &mut self.lanes[self.turn];
             if lane.packets == 0 {
-                lane.credit = lane.credit.min(0); // credit is for those who wait, debt stays
+                lane.credit = lane.credit.min(0); // unused credit expires, debt stays
             } else if lane.credit > 0 {
                 return Some(self.turn);
             } else {
@@ -176,13 +177,13 @@ impl Lanes {
             self.turn = (self.turn + 1) % self.lanes.len();
         }
     }
-    /// The packet in service is done with.
+    /// The packet in service has left.
     pub(super) fn finish(&mut self, now: Time) {
         if let Some(done) = self.serving.take() {
-            self.lanes[done.lane].idle_since = now; // until its next packet comes, if none waits
+            self.lanes[done.lane].idle_since = now; // until its next packet arrives, if none waits
         }
     }
-    /// Controller and discipline let the packet in service go.
+    /// Reports the departure of the packet in service to controller and discipline.
     fn let_go(&mut self, at: Time, capacity: f64, store: &mut impl Store) {
         let Some(Serving { handle, lane, .. }) = self.serving else { return };
         let view = self.view(lane, capacity);
@@ -194,7 +195,7 @@ impl Lanes {
             qdisc.law.on_departure(at, &view);
         }
     }
-    /// Tells the variables of a lane's queue, discipline and controller.
+    /// Reports the variables of a lane's queue, discipline and controller.
     pub(super) fn probe(&self, lane: usize, put: Probe<'_>) {
         let lane = &self.lanes[lane];
         lane.gate.probe(put);
@@ -245,7 +246,7 @@ impl Port {
         if refused { Arrival::Dropped } else { Arrival::Queued }
     }
 
-    /// The packet in service departs, the next one enters it.
+    /// The packet in service departs, and the next one enters service.
     pub(super) fn depart_from_lane(&mut self, store: &mut impl Store) {
         let lanes = self.lanes.as_deref_mut().expect("checked by the caller");
         let Serving { handle, bytes, wire, departs: at, lane } = lanes.serving.expect("checked by the caller");
@@ -265,7 +266,7 @@ impl Port {
         self.count_waiting(at);
     }
 
-    /// The next packet enters service; `idle` says that none was in it.
+    /// The next packet enters service; with `idle` the line was idle until now.
     pub(super) fn serve_next(&mut self, at: Time, idle: bool, store: &mut impl Store) {
         while let Some(lanes) = self.lanes.as_deref_mut()
             && let Some(index) = lanes.next()
@@ -309,14 +310,14 @@ impl Port {
         }
     }
 
-    /// A line that is shared may be had now, or the other end was faster.
+    /// The shared line may be free, or the other port may have taken it.
     pub(super) fn ask_for_line(&mut self, at: Time, store: &mut impl Store) {
         self.serve_next(at, true, store);
         self.count_waiting(at);
     }
 
-    /// When a driver of a scheduled port has to come back, if no event that it was told of is as early: it keeps one pending,
-    /// and ignores those that [`Port::take_event`] does not know any more.
+    /// When a driver of a scheduled port has to call again, unless an earlier event is already pending. The driver
+    /// keeps one event, and ignores those that [`Port::take_event`] rejects.
     pub fn next_event(&mut self, now: Time) -> Option<Time> {
         let (due, empty) = (self.settled_due().max(now), self.is_empty());
         let lanes = self.lanes.as_deref_mut()?;
@@ -326,13 +327,13 @@ impl Port {
         lanes.pending = due;
         Some(due)
     }
-    /// Whether the event that comes now is the one that is awaited.
+    /// Whether the present event is the pending one.
     pub fn take_event(&mut self, now: Time) -> bool {
         let pending = self.lanes.as_deref_mut().map(|l| &mut l.pending).filter(|p| **p == now);
         pending.map(|p| *p = Time::NEVER).is_some()
     }
 
-    /// Carries out the drops of a lane's queue.
+    /// Completes the drops of a lane's queue.
     fn tell_gone(&mut self, at: Time, index: usize, store: &mut impl Store) {
         let lanes = self.lanes.as_deref_mut().expect("a polled port");
         if lanes.gone.is_empty() {
@@ -351,7 +352,7 @@ impl Port {
         }
     }
 
-    /// Tells the statistics how much waits now, and when to come back.
+    /// Updates the statistics of the queue and the time of the next call.
     pub(super) fn count_waiting(&mut self, at: Time) {
         let lanes = self.lanes.as_deref_mut().expect("a polled port");
         let due = lanes.serving.map_or(self.timer, |s| s.departs.min(self.timer));
@@ -361,7 +362,7 @@ impl Port {
             lanes.counted = is;
         }
         if self.special.is_some() {
-            self.rearm(); // the line may be another's
+            self.rearm(); // the line may be in use by the other port
         } else {
             self.due = due;
         }
@@ -372,7 +373,7 @@ impl Port {
 mod tests {
     use super::*;
 
-    /// Two classes in which packets wait.
+    /// Two classes with packets in their queues.
     fn lanes(weights: [f64; 2]) -> Lanes {
         let class = |weight| (Class { qdisc: None, router: None }, weight);
         let mut lanes = Lanes::new(weights.map(class).into(), Box::new(|packet| packet.transport.flow() as usize));
@@ -380,7 +381,7 @@ mod tests {
         lanes
     }
 
-    /// Whose turns the next are, if packets of the classes have these lengths.
+    /// The classes of the next turns, if their packets have these lengths.
     fn turns<const N: usize>(lanes: &mut Lanes, bytes: [i64; 2]) -> [usize; N] {
         [(); N].map(|()| {
             let turn = lanes.next().expect("packets wait");
@@ -398,13 +399,14 @@ mod tests {
         assert_eq!([capacity(0), capacity(1)], [1e6, 2e6]);
     }
 
-    /// 1500 bytes a round let two packets of 1000 bytes go, which leaves a debt of 500: in the next round one goes.
+    /// 1500 bytes per round allow two packets of 1000 bytes, which leaves a debt of 500: one packet in the next
+    /// round.
     #[test]
     fn what_was_overdrawn_is_paid_back() {
         assert_eq!(turns(&mut lanes([1.0, 1.0]), [1000, 500]), [0, 0, 1, 1, 1, 0, 1, 1, 1, 0, 0, 1, 1, 1]);
     }
 
-    /// RFC 8290 section 4.2: a queue that becomes empty takes no credit along; its debt stays.
+    /// RFC 8290 section 4.2: a queue that becomes empty loses its credit; its debt stays.
     #[test]
     fn an_empty_class_loses_its_credit_and_keeps_its_debt() {
         for (before, after) in [(700, 0), (-400, -400)] {

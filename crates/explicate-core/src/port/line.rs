@@ -1,4 +1,4 @@
-//! The line behind a port: when the last byte of a packet leaves.
+//! The line behind a port: computes when the last byte of a packet leaves.
 
 use alloc::boxed::Box;
 
@@ -7,14 +7,15 @@ use crate::units::{Rate, Time};
 
 /// A link's service.
 pub(super) enum Line {
-    /// Nanoseconds per byte in 32.32 fixed point, and the fraction of a nanosecond that the last departure left over.
+    /// Nanoseconds per byte in 32.32 fixed point, and the fraction of a nanosecond that remains of the last
+    /// departure.
     Constant {
         /// 2^-32 ns per byte.
         per_byte: u64,
         /// 2^-32 ns.
         part: u32,
     },
-    /// Known in advance, not constant. Boxed twice: a line takes as little room as a constant one, which most are.
+    /// Known in advance, not constant. Boxed twice, so that a constant line, the common case, stays small.
     Curve(Box<Box<dyn ServiceCurve>>),
 }
 
@@ -29,7 +30,7 @@ impl Line {
         Line::Constant { per_byte: (((8_000_000_000u128) << 32) / rate.0 as u128) as u64, part: 0 }
     }
 
-    /// When a packet of `bytes` leaves that starts at `start`; `idle` says that nothing was in service until then.
+    /// When a packet of `bytes` leaves that enters service at `start`; with `idle` the line was idle until then.
     #[inline]
     pub(super) fn finish(&mut self, start: u64, bytes: u32, idle: bool) -> u64 {
         match self {
@@ -43,7 +44,7 @@ impl Line {
         }
     }
 
-    /// [`Line::finish`] at an idle line of constant rate if that `suits`, else nothing.
+    /// [`Line::finish`] at an idle line of constant rate, if the result `suits`; otherwise changes nothing.
     #[inline(always)]
     pub(super) fn finish_if(&mut self, start: u64, bytes: u32, suits: impl FnOnce(u64) -> bool) -> Option<u64> {
         let Line::Constant { per_byte, part } = self else { return None };
@@ -56,7 +57,7 @@ impl Line {
         Some(finish)
     }
 
-    /// What [`Line::finish`] would say of an idle line, if its rate is constant.
+    /// The result of [`Line::finish`] at an idle line, if its rate is constant.
     pub(super) fn idle_finish(&self, start: u64, bytes: u32) -> Option<u64> {
         let Line::Constant { per_byte, .. } = self else { return None };
         Some(start + ((bytes as u128 * *per_byte as u128) >> 32) as u64)

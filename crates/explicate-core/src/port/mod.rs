@@ -1,12 +1,12 @@
 //! An output port: queue disciplines, router controllers and the link's service, composed.
 //!
-//! `reference.rs` is the port as a textbook has it; read it first. The forms in `fast/` give the same results.
+//! `reference.rs` is the textbook version of a port; read it first. The forms in `fast/` give the same results.
 //!
-//! A port whose service is known in advance and whose queue is one first-in first-out class is *settled*: a packet's
-//! departure is computed when it arrives, and everything that happens in between (departures with their feedback and
-//! marks, control timers) is caught up lazily, in order of time, before anything observes the port. A port with several
-//! classes, or with a discipline that decides at departure, picks its next packet when the line falls free, so a driver has
-//! to come back at [`Port::poll_timeout`].
+//! A port whose service is known in advance and which has a single FIFO class *catches up* lazily: a packet's
+//! departure is computed when the packet arrives. What happens in between (departures with their feedback and marks,
+//! control timers) is computed in order of time before anything observes the port. A port with several classes, or
+//! with a discipline that decides at departure, selects its next packet when the line becomes free, so a driver has
+//! to call again at [`Port::poll_timeout`].
 //!
 //! On a tie departures come before timers, and both before arrivals.
 
@@ -45,35 +45,36 @@ pub use special::Equipment;
 use special::Special;
 pub use stats::PortStats;
 
-/// Where a port finds packets by handle.
+/// Where a port finds packets by their handles.
 pub trait Store {
     /// The packet behind a handle.
     fn packet(&mut self, handle: u32) -> &mut Packet;
-    /// All packets, if they stand side by side by handle and no notes are taken; by default none: each is asked for.
+    /// All packets, if they are contiguous by handle and no notes are taken. By default `None`: each is requested
+    /// singly.
     fn slots(&mut self) -> Option<&mut [Slot]> {
         None
     }
     /// A packet was dropped or lost: its handle is free.
     fn release(&mut self, handle: u32);
-    /// A second packet like this one; by default there is none, and channels that double packets do not.
+    /// Copies this packet; by default returns nothing, and channels make no duplicates.
     fn copy(&mut self, handle: u32) -> Option<u32> {
         let _ = handle;
         None
     }
-    /// Something happened to a packet at the port of this number (for traces); by default it is ignored.
+    /// Something happened to a packet at the port with this number (for traces); ignored by default.
     fn note(&mut self, at: Time, port: u32, handle: u32, what: Note) {
         let _ = (at, port, handle, what);
     }
 }
 
-/// What a trace tells of a packet at a port.
+/// Events of a packet at a port, for traces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Note {
-    /// It came.
+    /// It arrived.
     Arrived,
     /// It was marked.
     Marked,
-    /// Its last bit left, with the feedback that it now carries.
+    /// Its last bit left, with its final feedback.
     Departed,
     /// It was dropped by the queue.
     Dropped(DropCause),
@@ -81,11 +82,11 @@ pub enum Note {
     Lost,
     /// The channel damaged it.
     Damaged,
-    /// The channel made it, a copy.
+    /// The channel made this copy.
     Copied,
 }
 
-/// What became of an arriving packet.
+/// The fate of an arriving packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arrival {
     /// It departs at this time.
@@ -101,13 +102,14 @@ pub enum Arrival {
 /// A packet that arrives: its handle and IP length.
 #[derive(Clone, Copy)]
 pub struct Arriving {
-    /// What the store knows it by.
+    /// Its handle in the store.
     pub handle: u32,
     /// IP bytes.
     pub bytes: u32,
 }
 
-/// The present, and how long nothing observes the port: no sample, trace or end of a warm-up before `unobserved_until`.
+/// The present time, and how long nothing observes the port: no sample, trace or end of the warm-up before
+/// `unobserved_until`.
 #[derive(Clone, Copy)]
 pub struct Moment {
     /// Now.
@@ -116,33 +118,34 @@ pub struct Moment {
     pub unobserved_until: Time,
 }
 
-/// How far ahead a foreseen packet may be dealt with.
+/// How far ahead a predicted packet may be processed.
 #[derive(Clone, Copy)]
 pub struct Horizon {
-    /// Nothing observes the port before.
+    /// No observation occurs before this time.
     pub unobserved_until: Time,
-    /// Earlier ports write nothing more into packets that arrive before.
+    /// Earlier ports no longer write into packets that arrive before this time.
     pub headers_final_before: Time,
 }
 
-/// The form that a port has, which decides the way that packets take through it. The first four are the fast forms for a queue
-/// that no more than a limit rules; each form may do what those after it may not.
+/// The form of a port, which selects the code for its packets. The first four are the fast forms, for a queue whose
+/// discipline is only a limit. Each form permits shortcuts that the later ones do not.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Mode {
-    /// Nothing is written, and all that is decided is whether there is room: packets are counted (`fast/counting.rs`).
+    /// No packet is written into, and the only decision is whether there is room: packets are counted
+    /// (`fast/counting.rs`).
     Counting,
-    /// The same, and counting waits until something observes the port (`fast/deferred.rs`).
+    /// As `Counting`, and counting is deferred until something observes the port (`fast/deferred.rs`).
     Deferred,
-    /// To the controller it is the same whether a packet departs before or after the next one arrives, so that it is shown
-    /// the departure with the arrival (`fast/cut_through.rs`).
+    /// The controller's result does not depend on whether a packet departs before or after the next one arrives. It
+    /// is called for the departure together with the arrival (`fast/cut_through.rs`).
     CutThrough,
-    /// The controller sees arrivals and departures in order of time (`fast/in_order.rs`).
+    /// The controller is called for arrivals and departures in order of time (`fast/in_order.rs`).
     InOrder,
-    /// A discipline decides about every packet, or sees departures.
+    /// A discipline decides about every packet, or is called for departures.
     Deciding,
-    /// Channels, codings or a belief about the capacity that changes (`special.rs`).
+    /// Channels, codings or a configured capacity that changes (`special.rs`).
     Impaired,
-    /// The next packet is chosen when the line falls free (`lanes.rs`).
+    /// The next packet is selected when the line becomes free (`lanes.rs`).
     Scheduled,
     /// Packets wait at an interface of a shared medium (`pulled.rs`).
     OnMedium,
@@ -151,7 +154,7 @@ enum Mode {
 }
 
 impl Mode {
-    /// Of a port with one class.
+    /// The form of a port with one class.
     fn of(gate: &Gate, impaired: bool) -> Mode {
         if impaired {
             return Mode::Impaired;
@@ -167,7 +170,7 @@ impl Mode {
 
 /// An output port.
 pub struct Port {
-    // What all forms share.
+    // State of all forms.
     mode: Mode,
     view: PortView,
     gate: Gate,
@@ -175,41 +178,43 @@ pub struct Port {
     special: Option<Box<Special>>,
     /// Timers expire at multiples of this, microseconds; zero is exact.
     tick_us: u32,
-    /// What the store knows it by.
+    /// Its number in the store.
     number: u32,
     /// Counters.
     pub stats: PortStats,
 
-    // The fast forms and the scheduler.
-    /// The earliest thing to settle: one of the three that follow.
+    // State of the fast forms and the scheduler.
+    /// The earliest of the three times that follow.
     due: Time,
     /// When the packet in service departs.
     leaves: Time,
-    /// When the first packet arrives of which nothing was done yet.
+    /// When the first unprocessed packet arrives.
     arrives: Time,
     /// The controller's and discipline's next timer.
     timer: Time,
     /// When the last admitted packet departs, ns.
     busy_until: u64,
 
-    // The fast forms alone.
-    /// The packet that arrives then, where it is alone; the ring is empty then.
+    // State of the fast forms only.
+    /// The packet that arrives then, if it is the only one; the ring is empty in that case.
     lone: Lone,
     ring: Ring,
-    /// Bytes that waited, at the least, when packets left since the last timer that had been cut through.
+    /// The least backlog, in bytes, at departures of cut-through packets since the last timer.
     least: u64,
-    /// When the first packet in the ring leaves that was not cut through; kept where packets may be.
+    /// When the first packet in the ring leaves that was not cut through; maintained where packets may be cut
+    /// through.
     unpassed: Time,
-    /// What a packet's TTL falls by when it arrives foreseen: one, and one for each plain port that deferred it before.
+    /// Decrement of a packet's TTL when it arrives as predicted: one, and one for each plain port that deferred it
+    /// before.
     hops: u8,
 
-    // The forms whose departures are polled.
+    // State of the forms whose departures are polled.
     lanes: Option<Box<Lanes>>,
 }
 
-/// What a port is made from.
+/// Arguments for making a port.
 pub struct PortInit {
-    /// What the store knows the port by.
+    /// The number of the port in the store.
     pub number: u32,
     /// The line's rate.
     pub rate: Rate,
@@ -221,7 +226,7 @@ pub struct PortInit {
     pub class: Class,
     /// Impairments before the queue, in order.
     pub before: Vec<Box<dyn Channel>>,
-    /// Impairments on the air, in order.
+    /// Impairments on the link, in order.
     pub on_air: Vec<Box<dyn Channel>>,
 }
 
@@ -267,8 +272,8 @@ impl Port {
         port
     }
 
-    /// Puts several classes with weights (above zero) before the line instead of the one; `classify` names a packet's class. A
-    /// class's controller sees its share of the capacity.
+    /// Replaces the one class by several with weights (above zero); `classify` returns a packet's class. The
+    /// controller of a class sees its share of the capacity.
     pub fn schedule(&mut self, classes: Vec<(Class, f64)>, classify: impl Fn(&Packet) -> usize + Send + 'static) {
         self.gate = Gate::default();
         self.lanes = Some(Box::new(Lanes::new(classes, Box::new(classify))));
@@ -276,8 +281,8 @@ impl Port {
         self.rearm();
     }
 
-    /// Lets the weights of two classes move until flows have equal windows in both; `explicit` is the number of the one whose
-    /// packets carry a congestion header.
+    /// Moves the weights of two classes until flows have equal windows in both; `explicit` is the number of the class
+    /// whose packets have a congestion header.
     pub fn balance(&mut self, explicit: usize, kappa: f64) {
         if let Some(lanes) = self.lanes.as_deref_mut().filter(|l| l.lanes.len() == 2) {
             lanes.balance = Some(balance::Balance::new(explicit, kappa));
@@ -285,8 +290,8 @@ impl Port {
         }
     }
 
-    /// Lets two classes divide the line by the numbers of flows that send in each, and a controller count on what the other
-    /// class leaves. The capacity of a class is then the whole while the other is idle.
+    /// Makes two classes divide the line by the numbers of flows that send in each. The controller of a class may
+    /// also use what the other class leaves: while that is idle, the whole capacity.
     pub fn divide_by_flows(&mut self) {
         if let Some(lanes) = self.lanes.as_deref_mut().filter(|l| l.lanes.len() == 2) {
             lanes.division = Some(Box::new(division::Division::new()));
@@ -307,7 +312,8 @@ impl Port {
     pub fn capacity(&self) -> f64 {
         self.view.capacity
     }
-    /// What controllers see; where classes [divide](Port::divide_by_flows) the line, that of the first one. Settle first.
+    /// The port as controllers see it; where classes [divide](Port::divide_by_flows) the line, for the first class.
+    /// Catch up first.
     pub fn view(&self) -> PortView {
         let divided = self.lanes.as_deref().filter(|lanes| lanes.division.is_some());
         divided.map_or(self.view, |lanes| lanes.view(0, self.view.capacity))
@@ -333,7 +339,7 @@ impl Port {
         self.timer = self.at_tick(self.timer);
         self.due = self.timer.min(leaves).min(self.arrives).min(line);
     }
-    /// When a timer expires that is due at `due`.
+    /// When a timer due at `due` expires.
     #[inline]
     fn at_tick(&self, due: Time) -> Time {
         if self.tick_us == 0 { due } else { due.next_multiple_of(Time::micros(self.tick_us as u64)) }
@@ -345,19 +351,19 @@ impl Port {
         self.handle_unobserved(Moment { now, unobserved_until: Time::ZERO }, Arriving { handle, bytes }, store)
     }
 
-    /// When this port next has something to settle. A simulator need not come back for a settled port; a real line does.
+    /// When this port next has something to do. A simulator need not call a port that catches up; a real line must.
     pub fn poll_timeout(&self) -> Time {
         if self.is_reference() {
             return self.reference_due();
         }
         self.settled_due()
     }
-    /// The same, of a port that is settled.
+    /// As `poll_timeout`, for a port that catches up.
     #[inline]
     fn settled_due(&self) -> Time {
         self.due.min(self.special.as_ref().map_or(Time::NEVER, |s| s.line_timer()))
     }
-    /// The time asked for has come.
+    /// The time returned by [`Port::poll_timeout`] has come.
     pub fn handle_timeout(&mut self, now: Time, store: &mut impl Store) {
         if self.is_reference() {
             return self.run_reference(now, store);
@@ -365,7 +371,8 @@ impl Port {
         self.due = self.settled_due(); // the other end of a shared line may have changed it
         self.settle(now, store);
     }
-    /// A packet of a scheduled port that has left: its handle and when its last bit did. Lost packets are left out.
+    /// A packet that has left a scheduled port: its handle and the time when its last bit left. Lost packets are
+    /// omitted.
     pub fn poll_transmit(&mut self) -> Option<(u32, Time)> {
         if self.is_reference() {
             return self.poll_reference();
@@ -374,14 +381,14 @@ impl Port {
     }
 }
 
-/// A packet at the port of this number.
+/// A packet at the port with this number.
 #[derive(Clone, Copy)]
 struct At {
     port: u32,
     handle: u32,
 }
 
-/// Carries out a verdict other than acceptance; whether the packet joins the queue all the same.
+/// Carries out a verdict other than acceptance; returns whether the packet still joins the queue.
 #[cold]
 fn mark_or_drop(
     router: &mut Option<Box<AnyRouter>>,

@@ -14,9 +14,9 @@ static ADDED: RwLock<Vec<&'static AnyProtocol>> = RwLock::new(Vec::new());
 /// Why a protocol was not registered.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RegisterError {
-    /// A protocol of this crate, a preset or a registered protocol has its name.
+    /// The name belongs to a protocol of this crate, a preset or a registered protocol.
     Taken(String),
-    /// Its name could not be written where scenarios and commands name protocols.
+    /// The name is not valid where scenarios and commands name protocols.
     Name(String),
 }
 
@@ -41,13 +41,13 @@ pub(super) fn added() -> Vec<&'static AnyProtocol> {
     ADDED.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Registers a protocol for this process. Scenarios that are parsed from now on can name it.
+/// Registers a protocol for this process. Scenarios that are parsed afterwards can name it.
 pub fn register(protocol: &'static AnyProtocol) -> Result<(), RegisterError> {
     put(protocol, false)
 }
 
-/// As [`register`], and replaces a protocol of that name that was registered before. Scenarios that have been parsed keep
-/// the earlier one.
+/// As [`register`], but replaces a protocol of that name that was registered before. Scenarios that were parsed
+/// before keep the earlier protocol.
 pub fn replace(protocol: &'static AnyProtocol) -> Result<(), RegisterError> {
     put(protocol, true)
 }

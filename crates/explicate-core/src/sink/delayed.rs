@@ -1,13 +1,13 @@
-//! Acknowledgements that are held back, to cover several packets (RFC 5681 section 4.2).
+//! Delayed acknowledgements, which cover several packets (RFC 5681 section 4.2).
 
 use super::{Answer, Sink};
 use crate::units::Time;
 use crate::wire::{Ecn, Packet, flag};
 
-/// An acknowledgement that is held back for others that it may cover.
+/// A delayed acknowledgement.
 pub(super) struct Delay {
     pub(super) every: u32,
-    /// Acknowledgements to come that are not held back.
+    /// Number of future acknowledgements that are not delayed.
     pub(super) quick: u32,
     pub(super) longest: Time,
     /// Packets that it covers so far; the number of the last one, and the time stamp of the first.
@@ -18,14 +18,14 @@ pub(super) struct Delay {
 }
 
 impl Sink {
-    /// Holds the answer to a packet back if it may wait, else says which time stamp it echoes; `expected` was the next segment
-    /// before the packet came.
+    /// Delays the answer to a packet if that is allowed; otherwise returns the time stamp to echo. `expected` was the
+    /// next segment expected before the packet arrived.
     #[cold]
     pub(super) fn hold(&mut self, now: Time, expected: u32, packet: &Packet) -> Option<u32> {
         let delay = self.rare.as_mut()?.delay.as_mut()?;
         let header = &packet.transport;
         let in_order = header.segment() == expected && self.data.next() - expected == 1 && self.data.is_in_order();
-        // Where nothing is sent twice, nothing waits for the news of a hole.
+        // If gaps are skipped, no sender waits for the report of a gap.
         let may_wait = (in_order || self.data.passes_over()) && !header.has(flag::FIN) && packet.ecn() != Ecn::Marked;
         if delay.held == 0 {
             delay.timestamp = header.timestamp();
@@ -42,11 +42,11 @@ impl Sink {
         Some(delay.timestamp)
     }
 
-    /// When this end next needs [`Sink::handle_timeout`]: never, unless an acknowledgement is held back.
+    /// When this end next needs [`Sink::handle_timeout`]: never, unless an acknowledgement is delayed.
     pub fn poll_timeout(&self) -> Time {
         self.rare.as_ref().and_then(|rare| rare.delay.as_ref()).map_or(Time::NEVER, |delay| delay.deadline)
     }
-    /// Lets an acknowledgement go that has waited long enough; [`Sink::poll_transmit`] has it then.
+    /// Releases an acknowledgement that has waited long enough; [`Sink::poll_transmit`] returns it then.
     pub fn handle_timeout(&mut self, now: Time) {
         let Some(rare) = &mut self.rare else { return };
         let Some(delay) = rare.delay.as_mut().filter(|delay| delay.deadline <= now) else { return };

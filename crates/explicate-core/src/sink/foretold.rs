@@ -1,16 +1,16 @@
-//! Acknowledgements that are known before their packets have come, for drivers that compute both at once.
+//! Acknowledgements that are computed before their packets arrive, for drivers that compute both at once.
 
 use super::{Returns, Sink};
 use crate::wire::{Packet, SackRanges, flag};
 
 impl Sink {
-    /// Whether acknowledgements may be foretold at all: each says what its packet brings, and at once.
+    /// Whether acknowledgements may be computed ahead: each is sent at once and returns only fields of its packet.
     pub fn foretells(&self) -> bool {
         self.returns != Returns::Own
     }
-    /// The length of the acknowledgement that a data packet under way will cause, if all packets before it have been taken
-    /// and it is the next in order: then nothing that may still be written into it changes when and how it is answered. Take it
-    /// by [`Sink::take_ahead`] then.
+    /// The length of the acknowledgement that a data packet in flight will cause, if all packets before it have been
+    /// taken and it is the next in order. Later writes into the packet then change neither the time nor the kind of
+    /// its acknowledgement. Take it by [`Sink::take_ahead`].
     #[inline(always)]
     pub fn foretell(&self, packet: &Packet) -> Option<u16> {
         let header = &packet.transport;
@@ -20,8 +20,8 @@ impl Sink {
         let next = header.segment() == self.data.next() && self.data.is_in_order();
         next.then_some(self.answer as u16)
     }
-    /// Takes the segment of any other data packet whose answer cannot change any more, and says how many SACK ranges that has,
-    /// which go to `sack`. `None`: it can.
+    /// Takes the segment of any other data packet whose acknowledgement cannot change any more, and returns the
+    /// number of its SACK ranges, which are written to `sack`. `None` if it can change.
     pub fn foretell_any(&mut self, packet: &mut Packet, sack: &mut SackRanges) -> Option<usize> {
         let header = &packet.transport;
         let plain = header.flags() & !(flag::FIN | flag::CWR) == 0 && packet.tos == 0 && !self.ece;
@@ -36,11 +36,12 @@ impl Sink {
         packet.transport.set_sack_count(ranges);
         Some(ranges)
     }
-    /// Length of an acknowledgement with so many ranges, bytes.
+    /// Length of an acknowledgement with this number of ranges, bytes.
     pub fn answer_bytes(&self, ranges: usize) -> u16 {
         self.answer as u16 + 8 * ranges as u16
     }
-    /// Takes the segment of a packet that was foretold. What is to be answered is kept in the packet, for [`Sink::turn_late`].
+    /// Takes the segment of a packet whose acknowledgement was computed ahead, and stores the answer in the packet
+    /// for [`Sink::turn_late`].
     #[inline(always)]
     pub fn take_ahead(&mut self, packet: &mut Packet) {
         self.received += 1;
@@ -48,12 +49,12 @@ impl Sink {
         self.data.insert_next(packet.transport.payload());
         packet.transport.set_window(self.data.next());
     }
-    /// [`Sink::turn`] for a packet that was taken ahead, once all that is written into it is known.
+    /// [`Sink::turn`] for a packet that was taken ahead, after the last write into it.
     #[inline(always)]
     pub fn turn_late(&self, packet: &mut Packet) {
         let ip_len = self.answer_bytes(packet.transport.sack_count());
         self.begin(self.header, Sink::delta(packet), ip_len, packet);
-        // Flow, packet number, time stamp and the number of ranges stand where they belong.
+        // Flow, packet number, time stamp and the number of ranges are already in place.
         let header = &mut packet.transport;
         header.set_flags(flag::ACK);
         header.set_receiver_stamp(0);

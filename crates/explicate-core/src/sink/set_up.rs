@@ -1,15 +1,15 @@
-//! What is agreed when a flow opens.
+//! Negotiation when a flow opens.
 
 use super::{Returns, Sink};
 use crate::flow::header_bytes;
 use crate::wire::{Transport, flag, option};
 
-/// What is known of a flow before it opens, a bit each: there are many flows.
+/// Properties of a flow that are known before it opens, one bit each because there are many flows.
 #[derive(Clone, Copy)]
 pub(super) struct Terms(u8);
 
 impl Terms {
-    /// A protocol without explicit feedback has a receiver.
+    /// A protocol without explicit feedback that has a receiver.
     pub(super) const SPEAKS_PLAINLY: u8 = 1;
     /// The protocol has a congestion header.
     pub(super) const HEADER: u8 = 2;
@@ -26,14 +26,15 @@ impl Terms {
 }
 
 impl Sink {
-    /// Ignores everything until a SYN comes, as the first end of a flow need not: nothing was sent to it before.
+    /// Ignores everything before a SYN. The receiver of a simulated flow needs no such check: nothing is sent to it
+    /// earlier.
     #[must_use]
     pub fn listening(mut self) -> Sink {
         self.id = !self.id;
         self
     }
 
-    /// Whether this is the SYN that an end which listens waits for.
+    /// Whether this is the SYN that a listening end waits for.
     #[cold]
     pub(super) fn opens(&mut self, header: &Transport) -> bool {
         let opens = header.has(flag::SYN) && !header.has(flag::ACK) && header.flow() == !self.id;

@@ -1,9 +1,9 @@
-//! The eight bytes that a protocol may append to the congestion header.
+//! The optional eight bytes at the end of the congestion header.
 
 use super::{EXTENDED_LEN, Format, Packet, be32, put32};
 
-/// A counter and the address of a node, for protocols whose routers count hops and name themselves. Data packets of format
-/// [`Format::STANDARD`] may have them.
+/// A counter and the address of a node, for protocols whose routers count hops and identify themselves. Only data
+/// packets of format [`Format::STANDARD`] may carry an extension.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Extension {
     /// Byte 20 of the header.
@@ -20,21 +20,21 @@ impl Extension {
         put32(&mut b, 4, self.node);
         b
     }
-    /// That of a data packet in memory, where it takes places that mean nothing there: the counter that of the congestion header's
-    /// first byte, the address that of the receiver window. `None` for packets without one.
+    /// The extension of a data packet in memory, where it is stored in unused fields: the counter in the first byte
+    /// of the congestion header, the address in the receiver window. `None` for packets without an extension.
     #[inline]
     pub fn of(packet: &Packet) -> Option<Extension> {
         let has = packet.congestion.0[1] == EXTENDED_LEN as u8 && packet.congestion.has_format(Format::STANDARD);
         has.then(|| Extension { counter: packet.congestion.0[0], node: packet.transport.window() })
     }
-    /// Writes it there.
+    /// Stores it in these fields.
     #[inline]
     pub fn put(self, packet: &mut Packet) {
         packet.congestion.0[1] = EXTENDED_LEN as u8;
         packet.congestion.0[0] = self.counter;
         packet.transport.set_window(self.node);
     }
-    /// Reads it from a header of 28 bytes; `None` for a shorter one.
+    /// Parses it from a header of 28 bytes; `None` for a shorter one.
     pub fn parse(bytes: &[u8]) -> Option<Extension> {
         let long = bytes.len() >= EXTENDED_LEN && bytes[1] as usize == EXTENDED_LEN;
         long.then(|| Extension { counter: bytes[20], node: be32(bytes, 24) })

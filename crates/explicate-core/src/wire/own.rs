@@ -4,29 +4,29 @@ use core::fmt;
 
 use super::{CONGESTION_LEN, Congestion, Packet, VERSION};
 
-/// Bytes of a congestion header that are a protocol's own: those behind length, format and mark.
+/// Bytes of a congestion header that a protocol defines: those after length, format and mark.
 pub const BODY_LEN: usize = CONGESTION_LEN - 4;
 
-/// Writes what a packet log says of a protocol's fields in a packet: a space, their name and their value, or nothing.
+/// Writes a packet log's text about a protocol's fields in a packet: a space, names and values, or nothing.
 pub type Describe = fn(&Packet, &mut dyn fmt::Write) -> fmt::Result;
 
-/// A congestion header of a protocol's own, declared beside its law. Routers of other protocols leave it alone.
+/// A protocol's own congestion header, defined beside its controller. Routers of other protocols do not change it.
 pub trait Header: Sized {
-    /// Its code in the field Format, from 4 to 15; one that no other protocol on the same path has.
+    /// Its code in the field Format, from 4 to 15, unique on the path.
     const FORMAT: u8;
-    /// Reads the fields; any bytes are possible.
+    /// Parses the fields; any bytes are possible.
     fn parse(body: &[u8; BODY_LEN]) -> Self;
     /// Writes the fields.
     fn emit(&self, body: &mut [u8; BODY_LEN]);
 }
 
 impl Congestion {
-    /// What stands in a header of this code; `None` if the header has another format, or is not there.
+    /// The body of a header with this code; `None` if the header has another format, or is absent.
     #[inline]
     pub fn body(&self, format: u8) -> Option<&[u8; BODY_LEN]> {
         if self.0[2] == (VERSION << 4) | format { self.0.last_chunk() } else { None }
     }
-    /// Gives the header this code, and returns its bytes to write; `None` if there is no header. The mark stays.
+    /// Gives the header this code, and returns its body for writing; `None` if there is no header. The mark is kept.
     #[inline]
     pub fn body_mut(&mut self, format: u8) -> Option<&mut [u8; BODY_LEN]> {
         if !self.is_present() {
@@ -35,12 +35,12 @@ impl Congestion {
         self.0[2] = (VERSION << 4) | format;
         self.0.last_chunk_mut()
     }
-    /// A protocol's own header; `None` if this is another.
+    /// A protocol's own header; `None` for any other.
     #[inline]
     pub fn get<H: Header>(&self) -> Option<H> {
         self.body(H::FORMAT).map(H::parse)
     }
-    /// Writes a protocol's own header where there is a congestion header. The mark stays.
+    /// Writes a protocol's own header if there is a congestion header. The mark is kept.
     #[inline]
     pub fn put<H: Header>(&mut self, header: &H) {
         const { assert!(H::FORMAT >= 4 && H::FORMAT <= 15, "formats below 4 are taken") };

@@ -6,15 +6,15 @@ use crate::units::Time;
 
 /// Flags of the transport header's first byte.
 pub mod flag {
-    /// Opens a flow, or answers that.
+    /// Opens a flow, or answers a SYN.
     pub const SYN: u8 = 0x01;
     /// The last segment of a flow.
     pub const FIN: u8 = 0x02;
-    /// An acknowledgement: fields read as in the right column of the table.
+    /// An acknowledgement: its fields are in the right column of the table.
     pub const ACK: u8 = 0x04;
     /// Congestion, for protocols that need one bit: set by routers in data packets, returned in acknowledgements.
     pub const CONGESTED: u8 = 0x08;
-    /// The sender of this data packet heeds that flag.
+    /// The sender of this data packet reacts to [`CONGESTED`].
     pub const CAPABLE: u8 = 0x80;
     /// Echo of a congestion mark (RFC 3168).
     pub const ECE: u8 = 0x10;
@@ -26,7 +26,8 @@ pub mod flag {
 
 /// What a SYN offers and its answer grants, in the transport header's second byte.
 pub mod option {
-    /// The sender heeds answers of routers only where packets are marked: the receiver returns no others, and the marks.
+    /// The sender reacts to feedback only in packets with a mark: the receiver returns no other feedback, and returns
+    /// the marks.
     pub const MARKS: u8 = 0x08;
     /// Explicit feedback by congestion headers.
     pub const EXPLICIT: u8 = 0x80;
@@ -34,11 +35,11 @@ pub mod option {
     pub const PACKET_ECHO: u8 = 0x40;
     /// Selective acknowledgements.
     pub const SACK: u8 = 0x20;
-    /// Nothing is sent twice: the receiver passes over what is missing, and acknowledges how many segments have arrived.
+    /// Nothing is retransmitted: the receiver skips gaps, and acknowledges the number of segments that have arrived.
     pub const UNRELIABLE: u8 = 0x10;
 }
 
-/// The bits of the second byte that options may take.
+/// The bits of the second byte that options may use.
 const OPTIONS: u8 = 0xf8;
 
 /// The transport header without its SACK ranges.
@@ -64,7 +65,8 @@ impl Transport {
     /// All zero.
     pub const EMPTY: Transport = Transport([0; TRANSPORT_LEN]);
 
-    /// Reads a header and its SACK ranges from the front of `bytes`; never panics. Ranges are half open, `[first, end)`.
+    /// Parses a header and its SACK ranges at the front of `bytes`; never panics. Ranges are half open, `[first,
+    /// end)`.
     pub fn parse(bytes: &[u8]) -> Result<(Transport, SackRanges), WireError> {
         let Some(head) = bytes.first_chunk::<TRANSPORT_LEN>() else { return Err(WireError::Short) };
         let header = Transport(*head);
@@ -97,11 +99,11 @@ impl Transport {
     pub fn has(&self, flags: u8) -> bool {
         self.0[0] & flags == flags
     }
-    /// Whether this opens a flow, or answers that, and asks routers for feedback.
+    /// Whether this opens a flow, or answers a SYN, and requests feedback of routers.
     pub fn opens_explicit(&self) -> bool {
         self.has(flag::SYN) && self.options() & option::EXPLICIT != 0
     }
-    /// Whether a router's congestion flag is set, or its echo ([`flag::CONGESTED`]).
+    /// Whether a router has set the congestion flag, or its echo ([`flag::CONGESTED`]).
     pub fn congestion_flag(&self) -> bool {
         self.has(flag::CONGESTED)
     }
@@ -113,7 +115,7 @@ impl Transport {
     pub fn set_options(&mut self, options: u8) {
         self.0[1] = options & OPTIONS | self.0[1] & !OPTIONS;
     }
-    /// A code of two bits that a protocol's receiver returns, 0 none, 3 congestion.
+    /// A code of two bits that a protocol's receiver returns: 0 none, 3 congestion.
     #[inline]
     pub fn code(&self) -> u8 {
         (self.0[1] >> 2) & 3
@@ -163,7 +165,8 @@ impl Transport {
     pub fn set_receiver_stamp(&mut self, stamp: u16) {
         self.set_payload(stamp);
     }
-    /// How many data packets of the flow have arrived, modulo 2^16: in the acknowledgements of flows with marks.
+    /// Number of data packets of the flow that have arrived, modulo 2^16: in the acknowledgements of flows with
+    /// marks.
     #[inline]
     pub fn arrived(&self) -> u16 {
         self.payload()
@@ -183,7 +186,7 @@ impl Transport {
         segment, set_segment, 8
     );
     field32!(
-        /// Number of a packet, counted up with every transmission; in an acknowledgement its echo.
+        /// Number of a packet, incremented with every transmission; in an acknowledgement its echo.
         packet_number, set_packet_number, 12
     );
     field32!(
@@ -202,13 +205,15 @@ pub fn stamp(now: Time) -> u32 {
     (now.0 >> 2) as u32
 }
 
-/// The receiver's time stamp of an instant, for protocols that ask for it: units of 16 µs modulo 2^16 (1.05 s), never 0.
+/// The receiver's time stamp of an instant, for protocols that request it: units of 16 µs modulo 2^16 (1.05 s), never
+/// 0.
 #[inline]
 pub fn receiver_stamp(now: Time) -> u16 {
     ((now.0 / RECEIVER_TICK) as u16).max(1)
 }
 
-/// The span between two receiver's time stamps: of those that fit, the one next to `guess`. `None` if either is missing.
+/// The span between two time stamps of a receiver: of the possible values, the one nearest to `guess`. `None` if
+/// either is missing.
 pub fn receiver_span(from: u16, to: u16, guess: Time) -> Option<Time> {
     if from == 0 || to == 0 {
         return None;
@@ -218,16 +223,16 @@ pub fn receiver_span(from: u16, to: u16, guess: Time) -> Option<Time> {
     Some(Time(guessed.saturating_add_signed(off as i64).saturating_mul(RECEIVER_TICK)))
 }
 
-/// Nanoseconds to a unit of the receiver's time stamp.
+/// Nanoseconds per unit of the receiver's time stamp.
 const RECEIVER_TICK: u64 = 16_000;
 
-/// How long ago a stamp was made, if less than 17.2 s; exact to 4 ns.
+/// The age of a stamp, if less than 17.2 s; exact to 4 ns.
 #[inline]
 pub fn stamp_age(now: Time, stamped: u32) -> Time {
     Time(((now.0 >> 2) as u32).wrapping_sub(stamped) as u64 * 4)
 }
 
-/// Up to three SACK ranges `[first, end)` of segments, the most recent arrival's first (RFC 2018 section 4).
+/// Up to three SACK ranges `[first, end)` of segments, that of the most recent arrival first (RFC 2018 section 4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SackRanges {
     ranges: [(u32, u32); SACK_RANGES],
@@ -238,7 +243,7 @@ impl SackRanges {
     /// No range.
     pub const NONE: SackRanges = SackRanges { ranges: [(0, 0); SACK_RANGES], count: 0 };
 
-    /// Removes all blocks.
+    /// Removes all ranges.
     #[inline]
     pub fn clear(&mut self) {
         self.count = 0;
@@ -250,7 +255,7 @@ impl SackRanges {
             self.count += 1;
         }
     }
-    /// The first range is longer by a segment.
+    /// The first range grows by one segment.
     #[inline]
     pub(crate) fn extend_first(&mut self) {
         self.ranges[0].1 += 1;
