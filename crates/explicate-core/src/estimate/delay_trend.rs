@@ -1,10 +1,10 @@
-//! Delay trend: streams of probes at a rate above what is left make each other wait longer and longer.
+//! Delay trend: streams of probes at a rate above the available bandwidth have increasing delays.
 //!
 //! Source: Jain, Dovrolis, "Pathload: a measurement tool for end-to-end available bandwidth", PAM 2002; paper I names it.
 //!
-//! The idea: a stream is sent at a steady rate. If that is more than the path has left, a queue grows while the stream passes,
-//! and later probes are on their way longer than earlier ones; else their delays show no trend. Clocks need not agree. A
-//! search (`search.rs`) moves the rate, and tells the highest one without a trend.
+//! The idea: a stream is sent at a steady rate. If this exceeds the available bandwidth, a queue grows while the
+//! stream passes, and later probes have longer delays; otherwise the delays show no trend. Clocks need not be
+//! synchronised. A search (`search.rs`) varies the rate, and reports the highest one without a trend.
 //!
 //! | symbol | field | value | source |
 //! | --- | --- | --- | --- |
@@ -13,8 +13,8 @@
 //! | PDT | `net / gross` | above 0.4 | the paper |
 //!
 //! Deviations:
-//! 1. Both tests have to find a trend, since one stream alone decides, not a fleet of 12.
-//! 2. Streams are shorter, so that a search keeps up with a control loop.
+//! 1. Both tests have to detect a trend, since a single stream decides, not a fleet of 12.
+//! 2. Streams are shorter, so that a search is fast enough for a control loop.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -39,7 +39,7 @@ impl EstimatorKind for DelayTrend {
     }
 }
 
-/// Whether later probes of a stream are on their way longer.
+/// Whether the delays of a stream increase.
 fn grows(stream: &[Arrived]) -> bool {
     let size = (libm::sqrt(stream.len() as f64) as usize).max(1);
     let median = |group: &[Arrived]| {

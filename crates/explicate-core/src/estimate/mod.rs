@@ -1,7 +1,8 @@
-//! Estimators of the bandwidth that a path of plain routers has left. To add one, write its file and add its line here.
+//! Estimators of the available bandwidth of a path of plain routers. To add one, write its file and add its line
+//! here.
 //!
-//! An estimator stands at one end of the path. It may send probes to the other end, which returns for each an echo with the
-//! time at which it came; or it asks a [`PathOracle`], if the driver has one.
+//! An estimator is at one end of the path. It may send probes to the other end, which returns an echo of each with
+//! its time of arrival; or it queries a [`PathOracle`], if the driver has one.
 
 use alloc::boxed::Box;
 
@@ -41,7 +42,7 @@ impl Which {
 parameters! {
     /// Chooses an estimator.
     pub struct Choice {
-        /// What measures the bandwidth that a cloud of plain routers has left.
+        /// Estimator of the available bandwidth of a cloud of plain routers.
         estimator: Which = Which::Oracle, "paper I section III-A.3";
     }
 }
@@ -49,7 +50,7 @@ parameters! {
 parameters! {
     /// Parameters of the estimators that send probes.
     pub struct Probing {
-        /// Most that probes load a path with.
+        /// Maximum rate of probes on a path.
         probe_rate: BitsPerSecond = 3e5, in 1e3..=1e10, "Ribeiro et al., PAM 2003";
         /// IP length of a probe; auto: 300, Spruce 1500.
         probe_bytes: Auto<Bytes> = None, in 56.0..=9000.0, "Jain, Dovrolis 2002";
@@ -91,7 +92,7 @@ mod object {
 }
 use object::EstimatorKindObject;
 
-/// What an estimator is made from.
+/// Arguments for making an estimator.
 pub struct EstimatorInit<'a> {
     /// Values of the parameters of [`EstimatorKind::INFO`].
     pub values: &'a Values,
@@ -99,9 +100,9 @@ pub struct EstimatorInit<'a> {
     pub own: Address,
     /// Its other end.
     pub peer: Address,
-    /// How often an estimate is wanted.
+    /// Interval between estimates.
     pub period: Time,
-    /// The estimator's own stream.
+    /// The random stream of the estimator.
     pub rng: Rng,
     /// Now.
     pub now: Time,
@@ -116,13 +117,13 @@ pub struct ProbePacket {
     pub ip_len: u16,
 }
 
-/// Measures one path, again and again. When its time has come, it is asked for an estimate first and then for probes.
+/// Measures one path continually. When its timer expires, the agent first requests an estimate and then probes.
 pub trait Estimator: Send {
-    /// An estimate is wanted this often from now on.
+    /// Sets the interval between estimates.
     fn set_period(&mut self, now: Time, period: Time);
-    /// When something is to be done: a probe is due, the oracle to be asked, an estimate ready.
+    /// When something is due: a probe, a query of the oracle, or an estimate.
     fn poll_timeout(&self) -> Time;
-    /// The oracle may be asked now.
+    /// The oracle may be queried now.
     fn consult(&mut self, now: Time, oracle: &mut dyn PathOracle) {
         let _ = (now, oracle);
     }
@@ -131,11 +132,12 @@ pub trait Estimator: Send {
         let _ = now;
         None
     }
-    /// A probe has reached the other end: when it was sent, and when it came by the other end's clock.
+    /// An echo of a probe: when the probe was sent, and when it arrived by the other end's clock.
     fn handle_echo(&mut self, now: Time, index: u16, sent: Time, came: Time) {
         let _ = (now, index, sent, came);
     }
-    /// A new estimate of the available bandwidth, bytes/s, once. Negative: the path is loaded beyond what it can carry.
+    /// A new estimate of the available bandwidth, bytes/s, once. Negative if the load exceeds the capacity of the
+    /// path.
     fn poll_estimate(&mut self, now: Time) -> Option<f64>;
 }
 

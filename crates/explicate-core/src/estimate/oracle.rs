@@ -1,12 +1,12 @@
-//! An oracle: the truth about the path, or as much of it as a parameter leaves.
+//! An oracle: the true available bandwidth of the path, with an error that parameters set.
 //!
 //! Source: paper I, section IV ("the available bandwidth is found by subtracting the incoming traffic load to the bottleneck
 //! link capacity, which is known in the simulation") and IV-D ("we randomly overestimate or underestimate the available
 //! bandwidth by a maximum of 10% and 20%").
 //!
-//! The idea: once per period the driver is asked, for every link of the path, what it could have carried since the last time
-//! and what came to it. The least difference is the bandwidth that the path has left. An error is drawn for every estimate,
-//! or stays for `estimate_hold`.
+//! The idea: once per period the driver reports, for every link of the path, the bytes that it could have carried
+//! since the last time and the bytes that arrived. The least difference is the available bandwidth. An error is drawn
+//! for every estimate, or is kept for `estimate_hold`.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
@@ -15,9 +15,9 @@
 //!
 //! Deviations:
 //! 1. The distribution of the error is not given; it is uniform within its bound.
-//! 2. Where links are nearly full, an error of the available bandwidth is next to nothing, yet the paper reports losses.
+//! 2. If links are nearly full, an error of the available bandwidth is very small, yet the paper reports losses.
 //!    `estimate_of = "capacity"` makes it an error of the capacity.
-//! 3. On a load beyond the capacity the estimate is negative, as the difference in the text is.
+//! 3. If the load exceeds the capacity the estimate is negative, like the difference in the text.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -32,20 +32,21 @@ use crate::units::Time;
 pub struct Oracle;
 
 choices! {
-    /// What the oracle's error multiplies.
+    /// The quantity that the oracle's error multiplies.
     pub enum EstimateOf { Available = "available", Capacity = "capacity" }
 }
 
 parameters! {
-    /// Parameters, as the router's list has them too.
+    /// Parameters; the router's list includes them.
     pub struct Params {
-        /// Greatest error of the oracle, either way.
+        /// Maximum error of the oracle, in either direction.
         estimate_error: Fraction = 0.0, in 0.0..=1.0, "paper I IV-D";
-        /// What the oracle's error multiplies: the bandwidth left, or the capacity before the load is taken off.
+        /// The quantity that the oracle's error multiplies: the available bandwidth, or the capacity before the load
+        /// is subtracted.
         estimate_of: EstimateOf = EstimateOf::Available, "paper I IV-D";
-        /// How long the oracle thinks before it says what it saw.
+        /// Delay of the oracle's answer.
         estimate_delay: Seconds = 0.0, in 0.0..=100.0, "paper I IV";
-        /// How long an error of the oracle stays; 0s: every estimate has one of its own.
+        /// Time for which an error of the oracle is kept; 0s: a new error for every estimate.
         estimate_hold: Seconds = 0.0, in 0.0..=1000.0, "ours";
     }
 }
@@ -83,22 +84,22 @@ struct Asking {
     error: f64,
     of_capacity: bool,
     delay: Time,
-    /// How long an error stays, the present one (a factor), and until when it does.
+    /// How long an error is kept, the present error (a factor), and its end.
     hold: Time,
     factor: f64,
     redraw: Time,
     period: Time,
-    /// When the oracle was asked last.
+    /// When the oracle was last queried.
     asked: Option<Time>,
     next: Time,
-    /// The links of the path then, and bytes that had come to each.
+    /// The links of the path then, and the bytes that had arrived at each.
     came: Vec<(u32, f64)>,
-    /// What it said, and when that may be told.
+    /// The pending answer, and when it may be reported.
     pending: Option<(Time, f64)>,
     rng: Rng,
 }
 
-/// The first question is followed by the first answer after so long: a load is bytes over time.
+/// The first query is answered after this time, because a load is bytes over time.
 const FIRST: Time = Time::millis(10);
 
 impl Estimator for Asking {
@@ -132,7 +133,7 @@ impl Estimator for Asking {
             let left = if of_capacity { offered * factor - load } else { (offered - load) * factor };
             least = least.min(left);
         });
-        // Of a path that is new, or has become another, nothing is known of the load yet.
+        // The load of a new or changed path is not known yet.
         same &= came.len() == before.len() && elapsed > 0.0 && least.is_finite();
         if same {
             self.pending = Some((now + self.delay, least / elapsed));
@@ -151,7 +152,7 @@ mod tests {
     use super::*;
     use crate::testing;
 
-    /// A link that carries 1000 bytes/s: what comes to it every 100 ms, and what has come so far, bytes.
+    /// A link that carries 1000 bytes/s: bytes that arrive every 100 ms, and bytes that have arrived so far.
     struct Loaded(f64, f64);
 
     impl PathOracle for Loaded {
@@ -161,7 +162,7 @@ mod tests {
         }
     }
 
-    /// What is said every 100 ms for 5 s of an idle link, bytes/s.
+    /// The estimates of every 100 ms for 5 s on an idle link, bytes/s.
     fn estimates(given: &[(&str, f64)]) -> alloc::vec::Vec<f64> {
         estimates_under(0.0, given)
     }

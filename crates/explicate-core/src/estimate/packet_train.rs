@@ -1,10 +1,12 @@
-//! Packet trains: a train faster than what is left comes out slower than it went in.
+//! Packet trains: a train that is faster than the available bandwidth is slower at the end of the path than at its
+//! start.
 //!
 //! Source: Hu, Steenkiste, "Evaluation and characterization of available bandwidth probing techniques", IEEE JSAC 2003 (PTR, the
 //! packet transmission rate at the turning point); Melander, Bjorkman, Gunningberg 2000 (TOPP). Paper I names packet trains.
 //!
-//! The idea: while a train is not faster than what the path has left, it leaves the path at the rate at which it entered. At the
-//! turning point, beyond which it is spread, its rate is the available bandwidth. A search (`search.rs`) looks for that point.
+//! The idea: while a train is not faster than the available bandwidth, it leaves the path at the rate at which it
+//! entered. At the turning point, beyond which it is spread, its rate is the available bandwidth. A search
+//! (`search.rs`) finds that point.
 //!
 //! | symbol | field | value | source |
 //! | --- | --- | --- | --- |

@@ -1,10 +1,11 @@
-//! The search of the estimators that ask of a rate: is it more than what the path has left?
+//! The search of those estimators that test whether a rate exceeds the available bandwidth.
 //!
-//! Streams of probes are sent at one rate each. A bracket holds the highest rate that was not too much and the lowest that
-//! was; the next stream's rate halves it, and when it is narrow the end is tried again that was not tried last, for what is
-//! left changes. Lost probes mean too much. The estimate after each stream is the lower end.
+//! Each stream of probes is sent at one rate. A bracket holds the highest rate that was not too high and the lowest
+//! that was; the rate of the next stream halves it. When the bracket is narrow, its ends are tested in turn, because
+//! the available bandwidth changes. Lost probes mean a rate that is too high. The estimate after each stream is the
+//! lower end.
 //!
-//! A sender that is held up sends at less than the rate that it should: its stream measures the rate at which it was sent.
+//! A delayed sender sends at less than the requested rate: its stream measures the rate at which it was sent.
 
 use alloc::vec::Vec;
 
@@ -23,11 +24,11 @@ pub(super) struct Arrived {
 type Judge = fn(&[Arrived]) -> bool;
 
 enum State {
-    /// The next stream begins then.
+    /// Until the next stream begins.
     Resting(Time),
-    /// The next probe is due, and so many were sent.
+    /// Until the next probe; and the number of probes sent.
     Sending(Time, u16),
-    /// All are sent; echoes are awaited until then.
+    /// All probes are sent; waits for echoes until then.
     Waiting(Time),
 }
 
@@ -49,11 +50,11 @@ pub(super) struct Search {
     floor: f64,
 }
 
-/// Width of a bracket that is narrow.
+/// A bracket of this relative width is narrow.
 const NARROW: f64 = 0.15;
-/// A stream sent at less than this share of its rate was held up.
+/// A stream sent at less than this share of its rate was delayed.
 const HELD_UP: f64 = 0.9;
-/// Echoes that did not come by then were lost.
+/// Echoes that do not arrive within this time are lost.
 const PATIENCE: Time = Time::secs(1);
 
 impl Search {
@@ -77,7 +78,7 @@ impl Search {
         }
     }
 
-    /// The rate at which the stream, in order, was sent; infinite if that cannot be told.
+    /// The rate at which the stream was sent, from its probes in order; infinite if it cannot be computed.
     fn sent_at(&self) -> f64 {
         let (Some(first), Some(last)) = (self.stream.first(), self.stream.last()) else { return f64::INFINITY };
         let bytes = self.bytes * last.index.wrapping_sub(first.index) as f64;
@@ -143,7 +144,7 @@ impl Estimator for Search {
         Some(ProbePacket { index: self.base.wrapping_add(sent), ip_len: self.bytes as u16 })
     }
     fn handle_echo(&mut self, _now: Time, index: u16, sent: Time, came: Time) {
-        // Echoes of probes that were not sent yet belong to an earlier stream, or are forged.
+        // Echoes of probes that have not been sent belong to an earlier stream, or are forged.
         let awaited = match self.state {
             State::Resting(_) => 0,
             State::Sending(_, sent) => sent,
@@ -168,7 +169,7 @@ mod tests {
     use crate::params::Values;
     use crate::rng::Rng;
 
-    /// The last estimate if a probe leaves every `gap` at best, and no stream is ever too fast.
+    /// The last estimate if a probe leaves at most every `gap`, and no stream is ever too fast.
     fn told(gap: Time) -> f64 {
         let values = Values::default();
         let (own, peer, period, rng) = (Address(0), Address(1), Time::millis(100), Rng::stream(1, "probe"));

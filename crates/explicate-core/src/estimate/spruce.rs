@@ -1,10 +1,11 @@
-//! Spruce: pairs of probes count what comes between them.
+//! Spruce: pairs of probes measure the traffic that arrives between them.
 //!
 //! Source: Strauss, Katabi, Kaashoek, "A measurement study of available bandwidth estimation tools", IMC 2003.
 //!
-//! The idea: two probes are sent so closely that the second enters the tight link's queue before the first has left it. What came
-//! between them widens their gap: available bandwidth = C (1 - (gap_out - gap_in) / gap_in), with gap_in = L / C. The mean of
-//! many pairs at random times is told. C has to be known; here it comes from pairs sent back to back at the start.
+//! The idea: two probes are sent so closely that the second enters the tight link's queue before the first has left
+//! it. The traffic between them widens their gap: available bandwidth = C (1 - (gap_out - gap_in) / gap_in), with
+//! gap_in = L / C. The mean of many pairs at random times is reported. C has to be known; here it is measured with
+//! pairs sent back to back at the start.
 //!
 //! | symbol | field | value | source |
 //! | --- | --- | --- | --- |
@@ -14,7 +15,8 @@
 //! | mean time between pairs | `pause` | 2 L / `probe_rate` | the paper: at most 5 % of C |
 //!
 //! Deviations:
-//! 1. Fewer pairs make an estimate, so that a control loop can follow; the receiver's `result_weight` takes the mean of more.
+//! 1. Fewer pairs make an estimate, so that a control loop can follow; the receiver's `result_weight` averages over
+//! more.
 
 use alloc::boxed::Box;
 
@@ -59,13 +61,13 @@ struct Pairs {
     /// Mean time from pair to pair, seconds.
     pause: f64,
     next: Time,
-    /// Number of the next probe; a pair's first is even.
+    /// Number of the next probe; the first of a pair has an even number.
     index: u16,
-    /// The first probe of a pair, arrived.
+    /// The first probe of a pair that has arrived.
     first: Option<(u16, Time)>,
     /// Pairs since the last estimate.
     seen: u32,
-    /// Least gap of the pairs that were sent back to back, seconds.
+    /// Least gap of the pairs sent back to back, seconds.
     least: f64,
     /// Of the tight link, bytes/s.
     capacity: Option<f64>,
@@ -74,7 +76,7 @@ struct Pairs {
     rng: Rng,
 }
 
-/// Pairs that are sent back to back first.
+/// Number of pairs that are sent back to back at the start.
 const CALIBRATION: u32 = 10;
 
 impl Estimator for Pairs {

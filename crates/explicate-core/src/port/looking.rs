@@ -1,22 +1,22 @@
-//! Looking into a port: what is in it, what it counted, and what its controllers and disciplines tell.
+//! Inspection of a port: its contents, its counters, and the variables of its controllers and disciplines.
 
 use super::{Port, stats};
 use crate::api::Probe;
 use crate::units::Time;
 
 impl Port {
-    /// Where in memory the controller lies, and how many bytes: for a driver that fetches it before it is needed.
+    /// Address and length in memory of the controller, for a driver that prefetches it.
     #[inline]
     pub fn kept_apart(&self) -> Option<(*const u8, usize)> {
         self.gate.router.as_deref().map(|router| (core::ptr::from_ref(router).cast(), size_of_val(router)))
     }
 
-    /// The measured span begins. Settle first.
+    /// The measured span begins. Catch up first.
     pub fn start_measuring(&mut self, now: Time) {
         let (bytes, packets) = self.backlog();
         self.stats.start_measuring(now, packets, bytes);
     }
-    /// The queue from `start`, when the measured span began, until now. Settle first.
+    /// The queue from `start`, when the measured span began, until now. Catch up first.
     pub fn queue(&mut self, start: Time, now: Time) -> stats::QueueSummary {
         let (bytes, packets) = self.backlog();
         self.stats.queue(start, now, packets, bytes)
@@ -40,7 +40,7 @@ impl Port {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// IP bytes that have come so far. Those that were dropped count with the mean length of those that were sent. Settle first.
+    /// IP bytes that have arrived so far. Dropped packets count with the mean length of sent packets. Catch up first.
     pub fn arrived_bytes(&self) -> f64 {
         let inside: u64 = self.ring.iter().map(|w| w.bytes as u64).sum();
         let inside = inside + self.reference().map_or(0, |reference| reference.bytes());
@@ -53,7 +53,7 @@ impl Port {
     pub fn doomed(&self) -> usize {
         self.ring.iter().filter(|w| w.lost).count()
     }
-    /// Bytes and packets that wait, without the packet in service. Settle first.
+    /// Bytes and packets that wait, without the packet in service. Catch up first.
     pub fn backlog(&self) -> (u64, u32) {
         match self.lanes.as_deref() {
             Some(lanes) => lanes.waiting(),
@@ -65,7 +65,8 @@ impl Port {
     pub fn classes(&self) -> usize {
         self.lanes.as_deref().map_or(1, |l| l.lanes.len())
     }
-    /// Tells the variables of one of several classes: its queue, its controller's and discipline's own. Settle first.
+    /// Reports the variables of one of several classes: its queue, its controller's and its discipline's. Catch up
+    /// first.
     pub fn probe_class(&self, class: usize, put: Probe<'_>) {
         let Some(lanes) = self.lanes.as_deref() else { return };
         let view = lanes.view(class, self.view.capacity);
@@ -74,7 +75,8 @@ impl Port {
         put("share", view.capacity / self.view.capacity);
         lanes.probe(class, put);
     }
-    /// Tells the port's variables: its queue, and if there is one class its controller's and discipline's own. Settle first.
+    /// Reports the port's variables: its queue, and with a single class its controller's and its discipline's. Catch
+    /// up first.
     pub fn probe(&self, put: Probe<'_>) {
         let (bytes, packets) = self.backlog();
         put("queue_packets", packets as f64);

@@ -1,11 +1,11 @@
-//! Ports on a shared medium: when a packet will be sent is not known until the medium is won, so no departure is computed ahead.
+//! Ports on a wireless medium: a packet is sent when the medium is won, so no departure is computed ahead.
 //!
-//! A radio has one queue for all its neighbours. That queue is a port of its own, the *interface*, with disciplines and
-//! controllers as any port: [`Port::pulled`]. It has no line; the medium takes one packet after another. What the
-//! controller writes is written when the medium takes the packet, for from then on its bytes may be on the air.
+//! A radio has one queue for all its neighbours. That queue is a port of its own, the *interface*, with disciplines
+//! and controllers as any port: [`Port::pulled`]. It has no line; the medium takes one packet after another. The
+//! controller writes when the medium takes the packet, because the transmission may begin at once.
 //!
-//! The link to each neighbour keeps a port too ([`Port::share`]), in which no packet ever waits: it counts what goes over
-//! this link, and holds the channels that stand before the queue and on the air of this link.
+//! The link to each neighbour also has a port ([`Port::share`]), in which no packet waits. It counts the packets of
+//! this link, and holds the channels before the queue and on this link.
 
 use alloc::vec;
 
@@ -26,24 +26,26 @@ impl Port {
         }
     }
 
-    /// Makes this port a link of an interface: [`Port::handle_packet`] tells its packets to be queued there.
+    /// Makes this port a link of an interface: [`Port::handle_packet`] returns [`Arrival::Queued`] for packets that
+    /// the interface is to queue.
     pub fn share(&mut self) {
         debug_assert!(!self.writes(), "the queue is the interface's");
         self.mode = Mode::OnMedium;
     }
 
-    /// Controllers and disciplines have a clock that ticks: their timers expire at its multiples. Zero is exact.
+    /// Gives controllers and disciplines a clock that ticks: their timers expire at multiples of `tick`. Zero is
+    /// exact.
     pub fn set_clock_tick(&mut self, tick: Time) {
         self.tick_us = (tick.0 / 1000).min(u32::MAX as u64) as u32;
         self.rearm();
     }
 
-    /// The packet that a medium takes from this interface: it stays the first until [`Port::pull_next`].
+    /// The packet that a medium takes from this interface: it stays first until [`Port::pull_next`].
     pub fn head(&self) -> Option<u32> {
         self.lanes.as_deref()?.serving.map(|s| s.handle)
     }
 
-    /// The medium is done with the first packet: the next one is written and comes first.
+    /// The medium has finished with the first packet: the next one is written into and becomes the first.
     pub fn pull_next(&mut self, now: Time, store: &mut impl Store) {
         self.settle(now, store);
         if let Some(lanes) = self.lanes.as_deref_mut() {
@@ -56,20 +58,20 @@ impl Port {
 
     // ------------------------------------------------------------------------------ links of an interface
 
-    /// Bytes that a packet of this link has with what its channels add.
+    /// Length of a packet of this link with the bytes that its channels add.
     pub fn coded_bytes(&mut self, handle: u32, store: &mut impl Store) -> u32 {
         let bytes = store.packet(handle).ip_len;
         self.wire_bytes(handle, bytes, store)
     }
 
-    /// Whether this link's channels lose an attempt to send a packet of `wire_bytes` over the air.
+    /// Whether this link's channels lose an attempt to transmit a packet of `wire_bytes`.
     pub fn attempt_is_lost(&mut self, now: Time, packet: &Packet, wire_bytes: u32) -> bool {
         let stages = self.special.as_mut().map(|s| &mut s.on_air);
         stages.is_some_and(|stages| stages.iter_mut().any(|c| c.loses(now, packet, wire_bytes)))
     }
 
-    /// A packet reached the other end of this link at `now`. It, and copies that the channels made, are to be polled by
-    /// [`Port::poll_transmit`] if the channels disturb packets; if not, the answer is that it is there.
+    /// A packet reached the other end of this link at `now`. If the channels disturb packets, it and its copies are
+    /// returned by [`Port::poll_transmit`], and the result is false; otherwise the result is true.
     pub fn carried(&mut self, now: Time, handle: u32, store: &mut impl Store) -> bool {
         let bytes = store.packet(handle).ip_len;
         self.stats.departed(now, bytes);
@@ -78,7 +80,7 @@ impl Port {
         self.lanes.as_deref().is_none()
     }
 
-    /// The medium gave a packet up.
+    /// The medium gave up on a packet.
     pub fn gave_up(&mut self, now: Time, handle: u32, store: &mut impl Store) {
         self.lose(now, handle, store);
     }

@@ -1,11 +1,12 @@
-//! The port as a textbook has it: a queue before a line, and one event for each departure.
+//! The textbook version of a port: a queue before a line, and one event for each departure.
 //!
-//! Everything happens when it is due, in order of time, and nothing is computed ahead: a packet is admitted when it arrives,
-//! it enters service when the line falls free, and controllers, disciplines and channels see it when its last bit leaves.
-//! The fast forms of the port must give the same results; `explicate run --engine reference` runs this one instead.
+//! Everything happens when it is due, in order of time, and nothing is computed ahead: a packet is admitted when it
+//! arrives, and enters service when the line becomes free; controllers, disciplines and channels are called when its
+//! last bit leaves. The fast forms of the port must give the same results. `explicate run --engine reference` uses
+//! this form.
 //!
-//! A port with several classes, or one whose discipline chooses a packet when the line falls free, has no fast form: it is
-//! driven by its departures in either engine, by the class scheduler in `lanes.rs`.
+//! A port with several classes, or one whose discipline selects a packet when the line becomes free, has no fast
+//! form: both engines use the class scheduler in `lanes.rs`.
 //!
 //! On a tie departures come before timers, and both before arrivals.
 
@@ -63,9 +64,9 @@ impl Port {
     pub(super) fn reference(&self) -> Option<&Reference> {
         self.special.as_ref()?.reference.as_ref()
     }
-    /// Makes this port a reference port: a driver comes back at [`Port::poll_timeout`], calls [`Port::handle_timeout`] and
-    /// takes what has departed from [`Port::poll_transmit`]. Call last, before the first packet. Ports whose departures are
-    /// polled already stay as they are; whether this one changed.
+    /// Makes this port a reference port: a driver calls [`Port::handle_timeout`] at [`Port::poll_timeout`], and then
+    /// takes the departed packets from [`Port::poll_transmit`]. Call last, before the first packet. Ports whose
+    /// departures are already polled do not change. Returns whether this port changed.
     pub fn use_reference(&mut self) -> bool {
         if self.is_scheduled() {
             return false;
@@ -147,7 +148,8 @@ impl Port {
         let at = reference.departs;
         let Some(Queued { handle, bytes, wire }) = reference.queue.pop_front() else { return };
         self.stats.departed(at, bytes);
-        // The view is of all that waits when the last bit leaves, the packet about to enter service included.
+        // The view contains all packets that wait when the last bit leaves, including the packet about to enter
+        // service.
         if let Some(router) = &mut self.gate.router {
             router.on_departure(at, store.packet(handle), &self.view);
         }
@@ -170,7 +172,7 @@ impl Port {
         self.begin_reference_service(at, false);
     }
 
-    /// The first packet of the queue, if there is one, enters service; `idle` says that the line was idle until then.
+    /// The first packet of the queue, if there is one, enters service; with `idle` the line was idle until then.
     fn begin_reference_service(&mut self, at: Time, idle: bool) {
         let Some(reference) = reference_mut(&mut self.special) else { return };
         let first = reference.queue.front();
@@ -178,7 +180,7 @@ impl Port {
         self.view.busy = first.is_some();
     }
 
-    /// One packet more waits, or one less.
+    /// One more packet waits, or one less.
     fn queue_changes(&mut self, at: Time, bytes: u16, by: i32) {
         let PortView { backlog_packets, backlog_bytes, .. } = self.view;
         self.stats.queue_changed(at, backlog_packets, backlog_bytes, by);
@@ -192,7 +194,7 @@ impl Port {
         self.at_tick(self.gate.next_timer().min(believed))
     }
 
-    /// They act.
+    /// Runs the timers that are due.
     fn run_reference_timers(&mut self, at: Time) {
         if let Some(capacity) = self.special.as_mut().and_then(|special| special.believe(at)) {
             self.view.capacity = capacity;

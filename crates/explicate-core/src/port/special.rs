@@ -1,5 +1,5 @@
-//! What few ports have: channels that lose, lengthen or disturb packets, a line that others share, a belief about the
-//! capacity that changes. Packets of such ports leave the fast path; no other port pays for it.
+//! Features of few ports: channels that lose, lengthen or disturb packets, a line that another port shares, a
+//! configured capacity that changes. Packets of such ports leave the fast path; other ports have no cost.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -13,17 +13,17 @@ use crate::channel::{Channel, Coding, Disturbance};
 use crate::passage::Waiting;
 use crate::units::Time;
 
-/// What a port may be equipped with beside what it is made from.
+/// Optional equipment of a port.
 #[derive(Default)]
 pub struct Equipment {
     /// Codings, in order.
     pub coding: Vec<Box<dyn Coding>>,
-    /// Disturbances, in order; departures are polled then.
+    /// Disturbances, in order; with any, departures are polled.
     pub after: Vec<Box<dyn Disturbance>>,
-    /// The capacities that controllers are configured with, bytes/s, and since when, in order of time.
+    /// The capacities that controllers are configured with, bytes/s, and their start times, in order.
     pub capacity: Option<Arc<[(Time, f64)]>>,
-    /// The line is another port's too; departures are polled, and after whatever happens at one port the other is asked for
-    /// its [`Port::poll_timeout`] again.
+    /// The line is shared with another port. Departures are polled, and after each event at one port the driver calls
+    /// [`Port::poll_timeout`] of the other again.
     pub line: Option<SharedLine>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Special {
     pub(super) coding: Vec<Box<dyn Coding>>,
     pub(super) after: Vec<Box<dyn Disturbance>>,
     pub(super) capacity: Option<Arc<[(Time, f64)]>>,
-    /// The next of its entries.
+    /// Index of the next entry of the schedule of capacities.
     pub(super) next: usize,
     pub(super) line: Option<SharedLine>,
     /// Its queue, if it is a reference port.
@@ -42,15 +42,15 @@ pub(super) struct Special {
 }
 
 impl Special {
-    /// When the line that is shared may be had.
+    /// When the shared line may be free.
     pub(super) fn line_timer(&self) -> Time {
         self.line.as_ref().map_or(Time::NEVER, |line| line.next_timer())
     }
-    /// When the belief next changes.
+    /// When the configured capacity next changes.
     pub(super) fn next_timer(&self) -> Time {
         self.capacity.as_ref().and_then(|law| law.get(self.next)).map_or(Time::NEVER, |step| step.0)
     }
-    /// The belief from `at` on, if it changes.
+    /// The new configured capacity at `at`, if it changes.
     pub(super) fn believe(&mut self, at: Time) -> Option<f64> {
         let law = self.capacity.as_ref()?;
         let due = law[self.next..].iter().take_while(|step| step.0 <= at).count();
@@ -60,7 +60,7 @@ impl Special {
 }
 
 impl Port {
-    /// Adds what is special. Call before the first packet, after [`Port::schedule`] if that is called.
+    /// Adds equipment. Call before the first packet, and after [`Port::schedule`] if that is called.
     pub fn equip(&mut self, equipment: Equipment) {
         let Equipment { coding, after, capacity, line } = equipment;
         if !coding.is_empty() || !after.is_empty() || capacity.is_some() || line.is_some() {
@@ -76,7 +76,7 @@ impl Port {
         }
     }
 
-    /// A packet arrives at a port with something special, or with several classes.
+    /// A packet arrives at a port with such equipment, or with several classes.
     #[cold]
     pub(super) fn handle_specially(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
         if self.special.is_some() && self.lost_before(now, handle, store) {
@@ -90,7 +90,7 @@ impl Port {
         }
     }
 
-    /// A packet joins a queue behind which channels or codings act.
+    /// A packet joins a queue that is followed by channels or codings.
     fn arrive_impaired(&mut self, now: Time, handle: u32, store: &mut impl Store) -> Arrival {
         let bytes = store.packet(handle).ip_len;
         if !self.admit(now, Arriving { handle, bytes: bytes as u32 }, store) {
@@ -114,7 +114,7 @@ impl Port {
         lost
     }
 
-    /// Bytes on the line of a packet.
+    /// Length of a packet on the line, bytes.
     pub(super) fn wire_bytes(&mut self, handle: u32, bytes: u16, store: &mut impl Store) -> u32 {
         let bytes = bytes as u32;
         let Some(special) = &mut self.special else { return bytes };
@@ -134,7 +134,7 @@ impl Port {
         store.release(handle);
     }
 
-    /// A packet of a polled port has departed and was not lost: it waits to be polled, disturbed as it may be.
+    /// A packet of a polled port has departed and was not lost: stores it for polling, with its disturbances.
     pub(super) fn send(&mut self, at: Time, handle: u32, store: &mut impl Store) {
         let Some(lanes) = self.lanes.as_deref_mut() else { return };
         let mut arrives = at;

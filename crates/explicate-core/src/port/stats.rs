@@ -1,4 +1,4 @@
-//! What a port counts: conservation over the whole run, summaries over the span since [`PortStats::start_measuring`].
+//! Counters of a port: conservation over the whole run, summaries over the span since [`PortStats::start_measuring`].
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -6,23 +6,24 @@ use alloc::vec::Vec;
 use crate::qdisc::DropCause;
 use crate::units::Time;
 
-/// Width of the bins in which a link is judged to have reached 90 % of its capacity.
+/// Width of the bins that determine when a link has reached 90 % of its capacity.
 pub const NINETY_BIN: Time = Time::millis(100);
 
 /// Counters of a port.
 pub struct PortStats {
-    /// Packets that came.
+    /// Packets that arrived.
     pub arrived: u64,
     /// Packets that reached the next node (counted by the driver).
     pub delivered: u64,
     /// IP bytes sent.
     pub bytes: u64,
     bytes_before: u64,
-    /// End of the present bin while it is watched for 90 %, else never: one comparison tells, with nothing to load.
+    /// End of the present bin while 90 % has not been reached, otherwise never: a single comparison, without further
+    /// loads.
     bin_ends: u64,
-    /// Made when a packet first waits.
+    /// Allocated when a packet first waits.
     waited: Option<Box<Waited>>,
-    /// Made when something is first decided: most ports never decide anything.
+    /// Allocated at the first drop, loss or mark, which most ports never have.
     decided: Option<Box<Decided>>,
 }
 
@@ -40,7 +41,7 @@ impl Default for PortStats {
     }
 }
 
-/// How long how many packets waited.
+/// Distribution over time of the number of waiting packets.
 #[derive(Default)]
 struct Waited {
     /// Nanoseconds of the measured span with n packets waiting, n >= 1 at index n - 1.
@@ -52,12 +53,12 @@ struct Waited {
     peak: u32,
 }
 
-/// Drops, losses and marks, and when the line was first 90 % used.
+/// Drops, losses and marks, and when the line first reached 90 %.
 #[derive(Default)]
 struct Decided {
     total: Causes,
     before: Causes,
-    /// Bytes sent before the present bin, and those that make 90 %.
+    /// Bytes sent before the present bin, and bytes that make 90 %.
     bin_from: u64,
     bin_target: u64,
     reached: Option<u64>,
@@ -68,7 +69,7 @@ struct Decided {
 pub struct Causes {
     /// Dropped: no room.
     pub overflow: u64,
-    /// Dropped by the discipline with room left.
+    /// Dropped by the discipline although there was room.
     pub early: u64,
     /// Lost by the channel.
     pub channel: u64,
@@ -87,7 +88,7 @@ impl Causes {
     }
 }
 
-/// The queue over the measured span.
+/// Summary of the queue over the measured span.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QueueSummary {
     /// Time average, packets.
@@ -96,16 +97,16 @@ pub struct QueueSummary {
     pub mean_nonempty: f64,
     /// 95th percentile over time, packets.
     pub p95_packets: u32,
-    /// Most, packets.
+    /// Maximum, packets.
     pub max_packets: u32,
     /// Time average, bytes.
     pub mean_bytes: f64,
-    /// Most over the whole run, warm-up included, packets.
+    /// Maximum over the whole run including the warm-up, packets.
     pub peak_packets: u32,
 }
 
 impl PortStats {
-    /// The measured span begins, with the port settled and `packets` and `bytes` waiting.
+    /// The measured span begins; the port has caught up, and `packets` and `bytes` wait.
     pub fn start_measuring(&mut self, now: Time, packets: u32, bytes: u64) {
         self.bytes_before = self.bytes;
         if let Some(w) = &mut self.waited {
@@ -118,7 +119,7 @@ impl PortStats {
             d.before = d.total;
         }
     }
-    /// Watches for the first bin with `bytes` sent.
+    /// Watches for the first bin in which `bytes` are sent.
     pub fn watch_ninety(&mut self, bytes: u64) {
         let sent = self.bytes;
         let d = self.decided();
@@ -128,12 +129,12 @@ impl PortStats {
     fn decided(&mut self) -> &mut Decided {
         self.decided.get_or_insert_with(Box::default)
     }
-    /// The last time up to `now` until which departures need only be added up.
+    /// The latest time, at most `now`, up to which departures can simply be summed.
     #[inline]
     pub(super) fn unwatched(&self, now: Time) -> Time {
         now.min(Time(self.bin_ends))
     }
-    /// Whether a departure can be added to the sums ahead of its time, since no observation comes before it.
+    /// Whether a departure can be added to the sums ahead of its time, because no observation occurs before it.
     #[inline(always)]
     pub(super) fn is_unwatched(&self, departs: Time, unseen: Time) -> bool {
         departs <= unseen && departs.0 <= self.bin_ends
@@ -158,14 +159,14 @@ impl PortStats {
         d.bin_from = sent;
         self.bin_ends += (at - ended).div_ceil(NINETY_BIN.0) * NINETY_BIN.0;
     }
-    /// The waiting packets change from `packets` (`bytes`) by one; false, and nothing done, if that takes
-    /// [`PortStats::queue_changed`].
+    /// The number of waiting packets changes from `packets` (`bytes`) by one. Returns false, and changes nothing, if
+    /// [`PortStats::queue_changed`] is needed.
     #[inline(always)]
     pub(super) fn queue_changes(&mut self, at: Time, packets: u32, bytes: u64, by: i32) -> bool {
         let Some(w) = &mut self.waited else { return false };
         (by < 0 || packets < w.most) && w.account_known(at.0, packets, bytes)
     }
-    /// The same if there never were so many, or never for so long.
+    /// As above, also for a new maximum or a new longest time.
     pub(super) fn queue_changed(&mut self, at: Time, packets: u32, bytes: u64, by: i32) {
         let w = self.waited.get_or_insert_with(Box::default);
         w.account(at.0, packets, bytes);
@@ -216,7 +217,8 @@ impl PortStats {
     pub fn time_to_ninety(&self) -> Option<Time> {
         self.decided.as_ref().and_then(|d| d.reached).map(Time)
     }
-    /// The queue over the measured span from `start` to `end`, with `packets` and `bytes` waiting at the end.
+    /// Summary of the queue over the measured span from `start` to `end`, with `packets` and `bytes` waiting at the
+    /// end.
     pub fn queue(&mut self, start: Time, end: Time, packets: u32, bytes: u64) -> QueueSummary {
         let span = end.since(start).0;
         let Some(d) = &mut self.waited else { return QueueSummary::default() };
@@ -228,7 +230,7 @@ impl PortStats {
         let area = d.at_length.iter().enumerate().fold(0.0, |sum, (i, &ns)| sum + (i + 1) as f64 * ns as f64);
         let mut above = nonempty;
         let mut p95 = 0;
-        // The least n with the queue longer than n for at most 5 % of the time.
+        // The least n such that the queue is longer than n for at most 5 % of the time.
         for (i, &ns) in d.at_length.iter().enumerate() {
             if above as f64 <= 0.05 * span as f64 {
                 break;
@@ -248,7 +250,8 @@ impl PortStats {
 }
 
 impl Waited {
-    /// Adds the time since the last change to the `packets` that waited; false, and nothing done, if none ever did so long.
+    /// Adds the time since the last change for `packets`; returns false, and changes nothing, if that number never
+    /// waited before.
     #[inline]
     fn account_known(&mut self, at: u64, packets: u32, bytes: u64) -> bool {
         let span = at - self.changed;
@@ -305,7 +308,8 @@ mod tests {
         assert_eq!((q.p95_packets, q.max_packets), (1, 2));
     }
 
-    /// What waited before the span counts for the peak of the run alone; what waits at its beginning is in its maximum.
+    /// Packets that waited before the span count only for the peak of the run; those that wait at its beginning count
+    /// for its maximum.
     #[test]
     fn the_warm_up_counts_for_the_peak_alone() {
         let mut stats = queue(&[(0, 0, 1), (0, 1, 1), (1000, 2, -1)]);

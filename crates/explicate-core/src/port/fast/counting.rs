@@ -1,5 +1,5 @@
-//! Ports at which nothing is written, and all that is decided is whether there is room. A packet that finds the line idle and
-//! departs before the port is observed is counted and forgotten.
+//! Ports that write into no packet and only decide whether there is room. A packet that finds the line idle and
+//! departs before the port is observed is counted, and nothing is stored about it.
 
 use super::cut_through::PASSED;
 use crate::port::{Arrival, Arriving, Moment, Note, Port, Store, Waiting};
@@ -38,7 +38,8 @@ impl Port {
         self.keep(now, packet, departs, unobserved_until)
     }
 
-    /// Stores a packet that has only to be counted. Its handle is for notes, which are taken if the port may be observed.
+    /// Stores a packet that only has to be counted. Its handle is needed for notes, which are taken if the port may
+    /// be observed.
     #[inline(always)]
     fn keep(&mut self, now: Time, packet: Arriving, departs: Time, unobserved_until: Time) -> Arrival {
         let Arriving { handle, bytes } = packet;

@@ -1,17 +1,19 @@
-//! Packets that are cut through: a controller is shown a packet's departure together with its arrival. That needs a controller
-//! to which the order does not matter ([`crate::api::Router::ORDER_INDEPENDENT`]), and that no timer expires and nothing observes the
-//! port before the packet departs. If it must wait, the ring still keeps it: the queue is counted in time.
+//! Cut-through: a controller is called for a packet's departure together with its arrival. This needs a controller to
+//! which the order does not matter ([`crate::api::Router::ORDER_INDEPENDENT`]), and no timer or observation of the
+//! port before the packet departs. A packet that has to wait is still kept in the ring, so the queue is counted at
+//! the right times.
 
 use crate::port::{Arrival, Arriving, Mode, Moment, Note, Port, PortStats, Store, Waiting};
 use crate::qdisc::DropCause;
 use crate::units::Time;
 use crate::wire::Packet;
 
-/// In place of a handle: the packet has passed already, as far as its controller is concerned.
+/// In place of a handle: the controller has already been called for the packet.
 pub(in crate::port) const PASSED: u32 = u32::MAX;
 
 impl Port {
-    /// When a packet leaves that comes at `at` to an idle port and passes at once, which is done then; or nothing.
+    /// When a packet leaves that arrives at `at` at an idle port and is cut through, which is done here; otherwise
+    /// nothing.
     #[inline(always)]
     pub(in crate::port) fn cut_through(
         &mut self,
@@ -38,8 +40,8 @@ impl Port {
         Some(Time(departs))
     }
 
-    /// [`Port::foresee`] or [`Port::pass`] of a packet whose headers are final, if nothing is in its way: all that happens to it at
-    /// this port is done now. Else nothing is.
+    /// [`Port::foresee`] or [`Port::pass`] of a packet whose headers are final, if nothing prevents cut-through:
+    /// completes all work for it at this port. Otherwise changes nothing.
     #[inline(always)]
     pub fn leave(&mut self, at: Time, packet: &mut Packet, bytes: u32, unobserved_until: Time) -> Option<Time> {
         if self.mode == Mode::CutThrough {
@@ -49,7 +51,8 @@ impl Port {
         }
     }
 
-    /// The next packet comes at `at`, before one has left that found the port idle and passed: that one is in service again.
+    /// The next packet arrives at `at`, before a packet has left that was cut through at an idle port: that packet is
+    /// in service again.
     #[inline(always)]
     pub(in crate::port) fn recall_passed(&mut self, at: Time) {
         if self.ring.is_empty() && self.busy_until > at.0 {
@@ -57,7 +60,7 @@ impl Port {
         }
     }
 
-    /// [`Port::handle_unobserved`] where packets may pass at once.
+    /// [`Port::handle_unobserved`] where packets may be cut through.
     #[inline(always)]
     pub(in crate::port) fn handle_cut_through(
         &mut self,
@@ -102,7 +105,7 @@ impl Port {
         Arrival::Departs(departs)
     }
 
-    /// [`Port::settle_before_arrival`] where most often a packet that has passed leaves, and the next enters service.
+    /// [`Port::settle_before_arrival`] for the common case: a cut-through packet leaves, and the next enters service.
     #[inline(always)]
     fn settle_passed(&mut self, now: Time, store: &mut impl Store) {
         if self.due > now {
@@ -119,7 +122,7 @@ impl Port {
         self.settle_due(now, store);
     }
 
-    /// A packet comes to an idle port and cannot pass at once.
+    /// A packet arrives at an idle port and cannot be cut through.
     #[inline(never)]
     fn begin_service(&mut self, now: Time, Arriving { handle, bytes }: Arriving, store: &mut impl Store) -> Time {
         self.stats.arrived += 1;
@@ -131,7 +134,8 @@ impl Port {
         departs
     }
 
-    /// Packets wait that could not pass at once, for there was a timer before they leave, or a look. That is past: they do now.
+    /// Packets wait that could not be cut through because of a timer or an observation before they leave. It is past,
+    /// so they are now.
     #[inline(never)]
     fn pass_late(&mut self, unobserved_until: Time, store: &mut impl Store) {
         let (timer, stats, view) = (self.timer, &self.stats, &self.view);
@@ -151,7 +155,7 @@ impl Port {
         self.unpassed = next;
     }
 
-    /// The controller is shown the arrival of a packet that cannot be cut through.
+    /// Calls the controller for the arrival of a packet that cannot be cut through.
     #[inline(never)]
     fn arrive_in_time(&mut self, now: Time, handle: u32, store: &mut impl Store) {
         store.note(now, self.number, handle, Note::Arrived);
@@ -161,7 +165,8 @@ impl Port {
     }
 }
 
-/// Nothing happens until a packet departs but that others come and go: no timer, no look, no end of a bin.
+/// Whether there is no timer, no observation and no end of a bin before a packet departs; other packets may arrive
+/// and leave.
 #[inline(always)]
 fn is_quiet(departs: Time, timer: Time, unobserved_until: Time, stats: &PortStats) -> bool {
     departs < timer && stats.is_unwatched(departs, unobserved_until)

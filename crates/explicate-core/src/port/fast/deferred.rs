@@ -1,11 +1,12 @@
-//! Plain ports defer their counting until they are observed: most packets then cost little more than their departure time.
+//! Plain ports defer their counting until they are observed. Most packets then cost little more than the computation
+//! of their departure.
 
 use super::cut_through::PASSED;
 use crate::passage::Waiting;
 use crate::port::{Mode, Moment, Port};
 use crate::units::Time;
 
-/// When the line falls free of the packets before this one, and when this one departs.
+/// When the line becomes free of earlier packets, and when this packet departs.
 #[derive(Clone, Copy)]
 struct Service {
     free: Time,
@@ -13,16 +14,17 @@ struct Service {
 }
 
 impl Port {
-    /// Whether nothing is decided at this port and nothing written: it only counts.
+    /// Whether this port decides nothing and writes nothing: it only counts.
     pub fn is_plain(&self) -> bool {
         matches!(self.mode, Mode::Counting | Mode::Deferred) && self.gate.qdisc.is_none()
     }
-    /// Whether nothing is written at this port, and all that is decided is whether there is room.
+    /// Whether this port writes into no packet, and only decides whether there is room.
     pub fn only_counts(&self) -> bool {
         matches!(self.mode, Mode::Counting | Mode::Deferred)
     }
-    /// Lets a plain port defer its counting until it is observed or its ring is full. All of its packets must be reported
-    /// by [`Port::pass`] then. It touches none of them, for they may be gone: the driver counts their TTL down.
+    /// Makes a plain port defer its counting until it is observed or its ring is full. The driver must then report
+    /// all of its packets by [`Port::pass`], and decrement their TTL itself: the port does not access them, as they
+    /// may no longer exist.
     pub fn defer(&mut self, yes: bool) {
         if self.is_plain() {
             self.mode = if yes { Mode::Deferred } else { Mode::Counting };
@@ -34,7 +36,8 @@ impl Port {
         self.mode == Mode::Deferred
     }
 
-    /// [`Port::foresee`] where counting is deferred; the packet may arrive now. `moment` is as in [`Port::handle_unobserved`].
+    /// [`Port::foresee`] where counting is deferred; the packet may also arrive now. `moment` is as in
+    /// [`Port::handle_unobserved`].
     #[inline(always)]
     pub fn pass(&mut self, moment: Moment, at: Time, bytes: u32) -> Time {
         let free = Time(self.busy_until);
@@ -54,7 +57,7 @@ impl Port {
         departs
     }
 
-    /// [`Port::pass`] if the packet finds an idle line and has left it before `unobserved_until`; else nothing.
+    /// [`Port::pass`] if the packet finds an idle line and leaves it before `unobserved_until`; otherwise nothing.
     #[inline(always)]
     pub fn pass_by(&mut self, at: Time, bytes: u32, unobserved_until: Time) -> Option<Time> {
         if self.mode != Mode::Deferred || self.busy_until > at.0 || !self.ring.is_empty() {
@@ -74,11 +77,11 @@ impl Port {
         free && self.line.idle_finish(at.0, bytes).is_some_and(|at| at <= self.stats.unwatched(unobserved_until).0)
     }
 
-    /// A packet waits, the port is observed before it departs, or packets are remembered for such reasons.
+    /// A packet waits, the port is observed before it departs, or earlier packets are stored for such reasons.
     #[inline(never)]
     fn pass_slowly(&mut self, moment: Moment, at: Time, bytes: u32, Service { free, departs }: Service) {
         if free <= at && self.stats.is_unwatched(departs, moment.unobserved_until) {
-            self.catch_up(at); // all that is remembered has left by then
+            self.catch_up(at); // all stored packets have left by then
             self.stats.arrived += 1;
             self.stats.bytes += bytes as u64;
             return;
@@ -92,7 +95,7 @@ impl Port {
         self.ring.push(Waiting { arrives: at, departs, handle: 0, bytes: bytes as u16, lost: false });
     }
 
-    /// The packet in service was counted when it came, and departs at `departs`: others come before that.
+    /// The packet in service was counted when it arrived, and departs at `departs`: other packets arrive before that.
     #[inline(never)]
     pub(in crate::port) fn recall(&mut self, departs: Time) {
         self.ring.push(Waiting { arrives: departs, departs, handle: PASSED, bytes: 0, lost: false });
@@ -110,10 +113,10 @@ impl Port {
         }
     }
 
-    /// Settles a port that deferred its counting: departures before arrivals, and nothing else.
+    /// Catches up at a port that deferred its counting: departures before arrivals, and nothing else.
     pub(in crate::port) fn catch_up(&mut self, now: Time) {
         loop {
-            // Most find the line idle and leave before the next one comes.
+            // Most packets find the line idle and leave before the next one arrives.
             if !self.view.busy {
                 let (packets, bytes) = self.ring.pop_lonely(self.stats.unwatched(now), |_| ());
                 self.stats.arrived += packets as u64;

@@ -1,16 +1,16 @@
-//! A port whose controller sees arrivals and departures in order of time. Most packets find the line idle and depart before
-//! the next one arrives: such a packet is kept beside the ring, and its arrival and departure are carried out in one call when
-//! the next one arrives. A packet that meets the next one goes into the ring, as do those of a port at which several are
-//! under way whose headers are not final.
+//! A port whose controller is called for arrivals and departures in order of time. Most packets find the line idle
+//! and depart before the next one arrives. Such a packet is kept beside the ring, and one call processes its arrival
+//! and departure when the next one arrives. A packet that is still in the port then goes into the ring, and so do
+//! packets of a port with several packets ahead whose headers are not final.
 
 use crate::passage::Waiting;
 use crate::port::{Arriving, Horizon, Mode, Port, Store};
 use crate::units::Time;
 
-/// A packet, besides when it arrives.
+/// A packet, without its arrival.
 #[derive(Clone, Copy)]
 pub(in crate::port) struct Lone {
-    /// Never if there is none.
+    /// Never if there is no packet.
     pub(in crate::port) departs: Time,
     pub(in crate::port) handle: u32,
     pub(in crate::port) bytes: u16,
@@ -26,9 +26,9 @@ impl Lone {
 }
 
 impl Port {
-    /// A packet will arrive at `at` from the only link that feeds this port, or arrives now: computes its departure. Arrival
-    /// and departure are carried out later, in order of time: when the next packet is reported, as far as the horizon
-    /// allows, or when the port is settled. Only for ports that admit everything and lose nothing.
+    /// A packet will arrive at `at` from the only link that feeds this port, or arrives now: computes its departure.
+    /// Arrival and departure are processed later, in order of time: when the next packet is reported, as far as the
+    /// horizon allows, or when the port catches up. Only for ports that admit everything and lose nothing.
     #[inline(always)]
     pub fn foresee(&mut self, at: Time, packet: Arriving, horizon: Horizon, store: &mut impl Store) -> Time {
         let Arriving { handle, bytes } = packet;
@@ -56,7 +56,7 @@ impl Port {
         departs
     }
 
-    /// With nothing else in the port or ahead.
+    /// If no other packet is in the port or predicted.
     #[inline(always)]
     pub(in crate::port) fn expect(&mut self, at: Time, packet: Lone) {
         self.lone = packet;
@@ -64,8 +64,8 @@ impl Port {
         self.due = at.min(self.timer);
     }
 
-    /// The packet of which nothing was done yet has come and gone by `until` before anything else happens here, and is to be
-    /// forgotten: whether that is so.
+    /// Processes the packet beside the ring if it arrives and leaves by `until`, before anything else happens here.
+    /// Returns whether it did; the caller then calls [`Port::forget_lone`].
     #[inline(always)]
     pub(in crate::port) fn lone_passes(&mut self, until: Time, store: &mut impl Store) -> bool {
         let Lone { departs, handle, bytes } = self.lone;
@@ -83,7 +83,7 @@ impl Port {
         }
         true
     }
-    /// After that.
+    /// Clears the place beside the ring.
     #[inline(always)]
     pub(in crate::port) fn forget_lone(&mut self) {
         self.lone = Lone::NONE;
@@ -91,7 +91,7 @@ impl Port {
         self.due = self.timer;
     }
 
-    /// It does not: it is remembered in the ring.
+    /// Moves the packet beside the ring into the ring.
     #[inline]
     pub(in crate::port) fn remember_lone(&mut self) {
         if self.lone.is_there() {
@@ -100,7 +100,7 @@ impl Port {
         }
     }
 
-    /// [`Port::foresee`] where packets pass at once, for one that perhaps cannot.
+    /// [`Port::foresee`] where packets are cut through, for a packet that may not be.
     #[inline(never)]
     fn foresee_slowly(
         &mut self,
@@ -122,7 +122,7 @@ impl Port {
         })
     }
 
-    /// Settles what can be up to `until`; whether nothing is left in the port nor ahead.
+    /// Catches up as far as possible until `until`; returns whether the port is empty and no packet is predicted.
     #[inline(never)]
     fn make_way(&mut self, until: Time, headers_final_before: Time, store: &mut impl Store) -> bool {
         self.remember_lone();
@@ -133,13 +133,13 @@ impl Port {
         self.ring.is_empty()
     }
 
-    /// Whether packets of which nothing was done yet are kept in the ring; now and then it is tried whether that is over.
+    /// Whether unprocessed packets are kept in the ring; at intervals checks whether this has ended.
     #[inline(always)]
     fn keeps(&self) -> bool {
         !self.ring.is_empty() && !self.ring.is_at_turn()
     }
 
-    /// [`Port::foresee`] at a port that keeps packets.
+    /// [`Port::foresee`] at a port that keeps unprocessed packets in the ring.
     #[inline(always)]
     fn foresee_another(&mut self, at: Time, Arriving { handle, bytes }: Arriving) -> Time {
         let departs = self.departure(at, bytes);

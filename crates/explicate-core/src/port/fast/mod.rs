@@ -1,9 +1,9 @@
-//! The fast forms of a port: departures are computed when packets arrive, and what happens in between is caught up before
-//! anything observes the port. The same results as those of `reference.rs`, at a fraction of the cost.
+//! The fast forms of a port: departures are computed when packets arrive, and the events in between are computed
+//! before anything observes the port. The results are those of `reference.rs`, at a fraction of the cost.
 //!
-//! Each file is one shortcut: packets that are only counted (`counting.rs`), whose counting waits (`deferred.rs`), whose
-//! departure the controller may see with their arrival (`cut_through.rs`), of which most are alone in the port
-//! (`in_order.rs`); and the catching up (`settling.rs`) with the ring of packets that wait (`ring.rs`).
+//! Each file is one shortcut: packets that are only counted (`counting.rs`), deferred counting (`deferred.rs`),
+//! controllers that are called for a departure together with the arrival (`cut_through.rs`), packets that are alone
+//! in the port (`in_order.rs`); and catching up (`settling.rs`) with the ring of waiting packets (`ring.rs`).
 
 use alloc::boxed::Box;
 
@@ -22,8 +22,8 @@ mod settling;
 
 impl Port {
     /// [`Port::handle_packet`], given the packet's length, by a driver that knows how long nothing observes the port.
-    /// A packet that finds the line idle and departs by then is counted and forgotten at a port that only counts; at others it
-    /// is carried out when the next one arrives, see `in_order.rs`.
+    /// A port that only counts stores nothing about a packet that finds the line idle and departs by then; other
+    /// ports process it when the next one arrives, see `in_order.rs`.
     #[inline(always)]
     pub fn handle_unobserved(&mut self, moment: Moment, packet: Arriving, store: &mut impl Store) -> Arrival {
         if self.mode <= Mode::Deferred {
@@ -62,7 +62,7 @@ impl Port {
         Arrival::Departs(departs)
     }
 
-    /// Whether a packet may wait behind those that do, if a limit is all that the discipline is.
+    /// Whether there is room for a packet, if the discipline is only a limit.
     #[inline(always)]
     pub(in crate::port) fn has_room(&self, bytes: u32) -> bool {
         let waiting = (self.view.backlog_bytes, self.view.backlog_packets);
@@ -76,7 +76,7 @@ impl Port {
         mark_or_drop(router, stats, now, At { port: self.number, handle }, Verdict::Drop(cause), &self.view, store);
     }
 
-    /// Controller and discipline look at an arriving packet; whether it joins the queue.
+    /// Calls controller and discipline for an arriving packet; returns whether it joins the queue.
     #[inline]
     pub(in crate::port) fn admit(
         &mut self,
@@ -103,7 +103,7 @@ impl Port {
         true
     }
 
-    /// When a packet leaves that comes at `at`, after those before it.
+    /// When a packet leaves that arrives at `at`, after earlier packets.
     #[inline]
     pub(in crate::port) fn departure(&mut self, at: Time, bytes: u32) -> Time {
         let idle = self.busy_until <= at.0;
@@ -111,16 +111,17 @@ impl Port {
         Time(self.busy_until)
     }
 
-    /// Whether [`Port::foresee`] is exact: nothing is decided at arrival, nothing lost.
+    /// Whether [`Port::foresee`] is exact: the port decides nothing at arrivals and loses nothing.
     pub fn is_foreseeable(&self) -> bool {
         self.mode <= Mode::InOrder && self.gate.qdisc.is_none()
     }
-    /// Packets foreseen that have not arrived.
+    /// Predicted packets that have not arrived.
     pub fn foreseen(&self) -> usize {
         self.ring.len_ahead() as usize + self.lone.is_there() as usize
     }
 
-    /// A foreseen packet has passed `hops` routers since its TTL was last counted down, this one included; one by default.
+    /// A predicted packet passes `hops` routers since its TTL was last decremented, this one included; one by
+    /// default.
     pub fn set_hops(&mut self, hops: u8) {
         self.hops = hops;
     }

@@ -1,5 +1,5 @@
-//! The packets of a settled port, in order: those in the port, the first of them in service, then those that are foreseen
-//! and have not arrived. One ring holds both, so a packet's arrival moves nothing. Its capacity is a power of two.
+//! The packets of a port that catches up, in order: those in the port, with the first in service, then predicted
+//! packets that have not arrived. One ring holds both, so an arrival moves no packet. Its capacity is a power of two.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -10,11 +10,11 @@ use crate::units::Time;
 const NOTHING: Waiting =
     Waiting { arrives: Time::NEVER, departs: Time::NEVER, handle: u32::MAX, bytes: 0, lost: false };
 
-/// First in, first out. Its three counters run on and wrap.
+/// First in, first out. Its three counters increase without bound and wrap.
 #[derive(Default)]
 pub(in crate::port) struct Ring {
     slots: Box<[Waiting]>,
-    /// The first that has not arrived.
+    /// The first packet that has not arrived.
     ahead: u32,
     head: u32,
     end: u32,
@@ -31,17 +31,17 @@ impl Ring {
     pub(in crate::port) fn len_ahead(&self) -> u32 {
         self.end.wrapping_sub(self.ahead)
     }
-    /// Whether there are none, neither in the port nor ahead.
+    /// Whether it holds no packet, neither in the port nor predicted.
     #[inline]
     pub(in crate::port) fn is_empty(&self) -> bool {
         self.end == self.head
     }
-    /// Whether one more needs more room.
+    /// Whether one more packet needs more capacity.
     #[inline]
     pub(in crate::port) fn is_full(&self) -> bool {
         self.end.wrapping_sub(self.head) as usize == self.slots.len()
     }
-    /// Every sixteenth time that one is added.
+    /// True for every sixteenth packet added.
     #[inline]
     pub(in crate::port) fn is_at_turn(&self) -> bool {
         self.end.is_multiple_of(16)
@@ -50,7 +50,7 @@ impl Ring {
     pub(in crate::port) fn is_roomy(&self) -> bool {
         (self.end.wrapping_sub(self.head) as usize) < self.slots.len() / 2
     }
-    /// Where a counter points to.
+    /// Index of a counter's slot.
     #[inline(always)]
     fn place(&self, counter: u32) -> usize {
         (counter & (self.slots.len() as u32).wrapping_sub(1)) as usize
@@ -59,7 +59,7 @@ impl Ring {
     fn at(&self, counter: u32) -> &Waiting {
         &self.slots[self.place(counter)]
     }
-    /// Adds one that has not arrived.
+    /// Adds a packet that has not arrived.
     #[inline]
     pub(in crate::port) fn push(&mut self, packet: Waiting) {
         if self.is_full() {
@@ -78,34 +78,34 @@ impl Ring {
         self.slots = larger.into_boxed_slice();
         (self.head, self.ahead, self.end) = (0, self.len(), self.end.wrapping_sub(self.head));
     }
-    /// The first that has not arrived does.
+    /// The first predicted packet arrives.
     #[inline]
     pub(in crate::port) fn advance(&mut self) {
         self.ahead = self.ahead.wrapping_add(1);
     }
-    /// Takes out the one in service. Call only while there is one.
+    /// Removes the packet in service. Call only while there is one.
     #[inline]
     pub(in crate::port) fn pop(&mut self) -> Waiting {
         let first = *self.at(self.head);
         self.head = self.head.wrapping_add(1);
         first
     }
-    /// The one in service. Call only while there is one.
+    /// The packet in service. Call only while there is one.
     #[inline]
     pub(in crate::port) fn first(&self) -> &Waiting {
         self.at(self.head)
     }
-    /// The first that has not arrived. Call only while there is one.
+    /// The first predicted packet. Call only while there is one.
     #[inline]
     pub(in crate::port) fn first_ahead(&self) -> &Waiting {
         self.at(self.ahead)
     }
-    /// When the first that has not arrived does.
+    /// When the first predicted packet arrives.
     #[inline]
     pub(in crate::port) fn next_arrival(&self) -> Time {
         if self.ahead == self.end { Time::NEVER } else { self.first_ahead().arrives }
     }
-    /// Those that have not arrived, as far as they lie side by side, and when the one after them arrives.
+    /// The contiguous predicted packets, and when the one after them arrives.
     #[inline]
     pub(in crate::port) fn side_by_side(&self) -> (&[Waiting], Time) {
         let first = self.place(self.ahead);
@@ -115,7 +115,7 @@ impl Ring {
             None => (rest, self.slots[0].arrives),
         }
     }
-    /// With nothing in the port: the first so many have come and gone.
+    /// With an empty port: the first `n` predicted packets have arrived and left.
     #[inline]
     pub(in crate::port) fn skip(&mut self, count: usize) {
         self.ahead = self.ahead.wrapping_add(count as u32);
@@ -126,7 +126,7 @@ impl Ring {
     pub(in crate::port) fn next_departure(&self) -> Time {
         if self.is_empty() { Time::NEVER } else { self.first().departs }
     }
-    /// Shows those in the port while `show` says that it goes on.
+    /// Passes the packets in the port to `show` while it returns true.
     pub(in crate::port) fn show(&mut self, mut show: impl FnMut(&mut Waiting) -> bool) {
         for counter in 0..self.len() {
             let place = self.place(self.head.wrapping_add(counter));
@@ -135,8 +135,8 @@ impl Ring {
             }
         }
     }
-    /// With nothing in the port: takes out the packets that have left by `until`, each before the next one comes, and shows each.
-    /// How many and how many bytes that were.
+    /// With an empty port: removes the packets that have left by `until`, each before the next one arrives, and shows
+    /// each. Returns their number and their bytes.
     #[inline(always)]
     pub(in crate::port) fn pop_lonely(&mut self, until: Time, mut show: impl FnMut(&Waiting)) -> (usize, u64) {
         let (mut at, mut bytes) = (self.ahead, 0);
@@ -154,7 +154,7 @@ impl Ring {
         (self.head, self.ahead) = (at, at);
         (count as usize, bytes)
     }
-    /// Those in the port.
+    /// The packets in the port.
     pub(in crate::port) fn iter(&self) -> impl Iterator<Item = &Waiting> {
         (0..self.len()).map(|i| self.at(self.head.wrapping_add(i)))
     }

@@ -1,4 +1,4 @@
-//! Catching up with what happened in a port before anything observes it: departures, foreseen arrivals, timers.
+//! Catching up: computes what happened in a port before anything observes it: departures, predicted arrivals, timers.
 
 use super::cut_through::PASSED;
 use crate::passage::Passages;
@@ -6,8 +6,8 @@ use crate::port::{Mode, Note, Port, Store, Waiting};
 use crate::units::Time;
 
 impl Port {
-    /// A foreseen packet arrives. Most find the line idle and have left by `now`, before anything else happens here: they pass one
-    /// after the other, and then only their handling counts, not the queue's.
+    /// A predicted packet arrives. Most find the line idle and leave by `now`, before anything else happens here:
+    /// they pass one after the other. Only their own processing is needed then, and none of the queue's.
     #[inline(always)]
     fn arrive(&mut self, now: Time, store: &mut impl Store) {
         self.remember_lone();
@@ -27,7 +27,8 @@ impl Port {
         self.due = self.timer.min(self.leaves).min(self.arrives);
     }
 
-    /// All that come and go up to `now` before one meets the next, or a timer; whether any did.
+    /// Processes consecutive packets that arrive and leave up to `now`, before the next arrival or timer; returns
+    /// whether there were any.
     #[inline(always)]
     fn pass_in_turn(&mut self, now: Time, store: &mut impl Store) -> bool {
         let until = self.stats.unwatched(now).min(Time(self.timer.0 - 1));
@@ -74,7 +75,7 @@ impl Port {
         }
     }
 
-    /// [`Port::settle_due`] where most often one departure is due, if anything: that needs no call.
+    /// [`Port::settle_due`] for the common case of at most one due departure, which needs no call.
     #[inline(always)]
     pub(in crate::port) fn settle_before_arrival(&mut self, now: Time, store: &mut impl Store) {
         if self.due <= now {
@@ -85,18 +86,18 @@ impl Port {
         }
     }
 
-    /// Whether something happened here up to `at` that is not settled.
+    /// Whether an event up to `at` has not been processed.
     #[inline(always)]
     pub fn is_due(&self, at: Time) -> bool {
         self.due <= at
     }
-    /// What leaves before this time is not written into any more.
+    /// Packets that leave before this time are not written into any more.
     #[inline(always)]
     pub fn settled_before(&self) -> Time {
         if self.mode == Mode::CutThrough { self.timer.min(self.unpassed) } else { self.due }
     }
 
-    /// One function beside the driver's loop: inlined there, it would crowd out what the loop keeps in registers.
+    /// A separate function: inlined into the driver's loop it would displace values that the loop keeps in registers.
     #[inline(never)]
     pub(in crate::port) fn settle_all(&mut self, now: Time, store: &mut impl Store) {
         loop {
@@ -115,14 +116,14 @@ impl Port {
         }
     }
 
-    /// What is due is a timer, a class's departure, or the use of a shared line.
+    /// The due event is a timer, the departure of a class, or the use of a shared line.
     #[cold]
     fn settle_rarely(&mut self, store: &mut impl Store) {
         let departs = self.lanes.as_deref().and_then(|l| l.serving).map_or(Time::NEVER, |s| s.departs);
         let line = self.special.as_ref().map_or(Time::NEVER, |s| s.line_timer());
         let at = departs.min(self.timer).min(line);
         if at > self.due {
-            self.rearm(); // what was due has moved: the other end of the line was faster
+            self.rearm(); // the due time has moved, because the other end of the line was faster
         } else if departs == at {
             self.depart_from_lane(store);
         } else if self.timer == at {
@@ -146,11 +147,12 @@ impl Port {
         self.due = self.timer.min(self.leaves).min(self.arrives);
     }
 
-    /// A packet's last bit leaves that did not pass at once.
+    /// The last bit of a packet leaves that was not cut through.
     #[inline(never)]
     fn show_departure(&mut self, at: Time, done: &Waiting, store: &mut impl Store) {
         self.unpassed = self.ring.next_departure();
-        // The view is of all that waits when the last bit leaves, the packet about to enter service included.
+        // The view contains all packets that wait when the last bit leaves, including the packet about to enter
+        // service.
         if let Some(router) = &mut self.gate.router {
             router.on_departure(at, store.packet(done.handle), &self.view);
         }
@@ -182,7 +184,7 @@ impl Port {
         self.rearm();
     }
 
-    /// The timer of a port where packets pass at once: it is the controller's.
+    /// The timer of a port with cut-through: it is the controller's.
     #[inline(never)]
     fn run_controller(&mut self) {
         debug_assert_eq!(self.timer, self.due);
@@ -194,7 +196,7 @@ impl Port {
         self.due = self.timer.min(self.leaves).min(self.arrives);
     }
 
-    /// The first packet ahead in the ring enters service or waits.
+    /// The first predicted packet in the ring enters service or waits.
     #[inline]
     pub(in crate::port) fn join(&mut self, now: Time, departs: Time, bytes: u32) {
         self.ring.advance();
@@ -210,7 +212,7 @@ impl Port {
     fn wait(&mut self, now: Time, bytes: u32) {
         self.wait_now(now, bytes);
     }
-    /// One more waits.
+    /// One more packet waits.
     #[inline(always)]
     pub(in crate::port) fn wait_now(&mut self, now: Time, bytes: u32) {
         if !self.stats.queue_changes(now, self.view.backlog_packets, self.view.backlog_bytes, 1) {
@@ -226,7 +228,7 @@ impl Port {
         self.view.backlog_bytes += bytes as u64;
     }
 
-    /// The next packet that waits enters service.
+    /// The next waiting packet enters service.
     #[inline]
     pub(in crate::port) fn serve(&mut self, at: Time) {
         if self.view.backlog_packets == 0 {
@@ -240,7 +242,7 @@ impl Port {
     fn serve_waiting(&mut self, at: Time) {
         self.serve_now(at);
     }
-    /// One waits no longer.
+    /// One packet fewer waits.
     #[inline(always)]
     pub(in crate::port) fn serve_now(&mut self, at: Time) {
         if !self.stats.queue_changes(at, self.view.backlog_packets, self.view.backlog_bytes, -1) {
