@@ -1,11 +1,12 @@
 //! BBR, version 1 (N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson, "BBR: Congestion-Based Congestion Control",
 //! ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00).
 //!
-//! BBR models the path by two numbers: the most that it delivers (the maximum over ten round trips) and its least round trip
-//! (the minimum over ten seconds). It paces at the first and keeps about their product in flight. Since both cannot be seen
-//! at once, it probes in turn: for a round trip of eight it sends a quarter faster, then a quarter slower to drain what that
-//! left; and when no lower round trip was seen for ten seconds, it stops all but four packets for a moment. It starts by
-//! doubling until the rate grows no more. Losses and marks do not enter the model.
+//! BBR models the path by two numbers: its delivery rate (the maximum over ten round trips) and its least round-trip
+//! time (the minimum over ten seconds). It paces at the first and keeps about their product in flight. Both cannot be
+//! measured at once, so it probes alternately: in one round trip of eight it sends a quarter faster, then a quarter
+//! slower to drain the queue. If no lower round-trip time was measured for ten seconds, it limits the packets in
+//! flight to four for a moment. At the start it doubles its rate until the delivery rate stops growing. Losses and
+//! marks do not enter the model.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
@@ -20,14 +21,16 @@
 //! | prior_cwnd | `prior` | segments | | section 4.2.3.4 |
 //!
 //! Deviations:
-//! 1. The phase in which the cycle starts is drawn from a generator that is seeded with the time: runs repeat.
+//! 1. The first phase of the cycle is drawn from a generator that is seeded with the time, so runs are repeatable.
 //! 2. The three quanta of aggregation on top of the product (section 4.2.3.2) are three segments: packets are sent singly here.
-//! 3. After a timeout the window starts from one segment, and is not restored when the repair ends but grows by what arrives; so
-//!    it is where recovery goes back at once instead of repairing.
-//! 4. BBR counts on a recovery that sees when what it resent is lost again (RACK); RFC 6675 does not and waits for the timer. It
-//!    shows where several flows overrun a short buffer, since losses do not slow BBR down: timeouts, and much sent twice.
-//! 5. The first round trip, that of set-up, is not taken for RTprop: its packets are shorter than data.
-//! 6. A flow that was idle goes on at the pace of its phase, not at the bandwidth itself, for a round trip.
+//! 3. After a timeout the window starts from one segment and grows by the segments that arrive; it is not restored
+//!    when the repair ends. So it is with recoveries that go back at once instead of repairing.
+//! 4. BBR relies on a recovery that detects the loss of a retransmission (RACK); RFC 6675 waits for the timer. This
+//!    matters where several flows overload a short buffer, since losses do not slow BBR down: timeouts, and many
+//!    retransmissions.
+//! 5. The round trip of connection set-up is not used for RTprop: its packets are shorter than data packets.
+//! 6. After an idle time a flow continues at the pacing rate of its phase, not at the measured bandwidth, for one
+//!    round trip.
 
 use alloc::boxed::Box;
 
@@ -44,17 +47,17 @@ pub struct Bbr;
 const HIGH_GAIN: f64 = 2.0 / core::f64::consts::LN_2;
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 const MIN_PIPE: f64 = 4.0;
-/// Rounds that the bandwidth's maximum is taken over.
+/// Round trips over which the maximum bandwidth is taken.
 const ROUNDS: usize = 10;
 
 parameters! {
     /// What a scenario can set.
     struct Params {
-        /// Window over bandwidth times least round trip.
+        /// Window divided by the product of bandwidth and least round-trip time.
         cwnd_gain: Number = 2.0, in 1.0..=100.0, "bbr-00 4.2.3.2";
-        /// A least round trip is trusted for so long.
+        /// Time after which the least round-trip time is measured again.
         rtprop_window: Seconds = 10.0, in 0.1..=1e4, "bbr-00 4.1.2";
-        /// Time with four packets in flight, to see the path empty.
+        /// Time with four packets in flight, in which the empty path is measured.
         probe_rtt: Seconds = 0.2, in 1e-3..=10.0, "bbr-00 4.3.5";
     }
 }
@@ -72,11 +75,11 @@ impl Protocol for Bbr {
     }
 }
 
-/// Where a repair stands.
+/// State of a repair.
 #[derive(Clone, Copy, PartialEq)]
 enum Repair {
     None,
-    /// A loss was shown; the acknowledgement that did so says whether recovery makes an episode of it.
+    /// A loss was detected; the acknowledgement that revealed it also shows whether the recovery begins an episode.
     Begins,
     Lasts,
 }
@@ -107,7 +110,7 @@ struct BbrSender {
     bandwidth: f64,
     best: [f64; ROUNDS],
     round: usize,
-    /// A round trip ends with the packet that leaves after so much was delivered.
+    /// The round trip ends with the packet that leaves after this number of delivered segments.
     round_end: u64,
     rtprop: Time,
     rtprop_at: Time,
@@ -166,7 +169,7 @@ impl BbrSender {
         }
     }
 
-    /// What to have in flight: `gain` bandwidth-delay products and a little (section 4.2.3.2).
+    /// Segments to have in flight: `gain` bandwidth-delay products and a little more (section 4.2.3.2).
     fn inflight(&self, gain: f64) -> f64 {
         if self.rtprop == Time::NEVER || self.bandwidth == 0.0 {
             return self.initial_window;
@@ -174,7 +177,7 @@ impl BbrSender {
         gain * self.bandwidth * self.rtprop.as_secs_f64() + 3.0
     }
 
-    /// Sections 4.1.1.3 and 4.1.1.5; says whether a round trip ends.
+    /// Sections 4.1.1.3 and 4.1.1.5; returns whether a round trip ends.
     fn update_bandwidth(&mut self, sample: &Sample) -> bool {
         let ends = sample.prior_delivered >= self.round_end;
         if ends {
@@ -195,7 +198,8 @@ impl BbrSender {
         ends
     }
 
-    /// Section 4.3.4.4: a phase lasts a least round trip; the faster one until it is in the queue, the slower one until it is out.
+    /// Section 4.3.4.4: a phase lasts one least round-trip time; the faster one until its queue exists, the slower
+    /// one until it has drained.
     fn advance_phase(&mut self, now: Time, in_flight_before: f64) {
         let full = now.since(self.phase_at) > self.rtprop;
         let next = match CYCLE[self.phase] {
@@ -220,7 +224,7 @@ impl BbrSender {
         self.enter_phase((CYCLE.len() - drawn as usize) % CYCLE.len(), now);
     }
 
-    /// Section 4.3.2.2: three rounds without a quarter more.
+    /// Section 4.3.2.2: three round trips without an increase by a quarter.
     fn check_full(&mut self) {
         if self.bandwidth >= 1.25 * self.full_bandwidth {
             (self.full_bandwidth, self.full_rounds) = (self.bandwidth, 0);
@@ -246,7 +250,7 @@ impl BbrSender {
         if self.mode != Mode::ProbeRtt {
             return;
         }
-        self.delivery.limit(ack.in_flight); // four packets say nothing about the bandwidth
+        self.delivery.limit(ack.in_flight); // four packets do not measure the bandwidth
         let Some(done) = self.probe_done else {
             if ack.in_flight as f64 <= MIN_PIPE {
                 self.probe_done = Some(ack.now + self.probe_rtt);
@@ -350,7 +354,7 @@ impl Sender for BbrSender {
         }
         self.lost = true;
         self.save();
-        self.cwnd = 1.0; // what follows a loss by duplicates is what the acknowledgement has left in flight
+        self.cwnd = 1.0; // after a loss by duplicates the window is what the acknowledgement has left in flight
         self.conserving = loss.kind == LossKind::Duplicates;
         self.repair = if self.conserving { Repair::Begins } else { Repair::None };
         self.round_end = self.delivery.delivered();

@@ -1,15 +1,15 @@
 //! BIC, binary increase congestion control (L. Xu, K. Harfoush, I. Rhee, "Binary Increase Congestion Control for Fast
 //! Long-Distance Networks", INFOCOM 2004).
 //!
-//! A loss says that the window just before was too large, and that what is left of it is not. Between these two the right
-//! window is searched for as in a sorted list: every round trip goes half-way to the maximum, but by at most Smax, so growth
-//! is linear while the goal is far and slow when it is near. Beyond the old maximum the search for a new one mirrors this:
-//! steps of 1, 2, 4 up to Smax. A flow that was cut below its last maximum aims half-way lower, for newcomers (fast
+//! A loss shows that the window just before was too large, and that the reduced window is not. BIC searches between
+//! these two as in a sorted list: every round trip goes half-way to the maximum, but by at most Smax, so growth is
+//! linear far from the maximum and slow near it. Beyond the old maximum the search mirrors this: steps of 1, 2, 4 up
+//! to Smax. A flow that is reduced below its last maximum aims half-way lower, which leaves room for new flows (fast
 //! convergence). Small windows behave as Reno's.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
-//! | beta | `beta`, what a loss leaves | | 0.875 | the paper |
+//! | beta | `beta`, the factor of a reduction | | 0.875 | the paper |
 //! | Smax | `s_max` | segments per RTT | 32 | the paper |
 //! | Smin | `s_min` | segments per RTT | 0.01 | the paper |
 //! | low_window | `low_window` | segments | 14 | the paper |
@@ -35,15 +35,15 @@ const SOURCE: &str = "Xu, Harfoush, Rhee, INFOCOM 2004";
 parameters! {
     /// What a scenario can set.
     struct Params {
-        /// What a loss leaves of the window.
+        /// Factor by which a loss multiplies the window.
         beta: Fraction = 0.875, in 0.1..=0.99, SOURCE;
-        /// Most segments more per round trip.
+        /// Maximum growth per round trip.
         s_max: Packets = 32.0, in 1.0..=1e6, SOURCE;
-        /// A step below this ends the search.
+        /// The search ends when a step is smaller than this.
         s_min: Packets = 0.01, in 1e-6..=1.0, SOURCE;
-        /// Below this window it is Reno.
+        /// Windows below this behave as Reno's.
         low_window: Packets = 14.0, in 1.0..=1e6, SOURCE;
-        /// A flow cut below its last maximum aims lower.
+        /// A flow that is reduced below its last maximum aims lower.
         fast_convergence: Flag = true, SOURCE;
     }
 }
@@ -81,11 +81,11 @@ struct BicSender {
     fast_convergence: bool,
     window: Window,
     round: Round,
-    /// The window is searched for up to here, and beyond once it is reached.
+    /// The window is searched up to this maximum, and beyond it once it is reached.
     max: f64,
     /// The next step beyond the maximum.
     probe_step: f64,
-    /// Segments of this round trip.
+    /// Growth in this round trip, segments.
     step: f64,
 }
 

@@ -1,9 +1,9 @@
 //! CUBIC (RFC 9438): the window grows as a cubic function of the time since the last reduction.
 //!
-//! After a reduction the window first returns quickly to where the loss came, rests there, and then probes beyond ever
-//! faster. Time drives it, not round trips, so flows of unlike RTT grow alike; where that would be slower than Reno
-//! (small or short paths), an estimate of Reno's window leads. The root that places the plateau is drawn once after a
-//! reduction; an acknowledgement costs one division.
+//! After a reduction the window first returns quickly to where the loss occurred, stays there, and then probes beyond
+//! it with increasing speed. Growth depends on time, not on round trips, so flows with different RTTs grow alike.
+//! Where this is slower than Reno (small windows, short paths), an estimate of Reno's window is used. The cube root
+//! that places the plateau is computed once per reduction; an acknowledgement costs one division.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
@@ -37,11 +37,11 @@ pub struct Cubic;
 parameters! {
     /// What a scenario can set.
     struct Params {
-        /// What a reduction leaves of the window.
+        /// Factor by which a reduction multiplies the window.
         beta: Fraction = 0.7, in 0.1..=0.99, "RFC 9438 section 4.6";
         /// Scale of the cubic, segments/s^3.
         C: Number = 0.4, in 1e-6..=1e6, "RFC 9438 section 5";
-        /// A flow reduced before it reached its last plateau aims lower, for newcomers.
+        /// A flow that is reduced below its last plateau aims lower, which leaves room for new flows.
         fast_convergence: Flag = true, "RFC 9438 section 4.7";
     }
 }
@@ -74,7 +74,8 @@ struct CubicSender {
     epoch: Option<Time>,
     /// No plateau is ahead: the epoch starts at one (after a timeout, or before any loss).
     level: bool,
-    /// The last acknowledgement or transmission: what lies between it and the next limited one is not time of growth.
+    /// The last acknowledgement or transmission. Time from it to the next window-limited one does not count as growth
+    /// time.
     last: Time,
 }
 
@@ -127,12 +128,12 @@ impl CubicSender {
             self.window.cwnd = self.window.cwnd.max(self.w_est); // Reno-friendly region, section 4.3
             return;
         }
-        // Sections 4.4 and 4.5: towards where the cubic will be in an RTT.
+        // Sections 4.4 and 4.5: towards the value of the cubic one RTT ahead.
         let target = self.w_cubic(t + rtt).clamp(self.window.cwnd, 1.5 * self.window.cwnd);
         self.window.cwnd += (target - self.window.cwnd) * per_window.min(1.0);
     }
 
-    /// What passed since `last` was not limited by the window: the epoch moves on with it (section 5.8).
+    /// The time since `last` was not limited by the window: the epoch is shifted by it (section 5.8).
     fn pause(&mut self, now: Time) {
         if let Some(epoch) = &mut self.epoch {
             *epoch += now.since(self.last);
@@ -148,7 +149,7 @@ impl Sender for CubicSender {
 
     fn on_send(&mut self, _packet: &mut Packet, sent: &Sent) {
         if sent.in_flight == 0 {
-            self.pause(sent.now); // it was idle
+            self.pause(sent.now); // the flow was idle
         }
     }
 

@@ -1,10 +1,10 @@
 //! FAST TCP (D. X. Wei, C. Jin, S. H. Low, S. Hegde, "FAST TCP: motivation, architecture, algorithms, performance", IEEE/ACM
 //! ToN 14(6), 2006): keeps alpha packets in the queue, going there in proportion to the distance.
 //!
-//! Like Vegas, FAST reads the queue from the round trip. But it does not step by one: each update goes the share gamma of the
-//! way from the present window to the one that would leave alpha packets waiting, so a far goal is reached in some round
-//! trips, whatever the path's size. The equilibrium is where every flow has alpha packets in the queue; shares are equal
-//! then, and independent of the round trip. A small window at most doubles.
+//! Like Vegas, FAST derives the queue from the round-trip time. But it does not move by steps of one: each update
+//! goes the share gamma of the way from the present window to the one that would keep alpha packets in the queue, so
+//! a distant goal is reached in a few round trips on any path. In equilibrium every flow has alpha packets in the
+//! queue; shares are then equal, and independent of the round-trip time. The window at most doubles per update.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
@@ -15,10 +15,10 @@
 //! | RTT | `rtt` | s | mean with weight min{3/w, 1/4} | section IV |
 //!
 //! Deviations:
-//! 1. The window is updated once a round trip, and growth is spread over the acknowledgements of the next, which stands for the
-//!    source's burstiness control; `paced` spreads all packets.
-//! 2. There is no other slow start than 2w.
-//! 3. A loss or mark halves the window, a timeout starts over from one segment; then the equation goes on.
+//! 1. The window is updated once per round trip, and growth is spread over the acknowledgements of the next, in place
+//!    of the source's burstiness control; `paced` spreads all packets.
+//! 2. The only slow start is the bound of 2w.
+//! 3. A loss or mark halves the window, and a timeout resets it to one segment; then the equation applies again.
 
 use alloc::boxed::Box;
 
@@ -33,9 +33,9 @@ pub struct Fast;
 parameters! {
     /// What a scenario can set.
     struct Params {
-        /// Packets that a flow keeps in the queues of its path.
+        /// Packets of a flow in the queues of its path.
         alpha: Packets = 100.0, in 0.1..=1e6, "Wei et al., ToN 2006, equation 6; the value is ours";
-        /// Share of the way to the goal in a round trip.
+        /// Share of the distance to the goal that is covered per round trip.
         gamma: Fraction = 0.5, in 0.01..=1.0, "Wei et al., ToN 2006";
     }
 }
@@ -83,7 +83,7 @@ impl FastSender {
         self.rtt += (3.0 / self.window.cwnd).min(0.25) * (rtt - self.rtt);
     }
 
-    /// The goal of the next round trip.
+    /// The goal for the next round trip.
     fn goal(&self) -> f64 {
         let w = self.window.cwnd;
         let there = self.base / self.rtt * w + self.alpha;

@@ -1,10 +1,10 @@
 //! A source without congestion control: packets leave at a constant rate, and losses do not change it.
 //!
-//! Source: none; it is the traffic that every study of congestion control sets against its protocols (the unresponsive flow of
-//! Floyd and Fall, "Promoting the Use of End-to-End Congestion Control in the Internet", IEEE/ACM ToN 7(4), 1999).
+//! Source: none; it is the unresponsive traffic to which studies of congestion control compare their protocols (Floyd
+//! and Fall, "Promoting the Use of End-to-End Congestion Control in the Internet", IEEE/ACM ToN 7(4), 1999).
 //!
-//! No window, no reaction to losses, marks or acknowledgements. Run it over the recovery `none`, as the preset of this name
-//! does; over another it resends what is lost, at the same rate.
+//! No window, no reaction to losses, marks or acknowledgements. Run it over the recovery `none`, as the preset of
+//! this name does; over another recovery it retransmits lost packets, at the same rate.
 //!
 //! Deviations: none.
 
@@ -21,7 +21,7 @@ pub struct Greedy;
 parameters! {
     /// What a scenario can set.
     struct Params {
-        /// Its rate, with all headers.
+        /// Sending rate, including all headers.
         rate: BitsPerSecond = 4e6, in 1e3..=1e12, "Floyd and Fall 1999";
     }
 }

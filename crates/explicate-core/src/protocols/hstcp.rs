@@ -1,9 +1,9 @@
-//! HighSpeed TCP (S. Floyd, RFC 3649): the larger the window, the faster it grows and the less it gives up on a loss.
+//! HighSpeed TCP (S. Floyd, RFC 3649): a larger window grows faster and is reduced less by a loss.
 //!
-//! Standard TCP needs a loss rate of 1e-10 to hold 10 Gbit/s over 100 ms. HighSpeed TCP keeps TCP's response up to 38
-//! segments, and above follows a flatter one, a straight line in log-log scale from 38 segments at a loss rate of 1e-3 to
-//! 83000 at 1e-7. The increase a(w) per round trip and the decrease b(w) are what yields that line: b falls from a half to a
-//! tenth with the logarithm of the window, and a follows. Between losses it is TCP with another increment.
+//! Standard TCP needs a loss rate of 1e-10 to sustain 10 Gbit/s over 100 ms. HighSpeed TCP keeps TCP's response up to
+//! 38 segments, and above follows a flatter one, a straight line in log-log scale from 38 segments at a loss rate of
+//! 1e-3 to 83000 at 1e-7. The increase a(w) per round trip and the decrease b(w) yield this line: b falls from a half
+//! to a tenth with the logarithm of the window, and a follows from it. Apart from these two it is standard TCP.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
@@ -17,7 +17,7 @@
 //! | p(w) | [`Response::loss_rate`] | | | section 5 |
 //!
 //! Deviations:
-//! 1. a(w) is computed once a round trip and holds for it; RFC 3649 looks it up in a table.
+//! 1. a(w) is computed once per round trip; RFC 3649 uses a table.
 //! 2. a(w) is at least 1: just above Low_Window the equations give .96, which the RFC's table rounds.
 //! 3. Above High_Window b(w) stays at High_Decrease.
 //! 4. Limited slow start (RFC 3742), which the RFC advises, is left out: slow start is that of RFC 5681.
@@ -42,7 +42,7 @@ parameters! {
         low_p: Fraction = 1e-3, in 1e-12..=1.0, "RFC 3649 section 5";
         /// Loss rate that keeps a window of `high_window`.
         high_p: Fraction = 1e-7, in 1e-12..=1.0, "RFC 3649 section 5";
-        /// What a loss takes of `high_window`.
+        /// Decrease b(w) at `high_window`.
         high_decrease: Fraction = 0.1, in 0.01..=0.5, "RFC 3649 section 5";
     }
 }
@@ -85,16 +85,16 @@ impl Response {
         let slope = libm::log(params.high_p / params.low_p) / span;
         Response { low_window, high_window, low_p: params.low_p, high_decrease: params.high_decrease, span, slope }
     }
-    /// The loss rate that keeps a window of `w` segments.
+    /// The loss rate at which the window is `w` segments.
     pub fn loss_rate(&self, w: f64) -> f64 {
         self.low_p * libm::pow(w / self.low_window, self.slope)
     }
-    /// The share of the window that a loss takes.
+    /// The share of the window that a loss removes.
     pub fn decrease(&self, w: f64) -> f64 {
         let w = w.clamp(self.low_window, self.high_window);
         0.5 + (self.high_decrease - 0.5) * libm::log(w / self.low_window) / self.span
     }
-    /// Segments more per round trip.
+    /// Growth per round trip, segments.
     pub fn increase(&self, w: f64) -> f64 {
         if w <= self.low_window {
             return 1.0;

@@ -1,10 +1,12 @@
-//! TCP Hybla (C. Caini, R. Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", International Journal of
-//! Satellite Communications and Networking 22, 2004): long round trips grow as fast as a short one of 25 ms.
+//! TCP Hybla (C. Caini, R. Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", International
+//! Journal of Satellite Communications and Networking 22, 2004): flows with long round trips grow as fast as one of
+//! 25 ms.
 //!
-//! A window that grows once a round trip grows slowly in time where round trips are long, and its rate, window over round
-//! trip, slower still. Hybla asks what a reference connection of 25 ms would send and follows that: with rho the ratio of
-//! the round trips, the window gains rho times as fast per second and aims rho times as high. Losses are taken as by TCP.
-//! Since large windows burst and lose in bulk, the authors recommend SACK, time stamps and pacing.
+//! A window that grows once per round trip grows slowly where round trips are long, and its rate, window over
+//! round-trip time, still more slowly. Hybla follows a reference connection of 25 ms: with rho the ratio of the
+//! round-trip times, the window gains rho times as fast per second and aims rho times as high. Losses are treated as
+//! in TCP. Since large windows are bursty and lose many packets at once, the authors recommend SACK, time stamps and
+//! pacing.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
@@ -15,7 +17,7 @@
 //! | gamma | `ssthresh` | segments | rho times the reference's | the paper |
 //!
 //! Deviations:
-//! 1. RTT is the least seen: with the mean, rho would grow with the very queue that its growth builds.
+//! 1. RTT is the minimum measured: with the mean, rho would grow with the queue that its own growth causes.
 //! 2. The reference connection's first threshold is 65535 bytes, that is 45 segments of 1460 (RFC 2001), since 2^rho - 1
 //!    segments for each acknowledgement overshoot by as much. The paper estimates the bandwidth at the start instead (J. Hoe).
 //! 3. The exponent is at most 16.
@@ -36,7 +38,7 @@ const SOURCE: &str = "Caini, Firrincieli 2004";
 parameters! {
     /// What a scenario can set.
     struct Params {
-        /// Round trip of the reference connection.
+        /// Round-trip time of the reference connection.
         rtt0: Seconds = 0.025, in 1e-4..=10.0, SOURCE;
         /// First slow start threshold of the reference connection; a flow's is rho times that.
         initial_ssthresh: Packets = 45.0, in 2.0..=1e9, "RFC 2001 section 1: 65535 bytes";

@@ -1,11 +1,12 @@
 //! TCP New Jersey (K. Xu, Y. Tian, N. Ansari, "TCP-Jersey for wireless IP communications", IEEE JSAC 22(4), 2004; "Improving TCP
 //! performance in integrated wireless communications networks", Computer Networks 47(2), 2005), with congestion warning.
 //!
-//! Two things tell a loss by congestion from one on the air. Routers warn: while their average queue is beyond a threshold,
-//! they mark every packet of flows that understand ECN, so that losses among marks are congestion and others are not. And
-//! the sender measures the bandwidth that it gets, as Westwood does, but from the times at which packets arrived, which the
-//! receiver stamps: what happens to acknowledgements on their way back does not matter. A warning sets the window to that
-//! bandwidth times the least round trip; a loss without warning resends and leaves the window alone.
+//! Two mechanisms distinguish congestion losses from transmission errors. Routers warn: while their average queue
+//! exceeds a threshold, they mark every packet of ECN-capable flows, so that a loss among marks is congestion and any
+//! other is an error. And the sender measures its bandwidth, as Westwood does, but from the times at which packets
+//! arrived, which the receiver reports as time stamps, so the delay of acknowledgements does not matter. A warning
+//! sets the window to that bandwidth times the least round-trip time. After a loss without warning the sender
+//! retransmits and keeps its window.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
@@ -20,11 +21,12 @@
 //! | weight | `weight` | | 0.2, ours | CW |
 //!
 //! Deviations:
-//! 1. The threshold is a time, which the believed capacity turns into bytes, so that one value serves ports of all speeds. The
-//!    papers' values for threshold and weight were not at hand.
+//! 1. The threshold is a time, which the configured capacity converts to bytes, so that one value serves ports of all
+//!    speeds. The papers' values of threshold and weight were not available.
 //! 2. Warnings act once per window (RFC 3168 section 6.1.2).
-//! 3. Without the receiver's stamps (a plain one) the times are those of the acknowledgements, as in TCP Jersey.
-//! 4. Where no router warns, losses never shrink the window, as the rules have it: only the timer does.
+//! 3. Without the receiver's time stamps (a receiver of plain TCP) the times are those of the acknowledgements, as in
+//!    TCP Jersey.
+//! 4. Without warnings losses never reduce the window, by the rules of the paper: only the timer does.
 
 use alloc::boxed::Box;
 
@@ -45,9 +47,9 @@ use crate::wire::Transport;
 pub struct NewJersey;
 
 parameters! {
-    /// What a scenario can set of a router.
+    /// Router parameters.
     struct Params {
-        /// Average queue beyond which all packets are marked, in seconds at the believed capacity.
+        /// Average queue beyond which all packets are marked, in seconds at the configured capacity.
         threshold: Seconds = 0.01, in 0.0..=10.0, "Xu, Tian, Ansari 2004, congestion warning; the value is ours";
         /// Weight of a new sample in the average queue.
         weight: Fraction = 0.2, in 1e-6..=1.0, "Xu, Tian, Ansari 2004, congestion warning; the value is ours";
@@ -89,13 +91,13 @@ struct NewJerseySender {
     /// R, segments/s; zero while unknown.
     bandwidth: f64,
     rtt_min: Time,
-    /// The receiver's stamp of the last acknowledgement, and when that came.
+    /// The receiver's time stamp in the last acknowledgement, and the arrival of that acknowledgement.
     stamp: u16,
     last: Time,
 }
 
 impl NewJerseySender {
-    /// Available bandwidth estimation with every acknowledgement.
+    /// Estimates the available bandwidth at every acknowledgement.
     fn estimate(&mut self, ack: &Ack<'_>) {
         let arrived = self.arrivals.count(ack) as f64;
         let stamp = ack.transport.receiver_stamp();
@@ -143,7 +145,7 @@ impl Sender for NewJerseySender {
     }
 }
 
-/// Stamps acknowledgements with the arrival of the data that caused them.
+/// Returns the time of arrival of the data with each acknowledgement.
 struct StampingReceiver {
     arrived: Time,
 }
@@ -206,8 +208,8 @@ mod tests {
         found
     }
 
-    /// A packet a millisecond; acknowledgements come in tens. With stamps that does not matter: the estimate is steady at
-    /// 1000 segments a second, and a warning leaves 80 ms of that, 80 segments.
+    /// One packet per millisecond, and acknowledgements in groups of ten. With time stamps the estimate is steady at
+    /// 1000 segments/s, and a warning leaves 80 ms of that, 80 segments.
     #[test]
     fn stamps_see_through_bunched_acknowledgements() {
         for (stamped, spread) in [(true, 0.02), (false, 0.12)] {

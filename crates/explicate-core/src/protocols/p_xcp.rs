@@ -1,33 +1,33 @@
 //! P-XCP: XCP for lossy links with flows that are limited elsewhere.
 //!
-//! Source: Zhou, Yeung, Li, "P-XCP: a transport layer protocol for satellite IP networks", GLOBECOM 2004, of which only the
-//! abstract was at hand.
+//! Source: Zhou, Yeung, Li, "P-XCP: a transport layer protocol for satellite IP networks", GLOBECOM 2004. Only its
+//! abstract was available.
 //!
-//! The idea: XCP does badly in two situations. Where packets are lost to errors, its sender halves a window that routers
-//! have just set; so P-XCP's keeps its rate when three duplicate acknowledgements come. Where connections cannot use what
-//! they are given, because a link elsewhere or their application limits them, their share of the aggregate feedback is lost
-//! and the output link stays under-used; so P-XCP's router adjusts the aggregate feedback by the ratio of the number of
+//! The idea: XCP performs badly in two situations. If packets are lost to errors, its sender halves a window that
+//! routers have just set; a P-XCP sender keeps its rate after three duplicate acknowledgements. If connections cannot
+//! use their share, because another link or their application limits them, their part of the aggregate feedback is
+//! lost and the link stays underused; a P-XCP router scales the aggregate feedback by the ratio of the number of
 //! rate-limited connections to that of all connections.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
 //! | N d | `sum_x` (of the controller) | s | each flow's X sum up to the interval | XCP02 section 3.5 |
-//! | N_l d | `limited_x` | s | the same over packets that ask for no more than offered | deviation 1 |
+//! | N_l d | `limited_x` | s | the same over packets that request no more than offered | deviation 1 |
 //! | N / (N - N_l) | `scale` | 1 | 1 to N | deviation 1 |
 //!
-//! The abstract says that P-XCP gets almost twice XCP's throughput above a packet error rate of 0.1. Here five flows on a
-//! satellite link of 2 Mbit/s and 520 ms get 1.4 times as much at 10 % over SACK and 1.7 times over the loss monitor, since
-//! the repair costs what the window does not.
+//! The abstract reports almost twice XCP's throughput above a packet error rate of 0.1. Here five flows on a
+//! satellite link of 2 Mbit/s and 520 ms get 1.4 times XCP's throughput at 10 % over SACK and 1.7 times over the loss
+//! monitor, because loss recovery limits them.
 //!
 //! Deviations:
-//! 1. How the ratio enters is not public. Here F becomes F N / (N - N_l) while it is positive: the flows that can still
-//!    grow get what all would have got. Both numbers come from the last interval without state per flow: the X of a
-//!    flow's packets sum up to the interval's length, and a packet counts as limited if it asks for no more than this
-//!    router offers. At least one flow counts as free, so N bounds the ratio.
-//! 2. Only what is spread over packets is scaled, not the pools: no interval hands out more than F and the shuffled
-//!    traffic, however wrong the ratio.
-//! 3. Everything else is XCP's, with `on_loss = "keep"`. Flows limited *behind* the router still ask for more there than
-//!    they can use, so it cannot tell.
+//! 1. The formula with this ratio is not public. Here F becomes F N / (N - N_l) while it is positive: the unlimited
+//!    flows share what all flows would have got. Both numbers are measured in the last interval without state per
+//!    flow: the X of a flow's packets sum up to the length of the interval, and a packet counts as limited if it
+//!    requests no more than this router offers. At least one flow counts as unlimited, so N bounds the ratio.
+//! 2. Only the feedback that is spread over packets is scaled, not the pools: an interval hands out at most F and the
+//!    shuffled traffic, even if the ratio is wrong.
+//! 3. Everything else is XCP's, with `on_loss = "keep"`. Flows that are limited *downstream* of the router still
+//!    request more there than they can use, so the router does not detect them.
 
 use alloc::boxed::Box;
 
@@ -68,12 +68,12 @@ impl Protocol for PXcp {
 
 struct PXcpRouter {
     xcp: XcpRouter,
-    /// X of the packets of this interval that ask for no more than they are offered, seconds.
+    /// X of the packets of this interval that request no more than they are offered, seconds.
     limited_x: f64,
 }
 
 impl PXcpRouter {
-    /// What multiplies a positive aggregate feedback.
+    /// Factor of a positive aggregate feedback.
     fn scale(&self, now: Time) -> f64 {
         let (all, one_flow) = self.xcp.0.interval(now);
         let free = (all - self.limited_x).max(one_flow);
@@ -133,8 +133,8 @@ mod tests {
         p.congestion.delta_throughput()
     }
 
-    /// What a packet gets that asks for all, after 100 ms in which four flows sent ten packets each, `limited` of them
-    /// without any request.
+    /// The feedback of a packet with an unlimited request, after 100 ms in which four flows sent ten packets each,
+    /// `limited` of them without any request.
     fn granted(protocol: &AnyProtocol, limited: u32) -> i32 {
         let values = Values::default();
         let init = RouterInit { values: &values, capacity: 1.25e6, delay: Time::ZERO, rng: Rng::stream(1, "test") };

@@ -1,14 +1,15 @@
-//! VCP, the variable-structure congestion control protocol: two bits say how loaded the most loaded router is.
+//! VCP, the variable-structure congestion control protocol: two bits report the load of the most loaded router.
 //!
-//! Sources: Xia, Subramanian, Stoica, Kalyanaraman, "One More Bit Is Enough", SIGCOMM 2005, as paper K (Ikeda et al.)
-//! restates it in section III, whose equations are cited; where it is silent, the ns-2 code of VCP's author \[ns\]. The option
-//! `on_loss = "keep"` is WLTE of paper K section IV-B.
+//! Sources: Xia, Subramanian, Stoica, Kalyanaraman, "One More Bit Is Enough", SIGCOMM 2005, as restated by paper K
+//! (Ikeda et al.) in section III, whose equations are cited; where paper K is silent, the ns-2 code of VCP's author
+//! \[ns\]. The option `on_loss = "keep"` is WLTE of paper K section IV-B.
 //!
-//! The idea: every `t_rho` a router divides what came and part of what waits by what it could have sent. That *load factor*
-//! falls in one of three regions, and the router writes the region into the ECN bits of data packets that carry a lower one.
-//! The receiver echoes the bits. Below 80 % the sender multiplies its window, up to 100 % it adds to it, above it cuts the
-//! window by an eighth, once, and then holds still until the router can have seen the effect. Increases are scaled so that
-//! all flows grow alike, whatever their round trips.
+//! The idea: every `t_rho` a router divides the bytes that arrived, and a part of its queue, by the bytes that it
+//! could have sent. This *load factor* falls into one of three regions, and the router writes the region into the ECN
+//! bits of data packets that carry a lower one. The receiver echoes the bits. Below 80 % the sender multiplies its
+//! window, up to 100 % it adds to it; above, it reduces the window by an eighth, once, and then waits until the
+//! router can have measured the effect. Increases are scaled so that all flows grow alike, whatever their round-trip
+//! times.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
@@ -25,27 +26,29 @@
 //! | w | `weight` | 1 | 1 | \[ns\] |
 //! | t_d | [`T_D`] | s | 0.1 | \[ns\] |
 //!
-//! The bits stand where the sources put them: in the IP header's ECN field, so packets carry no congestion header. The echo
-//! has two bits of the transport header. A router cannot tell VCP from ECN-capable TCP, nor a RED queue VCP from that: what
-//! either marks, the other obeys (RFC 3168's CE is 11, overload). Today 01 belongs to L4S (RFC 9331), so that on a shared
-//! network VCP wants a domain of its own. The load factor is measured in [`super::common::load_factor`].
+//! The code is in the field that the sources use: the IP header's ECN field, so packets have no congestion header.
+//! The echo has two bits of the transport header. A router cannot distinguish VCP from ECN-capable TCP, nor can a RED
+//! queue: a mark of either counts for the other (RFC 3168's CE is 11, overload). Today 01 belongs to L4S (RFC 9331),
+//! so on a shared network VCP needs a domain of its own. The load factor is measured in
+//! [`super::common::load_factor`].
 //!
 //! Deviations:
 //! 1. `ai_scale` chooses between equation 5 and the author's code, which scales by t_d instead: 4 times as much at the usual
 //!    t_rho, 156 times at paper K's. Beyond 20..500 ms that code goes on linearly, as here.
-//! 2. The author's senders never look at the codes of duplicate acknowledgements. Here they do, since each carries fresh news;
-//!    `duplicates = false` is the author's way.
-//! 3. `max_rtt_ratio` bounds rtt/t_rho in equation 6, as the author's code does: a router cannot stop in time what grows for
-//!    many intervals in one round trip. Equation 6 has no bound.
+//! 2. The author's senders ignore the codes of duplicate acknowledgements. Here they count, since each reports the
+//!    present load; `duplicates = false` is the author's variant.
+//! 3. `max_rtt_ratio` bounds rtt/t_rho in equation 6, as the author's code does, because a router cannot stop in time
+//!    a window that grows for many intervals in one round trip. Equation 6 has no bound.
 //! 4. Times are not rounded to ticks of 10 ms, and the scales follow the smoothed RTT once a round trip.
 //! 5. Small windows are paced at rtt/cwnd where that is more than half of t_rho; the author's code rounds the window up to a
 //!    power of two.
-//! 6. An acknowledgement counts as one packet however many it covers: receivers answer every packet, as in the sources, and one
-//!    that holds answers back (`ack_every`) slows growth down.
-//! 7. The first interval of a router lasts 0.5..1.5 t_rho, drawn from the port's stream, so that routers do not march in step;
-//!    with `in_step = true` it is a whole one, as in the author's code, where all intervals begin with the simulation.
+//! 6. An acknowledgement counts as one packet however many it covers: receivers acknowledge every packet, as in the
+//!    sources. Delayed acknowledgements (`ack_every`) slow growth down.
+//! 7. The first interval of a router lasts 0.5..1.5 t_rho, drawn from the port's stream, so that routers are not
+//!    synchronised; with `in_step = true` it lasts t_rho, as in the author's code, where all intervals begin with the
+//!    simulation.
 //!
-//! Not built: EVCP and VCP-FC, which paper K names for faster convergence to equal shares.
+//! Not implemented: EVCP and VCP-FC, which paper K mentions for faster convergence to equal shares.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -62,41 +65,41 @@ use crate::wire::{Describe, Ecn, Packet, flag};
 /// VCP.
 pub struct Vcp;
 
-/// The round trip by which the author's code scales the additive increase, s.
+/// The round-trip time by which the author's code scales the additive increase, s.
 pub const T_D: f64 = 0.1;
 
 choices! {
-    /// What round trips are compared with when alpha is scaled.
+    /// The time to which round-trip times are compared when alpha is scaled.
     pub enum AiScale { TRho = "t_rho", TD = "t_d" }
 }
 
 choices! {
-    /// What the window does on a fast retransmit.
+    /// Effect of a fast retransmit on the window.
     pub enum OnLoss { Halve = "halve", Keep = "keep" }
 }
 
 parameters! {
-    /// What a scenario can set of a sender.
+    /// Sender parameters.
     pub struct Params {
         /// Share of the window added per t_rho at low load.
         xi: Number = 0.0625, in 1e-6..=999.0, "paper K equation 6";
         /// Segments added per t_rho at high load.
         alpha: Packets = 1.0, in 1e-6..=1e4, "paper K equation 5";
-        /// What overload leaves of the window.
+        /// Factor by which overload multiplies the window.
         beta: Fraction = 0.875, in 0.01..=1.0, "paper K equation 2";
         /// Weight of the flow: scales alpha.
         weight: Number = 1.0, in 1e-3..=1e3, "VCP's ns-2 code";
-        /// Control interval of the routers, the same on the whole path; longer than most round trips.
+        /// Control interval of the routers, the same on the whole path; longer than most round-trip times.
         t_rho: Seconds = 0.2, in 1e-3..=100.0, "paper K section III";
-        /// What round trips are compared with when alpha is scaled: the control interval, or 100 ms.
+        /// The time to which round-trip times are compared when alpha is scaled: the control interval, or 100 ms.
         ai_scale: AiScale = AiScale::TRho, "paper K equation 5; VCP's ns-2 code";
-        /// Greatest rtt/t_rho that scales xi.
+        /// Maximum of rtt/t_rho in the scaling of xi.
         max_rtt_ratio: Number = 2.5, in 1e-2..=100.0, "VCP's ns-2 code";
-        /// What the window does on a fast retransmit: half, or nothing (WLTE). A timeout always resets it.
+        /// Effect of a fast retransmit on the window: half, or none (WLTE). A timeout always resets the window.
         on_loss: OnLoss = OnLoss::Halve, "paper K section IV-B";
         /// The codes of duplicate acknowledgements count; the author's code ignores them.
         duplicates: Flag = true, "VCP's ns-2 code";
-        /// Greatest window that may be paced.
+        /// Maximum window that may be paced.
         pace_below: Packets = 64.0, in 0.0..=1e9, "VCP's ns-2 code";
     }
 }
@@ -128,7 +131,7 @@ impl Protocol for Vcp {
     }
 }
 
-/// What packet logs say of a packet.
+/// Text for packet logs.
 fn describe(packet: &Packet, out: &mut dyn fmt::Write) -> fmt::Result {
     let code = packet.transport.code();
     if code == 0 { Ok(()) } else { write!(out, " code {code:02b}") }
@@ -136,14 +139,14 @@ fn describe(packet: &Packet, out: &mut dyn fmt::Write) -> fmt::Result {
 
 // ------------------------------------------------------------------------------------------ end systems, 004 section III
 
-/// Where the sender stands after a cut.
+/// State of the sender after a reduction.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Mode {
-    /// Overload means a cut.
+    /// Overload causes a reduction.
     None,
-    /// One t_rho after a cut: overload means nothing, the router cannot have seen the effect.
+    /// One t_rho after a reduction: overload is ignored, because the router cannot have measured the effect.
     Freeze,
-    /// One round trip after that: overload means to add, for what it says may have been measured before.
+    /// One round trip after that: overload causes an additive increase, because it may have been measured before.
     Probe,
 }
 
@@ -162,7 +165,8 @@ pub(super) struct VcpSender {
     keep: bool,
     duplicates: bool,
     pace_below: f64,
-    /// What an acknowledgement adds at low load, and a window of them at high load; the scales are due again at `scale_at`.
+    /// Increase per acknowledgement at low load, and per window of them at high load; the scales are updated at
+    /// `scale_at`.
     xi_s: f64,
     alpha_s: f64,
     scale_at: Time,
@@ -206,7 +210,7 @@ impl VcpSender {
         self.scale_at = now + rtt;
     }
 
-    /// Freezing and probing end by time.
+    /// Freezing and probing end after a time.
     fn pass(&mut self, now: Time, rtt: Time) {
         if self.mode == Mode::Freeze && self.until <= now {
             (self.mode, self.until) = (Mode::Probe, self.until + rtt);
@@ -230,7 +234,7 @@ impl VcpSender {
         }
     }
 
-    /// A window of few packets would reach the router as one burst in several intervals, if round trips are long.
+    /// With long round trips, a window of few packets would reach the router as one burst in several intervals.
     fn pace(&mut self, rtt: Time) {
         let s = rtt.as_secs_f64();
         let small = self.cwnd > 1.0 && self.cwnd <= self.pace_below;
@@ -239,7 +243,7 @@ impl VcpSender {
     }
 }
 
-/// How the author's code scales the additive increase: (rtt/t_d)^2, below 20 and above 500 ms linear.
+/// The author's scaling of the additive increase: (rtt/t_d)^2, linear below 20 and above 500 ms.
 fn by_t_d(rtt: f64) -> f64 {
     let x = rtt / T_D;
     if x <= 0.2 {
@@ -281,7 +285,7 @@ impl Sender for VcpSender {
         self.cwnd = match loss.kind {
             LossKind::Timeout => 1.0,
             LossKind::Duplicates if !self.keep => (self.cwnd / 2.0).max(1.0),
-            // A mark comes as a code too.
+            // A mark also arrives as a code.
             LossKind::Duplicates | LossKind::Mark => self.cwnd,
         };
         self.pace(loss.srtt);
@@ -314,7 +318,7 @@ impl Receiver for VcpReceiver {
     fn on_ack(&mut self, _now: Time, ack: &mut Packet) {
         let header = &mut ack.transport;
         header.set_code(self.code);
-        // The code says it all; RFC 3168's echo would say overload until a window was halved.
+        // The code is sufficient; RFC 3168's echo would report overload until a window was halved.
         header.set_flags(header.flags() & !flag::ECE);
         self.code = 0;
     }
@@ -428,12 +432,12 @@ mod tests {
         }
         assert_eq!((modes[5].0, modes[5].1), (1300, Mode::Freeze));
         assert!((modes[5].2 + 87.5 / 8.0).abs() < 1e-2);
-        // Frozen or not, what is not overload is obeyed.
+        // Codes other than overload take effect, frozen or not.
         let before = s.cwnd;
         hear(&mut s, 1301, LOW, false);
         assert_eq!(s.cwnd, before + s.xi_s);
         assert_eq!(s.mode, Mode::Freeze);
-        // A long silence ends both.
+        // A long idle time ends both.
         hear(&mut s, 9000, LOW, false);
         assert_eq!(s.mode, Mode::None);
     }

@@ -1,12 +1,13 @@
-//! BISE, bandwidth-independent start-up for VCP: a router mixes its codes, so that any load grows at the pace it wants.
+//! BISE, bandwidth-independent start-up for VCP: a router mixes its codes, so that the load grows at the same pace on
+//! any link.
 //!
 //! Source: paper K (Ikeda, Nishiyama, Ansari, Nemoto, Kato), section IV-A.
 //!
-//! VCP's senders multiply their windows by the same small factor whether the link is empty or nearly full. BISE gives them a
-//! large factor, and lets the router say to how many packets it applies: at low load it leaves 01 (multiply) on a share *r*
-//! of the packets and writes 10 (add) on the rest. The router picks r so that the load factor covers, in the next interval,
-//! a share k of what it lacks. The time to fill a link thus depends on k and not on the link's rate. Everything else,
-//! the senders included, is [`vcp`].
+//! VCP's senders multiply their windows by the same small factor whether the link is empty or nearly full. BISE uses
+//! a large factor, and the router determines the share of packets to which it applies: at low load it leaves 01
+//! (multiply) on a share *r* of the packets and writes 10 (add) into the rest. The router chooses r so that the load
+//! factor covers, in the next interval, a share k of the difference to its target. The time to fill a link thus
+//! depends on k and not on the link's rate. Everything else, including the senders, is [`vcp`].
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
@@ -18,18 +19,21 @@
 //! | epsilon | `eps_r` | 1 | 9 | table III, see deviation 1 |
 //!
 //! Deviations:
-//! 1. Equation 11 prints epsilon_s, which depends on the round trip of a flow; a router knows none. The target of equation 10
-//!    is for an interval t_rho, and so is `eps_r`, the senders' increase in one: epsilon itself.
-//! 2. Equation 11 exceeds 1 on a nearly empty link and is undefined on an empty one: r is cut to 1, the most that the senders
-//!    can do ("restriction of the maximum growth rate", section V). That is so up to a load of k/(k + epsilon), 3.5 %.
-//! 3. A packet that came with 10 keeps it, as in VCP. With independent draws the shares of several routers at low load would
-//!    multiply, and links stay at 60 % for good where access links were twice as fast. So a draw for 01 that falls on a
-//!    packet with 10 is made good on the next packet without, and at most two of them wait: of several shares about the
-//!    least counts. Where two are equal, one in three is lost (one in 17, were sixteen to wait). That lies between the least
-//!    share and the product, which is what independent draws would give; with the least share itself, starts at small k
-//!    are faster than equation 12, and the paper's are slower. One router alone, as in the paper, draws for each packet.
-//! 4. `spread = true` deals codes out evenly instead of drawing them (error diffusion), so that windows of few packets get the
-//!    share that they should.
+//! 1. Equation 11 prints epsilon_s, which depends on the round-trip time of a flow; a router has no such value. The
+//!    target of equation 10 is for an interval t_rho, and so is `eps_r`, the senders' increase in one: epsilon
+//!    itself.
+//! 2. Equation 11 exceeds 1 on a nearly empty link and is undefined on an empty one: r is limited to 1, the maximum
+//!    of the senders ("restriction of the maximum growth rate", section V). This happens up to a load of k/(k +
+//!    epsilon), 3.5 %.
+//! 3. A packet that arrives with 10 keeps it, as in VCP. With independent draws the shares of several routers at low
+//!    load would multiply, and links would stay at 60 % where access links were twice as fast. So a draw for 01 that
+//!    falls on a packet with 10 is carried over to the next packet without 10; at most two draws are carried over.
+//!    The effective share is then about the least of all shares. If two shares are equal, one in three draws is lost
+//!    (one in 17 with sixteen carried over). This lies between the least share and the product that independent draws
+//!    give; with the least share itself, starts at small k are faster than equation 12, and the paper's are slower. A
+//!    single router, as in the paper, draws for each packet.
+//! 4. `spread = true` distributes codes evenly instead of drawing them (error diffusion), so that windows of few
+//!    packets get their share.
 //! 5. Equation 11 is exact for round trips of t_rho. In one of a part x of it the window grows by (1 + epsilon)^x - 1 at most,
 //!    and what is asked for in an interval takes r = (G^x - 1) / ((1 + epsilon)^x - 1), G being rho_{n+1}/rho_n: up to
 //!    2.4 times equation 11 where x = 0.4, epsilon = 9. `exact_rtt` takes that for a given round trip.
@@ -49,25 +53,25 @@ pub struct VcpBise;
 
 const T_RHO: f64 = 1.25;
 const EPSILON: f64 = 9.0;
-/// Draws for 01 that may wait for a packet without 10.
+/// Maximum number of draws for 01 that are carried over.
 const MOST_OWED: f64 = 2.0;
 
 const SENDER: vcp::Params = vcp::Params { xi: EPSILON, t_rho: T_RHO, ..vcp::Params::DEFAULT };
 
 parameters! {
-    /// What a scenario can set of a router.
+    /// Router parameters.
     struct RouterParams {
-        /// How the load factor is measured.
+        /// Measurement of the load factor.
         load: load_factor::Params = load_factor::Params { t_rho: T_RHO, ..load_factor::Params::DEFAULT };
-        /// Share of the missing load that an interval covers.
+        /// Share of the missing load that one interval covers.
         k: Fraction = 0.33, in 0.0..=1.0, "paper K equation 10";
-        /// The load factor to reach.
+        /// Target of the load factor.
         rho_inf: Fraction = 1.0, in 0.01..=1.0, "paper K equation 10";
         /// The senders' multiplicative increase, xi.
         eps_r: Number = EPSILON, in 1e-6..=1e6, "paper K equation 11";
-        /// Codes are dealt out evenly instead of drawn.
+        /// Codes are distributed evenly instead of drawn.
         spread: Flag = false, "error diffusion";
-        /// Round trip for which the mixing ratio is made exact; 0 takes equation 11.
+        /// Round-trip time for which the mixing ratio is exact; 0 uses equation 11.
         exact_rtt: Seconds = 0.0, in 0.0..=100.0, "equations 8 and 10";
     }
 }
@@ -109,7 +113,7 @@ struct BiseRouter {
     code: u8,
     /// That of the others: r.
     share: f64,
-    /// Packets that should have kept [`LOW`] by now and did not.
+    /// Draws for [`LOW`] that are carried over.
     owed: f64,
     rng: Rng,
 }
@@ -132,7 +136,7 @@ impl BiseRouter {
         }
     }
 
-    /// Equation 11, or what solves equations 8 and 10 for one round trip; an empty link takes all that it can get.
+    /// Equation 11, or the solution of equations 8 and 10 for one round-trip time; the maximum for an empty link.
     fn mix(&self, rho: f64) -> f64 {
         if rho <= 0.0 {
             return 1.0;
@@ -143,10 +147,10 @@ impl BiseRouter {
         r.clamp(0.0, 1.0)
     }
 
-    /// What becomes of a packet at low load that carries `code`.
+    /// The code with which a packet at low load leaves that arrives with `code`.
     fn deal(&mut self, code: u8) -> u8 {
         let chosen = if self.spread { self.share } else { (self.rng.uniform() < self.share) as u8 as f64 };
-        // A choice that falls on a packet with 10 waits for one without; what routers before have left nothing for is lost.
+        // A draw that falls on a packet with 10 is carried over to one without; if there are too many, it is lost.
         self.owed = (self.owed + chosen).min(MOST_OWED);
         if code == LOW && self.owed >= 1.0 {
             self.owed -= 1.0;

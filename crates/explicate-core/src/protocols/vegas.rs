@@ -1,11 +1,11 @@
 //! TCP Vegas (L. S. Brakmo, L. L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC 13(8),
 //! 1995): keeps between alpha and beta packets of its own in the queue.
 //!
-//! A sender that knows the round trip of the empty path can tell how many of its packets wait: the window divided by that
-//! round trip is the rate it expects, divided by the present one the rate it gets, and the difference times the empty round
-//! trip is what stands in the queue. Once a round trip Vegas compares that with alpha and beta and moves the window by one
-//! segment, up, down or not at all. Slow start doubles every other round trip, to measure in between, and ends when more than
-//! gamma packets wait.
+//! From the round-trip time of the empty path a sender can compute how many of its packets wait in queues: the window
+//! divided by that time is the expected rate, the window divided by the present round-trip time is the actual rate,
+//! and the difference times the empty round-trip time is the number of waiting packets. Once per round trip Vegas
+//! compares this number with alpha and beta and changes the window by one segment, up, down or not at all. Slow start
+//! doubles every other round trip, to measure in between, and ends when more than gamma packets wait.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
@@ -15,10 +15,12 @@
 //! | gamma | `gamma` | packets | 1 | section III; ns-2 |
 //!
 //! Deviations:
-//! 1. Vegas' own retransmission (a finer clock, checks after duplicates) would be a recovery; it runs over any here.
-//! 2. As in ns-2: the round trip compared is the mean of those measured in it, slow start gives an eighth back when it ends, and
-//!    a fast retransmit keeps three quarters of the window. A mark counts as a fast retransmit.
-//! 3. A base round trip seen only with a queue, or a path that grew longer, misleads it as it did the original.
+//! 1. Vegas' own retransmission (a finer clock, checks after duplicates) would be a recovery; here it runs over any
+//!    recovery.
+//! 2. As in ns-2: the compared round-trip time is the mean over one round trip, slow start reduces the window by an
+//!    eighth when it ends, and a fast retransmit keeps three quarters of the window. A mark counts as a fast
+//!    retransmit.
+//! 3. A base round-trip time measured with a queue, or a path that became longer, misleads it as it did the original.
 
 use alloc::boxed::Box;
 
@@ -33,13 +35,13 @@ pub struct Vegas;
 parameters! {
     /// What a scenario can set.
     struct Params {
-        /// Fewer packets in the queue: grow.
+        /// The window grows with fewer packets in the queue.
         alpha: Packets = 1.0, in 0.1..=1e6, "Brakmo, Peterson, JSAC 1995 section III; ns-2";
-        /// More packets in the queue: shrink.
+        /// The window shrinks with more packets in the queue.
         beta: Packets = 3.0, in 0.1..=1e6, "Brakmo, Peterson, JSAC 1995 section III; ns-2";
-        /// More packets in the queue end slow start.
+        /// Slow start ends with more packets in the queue.
         gamma: Packets = 1.0, in 0.1..=1e6, "Brakmo, Peterson, JSAC 1995 section III; ns-2";
-        /// What a fast retransmit leaves of the window.
+        /// Factor by which a fast retransmit multiplies the window.
         keep: Fraction = 0.75, in 0.1..=1.0, "ns-2 tcp-vegas";
     }
 }
@@ -79,7 +81,7 @@ struct VegasSender {
     window: Window,
     round: Round,
     base: Time,
-    /// Round trips measured in this one, nanoseconds, and how many.
+    /// Sum of the round-trip times measured in this round trip, nanoseconds, and their number.
     sum: u64,
     samples: u32,
     /// Own packets in the queue.
@@ -91,7 +93,7 @@ struct VegasSender {
 }
 
 impl VegasSender {
-    /// A round trip is over: decides on the next.
+    /// A round trip is over: determines the next one.
     fn decide(&mut self) {
         let rtt = self.sum as f64 / self.samples as f64;
         let cwnd = self.window.cwnd;

@@ -1,13 +1,13 @@
 //! A live source over UDP that follows XCP's feedback: it encodes at the rate that the routers grant.
 //!
-//! Source: paper D section 8.1, which expects video to run over UDP sessions, with losses repaired by the application or
-//! not at all, and rates controlled by the explicit notifications of routers. The notification here is XCP's;
-//! `video_xtcp.rs` follows that of XTCP.
+//! Source: paper D section 8.1, which expects video over UDP sessions, with losses repaired by the application or not
+//! at all, and rates controlled by explicit notifications of routers. The notification here is XCP's; `video_xtcp.rs`
+//! uses that of XTCP.
 //!
-//! The idea: the source has a full rate and can do with less. Its packets carry XCP's header, with the spacing of the packets
-//! for X and the way to the full rate for the request; what comes back changes the rate, and packets leave spaced by it.
-//! No window holds them back, and no loss slows them down: a loss says nothing that the routers would not say. Run it
-//! over the recovery `none`, as the preset of this name does.
+//! The idea: the source has a maximum rate and can encode at lower rates. Its packets have XCP's header, with their
+//! spacing as X and a request for the rest up to the maximum rate; the feedback changes the rate, and packets are
+//! paced at it. There is no window, and a loss does not reduce the rate, because the routers report congestion. Run
+//! it over the recovery `none`, as the preset of this name does.
 //!
 //! | symbol | field | unit | source |
 //! | --- | --- | --- | --- |
@@ -16,10 +16,10 @@
 //! | X = s / throughput | `x` | 2^-28 s | D03 section 3.1 |
 //!
 //! Deviations:
-//! 1. A real receiver reports some times a second; here it answers every packet, as all receivers do, and the answers load
-//!    the way back.
-//! 2. If no acknowledgement came for a retransmission timeout, the rate falls to a packet per round trip, the least there is:
-//!    routers that still stand will give it back.
+//! 1. A real receiver reports a few times per second; here it acknowledges every packet, as all receivers do, and the
+//!    acknowledgements load the reverse path.
+//! 2. If no acknowledgement arrives for a retransmission timeout, the rate falls to the minimum of one packet per
+//!    round trip; the remaining routers will raise it again.
 
 use alloc::boxed::Box;
 
@@ -37,12 +37,12 @@ pub struct Video;
 parameters! {
     /// What a scenario can set.
     struct Params {
-        /// Its full rate, with all headers.
+        /// Maximum rate, including all headers.
         rate: BitsPerSecond = 4e6, in 1e3..=1e12, "paper D section 8.1";
     }
 }
 
-/// What no window is, segments.
+/// The window of a flow without one, segments.
 pub(super) const UNLIMITED: f64 = 1e9;
 
 impl Protocol for Video {
@@ -83,19 +83,19 @@ struct VideoSender {
     initial_window: f64,
     /// Seconds; zero while unknown.
     srtt: f64,
-    /// What the next packets carry.
+    /// The header of the next packets.
     words: (u32, u32, i32),
 }
 
 impl VideoSender {
-    /// Goes on at `rate`, at most at the full one and at least at a packet per round trip, and words its headers.
+    /// Continues at `rate`, at most the maximum and at least one packet per round trip, and writes the header.
     fn set(&mut self, rate: f64) {
         if self.srtt == 0.0 {
             return;
         }
         self.rate = rate.min(self.full).max(self.packet / self.srtt);
         let cwnd = self.rate * self.srtt / self.packet;
-        // Spaced packets are no whole number in a round trip.
+        // The number of paced packets in a round trip is no integer.
         let window = Window { cwnd, packet: self.packet, desired: self.full, srtt: self.srtt };
         self.words = RateForm::words(&window, cwnd);
     }
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(pace(&*s), 240_000);
         let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
         s.on_send(&mut p, &sent(Time::ZERO, 0));
-        // 470 kB/s more, spread over three packets; a packet every 33 ms.
+        // 470 kB/s more, spread over three packets; one packet every 33 ms.
         assert_eq!(p.congestion.delta_throughput(), 156_667);
         assert_eq!(p.congestion.x(), seconds_to_units(0.1 / 3.0));
         let mut header = Congestion::new(Format::MINIMAL);

@@ -3,9 +3,9 @@
 //! Source: paper D section 8.1, which expects video to run over UDP sessions beside file transfers over XTCP, with rates
 //! controlled by the explicit notifications of routers.
 //!
-//! The idea: the source reckons the window that an XTCP flow would have and sends at that window per round trip, evenly
-//! spaced, up to its full rate. So it takes what an XTCP flow takes, without its bursts, its retransmissions, and its waiting
-//! for acknowledgements. Run it over the recovery `none`, as the preset of this name does.
+//! The idea: the source computes the window that an XTCP flow would have, and sends at that window per round trip,
+//! evenly spaced, up to its maximum rate. So its share is that of an XTCP flow, without bursts, retransmissions, or
+//! waiting for acknowledgements. Run it over the recovery `none`, as the preset of this name does.
 //!
 //! | symbol | field | unit | source |
 //! | --- | --- | --- | --- |
@@ -13,9 +13,9 @@
 //! | rate | cwnd s / srtt, at most `full` | bytes/s | |
 //!
 //! Deviations:
-//! 1. How the notification sets a rate is not said; a rate that imitates the window is the reading that shares fairly with
-//!    XTCP. The imitated window stays below what the full rate needs.
-//! 2. As in `video.rs`, the receiver answers every packet.
+//! 1. The paper does not define how the notification sets a rate; a rate that imitates the window shares fairly with
+//!    XTCP. The imitated window stays below what the maximum rate needs.
+//! 2. As in `video.rs`, the receiver acknowledges every packet.
 
 use alloc::boxed::Box;
 
@@ -34,7 +34,7 @@ pub struct VideoXtcp;
 parameters! {
     /// What a scenario can set.
     struct Params {
-        /// Its full rate, with all headers.
+        /// Maximum rate, including all headers.
         rate: BitsPerSecond = 4e6, in 1e3..=1e12, "paper D section 8.1";
     }
 }

@@ -1,11 +1,11 @@
 //! TCP Westwood+ (S. Mascolo, C. Casetti, M. Gerla, M. Y. Sanadidi, R. Wang, MobiCom 2001; L. A. Grieco, S. Mascolo,
 //! "Performance evaluation and comparison of Westwood+, New Reno and Vegas TCP congestion control", ACM CCR 34(2), 2004).
 //!
-//! Halving after a loss is a guess at what the path holds. Westwood measures instead: acknowledgements tell how fast data
-//! arrives, and after a loss the window becomes what that rate needs to fill the path without a queue, bandwidth times the
-//! least round trip. A random loss on a radio link then costs little, while a loss from a full queue empties the queue.
-//! Westwood+ counts arrivals over a round trip before it takes a sample, since sampling each acknowledgement overestimates
-//! where they come in bunches. Growth is TCP's.
+//! Halving the window after a loss is a guess at the capacity of the path. Westwood measures it: acknowledgements
+//! show how fast data arrive, and after a loss the window becomes what that rate needs to fill the path without a
+//! queue, bandwidth times the least round-trip time. A random loss on a radio link then costs little, while a loss
+//! from a full queue empties the queue. Westwood+ counts arrivals over a round trip before it takes a sample, since a
+//! sample per acknowledgement overestimates where acknowledgements are compressed. Growth is TCP's.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
@@ -17,9 +17,9 @@
 //! | AckedCount | `Arrivals` | | | MobiCom 2001 |
 //!
 //! Deviations:
-//! 1. The filter starts with its first sample, and an interval in which the window was never full gives none: an idle
-//!    application says nothing about the path.
-//! 2. A mark is taken like a loss.
+//! 1. The filter starts with its first sample, and an interval in which the window was never full gives no sample: an
+//!    idle application does not measure the path.
+//! 2. A mark is treated like a loss.
 
 use alloc::boxed::Box;
 
@@ -37,7 +37,7 @@ parameters! {
     struct Params {
         /// Weight of the old estimate of the bandwidth.
         alpha: Fraction = 0.9, in 0.0..=0.999, "Grieco, Mascolo, CCR 2004";
-        /// A sample takes a round trip, at least this.
+        /// A sample lasts a round trip, but at least this time.
         min_interval: Seconds = 0.05, in 1e-4..=10.0, "Linux tcp_westwood";
     }
 }
@@ -70,9 +70,9 @@ struct WestwoodSender {
     min_interval: Time,
     window: Window,
     arrivals: Arrivals,
-    /// Arrived in this interval.
+    /// Segments that arrived in this interval.
     arrived: u64,
-    /// The window was full in it.
+    /// The window was full in this interval.
     used: bool,
     began: Time,
     /// Segments/s; zero while unknown.
@@ -144,7 +144,8 @@ mod tests {
         s.on_start(Time::ZERO, Time::millis(80));
         s
     }
-    /// An acknowledgement every `gap` from `from` to `until`, of a round trip that was once 80 ms and is 100 ms now.
+    /// One acknowledgement per `gap` from `from` to `until`; the least round-trip time is 80 ms, the present one 100
+    /// ms.
     fn acks(s: &mut AnySender, from: Time, until: Time, gap: Time) {
         let mut now = from + gap;
         while now <= until {

@@ -1,14 +1,15 @@
 //! XCP, the eXplicit Control Protocol: routers tell senders by how much to change their rate.
 //!
 //! Sources: Katabi, Handley, Rohrs, "Congestion Control for High Bandwidth-Delay Product Networks", SIGCOMM 2002
-//! \[XCP02\]; draft-falk-xcp-spec-03 \[D03\], whose rate form is what stands here: the end systems in this file, the router
-//! in `common/xcp_router.rs`. The window form of the paper is `xcp_window.rs`.
+//! \[XCP02\]; draft-falk-xcp-spec-03 \[D03\], whose rate form is implemented: the end systems in this file, the
+//! router in `common/xcp_router.rs`. The window form of the paper is `xcp_window.rs`.
 //!
-//! The idea: every data packet carries the flow's inter-packet time X and its RTT. A router splits control in two. The
-//! *efficiency* controller computes once per mean RTT by how much the aggregate should change (spare bandwidth minus
-//! the persistent queue). The *fairness* controller spreads that change over packets: increases equally over flows,
-//! decreases in proportion to their rates, and shuffles a tenth of the traffic all the time so that shares converge.
-//! The receiver returns what is left of the sender's request; the sender adds it to its window.
+//! The idea: every data packet carries the flow's inter-packet time X and its RTT. A router divides control into two
+//! parts. The *efficiency* controller computes once per mean RTT by how much the aggregate should change (spare
+//! bandwidth minus the persistent queue). The *fairness* controller spreads that change over packets: increases
+//! equally over flows, decreases in proportion to their rates. It also redistributes a tenth of the traffic all the
+//! time so that shares converge. The receiver returns the granted part of the sender's request, and the sender adds
+//! it to its window.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
@@ -25,19 +26,22 @@
 //! | Qm - gamma_q | `mean_queue - target_queue` | bytes | target 0 | paper D section 7.2 (XCPQ) |
 //!
 //! Deviations:
-//! 1. Timers start at 50 ms, +-20 % from the port's own stream (D03 leaves it open), so routers do not march in step.
-//! 2. Feedback is rounded to the nearest byte/s, not cut, so the aggregate has no bias.
-//! 3. On a loss the sender halves its window (`on_loss`), then follows feedback again; D03 section 3.2 leaves the return open.
-//! 4. Severe congestion is what the retransmission timer shows: the window goes back to one packet as TCP's does, which
-//!    XCP02 does not mention and paper I section II-A assumes; `on_timeout = "keep"` leaves it to the routers.
-//! 5. The feedback of duplicate acknowledgements counts (D03 section 3.3 speaks of any). ns-2's sender drops it, so that its
-//!    window stands still while a loss is repaired: `follow_duplicates = false`.
-//! 6. A packet is offered at most what is left in either pool, as in ns-2.35 (`xcpq.cc`). D03 section 3.4 states this bound
-//!    for the negative share of a packet that asks for less than its offer. Without it, a window that a timeout has collapsed
-//!    to one packet takes many times what an interval has to give: its X is that much larger than those Cp was made from.
-//! 7. A control interval without data leaves the mean RTT as it was; in D03 section 3.4 it is 0/0. ns-2.35 goes back to its
-//!    initial 50 ms: `idle_rtt = "initial"`. Then the packet that a timeout resends and the next one never share an
-//!    interval, and the next one takes all that is spare at once.
+//! 1. Timers start at 50 ms, +-20 % from the port's own stream (D03 leaves it open), so routers are not synchronised.
+//! 2. Feedback is rounded to the nearest byte/s, not truncated, so the aggregate has no bias.
+//! 3. On a loss the sender halves its window (`on_loss`), then follows feedback again; D03 section 3.2 does not
+//!    define the return.
+//! 4. Severe congestion is an expiry of the retransmission timer: the window is reset to one packet as TCP's, which
+//!    XCP02 does not mention and paper I section II-A assumes; `on_timeout = "keep"` leaves the reaction to the
+//!    routers.
+//! 5. The feedback of duplicate acknowledgements counts (D03 section 3.3 refers to any). ns-2's sender ignores it, so
+//!    its window does not change while a loss is repaired: `follow_duplicates = false`.
+//! 6. A packet is offered at most what remains in either pool, as in ns-2.35 (`xcpq.cc`). D03 section 3.4 states this
+//!    bound for the negative share of a packet that requests less than its offer. Without it, after a timeout has
+//!    reset a window to one packet, that packet takes many times the pools of an interval, because its X is so much
+//!    larger than those from which Cp was computed.
+//! 7. A control interval without data keeps the mean RTT; in D03 section 3.4 it is 0/0. ns-2.35 returns to its
+//!    initial 50 ms: `idle_rtt = "initial"`. Then a packet that a timeout retransmits and the next packet never share
+//!    an interval, and the next one takes all spare bandwidth at once.
 
 use alloc::boxed::Box;
 
@@ -56,24 +60,23 @@ use crate::wire::{Describe, Packet};
 pub struct Xcp;
 
 choices! {
-    /// What the window does on a fast retransmit.
+    /// Effect of a fast retransmit on the window.
     pub(super) enum OnLoss { Halve = "halve", Keep = "keep", Reset = "reset" }
 }
 
 choices! {
-    /// What it does in severe congestion, when the retransmission timer expires.
+    /// Effect of severe congestion, when the retransmission timer expires.
     pub(super) enum OnTimeout { Reset = "reset", Keep = "keep" }
 }
 
 parameters! {
-    /// What a scenario can set of a sender of the family.
+    /// Sender parameters of the XCP family.
     pub(super) struct Params {
-        /// The most that the sender asks for; auto: its interface's rate.
+        /// Maximum rate that the sender requests; auto: the rate of its interface.
         desired_rate: Auto<BitsPerSecond> = None, "D03 3.1";
-        /// What the window does on a fast retransmit: half, nothing, or back to one packet.
+        /// Effect of a fast retransmit on the window: half, none, or reset to one packet.
         on_loss: OnLoss = OnLoss::Halve, "D03 3.2; paper D section 4.1";
-        /// What it does in severe congestion, when the retransmission timer expires: back to one packet as TCP, or
-        /// nothing.
+        /// Effect of severe congestion, when the retransmission timer expires: reset to one packet as TCP, or none.
         on_timeout: OnTimeout = OnTimeout::Reset, "paper I section II-A";
         /// Share of an unused allowance given up per RTT, p.
         aging: Fraction = 0.5, in 0.0..=1.0, "D03 3.1.1";
@@ -107,7 +110,7 @@ impl Protocol for Xcp {
 
 // ------------------------------------------------------------------------------------- end systems, D03 section 3.1-3.3
 
-/// What a sender knows of its window.
+/// The sender's view of its window.
 #[derive(Default)]
 pub(super) struct Window {
     /// Allowed window, segments.
@@ -120,11 +123,11 @@ pub(super) struct Window {
     pub(super) srtt: f64,
 }
 
-/// In which the members of the family differ: what the words of the header mean on the way there and back. What stands here
-/// is the rate form of D03.
+/// The differences between the members of the family: the meaning of the header's fields in data and in
+/// acknowledgements. The default is the rate form of D03.
 pub(super) trait Form: Default + Send {
-    /// The words of the next packets' headers where so many of them make a window: the window (D03: X), RTT, and the request
-    /// spread over them.
+    /// The fields of the next packets' headers, if `packets` make a window: the window (D03: X), RTT, and the request
+    /// spread over the packets.
     #[inline(always)]
     fn words(w: &Window, packets: f64) -> (u32, u32, i32) {
         // One division serves both quotients: X = rtt / packets, and the request spread over them.
@@ -134,16 +137,16 @@ pub(super) trait Form: Default + Send {
         // want / (throughput * RTT / MSS), with throughput * RTT / MSS = packets.
         (x, seconds_to_units(w.srtt), round(w.desired * per_window - w.packet * (w.cwnd * inverse)))
     }
-    /// What [`Form::write`] writes.
+    /// The result of [`Form::write`].
     const WRITES: Writes = Writes::PerEvent;
-    /// Writes them, and all else that a packet carries.
+    /// Writes these fields and all others that a packet carries.
     #[inline(always)]
     fn write(&mut self, packet: &mut Packet, (x, rtt, request): (u32, u32, i32)) {
         packet.congestion.set_x(x);
         packet.congestion.set_rtt(rtt);
         packet.congestion.set_delta_throughput(request);
     }
-    /// The flow leaves from this node.
+    /// Sets the node from which the flow leaves.
     fn attach(&mut self, _own: Address) {}
     /// The window after an acknowledgement, segments. D03 section 3.3: window = max(window + feedback * srtt, MSS). Duplicates
     /// count too.
@@ -151,7 +154,7 @@ pub(super) trait Form: Default + Send {
     fn answered(&mut self, w: &Window, ack: &Ack<'_>) -> f64 {
         w.cwnd + ack.header.reverse_feedback() as f64 * w.srtt / w.packet
     }
-    /// Tells the last Reverse_Feedback and the first word, in their units.
+    /// Reports the last Reverse_Feedback and the first field, in their units.
     fn tell(feedback: i32, x: u32, put: Probe<'_>) {
         put("feedback_bytes_per_s", feedback as f64);
         put("x_s", x as f64 / UNITS_PER_SEC);
@@ -164,7 +167,7 @@ pub(super) struct Rate;
 
 impl Form for Rate {}
 
-/// A sender of the family. Of its parameters it keeps what it reads later.
+/// A sender of the family. It stores only those parameters that it reads later.
 pub(super) struct XcpSender<F> {
     window: Window,
     form: F,
@@ -197,8 +200,9 @@ impl<F: Form> XcpSender<F> {
         }
     }
 
-    /// What the next packets carry, from window and RTT. Of the window whole packets are sent; told with its fraction, it would
-    /// overstate the rate, most of all that of a small window. What is wanted is still compared with all of the window.
+    /// The header of the next packets, from window and RTT. The window is rounded down to whole packets, because its
+    /// fraction is not sent and would overstate the rate, above all that of a small window. The desired rate is
+    /// compared with the whole window.
     #[inline(always)]
     fn words(&self) -> (u32, u32, i32) {
         // The window is one packet at least.
@@ -206,7 +210,7 @@ impl<F: Form> XcpSender<F> {
         if self.window.srtt == 0.0 { (0, 0, 0) } else { F::words(&self.window, packets) }
     }
 
-    /// D03 section 3.1.1: an allowance that was not used for an RTT decays towards what was used.
+    /// D03 section 3.1.1: an allowance that was not used for an RTT decays towards the used part.
     fn age(&mut self, ack: &Ack<'_>) {
         self.was_limited |= !ack.app_limited;
         self.most_in_flight = self.most_in_flight.max(ack.in_flight + ack.newly_acked);
@@ -278,7 +282,7 @@ impl<F: Form> Sender for XcpSender<F> {
     }
 }
 
-/// Returns what is left of the requests.
+/// Returns the granted parts of the requests.
 #[derive(Default)]
 pub(super) struct XcpReceiver {
     /// Feedback received since the last acknowledgement, bytes/s.
@@ -286,7 +290,7 @@ pub(super) struct XcpReceiver {
 }
 
 impl XcpReceiver {
-    /// A packet brought this much.
+    /// A packet carried this feedback.
     #[inline]
     pub(super) fn add(&mut self, feedback: i32) {
         self.sum += feedback as i64;
@@ -334,13 +338,14 @@ mod tests {
     fn the_request_is_spread_over_a_window() {
         let header = sends(&mut *sender(&[]));
         assert_eq!((header.x(), header.rtt()), (seconds_to_units(0.01), seconds_to_units(0.1)));
-        // It goes at 10 packets of 1000 B in 0.1 s and wants ten times that: 900 kB/s over 10 packets.
+        // It sends 10 packets of 1000 B in 0.1 s and requests ten times that rate: 900 kB/s over 10 packets.
         assert_eq!(header.delta_throughput(), 90_000);
-        // It wants 40 kB/s: 60 kB/s less, over 10 packets.
+        // It requests 40 kB/s: 60 kB/s less, over 10 packets.
         assert_eq!(sends(&mut *sender(&[("desired_rate", 320e3)])).delta_throughput(), -6_000);
     }
 
-    /// A window of 1.9 packets is one packet in 0.1 s. It is to become 1 MB/s or 100 packets: the one packet asks for 98.1.
+    /// A window of 1.9 packets is one packet in 0.1 s. The target is 1 MB/s or 100 packets: the one packet requests
+    /// 98.1.
     #[test]
     fn x_tells_the_whole_packets_that_are_sent() {
         let mut s = sender(&[]);

@@ -1,14 +1,15 @@
-//! XCP-i: XCP where some routers are plain.
+//! XCP-i: XCP on paths with plain routers.
 //!
 //! Source: Lopez-Pacheco, Pham, Lefevre, "XCP-i: eXplicit Control Protocol for heterogeneous inter-networking of high-speed
 //! networks", GLOBECOM 2006 (paper I).
 //!
-//! The idea: plain routers decrement the TTL and write no feedback. The sender copies the TTL into a field that only XCP-i
-//! routers decrement. If the two differ, a router detects a *cloud* of plain routers upstream of it; a second field names the
-//! XCP-i router before the cloud. It asks that router to measure the available bandwidth of the cloud, and runs for each such
-//! router a *virtual router*, whose link is the cloud, on the packets before the real router's control. Sender and receiver do
-//! the same at their ends of the path: the sender answers requests; the receiver has virtual routers, or asks the last XCP-i
-//! router to run one for packets to it.
+//! The idea: plain routers decrement the TTL and write no feedback. The sender copies the TTL into a field that only
+//! XCP-i routers decrement. If the two differ, a router detects a *cloud* of plain routers upstream of it; a second
+//! field contains the address of the XCP-i router before the cloud. It requests that router to measure the available
+//! bandwidth of the cloud. For each such router it runs a *virtual router*, whose link is the cloud, on the packets
+//! before the real router's control. Sender and receiver do the same at their ends of the path: the sender answers
+//! requests; the receiver has virtual routers, or requests the last XCP-i router to run one for the packets to the
+//! receiver.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
@@ -20,28 +21,32 @@
 //! | BW | `bandwidth` | bytes/s | | III-A.3 |
 //! | alpha, beta, rtt, Q of eq. 1 | as in `common/xcp_router.rs` | | 0.4, 0.226 | III-A.4 |
 //!
-//! `law` chooses what the virtual router hands out. `paper` is eq. 1, feedback = alpha rtt BW - beta Q: its control interval
-//! ends when a result comes, but no sooner than a mean RTT after the last (an earlier result waits, and a newer one takes its
-//! place), so each is handed out at most once, however rare. `available` is eq. 1 too, at the end of every control
-//! interval and with the newest result: rare results are handed out several times. `capacity` takes BW and the traffic that was seen while
-//! it was measured for a capacity, from which the traffic of each control interval is taken off: the same where results
-//! come once per interval, and right where they are rarer. Eq. 1 cannot see a queue inside the cloud, and what one control
-//! interval gave too much stays there: in figure 6 the window is 28 % above that of XCP. So `capacity`, the default, drains
-//! it too: results carry the time at which they were sent, and how much longer than usual they take is a queue.
+//! `law` selects the control law of the virtual router. `paper` is eq. 1, feedback = alpha rtt BW - beta Q: its
+//! control interval ends when a result arrives, but not earlier than one mean RTT after the last one (an earlier
+//! result waits, and a newer one replaces it), so each result is used at most once, however rare results are.
+//! `available` is eq. 1 too, at the end of every control interval and with the newest result: rare results are used
+//! several times. `capacity` takes the sum of BW and the traffic during its measurement as the capacity, from which
+//! it subtracts the traffic of each control interval: this is the same where results arrive once per interval, and
+//! correct where they are rarer. Eq. 1 cannot measure a queue inside the cloud, so excess traffic of one control
+//! interval stays there: in figure 6 the window is 28 % above that of XCP. So `capacity`, the default, drains this
+//! queue too: results carry the time at which they were sent, and additional delay indicates a queue.
 //!
 //! Deviations:
-//! 1. Requests are answered by a challenge first (`edge.rs`), so that a forged request cannot make a router measure a third party. The
-//!    cookie's hash is not cryptographic.
-//! 2. Where packets join the output port, the virtual router looks at that port's queue for Q; rtt is the mean of the packets
-//!    of its own cloud.
-//! 3. Until the first result no flow through the cloud speeds up (`unknown = "hold"`); a broken path is plain XCP's.
-//! 4. Entries and requests are bounded; what finds no room is held at its rate.
-//! 5. A router that computes on a receiver's behalf does not see the queue of that cloud.
-//! 6. Requests take the shortest way, which may not be the data's. A hop that does not count the TTL down (a tunnel, a bridge) is
-//!    not seen, as the paper says.
-//! 7. What is known of a cloud is forgotten when its number of plain routers changes: the route has. Results may never have
-//!    crossed the new cloud without a queue, so with `cloud_queue` a tenth of its capacity is left free until they come no
-//!    sooner (12 to 55 packets would stay in `scenarios/xcp-i-reroute.toml`, by seed; 0.3 to 0.5 do). A change that keeps the number is noticed by the next results alone, and a longer way is taken for a queue for up to twice `idle`.
+//! 1. The answer to a first request is a challenge (`edge.rs`), so that a forged request cannot make a router measure
+//!    a third party. The cookie's hash is not cryptographic.
+//! 2. Where packets enter the output port, the virtual router takes that port's queue as Q; rtt is the mean of the
+//!    packets of its own cloud.
+//! 3. Until the first result no flow through the cloud gets an increase (`unknown = "hold"`); a broken path is
+//!    treated as by XCP.
+//! 4. Entries and requests are bounded; flows without an entry keep their rate.
+//! 5. A router that computes on a receiver's behalf does not measure the queue of that cloud.
+//! 6. Requests take the shortest path, which may not be the data's. A hop that does not decrement the TTL (a tunnel,
+//!    a bridge) is not detected, as the paper says.
+//! 7. The state of a cloud is reset when its number of plain routers changes, because the route has changed. Results
+//!    may never have crossed the new cloud without a queue, so with `cloud_queue` a tenth of its capacity is left
+//!    free until their delay stops falling (12 to 55 packets would stay in `scenarios/xcp-i-reroute.toml`, by seed;
+//!    0.3 to 0.5 do). A change of route that keeps the number is detected only by the next results, and a longer path
+//!    counts as a queue for up to twice `idle`.
 
 use alloc::boxed::Box;
 
@@ -62,72 +67,72 @@ mod node;
 pub struct XcpI;
 
 choices! {
-    /// What a virtual router hands out.
+    /// The control law of a virtual router.
     enum Law { Paper = "paper", Capacity = "capacity", Available = "available" }
 }
 
 choices! {
-    /// What packets get that come from a cloud of which nothing is known yet.
+    /// Feedback for packets from a cloud without a result.
     enum Unknown { Hold = "hold", Pass = "pass" }
 }
 
 choices! {
-    /// What the receiving end does about a cloud before it.
+    /// What the receiving end does about a cloud upstream of it.
     enum Receives { Compute = "compute", Ask = "ask", Nothing = "nothing" }
 }
 
 parameters! {
-    /// What a scenario can set of clouds.
+    /// Parameters of clouds.
     struct Params {
-        /// What a virtual router hands out: each result once; the cloud's capacity less the present load; or the newest
-        /// result at every control interval.
+        /// Bandwidth that a virtual router distributes: each result once; the cloud's capacity minus the present
+        /// load; or the newest result at every control interval.
         law: Law = Law::Capacity, "paper I eq. 1";
         /// Share of the cloud's capacity that `law = "capacity"` uses.
         margin: Fraction = 1.0, in 0.1..=1.0, "ours";
-        /// Weight of the newest result in the cloud's capacity: 1 for exact results, less for those of probes.
+        /// Weight of the newest result in the cloud's capacity: 1 for exact results, less for results of probes.
         result_weight: Fraction = 1.0, in 0.01..=1.0, "ours";
-        /// With `law = "capacity"`, what waits in the cloud is drained: known by how long results are on their way.
+        /// With `law = "capacity"`, the queue in the cloud, estimated from the delay of results, is drained.
         cloud_queue: Flag = true, "ours";
-        /// What packets get that come from a cloud of which nothing is known yet: no increase, or what XCP gives.
+        /// Feedback for packets from a cloud without a result: no increase, or that of XCP.
         unknown: Unknown = Unknown::Hold, "ours";
-        /// How long a request waits for its answer.
+        /// Timeout of a request.
         request_timeout: Seconds = 1.0, in 1e-3..=100.0, "paper I III-A.3";
-        /// How often a cloud is measured; auto: once per control interval.
+        /// Interval between measurements of a cloud; auto: the control interval.
         period: Auto<Seconds> = None, in 1e-3..=1000.0, "paper I III-A.3, IV";
-        /// How often it is measured at most.
+        /// Minimum interval between measurements.
         least_period: Seconds = 0.01, in 1e-3..=1000.0, "ours";
-        /// A cloud from which nothing comes for so long is forgotten, and no longer measured.
+        /// A cloud without packets for this time is removed, and no longer measured.
         idle: Seconds = 10.0, in 0.1..=10_000.0, "paper I III-A.3";
-        /// Most clouds that a node knows, and most that it measures for others.
+        /// Maximum number of clouds that a node stores, and that it measures for others.
         table: Number = 256.0, in 1.0..=65_536.0, "ours";
-        /// Most requests that a node sends in a second.
+        /// Maximum number of requests that a node sends per second.
         requests_per_s: Number = 100.0, in 0.1..=1e6, "ours";
-        /// What the receiving end does about a cloud before it: has a virtual router, asks the last XCP-i router for
-        /// one, or nothing.
+        /// What the receiving end does about a cloud upstream of it: runs a virtual router, requests the last XCP-i
+        /// router to run one, or nothing.
         receiver: Receives = Receives::Compute, "paper I III-B";
     }
 }
 
 parameters! {
-    /// What a scenario can set of a node's agent.
+    /// Parameters of a node's agent.
     struct AgentParams {
-        /// How clouds are found and served.
+        /// Detection of clouds.
         own: Params = Params::DEFAULT;
-        /// What measures them.
+        /// Estimator of the available bandwidth.
         choice: estimate::Choice = estimate::Choice::DEFAULT;
-        /// If that is the oracle.
+        /// Parameters of the oracle.
         oracle: estimate::oracle::Params = estimate::oracle::Params::DEFAULT;
-        /// If it sends probes.
+        /// Parameters of estimators that send probes.
         probing: estimate::Probing = estimate::Probing::DEFAULT;
     }
 }
 
 parameters! {
-    /// What a scenario can set of a router.
+    /// Router parameters.
     struct RouterParams {
-        /// Of the controller.
+        /// Parameters of the controller.
         xcp: xcp_router::Params = xcp_router::Params::DEFAULT;
-        /// Of the node's agent.
+        /// Parameters of the node's agent.
         agent: AgentParams = AgentParams::DEFAULT;
     }
 }
@@ -168,7 +173,7 @@ impl AgentKind for NodeKind {
     }
 }
 
-/// The words of the rate form, and the fields of XCP-i beside them.
+/// The fields of the rate form, and those of XCP-i.
 struct Marked {
     own: Address,
 }

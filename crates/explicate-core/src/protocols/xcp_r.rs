@@ -1,22 +1,23 @@
 //! XCP-r: the receiver computes the window, so that lost acknowledgements lose nothing.
 //!
-//! Source: Lopez Pacheco, Pham, "Robust Transport Protocol for Dynamic High-Speed Networks: enhancing the XCP approach", IEEE
-//! MICC-ICON 2005, which was not at hand: what stands here is worked out from the one sentence about it (the receiver
-//! computes the window and returns it instead of a change). Paper I cites it.
+//! Source: Lopez Pacheco, Pham, "Robust Transport Protocol for Dynamic High-Speed Networks: enhancing the XCP
+//! approach", IEEE MICC-ICON 2005, which was not available: this implementation follows the one known sentence about
+//! it (the receiver computes the window and returns it instead of a change). Paper I cites it.
 //!
-//! The idea: XCP's feedback is a change of the window. If an acknowledgement is lost on the way back, the change is lost too,
-//! though routers have counted on it. Where the receiver adds the changes up and returns the sum, any later acknowledgement
-//! says what the lost ones did. The sender's headers and the routers are XCP's.
+//! The idea: XCP's feedback is a change of the window. If an acknowledgement is lost, the change is lost too,
+//! although routers have accounted for it. If the receiver sums up the changes and returns the sum, any later
+//! acknowledgement contains those of the lost ones. The sender's headers and the routers are XCP's.
 //!
 //! | what | field | unit | where it travels |
 //! | --- | --- | --- | --- |
 //! | sum of all changes of the window that arrived | `total` | bytes, modulo 2^32 | Reverse_Feedback |
-//! | the sum that the sender received last | `heard` | bytes | |
+//! | the last sum that the sender received | `heard` | bytes | |
 //!
 //! Deviations (the original is not known):
-//! 1. What returns is the window but for a constant: the sum of the changes since the flow began. The sender changes its
-//!    window by itself too (a timeout, a loss, an allowance that ages). A receiver that returned the window would have to
-//!    hear of every such change, and of what was in flight then; the difference of two sums needs no such agreement.
+//! 1. The returned value is the window up to a constant: the sum of the changes since the flow began. The sender also
+//!    changes its window by itself (a timeout, a loss, an unused allowance). A receiver that returned the window
+//!    would need a report of every such change, and of the segments in flight at that time; the difference of two
+//!    sums needs neither.
 //! 2. Reverse_Feedback, bytes/s in the draft, holds bytes of window: each change of rate times the RTT of its packet. A
 //!    rate would grow the window with a growing queue.
 //! 3. Lost *data* packets take their feedback with them, as in XCP.
@@ -51,7 +52,7 @@ impl Protocol for XcpR {
     }
 }
 
-/// The words are those of the rate form; what comes back is a sum.
+/// The fields are those of the rate form; the feedback is a sum.
 #[derive(Default)]
 struct Absolute {
     heard: i32,
@@ -104,7 +105,7 @@ mod tests {
         sender.on_start(Time::ZERO, Time::millis(100));
         (sender, XcpR.receiver().unwrap())
     }
-    /// The answer to a packet that arrives with `feedback`.
+    /// The acknowledgement of a packet that arrives with `feedback`.
     fn answer(receiver: &mut AnyReceiver, feedback: i32) -> Congestion {
         let mut data = Packet { ip_len: 1000, congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
         data.congestion.set_rtt(seconds_to_units(0.1));
@@ -119,7 +120,7 @@ mod tests {
         sender.allowance().cwnd
     }
 
-    /// 5 kB/s for 0.1 s are 500 B, half a packet: four of them make two packets, whichever answer arrives.
+    /// 5 kB/s for 0.1 s are 500 B, half a packet: four of them make two packets, whichever acknowledgement arrives.
     #[test]
     fn one_answer_says_what_the_lost_ones_did() {
         let (mut sender, mut receiver) = pair();

@@ -1,18 +1,19 @@
-//! XTCP, explicit TCP: routers count what they drop and flag as many packets; flags, not losses, halve the window.
+//! XTCP, explicit TCP: routers count their drops and flag as many packets; flags, not losses, halve the window.
 //!
 //! Source: paper D (De Vleeschouwer, Frossard, "Loss-resilient window-based congestion control", Computer Networks 2008),
 //! sections 3.2 and 8.1.
 //!
-//! The window grows and is halved as TCP's, but a loss says nothing: on a lossy link it means nothing. A router adds one to a
-//! counter for each packet that its queue drops, and flags as many of the packets that leave, whichever flow they belong to. The
-//! receiver echoes the flag; the sender halves its window once a round trip. TCP flows share the queue: their packets
-//! neither count nor are flagged. Since an XTCP flow repairs losses with its window whole, it would crowd them out; with
-//! `tcp_friendly` it restarts from one segment where TCP would have waited for its timer.
+//! The window grows and is halved as TCP's, but a loss has no effect on it, since on a lossy link it does not
+//! indicate congestion. A router adds one to a counter for each packet that its queue drops, and flags as many of the
+//! departing packets, of any flow. The receiver echoes the flag; the sender halves its window at most once per round
+//! trip. TCP flows share the queue: their packets neither count nor are flagged. An XTCP flow repairs losses without
+//! reducing its window, and would suppress TCP flows; with `tcp_friendly` it restarts from one segment where TCP
+//! would have waited for its timer.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
 //! | congestion flag | [`flag::CONGESTED`] | | | 003 section 3.2 |
-//! | congestion counter | `count` | packets | at most what waits | section 3.2, note 1 |
+//! | congestion counter | `count` | packets | at most the packets that wait | section 3.2, note 1 |
 //! | cwnd, ssthresh | `cwnd`, `ssthresh` | segments | | section 3.2 "as TCP" |
 //! | time of the last congestion event | `event` | time | | section 3.2 |
 //! | dupackthreshold | `dupthreshold` | acknowledgements | 3 | section 8.1; the recovery's parameter |
@@ -22,16 +23,19 @@
 //! congestion drops and count.
 //!
 //! Deviations:
-//! 1. Section 3.2 lets each acknowledgement without a flag grow the window, section 4.4 keeps it unchanged on duplicates. Here
-//!    duplicates grow it, and their flags count; `grow_on_duplicates = false` is the other reading. With it a lossy flow,
-//!    most of whose acknowledgements are duplicates, falls behind: at 5 % loss LR-LMXTCP gets 0.63 of what loss-free flows
-//!    get instead of 0.93, and the paper has it do as well as LR-LMXCP (section 8.2), which gets 0.97.
-//! 2. Section 3.2 takes one off the counter for every XTCP packet that leaves. One that a router before has flagged would
-//!    lose the signal of this one, so it takes nothing; `spend_on_flagged` is the letter.
-//! 3. The counter is limited by the packets that wait, without the one in service, as queues are counted everywhere here.
-//! 4. The paper names no threshold of slow start: a flag sets it to the halved window, an artificial back-off to half the
-//!    window before it, at least 2, a timeout as in RFC 5681.
-//! 5. While an artificial back-off lasts (until all that was sent before it is acknowledged) flags change nothing.
+//! 1. In section 3.2 each acknowledgement without a flag increases the window, in section 4.4 duplicates do not. Here
+//!    duplicates increase it, and their flags count; `grow_on_duplicates = false` is the other reading. With it a
+//!    lossy flow, most of whose acknowledgements are duplicates, is slower: at 5 % loss LR-LMXTCP gets 0.63 of the
+//!    throughput of loss-free flows instead of 0.93; in the paper it does as well as LR-LMXCP (section 8.2), which
+//!    gets 0.97.
+//! 2. In section 3.2 every departing XTCP packet decrements the counter. A packet that an earlier router has flagged
+//!    cannot carry the signal of this one, so it does not decrement; `spend_on_flagged` follows the text of the
+//!    paper.
+//! 3. The counter is limited by the number of waiting packets, without the one in service, as all queues are counted
+//!    here.
+//! 4. The paper does not define the slow start threshold: a flag sets it to the halved window, an artificial back-off
+//!    to half the window before it, at least 2, a timeout as in RFC 5681.
+//! 5. During an artificial back-off (until all data sent before it are acknowledged) flags have no effect.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -50,20 +54,20 @@ use crate::wire::{Describe, Packet, flag};
 pub struct Xtcp;
 
 parameters! {
-    /// What a scenario can set of a sender.
+    /// Sender parameters.
     struct Params {
-        /// Back to one segment on a flag when the window is below `dupackthreshold` or another came less than a round
-        /// trip before.
+        /// Resets the window to one segment on a flag if the window is below `dupackthreshold` or another flag
+        /// arrived less than a round trip earlier.
         tcp_friendly: Flag = false, "paper D section 8.1";
-        /// Duplicate acknowledgements without a flag grow the window too.
+        /// Duplicate acknowledgements without a flag also increase the window.
         grow_on_duplicates: Flag = true, "paper D section 3.2";
     }
 }
 
 parameters! {
-    /// What a scenario can set of a router.
+    /// Router parameters.
     struct RouterParams {
-        /// A packet that came flagged takes one off the counter, too.
+        /// A packet that arrives with a flag also decrements the counter.
         spend_on_flagged: Flag = false, "paper D section 3.2";
     }
 }
@@ -95,7 +99,7 @@ impl Protocol for Xtcp {
     }
 }
 
-/// What packet logs say of a packet.
+/// Text for packet logs.
 fn describe(packet: &Packet, out: &mut dyn fmt::Write) -> fmt::Result {
     if packet.transport.congestion_flag() { out.write_str(" flag") } else { Ok(()) }
 }
@@ -135,7 +139,8 @@ impl XtcpSender {
         let again = lately(self.flag);
         self.flag = Some(ack.now);
         if self.tcp_friendly && (again || self.cwnd < self.dupthreshold) {
-            // TCP would have lost two packets in a window, or could not have noticed by duplicates: it times out.
+            // TCP would have lost two packets in a window, or could not have detected a loss by duplicates: it times
+            // out.
             self.ssthresh = (self.cwnd / 2.0).max(2.0);
             self.cwnd = 1.0;
             self.recphase = ack.highest_sent;
@@ -165,7 +170,7 @@ impl Sender for XtcpSender {
         if ack.transport.has(flag::CONGESTED) {
             self.on_flag(ack);
         } else if !ack.app_limited && (self.grow_on_duplicates || !ack.duplicate) {
-            // Losses that are being repaired are no reason not to.
+            // Losses under repair do not prevent growth.
             self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
         }
     }
@@ -212,9 +217,9 @@ impl Receiver for XtcpReceiver {
 
 #[derive(Default)]
 struct XtcpRouter {
-    /// Drops that no packet has told of yet.
+    /// Drops that no packet has reported yet.
     count: u32,
-    /// Packets that it flagged, and drops that note 1 kept it from counting.
+    /// Packets that it flagged, and drops that it did not count because of note 1.
     flagged: u32,
     uncounted: u32,
     spend_on_flagged: bool,
@@ -248,7 +253,7 @@ impl Router for XtcpRouter {
         if !is_xtcp(packet) {
             return;
         }
-        // Note 1: a counter that an empty queue cannot pay off would flag the innocent.
+        // Note 1: a counter larger than the queue would flag packets of other flows.
         if self.count < port.backlog_packets {
             self.count += 1;
         } else {
@@ -341,10 +346,10 @@ mod tests {
             s.cwnd
         });
         assert_eq!(windows, [2.0, 3.0, 4.0, 4.25]);
-        // More than a round trip later a flag is just a flag.
+        // More than a round trip later a flag has its normal effect.
         hear(&mut s, 400, true, false, 51);
         assert_eq!(s.cwnd, 2.125);
-        // A window below three cannot notice a loss by duplicates.
+        // A window below three cannot detect a loss by duplicates.
         hear(&mut s, 900, true, false, 51);
         assert_eq!((s.cwnd, s.ssthresh), (1.0, 2.0));
     }
