@@ -3,12 +3,13 @@
 //! Source: De Vleeschouwer and Frossard, "Loss-resilient window-based congestion control", Computer Networks 52, 2008
 //! \[paper D\], section 5.
 //!
-//! A cumulative acknowledgement shows one hole a round trip. Here each tells which packet caused it, so the sender keeps of
-//! every segment beyond the first hole whether it has arrived, and by which packet it was sent last. Of those that have not
-//! arrived, the one that was sent longest ago is the candidate. Once a window of packets has left after it, acknowledgements
-//! that later packets caused are counted. The one that makes `dupackthreshold` resends the candidate, and the next segment
-//! becomes the candidate: a window with many losses is repaired in a round trip, and a retransmission that is lost is found
-//! like any other loss. Inflation, retransmission timer and patient recovery timer are those of `loss_resilient`.
+//! A cumulative acknowledgement reveals one gap per round trip. Here each acknowledgement identifies the packet that
+//! caused it. For every segment beyond the first gap the sender stores whether it has arrived, and the last packet
+//! that carried it. Of the missing segments, the one that was sent longest ago is the candidate. Once a window of
+//! packets has left after it, the acknowledgements caused by later packets are counted. When the count reaches
+//! `dupackthreshold`, the candidate is retransmitted, and the next segment becomes the candidate. So a window with
+//! many losses is repaired in one round trip, and the loss of a retransmission is detected like any other. Inflation,
+//! retransmission timer and patient recovery timer are those of `loss_resilient`.
 //!
 //! | symbol | field | unit | value | section |
 //! | --- | --- | --- | --- | --- |
@@ -18,30 +19,32 @@
 //! | N | `rwnd - 1` | segments | | 5.2 |
 //! | rseqn | segment of the first entry of `sent` | segment | | 5.2, equation 1 |
 //! | dupcount | `dupcount` | acknowledgements | | 5.2 |
-//! | the packet sequence number | `sent.back()`, one past | packet | counts up by one a packet | 2.1, 5.2 |
-//! | cwnd | `cwnd` | segments | when the flow asked last what to send | 5.2 |
+//! | the packet sequence number | `sent.back()`, one past | packet | increments with every packet | 2.1, 5.2 |
+//! | cwnd | `cwnd` | segments | at the flow's last call of `next` | 5.2 |
 //! | dupackthreshold | `dupackthreshold` | acknowledgements | 1 or 3 | 5.2 |
 //! | swnd - cwnd | `received` | segments | number of `Received` | 2.1, 4.1 |
 //!
-//! Equation 1 searches N segments for the least packet number. Packets leave in the order of their numbers, so a queue of
-//! them has the candidate in front, once the entries that no longer count are taken off: each is put on and taken off once.
+//! Equation 1 searches N segments for the least packet number. Packets leave in the order of their numbers, so a
+//! queue of packets has the candidate at its front, after outdated entries are removed: each entry is added and
+//! removed once.
 //!
 //! Deviations:
-//! 1. Equation 1 reads lack + 1 < j; the first hole itself is a candidate here, as in the definition of W (lack < j). Rule 3
-//!    of the updates frees up to and with nlack.
-//! 2. The paper resets `dupcount` with every change of the candidate and then says that it does so only once "the packet
-//!    sequence number" is larger than W\[rseqn\] + cwnd, to resend nothing twice in a round trip. Here the number is the next
-//!    one that the sender gives (section 2.1: its counter), and the count of a candidate starts from zero when that is
-//!    reached. So two transmissions of a segment are more than a window of packets apart. A count that went on from the
-//!    candidate before would resend before `dupackthreshold` acknowledgements of later packets (the first rule); the number
-//!    of the packet that is acknowledged would put off all but the first loss of a window by a round trip (section 7.1 has
-//!    several repaired in one). Where the receiver's window is the smaller one, that many packets are enough. A sender
-//!    without more data leaves its last losses to the timer. `recount = "at_once"` leaves the sentence out: what was sent after a retransmission is
-//!    acknowledged a round trip later anyway.
-//! 3. The inflation is the number of segments known to be at the receiver, which is what the paper defines it to be; counting
-//!    duplicates up and deflating gives the same as long as no acknowledgement is lost and nothing is resent needlessly.
-//! 4. An entry that was resent leaves the queue with its number: an acknowledgement of the packet before, which can only come
-//!    where the path changes the order, is a duplicate that names nothing.
+//! 1. Equation 1 reads lack + 1 < j; here the first gap itself is a candidate, as in the definition of W (lack < j).
+//!    Rule 3 of the updates frees the entries up to and including nlack.
+//! 2. The paper resets `dupcount` with every change of the candidate and then states that this happens only once "the
+//!    packet sequence number" is larger than W\[rseqn\] + cwnd, so that nothing is retransmitted twice in a round
+//!    trip. Here that number is the next one that the sender assigns (section 2.1: its counter), and the count of a
+//!    candidate starts from zero when it is reached. So two transmissions of a segment are more than a window of
+//!    packets apart. If the count continued from the previous candidate, a retransmission would occur before
+//!    `dupackthreshold` acknowledgements of later packets (the first rule). With the number of the acknowledged
+//!    packet, all but the first loss of a window would be delayed by a round trip (section 7.1 has several repaired
+//!    in one). If the receiver's window is smaller, that number of packets is enough. The last losses of a sender
+//!    without more data are left to the timer. `recount = "at_once"` omits the rule: packets sent after a
+//!    retransmission are acknowledged a round trip later anyway.
+//! 3. The inflation is the number of segments known to be at the receiver, as the paper defines it; counting
+//!    duplicates and deflating gives the same if no acknowledgement is lost and no retransmission is unnecessary.
+//! 4. The entry of a retransmitted segment leaves the queue with its number: a later acknowledgement of the earlier
+//!    packet, which is possible only with reordering, is a duplicate without information.
 //! 5. A connection reset clears the window W with the counters.
 
 use alloc::boxed::Box;
@@ -67,8 +70,8 @@ choices! {
 parameters! {
     /// What a scenario can set.
     pub(super) struct Params {
-        /// When counting for a new candidate starts: after a window of packets has left since the candidate, or at
-        /// once.
+        /// When counting for a new candidate starts: after a window of packets has left since the candidate, or
+        /// immediately.
         recount: Recount = Recount::AfterWindow, "paper D section 5.2";
         /// Its two timers.
         timers: timers::Params = timers::Params::DEFAULT;
@@ -88,36 +91,37 @@ impl RecoveryKind for LossMonitor {
     }
 }
 
-/// What is known of a segment beyond the first hole.
+/// State of a segment beyond the first gap.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Slot {
-    /// Sent last by this packet.
+    /// Last sent by this packet.
     InFlight(u32),
     /// At the receiver.
     Received,
 }
 
-/// The monitor. What feeds it, packet numbers or reports of segments, is its caller's.
+/// The monitor. Its caller supplies packet numbers or reports of segments.
 pub(super) struct LossMonitorRecovery {
     seq: Sequence,
     timers: Timers,
     dupackthreshold: u32,
     /// W, from `seq.acked` to `seq.next`.
     window: VecDeque<Slot>,
-    /// How many of them are at the receiver.
+    /// Number of them at the receiver.
     received: u32,
-    /// Packets under way and their segments, in the order in which they were sent. The first one is the candidate.
+    /// Packets in flight and their segments, in the order of transmission. The first one is the candidate.
     sent: VecDeque<(u32, u32)>,
-    /// Acknowledgements that packets after the candidate's have caused.
+    /// Acknowledgements caused by packets after the candidate's.
     dupcount: u32,
     /// Whether they count only once a window of packets has left since.
     after_window: bool,
-    /// The window of the last question what to send, and N, the most segments that the receiver's window lets be under way.
+    /// The window at the last call of `next`, and N, the maximum number of segments in flight that the receiver's
+    /// window allows.
     cwnd: Cell<f64>,
     free: Cell<u32>,
     resend: Option<u32>,
     by_timer: bool,
-    /// The episode that was reported ends here.
+    /// End of the reported episode.
     recover: u32,
     recovering: bool,
 }
@@ -146,14 +150,14 @@ impl LossMonitorRecovery {
         self.window.get(segment.checked_sub(self.seq.acked)? as usize).copied()
     }
 
-    /// How many packets after the candidate's this one was sent, and its segment. Numbers count up by one a packet.
+    /// Position of a packet after the candidate's, and its segment. Numbers increase by one per packet.
     fn find(&self, packet_number: u32) -> Option<(u32, u32)> {
         let after = packet_number.wrapping_sub(self.sent.front()?.0);
         let &(number, segment) = self.sent.get(after as usize)?;
         (number == packet_number).then_some((after, segment))
     }
 
-    /// Takes packets off whose segments have arrived or were sent again: the first one that stays is the candidate.
+    /// Removes packets whose segments have arrived or were retransmitted: the first remaining one is the candidate.
     fn prune(&mut self) {
         while let Some(&(number, segment)) = self.sent.front()
             && self.slot(segment) != Some(Slot::InFlight(number))
@@ -162,7 +166,7 @@ impl LossMonitorRecovery {
         }
     }
 
-    /// Moves the window up to `seq.acked`; returns how many segments that had not been reported it leaves behind.
+    /// Moves the window up to `seq.acked`; returns the number of segments passed that had not been reported.
     fn free(&mut self, newly: u32) -> u32 {
         let known = self.window.len().min(newly as usize);
         let reported = self.window.drain(..known).filter(|slot| *slot == Slot::Received).count() as u32;
@@ -170,9 +174,9 @@ impl LossMonitorRecovery {
         newly - reported
     }
 
-    /// Notes a segment at the receiver; returns 1 if that is news.
+    /// Records a segment at the receiver; returns 1 if it was not known.
     fn receive(&mut self, segment: u32) -> u32 {
-        // The first hole cannot have arrived: the receiver had no room for it, or the report is forged.
+        // The first missing segment cannot have arrived: the receiver had no room for it, or the report is forged.
         if segment <= self.seq.acked {
             return 0;
         }
@@ -190,8 +194,8 @@ impl LossMonitorRecovery {
         self.seq.flight() - self.received
     }
 
-    /// Takes an acknowledgement: how many packets after the candidate's the one was sent that caused it, and its segment
-    /// (see [`find`](Self::find)), and other segments that it reports.
+    /// Processes an acknowledgement: the position of its packet after the candidate's and its segment (see
+    /// [`find`](Self::find)), and other segments that it reports.
     pub(super) fn take(
         &mut self,
         now: Time,
@@ -235,15 +239,16 @@ impl LossMonitorRecovery {
         Outcome { newly_acked, duplicate, loss: began.then_some(before) }
     }
 
-    /// The first segment that is not acknowledged, if it was sent, and how many packets after the candidate's.
+    /// The first segment that is not acknowledged, if it was sent, and the position of its packet after the
+    /// candidate's.
     pub(super) fn first_hole(&self) -> Option<(u32, u32)> {
         self.under_way(self.seq.acked)
     }
-    /// Of the segments from `first` to `end` that are not known to have arrived the one that was sent last, as `find`.
+    /// Of the segments from `first` to `end` that are not known to have arrived, the last one sent, as `find`.
     pub(super) fn latest(&self, first: u32, end: u32) -> Option<(u32, u32)> {
         self.within(first, end).filter_map(|segment| self.under_way(segment)).max()
     }
-    /// What of a reported range was sent and is not acknowledged.
+    /// The part of a reported range that was sent and is not acknowledged.
     fn within(&self, first: u32, end: u32) -> Range<u32> {
         first.max(self.seq.acked)..end.min(self.seq.next)
     }
@@ -258,8 +263,9 @@ impl LossMonitorRecovery {
         self.seq.acked
     }
 
-    /// Whether the next packet's number is larger than W\[rseqn\] + cwnd, if that is asked for. A sender that the receiver's
-    /// window stops at a hole sends no packet with such a number: for it all that it may send is enough.
+    /// Whether the next packet's number is larger than W\[rseqn\] + cwnd, if that is required. A sender that is
+    /// stopped by the receiver's window at a gap sends no packet with such a number: for it, all packets that it may
+    /// send are enough.
     fn may_count(&self) -> bool {
         let number = |packet: Option<&(u32, u32)>| packet.map_or(0, |packet| packet.0);
         let next = number(self.sent.back()).wrapping_add(1);
@@ -267,7 +273,7 @@ impl LossMonitorRecovery {
         !self.after_window || since as f64 > self.cwnd.get() || since >= self.free.get()
     }
 
-    /// Counts an acknowledgement that a packet sent `after` the candidate has caused; says whether the candidate is lost.
+    /// Counts an acknowledgement caused by a packet `after` the candidate's; returns whether the candidate is lost.
     fn count(&mut self, candidate: Option<(u32, u32)>, after: Option<u32>) -> bool {
         if self.sent.front().copied() != candidate {
             self.dupcount = 0;
@@ -293,12 +299,12 @@ impl Recovery for LossMonitorRecovery {
         } else {
             let at = (segment - self.seq.acked) as usize;
             if self.window[at] == Slot::Received {
-                self.received -= 1; // an impossible answer had reported it
+                self.received -= 1; // an invalid acknowledgement had reported it
             }
             self.window[at] = Slot::InFlight(packet_number);
             self.timers.resent(now, !self.by_timer);
             self.resend = None;
-            self.dupcount = 0; // the timer's retransmission changes the candidate, too
+            self.dupcount = 0; // the timer's retransmission also changes the candidate
         }
         self.sent.push_back((packet_number, segment));
         self.prune();
@@ -326,7 +332,7 @@ impl Recovery for LossMonitorRecovery {
 
     fn on_timer(&mut self, now: Time) -> Option<u32> {
         match self.timers.expire(now, self.seq.outstanding())? {
-            // After a rollback the hole is the next segment in sequence anyway.
+            // After a rollback the gap is the next segment in sequence anyway.
             Expired::Retransmission if self.seq.flight() == 0 => None,
             Expired::Retransmission => {
                 self.resend = Some(self.seq.acked);

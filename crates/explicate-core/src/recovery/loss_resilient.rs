@@ -3,12 +3,12 @@
 //! Source: De Vleeschouwer and Frossard, "Loss-resilient window-based congestion control", Computer Networks 52, 2008
 //! \[paper D\], sections 2.2 and 4.
 //!
-//! Routers say when to slow down, so a loss says nothing about the window; but the first missing segment holds the window's
-//! head. Each duplicate acknowledgement tells of a packet that has left the network and lets another enter (*inflation*).
-//! When the hole is filled, TCP takes the whole inflation back; *partial deflation* takes back only what the hole had kept
-//! waiting, so that as much stays in flight as the window says. `restart_on_any` keeps the recovery timer from resetting a
-//! connection that lives, `retransmission_timer` resends what is lost twice, and `partial_ack` resends the next hole as soon
-//! as an acknowledgement stops short of it (NewReno).
+//! Routers report congestion, so a loss does not change the window; but the first missing segment blocks the window.
+//! Each duplicate acknowledgement shows that a packet has left the network and lets another enter (*inflation*). When
+//! the gap is filled, TCP removes the whole inflation; *partial deflation* removes only the part of the segments that
+//! waited for the gap, so that a full window stays in flight. `restart_on_any` prevents the recovery timer from
+//! resetting a live connection, `retransmission_timer` retransmits segments that are lost twice, and `partial_ack`
+//! retransmits the next gap when an acknowledgement stops short of it (NewReno).
 //!
 //! | symbol | field | unit | value | section |
 //! | --- | --- | --- | --- | --- |
@@ -31,20 +31,21 @@
 //! | LR-XCP_PA, LR-XTCP_PA | yes | yes | yes |
 //!
 //! Deviations:
-//! 1. A segment that was resent is resent again by the timer only: duplicates that follow it belong to the window that it was
-//!    lost from (the paper's note 2), also after a partial acknowledgement.
-//! 2. The inflation never exceeds what can have arrived. Duplicates of what a reset sent again needlessly would otherwise
-//!    keep the window inflated for good: as long as some hole is open, nothing takes them back.
-//! 3. A connection reset ends the inflation and rolls `nextseq` back; what it sends again counts as sent for the first time.
-//!    The fall of the window to one is left to the law, which is given the timeout.
-//! 4. After a reset no duplicate asks for a retransmission until all that was sent before is passed (RFC 6582 section 3.2, 1
-//!    and 4; ns-2's TCP, which the paper's simulator builds on, does so too). What the reset sends again although it had
-//!    arrived causes duplicates, which would be taken for losses and repaired in vain (the paper's note 2 warns of such).
-//!    A segment that is lost meanwhile is the timers'.
-//! 5. Round-trip samples are taken from every acknowledgement, duplicates too: each echoes the number and the time of the
-//!    packet that caused it, so that none is ambiguous.
-//! 6. A loss is reported to the law once for what was in flight when it was noticed; TCP's laws, over this recovery, halve
-//!    then once a window.
+//! 1. A segment that was retransmitted is retransmitted again by the timer only: later duplicates belong to the
+//!    window from which it was lost (the paper's note 2), also after a partial acknowledgement.
+//! 2. The inflation never exceeds the segments that can have arrived. Duplicates of segments that a reset
+//!    retransmitted unnecessarily would otherwise keep the window inflated: while any gap is open, nothing removes
+//!    them.
+//! 3. A connection reset ends the inflation and rolls `nextseq` back; retransmitted segments count as sent for the
+//!    first time. The congestion controller reduces the window to one, when the timeout is reported to it.
+//! 4. After a reset no duplicate causes a retransmission until all data sent before are acknowledged (RFC 6582
+//!    section 3.2, 1 and 4; ns-2's TCP, on which the paper's simulator builds, does the same). Retransmitted segments
+//!    that had already arrived cause duplicates, which would be taken for losses (the paper's note 2 warns of this).
+//!    A segment that is lost meanwhile is left to the timers.
+//! 5. Round-trip samples are taken from every acknowledgement, including duplicates: each echoes the number and the
+//!    time of the packet that caused it, so none is ambiguous.
+//! 6. A loss is reported to the controller once for the segments in flight when it was detected; TCP controllers,
+//!    over this recovery, then halve the window once per window.
 //! 7. What ends back-off: `reno.rs`, deviation 3.
 
 use alloc::boxed::Box;
@@ -62,9 +63,9 @@ pub struct LossResilient;
 parameters! {
     /// What a scenario can set.
     struct Params {
-        /// New acknowledgements take back only the inflation that their segments caused, not all.
+        /// New acknowledgements remove only the inflation that their segments caused, not all.
         partial_deflation: Flag = true, "paper D section 4.1";
-        /// A partial acknowledgement resends the next hole.
+        /// A partial acknowledgement retransmits the next gap.
         partial_ack: Flag = true, "paper D section 2.2.2";
         /// Its two timers.
         timers: timers::Params = timers::Params::DEFAULT;
@@ -97,7 +98,7 @@ impl RecoveryKind for LossResilient {
     }
 }
 
-/// Whether the first unacknowledged segment is to be resent, and why.
+/// Whether the first unacknowledged segment is to be retransmitted, and why.
 #[derive(Clone, Copy, PartialEq)]
 enum Resend {
     No,
@@ -113,23 +114,23 @@ struct LossResilientRecovery {
     partial_ack: bool,
     /// Duplicates since the last new acknowledgement.
     duplicates: u32,
-    /// Segments beyond the first hole that have left the network.
+    /// Segments beyond the first gap that have left the network.
     inflation: u32,
-    /// What had been sent when the first unacknowledged segment was resent, one past; 0 if it was not.
+    /// One past the highest segment sent when the first unacknowledged segment was retransmitted; 0 if it was not.
     mark: u32,
     resend: Resend,
-    /// Losses of segments below belong to the episode that was reported.
+    /// Losses of segments below belong to the reported episode.
     recover: u32,
-    /// Duplicates that name a segment below may come of what a reset sent again.
+    /// Duplicates for segments below may be caused by retransmissions of a reset.
     guard: u32,
 }
 
 impl LossResilientRecovery {
     fn take_new(&mut self, now: Time, newly: u32) {
         let partial = self.seq.acked < self.mark;
-        // Of the segments that this acknowledges, all but the hole itself had caused duplicates.
+        // All acknowledged segments except the gap itself had caused duplicates.
         let kept = self.inflation.saturating_sub(newly - 1);
-        // Only what was sent before the hole was resent can have arrived before it, and not the next hole.
+        // Only segments sent before the retransmission of the gap can have arrived before it, and not the next gap.
         let most = self.mark.saturating_sub(self.seq.acked + 1);
         self.inflation = if self.partial_deflation { kept.min(most) } else { 0 };
         self.duplicates = 0;
@@ -205,7 +206,7 @@ impl Recovery for LossResilientRecovery {
             }
             Expired::Recovery => {
                 let flight = self.in_flight();
-                // The last duplicate of what is sent again needlessly names `highest` itself.
+                // The last duplicate of an unnecessary retransmission names `highest` itself.
                 self.guard = self.seq.highest.saturating_add(1);
                 self.seq.roll_back();
                 self.duplicates = 0;
@@ -408,7 +409,7 @@ mod tests {
         resend(&mut r, 500);
         assert_eq!(probe(&*r, "timer_resends"), 1.0);
         assert!(probe(&*r, "inflation") > 15.0, "and the window is as it was");
-        // Now there is silence.
+        // Then no more acknowledgements.
         let at = r.state().timer;
         assert!(at < Time::millis(700 + 20));
         assert!(r.on_timer(at).is_some());
@@ -491,7 +492,7 @@ mod tests {
                     assert!(r.state().in_flight <= flight && probe(r, "inflation") <= flight as f64);
                 });
                 assert!(loss.0 > 0.0 || story.resent == 0, "{params:?}: {story:?}");
-                // A reset goes back over segments that have arrived; nothing else resends those.
+                // A reset goes back over segments that have arrived; no other mechanism retransmits those.
                 assert!(story.timeouts > 0 || story.resent_arrived == 0, "{params:?}, {loss:?}: {story:?}");
             }
         }

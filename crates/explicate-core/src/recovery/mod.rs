@@ -35,27 +35,27 @@ recoveries! {
 }
 
 choices! {
-    /// What ends the back-off of the retransmission timer.
+    /// End of the back-off of the retransmission timer.
     pub enum BackoffUntil { NewAck = "new_ack", FreshSegment = "fresh_segment" }
 }
 
 parameters! {
     /// Parameters that every recovery has.
     pub struct Common {
-        /// Least retransmission timeout.
+        /// Minimum retransmission timeout.
         min_rto: Seconds = 0.2, in 1e-6..=60.0, "RFC 6298 (2.4); 0.2 s as ns-2 and Linux";
         /// Retransmission timeout before the first sample.
         initial_rto: Seconds = 1.0, in 1e-6..=60.0, "RFC 6298 (2.1)";
-        /// Greatest retransmission timeout.
+        /// Maximum retransmission timeout.
         max_rto: Seconds = 60.0, in 1e-3..=3600.0, "RFC 6298 (2.5)";
-        /// What ends the back-off of the retransmission timer: the first acknowledgement of new data, whose time stamp
+        /// End of the back-off of the retransmission timer: the first acknowledgement of new data, whose time stamp
         /// is a sample, or the first that covers a segment sent for the first time after the timeout, as in ns-2
         /// without ts_resetRTO_.
         backoff_until: BackoffUntil = BackoffUntil::NewAck, "RFC 6298 section 5; Karn, Partridge, SIGCOMM 1987";
-        /// Period of the host's clock, G: round trips are counted in its ticks and smoothed in integers, timers (not
-        /// the pace) expire at them; 0s is exact.
+        /// Period of the host's clock, G: round-trip times are counted in its ticks and smoothed in integers, and
+        /// timers (except pacing) expire at its ticks; 0s is exact.
         clock_tick: Seconds = 0.0, in 0.0..=1.0, "RFC 6298, G";
-        /// Duplicate acknowledgements that show a loss.
+        /// Number of duplicate acknowledgements that indicates a loss.
         dupackthreshold: Packets = 3.0, in 1.0..=255.0, "RFC 5681 section 3.2";
     }
 }
@@ -63,16 +63,16 @@ parameters! {
 /// Parameters that every recovery has.
 pub const COMMON: &[Param] = Common::PARAMS;
 
-/// How lost segments are found and resent: one file, registered by one line in `recovery/mod.rs`.
+/// How lost segments are detected and retransmitted: one file, registered by one line in `recovery/mod.rs`.
 pub trait RecoveryKind: Sync {
     /// Name, summary, source and parameters.
     const INFO: Info;
-    /// Whether everything arrives in the end. If not, nothing is sent twice, the receiver passes over what is missing, and
-    /// acknowledgements carry the number of segments that have arrived in place of the next one expected.
+    /// Whether delivery is reliable. If not, nothing is retransmitted, the receiver skips gaps, and acknowledgements
+    /// carry the number of segments that have arrived in place of the next one expected.
     const RELIABLE: bool = true;
-    /// Whether the receiver is asked for SACK ranges.
+    /// Whether SACK ranges are requested from the receiver.
     const WANTS_SACK: bool = false;
-    /// A recovery for one flow; `values` may hold the common parameters too.
+    /// A recovery for one flow; `values` may also contain the common parameters.
     fn build(&self, values: &Values) -> Box<AnyRecovery>;
 }
 
@@ -135,23 +135,23 @@ mod object {
 }
 use object::{RecoveryKindObject, RecoveryObject};
 
-/// What recovery makes of one acknowledgement.
+/// The result of one acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome {
-    /// Segments that left the network by this acknowledgement (cumulative or SACK).
+    /// Segments that have left the network, as this acknowledgement shows (cumulative or SACK).
     pub newly_acked: u32,
-    /// The cumulative number did not move although data was outstanding.
+    /// The cumulative acknowledgement did not advance although data were outstanding.
     pub duplicate: bool,
     /// A loss episode began with this acknowledgement; segments in flight before it.
     pub loss: Option<u32>,
 }
 
-/// Where a flow stands, in segments.
+/// State of a flow, in segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RecoveryState {
     /// All segments before this one are acknowledged.
     pub acked: u32,
-    /// The segment that [`Next::New`] means.
+    /// The segment of [`Next::New`].
     pub next: u32,
     /// One past the highest segment ever sent.
     pub highest: u32,
@@ -165,47 +165,49 @@ pub struct RecoveryState {
     pub timer: Time,
 }
 
-/// What to send.
+/// The next transmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
-    /// The next segment in sequence (after a timeout this may be one sent before).
+    /// The next segment in sequence (after a timeout this may be one that was sent before).
     New,
-    /// This segment again.
+    /// Retransmit this segment.
     Resend(u32),
     /// The window is full.
     Nothing,
 }
 
-/// Sequence space, duplicates, inflation and timers of one flow. It never touches the window.
+/// Sequence space, duplicates, inflation and timers of one flow. It never changes the window.
 pub trait Recovery: Send {
-    /// A packet left: `segment` was what [`Recovery::next`] named.
+    /// A packet left, with the `segment` that [`Recovery::next`] returned.
     fn on_sent(&mut self, now: Time, segment: u32, packet_number: u32);
-    /// An acknowledgement came. `rtt` is the sample of its echoed time stamp.
+    /// An acknowledgement arrived. `rtt` is the sample from its echoed time stamp.
     fn on_ack(&mut self, now: Time, cumulative: u32, packet_number: u32, sack: &[(u32, u32)], rtt: Time) -> Outcome;
-    /// What to send next within `cwnd` and the receiver's window, both in segments.
+    /// The next transmission within `cwnd` and the receiver's window, both in segments.
     fn next(&self, cwnd: f64, rwnd: u32) -> Next;
-    /// The application has nothing more, though the window has room: a segment to resend instead (RFC 6675, NextSeg 3 and 4).
+    /// The application has no more data, although the window has room: a segment to retransmit instead (RFC 6675,
+    /// NextSeg 3 and 4).
     fn spare(&self) -> Option<u32> {
         None
     }
-    /// Where the flow stands.
+    /// The state of the flow.
     fn state(&self) -> RecoveryState;
-    /// Lends its counts to the flow while nothing is missing, nothing is resent and all that is outstanding is in flight: until it
-    /// takes them back, it is not given acknowledgements in order and new segments. By default it does not.
+    /// Lends its counters to the flow while no segment is missing, no retransmission is pending and all outstanding
+    /// data are in flight. Until it takes them back, it receives neither in-order acknowledgements nor new segments.
+    /// By default it lends nothing.
     fn lend(&self) -> Option<Steady> {
         None
     }
-    /// Takes back what it has lent.
+    /// Takes back the lent counters.
     fn take_back(&mut self, steady: &Steady, at: &RecoveryState) {
         let _ = (steady, at);
     }
     /// The retransmission timer expired: rolls back for a restart and returns the segments that were in flight, or `None` if
     /// nothing was outstanding.
     fn on_timer(&mut self, now: Time) -> Option<u32>;
-    /// A round-trip time is known without data having been acknowledged (connection set-up).
+    /// A round-trip time is known although no data were acknowledged (connection set-up).
     fn on_rtt(&mut self, rtt: Time);
     /// Timeouts since the last acknowledgement of new data.
     fn backoffs(&self) -> u32;
-    /// Tells its variables.
+    /// Reports its variables.
     fn probe(&self, put: Probe<'_>);
 }

@@ -1,8 +1,8 @@
 //! NewReno's fast recovery (RFC 6582), with limited transmit (RFC 3042).
 //!
-//! Reno ends an episode with the first new acknowledgement. NewReno records how far it had sent when the episode began,
-//! and takes an acknowledgement short of that for the sign of the next hole: it resends that hole at once. A window with
-//! n losses is thus repaired in n round trips, without waiting for duplicates or the timer again.
+//! Reno ends an episode with the first new acknowledgement. NewReno records the highest segment sent when the episode
+//! began, and treats an acknowledgement below it as the sign of the next gap, which it retransmits at once. A window
+//! with n losses is thus repaired in n round trips, without further duplicates or the timer.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
@@ -10,19 +10,20 @@
 //! | inflation of cwnd | `extra` | segments | 3, then +1 a duplicate | RFC 5681 section 3.2 (3, 4) |
 //! | DupThresh | `dupackthreshold` | segments | 3 | RFC 5681 section 3.2 |
 //!
-//! Inflation also counts the segments that have left the network beyond the hole, so what is in flight is what is
-//! outstanding less the inflation. It may fall below zero where acknowledgements are lost.
+//! Inflation also counts the segments beyond the gap that have left the network, so the segments in flight are the
+//! outstanding ones minus the inflation. This may fall below zero when acknowledgements are lost.
 //!
 //! Deviations:
-//! 1. After a timeout no episode begins until all that was sent before is passed (RFC 6582 section 3.2, 1 and 4). After an
-//!    episode the acknowledgement that ended it may begin the next, since partial acknowledgements cause no needless
-//!    retransmission whose duplicates could mislead (the variant that RFC 3782 called less careful).
-//! 2. The end of an episode takes back the inflation and leaves the rest to the law, so no segment is withheld as in the
-//!    burst-avoiding choice of section 3.2 (3); a law that must avoid bursts paces.
+//! 1. After a timeout no episode begins until all data sent before are acknowledged (RFC 6582 section 3.2, 1 and 4).
+//!    After an episode the acknowledgement that ended it may begin the next, since partial acknowledgements cause no
+//!    unnecessary retransmission whose duplicates could mislead (RFC 3782 calls this variant less careful).
+//! 2. The end of an episode removes the inflation and leaves the rest to the controller, so no segment is withheld as
+//!    in the burst-avoiding choice of section 3.2 (3); a controller that must avoid bursts paces.
 //! 3. The timer restarts with the first retransmission and the first partial acknowledgement ("impatient").
-//! 4. What a timeout within an episode reports as in flight leaves out the inflation. Segments sent on account of it pile up
-//!    behind many holes: counted, they would raise ssthresh above what the path holds, and every timeout would lead to the
-//!    next. Nor does it exceed the window (`reno.rs`, deviation 1); what ends back-off stands there too (3).
+//! 4. The segments in flight that a timeout within an episode reports exclude the inflation. Segments sent because of
+//!    it accumulate after many gaps: if they counted, ssthresh would exceed the capacity of the path, and every
+//!    timeout would lead to the next. Nor do they exceed the window (`reno.rs`, deviation 1); for the end of back-off
+//!    see deviation 3 there.
 
 use alloc::boxed::Box;
 
@@ -63,7 +64,7 @@ struct NewRenoRecovery {
     seq: Sequence,
     rto: Rto,
     dupackthreshold: i32,
-    /// Duplicates in a row before an episode, inflation of the window within it.
+    /// Consecutive duplicates before an episode, inflation of the window within it.
     extra: i32,
     /// Segments that limited transmit has added.
     limited: u32,
@@ -85,7 +86,7 @@ impl NewRenoRecovery {
 
     fn take_new(&mut self, now: Time, newly: u32) {
         if self.recovering && self.seq.acked < self.recover {
-            // Deflate by what left the window, and add one back for the segment that will.
+            // Deflates by the segments that left the network, and adds one for the segment that will be sent.
             self.extra = self.extra.saturating_sub_unsigned(newly - 1);
             self.resend = true;
             if self.partial {
@@ -162,7 +163,7 @@ impl Recovery for NewRenoRecovery {
             return None;
         }
         let flight = self.seq.flight().saturating_sub(self.extra.max(0) as u32);
-        // Going back causes duplicates of what had arrived: the last of them names `highest` itself.
+        // Going back causes duplicates of segments that had arrived: the last of them names `highest` itself.
         self.recover = self.seq.highest.saturating_add(1);
         self.seq.roll_back();
         self.end_episode();

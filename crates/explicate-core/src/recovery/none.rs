@@ -1,19 +1,19 @@
-//! No recovery: what is lost stays lost, as over UDP. For applications that make do with what arrives (paper D section 8.1
-//! has video in mind), and for traffic that does not care.
+//! No recovery: lost segments stay lost, as over UDP. For applications that tolerate losses, such as the video of
+//! paper D section 8.1, and for unresponsive traffic.
 //!
-//! Every segment is sent once. The receiver passes over holes, and its acknowledgements carry how many segments have arrived
-//! in place of a cumulative number. With the echoed packet number, which tells how far it has seen, this counts the losses
-//! however many acknowledgements are lost themselves. Losses are reported to the window law once per window, so that a law
-//! that minds them does; nothing is sent because of them.
+//! Every segment is sent once. The receiver skips gaps, and its acknowledgements carry the number of segments that
+//! have arrived in place of a cumulative number. Together with the echoed packet number, which is the highest that
+//! has arrived, this gives the number of losses even if acknowledgements are lost. Losses are reported to the
+//! congestion controller once per window, so it can react to them; nothing is retransmitted.
 //!
 //! | name | field | unit |
 //! | --- | --- | --- |
 //! | segments known to have passed the network | `seq.acked` | one past the highest |
 //! | of those, segments that arrived | `arrived` | |
-//! | losses are reported again from here | `recover` | segment |
+//! | losses are reported again from this segment on | `recover` | segment |
 //!
-//! The timer of RFC 6298 remains as the last resort: if it expires, what is in flight is given up, and a window that was full
-//! is free again. It backs off until an acknowledgement comes.
+//! The timer of RFC 6298 remains as the last resort: if it expires, the segments in flight are given up, and a full
+//! window becomes free again. It backs off until an acknowledgement arrives.
 //!
 //! Deviations: none; there is no standard to deviate from.
 
@@ -31,7 +31,7 @@ pub struct Unreliable;
 impl RecoveryKind for Unreliable {
     const INFO: Info = Info {
         name: "none",
-        summary: "Nothing is sent twice: what is lost stays lost",
+        summary: "No retransmissions: lost segments stay lost",
         source: "RFC 768 (UDP); paper D section 8.1",
         params: &[],
     };
@@ -53,7 +53,7 @@ struct NoRecovery {
     seq: Sequence,
     rto: Rto,
     arrived: u32,
-    /// Losses that the law has been told of, or that a timeout took for granted.
+    /// Losses that were reported to the controller, or that a timeout assumed.
     lost: u32,
     recover: u32,
     /// Packet number of segment 0: each segment is one packet.
@@ -70,14 +70,15 @@ impl Recovery for NoRecovery {
     fn on_ack(&mut self, now: Time, cumulative: u32, packet_number: u32, _sack: &[(u32, u32)], rtt: Time) -> Outcome {
         let seen = packet_number.wrapping_sub(self.first_packet).wrapping_add(1);
         let newer = seen > self.seq.acked;
-        // Neither more than was sent, nor more arrivals than that or none, nor an acknowledgement that tells nothing.
+        // Rejects numbers beyond those sent, more arrivals than that or none, and acknowledgements without
+        // information.
         let possible = seen <= self.seq.highest && (1..=seen.max(self.seq.acked)).contains(&cumulative);
         if !possible || !newer && cumulative <= self.arrived {
             return Outcome::default();
         }
         let in_flight = self.seq.flight();
         let newly_acked = cumulative.saturating_sub(self.arrived).max(1);
-        // What is newer counts, even if it takes back what a damaged one had said.
+        // The newest report counts, even if it corrects a damaged one.
         self.arrived = cumulative;
         self.seq.acknowledge(seen);
         self.rto.sample(rtt);

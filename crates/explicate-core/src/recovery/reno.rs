@@ -1,18 +1,19 @@
 //! Reno's fast retransmit and fast recovery (RFC 5681 section 3.2), with limited transmit (RFC 3042).
 //!
-//! Three duplicates resend the first hole; further ones inflate the window by a segment each; the first new
+//! Three duplicates retransmit the first gap, and further ones inflate the window by a segment each. The first new
 //! acknowledgement ends the episode, so a second loss in a window waits for three more duplicates or the timer.
 //!
 //! Deviations:
-//! 1. After a timeout ssthresh is half of the window or of what is outstanding, whichever is less, as BSD, Linux and ns-2
-//!    have it; so it is over every recovery (`flow.rs`). FlightSize of RFC 5681 equation 4, read literally, also counts what an
-//!    episode has let out beyond the window. A window with several losses ends in a timeout here, and ssthresh would be
-//!    above what the path holds, so that a second and a third timeout follow.
+//! 1. After a timeout ssthresh is half of the window or of the outstanding data, whichever is less, as in BSD, Linux
+//!    and ns-2, over every recovery (`flow.rs`). FlightSize of RFC 5681 equation 4, read literally, also counts
+//!    segments that an episode has sent beyond the window. A window with several losses ends in a timeout here, and
+//!    ssthresh would exceed the capacity of the path, so that a second and a third timeout would follow.
 //! 2. The timer restarts with the fast retransmission, as in ns-2.
-//! 3. Back-off ends with the first acknowledgement of new data, over every recovery: each carries a time stamp, which is the
-//!    new measurement that RFC 6298 section 5 asks for. ns-2 keeps the doubled timeout until a segment is acknowledged that
-//!    was sent once (without `ts_resetRTO_`, its default), as Karn's rule has it without time stamps. That is
-//!    `backoff_until = "fresh_segment"`: where many retransmissions are lost, flows then send much less.
+//! 3. Back-off ends with the first acknowledgement of new data, over every recovery: each carries a time stamp, which
+//!    is the new measurement that RFC 6298 section 5 requires. ns-2 keeps the doubled timeout until a segment is
+//!    acknowledged that was sent once (without `ts_resetRTO_`, its default), which is Karn's rule without time
+//!    stamps. That is `backoff_until = "fresh_segment"`: where many retransmissions are lost, flows then send much
+//!    less.
 
 use alloc::boxed::Box;
 
@@ -52,11 +53,11 @@ struct RenoRecovery {
     seq: Sequence,
     rto: Rto,
     dupackthreshold: u32,
-    /// Duplicates in a row: before the episode they release a segment each, within it they inflate the window.
+    /// Consecutive duplicates: before the episode they release a segment each, within it they inflate the window.
     duplicates: u32,
-    /// Segments that limited transmit has added: the reduction does not count them (RFC 5681 section 3.2, 2).
+    /// Segments that limited transmit has added; the reduction does not count them (RFC 5681 section 3.2, 2).
     limited: u32,
-    /// Duplicates of a window older than this start no episode (RFC 6582 section 3.2, 1).
+    /// Duplicates of a window older than this begin no episode (RFC 6582 section 3.2, 1).
     recover: u32,
     recovering: bool,
     resend: bool,
@@ -126,7 +127,7 @@ impl Recovery for RenoRecovery {
             return None;
         }
         let flight = self.seq.flight();
-        // Going back causes duplicates of what had arrived: the last of them names `highest` itself.
+        // Going back causes duplicates of segments that had arrived: the last of them names `highest` itself.
         self.recover = self.seq.highest.saturating_add(1);
         self.seq.roll_back();
         self.duplicates = 0;

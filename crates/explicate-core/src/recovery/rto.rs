@@ -1,4 +1,4 @@
-//! The retransmission timer (RFC 6298) and the sequence space that every recovery keeps.
+//! The retransmission timer (RFC 6298) and the sequence space of every recovery.
 
 use core::num::NonZeroU64;
 
@@ -11,14 +11,14 @@ use crate::units::Time;
 /// Round-trip estimate and retransmission timer (RFC 6298), integer nanoseconds.
 pub struct Rto {
     srtt: u64,
-    /// Before the first sample the initial timeout.
+    /// The initial timeout before the first sample.
     rttvar: u64,
     deadline: Time,
     min: NonZeroU64,
     max: u64,
-    /// No more than a second.
+    /// At most a second.
     tick: u32,
-    /// Expiries since new data was acknowledged.
+    /// Expiries since new data were acknowledged.
     in_a_row: u16,
     /// How often the timeout is doubled.
     backoffs: u8,
@@ -63,7 +63,7 @@ impl Rto {
         };
         Time((base << self.backoffs).min(self.max))
     }
-    /// What a flow needs to keep the timer by itself, once there is a sample and no back-off.
+    /// The fields that a flow needs to run the timer by itself, once there is a sample and no back-off.
     fn lend(&self) -> Option<Steady> {
         let ready = self.srtt > 0 && self.backoffs == 0;
         ready.then_some(Steady { rttvar: self.rttvar, min: self.min, max: self.max, tick: self.tick })
@@ -84,10 +84,10 @@ impl Rto {
             self.restart(now);
         }
     }
-    /// New data was acknowledged: the timer restarts, or stops if nothing is outstanding (5.2, 5.3). Back-off ends with the
-    /// next measurement (section 5, after 5.7), which with time stamps every acknowledgement of new data brings. Without
-    /// them only a segment that was sent once gives one: `backoff_until` may ask for that, and `fresh` says that a segment
-    /// is acknowledged that was sent first after the last timeout.
+    /// New data were acknowledged: the timer restarts, or stops if nothing is outstanding (5.2, 5.3). Back-off ends
+    /// with the next measurement (section 5, after 5.7), which with time stamps is every acknowledgement of new data.
+    /// Without them it is only an acknowledgement of a segment that was sent once: `backoff_until` may require that,
+    /// and `fresh` states that the acknowledged segment was first sent after the last timeout.
     #[inline]
     pub fn acknowledged(&mut self, now: Time, outstanding: bool, fresh: bool) {
         self.in_a_row = 0;
@@ -124,15 +124,15 @@ impl Rto {
     pub fn backoffs(&self) -> u32 {
         self.in_a_row as u32
     }
-    /// Tells its variables.
+    /// Reports its variables.
     pub fn probe(&self, put: Probe<'_>) {
         put("srtt_ms", Time(self.srtt).as_millis_f64());
         put("rto_ms", self.timeout().as_millis_f64());
     }
 }
 
-/// SRTT and RTTVAR after one more sample (RFC 6298 (2.3)): the variance first, from the old SRTT. A clock that ticks makes
-/// integers of them, as hosts with such clocks compute.
+/// SRTT and RTTVAR after one more sample (RFC 6298 (2.3)): the variance first, from the old SRTT. With a clock that
+/// ticks they are integers, as hosts with such clocks compute them.
 #[inline(always)]
 pub(crate) fn smoothed(srtt: u64, rttvar: u64, sample: u64, tick: u32) -> (u64, u64) {
     if tick > 0 {
@@ -140,9 +140,10 @@ pub(crate) fn smoothed(srtt: u64, rttvar: u64, sample: u64, tick: u32) -> (u64, 
     }
     (srtt - srtt / 8 + sample / 8, rttvar - rttvar / 4 + srtt.abs_diff(sample) / 4)
 }
-/// The same in Jacobson's integers (Congestion avoidance and control, 1988, appendix A): SRTT is kept in eighths of a tick,
-/// RTTVAR in quarters, and what either is compared with is its whole ticks. BSD and ns-2 round like this, and Linux 2.4 but for
-/// its variance. SRTT is then up to a tick above the mean: with samples of one tick and two it stays next to two.
+/// The same in Jacobson's integers (Congestion avoidance and control, 1988, appendix A): SRTT has units of an eighth
+/// of a tick, RTTVAR of a quarter, and both are compared in whole ticks. BSD and ns-2 round like this, and so does
+/// Linux 2.4 except for its variance. SRTT is then up to a tick above the mean: with samples of one tick and two it
+/// stays close to two.
 #[cold]
 fn smoothed_in_ticks(srtt: u64, rttvar: u64, sample: u64, tick: u64) -> (u64, u64) {
     let whole = |estimate: u64| estimate - estimate % tick;
@@ -150,13 +151,14 @@ fn smoothed_in_ticks(srtt: u64, rttvar: u64, sample: u64, tick: u64) -> (u64, u6
     let next = srtt + sample / 8 - whole(srtt) / 8;
     (next, rttvar + deviation / 4 - whole(rttvar) / 4)
 }
-/// The timeout before its bounds (2.2). RTTVAR is never less than half a tick, so that the least variance, G, needs no word.
+/// The timeout before its bounds (2.2). RTTVAR is at least half a tick, so the minimum G of the variance needs no
+/// code.
 #[inline(always)]
 pub(super) fn timeout_of(srtt: u64, rttvar: u64) -> u64 {
     srtt + 4 * rttvar
 }
 
-/// Where a flow stands: `acked <= next <= highest`, in segments.
+/// State of a flow: `acked <= next <= highest`, in segments.
 #[derive(Clone, Copy, Default)]
 pub struct Sequence {
     /// All segments below are acknowledged (`lack` + 1 in paper D).
@@ -168,8 +170,8 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    /// Takes a cumulative acknowledgement; returns the segments that it newly covers. One for data that was never sent
-    /// is not taken (zero).
+    /// Processes a cumulative acknowledgement; returns the number of newly covered segments, or zero for one that
+    /// covers data that were never sent.
     #[inline]
     pub fn acknowledge(&mut self, cumulative: u32) -> u32 {
         if cumulative <= self.acked || cumulative > self.highest {
@@ -203,7 +205,7 @@ impl Sequence {
     pub fn is_duplicate(&self, cumulative: u32) -> bool {
         cumulative == self.acked && self.outstanding()
     }
-    /// The facts that drivers ask for.
+    /// The values that drivers request.
     #[inline]
     pub fn state(&self, rto: &Rto, in_flight: u32, recovering: bool) -> RecoveryState {
         RecoveryState {
@@ -216,7 +218,8 @@ impl Sequence {
             timer: rto.deadline(),
         }
     }
-    /// What [`crate::recovery::Recovery::lend`] answers where all that is outstanding is in flight: nothing is sent again.
+    /// The result of [`crate::recovery::Recovery::lend`] if all outstanding data are in flight and nothing is to be
+    /// retransmitted.
     pub fn lend(&self, rto: &Rto) -> Option<Steady> {
         if self.next == self.highest { rto.lend() } else { None }
     }

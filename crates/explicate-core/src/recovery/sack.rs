@@ -1,10 +1,10 @@
 //! Recovery from selective acknowledgements (RFC 2018, RFC 6675).
 //!
-//! The receiver tells which segments it has beyond the cumulative number. A segment counts as lost once `dupackthreshold`
-//! segments above it are reported, so all lost ones lie below one boundary, and since they are resent in order, all
-//! resent ones lie below another. What is in flight (`pipe`) is then what is unreported above the first boundary and
-//! what is unreported below the second, and both are kept by counting what each report adds. A window with many losses
-//! is repaired in one round trip after it is noticed.
+//! The receiver reports the segments that it has beyond the cumulative number. A segment counts as lost once
+//! `dupackthreshold` segments above it are reported, so all lost ones lie below one boundary, and since they are
+//! retransmitted in order, all retransmitted ones lie below another. The number in flight (`pipe`) is then the number
+//! of unreported segments above the first boundary plus that below the second; both are maintained by counting the
+//! additions of each report. A window with many losses is repaired in one round trip after the loss is detected.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
@@ -18,28 +18,28 @@
 //! | HighData at the last retransmission | `resent_before` | segment, one past | | Linux 2.4 `tcp_input.c`, event C |
 //! | pipe of 1996 | `counted` | segments | | Fall and Floyd, CCR 26(3), 1996, section 4.4 |
 //!
-//! IsLost counts octets or discontiguous blocks in the RFC; in whole segments both rules say "`dupackthreshold` segments
-//! above". Limited transmit (RFC 3042) needs no code: a report lowers `pipe` and so releases a segment.
+//! IsLost counts octets or discontiguous blocks in the RFC; in whole segments both rules mean "`dupackthreshold`
+//! segments above". Limited transmit (RFC 3042) needs no code: a report decreases `pipe` and so releases a segment.
 //!
 //! Deviations:
-//! 1. A timeout marks all that is unreported as lost and unsent, and keeps the reports (RFC 6675 section 5.1 permits it).
-//!    They stay advice: a cumulative number that stops at a reported segment shows that the receiver has discarded it,
-//!    and all reports are forgotten.
-//! 2. The rescue retransmission waits for the first partial acknowledgement and is left out if new data followed the
-//!    episode's beginning, so that it never repeats a segment in flight on a path that keeps order.
-//! 3. A second episode that begins where the first one ended does not resend what the first has already resent.
-//! 4. The reduction is given the `pipe` before the acknowledgement that showed the loss; with limited transmit this is the
-//!    FlightSize without the segments that limited transmit added.
-//! 5. Without reports (a receiver that refuses SACK) only the timer repairs.
-//! 6. A retransmission that is lost waits for the timer too, as in the RFC. `lost_retransmission = "reports"`: once
-//!    `dupackthreshold` segments are reported that were sent after the last retransmission, holes that were resent are
-//!    lost again, and are resent again; `"first_report"`: one such segment is enough, as in Linux 2.4 with forward
-//!    acknowledgements, its default while it sees no reordering (but Linux looks at every retransmission by itself). The
-//!    law is not told.
-//! 7. What a timeout halves, and what ends back-off: `reno.rs`, deviations 1 and 3.
-//! 8. `pipe = "acknowledgements"` is the pipe of before RFC 6675, as in ns-2's `Sack1`: an episode begins with all that is
-//!    outstanding less `dupackthreshold`, every acknowledgement takes one away, a partial one two, and every segment but
-//!    the first retransmission adds one. Lost segments and lost acknowledgements stay in it.
+//! 1. A timeout marks all unreported segments as lost and unsent, and keeps the reports (RFC 6675 section 5.1 permits
+//!    it). Reports are advisory: a cumulative number that stops at a reported segment shows that the receiver has
+//!    discarded it, and all reports are discarded.
+//! 2. The rescue retransmission waits for the first partial acknowledgement and is omitted if new data followed the
+//!    episode's beginning, so it never repeats a segment in flight on a path without reordering.
+//! 3. A second episode that begins where the first one ended does not repeat the retransmissions of the first.
+//! 4. The reduction uses the `pipe` before the acknowledgement that revealed the loss; with limited transmit this is
+//!    the FlightSize without the segments that limited transmit added.
+//! 5. Without reports (from a receiver that refuses SACK) only the timer repairs.
+//! 6. A lost retransmission waits for the timer, as in the RFC. `lost_retransmission = "reports"`: once
+//!    `dupackthreshold` segments are reported that were sent after the last retransmission, retransmitted gaps count
+//!    as lost, and are retransmitted again. `"first_report"`: one such segment is enough, as in Linux 2.4 with
+//!    forward acknowledgements, its default while it detects no reordering (but Linux considers every retransmission
+//!    separately). The congestion controller receives no report of it.
+//! 7. The reduction at a timeout, and the end of back-off: `reno.rs`, deviations 1 and 3.
+//! 8. `pipe = "acknowledgements"` is the pipe before RFC 6675, as in ns-2's `Sack1`: an episode begins with all
+//!    outstanding segments minus `dupackthreshold`, every acknowledgement subtracts one, a partial one two, and every
+//!    segment except the first retransmission adds one. Lost segments and lost acknowledgements are not subtracted.
 
 use alloc::boxed::Box;
 
@@ -58,23 +58,23 @@ mod counting;
 pub struct Sack;
 
 choices! {
-    /// What repairs a retransmission that is lost.
+    /// What triggers the repair of a lost retransmission.
     enum LostRetransmission { Timer = "timer", Reports = "reports", FirstReport = "first_report" }
 }
 
 choices! {
-    /// What tells an episode how much is in flight.
+    /// Estimator of the segments in flight during an episode.
     enum Pipe { Reports = "reports", Acknowledgements = "acknowledgements" }
 }
 
 parameters! {
     /// What a scenario can set.
     struct Params {
-        /// What repairs a retransmission that is lost: the timer, `dupackthreshold` reports of data sent after it, or
-        /// one.
+        /// What triggers the repair of a lost retransmission: the timer, `dupackthreshold` reports of data sent after
+        /// it, or one.
         lost_retransmission: LostRetransmission = LostRetransmission::Timer, "RFC 6675; Linux 2.4";
-        /// What tells an episode how much is in flight: the reports, or the number of acknowledgements, as in ns-2's
-        /// Sack1.
+        /// Estimator of the segments in flight during an episode: the reports, or the number of acknowledgements, as
+        /// in ns-2's Sack1.
         pipe: Pipe = Pipe::Reports, "RFC 6675 section 4; Fall and Floyd 1996";
     }
 }
@@ -97,7 +97,7 @@ impl RecoveryKind for Sack {
     }
 }
 
-/// Where the rescue retransmission of an episode stands.
+/// State of an episode's rescue retransmission.
 #[derive(Clone, Copy, PartialEq)]
 enum Rescue {
     Early,
@@ -112,13 +112,13 @@ struct SackRecovery {
     board: Scoreboard,
     /// Unreported segments below are lost.
     lost_below: u32,
-    /// Unreported segments below have been resent; itself unreported.
+    /// Unreported segments below have been retransmitted; itself unreported.
     cursor: u32,
     /// Reported segments from `lost_below` on, while that lies above `acked`.
     reported_above: u32,
     /// Unreported segments below `cursor`.
     resent: u32,
-    /// Segments from here on were sent after the last retransmission, if that is watched.
+    /// Segments from here on were sent after the last retransmission, if that is tracked.
     resent_before: u32,
     pipe: u32,
     recover: u32,
@@ -128,9 +128,9 @@ struct SackRecovery {
     rescue: Rescue,
     /// See there: no more than 255.
     dupackthreshold: u8,
-    /// Reports of later data that show that retransmissions are lost; 0 leaves these to the timer.
+    /// Reports of later data that show the loss of retransmissions; 0 leaves these to the timer.
     reports_needed: u8,
-    /// No episode, no hole: `pipe` is all that is outstanding.
+    /// No episode and no gap: `pipe` is the number of outstanding segments.
     quiet: bool,
 }
 
@@ -161,8 +161,8 @@ impl SackRecovery {
         }
     }
 
-    /// Takes the reports of an acknowledgement that moved the cumulative number by `advanced`. Returns how many segments it
-    /// newly covers and whether it shows a loss.
+    /// Processes the reports of an acknowledgement that advanced the cumulative number by `advanced`. Returns the
+    /// number of newly covered segments and whether it indicates a loss.
     #[inline(never)]
     fn repair(&mut self, advanced: u32, sack: &[(u32, u32)]) -> (u32, bool) {
         let acked = self.seq.acked;
@@ -172,7 +172,7 @@ impl SackRecovery {
             self.distrust();
             return (newly, false);
         }
-        // A range that reaches below `acked` tells of duplicates or nonsense, one beyond what was sent is nonsense.
+        // A range that reaches below `acked` reports duplicates or is invalid; one beyond the data sent is invalid.
         for &(first, end) in sack.iter().filter(|r| r.0 > acked && r.0 < r.1 && r.1 <= self.seq.highest) {
             self.board.insert(first, end, |a, b| {
                 newly += b - a;
@@ -199,7 +199,7 @@ impl SackRecovery {
         (newly, began)
     }
 
-    /// Moves the boundary of loss up to the `dupackthreshold`-th highest report; says whether an episode begins.
+    /// Moves the boundary of loss up to the `dupackthreshold`-th highest report; returns whether an episode begins.
     fn look_for_losses(&mut self) -> bool {
         if let Some(boundary) = self.board.from_top(self.dupackthreshold as u32)
             && boundary > self.lost_below
@@ -222,7 +222,8 @@ impl SackRecovery {
         true
     }
 
-    /// The receiver has discarded segments that it had reported: clears all reports and leaves the rest to the timer.
+    /// The receiver has discarded segments that it had reported: clears all reports and leaves the repair to the
+    /// timer.
     fn distrust(&mut self) {
         self.board.clear();
         self.lost_below = self.seq.acked;
@@ -240,18 +241,18 @@ impl SackRecovery {
         self.board.from_top(self.reports_needed as u32).is_some_and(|segment| segment >= self.resent_before)
     }
 
-    /// Whether an unreported segment that was not resent has a report above it.
+    /// Whether an unreported segment that was not retransmitted has a report above it.
     fn below_reports(&self) -> bool {
         self.board.last().is_some_and(|(first, _)| self.cursor < first)
     }
 
-    /// The highest unreported segment, if it was not resent.
+    /// The highest unreported segment, if it was not retransmitted.
     fn tail(&self) -> Option<u32> {
         let end = self.board.last().filter(|r| r.1 == self.seq.highest).map_or(self.seq.highest, |r| r.0);
         (end > self.cursor).then(|| end - 1)
     }
 
-    /// What to send next where so many segments count as in flight.
+    /// The next transmission, with this number of segments in flight.
     #[inline(always)]
     fn next_with(&self, in_flight: u32, cwnd: f64, rwnd: u32) -> Next {
         if in_flight >= cwnd as u32 && !self.first {

@@ -3,20 +3,21 @@
 //! Source: De Vleeschouwer and Frossard, "Loss-resilient window-based congestion control", Computer Networks 52, 2008
 //! \[paper D\], section 5.1, which expects of SACK what it finds with packet numbers; RFC 2018.
 //!
-//! All is as in `loss_monitor`, timers too, but for how the sender learns which packet caused an acknowledgement. One that
-//! moves the cumulative number was caused by the segment that was missing; a duplicate by one in its first range, which
-//! holds the segment that came last (RFC 2018 section 4). The packet is the last one that carried the segment.
+//! As `loss_monitor`, including its timers, except for the way in which the sender identifies the packet that caused
+//! an acknowledgement. One that advances the cumulative number was caused by the segment that was missing; a
+//! duplicate by a segment in its first range, which contains the most recent arrival (RFC 2018 section 4). The packet
+//! is the last one that carried the segment.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
 //! | W, rseqn, dupcount, swnd | `monitor` | | those of `loss_monitor` | 003 section 5.2 |
 //!
 //! Deviations:
-//! 1. If acknowledgements were lost, several segments of the first range are new: the one that was sent last counts as the
-//!    cause. Those of the other ranges are noted, too.
-//! 2. A segment that was resent needlessly is taken for its last copy, though the one before it arrived: the candidate may
-//!    then be resent earlier than by packet numbers.
-//! 3. An acknowledgement costs a step for each segment that it reports, not only for what is new.
+//! 1. If acknowledgements were lost, several segments of the first range are new: the one that was sent last counts
+//!    as the cause. Those of the other ranges are recorded, too.
+//! 2. For a segment that was retransmitted unnecessarily the last copy counts, although an earlier one arrived: the
+//!    candidate may then be retransmitted earlier than with packet numbers.
+//! 3. The cost of an acknowledgement is one step per reported segment, not only per new one.
 
 use alloc::boxed::Box;
 

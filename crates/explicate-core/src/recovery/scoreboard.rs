@@ -1,17 +1,17 @@
 //! The segments that a receiver reported beyond its cumulative number (RFC 2018), as sorted ranges.
 //!
-//! Nothing is kept while no hole exists. A lookup is a binary search, an insertion touches the ranges that it joins,
-//! and the count of ranges is bounded: a report that would need one more is not noted, which costs at worst a needless
-//! retransmission, for SACK is advice.
+//! Nothing is stored while there is no gap. A lookup is a binary search, an insertion accesses the ranges that it
+//! joins, and the number of ranges is bounded: a report that would need one more is not recorded, which at worst
+//! causes an unnecessary retransmission, because SACK is advisory.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-/// Most ranges kept.
+/// Maximum number of ranges.
 const MOST_RANGES: usize = 1 << 16;
 
-/// In sorted ranges apart from each other: the index of the first that ends at `least` or after. What is asked for lies
-/// mostly at either end: new arrivals beyond all others, repairs before them.
+/// In sorted, disjoint ranges: the index of the first that ends at `least` or later. The result is mostly at either
+/// end: new arrivals above all others, repairs below them.
 pub fn first_ending_at(ranges: &VecDeque<(u32, u32)>, least: u32) -> usize {
     let (front, back) = ranges.as_slices();
     if front.first().is_none_or(|r| r.1 >= least) {
@@ -28,14 +28,14 @@ pub fn first_ending_at(ranges: &VecDeque<(u32, u32)>, least: u32) -> usize {
 /// Segments reported beyond the cumulative number.
 #[derive(Default)]
 pub struct Scoreboard {
-    /// There while something is noted: most flows need no more than a pointer.
+    /// Present while something is recorded; most flows need only a pointer.
     noted: Option<Box<Noted>>,
 }
 
-/// What is noted.
+/// The recorded segments.
 #[derive(Default)]
 struct Noted {
-    /// Ranges `[first, end)`: sorted, apart from each other.
+    /// Ranges `[first, end)`, sorted and disjoint.
     ranges: VecDeque<(u32, u32)>,
     /// Segments in them.
     total: u32,
@@ -53,7 +53,7 @@ impl Scoreboard {
     pub fn is_empty(&self) -> bool {
         self.noted.is_none()
     }
-    /// Segments noted.
+    /// Number of recorded segments.
     #[inline]
     pub fn total(&self) -> u32 {
         self.noted.as_ref().map_or(0, |noted| noted.total)
@@ -73,7 +73,7 @@ impl Scoreboard {
         self.noted = None;
     }
 
-    /// Notes `[first, end)` and calls `fresh` with each part that was not noted before.
+    /// Records `[first, end)` and calls `fresh` with each part that was not recorded before.
     pub fn insert(&mut self, first: u32, end: u32, mut fresh: impl FnMut(u32, u32)) {
         let Noted { ranges, total } = &mut **self.noted.get_or_insert_default();
         if let Some(highest) = ranges.back_mut()
@@ -84,18 +84,18 @@ impl Scoreboard {
                 *total += end - highest.1;
                 highest.1 = end;
             }
-            return; // the newest arrival, mostly
+            return; // mostly the newest arrival
         }
         let at = first_ending_at(ranges, first);
         if ranges.get(at).is_some_and(|&(f, e)| f <= first && end <= e) {
-            return; // told before: most reports repeat
+            return; // most reports repeat earlier ones
         }
         let joins = ranges.get(at).is_some_and(|&(f, _)| f <= end);
         if !joins && ranges.len() >= MOST_RANGES {
             return;
         }
         let mut joined = (first, end);
-        let mut known = first; // all of `[first, known)` is dealt with
+        let mut known = first; // all of `[first, known)` has been processed
         let mut until = at;
         while let Some(&(f, e)) = ranges.get(until)
             && f <= end
@@ -122,7 +122,7 @@ impl Scoreboard {
         }
     }
 
-    /// Removes what lies below `acked`, and returns how many segments that were.
+    /// Removes segments below `acked`, and returns their number.
     pub fn advance(&mut self, acked: u32) -> u32 {
         let Some(Noted { ranges, total }) = self.noted.as_deref_mut() else { return 0 };
         let mut gone = 0;
@@ -144,7 +144,7 @@ impl Scoreboard {
         gone
     }
 
-    /// The first segment that is not noted, from `segment` on.
+    /// The first segment at or after `segment` that is not recorded.
     #[inline]
     pub fn skip(&self, segment: u32) -> u32 {
         if self.first().is_none_or(|(first, _)| segment < first) {
@@ -157,7 +157,7 @@ impl Scoreboard {
         }
     }
 
-    /// The `n`-th highest segment noted, if there are so many. Looks at no more than `n` ranges.
+    /// The `n`-th highest recorded segment, if there are that many. Accesses at most `n` ranges.
     pub fn from_top(&self, n: u32) -> Option<u32> {
         if self.total() < n {
             return None;

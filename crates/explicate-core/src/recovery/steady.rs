@@ -1,25 +1,27 @@
-//! Recovery while nothing is missing. What every recovery does then is the same: acknowledgements move the cumulative number
-//! on, each brings a sample of the round-trip time and restarts the timer (RFC 6298), and what is sent is new. A flow does
-//! that by itself, on its own copy of where it stands, and gives the counts back as soon as something else happens.
+//! Recovery while no segment is missing. All recoveries then do the same: acknowledgements advance the cumulative
+//! number, each gives a sample of the round-trip time and restarts the timer (RFC 6298), and only new segments are
+//! sent. A flow does this by itself, on its own copy of the state, and returns the counters as soon as something else
+//! happens.
 
 use core::num::NonZeroU64;
 
 use crate::recovery::{Next, RecoveryState};
 use crate::units::Time;
 
-/// What a flow needs for that beside [`RecoveryState`]; from [`crate::recovery::rto::Sequence::lend`]. Nanoseconds.
+/// The state that a flow needs for this besides [`RecoveryState`]; from [`crate::recovery::rto::Sequence::lend`].
+/// Nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Steady {
     pub(super) rttvar: u64,
-    /// Not zero: that it is not there needs no room of its own.
+    /// Not zero, so that `Option` needs no additional memory.
     pub(super) min: NonZeroU64,
     pub(super) max: u64,
     pub(super) tick: u32,
 }
 
 impl Steady {
-    /// Takes an acknowledgement of data that is outstanding. Returns the segments that it newly covers, or zero, and nothing
-    /// done, if it is of none.
+    /// Processes an acknowledgement of outstanding data. Returns the number of newly covered segments, or zero
+    /// without any change if it covers none.
     #[inline(always)]
     pub fn acknowledge(&mut self, at: &mut RecoveryState, now: Time, cumulative: u32, rtt: Time) -> u32 {
         let newly = cumulative.wrapping_sub(at.acked);
@@ -46,7 +48,7 @@ impl Steady {
             at.timer = now + Time(timeout);
         }
     }
-    /// What to send next within so many whole segments.
+    /// The next transmission within this number of whole segments.
     #[inline(always)]
     pub fn next(&self, at: &RecoveryState, window: u32) -> Next {
         if at.in_flight >= window { Next::Nothing } else { Next::New }
@@ -68,8 +70,8 @@ mod tests {
         [acked as u64, next as u64, highest as u64, in_flight as u64, recovering as u64, srtt.0, timer.0]
     }
 
-    /// One recovery is told everything, of another the flow keeps the counts: at every moment both stand alike and would send
-    /// the same, and after they were given back too.
+    /// One recovery receives every event; of another the flow keeps the counters. At every moment both have the same
+    /// state and would send the same, also after the counters are returned.
     #[test]
     fn what_is_lent_keeps_step_with_what_is_told() {
         let mut lending = 0;

@@ -1,8 +1,10 @@
-//! Tahoe's fast retransmit (V. Jacobson, "Congestion Avoidance and Control", SIGCOMM 1988; 4.3BSD-Tahoe): go back to the hole.
+//! Tahoe's fast retransmit (V. Jacobson, "Congestion Avoidance and Control", SIGCOMM 1988; 4.3BSD-Tahoe): go back to
+//! the gap.
 //!
-//! Three duplicates are taken for a loss, and the sender goes on from there as if the timer had expired: all that follows is
-//! sent again as the window allows. There is no episode of repair, no inflation. The window that belongs to it is one segment
-//! and slow start, which is the law's reaction (`on_duplicates = "restart"`): the preset `tahoe` combines the two.
+//! Three duplicates indicate a loss, and the sender continues from the missing segment as if the timer had expired:
+//! all following segments are retransmitted as the window allows. There is no repair episode and no inflation. The
+//! corresponding window is one segment and slow start, set by the congestion controller (`on_duplicates =
+//! "restart"`): the preset `tahoe` combines the two.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
@@ -10,10 +12,10 @@
 //! | t_dupacks | `duplicates` | | 3 | 4.3BSD |
 //!
 //! Deviations:
-//! 1. What is sent again may have arrived, and its duplicates would show another loss: none is taken before all that was sent is
-//!    passed (RFC 6582 section 3.2, 1), which 4.3BSD did not know.
+//! 1. Retransmitted segments may have arrived before, and their duplicates would indicate another loss: no loss is
+//!    detected before all data sent are acknowledged (RFC 6582 section 3.2, 1), a rule that 4.3BSD did not have.
 //! 2. No limited transmit (RFC 3042), which came later.
-//! 3. What a timeout halves, and what ends back-off: `reno.rs`, deviations 1 and 3.
+//! 3. The reduction at a timeout, and the end of back-off: `reno.rs`, deviations 1 and 3.
 
 use alloc::boxed::Box;
 
@@ -50,16 +52,16 @@ struct TahoeRecovery {
     seq: Sequence,
     rto: Rto,
     dupackthreshold: u32,
-    /// Duplicates in a row.
+    /// Consecutive duplicates.
     duplicates: u32,
-    /// No loss is taken before this is acknowledged.
+    /// No loss is detected before this is acknowledged.
     recover: u32,
 }
 
 impl TahoeRecovery {
     fn go_back(&mut self) -> u32 {
         let flight = self.seq.flight();
-        // Going back causes duplicates of what had arrived: the last of them names `highest` itself.
+        // Going back causes duplicates of segments that had arrived: the last of them names `highest` itself.
         self.recover = self.seq.highest.saturating_add(1);
         self.seq.roll_back();
         self.duplicates = 0;

@@ -1,9 +1,10 @@
-//! The two timers of paper D (sections 2.2.3, 4.2, 4.3): one resets a connection that fell silent, one resends its first hole.
+//! The two timers of paper D (sections 2.2.3, 4.2, 4.3): one resets a connection without acknowledgements, one
+//! retransmits its first gap.
 //!
-//! The *recovery timer* is TCP's (RFC 6298). While acknowledgements come, duplicates too, the connection lives, so they may
-//! all restart it. Then a segment that is lost twice would never be resent: its duplicates were counted. That is what the
-//! *retransmission timer* is for. It is longer than the recovery timer and fires first all the same, since duplicates do
-//! not restart it.
+//! The *recovery timer* is TCP's (RFC 6298). While acknowledgements arrive, including duplicates, the connection is
+//! alive, so all of them may restart the timer. But then a segment that is lost twice would never be retransmitted,
+//! because its duplicates have been counted. For this case there is the *retransmission timer*. It is longer than the
+//! recovery timer, but may still expire first, since duplicates do not restart it.
 
 use crate::api::Probe;
 use crate::params::{Flag, Number, Values, parameters};
@@ -11,23 +12,23 @@ use crate::recovery::rto::Rto;
 use crate::units::Time;
 
 parameters! {
-    /// What a scenario can set of both timers.
+    /// Parameters of both timers.
     pub struct Params {
         /// Any acknowledgement restarts the recovery timer, not only one of new data.
         restart_on_any: Flag = true, "paper D section 4.2";
         /// A second timer resends the first unacknowledged segment.
         retransmission_timer: Flag = true, "paper D section 4.3";
-        /// The retransmission timeout, in recovery timeouts.
+        /// The retransmission timeout, as a multiple of the recovery timeout.
         retransmission_factor: Number = 2.0, in 1.5..=3.0, "paper D section 4.3, note 3";
     }
 }
 
-/// What a timer that expired asks for.
+/// The action for an expired timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Expired {
-    /// To reset the connection.
+    /// Reset the connection.
     Recovery,
-    /// To resend the first unacknowledged segment.
+    /// Retransmit the first unacknowledged segment.
     Retransmission,
 }
 
@@ -35,7 +36,7 @@ pub enum Expired {
 pub struct Timers {
     rto: Rto,
     restart_on_any: bool,
-    /// Recovery timeouts in a retransmission timeout; infinite if there is no such timer.
+    /// Ratio of retransmission timeout and recovery timeout; infinite without the former timer.
     factor: f64,
     resend_at: Time,
     resends: u32,
@@ -61,21 +62,21 @@ impl Timers {
     pub fn rto(&self) -> &Rto {
         &self.rto
     }
-    /// A segment left for the first time: both run.
+    /// A segment is sent for the first time: both timers run.
     pub fn sent(&mut self, now: Time) {
         self.rto.start(now);
         if self.resend_at == Time::NEVER {
             self.restart_second(now);
         }
     }
-    /// A segment left again, because acknowledgements or the second timer asked for it.
+    /// A segment is retransmitted, because of acknowledgements or the second timer.
     pub fn resent(&mut self, now: Time, by_acknowledgements: bool) {
         if by_acknowledgements {
             self.rto.restart(now);
         }
         self.restart_second(now);
     }
-    /// New data was acknowledged; `fresh` as in [`Rto::acknowledged`].
+    /// New data were acknowledged; `fresh` as in [`Rto::acknowledged`].
     pub fn acknowledged(&mut self, now: Time, outstanding: bool, fresh: bool) {
         self.rto.acknowledged(now, outstanding, fresh);
         self.resend_at = Time::NEVER;
@@ -83,17 +84,18 @@ impl Timers {
             self.restart_second(now);
         }
     }
-    /// A duplicate came.
+    /// A duplicate arrived.
     pub fn duplicate(&mut self, now: Time) {
         if self.restart_on_any {
             self.rto.restart(now);
         }
     }
-    /// When the next one expires.
+    /// When the next timer expires.
     pub fn deadline(&self) -> Time {
         self.rto.deadline().min(self.resend_at)
     }
-    /// What has expired; `None` if nothing has, or nothing was outstanding. The recovery timer, if both have.
+    /// The action that is due; `None` if no timer has expired, or nothing was outstanding. With both, that of the
+    /// recovery timer.
     pub fn expire(&mut self, now: Time, outstanding: bool) -> Option<Expired> {
         if !outstanding {
             self.rto.stop();
@@ -117,7 +119,7 @@ impl Timers {
             self.resend_at = now + Time((self.rto.timeout().0 as f64 * self.factor) as u64);
         }
     }
-    /// Tells its variables.
+    /// Reports its variables.
     pub fn probe(&self, put: Probe<'_>) {
         self.rto.probe(put);
         put("timer_resends", self.resends as f64);

@@ -1,10 +1,10 @@
-//! How much arrives, and how fast: what bandwidth-measuring laws keep for themselves, so that others pay nothing for it.
+//! Arrivals and delivery rate, for controllers that measure bandwidth; other controllers have no cost.
 //!
-//! `Arrivals` counts segments that have reached the receiver, duplicates as one each until the cumulative number accounts for
-//! them (Westwood's AckedCount). `DeliveryRate` takes a sample of the rate at which the network delivers with every
-//! acknowledgement (draft-cheng-iccrg-delivery-rate-estimation-00): each packet records how much had been delivered when it
-//! left; its acknowledgement tells how much has been since. The longer of the times that sending and acknowledging took is
-//! the divisor, so that compressed acknowledgements do not exaggerate.
+//! `Arrivals` counts segments that have reached the receiver. Duplicates count as one each until the cumulative
+//! number covers them (Westwood's AckedCount). `DeliveryRate` samples the rate at which the network delivers at every
+//! acknowledgement (draft-cheng-iccrg-delivery-rate-estimation-00): each packet records how much had been delivered
+//! when it left, and its acknowledgement shows how much has been delivered since. The divisor is the longer of the
+//! sending and the acknowledging time, so that compressed acknowledgements do not exaggerate the rate.
 //!
 //! | symbol | field | unit | section |
 //! | --- | --- | --- | --- |
@@ -14,15 +14,16 @@
 //! | P.delivered, P.delivered_time, ... | `Record` | | 3.1.2 |
 //! | rs.delivered, rs.interval, ... | `Sample` | | 3.1.3 |
 //!
-//! Deviations: a packet is found by its echoed number, so a sample belongs to the packet that caused the acknowledgement. The
-//! application counts as the limit (section 3.4) from a packet after which it has nothing more to send.
+//! Deviations: a packet is found by its echoed number, so a sample belongs to the packet that caused the
+//! acknowledgement. The application counts as the limit (section 3.4) from a packet after which it has no more data
+//! to send.
 
 use alloc::collections::VecDeque;
 
 use crate::api::{Ack, Sent};
 use crate::units::Time;
 
-/// Counts arrivals, whether they are reported one by one (SACK) or by duplicates first.
+/// Counts arrivals, whether SACK reports them one by one or duplicates come first.
 #[derive(Default)]
 pub(crate) struct Arrivals {
     /// Duplicates counted that the cumulative number does not yet cover.
@@ -30,7 +31,7 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    /// Segments that this acknowledgement shows to have arrived since the last one.
+    /// Segments that have arrived since the last acknowledgement, as this one shows.
     #[inline]
     pub(crate) fn count(&mut self, ack: &Ack<'_>) -> u32 {
         if ack.newly_acked == 0 {
@@ -40,11 +41,11 @@ impl Arrivals {
         if self.ahead == 0 {
             return ack.newly_acked;
         }
-        // One at least, the segment that moved the number; the rest may have been counted.
+        // At least one, the segment that advanced the number; duplicates may have counted the rest.
         let known = self.ahead.min(ack.newly_acked - 1);
         self.ahead -= known;
         if !ack.recovering {
-            self.ahead = 0; // duplicates of what had arrived before are not made up for
+            self.ahead = 0; // duplicates of earlier arrivals are not corrected
         }
         ack.newly_acked - known
     }
@@ -62,13 +63,13 @@ struct Record {
 /// A sample of the delivery rate.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Sample {
-    /// Delivered when the packet left, all in all, segments.
+    /// Segments delivered in total when the packet left.
     pub(crate) prior_delivered: u64,
-    /// Delivered since, segments.
+    /// Segments delivered since.
     pub(crate) delivered: u64,
     /// In this time.
     pub(crate) interval: Time,
-    /// The application was the limit: the path may have room for more.
+    /// The application was the limit: the path may have more bandwidth.
     pub(crate) limited: bool,
 }
 
@@ -86,25 +87,25 @@ pub(crate) struct DeliveryRate {
     delivered: u64,
     delivered_at: Time,
     first_sent: Time,
-    /// Samples are limited by the application until so much is delivered.
+    /// Samples are limited by the application until this number of segments is delivered.
     limited_until: u64,
     records: VecDeque<Record>,
-    /// Number of the packet that `records` begins with.
+    /// Number of the first packet in `records`.
     first: u32,
 }
 
 impl DeliveryRate {
-    /// Delivered in all, segments.
+    /// Segments delivered in total.
     pub(crate) fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// The application limits what is sampled now.
+    /// The application limits the present samples.
     pub(crate) fn limited(&self) -> bool {
         self.delivered < self.limited_until
     }
 
-    /// What is in flight, and one packet more, says nothing about the path's bandwidth.
+    /// The packets in flight, and one more, do not measure the path's bandwidth.
     pub(crate) fn limit(&mut self, in_flight: u32) {
         self.limited_until = self.delivered + in_flight as u64 + 1;
     }
@@ -130,8 +131,8 @@ impl DeliveryRate {
         });
     }
 
-    /// An acknowledgement came. No sample without its packet's record, nor over less than `least`, where clocks and bursts
-    /// would decide (section 3.3).
+    /// An acknowledgement arrived. Returns no sample without the record of its packet, nor over less than `least`,
+    /// where clocks and bursts would dominate (section 3.3).
     pub(crate) fn on_ack(&mut self, ack: &Ack<'_>, least: Time) -> Option<Sample> {
         let arrived = self.arrivals.count(ack);
         if arrived > 0 {

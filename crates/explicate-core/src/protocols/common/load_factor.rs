@@ -1,8 +1,8 @@
-//! The load factor of VCP's routers, and the two bits that tell of it (paper K section III).
+//! The load factor of VCP's routers, and the two bits that carry it (paper K section III).
 //!
-//! What came in an interval, and a part of what waits, is compared with what could have been sent: equation 1. Paper K does
-//! not say how the persistent queue is found; as in the ns-2 code of VCP's author it is a moving average of the means of
-//! samples. The symbols stand in the table of [VCP](crate::protocols::vcp).
+//! Equation 1 compares the bytes that arrived in an interval, and a part of the queue, with the bytes that could have
+//! been sent. Paper K does not define the measurement of the persistent queue; as in the ns-2 code of VCP's author it
+//! is a moving average of the means of samples. The symbols are in the table of [VCP](crate::protocols::vcp).
 
 use crate::api::{PortView, Probe};
 use crate::params::{Flag, Fraction, Number, Seconds, parameters};
@@ -18,19 +18,19 @@ pub const HIGH: u8 = Ecn::Capable0 as u8;
 pub const OVERLOAD: u8 = Ecn::Marked as u8;
 
 parameters! {
-    /// What a scenario can set of the measurement.
+    /// Parameters of the measurement.
     pub struct Params {
-        /// Control interval; longer than most round trips.
+        /// Control interval; longer than most round-trip times.
         t_rho: Seconds = 0.2, in 1e-3..=100.0, "paper K section III";
         /// Interval between samples of the queue.
         t_q: Seconds = 0.01, in 1e-4..=100.0, "VCP's ns-2 code";
         /// Share of the queue to be drained per interval.
         kappa_q: Number = 0.5, "paper K equation 1";
-        /// Share of the capacity that counts as full.
+        /// Share of the capacity that counts as a full link.
         gamma_l: Fraction = 0.98, in 1e-3..=1.0, "paper K equation 1";
-        /// Weight of a new mean of the queue.
+        /// Weight of a new mean in the average of the queue.
         queue_weight: Fraction = 0.25, in 1e-6..=1.0, "VCP's ns-2 code";
-        /// The first interval is a whole one too, so that all routers measure at the same times.
+        /// The first interval has full length, so that all routers measure at the same times.
         in_step: Flag = false, "VCP's ns-2 code";
     }
 }
@@ -42,7 +42,7 @@ pub struct LoadFactor {
     kappa_q: f64,
     gamma_l: f64,
     queue_weight: f64,
-    /// What came in the present interval, bytes.
+    /// Bytes that arrived in the present interval.
     bytes: u64,
     /// Samples of the queue in the present interval: their sum, bytes, and number.
     samples: (u64, u64),
@@ -56,7 +56,7 @@ pub struct LoadFactor {
 }
 
 impl LoadFactor {
-    /// The first interval lasts 0.5..1.5 t_rho, as `rng` says, or t_rho.
+    /// The first interval lasts 0.5..1.5 t_rho, drawn from `rng`, or t_rho.
     pub fn new(params: Params, rng: &mut Rng) -> LoadFactor {
         let seconds = Time::from_secs_f64;
         let first = if params.in_step { 1.0 } else { 0.5 + rng.uniform() };
@@ -76,18 +76,19 @@ impl LoadFactor {
         }
     }
 
-    /// Whatever comes is load, acknowledgements and what is dropped included.
+    /// Every arriving packet is load, including acknowledgements and packets that are dropped.
     pub fn on_arrival(&mut self, now: Time, packet: &Packet, port: &PortView) {
         self.sample(now, port);
         self.bytes += packet.ip_len as u64;
     }
 
-    /// A packet leaves.
+    /// A packet departs.
     pub fn on_departure(&mut self, now: Time, port: &PortView) {
         self.sample(now, port);
     }
 
-    /// Takes the samples that were due since the queue last changed: it was as long all the while. So they need no timer.
+    /// Takes the samples that were due since the queue last changed. The queue was constant in that time, so no timer
+    /// is needed.
     fn sample(&mut self, now: Time, port: &PortView) {
         if self.sample_at <= now {
             let due = 1 + now.since(self.sample_at).0 / self.t_q.0;
@@ -124,7 +125,7 @@ impl LoadFactor {
         }
     }
 
-    /// Tells its variables.
+    /// Reports its variables.
     pub fn probe(&self, put: Probe<'_>) {
         put("load_factor", self.rho);
         put("persistent_queue_bytes", self.queue);
@@ -139,7 +140,8 @@ pub fn bears_code(packet: &Packet) -> bool {
     data && packet.ecn() != Ecn::NotCapable
 }
 
-/// Writes a code into a packet that carries a lower one; packets without a code, acknowledgements among them, stay so.
+/// Writes a code into a packet that carries a lower one; packets without a code, including acknowledgements, do not
+/// change.
 pub fn raise(packet: &mut Packet, code: u8) {
     let carried = packet.ecn() as u8;
     if carried != 0 && carried < code {
@@ -159,7 +161,7 @@ mod tests {
     fn load() -> LoadFactor {
         LoadFactor::new(Params::DEFAULT, &mut Rng::stream(1, "test"))
     }
-    /// The code after one interval of 0.2 s in which `bytes` came and `backlog` waited.
+    /// The code after one interval of 0.2 s in which `bytes` arrived and the queue was `backlog`.
     fn after(load: &mut LoadFactor, bytes: u64, backlog: u64) -> u8 {
         load.bytes += bytes;
         load.measure(load.began + Time::millis(200), &view(backlog))

@@ -1,4 +1,4 @@
-//! What several protocols share.
+//! Code that several protocols share.
 
 pub(super) mod delivery;
 pub mod load_factor;

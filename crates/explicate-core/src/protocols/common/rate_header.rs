@@ -7,13 +7,13 @@
 //! | 12-15 | Reverse_Feedback, signed, bytes/s |
 //! | 16-19 | Delta_Throughput, signed, bytes/s |
 //!
-//! Each field is read and written in its place: a router changes one of the four words in a packet.
+//! Each field is read and written in place: a router changes one of the four fields of a packet.
 
 use core::fmt;
 
 use crate::wire::{Congestion, Format, Packet, be32, put32};
 
-/// X and RTT count units of 2^-28 s: this many to the second.
+/// X and RTT have units of 2^-28 s; this is the number of units per second.
 pub const UNITS_PER_SEC: f64 = (1u64 << 28) as f64;
 
 /// Seconds in header units of 2^-28 s, rounded to nearest and saturated at 16 s; negative and NaN give 0, "unknown".
@@ -48,7 +48,7 @@ impl Congestion {
     pub fn set_rtt(&mut self, units: u32) {
         put32(&mut self.0, 8, units);
     }
-    /// Feedback that travels back to the sender, bytes/s.
+    /// Feedback returned to the sender, bytes/s.
     #[inline]
     pub fn reverse_feedback(&self) -> i32 {
         be32(&self.0, 12) as i32
@@ -58,7 +58,7 @@ impl Congestion {
     pub fn set_reverse_feedback(&mut self, bytes_per_s: i32) {
         put32(&mut self.0, 12, bytes_per_s as u32);
     }
-    /// The change of throughput that the sender wants and routers lower, bytes/s.
+    /// The change of throughput that the sender requests and routers reduce, bytes/s.
     #[inline]
     pub fn delta_throughput(&self) -> i32 {
         be32(&self.0, 16) as i32
@@ -70,14 +70,14 @@ impl Congestion {
     }
 }
 
-/// What packet logs say: what a packet may still get, and what an acknowledgement returns.
+/// Text for packet logs: the remaining request of a packet, or the feedback of an acknowledgement.
 pub(crate) fn describe(packet: &Packet, out: &mut dyn fmt::Write) -> fmt::Result {
     let header = &packet.congestion;
     if header.is_standard() {
         return write!(out, " delta {:+} B/s", header.delta_throughput());
     }
     if header.has_format(Format::MINIMAL) {
-        // In the unit of its protocol: bytes/s, or bytes where windows travel.
+        // In the unit of its protocol: bytes/s, or bytes for windows.
         return write!(out, " feedback {:+}", header.reverse_feedback());
     }
     Ok(())

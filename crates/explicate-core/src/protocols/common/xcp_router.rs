@@ -1,19 +1,21 @@
-//! The router of XCP (D03 section 3.4), whose parts the relatives of XCP share.
+//! The router of XCP (D03 section 3.4). Its parts are shared with the relatives of XCP.
 //!
-//! [`Controller`] is the law without a wire format: it takes every packet's length, inter-packet time X and RTT, keeps
-//! the two timers and the two pools, and says what a departing packet may ask for. [`XcpRouter`] feeds it with the draft's
-//! header; `xcp_window.rs` does so with the header of the paper, `p_xcp.rs` watches it at work.
+//! [`Controller`] is the control law without a header format: it receives every packet's length, inter-packet time X
+//! and RTT, has the two timers and the two pools, and returns the feedback of a departing packet. [`XcpRouter`]
+//! connects it to the draft's header, `xcp_window.rs` to the header of the paper; `p_xcp.rs` adds a measurement.
 //!
-//! Two rules for the share drawn from the pools by a packet that requests less than this router offers (offer: pos - neg):
+//! Two rules for the share drawn from the pools by a packet that requests less than this router offers (offer: pos -
+//! neg):
 //!
 //! | `pools` | from the positive pool | from the negative pool |
 //! | --- | --- | --- |
-//! | `draft`, D03 3.4 | request + what is taken from the negative one | neg + (offer - request), at most all of it |
+//! | `draft`, D03 3.4 | request + the share of the negative pool | neg + (offer - request), at most all of it |
 //! | `paper`, XCP02 appendix A, request > 0 | request | offer - request |
 //! | `paper`, request <= 0 | nothing | -request, and the offer if that is positive |
 //!
-//! What a packet is offered is bounded by what is left in either pool: pos <= residue_pos, neg <= residue_neg (`xcp.rs`,
-//! deviation 6). An interval hands out no more than its pools held at its beginning and what packets gave back.
+//! The offer to a packet is bounded by the remainder of either pool: pos <= residue_pos, neg <= residue_neg
+//! (`xcp.rs`, deviation 6). An interval hands out at most the initial contents of its pools and what packets return
+//! to them.
 //!
 //! A target queue (`target_queue`, paper D section 7.2, there called XCPQ) replaces the persistent queue Q of the
 //! efficiency controller by its mean minus the target: Qm - gamma_q, with Qm <- (1 - w) Qm + w Q at every sample of Q, w =
@@ -37,17 +39,17 @@ choices! {
 }
 
 parameters! {
-    /// What a scenario can set of a controller of the family.
+    /// Router parameters of the XCP family.
     pub(crate) struct Params {
         /// Share of the spare bandwidth handed out per interval.
         alpha: Number = 0.4, "XCP02 3.5";
         /// Share of the persistent queue drained per interval.
         beta: Number = 0.226, "XCP02 3.5";
-        /// Share of the traffic that is shuffled per interval.
+        /// Share of the traffic that is redistributed per interval.
         gamma: Fraction = 0.1, in 0.0..=1.0, "XCP02 3.5.2";
-        /// Least control interval; at least the link's delay is D03's advice.
+        /// Least control interval; D03 recommends at least the link's delay.
         min_interval: Seconds = 0.005, in 1e-4..=10.0, "D03 3.4";
-        /// An RTT counts at most this much.
+        /// Upper bound of an RTT.
         max_interval: Seconds = 1.0, in 1e-3..=100.0, "D03 3.4";
         /// Least period of the queue estimate.
         allowed_queue: Seconds = 0.002, in 1e-5..=1.0, "D03 3.4";
@@ -57,25 +59,25 @@ parameters! {
         idle_rtt: IdleRtt = IdleRtt::Last, "ns-2.35, xcpq";
         /// Share drawn from the pools by a packet that requests less than offered.
         pools: Pools = Pools::Draft, "D03 3.4; XCP02 appendix A";
-        /// Persistent queue that the efficiency controller aims at.
+        /// Target of the persistent queue.
         target_queue: Bytes = 0.0, in 0.0..=1e9, "paper D section 7.2, gamma";
         /// Weight of the newest sample in the mean of the persistent queue; paper D takes 0.1.
         queue_weight: Fraction = 1.0, in 1e-3..=1.0, "paper D section 7.2, 1 - beta";
     }
 }
 
-/// The law of a router, without a wire format.
+/// The control law of a router, without a header format.
 #[derive(Default)]
 pub(crate) struct Controller {
     params: Params,
-    /// Greatest RTT that counts, header units, a whole number.
+    /// Maximum RTT that counts, header units, an integer.
     max_rtt: f64,
-    // Sums over the present interval. No two stand side by side that are changed together: as pairs in one register
-    // they would take more instructions.
+    // Sums over the present interval. No two that change together are adjacent: as a pair in one register they would
+    // take more instructions.
     input_bytes: u64,
     /// Sum of X, header units.
     sum_x: f64,
-    /// What the interval hands out, bytes/s per header unit of X.
+    /// Feedback of the interval, bytes/s per header unit of X.
     cp: f64,
     /// Sum of X * RTT, header units squared.
     sum_xrtt: f64,
@@ -94,7 +96,7 @@ pub(crate) struct Controller {
     queue_at: Time,
 }
 
-/// Seconds in a unit of the header.
+/// Seconds per header unit.
 pub(crate) const SECONDS: f64 = 1.0 / UNITS_PER_SEC;
 
 impl Controller {
@@ -106,20 +108,20 @@ impl Controller {
         Controller { params, max_rtt, avg_rtt: first, control_at, queue_at, ..Controller::default() }
     }
 
-    /// A packet came: every one is load, those without a header too.
+    /// A packet arrived; all count as load, also those without a header.
     #[inline]
     pub(crate) fn load(&mut self, bytes: u16) {
         self.input_bytes += bytes as u64;
     }
 
-    /// It carries `x` and `rtt` (header units).
+    /// The packet carries `x` and `rtt` (header units).
     #[inline]
     pub(crate) fn count(&mut self, x: f64, rtt: u32) {
         self.sum_x += x;
         self.sum_xrtt += x * lesser(rtt as f64, self.max_rtt);
     }
 
-    /// A packet leaves while so much waits.
+    /// A packet departs, and this backlog remains.
     #[inline]
     pub(crate) fn watch_queue(&mut self, backlog_bytes: u64) {
         self.min_queue = self.min_queue.min(backlog_bytes);
@@ -131,7 +133,7 @@ impl Controller {
     pub(crate) fn control(&mut self, now: Time, spare: impl FnOnce(f64) -> f64, scale: f64) {
         let p = &self.params;
         if self.sum_x > 0.0 {
-            self.avg_rtt = self.sum_xrtt / self.sum_x * SECONDS; // mean over flows: X weights a flow's packets to one flow
+            self.avg_rtt = self.sum_xrtt / self.sum_x * SECONDS; // mean over flows: X weights the packets of a flow to one flow
         } else if p.idle_rtt == IdleRtt::Initial {
             self.avg_rtt = p.initial_interval;
         }
@@ -150,8 +152,8 @@ impl Controller {
         self.control_at = now + Time::from_secs_f64(self.avg_rtt.max(p.min_interval));
     }
 
-    /// The queue timer: what never left the queue since the last one is persistent. Its period is not the control
-    /// interval, which a queue would lengthen.
+    /// The queue timer: bytes that never left the queue since the last one are persistent. Its period is not the
+    /// control interval, because a queue would lengthen that.
     fn sample_queue(&mut self, now: Time, port: &PortView) {
         self.queue = self.min_queue.min(port.backlog_bytes);
         self.min_queue = port.backlog_bytes;
@@ -160,7 +162,7 @@ impl Controller {
         self.queue_at = now + Time::from_secs_f64(period.max(self.params.allowed_queue));
     }
 
-    /// The controller begins its work now.
+    /// The controller starts now.
     pub(crate) fn begin(&mut self, now: Time) {
         self.interval_began = now;
         self.control_at += now;
@@ -179,7 +181,7 @@ impl Controller {
         self.control_at
     }
 
-    /// Runs the timers that are due; `scale` as in [`Controller::control`]. Says whether a control interval ended.
+    /// Runs the timers that are due; `scale` as in [`Controller::control`]. Returns whether a control interval ended.
     pub(crate) fn tick(&mut self, now: Time, port: &PortView, scale: f64) -> bool {
         self.tick_queue(now, port);
         let ends = self.control_at <= now;
@@ -194,19 +196,20 @@ impl Controller {
         self.control_at.min(self.queue_at)
     }
 
-    /// Of the present interval: X of all packets so far (s), and how long it lasts (s).
+    /// Of the present interval: X of all packets so far (s), and its length (s).
     pub(crate) fn interval(&self, now: Time) -> (f64, f64) {
         (self.sum_x * SECONDS, now.since(self.interval_began).as_secs_f64())
     }
 
-    /// Feedback for a departing packet that carries inter-packet time `x` (header units), length (bytes) and request (bytes/s).
-    /// Returns whether that is less than it asks for, and what.
+    /// Feedback for a departing packet that carries inter-packet time `x` (header units), length (bytes) and request
+    /// (bytes/s). Returns whether it is less than the request, and the feedback.
     #[inline(always)]
     pub(crate) fn feedback(&mut self, x: f64, bytes: f64, delta: f64) -> (bool, f64) {
-        // No packet takes more than there is: after a timeout an X may be hundreds of times those that `cp` was made from.
+        // A packet takes at most the contents of the pool: after a timeout its X may be hundreds of times those from
+        // which `cp` was computed.
         let mut pos = lesser(self.cp * x, self.res_pos);
         if self.res_neg <= 0.0 {
-            // No negative pool, and no cn either: what follows says the same, at twice the cost.
+            // Without a negative pool there is no cn either: the code below gives the same result at twice the cost.
             if delta > pos {
                 self.take_positive(pos);
                 return (true, pos);
@@ -221,8 +224,8 @@ impl Controller {
             pos = delta.max(0.0);
             neg = if delta > 0.0 { fb - delta } else { fb.max(0.0) - delta };
         } else if !tighter {
-            // Limited elsewhere: what the packet cannot use is first taken from the negative pool, so that others are
-            // squeezed less. The order matters: `pos` follows from the new `neg`.
+            // Limited elsewhere: the unused part of the offer is first taken from the negative pool, so that other
+            // packets lose less. The order matters: `pos` follows from the new `neg`.
             neg = lesser(neg + (fb - delta), self.res_neg);
             pos = delta + neg;
         }
@@ -272,7 +275,8 @@ fn lesser(a: f64, b: f64) -> f64 {
 pub(crate) struct XcpRouter(pub(crate) Controller);
 
 impl XcpRouter {
-    /// What [`Router::on_departure`] does. Returns the X (header units) of a packet that asks for no more than it is offered.
+    /// The work of [`Router::on_departure`]. Returns the X (header units) of a packet that requests no more than it
+    /// is offered.
     #[inline(always)]
     pub(crate) fn answer(&mut self, packet: &mut Packet, port: &PortView) -> Option<f64> {
         self.0.watch_queue(port.backlog_bytes);
@@ -283,7 +287,7 @@ impl XcpRouter {
         let delta = packet.congestion.delta_throughput();
         let (tighter, granted) = self.0.feedback(x, packet.ip_len as f64, delta as f64);
         if !tighter {
-            return Some(x); // what is limited elsewhere stays as it came
+            return Some(x); // the request of a packet that is limited elsewhere does not change
         }
         packet.congestion.set_delta_throughput(round(granted));
         None
@@ -291,7 +295,7 @@ impl XcpRouter {
 }
 
 impl Router for XcpRouter {
-    /// Arrivals add to sums that timers read, departures take from pools that timers fill.
+    /// Arrivals add to sums that timers read; departures take from pools that timers fill.
     const ORDER_INDEPENDENT: bool = true;
 
     #[inline(always)]

@@ -1,5 +1,5 @@
-//! The downstream edge: one entry for each XCP-i router at the other side of a cloud, with the virtual router that stands for
-//! what lies between.
+//! The downstream edge: one entry for each XCP-i router at the other side of a cloud, with the virtual router that
+//! represents the cloud.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -18,54 +18,55 @@ use crate::wire::Packet;
 /// Unanswered requests after which a path is broken (paper I section III-A.3).
 const TRIES: u8 = 3;
 
-/// Share of a cloud's capacity that is used until a queue of unknown length is gone.
+/// Share of a cloud's capacity that is used until an unknown queue has drained.
 const DRAINING: f64 = 0.9;
 
-/// The upstream edge of a cloud, as its downstream edge knows it.
+/// The upstream edge of a cloud, from the view of its downstream edge.
 pub(super) struct Upstream {
-    /// Tells our own requests' answers from others'.
+    /// Distinguishes answers to our own requests from others.
     nonce: u64,
-    /// The proof that the other side demands in a request.
+    /// The cookie that the other side requires in a request.
     cookie: u64,
-    /// Requests since the last answer, and when the last is given up.
+    /// Requests since the last answer, and the deadline of the last one.
     tries: u8,
     deadline: Time,
-    /// The other side is to compute on our behalf, and has said that it will.
+    /// The other side is requested to compute on our behalf, and has accepted.
     behalf: bool,
     accepted: bool,
-    /// Three requests had no answer.
+    /// Three requests were not answered.
     pub(super) broken: bool,
-    /// When to ask again though nothing is wrong.
+    /// When to send a periodic request.
     refresh_at: Time,
-    /// The period that was asked for last, and whether that was the initial guess of it.
+    /// The last requested period, and whether it was the initial guess.
     asked: Time,
     guessed: bool,
     last_seen: Time,
-    /// Plain routers between, by the last packet.
+    /// Plain routers in the cloud, by the last packet.
     plain: u8,
-    /// Bytes that came from there since the last result.
+    /// Bytes that arrived from there since the last result.
     bytes: f64,
-    /// What the virtual router takes the cloud to have left, bytes/s, and when the last result came.
+    /// Available bandwidth of the cloud for the virtual router, bytes/s, and when the last result arrived.
     pub(super) bandwidth: Option<f64>,
     told: Time,
-    /// With [`Law::Paper`] the newest result, until the control interval is over.
+    /// With [`Law::Paper`] the newest result, until the end of the control interval.
     waiting: Option<f64>,
-    /// What the cloud can carry of this traffic, bytes/s: what it has left and what we saw while that was measured.
+    /// Capacity of the cloud for this traffic, bytes/s: its available bandwidth plus our traffic during the
+    /// measurement.
     capacity: f64,
-    /// How long results were on their way here: the least in this span and in the one before, and when this one began, ns.
+    /// Delay of results: the minimum of this span and of the one before, and when this one began, ns.
     least: [u64; 2],
     least_since: Time,
-    /// How much longer than the least the last two were.
+    /// Excess of the last two delays over the minimum.
     longer: [u64; 2],
-    /// The route has changed, so that even the least may hold a queue; and how long the last result was on its way, ns.
+    /// The route has changed, so even the minimum may contain a queue; and the delay of the last result, ns.
     draining: bool,
     delay: Option<u64>,
-    /// The virtual router, and what went into its last control interval.
+    /// The virtual router, and the inputs of its last control interval.
     router: XcpRouter,
     handed_out: HandedOut,
 }
 
-/// Inputs and result of a virtual router's law (eq. 1), for observation.
+/// Inputs and result of a virtual router's control law (eq. 1), for observation.
 #[derive(Default)]
 struct HandedOut {
     /// Spare bandwidth, bytes/s.
@@ -77,19 +78,20 @@ struct HandedOut {
 }
 
 impl Upstream {
-    /// A result was on its way for `delay` ns, on a clock of its own.
+    /// A result was delayed by `delay` ns, by another clock.
     fn watch_delay(&mut self, now: Time, delay: u64, span: Time) {
         if now.since(self.least_since) >= span {
-            (self.least, self.least_since) = ([u64::MAX, self.least[0]], now); // a way may have become longer for good
+            (self.least, self.least_since) = ([u64::MAX, self.least[0]], now); // a path may have become longer
         }
-        // Differences count, so that a clock that is behind does no harm.
+        // Only differences count, so an offset between the clocks has no effect.
         let sooner = |a: u64, b: u64| if a.wrapping_sub(b) as i64 <= 0 { a } else { b };
         self.least[0] = if self.least[0] == u64::MAX { delay } else { sooner(delay, self.least[0]) };
         let least = if self.least[1] == u64::MAX { self.least[0] } else { sooner(self.least[0], self.least[1]) };
         self.longer = [delay.wrapping_sub(least), self.longer[0]];
     }
-    /// What was too much for the cloud has left it, by the last result, its delay and the time since the one before (s):
-    /// with `left` bytes/s to spare, a queue would have shortened the delay by `left * elapsed / capacity` or to nothing.
+    /// The excess queue of the cloud has drained, judged by the last result, its delay and the time since the one
+    /// before (s): with `left` bytes/s to spare, a queue would have reduced the delay by `left * elapsed / capacity`
+    /// or to the minimum.
     fn watch_drain(&mut self, now: Time, delay: u64, left: f64, span: Time) {
         let elapsed = now.since(self.told).as_secs_f64();
         let shorter = self.delay.map_or(f64::INFINITY, |last| last.wrapping_sub(delay) as i64 as f64 * 1e-9);
@@ -97,7 +99,7 @@ impl Upstream {
         self.draining &= !emptied && now.since(self.least_since) < span;
         self.delay = Some(delay);
     }
-    /// The cloud has become another, of which nothing is known.
+    /// The cloud has changed, and nothing is known about the new one.
     fn forget(&mut self, now: Time) {
         (self.bandwidth, self.waiting) = (None, None);
         (self.least, self.least_since, self.longer) = ([u64::MAX; 2], now, [0; 2]);
@@ -107,7 +109,7 @@ impl Upstream {
     pub(super) fn nonce(&self) -> u64 {
         self.nonce
     }
-    /// Ends the virtual router's control interval, with spare bandwidth by the traffic that it saw.
+    /// Ends the virtual router's control interval, with spare bandwidth by the traffic that it measured.
     fn control(&mut self, now: Time, spare: impl FnOnce(f64) -> f64) {
         let law = &mut self.router.0;
         let handed = &mut self.handed_out;
@@ -122,18 +124,18 @@ impl Upstream {
         );
         handed.feedback = law.res_pos - law.res_neg;
     }
-    /// Hands the newest result out, if there is one and a mean RTT has passed since the last was.
+    /// Distributes the newest result, if there is one and a mean RTT has passed since the last.
     fn hand_out(&mut self, now: Time) {
         if let Some(left) = self.waiting.take_if(|_| self.router.0.control_due() <= now) {
             self.bandwidth = Some(left);
             self.control(now, |_| left);
         }
     }
-    /// How often this cloud is to be measured: as configured, or once per mean RTT.
+    /// Interval between measurements of this cloud: as configured, or the mean RTT.
     fn interval(&self, rules: &Rules) -> Time {
         rules.period.unwrap_or(Time::from_secs_f64(self.router.0.avg_rtt)).max(rules.least_period)
     }
-    /// What waits in the cloud and does not go away, bytes.
+    /// Persistent queue in the cloud, bytes.
     fn queue(&self) -> f64 {
         Time(self.longer[0].min(self.longer[1])).as_secs_f64() * self.capacity
     }
@@ -143,7 +145,7 @@ struct Rules {
     params: Params,
     /// Of the virtual routers.
     xcp: xcp_router::Params,
-    /// beta / alpha: how much of a queue counts as load.
+    /// beta / alpha: share of a queue that counts as load.
     drain: f64,
     timeout: Time,
     idle: Time,
@@ -151,14 +153,14 @@ struct Rules {
     least_period: Time,
 }
 
-/// All clouds before a node.
+/// All clouds upstream of a node.
 pub(super) struct Clouds {
     rules: Rules,
     rng: Rng,
     pub(super) table: BTreeMap<u32, Upstream>,
-    /// Whether others are asked about clouds; else this node learns of them by itself.
+    /// Whether others are requested to measure clouds; otherwise this node receives results unrequested.
     asks: bool,
-    /// Requests that may be sent now, and when that was so.
+    /// Number of requests that may be sent now, and the time of that number.
     allowance: f64,
     allowed_at: Time,
     pub(super) requests: u64,
@@ -191,7 +193,8 @@ impl Clouds {
         }
     }
 
-    /// A packet has crossed the cloud behind `from`, so many plain routers. Returns whether there is something to send.
+    /// A packet has crossed the cloud after `from`, with this number of plain routers. Returns whether there is a
+    /// message to send.
     pub(super) fn handle_packet(
         &mut self,
         now: Time,
@@ -226,7 +229,7 @@ impl Clouds {
         !known
     }
 
-    /// A packet has crossed the cloud behind `from`, which is to compute on this node's behalf.
+    /// A packet has crossed the cloud after `from`, which is to compute on this node's behalf.
     pub(super) fn see_packet(&mut self, now: Time, from: Address, packet: &mut Packet, out: &mut Vec<Control>) -> bool {
         let known = self.table.contains_key(&from.0);
         let holds = self.rules.params.unknown == Unknown::Hold;
@@ -243,7 +246,7 @@ impl Clouds {
         asks
     }
 
-    /// The entry of `from`, from which a packet has come.
+    /// The entry of `from`, from which a packet has arrived.
     fn meet(&mut self, now: Time, from: Address) -> Option<&mut Upstream> {
         self.detections += 1;
         if !self.table.contains_key(&from.0) && !self.make_room(now, from) {
@@ -255,7 +258,8 @@ impl Clouds {
         Some(entry)
     }
 
-    /// Enters `from`, if need be in the place of one that never answered. Entries that did answer are safe.
+    /// Adds an entry for `from`, if necessary in place of one that never answered. Entries that have answered are
+    /// kept.
     fn make_room(&mut self, now: Time, from: Address) -> bool {
         if self.table.len() >= self.rules.params.table as usize {
             let silent = self.table.iter().find(|(_, e)| e.broken).map(|(&a, _)| a);
@@ -295,13 +299,13 @@ impl Clouds {
         true
     }
 
-    /// Sends a request, unless too many were sent lately to those who have not answered: then it waits for its turn.
+    /// Sends a request, unless too many were recently sent to nodes that have not answered; then it waits.
     fn ask(&mut self, now: Time, to: Address, out: &mut Vec<Control>) {
         let rate = self.rules.params.requests_per_s;
         let gained = now.since(self.allowed_at).as_secs_f64() * rate;
         (self.allowance, self.allowed_at) = ((self.allowance + gained).min(rate.max(1.0)), now);
         let Some(entry) = self.table.get_mut(&to.0) else { return };
-        // Peers that have answered do not wait behind those that may be forged.
+        // Nodes that have answered do not wait behind addresses that may be forged.
         if self.allowance < 1.0 && !entry.accepted {
             entry.deadline = now + Time::from_secs_f64(1.0 / rate);
             return;
@@ -331,7 +335,7 @@ impl Clouds {
                 entry.refresh_at = now + Time(self.rules.idle.0 / 3);
             }
             Kind::Result => {
-                // The two clocks need not agree, but to go at one pace.
+                // The two clocks need the same rate, but not the same time.
                 let (delay, left) = (now.0.wrapping_sub(message.second), message.first as i64 as f64);
                 entry.watch_drain(now, delay, left, self.rules.idle);
                 entry.watch_delay(now, delay, self.rules.idle);
@@ -345,7 +349,7 @@ impl Clouds {
         }
     }
 
-    /// The cloud between here and `other` has so much left, bytes/s.
+    /// The available bandwidth of the cloud between here and `other` is `left` bytes/s.
     pub(super) fn learn(&mut self, now: Time, other: Address, left: f64) {
         let Some(entry) = self.table.get_mut(&other.0) else { return };
         let elapsed = now.since(entry.told).as_secs_f64();
@@ -361,7 +365,7 @@ impl Clouds {
         } else {
             entry.bandwidth = Some(left);
         }
-        // The first period was asked for before a mean RTT was known. Only the capacity does not depend on it.
+        // The first period was requested before a mean RTT was known. Only the capacity does not depend on it.
         if entry.guessed && entry.accepted && entry.interval(&self.rules).0.abs_diff(entry.asked.0) > entry.asked.0 / 4
         {
             (entry.guessed, entry.refresh_at) = (false, now);
@@ -390,7 +394,7 @@ impl Clouds {
                 entry.control(now, |y| if of_capacity { capacity - y } else { left });
             }
             if entry.bandwidth.is_some() && now.since(entry.told) >= idle {
-                entry.bandwidth = None; // no report has come for long
+                entry.bandwidth = None; // no recent report
             }
             if entry.deadline <= now && entry.tries >= TRIES {
                 (entry.broken, entry.deadline, entry.accepted) = (true, Time::NEVER, false);
@@ -404,7 +408,8 @@ impl Clouds {
         }
     }
 
-    /// Tells of every entry where it stands (0: asked; 1: answered; 2: measured; 3: broken), and what is known of its cloud.
+    /// Reports the state of every entry (0: requested; 1: answered; 2: measured; 3: broken), and the values of its
+    /// cloud.
     pub(super) fn probe(&self, put: &mut dyn FnMut(Address, &'static str, f64)) {
         for (&from, entry) in &self.table {
             let mut tell = |name, value| put(Address(from), name, value);
@@ -438,7 +443,7 @@ impl Clouds {
     }
 }
 
-/// Nothing is known of the cloud: no flow speeds up.
+/// No result for the cloud: no flow gets an increase.
 fn hold(packet: &mut Packet) {
     if packet.congestion.is_standard() && packet.congestion.delta_throughput() > 0 {
         packet.congestion.set_delta_throughput(0);
@@ -453,7 +458,7 @@ mod tests {
 
     const FROM: Address = Address(1);
 
-    /// A node that has just seen the first packet from [`FROM`].
+    /// A node that has received its first packet from [`FROM`].
     fn clouds(given: &[(&str, f64)]) -> Clouds {
         let values = testing::values(&[RouterParams::PARAMS], given);
         let mut clouds = Clouds::new(&values, Rng::stream(1, "clouds"), true);

@@ -1,4 +1,4 @@
-//! The upstream edge of a cloud: answers requests, has the path measured, and reports the result.
+//! The upstream edge of a cloud: answers requests, runs the measurement of the path, and reports the result.
 //!
 //! Return-routability check: peers are neither probed nor notified until they prove that they receive at their claimed address.
 //! A first request is answered by a challenge of the same length, which contains a cookie and leaves no state. A forged request
@@ -19,16 +19,16 @@ use crate::units::Time;
 /// IP length of a message: IPv4 and UDP headers and 28 bytes.
 pub(super) const MESSAGE_LEN: u16 = 56;
 
-/// In a request's place for a number: compute on my behalf.
+/// In a request, in place of a number: compute on my behalf.
 pub(super) const BEHALF: u16 = 1;
 
 struct Session {
     nonce: u64,
     until: Time,
-    /// The other end wants no results: this node has a virtual router for packets to it.
+    /// The other end needs no results: this node has a virtual router for packets to it.
     behalf: bool,
     estimator: Box<dyn Estimator>,
-    /// What was sent to measure, bytes, and what was found last, bytes/s.
+    /// Bytes of probes sent, and the last estimate, bytes/s.
     probe_bytes: u64,
     found: Option<f64>,
 }
@@ -40,7 +40,7 @@ pub(super) struct Edge {
     secret: u64,
     sessions: BTreeMap<u32, Session>,
     most: usize,
-    /// How long a request is good for.
+    /// Lifetime of a request.
     lease: Time,
     least_period: Time,
     /// Results of such sessions.
@@ -67,7 +67,7 @@ impl Edge {
         }
     }
 
-    /// Not a cryptographic hash: a deployment takes a keyed one.
+    /// Not a cryptographic hash: a deployment needs a keyed one.
     pub(super) fn cookie(&self, peer: Address, epoch: u64) -> u64 {
         let mut word = self.secret ^ (peer.0 as u64) << 32 ^ epoch;
         for multiplier in [0xbf58_476d_1ce4_e5b9u64, 0x94d0_49bb_1331_11eb] {
@@ -165,7 +165,7 @@ impl Edge {
         due.min().unwrap_or(Time::NEVER)
     }
 
-    /// Whether the node `to` has asked this one to compute what the cloud before it gives.
+    /// Whether the node `to` has requested this one to compute the feedback of the cloud before it.
     pub(super) fn computes_for(&self, to: Address) -> bool {
         self.sessions.get(&to.0).is_some_and(|s| s.behalf)
     }
@@ -174,7 +174,7 @@ impl Edge {
         self.own_results.pop()
     }
 
-    /// Tells of every path that is measured what was found last, and what that cost so far.
+    /// Reports the last estimate of every measured path, and the cost of its probes so far.
     pub(super) fn probe(&self, put: &mut dyn FnMut(Address, &'static str, f64)) {
         for (&peer, session) in &self.sessions {
             put(Address(peer), "measured_bps", session.found.map_or(f64::NAN, |left| 8.0 * left));

@@ -1,4 +1,4 @@
-//! What agents of XCP-i say to each other, in 28 bytes.
+//! Messages between agents of XCP-i, 28 bytes each.
 //!
 //! | byte | field |
 //! | --- | --- |
@@ -6,26 +6,26 @@
 //! | 2-3 | number of a probe, or of its echo |
 //! | 4-11 | nonce of the request: an answer without it is dropped |
 //! | 12-19 | request, challenge, stop: cookie; result: bandwidth, bytes/s, signed; probe, echo: when it was sent, ns |
-//! | 20-27 | request: period that is wanted, ns; echo: when the probe came, ns |
+//! | 20-27 | request: requested period, ns; echo: arrival of the probe, ns |
 
 use crate::agent::CONTROL_LEN;
 
 /// Kinds of messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// Measure what lies between us, and tell me.
+    /// Request: measure the path to the sender of this message.
     Request,
-    /// Say that again with this cookie, so that I know that you are where you say.
+    /// Challenge: repeat the request with this cookie, as a proof of the address.
     Challenge,
-    /// I will.
+    /// Acceptance of a request.
     Acknowledge,
-    /// This much is left.
+    /// Result: the available bandwidth.
     Result,
-    /// I no longer need to know.
+    /// Stop: results are no longer needed.
     Stop,
-    /// A packet that measures.
+    /// A probe.
     Probe,
-    /// When it came.
+    /// Echo of a probe.
     Echo,
 }
 
@@ -55,7 +55,7 @@ impl Message {
         }
         b
     }
-    /// `None` for bytes that are no message.
+    /// `None` for bytes that are not a message.
     pub(super) fn parse(b: &[u8; CONTROL_LEN]) -> Option<Message> {
         let kind = *KINDS.get((b[0] as usize).wrapping_sub(1))?;
         let word = |at: usize| b[at..at + 8].iter().fold(0u64, |word, &byte| word << 8 | byte as u64);

@@ -1,5 +1,5 @@
-//! The agent of a node with XCP-i: finds clouds by their TTL, and is the upstream edge of some and the downstream edge of
-//! others.
+//! The agent of a node with XCP-i: detects clouds by their TTL, and is the upstream edge of some and the downstream
+//! edge of others.
 
 use alloc::vec::Vec;
 
@@ -16,16 +16,16 @@ pub(super) struct Node {
     own: Address,
     edge: Edge,
     clouds: Clouds,
-    /// Clouds after this node, for ends that asked it to compute on their behalf.
+    /// Clouds downstream of this node, for ends that requested it to compute on their behalf.
     ahead: Clouds,
-    /// What a receiving end does about a cloud before it.
+    /// What a receiving end does about a cloud upstream of it.
     receives: Receives,
     /// Messages to send.
     out: Vec<Control>,
     malformed: u64,
 }
 
-/// What a receiving end sees in place of an output port: no queue.
+/// The view of a receiving end, which has no output port: no queue.
 const NO_PORT: PortView = PortView { capacity: 0.0, backlog_bytes: 0, backlog_packets: 0, busy: false };
 
 impl Node {
@@ -47,7 +47,7 @@ impl Node {
 impl Agent for Node {
     fn handle_data(&mut self, now: Time, packet: &mut Packet, to: Address, port: Option<&PortView>) -> bool {
         let Some(fields) = Extension::of(packet).filter(|_| !packet.transport.has(flag::CONTROL)) else { return false };
-        // This node has counted the TTL down if it sends the packet on; a receiving end does not.
+        // This node has decremented the TTL if it forwards the packet; a receiving end has not.
         let expected = packet.ttl as i32 + port.is_some() as i32;
         let plain = fields.counter as i32 - expected;
         let from = Address(fields.node);
@@ -144,8 +144,8 @@ mod tests {
     }
     const VIEW: PortView = PortView { capacity: 1e6, backlog_bytes: 0, backlog_packets: 0, busy: false };
 
-    /// A data packet from `from` that has crossed `hops` routers, the one where it is now included, of which that is the first
-    /// with XCP-i.
+    /// A data packet from `from` that has crossed `hops` routers including the present one, which is the first with
+    /// XCP-i.
     fn packet(from: u32, hops: u8) -> Packet {
         let mut p = Packet { ip_len: 1000, congestion: Congestion::new(Format::STANDARD), ..Packet::EMPTY };
         p.congestion.set_x(seconds_to_units(0.001));
@@ -175,7 +175,7 @@ mod tests {
     fn hears(node: &mut Node, now: Time, from: u32, message: Message) {
         node.handle_control(now, &Control { peer: Address(from), ip_len: MESSAGE_LEN, message: message.to_bytes() });
     }
-    /// Carries messages between two nodes until both are silent.
+    /// Exchanges messages between two nodes until neither sends any.
     fn talk(now: Time, a: &mut Node, b: &mut Node) {
         loop {
             let (from_a, from_b) = (sends(a, now), sends(b, now));
@@ -186,7 +186,7 @@ mod tests {
             from_b.iter().for_each(|(_, m)| hears(a, now, b.own.0, *m));
         }
     }
-    /// A node to which `other` has told that a cloud has `left` bytes/s.
+    /// A node that has received a result from `other`: available bandwidth `left`, bytes/s.
     fn informed(given: &[(&str, f64)], other: u32, left: f64) -> Node {
         let mut k = node_with(2, given);
         k.handle_data(Time::ZERO, &mut packet(other, 2), Address(99), Some(&VIEW));
@@ -220,7 +220,7 @@ mod tests {
                     assert_eq!(asked, if plain > 0 { std::vec![edge] } else { Vec::new() });
                     (edge, plain) = (hop, 0);
                 }
-                // The receiving end counts nothing down.
+                // The receiving end does not decrement.
                 let mut receiver = node(200);
                 receiver.handle_data(Time::ZERO, &mut p, Address(99), None);
                 assert_eq!(told(&receiver, "clouds_met"), (plain > 0) as u8 as f64, "{pattern:b}");
@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    /// The paper's assumption: a cloud that does not count the TTL down is not seen.
+    /// The paper's assumption: a cloud that does not decrement the TTL is not detected.
     #[test]
     fn a_tunnel_is_not_seen() {
         let mut k = node(2);
@@ -276,7 +276,8 @@ mod tests {
         assert_eq!(sends(&mut k, now).len(), 1);
     }
 
-    /// Only peers that have answered a challenge are asked to measure, and the answer costs no more than the request.
+    /// Only nodes that have answered a challenge are requested to measure, and the answer is no longer than the
+    /// request.
     #[test]
     fn forged_and_replayed_requests_measure_nothing() {
         let (mut k, mut u) = (node(2), node(1));
@@ -288,15 +289,16 @@ mod tests {
             hears(&mut u, Time::ZERO, victim, Message { first: victim as u64, ..Message::new(Kind::Request, 5) });
         }
         assert_eq!((told(&u, "sessions"), sends(&mut u, Time::ZERO).len()), (1.0, 1000));
-        // A request that was overheard is worth nothing when its cookie is out of date.
+        // A request that an attacker has copied is useless when its cookie has expired.
         let old = Message { first: u.edge.cookie(Address(2), 0), ..Message::new(Kind::Request, 5) };
         u.handle_timeout(Time::secs(25));
         hears(&mut u, Time::secs(25), 2, old);
         assert_eq!(told(&u, "sessions"), 0.0);
     }
 
-    /// 100,000 forged addresses in 20 s, all below that of the one true neighbour: the table is full and no fuller, requests are
-    /// few, and the neighbour goes on measuring, for which he has to be asked again in time.
+    /// 100,000 forged addresses in 20 s, all lower than that of the one real neighbour: the table is full but does
+    /// not grow, requests are few, and the measurement of the neighbour continues, which needs periodic requests in
+    /// time.
     #[test]
     fn a_flood_of_forged_addresses_leaves_known_clouds_alone() {
         const TRUE: u32 = 4_000_000_000;
