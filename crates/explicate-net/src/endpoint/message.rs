@@ -54,6 +54,10 @@ impl Verdict {
     pub fn number(self) -> u8 {
         self as u8 + 1
     }
+    /// The verdict of this number.
+    pub fn of(number: u8) -> Option<Verdict> {
+        VERDICTS.get((number as usize).wrapping_sub(1)).copied()
+    }
 }
 
 /// Why a flow is refused.
@@ -107,6 +111,14 @@ const REFUSALS: [Refusal; 14] = [
 ];
 
 impl Refusal {
+    /// Its number in messages.
+    pub fn number(self) -> u8 {
+        self as u8 + 1
+    }
+    /// The refusal of this number.
+    pub fn of(number: u8) -> Option<Refusal> {
+        REFUSALS.get((number as usize).wrapping_sub(1)).copied()
+    }
     /// The sentence shown to the sender's user.
     pub fn sentence(self) -> &'static str {
         match self {
@@ -211,7 +223,7 @@ impl Message {
                 number
             }
             Message::Refused(number, why) => {
-                (bytes[0], bytes[1]) = (0x87, why as u8 + 1);
+                (bytes[0], bytes[1]) = (0x87, why.number());
                 number
             }
         };
@@ -231,16 +243,15 @@ impl Message {
         let number = number(packet.transport.segment(), part(&bytes, 4).map(u32::from_be_bytes)?);
         let index = part(&bytes, 2).map(u16::from_be_bytes)?;
         let long = |at| part(&bytes, at).map(u64::from_be_bytes);
-        let listed = (bytes[1] as usize).wrapping_sub(1);
         match bytes[0] {
             0x80 => Some(Message::Question(number, part(&bytes, 8)?)),
-            0x81 => Some(Message::Answer(number, *VERDICTS.get(listed)?, long(8)?, part(&bytes, 16)?)),
+            0x81 => Some(Message::Answer(number, Verdict::of(bytes[1])?, long(8)?, part(&bytes, 16)?)),
             0x82 => Some(Message::Unknown(number)),
             0x83 => Some(Message::Probe(index, number, Time(long(8)?), part(&bytes, 16)?)),
             0x84 => Some(Message::Echo(index, number, Time(long(8)?), Time(long(16)?))),
             0x85 => Some(Message::Knock(number, bytes[1], part(&bytes, 8)?)),
             0x86 => Some(Message::Cookie(number, part(&bytes, 8)?)),
-            0x87 => Some(Message::Refused(number, *REFUSALS.get(listed)?)),
+            0x87 => Some(Message::Refused(number, Refusal::of(bytes[1])?)),
             _ => None,
         }
     }

@@ -28,8 +28,10 @@ use crate::error::{Context, Error, Result};
 const LABEL: &str = "explicate-gateway-1:";
 /// The SubjectPublicKeyInfo of an Ed25519 key (RFC 8410 section 4) before the 32 bytes of the key.
 const SPKI: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
-/// Application protocol (RFC 7301).
-const ALPN: &[u8] = b"explicate-gateway/1";
+/// Application protocols (RFC 7301): of gateways, and of transfers of files.
+const GATEWAY: &[u8] = b"explicate-gateway/1";
+/// See there.
+pub const FILES: &[u8] = b"explicate-files/1";
 
 /// A public key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -44,6 +46,14 @@ impl PublicKey {
     pub fn parse(line: &str) -> Option<PublicKey> {
         unhex(line.trim().strip_prefix(LABEL)?).map(PublicKey)
     }
+    /// Its bytes in hexadecimal digits.
+    pub fn digits(&self) -> String {
+        hex(&self.0)
+    }
+    /// Reads such digits.
+    pub fn of_digits(digits: &str) -> Option<PublicKey> {
+        unhex(digits).map(PublicKey)
+    }
     fn spki(&self) -> [u8; 44] {
         let mut bytes = [0; 44];
         bytes[..12].copy_from_slice(&SPKI);
@@ -56,6 +66,15 @@ impl PublicKey {
         let bytes = identity.first()?.strip_prefix(&SPKI[..])?;
         Some(PublicKey(bytes.try_into().ok()?))
     }
+}
+
+/// Which public keys an end accepts.
+#[derive(Clone, Debug)]
+pub enum Accepted {
+    /// These.
+    These(Vec<PublicKey>),
+    /// Every key whose owner signs with it: the application decides ([`PublicKey::of`]).
+    Any,
 }
 
 /// The key of this gateway.
@@ -120,7 +139,11 @@ impl Identity {
 
     /// What this end presents and accepts as the one that is called by these peers.
     pub fn server(&self, peers: Vec<PublicKey>) -> Result<QuicServerConfig> {
-        let verifier = Arc::new(Verifier { peers, provider: self.provider.clone() });
+        self.server_of(GATEWAY, Accepted::These(peers))
+    }
+    /// The same for an application protocol.
+    pub fn server_of(&self, protocol: &[u8], accepted: Accepted) -> Result<QuicServerConfig> {
+        let verifier = Arc::new(Verifier { accepted, provider: self.provider.clone() });
         let failed = |e: rustls::Error| Error::Failed(format!("cannot prepare TLS: {e}"));
         let builder = rustls::ServerConfig::builder_with_provider(self.provider.clone());
         let mut config = builder
@@ -128,7 +151,7 @@ impl Identity {
             .map_err(failed)?
             .with_client_cert_verifier(verifier)
             .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(self.certified.clone())));
-        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.alpn_protocols = vec![protocol.to_vec()];
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
         config.max_early_data_size = 0;
@@ -137,7 +160,12 @@ impl Identity {
 
     /// The same as the one that calls this peer.
     pub fn client(&self, peer: PublicKey) -> Result<QuicClientConfig> {
-        let verifier = Arc::new(Verifier { peers: vec![peer], provider: self.provider.clone() });
+        self.client_of(GATEWAY, peer)
+    }
+    /// The same for an application protocol.
+    pub fn client_of(&self, protocol: &[u8], peer: PublicKey) -> Result<QuicClientConfig> {
+        let verifier =
+            Arc::new(Verifier { accepted: Accepted::These(vec![peer]), provider: self.provider.clone() });
         let failed = |e: rustls::Error| Error::Failed(format!("cannot prepare TLS: {e}"));
         let builder = rustls::ClientConfig::builder_with_provider(self.provider.clone());
         let mut config = builder
@@ -146,7 +174,7 @@ impl Identity {
             .dangerous()
             .with_custom_certificate_verifier(verifier)
             .with_client_cert_resolver(Arc::new(AlwaysResolvesClientRawPublicKeys::new(self.certified.clone())));
-        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.alpn_protocols = vec![protocol.to_vec()];
         config.resumption = Resumption::disabled();
         config.enable_early_data = false;
         QuicClientConfig::try_from(config).map_err(|e| Error::Failed(format!("cannot prepare TLS: {e}")))
@@ -156,13 +184,17 @@ impl Identity {
 /// Accepts these public keys and no others.
 #[derive(Debug)]
 struct Verifier {
-    peers: Vec<PublicKey>,
+    accepted: Accepted,
     provider: Arc<CryptoProvider>,
 }
 
 impl Verifier {
     fn knows(&self, presented: &CertificateDer<'_>) -> std::result::Result<(), rustls::Error> {
-        if self.peers.iter().any(|peer| peer.spki()[..] == presented[..]) {
+        let known = match &self.accepted {
+            Accepted::These(peers) => peers.iter().any(|peer| peer.spki()[..] == presented[..]),
+            Accepted::Any => presented.len() == SPKI.len() + 32 && presented.starts_with(&SPKI),
+        };
+        if known {
             return Ok(());
         }
         Err(rustls::Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))

@@ -10,6 +10,8 @@
 //! *Limit.* A narrower line behind the own port, without a router, shows in losses that parity does not repair, and in round-trip
 //! times beyond the least one and the own port's queue. TCP's window limits that of the sender by the rule of [`guard`](explicate_core::guard),
 //! on all that the peer acknowledges. What a datagram waits in routers on the way is not returned, so their queues count as delay.
+//!
+//! *Fall-back.* Without an own port, TCP's law moves the window while no router answers ([`answers`](super::answers)).
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,6 +27,7 @@ use explicate_core::wire::{Congestion, Format, Packet};
 use quinn::congestion::{Controller, ControllerFactory};
 use quinn_proto::RttEstimator;
 
+use super::answers::Answers;
 use super::transport::{ACK_DELAY, PER_ACK};
 use crate::clock::Clock;
 
@@ -68,6 +71,10 @@ pub struct Law {
     /// TCP's law, whose window may be the limit.
     tcp: Box<AnySender>,
     limit: Limit,
+    /// Whether routers answer; `None` with an own port, which always does.
+    answers: Option<Answers>,
+    /// The last loss that TCP's law was given.
+    lost_at: Time,
     least_rtt: LeastRtt,
     round: Round,
     /// The longest wait in the own port's queue in the round trip before.
@@ -124,6 +131,8 @@ impl Law {
             explicit: protocol.explicit(),
             tcp: sender(tcp, packet, rate),
             limit: Limit::new(laws.air_loss),
+            answers: None,
+            lost_at: Time::ZERO,
             least_rtt: LeastRtt::default(),
             round: Round::new(Time::ZERO),
             waited: Time::ZERO,
@@ -140,9 +149,20 @@ impl Law {
         }
     }
 
+    /// There is no own port: TCP's law moves the window while no router answers.
+    pub fn expect_no_port(&mut self) {
+        self.answers = self.explicit.then(Answers::default);
+    }
+    /// No router answers.
+    pub fn is_unanswered(&self) -> bool {
+        self.answers.as_ref().is_some_and(|answers| !answers.come())
+    }
     /// The window, packets.
     pub fn window(&self) -> f64 {
         let own = self.sender.allowance().cwnd;
+        if self.is_unanswered() {
+            return self.tcp.allowance().cwnd.max(LEAST);
+        }
         if self.is_limited() { own.min(self.tcp.allowance().cwnd).max(LEAST) } else { own.max(LEAST) }
     }
     /// What may be in flight, packets: acknowledgements wait for [`PER_ACK`] packets or [`ACK_DELAY`], and the window is for a round
@@ -197,6 +217,13 @@ impl Law {
         self.sum = sum;
     }
 
+    /// So many datagrams that routers have answered arrived at the peer, modulo 2^32.
+    pub fn answered(&mut self, count: u32) {
+        if let Some(answers) = &mut self.answers {
+            answers.count(count);
+        }
+    }
+
     /// The sums of the peer begin at this one.
     pub fn begin_at(&mut self, sum: u32) {
         self.sum = sum;
@@ -234,11 +261,26 @@ impl Law {
         self.acknowledged -= (newly_acked as f64 * self.packet) as u64;
         let mut ack = Ack::new(now, newly_acked, self.srtt, &header);
         (ack.app_limited, ack.in_flight) = (app_limited, (in_flight as f64 / self.packet) as u32);
+        self.follow_answers(now);
+        if self.is_unanswered() {
+            self.tcp.on_ack(&ack);
+            self.sender.resume(now, self.window(), self.srtt);
+            return;
+        }
         self.sender.on_ack(&ack);
         if self.is_limited() {
             self.tcp.on_ack(&ack);
         }
         self.end_round(now);
+    }
+
+    /// Routers may have begun or ceased to answer. TCP's law goes on from what is under way.
+    fn follow_answers(&mut self, now: Time) {
+        let Some(answers) = &mut self.answers else { return };
+        if answers.end_acks(now, self.srtt + ACK_DELAY) {
+            let used = self.in_flight as f64 / self.packet;
+            self.tcp.resume(now, used.min(self.sender.allowance().cwnd).max(LEAST), self.srtt);
+        }
     }
 
     fn end_round(&mut self, now: Time) {
@@ -268,7 +310,10 @@ impl Law {
         let loss = self.loss(if persistent { LossKind::Timeout } else { LossKind::Duplicates });
         self.round.lost += bytes;
         self.sender.on_loss(&loss);
-        if self.is_limited() && persistent {
+        // quinn reports losses as it finds them; TCP's law reacts once in a round trip.
+        let once = persistent || loss.now.since(self.lost_at) > self.srtt;
+        if self.is_limited() && persistent || self.is_unanswered() && once {
+            self.lost_at = loss.now;
             self.tcp.on_loss(&loss);
         }
     }

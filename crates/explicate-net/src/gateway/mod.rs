@@ -6,9 +6,10 @@
 //!   a stream begins with, and [`peers`] keeps one QUIC connection per peer;
 //! - [`law`] moves the window of a connection by feedback, [`shim`] is what stands before QUIC in a datagram, [`parity`] repairs
 //!   losses, [`tunnel`] holds these of one connection, [`socket`] adds and removes
-//!   them, and [`silence`] ends an outage;
+//!   them, [`silence`] ends an outage, and [`answers`] finds out whether routers answer;
 //! - [`port`] is where datagrams leave, beside the [`plain`] packets of the site, from [`queues`], at the rate that [`capacity`] reads.
 
+pub mod answers;
 pub mod capacity;
 pub mod config;
 pub mod identity;

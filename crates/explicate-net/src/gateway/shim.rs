@@ -7,7 +7,7 @@
 //! | --- | --- | --- |
 //! | 2-3 | 0 | 1 for P or 2 for Q, and the number of datagrams that it covers |
 //! | 4-7 | number of the tunnel | the same |
-//! | 8-11 | 0 | number of the first one |
+//! | 8-11 | answered datagrams that arrived | number of the first one |
 //! | 12-15 | number of the datagram | 0 |
 //! | 16-19 | 0 | parity of the lengths |
 //!

@@ -32,6 +32,8 @@ struct State {
     block: Block,
     /// Sum of the feedback that arrived, bytes/s modulo 2^32.
     sum: u32,
+    /// Datagrams that routers have answered, modulo 2^32.
+    answered: u32,
     repair: Repair,
     /// Number of the peer's tunnel.
     peer: u32,
@@ -66,6 +68,7 @@ impl Tunnel {
         let mut packet = shim::packet(self.number, congestion, ip_headers + shim::LEN + contents.len());
         packet.congestion.set_reverse_feedback(state.sum as i32);
         packet.transport.set_packet_number(state.next);
+        packet.transport.set_segment(state.answered);
         let number = state.next;
         let full = if short || !parity { None } else { state.block.add(number, contents) };
         if !short {
@@ -94,7 +97,11 @@ impl Tunnel {
         if Parity::is_in(packet) {
             return (false, state.repair.take(packet, contents));
         }
-        self.law.lock().returned(returned);
+        let mut law = self.law.lock();
+        law.returned(returned);
+        law.answered(packet.transport.segment());
+        drop(law);
+        state.answered = state.answered.wrapping_add(packet.mark().is_set() as u32);
         shim::add_feedback(&mut state.sum, packet);
         if contents.len() >= shim::SHORT {
             state.repair.keep(packet.transport.packet_number(), contents);

@@ -21,6 +21,11 @@ pub fn open_file_at(folder: &File, name: &str) -> io::Result<File> {
     open_at(folder, name, OFlags::RDWR, Mode::empty())
 }
 
+/// Opens an existing file for reading.
+pub fn read_file_at(folder: &File, name: &str) -> io::Result<File> {
+    open_at(folder, name, OFlags::RDONLY, Mode::empty())
+}
+
 /// Whether a file was not opened because the name is a link.
 pub fn is_link(error: &io::Error) -> bool {
     Errno::from_io_error(error) == Some(Errno::LOOP)

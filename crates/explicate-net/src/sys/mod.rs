@@ -17,8 +17,8 @@ mod time;
 mod tun;
 
 pub use file::{
-    create_at, find_at, forget_cached, is_link, make_folder_at, move_at, open_file_at, open_folder_at, remove_at,
-    space, user,
+    create_at, find_at, forget_cached, is_link, make_folder_at, move_at, open_file_at, open_folder_at, read_file_at,
+    remove_at, space, user,
 };
 pub use messages::{BATCH, Batch, Message, Outgoing, send};
 pub use packet::{OFFLOAD_LEN, PacketSocket, put_tag, take_tag};

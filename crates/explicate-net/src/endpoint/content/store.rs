@@ -1,16 +1,16 @@
 //! The folder of received files and their parts.
 //!
 //! A file is written as a *part*, in a subfolder that only its owner may read. A part is named after the
-//! sender's address and the file's SHA-256, so that other senders cannot reach it, and is locked by the one transfer that
-//! writes it. The next transfer of the same file from the same address resumes at its end. It gets the file's name only after it was
+//! sender (its address or its key) and the file's SHA-256, so that other senders cannot reach it, and is locked by the one transfer
+//! that writes it. The next transfer of the same file from the same sender resumes at its end. It gets the file's name only after it was
 //! written, synced, read back and verified.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs::File;
 use std::io;
-use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -53,7 +53,7 @@ impl Settings {
 /// A file that a sender offers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Offer {
-    /// Its name, without folders.
+    /// Its name, after those of the folders that it is in, with slashes between them. Each was found valid.
     pub name: String,
     /// Its length, bytes.
     pub size: u64,
@@ -123,15 +123,15 @@ impl Part {
         self.work.serial
     }
     /// Appends these bytes; returns them if the disk does not keep up.
-    pub(super) fn write(&self, bytes: Vec<u8>) -> std::result::Result<(), Vec<u8>> {
+    pub fn write(&self, bytes: Vec<u8>) -> std::result::Result<(), Vec<u8>> {
         self.desk.write(&self.work, bytes)
     }
     /// Appends the last bytes.
-    pub(super) fn write_last(&self, bytes: Vec<u8>) {
+    pub fn write_last(&self, bytes: Vec<u8>) {
         self.desk.write_last(&self.work, bytes);
     }
     /// Ends the part; [`Store::poll`] returns its verdict later.
-    pub(super) fn finish(&self) {
+    pub fn finish(&self) {
         self.desk.finish(&self.work);
     }
 }
@@ -156,9 +156,10 @@ impl Store {
     }
 
     /// Opens a part for a file that `peer` offers, or returns why it is refused. Existing files are not changed.
-    pub fn take(&mut self, peer: Ipv4Addr, offer: &Offer) -> std::result::Result<Part, Refusal> {
+    pub fn take(&mut self, peer: impl Display, offer: &Offer) -> std::result::Result<Part, Refusal> {
         let part = format!("{peer}-{}{ENDING}", hex(&offer.digest));
-        self.is_free(&part, offer)?;
+        let (folder, name) = self.find_folder(&offer.name)?;
+        self.is_free(&part, offer, (&folder, name))?;
         let parts = self.open_parts()?;
         let there = held(&parts, &part).map_err(|error| self.unusable(&error))?;
         let held = match &there {
@@ -180,9 +181,9 @@ impl Store {
             serial: self.serial,
             file,
             parts,
-            folder: self.folder.clone(),
+            folder,
             part: part.clone(),
-            name: offer.name.clone(),
+            name: name.to_string(),
             size: offer.size,
             digest: offer.digest,
             mode: offer.mode & 0o777 & !self.mask,
@@ -200,9 +201,44 @@ impl Store {
         tracing::error!(folder = %self.settings.folder.display(), %error, "cannot take a file");
         Refusal::NotWritable
     }
+    /// The folder that a name is in, and the last part of the name. Folders that are missing are made; links are not followed.
+    fn find_folder<'a>(&self, name: &'a str) -> std::result::Result<(Arc<File>, &'a str), Refusal> {
+        let Some((folders, last)) = name.rsplit_once('/') else { return Ok((self.folder.clone(), name)) };
+        let open = |folder: Arc<File>, name| open_or_make(&folder, name).map(Arc::new);
+        let folder = folders.split('/').try_fold(self.folder.clone(), open);
+        match folder {
+            Ok(folder) => Ok((folder, last)),
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory || sys::is_link(&error) => {
+                Err(Refusal::NameExists)
+            }
+            Err(error) => Err(self.unusable(&error)),
+        }
+    }
+    /// Makes a folder with these permissions; its owner may always write into it. One that is there stays as it is.
+    pub fn make_folder(&self, name: &str, mode: u32) -> std::result::Result<(), Refusal> {
+        let (folder, last) = self.find_folder(name)?;
+        if matches!(sys::find_at(&folder, last), Ok(Some(true))) {
+            return Ok(());
+        }
+        // The folder that a name in it would be in.
+        let (made, _) = self.find_folder(&format!("{name}/x"))?;
+        let mode = mode & 0o777 & !self.mask | 0o700;
+        made.set_permissions(std::fs::Permissions::from_mode(mode)).map_err(|error| self.unusable(&error))
+    }
+    /// The file of this name, if there is one of its own.
+    pub fn existing(&self, name: &str) -> Option<File> {
+        let (folder, last) = self.find_folder(name).ok()?;
+        let file = sys::read_file_at(&folder, last).ok()?;
+        file.metadata().ok().filter(std::fs::Metadata::is_file).map(|_| file)
+    }
     /// Whether no file and no transfer has this name or this part.
-    fn is_free(&self, part: &str, offer: &Offer) -> std::result::Result<(), Refusal> {
-        match sys::find_at(&self.folder, &offer.name).map_err(|error| self.unusable(&error))? {
+    fn is_free(
+        &self,
+        part: &str,
+        offer: &Offer,
+        (folder, name): (&File, &str),
+    ) -> std::result::Result<(), Refusal> {
+        match sys::find_at(folder, name).map_err(|error| self.unusable(&error))? {
             Some(is_folder) if is_folder || !self.settings.replace => return Err(Refusal::NameExists),
             _ => {}
         }
@@ -254,7 +290,7 @@ impl Store {
     /// Bytes of the folder's files and parts, those that are promised included, without what this offer takes the place of.
     fn used(&mut self, own: &str, offer: &Offer) -> u64 {
         if self.counted.as_ref().is_none_or(|counted| since(counted.at) > COUNT_EVERY) {
-            let files = listing(&self.folder).into_iter().map(|(_, length)| length).sum();
+            let files = bytes_in(&self.folder);
             let parts = sys::open_folder_at(&self.folder, PARTS).map(|parts| listing(&parts)).unwrap_or_default();
             self.counted = Some(Counted { at: sys::monotonic(), files, parts: parts.into_iter().collect() });
         }
@@ -316,6 +352,26 @@ impl Drop for Store {
 /// How long ago a time of the monotonic clock is, ns.
 fn since(then: u64) -> Duration {
     Duration::from_nanos(sys::monotonic().saturating_sub(then))
+}
+
+/// Opens a folder, and makes it if it is not there.
+fn open_or_make(folder: &File, name: &str) -> io::Result<File> {
+    match sys::open_folder_at(folder, name) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            sys::make_folder_at(folder, name)?;
+            sys::open_folder_at(folder, name)
+        }
+        opened => opened,
+    }
+}
+
+/// Bytes of the files in a folder and its folders, without that of the parts. Links are not followed.
+fn bytes_in(folder: &File) -> u64 {
+    let bytes = |(name, length): (String, u64)| match sys::open_folder_at(folder, &name) {
+        Ok(inner) if name != PARTS => bytes_in(&inner),
+        _ => length,
+    };
+    listing(folder).into_iter().map(bytes).fold(0, u64::saturating_add)
 }
 
 /// Opens the folder of the parts, and makes it if it is not there.

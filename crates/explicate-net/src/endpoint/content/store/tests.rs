@@ -1,6 +1,7 @@
 //! What a folder keeps, refuses and removes.
 
 use std::fs;
+use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt;
 
 use sha2::{Digest, Sha256};
