@@ -172,6 +172,7 @@ enum Onward {
 async fn open(peer: &Peer, preface: &Preface) -> std::result::Result<((SendStream, RecvStream), Arc<Tunnel>), Cause> {
     let (connection, tunnel) = peer.current().ok_or(Cause::Unreachable)?;
     let (mut send, receive) = connection.open_bi().await.map_err(|_| Cause::Unreachable)?;
+    tunnel.cover();
     send.write_all(&preface.to_bytes()).await.map_err(|_| Cause::Unreachable)?;
     Ok(((send, receive), tunnel))
 }
@@ -321,7 +322,7 @@ impl Gateway {
             Ok((onward, place)) => {
                 count(&self.counters.onward);
                 let ended = match onward {
-                    Onward::Host(tcp) => relay::run(tcp, (send, receive), &tunnel.turns).await,
+                    Onward::Host(tcp) => relay::run(tcp, (send, receive), &tunnel).await,
                     Onward::Peer(streams) => relay::between((send, receive), streams).await,
                 };
                 return self.ended(ended, place);
@@ -378,7 +379,7 @@ impl Gateway {
             return self.without_tunnel(tcp, &preface, place).await;
         }
         match open(peer, &preface).await {
-            Ok((streams, tunnel)) => self.ended(relay::run(tcp, streams, &tunnel.turns).await, place),
+            Ok((streams, tunnel)) => self.ended(relay::run(tcp, streams, &tunnel).await, place),
             Err(_) => intercept::reset(tcp),
         }
     }

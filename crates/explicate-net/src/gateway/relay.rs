@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 
 use super::intercept;
-use super::turns::Turns;
+use super::tunnel::Tunnel;
 
 /// Bytes of a block.
 pub const BLOCK: usize = 32 << 10;
@@ -50,7 +50,7 @@ pub struct Carried {
     pub received: u64,
 }
 
-async fn to_peer(tcp: &mut ReadHalf<'_>, stream: &mut SendStream, turns: &Turns, count: &mut u64) -> Result<(), ()> {
+async fn to_peer(tcp: &mut ReadHalf<'_>, stream: &mut SendStream, tunnel: &Tunnel, count: &mut u64) -> Result<(), ()> {
     let mut block = vec![0; BLOCK];
     let _ = stream.set_priority(1);
     loop {
@@ -59,13 +59,17 @@ async fn to_peer(tcp: &mut ReadHalf<'_>, stream: &mut SendStream, turns: &Turns,
             // The peer reads no more, so what the client still sends cannot be delivered.
             _ = stream.stopped() => return Err(()),
         };
+        // Behind less than a block the client may wait for an answer.
+        if read < BLOCK {
+            tunnel.cover();
+        }
         if read == 0 {
             return stream.finish().map_err(drop);
         }
         let mut written = 0;
         while written < read {
             let rest = &block[written..read];
-            let some = if *count > YOUNG { turns.write(stream, rest).await } else { stream.write(rest).await };
+            let some = if *count > YOUNG { tunnel.turns.write(stream, rest).await } else { stream.write(rest).await };
             written += some.map_err(|_: WriteError| ())?;
         }
         *count += read as u64;
@@ -87,13 +91,13 @@ async fn to_tcp(stream: &mut RecvStream, tcp: &mut WriteHalf<'_>, count: &mut u6
 pub async fn run(
     mut tcp: TcpStream,
     (mut send, mut receive): (SendStream, RecvStream),
-    turns: &Turns,
+    tunnel: &Tunnel,
 ) -> (Carried, bool) {
     let mut carried = Carried::default();
     let (mut reader, mut writer) = tcp.split();
     let Carried { sent, received } = &mut carried;
     let both =
-        tokio::try_join!(to_peer(&mut reader, &mut send, turns, sent), to_tcp(&mut receive, &mut writer, received));
+        tokio::try_join!(to_peer(&mut reader, &mut send, tunnel, sent), to_tcp(&mut receive, &mut writer, received));
     if both.is_err() {
         abort(&mut send, &mut receive, Cause::Reset);
         intercept::reset(tcp);

@@ -9,7 +9,7 @@
 //! | 4-7 | number of the tunnel | the same |
 //! | 8-11 | answered datagrams that arrived | number of the first one |
 //! | 12-15 | number of the datagram | 0 |
-//! | 16-19 | 0 | parity of the lengths |
+//! | 16-19 | 1 if parity covers it though it is short | parity of the lengths |
 //!
 //! Reverse_Feedback is the sum of all Delta_Throughput that arrived in answered datagrams, modulo 2^32 (as XCP-r).
 
@@ -18,8 +18,18 @@ use explicate_core::wire::{CONGESTION_LEN, Congestion, NEXT_TRANSPORT, Packet, S
 
 /// Bytes before QUIC.
 pub const LEN: usize = CONGESTION_LEN + TRANSPORT_LEN;
-/// Datagrams shorter than this carry acknowledgements; they ask for nothing, and are not covered.
+/// Datagrams shorter than this carry acknowledgements, or little else: they ask for nothing, and are covered only where they are marked.
 pub const SHORT: usize = 300;
+
+/// Marks a datagram: parity covers it, though it is short.
+pub fn mark_covered(packet: &mut Packet) {
+    packet.transport.set_window(1);
+}
+
+/// Whether parity covers a datagram of QUIC with these contents.
+pub fn is_covered(packet: &Packet, contents: &[u8]) -> bool {
+    contents.len() >= SHORT || packet.transport.window() != 0
+}
 
 /// A packet with the headers of a datagram.
 pub fn packet(tunnel: u32, congestion: Congestion, ip_len: usize) -> Packet {

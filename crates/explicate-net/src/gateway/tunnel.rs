@@ -13,6 +13,8 @@ use super::turns::Turns;
 use crate::clock::Clock;
 
 static NUMBERS: AtomicU32 = AtomicU32::new(1);
+/// Short datagrams that are covered behind a write: what was written, and perhaps an acknowledgement before it.
+const COVERED: u32 = 2;
 
 /// The datagrams of one connection.
 pub struct Tunnel {
@@ -22,6 +24,8 @@ pub struct Tunnel {
     pub law: SharedLaw,
     /// Turns of its long transfers.
     pub turns: Turns,
+    /// So many of the next short datagrams are covered by parity.
+    to_cover: AtomicU32,
     state: Mutex<State>,
 }
 
@@ -54,10 +58,19 @@ impl Tunnel {
         let law = SharedLaw(Arc::new(Mutex::new(Law::new(laws, 1500, rate, clock))));
         // Numbers of two gateways differ by the time of their start.
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed) ^ crate::sys::monotonic() as u32;
-        Arc::new(Tunnel { number, law, turns: Turns::default(), state: Mutex::default() })
+        Arc::new(Tunnel { number, law, turns: Turns::default(), to_cover: AtomicU32::new(0), state: Mutex::default() })
     }
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Something was written after which the writer may wait for an answer: the datagrams with it are covered, however short they
+    /// are. QUIC would notice the loss of the last one by a timeout only.
+    pub fn cover(&self) {
+        self.to_cover.store(COVERED, Ordering::Relaxed);
+    }
+    fn take_cover(&self) -> bool {
+        self.to_cover.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)).is_ok()
     }
 
     /// The headers of a datagram that leaves with these contents, and the parity that follows it; `spare` as for [`Law::header`].
@@ -69,12 +82,15 @@ impl Tunnel {
         packet.congestion.set_reverse_feedback(state.sum as i32);
         packet.transport.set_packet_number(state.next);
         packet.transport.set_segment(state.answered);
-        let number = state.next;
-        let full = if short || !parity { None } else { state.block.add(number, contents) };
-        if !short {
-            state.next = state.next.wrapping_add(1);
+        if short && !self.take_cover() {
+            return (packet, None);
         }
-        (packet, full)
+        if short {
+            shim::mark_covered(&mut packet);
+        }
+        let number = state.next;
+        state.next = number.wrapping_add(1);
+        (packet, if parity { state.block.add(number, contents) } else { None })
     }
     /// The parity of the datagrams since the last one.
     pub fn finish(&self) -> Option<[Parity; 2]> {
@@ -103,7 +119,7 @@ impl Tunnel {
         drop(law);
         state.answered = state.answered.wrapping_add(packet.mark().is_set() as u32);
         shim::add_feedback(&mut state.sum, packet);
-        if contents.len() >= shim::SHORT {
+        if shim::is_covered(packet, contents) {
             state.repair.keep(packet.transport.packet_number(), contents);
         }
         (true, Vec::new())
@@ -122,10 +138,31 @@ mod tests {
     use super::*;
     use crate::gateway::law::Laws;
 
+    fn tunnel() -> Arc<Tunnel> {
+        let laws = Laws { protocol: registry::protocol("xcp").unwrap(), air_loss: 0.0 };
+        Tunnel::new(laws, Rate::mbps(20), Clock::start())
+    }
+
+    /// A request of one short datagram is lost: parity repairs it, while acknowledgements alone have none.
+    #[test]
+    fn a_lost_request_is_repaired_however_short_it_is() {
+        let (from, to) = (tunnel(), tunnel());
+        let leaves = |contents: &[u8]| from.leave(contents, 28, 0.0, true).0;
+        to.arrive(&leaves(&[1; 40]), &[1; 40]);
+        assert!(!from.is_open(), "an acknowledgement");
+        from.cover();
+        let (acknowledgement, request) = (leaves(&[2; 40]), [3; 67]);
+        to.arrive(&acknowledgement, &[2; 40]);
+        leaves(&request);
+        assert!(!shim::is_covered(&leaves(&[4; 40]), &[4; 40]), "those after it");
+        let parities = from.finish().unwrap().map(|parity| parity.datagram(from.number, 28));
+        let repaired = parities.map(|(packet, bytes)| to.arrive(&packet, &bytes[shim::LEN..]).1);
+        assert_eq!(repaired, [vec![request.to_vec()], vec![]]);
+    }
+
     #[test]
     fn sums_of_a_peer_that_started_anew_are_no_feedback() {
-        let laws = Laws { protocol: registry::protocol("xcp").unwrap(), air_loss: 0.0 };
-        let tunnel = Tunnel::new(laws, Rate::mbps(20), Clock::start());
+        let tunnel = tunnel();
         let arrive = |number: u32, sum: i32| {
             let mut packet = shim::packet(number, Congestion::new(Format::MINIMAL), 1500);
             packet.congestion.set_reverse_feedback(sum);
