@@ -23,6 +23,8 @@ use crate::error::{Error, Result};
 
 /// Between two attempts to reach a peer.
 const AGAIN: Duration = Duration::from_secs(1);
+/// How long a peer may take to answer a call: its handshake takes two round trips.
+const CALL: Duration = Duration::from_secs(10);
 /// How long a destination may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(20);
 /// How long a peer may take to send a preface.
@@ -225,7 +227,7 @@ impl Gateway {
     /// Keeps a connection to a peer as long as it has an address.
     async fn keep_calling(self: Arc<Gateway>, key: PublicKey, link: Arc<Link>) {
         while let Some(peer) = self.table().peer(key).filter(|peer| peer.config.address.is_some()) {
-            match self.call(peer).await {
+            match self.call(peer, CALL).await {
                 Ok((connection, tunnel)) => self.serve(peer, connection, tunnel).await,
                 Err(reason) => tracing::info!(peer = peer.config.name, reason, "cannot reach the peer"),
             }
@@ -234,20 +236,18 @@ impl Gateway {
         link.called.store(false, Ordering::Relaxed);
     }
 
-    async fn call(&self, peer: &Peer) -> std::result::Result<(Connection, Arc<Tunnel>), String> {
+    async fn call(&self, peer: &Peer, patience: Duration) -> std::result::Result<(Connection, Arc<Tunnel>), String> {
         let (config, address) = (peer.config.clone(), peer.config.address.clone().unwrap_or_default());
         let resolved = tokio::task::spawn_blocking(move || config.resolve()).await.ok().flatten();
         let to = resolved.ok_or_else(|| format!("`{address}` has no address"))?;
         let tls = self.identity.client(peer.key).map_err(|e| e.to_string())?;
         let (client, tunnel) = self.transport.client(tls, to);
         let connecting = self.endpoint.connect_with(client, to, "gateway").map_err(|e| e.to_string())?;
-        match connecting.await {
-            Ok(connection) => Ok((connection, tunnel)),
-            Err(reason) => {
-                self.transport.forget(to, &tunnel);
-                Err(reason.to_string())
-            }
-        }
+        let connected = match tokio::time::timeout(patience, connecting).await {
+            Ok(connected) => connected.map_err(|reason| reason.to_string()),
+            Err(_) => Err(format!("no answer for {} s", patience.as_secs_f64())),
+        };
+        connected.map(|connection| (connection, tunnel.clone())).inspect_err(|_| self.transport.forget(to, &tunnel))
     }
 
     /// Accepts connections of peers, for ever.
@@ -414,5 +414,49 @@ impl Gateway {
             intercept::release(onward);
         }
         drop(place);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::gateway::identity::keygen;
+    use crate::gateway::socket::Tunnels;
+
+    /// A gateway with one peer at this address, which has the same key.
+    fn gateway(address: SocketAddr) -> (Arc<Gateway>, Arc<Tunnels>) {
+        let folder = std::env::temp_dir().join(format!("explicate-peers-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let key = keygen(&folder.join("key")).unwrap();
+        let identity = Identity::load(&folder.join("key")).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        let text = format!(
+            "[site]\n[[peer]]\nname = \"far\"\nkey = \"{key}\"\naddress = \"{address}\"\nnetworks = [\"10.0.0.0/8\"]\n"
+        );
+        let config = Config::parse(&text).unwrap();
+        let tunnels = Arc::new(Tunnels::default());
+        let (limits, law, rate) = (config.limits, config.wan.law().unwrap(), explicate_core::units::Rate::mbps(1));
+        let transport = Transport::new(limits, law, rate, Clock::start(), tunnels.clone());
+        let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+        (Gateway::new(config, identity, (endpoint, None, None), transport).unwrap(), tunnels)
+    }
+
+    /// QUIC gives up a handshake after its idle time-out of 60 s.
+    #[test]
+    fn a_call_without_an_answer_ends_in_time_for_the_next_one() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = silent.local_addr().unwrap();
+        runtime.block_on(async {
+            let (gateway, tunnels) = gateway(address);
+            let peer = gateway.table().peers[0].clone();
+            let call = gateway.call(&peer, Duration::from_millis(300));
+            let ended = tokio::time::timeout(Duration::from_secs(5), call).await.expect("it ends");
+            assert_eq!(ended.err().as_deref(), Some("no answer for 0.3 s"));
+            assert!(tunnels.get(address).is_none(), "nothing is left of it");
+        });
+        silent.set_nonblocking(true).unwrap();
+        assert!(silent.recv(&mut [0; 2000]).is_ok(), "the peer was called");
     }
 }
