@@ -33,7 +33,8 @@ use alloc::boxed::Box;
 
 use crate::api::{AnyReceiver, AnyRouter, AnySender, PortView, Probe, Protocol, Router, RouterInit, SenderInit};
 use crate::params::{Info, Param};
-use crate::protocols::common::xcp_router::{self, Controller, SECONDS, XcpRouter};
+use crate::protocols::common::rate_header::SECONDS;
+use crate::protocols::common::xcp_router::{self, XcpRouter};
 use crate::protocols::xcp::{self, OnLoss, Rate, XcpReceiver, XcpSender};
 use crate::units::Time;
 use crate::wire::Packet;
@@ -61,8 +62,7 @@ impl Protocol for PXcp {
     }
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
         let params = xcp_router::Params::of(init.values);
-        let xcp = XcpRouter(Controller::new(params, init.rng.clone()));
-        Some(Box::new(PXcpRouter { xcp, limited_x: 0.0 }))
+        Some(Box::new(PXcpRouter { xcp: XcpRouter::new(params, init.rng.clone()), limited_x: 0.0 }))
     }
 }
 
@@ -75,7 +75,8 @@ struct PXcpRouter {
 impl PXcpRouter {
     /// Factor of a positive aggregate feedback.
     fn scale(&self, now: Time) -> f64 {
-        let (all, one_flow) = self.xcp.0.interval(now);
+        // The X of one flow's packets sum up to the time that has passed.
+        let (all, one_flow) = (self.xcp.sum_x * SECONDS, now.since(self.xcp.interval_began).as_secs_f64());
         let free = (all - self.limited_x).max(one_flow);
         if free > 0.0 { (all / free).max(1.0) } else { 1.0 }
     }
@@ -98,7 +99,7 @@ impl Router for PXcpRouter {
     }
     fn on_timer(&mut self, now: Time, port: &PortView) {
         let scale = self.scale(now);
-        if self.xcp.0.tick(now, port, scale) {
+        if self.xcp.tick(now, port, scale) {
             self.limited_x = 0.0;
         }
     }

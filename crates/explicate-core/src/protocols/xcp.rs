@@ -51,8 +51,8 @@ use crate::api::{
     SenderInit, Sent, Writes,
 };
 use crate::params::{Auto, BitsPerSecond, Flag, Fraction, Info, Param, choices, parameters};
-use crate::protocols::common::rate_header::{self, UNITS_PER_SEC, seconds_to_units};
-use crate::protocols::common::xcp_router::{self, Controller, XcpRouter, round};
+use crate::protocols::common::rate_header::{self, SECONDS, round, seconds_to_units};
+use crate::protocols::common::xcp_router::{self, XcpRouter};
 use crate::units::Time;
 use crate::wire::{Describe, Packet};
 
@@ -103,8 +103,7 @@ impl Protocol for Xcp {
         Some(Box::<XcpReceiver>::default())
     }
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
-        let params = xcp_router::Params::of(init.values);
-        Some(Box::new(XcpRouter(Controller::new(params, init.rng.clone()))))
+        Some(Box::new(<XcpRouter>::new(xcp_router::Params::of(init.values), init.rng.clone())))
     }
 }
 
@@ -157,7 +156,7 @@ pub(super) trait Form: Default + Send {
     /// Reports the last Reverse_Feedback and the first field, in their units.
     fn tell(feedback: i32, x: u32, put: Probe<'_>) {
         put("feedback_bytes_per_s", feedback as f64);
-        put("x_s", x as f64 / UNITS_PER_SEC);
+        put("x_s", x as f64 * SECONDS);
     }
 }
 
@@ -286,15 +285,7 @@ impl<F: Form> Sender for XcpSender<F> {
 #[derive(Default)]
 pub(super) struct XcpReceiver {
     /// Feedback received since the last acknowledgement, bytes/s.
-    sum: i64,
-}
-
-impl XcpReceiver {
-    /// A packet carried this feedback.
-    #[inline]
-    pub(super) fn add(&mut self, feedback: i32) {
-        self.sum += feedback as i64;
-    }
+    pub(super) sum: i64,
 }
 
 impl Receiver for XcpReceiver {
@@ -302,7 +293,7 @@ impl Receiver for XcpReceiver {
 
     fn on_data(&mut self, _now: Time, packet: &Packet) {
         if packet.congestion.is_standard() {
-            self.add(packet.congestion.delta_throughput());
+            self.sum += packet.congestion.delta_throughput() as i64;
         }
     }
     fn on_ack(&mut self, _now: Time, ack: &mut Packet) {

@@ -54,7 +54,7 @@ use crate::agent::{Address, Agent, AgentInit, AgentKind};
 use crate::api::{AnyReceiver, AnyRouter, AnySender, Protocol, RouterInit, SenderInit, Writes};
 use crate::estimate;
 use crate::params::{Auto, Flag, Fraction, Info, Number, Param, Seconds, choices, parameters};
-use crate::protocols::common::xcp_router::{self, Controller, XcpRouter};
+use crate::protocols::common::xcp_router::{self, XcpRouter};
 use crate::protocols::xcp::{self, Form, Rate, XcpReceiver, XcpSender};
 use crate::wire::{EXTENDED_LEN, Extension, Packet};
 
@@ -157,8 +157,7 @@ impl Protocol for XcpI {
         Some(Box::<XcpReceiver>::default())
     }
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
-        let params = xcp_router::Params::of(init.values);
-        Some(Box::new(XcpRouter(Controller::new(params, init.rng.clone()))))
+        Some(Box::new(<XcpRouter>::new(xcp_router::Params::of(init.values), init.rng.clone())))
     }
 }
 

@@ -26,7 +26,7 @@ use alloc::boxed::Box;
 
 use crate::api::{Ack, AnyProtocol, AnyReceiver, AnySender, Probe, Protocol, Receiver, SenderInit};
 use crate::params::Info;
-use crate::protocols::common::xcp_router::SECONDS;
+use crate::protocols::common::rate_header::SECONDS;
 use crate::protocols::xcp::{self, Form, Window, Xcp, XcpSender};
 use crate::units::Time;
 use crate::wire::Packet;

@@ -1,15 +1,15 @@
-//! XCP as in the SIGCOMM 2002 paper: windows, not rates.
+//! XCP as the SIGCOMM 2002 paper has it: windows, not rates.
 //!
 //! Source: Katabi, Handley, Rohrs, "Congestion Control for High Bandwidth-Delay Product Networks", SIGCOMM 2002 \[XCP02\].
 //!
-//! The idea is that of `xcp.rs`, which follows the later draft. Here a packet carries the window and the round-trip
-//! time, and routers write by how many bytes the window shall change. To spread a change of the aggregate over flows
-//! a router divides by the window for every packet; in the draft, senders divide once and carry the quotient, X = rtt
-//! s / cwnd. Both forms are equivalent, so the controller is that of the draft's router with X computed here:
+//! The idea is that of `xcp.rs`, which follows the later draft. Here a packet carries the window and the round-trip time,
+//! and routers write by how many bytes the window shall change. To spread a change of the aggregate over flows a router
+//! divides by the window for every packet; the draft has senders do that once and carry the quotient, X = rtt s / cwnd.
+//! Both forms say the same, so the law is that of the draft's router with X computed here:
 //!
 //! | symbol | here | unit | source |
 //! | --- | --- | --- | --- |
-//! | H_cwnd, H_rtt, H_feedback | fields of a header of format 3 | bytes, 2^-28 s, bytes | XCP02 section 3.1 |
+//! | H_cwnd, H_rtt, H_feedback | words of a header of format 3 | bytes, 2^-28 s, bytes | XCP02 section 3.1 |
 //! | s rtt / cwnd | `x` | s | equation 5 |
 //! | p_i = xi_p rtt^2 s / cwnd | `cp x`, times rtt | bytes | equation 5 |
 //! | n_i = xi_n rtt s | `cn s`, times rtt | bytes | equation 7 |
@@ -20,23 +20,19 @@
 //! | residues | `res_pos`, `res_neg`, rule `paper` | bytes/s | appendix A |
 //!
 //! Deviations:
-//! 1. The paper defines no encoding. H_rtt has the draft's resolution, H_cwnd and H_feedback count whole bytes;
-//!    feedback is rounded to the nearest one.
-//! 2. The bounds and the first value of the control interval are the draft's; timers are jittered (`xcp.rs`,
-//!    deviation 1).
+//! 1. The paper fixes no bits. H_rtt is as fine as the draft's, H_cwnd and H_feedback count whole bytes; feedback is rounded
+//!    to the nearest one.
+//! 2. The control interval has the bounds and the first value of the draft's, timers are jittered (`xcp.rs`, deviation 1).
 //! 3. "React like TCP" on losses is `on_loss` and `on_timeout` of `xcp.rs`.
-//! 4. A packet is offered at most what remains in either pool (`xcp.rs`, deviation 6); appendix A empties a pool
-//!    afterwards.
+//! 4. A packet is offered at most what is left in either pool (`xcp.rs`, deviation 6); appendix A empties a pool afterwards.
 
 use alloc::boxed::Box;
 use core::fmt;
 
-use crate::api::{
-    Ack, AnyReceiver, AnyRouter, AnySender, PortView, Probe, Protocol, Receiver, Router, RouterInit, SenderInit,
-};
+use crate::api::{Ack, AnyReceiver, AnyRouter, AnySender, Probe, Protocol, Receiver, RouterInit, SenderInit};
 use crate::params::{Info, Param};
-use crate::protocols::common::rate_header::seconds_to_units;
-use crate::protocols::common::xcp_router::{self, Controller, Pools, SECONDS, round};
+use crate::protocols::common::rate_header::{SECONDS, round, seconds_to_units};
+use crate::protocols::common::xcp_router::{self, Header, Pools, Stated, XcpRouter};
 use crate::protocols::xcp::{self, Form, Window, XcpReceiver, XcpSender};
 use crate::units::Time;
 use crate::wire::{Congestion, Describe, Format, Packet};
@@ -64,19 +60,19 @@ impl Protocol for XcpWindow {
         Some(Box::<WindowReceiver>::default())
     }
     fn router(&self, init: &RouterInit<'_>) -> Option<Box<AnyRouter>> {
-        Some(Box::new(WindowRouter(Controller::new(ROUTER.with(init.values), init.rng.clone()))))
+        Some(Box::new(XcpRouter::<WindowHeader>::new(ROUTER.with(init.values), init.rng.clone())))
     }
 }
 
-/// Text for packet logs.
+/// What packet logs say of a packet.
 fn describe(packet: &Packet, out: &mut dyn fmt::Write) -> fmt::Result {
     let header = &packet.congestion;
     if header.is_window() { write!(out, " delta {:+} B", header.delta_throughput()) } else { Ok(()) }
 }
 
 impl Format {
-    /// The fields of the SIGCOMM 2002 paper: H_cwnd, H_rtt and H_feedback in place of the draft's X, RTT and
-    /// Delta_Throughput. Routers of the draft do not change them.
+    /// The words of the SIGCOMM 2002 paper: H_cwnd, H_rtt and H_feedback in the places of the draft's X, RTT and
+    /// Delta_Throughput; a router of the draft leaves them alone.
     pub const WINDOW: Format = Format::own(3);
 }
 
@@ -119,7 +115,7 @@ struct WindowReceiver(XcpReceiver);
 impl Receiver for WindowReceiver {
     fn on_data(&mut self, _now: Time, packet: &Packet) {
         if packet.congestion.is_window() {
-            self.0.add(packet.congestion.delta_throughput());
+            self.0.sum += packet.congestion.delta_throughput() as i64;
         }
     }
     fn on_ack(&mut self, now: Time, ack: &mut Packet) {
@@ -127,67 +123,34 @@ impl Receiver for WindowReceiver {
     }
 }
 
-/// Reads and writes the header of the paper.
-struct WindowRouter(Controller);
+/// The header of the paper, to a router.
+#[derive(Default)]
+struct WindowHeader;
 
-/// rtt s / cwnd of a packet, header units, and rtt, s; zeros while they are unknown.
-fn spacing(packet: &Packet) -> (f64, f64) {
-    let (cwnd, rtt) = (packet.congestion.x(), packet.congestion.rtt());
-    if cwnd == 0 || rtt == 0 {
-        return (0.0, 0.0);
-    }
-    let rtt = rtt as f64;
-    (rtt * packet.ip_len as f64 / cwnd as f64, rtt * SECONDS)
-}
-
-impl Router for WindowRouter {
-    const ORDER_INDEPENDENT: bool = true; // as with XCP
-
-    fn on_arrival(&mut self, _now: Time, packet: &mut Packet, _port: &PortView) {
-        self.0.load(packet.ip_len);
-        let (x, rtt) = spacing(packet);
-        if packet.congestion.is_window() && rtt > 0.0 {
-            self.0.count(x, packet.congestion.rtt());
+impl Header for WindowHeader {
+    const FORMAT: Format = Format::WINDOW;
+    /// X is rtt s / cwnd. While a flow knows neither window nor RTT, its packets may ask for nothing (section 3.1).
+    fn read(packet: &mut Packet) -> Option<Stated> {
+        let header = &mut packet.congestion;
+        let (cwnd, rtt, wanted) = (header.x(), header.rtt(), header.delta_throughput());
+        if cwnd == 0 || rtt == 0 {
+            header.set_delta_throughput(wanted.min(0));
+            return None;
         }
+        let x = rtt as f64 * packet.ip_len as f64 / cwnd as f64;
+        Some(Stated { x, rtt, request: wanted as f64 / (rtt as f64 * SECONDS) })
     }
-
-    fn speaks_to(&self, packet: &Packet) -> bool {
-        packet.congestion.is_window()
-    }
-    fn on_departure(&mut self, _now: Time, packet: &mut Packet, port: &PortView) {
-        self.0.watch_queue(port.backlog_bytes);
-        if !packet.congestion.is_window() {
-            return;
-        }
-        let wanted = packet.congestion.delta_throughput();
-        let (x, rtt) = spacing(packet);
-        if rtt == 0.0 {
-            packet.congestion.set_delta_throughput(wanted.min(0)); // section 3.1: the first packet of a flow
-            return;
-        }
-        if let (true, granted) = self.0.feedback(x, packet.ip_len as f64, wanted as f64 / rtt) {
-            // Rounding must not increase it.
-            packet.congestion.set_delta_throughput(round(granted * rtt).min(wanted));
-        }
-    }
-
-    fn on_least_backlog(&mut self, bytes: u64) {
-        self.0.watch_queue(bytes);
-    }
-    fn on_timer(&mut self, now: Time, port: &PortView) {
-        self.0.tick(now, port, 1.0);
-    }
-    fn next_timer(&self) -> Time {
-        self.0.due()
-    }
-    fn probe(&self, put: Probe<'_>) {
-        self.0.probe(put);
+    fn grant(packet: &mut Packet, granted: f64) {
+        let header = &mut packet.congestion;
+        let bytes = round(granted * (header.rtt() as f64 * SECONDS));
+        header.set_delta_throughput(bytes.min(header.delta_throughput())); // rounding must not raise it
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::PortView;
     use crate::params::Values;
     use crate::rng::Rng;
     use crate::testing::{ack, sent};

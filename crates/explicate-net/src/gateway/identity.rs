@@ -164,8 +164,7 @@ impl Identity {
     }
     /// The same for an application protocol.
     pub fn client_of(&self, protocol: &[u8], peer: PublicKey) -> Result<QuicClientConfig> {
-        let verifier =
-            Arc::new(Verifier { accepted: Accepted::These(vec![peer]), provider: self.provider.clone() });
+        let verifier = Arc::new(Verifier { accepted: Accepted::These(vec![peer]), provider: self.provider.clone() });
         let failed = |e: rustls::Error| Error::Failed(format!("cannot prepare TLS: {e}"));
         let builder = rustls::ClientConfig::builder_with_provider(self.provider.clone());
         let mut config = builder

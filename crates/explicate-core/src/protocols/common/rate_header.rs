@@ -22,6 +22,14 @@ pub fn seconds_to_units(s: f64) -> u32 {
     (s * UNITS_PER_SEC + 0.5) as u32
 }
 
+/// Seconds in a unit of the header.
+pub(crate) const SECONDS: f64 = 1.0 / UNITS_PER_SEC;
+
+/// Feedback as a header carries it: rounded to the nearest integer, half away from zero; saturates.
+pub(crate) fn round(value: f64) -> i32 {
+    (value + 0.5f64.copysign(value)) as i32
+}
+
 impl Congestion {
     /// Whether a router may read X, RTT and Delta_Throughput.
     #[inline]

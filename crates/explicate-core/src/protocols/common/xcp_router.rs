@@ -1,32 +1,31 @@
 //! The router of XCP (D03 section 3.4). Its parts are shared with the relatives of XCP.
 //!
-//! [`Controller`] is the control law without a header format: it receives every packet's length, inter-packet time X
-//! and RTT, has the two timers and the two pools, and returns the feedback of a departing packet. [`XcpRouter`]
-//! connects it to the draft's header, `xcp_window.rs` to the header of the paper; `p_xcp.rs` adds a measurement.
+//! [`XcpRouter`] receives every packet's length, inter-packet time X and RTT, has the two timers and the two pools, and
+//! writes the feedback into departing packets. The header is the draft's, or the paper's (`xcp_window.rs`).
 //!
-//! Two rules for the share drawn from the pools by a packet that requests less than this router offers (offer: pos -
-//! neg):
+//! Two rules for the share drawn from the pools by a packet that requests less than this router offers (offer: pos - neg):
 //!
 //! | `pools` | from the positive pool | from the negative pool |
 //! | --- | --- | --- |
-//! | `draft`, D03 3.4 | request + the share of the negative pool | neg + (offer - request), at most all of it |
+//! | `draft`, D03 3.4 | request + what is taken from the negative one | neg + (offer - request), at most all of it |
 //! | `paper`, XCP02 appendix A, request > 0 | request | offer - request |
 //! | `paper`, request <= 0 | nothing | -request, and the offer if that is positive |
 //!
-//! The offer to a packet is bounded by the remainder of either pool: pos <= residue_pos, neg <= residue_neg
-//! (`xcp.rs`, deviation 6). An interval hands out at most the initial contents of its pools and what packets return
-//! to them.
+//! What a packet is offered is bounded by what is left in either pool: pos <= residue_pos, neg <= residue_neg (`xcp.rs`,
+//! deviation 6). An interval hands out no more than its pools held at its beginning and what packets gave back.
 //!
 //! A target queue (`target_queue`, paper D section 7.2, there called XCPQ) replaces the persistent queue Q of the
 //! efficiency controller by its mean minus the target: Qm - gamma_q, with Qm <- (1 - w) Qm + w Q at every sample of Q, w =
 //! `queue_weight`. Paper D takes 10 packets and w = 0.1; its beta = 0.9 and gamma = 10 are not XCP's beta and gamma.
 
+use core::marker::PhantomData;
+
 use crate::api::{PortView, Probe, Router};
 use crate::params::{Bytes, Fraction, Number, Seconds, choices, parameters};
-use crate::protocols::common::rate_header::{UNITS_PER_SEC, seconds_to_units};
+use crate::protocols::common::rate_header::{SECONDS, UNITS_PER_SEC, round, seconds_to_units};
 use crate::rng::Rng;
 use crate::units::Time;
-use crate::wire::Packet;
+use crate::wire::{Format, Packet};
 
 choices! {
     /// Mean RTT after a control interval without data.
@@ -39,17 +38,17 @@ choices! {
 }
 
 parameters! {
-    /// Router parameters of the XCP family.
+    /// What a scenario can set of a controller of the family.
     pub(crate) struct Params {
         /// Share of the spare bandwidth handed out per interval.
         alpha: Number = 0.4, "XCP02 3.5";
         /// Share of the persistent queue drained per interval.
         beta: Number = 0.226, "XCP02 3.5";
-        /// Share of the traffic that is redistributed per interval.
+        /// Share of the traffic that is shuffled per interval.
         gamma: Fraction = 0.1, in 0.0..=1.0, "XCP02 3.5.2";
-        /// Least control interval; D03 recommends at least the link's delay.
+        /// Least control interval; at least the link's delay is D03's advice.
         min_interval: Seconds = 0.005, in 1e-4..=10.0, "D03 3.4";
-        /// Upper bound of an RTT.
+        /// An RTT counts at most this much.
         max_interval: Seconds = 1.0, in 1e-3..=100.0, "D03 3.4";
         /// Least period of the queue estimate.
         allowed_queue: Seconds = 0.002, in 1e-5..=1.0, "D03 3.4";
@@ -59,16 +58,53 @@ parameters! {
         idle_rtt: IdleRtt = IdleRtt::Last, "ns-2.35, xcpq";
         /// Share drawn from the pools by a packet that requests less than offered.
         pools: Pools = Pools::Draft, "D03 3.4; XCP02 appendix A";
-        /// Target of the persistent queue.
+        /// Persistent queue that the efficiency controller aims at.
         target_queue: Bytes = 0.0, in 0.0..=1e9, "paper D section 7.2, gamma";
         /// Weight of the newest sample in the mean of the persistent queue; paper D takes 0.1.
         queue_weight: Fraction = 1.0, in 1e-3..=1.0, "paper D section 7.2, 1 - beta";
     }
 }
 
-/// The control law of a router, without a header format.
+/// The fields of a packet's congestion header that the controller reads.
+pub(crate) struct Stated {
+    /// Inter-packet time X, header units; 0 = unknown.
+    pub(crate) x: f64,
+    /// RTT, header units; 0 = unknown.
+    pub(crate) rtt: u32,
+    /// Requested change of rate, bytes/s.
+    pub(crate) request: f64,
+}
+
+/// A header format with X, RTT and a request.
+pub(crate) trait Header: Default + Send {
+    /// Packets of other formats count as load only.
+    const FORMAT: Format;
+    /// Reads the fields of a packet of this format; `None` if the packet is neither counted nor answered.
+    fn read(packet: &mut Packet) -> Option<Stated>;
+    /// Reduces the request to `granted`, bytes/s.
+    fn grant(packet: &mut Packet, granted: f64);
+}
+
+/// The header of D03.
 #[derive(Default)]
-pub(crate) struct Controller {
+pub(crate) struct RateHeader;
+
+impl Header for RateHeader {
+    const FORMAT: Format = Format::STANDARD;
+    #[inline(always)]
+    fn read(packet: &mut Packet) -> Option<Stated> {
+        let header = &packet.congestion;
+        Some(Stated { x: header.x() as f64, rtt: header.rtt(), request: header.delta_throughput() as f64 })
+    }
+    #[inline(always)]
+    fn grant(packet: &mut Packet, granted: f64) {
+        packet.congestion.set_delta_throughput(round(granted));
+    }
+}
+
+/// The controller of an output port.
+#[derive(Default)]
+pub(crate) struct XcpRouter<H = RateHeader> {
     params: Params,
     /// Maximum RTT that counts, header units, an integer.
     max_rtt: f64,
@@ -76,7 +112,7 @@ pub(crate) struct Controller {
     // take more instructions.
     input_bytes: u64,
     /// Sum of X, header units.
-    sum_x: f64,
+    pub(crate) sum_x: f64,
     /// Feedback of the interval, bytes/s per header unit of X.
     cp: f64,
     /// Sum of X * RTT, header units squared.
@@ -91,40 +127,19 @@ pub(crate) struct Controller {
     pub(crate) mean_queue: f64,
     /// Mean RTT of the flows, seconds.
     pub(crate) avg_rtt: f64,
-    interval_began: Time,
-    control_at: Time,
-    queue_at: Time,
+    pub(crate) interval_began: Time,
+    pub(crate) control_at: Time,
+    pub(crate) queue_at: Time,
+    header: PhantomData<H>,
 }
 
-/// Seconds per header unit.
-pub(crate) const SECONDS: f64 = 1.0 / UNITS_PER_SEC;
-
-impl Controller {
-    pub(crate) fn new(params: Params, mut rng: Rng) -> Controller {
+impl<H: Header> XcpRouter<H> {
+    pub(crate) fn new(params: Params, mut rng: Rng) -> XcpRouter<H> {
         let first = params.initial_interval;
         let mut jittered = || Time::from_secs_f64(first * (0.8 + 0.4 * rng.uniform()));
         let (control_at, queue_at) = (jittered(), jittered());
         let max_rtt = seconds_to_units(params.max_interval) as f64;
-        Controller { params, max_rtt, avg_rtt: first, control_at, queue_at, ..Controller::default() }
-    }
-
-    /// A packet arrived; all count as load, also those without a header.
-    #[inline]
-    pub(crate) fn load(&mut self, bytes: u16) {
-        self.input_bytes += bytes as u64;
-    }
-
-    /// The packet carries `x` and `rtt` (header units).
-    #[inline]
-    pub(crate) fn count(&mut self, x: f64, rtt: u32) {
-        self.sum_x += x;
-        self.sum_xrtt += x * lesser(rtt as f64, self.max_rtt);
-    }
-
-    /// A packet departs, and this backlog remains.
-    #[inline]
-    pub(crate) fn watch_queue(&mut self, backlog_bytes: u64) {
-        self.min_queue = self.min_queue.min(backlog_bytes);
+        XcpRouter { params, max_rtt, avg_rtt: first, control_at, queue_at, ..XcpRouter::default() }
     }
 
     /// The estimation-control timer: efficiency controller, then the scale factors of the fairness controller. `scale`
@@ -133,7 +148,7 @@ impl Controller {
     pub(crate) fn control(&mut self, now: Time, spare: impl FnOnce(f64) -> f64, scale: f64) {
         let p = &self.params;
         if self.sum_x > 0.0 {
-            self.avg_rtt = self.sum_xrtt / self.sum_x * SECONDS; // mean over flows: X weights the packets of a flow to one flow
+            self.avg_rtt = self.sum_xrtt / self.sum_x * SECONDS; // mean over flows: X weights a flow's packets to one flow
         } else if p.idle_rtt == IdleRtt::Initial {
             self.avg_rtt = p.initial_interval;
         }
@@ -154,7 +169,7 @@ impl Controller {
 
     /// The queue timer: bytes that never left the queue since the last one are persistent. Its period is not the
     /// control interval, because a queue would lengthen that.
-    fn sample_queue(&mut self, now: Time, port: &PortView) {
+    pub(crate) fn sample_queue(&mut self, now: Time, port: &PortView) {
         self.queue = self.min_queue.min(port.backlog_bytes);
         self.min_queue = port.backlog_bytes;
         self.mean_queue += self.params.queue_weight * (self.queue as f64 - self.mean_queue);
@@ -162,28 +177,11 @@ impl Controller {
         self.queue_at = now + Time::from_secs_f64(period.max(self.params.allowed_queue));
     }
 
-    /// The controller starts now.
-    pub(crate) fn begin(&mut self, now: Time) {
-        self.interval_began = now;
-        self.control_at += now;
-        self.queue_at += now;
-    }
-
-    /// Runs the queue's timer alone, if it is due.
-    pub(crate) fn tick_queue(&mut self, now: Time, port: &PortView) {
+    /// Runs the timers that are due; `scale` as in [`XcpRouter::control`]. Returns whether a control interval ended.
+    pub(crate) fn tick(&mut self, now: Time, port: &PortView, scale: f64) -> bool {
         if self.queue_at <= now {
             self.sample_queue(now, port);
         }
-    }
-
-    /// When the control interval ends.
-    pub(crate) fn control_due(&self) -> Time {
-        self.control_at
-    }
-
-    /// Runs the timers that are due; `scale` as in [`Controller::control`]. Returns whether a control interval ended.
-    pub(crate) fn tick(&mut self, now: Time, port: &PortView, scale: f64) -> bool {
-        self.tick_queue(now, port);
         let ends = self.control_at <= now;
         if ends {
             self.control(now, |load| port.capacity - load, scale);
@@ -191,65 +189,116 @@ impl Controller {
         ends
     }
 
-    /// When [`Controller::tick`] is due.
-    pub(crate) fn due(&self) -> Time {
-        self.control_at.min(self.queue_at)
+    /// The work of [`Router::on_departure`]. Returns the X (header units) of a packet that requests no more than it is
+    /// offered.
+    #[inline(always)]
+    pub(crate) fn answer(&mut self, packet: &mut Packet, port: &PortView) -> Option<f64> {
+        self.min_queue = self.min_queue.min(port.backlog_bytes);
+        let stated = self.stated(packet)?;
+        let Some(granted) = self.feedback(stated.x, packet.ip_len as f64, stated.request) else {
+            return Some(stated.x); // the request of a packet that is limited elsewhere does not change
+        };
+        H::grant(packet, granted);
+        None
     }
 
-    /// Of the present interval: X of all packets so far (s), and its length (s).
-    pub(crate) fn interval(&self, now: Time) -> (f64, f64) {
-        (self.sum_x * SECONDS, now.since(self.interval_began).as_secs_f64())
+    #[inline(always)]
+    fn stated(&self, packet: &mut Packet) -> Option<Stated> {
+        if self.speaks_to(packet) { H::read(packet) } else { None }
     }
 
     /// Feedback for a departing packet that carries inter-packet time `x` (header units), length (bytes) and request
-    /// (bytes/s). Returns whether it is less than the request, and the feedback.
+    /// (bytes/s); `None` if the request is no more than that.
     #[inline(always)]
-    pub(crate) fn feedback(&mut self, x: f64, bytes: f64, delta: f64) -> (bool, f64) {
+    fn feedback(&mut self, x: f64, bytes: f64, request: f64) -> Option<f64> {
         // A packet takes at most the contents of the pool: after a timeout its X may be hundreds of times those from
         // which `cp` was computed.
         let mut pos = lesser(self.cp * x, self.res_pos);
         if self.res_neg <= 0.0 {
-            // Without a negative pool there is no cn either: the code below gives the same result at twice the cost.
-            if delta > pos {
-                self.take_positive(pos);
-                return (true, pos);
-            }
-            self.take_positive(if self.paper() { delta.max(0.0) } else { delta });
-            return (false, pos);
+            // The negative pool is empty, so the offer is `pos`: the code below gives the same result at twice the cost.
+            let asks = if self.params.pools == Pools::Paper { request.max(0.0) } else { request };
+            take(&mut self.res_pos, &mut self.cp, if request > pos { pos } else { asks });
+            return (request > pos).then_some(pos);
         }
         let mut neg = lesser(self.cn * bytes, self.res_neg);
-        let fb = pos - neg;
-        let tighter = delta > fb;
-        if !tighter && self.paper() {
-            pos = delta.max(0.0);
-            neg = if delta > 0.0 { fb - delta } else { fb.max(0.0) - delta };
-        } else if !tighter {
-            // Limited elsewhere: the unused part of the offer is first taken from the negative pool, so that other
-            // packets lose less. The order matters: `pos` follows from the new `neg`.
-            neg = lesser(neg + (fb - delta), self.res_neg);
-            pos = delta + neg;
+        let offer = pos - neg;
+        let tighter = request > offer;
+        if !tighter {
+            (pos, neg) = self.reclaimed(neg, offer, request);
         }
-        self.take_positive(pos);
-        self.res_neg -= neg;
-        if self.res_neg <= 0.0 {
-            (self.res_neg, self.cn) = (0.0, 0.0);
-        }
-        (tighter, fb)
+        take(&mut self.res_pos, &mut self.cp, pos);
+        take(&mut self.res_neg, &mut self.cn, neg);
+        tighter.then_some(offer)
     }
 
-    fn paper(&self) -> bool {
-        self.params.pools == Pools::Paper
+    /// The shares of the positive and the negative pool for a packet that requests no more than its offer.
+    #[inline(always)]
+    fn reclaimed(&self, neg: f64, offer: f64, request: f64) -> (f64, f64) {
+        match self.params.pools {
+            // The unused part of the offer is first taken from the negative pool, so that other packets lose less.
+            Pools::Draft => {
+                let neg = lesser(neg + (offer - request), self.res_neg);
+                (request + neg, neg)
+            }
+            Pools::Paper if request > 0.0 => (request, offer - request),
+            Pools::Paper => (0.0, offer.max(0.0) - request),
+        }
+    }
+}
+
+/// Takes a share from a pool. An empty pool has nothing more for any packet of the interval.
+#[inline(always)]
+fn take(pool: &mut f64, scale: &mut f64, share: f64) {
+    *pool -= share;
+    if *pool <= 0.0 {
+        (*pool, *scale) = (0.0, 0.0);
+    }
+}
+
+/// The lesser of two numbers, in one instruction: neither is NaN.
+#[inline(always)]
+fn lesser(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
+}
+
+impl<H: Header> Router for XcpRouter<H> {
+    /// Arrivals add to sums that timers read, departures take from pools that timers fill.
+    const ORDER_INDEPENDENT: bool = true;
+
+    #[inline(always)]
+    fn on_arrival(&mut self, _now: Time, packet: &mut Packet, _port: &PortView) {
+        self.input_bytes += packet.ip_len as u64; // every packet is load, also without a header
+        if let Some(Stated { x, rtt, .. }) = self.stated(packet)
+            && rtt != 0
+        {
+            self.sum_x += x; // an unknown X is zero, and adds nothing
+            self.sum_xrtt += x * lesser(rtt as f64, self.max_rtt);
+        }
     }
 
     #[inline(always)]
-    fn take_positive(&mut self, pos: f64) {
-        self.res_pos -= pos;
-        if self.res_pos <= 0.0 {
-            (self.res_pos, self.cp) = (0.0, 0.0);
-        }
+    fn speaks_to(&self, packet: &Packet) -> bool {
+        packet.congestion.has_format(H::FORMAT)
     }
 
-    pub(crate) fn probe(&self, put: Probe<'_>) {
+    #[inline(always)]
+    fn on_departure(&mut self, _now: Time, packet: &mut Packet, port: &PortView) {
+        self.answer(packet, port);
+    }
+
+    fn on_least_backlog(&mut self, bytes: u64) {
+        self.min_queue = self.min_queue.min(bytes);
+    }
+
+    fn on_timer(&mut self, now: Time, port: &PortView) {
+        self.tick(now, port, 1.0);
+    }
+
+    fn next_timer(&self) -> Time {
+        self.control_at.min(self.queue_at)
+    }
+
+    fn probe(&self, put: Probe<'_>) {
         put("avg_rtt_s", self.avg_rtt);
         put("persistent_queue_bytes", self.queue as f64);
         put("mean_queue_bytes", self.mean_queue);
@@ -260,97 +309,10 @@ impl Controller {
     }
 }
 
-/// Rounds to the nearest integer, half away from zero; saturates.
-pub(crate) fn round(value: f64) -> i32 {
-    (value + 0.5f64.copysign(value)) as i32
-}
-
-/// The lesser of two numbers, in one instruction: neither is NaN.
-#[inline(always)]
-fn lesser(a: f64, b: f64) -> f64 {
-    if a < b { a } else { b }
-}
-
-/// A controller that reads and writes the header of D03.
-pub(crate) struct XcpRouter(pub(crate) Controller);
-
-impl XcpRouter {
-    /// The work of [`Router::on_departure`]. Returns the X (header units) of a packet that requests no more than it
-    /// is offered.
-    #[inline(always)]
-    pub(crate) fn answer(&mut self, packet: &mut Packet, port: &PortView) -> Option<f64> {
-        self.0.watch_queue(port.backlog_bytes);
-        if !packet.congestion.is_standard() {
-            return None;
-        }
-        let x = packet.congestion.x() as f64;
-        let delta = packet.congestion.delta_throughput();
-        let (tighter, granted) = self.0.feedback(x, packet.ip_len as f64, delta as f64);
-        if !tighter {
-            return Some(x); // the request of a packet that is limited elsewhere does not change
-        }
-        packet.congestion.set_delta_throughput(round(granted));
-        None
-    }
-}
-
-impl Router for XcpRouter {
-    /// Arrivals add to sums that timers read; departures take from pools that timers fill.
-    const ORDER_INDEPENDENT: bool = true;
-
-    #[inline(always)]
-    fn on_arrival(&mut self, _now: Time, packet: &mut Packet, _port: &PortView) {
-        self.0.load(packet.ip_len);
-        let header = &packet.congestion;
-        if !header.is_standard() {
-            return;
-        }
-        let (x, rtt) = (header.x() as f64, header.rtt());
-        if rtt != 0 {
-            self.0.count(x, rtt); // an unknown X is zero, and adds nothing
-        }
-    }
-
-    fn speaks_to(&self, packet: &Packet) -> bool {
-        packet.congestion.is_standard()
-    }
-
-    #[inline(always)]
-    fn on_departure(&mut self, _now: Time, packet: &mut Packet, port: &PortView) {
-        self.answer(packet, port);
-    }
-
-    fn on_least_backlog(&mut self, bytes: u64) {
-        self.0.watch_queue(bytes);
-    }
-
-    fn on_timer(&mut self, now: Time, port: &PortView) {
-        self.0.tick(now, port, 1.0);
-    }
-
-    fn next_timer(&self) -> Time {
-        self.0.due()
-    }
-
-    fn probe(&self, put: Probe<'_>) {
-        self.0.probe(put);
-    }
-}
-
-#[cfg(test)]
-impl Controller {
-    /// With this spare bandwidth and persistent queue: the mean RTT (s), and the aggregate feedback over that (bytes).
-    pub(crate) fn handed_out(&mut self, spare: f64, queue: f64) -> (f64, f64) {
-        self.mean_queue = queue;
-        self.control(Time::secs(1), |_| spare, 1.0);
-        (self.avg_rtt, (self.res_pos - self.res_neg) * self.avg_rtt)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{Congestion, Format};
+    use crate::wire::Congestion;
 
     const C: f64 = 1.25e6;
 
@@ -358,7 +320,7 @@ mod tests {
         PortView { capacity: C, backlog_bytes, backlog_packets: 0, busy: true }
     }
     fn router_with(params: Params) -> XcpRouter {
-        XcpRouter(Controller::new(params, Rng::stream(1, "test")))
+        XcpRouter::new(params, Rng::stream(1, "test"))
     }
     fn router() -> XcpRouter {
         router_with(Params::DEFAULT)
@@ -380,7 +342,7 @@ mod tests {
         for _ in 0..b {
             r.on_arrival(Time::ZERO, &mut packet(xb, 0.1, 0), &view(0));
         }
-        r.0.control(Time::millis(100), |load| C - load, 1.0);
+        r.control(Time::millis(100), |load| C - load, 1.0);
         r
     }
     fn departs(r: &mut XcpRouter, x: f64) -> i32 {
@@ -395,9 +357,9 @@ mod tests {
     fn increases_are_equal_per_flow() {
         let mut r = after_interval(50, 0.002, 10, 0.01);
         // X and RTT carry a rounding of 2^-29 s each.
-        assert!((r.0.cp * UNITS_PER_SEC - 1.3e6).abs() < 5.0, "{}", r.0.cp);
-        assert_eq!(r.0.cn, 0.0);
-        assert!((r.0.avg_rtt - 0.1).abs() < 1e-8);
+        assert!((r.cp * UNITS_PER_SEC - 1.3e6).abs() < 5.0, "{}", r.cp);
+        assert_eq!(r.cn, 0.0);
+        assert!((r.avg_rtt - 0.1).abs() < 1e-8);
         // 1.3e6 0.002 and 1.3e6 0.01; a flow's packets together get 50 2600 = 10 13000 = 130000 B/s.
         assert_eq!((departs(&mut r, 0.002), departs(&mut r, 0.01)), (2600, 13_000));
     }
@@ -407,7 +369,7 @@ mod tests {
     #[test]
     fn shuffling_moves_rate_from_the_fast_to_the_slow() {
         let mut r = after_interval(100, 0.001, 25, 0.004);
-        assert!((r.0.res_pos - 125_000.0).abs() < 1e-6 && (r.0.res_neg - 125_000.0).abs() < 1e-6);
+        assert!((r.res_pos - 125_000.0).abs() < 1e-6 && (r.res_neg - 125_000.0).abs() < 1e-6);
         let a: i32 = (0..100).map(|_| departs(&mut r, 0.001)).sum();
         let b: i32 = (0..25).map(|_| departs(&mut r, 0.004)).sum();
         assert!((a + 37_500).abs() <= 50 && (b - 37_500).abs() <= 50, "{a} {b}");
@@ -415,10 +377,10 @@ mod tests {
 
     /// What packets with an offer of 10 - 4 = 6 take from pools of 1000 and `res_neg`, and what they carry on.
     fn reclaim(pools: Pools, res_neg: f64, delta: f64) -> (f64, f64, f64) {
-        let mut r = router_with(Params { pools, ..Params::DEFAULT }).0;
+        let mut r = router_with(Params { pools, ..Params::DEFAULT });
         (r.cp, r.cn, r.res_pos, r.res_neg) = (10.0, 4.0, 1000.0, res_neg);
-        let (tighter, granted) = r.feedback(1.0, 1.0, delta);
-        (if tighter { granted } else { delta }, 1000.0 - r.res_pos, res_neg - r.res_neg)
+        let carried = r.feedback(1.0, 1.0, delta).unwrap_or(delta);
+        (carried, 1000.0 - r.res_pos, res_neg - r.res_neg)
     }
 
     /// Request 2: neg = min(4 + (6 - 2), res_neg), pos = 2 + neg. Request 6: all of the offer, neg = 4.
@@ -436,9 +398,9 @@ mod tests {
         assert_eq!(reclaim(Pools::Paper, 100.0, 2.0), (2.0, 2.0, 4.0));
         assert_eq!(reclaim(Pools::Paper, 100.0, -3.0), (-3.0, 0.0, 9.0));
         assert_eq!(reclaim(Pools::Paper, 100.0, 7.0), (6.0, 10.0, 4.0), "more than the offer");
-        let mut r = router_with(Params { pools: Pools::Paper, ..Params::DEFAULT }).0;
+        let mut r = router_with(Params { pools: Pools::Paper, ..Params::DEFAULT });
         (r.cn, r.res_pos, r.res_neg) = (4.0, 1000.0, 100.0);
-        assert_eq!(r.feedback(1.0, 1.0, -9.0), (false, -4.0));
+        assert_eq!(r.feedback(1.0, 1.0, -9.0), None);
         assert_eq!((r.res_pos, r.res_neg), (1000.0, 91.0), "a negative offer does not count");
     }
 
@@ -447,11 +409,11 @@ mod tests {
     #[test]
     fn a_packet_takes_no_more_than_a_pool_holds() {
         for (pools, delta, feedback, left) in [
-            ([130_000.0, 0.0], 1e9, (true, 130_000.0), [0.0, 0.0]),
-            ([130_000.0, 100.0], 1e9, (true, 129_900.0), [0.0, 0.0]),
-            ([130_000.0, 100.0], 50_000.0, (false, 129_900.0), [79_900.0, 0.0]),
+            ([130_000.0, 0.0], 1e9, Some(130_000.0), [0.0, 0.0]),
+            ([130_000.0, 100.0], 1e9, Some(129_900.0), [0.0, 0.0]),
+            ([130_000.0, 100.0], 50_000.0, None, [79_900.0, 0.0]),
         ] {
-            let mut r = router().0;
+            let mut r = router();
             (r.cp, r.cn, [r.res_pos, r.res_neg]) = (1.3e6 / UNITS_PER_SEC, 4.0, pools);
             assert_eq!(r.feedback(10.0 * UNITS_PER_SEC, 1000.0, delta), feedback);
             assert_eq!([r.res_pos, r.res_neg], left);
@@ -465,30 +427,29 @@ mod tests {
         let mut ack = Packet { ip_len: 72, congestion: Congestion::new(Format::MINIMAL), ..Packet::EMPTY };
         ack.congestion.set_reverse_feedback(77);
         let before = ack.congestion;
-        let pools = (r.0.res_pos, r.0.res_neg);
+        let pools = (r.res_pos, r.res_neg);
         r.on_departure(Time::ZERO, &mut ack, &view(0));
-        assert_eq!((ack.congestion, (r.0.res_pos, r.0.res_neg)), (before, pools));
+        assert_eq!((ack.congestion, (r.res_pos, r.res_neg)), (before, pools));
     }
 
     #[test]
     fn an_idle_interval_empties_the_pools() {
         let mut r = after_interval(50, 0.002, 10, 0.01);
-        r.0.control(Time::millis(200), |load| C - load, 1.0);
-        assert_eq!((r.0.cp, r.0.cn), (0.0, 0.0));
+        r.control(Time::millis(200), |load| C - load, 1.0);
+        assert_eq!((r.cp, r.cn), (0.0, 0.0));
     }
 
     /// An interval with packets of an RTT of 0.1 s, then one without. The last one lasts as long as the mean RTT.
     #[test]
     fn an_idle_interval_leaves_the_mean_rtt_unless_the_user_says_otherwise() {
         for (idle_rtt, rtt) in [(IdleRtt::Last, 0.1), (IdleRtt::Initial, 0.05)] {
-            let mut r = router_with(Params { idle_rtt, ..Params::DEFAULT }).0;
-            r.load(1000);
-            r.count(0.1 * UNITS_PER_SEC, seconds_to_units(0.1));
+            let mut r = router_with(Params { idle_rtt, ..Params::DEFAULT });
+            r.on_arrival(Time::ZERO, &mut packet(0.1, 0.1, 0), &view(0));
             for (at, expected) in [(100, 0.1), (200, rtt)] {
                 r.control(Time::millis(at), |load| C - load, 1.0);
                 assert!((r.avg_rtt - expected).abs() < 1e-8, "{idle_rtt:?}, {at} ms: {}", r.avg_rtt);
             }
-            assert_eq!(r.control_due().since(Time::millis(200)).as_millis_f64().round(), 1e3 * rtt);
+            assert_eq!(r.control_at.since(Time::millis(200)).as_millis_f64().round(), 1e3 * rtt);
         }
     }
 
@@ -496,15 +457,16 @@ mod tests {
     /// F = -0.226 (Qm - 10 kB) / 0.1 s: positive while the mean is below the target.
     #[test]
     fn a_target_queue_is_approached_by_the_mean() {
-        let mut r = router_with(Params { target_queue: 1e4, queue_weight: 0.1, ..Params::DEFAULT }).0;
+        let mut r = router_with(Params { target_queue: 1e4, queue_weight: 0.1, ..Params::DEFAULT });
         r.min_queue = 20_000;
         for (sample, mean) in [2000.0, 3800.0, 5420.0].into_iter().enumerate() {
             r.sample_queue(Time::ZERO, &view(20_000));
             assert!((r.mean_queue - mean).abs() < 1e-9, "sample {sample}: {}", r.mean_queue);
         }
-        r.load(62_500);
-        r.load(62_500);
-        r.count(0.1 * UNITS_PER_SEC, seconds_to_units(0.1));
+        let half = Packet { ip_len: 62_500, ..packet(0.1, 0.1, 0) };
+        let other = Packet { congestion: Congestion::new(Format::MINIMAL), ..half };
+        r.on_arrival(Time::ZERO, &mut { half }, &view(0));
+        r.on_arrival(Time::ZERO, &mut { other }, &view(0));
         r.control(Time::millis(100), |load| C - load, 1.0);
         let f = -0.226 * (5420.0 - 1e4) / 0.1;
         // The shuffle, 0.1 y - F, is in both pools.

@@ -10,7 +10,7 @@ use super::{Law, Params, Unknown};
 use crate::agent::{Address, Control};
 use crate::api::{PortView, Router};
 use crate::params::Values;
-use crate::protocols::common::xcp_router::{self, Controller, Pools, XcpRouter};
+use crate::protocols::common::xcp_router::{self, Pools, XcpRouter};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::wire::Packet;
@@ -111,7 +111,7 @@ impl Upstream {
     }
     /// Ends the virtual router's control interval, with spare bandwidth by the traffic that it measured.
     fn control(&mut self, now: Time, spare: impl FnOnce(f64) -> f64) {
-        let law = &mut self.router.0;
+        let law = &mut self.router;
         let handed = &mut self.handed_out;
         handed.queue = law.mean_queue;
         law.control(
@@ -126,14 +126,14 @@ impl Upstream {
     }
     /// Distributes the newest result, if there is one and a mean RTT has passed since the last.
     fn hand_out(&mut self, now: Time) {
-        if let Some(left) = self.waiting.take_if(|_| self.router.0.control_due() <= now) {
+        if let Some(left) = self.waiting.take_if(|_| self.router.control_at <= now) {
             self.bandwidth = Some(left);
             self.control(now, |_| left);
         }
     }
     /// Interval between measurements of this cloud: as configured, or the mean RTT.
     fn interval(&self, rules: &Rules) -> Time {
-        rules.period.unwrap_or(Time::from_secs_f64(self.router.0.avg_rtt)).max(rules.least_period)
+        rules.period.unwrap_or(Time::from_secs_f64(self.router.avg_rtt)).max(rules.least_period)
     }
     /// Persistent queue in the cloud, bytes.
     fn queue(&self) -> f64 {
@@ -214,7 +214,9 @@ impl Clouds {
         }
         entry.plain = plain;
         entry.bytes += packet.ip_len as f64;
-        entry.router.0.tick_queue(now, port);
+        if entry.router.queue_at <= now {
+            entry.router.sample_queue(now, port);
+        }
         entry.router.on_arrival(now, packet, port);
         if entry.bandwidth.is_some() {
             entry.router.answer(packet, port);
@@ -267,8 +269,10 @@ impl Clouds {
             self.table.remove(&silent);
         }
         let rng = Rng::stream(self.rng.next_u64(), "virtual");
-        let mut router = XcpRouter(Controller::new(self.rules.xcp, rng));
-        router.0.begin(now);
+        let mut router = XcpRouter::new(self.rules.xcp, rng);
+        router.interval_began = now;
+        router.control_at += now;
+        router.queue_at += now;
         let entry = Upstream {
             nonce: self.rng.next_u64(),
             cookie: 0,
@@ -386,9 +390,9 @@ impl Clouds {
         for (&from, entry) in &mut self.table {
             if self.rules.params.law == Law::Paper {
                 entry.hand_out(now);
-            } else if entry.router.0.control_due() <= now {
+            } else if entry.router.control_at <= now {
                 let share = if entry.draining && self.rules.drain > 0.0 { DRAINING } else { 1.0 };
-                let drained = self.rules.drain * entry.queue() / entry.router.0.avg_rtt.max(1e-6);
+                let drained = self.rules.drain * entry.queue() / entry.router.avg_rtt.max(1e-6);
                 let capacity = share * entry.capacity - drained;
                 let (left, of_capacity) = (entry.bandwidth.unwrap_or(0.0), self.rules.params.law == Law::Capacity);
                 entry.control(now, |y| if of_capacity { capacity - y } else { left });
@@ -425,7 +429,7 @@ impl Clouds {
                 tell("cloud_capacity_bps", 8.0 * entry.capacity);
                 tell("cloud_queue_bytes", entry.queue());
             }
-            let (law, handed) = (&entry.router.0, &entry.handed_out);
+            let (law, handed) = (&entry.router, &entry.handed_out);
             tell("virtual_spare_bps", 8.0 * handed.spare);
             tell("virtual_rtt_s", law.avg_rtt);
             tell("virtual_queue_bytes", handed.queue);
@@ -436,7 +440,7 @@ impl Clouds {
     pub(super) fn poll_timeout(&self) -> Time {
         let due = |e: &Upstream| {
             let waits = self.rules.params.law != Law::Paper || e.waiting.is_some();
-            let control = if waits { e.router.0.control_due() } else { Time::NEVER };
+            let control = if waits { e.router.control_at } else { Time::NEVER };
             control.min(e.deadline).min(e.refresh_at).min(e.last_seen + self.rules.idle)
         };
         self.table.values().map(due).min().unwrap_or(Time::NEVER)

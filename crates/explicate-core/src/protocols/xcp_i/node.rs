@@ -127,7 +127,7 @@ impl Agent for Node {
 mod tests {
     use super::*;
     use crate::protocols::common::rate_header::seconds_to_units;
-    use crate::protocols::common::xcp_router::{self, Controller};
+    use crate::protocols::common::xcp_router::{self, XcpRouter};
     use crate::protocols::xcp_i::RouterParams;
     use crate::protocols::xcp_i::edge::MESSAGE_LEN;
     use crate::rng::Rng;
@@ -340,8 +340,11 @@ mod tests {
         let mut rng = Rng::stream(1, "numbers");
         for _ in 0..100 {
             let (left, queue) = (1e7 * rng.uniform(), 1e5 * rng.uniform());
-            let mut law = Controller::new(xcp_router::Params::DEFAULT, rng.clone());
-            let (rtt, feedback) = law.handed_out(left, queue);
+            let mut router = <XcpRouter>::new(xcp_router::Params::DEFAULT, rng.clone());
+            router.mean_queue = queue;
+            router.control(Time::secs(1), |_| left, 1.0);
+            let rtt = router.avg_rtt;
+            let feedback = (router.res_pos - router.res_neg) * rtt;
             assert!((feedback - (0.4 * rtt * left - 0.226 * queue)).abs() <= 1e-9 * feedback.abs().max(1.0));
         }
         let mut k = informed(&[("law", 0.0)], 1, 1e6);

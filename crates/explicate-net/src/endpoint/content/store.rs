@@ -232,12 +232,7 @@ impl Store {
         file.metadata().ok().filter(std::fs::Metadata::is_file).map(|_| file)
     }
     /// Whether no file and no transfer has this name or this part.
-    fn is_free(
-        &self,
-        part: &str,
-        offer: &Offer,
-        (folder, name): (&File, &str),
-    ) -> std::result::Result<(), Refusal> {
+    fn is_free(&self, part: &str, offer: &Offer, (folder, name): (&File, &str)) -> std::result::Result<(), Refusal> {
         match sys::find_at(folder, name).map_err(|error| self.unusable(&error))? {
             Some(is_folder) if is_folder || !self.settings.replace => return Err(Refusal::NameExists),
             _ => {}
