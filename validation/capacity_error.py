@@ -92,5 +92,5 @@ counts at most 1 s, so the mean RTT stops growing while the queue's share of the
 queue settles at (alpha / beta) e C times 1 s. At e = 60 %: expected {bound:.2f} BDP, got {settled:.2f}
 ({percent(settled, bound)}), no drop with a buffer of 32 BDP.
 
-    cargo test -p explicate-sim --test capacity_error -- --nocapture
+    cargo test -p explicate-sim --test runs -- --nocapture capacity_error
 """

@@ -279,7 +279,7 @@ have been longer.
 
 {paper_000()}
 
-    cargo test -p explicate-sim --test dcf_saturation --test dcf_access -- --nocapture
+    cargo test -p explicate-sim --test runs -- --nocapture dcf_saturation dcf_access
     python validation/dcf.py
 """
     place("dcf", "802.11a: Bianchi's model, chains beside ns-2, paper N's hop", text)

@@ -164,5 +164,5 @@ that noise, and y falls even below the fluid bound 0.8 C. Either remedy confirms
 
 {table(["the free flow", "its round trip", "x", "difference", "y / C", "its deviation over an interval"], why)}
 
-    cargo test -p explicate-sim --test equilibrium -- --nocapture
+    cargo test -p explicate-sim --test runs -- --nocapture equilibrium
 """

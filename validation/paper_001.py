@@ -73,6 +73,6 @@ minute.
 
 {table(["", *(f"{b:g} BDP" for b in BUFFERS)], cells)}
 
-    cargo test -p explicate-sim --test paper_001_fig2 -- --nocapture
+    cargo test -p explicate-sim --test runs -- --nocapture paper_001_fig2
     explicate run scenarios/paper-001-fig2-c.toml
 """

@@ -40,7 +40,7 @@ queue <= 3 % of the BDP, no drop. The last two columns tell of the start: the en
 
 {table(heads, rows)}
 
-    cargo test -p explicate-sim --test xcp_targets -- --nocapture
+    cargo test -p explicate-sim --test runs -- --nocapture xcp_targets
 """
 
 
@@ -85,5 +85,5 @@ A lone flow over a buffer of b BDP moves between (1 + b) / 2 and 1 + b of them. 
 
 {table(["b", "protocol", "expected", "got", "difference", "holds"], shares)}
 
-    cargo test -p explicate-sim --test tcp_targets -- --nocapture
+    cargo test -p explicate-sim --test runs -- --nocapture tcp_targets --skip xtcp
 """

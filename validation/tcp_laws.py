@@ -285,7 +285,7 @@ Growth and rest, over dumbbells and the same path:
 FAST's range allows for what stood in the queue when a flow measured its base round trip: with four flows that start
 at once, up to three windows of three packets. The packet in service does not count as queued.
 
-    cargo test -p explicate-sim --test tcp_laws -- --nocapture
+    cargo test -p explicate-sim --test runs -- --nocapture tcp_laws
     python validation/tcp_laws.py
 """
     place("tcp_laws", "TCP's window laws: closed forms", text)

@@ -263,7 +263,7 @@ the second if they do not (section 4.4).
 def main() -> None:
     """Write the section."""
     parts = [vcp_targets(), bise(), wlte(), xtcp()]
-    tests = "cargo test -p explicate-sim --test vcp_targets --test xtcp_targets -- --nocapture"
+    tests = "cargo test -p explicate-sim --test runs -- --nocapture vcp_targets xtcp_targets"
     text = "\n".join([*parts, f"    {tests}\n    python validation/vcp.py"])
     place("vcp", "VCP, BISE, WLTE and XTCP", text)
 

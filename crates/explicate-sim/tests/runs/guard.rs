@@ -1,0 +1,280 @@
+//! An explicit flow that no router answers behaves as TCP: what CUBIC has beside each explicit protocol.
+#![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
+
+use crate::common::{numbers, tables};
+use crate::explicit::explicit;
+use crate::outcome::{Outcome, mean, run};
+
+/// Two hosts before a router `g`, a wide link to `h`, a narrow one of 40 Mbit/s with a buffer of `buffer` to `i`, and two hosts
+/// behind; 40 ms there and back. Controllers are where `routers` says: nowhere, before the wide link ("half"), or everywhere.
+fn path(routers: &str, wide: &str, buffer: &str) -> String {
+    let mut text = "duration = \"60s\"\nwarmup = \"5s\"\n".to_string();
+    for node in ["a", "b", "g", "h", "i", "c", "d"] {
+        text += &format!("[[node]]\nname = \"{node}\"\n");
+    }
+    let mut link = |from: &str, to: &str, more: &str, equipped: bool| {
+        let router = if equipped { "auto" } else { "none" };
+        text += &format!("[[link]]\nfrom = \"{from}\"\nto = \"{to}\"\nduplex = true\nrouter = \"{router}\"\n{more}\n");
+    };
+    let access = "rate = \"200Mbit/s\"\ndelay = \"1ms\"";
+    let all = routers == "all";
+    for (from, to) in [("a", "g"), ("b", "g"), ("i", "c"), ("i", "d")] {
+        link(from, to, access, all);
+    }
+    let queue = |limit: &str| format!("queue = {{ kind = \"droptail\", limit = \"{limit}\" }}");
+    link("g", "h", &format!("rate = \"{wide}\"\ndelay = \"2ms\"\n{}", queue("300pkt")), all || routers == "half");
+    link("h", "i", &format!("rate = \"40Mbit/s\"\ndelay = \"16ms\"\n{}", queue(buffer)), all);
+    text
+}
+fn flows(name: &str, count: u32, protocol: &str, ends: (&str, &str), start: &str, more: &str) -> String {
+    let (from, to) = ends;
+    format!(
+        "[[flows]]\nname = \"{name}\"\ncount = {count}\nprotocol = \"{protocol}\"\nfrom = \"{from}\"\nto = \"{to}\"\nstart = \"{start}\"\n{more}\n"
+    )
+}
+
+/// Mean goodput of `count` CUBIC flows beside one of `protocol` that comes 5 s later, Mbit/s, and what that has itself.
+fn beside(path: &str, count: u32, protocol: &str, more: &str) -> (f64, f64) {
+    let cubic = flows("cubic", count, "cubic", ("a", "c"), "0s", "");
+    let text = path.to_string() + &cubic + &flows("other", 1, protocol, ("b", "d"), "5s", more);
+    // One CUBIC flow's luck is that of few losses: the mean of three runs.
+    let seeds = if count == 1 { 1..=3 } else { 1..=1 };
+    let runs: Vec<Outcome> = seeds.map(|seed| run(&format!("seed = {seed}\n{text}"))).collect();
+    let of = |name: &str| mean(&runs.iter().flat_map(|done| done.flows(name, "goodput_bps")).collect::<Vec<_>>()) / 1e6;
+    (of("cubic"), of("other"))
+}
+
+/// CUBIC keeps 0.8 of what it has beside one more CUBIC.
+fn keeps_its_share(what: &str, path: &str) {
+    let mut poor = Vec::new();
+    for count in [1, 9] {
+        let due = beside(path, count, "cubic", "").0;
+        for protocol in explicit() {
+            let (got, other) = beside(path, count, protocol, "");
+            let share = got / due;
+            println!("{what}, {count} beside {protocol}: {got:.2} of {due:.2} Mbit/s ({share:.2}), it has {other:.2}");
+            if share < 0.8 {
+                poor.push(format!("{count} beside {protocol} {share:.2}"));
+            }
+        }
+    }
+    assert!(poor.is_empty(), "{what}: {poor:?}");
+}
+
+#[test]
+fn on_a_plain_path() {
+    keeps_its_share("plain", &path("none", "200Mbit/s", "1.0bdp"));
+}
+
+#[test]
+fn on_a_plain_path_with_a_short_buffer() {
+    keeps_its_share("plain, short", &path("none", "200Mbit/s", "20pkt"));
+}
+
+#[test]
+fn behind_a_wide_router() {
+    keeps_its_share("half", &path("half", "100Mbit/s", "1.0bdp"));
+}
+
+#[test]
+fn behind_a_router_hardly_wider() {
+    keeps_its_share("half, 44", &path("half", "44Mbit/s", "1.0bdp"));
+}
+
+/// Routers of 10 Gbit/s would have a flow send 40,000 packets in its first second, all of them lost at the 40 Mbit/s behind.
+#[test]
+fn wide_routers_do_not_flood_a_narrow_port() {
+    let text = path("half", "10Gbit/s", "1.0bdp")
+        .replace("200Mbit/s", "10Gbit/s")
+        .replace("300pkt", "100000pkt")
+        .replace("duration = \"60s\"\nwarmup = \"5s\"", "duration = \"6s\"");
+    for protocol in ["xcp", "LR-LMXCP", "p_xcp"] {
+        let both =
+            flows("cubic", 1, "cubic", ("a", "c"), "0s", "") + &flows("other", 1, protocol, ("b", "d"), "5s", "");
+        let sent = run(&(text.clone() + &both)).flows("other", "sent_packets")[0];
+        println!("{protocol}: {sent} packets in the first second");
+        assert!(sent < 5000.0, "{protocol}: {sent} packets in the first second");
+    }
+}
+
+/// Less delay than 25 ms and fewer losses than 2 % show nothing but that losses come with delay, which takes `xcp` some seconds.
+#[test]
+fn behind_a_router_hardly_wider_with_a_short_buffer() {
+    for buffer in ["10pkt", "20pkt", "80pkt"] {
+        let path = path("half", "44Mbit/s", buffer);
+        for count in [1, 9] {
+            let due = beside(&path, count, "cubic", "").0;
+            for protocol in ["xcp", "LR-XCP", "LR-LMXCP", "p_xcp", "LR-LMXTCP", "vcp-bise-wlte"] {
+                let (got, other) = beside(&path, count, protocol, "");
+                println!("{buffer}, {count} beside {protocol}: {got:.2} of {due:.2} Mbit/s, it has {other:.2}");
+                assert!(got >= 0.8 * due, "{buffer}, {count} beside {protocol}: {got:.2} of {due:.2} Mbit/s");
+            }
+        }
+    }
+}
+
+/// The narrow link and its router are gone after 20 s, and a plain one takes their place.
+#[test]
+fn after_a_router_has_died() {
+    let link = |from: &str, to: &str| {
+        format!(
+            "[[node]]\nname = \"{from}{to}\"\n[[link]]\nfrom = \"{from}\"\nto = \"{from}{to}\"\nduplex = true\n\
+             router = \"none\"\nrate = \"200Mbit/s\"\ndelay = \"15ms\"\n[[link]]\nfrom = \"{from}{to}\"\nto = \"{to}\"\n\
+             duplex = true\nrouter = \"none\"\nrate = \"40Mbit/s\"\ndelay = \"2ms\"\n\
+             queue = {{ kind = \"droptail\", limit = \"1.0bdp\" }}\n"
+        )
+    };
+    let change = "[[reroute]]\nat = \"20s\"\nwithout = [\"h->i\", \"i->h\"]\n";
+    let text =
+        path("all", "200Mbit/s", "1.0bdp").replace("warmup = \"5s\"", "warmup = \"20s\"") + &link("h", "i") + change;
+    keeps_its_share("router died", &text);
+}
+
+/// Where all routers answer, a guarded flow is the same as one that is not.
+#[test]
+fn costs_nothing_where_routers_answer() {
+    let text = path("all", "200Mbit/s", "1.0bdp");
+    for protocol in explicit() {
+        let done = |guard: &str| {
+            let more = format!("params = {{ guard = \"{guard}\" }}");
+            let (a, b) =
+                (flows("f", 2, protocol, ("a", "c"), "0s", &more), flows("g", 1, protocol, ("b", "d"), "3s", &more));
+            let tables = tables(&(text.replace("60s", "20s") + &a + &b));
+            (tables.flows, tables.links)
+        };
+        let (on, off) = (done("on"), done("off"));
+        if protocol.starts_with("video") {
+            // Paced, it has no window to begin with, and a guarded one has: the first round trips differ.
+            for (on, off) in numbers(&on.0, "goodput_bps").iter().zip(numbers(&off.0, "goodput_bps")) {
+                assert!((on / off - 1.0).abs() < 1e-3, "{protocol}: {on} {off}");
+            }
+            continue;
+        }
+        for column in ["goodput_bps", "sent_packets", "retransmissions", "timeouts"] {
+            assert_eq!(numbers(&on.0, column), numbers(&off.0, column), "{protocol}, {column}");
+        }
+        assert_eq!(numbers(&on.1, "queue_mean_packets"), numbers(&off.1, "queue_mean_packets"), "{protocol}");
+    }
+}
+
+/// Losses of the air at all delays: 0.5 % to 1.5 % beside jitter, in order or not, late packets and bursts, where all routers answer
+/// and where a plain link is wider. The limit never comes, so the flow is the same as one without a guard.
+#[test]
+fn losses_of_the_air_look_like_no_full_queue() {
+    let jitter = |more: &str| format!("{{ kind = \"jitter\", mean = \"2ms\"{more} }}, ");
+    let air = [
+        String::new(),
+        jitter(", keep_order = true"),
+        jitter(", keep_order = true, distribution = \"exponential\""),
+        jitter(""),
+        "{ kind = \"reordering\", rate = \"1%\" }, ".to_string(),
+    ];
+    for (routers, wide) in [("all", "200Mbit/s"), ("half", "30Mbit/s")] {
+        for (more, rate) in air.iter().zip(["1.5%", "1%", "1%", "0.5%", "1%"]) {
+            let channel = format!("channel = [{more}{{ kind = \"random_loss\", rate = \"{rate}\" }}]\n");
+            let text =
+                path(routers, wide, "1.0bdp").replace("delay = \"16ms\"\n", &format!("delay = \"16ms\"\n{channel}"));
+            for protocol in ["xcp", "LR-LMXCP", "LR-XTCP", "vcp-bise-wlte"] {
+                let done = |guard: &str| {
+                    let more = format!("params = {{ guard = \"{guard}\" }}");
+                    let sampling = "[sampling]\nevery = \"100ms\"\nof = [\"flow\"]\n";
+                    run(&(text.clone() + &flows("f", 1, protocol, ("a", "c"), "0s", &more) + sampling))
+                };
+                let (on, off) = (done("on"), done("off"));
+                let most = on.samples("f.0", "losses_with_delay", 0.0).into_iter().fold(0.0, f64::max);
+                println!("{routers}, {protocol}, {channel}: {most} at most");
+                assert!(most <= 30.0, "{routers}, {protocol}, {channel}: {most} of 60");
+                let (on, off) = (on.flows("f", "goodput_bps")[0], off.flows("f", "goodput_bps")[0]);
+                assert_eq!(on, off, "{routers}, {protocol}, {channel}");
+            }
+        }
+    }
+}
+
+/// Two narrow clouds of plain hops that XCP-i measures, with 1 % lost in them or none.
+#[test]
+fn a_cloud_that_xcp_i_measures_is_no_sign() {
+    let paper = include_str!("../../../../scenarios/xcp-i-fig8.toml");
+    for loss in ["0%", "1%"] {
+        let channel = format!("router = \"none\"\nchannel = [{{ kind = \"random_loss\", rate = \"{loss}\" }}]\n");
+        let text = paper.replace("router = \"none\"\n", &channel);
+        let (on, off) = (run(&text.replace("guard = \"off\"", "guard = \"on\"")), run(&text));
+        for group in ["i", "j"] {
+            let (on, off) = (on.flows(group, "goodput_bps")[0] / 1e6, off.flows(group, "goodput_bps")[0] / 1e6);
+            println!("XCP-i, {loss} lost, {group}: {on:.2} Mbit/s, unguarded {off:.2}");
+            assert!(on >= 0.98 * off, "{loss}, {group}: {on:.2} of {off:.2} Mbit/s");
+        }
+    }
+}
+
+/// Flows that fill the queue of their own router, which reports what it drops: the losses are no sign.
+#[test]
+fn what_a_router_reports_is_no_sign() {
+    let text = path("all", "40Mbit/s", "300pkt").replace("300pkt", "10pkt");
+    let sampling = "[sampling]\nevery = \"100ms\"\nof = [\"flow\"]\n";
+    for protocol in ["xtcp", "LR-XTCP"] {
+        let group = flows("f", 6, protocol, ("a", "c"), "0s", "params = { guard = \"on\" }");
+        let done = run(&(text.clone() + &group + sampling));
+        let most = done.samples("f.0", "losses_with_delay", 0.0).into_iter().fold(0.0, f64::max);
+        println!("{protocol}: {most} at most, {} drops", done.drops());
+        assert!(done.drops() > 500.0 && most <= 30.0, "{protocol}: {most} of 60, {} drops", done.drops());
+    }
+}
+
+/// A router with a short buffer before a satellite link that loses 1 %, and routers elsewhere: XCP's router drops what comes in bursts,
+/// and the sender is to take that for no plain hop's doing.
+#[test]
+fn what_its_own_router_drops_is_no_sign() {
+    let text = |rate: &str, guard: &str, seed: u32| {
+        let mut text = format!("duration = \"300s\"\nseed = {seed}\n");
+        for node in ["a", "g", "m", "c"] {
+            text += &format!("[[node]]\nname = \"{node}\"\n");
+        }
+        let air = "delay = \"300ms\"\nqueue = { kind = \"droptail\", limit = \"400kB\" }\nchannel = [{ kind = \"random_loss\", rate = \"1%\" }]";
+        for (from, to, more) in
+            [("a", "g", "1Gbit/s\""), ("g", "m", &format!("{rate}\"\n{air}")), ("m", "c", "1Gbit/s\"")]
+        {
+            text += &format!("[[link]]\nfrom = \"{from}\"\nto = \"{to}\"\nduplex = true\nrate = \"{more}\n");
+        }
+        text + &flows("f", 1, "xcp", ("a", "c"), "0s", &format!("params = {{ guard = \"{guard}\" }}"))
+            + "[sampling]\nevery = \"100ms\"\nof = [\"flow\"]\n"
+    };
+    for rate in ["10Mbit/s", "20Mbit/s"] {
+        for seed in 1..=3 {
+            let (on, off) = (run(&text(rate, "on", seed)), run(&text(rate, "off", seed)));
+            let limited = on.samples("f.0", "law", 0.0).into_iter().filter(|law| *law == 1.0).count();
+            let (on, off) = (on.flows("f", "goodput_bps")[0] / 1e6, off.flows("f", "goodput_bps")[0] / 1e6);
+            println!("{rate}, seed {seed}: {on:.2} Mbit/s, unguarded {off:.2}; limited in {limited} samples");
+            assert_eq!(limited, 0, "{rate}, seed {seed}: {on:.2} Mbit/s, unguarded {off:.2}");
+        }
+    }
+}
+
+/// Two gateways with routers, and between them a satellite link with losses that has none: 19 of its 20 Mbit/s are the routers'.
+#[test]
+fn loss_of_the_air_is_no_sign() {
+    let text = |guard: &str| {
+        let mut text = "duration = \"300s\"\n".to_string();
+        for node in ["a", "g", "l", "m", "c"] {
+            text += &format!("[[node]]\nname = \"{node}\"\n");
+        }
+        for (from, to, more) in [
+            ("a", "g", "rate = \"1Gbit/s\"\nrouter = \"none\""),
+            ("g", "l", "rate = \"19Mbit/s\"\nqueue = { kind = \"droptail\", limit = \"1500kB\" }"),
+            (
+                "l",
+                "m",
+                "rate = \"20Mbit/s\"\ndelay = \"300ms\"\nrouter = \"none\"\nchannel = [{ kind = \"random_loss\", rate = \"1%\" }]",
+            ),
+            ("m", "c", "rate = \"1Gbit/s\"\nrouter = \"none\""),
+        ] {
+            text += &format!("[[link]]\nfrom = \"{from}\"\nto = \"{to}\"\nduplex = true\n{more}\n");
+        }
+        let more = format!("params = {{ guard = \"{guard}\" }}");
+        text + &flows("f", 1, "LR-LMXCP", ("a", "c"), "0s", &more)
+    };
+    let goodput = |guard: &str| mean(&run(&text(guard)).flows("f", "goodput_bps")) / 1e6;
+    let (on, off) = (goodput("auto"), goodput("off"));
+    println!("LR-LMXCP over a lossy satellite link: {on:.2} Mbit/s, unguarded {off:.2}");
+    assert!(on >= 0.99 * off && on > 13.0, "{on} {off}");
+}

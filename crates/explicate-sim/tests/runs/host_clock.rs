@@ -1,0 +1,93 @@
+//! Hosts and routers whose clocks tick, as kernels of 2005 did every 10 ms: round trips come in whole ticks, timers expire at
+//! ticks, and packets are where they were.
+
+use crate::common::{run, scenario};
+use crate::outcome::{self, mean};
+use explicate_sim::packet_log::Selector;
+use explicate_sim::simulation::Options;
+
+/// A path of 6.4 ms there and back.
+fn path(params: &str, link: &str, more: &str) -> String {
+    format!(
+        r#"
+        duration = "4s"
+        processing = "none"
+        [topology]
+        kind = "dumbbell"
+        access = {{ rate = "100Mbit/s", delay = "100us" }}
+        bottleneck = {{ rate = "10Mbit/s", delay = "3ms"{link} }}
+        [[flows]]
+        name = "f"
+        protocol = "xcp"
+        packet = "1000B"
+        start = "3ms"
+        params = {{ receiver_window = 4{params} }}
+        [sampling]
+        every = "10ms"
+        of = ["flow", "rtt"]
+        {more}
+        "#
+    )
+}
+
+#[test]
+fn round_trips_are_counted_in_ticks() {
+    let of = |params: &str| {
+        let done = outcome::run(&path(params, "", ""));
+        (done.samples("f.0", "srtt_ms", 0.5), done.flows("f", "rtt_mean_ms")[0])
+    };
+    let ((exact, truth), (ticking, same)) = (of(""), of(", clock_tick = \"10ms\""));
+    assert!((mean(&exact) - truth).abs() < 0.1 && truth < 9.0, "{} {truth}", mean(&exact));
+    assert_eq!(same.to_bits(), truth.to_bits(), "what is measured is exact, and the packets are the same");
+    assert!(ticking.iter().all(|&ms| ms == 10.0), "at least a tick: {ticking:?}");
+}
+
+/// What routers read is what hosts measured: XCP's header carries the round trip of a clock that ticks, the smoothed one.
+#[test]
+fn headers_carry_round_trips_in_ticks() {
+    let believed = |params: &str| {
+        let sampling = "[sampling]\nevery = \"10ms\"\nof = [\"router\"]\n";
+        let text = path(params, "", "").split("[sampling]").next().expect("a part").to_string() + sampling;
+        mean(&outcome::run(&text).samples("r1->r2", "avg_rtt_s", 0.5))
+    };
+    let (exact, ticking) = (believed(""), believed(", clock_tick = \"10ms\""));
+    assert!(exact > 0.0064 && exact < 0.0095, "{exact}");
+    assert!((ticking - 0.01).abs() < 1e-6, "{ticking}");
+    // The timer's clock and the header's resolution apart.
+    let apart = believed(", clock_tick = \"10ms\", rtt_resolution = \"0s\"");
+    assert_eq!(apart.to_bits(), exact.to_bits());
+    let coarse = believed(", rtt_resolution = \"10ms\"");
+    assert_eq!(coarse.to_bits(), ticking.to_bits());
+}
+
+#[test]
+fn timers_expire_at_ticks() {
+    let times = |params: &str| -> Vec<f64> {
+        let lost = "[[link]]\nname = \"r1->r2\"\nchannel = [{ kind = \"random_loss\", rate = 1 }]\n";
+        let scenario = scenario(&path(params, "", lost));
+        let follow = Some(Selector::default());
+        let mut run = run(&scenario, &Options { follow, ..Options::default() });
+        let names = explicate_sim::measure::link_names(&scenario);
+        let text = run.log.as_mut().expect("followed").text(&names, &["f".to_string()]);
+        let sent = text.lines().filter(|l| l.contains("s0->r1") && l.contains("enqueue"));
+        sent.map(|l| l.split_whitespace().next().expect("a time").parse().expect("a number")).collect()
+    };
+    assert_eq!(times(""), [0.003, 1.003, 3.003]);
+    assert_eq!(times(", clock_tick = \"10ms\""), [0.003, 1.01, 3.01]);
+}
+
+/// A controller with the clock of its time does its sums at ticks: what it handed out changes then and only then.
+#[test]
+fn controllers_follow_their_routers_clock() {
+    let changes = |link: &str| -> Vec<f64> {
+        let sampling = "[sampling]\nevery = \"1ms\"\nof = [\"router\"]\n";
+        let text = path("", link, "").split("[sampling]").next().expect("a part").to_string() + sampling;
+        let done = outcome::run(&text);
+        let handed_out = done.samples("r1->r2", "avg_rtt_s", 0.0);
+        let changed = |i: &usize| handed_out[*i] != handed_out[*i - 1];
+        (1..handed_out.len()).filter(changed).map(|i| (i + 1) as f64).collect()
+    };
+    let ticking = changes(", clock_tick = \"10ms\"");
+    assert!(ticking.len() > 10 && ticking.iter().all(|ms| ms % 10.0 == 0.0), "{ticking:?}");
+    assert!(changes("").iter().any(|ms| ms % 10.0 != 0.0));
+}

@@ -1,0 +1,47 @@
+//! A host's own queue that refuses most of what its flows send is worth a warning.
+
+use crate::common::{run, scenario};
+use explicate_sim::measure::warnings;
+use explicate_sim::simulation::Options;
+
+/// Two hosts that send this much each over cables of 2 Mbit/s with a queue of their own: the warnings, and the packets that
+/// the first one refused and sent on.
+fn ran(rate: &str, queue: &str) -> (Vec<String>, [u64; 2]) {
+    let scenario = scenario(&format!(
+        r#"
+duration = "5s"
+[topology]
+kind = "dumbbell"
+pairs = 2
+access = {{ rate = "2Mbit/s", queue = {queue} }}
+bottleneck = {{ rate = "1Mbit/s", delay = "10ms" }}
+[[flows]]
+name = "loud"
+protocol = "greedy/none"
+count = 2
+packet = "1000B"
+params = {{ rate = "{rate}" }}
+"#
+    ));
+    let run = run(&scenario, &Options::default());
+    let own = scenario.links.iter().position(|l| l.name == "s0->r1").expect("its link");
+    let stats = &run.engine.links[own].port.stats;
+    (warnings(&scenario, &run), [stats.total().overflow, stats.delivered])
+}
+
+#[test]
+fn refusing_more_than_one_delivers() {
+    let (said, [refused, delivered]) = ran("10Mbit/s", "{ limit = \"10pkt\" }");
+    // 10 Mbit/s for 5 s are 6250 packets, of which 2 Mbit/s leave: 1250.
+    assert!(refused.abs_diff(5000) < 50 && delivered.abs_diff(1250) < 20, "{refused} {delivered}");
+    let expected = "`s0` refused more packets of its own flows than it delivered over s0->r1 (as did another host): ";
+    assert!(said.len() == 1 && said[0].starts_with(expected), "{said:?}");
+}
+
+#[test]
+fn other_losses_are_the_networks() {
+    // The bottleneck refuses half; the host refuses a third; the host has room.
+    assert_eq!(ran("2Mbit/s", "{ limit = \"10pkt\" }").0, [""; 0]);
+    assert_eq!(ran("3Mbit/s", "{ limit = \"10pkt\" }").0, [""; 0]);
+    assert_eq!(ran("10Mbit/s", "\"unlimited\"").0, [""; 0]);
+}

@@ -1,0 +1,43 @@
+//! Whole runs of the simulator: a situation, a run, an expectation. One binary, so that the engine is linked once.
+
+mod agents_and_classes;
+#[path = "../common/alike.rs"]
+mod alike;
+mod capacity_error;
+mod channels;
+mod classes;
+#[path = "../common/mod.rs"]
+mod common;
+mod dcf_access;
+mod dcf_conservation;
+mod dcf_saturation;
+mod dcf_xcp;
+mod delayed_acks;
+mod disciplines;
+mod equilibrium;
+#[path = "../common/explicit.rs"]
+mod explicit;
+mod fading_link;
+mod guard;
+mod host_clock;
+mod host_refusals;
+mod large;
+mod negotiation;
+#[path = "../common/outcome.rs"]
+mod outcome;
+mod own_queue;
+mod paper_001_fig2;
+mod paper_003;
+mod product;
+mod shares;
+mod symmetry;
+mod tcp_laws;
+mod tcp_targets;
+mod ties;
+mod vcp_targets;
+mod xcp_family;
+mod xcp_i;
+mod xcp_i_routes;
+mod xcp_pools;
+mod xcp_targets;
+mod xtcp_targets;

@@ -1,0 +1,154 @@
+//! Exact ties: flows that are alike are treated alike, though nothing in the network is random. Over many seeds their mean goodputs
+//! agree; neither the order of declaration nor a name decides.
+#![allow(clippy::print_stdout)] // `cargo test -- --nocapture` shows the numbers
+
+use crate::alike::{goodputs, unlike};
+use crate::common;
+use explicate_scenario::model::Scenario;
+use explicate_scenario::templates::template;
+use std::path::Path;
+
+/// Ten senders, links of one rate and one delay all the way, a short drop-tail queue: packets arrive in the instant in which others
+/// leave. `order` is that in which senders and their links are declared; flows of the second group go on over a link of their own.
+fn in_step(protocol: &str, order: &[usize], groups: [usize; 2]) -> String {
+    let link = |from: &str, to: &str, queue: &str| {
+        format!(
+            "[[link]]\nfrom = \"{from}\"\nto = \"{to}\"\nduplex = true\nrate = \"5Mbit/s\"\ndelay = \"20ms\"\nqueue = {queue}\n"
+        )
+    };
+    let short = r#"{ kind = "droptail", limit = "50pkt" }"#;
+    let mut text = "duration = \"100s\"\nwarmup = \"20s\"\nruns = 24\nprocessing = \"none\"\n".to_string();
+    for sender in order {
+        text += &format!("[[node]]\nname = \"s{sender}\"\n");
+    }
+    for node in 0..4 {
+        text += &format!("[[node]]\nname = \"n{node}\"\n");
+    }
+    for sender in order {
+        text += &link(&format!("s{sender}"), "n0", short);
+    }
+    for (from, to) in [("n0", "n1"), ("n1", "n2"), ("n1", "n3")] {
+        text += &link(from, to, short);
+    }
+    for group in groups {
+        let from: Vec<String> = (5 * group..5 * group + 5).map(|s| format!("\"s{s}\"")).collect();
+        text += &format!(
+            "[[flows]]\nname = \"g{group}\"\ncount = 5\nprotocol = \"{protocol}\"\npacket = \"1000B\"\nfrom = [{}]\nto = \"n{}\"\n",
+            from.join(", "),
+            2 + group
+        );
+    }
+    text
+}
+
+#[test]
+fn ten_flows_in_step_over_drop_tail() {
+    let up: Vec<usize> = (0..10).collect();
+    let down: Vec<usize> = (0..10).rev().collect();
+    for protocol in ["newreno", "reno"] {
+        for (order, groups) in [(&up, [0, 1]), (&down, [1, 0])] {
+            let goodputs = goodputs(&common::scenario(&in_step(protocol, order, groups)));
+            let said = unlike(&goodputs);
+            assert!(said.is_none(), "{protocol}, senders declared {order:?}: {}", said.unwrap_or_default());
+        }
+    }
+}
+
+/// Four hosts on links of zero delay, as fast as the narrow one or four times so, declared in this order. Hosts take no time, so
+/// that packets of several of them come to one port in the instant in which another leaves.
+fn without_delays(senders: [usize; 4], access_mbps: u32) -> String {
+    let link = |from: String, to: String, rest: String| {
+        format!("[[link]]\nfrom = \"{from}\"\nto = \"{to}\"\nduplex = true\n{rest}\n")
+    };
+    let mut text = "duration = \"22s\"\nwarmup = \"2s\"\nruns = 24\nprocessing = \"none\"\n".to_string();
+    for node in senders.map(|s| format!("s{s}")).iter().chain([&"n0".to_string(), &"n1".to_string(), &"n2".to_string()])
+    {
+        text += &format!("[[node]]\nname = \"{node}\"\n");
+    }
+    let access = format!("rate = \"{access_mbps}Mbit/s\"\ndelay = \"0ms\"\nqueue = \"unlimited\"");
+    for sender in senders {
+        text += &link(format!("s{sender}"), "n0".to_string(), access.clone());
+    }
+    let narrow = r#"rate = "4Mbit/s"
+delay = "0ms"
+queue = { kind = "droptail", limit = "20pkt" }"#;
+    text += &link("n0".to_string(), "n1".to_string(), narrow.to_string());
+    text += &link("n1".to_string(), "n2".to_string(), "rate = \"40Mbit/s\"\ndelay = \"10ms\"".to_string());
+    for sender in senders {
+        text += &format!(
+            "[[flows]]\nname = \"f{sender}\"\nprotocol = \"newreno\"\npacket = \"1000B\"\nfrom = \"s{sender}\"\nto = \"n2\"\n"
+        );
+    }
+    text
+}
+
+/// Links of zero delay: a packet leaves one port and comes to the next in one instant, and so do those of other hosts.
+#[test]
+fn links_of_zero_delay_are_alike() {
+    for senders in [[0, 1, 2, 3], [3, 2, 1, 0]] {
+        for access_mbps in [4, 16] {
+            let said = unlike(&goodputs(&common::scenario(&without_delays(senders, access_mbps))));
+            assert!(said.is_none(), "{access_mbps} Mbit/s, declared {senders:?}: {}", said.unwrap_or_default());
+        }
+    }
+}
+
+/// The template of a dumbbell with the change that its own comment proposes, and this start.
+fn template_of_reno(start: &str) -> Vec<Vec<f64>> {
+    let text = template("dumbbell").expect("a template").text;
+    let set = [
+        ("topology.bottleneck.rate", "100Mbit/s"),
+        ("flows.greedy.protocol", "reno"),
+        ("flows.greedy.start", start),
+        ("runs", "24"),
+    ];
+    let set = set.map(|(key, value)| (key.to_string(), value.to_string()));
+    match Scenario::parse(text, "dumbbell.toml", Path::new("."), &set) {
+        Ok(scenario) => goodputs(&scenario),
+        Err(problems) => panic!("{problems}"),
+    }
+}
+
+#[test]
+fn flows_of_the_template_that_start_together_are_alike() {
+    let said = unlike(&template_of_reno("1s"));
+    assert!(said.is_none(), "{}", said.unwrap_or_default());
+}
+
+/// Its flows start half a second apart, so they are not alike; but none starves in every run for where it stands in the list.
+#[test]
+fn the_template_starves_nobody() {
+    let goodputs = template_of_reno("{ spread = \"2s\" }");
+    let means: Vec<f64> = goodputs.iter().map(|of| of.iter().sum::<f64>() / of.len() as f64).collect();
+    let all = means.iter().sum::<f64>() / means.len() as f64;
+    assert!(means.iter().all(|mean| *mean > 0.1 * all), "{means:?}");
+}
+
+/// Two pairs of stations that mirror each other on one air, declared in this order: stations that send in the same slot are ordered by
+/// chance too.
+fn pairs_on_the_air(order: [&str; 4], capture: &str) -> String {
+    let place = |node: &str| match node {
+        "a" => 0,
+        "x" => 30,
+        "y" => 170,
+        _ => 200,
+    };
+    let stations = order.map(|node| format!("{{ node = \"{node}\", at = [\"{}m\", \"0m\"] }}", place(node)));
+    format!(
+        "duration = \"3s\"\nwarmup = \"1s\"\nruns = 24\nprocessing = \"none\"\n[[medium]]\nname = \"air\"\ncapture = \"{capture}\"\n\
+         station = [{}]\n\
+         [[flows]]\nname = \"left\"\nprotocol = \"greedy\"\nfrom = \"a\"\nto = \"x\"\nparams = {{ rate = \"20Mbit/s\" }}\n\
+         [[flows]]\nname = \"right\"\nprotocol = \"greedy\"\nfrom = \"b\"\nto = \"y\"\nparams = {{ rate = \"20Mbit/s\" }}\n",
+        stations.join(", ")
+    )
+}
+
+#[test]
+fn pairs_of_stations_that_mirror_each_other() {
+    for capture in ["off", "first", "any", "ns2"] {
+        for order in [["a", "x", "b", "y"], ["y", "b", "x", "a"]] {
+            let said = unlike(&goodputs(&common::scenario(&pairs_on_the_air(order, capture))));
+            assert!(said.is_none(), "capture {capture}, declared {order:?}: {}", said.unwrap_or_default());
+        }
+    }
+}
