@@ -15,6 +15,8 @@ from explicate import figures
 from explicate.charts import bar_chart, line_chart
 from explicate.figures import POINT, Figure, Panel, Study, label_points, legend
 from explicate.figures.study import BAR
+from explicate.figures.sweep import axis_label
+from explicate.lab import VARIANT
 from explicate.results import Results, write_text
 from explicate.summary import busy_links
 from explicate.text import number, percent, rate
@@ -98,8 +100,16 @@ def _facts(results: Results) -> str:
         "explicate": results.version,
     }
     if results.axes:
-        facts = {"Varied": ", ".join(results.axes), "Points": str(len(results.points())), **facts}
+        facts = {**_varied(results), **facts}
     return "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts.items())
+
+
+def _varied(results: Results) -> dict[str, str]:
+    """Return what differs between the points: the protocols of a comparison, or the axes of a sweep."""
+    points = results.points()
+    if results.axes == (VARIANT,):
+        return {"Compared": ", ".join(str(point[VARIANT]) for point in points)}
+    return {"Varied": ", ".join(results.axes), "Points": str(len(points))}
 
 
 def _warnings(warnings: Sequence[str]) -> str:
@@ -147,7 +157,8 @@ def _groups(results: Results) -> str:
     rows = results.summary().to_dicts()
     spread = any(row["goodput_sd_bps"] for row in rows)
     done = any(row["completion_s"] is not None for row in rows)
-    head = [(axis, "") for axis in results.axes] + [("group", ""), ("protocol", ""), ("flows", ""), ("goodput", "mean")]
+    head = [(axis_label(axis), "") for axis in results.axes]
+    head += [("group", ""), ("protocol", ""), ("flows", ""), ("goodput", "mean")]
     head += [("± among runs", "")] if spread else []
     head += [("Jain index", ""), ("retransmits", "packets"), ("timeouts", "")]
     head += [("RTT", "mean ms")] + ([("completion", "mean s")] if done else [])
@@ -178,8 +189,8 @@ def _links(results: Results) -> str:
     places = {tuple(point.values()): i for i, point in enumerate(results.points())}
     rows = [row for row in results.link_summary().to_dicts() if row["link"] in rank]
     rows.sort(key=lambda row: (rank[row["link"]], places[tuple(row[axis] for axis in results.axes)]))
-    head = [("link", ""), *((axis, "") for axis in results.axes), ("utilisation", ""), ("queue mean", "packets")]
-    head += [("queue p95", "packets"), ("queue max", "packets"), ("queue mean", "ms")]
+    head = [("link", ""), *((axis_label(axis), "") for axis in results.axes), ("utilisation", "")]
+    head += [("queue mean", "packets"), ("queue p95", "packets"), ("queue max", "packets"), ("queue mean", "ms")]
     head += [("overflow", "drops"), ("early", "drops"), ("channel", "drops"), ("marks", "")]
     body = [
         [

@@ -9,8 +9,8 @@ import pytest
 import explicate
 from explicate import figures
 from explicate.figures import Figure, Study
-from explicate.figures.spread import _cdf, _ellipse
-from explicate.figures.study import binned
+from explicate.figures.spread import _around, _cdf, _ellipse
+from explicate.figures.study import POINT, _samples, binned, span_text
 from explicate.figures.sweep import axis_label, measure_label
 from explicate.results import Results
 from explicate.summary import with_slowdown
@@ -29,10 +29,36 @@ def _with_flows(results: Results, **columns: list[float | None]) -> Results:
 
 
 def test_a_span_has_the_mean_of_its_samples() -> None:
-    frame = pl.DataFrame({"object": ["a"] * 5, "time_s": [0.1, 0.2, 0.3, 0.4, 0.5], "value": [1.0, 3.0, 5.0, 7.0, 4.0]})
-    spans = binned(frame, 0.2)
+    frame = pl.DataFrame({POINT: ["a"] * 5, "time_s": [0.1, 0.2, 0.3, 0.4, 0.5], "value": [1.0, 3.0, 5.0, 7.0, 4.0]})
+    spans = binned(frame, {"a": 0.2})
     assert spans["time_s"].to_list() == pytest.approx([0.2, 0.4]), "the third span is not whole"
     assert spans["value"].to_list() == [2.0, 6.0]
+
+
+def test_spans_are_whole_round_trips_of_each_point() -> None:
+    assert _samples(2.0008, 50) == 2, "a round trip a little longer than two samples"
+    assert _samples(2.6, 50) == 13, "five round trips"
+    assert _samples(2.6, 5) == 5, "of a short run the best there is"
+    assert _samples(0.3, 50) == 3, "ten round trips"
+    assert _samples(300.0, 50) == 294, "a round trip longer than the run has spans"
+    assert span_text({"xcp": 0.2, "cubic": 1.3}) == "200 ms to 1.3 s"
+    assert span_text({"": 0.4}) == "400 ms"
+
+
+def test_bursts_a_round_trip_apart_are_a_steady_rate() -> None:
+    times = [round(0.1 * i, 1) for i in range(1, 201)]
+    bursts = {"two": [1.0, 3.0] * 100, "three": [2.0, 6.0, 1.0] * 66 + [2.0, 6.0]}
+    rows = [(point, time, value) for point, values in bursts.items() for time, value in zip(times, values, strict=True)]
+    frame = pl.DataFrame(rows, schema=[POINT, "time_s", "value"], orient="row")
+    spans = {point: 0.1 * _samples(trip, 4) for point, trip in (("two", 2.0), ("three", 3.0))}
+    means = binned(frame, spans)
+    assert set(means.filter(pl.col(POINT) == "two")["value"]) == {2.0}
+    assert set(means.filter(pl.col(POINT) == "three")["value"]) == {3.0}
+
+
+def test_small_differences_look_small() -> None:
+    assert _around([39.993, 40.0]) == pytest.approx((35.993, 44.0))
+    assert _around([0.0, 0.0]) == (0.0, 1.0)
 
 
 def test_rates_are_means_of_a_round_trip(scenario: Path) -> None:
@@ -172,5 +198,5 @@ def test_names_of_axes_and_measures() -> None:
 
 
 def test_a_span_longer_than_the_run_has_everything() -> None:
-    frame = pl.DataFrame({"object": ["a"] * 2, "time_s": [0.1, 0.2], "value": [1.0, 3.0]})
-    assert binned(frame, 10.0)["value"].to_list() == [2.0]
+    frame = pl.DataFrame({POINT: ["a"] * 2, "time_s": [0.1, 0.2], "value": [1.0, 3.0]})
+    assert binned(frame, {"a": 10.0})["value"].to_list() == [2.0]

@@ -123,9 +123,17 @@ def test_comparison_stands_side_by_side(scenario: Path) -> None:
         charts = _charts(html, figure)
         assert len(charts) == 2
         assert all([one["name"] for one in chart["series"]] == lines for chart in charts)
+        assert {tuple(chart["x"]["range"]) for chart in charts} == {(0, 20)}, "as long as the run"
         assert charts[0]["y"] == charts[1]["y"], "on equal axes"
     assert "What differs with newreno" in html
     assert "\n-protocol = &quot;xcp&quot;" in html or '\n-protocol = "xcp"' in html
+
+
+def test_the_head_says_what_differs(scenario: Path) -> None:
+    assert "<dt>Compared</dt><dd>xcp, newreno</dd>" in page(explicate.compare(scenario, ["xcp", "newreno"]))
+    swept = page(explicate.sweep(scenario, {"flows.0.count": [2, 4]}))
+    assert "<dt>Varied</dt><dd>flows.0.count</dd>" in swept
+    assert '<th scope="col">flows count</th>' in swept, "columns have the names of the response curves"
 
 
 def test_missing_samples_say_what_to_add(bare_scenario: Path, scenario: Path) -> None:

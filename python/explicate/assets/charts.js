@@ -8,10 +8,12 @@ const charts = (() => {
   const digits = (value) => value == null ? "–" : Number(value.toPrecision(4)).toLocaleString("en", { maximumSignificantDigits: 4, useGrouping: false });
   const dash = (place) => [[], [7, 2.5], [2.5, 2], [9, 2.5, 2, 2.5]][place % 4].map((length) => length * devicePixelRatio);
   const FONT = "12px system-ui, sans-serif";
-  const SHAPE = 0.52, LOWEST = 180;
+  const SHAPE = 0.52, LOWEST = 220;
   const devicePixelRatio = Math.max(2, globalThis.devicePixelRatio); // as uPlot sees it: see report.py
 
-  const dataOf = (box) => all.get(box)?.data ?? JSON.parse(box.dataset.chart);
+  // Wide lines come first, so that they hide no thin ones.
+  const parsed = (data) => { data.series?.sort((a, b) => wide(b.place) - wide(a.place)); return data; };
+  const dataOf = (box) => all.get(box)?.data ?? parsed(JSON.parse(box.dataset.chart));
   const figureOf = (box) => box.closest(".figure") ?? box.parentElement;
   const wide = (place) => place >= 4 ? 2.75 : 1.75;
 
@@ -42,6 +44,7 @@ const charts = (() => {
     const at = (x, y) => [u.valToPos(x, "x", true), u.valToPos(y, "y", true)], pixels = devicePixelRatio;
     u.ctx.strokeStyle = u.ctx.fillStyle = ink(one.place);
     u.ctx.lineWidth = 1.25 * pixels;
+    if (one.kind === "path") u.ctx.setLineDash(dash(one.place));
     u.ctx.beginPath();
     one.x.forEach((x, i) => {
       if (x == null || one.y[i] == null) return;
@@ -51,6 +54,7 @@ const charts = (() => {
       u.ctx.lineTo(...at(x, one.high[i]));
     });
     u.ctx.stroke();
+    u.ctx.setLineDash([]);
     if (one.kind !== "dots") return;
     for (let i = 0; i < one.x.length; i++) {
       if (one.x[i] == null || one.y[i] == null) continue;

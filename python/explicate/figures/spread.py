@@ -273,9 +273,9 @@ def _scatter(facet: str, drawn: Sequence[tuple[int, str, pl.DataFrame]], y_label
 
 
 def _around(values: Sequence[float]) -> tuple[float, float]:
-    """Return a range with some room beside all `values`, none of it below zero."""
+    """Return a range with room beside all `values`, none of it below zero, in which small differences look small."""
     low, high = min(values), max(values)
-    room = (high - low) * 0.12 or high * 0.05 or 1.0
+    room = max((high - low) * 0.12, high * 0.1) or 1.0
     return max(low - room, 0.0), high + room
 
 

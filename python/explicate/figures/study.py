@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
@@ -20,6 +20,12 @@ MOST_FACETS = 8
 POINTS_PER_FIGURE = 10_000
 MOST_BANDS = 4
 """Panels with more lines have no bands: they would hide each other."""
+NEAR = 0.02
+"""How far from a whole number of round trips a span may be, as a share."""
+MOST_TRIPS = 8
+"""The most round trips of a span."""
+FEWEST_SPANS = 50
+"""A run has so many spans, unless its round trips are longer."""
 POINT = "_point"
 WORDS = (VARIANT, "results")
 """Axes whose values stand for themselves: the protocols of a comparison, the two sides of a difference."""
@@ -103,37 +109,59 @@ class Study:
         """The flow groups, in the order of the scenario."""
         return self.results.flows["group"].unique(maintain_order=True).to_list()
 
-    def bin_s(self, frame: pl.DataFrame) -> float:
-        """Return the span over which samples are averaged: the flows' median round trip, in whole sampling periods."""
+    @property
+    def end_s(self) -> float:
+        """When the last sample was taken: where charts over time end."""
+        return largest(self.results.samples["time_s"])
+
+    def spans(self, frame: pl.DataFrame) -> dict[str, float]:
+        """Return by point the span in seconds over which samples are averaged: whole round trips, at least one.
+
+        A flow's packets come in bursts a round trip apart, so spans of one and a half would show one burst and two in
+        turn. The round trip is the median of the point's flows.
+        """
         times = frame["time_s"].unique().sort()
         period = times.diff().drop_nulls().min()
         if not isinstance(period, float) or period <= 0:
-            return 1.0
-        rtt = without_nan(self.results.flows)["rtt_mean_ms"].median()
-        trips = rtt / 1000 / period if isinstance(rtt, float) else 1.0
-        return round(period * max(1, math.ceil(trips - 1e-6)), 9)
+            return dict.fromkeys(self.points, 1.0)
+        flows = label_points(without_nan(self.results.flows), self.results.axes)
+        trips = dict(flows.group_by(POINT).agg(pl.col("rtt_mean_ms").median() / 1000 / period).rows())
+        most = int(self.end_s / FEWEST_SPANS / period)
+        return {name: round(period * _samples(trips.get(name) or 1.0, most), 9) for name in self.points}
 
 
-def binned(frame: pl.DataFrame, bin_s: float) -> pl.DataFrame:
-    """Return `frame` with the mean `value` of each whole span of `bin_s` seconds, at the end of the span.
+def _samples(trip: float, most: int) -> int:
+    """Return the fewest sampling periods that are whole round trips of `trip` periods, if `most` or fewer are."""
+    least = max(1, math.ceil(trip * (1 - NEAR)))
+
+    def off(count: int) -> float:
+        trips = count / trip
+        return abs(trips - max(1, round(trips))) / trips
+
+    counts = range(least, max(least, min(most, math.ceil(MOST_TRIPS * trip))) + 1)
+    return next((count for count in counts if off(count) <= NEAR), min(counts, key=off))
+
+
+def binned(frame: pl.DataFrame, spans: Mapping[str, float]) -> pl.DataFrame:
+    """Return `frame` with the mean `value` of each whole span of its point's length, at the end of the span.
 
     Of a last span that is not whole, the few samples would look like a jump.
     """
     keys = [name for name in frame.columns if name not in {"time_s", "value"}]
-    spans = ((pl.col("time_s") / bin_s - 1e-6).ceil() * bin_s).alias("time_s")
+    span = pl.col(POINT).replace_strict(dict(spans), return_dtype=pl.Float64)
     end = largest(frame["time_s"])
-    whole = pl.col("time_s") <= max(end, bin_s) * (1 + 1e-9)
     return (
-        frame.with_columns(spans)
-        .filter(whole)
+        frame.with_columns(((pl.col("time_s") / span - 1e-6).ceil() * span).alias("time_s"))
+        .filter(pl.col("time_s") <= pl.max_horizontal(pl.lit(end), span) * (1 + 1e-9))
         .group_by([*keys, "time_s"], maintain_order=True)
         .agg(pl.col("value").mean())
     )
 
 
-def span_text(seconds: float) -> str:
-    """Return a span of time for a caption."""
-    return f"{seconds * 1000:.4g} ms" if seconds < 1 else f"{seconds:.4g} s"
+def span_text(spans: Mapping[str, float]) -> str:
+    """Return the spans of all points for a caption, the shortest and the longest if they differ."""
+    ends = sorted({min(spans.values()), max(spans.values())})
+    return " to ".join(f"{span * 1000:.4g} ms" if span < 1 else f"{span:.4g} s" for span in ends)
 
 
 def _warmup(scenario: str) -> float:
@@ -258,7 +286,6 @@ def over_time(
         .sort("time_s", maintain_order=True)
     )
     bands = len(layout.names) <= MOST_BANDS
-    end = largest(lines["time_s"])
     ceiling = round_up(largest(lines["high" if bands else "mean"])) if top is None else top
     panels = []
     for facet in layout.facets:
@@ -268,6 +295,6 @@ def over_time(
             for i, name, rows in layout.pieces(lines, facet)
         )
         title = panel_title(y_label, facet)
-        axes = Axes(title, "time (s)", y_label, (0, end), (0, ceiling), (0, study.warmup_s))
+        axes = Axes(title, "time (s)", y_label, (0, study.end_s), (0, ceiling), (0, study.warmup_s))
         panels.append(Panel(facet, axes, series))
     return tuple(panels)

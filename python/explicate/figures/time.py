@@ -53,15 +53,18 @@ def _apart(study: Study, frame: pl.DataFrame, y_label: str, scale: float) -> tup
 
 
 def throughput(study: Study) -> Figure | None:
-    """Draw the throughput of the flows over time, apart, each point the mean of a round trip."""
+    """Draw the throughput of the flows over time, apart, each point the mean of round trips."""
     name, frame = _rates(study)
     if frame.is_empty():
         return None
-    bin_s = study.bin_s(frame)
-    frame = binned(frame, bin_s)
+    spans = study.spans(frame)
+    frame = binned(frame, spans)
     scale, letter = prefix(largest(frame["value"]))
     panels, layout, about = _apart(study, frame, f"{name.lower()} ({letter}bit/s)", scale)
-    about += f" Each point is the mean of {span_text(bin_s)}, one median round trip in whole samples." + study.shading
+    about += (
+        f" Each point is the mean of {span_text(spans)}: whole round trips, as nearly as samples permit."
+        + study.shading
+    )
     title = f"{name} over time"
     return Figure("throughput", title, about, panels, tuple(layout.names), layout.note, layout.columns)
 
@@ -81,10 +84,10 @@ def delay(study: Study) -> Figure | None:
     frame = study.of_flows("rtt_ms")
     if frame.is_empty():
         return None
-    bin_s = study.bin_s(frame)
+    spans = study.spans(frame)
     layout = Layout.of(study, "group", study.groups, "groups")
-    panels = over_time(study, binned(frame, bin_s), layout, "round-trip time (ms)")
-    about = f"Mean of the flows' round-trip times in spans of {span_text(bin_s)}."
+    panels = over_time(study, binned(frame, spans), layout, "round-trip time (ms)")
+    about = f"Mean of the flows' round-trip times in spans of {span_text(spans)}."
     about += _band(layout, "the flows in all runs") + study.shading
     names, note = tuple(layout.names), layout.note
     return Figure("delay", "Round-trip time over time", about, panels, names, note, layout.columns)
@@ -113,11 +116,11 @@ def utilisation(study: Study) -> Figure | None:
     if frame.is_empty():
         return None
     frame = frame.with_columns(pl.col("value") * 100)
-    bin_s = study.bin_s(frame)
+    spans = study.spans(frame)
     layout = Layout.of(study, "object", _links(study, frame), "links")
-    frame = binned(frame.filter(pl.col("object").is_in(_links(study, frame))), bin_s)
+    frame = binned(frame.filter(pl.col("object").is_in(_links(study, frame))), spans)
     panels = over_time(study, frame, layout, "utilisation (%)", top=max(100.0, round_up(largest(frame["value"]) / 1.2)))
-    about = f"Share of the link's capacity that was used in spans of {span_text(bin_s)}: the mean of all runs."
+    about = f"Share of the link's capacity that was used in spans of {span_text(spans)}: the mean of all runs."
     about += _band(layout, "the runs", study.runs) + study.shading
     names, note = tuple(layout.names), layout.note
     return Figure("utilisation", "Utilisation over time", about, panels, names, note, layout.columns)
@@ -133,9 +136,9 @@ def fairness(study: Study) -> Figure | None:
     which = "without end " if len(endless) > 1 else ""
     if which:
         frame = frame.filter(pl.col("object").is_in(endless))
-    bin_s = study.bin_s(frame)
+    spans = study.spans(frame)
     keys = [*study.results.axes, POINT, "run", "time_s"]
-    index = binned(frame, bin_s).group_by(keys, maintain_order=True).agg(jain("value").alias("value"), pl.len())
+    index = binned(frame, spans).group_by(keys, maintain_order=True).agg(jain("value").alias("value"), pl.len())
     index = index.filter(pl.col("value").is_not_null(), pl.col("len") > 1).with_columns(pl.lit("Jain").alias("all"))
     if index.is_empty():
         return None
@@ -145,7 +148,7 @@ def fairness(study: Study) -> Figure | None:
     )
     about = (
         f"Jain's index of the {name.lower()} of the flows {which}that had started, in spans of "
-        f"{span_text(bin_s)}: 1 if all are equal, 1/n if one of n has everything. The mean of all runs."
+        f"{span_text(spans)}: 1 if all are equal, 1/n if one of n has everything. The mean of all runs."
         + _band(layout, "the runs", study.runs)
         + study.shading
     )
@@ -161,9 +164,9 @@ def phase(study: Study) -> Figure | None:
     flows = frame.filter(pl.col("run") == number)["object"].unique(maintain_order=True).to_list()[:2]
     if len(flows) < 2:
         return None
-    long_s = largest(frame["time_s"])
-    bin_s = max(study.bin_s(frame), long_s / max(PHASE_STEPS // frame[POINT].n_unique(), 100))
-    own = binned(frame.filter(pl.col("run") == number, pl.col("object").is_in(flows)), bin_s)
+    least_s = study.end_s / max(PHASE_STEPS // frame[POINT].n_unique(), 100)
+    spans = {name: max(span, least_s) for name, span in study.spans(frame).items()}
+    own = binned(frame.filter(pl.col("run") == number, pl.col("object").is_in(flows)), spans)
     scale, letter = prefix(largest(own["value"]))
     wide = own.select(POINT, "time_s", "object", pl.col("value") / scale).pivot(
         "object", index=[POINT, "time_s"], values="value"
@@ -186,7 +189,7 @@ def phase(study: Study) -> Figure | None:
         path = Series("trajectory", 0, rows[flows[0]].to_list(), rows[flows[1]].to_list(), loose=True)
         panels.append(Panel(facet, axes, (path, Series("equal rates", 1, [0, top], [0, top], loose=True))))
     about = (
-        f"{name} of {flows[1]} against that of {flows[0]}, run with seed {seed}, in spans of {span_text(bin_s)}: "
+        f"{name} of {flows[1]} against that of {flows[0]}, run with seed {seed}, in spans of {span_text(spans)}: "
         "the path comes to the diagonal as the two become fair."
     )
     return Figure("phase", "Two flows against each other", about, tuple(panels), tuple(layout.names), layout.note)
