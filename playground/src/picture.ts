@@ -52,7 +52,8 @@ export class Picture {
     this.wires(width, middle, back, colours);
     this.queue(frame.links[0] ?? 0, limit, width, middle, height, colours);
     if (link.air) {
-      this.words("shared air: packets are not drawn", width * PIPE.left + 12, middle, colours.soft);
+      const room = width * (PIPE.right - PIPE.left) - 24;
+      this.words("shared air: packets are not drawn", width * PIPE.left + 12, middle, colours.soft, room);
     } else if (still) {
       this.filling(frame, width, middle, back, height, colours);
     } else {
@@ -60,11 +61,12 @@ export class Picture {
     }
   }
 
-  private words(text: string, x: number, y: number, colour: string): void {
+  /** Writes a text; where there is no room for all of it, its part before the colon. */
+  private words(text: string, x: number, y: number, colour: string, room = Infinity): void {
     this.context.font = "12px system-ui, sans-serif";
     this.context.textBaseline = "middle";
     this.context.fillStyle = colour;
-    this.context.fillText(text, x, y);
+    this.context.fillText(this.context.measureText(text).width > room ? text.split(":")[0] : text, x, y);
   }
 
   private wires(width: number, middle: number, back: number, colours: Colours): void {
@@ -97,7 +99,7 @@ export class Picture {
     const tall = Math.min(height * 0.62, 40);
     const top = middle - tall / 2;
     const share = limit > 0 ? Math.min(1, packets / limit) : 0;
-    context.fillStyle = share > 0.95 ? colours.full : colours.lane;
+    context.fillStyle = colours.lane;
     const wide = right - left;
     const cells = Math.min(limit, Math.floor(wide / 5));
     // A cell is a packet where there is room for all, else a share of the queue.
@@ -109,8 +111,9 @@ export class Picture {
     }
     context.fill();
     if (share < 0.5 && wide > 120) this.words("queue", left + 8, middle, colours.soft);
-    context.strokeStyle = colours.soft;
-    context.lineWidth = 1.5;
+    const full = share > 0.95;
+    context.strokeStyle = full ? colours.full : colours.soft;
+    context.lineWidth = full ? 3 : 1.5;
     context.beginPath();
     context.moveTo(left, top);
     context.lineTo(right, top);

@@ -311,3 +311,40 @@ for (const [size, viewport] of [["desktop", DESKTOP], ["phone", PHONE]]) {
     });
   }
 }
+
+test("words in the picture of a narrow lane end before the receivers", async () => {
+  await visit("", { viewport: PHONE }, async (page) => {
+    await page.addInitScript(() => {
+      window.ends = [];
+      const write = CanvasRenderingContext2D.prototype.fillText;
+      CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+        if (this.canvas.closest(".lane")) window.ends.push([text, (x + this.measureText(text).width) / this.canvas.clientWidth]);
+        write.call(this, text, x, y);
+      };
+    });
+    await page.reload();
+    await page.waitForSelector("body[data-ready]");
+    await page.click("text=Five papers");
+    await page.waitForFunction(() => window.ends.some(([text]) => text.startsWith("shared air")));
+    const ends = await page.evaluate(() => window.ends);
+    assert.deepEqual(ends.filter(([, end]) => end > 0.95), []);
+  });
+});
+
+for (const colorScheme of ["light", "dark"]) {
+  test(`the mark of a full queue has no lane's colour, ${colorScheme}`, async () => {
+    await visit("", { colorScheme }, async (page) => {
+      const hues = await page.evaluate(() => {
+        const hue = (name) => {
+          const hex = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+          const [r, g, b] = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+          return (Math.atan2(Math.sqrt(3) * (g - b), 2 * r - g - b) * 180) / Math.PI;
+        };
+        return ["--full", "--lane-0", "--lane-1", "--lane-2", "--lane-3"].map(hue);
+      });
+      const [full, ...lanes] = hues;
+      const apart = lanes.map((lane) => Math.min(Math.abs(lane - full), 360 - Math.abs(lane - full)));
+      assert.ok(Math.min(...apart) > 15, `degrees from each lane: ${apart.map(Math.round)}`);
+    });
+  });
+}
