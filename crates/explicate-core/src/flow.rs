@@ -225,7 +225,7 @@ impl Flow {
     pub fn withdraw(&mut self) {
         self.supply = self.outstanding.at().highest;
     }
-    /// Returns once per write whether all written data are acknowledged.
+    /// [`Event::Drained`] while all written data are acknowledged.
     pub fn poll_event(&self) -> Option<Event> {
         let drained = self.state == State::Established && self.outstanding.at().acked == self.supply;
         drained.then_some(Event::Drained)

@@ -135,7 +135,7 @@ pub(crate) struct ByteTail;
 pub(crate) struct PacketTail;
 
 impl QdiscKind for ByteTail {
-    const INFO: Info = info("droptail", "First in, first out; drops what does not fit into a limit that changes");
+    const INFO: Info = info("droptail", "First in, first out; drops packets that exceed a limit that changes");
     fn build(&self, init: &QdiscInit<'_>) -> Discipline {
         Discipline::Arrival(Box::new(ChangingTail { limit: Lookup::new(init.values), packets: false }))
     }

@@ -1,8 +1,9 @@
-//! The channel of paper Y, section II-A: symbol after symbol in a good or a bad state, each with an error rate of its own
+//! The channel of paper Y, section II-A: each symbol is in a good or a bad state, with an error rate per state
 //! (Gilbert and Elliott). With BPSK a symbol is a bit.
 //!
-//! The chain *moves first and then sends* in the new state. Everything about a run of symbols follows from two matrices: `P`
-//! moves, `D` keeps what is correct. `(P D)^n` has the probabilities that n symbols are all correct, by first and last state.
+//! The chain *first moves and then sends* in the new state. Two matrices describe a run of symbols: `P` moves, `D`
+//! keeps correct symbols. `(P D)^n` contains the probabilities that n symbols are all correct, by first and last
+//! state.
 //!
 //! | symbol | field | unit | value | where |
 //! | --- | --- | --- | --- | --- |
@@ -63,13 +64,13 @@ impl Chain {
     pub fn correct(&self) -> Matrix {
         self.moves().map(|row| [row[0] * (1.0 - self.error[0]), row[1] * (1.0 - self.error[1])])
     }
-    /// Shares of the states in the long run (equation 4). A chain that leaves neither state is as often in each.
+    /// Shares of the states in the long run (equation 4). A chain that leaves neither state is in each equally often.
     pub fn stationary(&self) -> [f64; 2] {
         let leave = [1.0 - self.stay[0], 1.0 - self.stay[1]];
         let sum = leave[0] + leave[1];
         if sum > 0.0 { [leave[1] / sum, leave[0] / sum] } else { [0.5, 0.5] }
     }
-    /// What a symbol's state says of the next one's: P's second eigenvalue.
+    /// Correlation of a symbol's state with the next one's: P's second eigenvalue.
     pub fn memory(&self) -> f64 {
         self.stay[0] + self.stay[1] - 1.0
     }
@@ -84,7 +85,7 @@ impl Chain {
         let p = self.moves();
         let mut row = vec![self.stationary()];
         for _ in 0..t {
-            // What is moved before it is judged.
+            // Moves before it evaluates the symbol.
             let moved = |[good, bad]: &[f64; 2]| [p[0][0] * good + p[1][0] * bad, p[0][1] * good + p[1][1] * bad];
             let mut next = vec![[0.0; 2]; row.len() + 1];
             for (r, from) in row.iter().enumerate() {
@@ -99,13 +100,13 @@ impl Chain {
     }
 }
 
-/// Walks along a chain from error to error: sojourns and runs between errors are drawn, symbols are not.
+/// Walks along a chain from error to error: sojourns and runs between errors are drawn, not symbols.
 pub struct Walk {
-    /// Runs within a state: until it is left, until an error.
+    /// Run lengths within a state: until it is left, until an error.
     leave: [Runs; 2],
     error: [Runs; 2],
     bad: bool,
-    /// Symbols still to come in this state.
+    /// Remaining symbols in this state.
     stay: u64,
     rng: Rng,
 }
@@ -118,14 +119,15 @@ impl Walk {
         let stay = leave[bad as usize].draw(&mut rng);
         Walk { leave, error: chain.error.map(Runs::new), bad, stay, rng }
     }
-    /// How many correct symbols come before the next wrong one, if it is among the next `limit`; else those are over.
+    /// Number of correct symbols before the next wrong one, if that is among the next `limit`; otherwise those have
+    /// passed.
     pub fn next_error(&mut self, limit: u64) -> Option<u64> {
         let mut passed = 0;
         loop {
             if self.stay == 0 {
                 self.leave();
             }
-            // Runs have no memory: one that a move or the end cuts short is drawn afresh.
+            // Runs have no memory: a run that is cut short by a move or the end is drawn again.
             let run = self.error[self.bad as usize].draw(&mut self.rng);
             let left = self.stay.min(limit - passed);
             if run < left {
@@ -138,13 +140,13 @@ impl Walk {
             }
         }
     }
-    /// How many of the next `symbols` symbols of a code are wrong, each of `steps` symbols of the chain.
+    /// Number of wrong symbols among the next `symbols` symbols of a code, each of `steps` symbols of the chain.
     pub fn wrong_symbols(&mut self, symbols: u32, steps: u64) -> u32 {
         let (mut left, mut wrong) = (symbols as u64 * steps, 0);
         while left > 0
             && let Some(run) = self.next_error(left)
         {
-            // On to the end of the symbol that it hit: whatever else is wrong in it makes no difference.
+            // Continues to the end of the hit symbol, in which further errors make no difference.
             left -= run + 1;
             let rest = left % steps;
             self.pass(rest);
@@ -152,7 +154,7 @@ impl Walk {
         }
         wrong
     }
-    /// Lets symbols pass, right or wrong.
+    /// Skips symbols, right or wrong.
     fn pass(&mut self, mut steps: u64) {
         while steps > self.stay {
             steps -= self.stay;

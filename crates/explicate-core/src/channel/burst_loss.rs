@@ -1,8 +1,8 @@
 //! Losses in bursts: each event takes a fixed number of consecutive packets, of one flow or of the link.
 //!
-//! The processes B1 to B4 of paper D: the loss rate counts all packets lost, so events are the rarer the longer a burst
-//! is. A burst takes the packets of the flow that it hit, retransmissions too, while packets of other flows get through;
-//! the next event may hit any packet that no burst takes. The run until it is geometric.
+//! The processes B1 to B4 of paper D: the loss rate counts all lost packets, so events are rarer with longer bursts.
+//! A burst takes the packets of the flow that it hits, including retransmissions, while packets of other flows pass;
+//! the next event may hit any packet outside a burst. The run until the next event is geometric.
 //!
 //! | symbol | field | unit | value | where |
 //! | --- | --- | --- | --- | --- |
@@ -11,10 +11,10 @@
 //! | | `per_flow` | | true | section 7.4, the text |
 //!
 //! Deviations:
-//! 1. The caption of figure 6 has bursts "on the link", the text "on a flow". The text is the default, `per_flow = false` the
-//!    caption.
-//! 2. A flow's burst outlasts a pause of the flow: it ends with its X-th packet. Data and acknowledgements of a flow that
-//!    cross the same link are bursts of their own.
+//! 1. The caption of figure 6 has bursts "on the link", the text "on a flow". The text is the default, `per_flow =
+//!    false` follows the caption.
+//! 2. A flow's burst continues after a pause of the flow: it ends with its X-th packet. Data and acknowledgements of
+//!    a flow that cross the same link have separate bursts.
 
 use alloc::collections::BTreeMap;
 
@@ -32,13 +32,13 @@ pub struct BurstLoss;
 parameters! {
     /// What a scenario can set.
     struct Params {
-        /// Share of the packets that is lost, all counted.
+        /// Share of all packets that is lost.
         rate: Fraction = 0.0, in 0.0..=1.0, "paper D section 7.4";
-        /// Consecutive packets that an event takes.
+        /// Consecutive packets lost per event.
         length: Packets = 4.0, in 1.0..=1e6, "paper D section 7.4";
         /// A burst takes packets of one flow only.
         per_flow: Flag = true, "paper D section 7.4";
-        /// Which packets it loses, and where.
+        /// Affected packets, and where they are lost.
         placing: Placing = Placing::DEFAULT;
     }
 }
@@ -81,7 +81,7 @@ struct Bursts {
     length: u32,
     per_flow: bool,
     until_event: u64,
-    /// Packets that bursts still take, by flow and direction; without the ones that are over.
+    /// Remaining packets of bursts, by flow and direction, without finished bursts.
     left: BTreeMap<(u32, bool), u32>,
     rng: Rng,
 }

@@ -1,7 +1,8 @@
-//! Corruption: a share of the packets has wrong bits, which no link finds; the receiver's checksum does, and it drops them.
+//! Corruption: a share of the packets has bit errors, which no link detects; the receiver's checksum does, and the
+//! receiver drops them.
 //!
-//! Unlike a loss, a damaged packet crosses all further links and queues of its way. Give the share of packets, or the
-//! probability that a bit is wrong: then longer packets are damaged more often.
+//! Unlike a lost packet, a damaged one crosses all further links and queues of its path. Set the share of packets, or
+//! the probability of a bit error, with which longer packets are damaged more often.
 //!
 //! Deviations:
 //! 1. The checksum is perfect, and routers read the congestion header as it was before the damage.
@@ -21,11 +22,11 @@ pub struct Corruption;
 parameters! {
     /// What a scenario can set.
     struct Params {
-        /// Share of the packets that is damaged.
+        /// Share of damaged packets.
         rate: Fraction = 0.0, in 0.0..=1.0, "netem";
-        /// Probability that a bit is wrong.
+        /// Probability of a bit error.
         bit_error_rate: Fraction = 0.0, in 0.0..=1.0, "paper Y section I";
-        /// Which packets it affects.
+        /// Affected packets.
         selection: Selection = Selection::DEFAULT;
     }
 }
@@ -66,7 +67,7 @@ impl Disturbance for Damage {
     fn disturb(&mut self, _at: Time, packet: &Packet) -> Disturbed {
         let units = if self.per_bit { 8 * packet.ip_len as u64 } else { 1 };
         let damaged = self.until < units;
-        // Behind the first error the rest of the packet makes no difference, and runs have no memory.
+        // Further errors in the packet make no difference, and runs have no memory.
         self.until = if damaged { self.rng.run_length(self.rate) } else { self.until - units };
         Disturbed { damaged, ..Disturbed::default() }
     }

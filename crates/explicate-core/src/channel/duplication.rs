@@ -1,10 +1,11 @@
-//! Duplication: a share of the packets arrives twice, as when the answer to a link's frame is lost and the frame sent again.
+//! Duplication: a share of the packets arrives twice, as when a link's acknowledgement is lost and the frame is sent
+//! again.
 //!
-//! The copy is made when the packet leaves, with the feedback that it then carries, and arrives with it or a while later.
+//! The copy is made when the packet leaves, with the feedback that it then has, and arrives with it or later.
 //!
 //! Deviations:
-//! 1. The copy takes no time of the line; netem's `duplicate` makes it before the queue. For copies that use capacity, lower
-//!    the rate.
+//! 1. The copy takes no time on the line; netem's `duplicate` makes it before the queue. For copies that use
+//!    capacity, lower the rate.
 
 use super::placing::{Selection, Sometimes, disturbing};
 use crate::channel::{ChannelInit, ChannelKind, ChannelStages, Disturbance, Disturbed};
@@ -20,9 +21,9 @@ parameters! {
     struct Params {
         /// Share of the packets that arrives twice.
         rate: Fraction = 0.0, in 0.0..=1.0, "netem";
-        /// How much later the copy arrives.
+        /// Additional delay of the copy.
         after: Seconds = 0.0, in 0.0..=1e6, "netem";
-        /// Which packets it affects.
+        /// Affected packets.
         selection: Selection = Selection::DEFAULT;
     }
 }

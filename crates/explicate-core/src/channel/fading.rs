@@ -1,10 +1,11 @@
 //! The fading radio link of paper Y: bit errors in bursts, several antennas, Reed-Solomon coding of every packet.
 //!
-//! Bits pass a chain of good and bad states (`bit_chain`), whose error rates follow from modulation, antennas and the two
-//! signal-to-noise ratios (`symbol_error`). A packet is coded with a rate of its own for data and for acknowledgements, takes
-//! the line for all of its parity, and is lost if more symbols are wrong than its code corrects (`reed_solomon`). Bits are
-//! never drawn: for each length of packet the joint law of "received or lost" and the state behind it is worked out once, and one
-//! draw of it decides a packet. Between packets the chain runs on in time, until nothing of its state is left.
+//! Bits pass a chain of good and bad states (`bit_chain`), whose error rates follow from modulation, antennas and the
+//! two signal-to-noise ratios (`symbol_error`). Packets are coded, with separate rates for data and acknowledgements.
+//! A packet occupies the line for all of its parity, and is lost if more symbols are wrong than its code corrects
+//! (`reed_solomon`). Single bits are never drawn: for each packet length the joint distribution of "received or lost"
+//! and the next state is computed once, and one draw decides a packet. Between packets the chain continues in time,
+//! until its state is independent of the last one.
 //!
 //! | symbol | field | unit | value | where |
 //! | --- | --- | --- | --- | --- |
@@ -19,14 +20,14 @@
 //! | K | `rician_good`, `rician_bad` | linear | 0: Rayleigh | section II-A, by its reference 22 |
 //!
 //! Deviations:
-//! 1. Errata of equations 2, 3 and 4 stand in `bit_chain`, of equation 6 in `reed_solomon`.
-//! 2. The chain steps by modulation symbols, as gamma and beta count them; for BPSK these are bits, as in the paper. A symbol of
-//!    the code holds a whole number of them.
-//! 3. "The GOOD state is sometimes set to zero" errors is `good = "clear"`; a channel that is blocked in its bad state has no
-//!    signal there, `bad = "blocked"`: (M - 1) / M of its symbols are wrong.
+//! 1. Errata of equations 2, 3 and 4 are in `bit_chain`, those of equation 6 in `reed_solomon`.
+//! 2. The chain steps by modulation symbols, in which gamma and beta are defined; for BPSK these are bits, as in the
+//!    paper. A symbol of the code contains an integer number of them.
+//! 3. "The GOOD state is sometimes set to zero" errors is `good = "clear"`; a channel that is blocked in its bad
+//!    state has no signal there, `bad = "blocked"`: (M - 1) / M of its symbols are wrong.
 //! 4. Interference from the same channel adds to the noise: SNR becomes SNR / (1 + `interference`) in both states.
-//! 5. A header in a packet that cannot be corrected is not used: the packet is lost whole.
-//! 6. By default controllers are configured with the rate times `fec_data`, as an operator would do.
+//! 5. A header in a packet that cannot be corrected is not used: the whole packet is lost.
+//! 6. By default controllers are configured with the rate times `fec_data`.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -70,7 +71,7 @@ parameters! {
     struct Params {
         /// Mean signal-to-noise ratio in the good state.
         snr: Decibels = 20.0, in -40.0..=100.0, III;
-        /// How much less it is in the bad state.
+        /// Reduction of the ratio in the bad state.
         fade: Decibels = 10.0, in 0.0..=100.0, III;
         /// Transmitting x receiving antennas.
         antennas: Antennas = Antennas::OneOne, III;
@@ -78,7 +79,7 @@ parameters! {
         gamma: Fraction = 0.99875, in 0.0..=1.0, III;
         /// Probability of staying bad from symbol to symbol.
         beta: Fraction = 0.875, in 0.0..=1.0, III;
-        /// Blocks of at most 255 symbols, or one as long as the packet.
+        /// Blocks of at most 255 symbols, or a single block per packet.
         code: Code = Code::Rs255, B;
         /// Code rate of data packets; 1 is no coding.
         fec_data: Fraction = 0.9, in 0.25..=1.0, III;
@@ -92,16 +93,16 @@ parameters! {
         good: Good = Good::Fading, A;
         /// `blocked`: no signal in the bad state.
         bad: Bad = Bad::Fading, A;
-        /// Direct over scattered power in the good state; 0 is Rayleigh.
+        /// Ratio of direct to scattered power in the good state; 0 is Rayleigh.
         rician_good: Number = 0.0, in 0.0..=1e6, A;
-        /// The same in the bad state.
+        /// The same ratio in the bad state.
         rician_bad: Number = 0.0, in 0.0..=1e6, A;
-        /// Power of interferers over that of the noise.
+        /// Ratio of the power of interferers to that of the noise.
         interference: Number = 0.0, in 0.0..=1e9, A;
     }
 }
 
-/// What the parameters mean.
+/// Interpretation of the parameters.
 #[derive(Clone)]
 struct Radio {
     chain: Chain,
@@ -109,7 +110,7 @@ struct Radio {
     /// Code rates of data and of acknowledgements.
     rates: [f64; 2],
     symbol_bits: u32,
-    /// Bits of a modulation symbol, and how many of these a symbol of the code takes.
+    /// Bits of a modulation symbol, and number of modulation symbols per symbol of the code.
     bits_per_step: u32,
     steps: u64,
 }
@@ -199,7 +200,7 @@ impl ChannelKind for Fading {
         put("packet_loss_independent", 1.0 - kept.product::<f64>());
         put("wire_bytes", wire_bytes(&blocks, radio.symbol_bits) as f64);
     }
-    /// Besides lost packets it counts the wrong bytes among those that carry data, before they are corrected: figure 1.
+    /// Also counts the wrong bytes of packets that carry data, before correction: figure 1.
     fn observe(&self, init: ChannelInit<'_>, packet: &Packet, trials: u64, put: Probe<'_>) {
         let radio = Radio::new(init.values);
         let blocks = radio.blocks(packet.ip_len as u32, packet.is_ack());
@@ -223,10 +224,10 @@ impl ChannelKind for Fading {
     }
 }
 
-/// The parity of each length of packet.
+/// The parity of each packet length.
 struct Parity {
     radio: Radio,
-    /// Bytes on the line by twice the length, plus one for acknowledgements; 0 is not known yet.
+    /// Bytes on the line by twice the length, plus one for acknowledgements; 0 is not computed yet.
     known: Vec<u32>,
 }
 
@@ -252,29 +253,29 @@ impl Coding for Parity {
     }
 }
 
-/// Rows of [`Odds`]: the states, and "any", for a chain that has forgotten its own.
+/// Rows of [`Odds`]: the states, and "any", for a chain without memory of its state.
 const ANY: usize = 2;
 
-/// What one draw decides of packets of one length: by the state before, the probabilities of being received with a good state
-/// behind; received at all; and one of these or lost with a good state behind.
+/// The outcome of one draw for packets of one length, by the state before: probabilities of being received and ending
+/// in the good state; of being received; and of either of these or being lost and ending in the good state.
 struct Odds {
     rows: [[f64; 3]; 3],
-    /// Steps of the chain that the packet takes.
+    /// Steps of the chain during the packet.
     steps: f64,
 }
 
 struct Fades {
     radio: Radio,
     pi: [f64; 2],
-    /// Steps after which nothing is left of a state.
+    /// Steps after which the chain is independent of its state.
     forgets: f64,
-    /// Steps of the chain in a nanosecond.
+    /// Steps of the chain per nanosecond.
     pace: f64,
     odds: Vec<Odds>,
-    /// The place in `odds` plus one, by [`key`]; 0 is not known yet.
+    /// Index in `odds` plus one, by [`key`]; 0 is not computed yet.
     known: Vec<u32>,
     state: usize,
-    /// When the last packet had left.
+    /// When the last packet left.
     last: Time,
     rng: Rng,
 }
@@ -283,7 +284,7 @@ impl Fades {
     fn new(radio: Radio, rate: f64, rng: Rng) -> Fades {
         let pace = rate / radio.bits_per_step as f64 * 1e-9;
         let memory = radio.chain.memory().abs();
-        // Less than a draw can tell.
+        // Less than the resolution of a draw.
         let forgets = if memory > 0.0 { libm::log(1e-17) / libm::log(memory) } else { 1.0 };
         let pi = radio.chain.stationary();
         Fades { radio, pi, forgets, pace, odds: Vec::new(), known: Vec::new(), state: ANY, last: Time::ZERO, rng }
@@ -304,7 +305,7 @@ impl Fades {
         self.odds.len() - 1
     }
 
-    /// The chain runs on for so many steps.
+    /// The chain moves by this number of steps.
     #[cold]
     fn idle(&mut self, steps: f64) {
         if steps >= self.forgets || self.state == ANY {
@@ -325,7 +326,7 @@ impl Channel for Fades {
         };
         let idle = at.since(self.last).0 as f64 * self.pace - self.odds[index].steps;
         self.last = at;
-        // Times are whole nanoseconds: less than a step is the rounding of packets back to back.
+        // Times are whole nanoseconds: less than one step is the rounding between consecutive packets.
         if idle >= 1.0 {
             self.idle(idle);
         }

@@ -1,8 +1,8 @@
-//! Losses that depend on a channel which is good or bad for a while (Gilbert 1960, Elliott 1963).
+//! Losses on a channel with a good and a bad state (Gilbert 1960, Elliott 1963).
 //!
-//! A chain of two states moves from packet to packet, or in time whether packets come or not; each state loses packets with
-//! its own probability. In packets, the chain moves first and the packet is judged by the new state, and sojourns are
-//! geometric. In time, sojourns are exponential: fades of milliseconds, which hit many packets of a fast link and few of a
+//! A chain of two states moves with each packet, or in time independently of packets; each state has its own loss
+//! probability. In packets, the chain moves first and the new state determines the loss, and sojourns are geometric.
+//! In time, sojourns are exponential: fades of milliseconds, which affect many packets of a fast link and few of a
 //! slow one. Lengths of sojourns and the runs between losses within a state are drawn, not packets.
 //!
 //! | symbol | field | unit | value | where |
@@ -14,9 +14,9 @@
 //! | p, r, 1 - h, 1 - k | `1/good`, `1/bad`, `loss_bad`, `loss_good` | | | netem `loss gemodel` |
 //!
 //! Deviations:
-//! 1. Paper Y has the chain move from bit to bit, and its packets lost by what that does to their code: `fading`. At the
-//!    scale of packets that channel has no memory left; this one has.
-//! 2. The first state is drawn from the shares of time that the states have in the long run.
+//! 1. In paper Y the chain moves from bit to bit, and the effect on a packet's code determines losses: `fading`. At
+//!    the scale of packets that channel has no memory; this one has.
+//! 2. The first state is drawn from the long-run shares of the states.
 
 use alloc::string::{String, ToString};
 
@@ -33,14 +33,14 @@ pub struct GilbertElliott;
 
 const SECTION: &str = "paper Y section II-A";
 choices! {
-    /// What sojourns are measured in.
+    /// Unit of sojourns.
     enum Clock { Packets = "packets", Time = "time" }
 }
 
 parameters! {
     /// What a scenario can set.
     struct Params {
-        /// What sojourns are measured in.
+        /// Unit of sojourns.
         clock: Clock = Clock::Packets, SECTION;
         /// Mean sojourn in the good state, by packets.
         good: Packets = 100.0, in 1.0..=1e15, SECTION;
@@ -54,7 +54,7 @@ parameters! {
         loss_good: Fraction = 0.0, in 0.0..=1.0, SECTION;
         /// Probability that a packet is lost in the bad state.
         loss_bad: Fraction = 1.0, in 0.0..=1.0, SECTION;
-        /// Which packets it loses, and where.
+        /// Affected packets, and where they are lost.
         placing: Placing = Placing::DEFAULT;
     }
 }
@@ -109,7 +109,7 @@ impl ChannelKind for GilbertElliott {
     }
 }
 
-/// Losses within the states, and the runs until the next in each: a run goes on where it was when a state comes again.
+/// Losses within the states, and the remaining run in each: a run continues when its state returns.
 struct Emission {
     loss: [f64; 2],
     until_loss: [u64; 2],
@@ -160,8 +160,8 @@ struct InTime {
 }
 
 impl InTime {
-    /// The state at `at`, which is not in the sojourn that is known: by the chain's law over the time between, however many
-    /// sojourns that holds. What is left of the one at `at` is exponential again.
+    /// The state at `at`, which is not in the known sojourn: drawn from the chain's distribution over the time
+    /// between, whatever the number of sojourns in it. The remainder of the sojourn at `at` is again exponential.
     fn jump(&mut self, at: Time) {
         let [good, bad] = self.mean;
         let share = bad / (good + bad);

@@ -1,12 +1,12 @@
-//! Jitter: every packet arrives later by a random time of its own.
+//! Jitter: every packet is delayed by a random time.
 //!
-//! The mean is added to the link's delay. Packets may overtake each other, as in netem; or they wait for those before them,
-//! as behind a queue that one does not see.
+//! The mean is added to the link's delay. Packets may overtake each other, as in netem; or they wait for earlier
+//! ones, as behind an unseen queue.
 //!
 //! Deviations:
-//! 1. netem gives a delay and a deviation around it, which may be negative; here the added time is never below zero: uniform
-//!    from zero to twice the mean, normal with a standard deviation of `spread` times the mean, drawn again outside of that
-//!    range, exponential, or Pareto.
+//! 1. netem has a delay and a deviation around it, which may be negative; here the added time is never below zero:
+//!    uniform from zero to twice the mean, normal with a standard deviation of `spread` times the mean, drawn again
+//!    outside of that range, exponential, or Pareto.
 
 use super::placing::{Selection, disturbing};
 use crate::channel::{ChannelInit, ChannelKind, ChannelStages, Disturbance, Disturbed};
@@ -19,24 +19,24 @@ use crate::wire::Packet;
 pub struct Jitter;
 
 choices! {
-    /// Distribution of the time added.
+    /// Distribution of the added time.
     enum Distribution { Uniform = "uniform", Normal = "normal", Exponential = "exponential", Pareto = "pareto" }
 }
 
 parameters! {
     /// What a scenario can set.
     struct Params {
-        /// Mean of the time added.
+        /// Mean of the added time.
         mean: Seconds = 0.001, in 0.0..=1e6, "netem";
-        /// Distribution of the time added.
+        /// Distribution of the added time.
         distribution: Distribution = Distribution::Uniform, "netem";
-        /// Standard deviation over the mean (normal).
+        /// Ratio of standard deviation and mean (normal).
         spread: Fraction = 0.25, in 0.0..=1.0, "netem";
         /// Shape (Pareto).
         shape: Number = 3.0, in 1.01..=100.0, "netem";
-        /// Packets keep their order: each waits for those before it.
+        /// Packets keep their order: each waits for earlier ones.
         keep_order: Flag = false, "netem";
-        /// Which packets it affects.
+        /// Affected packets.
         selection: Selection = Selection::DEFAULT;
     }
 }
@@ -73,7 +73,7 @@ struct Later {
     mean: f64,
     law: Law,
     keep_order: bool,
-    /// When the packet before left, its time included.
+    /// Arrival of the previous packet.
     last: Time,
     rng: Rng,
 }

@@ -1,4 +1,4 @@
-//! Channels: what a link does to packets. To add one, write its file and add its line here.
+//! Channels: effects of a link on packets. To add one, write its file and add its line here.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -42,19 +42,19 @@ channels! {
 pub trait ChannelKind: Sync {
     /// Name, summary, source and parameters.
     const INFO: Info;
-    /// What is wrong with values that are each within their bounds but mean nothing together, as a sentence.
+    /// Explains, in a sentence, why values are invalid together although each is within its bounds.
     fn check(&self, values: &Values) -> Result<(), String> {
         let _ = values;
         Ok(())
     }
     /// The stages that this channel adds to a link.
     fn build(&self, init: ChannelInit<'_>) -> ChannelStages;
-    /// Tells what its model predicts of packets like this one, sent back to back: `packet_loss`, the probability that one is
-    /// lost, and whatever else it has in closed form. By default nothing.
+    /// Reports the predictions of its model for packets like this one, sent back to back: `packet_loss`, the
+    /// probability of a loss, and other quantities in closed form. By default nothing.
     fn predict(&self, values: &Values, packet: &Packet, put: Probe<'_>) {
         let _ = (values, packet, put);
     }
-    /// Tells the same of `trials` packets that are drawn.
+    /// Reports the same quantities, measured over `trials` drawn packets.
     fn observe(&self, init: ChannelInit<'_>, packet: &Packet, trials: u64, put: Probe<'_>) {
         let gap = Time::from_secs_f64(packet.ip_len as f64 / init.rate.bytes_per_sec());
         let mut stages = self.build(init);
@@ -105,28 +105,28 @@ mod object {
 }
 use object::ChannelKindObject;
 
-/// What a channel is made from.
+/// Arguments for making a channel.
 pub struct ChannelInit<'a> {
     /// Values of the parameters of [`ChannelKind::INFO`].
     pub values: &'a Values,
     /// Nominal rate of the line.
     pub rate: Rate,
-    /// The channel's own stream.
+    /// The random stream of the channel.
     pub rng: Rng,
 }
 
-/// What a channel consists of: any of the stages that a packet passes, in this order.
+/// The stages of a channel, in the order in which a packet passes them; all are optional.
 #[derive(Default)]
 pub struct ChannelStages {
-    /// Loses packets before the queue sees them (in a kernel or driver).
+    /// Loses packets before the queue (in a kernel or driver).
     pub before: Option<Box<dyn Channel>>,
-    /// Makes packets longer on the line than they are as IP datagrams.
+    /// Increases the length of packets on the line over that of their IP datagrams.
     pub coding: Option<Box<dyn Coding>>,
     /// Replaces the link's constant rate.
     pub service: Option<Box<dyn ServiceCurve>>,
-    /// Loses packets that have been sent, in departure order (on the air: the link's time is spent).
+    /// Loses packets that have been sent, in order of departure (on the link, whose time is spent).
     pub on_air: Option<Box<dyn Channel>>,
-    /// Delays, doubles or damages what was not lost. Departures of the port are then polled.
+    /// Delays, duplicates or damages packets that were not lost. Departures of the port are then polled.
     pub after: Option<Box<dyn Disturbance>>,
 }
 
@@ -136,38 +136,39 @@ pub trait Channel: Send {
     fn loses(&mut self, at: Time, packet: &Packet, wire_bytes: u32) -> bool;
 }
 
-/// What adds bytes to packets on the line, as error correction does. Queue and controllers see IP bytes all the same.
+/// Adds bytes to packets on the line, for example for error correction. Queue and controllers still count IP bytes.
 pub trait Coding: Send {
     /// Bytes on the line of a packet that has `bytes` without this coding.
     fn wire_bytes(&mut self, packet: &Packet, bytes: u32) -> u32;
-    /// IP bytes per byte on the line of long data packets: what an operator takes off the rate.
+    /// IP bytes per byte on the line, for long data packets. The capacity to configure is the rate times this.
     fn efficiency(&self) -> f64;
 }
 
-/// What happens to a packet that arrives.
+/// The fate of a packet that arrives.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Disturbed {
-    /// It arrives this much later.
+    /// It arrives later by this time.
     pub late: Time,
-    /// A copy of it arrives this much after its departure and the link's delay.
+    /// A copy of it arrives this time after its departure and the link's delay.
     pub copy: Option<Time>,
-    /// Some of its bits are wrong; its receiver drops it.
+    /// It has bit errors; its receiver drops it.
     pub damaged: bool,
 }
 
-/// Delays, doubles or damages packets.
+/// Delays, duplicates or damages packets.
 pub trait Disturbance: Send {
-    /// What becomes of a packet that departs at `at`. Called once per packet, in order.
+    /// The fate of a packet that departs at `at`. Called once per packet, in order.
     fn disturb(&mut self, at: Time, packet: &Packet) -> Disturbed;
 }
 
 /// A cumulative service curve known in advance.
 pub trait ServiceCurve: Send {
-    /// When the last byte leaves of a packet of `bytes` that may start at `start` (not before an earlier packet's finish).
-    /// `idle` says that the queue was empty, so service left over from before `start` is gone.
+    /// When the last byte of a packet of `bytes` leaves that may start at `start` (not before an earlier packet's
+    /// finish). `idle` states that the queue was empty, so unused service before `start` is lost.
     fn finish(&mut self, start: Time, bytes: u32, idle: bool) -> Time;
     /// Bytes that the curve offers in `(from, to]`.
     fn offered(&self, from: Time, to: Time) -> f64;
-    /// The capacity that an operator would configure, bytes/s: the mean over a long time, or the rate of a line when it works.
+    /// The capacity that an operator would configure, bytes/s: the long-term mean, or the rate of a line while it
+    /// works.
     fn mean_rate(&self) -> f64;
 }

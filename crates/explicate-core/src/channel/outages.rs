@@ -1,9 +1,10 @@
-//! A line that works and rests by turns: packets wait while it rests.
+//! A line that alternates between service and outages: packets wait during an outage.
 //!
-//! Periods are fixed or exponential. The line begins working. A packet in service when the line stops goes on where it was
-//! when it works again. Losses during an outage are another channel: `gilbert_elliott` by the clock of time.
+//! Periods are fixed or exponential. The line begins in service. A packet in service when an outage begins continues
+//! when the outage ends. For losses during an outage use another channel: `gilbert_elliott` by the clock of time.
 //!
-//! Deviations: none. (Terrain and foliage before a line of sight, a satellite behind a building, a slotted medium.)
+//! Deviations: none. (Examples: terrain and foliage in a line of sight, a satellite behind a building, a slotted
+//! medium.)
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -20,9 +21,9 @@ const SECTION: &str = "paper Y section II-A (blocked and non-blocked channels)";
 parameters! {
     /// What a scenario can set.
     struct Params {
-        /// How long the line works, the mean if random.
+        /// Duration of service, the mean if random.
         up: Seconds = 10.0, in 1e-3..=1e8, SECTION;
-        /// How long it rests, the mean if random.
+        /// Duration of an outage, the mean if random.
         down: Seconds = 1.0, in 1e-3..=1e8, SECTION;
         /// Periods are exponential rather than fixed.
         random: Flag = false, SECTION;
@@ -32,7 +33,7 @@ parameters! {
 impl ChannelKind for Outages {
     const INFO: Info = Info {
         name: "outages",
-        summary: "A line that works and rests by turns; packets wait",
+        summary: "A line that alternates between service and outages; packets wait",
         source: "paper Y section II-A",
         params: Params::PARAMS,
     };

@@ -1,7 +1,7 @@
-//! Service at rates that are constant for a while: what steps and outages have in common.
+//! Service at piecewise constant rates: the common part of steps and outages.
 //!
-//! Work is counted in bits times nanoseconds over seconds, so that a piece's work is its rate times its length, exactly. What
-//! the last nanosecond of a packet does beyond it belongs to the packet that follows at once.
+//! Work has units of bits times nanoseconds per second, so a piece's work is exactly its rate times its length.
+//! Unused work of the last nanosecond of a packet belongs to the packet that follows immediately.
 
 use alloc::vec::Vec;
 
@@ -9,26 +9,26 @@ use crate::channel::ServiceCurve;
 use crate::rng::Rng;
 use crate::units::{Rate, Time};
 
-/// A rate and when it begins.
+/// A rate and its start.
 #[derive(Clone, Copy)]
 pub(super) struct Piece {
     pub(super) from: Time,
     pub(super) rate: Rate,
 }
 
-/// How a list of pieces goes on behind its end.
+/// Continuation of a list of pieces after its end.
 #[derive(Clone)]
 pub(super) enum More {
-    /// Its last piece lasts.
+    /// The last piece continues.
     Last,
-    /// It comes again after this span, from its beginning.
+    /// The list repeats after this span.
     Again(Time),
-    /// The line works and rests by turns, for exponential times with these means, s.
+    /// Service and outages alternate, for exponential times with these means, s.
     Drawn { up: f64, down: f64, rate: Rate, rng: Rng },
 }
 
 impl More {
-    /// The piece behind the last one that is known.
+    /// The piece after the last known one.
     fn next(&mut self, last: Piece) -> Piece {
         let More::Drawn { up, down, rate, rng } = self else { return Piece { from: Time::NEVER, rate: Rate(0) } };
         let (mean, then) = if last.rate.0 > 0 { (*up, Rate(0)) } else { (*down, *rate) };
@@ -45,11 +45,11 @@ pub(super) struct Pieces {
     mean: f64,
     /// The piece in which the line stands.
     index: usize,
-    /// Work that the last nanosecond did beyond the last packet.
+    /// Work of the last nanosecond beyond the last packet.
     spare: u128,
 }
 
-/// No packet leaves later: a century and a half, so that whatever is added to it still fits.
+/// Upper bound of departures: 146 years, so that sums still fit.
 const FAR: Time = Time(u64::MAX / 4);
 
 const WORK_PER_BYTE: u128 = 8_000_000_000;
@@ -74,7 +74,7 @@ impl Pieces {
         Some(Piece { from: Time(((index / self.list.len()) as u64).saturating_mul(period.0)) + from, rate })
     }
 
-    /// The piece of a time, if it is known; else the last that is.
+    /// The piece of a time, if known; otherwise the last known piece.
     fn index_at(&self, t: Time) -> usize {
         let within = |t: Time| self.list.partition_point(|p| p.from <= t).max(1) - 1;
         let More::Again(period) = self.more else { return within(t) };
@@ -125,7 +125,7 @@ impl ServiceCurve for Pieces {
         }
     }
     fn offered(&self, from: Time, to: Time) -> f64 {
-        // Pieces that are not known yet are drawn as they will be, from a copy of the generator.
+        // Unknown pieces are drawn from a copy of the generator, so they are the same later.
         let mut more = self.more.clone();
         let mut index = self.index_at(from);
         let Some(mut piece) = self.piece(index) else { return 0.0 };

@@ -1,4 +1,4 @@
-//! Whom a channel affects, and where: parameters that channels share.
+//! Which packets a channel affects, and where: parameters that channels share.
 
 use alloc::boxed::Box;
 
@@ -13,14 +13,14 @@ choices! {
     pub enum Place { Air = "air", Kernel = "kernel" }
 }
 choices! {
-    /// Whose packets a channel affects.
+    /// Which packets a channel affects.
     pub enum Of { All = "all", Data = "data", Acks = "acks" }
 }
 
 parameters! {
     /// Which packets a channel affects.
     pub struct Selection {
-        /// Which packets it affects; the others pass untouched.
+        /// Affected packets; the others pass unchanged.
         of: Of = Of::All, "paper Y section III";
     }
 }
@@ -29,7 +29,7 @@ parameters! {
     pub struct Placing {
         /// `air`: lost after the link's time was spent; `kernel`: lost before the queue.
         place: Place = Place::Air, "paper N section IV";
-        /// Which packets it affects.
+        /// Affected packets.
         selection: Selection = Selection::DEFAULT;
     }
 }
@@ -58,7 +58,7 @@ pub(super) fn disturbing(selection: Selection, channel: impl Disturbance + 'stat
     ChannelStages { after: Some(stage), ..ChannelStages::default() }
 }
 
-/// Happens to a share of the packets, each like any other: runs between them are drawn.
+/// Selects a share of the packets independently: the runs between them are drawn.
 pub(super) struct Sometimes {
     rate: f64,
     until: u64,
@@ -69,7 +69,7 @@ impl Sometimes {
     pub(super) fn new(rate: f64, mut rng: Rng) -> Sometimes {
         Sometimes { rate, until: rng.run_length(rate), rng }
     }
-    /// Whether it happens to the next packet.
+    /// Whether the next packet is selected.
     pub(super) fn happens(&mut self) -> bool {
         if self.until > 0 {
             self.until -= 1;

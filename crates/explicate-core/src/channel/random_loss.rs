@@ -1,9 +1,10 @@
-//! Losses at random, one by one, as network emulators make them: drawn for every packet, or spaced by a distribution.
+//! Independent random losses, as in network emulators: drawn for every packet, or spaced by a distribution.
 //!
-//! A loss is followed by a run of packets that get through. In the *uniform* process every packet is lost with the same
-//! probability (a uniform random number is compared with the rate), so runs are geometric; a correlation makes a loss more
-//! likely behind a loss, at the same rate. In the *normal* and *Pareto* processes the lengths of runs follow those distributions:
-//! losses come more regularly, or in clusters between long quiet. In all of them one draw is spent per loss, not per packet.
+//! A loss is followed by a run of packets without loss. In the *uniform* process every packet is lost with the same
+//! probability (a uniform random number is compared with the rate), so runs are geometric; a correlation increases
+//! the probability of a loss after a loss, at the same rate. In the *normal* and *Pareto* processes the lengths of
+//! runs follow these distributions: losses are more regular, or in clusters between long runs. All of them need one
+//! draw per loss, not per packet.
 //!
 //! | symbol | field | unit | value | where |
 //! | --- | --- | --- | --- | --- |
@@ -15,11 +16,11 @@
 //! | | `start`, `most` | s, packets | 0, no limit | paper N section IV: a path that turns lossy later; one forced loss |
 //!
 //! Deviations:
-//! 1. netem's and NIST Net's tables of normal and Pareto variates shape *delays*; that they shape losses is what paper N
-//!    says of them. Here they shape the runs between losses, which keeps the rate exact.
-//! 2. netem correlates the uniform numbers themselves (`x = rho x' + (1 - rho) u`), which changes the rate of losses. Here
-//!    the correlation is that of "lost" between neighbours, a chain of two states, and the rate stays.
-//! 3. A normal run beyond twice its mean, or below zero, is drawn again, so that the mean stays.
+//! 1. netem's and NIST Net's tables of normal and Pareto variates shape *delays*; paper N states that they shape
+//!    losses. Here they shape the runs between losses, which keeps the rate exact.
+//! 2. netem correlates the uniform numbers (`x = rho x' + (1 - rho) u`), which changes the rate of losses. Here the
+//!    losses of consecutive packets are correlated, by a chain of two states, and the rate is exact.
+//! 3. A normal run beyond twice its mean, or below zero, is drawn again, which keeps the mean.
 
 use alloc::string::{String, ToString};
 
@@ -44,19 +45,19 @@ parameters! {
     struct Params {
         /// Share of the packets that is lost.
         rate: Fraction = 0.0, in 0.0..=1.0, "paper N section II";
-        /// Which packets it loses, and where.
+        /// Affected packets, and where they are lost.
         placing: Placing = Placing::DEFAULT;
-        /// `uniform`: every packet with the same probability; else the distribution of the runs between losses.
+        /// `uniform`: every packet with the same probability; otherwise the distribution of the runs between losses.
         distribution: Distribution = Distribution::Uniform, "paper N section IV";
-        /// Of losses of neighbouring packets (uniform); at full correlation all or none would be lost.
+        /// Correlation of the losses of consecutive packets (uniform); at full correlation all or none would be lost.
         correlation: Fraction = 0.0, in 0.0..=0.999_999, "netem";
-        /// Standard deviation of a run over its mean (normal).
+        /// Ratio of a run's standard deviation and mean (normal).
         spread: Fraction = 0.25, in 0.0..=1.0, "NIST Net";
-        /// Shape of the Pareto distribution of runs; the smaller, the burstier.
+        /// Shape of the Pareto distribution of runs; smaller values give more bursts.
         shape: Number = 3.0, in 1.01..=100.0, "netem";
-        /// Nothing is lost before.
+        /// Start of losses.
         start: Seconds = 0.0, in 0.0..=1e9, "paper N section IV";
-        /// So many packets are lost in all; 0: no limit.
+        /// Total number of lost packets; 0: no limit.
         most: Number = 0.0, in 0.0..=1e12, "paper N section III";
     }
 }
@@ -64,7 +65,7 @@ parameters! {
 impl ChannelKind for RandomLoss {
     const INFO: Info = Info {
         name: "random_loss",
-        summary: "Losses of single packets: uniform (correlated if asked), normal or Pareto",
+        summary: "Losses of single packets: uniform (with optional correlation), normal or Pareto",
         source: "paper N section IV; the loss models of NIST Net and netem",
         params: Params::PARAMS,
     };
@@ -106,10 +107,10 @@ fn limited(params: &Params, channel: impl Channel + 'static) -> ChannelStages {
     lossy(params.placing, Limited { start: Time::from_secs_f64(params.start), left, channel })
 }
 
-/// Losses that begin late or end after some.
+/// Losses that begin late or end after a number of losses.
 struct Limited<C> {
     start: Time,
-    /// Packets that may still be lost.
+    /// Number of packets that may still be lost.
     left: u64,
     channel: C,
 }
@@ -124,9 +125,9 @@ impl<C: Channel> Channel for Limited<C> {
 
 /// Geometric runs.
 struct Uniform {
-    /// Probability of a loss behind a packet that got through.
+    /// Probability of a loss after a packet without loss.
     fresh: f64,
-    /// The same behind a loss.
+    /// Probability of a loss after a loss.
     again: f64,
     correlated: bool,
     until_loss: u64,
@@ -166,12 +167,12 @@ enum Law {
     Pareto(f64),
 }
 
-/// Runs by a law: losses stand at points of a line on which packets are one apart.
+/// Runs by a distribution: losses are points on a line on which packets are one apart.
 struct Spaced {
     /// Mean run, packets; infinite if none is lost.
     mean: f64,
     law: Law,
-    /// From the next packet to the next loss.
+    /// Distance from the next packet to the next loss.
     left: f64,
     rng: Rng,
 }
@@ -182,7 +183,7 @@ impl Channel for Spaced {
             self.left -= 1.0;
             return false;
         }
-        // Two losses are at least a packet apart, so each hits a packet of its own, and the rate is 1 / (1 + mean).
+        // Two losses are at least a packet apart, so each affects another packet, and the rate is 1 / (1 + mean).
         self.left += match self.law {
             Law::Pareto(shape) => self.rng.pareto(self.mean, shape),
             Law::Normal(spread) => self.rng.bounded_normal(self.mean, spread),

@@ -1,9 +1,9 @@
-//! A line whose rate changes at given times, once or again and again.
+//! A line whose rate changes at given times, once or periodically.
 //!
-//! Packets in service when the rate changes go on at the new one. A rate of zero is a pause, in which packets wait. Routers
-//! go on believing in the capacity that they were told, unless `capacity` changes too.
+//! A packet in service when the rate changes continues at the new rate. A rate of zero is a pause, in which packets
+//! wait. The configured capacity of routers does not change, unless `capacity` changes too.
 //!
-//! Deviations: none. (Handovers, modes of a modem, a day of a satellite's beam: whatever is known as a list.)
+//! Deviations: none. (Examples: handovers, modes of a modem, a day of a satellite's beam.)
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -20,9 +20,9 @@ pub struct RateSteps;
 parameters! {
     /// What a scenario can set.
     struct Params {
-        /// From when on which rate, the first from `0s`.
+        /// Rates and their start times, the first at `0s`.
         steps: Steps = (), "ours";
-        /// The steps come again after this time; unlimited: the last one lasts.
+        /// The steps repeat with this period; unlimited: the last one continues.
         period: Seconds = f64::INFINITY, "ours";
     }
 }
@@ -36,7 +36,7 @@ impl ChannelKind for RateSteps {
     };
 
     fn check(&self, values: &Values) -> Result<(), String> {
-        // Whether the list is there at all is found before.
+        // An earlier check makes sure that the list exists.
         let Some(steps) = values.steps.as_deref() else { return Ok(()) };
         let (Some(first), Some(last)) = (steps.first(), steps.last()) else { return Ok(()) };
         let period = Params::of(values).period;
@@ -50,7 +50,7 @@ impl ChannelKind for RateSteps {
             ));
         }
         if period.is_infinite() && last.1.0 == 0 || steps.iter().all(|step| step.1.0 == 0) {
-            return Err("the line would rest for ever; give the last step a rate above zero, or a `period`".to_string());
+            return Err("the line would never send again; end with a rate above zero, or give a `period`".to_string());
         }
         Ok(())
     }
@@ -66,7 +66,7 @@ impl ChannelKind for RateSteps {
             let bits: f64 = steps.iter().zip(ends).map(|(s, end)| s.1.0 as f64 * end.since(s.0).as_secs_f64()).sum();
             Pieces::new(list, More::Again(period), bits / 8.0 / period.as_secs_f64())
         } else {
-            // What an operator knew when the line was set up.
+            // The capacity that was configured when the line was set up.
             let first = steps.iter().find(|step| step.1.0 > 0).map_or(0.0, |step| step.1.bytes_per_sec());
             Pieces::new(list, More::Last, first)
         };

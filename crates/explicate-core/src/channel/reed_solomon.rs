@@ -1,9 +1,10 @@
 //! Reed-Solomon coding of packets, as counts of wrong symbols (paper Y, section II-B).
 //!
-//! A block of `b` symbols carries `k`; it is lost if more than `t = (b - k) / 2` of them are wrong, wherever they are. No code is
-//! run: the law of the count decides. The *ideal* code is as long as the packet, which is what the paper computes with. Codes
-//! over bytes end at 255, so *rs255* cuts a packet into as few equal blocks as that allows, and all of them have to succeed.
-//! Parity takes time of the line: a packet has `k / rate` symbols there, to the nearest.
+//! A block of `b` symbols carries `k` symbols of data; it is lost if more than `t = (b - k) / 2` of them are wrong,
+//! at any position. No code is run: the distribution of the count decides. The *ideal* code is as long as the packet,
+//! as in the paper's computation. Codes over bytes end at 255, so *rs255* cuts a packet into as few equal blocks as
+//! possible, and all of them have to succeed. Parity takes time on the line: a packet has `k / rate` symbols there,
+//! rounded to the nearest.
 //!
 //! | symbol | field | unit | value | where |
 //! | --- | --- | --- | --- | --- |
@@ -14,11 +15,13 @@
 //! | Psi | [`independent_loss`] | probability | | equation 6 |
 //!
 //! Deviations:
-//! 1. Equation 6 is printed with the limits of a sum over correct symbols and the exponents of one over wrong symbols, which
-//!    gives nearly 1 on a good channel. Read: the sum over i wrong symbols from t_C + 1 to b of C(b, i) (1 - phi)^i phi^(b-i).
-//! 2. Equation 6 takes symbols as independent, although the text has their correlation "captured in phi(s, s)", which only
-//!    knows that within a symbol. [`Law`] is exact: it counts wrong symbols along the chain. At 1e-2 and above they agree within
-//!    a fifth; where losses are rare, bad states decide, and equation 6 is too small by orders of magnitude.
+//! 1. Equation 6 is printed with the limits of a sum over correct symbols and the exponents of one over wrong
+//!    symbols, which gives nearly 1 on a good channel. Read: the sum over i wrong symbols from t_C + 1 to b of C(b,
+//!    i) (1 - phi)^i phi^(b-i).
+//! 2. Equation 6 assumes independent symbols, although the text has their correlation "captured in phi(s, s)", which
+//!    only contains the correlation within a symbol. [`Law`] is exact: it counts wrong symbols along the chain. At
+//!    1e-2 and above they agree within a fifth; where losses are rare, bad states decide, and equation 6 is too small
+//!    by orders of magnitude.
 //! 3. One block of one-byte symbols per 1040-byte packet does not exist (b would be 1156): hence `rs255`.
 //! 4. Blocks follow one another; they are not interleaved.
 
@@ -29,7 +32,7 @@ use super::bit_chain::{Chain, Matrix, power, product};
 use crate::params::choices;
 
 choices! {
-    /// How packets are coded: in blocks of at most 255 symbols, or in one, however long.
+    /// Coding of packets: in blocks of at most 255 symbols, or in one block of any length.
     pub enum Code { Rs255 = "rs255", Ideal = "ideal" }
 }
 
@@ -43,17 +46,17 @@ pub struct Block {
 }
 
 impl Block {
-    /// The block for so much data at this rate.
+    /// The block for this amount of data at this rate.
     fn of(data: u32, rate: f64) -> Block {
         Block { symbols: libm::round(data as f64 / rate) as u32, data }
     }
-    /// Wrong symbols that it survives.
+    /// Maximum number of wrong symbols that it can correct.
     pub fn correctable(&self) -> u32 {
         (self.symbols - self.data) / 2
     }
 }
 
-/// Probabilities below this are taken as none.
+/// Probabilities below this count as zero.
 const NOTHING: f64 = 1e-40;
 
 /// Longest block of a code over bytes.
@@ -82,7 +85,8 @@ fn sum(a: &Matrix, b: &Matrix) -> Matrix {
     [0, 1].map(|i| [0, 1].map(|j| a[i][j] + b[i][j]))
 }
 
-/// What becomes of a packet, by the state before it: probabilities of being received and of being lost, by the state behind it.
+/// Outcome of a packet, by the state before it: probabilities of being received and of being lost, by the state after
+/// it.
 pub struct Law {
     /// By first and last state.
     pub received: Matrix,
@@ -91,7 +95,7 @@ pub struct Law {
 }
 
 impl Law {
-    /// Of a packet of these blocks, whose symbols are `steps` steps of the chain each.
+    /// Of a packet with these blocks, whose symbols are `steps` steps of the chain each.
     pub fn new(chain: &Chain, steps: u64, blocks: &[Block]) -> Law {
         let mut law = Law { received: [[1.0, 0.0], [0.0, 1.0]], lost: [[0.0; 2]; 2] };
         let mut known: Option<(Block, Law, Matrix)> = None;
@@ -101,7 +105,7 @@ impl Law {
                 known = Some((*block, Law::of_block(chain, steps, *block), whole));
             }
             let Some((_, next, whole)) = &known else { continue };
-            // What is lost stays lost, and no number is subtracted from another: rare losses keep their digits.
+            // Losses are summed, and no number is subtracted from another, so rare losses keep their digits.
             law.lost = sum(&product(&law.lost, whole), &product(&law.received, &next.lost));
             law.received = product(&law.received, &next.received);
         }
@@ -119,7 +123,7 @@ impl Law {
             let mut v = vec![[0.0; 2]; most + 1];
             v[0][first] = 1.0;
             let mut lost = [0.0; 2];
-            // Only counts that are at all likely are followed: it is a band that widens with the root of the length.
+            // Only likely counts are followed: a band that widens with the square root of the length.
             let (mut low, mut high) = (0, 0);
             for _ in 0..block.symbols {
                 lost = add(step(&lost, &any), step(&v[most], &wrong));

@@ -1,11 +1,11 @@
-//! Reordering: now and then a packet takes a detour, and those behind it overtake.
+//! Reordering: some packets are delayed, and later ones overtake them.
 //!
-//! A share of the packets, drawn by runs, arrives later by a fixed time. Packets that left the link within that time after such a
-//! packet arrives before it. Nothing is lost, and the line spends no time on it.
+//! A random share of the packets arrives later by a fixed time. Packets that leave the link within that time after
+//! such a packet arrive before it. Nothing is lost, and the line spends no time on it.
 //!
 //! Deviations:
-//! 1. netem's `reorder` sends a share of the packets ahead of a delay that the others suffer. The order of arrivals is the
-//!    same with the roles of the shares exchanged; here the link's own delay stays as it is.
+//! 1. netem's `reorder` sends a share of the packets ahead of the others, which are delayed. The order of arrivals is
+//!    the same with the shares exchanged; here the link's own delay does not change.
 
 use super::placing::{Selection, Sometimes, disturbing};
 use crate::channel::{ChannelInit, ChannelKind, ChannelStages, Disturbance, Disturbed};
@@ -19,11 +19,11 @@ pub struct Reordering;
 parameters! {
     /// What a scenario can set.
     struct Params {
-        /// Share of the packets that is held back.
+        /// Share of the packets that is delayed.
         rate: Fraction = 0.0, in 0.0..=1.0, "netem";
-        /// How much later they arrive.
+        /// Additional delay.
         by: Seconds = 0.01, in 0.0..=1e6, "netem";
-        /// Which packets it affects.
+        /// Affected packets.
         selection: Selection = Selection::DEFAULT;
     }
 }
@@ -31,7 +31,7 @@ parameters! {
 impl ChannelKind for Reordering {
     const INFO: Info = Info {
         name: "reordering",
-        summary: "Holds a share of the packets back, so that others overtake them",
+        summary: "Delays a share of the packets, so that others overtake them",
         source: "netem `reorder`",
         params: Params::PARAMS,
     };

@@ -1,4 +1,4 @@
-//! How often a symbol of a fading radio is wrong: phase shift keying with several antennas (paper Y, equation 5).
+//! Symbol error rate of a fading radio link: phase shift keying with several antennas (paper Y, equation 5).
 //!
 //! The receiver combines `N` branches that fade independently (maximum ratio combining). Alamouti's code with two
 //! transmitting antennas makes twice as many branches of half the power each, so 2x1 is two branches at SNR/2 and 2x2 four.
@@ -13,11 +13,12 @@
 //! | theta | `theta` | | SNR sin²(pi / M) | equation 5 |
 //!
 //! Deviations:
-//! 1. Equation 5 subtracts numbers that are nearly equal where errors are rare: at 1e-13 nothing is left of it. It is the
-//!    closed form of an integral over a positive function, `1/pi ∫ (1 + theta / sin² t)^-N dt` from 0 to `(M-1) pi / M`, and the
-//!    integral is what is evaluated here. The tests hold the two together. Nothing in equation 5 is misprinted.
-//! 2. The paper uses equation 5 for lines of sight too and refers to its reference 22 for Rician fading. Here the Rician form of the same
-//!    integral is offered: the moment generating function of a Rician branch in place of the Rayleigh one.
+//! 1. Equation 5 subtracts numbers that are nearly equal where errors are rare: at 1e-13 no digit is left. It is the
+//!    closed form of an integral over a positive function, `1/pi ∫ (1 + theta / sin² t)^-N dt` from 0 to `(M-1) pi /
+//!    M`, and this integral is evaluated here. The tests compare the two. Nothing in equation 5 is misprinted.
+//! 2. The paper uses equation 5 for lines of sight too and refers to its reference 22 for Rician fading. Here the
+//!    Rician form of the same integral is available: the moment generating function of a Rician branch in place of
+//!    the Rayleigh one.
 
 use core::f64::consts::PI;
 
@@ -33,7 +34,7 @@ pub fn symbol_error(points: u32, snr: f64, branches: u32, rician: f64) -> f64 {
         faded / (faded + theta) * libm::exp(-rician * theta / (faded + theta))
     };
     let f = |t: f64| (0..branches).fold(1.0, |product, _| product * branch(t));
-    // Symmetric about pi / 2, so the part beyond it is the integral from pi / M again.
+    // Symmetric about pi / 2, so the part beyond it is the same integral from pi / M.
     (integral(&f, 0.0) + integral(&f, PI / m)) / PI
 }
 

@@ -1,8 +1,8 @@
 //! Recorded capacity in the mahimahi format: each line is a millisecond at which the link could deliver 1500 bytes.
 //!
-//! The opportunities are fed with bytes: one serves several small packets, or a part of a large one, as long as packets
-//! wait; what an empty queue leaves of an opportunity is gone. After its last line the trace starts over, the time of
-//! that line later.
+//! An opportunity delivers bytes: several small packets, or a part of a large one, as long as packets wait; with an
+//! empty queue the rest of an opportunity is lost. After its last line the trace repeats, shifted by the time of that
+//! line.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -45,7 +45,7 @@ struct Opportunities {
     millis: Arc<[u64]>,
     /// The first opportunity not yet used, counted over all rounds of the trace.
     next: u64,
-    /// Bytes left of the opportunity before it, and when that one was.
+    /// Remaining bytes of the previous opportunity, and its time.
     left: u32,
     at: Time,
 }

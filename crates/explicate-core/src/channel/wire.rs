@@ -1,4 +1,4 @@
-//! A wire: constant rate, nothing lost. The channel of a link that names none.
+//! A wire: constant rate, no losses. The default channel of a link.
 
 use crate::channel::{ChannelInit, ChannelKind, ChannelStages};
 use crate::params::Info;

@@ -1,10 +1,11 @@
 //! AVQ, the adaptive virtual queue (S. Kunniyur, R. Srikant, "Analysis and Design of an Adaptive Virtual Queue (AVQ)
 //! Algorithm for Active Queue Management", SIGCOMM 2001).
 //!
-//! Beside the real queue the router imagines one with the same arrivals, the same buffer and a smaller capacity. What would
-//! overflow there is marked (or dropped) here, before the real queue has grown. The virtual capacity moves until the
-//! arrivals are the share `gamma` of the real one: it falls while more comes, rises while less does. So it is the rate
-//! that is controlled, not the length, and the real queue is mostly empty.
+//! Beside the real queue the router simulates a virtual one with the same arrivals, the same buffer and a smaller
+//! capacity. A packet that would overflow the virtual queue is marked (or dropped) in the real one, before that has
+//! grown. The virtual capacity is adapted until the arrivals are the share `gamma` of the real capacity: it decreases
+//! while the arrival rate is higher, and increases while it is lower. So AVQ controls the rate, not the queue length,
+//! and the real queue is mostly empty.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
@@ -16,7 +17,7 @@
 //! | VQ | `virtual_queue` | bytes or packets | | figure 1 |
 //!
 //! Deviations:
-//! 1. A packet that is dropped is no arrival in the law for C~, as in ns-2: it is the carried rate that has to be gamma C.
+//! 1. A dropped packet is no arrival in the equation for C~, as in ns-2: the carried rate has to be gamma C.
 //! 2. C is the link's nominal capacity.
 
 use alloc::boxed::Box;
@@ -36,13 +37,13 @@ parameters! {
     struct Params {
         /// Share of the line to use.
         gamma: Fraction = 0.98, in 0.0..=1.0, "Kunniyur, Srikant, SIGCOMM 2001 section 5";
-        /// Pace of the virtual capacity, 1/s.
+        /// Adaptation rate of the virtual capacity, 1/s.
         alpha: Number = 0.15, in 0.0..=1e6, "Kunniyur, Srikant, SIGCOMM 2001 section 5";
-        /// Length of the virtual queue; auto is the limit, or 100 packets where there is none.
+        /// Length of the virtual queue; auto is the limit, or 100 packets without a limit.
         buffer: Auto<QueueLength> = None, "Kunniyur, Srikant, SIGCOMM 2001 figure 1";
         /// ECN-capable packets are marked instead of dropped.
         mark: Flag = true, "RFC 3168";
-        /// Most that may wait.
+        /// Maximum queue length.
         limit: Limit = Limit::DEFAULT;
     }
 }
@@ -50,7 +51,7 @@ parameters! {
 impl QdiscKind for Avq {
     const INFO: Info = Info {
         name: "avq",
-        summary: "Adaptive virtual queue: marks or drops what a slower line would, so that the real one is used to a given share",
+        summary: "Adaptive virtual queue: marks or drops as a slower line would, for a given utilisation",
         source: "Kunniyur and Srikant, SIGCOMM 2001",
         params: Params::PARAMS,
     };
@@ -71,7 +72,7 @@ struct AvqQueue {
     capacity: f64,
     virtual_capacity: f64,
     virtual_queue: f64,
-    /// When they were brought up to date.
+    /// When they were last updated.
     at: Time,
 }
 

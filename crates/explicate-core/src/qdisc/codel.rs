@@ -1,10 +1,10 @@
 //! CoDel, controlled delay (K. Nichols, V. Jacobson, RFC 8289, 2018).
 //!
-//! A standing queue shows in time, not in length: if for a whole interval no packet waited less than `target`, the queue
-//! only adds delay. CoDel then drops the packet at the head, and the next ones ever sooner, at intervals that shrink with
-//! the square root of their number, until a packet is seen that waited less. A burst that drains within the interval is let
-//! pass. Soon after one such spell the next begins at the pace at which the last ended. It decides at departure, so its
-//! port is polled.
+//! CoDel measures a standing queue by delay, not by length: if no packet waited less than `target` for a whole
+//! interval, the queue only adds delay. CoDel then drops the packet at the head, and further ones at intervals that
+//! shrink with the square root of their number, until a packet has waited less than `target`. A burst that drains
+//! within the interval is not affected. If a new dropping phase begins soon after the last, it starts at the rate at
+//! which the last ended. CoDel decides at departure, so its port is polled.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
@@ -18,8 +18,8 @@
 //! | control_law | [`Law::after`] | s | t + INTERVAL / sqrt(count) | section 5.3 |
 //!
 //! Deviations:
-//! 1. An ECN-capable packet is marked instead of dropped, and goes out (as in Linux; the RFC leaves it open).
-//! 2. The limit is this simulator's usual one. Where it is less than a packet, one may wait.
+//! 1. An ECN-capable packet is marked instead of dropped, and is sent (as in Linux; the RFC leaves it open).
+//! 2. The limit is the common one of this simulator. Where it is less than a packet, one packet may wait.
 
 use alloc::boxed::Box;
 
@@ -36,11 +36,11 @@ pub struct CoDel;
 parameters! {
     /// When packets are dropped or marked.
     pub struct Control {
-        /// Delay that may stand.
+        /// Target of the queueing delay.
         target: Seconds = 0.005, in 0.0..=1000.0, "RFC 8289 section 4.2";
-        /// How long the delay may exceed it; about the longest round trip.
+        /// Time for which the delay may exceed the target; about the longest round-trip time.
         interval: Seconds = 0.1, in 1e-6..=1000.0, "RFC 8289 section 4.2";
-        /// No drop leaves less than this behind.
+        /// A drop never leaves fewer bytes than this in the queue.
         mtu: Bytes = 1500.0, in 0.0..=1e9, "RFC 8289 section 4.4";
         /// ECN-capable packets are marked instead of dropped.
         mark: Flag = true, "RFC 3168";
@@ -52,7 +52,7 @@ parameters! {
     struct Params {
         /// When packets are dropped or marked.
         control: Control = Control::DEFAULT;
-        /// Most that may wait.
+        /// Maximum queue length.
         limit: Limit = Limit::DEFAULT;
     }
 }
@@ -101,7 +101,7 @@ impl Law {
     }
 }
 
-/// What is remembered of one queue.
+/// State of one queue.
 pub struct State {
     /// When the delay will have been above the target for an interval; never while it is below.
     due: Time,
@@ -118,7 +118,7 @@ impl Default for State {
 }
 
 impl State {
-    /// The next packet of the queue and whether to mark it; those dropped before it are `gone`.
+    /// The next packet of the queue and whether to mark it; packets dropped before it are `gone`.
     pub fn dequeue(&mut self, law: &Law, queue: &mut Fifo, now: Time, gone: &mut Gone) -> Option<(Queued, bool)> {
         let mut head = queue.pop();
         let mut bad = self.stands(law, head, queue.bytes(), now);
@@ -152,7 +152,7 @@ impl State {
         head.map(|packet| (packet, false))
     }
 
-    /// A spell of drops begins now, at the pace at which the last ended if that was lately.
+    /// A dropping phase begins, at the rate at which the last ended if that was recent.
     fn begin(&mut self, law: &Law, now: Time) {
         let lately = now.since(self.next).0 < 16 * law.interval.0;
         let pace = self.count.saturating_sub(self.last_count);
@@ -162,7 +162,7 @@ impl State {
         self.next = law.after(now, self.count);
     }
 
-    /// Whether the delay has stood above the target for an interval, seen from the packet at the head.
+    /// Whether the delay has been above the target for an interval, measured at the packet at the head.
     fn stands(&mut self, law: &Law, head: Option<Queued>, left: u64, now: Time) -> bool {
         if left <= law.mtu || head.is_none_or(|packet| now.since(packet.since) < law.target) {
             self.due = Time::NEVER;
@@ -174,7 +174,7 @@ impl State {
         now >= self.due
     }
 
-    /// Tells its variables.
+    /// Reports its variables.
     pub fn probe(&self, put: Probe<'_>) {
         put("dropping", self.dropping as u8 as f64);
         put("count", self.count as f64);

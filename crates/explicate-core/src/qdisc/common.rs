@@ -1,4 +1,4 @@
-//! What several disciplines share: the limit, early marks, and a first-in first-out queue.
+//! The common parts of several disciplines: the limit, early marks, and a FIFO queue.
 
 use alloc::collections::VecDeque;
 
@@ -9,14 +9,14 @@ use crate::units::Time;
 use crate::wire::{Ecn, Packet};
 
 choices! {
-    /// What lengths of a queue count.
+    /// The unit of queue lengths.
     pub enum Count { Bytes = "bytes", Packets = "packets" }
 }
 
 parameters! {
     /// The limit of a queue.
     pub struct Limit {
-        /// Most that may wait.
+        /// Maximum queue length.
         limit: QueueLength = f64::INFINITY, "ns-2 manual, queue objects";
         /// What the limit counts; `packets` if the limit is written in `pkt`.
         count: Count = Count::Bytes, "ns-2 manual, queue objects";
@@ -28,7 +28,7 @@ impl Limit {
     pub fn in_packets(&self) -> bool {
         self.count == Count::Packets
     }
-    /// The room that it gives, the packet in service not counted; `mean_packet` is in bytes.
+    /// The room of this limit, without the packet in service; `mean_packet` is in bytes.
     pub fn room(&self, mean_packet: f64) -> Room {
         match self.count {
             Count::Bytes => Room { bytes: self.limit as u64, packets: u32::MAX },
@@ -37,7 +37,7 @@ impl Limit {
     }
 }
 
-/// What may wait.
+/// Maximum number of bytes or packets that may wait.
 #[derive(Clone, Copy)]
 pub struct Room {
     bytes: u64,
@@ -57,7 +57,8 @@ impl Room {
     }
 }
 
-/// What becomes of a packet that is chosen to tell its sender: a mark if that is wanted and it can bear one.
+/// The verdict for a packet that is selected as a congestion signal: a mark if enabled and the packet is ECN-capable,
+/// otherwise a drop.
 pub fn early(mark: bool, packet: &Packet) -> Verdict {
     if mark && packet.ecn() != Ecn::NotCapable { Verdict::Mark } else { Verdict::Drop(DropCause::Early) }
 }

@@ -1,4 +1,4 @@
-//! DropTail: a finite first-in first-out queue that refuses what does not fit.
+//! DropTail: a finite FIFO queue that drops packets for which there is no room.
 //!
 //! The packet in service is not counted (as in ns-2), so a queue that admits nothing still passes packets one by one.
 
@@ -17,7 +17,7 @@ pub struct DropTail;
 impl QdiscKind for DropTail {
     const INFO: Info = Info {
         name: "droptail",
-        summary: "First in, first out; drops what does not fit",
+        summary: "First in, first out; drops packets that do not fit",
         source: "folklore",
         params: Limit::PARAMS,
     };

@@ -1,12 +1,13 @@
 //! FQ-CoDel, flow queues with controlled delay (T. Høiland-Jørgensen and others, RFC 8290, 2018).
 //!
-//! Packets are spread over many queues by a hash of their flow, each queue with a CoDel of its own. The queues take turns by
-//! bytes (deficit round robin), and those that have just become busy come before those that were: a flow that sends
-//! little never waits behind one that sends much. When all is full, the fattest queue pays. It decides at departure, so
-//! its port is polled.
+//! A hash of the flow distributes packets over many queues, each with a CoDel of its own. The queues take turns by
+//! bytes (deficit round robin), and queues that have just become busy precede the others: a flow that sends little
+//! never waits behind one that sends much. When the limit is reached, the queue with most bytes loses packets.
+//! FQ-CoDel decides at departure, so its port is polled.
 //!
-//! CSFQ, core-stateless fair queueing (Stoica, Shenker, Zhang, SIGCOMM 1998), aims at the same shares with one queue: edge
-//! routers measure each flow's rate and write it into its packets, and core routers drop by it. It is not built here.
+//! CSFQ, core-stateless fair queueing (Stoica, Shenker, Zhang, SIGCOMM 1998), aims at the same shares with one queue:
+//! edge routers measure each flow's rate and write it into its packets, and core routers drop by it. It is not
+//! implemented here.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
@@ -17,10 +18,10 @@
 //! | target, interval | [`codel`](super::codel) | s | 5 ms, 100 ms | section 5.2.1, 5.2.2 |
 //!
 //! Deviations:
-//! 1. The hash is of the flow's number and direction with a random salt: our packets carry no five-tuple.
-//! 2. The limit is this simulator's usual one (one bandwidth-delay product where a scenario says none). One packet may
-//!    always wait.
-//! 3. A queue's CoDel looks at the bytes of its own queue (RFC 8289), where Linux looks at all.
+//! 1. The hash is of the flow's number and direction with a random salt, because our packets have no five-tuple.
+//! 2. The limit is the common one of this simulator (one bandwidth-delay product unless a scenario sets another). One
+//!    packet may always wait.
+//! 3. A queue's CoDel uses the bytes of its own queue (RFC 8289); Linux uses the bytes of all.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -37,7 +38,7 @@ use crate::wire::Packet;
 /// FQ-CoDel.
 pub struct FqCoDel;
 
-/// Most packets that the fattest queue loses at once (RFC 8290 section 4.1).
+/// Maximum number of packets that the longest queue loses at once (RFC 8290 section 4.1).
 const BATCH: u32 = 64;
 
 parameters! {
@@ -45,11 +46,11 @@ parameters! {
     struct Params {
         /// When packets are dropped or marked.
         control: Control = Control::DEFAULT;
-        /// Bytes that a queue may send in a round.
+        /// Bytes that a queue may send per round.
         quantum: Bytes = 1514.0, in 1.0..=1e9, "RFC 8290 section 5.2.4";
-        /// Queues that flows are spread over.
+        /// Number of queues.
         flows: Number = 1024.0, in 1.0..=65_535.0, "RFC 8290 section 5.2.5";
-        /// Most that may wait.
+        /// Maximum queue length.
         limit: Limit = Limit::DEFAULT;
     }
 }
@@ -57,7 +58,7 @@ parameters! {
 impl QdiscKind for FqCoDel {
     const INFO: Info = Info {
         name: "fq_codel",
-        summary: "A queue for each flow that take turns, each with controlled delay",
+        summary: "One queue per flow in turn, each with controlled delay",
         source: "RFC 8290",
         params: Params::PARAMS,
     };
@@ -72,7 +73,7 @@ struct Flow {
     queue: Fifo,
     codel: State,
     credit: i64,
-    /// It stands in one of the two lists.
+    /// It is in one of the two lists.
     listed: bool,
 }
 
@@ -106,7 +107,7 @@ impl FqCoDelQueue {
         }
     }
 
-    /// The queue of a packet: multiplication spreads the bits, the upper ones are the best.
+    /// The queue of a packet: multiplication spreads the bits, and the upper ones are the best.
     fn index(&self, packet: &Packet) -> usize {
         let key = 2 * packet.transport.flow() as u64 + packet.is_ack() as u64;
         let mixed = (key ^ self.salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -114,10 +115,10 @@ impl FqCoDelQueue {
         (((mixed >> 32) * self.flows.len() as u64) >> 32) as usize
     }
 
-    /// Half of the packets of the queue with most bytes, from its head.
+    /// Removes half of the packets of the longest queue (by bytes), from its head.
     fn drop_from_fattest(&mut self, gone: &mut Gone) {
         let listed = self.new.iter().chain(&self.old);
-        // Of several that one whose turn is last: that changes with every round.
+        // If several are equally long, the one whose turn is last, which changes with every round.
         let Some(&fattest) = listed.max_by_key(|&&i| self.flows[i as usize].queue.bytes()) else { return };
         let queue = &mut self.flows[fattest as usize].queue;
         for _ in 0..queue.packets().div_ceil(2).min(BATCH) {
@@ -169,7 +170,8 @@ impl ActiveQueue for FqCoDelQueue {
                 flow.credit -= packet.bytes as i64;
                 return next;
             }
-            // An empty queue stays in the round once more, so that a flow cannot stay new by sending in small pieces.
+            // An empty queue stays in the list once more, so that a flow cannot remain new by sending in small
+            // pieces.
             list.pop_front();
             if from_new {
                 self.old.push_back(index);
@@ -204,8 +206,8 @@ mod tests {
         q.enqueue(Queued { handle, bytes: 1000, capable: false, since: Time::millis(ms) }, &packet, gone);
     }
 
-    /// A line that carries a packet a millisecond. Flow 1 sends two a millisecond, flow 2 one packet every 20 ms (handles from
-    /// 1,000,000): it never loses one and never waits; the greedy one pays for all.
+    /// A line that sends one packet per millisecond. Flow 1 sends two per millisecond, flow 2 one packet every 20 ms
+    /// (handles from 1,000,000): flow 2 never loses a packet and never waits; flow 1 has all drops.
     #[test]
     fn a_sparse_flow_is_not_touched_by_a_greedy_one() {
         let (mut q, mut gone) = (queue(200.0), Gone::new());

@@ -64,25 +64,25 @@ use object::QdiscKindObject;
 
 /// The two forms of a queue discipline.
 pub enum Discipline {
-    /// Decides when a packet comes. What it admits departs in order, so that departures are known in advance.
+    /// Decides when a packet arrives. Admitted packets depart in order, so departures are known in advance.
     Arrival(Box<dyn Qdisc>),
-    /// Decides when the line falls free, so its port is polled.
+    /// Decides when the line becomes free, so its port is polled.
     Departure(Box<dyn ActiveQueue>),
 }
 
-/// What a queue discipline is made from.
+/// Arguments for making a queue discipline.
 pub struct QdiscInit<'a> {
     /// Values of the parameters of [`QdiscKind::INFO`]; lengths in bytes.
     pub values: &'a Values,
     /// Nominal capacity, bytes/s.
     pub capacity: f64,
-    /// Typical length of a packet, bytes: turns lengths in packets to bytes and back.
+    /// Typical length of a packet, bytes, for the conversion between lengths in packets and in bytes.
     pub mean_packet: f64,
-    /// The queue's own stream.
+    /// The random stream of the queue.
     pub rng: Rng,
 }
 
-/// What becomes of an arriving packet.
+/// The fate of an arriving packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// It joins the queue.
@@ -93,54 +93,55 @@ pub enum Verdict {
     Drop(DropCause),
 }
 
-/// Admission to a first-in first-out queue: packets that were admitted depart in order.
+/// Admission to a FIFO queue: admitted packets depart in order.
 pub trait Qdisc: Send {
-    /// A packet came. `idle_since` is when this queue had nothing more to send, `None` while it has.
+    /// A packet arrived. `idle_since` is the time when this queue last became empty, `None` while it is not.
     fn on_arrival(&mut self, now: Time, packet: &Packet, port: &PortView, idle_since: Option<Time>) -> Verdict;
     /// A packet's last bit leaves.
     fn on_departure(&mut self, now: Time, port: &PortView) {
         let _ = (now, port);
     }
-    /// A promise: all that this discipline does is to drop what does not fit into this room behind the packets that wait, and
-    /// nothing while no packet is in service. Asked once; a port may then do it itself. A law checks it.
+    /// A promise: this discipline only drops packets that do not fit into this room behind the waiting packets, and
+    /// nothing while no packet is in service. Called once; a port may then do this itself. A law checks it.
     fn room(&self) -> Option<Room> {
         None
     }
-    /// The timer asked for by [`Qdisc::next_timer`] expired.
+    /// The timer of [`Qdisc::next_timer`] expired.
     fn on_timer(&mut self, now: Time, port: &PortView) {
         let _ = (now, port);
     }
-    /// When this discipline wants [`Qdisc::on_timer`]; it changes there only.
+    /// When [`Qdisc::on_timer`] is to be called; it changes only there.
     fn next_timer(&self) -> Time {
         Time::NEVER
     }
-    /// Tells its variables.
+    /// Reports its variables.
     fn probe(&self, put: Probe<'_>);
 }
 
-/// A packet as an [`ActiveQueue`] keeps it.
+/// A packet as an [`ActiveQueue`] stores it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Queued {
-    /// What the port knows it by.
+    /// Its handle in the port.
     pub handle: u32,
     /// IP length, bytes.
     pub bytes: u16,
     /// It may be marked instead of dropped.
     pub capable: bool,
-    /// When it came.
+    /// When it arrived.
     pub since: Time,
 }
 
-/// Packets that an [`ActiveQueue`] gave up.
+/// Packets that an [`ActiveQueue`] dropped.
 pub type Gone = Vec<(Queued, DropCause)>;
 
-/// A queue that holds its packets itself: it chooses which one goes next when the line falls free, and may then drop or mark.
+/// A queue that stores its packets: it selects the next one when the line becomes free, and may then drop or mark.
 pub trait ActiveQueue: Send {
-    /// A packet came, of which `packet` are the headers. What finds no room is `gone`: this packet or others. The port counts
-    /// what waits, and asks for packets until none does.
+    /// A packet with the headers `packet` arrived. Packets without room are `gone`: this one or others. The port
+    /// counts the waiting packets, and requests packets until none waits.
     fn enqueue(&mut self, queued: Queued, packet: &Packet, gone: &mut Gone);
-    /// The packet to send now, and whether it is to be marked; `None` if nothing is left. Dropped ones are `gone`.
+    /// The packet to send now, and whether it is to be marked; `None` if the queue is empty. Dropped packets are
+    /// `gone`.
     fn dequeue(&mut self, now: Time, gone: &mut Gone) -> Option<(Queued, bool)>;
-    /// Tells its variables.
+    /// Reports its variables.
     fn probe(&self, put: Probe<'_>);
 }

@@ -1,10 +1,10 @@
 //! PI, the proportional-integral controller (C. Hollot, V. Misra, D. Towsley, W. Gong, "On Designing Improved Controllers
 //! for AQM Routers Supporting TCP Flows", INFOCOM 2001).
 //!
-//! The linearised model of TCP over a queue asks for a controller that integrates: the probability of a mark moves, sample
-//! by sample, until the queue *is* at its reference, not merely near it as RED's slope leaves it. The instantaneous queue
-//! decides, not an average, for an average is lag. Gains belong to a link: too large for its flows and delay, and the
-//! queue swings; too small, and it takes minutes to settle.
+//! The linearised model of TCP over a queue requires a controller that integrates: the probability of a mark changes
+//! sample by sample until the queue *is* at its reference, not only near it as with RED's slope. The instantaneous
+//! queue decides, not an average, because an average adds lag. The gains belong to a link: if they are too large for
+//! its flows and delay, the queue oscillates; if too small, it takes minutes to settle.
 //!
 //! | symbol | field | unit | value | source |
 //! | --- | --- | --- | --- | --- |
@@ -14,7 +14,7 @@
 //! | p(kT) | `probability` | | a (q - q_ref) - b (q_old - q_ref) + p_old | section V |
 //!
 //! Deviations:
-//! 1. The packet in service does not count, as everywhere here.
+//! 1. The packet in service does not count, as in all disciplines here.
 
 use alloc::boxed::Box;
 
@@ -32,17 +32,17 @@ pub struct Pi;
 parameters! {
     /// What a scenario can set.
     struct Params {
-        /// Gain of the queue now.
+        /// Gain of the present queue.
         a: Number = 1.822e-5, in 0.0..=1.0, "Hollot et al., INFOCOM 2001 section V";
-        /// Gain of the queue before.
+        /// Gain of the previous queue.
         b: Number = 1.816e-5, in 0.0..=1.0, "Hollot et al., INFOCOM 2001 section V";
-        /// Queue to hold; auto is 200 packets.
+        /// Reference of the queue; auto is 200 packets.
         target: Auto<QueueLength> = None, "Hollot et al., INFOCOM 2001 section V";
         /// Time between samples.
         interval: Seconds = 1.0 / 160.0, in 1e-6..=1e3, "Hollot et al., INFOCOM 2001 section V";
         /// ECN-capable packets are marked instead of dropped.
         mark: Flag = true, "RFC 3168";
-        /// Most that may wait.
+        /// Maximum queue length.
         limit: Limit = Limit::DEFAULT;
     }
 }

@@ -28,13 +28,13 @@
 //! Deviations:
 //! 1. The packet in service does not count, as in DropTail here and in ns-2.
 //! 2. `wait`, on by default as in ns-2, keeps two drops at least 1/p_b packets apart.
-//! 3. Where p_b reaches `drop_above`, 1 by default, packets that could be marked are dropped too (RFC 3168 section 7). ns-2
-//!    does so from 0.1 on (`mark_p_`), which is `drop_above = 0.1`.
+//! 3. Where p_b reaches `drop_above`, 1 by default, ECN-capable packets are dropped too (RFC 3168 section 7). ns-2
+//!    does this from 0.1 on (`mark_p_`), which is `drop_above = 0.1`.
 //! 4. An automatic `min_th` does not look at the limit, as ns-2's derivation does not.
-//! 5. `max_p` is adapted by a timer; in ns-2 by the first packet after the interval.
-//! 6. `ns2` follows ns-2.35 where the queue is nearly empty: while at most one packet waits nothing is dropped early, and
-//!    the count starts over; of an idle time only whole packet times age the average. Where the queue is often empty that makes
-//!    two points of utilisation (docs/validation.md).
+//! 4. An automatic `min_th` does not depend on the limit, as in ns-2.
+//! 6. `ns2` follows ns-2.35 where the queue is nearly empty: while at most one packet waits there are no early drops,
+//!    and the count starts again; the average ages only by whole packet times of idle time. Where the queue is often
+//!    empty this changes the utilisation by two percentage points (docs/validation.md).
 
 use alloc::boxed::Box;
 
@@ -52,31 +52,31 @@ pub struct Red;
 parameters! {
     /// What a scenario can set.
     struct Params {
-        /// Average where drops begin; auto is 5 mean packets.
+        /// Average at which drops begin; auto is 5 mean packets.
         min_th: Auto<QueueLength> = None, "Floyd 1997";
-        /// Average where `max_p` is reached; auto is 3 min_th.
+        /// Average at which `max_p` is reached; auto is 3 min_th.
         max_th: Auto<QueueLength> = None, "Floyd 1997";
         /// Weight of a new sample in the average; auto is 0.002, adaptive 1 - exp(-1 / packets per second).
         weight: Auto<Fraction> = None, in 1e-9..=1.0, "Floyd, Jacobson, ToN 1993 section VI";
         /// Probability at `max_th`.
         max_p: Fraction = 0.1, in 0.0..=1.0, "Floyd 1997";
-        /// `max_p` moves so that the average settles midway.
+        /// `max_p` is adapted so that the average settles midway between the thresholds.
         adaptive: Flag = false, "Floyd, Gummadi, Shenker 2001";
-        /// An automatic adaptive `min_th` is at least half of this at the capacity.
+        /// An automatic adaptive `min_th` is at least half of this delay at the capacity.
         target_delay: Seconds = 0.005, in 0.0..=1000.0, "Floyd, Gummadi, Shenker 2001 section 4.2";
-        /// From `max_th` the probability climbs to 1 at twice that.
+        /// Above `max_th` the probability rises linearly to 1 at twice `max_th`.
         gentle: Flag = true, "Floyd, gentle RED, 2000";
-        /// While at most one packet waits nothing is dropped early; idle times age by whole packet times.
+        /// No early drops while at most one packet waits; the average ages by whole packet times of idle time.
         ns2: Flag = false, "ns-2 red.cc";
-        /// Drops keep at least 1/p_b packets apart.
+        /// Drops are at least 1/p_b packets apart.
         wait: Flag = true, "ns-2 red.cc, wait_";
         /// ECN-capable packets are marked instead of dropped.
         mark: Flag = true, "RFC 3168";
-        /// Probability p_b from which ECN-capable packets are dropped and no longer marked; ns-2 has 0.1.
+        /// Probability p_b from which ECN-capable packets are dropped instead of marked; 0.1 in ns-2.
         drop_above: Fraction = 1.0, in 0.0..=1.0, "RFC 3168 section 7; ns-2 red.cc, mark_p_";
-        /// Most that may wait.
+        /// Maximum queue length.
         limit: QueueLength = f64::INFINITY, "ns-2 manual, queue objects";
-        /// What queue, thresholds and limit count; with `bytes` a packet's probability grows with its length.
+        /// Unit of queue, thresholds and limit; with `bytes` the probability of a packet increases with its length.
         count: Count = Count::Bytes, "ns-2 manual, queue objects";
     }
 }
@@ -94,7 +94,7 @@ impl QdiscKind for Red {
     }
 }
 
-/// The probability that the average asks for, before the spacing of drops: 0 below `min_th`, then linear to `max_p` at
+/// The probability for this average, before the spacing of drops: 0 below `min_th`, then linear to `max_p` at
 /// `max_th`, then 1, or with `gentle` linear to 1 at twice `max_th`.
 pub fn base_probability(average: f64, min_th: f64, max_th: f64, max_p: f64, gentle: bool) -> f64 {
     if average < min_th {
@@ -125,7 +125,8 @@ pub fn spread(p: f64, count: f64, wait: bool) -> f64 {
 /// Time between two adaptations.
 pub const ADAPT_EVERY: Time = Time::millis(500);
 
-/// `max_p` after an adaptation: more where the average is above the middle fifth between the thresholds, less where below.
+/// `max_p` after an adaptation: higher if the average is above the middle fifth between the thresholds, lower if
+/// below.
 pub fn adapted(max_p: f64, average: f64, min_th: f64, max_th: f64) -> f64 {
     let span = max_th - min_th;
     if average > min_th + 0.6 * span && max_p <= 0.5 {
@@ -150,7 +151,7 @@ struct RedQueue {
     limit: f64,
     in_packets: bool,
     mean_packet: f64,
-    /// Seconds that the line takes for a typical packet.
+    /// Transmission time of a mean packet, s.
     packet_time: f64,
     average: f64,
     /// Packets (mean packets, when bytes count) since the last drop or mark.
@@ -205,7 +206,7 @@ impl RedQueue {
         self.average += self.weight * (queue - self.average);
     }
 
-    /// Whether the average, which asks for probability `p`, wants this packet dropped or marked.
+    /// Whether the average, with probability `p`, selects this packet for a drop or mark.
     fn chosen(&mut self, p: f64, bytes: f64) -> bool {
         if p <= 0.0 || p >= 1.0 {
             self.count = 0.0;

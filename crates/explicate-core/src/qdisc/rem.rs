@@ -1,10 +1,11 @@
 //! REM, random exponential marking (S. Athuraliya, S. H. Low, V. H. Li, Q. Yin, "REM: Active Queue Management", IEEE
 //! Network 15(3), 2001).
 //!
-//! A link has a price. Every interval it rises while more comes than the line carries, or while the queue is longer than
-//! its target, and falls otherwise; it rests only when the rate matches and the queue is on target, whatever the number of
-//! flows. A packet is marked (or dropped) with probability 1 - phi^-price, so that after several links the probability
-//! of having escaped tells the sum of their prices. With phi near one and a small gamma the price moves slowly.
+//! A link has a price. Every interval it increases if more arrived than the line can send, or if the queue is longer
+//! than its target, and decreases otherwise. It is constant only when the rate matches and the queue is at its
+//! target, for any number of flows. A packet is marked (or dropped) with probability 1 - phi^-price, so that after
+//! several links the probability of not being marked gives the sum of their prices. With phi near one and a small
+//! gamma the price changes slowly.
 //!
 //! | symbol | field | unit | paper | ns-2 2.35 | default |
 //! | --- | --- | --- | --- | --- | --- |
@@ -22,11 +23,12 @@
 //! `{ kind = "rem", limit = "1.0bdp", interval_packets = 10, target = "0.333bdp" }`.
 //!
 //! Deviations:
-//! 1. Marks are made when a packet comes, as drops are; ns-2 marks when it leaves, which is `mark_at = "departure"`: the mark
-//!    then tells of the price at that time and not of one a queue's length ago. What cannot be marked is dropped on arrival
-//!    either way. The price in use is then that of the last packet that came or left.
-//! 2. The packet in service does not count, as everywhere here.
-//! 3. "A Note on Parameter Values of REM with Reno-like Algorithms" could not be found; its values are not here.
+//! 1. Packets are marked on arrival, as they are dropped; ns-2 marks at departure, which is `mark_at = "departure"`:
+//!    the mark then reports the price at that time instead of one a queueing delay ago. Packets that cannot be marked
+//!    are dropped on arrival in both cases. The price in use is then that of the last packet that arrived or left.
+//! 2. The packet in service does not count, as in all disciplines here.
+//! 3. The values of "A Note on Parameter Values of REM with Reno-like Algorithms", which could not be found, are
+//!    missing here.
 
 use alloc::boxed::Box;
 
@@ -49,25 +51,25 @@ choices! {
 parameters! {
     /// What a scenario can set.
     struct Params {
-        /// Step of the price, a packet of excess.
+        /// Step of the price per packet of excess.
         gamma: Number = 0.001, in 0.0..=1e3, "Athuraliya et al., IEEE Network 2001";
-        /// Weight of the queue beside the rate.
+        /// Weight of the queue relative to the rate.
         alpha: Number = 0.1, in 0.0..=1e3, "Athuraliya et al., IEEE Network 2001";
         /// Base of the probability.
         phi: Number = 1.001, in 1.0..=1e3, "Athuraliya et al., IEEE Network 2001";
-        /// Queue to settle at; auto is 20 packets.
+        /// Target of the queue; auto is 20 packets.
         target: Auto<QueueLength> = None, "ns-2 default, pbo_";
-        /// Time between changes of the price.
+        /// Interval between changes of the price.
         interval: Seconds = 0.002, in 1e-6..=1e3, "ns-2 default, pupdtime_";
-        /// The same in transmission times of a packet, if it is not 0.
+        /// The interval in transmission times of a packet, unless it is 0.
         interval_packets: Packets = 0.0, in 0.0..=1e9, "XCP02 5";
         /// Weight of an interval in the mean input.
         weight: Fraction = 1.0, in 0.0..=1.0, "ns-2 default, inw_";
         /// ECN-capable packets are marked instead of dropped.
         mark: Flag = true, "RFC 3168";
-        /// When a packet is marked: when it comes, or when it leaves as in ns-2.
+        /// When a packet is marked: on arrival, or at departure as in ns-2.
         mark_at: MarkAt = MarkAt::Arrival, "ns-2 rem.cc";
-        /// Most that may wait.
+        /// Maximum queue length.
         limit: Limit = Limit::DEFAULT;
     }
 }
@@ -75,7 +77,7 @@ parameters! {
 impl QdiscKind for Rem {
     const INFO: Info = Info {
         name: "rem",
-        summary: "Random exponential marking: a price that rests when the rate matches and the queue is on target",
+        summary: "Random exponential marking: a price that is constant when the rate matches and the queue is at its target",
         source: "Athuraliya, Low, Li and Yin, IEEE Network 2001",
         params: Params::PARAMS,
     };
@@ -101,14 +103,14 @@ struct RemQueue {
     /// Mean packets.
     target: f64,
     interval: Time,
-    /// Mean packets that the line carries in an interval.
+    /// Mean packets that the line can send in an interval.
     carried: f64,
     weight: f64,
     mark: bool,
     room: Room,
     in_packets: bool,
     mean_packet: f64,
-    /// Mean packets that came in this interval, and the moving average of that.
+    /// Mean packets that arrived in this interval, and their moving average.
     arrived: f64,
     input: f64,
     price: f64,
@@ -153,12 +155,12 @@ impl RemQueue {
         self.probability = probability(self.price, self.phi);
     }
 
-    /// What so many bytes weigh, or one packet, in what the price counts.
+    /// Weight of these bytes, or of one packet, in the units of the price.
     fn length(&self, bytes: u16) -> f64 {
         if self.in_packets { 1.0 } else { bytes as f64 / self.mean_packet }
     }
 
-    /// Whether a packet of this length is chosen.
+    /// Whether a packet of this length is selected.
     fn chooses(&mut self, length: f64) -> bool {
         self.rng.uniform() < self.probability * length
     }
@@ -194,7 +196,7 @@ struct MarkedLate {
 }
 
 impl MarkedLate {
-    /// Ends the intervals that are over by now; nothing came or left in them but in the first.
+    /// Ends the intervals that are over by now; arrivals and departures occurred only in the first.
     fn catch_up(&mut self, now: Time) {
         let waiting = if self.law.in_packets {
             self.queue.packets() as f64

@@ -52,7 +52,7 @@ fn links() {
         (
             bottleneck("channel = [{ kind = \"rate_steps\", steps = [{ at = \"0s\", rate = \"0bit/s\" }] }]"),
             6,
-            vec!["would rest for ever", "`period`"],
+            vec!["would never send again", "`period`"],
         ),
         (
             bottleneck("channel = [{ kind = \"rate_steps\", steps = [{ at = \"1s\", rate = \"1Mbit/s\" }] }]"),
